@@ -1,0 +1,3 @@
+"""The version of yzflow, read by `setup.cfg` and written into every result file."""
+
+__version__ = "0.1.0"
