@@ -1,0 +1,21 @@
+"""Simulate the training dynamics of attention: data, layers, gradient flow, trajectories.
+
+Time is in SGD steps everywhere; learning rates are per step.
+"""
+
+from dynamics.bags import Bags
+from dynamics.flow import IntegrationError, gradient_flow
+from dynamics.layer import Layer
+from dynamics.sequence_classes import SequenceClasses
+from dynamics.trajectory import Trajectory
+from dynamics.version import __version__
+
+__all__ = [
+    "Bags",
+    "IntegrationError",
+    "Layer",
+    "SequenceClasses",
+    "Trajectory",
+    "__version__",
+    "gradient_flow",
+]

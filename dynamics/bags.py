@@ -1,0 +1,270 @@
+"""Bags: the one representation of training data.
+
+A layer without positions sees a sequence x_1..x_{T-1}, query x_T only through the counts N_l of its contextual
+tokens (the feature X^T b_T of Lemma 1 depends on nothing else). A bag is therefore a query, sparse counts and a next
+token. T -> infinity is the same with the counts replaced by the probabilities P(l|n) (Lemma 2, (5)-(6)).
+"""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from dynamics import checks
+from dynamics.files import replacing
+
+_FORMAT = "yzflow-bags-1"
+_ARRAYS = ("query", "target", "indptr", "token", "count", "weight")
+_SIZES = ("n_queries", "n_tokens", "vocab_size")
+
+
+@dataclass(frozen=True, eq=False)
+class Bags:
+    """A frozen batch of weighted sparse bags in CSR form.
+
+    Parameters
+    ----------
+    query : (n,) int
+        Row of Z that each bag's query token uses.
+    target : (n,) int or (n, C) float
+        Next token of each bag, or its distribution over the first C next tokens (rows sum to one).
+    indptr : (n + 1,) int
+        Bag b has the entries ``indptr[b]:indptr[b + 1]`` of ``token`` and ``count``.
+    token : (nnz,) int
+        Contextual tokens, increasing within a bag.
+    count : (nnz,) float
+        How often each occurs, or its probability: positive, in any unit, since attention is scale-free.
+    weight : (n,) float, optional
+        Probability of each bag; sums to one. Default: uniform. Losses and gradients are expectations under it.
+    n_queries, n_tokens, vocab_size : int, optional
+        Numbers of rows of Z, of contextual tokens and of next tokens (M). Default: the largest index plus one.
+
+    Raises
+    ------
+    ValueError
+        If an array breaks one of these rules; the message names the array, the rule and the place.
+    """
+
+    query: np.ndarray
+    target: np.ndarray
+    indptr: np.ndarray
+    token: np.ndarray
+    count: np.ndarray
+    weight: np.ndarray | None = None
+    n_queries: int | None = field(default=None, kw_only=True)
+    n_tokens: int | None = field(default=None, kw_only=True)
+    vocab_size: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self):
+        query = checks.index_array("query", self.query)
+        if query.size == 0:
+            raise checks.reject("query", "hold at least one bag", "an empty array")
+        self._set("query", query)
+        self._set("n_queries", self._size("n_queries", query.max()))
+        self._check_target()
+        self._check_tokens()
+        self._check_weight()
+        for name in _ARRAYS:
+            getattr(self, name).flags.writeable = False
+
+    def _set(self, name, value):
+        object.__setattr__(self, name, value)
+
+    def _size(self, name: str, largest: int) -> int:
+        given = getattr(self, name)
+        return int(largest) + 1 if given is None else checks.integer(name, given, minimum=int(largest) + 1)
+
+    def _check_target(self):
+        if np.ndim(self.target) == 2:
+            target = checks.non_negative_array("target", self.target, ndim=2)
+            if target.shape[1] == 0:
+                raise checks.reject("target", "have at least one column", f"shape {target.shape}")
+            unequal = np.abs(target.sum(axis=1) - 1) > 1e-9
+            if unequal.any():
+                row = int(np.argmax(unequal))
+                raise checks.reject(
+                    "target", "have rows that sum to one", f"{target[row].sum()} in row {row}"
+                )
+            largest = target.shape[1] - 1
+        else:
+            target = checks.index_array("target", self.target)
+            largest = target.max(initial=0)
+        if len(target) != len(self.query):
+            raise checks.reject("target", f"have one entry for each of {len(self.query)} bags", len(target))
+        self._set("target", target)
+        self._set("vocab_size", self._size("vocab_size", largest))
+
+    def _check_tokens(self):
+        indptr = checks.index_array("indptr", self.indptr)
+        token = checks.index_array("token", self.token)
+        count = checks.finite_array("count", self.count, ndim=1)
+        if indptr.size != len(self.query) + 1:
+            raise checks.reject("indptr", f"have {len(self.query) + 1} entries", indptr.size)
+        if count.size != token.size:
+            raise checks.reject("count", f"have one entry for each of {token.size} tokens", count.size)
+        if indptr[0] != 0 or indptr[-1] != token.size:
+            raise checks.reject("indptr", f"run from 0 to {token.size}", f"{indptr[0]} to {indptr[-1]}")
+        if (np.diff(indptr) <= 0).any():
+            raise checks.reject(
+                "indptr", "give every bag at least one token", f"bag {int(np.argmax(np.diff(indptr) <= 0))}"
+            )
+        if (count <= 0).any():
+            where = int(np.argmax(count <= 0))
+            raise checks.reject("count", "be positive", f"{count[where]} at index {where}")
+        rising = np.diff(token) > 0
+        rising[indptr[1:-1] - 1] = True
+        if not rising.all():
+            bag = int(np.searchsorted(indptr, np.argmin(rising), side="right")) - 1
+            raise checks.reject("token", "increase within a bag, each token once", f"bag {bag}")
+        self._set("indptr", indptr)
+        self._set("token", token)
+        self._set("count", count)
+        self._set("n_tokens", self._size("n_tokens", token.max()))
+
+    def _check_weight(self):
+        if self.weight is None:
+            weight = np.full(len(self.query), 1 / len(self.query))
+        else:
+            weight = checks.non_negative_array("weight", self.weight, ndim=1)
+            if weight.size != len(self.query):
+                raise checks.reject(
+                    "weight", f"have one entry for each of {len(self.query)} bags", weight.size
+                )
+            if abs(weight.sum() - 1) > 1e-9:
+                raise checks.reject("weight", "sum to one", f"a sum of {weight.sum()}")
+        self._set("weight", weight)
+
+    def __len__(self) -> int:
+        return len(self.query)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Bags: {len(self)} bags, {self.token.size} entries, {self.n_queries} queries, "
+            f"{self.n_tokens} tokens, {self.vocab_size} next tokens>"
+        )
+
+    @property
+    def hard(self) -> bool:
+        """Whether each bag has one next token (and not a distribution)."""
+        return self.target.ndim == 1
+
+    @property
+    def n_targets(self) -> int:
+        """Largest next token that occurs, plus one: the columns of Y that training can tell apart from a zero start."""
+        return int(self.target.max()) + 1 if self.hard else self.target.shape[1]
+
+    @classmethod
+    def from_dense(cls, query, target, counts, weight=None, **sizes) -> Bags:
+        """Bags from a dense (n, tokens) array of counts or probabilities; zeros are left out."""
+        counts = checks.non_negative_array("counts", counts, ndim=2)
+        bag, token = np.nonzero(counts)
+        indptr = np.searchsorted(bag, np.arange(len(counts) + 1))
+        sizes.setdefault("n_tokens", counts.shape[1])
+        return cls(query, target, indptr, token, counts[bag, token], weight, **sizes)
+
+    def joint(self) -> np.ndarray:
+        """Probability of (next token, bag): an (n_targets, n) array that sums to one."""
+        if not self.hard:
+            return np.ascontiguousarray((self.target * self.weight[:, None]).T)
+        joint = np.zeros((self.n_targets, len(self)))
+        joint[self.target, np.arange(len(self))] = self.weight
+        return joint
+
+    def merge(self) -> Bags:
+        """The same distribution with equal bags (query, target and counts) as one, their weights added."""
+        keys = {}
+        owner = np.empty(len(self), dtype=np.int64)
+        for b in range(len(self)):
+            at = slice(self.indptr[b], self.indptr[b + 1])
+            key = (
+                self.query[b].tobytes(),
+                self.target[b].tobytes(),
+                self.token[at].tobytes(),
+                self.count[at].tobytes(),
+            )
+            owner[b] = keys.setdefault(key, len(keys))
+        first = np.unique(owner, return_index=True)[1]
+        return self._take(first, np.bincount(owner, weights=self.weight))
+
+    def _take(self, index: np.ndarray, weight: np.ndarray) -> Bags:
+        lengths = np.diff(self.indptr)[index]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        entries = np.arange(indptr[-1]) + np.repeat(self.indptr[index] - indptr[:-1], lengths)
+        return Bags(
+            self.query[index],
+            self.target[index],
+            indptr,
+            self.token[entries],
+            self.count[entries],
+            weight,
+            **self.sizes,
+        )
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The keyword arguments ``n_queries``, ``n_tokens`` and ``vocab_size``."""
+        return {name: getattr(self, name) for name in _SIZES}
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[Bags], shares: Sequence[float] | None = None) -> Bags:
+        """The mixture of several batches; ``shares`` (default: their numbers of bags) are scaled to sum to one."""
+        if len(parts) == 0:
+            raise checks.reject("parts", "hold at least one batch", "none")
+        if shares is None:
+            shares = [len(part) for part in parts]
+        shares = checks.non_negative_array("shares", shares, ndim=1)
+        if shares.size != len(parts) or shares.sum() <= 0:
+            raise checks.reject("shares", f"be {len(parts)} numbers with a positive sum", list(shares))
+        widths = {part.target.shape[1:] for part in parts}
+        if len(widths) > 1:
+            raise checks.reject("parts", "have targets of one kind and width", sorted(widths))
+        starts = np.concatenate([[0], np.cumsum([part.token.size for part in parts])])
+        return cls(
+            np.concatenate([part.query for part in parts]),
+            np.concatenate([part.target for part in parts]),
+            np.concatenate(
+                [[0], *(part.indptr[1:] + start for part, start in zip(parts, starts, strict=False))]
+            ),
+            np.concatenate([part.token for part in parts]),
+            np.concatenate([part.count for part in parts]),
+            np.concatenate(
+                [part.weight * share for part, share in zip(parts, shares / shares.sum(), strict=True)]
+            ),
+            **{name: max(getattr(part, name) for part in parts) for name in _SIZES},
+        )
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write to an ``.npz`` file, completely or not at all."""
+        arrays = {name: getattr(self, name) for name in _ARRAYS}
+        with replacing(path) as temporary, open(temporary, "wb") as file:
+            np.savez_compressed(
+                file, format=_FORMAT, sizes=[getattr(self, name) for name in _SIZES], **arrays
+            )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Bags:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the file holds something else or is damaged.
+        FileNotFoundError
+            If there is none.
+        """
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                if "format" not in file or str(file["format"]) != _FORMAT:
+                    raise checks.reject("path", "be a file of bags written by yzflow", repr(str(path)))
+                sizes = dict(zip(_SIZES, (int(size) for size in file["sizes"]), strict=True))
+                return cls(**{name: file[name] for name in _ARRAYS}, **sizes)
+        except (zipfile.BadZipFile, EOFError, KeyError, TypeError, AttributeError) as error:
+            raise checks.reject("path", "be a file of bags written by yzflow", repr(str(path))) from error
+        except ValueError as error:
+            if str(error).startswith("`"):
+                raise
+            raise checks.reject("path", "be a file of bags written by yzflow", repr(str(path))) from error

@@ -1,0 +1,39 @@
+"""Files that are either complete or absent."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def replacing(path: str | os.PathLike) -> Iterator[Path]:
+    """Give a temporary path beside ``path``; on success flush it to disk and rename it to ``path``.
+
+    If the body raises, the temporary file is removed and whatever stood at ``path`` before is untouched.
+
+    Raises
+    ------
+    OSError
+        If the folder of ``path`` does not exist or cannot be written.
+    """
+    final = Path(path)
+    # The suffix stays last: libraries choose the file format by it.
+    handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.stem}-", suffix=final.suffix)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        # mkstemp makes a private file; a result gets the permissions of any new file.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        os.replace(temporary, final)
+    finally:
+        with suppress(FileNotFoundError):
+            temporary.unlink()

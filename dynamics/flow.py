@@ -1,0 +1,375 @@
+"""Gradient flow: training in the limit of small learning rates, as an ordinary differential equation."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from dynamics import checks, kernels
+from dynamics.bags import Bags
+from dynamics.layer import Layer, Problem, read_only
+from dynamics.progress import Progress
+from dynamics.trajectory import Trajectory, assemble
+
+DECODERS = ("full", "modified", "theory")
+METHODS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
+
+
+class IntegrationError(RuntimeError):
+    """The integrator could not reach the end.
+
+    Attributes
+    ----------
+    time : float
+        How far it came, in SGD steps.
+    layer : Layer
+        The state there.
+    trajectory : Trajectory or None
+        What was recorded until then.
+    """
+
+    def __init__(self, message: str, time: float, layer: Layer, trajectory: Trajectory | None):
+        super().__init__(message)
+        self.time = time
+        self.layer = layer
+        self.trajectory = trajectory
+
+
+def gradient_flow(
+    data,
+    *,
+    eta_y,
+    eta_z,
+    t_end,
+    decoder="full",
+    times=None,
+    n_times=200,
+    init=None,
+    rtol=1e-8,
+    atol=1e-10,
+    progress=False,
+    eta_v=None,
+    time_scale="linear",
+    method="DOP853",
+) -> Trajectory:
+    r"""Integrate the gradient flow of the layer on a population of bags.
+
+    Time t counts SGD steps: one unit of t is one step with learning rates eta_Y and eta_Z on the expected objective.
+    With f_n the feature and r_n = e_n - alpha_n the residual of class n, which has probability p_n:
+
+    - ``"full"``: Lemma 1 (3), dY/dt = eta_Y sum_n p_n f_n r_n^T and dz_m/dt = eta_Z sum_{n: psi(n) = m} p_n
+      f_n * (g_n - f_n (f_n . g_n)) with g_n = Y r_n.
+    - ``"modified"``: the decoder gradient of Lemma 3 (26), dY/dt = eta_Y sum_n p_n (f_n - F E' e_n) r_n^T with
+      E' = I - (F^T F)^{-1}; Z as above.
+    - ``"theory"``: (10) with Theorem 1: g_n = F (I - E') [w_n' . r_n]_n', where w_n = (M - 1) h_n zeta_n and h_n is
+      one more state variable, dh_n/dt = p_n eta_Y / (M - 1 + exp(M h_n)) (44). Y follows from h and Z. Class
+      probabilities other than 1/K, which the paper does not treat, are covered by giving each class its own h_n.
+
+    Parameters
+    ----------
+    data : Bags, or an object with a method ``population()`` that returns Bags
+    eta_y, eta_z : float
+        Learning rates per step, positive.
+    t_end : float
+        Last time, in SGD steps.
+    decoder : "full", "modified" or "theory"
+    times : (n,) array, optional
+        Output times, increasing, within the span of the integration. Default: ``n_times`` of them, equally spaced in
+        t, or in log(1 + t) if ``time_scale`` is "log".
+    n_times : int
+        Number of output times if ``times`` is None.
+    init : Layer or Trajectory, optional
+        Where to start. Default: Y = Z = 0, kept with one column of Y for all next tokens that never occur. A layer
+        starts at t = 0; a trajectory is continued from its last time.
+    rtol, atol : float
+        Tolerances of the integrator on the logits.
+    progress : bool
+        Show progress on standard error.
+    eta_v : float, optional
+        Learning rate of the value matrix, if ``init`` has one. Default: ``eta_y``.
+    time_scale : "linear" or "log"
+        Integrate in t or in log(1 + t). The flow slows down like a logarithm, so that "log" suits a large ``t_end``.
+    method : str
+        Method of `scipy.integrate.solve_ivp`.
+
+    Returns
+    -------
+    Trajectory
+        Its dataset also holds ``z_velocity(time, query, token)`` and, for "theory", ``h(time, next_token)``.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or the features f_n are linearly dependent where Lemma 3 needs their inverse.
+    IntegrationError
+        If the integrator fails; it says where, and keeps what was recorded.
+
+    Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Sections 3-5 and Appendix D.
+    """
+    bags = data.population() if hasattr(data, "population") else data
+    if not isinstance(bags, Bags):
+        raise checks.reject("data", "be Bags or offer population()", type(data).__name__)
+    parameters = {
+        "eta_y": checks.positive("eta_y", eta_y),
+        "eta_z": checks.positive("eta_z", eta_z),
+        "t_end": checks.positive("t_end", t_end),
+        "decoder": checks.one_of("decoder", decoder, DECODERS),
+        "rtol": checks.positive("rtol", rtol),
+        "atol": checks.positive("atol", atol),
+        "time_scale": checks.one_of("time_scale", time_scale, ("linear", "log")),
+        "method": checks.one_of("method", method, METHODS),
+    }
+    start, layer = _start(init, bags)
+    layer.check_fits(bags, name="data")
+    if layer.V is not None:
+        parameters["eta_v"] = parameters["eta_y"] if eta_v is None else checks.positive("eta_v", eta_v)
+    elif eta_v is not None:
+        raise checks.reject("eta_v", "be None unless `init` has a value matrix", eta_v)
+    if parameters["t_end"] <= start:
+        raise checks.reject("t_end", f"be after the last time of `init`, {start:g}", t_end)
+    clock = _Clock(start, parameters["t_end"], logarithmic=time_scale == "log")
+    times = _output_times(times, n_times, clock)
+    system = {"full": _Full, "modified": _Modified, "theory": _Theory}[decoder](bags, layer, init, parameters)
+    query_tokens = getattr(data, "query_tokens", None)
+    with Progress(f"gradient flow ({decoder})", enabled=progress) as report:
+        return _integrate(system, clock, times, parameters, query_tokens, report)
+
+
+def _start(init, bags: Bags) -> tuple[float, Layer]:
+    if init is None:
+        return 0.0, Layer.zeros(bags)
+    if isinstance(init, Trajectory):
+        return float(init.dataset["time"].values[-1]), init.final
+    if isinstance(init, Layer):
+        return 0.0, init
+    raise checks.reject("init", "be None, a Layer or a Trajectory", type(init).__name__)
+
+
+class _Clock:
+    """The map between time t and the variable of integration s: t = t_0 + s, or t = t_0 + exp(s) - 1."""
+
+    def __init__(self, start: float, end: float, *, logarithmic: bool):
+        self.start, self.end, self.logarithmic = start, end, logarithmic
+
+    def variable(self, t):
+        return np.log1p(np.asarray(t) - self.start) if self.logarithmic else np.asarray(t) - self.start
+
+    def time(self, s):
+        return self.start + (np.expm1(s) if self.logarithmic else s)
+
+    def rate(self, s) -> float:
+        """dt/ds."""
+        return np.exp(s) if self.logarithmic else 1.0
+
+
+def _output_times(times, n_times, clock: _Clock) -> np.ndarray:
+    if times is None:
+        n_times = checks.integer("n_times", n_times, minimum=2)
+        times = clock.time(np.linspace(0.0, clock.variable(clock.end), n_times))
+        times[-1] = clock.end
+        return times
+    times = checks.finite_array("times", times, ndim=1)
+    if times.size == 0:
+        raise checks.reject("times", "hold at least one time", "none")
+    if times[0] < clock.start or times[-1] > clock.end:
+        outside = times[0] if times[0] < clock.start else times[-1]
+        raise checks.reject("times", f"lie in [{clock.start:g}, {clock.end:g}]", outside)
+    if (np.diff(times) <= 0).any():
+        where = int(np.argmax(np.diff(times) <= 0))
+        raise checks.reject("times", "increase", f"{times[where + 1]} after {times[where]}")
+    return times
+
+
+class _Full:
+    """State: Z, Y and V, one after the other."""
+
+    def __init__(self, bags, layer, init, parameters):
+        self.bags = bags
+        self.problem = Problem(bags)
+        self.multiplicity = layer.multiplicity
+        arrays = [layer.Z, layer.Y, layer.value_matrix]
+        self.shapes = [array.shape for array in arrays]
+        self.bounds = np.cumsum([0] + [array.size for array in arrays])
+        rates = [parameters["eta_z"], parameters["eta_y"], parameters.get("eta_v", 0.0)]
+        self.rates = np.repeat(rates, np.diff(self.bounds))
+        self.initial = np.concatenate([array.ravel() for array in arrays]).astype(np.float64)
+
+    def split(self, state):
+        return [
+            state[lo:hi].reshape(shape)
+            for lo, hi, shape in zip(self.bounds[:-1], self.bounds[1:], self.shapes, strict=True)
+        ]
+
+    def arrays(self, state):
+        """The state as (Z, Y, V, multiplicity) for the kernels."""
+        return (*(read_only(array) for array in self.split(state)), self.multiplicity)
+
+    def derivative(self, state):
+        out = np.zeros_like(state)
+        self.problem.loss_and_gradient(*self.arrays(state), *self.split(out))
+        out *= self.rates
+        return out
+
+    def extra(self, states):
+        """Variables of the trajectory beside those that every simulator records."""
+        return {}
+
+
+class _Features:
+    """The features f_n at given attention logits, and the inverse of their Gram matrix, I - E' = (F^T F)^{-1}."""
+
+    def __init__(self, bags: Bags, Z: np.ndarray):
+        self.bags = bags
+        self.values = np.empty(bags.token.size)
+        kernels.sparse_features(bags.query, bags.indptr, bags.token, bags.count, Z, self.values)
+        self.gram = np.empty((len(bags), len(bags)))
+        kernels.gram(bags.indptr, bags.token, self.values, np.zeros(bags.n_tokens), self.gram)
+
+    def combine(self, right: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Add F (I - E') ``right`` to ``out``; nan where F^T F is singular, so that the integrator steps back."""
+        try:
+            solved = np.linalg.solve(self.gram, right)
+        except np.linalg.LinAlgError:
+            solved = np.full_like(right, np.nan)
+        kernels.add_outer(self.bags.indptr, self.bags.token, self.values, solved, out)
+        return out
+
+
+def _require_independent_features(bags: Bags, layer: Layer, decoder: str) -> None:
+    if layer.V is not None:
+        raise checks.reject("init", f"have no value matrix for decoder={decoder!r}", repr(layer))
+    smallest = np.linalg.eigvalsh(_Features(bags, layer.Z).gram)[0]
+    if smallest < 1e-12:
+        raise checks.reject(
+            "data",
+            f"have linearly independent features f_n for decoder={decoder!r}, which inverts F^T F",
+            f"a smallest eigenvalue of {smallest:.1e}",
+        )
+
+
+class _Modified(_Full):
+    """As _Full, with the decoder gradient of Lemma 3."""
+
+    def __init__(self, bags, layer, init, parameters):
+        super().__init__(bags, layer, init, parameters)
+        _require_independent_features(bags, layer, "modified")
+
+    def derivative(self, state):
+        out = np.zeros_like(state)
+        arrays = self.arrays(state)
+        dZ, dY, dV = self.split(out)
+        residual = np.empty((len(self.bags), self.multiplicity.size))
+        self.problem.loss_and_gradient(*arrays, dZ, dY, dV, residual)
+        _Features(self.bags, arrays[0]).combine(self.bags.weight[:, None] * residual, dY)
+        out *= self.rates
+        return out
+
+
+class _Theory:
+    """State: Z, then x_n = M h_n for each bag, which is of order one at any M and so suits an absolute tolerance."""
+
+    def __init__(self, bags, layer, init, parameters):
+        if not bags.hard:
+            raise checks.reject("data", "have one next token a bag for decoder='theory'", "distributions")
+        _require_independent_features(bags, layer, "theory")
+        self.bags = bags
+        self.vocab_size = layer.vocab_size
+        self.multiplicity = layer.multiplicity
+        self.eta_y, self.eta_z = parameters["eta_y"], parameters["eta_z"]
+        self.shape, self.size = layer.Z.shape, layer.Z.size
+        if isinstance(init, Trajectory) and "h" in init.dataset:
+            scaled = init.dataset["h"].values[-1] * self.vocab_size
+        elif (layer.Y != 0).any():
+            raise checks.reject(
+                "init", "have Y = 0 for decoder='theory', where Y follows from h", repr(layer)
+            )
+        else:
+            scaled = np.zeros(len(bags))
+        self.initial = np.concatenate([layer.Z.ravel(), scaled]).astype(np.float64)
+
+    def split(self, state):
+        return state[: self.size].reshape(self.shape), state[self.size :]
+
+    def derivative(self, state):
+        bags = self.bags
+        Z, x = (read_only(part) for part in self.split(state))
+        features = _Features(bags, Z)
+        inner = np.empty((len(bags), len(bags)))
+        kernels.theory_decoder(x, bags.target, float(self.vocab_size), inner)
+        backpropagated = features.combine(inner, np.zeros((self.shape[1], len(bags))))
+        out = np.zeros_like(state)
+        dZ, dx = self.split(out)
+        kernels.theory_pull_back(
+            bags.query, bags.weight, bags.indptr, bags.token, features.values, backpropagated, dZ
+        )
+        dZ *= self.eta_z
+        with np.errstate(over="ignore"):  # a trial step may overshoot; 1 / inf is then the right limit
+            dx[:] = bags.weight * self.vocab_size * self.eta_y / (self.vocab_size - 1 + np.exp(x))
+        return out
+
+    def arrays(self, state):
+        """Z and x as (Z, Y, V, multiplicity), with Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5)."""
+        Z, x = (read_only(part) for part in self.split(state))
+        W = np.repeat(-x[:, None] / self.vocab_size, self.multiplicity.size, axis=1)
+        W[np.arange(x.size), self.bags.target] += x
+        Y = _Features(self.bags, Z).combine(W, np.zeros((self.shape[1], self.multiplicity.size)))
+        return Z, read_only(Y), read_only(np.empty((0, 0))), self.multiplicity
+
+    def extra(self, states):
+        """h of each class over time."""
+        h = np.stack([self.split(state)[1] for state in states]) / self.vocab_size
+        attributes = {"long_name": "h of each class (44)", "units": "1"}
+        return {"h": (("time", "bag"), h, attributes)}
+
+
+def _integrate(system, clock: _Clock, times, parameters, query_tokens, report: Progress) -> Trajectory:
+    end = float(clock.variable(clock.end))
+
+    def right_hand_side(s, state):
+        report.update(s / end, f"at t = {clock.time(s):.4g} of {clock.end:g}")
+        return system.derivative(state) * clock.rate(s)
+
+    def record(grid, states):
+        layers = [system.arrays(state) for state in states]
+        velocity = np.stack([system.split(system.derivative(state))[0] for state in states])
+        attributes = {"long_name": "rate of change of the attention logit", "units": "1 / SGD step"}
+        return assemble(
+            system.bags,
+            grid,
+            layers,
+            kind="gradient_flow",
+            parameters=parameters,
+            query_tokens=query_tokens,
+            extra={"z_velocity": (("time", "query", "token"), velocity, attributes), **system.extra(states)},
+        )
+
+    def fail(reason, reached, states):
+        time = float(clock.time(clock.variable(times[reached - 1]))) if reached else clock.start
+        state = states[-1] if reached else system.initial
+        layer = Layer(*system.arrays(state))
+        largest = max(np.abs(layer.Z).max(), np.abs(layer.Y).max())
+        raise IntegrationError(
+            f"the gradient flow ({parameters['decoder']}) stopped after t = {time:g} of {clock.end:g} SGD steps, where the "
+            f"largest logit is {largest:.3g}: {reason}. Try, in this order: smaller learning rates (eta_y = "
+            f"{parameters['eta_y']:g}, eta_z = {parameters['eta_z']:g}), time_scale='log', a larger rtol and atol, or "
+            f"method='Radau'",
+            time,
+            layer,
+            record(times[:reached], states) if reached else None,
+        )
+
+    # An explicit method halves its step for ever on a start that is not finite.
+    if not np.isfinite(system.derivative(system.initial)).all():
+        fail("the derivative is not finite at the start", 0, [])
+    grid = np.clip(clock.variable(times), 0.0, end)
+    options = {"rtol": parameters["rtol"], "atol": parameters["atol"], "t_eval": grid}
+    try:
+        solution = solve_ivp(
+            right_hand_side, (0.0, end), system.initial, method=parameters["method"], **options
+        )
+    except (ValueError, np.linalg.LinAlgError) as error:  # an implicit method meets nan in its Jacobian
+        fail(str(error), 0, [])
+    states = list(np.ascontiguousarray(solution.y.T))
+    if not solution.success:
+        fail(solution.message, len(states), states)
+    return record(times, states)

@@ -1,0 +1,277 @@
+"""Trajectories: labelled results of a simulation, their observables and their files."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from importlib import metadata
+
+import numpy as np
+import scipy.sparse
+import xarray as xr
+
+from dynamics import checks, kernels
+from dynamics.bags import Bags
+from dynamics.files import replacing
+from dynamics.layer import Layer, Problem, read_only
+from dynamics.version import __version__
+
+_FORMAT = "yzflow-trajectory-1"
+
+
+class Trajectory:
+    """The states of a layer over training, with what the layer does on the training data.
+
+    Returned by `gradient_flow`; the constructor takes a dataset with the same variables.
+
+    Attributes
+    ----------
+    dataset : xarray.Dataset
+        ``time`` is in SGD steps. Variables:
+
+        - ``loss(time)``: expected cross-entropy -J (2), nats.
+        - ``z(time, query, token)``: attention logits; ``z_velocity``: their rate of change per step.
+        - ``y(time, token, column)`` (``value`` in place of ``token`` under a value matrix): decoder logits;
+          ``multiplicity(column)`` next tokens share a column. ``v(time, token, value)`` where there is one.
+        - ``attention(time, next_token, token)``: c_n, expected attention given the next token.
+        - ``distinct(next_token, token)``: whether a token occurs with that next token only.
+        - ``query_of(next_token)``: psi(n), or -1 where a next token has several queries.
+
+        Attributes hold the parameters (JSON), the versions of the software and the platform.
+    """
+
+    def __init__(self, dataset: xr.Dataset):
+        if dataset.attrs.get("format") != _FORMAT:
+            raise checks.reject(
+                "dataset", f"have the attribute format = {_FORMAT!r}", dataset.attrs.get("format")
+            )
+        self.dataset = dataset
+
+    def __repr__(self) -> str:
+        sizes = self.dataset.sizes
+        time = self.dataset["time"].values
+        return (
+            f"<Trajectory: {sizes['time']} times from {time[0]:g} to {time[-1]:g} steps, {sizes['query']} queries, "
+            f"{sizes['token']} tokens, {sizes['next_token']} next tokens>"
+        )
+
+    @property
+    def parameters(self) -> dict:
+        """The arguments of the simulation."""
+        return json.loads(self.dataset.attrs["parameters"])
+
+    @property
+    def final(self) -> Layer:
+        """The layer at the last recorded time."""
+        last = self.dataset.isel(time=-1)
+        value = last["v"].values if "v" in last else None
+        return Layer(last["z"].values, last["y"].values, value, self.dataset["multiplicity"].values)
+
+    def attention_entropy(self, tokens: str = "distinct") -> xr.DataArray:
+        """Entropy of c_n over (time, next_token), in nats.
+
+        Parameters
+        ----------
+        tokens : "distinct" or "all"
+            "distinct" restricts c_n to the tokens distinct to n and renormalises it there, the measure of Fig. 6 of
+            the paper; nan for a next token that has none.
+        """
+        checks.one_of("tokens", tokens, ("distinct", "all"))
+        attention = self.dataset["attention"]
+        if tokens == "distinct":
+            attention = attention.where(self.dataset["distinct"], 0.0)
+            total = attention.sum("token")
+            attention = attention / total.where(total > 0)
+        positive = attention.where(attention > 0, 1.0)
+        entropy = -(attention * np.log(positive)).sum("token", skipna=False)
+        return entropy.rename("attention_entropy").assign_attrs(
+            long_name=f"entropy of attention, {tokens} tokens", units="nats"
+        )
+
+    def growth_factor(self, next_token: int, token: int) -> xr.DataArray:
+        """``chi_l(t) = exp(2 (z_l(t) - z_l(0)))`` of Theorem 3 over time, with z_l(0) the first recorded state."""
+        logit = self._logit(next_token, token)
+        growth = np.exp(2 * (logit - logit.isel(time=0)))
+        return growth.rename("growth_factor").assign_attrs(long_name="growth factor", units="1")
+
+    def relative_gain(self, next_token: int, token: int, other: int) -> xr.DataArray:
+        """``r_{l/l'|n}(t) = f_nl^2 / f_nl'^2 - 1`` (11) over time, for l = ``token`` and l' = ``other``."""
+        ratio = self._share(next_token, token) / self._share(next_token, other)
+        return (ratio**2 - 1).rename("relative_gain").assign_attrs(long_name="relative gain", units="1")
+
+    def row_sums(self) -> xr.Dataset:
+        """Row sums of Y over all M next tokens and of Z over all tokens, at each time.
+
+        Both are conserved exactly by Lemma 1, whatever the data; what moves is round-off.
+        """
+        decoder = (self.dataset["y"] * self.dataset["multiplicity"]).sum("column")
+        return xr.Dataset({"y": decoder, "z": self.dataset["z"].sum("token")})
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write to a netCDF file, completely or not at all.
+
+        Raises
+        ------
+        OSError
+            If the folder does not exist or cannot be written.
+        """
+        with replacing(path) as temporary:
+            self.dataset.to_netcdf(temporary, engine="h5netcdf")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Trajectory:
+        """Read what `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged or holds something else.
+        FileNotFoundError
+            If there is none.
+        """
+        if not os.path.exists(path):
+            raise FileNotFoundError(f"no file {os.fspath(path)!r}")
+        try:
+            dataset = xr.load_dataset(path, engine="h5netcdf")
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            raise checks.reject(
+                "path", "be a trajectory written by yzflow", f"an unreadable file {os.fspath(path)!r}"
+            ) from error
+        if dataset.attrs.get("format") != _FORMAT:
+            raise checks.reject(
+                "path", "be a trajectory written by yzflow", f"another file {os.fspath(path)!r}"
+            )
+        return cls(dataset)
+
+    def _at(self, name: str, dimension: str, value: int, array: xr.DataArray) -> xr.DataArray:
+        if value not in self.dataset[dimension].values:
+            raise checks.reject(name, f"be a {dimension.replace('_', ' ')} of the trajectory", value)
+        return array.sel({dimension: value}, drop=True)
+
+    def _logit(self, next_token: int, token: int) -> xr.DataArray:
+        query = int(self._at("next_token", "next_token", next_token, self.dataset["query_of"]))
+        if query < 0:
+            raise checks.reject("next_token", "have a single query", f"{next_token}, which has several")
+        return self._at("token", "token", token, self.dataset["z"].sel(query=query, drop=True))
+
+    def _share(self, next_token: int, token: int) -> xr.DataArray:
+        share = self._at("next_token", "next_token", next_token, self.dataset["attention"])
+        share = self._at("token", "token", token, share)
+        if not (share > 0).all():
+            raise checks.reject("token", f"occur with next token {next_token}", token)
+        return share
+
+
+def assemble(
+    bags: Bags, times, layers, *, kind: str, parameters: Mapping, query_tokens=None, extra=None
+) -> Trajectory:
+    """A trajectory from recorded states.
+
+    Parameters
+    ----------
+    bags : Bags
+        What loss and attention are measured on.
+    times : (n,) float
+    layers : list of n tuples (Z, Y, V, multiplicity)
+        The recorded states, in the form that the kernels take.
+    kind : str
+        The simulator, for the attributes.
+    parameters : mapping
+        Its arguments, JSON-serialisable.
+    query_tokens : (queries,) int, optional
+        Token id of each row of Z.
+    extra : mapping, optional
+        More variables, name -> (dimensions, array, attributes).
+    """
+    joint = bags.joint()
+    present = np.flatnonzero(joint.sum(axis=1) > 0)
+    conditional = joint[present] / joint[present].sum(axis=1, keepdims=True)
+    problem = Problem(bags)
+    n_tokens = layers[0][0].shape[1]
+    loss = np.empty(len(times))
+    attention = np.empty((len(times), present.size, n_tokens))
+    shares = np.empty(bags.token.size)
+    for i, (Z, Y, V, multiplicity) in enumerate(layers):
+        loss[i] = problem.loss(Z, Y, V, multiplicity)
+        kernels.attention(bags.query, bags.indptr, bags.token, bags.count, Z, shares)
+        rows = scipy.sparse.csr_array((shares, bags.token, bags.indptr), shape=(len(bags), n_tokens))
+        attention[i] = conditional @ rows
+    if query_tokens is None:
+        query_tokens = np.arange(layers[0][0].shape[0])
+    rows_of_y = "token" if layers[0][2].shape[0] == 0 else "value"
+    variables = {
+        "loss": (("time",), loss, {"long_name": "expected cross-entropy", "units": "nats"}),
+        "attention": (
+            ("time", "next_token", "token"),
+            attention,
+            {"long_name": "expected attention", "units": "1"},
+        ),
+        "z": (
+            ("time", "query", "token"),
+            np.stack([layer[0] for layer in layers]),
+            {"long_name": "attention logit", "units": "1"},
+        ),
+        "y": (
+            ("time", rows_of_y, "column"),
+            np.stack([layer[1] for layer in layers]),
+            {"long_name": "decoder logit", "units": "1"},
+        ),
+        "multiplicity": (("column",), layers[0][3], {"long_name": "next tokens that share the column"}),
+        "distinct": (
+            ("next_token", "token"),
+            _distinct(bags, joint[present], n_tokens),
+            {"long_name": "distinct to the next token"},
+        ),
+        "query_of": (
+            ("next_token",),
+            _query_of(bags, joint[present], query_tokens),
+            {"long_name": "query token"},
+        ),
+        **(extra or {}),
+    }
+    if rows_of_y == "value":
+        variables["v"] = (
+            ("time", "token", "value"),
+            np.stack([layer[2] for layer in layers]),
+            {"long_name": "value matrix", "units": "1"},
+        )
+    coordinates = {
+        "time": ("time", np.asarray(times, dtype=np.float64), {"long_name": "time", "units": "SGD steps"}),
+        "query": ("query", query_tokens),
+        "token": ("token", np.arange(n_tokens)),
+        "next_token": ("next_token", present),
+    }
+    return Trajectory(xr.Dataset(variables, coordinates, _provenance(kind, parameters)))
+
+
+def _distinct(bags: Bags, joint: np.ndarray, n_tokens: int) -> np.ndarray:
+    support = scipy.sparse.csr_array(
+        (np.ones(bags.token.size), bags.token, bags.indptr), shape=(len(bags), n_tokens)
+    )
+    occurs = ((joint > 0).astype(float) @ support) > 0
+    return occurs & (occurs.sum(axis=0) == 1)
+
+
+def _query_of(bags: Bags, joint: np.ndarray, query_tokens: np.ndarray) -> np.ndarray:
+    rows = [np.unique(bags.query[row > 0]) for row in joint]
+    return np.array([query_tokens[found[0]] if found.size == 1 else -1 for found in rows], dtype=np.int64)
+
+
+def _provenance(kind: str, parameters: Mapping) -> dict[str, str]:
+    packages = ("numpy", "scipy", "numba", "xarray")
+    versions = {"yzflow": __version__, "python": platform.python_version()}
+    versions.update({name: metadata.version(name) for name in packages})
+    return {
+        "format": _FORMAT,
+        "simulator": kind,
+        "parameters": json.dumps(dict(parameters)),
+        "versions": json.dumps(versions),
+        "platform": platform.platform(),
+    }
+
+
+def layer_arrays(layer: Layer) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """A layer's arrays in the form that the kernels take."""
+    return layer.Z, layer.Y, read_only(layer.value_matrix), layer.multiplicity
