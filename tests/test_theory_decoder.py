@@ -1,0 +1,375 @@
+"""theory.decoder against 60-digit arithmetic, numerical integration, and statements that are true of any decoder."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad, solve_ivp
+
+from theory import decoder
+
+VOCABULARIES = [2, 3, 4, 10, 50, 1000, 10**4, 10**6]
+RATES = [1e-3, 0.37, 1.0, 50.0, 1e3]
+# The specification asks for 1e-13; 2.5e-15 is the largest error seen.
+RTOL = 5e-15
+
+vocabularies = st.one_of(st.integers(2, 60), st.integers(2, 10**6))
+times = st.floats(-12, 300).map(lambda e: 10.0**e)
+moderate_times = st.floats(-6, 8).map(lambda e: 10.0**e)
+rates = st.floats(-3, 3).map(lambda e: 10.0**e)
+quick = settings(max_examples=150, deadline=None, derandomize=True, database=None)
+
+
+@pytest.fixture(autouse=True)
+def precision():
+    with mp.workdps(60):
+        yield
+
+
+def exact_margin(tau, m):
+    """x of expm1(x) + (M - 1) x = tau by Newton from above, which converges since the left side is convex."""
+    x = min(tau / m, mp.log1p(tau))
+    for _ in range(300):
+        step = (mp.expm1(x) + (m - 1) * x - tau) / (mp.exp(x) + m - 1)
+        x -= step
+        if abs(step) <= abs(x) * mp.mpf(10) ** -50:
+            return x
+    raise AssertionError("the reference did not converge")
+
+
+def exact(t, m, k, eta_y, eta_z=1.0):
+    """h(t), gamma(t) and Gamma(t) to 50 digits."""
+    t, eta_y, eta_z = mp.mpf(float(t)), mp.mpf(eta_y), mp.mpf(eta_z)
+    with mp.workdps(60):
+        h = exact_margin(m * eta_y * t, m) / m
+        x = exact_margin(m * eta_y * t / k, m)
+        gamma = mp.mpf(m - 1) ** 2 * x / m / (m - 1 + mp.exp(x))
+        return h, gamma, eta_z * k * mp.mpf(m - 1) ** 2 * (x / m) ** 2 / (2 * eta_y)
+
+
+def error(value, reference):
+    return float(abs(mp.mpf(float(value)) / reference - 1))
+
+
+def all_three(t, m, k, eta_y, eta_z):
+    return (
+        decoder.h(t, vocab_size=m, eta_y=eta_y),
+        decoder.gamma(t, vocab_size=m, n_classes=k, eta_y=eta_y),
+        decoder.gamma_integral(t, vocab_size=m, n_classes=k, eta_y=eta_y, eta_z=eta_z),
+    )
+
+
+@pytest.mark.parametrize("m", VOCABULARIES)
+@pytest.mark.parametrize("eta_y", RATES)
+def test_closed_forms_to_1e_13_over_the_whole_range(m, eta_y):
+    k = min(m, 7)
+    t = 10.0 ** np.concatenate([np.linspace(-12, 300, 27), np.linspace(-3, 7, 25)])
+    for s, *values in zip(t, *all_three(t, m, k, eta_y, 0.3), strict=True):
+        for value, reference in zip(values, exact(s, m, k, eta_y, 0.3), strict=True):
+            assert error(value, reference) <= RTOL
+
+
+@quick
+@given(t=times, m=vocabularies, eta_y=rates, eta_z=rates, data=st.data())
+def test_closed_forms_to_1e_13_anywhere(t, m, eta_y, eta_z, data):
+    k = data.draw(st.integers(1, m))
+    for value, reference in zip(all_three(t, m, k, eta_y, eta_z), exact(t, m, k, eta_y, eta_z), strict=True):
+        assert error(value, reference) <= RTOL
+
+
+def test_where_tau_overflows():
+    t, m, eta_y = 1.5e308, 10**6, 1e3
+    assert math.isinf(m * eta_y * t)
+    for value, reference in zip(all_three(t, m, 3, eta_y, 2.0), exact(t, m, 3, eta_y, 2.0), strict=True):
+        assert error(value, reference) <= RTOL
+    # Even eta_Y t overflows here, and gamma is below the smallest float.
+    assert error(decoder.h(1e308, vocab_size=5, eta_y=1e308), exact(1e308, 5, 1, 1e308)[0]) <= RTOL
+    assert decoder.gamma(1e308, vocab_size=5, n_classes=1, eta_y=1e308) == 0.0
+
+
+@pytest.mark.parametrize("t", [1e-300, 1e-100, 1e-30])
+@pytest.mark.parametrize("m", [2, 9, 17, 38, 10**6])
+def test_tiny_times(t, m):
+    """At M = 9, 17 and 38 the Wright omega form gives 2e-16 in place of a margin near zero."""
+    h, gamma, _ = all_three(t, m, 2, 0.5, 0.5)
+    references = exact(t, m, 2, 0.5)
+    assert error(h, references[0]) <= RTOL
+    assert error(gamma, references[1]) <= RTOL
+
+
+def test_extreme_rates_neither_overflow_nor_underflow():
+    value = decoder.gamma_integral(1e3, vocab_size=4, n_classes=2, eta_y=1e-300, eta_z=1e300)
+    assert error(value, exact(1e3, 4, 2, 1e-300, 1e300)[2]) <= RTOL
+
+
+def test_large_times_with_a_tiny_rate_are_early():
+    assert decoder.h(1e300, vocab_size=7, eta_y=1e-306) == pytest.approx(1e-6 / 7, rel=1e-5, abs=0)
+
+
+def test_either_side_of_the_switch_to_logarithms():
+    t = 1e300 / 50 * np.array([1 - 1e-12, 1 + 1e-12])
+    for value, column in zip(all_three(t, 50, 1, 1.0, 1.0), range(3), strict=True):
+        for v, s in zip(value, t, strict=True):
+            assert error(v, exact(s, 50, 1, 1.0)[column]) <= RTOL
+
+
+def test_zero_is_exact():
+    for value in all_three(0.0, 10, 3, 0.5, 0.5):
+        assert value == 0.0
+    assert decoder.h_steps(0, vocab_size=10, eta_y=0.5).tolist() == [0.0]
+
+
+@pytest.mark.parametrize("m, eta_y, t_end", [(2, 1.0, 300.0), (50, 0.2, 2000.0), (1000, 5.0, 700.0)])
+def test_h_solves_its_differential_equation(m, eta_y, t_end):
+    flow = solve_ivp(lambda t, h: eta_y / (m - 1 + np.exp(m * h)), (0, t_end), [0.0], "DOP853", rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(decoder.h(flow.t, vocab_size=m, eta_y=eta_y), flow.y[0], rtol=1e-10)
+
+
+@pytest.mark.parametrize("m, k, eta_y, eta_z", [(2, 1, 1.0, 0.5), (50, 7, 0.2, 3.0), (1000, 10, 5.0, 0.5)])
+def test_gamma_integral_is_the_integral_of_gamma(m, k, eta_y, eta_z):
+    sizes = {"vocab_size": m, "n_classes": k, "eta_y": eta_y}
+    edges = np.concatenate([[0.0], np.geomspace(1e-2, 1e4, 25)])
+    pieces = [
+        quad(lambda t: decoder.gamma(t, **sizes), a, b, epsabs=0, epsrel=1e-12, limit=200)[0]
+        for a, b in itertools.pairwise(edges)
+    ]
+    integral = decoder.gamma_integral(edges[1:], **sizes, eta_z=eta_z)
+    np.testing.assert_allclose(integral, eta_z * np.cumsum(pieces), rtol=1e-11)
+
+
+def test_gamma_is_its_definition():
+    # K steps of the run are one step of a class.
+    h = decoder.h(30.0, vocab_size=40, eta_y=0.7)
+    expected = 39**2 * h / (39 + math.exp(40 * h))
+    assert decoder.gamma(150.0, vocab_size=40, n_classes=5, eta_y=0.7) == pytest.approx(expected, rel=1e-14, abs=0)
+
+
+@quick
+@given(m=vocabularies, eta_y=rates, data=st.data())
+def test_transition_time_is_the_peak_of_gamma(m, eta_y, data):
+    sizes = {"vocab_size": m, "n_classes": data.draw(st.integers(1, m)), "eta_y": eta_y}
+    peak = decoder.transition_time(**sizes)
+    with mp.workdps(60):
+        # Monotone in u, unlike gamma itself.
+        u = mp.findroot(lambda u: u + mp.log(u - 1) - mp.log(m - 1), (1 + 1e-3 + math.log(m)), tol=1e-40)
+        k = sizes["n_classes"]
+        assert error(peak, k * (mp.exp(u) + (m - 1) * u - 1) / (m * mp.mpf(eta_y))) <= RTOL
+        assert error(decoder.peak_gamma(vocab_size=m), mp.mpf(m - 1) / m * (u - 1)) <= RTOL
+    before, at, after = decoder.gamma(peak * np.array([0.999, 1.0, 1.001]), **sizes)
+    assert before < at > after
+    assert at == pytest.approx(decoder.peak_gamma(vocab_size=m), rel=1e-13, abs=0)
+
+
+@pytest.mark.parametrize("m, k, eta_y", [(2, 2, 1.0), (34, 2, 10.0), (1000, 10, 1.0), (10**5, 10, 0.1)])
+def test_gamma_rises_to_its_peak_and_falls_after(m, k, eta_y):
+    sizes = {"vocab_size": m, "n_classes": k, "eta_y": eta_y}
+    rise = decoder.gamma(decoder.transition_time(**sizes) * np.linspace(0, 1, 400), **sizes)
+    fall = decoder.gamma(decoder.transition_time(**sizes) * np.geomspace(1, 1e9, 400), **sizes)
+    assert (np.diff(rise) > 0).all()
+    assert (np.diff(fall) < 0).all()
+
+
+def test_the_papers_numbers_for_fig_3():
+    sizes = {"vocab_size": 1000, "n_classes": 10, "eta_y": 1.0}
+    assert decoder.transition_time(**sizes) == pytest.approx(56.40, abs=5e-3)
+    assert decoder.scanning_time(**sizes) == pytest.approx(10 * math.log(1000), rel=1e-15, abs=0)
+    assert decoder.snapping_time(**sizes) == pytest.approx(20 * math.log(1000), rel=1e-15, abs=0)
+    for eta_y in (0.5, 2, 5):
+        sizes["eta_y"] = eta_y
+        assert decoder.transition_time(**sizes) == pytest.approx(56.40073555 / eta_y, rel=1e-9, abs=0)
+
+
+def test_the_papers_times_are_above_the_peak_except_for_small_vocabularies():
+    def above(m, bracket):
+        sizes = {"vocab_size": m, "n_classes": 1, "eta_y": 1.0}
+        return decoder.transition_time(**sizes) < bracket(**sizes)
+
+    assert [m for m in range(2, 3000) if not above(m, decoder.scanning_time)] == list(range(2, 19))
+    assert [m for m in range(2, 3000) if not above(m, decoder.snapping_time)] == [2]
+
+
+@quick
+@given(t=moderate_times, factor=st.floats(1.001, 1e3), m=vocabularies, eta_y=rates, eta_z=rates)
+def test_h_and_gamma_integral_increase(t, factor, m, eta_y, eta_z):
+    for column in (0, 2):
+        early, late = all_three(np.array([t, t * factor]), m, 2, eta_y, eta_z)[column]
+        assert 0 < early < late
+
+
+@quick
+@given(t=moderate_times, m=vocabularies, eta_y=rates, scale=st.floats(0.01, 100), eta_z=rates, data=st.data())
+def test_scalings(t, m, eta_y, scale, eta_z, data):
+    k = data.draw(st.integers(1, m))
+    one = all_three(t, m, k, eta_y, eta_z)
+    faster = all_three(t / scale, m, k, eta_y * scale, eta_z * scale)
+    # h and gamma depend on eta_Y t only, Gamma at a fixed ratio of the rates too.
+    np.testing.assert_allclose(faster, one, rtol=1e-12)
+    split = decoder.gamma(t * k, vocab_size=m, n_classes=k, eta_y=eta_y)
+    assert split == pytest.approx(decoder.gamma(t, vocab_size=m, n_classes=1, eta_y=eta_y), rel=1e-12, abs=0)
+    rates_and_sizes = {"vocab_size": m, "n_classes": k}
+    now = decoder.transition_time(**rates_and_sizes, eta_y=eta_y)
+    assert decoder.transition_time(**rates_and_sizes, eta_y=eta_y * scale) == pytest.approx(now / scale)
+    assert decoder.transition_time(vocab_size=m, n_classes=1, eta_y=eta_y) == pytest.approx(now / k)
+
+
+@quick
+@given(m=vocabularies, k=st.integers(1, 50), eta_y=rates, eta_z=rates)
+def test_asymptotics_of_four_gamma(m, k, eta_y, eta_z):
+    k = min(k, m)
+    arguments = {"vocab_size": m, "n_classes": k, "eta_y": eta_y, "eta_z": eta_z}
+    t = 1e-7 * k / eta_y
+    early = 2 * (m - 1) ** 2 * eta_y * eta_z * t**2 / (k * m**2)
+    assert 4 * decoder.gamma_integral(t, **arguments) == pytest.approx(early, rel=1e-6, abs=0)
+    log = math.log(m * eta_y / k) + math.log(1e250)
+    late = 2 * k * (m - 1) ** 2 / m**2 * (eta_z / eta_y) * log**2
+    assert 4 * decoder.gamma_integral(1e250, **arguments) == pytest.approx(late, rel=1e-12, abs=0)
+
+
+def test_first_steps_by_hand():
+    m, eta = 50, 0.8
+    steps = decoder.h_steps(3, vocab_size=m, eta_y=eta)
+    one = eta / m
+    two = one + eta / (49 + math.exp(0.8))
+    three = two + eta / (49 + math.exp(50 * two))
+    assert steps.shape == (4,)
+    np.testing.assert_allclose(steps, [0, one, two, three], rtol=1e-15)
+    # One step of rate 2 at M = 2: w_n = (M - 1) h* zeta_n = (1, -1), so the two logits differ by 2.
+    np.testing.assert_allclose(decoder.h_steps(2, vocab_size=2, eta_y=2.0), [0, 1, 1 + 2 / (1 + math.e**2)], rtol=1e-15)
+
+
+def test_steps_are_those_of_a_decoder_on_one_class():
+    m, eta = 6, 1.3
+    w = np.zeros(m)
+    target = np.eye(m)[2]
+    steps = decoder.h_steps(25, vocab_size=m, eta_y=eta)
+    for s in range(1, 26):
+        w = w + eta * (target - np.exp(w) / np.exp(w).sum())
+        np.testing.assert_allclose(w, m * steps[s] * (target - 1 / m), atol=1e-13)
+
+
+def test_steps_survive_overflow():
+    steps = decoder.h_steps(3, vocab_size=10, eta_y=1e5)
+    np.testing.assert_array_equal(steps, [0, 1e4, 1e4, 1e4])
+
+
+def gaps(m, eta_y, n_steps=400):
+    """h*(s) - h(s) in units of eta_Y/M."""
+    steps = decoder.h_steps(n_steps, vocab_size=m, eta_y=eta_y)
+    return (steps - decoder.h(np.arange(n_steps + 1), vocab_size=m, eta_y=eta_y)) * m / eta_y
+
+
+@quick
+@given(m=vocabularies, eta_y=st.floats(-4, 5).map(lambda e: 10.0**e))
+def test_lemma_7_bound(m, eta_y):
+    """The paper's bound is 2; 1 holds for every rate, large or small (see `h_steps`)."""
+    gap = gaps(m, eta_y)
+    assert gap.min() >= -1e-12
+    assert gap.max() <= 1.0
+
+
+@pytest.mark.parametrize("m, eta_y, largest", [(2, 1.0, 0.23132), (1000, 1.0, 0.19503), (2, 50.0, 0.90862)])
+def test_lemma_7_largest_gaps(m, eta_y, largest):
+    """Below rate 1 the gap stays under 0.232 (M = 2); 0.19 is its size for large M. At rate 50 it is close to 1."""
+    assert gaps(m, eta_y).max() == pytest.approx(largest, abs=1e-5)
+
+
+def test_lemma_7_largest_gap_for_small_rates_is_one_half_over_e():
+    assert gaps(100, 1e-2, 2000).max() == pytest.approx(1 / (2 * math.e), rel=1e-3, abs=0)
+
+
+@pytest.mark.parametrize("m, eta_y", [(50, 2.0), (1000, 0.5), (2, 1.0)])
+def test_lemma_7_gap_vanishes(m, eta_y):
+    """h* - h tends to f/2 ln(f(0)/f) with the rate f = dh/dt: Euler's error to first order in the step."""
+    n_steps = 100_000
+    gap = gaps(m, eta_y, n_steps)
+    peak = gap.argmax()
+    assert (np.diff(gap[peak:]) < 1e-12).all()
+    x = m * decoder.h(float(n_steps), vocab_size=m, eta_y=eta_y)
+    rate = m / (m - 1 + math.exp(x))
+    assert gap[-1] == pytest.approx(-0.5 * rate * math.log(rate), rel=0.04, abs=0)
+    assert gap[-1] < 2e-3 * gap.max()
+
+
+@pytest.mark.parametrize("m, n_steps, rates", [(50, 80, (0.1, 0.2, 0.5, 1, 2)), (1000, 70, (0.2, 0.5, 1, 2, 4))])
+def test_fig_8_steps_and_flow(m, n_steps, rates):
+    s = np.arange(n_steps + 1)
+    flow = np.array([decoder.h(s, vocab_size=m, eta_y=eta_y) for eta_y in rates])
+    steps = np.array([decoder.h_steps(n_steps, vocab_size=m, eta_y=eta_y) for eta_y in rates])
+    assert (np.diff(flow, axis=0)[:, 1:] > 0).all()
+    assert (np.diff(steps, axis=0)[:, 1:] > 0).all()
+    assert ((steps - flow)[:, 1:] > 0).all()
+    # On the scale of the figure the two curves can hardly be told apart.
+    assert (steps - flow).max() < 0.11 * flow.max()
+    # Linear at first, logarithmic after.
+    np.testing.assert_allclose(flow[0, 1], rates[0] / m, rtol=rates[0] / m)
+    assert flow[-1, -1] - flow[-1, n_steps // 2] < 0.25 * flow[-1, n_steps // 2]
+
+
+def test_scalars_and_arrays():
+    t = np.arange(6.0).reshape(2, 3)
+    for vector, scalar in zip(all_three(t, 9, 2, 1.0, 0.5), all_three(4, 9, 2, 1.0, 0.5), strict=True):
+        assert vector.shape == (2, 3)
+        assert isinstance(scalar, float)
+        assert vector[1, 1] == scalar
+    assert all(v.shape == (0,) for v in all_three([], 9, 2, 1.0, 0.5))
+    assert isinstance(decoder.transition_time(vocab_size=9, n_classes=2, eta_y=1), float)
+
+
+def test_input_is_not_changed():
+    t = np.array([0.0, 1.0, 1e305])
+    all_three(t, 10**6, 2, 1e3, 0.5)
+    np.testing.assert_array_equal(t, [0.0, 1.0, 1e305])
+
+
+GOOD = {"vocab_size": 10, "n_classes": 3, "eta_y": 0.5, "eta_z": 0.5}
+TAKES = {
+    decoder.h: ("t", "vocab_size", "eta_y"),
+    decoder.h_steps: ("n_steps", "vocab_size", "eta_y"),
+    decoder.gamma: ("t", "vocab_size", "n_classes", "eta_y"),
+    decoder.gamma_integral: ("t", "vocab_size", "n_classes", "eta_y", "eta_z"),
+    decoder.transition_time: ("vocab_size", "n_classes", "eta_y"),
+    decoder.scanning_time: ("vocab_size", "n_classes", "eta_y"),
+    decoder.snapping_time: ("vocab_size", "n_classes", "eta_y"),
+    decoder.peak_gamma: ("vocab_size",),
+}
+BAD = [
+    ("t", -1.0, "`t` must be non-negative, but got -1.0"),
+    ("t", [0.0, np.nan], "`t` must hold finite numbers, but got nan at index 1"),
+    ("t", np.inf, "`t` must hold finite numbers"),
+    ("t", "soon", "`t` must be an array of numbers"),
+    ("n_steps", -1, "`n_steps` must be at least 0, but got -1"),
+    ("n_steps", 3.0, "`n_steps` must be an integer"),
+    ("vocab_size", 1, "`vocab_size` must be at least 2, but got 1"),
+    ("vocab_size", 10.0, "`vocab_size` must be an integer"),
+    ("vocab_size", 2**53 + 1, r"`vocab_size` must be at most 2\*\*53"),
+    ("n_classes", 0, "`n_classes` must be at least 1, but got 0"),
+    ("n_classes", 11, "`n_classes` must be at most `vocab_size` = 10, but got 11"),
+    ("n_classes", True, "`n_classes` must be an integer"),
+    ("eta_y", -0.5, "`eta_y` must be positive, but got -0.5"),
+    ("eta_y", 0, "`eta_y` must be positive"),
+    ("eta_y", np.nan, "`eta_y` must be a positive finite number, but got nan"),
+    ("eta_z", 0.0, "`eta_z` must be positive, but got 0.0"),
+    ("eta_z", "1", "`eta_z` must be a positive finite number"),
+]
+
+
+@pytest.mark.parametrize(
+    "function, name, value, message",
+    [(function, *bad) for function, names in TAKES.items() for bad in BAD if bad[0] in names],
+)
+def test_bad_input(function, name, value, message):
+    arguments = {n: GOOD.get(n, 1) for n in TAKES[function]}
+    function(**arguments)
+    with pytest.raises(ValueError, match=message):
+        function(**{**arguments, name: value})
+
+
+def test_arguments_after_the_first_are_keywords():
+    with pytest.raises(TypeError, match="positional"):
+        decoder.h(1.0, 10, 0.5)
