@@ -1,0 +1,23 @@
+"""Runs the examples in the README and in docstrings as tests."""
+
+import pytest
+from sybil import Sybil
+from sybil.parsers.doctest import DocTestParser
+from sybil.parsers.markdown import PythonCodeBlockParser
+from sybil.sybil import SybilCollection
+
+
+@pytest.fixture
+def empty_folder(tmp_path, monkeypatch):
+    """Examples write their files here."""
+    monkeypatch.chdir(tmp_path)
+
+
+pytest_collect_file = SybilCollection(
+    [
+        Sybil(parsers=[PythonCodeBlockParser()], patterns=["README.md"], fixtures=["empty_folder"]),
+        Sybil(
+            parsers=[DocTestParser()], patterns=["dynamics/*.py", "theory/*.py", "lab/*.py"], fixtures=["empty_folder"]
+        ),
+    ]
+).pytest()

@@ -1,0 +1,95 @@
+"""The scan-and-snap phase transition of a 1-layer transformer: simulated, predicted in closed form, and compared.
+
+    python examples/phase_transition.py [--out DIR] [--quick]
+
+Settings of Tian, Wang, Chen, Du (2023), arXiv 2305.16380: K = 10 next tokens of M = 1000, eta_Z = 0.5, eta_Y in
+{0.5, 1, 2, 5}. Writes figures (PNG and PDF), data (netCDF) and a table of transition times.
+"""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from dynamics.files import replacing
+from dynamics.progress import Progress
+from lab import figures
+from lab import phase_transition as pt
+
+
+def write_flows(folder: Path, name: str, flows: dict) -> None:
+    for decoder, flow in flows.items():
+        flow.save(folder / f"{name}_{decoder}.nc")
+
+
+def run(out: Path, *, quick: bool) -> Iterator[tuple[str, object]]:
+    """Do the work step by step; yields what it is about to do, and at last the table."""
+    data = out / "data"
+    data.mkdir(exist_ok=True)
+    n_times = 400 if quick else 2000
+    weak, strong = pt.weak_classes(), pt.strong_classes()
+    by_rate = {}
+    for rate in pt.ETA_Y:
+        yield f"flows at eta_Y = {rate:g}"
+        by_rate[rate] = pt.fidelity_flows(weak, eta_y=rate, n_times=n_times)
+        write_flows(data, f"weak_eta-y-{rate:g}", by_rate[rate])
+    yield "flows with slow attention"
+    slow = pt.fidelity_flows(weak, eta_y=1.0, eta_z=pt.SLOW_RATIO, n_times=n_times)
+    write_flows(data, f"weak_eta-y-1_eta-z-{pt.SLOW_RATIO:g}", slow)
+    yield "flows with strong overlap"
+    long = pt.fidelity_flows(strong, eta_y=1.0, t_end=1e5, n_times=n_times)
+    write_flows(data, "strong_eta-y-1", long)
+    yield "closed forms of Figs. 8 and 9"
+    curves, exponents = pt.decoder_curves(), pt.exponent_curves()
+    for name, dataset in (("figure8", curves), ("figure9", exponents)):
+        with replacing(data / f"{name}.nc") as path:
+            dataset.to_netcdf(path, engine="h5netcdf")
+    drawings = {
+        "figure3_growth_factor": lambda: figures.figure3({rate: flows["theory"] for rate, flows in by_rate.items()}),
+        "figure8_decoder": lambda: figures.figure8(curves),
+        "figure9_growth_exponent": lambda: figures.figure9(exponents),
+        "attention_over_training": lambda: figures.attention_over_training(
+            {name: long[name] for name in ("theory", "full")}
+        ),
+        "fidelity": lambda: figures.fidelity([(weak, by_rate[1.0]), (weak, slow)]),
+    }
+    for name, draw in drawings.items():
+        yield f"figure {name}"
+        figures.save(draw(), out / name)
+    rows = [pt.transition_times(flows, eta_y=rate) for rate, flows in by_rate.items()]
+    with replacing(out / "transition_times.csv") as path:
+        path.write_text(pt.transition_csv(rows))
+    yield pt.transition_table(rows)
+
+
+EXPLANATION = """\
+Times of the transition from scanning to snapping, in SGD steps. Predicted: t0' and t0, the paper's bounds, and t*, the
+exact peak of gamma. Simulated: the peak of gamma in the theory flow, and of the speed of a distinct token's attention
+logit in the theory, modified and full flows."""
+STEPS = len(pt.ETA_Y) + 3 + 5
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("phase_transition"), help="folder for the results")
+    parser.add_argument("--quick", action="store_true", help="fewer output times: under 30 s with compilation")
+    options = parser.parse_args(arguments)
+    try:
+        options.out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=options.out):
+            pass
+    except OSError as error:
+        parser.error(f"`--out` must be a folder that can be written, but got {options.out} ({error.strerror})")
+    print(f"K = {pt.N_CLASSES}, M = {pt.VOCAB_SIZE}, eta_Z = {pt.ETA_Z}", flush=True)
+    with Progress("phase transition") as report:
+        for step, message in enumerate(run(options.out, quick=options.quick)):
+            report.update(step / STEPS, message)
+    print(
+        f"\n{EXPLANATION}\n\n{message}\n\n{pt.regime(pt.weak_classes())}\n\nFigures, data and table are in {options.out}"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Compare simulation with theory: experiments, figures, command line."""

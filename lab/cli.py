@@ -1,0 +1,83 @@
+"""The command `yzflow`.
+
+Heavy imports stand inside the commands, so that ``yzflow --help`` starts at once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+class _Command(click.Command):
+    """A command whose bad input ends in one line and exit status 2."""
+
+    def invoke(self, context):
+        try:
+            return super().invoke(context)
+        except (ValueError, OSError) as error:
+            raise click.UsageError(str(error), context) from error
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="yzflow")
+def main():
+    """A numerical laboratory for the training dynamics of attention."""
+
+
+@main.command(cls=_Command)
+@click.option("--eta-y", type=float, default=1.0, show_default=True, help="Learning rate of the decoder, per step.")
+@click.option("--eta-z", type=float, default=0.5, show_default=True, help="Learning rate of attention, per step.")
+@click.option("--t-end", type=float, default=700.0, show_default=True, help="Last time, in SGD steps.")
+@click.option("--decoder", default="full", show_default=True, help="full, modified or theory.")
+@click.option("--classes", "n_classes", type=int, default=10, show_default=True, help="K, next tokens that occur.")
+@click.option("--vocab-size", type=int, default=1000, show_default=True, help="M, next tokens in all.")
+@click.option("--common", type=float, default=0.15, show_default=True, help="Unnormalised weight of the common token.")
+@click.option("--n-times", type=int, default=200, show_default=True, help="Number of output times.")
+@click.option("--log-time", is_flag=True, help="Integrate and record in log(1 + t).")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("flow.nc"), show_default=True, help="netCDF file.")
+def flow(eta_y, eta_z, t_end, decoder, n_classes, vocab_size, common, n_times, log_time, out):
+    """Integrate the gradient flow with one common token (Theorem 4's setting) and write the trajectory.
+
+    Example: yzflow flow --eta-y 2 --t-end 1e5 --log-time --out flow.nc
+    """
+    from dynamics import SequenceClasses, gradient_flow
+
+    classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
+    trajectory = gradient_flow(
+        classes,
+        eta_y=eta_y,
+        eta_z=eta_z,
+        t_end=t_end,
+        decoder=decoder,
+        n_times=n_times,
+        time_scale="log" if log_time else "linear",
+        progress=True,
+    )
+    trajectory.save(out)
+    logits = trajectory.final.Z[0]
+    click.echo(f"{trajectory}")
+    click.echo(f"final loss {float(trajectory.dataset['loss'][-1]):.6g} nats")
+    click.echo(f"final logits: common token {logits[0]:.6g}, most frequent distinct token {logits[1]:.6g}")
+    click.echo(f"wrote {out}")
+
+
+@main.command(cls=_Command)
+@click.argument("number", type=int)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("figures"), show_default=True, help="Folder.")
+def figure(number, out):
+    """Draw figure NUMBER of the Scan and Snap paper as PNG and PDF.
+
+    Example: yzflow figure 3 --out figures
+    """
+    from lab import figures
+
+    drawings = {name: getattr(figures, name) for name in figures.__all__ if name.removeprefix("figure").isdigit()}
+    name = f"figure{number}"
+    if name not in drawings:
+        known = ", ".join(sorted((key.removeprefix("figure") for key in drawings), key=int))
+        raise ValueError(f"`NUMBER` must be one of {known}, but got {number}")
+    out.mkdir(parents=True, exist_ok=True)
+    for path in figures.save(drawings[name](), out / name):
+        click.echo(f"wrote {path}")

@@ -1,0 +1,215 @@
+"""Experiments, figures, the main job and the command line."""
+
+import csv
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+import xarray as xr
+from click.testing import CliRunner
+
+from dynamics import Trajectory
+from lab import cli, figures
+from lab import phase_transition as pt
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def flows():
+    return pt.fidelity_flows(pt.weak_classes(), eta_y=1.0, n_times=600)
+
+
+def load_example(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_peak_time_finds_the_vertex_of_a_parabola_between_samples():
+    times = np.array([0.0, 1.0, 2.5, 4.0, 7.0])
+    assert pt.peak_time(xr.DataArray(5 - (times - 2.2) ** 2, {"time": times}, ["time"])) == pytest.approx(
+        2.2, abs=1e-12
+    )
+
+
+def test_peak_time_refuses_a_peak_at_the_edge():
+    times = np.array([0.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match="`speed` must peak inside the recorded times, but got its maximum at t = 2"):
+        pt.peak_time(xr.DataArray(times, {"time": times}, ["time"]))
+
+
+def test_weak_classes_satisfy_the_first_half_of_assumption_2_and_strong_ones_the_second():
+    weak, strong = (pt.regime(classes()) for classes in (pt.weak_classes, pt.strong_classes))
+    assert "< 1/K holds" in weak and "6/sqrt(M) fails" in weak
+    assert "< 1/K fails" in strong and "6/sqrt(M) holds" in strong
+
+
+def test_simulated_gamma_peaks_at_the_exact_transition_time(flows):
+    # t* from the closed form against the h that the flow integrated; the published example t* = 56.40.
+    row = pt.transition_times(flows, eta_y=1.0)
+    assert row.exact == pytest.approx(56.40, abs=0.005)
+    assert row.gamma == pytest.approx(row.exact, rel=2e-4)
+    assert row.scanning == pytest.approx(69.08, abs=0.005)
+    assert row.snapping == pytest.approx(138.16, abs=0.005)
+
+
+def test_speed_peaks_at_the_transition_when_attention_is_slow():
+    # Then e^{4z} in xi stays one, so that the speed of a distinct token is gamma up to a constant.
+    slow = pt.fidelity_flows(pt.weak_classes(), eta_y=2.0, eta_z=1e-5, t_end=200, decoders=["theory"], n_times=600)
+    row = pt.transition_times(slow, eta_y=2.0)
+    assert row.speed["theory"] == pytest.approx(row.exact, rel=1e-3)
+
+
+def test_attention_makes_the_speed_peak_before_gamma_in_every_flow(flows):
+    # The common token's fall (e^{4z}) pulls the peak forward: a finding that the table shows.
+    row = pt.transition_times(flows, eta_y=1.0)
+    assert set(row.speed) == {"theory", "modified", "full"}
+    assert all(time < row.exact for time in row.speed.values())
+
+
+def test_closed_form_exponent_agrees_with_the_theory_flow(flows):
+    from theory import attention
+
+    flow = flows["theory"].dataset
+    exponent = attention.growth_exponent(
+        flow["time"].values,
+        vocab_size=1000,
+        n_classes=10,
+        eta_y=1.0,
+        eta_z=0.5,
+        c0=pt.speed_constant(pt.weak_classes()),
+    )
+    fall = -flow["z"].isel(query=0).sel(token=0).values
+    # B neglects the term q_0 of beta, about 1/M beside rho = 0.0101, and the change of rho_0: 3% together.
+    np.testing.assert_allclose(exponent[1:], fall[1:], rtol=0.03)
+
+
+def test_the_table_holds_the_numbers_of_its_rows(flows):
+    rows = [pt.transition_times(flows, eta_y=1.0)]
+    lines = pt.transition_table(rows).splitlines()
+    assert lines[0].split()[:4] == ["eta_Y", "t0'", "t0", "t*"]
+    assert [float(cell) for cell in lines[1].split()][:4] == pytest.approx([1, 69.078, 138.16, 56.401])
+    names, values = csv.reader(pt.transition_csv(rows).splitlines())
+    assert float(values[names.index("speed: full")]) == pytest.approx(rows[0].speed["full"], rel=1e-9)
+
+
+def test_figure_9_meets_the_level_of_b_at_t0():
+    curves = pt.exponent_curves(n_times=20)
+    for vocab_size in (100, 10_000):
+        level = curves[f"exponent_at_t0_{vocab_size}"]
+        np.testing.assert_allclose(level, level[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["figure3", "figure8", "figure9", "fidelity", "attention_over_training"])
+def test_figures_label_every_axis_and_leave_the_callers_style_alone(name):
+    before = dict(matplotlib.rcParams)
+    figure = getattr(figures, name)()
+    assert dict(matplotlib.rcParams) == before
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        bottom_row = axes.get_subplotspec() is None or axes.get_subplotspec().is_last_row()
+        assert axes.get_xlabel() or not bottom_row or axes.get_label() == "<colorbar>"
+        lines = [line for line in axes.get_lines() if len(line.get_xdata()) > 2]
+        assert all(np.isfinite(np.asarray(line.get_ydata(), dtype=float)).all() for line in lines)
+
+
+def test_figure_3_draws_the_growth_of_the_flows_that_it_is_given():
+    flow = pt.fidelity_flows(pt.weak_classes(), eta_y=2.0, decoders=["theory"], n_times=600)["theory"]
+    figure = figures.figure3({2.0: flow})
+    marks = next(line for line in figure.axes[1].get_lines() if line.get_marker() == "o")
+    growth = 1e3 * np.expm1(2 * (flow.final.Z[0, 1]))
+    assert marks.get_ydata()[-1] == pytest.approx(growth, rel=1e-6)
+
+
+def test_saving_a_figure_writes_png_and_pdf_or_nothing(tmp_path):
+    figure = figures.figure9()
+    paths = figures.save(figure, tmp_path / "nine")
+    assert [path.name for path in paths] == ["nine.png", "nine.pdf"]
+    assert paths[0].read_bytes().startswith(b"\x89PNG") and paths[1].read_bytes().startswith(b"%PDF")
+    with pytest.raises(ValueError, match="not supported"):
+        figures.save(figure, tmp_path / "ten", formats=["nonsense"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["nine.pdf", "nine.png"]
+
+
+def test_the_main_job_writes_figures_data_and_table(tmp_path, capsys):
+    out = tmp_path / "results"
+    assert load_example("phase_transition").main(["--quick", "--out", str(out)]) == 0
+    printed = capsys.readouterr().out
+    row = next(line for line in printed.splitlines() if line.split()[:1] == ["1"])
+    assert [float(cell) for cell in row.split()][1:4] == pytest.approx([69.078, 138.16, 56.401])
+    stems = {
+        "attention_over_training",
+        "fidelity",
+        "figure3_growth_factor",
+        "figure8_decoder",
+        "figure9_growth_exponent",
+    }
+    assert {path.stem for path in out.glob("*.png")} == {path.stem for path in out.glob("*.pdf")} == stems
+    flow = Trajectory.load(out / "data" / "weak_eta-y-0.5_full.nc")
+    assert flow.parameters["eta_y"] == 0.5 and flow.dataset["time"][-1] == pt.T_END
+    assert len((out / "transition_times.csv").read_text().splitlines()) == 1 + len(pt.ETA_Y)
+
+
+def test_the_main_job_refuses_a_folder_that_cannot_be_written(tmp_path, capsys):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    for out in (blocked, blocked / "below"):
+        with pytest.raises(SystemExit) as error:
+            load_example("phase_transition").main(["--out", str(out)])
+        assert error.value.code == 2
+        assert "`--out` must be a folder that can be written, but got" in capsys.readouterr().err
+    assert blocked.read_text() == ""
+
+
+def test_command_line_flow_writes_a_trajectory(tmp_path):
+    path = tmp_path / "flow.nc"
+    result = CliRunner().invoke(
+        cli.main, ["flow", "--eta-y", "2", "--t-end", "5", "--classes", "3", "--out", str(path)]
+    )
+    assert result.exit_code == 0, result.output
+    flow = Trajectory.load(path)
+    assert flow.parameters["eta_y"] == 2.0
+    assert f"final loss {float(flow.dataset['loss'][-1]):.6g} nats" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["flow", "--eta-y", "-1"], "`eta_y` must be positive, but got -1.0"),
+        (["flow", "--decoder", "quick"], "`decoder` must be one of 'full', 'modified', 'theory', but got 'quick'"),
+        (["flow", "--classes", "1"], "`n_classes` must be at least 2, but got 1"),
+        (["flow", "--t-end", "1", "--out", "missing/flow.nc"], "missing"),
+        (["figure", "99"], "`NUMBER` must be one of 3, 8, 9, but got 99"),
+    ],
+)
+def test_command_line_bad_input_exits_2_with_one_line(arguments, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli.main, arguments)
+    assert result.exit_code == 2
+    assert message in result.output.splitlines()[-1]
+    assert not list(tmp_path.iterdir())
+
+
+def test_command_line_figure_writes_both_formats(tmp_path):
+    result = CliRunner().invoke(cli.main, ["figure", "9", "--out", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert {path.name for path in tmp_path.iterdir()} == {"figure9.png", "figure9.pdf"}
+
+
+def test_simulators_import_no_theory_and_neither_imports_lab():
+    code = "import sys, {0}; print(*sorted({{name.split('.')[0] for name in sys.modules}} & {{'theory', 'lab'}}))"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    found = {
+        package: subprocess.run(
+            [sys.executable, "-c", code.format(package)], env=environment, capture_output=True, text=True, check=True
+        ).stdout.split()
+        for package in ("dynamics", "theory")
+    }
+    assert found == {"dynamics": [], "theory": ["theory"]}
