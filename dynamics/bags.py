@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -86,9 +87,7 @@ class Bags:
             unequal = np.abs(target.sum(axis=1) - 1) > 1e-9
             if unequal.any():
                 row = int(np.argmax(unequal))
-                raise checks.reject(
-                    "target", "have rows that sum to one", f"{target[row].sum()} in row {row}"
-                )
+                raise checks.reject("target", "have rows that sum to one", f"{target[row].sum()} in row {row}")
             largest = target.shape[1] - 1
         else:
             target = checks.index_array("target", self.target)
@@ -131,9 +130,7 @@ class Bags:
         else:
             weight = checks.non_negative_array("weight", self.weight, ndim=1)
             if weight.size != len(self.query):
-                raise checks.reject(
-                    "weight", f"have one entry for each of {len(self.query)} bags", weight.size
-                )
+                raise checks.reject("weight", f"have one entry for each of {len(self.query)} bags", weight.size)
             if abs(weight.sum() - 1) > 1e-9:
                 raise checks.reject("weight", "sum to one", f"a sum of {weight.sum()}")
         self._set("weight", weight)
@@ -226,14 +223,10 @@ class Bags:
         return cls(
             np.concatenate([part.query for part in parts]),
             np.concatenate([part.target for part in parts]),
-            np.concatenate(
-                [[0], *(part.indptr[1:] + start for part, start in zip(parts, starts, strict=False))]
-            ),
+            np.concatenate([[0], *(part.indptr[1:] + start for part, start in zip(parts, starts, strict=False))]),
             np.concatenate([part.token for part in parts]),
             np.concatenate([part.count for part in parts]),
-            np.concatenate(
-                [part.weight * share for part, share in zip(parts, shares / shares.sum(), strict=True)]
-            ),
+            np.concatenate([part.weight * share for part, share in zip(parts, shares / shares.sum(), strict=True)]),
             **{name: max(getattr(part, name) for part in parts) for name in _SIZES},
         )
 
@@ -241,9 +234,7 @@ class Bags:
         """Write to an ``.npz`` file, completely or not at all."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez_compressed(
-                file, format=_FORMAT, sizes=[getattr(self, name) for name in _SIZES], **arrays
-            )
+            np.savez_compressed(file, format=_FORMAT, sizes=[getattr(self, name) for name in _SIZES], **arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Bags:
@@ -257,12 +248,13 @@ class Bags:
             If there is none.
         """
         try:
-            with np.load(path, allow_pickle=False) as file:
+            # numpy leaves a file that it opened itself open if it turns out to be damaged.
+            with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
                 if "format" not in file or str(file["format"]) != _FORMAT:
                     raise checks.reject("path", "be a file of bags written by yzflow", repr(str(path)))
                 sizes = dict(zip(_SIZES, (int(size) for size in file["sizes"]), strict=True))
                 return cls(**{name: file[name] for name in _ARRAYS}, **sizes)
-        except (zipfile.BadZipFile, EOFError, KeyError, TypeError, AttributeError) as error:
+        except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError) as error:
             raise checks.reject("path", "be a file of bags written by yzflow", repr(str(path))) from error
         except ValueError as error:
             if str(error).startswith("`"):

@@ -23,7 +23,10 @@ def real(name: str, value: object, *, rule: str = "be a finite number") -> float
         raise reject(name, rule, repr(value))
     if isinstance(value, np.ndarray) and (value.ndim != 0 or value.dtype.kind not in "iuf"):
         raise reject(name, rule, repr(value))
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer above the largest float
+        number = np.inf
     if not np.isfinite(number):
         raise reject(name, rule, number)
     return number
@@ -90,7 +93,10 @@ def non_negative_array(name: str, value: object, *, ndim: int | None = None) -> 
 
 def index_array(name: str, value: object, *, upper: int | None = None) -> np.ndarray:
     """A new one-dimensional int64 array of indices in ``[0, upper)``."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        raise reject(name, "be an array of integers", _brief(value)) from None
     if array.ndim != 1:
         raise reject(name, "have 1 axis", f"shape {array.shape}")
     if array.size and array.dtype.kind not in "iu":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.integrate import solve_ivp
+import scipy.integrate
 
 from dynamics import checks, kernels
 from dynamics.bags import Bags
@@ -33,6 +33,10 @@ class IntegrationError(RuntimeError):
         self.time = time
         self.layer = layer
         self.trajectory = trajectory
+
+    def __reduce__(self):
+        # The default hands only the message to __init__, and an error in a worker process would break its pool.
+        return type(self), (str(self), self.time, self.layer, self.trajectory)
 
 
 def gradient_flow(
@@ -90,7 +94,7 @@ def gradient_flow(
     time_scale : "linear" or "log"
         Integrate in t or in log(1 + t). The flow slows down like a logarithm, so that "log" suits a large ``t_end``.
     method : str
-        Method of `scipy.integrate.solve_ivp`.
+        Method of `scipy.integrate.solve_ivp`, by name.
 
     Returns
     -------
@@ -131,6 +135,8 @@ def gradient_flow(
     times = _output_times(times, n_times, clock)
     system = {"full": _Full, "modified": _Modified, "theory": _Theory}[decoder](bags, layer, init, parameters)
     query_tokens = getattr(data, "query_tokens", None)
+    if query_tokens is not None and len(query_tokens) != layer.Z.shape[0]:
+        raise checks.reject("init", f"have {len(query_tokens)} rows of Z, one a query token", layer.Z.shape[0])
     with Progress(f"gradient flow ({decoder})", enabled=progress) as report:
         return _integrate(system, clock, times, parameters, query_tokens, report)
 
@@ -279,10 +285,10 @@ class _Theory:
         self.shape, self.size = layer.Z.shape, layer.Z.size
         if isinstance(init, Trajectory) and "h" in init.dataset:
             scaled = init.dataset["h"].values[-1] * self.vocab_size
+            if scaled.size != len(bags):
+                raise checks.reject("init", f"have h for each of {len(bags)} bags", scaled.size)
         elif (layer.Y != 0).any():
-            raise checks.reject(
-                "init", "have Y = 0 for decoder='theory', where Y follows from h", repr(layer)
-            )
+            raise checks.reject("init", "have Y = 0 for decoder='theory', where Y follows from h", repr(layer))
         else:
             scaled = np.zeros(len(bags))
         self.initial = np.concatenate([layer.Z.ravel(), scaled]).astype(np.float64)
@@ -299,9 +305,7 @@ class _Theory:
         backpropagated = features.combine(inner, np.zeros((self.shape[1], len(bags))))
         out = np.zeros_like(state)
         dZ, dx = self.split(out)
-        kernels.theory_pull_back(
-            bags.query, bags.weight, bags.indptr, bags.token, features.values, backpropagated, dZ
-        )
+        kernels.theory_pull_back(bags.query, bags.weight, bags.indptr, bags.token, features.values, backpropagated, dZ)
         dZ *= self.eta_z
         with np.errstate(over="ignore"):  # a trial step may overshoot; 1 / inf is then the right limit
             dx[:] = bags.weight * self.vocab_size * self.eta_y / (self.vocab_size - 1 + np.exp(x))
@@ -320,6 +324,42 @@ class _Theory:
         h = np.stack([self.split(state)[1] for state in states]) / self.vocab_size
         attributes = {"long_name": "h of each class (44)", "units": "1"}
         return {"h": (("time", "bag"), h, attributes)}
+
+
+class _Steps:
+    """The steps of a method of `scipy.integrate`, which reports why it cannot go on.
+
+    `scipy.integrate.solve_ivp` would return no state at all then, and would not notice that LSODA steps on the spot.
+    """
+
+    _IDLE = 100
+
+    def __init__(self, method: str, right_hand_side, end: float, initial: np.ndarray, options):
+        self.s, self.state = 0.0, initial
+        self._make = lambda: getattr(scipy.integrate, method)(right_hand_side, 0.0, initial, end, **options)
+        self._solver = None
+
+    def advance(self) -> str | None:
+        """Take a step; returns None, or the reason if there is no further step."""
+        for _ in range(self._IDLE):
+            try:
+                # The constructors of the implicit methods already form a Jacobian.
+                self._solver = self._solver or self._make()
+                message = self._solver.step()
+            except (ValueError, np.linalg.LinAlgError) as error:  # an implicit method meets nan in its Jacobian
+                return str(error)
+            if self._solver.status == "failed":
+                return message or "the step failed"
+            if not np.isfinite(self._solver.y).all():  # LSODA steps on with nan
+                return "the state is no longer finite"
+            if self._solver.t > self.s:
+                self.s, self.state = self._solver.t, self._solver.y
+                return None
+        return "the step size is too small to advance the time"
+
+    def interpolate(self, s: np.ndarray) -> np.ndarray:
+        """The states at points within the last step: (size of the state, points)."""
+        return self._solver.dense_output()(s)
 
 
 def _integrate(system, clock: _Clock, times, parameters, query_tokens, report: Progress) -> Trajectory:
@@ -343,33 +383,35 @@ def _integrate(system, clock: _Clock, times, parameters, query_tokens, report: P
             extra={"z_velocity": (("time", "query", "token"), velocity, attributes), **system.extra(states)},
         )
 
-    def fail(reason, reached, states):
-        time = float(clock.time(clock.variable(times[reached - 1]))) if reached else clock.start
-        state = states[-1] if reached else system.initial
-        layer = Layer(*system.arrays(state))
+    def fail(reason, s, state, states):
+        Z, Y, V, multiplicity = system.arrays(np.ascontiguousarray(state))
+        layer = Layer(Z, Y, V if V.size else None, multiplicity)
+        time = float(clock.time(s))
         largest = max(np.abs(layer.Z).max(), np.abs(layer.Y).max())
         raise IntegrationError(
-            f"the gradient flow ({parameters['decoder']}) stopped after t = {time:g} of {clock.end:g} SGD steps, where the "
-            f"largest logit is {largest:.3g}: {reason}. Try, in this order: smaller learning rates (eta_y = "
-            f"{parameters['eta_y']:g}, eta_z = {parameters['eta_z']:g}), time_scale='log', a larger rtol and atol, or "
-            f"method='Radau'",
+            f"the gradient flow ({parameters['decoder']}) stopped after t = {time:g} of {clock.end:g} SGD steps, where "
+            f"the largest logit is {largest:.3g}: {reason}. Try, in this order: smaller learning rates (eta_y = "
+            f"{parameters['eta_y']:g}, eta_z = {parameters['eta_z']:g}), time_scale='log', a larger rtol and atol, "
+            f"or method='Radau'",
             time,
             layer,
-            record(times[:reached], states) if reached else None,
+            record(times[: len(states)], states) if states else None,
         )
 
-    # An explicit method halves its step for ever on a start that is not finite.
-    if not np.isfinite(system.derivative(system.initial)).all():
-        fail("the derivative is not finite at the start", 0, [])
-    grid = np.clip(clock.variable(times), 0.0, end)
-    options = {"rtol": parameters["rtol"], "atol": parameters["atol"], "t_eval": grid}
-    try:
-        solution = solve_ivp(
-            right_hand_side, (0.0, end), system.initial, method=parameters["method"], **options
-        )
-    except (ValueError, np.linalg.LinAlgError) as error:  # an implicit method meets nan in its Jacobian
-        fail(str(error), 0, [])
-    states = list(np.ascontiguousarray(solution.y.T))
-    if not solution.success:
-        fail(solution.message, len(states), states)
+    # A trial step may overshoot into overflow or nan; the integrator then steps back.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        # An explicit method halves its step for ever on a start that is not finite.
+        if not np.isfinite(system.derivative(system.initial)).all():
+            fail("the derivative is not finite at the start", 0.0, system.initial, [])
+        options = {"rtol": parameters["rtol"], "atol": parameters["atol"]}
+        steps = _Steps(parameters["method"], right_hand_side, end, system.initial, options)
+        grid = np.clip(clock.variable(times), 0.0, end)
+        states = []
+        while len(states) < len(grid):
+            reason = steps.advance()
+            if reason:
+                fail(reason, steps.s, steps.state, states)
+            due = grid[len(states) : np.searchsorted(grid, steps.s, side="right")]
+            if due.size:
+                states.extend(np.ascontiguousarray(steps.interpolate(due).T))
     return record(times, states)

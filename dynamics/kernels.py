@@ -40,7 +40,8 @@ def _attend(token, count, logits, c):
 def _feature(token, c, V, f):
     """LN(V^T c) into ``f`` (aligned with ``token`` where V is the identity); returns the norm before LN."""
     if V.shape[0] == 0:
-        f[: token.size] = c
+        for i in range(token.size):  # numba takes seconds to compile the assignment of a slice
+            f[i] = c[i]
     else:
         f[:] = 0.0
         for i in range(token.size):
@@ -62,46 +63,85 @@ def _decode(token, f, Y, dense_feature, u):
     """Decoder logits Y^T f into ``u``."""
     u[:] = 0.0
     for i in range(f.size):
-        row = i if dense_feature else token[i]
+        scale = f[i]
+        row = Y[i if dense_feature else token[i]]
         for c in range(u.size):
-            u[c] += f[i] * Y[row, c]
+            u[c] += scale * row[c]
+
+
+@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
+def _largest(u):
+    """Largest entry, with no promise where one is nan: without one a compiler may use vector instructions."""
+    top = u[0]
+    for c in range(u.size):
+        top = max(top, u[c])
+    return top
 
 
 @njit(**_OPTIONS)
-def _residual(u, target, soft, multiplicity, r):
+def _exponentials(u, top, out, bits):
+    """exp(u - top) into ``out``, for u <= top; ``bits`` is an int32 buffer of the same size.
+
+    In single precision numba calls the C library once an entry, which dominates SGD at a full vocabulary. The
+    polynomial of Cephes' expf (S. Moshier) on [-ln(2)/2, ln(2)/2], scaled by powers of two put together from their bits,
+    becomes vector instructions; its relative error is below 7e-8.
+    """
+    if u.itemsize == 8:
+        for c in range(u.size):
+            out[c] = np.exp(u[c] - top)
+        return
+    for c in range(u.size):
+        x = np.float32(u[c] - top)
+        x = max(x, np.float32(-87.0)) if x == x else x
+        n = np.floor(x * np.float32(1.44269504) + np.float32(0.5))
+        x = x - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)
+        y = np.float32(1.9875691500e-4)
+        y = y * x + np.float32(1.3981999507e-3)
+        y = y * x + np.float32(8.3334519073e-3)
+        y = y * x + np.float32(4.1665795894e-2)
+        y = y * x + np.float32(1.6666665459e-1)
+        y = y * x + np.float32(5.0000001201e-1)
+        out[c] = y * x * x + x + np.float32(1.0)
+        bits[c] = (np.int32(n) + np.int32(127)) << np.int32(23)
+    powers = bits.view(np.float32)
+    for c in range(u.size):
+        out[c] *= powers[c]
+
+
+@njit(**_OPTIONS)
+def _residual(u, target, soft, mass, r, bits):
     """Cross-entropy of softmax(u) into the return value, and r = (target - alpha) into ``r``.
 
-    For a hard target the entry 1 - alpha_target is summed from the other columns: formed as a difference it would
-    lose all digits once the target is nearly certain, and the zero-sum invariant with it.
+    ``mass`` is the multiplicity of each column. For a hard target the entry 1 - alpha_target is summed from the other
+    columns: formed as a difference it would lose all digits once the target is nearly certain, and the zero-sum
+    invariant with it.
     """
-    top = -np.inf
-    for c in range(u.size):
-        top = max(top, u[c])
-    total = 0.0
-    others = 0.0
-    for c in range(u.size):
-        r[c] = np.exp(u[c] - top)
-        mass = multiplicity[c] * r[c]
-        total += mass
-        if c == target:
-            others += mass - r[c]
-        else:
-            others += mass
+    zero = u.dtype.type(0)
+    top = _largest(u)
+    _exponentials(u, top, r, bits)
     if soft.size > 0:
-        loss = 0.0
+        total = zero
+        for c in range(u.size):
+            total += mass[c] * r[c]
+        loss = zero
         log_total = np.log(total)
         for c in range(u.size):
             r[c] = -r[c] / total
         for c in range(soft.size):
-            if soft[c] > 0.0:
+            if soft[c] > 0:
                 loss -= soft[c] * (u[c] - top - log_total)
                 r[c] += soft[c]
         return loss
     own = r[target]
+    r[target] = zero
+    others = (mass[target] - 1) * own
     for c in range(u.size):
-        r[c] = -r[c] / total
-    r[target] = others / total
-    return np.log1p(others / own) if own > others else top - u[target] + np.log(total)
+        others += mass[c] * r[c]
+    scale = -1 / (others + own)
+    for c in range(u.size):
+        r[c] *= scale
+    r[target] = -scale * others
+    return np.log1p(others / own) if own > others else top - u[target] + np.log(others + own)
 
 
 @njit(**_OPTIONS)
@@ -166,6 +206,8 @@ def loss_and_gradient(
     g_buffer = np.empty(width, Z.dtype)
     u = np.empty(Y.shape[1], Z.dtype)
     r = np.empty(Y.shape[1], Z.dtype)
+    bits = np.empty(Y.shape[1], np.int32)
+    mass = multiplicity.astype(Z.dtype)
     loss = 0.0
     for b in range(query.size):
         tokens = token[indptr[b] : indptr[b + 1]]
@@ -176,21 +218,27 @@ def loss_and_gradient(
         norm = _feature(tokens, c, V, f)
         _decode(tokens, f, Y, dense_feature, u)
         soft_row = soft[b] if soft.shape[0] > 0 else u[:0]
-        loss += weight[b] * _residual(u, target[b], soft_row, multiplicity, r)
+        loss += weight[b] * _residual(u, target[b], soft_row, mass, r, bits)
         if not gradient:
             continue
         keep = residual.shape[0] > 0
         if keep:
-            residual[b] = r
-        for i in range(f.size):
-            row = i if dense_feature else tokens[i]
-            along = 0.0
             for k in range(r.size):
-                along += Y[row, k] * multiplicity[k] * r[k]
+                residual[b, k] = r[k]
+        for k in range(r.size):
+            u[k] = mass[k] * r[k]
+        for i in range(f.size):
+            index = i if dense_feature else tokens[i]
+            row = Y[index]
+            along = Z.dtype.type(0)
+            for k in range(u.size):
+                along += row[k] * u[k]
             g[i] = along
             if not keep:
-                for k in range(r.size):
-                    dY[row, k] += weight[b] * f[i] * r[k]
+                scale = Z.dtype.type(weight[b] * f[i])
+                row_gradient = dY[index]
+                for k in range(u.size):
+                    row_gradient[k] += scale * r[k]
         _pull_back(tokens, c, f, norm, g, V, weight[b], dZ[query[b]], dV)
     return loss
 
@@ -207,7 +255,6 @@ def attention(query, indptr, token, count, Z, c):
 def predictions(query, indptr, token, count, Z, Y, V, multiplicity, features, alpha):
     """LN features of every bag into the rows of ``features``, next-token probabilities into ``alpha``."""
     dense_feature = V.shape[0] > 0
-    nothing = np.empty(0, Z.dtype)
     for b in range(query.size):
         tokens = token[indptr[b] : indptr[b + 1]]
         c = np.empty(tokens.size, Z.dtype)
@@ -285,3 +332,167 @@ def theory_pull_back(query, weight, indptr, token, f, YR, dZ):
         for i in range(hi - lo):
             g[i] = YR[tokens[i], b]
         _pull_back(tokens, f[lo:hi], f[lo:hi], 1.0, g, identity, weight[b], dZ[query[b]], identity)
+
+
+@njit(**_OPTIONS)
+def alias_tables(indptr, weight, threshold, choice):
+    """Alias table (Walker 1977, Vose 1991) of each CSR row of ``weight``.
+
+    A cell i of a row goes to ``choice[i, 0]`` below the threshold, in units of 2^-32, and to ``choice[i, 1]`` above.
+    """
+    for row in range(indptr.size - 1):
+        lo, size = indptr[row], indptr[row + 1] - indptr[row]
+        total = 0.0
+        for i in range(size):
+            total += weight[lo + i]
+        height = np.empty(size)
+        pending = np.empty(size, np.int64)  # cells below one from the left, the others from the right
+        small, large = 0, size
+        for i in range(size):
+            height[i] = weight[lo + i] / total * size
+            choice[lo + i, 0] = i
+            choice[lo + i, 1] = i
+            if height[i] < 1:
+                pending[small] = i
+                small += 1
+            else:
+                large -= 1
+                pending[large] = i
+        while small > 0 and large < size:
+            small -= 1
+            low, high = pending[small], pending[large]
+            choice[lo + low, 1] = high
+            height[high] -= 1 - height[low]
+            if height[high] < 1:
+                large += 1
+                pending[small] = high
+                small += 1
+        for i in range(size):
+            threshold[lo + i] = np.uint64(min(height[i], 1.0) * 4294967296.0 + 0.5)
+
+
+@njit(**_OPTIONS)
+def _random_bits(state):
+    """64 random bits: xoshiro256++ (Blackman and Vigna 2019), in place of a call through numpy's function pointers."""
+    total = state[0] + state[3]
+    result = ((total << np.uint64(23)) | (total >> np.uint64(41))) + state[0]
+    shifted = state[1] << np.uint64(17)
+    state[2] ^= state[0]
+    state[3] ^= state[1]
+    state[1] ^= state[2]
+    state[0] ^= state[3]
+    state[2] ^= shifted
+    state[3] = (state[3] << np.uint64(45)) | (state[3] >> np.uint64(19))
+    return result
+
+
+@njit(**_OPTIONS)
+def _pick(bits, threshold, choice):
+    """Index drawn from an alias table with 32 random bits: the law is exact to 2^-32.
+
+    The product with the number of cells has the cell in its upper half and the position within it in the lower. The
+    side is looked up, not branched on: no processor can predict it.
+    """
+    position = (bits & np.uint64(0xFFFFFFFF)) * np.uint64(threshold.size)
+    cell = position >> np.uint64(32)
+    return choice[cell, np.int64((position & np.uint64(0xFFFFFFFF)) >= threshold[cell])]
+
+
+@njit(**_OPTIONS)
+def _draw_batch(random, data, tables, position_weight, batch):
+    """Fill ``batch`` with bags drawn from ``data``; with positions, each bag is a sequence drawn from its counts."""
+    query, target, soft, indptr, token, count = data
+    bag_threshold, bag_choice, token_threshold, token_choice = tables
+    b_query, b_target, b_soft, b_indptr, b_token, b_count, workspace = batch
+    positions = position_weight.size
+    end = 0
+    for b in range(b_query.size):
+        source = _pick(_random_bits(random), bag_threshold, bag_choice)
+        b_query[b] = query[source]
+        b_target[b] = target[source]
+        for k in range(b_soft.shape[1]):
+            b_soft[b, k] = soft[source, k]
+        lo, hi = indptr[source], indptr[source + 1]
+        if positions > 0:
+            # Two tokens from 64 bits, counted apart so that one store need not wait for the other.
+            even, odd = workspace[0, : hi - lo], workspace[1, : hi - lo]
+            even[:] = 0
+            odd[:] = 0
+            threshold, choice = token_threshold[lo:hi], token_choice[lo:hi]
+            for t in range(0, positions - 1, 2):
+                bits = _random_bits(random)
+                even[_pick(bits, threshold, choice)] += position_weight[t]
+                odd[_pick(bits >> np.uint64(32), threshold, choice)] += position_weight[t + 1]
+            if positions % 2 == 1:
+                even[_pick(_random_bits(random), threshold, choice)] += position_weight[positions - 1]
+        for i in range(hi - lo):
+            drawn = even[i] + odd[i] if positions > 0 else count[lo + i]
+            if drawn > 0:
+                b_token[end] = token[lo + i]
+                b_count[end] = drawn
+                end += 1
+        b_indptr[b + 1] = end
+
+
+@njit(**_OPTIONS)
+def _ascend(parameter, gradient, first, second, rate, momentum, adam, step):
+    """One step of gradient ascent with momentum, or of Adam with its usual constants."""
+    one = parameter.dtype.type(1)
+    if not adam:
+        for i in range(parameter.size):
+            first[i] = momentum * first[i] + gradient[i]
+            parameter[i] += rate * first[i]
+        return
+    beta1, beta2 = parameter.dtype.type(0.9), parameter.dtype.type(0.999)
+    small = parameter.dtype.type(1e-8)
+    scale1 = parameter.dtype.type(1 / (1 - 0.9**step))
+    scale2 = parameter.dtype.type(1 / (1 - 0.999**step))
+    for i in range(parameter.size):
+        first[i] = beta1 * first[i] + (one - beta1) * gradient[i]
+        second[i] = beta2 * second[i] + (one - beta2) * gradient[i] * gradient[i]
+        parameter[i] += rate * (first[i] * scale1) / (np.sqrt(second[i] * scale2) + small)
+
+
+@njit(nogil=True, **_OPTIONS)
+def sgd_steps(
+    random,
+    data,
+    tables,
+    position_weight,
+    batch,
+    weight,
+    state,
+    gradient,
+    first,
+    second,
+    rates,
+    momentum,
+    adam,
+    done,
+    losses,
+):
+    """Take ``losses.size`` steps from step ``done``; returns how many gave a finite loss, and stops at the first other.
+
+    ``state`` is (Z, Y, V, multiplicity); ``gradient``, ``first`` and ``second`` (velocity or moments) match its arrays.
+    ``batch`` holds buffers if bags are to be drawn from ``data``; with an empty ``tables[0]`` it is the whole data.
+    """
+    Z, Y, V, multiplicity = state
+    dZ, dY, dV = gradient
+    nothing = np.empty((0, 0), Z.dtype)
+    query, target, soft, indptr, token, count, _ = batch
+    flat_state = (Z.ravel(), Y.ravel(), V.ravel())
+    flat_gradient = (dZ.ravel(), dY.ravel(), dV.ravel())
+    for step in range(losses.size):
+        if tables[0].size > 0:
+            _draw_batch(random, data, tables, position_weight, batch)
+        dZ[:] = 0
+        dY[:] = 0
+        dV[:] = 0
+        losses[step] = loss_and_gradient(
+            query, target, soft, weight, indptr, token, count, Z, Y, V, multiplicity, dZ, dY, dV, nothing, True
+        )
+        if not np.isfinite(losses[step]):
+            return step
+        for k in range(3):
+            _ascend(flat_state[k], flat_gradient[k], first[k], second[k], rates[k], momentum, adam, done + step + 1)
+    return losses.size

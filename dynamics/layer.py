@@ -86,9 +86,7 @@ class Layer:
         columns = np.ones(bags.n_targets, dtype=np.int64)
         if bags.vocab_size > bags.n_targets:
             columns = np.append(columns, bags.vocab_size - bags.n_targets)
-        return cls(
-            np.zeros((bags.n_queries, bags.n_tokens)), np.zeros((bags.n_tokens, columns.size)), None, columns
-        )
+        return cls(np.zeros((bags.n_queries, bags.n_tokens)), np.zeros((bags.n_tokens, columns.size)), None, columns)
 
     @property
     def vocab_size(self) -> int:
@@ -196,9 +194,7 @@ class Problem:
     def loss(self, Z, Y, V, multiplicity) -> float:
         """The loss alone."""
         none = np.empty((0, 0), Z.dtype)
-        return kernels.loss_and_gradient(
-            *self._arguments, Z, Y, V, multiplicity, none, none, none, none, False
-        )
+        return kernels.loss_and_gradient(*self._arguments, Z, Y, V, multiplicity, none, none, none, none, False)
 
     def loss_and_gradient(self, Z, Y, V, multiplicity, dZ, dY, dV, residual=None) -> float:
         """The loss, with the gradient of J added into ``dZ``, ``dY``, ``dV`` (see the kernel for ``residual``)."""

@@ -44,17 +44,15 @@ class SequenceClasses:
 
     def __init__(self, probabilities, query, *, vocab_size=None, class_weights=None):
         if scipy.sparse.issparse(probabilities):
-            sparse = scipy.sparse.csr_array(probabilities, dtype=np.float64)
+            sparse = scipy.sparse.csr_array(probabilities, copy=True)
             sparse.sum_duplicates()
-            checks.non_negative_array("probabilities", sparse.data)
+            sparse.data = checks.non_negative_array("probabilities", sparse.data)
         else:
             sparse = scipy.sparse.csr_array(checks.non_negative_array("probabilities", probabilities, ndim=2))
         sparse.eliminate_zeros()
         n_classes, n_tokens = sparse.shape
         if n_classes < 2:
-            raise checks.reject(
-                "probabilities", "have at least two rows, one a next token", f"shape {sparse.shape}"
-            )
+            raise checks.reject("probabilities", "have at least two rows, one a next token", f"shape {sparse.shape}")
         sums = np.asarray(sparse.sum(axis=1)).ravel()
         unequal = np.abs(sums - 1) > 1e-9
         if unequal.any():
@@ -65,9 +63,7 @@ class SequenceClasses:
         self.vocab_size = checks.integer("vocab_size", vocab_size, minimum=n_classes)
         self.query = checks.index_array("query", query, upper=max(self.vocab_size, n_tokens))
         if self.query.size != n_classes:
-            raise checks.reject(
-                "query", f"have one entry for each of {n_classes} next tokens", self.query.size
-            )
+            raise checks.reject("query", f"have one entry for each of {n_classes} next tokens", self.query.size)
         if class_weights is None:
             self.class_weights = np.full(n_classes, 1 / n_classes)
         else:
@@ -121,9 +117,7 @@ class SequenceClasses:
         )
 
     @classmethod
-    def single_common_token(
-        cls, n_classes: int, vocab_size: int, *, common=0.15, distinct=(1.0, 0.8, 0.6, 0.4, 0.2)
-    ):
+    def single_common_token(cls, n_classes: int, vocab_size: int, *, common=0.15, distinct=(1.0, 0.8, 0.6, 0.4, 0.2)):
         """Theorem 4's setting: one common token, which is the one query too, and distinct tokens in each class.
 
         Parameters
@@ -171,7 +165,7 @@ class SequenceClasses:
         if n >= self.n_classes:
             raise checks.reject("n", f"be below {self.n_classes}", n)
         support = self.probabilities.indices[self.probabilities.indptr[n] : self.probabilities.indptr[n + 1]]
-        return np.sort(support[self._occurrences()[support] == 1])
+        return np.sort(support[self._occurrences()[support] == 1]).astype(np.int64)
 
     def _occurrences(self) -> np.ndarray:
         return np.bincount(self.probabilities.indices, minlength=self.n_tokens)
@@ -186,9 +180,7 @@ class SequenceClasses:
         """The limit T -> infinity: one bag a class, its counts the probabilities (Lemma 2)."""
         sparse = self.probabilities.copy()
         sparse.sort_indices()
-        return self._bags(
-            np.arange(self.n_classes), sparse.indptr, sparse.indices, sparse.data, self.class_weights
-        )
+        return self._bags(np.arange(self.n_classes), sparse.indptr, sparse.indices, sparse.data, self.class_weights)
 
     def sample(self, n: int, *, length: int, rng) -> Bags:
         """Bags of ``n`` finite sequences, exactly distributed.

@@ -8,6 +8,7 @@ import platform
 from collections.abc import Mapping
 from importlib import metadata
 
+import h5py
 import numpy as np
 import scipy.sparse
 import xarray as xr
@@ -44,9 +45,7 @@ class Trajectory:
 
     def __init__(self, dataset: xr.Dataset):
         if dataset.attrs.get("format") != _FORMAT:
-            raise checks.reject(
-                "dataset", f"have the attribute format = {_FORMAT!r}", dataset.attrs.get("format")
-            )
+            raise checks.reject("dataset", f"have the attribute format = {_FORMAT!r}", dataset.attrs.get("format"))
         self.dataset = dataset
 
     def __repr__(self) -> str:
@@ -134,15 +133,16 @@ class Trajectory:
         if not os.path.exists(path):
             raise FileNotFoundError(f"no file {os.fspath(path)!r}")
         try:
+            # h5netcdf prints a traceback of its own on a file that is no HDF5.
+            with h5py.File(path, "r"):
+                pass
             dataset = xr.load_dataset(path, engine="h5netcdf")
         except (OSError, ValueError, KeyError, RuntimeError) as error:
             raise checks.reject(
                 "path", "be a trajectory written by yzflow", f"an unreadable file {os.fspath(path)!r}"
             ) from error
         if dataset.attrs.get("format") != _FORMAT:
-            raise checks.reject(
-                "path", "be a trajectory written by yzflow", f"another file {os.fspath(path)!r}"
-            )
+            raise checks.reject("path", "be a trajectory written by yzflow", f"another file {os.fspath(path)!r}")
         return cls(dataset)
 
     def _at(self, name: str, dimension: str, value: int, array: xr.DataArray) -> xr.DataArray:
@@ -164,9 +164,7 @@ class Trajectory:
         return share
 
 
-def assemble(
-    bags: Bags, times, layers, *, kind: str, parameters: Mapping, query_tokens=None, extra=None
-) -> Trajectory:
+def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query_tokens=None, extra=None) -> Trajectory:
     """A trajectory from recorded states.
 
     Parameters
@@ -247,9 +245,7 @@ def assemble(
 
 
 def _distinct(bags: Bags, joint: np.ndarray, n_tokens: int) -> np.ndarray:
-    support = scipy.sparse.csr_array(
-        (np.ones(bags.token.size), bags.token, bags.indptr), shape=(len(bags), n_tokens)
-    )
+    support = scipy.sparse.csr_array((np.ones(bags.token.size), bags.token, bags.indptr), shape=(len(bags), n_tokens))
     occurs = ((joint > 0).astype(float) @ support) > 0
     return occurs & (occurs.sum(axis=0) == 1)
 
