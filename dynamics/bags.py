@@ -21,6 +21,8 @@ from dynamics.files import replacing
 _FORMAT = "yzflow-bags-1"
 _ARRAYS = ("query", "target", "indptr", "token", "count", "weight")
 _SIZES = ("n_queries", "n_tokens", "vocab_size")
+# What numpy and zipfile raise on damaged files, found by inverting each byte; OSError is a seek before the start.
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, RuntimeError, OSError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,16 +249,22 @@ class Bags:
         FileNotFoundError
             If there is none.
         """
+        # Opened here: numpy leaves a file that it opened itself open if it turns out to be damaged.
+        with open(path, "rb") as handle:
+            return cls._read(handle, path)
+
+    @classmethod
+    def _read(cls, handle, path) -> Bags:
+        refused = checks.reject("path", "be a file of bags written by yzflow", repr(str(path)))
         try:
-            # numpy leaves a file that it opened itself open if it turns out to be damaged.
-            with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
+            with np.load(handle, allow_pickle=False) as file:
                 if "format" not in file or str(file["format"]) != _FORMAT:
-                    raise checks.reject("path", "be a file of bags written by yzflow", repr(str(path)))
+                    raise refused
                 sizes = dict(zip(_SIZES, (int(size) for size in file["sizes"]), strict=True))
                 return cls(**{name: file[name] for name in _ARRAYS}, **sizes)
-        except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError) as error:
-            raise checks.reject("path", "be a file of bags written by yzflow", repr(str(path))) from error
+        except _DAMAGE as error:
+            raise refused from error
         except ValueError as error:
             if str(error).startswith("`"):
                 raise
-            raise checks.reject("path", "be a file of bags written by yzflow", repr(str(path))) from error
+            raise refused from error

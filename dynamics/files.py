@@ -8,6 +8,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from dynamics.checks import reject
+
+
+def folder(name: str, path: str | os.PathLike) -> Path:
+    """Make the folder ``path`` if it is not there, and see that files can be written into it.
+
+    Raises
+    ------
+    ValueError
+        If not; ``name`` is the argument that the message names.
+    """
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise reject(name, "be a folder that can be written", f"{os.fspath(path)} ({error.strerror})") from error
+    return Path(path)
+
 
 @contextmanager
 def replacing(path: str | os.PathLike) -> Iterator[Path]:

@@ -64,14 +64,12 @@ class Layer:
                     list(multiplicity),
                 )
         object.__setattr__(self, "multiplicity", multiplicity)
-        inputs, rows = (self.Z.shape[1], self.Y.shape[0]) if self.V is None else self.V.shape
+        inputs, rows = (self.Z.shape[1], self.Z.shape[1]) if self.V is None else self.V.shape
         if self.Z.shape[1] != inputs:
             raise checks.reject("V", f"have {self.Z.shape[1]} rows, one a token", f"shape {self.V.shape}")
         if self.Y.shape[0] != rows:
             what = "token" if self.V is None else "column of V"
-            raise checks.reject(
-                "Y", f"have {inputs if self.V is None else rows} rows, one a {what}", f"shape {self.Y.shape}"
-            )
+            raise checks.reject("Y", f"have {rows} rows, one a {what}", f"shape {self.Y.shape}")
         for array in (self.Z, self.Y, self.V, self.multiplicity):
             if array is not None:
                 read_only(array)

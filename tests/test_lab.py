@@ -186,7 +186,7 @@ def test_command_line_flow_writes_a_trajectory(tmp_path):
         (["flow", "--decoder", "quick"], "`decoder` must be one of 'full', 'modified', 'theory', but got 'quick'"),
         (["flow", "--classes", "1"], "`n_classes` must be at least 2, but got 1"),
         (["flow", "--t-end", "1", "--out", "missing/flow.nc"], "missing"),
-        (["figure", "99"], "`NUMBER` must be one of 3, 8, 9, but got 99"),
+        (["figure", "99"], "`NUMBER` must be one of 3, 4, 5, 6, 8, 9, 11, 12, but got 99"),
     ],
 )
 def test_command_line_bad_input_exits_2_with_one_line(arguments, message, tmp_path, monkeypatch):

@@ -1,0 +1,514 @@
+"""The gradient flow: right-hand sides, integration, invariants, symmetries, restarts and failures."""
+
+import itertools
+import pickle
+
+import numpy as np
+import pytest
+import strategies as reference
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from dynamics import Bags, IntegrationError, Layer, SequenceClasses, Trajectory, flow, gradient_flow
+
+DECODERS = ("full", "modified", "theory")
+METHODS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
+decoders = st.sampled_from(DECODERS)
+moving_decoders = st.sampled_from(("full", "modified"))
+
+
+def small_classes(vocab_size=9):
+    """Two queries, a common token of all, one of two classes, unequal probabilities; classes equally likely."""
+    table = [[0.3, 0.2, 0.5, 0, 0], [0.2, 0.3, 0, 0.5, 0], [0.4, 0, 0, 0, 0.6]]
+    return SequenceClasses(table, [2, 4, 2], vocab_size=vocab_size)
+
+
+def run(data, decoder="full", **options):
+    arguments = {"eta_y": 1.0, "eta_z": 0.7, "t_end": 20.0, "n_times": 5, "rtol": 1e-10, "atol": 1e-13}
+    return gradient_flow(data, decoder=decoder, **(arguments | options))
+
+
+def logits(trajectory):
+    return trajectory.dataset["z"].values
+
+
+# Right-hand sides and integration by another route
+
+
+def rk4(derivative, state, t_end, steps):
+    """The classical Runge-Kutta method for a state of several arrays."""
+    dt = t_end / steps
+    for _ in range(steps):
+        k1 = derivative(*state)
+        k2 = derivative(*(x + dt / 2 * k for x, k in zip(state, k1, strict=True)))
+        k3 = derivative(*(x + dt / 2 * k for x, k in zip(state, k2, strict=True)))
+        k4 = derivative(*(x + dt * k for x, k in zip(state, k3, strict=True)))
+        state = [x + dt / 6 * (a + 2 * b + 2 * c + d) for x, a, b, c, d in zip(state, k1, k2, k3, k4, strict=True)]
+    return state
+
+
+def richardson_rk4(derivative, state, t_end, steps):
+    """RK4 with its leading error, of order dt^4, removed."""
+    coarse, fine = (rk4(derivative, state, t_end, n) for n in (steps, 2 * steps))
+    return [f + (f - c) / 15 for c, f in zip(coarse, fine, strict=True)]
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("vocab_size", [3, 9])
+def test_flow_is_the_one_of_the_formulas(decoder, vocab_size):
+    """Against RK4 on right-hand sides written with dense matrices from Lemma 1, Lemma 3 and (10)."""
+    classes = small_classes(vocab_size)
+    data = classes.population()
+    eta_y, eta_z, t_end = 2.0, 1.5, 8.0
+    Z = np.zeros((2, 5))
+    second = 0.0 if decoder == "theory" else np.zeros((5, vocab_size))
+    formula = getattr(reference, f"{decoder}_flow")
+
+    def derivative(z, other):
+        dz, d_other = formula(data, z, other)
+        return eta_z * dz, eta_y * d_other
+
+    Z, second = richardson_rk4(derivative, [Z, second], t_end, 100)
+    trajectory = run(classes, decoder, eta_y=eta_y, eta_z=eta_z, t_end=t_end, rtol=1e-12, atol=1e-14)
+    assert np.abs(Z).max() > 0.1  # far enough to see every term
+    assert reference.scaled_difference(trajectory.final.Z, Z) < 1e-9
+    if decoder == "theory":
+        np.testing.assert_allclose(trajectory.dataset["h"].values[-1], second, rtol=1e-9)
+    else:
+        assert reference.scaled_difference(trajectory.final.expand().Y, second) < 1e-9
+
+
+@given(reference.sequence_classes(max_unseen=5), moving_decoders, reference.SEEDS)
+def test_velocity_of_random_classes_follows_the_formulas(classes, decoder, seed):
+    """At a random layer, with class probabilities of any kind."""
+    data = classes.population()
+    rng = np.random.default_rng(seed)
+    Z, Y = rng.normal(size=(data.n_queries, data.n_tokens)), rng.normal(size=(data.n_tokens, data.vocab_size))
+    trajectory = run(classes, decoder, init=Layer(Z, Y), t_end=1e-6, times=[0.0, 1e-6])
+    dZ, dY = getattr(reference, f"{decoder}_flow")(data, Z, Y)
+    np.testing.assert_allclose(trajectory.dataset["z_velocity"].values[0], 0.7 * dZ, rtol=1e-9, atol=1e-11)
+    # The step is small enough for a difference quotient: its error is the step times a second derivative.
+    moved = (trajectory.final.Y - Y) / 1e-6
+    assert np.abs(moved - dY).max() < 1e-4 * max(1, np.abs(dY).max())
+
+
+@given(reference.sequence_classes(uniform=True, max_unseen=5))
+def test_theory_velocity_of_random_classes_follows_the_formulas(classes):
+    trajectory = run(classes, "theory", t_end=30.0, n_times=4)
+    h = trajectory.dataset["h"].values
+    for i in range(4):
+        np.testing.assert_allclose(h[i], h[i, 0], rtol=1e-13)  # classes equally likely
+        dZ = reference.theory_flow(classes.population(), logits(trajectory)[i], h[i, 0])[0]
+        np.testing.assert_allclose(trajectory.dataset["z_velocity"].values[i], 0.7 * dZ, rtol=1e-8, atol=1e-12)
+
+
+@given(reference.sequence_classes(uniform=False, max_unseen=5))
+def test_theory_with_unequal_classes_backpropagates_through_its_decoder(classes):
+    """Theorem 5's Y = F (I - E') W^T from the trajectory's own h, then Lemma 1 with matrices: another route to (10).
+
+    Here e_n - alpha_n is (M - 1) zeta_n / (M - 1 + exp(M h_n)), the error at the modified flow's own logits W.
+    """
+    data = classes.population()
+    M = classes.vocab_size
+    trajectory = run(classes, "theory", t_end=30.0, n_times=3)
+    for i in range(3):
+        Z, h = logits(trajectory)[i], trajectory.dataset["h"].values[i]
+        zeta = M / (M - 1) * (np.eye(M)[:, : len(data)] - 1 / M)
+        W = (M - 1) * h * zeta
+        F = reference.features(data, Z)
+        Y = F @ np.linalg.inv(F.T @ F) @ W.T
+        R = (M - 1) / (M - 1 + np.exp(M * h)) * zeta
+        # F^T Y = W, so that the residuals at this Y are R.
+        np.testing.assert_allclose(reference.residuals(data, F, Y), R, rtol=1e-8, atol=1e-11)
+        layer = Layer(Z, trajectory.dataset["y"].values[i], None, trajectory.dataset["multiplicity"].values)
+        np.testing.assert_allclose(layer.expand().Y, Y, rtol=1e-8, atol=1e-10)
+        expected = 0.7 * reference.pull_back(data, Z, F, Y @ R)
+        np.testing.assert_allclose(trajectory.dataset["z_velocity"].values[i], expected, rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_velocity_is_the_derivative_of_the_logits(decoder):
+    trajectory = run(small_classes(), decoder, t_end=10, times=[5 - 1e-3, 5, 5 + 1e-3], rtol=1e-13, atol=1e-15)
+    difference = (logits(trajectory)[2] - logits(trajectory)[0]) / 2e-3
+    np.testing.assert_allclose(trajectory.dataset["z_velocity"].values[1], difference, atol=1e-8)
+
+
+# Integration
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_error_falls_with_rtol(decoder):
+    best = logits(run(small_classes(), decoder, rtol=1e-13, atol=1e-15))
+    errors = [
+        np.abs(logits(run(small_classes(), decoder, rtol=rtol, atol=rtol / 100)) - best).max()
+        for rtol in (1e-3, 1e-5, 1e-7, 1e-9)
+    ]
+    # A hundred times smaller tolerance: at least ten times smaller error, and never far above what was asked for.
+    assert all(fine < coarse / 10 for coarse, fine in itertools.pairwise(errors)), errors
+    assert all(error < 10 * rtol for error, rtol in zip(errors, (1e-3, 1e-5, 1e-7, 1e-9), strict=True)), errors
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_methods_agree(decoder, method):
+    best = logits(run(small_classes(), decoder, rtol=1e-12, atol=1e-14))
+    other = logits(run(small_classes(), decoder, method=method, rtol=1e-6, atol=1e-9))
+    assert reference.scaled_difference(other, best) < 1e-4
+    assert reference.scaled_difference(other, best) > 0 or method == "DOP853"
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("method", ["DOP853", "LSODA"])
+def test_linear_and_log_time_agree(decoder, method):
+    times = [0.0, 0.3, 100.0, 1000.0]
+    one, other = (
+        run(small_classes(), decoder, t_end=1000, times=times, time_scale=scale, rtol=1e-9, method=method)
+        for scale in ("linear", "log")
+    )
+    assert reference.scaled_difference(logits(other), logits(one)) < 1e-6
+    np.testing.assert_allclose(other.dataset["z_velocity"], one.dataset["z_velocity"], rtol=1e-4, atol=1e-9)
+
+
+@given(st.lists(st.floats(0, 50), min_size=1, max_size=8, unique=True).map(sorted), st.sampled_from(["linear", "log"]))
+@settings(max_examples=15)
+def test_times_are_honoured_exactly(times, time_scale):
+    trajectory = run(small_classes(), t_end=50.0, times=times, time_scale=time_scale)
+    np.testing.assert_array_equal(trajectory.dataset["time"].values, times)
+    alone = run(small_classes(), t_end=50.0, times=times[-1:])
+    np.testing.assert_allclose(trajectory.final.Z, alone.final.Z, atol=1e-8)
+
+
+@pytest.mark.parametrize("time_scale", ["linear", "log"])
+def test_default_times(time_scale):
+    time = run(small_classes(), n_times=6, time_scale=time_scale).dataset["time"].values
+    variable = time if time_scale == "linear" else np.log1p(time)
+    np.testing.assert_allclose(np.diff(variable), variable[-1] / 5, rtol=1e-12)
+    assert (time[0], time[-1]) == (0, 20)
+
+
+# Restarts
+
+
+@pytest.mark.parametrize("time_scale", ["linear", "log"])
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_a_saved_trajectory_continues_where_it_stopped(decoder, time_scale, tmp_path):
+    whole = run(small_classes(), decoder, t_end=20.0, times=[10.0, 15.0, 20.0])
+    run(small_classes(), decoder, t_end=10.0, n_times=3).save(tmp_path / "half.nc")
+    half = Trajectory.load(tmp_path / "half.nc")
+    rest = run(small_classes(), decoder, init=half, t_end=20.0, times=[10.0, 15.0, 20.0], time_scale=time_scale)
+    np.testing.assert_array_equal(rest.dataset["z"].values[0], half.final.Z)
+    np.testing.assert_array_equal(rest.dataset["y"].values[0], half.final.Y)
+    assert reference.scaled_difference(logits(rest), logits(whole)) < 1e-8
+    assert reference.scaled_difference(rest.dataset["y"], whole.dataset["y"]) < 1e-8
+    if decoder == "theory":
+        np.testing.assert_allclose(rest.dataset["h"], whole.dataset["h"], rtol=1e-8)
+
+
+@pytest.mark.parametrize("decoder", ["full", "modified"])
+@pytest.mark.parametrize("expanded", [False, True])
+def test_a_layer_continues_at_time_zero(decoder, expanded):
+    """The flow does not depend on t itself."""
+    whole = run(small_classes(), decoder, t_end=20.0, times=[10.0, 20.0])
+    layer = run(small_classes(), decoder, t_end=10.0).final
+    rest = run(small_classes(), decoder, init=layer.expand() if expanded else layer, t_end=10.0)
+    assert reference.scaled_difference(rest.final.Z, whole.final.Z) < 1e-8
+    assert reference.scaled_difference(rest.final.expand().Y, whole.final.expand().Y) < 1e-8
+
+
+def test_theory_starts_from_a_layer_with_attention():
+    data = small_classes().population()
+    Z = np.random.default_rng(5).normal(size=(2, 5))
+    trajectory = run(small_classes(), "theory", init=Layer(Z, np.zeros((5, 9))), t_end=4.0)
+    np.testing.assert_array_equal(logits(trajectory)[0], Z)
+    expected = richardson_rk4(lambda z, h: (0.7 * (v := reference.theory_flow(data, z, h))[0], v[1]), [Z, 0.0], 4.0, 50)
+    np.testing.assert_allclose(trajectory.final.Z, expected[0], atol=1e-9)
+
+
+# Invariants and compression
+
+
+@given(st.data(), moving_decoders)
+def test_rows_keep_their_sums(draws, decoder):
+    """The zero-sum invariants of Lemma 1, which Lemma 3's decoder gradient shares."""
+    classes = draws.draw(reference.sequence_classes())
+    data = classes.population()
+    init = draws.draw(reference.layers(data)) if draws.draw(st.booleans()) else None
+    scale = 1.0 if init is None else max(1, np.abs(init.Y).max(), np.abs(init.Z).max())
+    assume(scale < 10)  # else softmax is saturated at the start: little moves, and the features may be dependent
+    sums = run(data, decoder, init=init, rtol=1e-8).row_sums()
+    for name in ("y", "z"):
+        assert np.abs(sums[name] - sums[name][0]).max() < 1e-10 * scale
+
+
+@given(st.data(), moving_decoders)
+def test_what_is_never_seen_never_moves(draws, decoder):
+    """Exactly: rows of Y of unseen tokens, entries of z_m at tokens not seen with m, whole rows of unseen queries."""
+    classes = draws.draw(reference.sequence_classes())
+    population = classes.population()
+    data = Bags.from_dense(
+        population.query + 1,
+        population.target,
+        np.pad(reference.dense_counts(population), ((0, 0), (2, 1))),
+        population.weight,
+        n_queries=population.n_queries + 2,
+        vocab_size=population.vocab_size,
+    )
+    rng = np.random.default_rng(draws.draw(reference.SEEDS))
+    Z, Y = rng.normal(size=(data.n_queries, data.n_tokens)), rng.normal(size=(data.n_tokens, data.vocab_size))
+    trajectory = run(data, decoder, init=Layer(Z, Y), rtol=1e-6)
+    counts = reference.dense_counts(data)
+    seen = np.zeros(Z.shape, dtype=bool)
+    for b, query in enumerate(data.query):
+        seen[query] |= counts[b] > 0
+    unseen_tokens = ~(counts > 0).any(axis=0)
+    for i in range(5):
+        np.testing.assert_array_equal(logits(trajectory)[i][~seen], Z[~seen])
+        np.testing.assert_array_equal(trajectory.dataset["y"].values[i][unseen_tokens], Y[unseen_tokens])
+    assert (trajectory.final.Y[~unseen_tokens] != Y[~unseen_tokens]).all()
+
+
+@given(reference.sequence_classes(), decoders)
+def test_compressed_columns_are_the_dense_flow(classes, decoder):
+    data = classes.population()
+    compressed = run(data, decoder)
+    dense = run(data, decoder, init=Layer.zeros(data).expand())
+    assert compressed.final.Y.shape[1] == min(classes.n_classes + 1, classes.vocab_size)
+    assert dense.final.Y.shape[1] == classes.vocab_size
+    assert compressed.final.vocab_size == classes.vocab_size
+    assert reference.scaled_difference(compressed.final.expand().Y, dense.final.Y) < 1e-9
+    assert reference.scaled_difference(logits(compressed), logits(dense)) < 1e-9
+    np.testing.assert_allclose(compressed.dataset["loss"], dense.dataset["loss"], rtol=1e-9)
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_compressed_columns_are_the_dense_flow_to_round_off(decoder):
+    """At a tolerance where the two integrations, whose error norms average over different columns, still agree."""
+    data = small_classes(40).population()
+    options = {"rtol": 3e-14, "atol": 1e-15, "t_end": 5.0}
+    compressed, dense = run(data, decoder, **options), run(data, decoder, init=Layer.zeros(data).expand(), **options)
+    assert reference.scaled_difference(compressed.final.expand().Y, dense.final.Y) < 1e-12
+    assert reference.scaled_difference(compressed.final.Z, dense.final.Z) < 1e-12
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_a_million_next_tokens(decoder):
+    sizes = {m: run(SequenceClasses.single_common_token(3, m), decoder, n_times=2).final for m in (4, 1_000_000)}
+    assert sizes[1_000_000].Y.shape == sizes[4].Y.shape == (16, 4)
+    np.testing.assert_array_equal(sizes[1_000_000].multiplicity, [1, 1, 1, 999_997])
+    assert sizes[1_000_000].vocab_size == 1_000_000
+
+
+@given(reference.bags())
+@settings(max_examples=15)
+def test_full_flow_of_any_bags_lowers_the_loss(data):
+    """dJ/dt is a sum of squares: the loss falls by eta_Y |dJ/dY|^2 + eta_Z |dJ/dZ|^2 per step."""
+    trajectory = run(data, t_end=5.0, n_times=9)
+    loss = trajectory.dataset["loss"].values
+    assert loss[0] == pytest.approx(np.log(data.vocab_size), abs=1e-14)
+    assert (np.diff(loss) <= 1e-12).all()
+    rates = []
+    for i in range(9):
+        state = trajectory.dataset.isel(time=i)
+        gradient = Layer(state["z"].values, state["y"].values, None, state["multiplicity"].values).gradient(data)
+        rates.append(0.7 * (gradient.Z**2).sum() + (gradient.Y**2 * gradient.multiplicity).sum())
+    # Simpson's rule with eight intervals, to well below one part in a hundred.
+    integral = 5.0 / 24 * (np.array([1, 4, 2, 4, 2, 4, 2, 4, 1]) @ rates)
+    assert loss[0] - loss[-1] == pytest.approx(integral, rel=1e-2, abs=1e-10)
+
+
+# Symmetries
+
+
+@given(reference.sequence_classes(), decoders, reference.SEEDS)
+def test_renaming_tokens_and_classes_renames_the_result(classes, decoder, seed):
+    rng = np.random.default_rng(seed)
+    tokens, order = rng.permutation(classes.n_tokens), rng.permutation(classes.n_classes)
+    renamed = SequenceClasses(
+        classes.probabilities.toarray()[order][:, tokens],
+        classes.query[order],
+        vocab_size=classes.vocab_size,
+        class_weights=classes.class_weights[order],
+    )
+    one, other = run(classes, decoder), run(renamed, decoder)
+    assert reference.scaled_difference(logits(other), logits(one)[:, :, tokens]) < 1e-9
+    attention = one.dataset["attention"].values[:, order][:, :, tokens]
+    assert reference.scaled_difference(other.dataset["attention"], attention) < 1e-9
+    columns = np.concatenate([order, np.arange(classes.n_classes, one.final.Y.shape[1])])
+    decoder_logits = one.dataset["y"].values[:, tokens][:, :, columns]
+    assert reference.scaled_difference(other.dataset["y"], decoder_logits) < 1e-8
+    np.testing.assert_allclose(other.dataset["loss"], one.dataset["loss"], rtol=1e-9)
+
+
+@given(reference.sequence_classes(), decoders, st.floats(0.01, 100))
+def test_faster_learning_for_a_shorter_time_is_the_same(classes, decoder, c):
+    one = run(classes, decoder, t_end=20.0, n_times=4)
+    other = run(classes, decoder, eta_y=c, eta_z=0.7 * c, t_end=20.0 / c, n_times=4)
+    np.testing.assert_allclose(other.dataset["time"].values * c, one.dataset["time"].values, rtol=1e-12)
+    assert reference.scaled_difference(logits(other), logits(one)) < 1e-7
+    assert reference.scaled_difference(other.dataset["y"], one.dataset["y"]) < 1e-7
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_equal_classes_stay_equal(decoder):
+    trajectory = run(SequenceClasses.single_common_token(4, 30, common=0.5, distinct=[1.0, 0.5]), decoder, t_end=100)
+    own = logits(trajectory)[:, 0, 1:].reshape(-1, 4, 2)
+    np.testing.assert_allclose(own, own[:, :1] * np.ones((1, 4, 1)), rtol=1e-9, atol=1e-13)
+    assert (own[-1, 0, 0] - own[-1, 0, 1]) > 0.01  # unequal tokens do not
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_flow_of_merged_bags_is_the_same(decoder):
+    """Equal classes of a layer that never sees the class: a bag split in two acts as one."""
+    data = small_classes().population()
+    if decoder != "full":
+        with pytest.raises(ValueError, match=r"`data` must have linearly independent features"):
+            run(Bags.concatenate([data, data]), decoder)
+        return
+    twice = Bags.concatenate([data, data], [1, 3])
+    assert reference.scaled_difference(logits(run(twice)), logits(run(data))) < 1e-9
+    assert len(twice.merge()) == len(data)
+
+
+# Value matrix
+
+
+def with_values(data, n_values=3, scale=0.5):
+    rng = np.random.default_rng(2)
+    return Layer(
+        scale * rng.normal(size=(data.n_queries, data.n_tokens)),
+        scale * rng.normal(size=(n_values, data.vocab_size)),
+        rng.normal(size=(data.n_tokens, n_values)),
+    )
+
+
+def test_flow_with_values_follows_the_gradient():
+    data = small_classes().population()
+    layer = with_values(data)
+    trajectory = run(data, init=layer, eta_v=0.3, t_end=1e-5, times=[0.0, 1e-5], rtol=1e-12, atol=1e-15)
+    gradient = layer.gradient(data)
+    for name, rate in (("Z", 0.7), ("Y", 1.0), ("V", 0.3)):
+        moved = (getattr(trajectory.final, name) - getattr(layer, name)) / 1e-5
+        np.testing.assert_allclose(moved, rate * getattr(gradient, name), atol=1e-4)
+        assert np.abs(moved).max() > 1e-2
+
+
+def test_rows_keep_their_sums_with_values():
+    data = small_classes().population()
+    trajectory = run(data, init=with_values(data), t_end=50.0)
+    sums = trajectory.row_sums()
+    assert sums["y"].dims == ("time", "value")
+    for name in ("y", "z"):
+        assert np.abs(sums[name] - sums[name][0]).max() < 1e-10
+    assert np.abs(trajectory.final.V - trajectory.dataset["v"].values[0]).max() > 0.1
+
+
+def test_default_rate_of_the_values_is_the_one_of_the_decoder():
+    data = small_classes().population()
+    one, other = run(data, init=with_values(data)), run(data, init=with_values(data), eta_v=1.0)
+    np.testing.assert_array_equal(one.final.V, other.final.V)
+    assert one.parameters["eta_v"] == 1.0
+
+
+def test_frozen_identity_values_are_no_values():
+    data = small_classes().population()
+    plain = Layer.zeros(data)
+    valued = Layer(plain.Z, plain.Y, np.eye(data.n_tokens), plain.multiplicity)
+    one, other = run(data, init=plain), run(data, init=valued, eta_v=1e-30)
+    assert reference.scaled_difference(logits(other), logits(one)) < 1e-8
+    assert reference.scaled_difference(other.final.Y, one.final.Y) < 1e-8
+
+
+def test_values_continue_from_a_trajectory():
+    data = small_classes().population()
+    whole = run(data, init=with_values(data), t_end=20.0)
+    rest = run(data, init=run(data, init=with_values(data), t_end=8.0), t_end=20.0)
+    for name in ("Z", "Y", "V"):
+        np.testing.assert_allclose(getattr(rest.final, name), getattr(whole.final, name), atol=1e-8)
+
+
+# Failures
+
+
+@pytest.mark.parametrize("method", ["DOP853", "Radau", "BDF", "LSODA"])
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_enormous_rates_fail_at_once(decoder, method):
+    """LSODA would otherwise step on the spot for ever, and the explicit methods return no state at all."""
+    with pytest.raises(IntegrationError) as raised:
+        run(small_classes(), decoder, eta_y=1e300, eta_z=1e300, method=method)
+    error = raised.value
+    message = str(error)
+    for part in (f"({decoder})", "after t = 0 of 20 SGD steps", "eta_y = 1e+300", "smaller learning rates", "'log'"):
+        assert part in message
+    assert error.time == 0
+    assert error.trajectory is None
+    np.testing.assert_array_equal(error.layer.Z, np.zeros((2, 5)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_failure_on_the_way_keeps_what_was_reached(method, monkeypatch):
+    derivative = flow._Full.derivative
+    limit = np.abs(logits(run(small_classes(), times=[10.0]))).max()
+
+    def breaks_down(self, state):
+        out = derivative(self, state)
+        return out if np.abs(state[:10]).max() < limit else np.full_like(out, np.nan)
+
+    good = run(small_classes(), n_times=21)
+    monkeypatch.setattr(flow._Full, "derivative", breaks_down)
+    with pytest.raises(IntegrationError) as raised:
+        run(small_classes(), n_times=21, method=method, rtol=1e-7)
+    error = raised.value
+    assert 9.0 < error.time < 10.001
+    reached = error.trajectory.dataset["time"].values
+    np.testing.assert_array_equal(reached, np.arange(int(reached[-1]) + 1.0))
+    assert reached[-1] <= error.time < reached[-1] + 1
+    np.testing.assert_allclose(logits(error.trajectory), logits(good)[: reached.size], atol=1e-4)
+    # The layer belongs to the time: it lies between the last record and the limit.
+    last = np.abs(error.trajectory.final.Z).max()
+    assert last <= np.abs(error.layer.Z).max() <= limit
+    assert f"stopped after t = {error.time:g} of 20 SGD steps" in str(error)
+
+
+def test_derivative_not_finite_at_the_start():
+    data = small_classes().population()
+    layer = Layer(np.full((2, 5), 0.0), np.full((5, 9), 1.7e308))
+    with pytest.raises(IntegrationError, match="not finite at the start"):
+        run(data, init=layer)
+
+
+def test_error_survives_a_process_boundary():
+    """Workers of a pool send their errors pickled; one that cannot be read back breaks the pool."""
+    with pytest.raises(IntegrationError) as raised:
+        run(small_classes(), eta_y=1e300)
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert str(again) == str(raised.value)
+    assert again.time == 0
+    np.testing.assert_array_equal(again.layer.Z, raised.value.layer.Z)
+
+
+# Records
+
+
+def test_parameters_and_labels_are_recorded():
+    trajectory = run(small_classes(), "modified", time_scale="log")
+    assert trajectory.parameters == {
+        "eta_y": 1.0,
+        "eta_z": 0.7,
+        "t_end": 20.0,
+        "decoder": "modified",
+        "rtol": 1e-10,
+        "atol": 1e-13,
+        "time_scale": "log",
+        "method": "DOP853",
+    }
+    np.testing.assert_array_equal(trajectory.dataset["query"], [2, 4])
+    np.testing.assert_array_equal(trajectory.dataset["query_of"], [2, 4, 2])
+    np.testing.assert_array_equal(trajectory.dataset["next_token"], [0, 1, 2])
+
+
+def test_progress_goes_to_standard_error_only(capsys):
+    quiet = run(small_classes(), progress=False)
+    assert capsys.readouterr() == ("", "")
+    loud = run(small_classes(), progress=True)
+    assert capsys.readouterr().out == ""
+    np.testing.assert_array_equal(loud.final.Z, quiet.final.Z)

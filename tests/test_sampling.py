@@ -1,0 +1,429 @@
+"""The drawing of mini-batches: random bits, alias tables, the law of the counts, positions, and its concentration.
+
+Statistical tests have fixed seeds. Each fails at a p-value below `FALSE_ALARM`, so that with new seeds all of them
+together would fail by chance less than once in ten thousand times.
+"""
+
+import inspect
+
+import numpy as np
+import pytest
+import scipy.stats
+import strategies as reference
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dynamics import Bags, Layer, SequenceClasses, kernels, sgd
+from dynamics.sgd import _Run
+
+FALSE_ALARM = 1e-6
+DEFAULTS = {name: p.default for name, p in inspect.signature(sgd).parameters.items() if p.kind == p.KEYWORD_ONLY}
+
+
+def start(data, **options):
+    """A run before its first step: its buffers, its tables and its random state."""
+    del (arguments := {**DEFAULTS, "eta_y": 1.0, "eta_z": 1.0, "steps": 1, **options})["progress"]
+    return _Run(data, **arguments)
+
+
+def draw(run):
+    """The next mini-batch of a run: dense counts, query rows and targets (next tokens, or their distributions)."""
+    kernels._draw_batch(run.random, run.data, run.tables, run.position_weight, run.batch)
+    query, target, soft, indptr, token, count, _ = run.batch
+    counts = np.zeros((len(query), run.source.bags.n_tokens))
+    for b in range(len(query)):
+        at = slice(indptr[b], indptr[b + 1])
+        assert (np.diff(token[at]) > 0).all() and (count[at] > 0).all()
+        counts[b, token[at]] = count[at]
+    return counts, query.copy(), soft.copy() if soft.shape[1] else target.copy()
+
+
+def draw_positions(data, n, length, seed):
+    """n sequences, token by token: with weights 2^-j of the positions, the weighted counts are binary numbers whose
+    digits tell which token stands at which position."""
+    counts, _, _ = draw(start(data, batch_size=n, length=length, seed=seed, position_bias=np.log(2)))
+    digits = np.rint(counts * 2.0 ** (length - 2)).astype(np.int64)
+    tokens = np.full((n, length - 1), -1)
+    for j in range(length - 1):
+        own = (digits >> (length - 2 - j)) & 1
+        assert (own.sum(axis=1) == 1).all()
+        tokens[:, j] = own.argmax(axis=1)
+    return tokens
+
+
+def one_bag(probabilities):
+    return Bags([0], [0], [0, len(probabilities)], np.arange(len(probabilities)), probabilities, vocab_size=2)
+
+
+def chi_square(observed, expected):
+    """p-value of Pearson's test, with cells of small expectation pooled."""
+    order = np.argsort(expected)
+    observed, expected = observed[order], expected[order]
+    few = max(1, np.searchsorted(np.cumsum(expected), 5.0, side="right") + 1)
+    few = max(few, np.searchsorted(expected, 5.0))
+    observed = np.append(observed[few:], observed[:few].sum())
+    expected = np.append(expected[few:], expected[:few].sum())
+    statistic = ((observed - expected) ** 2 / expected).sum()
+    return scipy.stats.chi2.sf(statistic, len(observed) - 1)
+
+
+def sequence_law(tokens, probabilities):
+    """p-value of the hypothesis that the rows of ``tokens`` are independent draws, jointly over all positions."""
+    size = len(probabilities)
+    index = tokens @ size ** np.arange(tokens.shape[1])
+    law = np.ones(1)
+    for _ in range(tokens.shape[1]):
+        law = np.outer(probabilities, law).ravel()
+    return chi_square(np.bincount(index, minlength=law.size), law * len(tokens))
+
+
+def count_law(counts, probabilities):
+    """p-value of the hypothesis that the rows of ``counts`` are multinomial."""
+    total = int(counts[0].sum())
+    cells, observed = np.unique(counts, axis=0, return_counts=True)
+    expected = len(counts) * scipy.stats.multinomial.pmf(cells, total, probabilities)
+    rest = len(counts) - expected.sum()
+    return chi_square(np.append(observed, 0), np.append(expected, max(rest, 1e-9)))
+
+
+# Random bits and alias tables
+
+
+def test_random_bits_are_xoshiro256_plus_plus():
+    """The published reference outputs for the state 1, 2, 3, 4."""
+    state = np.array([1, 2, 3, 4], dtype=np.uint64)
+    published = [
+        41943041,
+        58720359,
+        3588806011781223,
+        3591011842654386,
+        9228616714210784205,
+        9973669472204895162,
+        14011001112246962877,
+        12406186145184390807,
+    ]
+    assert [int(kernels._random_bits(state)) for _ in published] == published
+
+
+@st.composite
+def csr_weights(draw):
+    """Rows of weights: few or many, equal, generic, over hundreds of orders of magnitude, or with zeros."""
+    rows = []
+    for _ in range(draw(st.integers(1, 3))):
+        size = draw(st.integers(1, 40))
+        kind = draw(st.sampled_from(["equal", "generic", "huge", "zeros"]))
+        rng = np.random.default_rng(draw(reference.SEEDS))
+        row = rng.exponential(size=size)
+        if kind == "equal":
+            row[:] = draw(st.floats(1e-300, 1e300))
+        elif kind == "huge":
+            row *= 10.0 ** rng.integers(-290, 290, size)
+        elif kind == "zeros":
+            row[1:] *= rng.random(size - 1) < 0.5
+        rows.append(row)
+    return rows
+
+
+def tables(rows):
+    indptr = np.cumsum([0] + [len(row) for row in rows])
+    weight = np.concatenate(rows)
+    # The convention of the kernels: inputs read-only.
+    indptr.flags.writeable = weight.flags.writeable = False
+    threshold, choice = np.empty(weight.size, np.uint64), np.empty((weight.size, 2), np.int64)
+    kernels.alias_tables(indptr, weight, threshold, choice)
+    return [(threshold[lo:hi], choice[lo:hi]) for lo, hi in zip(indptr[:-1], indptr[1:], strict=True)]
+
+
+@given(csr_weights())
+@example([np.array([3.0])])
+@example([np.full(7, 0.1)])
+@example([np.array([1e-300, 1.0]), np.array([1.0, 1e300, 1e-300])])
+def test_alias_tables_hold_the_probabilities(rows):
+    """Each cell has mass 1/n, split at its threshold; thresholds are rounded to 2^-32."""
+    for row, (threshold, choice) in zip(rows, tables(rows), strict=True):
+        assert (threshold <= 2**32).all() and (choice >= 0).all() and (choice < len(row)).all()
+        share = threshold / 2.0**32
+        law = np.zeros(len(row))
+        np.add.at(law, choice[:, 0], share / len(row))
+        np.add.at(law, choice[:, 1], (1 - share) / len(row))
+        np.testing.assert_allclose(law, row / row.sum(), rtol=0, atol=2.0**-32)
+        # What has no weight is never drawn, however unlikely: a bag that does not exist would be.
+        assert law[row == 0].sum() == 0
+
+
+def exact_law(threshold, choice):
+    """The law of `_pick` over all 2^32 values of its bits: within a cell the choice changes once, found by bisection."""
+    n = len(threshold)
+    law = np.zeros(n)
+    for cell in range(n):
+        lo, hi = -(-(cell * 2**32) // n), -(-((cell + 1) * 2**32) // n)
+        first = kernels._pick(np.uint64(lo), threshold, choice)
+        last = kernels._pick(np.uint64(hi - 1), threshold, choice)
+        assert {first, last} <= set(choice[cell].tolist())
+        low, high = lo, hi
+        while first != last and high - low > 1:
+            middle = (low + high) // 2
+            if kernels._pick(np.uint64(middle), threshold, choice) == first:
+                low = middle
+            else:
+                high = middle
+        law[first] += (high - lo) / 2**32
+        law[last] += (hi - high) / 2**32
+    return law
+
+
+@given(csr_weights())
+def test_pick_has_the_law_of_the_weights(rows):
+    """Counted over all 32-bit numbers: each cell adds at most two roundings of 2^-32."""
+    row, (threshold, choice) = rows[0], tables(rows[:1])[0]
+    law = exact_law(threshold, choice)
+    np.testing.assert_allclose(law, row / row.sum(), rtol=0, atol=2 * len(row) * 2.0**-32)
+    assert law[row == 0].sum() == 0
+
+
+@given(csr_weights(), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+def test_pick_reads_the_lower_half_of_the_bits(rows, low, high):
+    """The upper half draws the next token: reading any of it twice would tie the two."""
+    threshold, choice = tables(rows[:1])[0]
+    alone = kernels._pick(np.uint64(low), threshold, choice)
+    assert kernels._pick(np.uint64(high << 32 | low), threshold, choice) == alone
+
+
+# The law of the mini-batches
+
+SKEWED = np.array([0.1, 0.35, 0.55])
+
+
+@pytest.mark.parametrize("length", [2, 3, 4, 5, 6])
+def test_tokens_of_a_sequence_are_independent(length):
+    """Chi-square over all 3^(T-1) sequences, so over every pair that comes from the same 64 bits too."""
+    tokens = draw_positions(one_bag(SKEWED), 200_000, length, seed=length)
+    assert sequence_law(tokens, SKEWED) > FALSE_ALARM
+
+
+def test_sequence_law_would_be_caught_if_wrong():
+    """Negative controls: probabilities off by 0.005, and a pair that is equal in one case of 100."""
+    tokens = draw_positions(one_bag(SKEWED), 200_000, 3, seed=3)
+    assert sequence_law(tokens, SKEWED) > FALSE_ALARM
+    assert sequence_law(tokens, SKEWED + [0.005, 0, -0.005]) < FALSE_ALARM
+    tokens[:2000, 1] = tokens[:2000, 0]
+    assert sequence_law(tokens, SKEWED) < FALSE_ALARM
+
+
+def test_pairs_of_tokens_are_uncorrelated_in_long_sequences():
+    """Lags 1 to 3 from both even and odd positions, 50 positions, over 9 cells each."""
+    tokens = draw_positions(one_bag(SKEWED), 20_000, 51, seed=9)
+    for lag in (1, 2, 3):
+        for parity in (0, 1):
+            pairs = np.stack(
+                [tokens[:, parity:-lag:2], tokens[:, parity + lag :: 2][:, : (50 - lag - parity + 1) // 2]]
+            )
+            # Pairs that share a token are not independent of each other: chi-square needs disjoint ones.
+            disjoint = pairs[:, :, ::2].reshape(2, -1).T
+            assert sequence_law(disjoint, SKEWED) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("length", [2, 3, 4, 6, 7])
+def test_counts_are_multinomial(length, dtype):
+    """Chi-square over all count vectors of T - 1 tokens."""
+    counts, _, _ = draw(start(one_bag(SKEWED), batch_size=100_000, length=length, seed=length, dtype=dtype))
+    assert (counts.sum(axis=1) == length - 1).all()
+    assert count_law(counts, SKEWED) > FALSE_ALARM
+    assert count_law(counts, SKEWED + [0.01, -0.01, 0]) < FALSE_ALARM
+
+
+@pytest.mark.parametrize("length", [128, 129])
+def test_long_counts_have_binomial_marginals(length):
+    """Each token of Syn-Small over the full range of its count, and the covariances by their sum of squares."""
+    classes = SequenceClasses.syn_small()
+    counts, query, target = draw(start(classes, batch_size=40_000, length=length, seed=1))
+    assert (query == target).all()
+    for n in range(2):
+        mine, p = counts[target == n], classes.probabilities.toarray()[n]
+        assert (mine.sum(axis=1) == length - 1).all() and (mine[:, p == 0] == 0).all()
+        for token in np.flatnonzero(p):
+            law = scipy.stats.binom.pmf(np.arange(length), length - 1, p[token])
+            assert chi_square(np.bincount(mine[:, token].astype(int), minlength=length), law * len(mine)) > FALSE_ALARM
+        # For independent tokens N^T diag(1/p) N / (T - 1) - (T - 1) is chi-square in the limit, with mean K - 1 and
+        # variance 2 (K - 1) (1 - 1/(T - 1)) + (sum 1/p - K^2 - 2 K + 2) / (T - 1) for any T.
+        m, k = length - 1, np.count_nonzero(p)
+        pearson = ((mine - m * p)[:, p > 0] ** 2 / (m * p[p > 0])).sum(axis=1)
+        variance = 2 * (k - 1) + ((1 / p[p > 0]).sum() - k**2 - 2 * k + 2) / m
+        assert abs(pearson.mean() - (k - 1)) < 4.9 * np.sqrt(variance / len(mine))
+
+
+def test_bags_are_drawn_by_their_weights():
+    """Unequal weights, one of them zero, and the tokens, query and next token of a bag stay together."""
+    weight = np.array([0.05, 0.0, 0.5, 0.2, 0.25])
+    bags = Bags.from_dense([0, 1, 2, 1, 0], [4, 3, 2, 1, 0], np.eye(5) + np.eye(5, k=1), weight)
+    counts, query, target = draw(start(bags, batch_size=100_000, length=20, seed=0))
+    source = 4 - target
+    assert chi_square(np.bincount(source, minlength=5)[weight > 0], weight[weight > 0] * len(source)) > FALSE_ALARM
+    assert (source != 1).all()
+    assert (query == bags.query[source]).all()
+    assert (counts[np.arange(len(source)), source] > 0).mean() > 0.99
+    assert (counts * (reference.dense_counts(bags)[source] == 0) == 0).all()
+    # Two neighbours in the batch are independent.
+    pairs = source.reshape(-1, 2)
+    assert sequence_law(pairs, weight) > FALSE_ALARM
+    assert sequence_law(pairs, np.array([0.06, 0.0, 0.49, 0.2, 0.25])) < FALSE_ALARM
+
+
+def test_tokens_do_not_depend_on_the_bag_drawn_before_them():
+    """The token after a bag's draw, jointly with the bag: chi-square over (bag, token)."""
+    table = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
+    counts, _, target = draw(start(SequenceClasses(table, [0, 0]), batch_size=100_000, length=2, seed=4))
+    joint = np.bincount(3 * target + counts.argmax(axis=1), minlength=6)
+    assert chi_square(joint, (table / 2).ravel() * len(target)) > FALSE_ALARM
+    assert chi_square(joint, (table / 2 + [0.005, 0, -0.005]).ravel() * len(target)) < FALSE_ALARM
+
+
+def test_soft_targets_travel_with_their_bag():
+    rng = np.random.default_rng(0)
+    bags = Bags.from_dense([0, 1, 0], rng.dirichlet(np.ones(4), 3), np.eye(3))
+    counts, query, target = draw(start(bags, batch_size=500, length=5, seed=0))
+    source = counts.argmax(axis=1)
+    assert len(np.unique(source)) == 3
+    np.testing.assert_array_equal(target, bags.target[source])
+    np.testing.assert_array_equal(query, bags.query[source])
+
+
+@given(reference.bags())
+def test_without_a_length_bags_come_as_they_are(bags):
+    """Every drawn bag is one of those of positive weight, entry by entry."""
+    counts, query, target = draw(start(bags, batch_size=20, length=None, seed=3))
+    known = {
+        (q, t.tobytes(), c.tobytes())
+        for q, t, c, w in zip(bags.query, bags.target, reference.dense_counts(bags), bags.weight, strict=True)
+        if w > 0
+    }
+    assert all((q, t.tobytes(), c.tobytes()) in known for q, t, c in zip(query, target, counts, strict=True))
+
+
+@given(reference.bags(), st.integers(2, 40), reference.SEEDS)
+def test_sequences_hold_the_tokens_of_their_bag(bags, length, seed):
+    """Valid counts for any data: T - 1 tokens, all from one bag of positive weight, with its query and target."""
+    counts, query, target = draw(start(bags, batch_size=8, length=length, seed=seed))
+    assert (counts.sum(axis=1) == length - 1).all()
+    population = reference.dense_counts(bags)
+    for c, q, t in zip(counts, query, target, strict=True):
+        fits = (bags.query == q) & (bags.weight > 0) & ((population > 0) >= (c > 0)).all(axis=1)
+        fits &= (bags.target == t) if bags.hard else (bags.target == t).all(axis=1)
+        assert fits.any()
+
+
+def test_batches_follow_each_other_without_repeating():
+    """Consecutive batches of one run, and runs of other seeds, are different draws."""
+    run, other = (start(one_bag(np.full(8, 1 / 8)), batch_size=50, length=40, seed=seed) for seed in (0, 1))
+    batches = [draw(run)[0] for _ in range(5)] + [draw(other)[0]]
+    assert len({batch.tobytes() for batch in batches}) == 6
+
+
+# Linear position bias
+
+
+@given(reference.bags(), st.floats(0, 3), st.integers(2, 30), reference.SEEDS)
+def test_position_bias_weighs_positions_geometrically(bags, bias, length, seed):
+    """The counts of a sequence add up to sum_j exp(-b j) instead of T - 1."""
+    counts, _, _ = draw(start(bags, batch_size=5, length=length, seed=seed, position_bias=bias))
+    np.testing.assert_allclose(counts.sum(axis=1), np.exp(-bias * np.arange(length - 1)).sum(), rtol=1e-13)
+
+
+def test_no_position_bias_is_the_plain_law():
+    """b = 0 counts; and b > 0 moves no random number: the same tokens stand behind the weighted counts."""
+    options = {"batch_size": 500, "length": 20, "seed": 5}
+    plain, _, _ = draw(start(one_bag(SKEWED), **options))
+    tokens = draw_positions(one_bag(SKEWED), 500, 20, seed=5)
+    np.testing.assert_array_equal(plain, (tokens[:, :, None] == np.arange(3)).sum(axis=1))
+
+
+def test_position_bias_is_a_prior_of_contextual_tokens():
+    """Section 7 of the paper: softmax over positions of z[x_t] - b j equals attention without positions to counts
+    N_l = sum over the positions of l of exp(-b j), i.e. with ln N_l as a prior added to z."""
+    bias, length = 0.3, 12
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(1, 3))
+    layer = Layer(Z, np.zeros((3, 2)))
+    tokens = draw_positions(one_bag(SKEWED), 50, length, seed=7)
+    counts, _, _ = draw(start(one_bag(SKEWED), batch_size=50, length=length, seed=7, position_bias=bias))
+    distance = np.arange(length - 1)
+    for sequence, weighted in zip(tokens, counts, strict=True):
+        scores = np.exp(Z[0, sequence] - bias * distance)
+        by_position = np.bincount(sequence, scores / scores.sum(), minlength=3)
+        present = np.flatnonzero(weighted)
+        bag = Bags([0], [0], [0, present.size], present, weighted[present], n_tokens=3, vocab_size=2)
+        np.testing.assert_allclose(layer.attention(bag)[0], by_position, rtol=1e-12, atol=1e-15)
+        prior = Z + np.log(np.where(weighted > 0, weighted, 1e-300))
+        np.testing.assert_allclose(np.exp(prior[0]) / np.exp(prior).sum(), by_position, rtol=1e-12, atol=1e-15)
+
+
+def test_mean_of_the_prior_is_that_of_the_class():
+    """The prior leaves the law of the classes as it is: E N_l = P(l|n) sum_j exp(-b j)."""
+    bias, n = 0.1, 50_000
+    counts, _, _ = draw(start(one_bag(SKEWED), batch_size=n, length=30, seed=2, position_bias=bias))
+    weight = np.exp(-bias * np.arange(29))
+    deviation = (counts.mean(axis=0) - SKEWED * weight.sum()) / np.sqrt((weight**2).sum() * SKEWED * (1 - SKEWED) / n)
+    assert np.abs(deviation).max() < 4.9
+
+
+# Lemma 18: concentration of finite sequences
+
+LENGTHS = np.array([17, 65, 257, 1025, 4097])
+
+
+def attention_of(counts, logits):
+    weighted = counts * np.exp(logits)
+    return weighted / weighted.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_counts_concentrate_as_hoeffding_says(length):
+    """P(|N_l / (T - 1) - p_l| > eps) <= 2 exp(-2 (T - 1) eps^2), at the eps of four deltas.
+
+    A frequency in 20,000 samples exceeds the bound by 4.9 standard errors with probability below `FALSE_ALARM`.
+    """
+    n = 20_000
+    counts, _, _ = draw(start(one_bag(SKEWED), batch_size=n, length=int(length), seed=int(length)))
+    deviation = np.abs(counts / (length - 1) - SKEWED)
+    for delta in (0.5, 0.1, 0.01, 0.001):
+        eps = np.sqrt(np.log(2 / delta) / (2 * (length - 1)))
+        assert ((deviation > eps).mean(axis=0) <= delta + 4.9 * np.sqrt(delta * (1 - delta) / n)).all()
+
+
+def test_attention_deviates_like_one_over_root_length():
+    """||c_T - c||: its mean falls with slope -1/2 in T - 1; its quantiles grow with ln(1/delta) as the root at most.
+
+    Also the size: by the delta method, sqrt(T) (c_T - c) has covariance D (diag(1/p) - 1 1^T) D^T with D = dc/dlog p.
+    """
+    logits = np.array([1.0, -0.5, 0.3])
+    limit = attention_of(SKEWED[None], logits)[0]
+    jacobian = np.diag(limit) - np.outer(limit, limit)
+    covariance = jacobian @ (np.diag(1 / SKEWED) - 1) @ jacobian
+    n = 20_000
+    means = []
+    for length in LENGTHS:
+        counts, _, _ = draw(start(one_bag(SKEWED), batch_size=n, length=int(length), seed=int(length)))
+        deviation = np.linalg.norm(attention_of(counts, logits) - limit, axis=1)
+        means.append(deviation.mean())
+        scaled = deviation * np.sqrt(length - 1)
+        quantiles = np.quantile(scaled, 1 - np.array([0.1, 0.01, 0.001]))
+        # A Gaussian tail: the ratio to sqrt(ln(1/delta)) does not grow; 10% is 4 standard errors of the last quantile.
+        assert (np.diff(quantiles / np.sqrt(np.log([10, 100, 1000]))) < 0.1 * quantiles[0]).all()
+        if length > 1000:
+            assert (scaled**2).mean() == pytest.approx(np.trace(covariance), rel=0.05)
+    slope = np.polyfit(np.log(LENGTHS - 1), np.log(means), 1)[0]
+    assert slope == pytest.approx(-0.5, abs=0.03)
+
+
+def test_samples_of_sequence_classes_have_the_same_law():
+    """`SequenceClasses.sample` (numpy's multinomial) and the kernel (alias tables) agree: two-sample chi-square."""
+    classes = SequenceClasses([[0.2, 0.3, 0.5, 0], [0.5, 0.2, 0, 0.3]], [0, 1], class_weights=[0.3, 0.7])
+    n, length = 50_000, 5
+    counts, _, target = draw(start(classes, batch_size=n, length=length, seed=11))
+    bags = classes.sample(n, length=length, rng=12)
+    rows = np.vstack([np.column_stack([target, counts]), np.column_stack([bags.target, reference.dense_counts(bags)])])
+    _, cell = np.unique(rows, axis=0, return_inverse=True)
+    table = np.stack([np.bincount(part, minlength=cell.max() + 1) for part in np.split(cell.ravel(), 2)])
+    table = table[:, table.sum(axis=0) >= 10]
+    assert scipy.stats.chi2_contingency(table).pvalue > FALSE_ALARM
