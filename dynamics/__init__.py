@@ -1,4 +1,4 @@
-"""Simulate the training dynamics of attention: data, layers, gradient flow, trajectories.
+"""Simulate the training dynamics of attention: data, layers, gradient flow, SGD, trajectories.
 
 Time is in SGD steps everywhere; learning rates are per step.
 """
@@ -7,15 +7,20 @@ from dynamics.bags import Bags
 from dynamics.flow import IntegrationError, gradient_flow
 from dynamics.layer import Layer
 from dynamics.sequence_classes import SequenceClasses
+from dynamics.sgd import DivergenceError, Outcome, sgd, sgd_many
 from dynamics.trajectory import Trajectory
 from dynamics.version import __version__
 
 __all__ = [
     "Bags",
+    "DivergenceError",
     "IntegrationError",
     "Layer",
+    "Outcome",
     "SequenceClasses",
     "Trajectory",
     "__version__",
     "gradient_flow",
+    "sgd",
+    "sgd_many",
 ]

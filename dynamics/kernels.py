@@ -22,53 +22,6 @@ from numba import njit
 _OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 
 
-@njit(**_OPTIONS)
-def _attend(token, count, logits, c):
-    """Attention of one bag, c_l = N_l exp(z_l) / sum, into ``c``."""
-    top = -np.inf
-    for i in range(token.size):
-        top = max(top, logits[token[i]])
-    total = 0.0
-    for i in range(token.size):
-        c[i] = count[i] * np.exp(logits[token[i]] - top)
-        total += c[i]
-    for i in range(token.size):
-        c[i] /= total
-
-
-@njit(**_OPTIONS)
-def _feature(token, c, V, f):
-    """LN(V^T c) into ``f`` (aligned with ``token`` where V is the identity); returns the norm before LN."""
-    if V.shape[0] == 0:
-        for i in range(token.size):  # numba takes seconds to compile the assignment of a slice
-            f[i] = c[i]
-    else:
-        f[:] = 0.0
-        for i in range(token.size):
-            for k in range(f.size):
-                f[k] += c[i] * V[token[i], k]
-    size = token.size if V.shape[0] == 0 else f.size
-    square = 0.0
-    for k in range(size):
-        square += f[k] * f[k]
-    norm = np.sqrt(square)
-    if norm > 0.0:
-        for k in range(size):
-            f[k] /= norm
-    return norm
-
-
-@njit(**_OPTIONS)
-def _decode(token, f, Y, dense_feature, u):
-    """Decoder logits Y^T f into ``u``."""
-    u[:] = 0.0
-    for i in range(f.size):
-        scale = f[i]
-        row = Y[i if dense_feature else token[i]]
-        for c in range(u.size):
-            u[c] += scale * row[c]
-
-
 @njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
 def _largest(u):
     """Largest entry, with no promise where one is nan: without one a compiler may use vector instructions."""
@@ -80,11 +33,11 @@ def _largest(u):
 
 @njit(**_OPTIONS)
 def _exponentials(u, top, out, bits):
-    """exp(u - top) into ``out``, for u <= top; ``bits`` is an int32 buffer of the same size.
+    """exp(u - top) into ``out``, for u <= top; ``bits`` is an int32 buffer, no smaller.
 
     In single precision numba calls the C library once an entry, which dominates SGD at a full vocabulary. The
-    polynomial of Cephes' expf (S. Moshier) on [-ln(2)/2, ln(2)/2], scaled by powers of two put together from their bits,
-    becomes vector instructions; its relative error is below 7e-8.
+    polynomial of Cephes' expf (S. Moshier) on [-ln(2)/2, ln(2)/2], scaled by powers of two put together from their
+    bits, becomes vector instructions; its relative error is below 7e-8.
     """
     if u.itemsize == 8:
         for c in range(u.size):
@@ -103,9 +56,67 @@ def _exponentials(u, top, out, bits):
         y = y * x + np.float32(5.0000001201e-1)
         out[c] = y * x * x + x + np.float32(1.0)
         bits[c] = (np.int32(n) + np.int32(127)) << np.int32(23)
-    powers = bits.view(np.float32)
+    powers = bits[: u.size].view(np.float32)
     for c in range(u.size):
         out[c] *= powers[c]
+
+
+@njit(**_OPTIONS)
+def _attend(token, count, logits, c, bits):
+    """Attention of one bag, c_l = N_l exp(z_l) / sum, into ``c``; ``bits`` is a buffer for `_exponentials`."""
+    for i in range(token.size):
+        c[i] = logits[token[i]]
+    _exponentials(c, _largest(c), c, bits)
+    total = c.dtype.type(0)
+    for i in range(token.size):
+        c[i] *= count[i]
+        total += c[i]
+    scale = c.dtype.type(1) / total
+    for i in range(token.size):
+        c[i] *= scale
+
+
+@njit(**_OPTIONS)
+def _feature(token, c, V, f):
+    """LN(V^T c) into ``f`` (aligned with ``token`` where V is the identity); returns the norm before LN."""
+    if V.shape[0] == 0:
+        for i in range(token.size):  # numba takes seconds to compile the assignment of a slice
+            f[i] = c[i]
+    else:
+        f[:] = 0.0
+        for i in range(token.size):
+            for k in range(f.size):
+                f[k] += c[i] * V[token[i], k]
+    size = token.size if V.shape[0] == 0 else f.size
+    square = f.dtype.type(0)
+    for k in range(size):
+        square += f[k] * f[k]
+    norm = np.sqrt(square)
+    if norm > 0:
+        scale = f.dtype.type(1) / norm
+        for k in range(size):
+            f[k] *= scale
+    return norm
+
+
+@njit(**_OPTIONS)
+def _decode(token, f, Y, dense_feature, u):
+    """Decoder logits Y^T f into ``u``, four rows of Y at a time to spare loads and stores of ``u``."""
+    u[:] = 0
+    quads = f.size - f.size % 4
+    for i in range(0, quads, 4):
+        if dense_feature:
+            row0, row1, row2, row3 = Y[i], Y[i + 1], Y[i + 2], Y[i + 3]
+        else:
+            row0, row1, row2, row3 = Y[token[i]], Y[token[i + 1]], Y[token[i + 2]], Y[token[i + 3]]
+        f0, f1, f2, f3 = f[i], f[i + 1], f[i + 2], f[i + 3]
+        for c in range(u.size):
+            u[c] += f0 * row0[c] + f1 * row1[c] + f2 * row2[c] + f3 * row3[c]
+    for i in range(quads, f.size):
+        row = Y[i if dense_feature else token[i]]
+        scale = f[i]
+        for c in range(u.size):
+            u[c] += scale * row[c]
 
 
 @njit(**_OPTIONS)
@@ -116,7 +127,8 @@ def _residual(u, target, soft, mass, r, bits):
     columns: formed as a difference it would lose all digits once the target is nearly certain, and the zero-sum
     invariant with it.
     """
-    zero = u.dtype.type(0)
+    # Typed constants: a bare 0 or 1 would turn single precision into double.
+    zero, one = u.dtype.type(0), u.dtype.type(1)
     top = _largest(u)
     _exponentials(u, top, r, bits)
     if soft.size > 0:
@@ -134,14 +146,49 @@ def _residual(u, target, soft, mass, r, bits):
         return loss
     own = r[target]
     r[target] = zero
-    others = (mass[target] - 1) * own
+    others = (mass[target] - one) * own
     for c in range(u.size):
         others += mass[c] * r[c]
-    scale = -1 / (others + own)
+    scale = -one / (others + own)
     for c in range(u.size):
         r[c] *= scale
     r[target] = -scale * others
     return np.log1p(others / own) if own > others else top - u[target] + np.log(others + own)
+
+
+@njit(**_OPTIONS)
+def _back(token, f, Y, dense_feature, v, g):
+    """g = Y v on the rows of the feature, four rows at a time."""
+    zero = v.dtype.type(0)
+    quads = f.size - f.size % 4
+    for i in range(0, quads, 4):
+        if dense_feature:
+            row0, row1, row2, row3 = Y[i], Y[i + 1], Y[i + 2], Y[i + 3]
+        else:
+            row0, row1, row2, row3 = Y[token[i]], Y[token[i + 1]], Y[token[i + 2]], Y[token[i + 3]]
+        g0, g1, g2, g3 = zero, zero, zero, zero
+        for k in range(v.size):
+            g0 += row0[k] * v[k]
+            g1 += row1[k] * v[k]
+            g2 += row2[k] * v[k]
+            g3 += row3[k] * v[k]
+        g[i], g[i + 1], g[i + 2], g[i + 3] = g0, g1, g2, g3
+    for i in range(quads, f.size):
+        row = Y[i if dense_feature else token[i]]
+        total = zero
+        for k in range(v.size):
+            total += row[k] * v[k]
+        g[i] = total
+
+
+@njit(**_OPTIONS)
+def _add_outer(token, f, dense_feature, weight, r, dY):
+    """dY += weight f r^T on the rows of the feature."""
+    for i in range(f.size):
+        row = dY[i if dense_feature else token[i]]
+        scale = weight * f[i]
+        for k in range(r.size):
+            row[k] += scale * r[k]
 
 
 @njit(**_OPTIONS)
@@ -164,12 +211,13 @@ def _pull_back(token, c, f, norm, g, V, weight, dz, dV):
 
     Without V this is Lemma 1 in bag form, z' = f * (g - f (f . g)).
     """
-    inner = 0.0
+    inner = f.dtype.type(0)
     for k in range(f.size):
         inner += f[k] * g[k]
     if V.shape[0] == 0:
+        scale = f.dtype.type(weight)
         for i in range(token.size):
-            dz[token[i]] += weight * f[i] * (g[i] - f[i] * inner)
+            dz[token[i]] += scale * f[i] * (g[i] - f[i] * inner)
         return
     if norm == 0.0:
         return
@@ -206,7 +254,7 @@ def loss_and_gradient(
     g_buffer = np.empty(width, Z.dtype)
     u = np.empty(Y.shape[1], Z.dtype)
     r = np.empty(Y.shape[1], Z.dtype)
-    bits = np.empty(Y.shape[1], np.int32)
+    bits = np.empty(max(longest, Y.shape[1]), np.int32)
     mass = multiplicity.astype(Z.dtype)
     loss = 0.0
     for b in range(query.size):
@@ -214,7 +262,7 @@ def loss_and_gradient(
         c = c_buffer[: tokens.size]
         f = f_buffer if dense_feature else f_buffer[: tokens.size]
         g = g_buffer[: f.size]
-        _attend(tokens, count[indptr[b] : indptr[b + 1]], Z[query[b]], c)
+        _attend(tokens, count[indptr[b] : indptr[b + 1]], Z[query[b]], c, bits)
         norm = _feature(tokens, c, V, f)
         _decode(tokens, f, Y, dense_feature, u)
         soft_row = soft[b] if soft.shape[0] > 0 else u[:0]
@@ -227,18 +275,9 @@ def loss_and_gradient(
                 residual[b, k] = r[k]
         for k in range(r.size):
             u[k] = mass[k] * r[k]
-        for i in range(f.size):
-            index = i if dense_feature else tokens[i]
-            row = Y[index]
-            along = Z.dtype.type(0)
-            for k in range(u.size):
-                along += row[k] * u[k]
-            g[i] = along
-            if not keep:
-                scale = Z.dtype.type(weight[b] * f[i])
-                row_gradient = dY[index]
-                for k in range(u.size):
-                    row_gradient[k] += scale * r[k]
+        _back(tokens, f, Y, dense_feature, u, g)
+        if not keep:
+            _add_outer(tokens, f, dense_feature, Z.dtype.type(weight[b]), r, dY)
         _pull_back(tokens, c, f, norm, g, V, weight[b], dZ[query[b]], dV)
     return loss
 
@@ -248,7 +287,7 @@ def attention(query, indptr, token, count, Z, c):
     """Attention of every bag into ``c``, aligned with ``token``."""
     for b in range(query.size):
         lo, hi = indptr[b], indptr[b + 1]
-        _attend(token[lo:hi], count[lo:hi], Z[query[b]], c[lo:hi])
+        _attend(token[lo:hi], count[lo:hi], Z[query[b]], c[lo:hi], np.empty(hi - lo, np.int32))
 
 
 @njit(**_OPTIONS)
@@ -259,7 +298,7 @@ def predictions(query, indptr, token, count, Z, Y, V, multiplicity, features, al
         tokens = token[indptr[b] : indptr[b + 1]]
         c = np.empty(tokens.size, Z.dtype)
         f = np.empty(V.shape[1] if dense_feature else tokens.size, Z.dtype)
-        _attend(tokens, count[indptr[b] : indptr[b + 1]], Z[query[b]], c)
+        _attend(tokens, count[indptr[b] : indptr[b + 1]], Z[query[b]], c, np.empty(tokens.size, np.int32))
         _feature(tokens, c, V, f)
         _decode(tokens, f, Y, dense_feature, alpha[b])
         for i in range(f.size):
@@ -274,7 +313,7 @@ def sparse_features(query, indptr, token, count, Z, f):
     for b in range(query.size):
         lo, hi = indptr[b], indptr[b + 1]
         c = np.empty(hi - lo, Z.dtype)
-        _attend(token[lo:hi], count[lo:hi], Z[query[b]], c)
+        _attend(token[lo:hi], count[lo:hi], Z[query[b]], c, np.empty(hi - lo, np.int32))
         _feature(token[lo:hi], c, identity, f[lo:hi])
 
 
@@ -372,30 +411,49 @@ def alias_tables(indptr, weight, threshold, choice):
 
 
 @njit(**_OPTIONS)
-def _random_bits(state):
-    """64 random bits: xoshiro256++ (Blackman and Vigna 2019), in place of a call through numpy's function pointers."""
-    total = state[0] + state[3]
-    result = ((total << np.uint64(23)) | (total >> np.uint64(41))) + state[0]
-    shifted = state[1] << np.uint64(17)
-    state[2] ^= state[0]
-    state[3] ^= state[1]
-    state[1] ^= state[2]
-    state[0] ^= state[3]
-    state[2] ^= shifted
-    state[3] = (state[3] << np.uint64(45)) | (state[3] >> np.uint64(19))
-    return result
+def random_bits(state, out):
+    """Fill ``out`` with 64-bit random numbers by xoshiro256++ (Blackman and Vigna 2019); ``state`` moves on.
+
+    Not numpy's generators: a call of theirs through a function pointer takes several times as long.
+    """
+    a, b, c, d = state[0], state[1], state[2], state[3]
+    for i in range(out.size):
+        total = a + d
+        out[i] = ((total << np.uint64(23)) | (total >> np.uint64(41))) + a
+        shifted = b << np.uint64(17)
+        c ^= a
+        d ^= b
+        b ^= c
+        a ^= d
+        c ^= shifted
+        d = (d << np.uint64(45)) | (d >> np.uint64(19))
+    state[0], state[1], state[2], state[3] = a, b, c, d
 
 
-@njit(**_OPTIONS)
+@njit(inline="always", **_OPTIONS)
 def _pick(bits, threshold, choice):
-    """Index drawn from an alias table with 32 random bits: the law is exact to 2^-32.
+    """Index drawn from an alias table with the lower 32 of ``bits``: the law is exact to 2^-32.
 
     The product with the number of cells has the cell in its upper half and the position within it in the lower. The
     side is looked up, not branched on: no processor can predict it.
     """
     position = (bits & np.uint64(0xFFFFFFFF)) * np.uint64(threshold.size)
     cell = position >> np.uint64(32)
-    return choice[cell, np.int64((position & np.uint64(0xFFFFFFFF)) >= threshold[cell])]
+    return choice[cell, np.uint64((position & np.uint64(0xFFFFFFFF)) >= threshold[cell])]
+
+
+@njit(**_OPTIONS)
+def _draw_tokens(bits, threshold, choice, position_weight, even, odd):
+    """Add each position's weight to a token drawn for it: two tokens from each entry of ``bits``.
+
+    They are counted apart, in ``even`` and ``odd``, so that one store need not wait for the other.
+    """
+    positions = position_weight.size
+    for t in range(positions // 2):
+        even[_pick(bits[t], threshold, choice)] += position_weight[2 * t]
+        odd[_pick(bits[t] >> np.uint64(32), threshold, choice)] += position_weight[2 * t + 1]
+    if positions % 2 == 1:
+        even[_pick(bits[positions // 2], threshold, choice)] += position_weight[positions - 1]
 
 
 @njit(**_OPTIONS)
@@ -405,26 +463,21 @@ def _draw_batch(random, data, tables, position_weight, batch):
     bag_threshold, bag_choice, token_threshold, token_choice = tables
     b_query, b_target, b_soft, b_indptr, b_token, b_count, workspace = batch
     positions = position_weight.size
+    bits = np.empty(1 + (positions + 1) // 2, np.uint64)
     end = 0
     for b in range(b_query.size):
-        source = _pick(_random_bits(random), bag_threshold, bag_choice)
+        random_bits(random, bits)
+        source = _pick(bits[0], bag_threshold, bag_choice)
         b_query[b] = query[source]
         b_target[b] = target[source]
         for k in range(b_soft.shape[1]):
             b_soft[b, k] = soft[source, k]
         lo, hi = indptr[source], indptr[source + 1]
         if positions > 0:
-            # Two tokens from 64 bits, counted apart so that one store need not wait for the other.
             even, odd = workspace[0, : hi - lo], workspace[1, : hi - lo]
             even[:] = 0
             odd[:] = 0
-            threshold, choice = token_threshold[lo:hi], token_choice[lo:hi]
-            for t in range(0, positions - 1, 2):
-                bits = _random_bits(random)
-                even[_pick(bits, threshold, choice)] += position_weight[t]
-                odd[_pick(bits >> np.uint64(32), threshold, choice)] += position_weight[t + 1]
-            if positions % 2 == 1:
-                even[_pick(_random_bits(random), threshold, choice)] += position_weight[positions - 1]
+            _draw_tokens(bits[1:], token_threshold[lo:hi], token_choice[lo:hi], position_weight, even, odd)
         for i in range(hi - lo):
             drawn = even[i] + odd[i] if positions > 0 else count[lo + i]
             if drawn > 0:
@@ -482,7 +535,14 @@ def sgd_steps(
     query, target, soft, indptr, token, count, _ = batch
     flat_state = (Z.ravel(), Y.ravel(), V.ravel())
     flat_gradient = (dZ.ravel(), dY.ravel(), dV.ravel())
+    columns = multiplicity.size
+    while multiplicity[columns - 1] == 0:
+        columns -= 1
     for step in range(losses.size):
+        # Columns of multiplicity 0 are padding; with the largest logit among them the softmax could underflow.
+        for row in range(Y.shape[0]):
+            for k in range(columns, multiplicity.size):
+                Y[row, k] = Y[row, 0]
         if tables[0].size > 0:
             _draw_batch(random, data, tables, position_weight, batch)
         dZ[:] = 0

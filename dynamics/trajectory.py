@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse
 import xarray as xr
 
-from dynamics import checks, kernels
+from dynamics import checks, kernels, observables
 from dynamics.bags import Bags
 from dynamics.files import replacing
 from dynamics.layer import Layer, Problem, read_only
@@ -25,7 +25,7 @@ _FORMAT = "yzflow-trajectory-1"
 class Trajectory:
     """The states of a layer over training, with what the layer does on the training data.
 
-    Returned by `gradient_flow`; the constructor takes a dataset with the same variables.
+    Returned by `gradient_flow` and `sgd`; the constructor takes a dataset with the same variables.
 
     Attributes
     ----------
@@ -79,15 +79,37 @@ class Trajectory:
         """
         checks.one_of("tokens", tokens, ("distinct", "all"))
         attention = self.dataset["attention"]
-        if tokens == "distinct":
-            attention = attention.where(self.dataset["distinct"], 0.0)
-            total = attention.sum("token")
-            attention = attention / total.where(total > 0)
-        positive = attention.where(attention > 0, 1.0)
-        entropy = -(attention * np.log(positive)).sum("token", skipna=False)
-        return entropy.rename("attention_entropy").assign_attrs(
-            long_name=f"entropy of attention, {tokens} tokens", units="nats"
+        mask = self.dataset["distinct"].values if tokens == "distinct" else None
+        return xr.DataArray(
+            observables.entropy(attention.values, mask),
+            dims=("time", "next_token"),
+            coords={name: attention[name] for name in ("time", "next_token")},
+            name="attention_entropy",
+            attrs={"long_name": f"entropy of attention, {tokens} tokens", "units": "nats"},
         )
+
+    def recall(self, thresholds) -> xr.DataArray:
+        """Share of the distinct tokens of n with attention c_nl above each threshold.
+
+        Over (time, next_token, threshold). The measure of Figs. 11 and 12 of the paper, which average it over n.
+        """
+        thresholds = checks.finite_array("thresholds", thresholds, ndim=1)
+        attention = self.dataset["attention"]
+        return xr.DataArray(
+            observables.recall(attention.values, self.dataset["distinct"].values, thresholds),
+            dims=("time", "next_token", "threshold"),
+            coords={**{name: attention[name] for name in ("time", "next_token")}, "threshold": thresholds},
+            name="recall",
+            attrs={"long_name": "recall of distinct tokens", "units": "1"},
+        )
+
+    def surviving_tokens(self, next_token: int, threshold: float) -> np.ndarray:
+        """Distinct tokens of next token n whose attention c_nl is above ``threshold`` at the last time."""
+        threshold = checks.real("threshold", threshold)
+        final = self.dataset.isel(time=-1)
+        shares = self._at("next_token", "next_token", next_token, final["attention"])
+        distinct = self._at("next_token", "next_token", next_token, final["distinct"])
+        return self.dataset["token"].values[(shares.values > threshold) & distinct.values]
 
     def growth_factor(self, next_token: int, token: int) -> xr.DataArray:
         """``chi_l(t) = exp(2 (z_l(t) - z_l(0)))`` of Theorem 3 over time, with z_l(0) the first recorded state."""
@@ -219,7 +241,7 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
         "multiplicity": (("column",), layers[0][3], {"long_name": "next tokens that share the column"}),
         "distinct": (
             ("next_token", "token"),
-            _distinct(bags, joint[present], n_tokens),
+            observables.distinct_mask(bags, n_tokens),
             {"long_name": "distinct to the next token"},
         ),
         "query_of": (
@@ -242,12 +264,6 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
         "next_token": ("next_token", present),
     }
     return Trajectory(xr.Dataset(variables, coordinates, _provenance(kind, parameters)))
-
-
-def _distinct(bags: Bags, joint: np.ndarray, n_tokens: int) -> np.ndarray:
-    support = scipy.sparse.csr_array((np.ones(bags.token.size), bags.token, bags.indptr), shape=(len(bags), n_tokens))
-    occurs = ((joint > 0).astype(float) @ support) > 0
-    return occurs & (occurs.sum(axis=0) == 1)
 
 
 def _query_of(bags: Bags, joint: np.ndarray, query_tokens: np.ndarray) -> np.ndarray:

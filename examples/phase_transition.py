@@ -8,11 +8,10 @@ Settings of Tian, Wang, Chen, Du (2023), arXiv 2305.16380: K = 10 next tokens of
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from dynamics.files import replacing
+from dynamics.files import folder, replacing
 from dynamics.progress import Progress
 from lab import figures
 from lab import phase_transition as pt
@@ -76,18 +75,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="fewer output times: under 30 s with compilation")
     options = parser.parse_args(arguments)
     try:
-        options.out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=options.out):
-            pass
-    except OSError as error:
-        parser.error(f"`--out` must be a folder that can be written, but got {options.out} ({error.strerror})")
+        folder("--out", options.out)
+    except ValueError as error:
+        parser.error(str(error))
     print(f"K = {pt.N_CLASSES}, M = {pt.VOCAB_SIZE}, eta_Z = {pt.ETA_Z}", flush=True)
     with Progress("phase transition") as report:
         for step, message in enumerate(run(options.out, quick=options.quick)):
             report.update(step / STEPS, message)
-    print(
-        f"\n{EXPLANATION}\n\n{message}\n\n{pt.regime(pt.weak_classes())}\n\nFigures, data and table are in {options.out}"
-    )
+    parts = (EXPLANATION, message, pt.regime(pt.weak_classes()), f"Figures, data and table are in {options.out}")
+    print("\n" + "\n\n".join(parts))
     return 0
 
 

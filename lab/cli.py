@@ -18,6 +18,8 @@ class _Command(click.Command):
             return super().invoke(context)
         except (ValueError, OSError) as error:
             raise click.UsageError(str(error), context) from error
+        except RuntimeError as error:  # a simulation that failed is no bad input
+            raise click.ClickException(str(error)) from error
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,6 +66,41 @@ def flow(eta_y, eta_z, t_end, decoder, n_classes, vocab_size, common, n_times, l
 
 
 @main.command(cls=_Command)
+@click.option("--data", default="syn_small", show_default=True, help="syn_small, or syn_medium with --queries.")
+@click.option("--queries", "n_queries", type=int, default=5, show_default=True, help="Query tokens of syn_medium.")
+@click.option("--eta-y", type=float, default=1.0, show_default=True, help="Learning rate of the decoder, per step.")
+@click.option("--eta-z", type=float, default=1.0, show_default=True, help="Learning rate of attention, per step.")
+@click.option("--steps", type=int, default=100, show_default=True, help="Number of steps.")
+@click.option("--batch-size", type=int, default=128, show_default=True, help="Sequences a step.")
+@click.option("--length", type=int, default=128, show_default=True, help="T, tokens a sequence.")
+@click.option("--momentum", type=float, default=0.9, show_default=True, help="Momentum of SGD.")
+@click.option("--optimizer", default="sgd", show_default=True, help="sgd or adam.")
+@click.option("--init", default="zero", show_default=True, help="zero or uniform.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of start and samples.")
+@click.option("--record-every", type=int, default=1, show_default=True, help="Steps between recorded states.")
+@click.option("--dtype", default="float64", show_default=True, help="float64 or float32.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("sgd.nc"), show_default=True, help="netCDF file.")
+def sgd(data, n_queries, out, **arguments):
+    """Train by SGD on one of the paper's synthetic data sets and write the trajectory.
+
+    Example: yzflow sgd --data syn_medium --queries 5 --eta-y 2 --init uniform --out sgd.nc
+    """
+    import dynamics
+    from dynamics import checks
+
+    checks.one_of("data", data, ("syn_small", "syn_medium"))
+    classes = dynamics.SequenceClasses
+    classes = classes.syn_small() if data == "syn_small" else classes.syn_medium(n_queries)
+    trajectory = dynamics.sgd(classes, progress=True, **arguments)
+    trajectory.save(out)
+    entropy = trajectory.attention_entropy().isel(time=-1).mean()
+    click.echo(f"{trajectory}")
+    click.echo(f"final loss {float(trajectory.dataset['loss'][-1]):.6g} nats")
+    click.echo(f"final entropy of attention on distinct tokens {float(entropy):.4g} nats, mean over next tokens")
+    click.echo(f"wrote {out}")
+
+
+@main.command(cls=_Command)
 @click.argument("number", type=int)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("figures"), show_default=True, help="Folder.")
 def figure(number, out):
@@ -71,6 +108,7 @@ def figure(number, out):
 
     Example: yzflow figure 3 --out figures
     """
+    from dynamics.files import folder
     from lab import figures
 
     drawings = {name: getattr(figures, name) for name in figures.__all__ if name.removeprefix("figure").isdigit()}
@@ -78,6 +116,6 @@ def figure(number, out):
     if name not in drawings:
         known = ", ".join(sorted((key.removeprefix("figure") for key in drawings), key=int))
         raise ValueError(f"`NUMBER` must be one of {known}, but got {number}")
-    out.mkdir(parents=True, exist_ok=True)
+    folder("--out", out)
     for path in figures.save(drawings[name](), out / name):
         click.echo(f"wrote {path}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -57,6 +58,11 @@ def ordered_colours(n: int) -> list:
     """``n`` colours for the values of an ordered parameter: dark to light, of rising lightness."""
     ramp = matplotlib.colormaps["viridis"]
     return [ramp(0.85 * i / max(n - 1, 1)) for i in range(n)]
+
+
+def caption(function: Callable[..., Figure]) -> str:
+    """What a figure shows and whether it agrees with the paper: its docstring up to the parameters, on one line."""
+    return " ".join(inspect.getdoc(function).split("\n\nParameters\n")[0].split())
 
 
 def save(figure: Figure, stem: str | os.PathLike, *, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:

@@ -1,0 +1,1 @@
+"""The same experiments written the obvious way in other libraries, for comparison."""

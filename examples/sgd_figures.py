@@ -1,0 +1,50 @@
+"""The SGD experiments of Scan and Snap: Figures 4, 5, 6, 11 and 12.
+
+    python examples/sgd_figures.py [--out DIR] [--only N ...] [--quick]
+
+Settings of Tian, Wang, Chen, Du (2023), arXiv 2305.16380: Syn-Small and Syn-Medium, momentum 0.9, batches of 128
+sequences of length 128, 100 steps. Writes figures (PNG and PDF), their captions and the data (netCDF).
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from dynamics.files import folder, replacing
+from lab import figures, synthetic
+
+NUMBERS = (4, 5, 6, 11, 12)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("sgd_figures"), help="folder for the results")
+    parser.add_argument("--only", type=int, nargs="+", choices=NUMBERS, default=NUMBERS, help="figures to draw")
+    parser.add_argument("--quick", action="store_true", help="two seeds and two numbers of queries in 6, 11 and 12")
+    options = parser.parse_args(arguments)
+    try:
+        out = folder("--out", options.out)
+    except ValueError as error:
+        parser.error(str(error))
+    medium = None
+    if {6, 11, 12} & set(options.only):
+        size = {"n_queries": (1, 3), "seeds": 2} if options.quick else {}
+        medium = synthetic.syn_medium(progress=True, **size)
+        with replacing(out / "syn_medium.nc") as path:
+            medium.to_netcdf(path, engine="h5netcdf")
+    captions = []
+    for number in options.only:
+        draw = getattr(figures, f"figure{number}")
+        figure = draw(medium) if number in (6, 11, 12) else draw()
+        figures.save(figure, out / f"figure{number}")
+        caption = figures.caption(draw)
+        captions.append(f"Figure {number}. {caption}\n")
+        print(f"Figure {number}: {caption}\n", flush=True)
+    with replacing(out / "captions.txt") as path:
+        path.write_text("\n".join(captions))
+    print(f"Figures, captions and data are in {out}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
