@@ -90,7 +90,7 @@ def gradient_flow(
     progress : bool
         Show progress on standard error.
     eta_v : float, optional
-        Learning rate of the value matrix, if ``init`` has one. Default: ``eta_y``.
+        Learning rate of the value matrix, if ``init`` has one; 0 keeps it fixed. Default: ``eta_y``.
     time_scale : "linear" or "log"
         Integrate in t or in log(1 + t). The flow slows down like a logarithm, so that "log" suits a large ``t_end``.
     method : str
@@ -126,7 +126,7 @@ def gradient_flow(
     start, layer = _start(init, bags)
     layer.check_fits(bags, name="data")
     if layer.V is not None:
-        parameters["eta_v"] = parameters["eta_y"] if eta_v is None else checks.positive("eta_v", eta_v)
+        parameters["eta_v"] = parameters["eta_y"] if eta_v is None else checks.non_negative("eta_v", eta_v)
     elif eta_v is not None:
         raise checks.reject("eta_v", "be None unless `init` has a value matrix", eta_v)
     if parameters["t_end"] <= start:

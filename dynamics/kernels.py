@@ -490,19 +490,19 @@ def _draw_batch(random, data, tables, position_weight, batch):
 @njit(**_OPTIONS)
 def _ascend(parameter, gradient, first, second, rate, momentum, adam, step):
     """One step of gradient ascent with momentum, or of Adam with its usual constants."""
-    one = parameter.dtype.type(1)
     if not adam:
         for i in range(parameter.size):
             first[i] = momentum * first[i] + gradient[i]
             parameter[i] += rate * first[i]
         return
-    beta1, beta2 = parameter.dtype.type(0.9), parameter.dtype.type(0.999)
+    # Weights of the new: formed as 1 - 0.999 in single precision, the second would be off by 1e-5.
+    new1, new2 = parameter.dtype.type(0.1), parameter.dtype.type(0.001)
     small = parameter.dtype.type(1e-8)
     scale1 = parameter.dtype.type(1 / (1 - 0.9**step))
     scale2 = parameter.dtype.type(1 / (1 - 0.999**step))
     for i in range(parameter.size):
-        first[i] = beta1 * first[i] + (one - beta1) * gradient[i]
-        second[i] = beta2 * second[i] + (one - beta2) * gradient[i] * gradient[i]
+        first[i] += new1 * (gradient[i] - first[i])
+        second[i] += new2 * (gradient[i] * gradient[i] - second[i])
         parameter[i] += rate * (first[i] * scale1) / (np.sqrt(second[i] * scale2) + small)
 
 

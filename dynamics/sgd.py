@@ -94,7 +94,7 @@ def sgd(
     progress : bool
         Show progress on standard error.
     eta_v : float, optional
-        Learning rate of the value matrix, if ``init`` has one. Default: ``eta_y``.
+        Learning rate of the value matrix, if ``init`` has one; 0 keeps it fixed. Default: ``eta_y``.
     position_bias : float
         Slope b >= 0 of a linear bias (Section 7 of the paper): the token at distance j = 0, 1, .. before the last
         contextual one has b j subtracted from its attention logit.
@@ -253,7 +253,7 @@ class _Run:
         self.parameters["init"] = init if isinstance(init, str) else "layer"
         rates = [self.parameters["eta_z"], self.parameters["eta_y"], 0.0]
         if layer.V is not None:
-            rates[2] = self.parameters["eta_y"] if eta_v is None else checks.positive("eta_v", eta_v)
+            rates[2] = self.parameters["eta_y"] if eta_v is None else checks.non_negative("eta_v", eta_v)
             self.parameters["eta_v"] = rates[2]
         elif eta_v is not None:
             raise checks.reject("eta_v", "be None unless `init` has a value matrix", eta_v)

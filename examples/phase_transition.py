@@ -22,8 +22,8 @@ def write_flows(folder: Path, name: str, flows: dict) -> None:
         flow.save(folder / f"{name}_{decoder}.nc")
 
 
-def run(out: Path, *, quick: bool) -> Iterator[tuple[str, object]]:
-    """Do the work step by step; yields what it is about to do, and at last the table."""
+def run(out: Path, *, quick: bool, rows: list) -> Iterator[str]:
+    """Do the work step by step; yields what it is about to do, and appends the rows of the table."""
     data = out / "data"
     data.mkdir(exist_ok=True)
     n_times = 400 if quick else 2000
@@ -56,10 +56,9 @@ def run(out: Path, *, quick: bool) -> Iterator[tuple[str, object]]:
     for name, draw in drawings.items():
         yield f"figure {name}"
         figures.save(draw(), out / name)
-    rows = [pt.transition_times(flows, eta_y=rate) for rate, flows in by_rate.items()]
+    rows += [pt.transition_times(flows, eta_y=rate) for rate, flows in by_rate.items()]
     with replacing(out / "transition_times.csv") as path:
         path.write_text(pt.transition_csv(rows))
-    yield pt.transition_table(rows)
 
 
 EXPLANATION = """\
@@ -79,10 +78,16 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError as error:
         parser.error(str(error))
     print(f"K = {pt.N_CLASSES}, M = {pt.VOCAB_SIZE}, eta_Z = {pt.ETA_Z}", flush=True)
+    rows = []
     with Progress("phase transition") as report:
-        for step, message in enumerate(run(options.out, quick=options.quick)):
+        for step, message in enumerate(run(options.out, quick=options.quick, rows=rows)):
             report.update(step / STEPS, message)
-    parts = (EXPLANATION, message, pt.regime(pt.weak_classes()), f"Figures, data and table are in {options.out}")
+    parts = (
+        EXPLANATION,
+        pt.transition_table(rows),
+        pt.regime(pt.weak_classes()),
+        f"Figures, data and table are in {options.out}",
+    )
     print("\n" + "\n\n".join(parts))
     return 0
 

@@ -1,0 +1,67 @@
+"""Extensions that Section 7 of Scan and Snap discusses, expressed through the same bags, layer and kernel.
+
+A linear position bias is the argument ``position_bias`` of `sgd`; several heads are several starts ``init`` of `sgd` or
+`gradient_flow`. The residual connection is here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamics import checks
+from dynamics.bags import Bags
+from dynamics.layer import Layer
+
+
+def residual_connection(data) -> tuple[Bags, Layer]:
+    r"""Bags and a start layer whose feature is LN(X^T b + x_T): the query token added to what attention gathers.
+
+    Attention weights sum to one, so that X^T b + x_T = sum_l c_l (e_l + e_query): a fixed value matrix does it. As
+    each query needs its own, a token of the new bags is a pair (query m, token l), number m S + l, with the value
+    ``e_l + e_{S + m}``; Z starts at zero with the row of a query used on its own pairs only, and Y has S + queries rows.
+    Train with ``eta_v=0``, which keeps the value matrix fixed.
+
+    Parameters
+    ----------
+    data : Bags, or an object with a method ``population()`` that returns Bags
+
+    Returns
+    -------
+    bags : Bags
+    layer : Layer
+        Z: (queries, queries x S), Y: (S + queries, next tokens), V: (queries x S, S + queries).
+
+    Examples
+    --------
+    >>> from dynamics import SequenceClasses, gradient_flow
+    >>> bags, layer = residual_connection(SequenceClasses.syn_small())
+    >>> flow = gradient_flow(bags, init=layer, eta_y=1.0, eta_z=1.0, eta_v=0.0, t_end=10.0)
+
+    Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Section 7.
+    """
+    bags = data.population() if hasattr(data, "population") else data
+    if not isinstance(bags, Bags):
+        raise checks.reject("data", "be Bags or offer population()", type(data).__name__)
+    n_queries, n_tokens = bags.n_queries, bags.n_tokens
+    pair = np.repeat(bags.query, np.diff(bags.indptr)) * n_tokens + bags.token
+    paired = Bags(
+        bags.query,
+        bags.target,
+        bags.indptr,
+        pair,
+        bags.count,
+        bags.weight,
+        n_queries=n_queries,
+        n_tokens=n_queries * n_tokens,
+        vocab_size=bags.vocab_size,
+    )
+    query, token = np.divmod(np.arange(n_queries * n_tokens), n_tokens)
+    values = np.eye(n_tokens + n_queries)
+    start = Layer.zeros(bags)
+    layer = Layer(
+        np.zeros((n_queries, n_queries * n_tokens)),
+        np.zeros((n_tokens + n_queries, start.Y.shape[1])),
+        values[token] + values[n_tokens + query],
+        start.multiplicity,
+    )
+    return paired, layer
