@@ -18,8 +18,8 @@ def residual_connection(data) -> tuple[Bags, Layer]:
 
     Attention weights sum to one, so that X^T b + x_T = sum_l c_l (e_l + e_query): a fixed value matrix does it. As
     each query needs its own, a token of the new bags is a pair (query m, token l), number m S + l, with the value
-    ``e_l + e_{S + m}``; Z starts at zero with the row of a query used on its own pairs only, and Y has S + queries rows.
-    Train with ``eta_v=0``, which keeps the value matrix fixed.
+    ``e_l + e_{S + m}``; row m of Z acts on the pairs of query m only, and Y has S + queries rows. Train with
+    ``eta_v=0``, which keeps the value matrix fixed.
 
     Parameters
     ----------

@@ -22,13 +22,19 @@ from numba import njit
 _OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 
 
-@njit(cache=True, error_model="numpy", fastmath={"nnan", "nsz", "reassoc"})
+@njit(**_OPTIONS)
 def _largest(u):
-    """Largest entry, with no promise where one is nan: without one a compiler may use vector instructions."""
-    top = u[0]
-    for c in range(u.size):
-        top = max(top, u[c])
-    return top
+    """Largest entry; four running maxima, since compilers do not break up the chain of one."""
+    top0 = top1 = top2 = top3 = u[0]
+    quads = u.size - u.size % 4
+    for c in range(0, quads, 4):
+        top0 = max(top0, u[c])
+        top1 = max(top1, u[c + 1])
+        top2 = max(top2, u[c + 2])
+        top3 = max(top3, u[c + 3])
+    for c in range(quads, u.size):
+        top0 = max(top0, u[c])
+    return max(max(top0, top1), max(top2, top3))
 
 
 @njit(**_OPTIONS)

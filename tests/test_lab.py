@@ -13,8 +13,8 @@ import pytest
 import xarray as xr
 from click.testing import CliRunner
 
-from dynamics import Trajectory
-from lab import cli, figures
+from dynamics import SequenceClasses, Trajectory, sgd
+from lab import cli, figures, synthetic
 from lab import phase_transition as pt
 
 ROOT = Path(__file__).parents[1]
@@ -107,10 +107,15 @@ def test_figure_9_meets_the_level_of_b_at_t0():
         np.testing.assert_allclose(level, level[0], rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["figure3", "figure8", "figure9", "fidelity", "attention_over_training"])
-def test_figures_label_every_axis_and_leave_the_callers_style_alone(name):
+@pytest.fixture(scope="module")
+def medium():
+    return synthetic.syn_medium(n_queries=(1, 2), eta_z=(1.0, 2.0), ratios=(2.0, 5.0), seeds=2, steps=10)
+
+
+@pytest.mark.parametrize("name", [name for name in figures.__all__ if name not in ("save", "caption")])
+def test_figures_label_every_axis_and_leave_the_callers_style_alone(name, medium):
     before = dict(matplotlib.rcParams)
-    figure = getattr(figures, name)()
+    figure = getattr(figures, name)(*([medium] if name in ("figure6", "figure11", "figure12") else []))
     assert dict(matplotlib.rcParams) == before
     figure.draw_without_rendering()
     for axes in figure.axes:
@@ -126,6 +131,41 @@ def test_figure_3_draws_the_growth_of_the_flows_that_it_is_given():
     marks = next(line for line in figure.axes[1].get_lines() if line.get_marker() == "o")
     growth = 1e3 * np.expm1(2 * (flow.final.Z[0, 1]))
     assert marks.get_ydata()[-1] == pytest.approx(growth, rel=1e-6)
+
+
+def test_figure_4_shows_the_attention_of_the_runs_that_it_is_given():
+    run = synthetic.syn_small(eta_y=3.0, eta_z=1.0, steps=12)
+    figure = figures.figure4([run])
+    for n, axes in enumerate(figure.axes[:2]):
+        shown = run.dataset["attention"].sel(time=[0, 2, 4, 6, 8, 10, 12]).isel(next_token=n)
+        np.testing.assert_array_equal(axes.images[0].get_array(), shown)
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["0", "2", "4", "6", "8", "10", "12"]
+
+
+def test_figure_6_shows_mean_and_standard_error_over_seeds(medium):
+    panel = figures.figure6(medium).axes[1]
+    values = medium["entropy"].sel(n_queries=2, eta_z=2.0)
+    line, _, bars = panel.containers[1].lines
+    np.testing.assert_allclose(line.get_ydata(orig=False), values.mean("seed"))
+    # Two seeds: the standard error of the mean is half their distance.
+    half = np.abs(values[:, 0] - values[:, 1]).values / 2
+    lengths = [segment[1, 1] - segment[0, 1] for segment in bars[0].get_segments()]
+    np.testing.assert_allclose(lengths, 2 * half)
+
+
+def test_captions_are_the_docstrings_without_their_parameters():
+    caption = figures.caption(figures.figure6)
+    assert caption.startswith("Entropy of attention") and "Parameters" not in caption and "\n" not in caption
+
+
+def test_the_sgd_example_writes_figures_captions_and_data(tmp_path, capsys):
+    example = load_example("sgd_figures")
+    assert example.main(["--quick", "--only", "4", "12", "--out", str(tmp_path)]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {
+        *(f"figure{number}.{kind}" for number in (4, 12) for kind in ("png", "pdf")), "syn_medium.nc", "captions.txt",
+    }  # fmt: skip
+    assert "Figure 12. Recall" in (tmp_path / "captions.txt").read_text()
+    assert xr.load_dataset(tmp_path / "syn_medium.nc").sizes["seed"] == 2
 
 
 def test_saving_a_figure_writes_png_and_pdf_or_nothing(tmp_path):
@@ -179,9 +219,28 @@ def test_command_line_flow_writes_a_trajectory(tmp_path):
     assert f"final loss {float(flow.dataset['loss'][-1]):.6g} nats" in result.output
 
 
+def test_command_line_sgd_writes_the_run_of_its_arguments(tmp_path):
+    path = tmp_path / "sgd.nc"
+    arguments = ["sgd", "--data", "syn_medium", "--queries", "1", "--eta-y", "2", "--steps", "3", "--seed", "5"]
+    result = CliRunner().invoke(cli.main, [*arguments, "--out", str(path)])
+    assert result.exit_code == 0, result.output
+    expected = sgd(SequenceClasses.syn_medium(1), eta_y=2.0, eta_z=1.0, steps=3, seed=5)
+    assert Trajectory.load(path).dataset.identical(expected.dataset)
+
+
+def test_a_simulation_that_diverges_exits_1(tmp_path):
+    path = tmp_path / "sgd.nc"
+    result = CliRunner().invoke(cli.main, ["sgd", "--eta-y", "1e308", "--eta-z", "1e308", "--out", str(path)])
+    assert result.exit_code == 1
+    assert "no longer finite" in result.output
+    assert not path.exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["sgd", "--steps", "0"], "`steps` must be at least 1, but got 0"),
+        (["sgd", "--data", "text"], "`data` must be one of 'syn_small', 'syn_medium', but got 'text'"),
         (["flow", "--eta-y", "-1"], "`eta_y` must be positive, but got -1.0"),
         (["flow", "--decoder", "quick"], "`decoder` must be one of 'full', 'modified', 'theory', but got 'quick'"),
         (["flow", "--classes", "1"], "`n_classes` must be at least 2, but got 1"),
