@@ -184,6 +184,11 @@ def test_default_times(time_scale):
     variable = time if time_scale == "linear" else np.log1p(time)
     np.testing.assert_allclose(np.diff(variable), variable[-1] / 5, rtol=1e-12)
     assert (time[0], time[-1]) == (0, 20)
+    rest = run(small_classes(), init=run(small_classes()), t_end=50.0, n_times=6, time_scale=time_scale)
+    time = rest.dataset["time"].values
+    variable = time if time_scale == "linear" else np.log1p(time - 20)
+    np.testing.assert_allclose(np.diff(variable), (variable[-1] - variable[0]) / 5, rtol=1e-12)
+    assert (time[0], time[-1]) == (20, 50)
 
 
 # Restarts

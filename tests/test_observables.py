@@ -1,0 +1,215 @@
+"""Observables of attention: against scipy, against loops over the definitions, and on trajectories."""
+
+import numpy as np
+import pytest
+import scipy.stats
+import strategies as reference
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynamics import Bags, Layer, SequenceClasses, Trajectory, gradient_flow, observables, sgd
+
+
+@st.composite
+def attentions(draw):
+    """Rows of attention with zeros, in up to two leading axes, and a mask of any size, none and all included."""
+    leading = draw(st.sampled_from([(), (1,), (3,), (2, 3)]))
+    rng = np.random.default_rng(draw(reference.SEEDS))
+    size = draw(st.integers(1, 7))
+    values = rng.dirichlet(np.full(size, draw(st.sampled_from([0.05, 1.0]))), leading)
+    values = np.where(rng.random(values.shape) < 0.3, 0.0, values)
+    mask = rng.random((*leading[-1:], size)) < draw(st.sampled_from([0.0, 0.5, 1.0]))
+    return values, mask
+
+
+# Entropy
+
+
+@given(attentions())
+def test_entropy_is_that_of_scipy(case):
+    """On the mask, renormalised; nan where nothing is there."""
+    values, mask = case
+    on_mask, whole = observables.entropy(values, mask), observables.entropy(values)
+    assert on_mask.shape == whole.shape == values.shape[:-1]
+    masks = np.broadcast_to(mask, values.shape)
+    for at in np.ndindex(values.shape[:-1]):
+        for result, shares in ((on_mask[at], values[at][masks[at]]), (whole[at], values[at])):
+            if shares.sum() > 0:
+                # scipy normalises too
+                assert result == pytest.approx(scipy.stats.entropy(shares), abs=1e-13)
+                assert -1e-15 <= result <= np.log(shares.size) + 1e-13
+            else:
+                assert np.isnan(result)
+
+
+def test_entropy_of_known_shares():
+    assert observables.entropy(np.full(10, 0.1)) == pytest.approx(np.log(10), rel=1e-15)
+    assert observables.entropy(np.array([0.0, 1.0, 0.0])) == 0
+    attention = np.array([0.2, 0.2, 0.6])
+    assert observables.entropy(attention, np.array([True, True, False])) == pytest.approx(np.log(2), rel=1e-15)
+    assert observables.entropy(attention, np.array([True, False, False])) == 0
+
+
+@given(attentions(), st.floats(1e-3, 1e3))
+def test_entropy_does_not_depend_on_the_scale(case, scale):
+    values, mask = case
+    np.testing.assert_allclose(observables.entropy(scale * values, mask), observables.entropy(values, mask), atol=1e-13)
+
+
+# Recall
+
+
+@given(attentions(), st.lists(st.floats(-0.1, 1.1), max_size=4))
+def test_recall_counts_tokens(case, thresholds):
+    """Against a loop over tokens; an attention that equals the threshold is not above it."""
+    values, mask = case
+    thresholds = [*thresholds, float(values.flat[0])]
+    shares = observables.recall(values, mask, thresholds)
+    assert shares.shape == (*values.shape[:-1], len(thresholds))
+    masks = np.broadcast_to(mask, values.shape)
+    for at in np.ndindex(values.shape[:-1]):
+        own = [value for value, inside in zip(values[at], masks[at], strict=True) if inside]
+        for i, threshold in enumerate(thresholds):
+            if own:
+                assert shares[at][i] == pytest.approx(sum(value > threshold for value in own) / len(own), rel=1e-15)
+            else:
+                assert np.isnan(shares[at][i])
+
+
+def test_recall_takes_a_scalar_and_a_table_of_thresholds():
+    values, mask = np.array([[0.1, 0.4, 0.5], [0.3, 0.3, 0.4]]), np.array([[True, True, False], [True, True, True]])
+    np.testing.assert_array_equal(observables.recall(values, mask, 0.35), [0.5, 1 / 3])
+    table = observables.recall(values, mask, [[0.0, 0.35], [0.45, 1.0]])
+    np.testing.assert_array_equal(table, [[[1, 0.5], [0, 0]], [[1, 1 / 3], [0, 0]]])
+
+
+# Masks and expected attention
+
+
+@given(reference.bags(), st.integers(0, 2))
+def test_distinct_mask_follows_the_definition(bags, extra):
+    """Omega(l), the next tokens with which l has positive probability, by loops; |Omega(l)| = 1."""
+    targets, counts = reference.dense_targets(bags), reference.dense_counts(bags)
+    present = [n for n in range(bags.vocab_size) if (bags.weight * targets[:, n]).sum() > 0]
+    expected = np.zeros((len(present), bags.n_tokens + extra), dtype=bool)
+    for token in range(bags.n_tokens):
+        omega = {
+            n
+            for n in present
+            for b in range(len(bags))
+            if bags.weight[b] > 0 and targets[b, n] > 0 and counts[b, token] > 0
+        }
+        for row, n in enumerate(present):
+            expected[row, token] = omega == {n}
+    np.testing.assert_array_equal(observables.distinct_mask(bags, bags.n_tokens + extra), expected)
+    np.testing.assert_array_equal(observables.distinct_mask(bags), expected[:, : bags.n_tokens])
+
+
+@given(reference.sequence_classes())
+def test_distinct_mask_is_that_of_the_classes(classes):
+    mask = observables.distinct_mask(classes.population())
+    for n in range(classes.n_classes):
+        np.testing.assert_array_equal(np.flatnonzero(mask[n]), classes.distinct_tokens(n))
+
+
+@given(st.data())
+def test_expected_attention_is_the_mean_given_the_next_token(draws):
+    """c_n = E[c | n] by loops over bags, for hard and soft targets."""
+    bags = draws.draw(reference.bags())
+    layer = draws.draw(reference.layers(bags))
+    present, attention = observables.expected_attention(layer, bags)
+    targets, counts = reference.dense_targets(bags), reference.dense_counts(bags)
+    for n in range(bags.vocab_size):
+        weight = bags.weight * targets[:, n]
+        assert (n in present) == (weight.sum() > 0)
+        if n in present:
+            terms = [w * reference.attend(c, layer.Z[q]) for w, c, q in zip(weight, counts, bags.query, strict=True)]
+            np.testing.assert_allclose(attention[present == n][0], sum(terms) / weight.sum(), rtol=1e-12, atol=1e-15)
+
+
+# On trajectories
+
+
+@pytest.fixture(scope="module")
+def trajectory():
+    """Five recorded states; next token 2 has no distinct token."""
+    table = [[0.3, 0.5, 0.2, 0, 0], [0.4, 0, 0, 0.6, 0], [1.0, 0, 0, 0, 0]]
+    classes = SequenceClasses(table, [0, 1, 1], vocab_size=7)
+    return sgd(classes, eta_y=1.0, eta_z=2.0, steps=40, batch_size=16, length=20, record_every=10)
+
+
+def test_observables_of_a_trajectory(trajectory):
+    """Entropy and recall of each state and class from the layer of that state, with their labels."""
+    thresholds = [0.0, 0.1, 0.3, 0.9]
+    own, whole = trajectory.attention_entropy(), trajectory.attention_entropy("all")
+    recall = trajectory.recall(thresholds)
+    assert own.dims == whole.dims == ("time", "next_token")
+    assert recall.dims == ("time", "next_token", "threshold")
+    np.testing.assert_array_equal(recall["threshold"], thresholds)
+    np.testing.assert_array_equal(own["time"], [0, 10, 20, 30, 40])
+    distinct = [[1, 2], [3], []]
+    probabilities = np.array([[0.3, 0.5, 0.2, 0, 0], [0.4, 0, 0, 0.6, 0], [1.0, 0, 0, 0, 0]])
+    for i in range(5):
+        Z = trajectory.dataset["z"].values[i]
+        for n, query in enumerate((0, 1, 1)):
+            c = reference.attend(probabilities[n], Z[query])
+            at = {"time": 10 * i, "next_token": n}
+            assert whole.sel(at).item() == pytest.approx(scipy.stats.entropy(c), abs=1e-12)
+            if not distinct[n]:
+                assert np.isnan(own.sel(at).item()) and np.isnan(recall.sel(at)).all()
+                continue
+            assert own.sel(at).item() == pytest.approx(scipy.stats.entropy(c[distinct[n]]), abs=1e-12)
+            share = [(c[distinct[n]] > threshold).mean() for threshold in thresholds]
+            np.testing.assert_array_equal(recall.sel(at), share)
+    assert (np.diff(recall.isel(next_token=slice(2)), axis=-1) <= 0).all()
+
+
+def test_surviving_tokens(trajectory):
+    c = trajectory.dataset["attention"].values[-1]
+    assert trajectory.surviving_tokens(0, 0.0).tolist() == [1, 2]
+    between = (c[0, 1] + c[0, 2]) / 2
+    assert trajectory.surviving_tokens(0, between).tolist() == [1 if c[0, 1] > c[0, 2] else 2]
+    assert trajectory.surviving_tokens(0, c[0, 1:3].max()).tolist() == []  # above, not at
+    assert trajectory.surviving_tokens(1, 0.0).tolist() == [3]
+    assert trajectory.surviving_tokens(2, -1.0).tolist() == []
+    with pytest.raises(ValueError, match="`next_token` must be a next token of the trajectory, but got 5"):
+        trajectory.surviving_tokens(5, 0.1)
+    with pytest.raises(ValueError, match="`threshold` must be a finite number, but got nan"):
+        trajectory.surviving_tokens(0, np.nan)
+
+
+def test_bad_arguments_of_observables(trajectory):
+    with pytest.raises(ValueError, match="`tokens` must be one of 'distinct', 'all', but got 'common'"):
+        trajectory.attention_entropy("common")
+    for thresholds in (0.1, [[0.1]], [np.nan], "a"):
+        with pytest.raises(ValueError, match="`thresholds` must"):
+            trajectory.recall(thresholds)
+
+
+def test_growth_and_gain_hold_identity_11_in_every_simulator():
+    """r_{l/l'|n}(t) + 1 = (r(0) + 1) chi_l / chi_l' for any logits: f_nl^2 is proportional to P^2 exp(2 z)."""
+    classes = SequenceClasses([[0.2, 0.5, 0.3, 0], [0.3, 0, 0, 0.7]], [0, 1], vocab_size=5)
+    sampled = sgd(classes, eta_y=1.0, eta_z=1.0, steps=30)
+    flow = gradient_flow(classes, eta_y=1.0, eta_z=1.0, t_end=30.0, n_times=4)
+    for run in (sampled, flow):
+        gain = run.relative_gain(0, 1, 2)
+        ratio = run.growth_factor(0, 1) / run.growth_factor(0, 2)
+        np.testing.assert_allclose(gain + 1, (0.5 / 0.3) ** 2 * ratio, rtol=1e-12)
+        assert ratio.values[0] == 1 and abs(ratio.values[-1] - 1) > 0.01
+
+
+def test_observables_survive_a_file(trajectory, tmp_path):
+    trajectory.save(tmp_path / "run.nc")
+    loaded = Trajectory.load(tmp_path / "run.nc")
+    np.testing.assert_array_equal(loaded.attention_entropy(), trajectory.attention_entropy())
+    np.testing.assert_array_equal(loaded.recall([0.1, 0.2]), trajectory.recall([0.1, 0.2]))
+    np.testing.assert_array_equal(loaded.dataset["batch_loss"], trajectory.dataset["batch_loss"])
+
+
+def test_a_bag_of_weight_zero_makes_no_token_common():
+    """What has probability zero does not occur."""
+    bags = Bags.from_dense([0, 0], [0, 1], [[1.0, 1.0], [1.0, 0.0]], [1.0, 0.0])
+    np.testing.assert_array_equal(observables.distinct_mask(bags), [[True, True]])
+    present, attention = observables.expected_attention(Layer(np.zeros((1, 2)), np.zeros((2, 2))), bags)
+    assert present.tolist() == [0]
+    np.testing.assert_allclose(attention, [[0.5, 0.5]], rtol=1e-15)

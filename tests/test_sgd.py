@@ -1,0 +1,794 @@
+"""SGD and Adam: single steps and loops against plain NumPy, convergence to the flow, invariants, seeds, divergence.
+
+Statistical tests have fixed seeds; each states the probability with which it would fail by chance at new ones.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+import scipy.special
+import scipy.stats
+import strategies as reference
+from hypothesis import given
+from hypothesis import strategies as st
+from test_sampling import start
+
+from dynamics import Bags, DivergenceError, Layer, SequenceClasses, gradient_flow, kernels, sgd, sgd_many
+from lab import synthetic
+
+FULL = {"batch_size": None, "length": None, "momentum": 0.0}
+rates = st.floats(0.01, 2)
+
+
+def small_classes(vocab_size=9, **options):
+    """Two queries, a common token of all, one of two classes, unequal probabilities."""
+    table = [[0.3, 0.2, 0.5, 0, 0], [0.2, 0.3, 0, 0.5, 0], [0.4, 0, 0, 0, 0.6]]
+    return SequenceClasses(table, [2, 4, 2], vocab_size=vocab_size, **options)
+
+
+def generic_layer(data, *, value=False, seed=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    n_values = 3 if value else data.n_tokens
+    return Layer(
+        scale * rng.normal(size=(data.n_queries, data.n_tokens)),
+        scale * rng.normal(size=(n_values, data.vocab_size)),
+        rng.normal(size=(data.n_tokens, n_values)) if value else None,
+    )
+
+
+def arrays(layer):
+    return [array for array in (layer.Z, layer.Y, layer.V) if array is not None]
+
+
+def complex_step_gradient(data, parameters):
+    """The gradient of J from the loss (2) written with dense matrices: no derivative by hand, no difference."""
+    out = [np.zeros(array.shape) for array in parameters]
+    for which, array in enumerate(parameters):
+        for at in np.ndindex(array.shape):
+            moved = [np.array(other, dtype=complex) for other in parameters]
+            moved[which][at] += 1e-40j
+            out[which][at] = -reference.loss(data, *moved).imag / 1e-40
+    return out
+
+
+def lemma1(data, parameters):
+    return reference.full_flow(data, *parameters)
+
+
+def momentum_loop(gradient, parameters, etas, steps, mu):
+    velocity = [np.zeros_like(array) for array in parameters]
+    for _ in range(steps):
+        slopes = gradient(parameters)
+        velocity = [mu * v + g for v, g in zip(velocity, slopes, strict=True)]
+        parameters = [x + eta * v for x, eta, v in zip(parameters, etas, velocity, strict=True)]
+    return parameters
+
+
+def adam_loop(gradient, parameters, etas, steps):
+    """Algorithm 1 of Kingma and Ba (2015) with its default constants, upwards."""
+    beta1, beta2, epsilon = 0.9, 0.999, 1e-8
+    m = [np.zeros_like(array) for array in parameters]
+    v = [np.zeros_like(array) for array in parameters]
+    for t in range(1, steps + 1):
+        slopes = gradient(parameters)
+        m = [beta1 * a + (1 - beta1) * g for a, g in zip(m, slopes, strict=True)]
+        v = [beta2 * a + (1 - beta2) * g**2 for a, g in zip(v, slopes, strict=True)]
+        parameters = [
+            x + eta * (a / (1 - beta1**t)) / (np.sqrt(b / (1 - beta2**t)) + epsilon)
+            for x, eta, a, b in zip(parameters, etas, m, v, strict=True)
+        ]
+    return parameters
+
+
+def assert_equal_arrays(ours, theirs):
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+# Steps
+
+
+@given(st.data(), rates, rates)
+def test_full_batch_step_is_an_euler_step_of_the_flow(draws, eta_y, eta_z):
+    """State + eta * derivative, with the derivative of Lemma 1 in dense matrices and with that of `Layer.gradient`."""
+    bags = draws.draw(reference.bags())
+    layer = draws.draw(reference.layers(bags))
+    final = sgd(bags, eta_y=eta_y, eta_z=eta_z, steps=1, init=layer, **FULL).final
+    gradient = layer.gradient(bags)
+    assert reference.scaled_difference(final.Z, layer.Z + eta_z * gradient.Z) < 1e-14
+    assert reference.scaled_difference(final.Y, layer.Y + eta_y * gradient.Y) < 1e-14
+    whole = layer.expand()
+    dZ, dY = reference.full_flow(bags, whole.Z, whole.Y)
+    scale = max(1.0, np.abs(whole.Y).max())  # g = Y r cancels to this accuracy
+    assert np.abs(final.Z - layer.Z - eta_z * dZ).max() < 1e-13 * eta_z * scale + 1e-15 * np.abs(layer.Z).max()
+    assert np.abs(final.expand().Y - whole.Y - eta_y * dY).max() < 1e-13 * eta_y * scale + 1e-15 * scale
+
+
+def test_the_first_step_from_zero_is_known_in_closed_form():
+    """At Y = 0 alpha is 1/M: Z does not move, and Y gains eta sum_n p_n f_n (e_n - 1/M)^T."""
+    classes = small_classes(class_weights=[0.5, 0.3, 0.2])
+    final = sgd(classes, eta_y=0.7, eta_z=5.0, steps=1, **FULL).final.expand()
+    table = classes.probabilities.toarray()
+    features = table / np.linalg.norm(table, axis=1, keepdims=True)
+    residual = np.eye(3, 9) - 1 / 9
+    np.testing.assert_allclose(final.Y, 0.7 * features.T @ np.diag([0.5, 0.3, 0.2]) @ residual, atol=1e-16)
+    assert (final.Z == 0).all()
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
+def test_momentum_is_that_of_the_usual_libraries(momentum):
+    """v <- mu v + g, theta <- theta + eta v (not eta inside the velocity, not (1 - mu) g), from Lemma 1."""
+    data = small_classes().population()
+    layer = generic_layer(data)
+    final = sgd(data, eta_y=0.8, eta_z=0.5, steps=12, init=layer, **{**FULL, "momentum": momentum}).final
+    expected = momentum_loop(lambda p: lemma1(data, p), arrays(layer), (0.5, 0.8), 12, momentum)
+    for ours, theirs in zip(arrays(final), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13)
+
+
+def some_bags(soft):
+    rng = np.random.default_rng(3)
+    target = rng.dirichlet(np.ones(3), 4) if soft else [0, 2, 1, 2]
+    return Bags.from_dense([0, 1, 0, 1], target, rng.exponential(size=(4, 4)), rng.dirichlet(np.ones(4)), vocab_size=4)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("value", [False, True])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_loops_are_those_of_the_textbooks(optimizer, value, soft, dtype):
+    """Momentum and Adam with bias correction, on gradients by complex step of the loss; three different rates."""
+    data = some_bags(soft)
+    layer = generic_layer(data, value=value, seed=1)
+    etas = (0.05, 0.08, 0.03)[: len(arrays(layer))]
+    options = {"eta_v": 0.03} if value else {}
+    final = sgd(
+        data,
+        eta_y=0.08,
+        eta_z=0.05,
+        steps=6,
+        init=layer,
+        optimizer=optimizer,
+        dtype=dtype,
+        **{**FULL, "momentum": 0.7},
+        **options,
+    ).final
+    gradient = lambda parameters: complex_step_gradient(data, parameters)  # noqa: E731
+    if optimizer == "adam":
+        expected = adam_loop(gradient, arrays(layer), etas, 6)
+    else:
+        expected = momentum_loop(gradient, arrays(layer), etas, 6, 0.7)
+    tolerance = {"float64": 1e-12, "float32": 1e-6}[dtype]
+    for ours, theirs, before in zip(arrays(final), expected, arrays(layer), strict=True):
+        assert np.abs(theirs - before).max() > 0.01  # the tolerance is small against what moves
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance)
+
+
+def test_first_step_of_adam_has_the_size_of_the_rate():
+    """Bias correction makes the first step eta g / (|g| + epsilon), whatever g is; later ones too at equal g."""
+    data = some_bags(soft=False)
+    layer = generic_layer(data)
+    gradient = layer.gradient(data)
+    for steps in (1, 2):
+        final = sgd(data, eta_y=1e-9, eta_z=1e-9, steps=steps, init=layer, optimizer="adam", **FULL).final
+        for ours, before, slope in zip(arrays(final), arrays(layer), arrays(gradient), strict=True):
+            moved = (ours - before) / 1e-9 / steps
+            np.testing.assert_allclose(moved, slope / (np.abs(slope) + 1e-8), atol=1e-6)
+
+
+def test_value_matrix_takes_the_rate_of_y_by_default():
+    data = some_bags(soft=True)
+    layer = generic_layer(data, value=True)
+    run = {"eta_y": 0.3, "eta_z": 0.1, "steps": 3, "init": layer, **FULL}
+    assert_equal_arrays(arrays(sgd(data, **run).final), arrays(sgd(data, eta_v=0.3, **run).final))
+    assert not np.array_equal(sgd(data, **run).final.V, sgd(data, eta_v=0.1, **run).final.V)
+    np.testing.assert_array_equal(sgd(data, eta_v=0, **run).final.V, layer.V)
+
+
+# Convergence to the flow
+
+
+def slope(x, y):
+    return np.polyfit(np.log(x), np.log(y), 1)[0]
+
+
+def distance(layer, other):
+    return np.sqrt(sum(((a - b) ** 2).sum() for a, b in zip(arrays(layer), arrays(other), strict=True)))
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
+def test_full_batch_converges_to_the_flow_at_first_order(momentum):
+    """At t = 20 the state errs in proportion to the step; with momentum mu the effective rate is eta / (1 - mu)."""
+    classes, t_end = small_classes(), 20.0
+    layer = generic_layer(classes.population(), scale=0.3)
+    flow = gradient_flow(
+        classes, eta_y=1.0, eta_z=0.7, t_end=t_end, times=[t_end], init=layer, rtol=1e-11, atol=1e-13
+    ).final
+    counts = np.array([4000, 8000, 16000, 32000]) if momentum == 0.9 else np.array([500, 1000, 2000, 4000])
+    errors = []
+    for steps in counts:
+        eta = (1 - momentum) * t_end / steps
+        options = {**FULL, "momentum": momentum, "record_every": int(steps), "init": layer}
+        errors.append(distance(sgd(classes, eta_y=eta, eta_z=0.7 * eta, steps=int(steps), **options).final, flow))
+    assert slope(t_end / counts, errors) == pytest.approx(1, abs=0.1)
+    assert errors[-1] < 0.01 * distance(flow, layer)
+
+
+def enumerated(classes, positions):
+    """All count vectors of ``positions`` tokens with their probabilities: the law of a finite sequence, as bags."""
+    parts, table = [], classes.probabilities.toarray()
+    ranges = itertools.product(range(positions + 1), repeat=classes.n_tokens - 1)
+    counts = np.array([[*head, positions - sum(head)] for head in ranges if sum(head) <= positions])
+    for n, p in enumerate(table):
+        mine = counts[(counts[:, p == 0] == 0).all(axis=1)]
+        log_law = scipy.special.gammaln(positions + 1) - scipy.special.gammaln(mine + 1).sum(axis=1)
+        weight = np.exp(log_law + scipy.special.xlogy(mine, p).sum(axis=1))
+        query = np.full(len(mine), classes.population().query[n])
+        sizes = {**classes.population().sizes}
+        parts.append(Bags.from_dense(query, np.full(len(mine), n), mine, weight / weight.sum(), **sizes))
+    return Bags.concatenate(parts, classes.class_weights)
+
+
+TINY = SequenceClasses([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]], [0, 1], class_weights=[0.4, 0.6], vocab_size=4)
+
+
+def test_bias_of_finite_sequences_falls_like_one_over_their_length():
+    """E of the gradient over all multinomial counts, exactly, against the limit T -> infinity."""
+    layer = generic_layer(TINY.population())
+    limit = layer.gradient(TINY.population())
+    positions = np.array([16, 32, 64, 128])
+    biases = [distance(layer.gradient(enumerated(TINY, n)), limit) for n in positions]
+    assert slope(positions, biases) == pytest.approx(-1, abs=0.1)
+
+
+@pytest.mark.parametrize("length", [2, 4, 7])
+def test_mini_batch_gradient_has_the_mean_and_covariance_of_its_law(length):
+    """One step of many runs against mean and covariance over all multinomial counts (so T, 1/B and the draws fit).
+
+    Hotelling's statistic of the mean is chi-square in the limit of 51,200 sequences; false alarm 1e-5. The total
+    variance has its own standard error from the runs; false alarm 1e-5 too.
+    """
+    size, runs, eta = 128, 400, 0.5
+    layer = generic_layer(TINY.population())
+    law = enumerated(TINY, length - 1)
+    slopes = []
+    for b in range(len(law)):
+        at = slice(law.indptr[b], law.indptr[b + 1])
+        bag = Bags(law.query[[b]], law.target[[b]], [0, at.stop - at.start], law.token[at], law.count[at], **law.sizes)
+        slopes.append(np.concatenate([array.ravel() for array in arrays(layer.gradient(bag))]))
+    slopes = np.array(slopes)
+    mean = law.weight @ slopes
+    covariance = (slopes - mean).T @ np.diag(law.weight) @ (slopes - mean)
+    options = {"eta_y": eta, "eta_z": eta, "steps": 1, "batch_size": size, "length": length, "init": layer}
+    outcomes = sgd_many([(TINY, {**options, "seed": seed}) for seed in range(runs)])
+    steps = [
+        np.concatenate([((a - b) / eta).ravel() for a, b in zip(arrays(o.layer), arrays(layer), strict=True)])
+        for o in outcomes
+    ]
+    errors = (np.array(steps) - mean) * np.sqrt(size)
+    values, vectors = np.linalg.eigh(covariance)
+    keep = values > 1e-10 * values.max()
+    assert np.abs(errors @ vectors[:, ~keep]).max() < 1e-6  # directions that no sequence has
+    scores = errors @ vectors[:, keep] / np.sqrt(values[keep])
+    statistic = runs * (scores.mean(axis=0) ** 2).sum()
+    assert scipy.stats.chi2.sf(statistic, keep.sum()) > 1e-5
+    squares = (errors**2).sum(axis=1)
+    assert abs(squares.mean() - np.trace(covariance)) < 4.4 * squares.std() / np.sqrt(runs)
+
+
+def test_sgd_converges_to_the_flow():
+    """eta = t / n, T - 1 = 4 n and B = 2 n: each of the three errors is of order 1/n, and so is their sum.
+
+    The root mean square over 100 seeds has a standard error of 6%, so the slope one of 0.04: false alarm 2e-4.
+    """
+    t_end = 4.0
+    layer = generic_layer(TINY.population(), scale=0.5)
+    flow = gradient_flow(TINY, eta_y=1.0, eta_z=1.0, t_end=t_end, times=[t_end], init=layer).final
+    counts = np.array([10, 20, 40, 80])
+    errors = []
+    for n in counts:
+        arguments = {"eta_y": t_end / n, "eta_z": t_end / n, "steps": int(n), "momentum": 0.0, "init": layer}
+        arguments |= {"batch_size": int(2 * n), "length": int(4 * n + 1)}
+        outcomes = sgd_many([(TINY, {**arguments, "seed": seed}) for seed in range(100)])
+        errors.append(np.sqrt(np.mean([distance(outcome.layer, flow) ** 2 for outcome in outcomes])))
+    assert slope(counts, errors) == pytest.approx(-1, abs=0.15)
+
+
+# Invariants
+
+
+@given(st.data(), st.sampled_from([None, 3]), st.sampled_from([0.0, 0.9]))
+def test_sgd_conserves_row_sums(draws, batch_size, momentum):
+    """Lemma 1 sums to zero over next tokens and over tokens, for any data, batch and momentum."""
+    bags = draws.draw(reference.bags())
+    layer = draws.draw(reference.layers(bags))
+    length = draws.draw(st.sampled_from([None, 2, 7])) if batch_size else None
+    options = {"batch_size": batch_size, "length": length, "momentum": momentum}
+    trajectory = sgd(bags, eta_y=0.3, eta_z=0.2, steps=20, init=layer, **options)
+    for name, sums in trajectory.row_sums().items():
+        moved = np.abs(trajectory.dataset[name]).sum().item() / trajectory.dataset.sizes["time"] + 1
+        assert np.abs(sums - sums.isel(time=0)).max() < 1e-13 * moved * 20
+
+
+def test_adam_does_not_conserve_row_sums():
+    """Documented negative: dividing each entry by its own root mean square breaks the zero sums of Lemma 1."""
+    for name, sums in synthetic.syn_small(eta_y=0.1, eta_z=0.1, optimizer="adam", steps=20).row_sums().items():
+        assert np.abs(sums.isel(time=-1)).min() > 0.05, name
+    for name, sums in synthetic.syn_small(eta_y=1.0, eta_z=1.0, steps=20).row_sums().items():
+        assert np.abs(sums).max() < 1e-13, name
+
+
+@given(st.data(), st.sampled_from(["sgd", "adam"]), st.sampled_from([None, 5]), st.sampled_from(["float64", "float32"]))
+def test_what_no_bag_reaches_stays_exactly_equal(draws, optimizer, batch_size, dtype):
+    """Rows of Y of tokens without a bag, and logits of tokens that never meet that query."""
+    bags = draws.draw(reference.bags())
+    layer = draws.draw(reference.layers(bags))
+    options = {"batch_size": batch_size, "length": 6 if batch_size else None, "optimizer": optimizer, "dtype": dtype}
+    final = sgd(bags, eta_y=0.3, eta_z=0.2, steps=5, init=layer, **options).final
+    seen = reference.dense_counts(bags) * bags.weight[:, None] > 0
+    together = np.array([seen[bags.query == q].any(axis=0) for q in range(bags.n_queries)])
+    start = [array.astype(dtype) for array in arrays(layer)]
+    np.testing.assert_array_equal(final.Z[~together], start[0][~together])
+    np.testing.assert_array_equal(final.Y[~seen.any(axis=0)], start[1][~seen.any(axis=0)])
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("vocab_size", [3, 9, 40, 100])
+def test_compressed_start_is_the_full_one(vocab_size, optimizer):
+    """One column for all unseen next tokens, with its padding, against a column for each (M of 32 k and others)."""
+    classes = small_classes(vocab_size)
+    options = {"eta_y": 0.5, "eta_z": 0.4, "steps": 30, "batch_size": 8, "length": 10, "seed": 3}
+    short = sgd(classes, optimizer=optimizer, **options)
+    whole = Layer.zeros(classes.population()).expand()
+    full = sgd(classes, optimizer=optimizer, init=whole, **options)
+    assert short.dataset.sizes["column"] == min(4, vocab_size)
+    assert full.dataset.sizes["column"] == vocab_size
+    expanded = short.final.expand()
+    np.testing.assert_allclose(expanded.Z, full.final.Z, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(expanded.Y, full.final.Y, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(short.dataset["batch_loss"], full.dataset["batch_loss"], rtol=0, atol=1e-11)
+    assert np.abs(full.final.Z).max() > 0.1
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("shift", [-3000.0, -100.0, 100.0, 3000.0])
+def test_a_constant_added_to_the_logits_changes_nothing(shift, dtype):
+    """Softmax is blind to it. The columns that pad Y must not show either, whatever lies between them and the rest."""
+    data = some_bags(soft=False)
+    layer = generic_layer(data)
+    moved = Layer(layer.Z, layer.Y + shift)
+    options = {"eta_y": 0.5, "eta_z": 0.5, "steps": 5, "batch_size": 4, "length": 8, "dtype": dtype}
+    one, other = (sgd(data, init=init, **options) for init in (layer, moved))
+    tolerance = abs(shift) * 100 * np.finfo(dtype).eps
+    for name in ("batch_loss", "loss", "z"):
+        np.testing.assert_allclose(other.dataset[name], one.dataset[name], rtol=0, atol=tolerance)
+    np.testing.assert_allclose(other.dataset["y"] - shift, one.dataset["y"], rtol=0, atol=tolerance)
+
+
+def test_batch_loss_is_that_of_the_positional_model():
+    """With a bias: the loss of the first mini-batch from its sequences token by token, attention over positions."""
+    bias, length, size = 0.4, 7, 16
+    options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "batch_size": size, "length": length, "seed": 5}
+    layer = generic_layer(TINY.population())
+    trajectory = sgd(TINY, position_bias=bias, init=layer, **options)
+    # With weights 2^-j of the positions, the counts of the same sequences are binary numbers that spell them out.
+    run = start(TINY, **{**options, "position_bias": np.log(2)})
+    kernels._draw_batch(run.random, run.data, run.tables, run.position_weight, run.batch)
+    query, target, _, indptr, token, count, _ = run.batch
+    losses = []
+    for b in range(size):
+        sequence = np.zeros(length - 1, dtype=int)
+        for i in range(indptr[b], indptr[b + 1]):
+            digits = int(np.rint(count[i] * 2 ** (length - 2)))
+            sequence[[(digits >> (length - 2 - j)) & 1 == 1 for j in range(length - 1)]] = token[i]
+        score = np.exp(layer.Z[query[b], sequence] - bias * np.arange(length - 1))
+        feature = reference.normalise(np.bincount(sequence, score, minlength=3))
+        losses.append(-reference.log_softmax(layer.Y.T @ feature)[target[b]])
+    assert trajectory.dataset["batch_loss"].values == pytest.approx([np.mean(losses)], rel=1e-12)
+
+
+# Seeds, records and threads
+
+
+def state(trajectory):
+    return [trajectory.dataset[name].values for name in ("z", "y", "batch_loss")]
+
+
+@pytest.mark.parametrize("init", ["zero", "uniform"])
+def test_same_seed_same_result(init):
+    """Bit for bit; an int and its SeedSequence agree, a SeedSequence given twice too, even after it spawned."""
+    classes = small_classes()
+    run = lambda seed: state(sgd(classes, eta_y=1, eta_z=1, steps=20, batch_size=4, init=init, seed=seed))  # noqa: E731
+    sequence = np.random.SeedSequence(7)
+    first = run(7)
+    assert_equal_arrays(run(7), first)
+    assert_equal_arrays(run(sequence), first)
+    sequence.spawn(3)
+    assert_equal_arrays(run(sequence), first)
+    child = np.random.SeedSequence(7).spawn(1)[0]
+    for other in (8, child):
+        assert not np.array_equal(run(other)[0], first[0])
+        assert not np.array_equal(run(other)[2], first[2])
+    assert_equal_arrays(run(child), run(np.random.SeedSequence(7).spawn(1)[0]))
+
+
+def test_uniform_start_is_uniform():
+    """Entries in +-1/sqrt(M), by Kolmogorov-Smirnov over 30 seeds, false alarm 1e-5; it differs between seeds."""
+    classes = SequenceClasses.syn_medium(1)
+    bound = classes.vocab_size**-0.5
+    for name in ("z", "y"):
+        starts = [
+            sgd(classes, eta_y=1, eta_z=1, steps=1, batch_size=1, init="uniform", seed=seed).dataset[name].values[0]
+            for seed in range(30)
+        ]
+        values = np.ravel(starts)
+        assert np.abs(values).max() <= bound
+        assert scipy.stats.kstest(values, "uniform", args=(-bound, 2 * bound)).pvalue > 1e-5
+        assert len(np.unique(values)) == values.size
+
+
+def many_runs():
+    """Runs of all kinds, on two data sets and layers."""
+    classes, bags = small_classes(), some_bags(soft=True)
+    kinds = [
+        (classes, {"batch_size": 4, "length": 9}),
+        (bags, {"optimizer": "adam", "dtype": "float32", "init": "uniform"}),
+        (classes, {"batch_size": 3, "length": 4, "position_bias": 0.2, "seed": 5}),
+        (bags, {"batch_size": 2, "length": None, "init": generic_layer(bags, value=True), "momentum": 0.5}),
+        (classes, {"batch_size": None, "length": None, "dtype": "float32"}),
+    ]
+    common = {"eta_y": 0.4, "eta_z": 0.3}
+    return [(data, {**common, "steps": 20 + i, **options}) for i, (data, options) in enumerate(kinds)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4, None])
+def test_many_runs_are_those_of_sgd(threads):
+    """Bit for bit, whatever the number of threads, and in the order of the list."""
+    runs = many_runs()
+    for outcome, (data, arguments) in zip(sgd_many(runs, threads=threads), runs, strict=True):
+        alone = sgd(data, **arguments)
+        assert_equal_arrays([array.astype(float) for array in arrays(outcome.layer)], arrays(alone.final))
+        np.testing.assert_array_equal(outcome.layer.multiplicity, alone.final.multiplicity)
+        np.testing.assert_array_equal(outcome.batch_loss, alone.dataset["batch_loss"])
+        assert outcome.layer.Z.dtype == arguments.get("dtype", "float64")
+
+
+def test_many_runs_do_not_depend_on_what_else_is_in_the_list():
+    runs = many_runs()
+    keep = lambda outcome: (outcome.layer.Z.tobytes(), outcome.layer.Y.tobytes(), outcome.batch_loss.tobytes())  # noqa: E731
+    together = sgd_many(runs * 4, observe=keep, threads=4)
+    assert together == sgd_many(runs, observe=keep, threads=1) * 4
+    assert sgd_many(runs[::-1], observe=keep, threads=2) == together[: len(runs)][::-1]
+    assert sgd_many(runs[1:2], observe=keep) == together[1:2]
+    assert sgd_many([]) == []
+
+
+def test_many_runs_pass_on_what_a_run_raises():
+    runs = many_runs()
+    with pytest.raises(ValueError, match="`eta_y` must be positive, but got -1"):
+        sgd_many([*runs, (runs[0][0], {**runs[0][1], "eta_y": -1.0})])
+    with pytest.raises(DivergenceError):
+        sgd_many([*runs, (runs[0][0], {**runs[0][1], "eta_y": 1e308, "eta_z": 1e308})])
+    with pytest.raises(TypeError, match="steps"):
+        sgd_many([(runs[0][0], {"eta_y": 1.0, "eta_z": 1.0})])
+
+
+@pytest.mark.parametrize("steps, record_every", [(1203, 7), (1203, 500), (1203, 5000), (1000, 250), (12, 1), (1, 3)])
+def test_records(steps, record_every):
+    """First and last state always; what is recorded and how the loop is cut (each 500 steps) changes no state."""
+    classes = small_classes()
+    options = {"eta_y": 0.1, "eta_z": 0.1, "steps": steps, "batch_size": 2, "length": 4}
+    trajectory = sgd(classes, record_every=record_every, **options)
+    every = sgd(classes, record_every=1, **options)
+    times = trajectory.dataset["time"].values
+    expected = [*range(0, steps, record_every), steps]
+    np.testing.assert_array_equal(times, expected)
+    np.testing.assert_array_equal(every.dataset["time"], np.arange(steps + 1))
+    for name in ("z", "y", "loss", "attention"):
+        np.testing.assert_array_equal(trajectory.dataset[name], every.dataset[name].sel(time=times))
+    assert trajectory.dataset["batch_loss"].shape == (steps,)
+    np.testing.assert_array_equal(trajectory.dataset["batch_loss"], every.dataset["batch_loss"])
+    assert trajectory.dataset["z"].values[0].any() == 0 and trajectory.dataset["y"].values[-1].any()
+
+
+def test_adam_counts_its_steps_through_all_calls():
+    """Bias correction after 500 steps, where the compiled loop is entered again, still is that of the textbook."""
+    data = some_bags(soft=True)
+    layer = generic_layer(data)
+    options = {"eta_y": 1e-3, "eta_z": 2e-3, "steps": 520, "optimizer": "adam", "init": layer, **FULL}
+    final = sgd(data, record_every=90, **options).final
+    expected = adam_loop(lambda p: lemma1(data, p), arrays(layer), (2e-3, 1e-3), 520)
+    for ours, theirs in zip(arrays(final), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
+
+
+def test_losses_and_labels_of_a_trajectory():
+    """`loss` is that of the population at each state, `batch_loss` equals it for full batches, before each step."""
+    classes = small_classes()
+    trajectory = sgd(classes, eta_y=0.5, eta_z=0.5, steps=9, **FULL)
+    for i in range(10):
+        at = trajectory.dataset.isel(time=i)
+        Y = np.repeat(at["y"].values, at["multiplicity"].values, axis=1)
+        expected = reference.loss(classes.population(), at["z"].values, Y)
+        assert at["loss"].item() == pytest.approx(expected, rel=1e-12)
+        if i < 9:
+            assert trajectory.dataset["batch_loss"].values[i] == pytest.approx(expected, rel=1e-12)
+    assert trajectory.dataset["loss"].values[0] == pytest.approx(np.log(9), rel=1e-14)
+    np.testing.assert_array_equal(trajectory.dataset["query"], [2, 4])
+    assert trajectory.parameters["batch_size"] is None and trajectory.parameters["eta_y"] == 0.5
+    assert trajectory.dataset.attrs["simulator"] == "sgd"
+
+
+def test_progress_changes_nothing(capsys):
+    options = {"eta_y": 0.5, "eta_z": 0.5, "steps": 9}
+    assert_equal_arrays(state(sgd(small_classes(), progress=True, **options)), state(sgd(small_classes(), **options)))
+    assert capsys.readouterr().out == ""
+
+
+# Single precision
+
+
+def exponentials(u, top):
+    out = np.empty_like(u)
+    kernels._exponentials(u, u.dtype.type(top), out, np.empty(u.size, np.int32))
+    return out
+
+
+def test_float32_exponentials():
+    """Relative error below 1e-7 over [-87, 0], on a fine grid and around the cuts between powers of two."""
+    cuts = -np.log(2) * (np.arange(126) + 0.5)
+    near = (cuts[cuts > -86.9, None] * (1 + np.linspace(-1e-6, 1e-6, 41))).ravel()
+    u = np.concatenate([np.linspace(-87, 0, 400_001), near, [0.0, -1e-30, -1e-7]]).astype(np.float32)
+    exact = np.exp(u.astype(np.float64))
+    np.testing.assert_allclose(exponentials(u, 0).astype(np.float64), exact, rtol=1e-7)
+    assert exponentials(u, 0)[-3] == 1
+
+
+def test_float32_exponentials_at_the_ends():
+    """Far below, a number too small to matter; nan, and infinity less infinity, stay nan and are not hidden."""
+    u = np.array([0, -88, -1e4, -1e30, -np.inf, np.nan], dtype=np.float32)
+    out = exponentials(u, 0)
+    assert out[0] == 1 and (out[1:5] >= 0).all() and (out[1:5] < 2e-38).all() and np.isnan(out[5])
+    assert np.isnan(exponentials(np.array([np.inf, 0], dtype=np.float32), np.inf)[0])
+
+
+@given(st.data())
+def test_float32_gradient_is_the_float64_one(draws):
+    """One full-batch step in both precisions, from a layer that is exact in both."""
+    bags = draws.draw(reference.bags())
+    layer = draws.draw(reference.layers(bags, value=draws.draw(st.booleans())))
+    layer = Layer(*(None if a is None else a.astype("f4") for a in (layer.Z, layer.Y, layer.V)), layer.multiplicity)
+    options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "init": layer, **FULL}
+    single, double = (sgd(bags, dtype=dtype, **options) for dtype in ("float32", "float64"))
+    largest = max(1.0, *(np.abs(array).max() for array in arrays(layer)))
+    # exp(z) and alpha err by eps times their arguments; Z's gradient has a factor Y.
+    tolerance = 30 * np.finfo(np.float32).eps * largest**2
+    for a, b in zip(arrays(single.final), arrays(double.final), strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(single.dataset["batch_loss"], double.dataset["batch_loss"], rtol=0, atol=tolerance)
+
+
+# Divergence
+
+ENORMOUS = [
+    {"eta_y": 1e308, "eta_z": 1e308},
+    {"eta_y": 1.7e308, "eta_z": 1.0},
+    {"eta_y": 1e307, "eta_z": 1e307, "optimizer": "adam"},
+    {"eta_y": 3e38, "eta_z": 1.0, "dtype": "float32"},
+    {"eta_y": 3e38, "eta_z": 3e38, "dtype": "float32", "optimizer": "adam"},
+]
+
+
+@pytest.mark.parametrize("record_every", [1, 3, 1000])
+@pytest.mark.parametrize("rates", ENORMOUS)
+def test_divergence_says_where_and_what_to_do(rates, record_every):
+    """And keeps what was recorded, all of it finite: no nan in a state is ever returned."""
+    with pytest.raises(DivergenceError) as caught:
+        sgd(SequenceClasses.syn_small(), steps=200, record_every=record_every, **rates)
+    error = caught.value
+    for part in (
+        f"step {error.step} of 200",
+        f"eta_y = {rates['eta_y']:g}",
+        f"eta_z = {rates['eta_z']:g}",
+        rates.get("optimizer", "sgd"),
+        rates.get("dtype", "float64"),
+        "smaller learning rates",
+    ):
+        assert part in str(error)
+    dataset = error.trajectory.dataset
+    assert 0 < error.step < 200
+    recorded = np.arange(0, error.step + 1, record_every)
+    times = dataset["time"].values
+    assert len(times) in (len(recorded), len(recorded) - 1)  # less the last state, where that is not finite
+    np.testing.assert_array_equal(times, recorded[: len(times)])
+    for name in ("z", "y", "batch_loss"):
+        assert np.isfinite(dataset[name]).all()
+    assert dataset.sizes["step"] == times[-1]
+    error.trajectory.final  # noqa: B018 (a layer refuses what is not finite)
+
+
+@given(st.sampled_from(ENORMOUS), st.integers(1, 12), reference.SEEDS)
+def test_no_state_that_is_not_finite_is_returned(rates, steps, seed):
+    """Stopping before, at or after the overflow: a finite trajectory, or the error."""
+    try:
+        trajectory = sgd(SequenceClasses.syn_small(), steps=steps, batch_size=4, seed=seed, **rates)
+    except DivergenceError as error:
+        trajectory = error.trajectory
+    for name in ("z", "y", "batch_loss"):
+        assert np.isfinite(trajectory.dataset[name]).all()
+
+
+def test_large_rates_that_only_saturate_are_no_divergence():
+    """The softmax saturates and the gradient vanishes: nothing overflows, whatever the padding does."""
+    for options in ({"eta_y": 1e30, "dtype": "float32"}, {"eta_y": 1e300}):
+        trajectory = sgd(SequenceClasses.syn_small(), eta_z=1.0, steps=100, **options)
+        assert trajectory.dataset["loss"].values[-1] < 1e-6
+
+
+# Published values and figures
+
+
+def test_published_entropy_of_syn_medium():
+    """5 queries, eta_Z = 1, ratio 2: 1.931 with standard deviation 0.011 over 10 seeds.
+
+    Both means have a standard error of 0.011 / sqrt(10); 4 of those of their difference: false alarm 6e-5.
+    """
+    entropy = synthetic.syn_medium(n_queries=[5], eta_z=[1.0], ratios=[2.0])["entropy"].values.ravel()
+    assert entropy.size == 10
+    assert entropy.mean() == pytest.approx(1.931, abs=4 * 0.011 * np.sqrt(2 / 10))
+    # The sample deviation of 10 normal numbers, twice: F(9, 9) beyond 15 or below 1/15 has probability 4e-4.
+    assert 1 / 15 < entropy.var(ddof=1) / 0.011**2 < 15
+
+
+FIGURE_SEEDS = range(5)
+
+
+@pytest.fixture(scope="module")
+def figure4():
+    """Runs with (eta_Y, eta_Z) = (1, 1) and (10, 1)."""
+    return [
+        [synthetic.syn_small(eta_y=eta_y, eta_z=eta_z, seed=seed) for seed in FIGURE_SEEDS]
+        for eta_y, eta_z in synthetic.SMALL_RATES
+    ]
+
+
+def test_figure4_attention_concentrates_on_likely_distinct_tokens(figure4):
+    """Among the distinct tokens of a class the order of c is that of P, ratios grow, and common tokens lose.
+
+    Thresholds are about half the change seen: common tokens fall from 0.645 to about 0.39 and 0.55 in all.
+    """
+    for runs, lost in zip(figure4, (0.12, 0.03), strict=True):
+        for trajectory in runs:
+            attention = trajectory.dataset["attention"].values
+            for n, own in enumerate((slice(10, 20), slice(20, 30))):
+                first, last = attention[0, n, own], attention[-1, n, own]
+                assert (np.diff(last) > 0).all()
+                # All ten gain over what they began with in the order of P: the least likely loses within them.
+                gains = (last / last.sum()) / (first / first.sum())
+                assert gains[-1] > 1.05 and gains[0] < 0.95
+                assert scipy.stats.kendalltau(np.arange(10), gains).statistic > 0.6
+                assert attention[-1, n, :10].sum() < attention[0, n, :10].sum() - lost
+                assert attention[0, n, :10].sum() == pytest.approx(10 / 15.5, rel=1e-12)
+
+
+def test_figure4_larger_decoder_rate_is_faster_and_less_sparse(figure4):
+    """Entropy at the end: 2.085 against 1.937, with deviations below 0.01 over seeds; half the loss is gone sooner."""
+    entropies = [[run.attention_entropy().values[-1].mean() for run in runs] for runs in figure4]
+    assert min(entropies[1]) > max(entropies[0]) + 0.05
+    for slow, fast in zip(*figure4, strict=True):
+        early = [np.argmax(run.dataset["loss"].values < np.log(34) / 2) for run in (slow, fast)]
+        assert 0 < early[1] < early[0]
+        # How long until attention stands still: until its entropy is within 10% of the whole change.
+        still = []
+        for run in (slow, fast):
+            entropy = run.attention_entropy().values.mean(axis=1)
+            still.append(np.flatnonzero(np.abs(entropy - entropy[-1]) > 0.1 * np.ptp(entropy)).max())
+        assert still[1] < still[0] + 10
+
+
+def test_figure5_adam_picks_other_tokens_at_other_rates():
+    """Attention peaks at a token of low probability at 0.1, a middle one at 0.5, the likeliest at 1 (index in 0..9,
+    by growing probability; seen in 20 seeds: 2-3, 4-9 with a mean over seeds that peaks at 5, and 8-9). The most
+    attended halves of the distinct tokens differ."""
+    means = []
+    for rate in synthetic.ADAM_RATES:
+        shares = []
+        for seed in FIGURE_SEEDS:
+            run = synthetic.syn_small(eta_y=rate, eta_z=rate, optimizer="adam", seed=seed)
+            attention = run.dataset["attention"].values[-1]
+            shares += [attention[0, 10:20] / attention[0, 10:20].sum(), attention[1, 20:30] / attention[1, 20:30].sum()]
+        means.append(np.mean(shares, axis=0))
+    peaks = [mean.argmax() for mean in means]
+    assert peaks[0] in (2, 3) and peaks[1] in (4, 5, 6) and peaks[2] in (8, 9)
+    halves = [frozenset(np.argsort(mean)[5:].tolist()) for mean in means]
+    assert len(set(halves)) == 3
+
+
+# Bad input
+
+BAD = [
+    ({"steps": 0}, "`steps` must be at least 1, but got 0"),
+    ({"steps": -3}, "`steps` must be at least 1, but got -3"),
+    ({"steps": 2.0}, "`steps` must be an integer, but got 2.0"),
+    ({"batch_size": 0}, "`batch_size` must be at least 1, but got 0"),
+    ({"batch_size": -1}, "`batch_size` must be at least 1, but got -1"),
+    ({"length": 0}, "`length` must be at least 2, but got 0"),
+    ({"length": -5}, "`length` must be at least 2, but got -5"),
+    ({"length": 1}, "`length` must be at least 2, but got 1"),
+    ({"length": 2.5}, "`length` must be an integer, but got 2.5"),
+    ({"optimizer": "rmsprop"}, "`optimizer` must be one of 'sgd', 'adam', but got 'rmsprop'"),
+    ({"init": "normal"}, "`init` must be 'zero', 'uniform' or a Layer, but got 'normal'"),
+    ({"init": None}, "`init` must be 'zero', 'uniform' or a Layer, but got None"),
+    ({"dtype": "float16"}, "`dtype` must be one of 'float64', 'float32', but got 'float16'"),
+    ({"dtype": np.float32}, "`dtype` must be one of 'float64', 'float32', but got <class 'numpy.float32'>"),
+    ({"momentum": 1.0}, "`momentum` must be below 1, but got 1.0"),
+    ({"momentum": -0.1}, "`momentum` must be non-negative, but got -0.1"),
+    ({"momentum": np.nan}, "`momentum` must be a non-negative finite number, but got nan"),
+    ({"eta_y": 0}, "`eta_y` must be positive, but got 0"),
+    ({"eta_y": -1.0}, "`eta_y` must be positive, but got -1.0"),
+    ({"eta_z": 0.0}, "`eta_z` must be positive, but got 0.0"),
+    ({"eta_z": np.inf}, "`eta_z` must be a positive finite number, but got inf"),
+    ({"eta_z": "1"}, "`eta_z` must be a positive finite number, but got '1'"),
+    ({"eta_y": 1e300, "dtype": "float32"}, "`eta_y` must be in the range of float32, but got 1e+300"),
+    ({"eta_z": 1e-300, "dtype": "float32"}, "`eta_z` must be in the range of float32, but got 1e-300"),
+    ({"eta_v": 1.0}, "`eta_v` must be None unless `init` has a value matrix, but got 1.0"),
+    ({"record_every": 0}, "`record_every` must be at least 1, but got 0"),
+    ({"seed": -1}, "`seed` must be at least 0, but got -1"),
+    ({"seed": None}, "`seed` must be an integer, but got None"),
+    ({"seed": 0.5}, "`seed` must be an integer, but got 0.5"),
+    ({"position_bias": -1}, "`position_bias` must be non-negative, but got -1"),
+    ({"position_bias": 1.0, "length": None}, "`position_bias` must be 0 without positions (length=None), but got 1.0"),
+    ({"batch_size": None}, "`length` must be None when batch_size is None, which takes the data as they are, but got"),
+    (
+        {"init": Layer(np.zeros((2, 29)), np.zeros((29, 34)))},
+        "`data` must have at most the 29 tokens of the layer, but got 30",
+    ),
+    (
+        {"init": Layer(np.zeros((1, 30)), np.zeros((30, 34)))},
+        "`data` must have at most the 1 queries of the layer, but got 2",
+    ),
+    (
+        {"init": Layer(np.zeros((3, 30)), np.zeros((30, 34)))},
+        "`init` must have 2 rows of Z, one a query token, but got 3",
+    ),
+    (
+        {"init": Layer(np.zeros((2, 30)), np.zeros((30, 33)))},
+        "`data` must have at most the 33 next tokens of the layer, but got 34",
+    ),
+    (
+        {"init": Layer(np.zeros((2, 30)), np.full((30, 34), 1e300)), "dtype": "float32"},
+        "`init` must be in the range of float32, but got 1e+300",
+    ),
+    (
+        {"init": Layer(np.zeros((2, 30)), np.zeros((3, 34)), np.ones((30, 3))), "eta_v": -1.0},
+        "`eta_v` must be non-negative, but got -1.0",
+    ),
+]
+
+
+@pytest.mark.parametrize("options, message", BAD, ids=[message[:60] for _, message in BAD])
+def test_bad_input_gives_one_clear_error(options, message):
+    """Alone and among many runs: the name, the rule and the value."""
+    arguments = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, **options}
+    classes = SequenceClasses.syn_small()
+    for call in (lambda: sgd(classes, **arguments), lambda: sgd_many([(classes, arguments)])):
+        with pytest.raises(ValueError) as caught:
+            call()
+        assert type(caught.value) is ValueError
+        assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("data", [None, "text", 3, np.eye(3), [SequenceClasses.syn_small()]])
+def test_wrong_data(data):
+    message = "`data` must be Bags or offer population\\(\\), but got " + type(data).__name__
+    with pytest.raises(ValueError, match=message):
+        sgd(data, eta_y=1, eta_z=1, steps=1)
+    with pytest.raises(ValueError, match=message):
+        sgd_many([(data, {"eta_y": 1, "eta_z": 1, "steps": 1})])
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5])
+def test_wrong_threads(threads):
+    with pytest.raises(ValueError, match="`threads` must be"):
+        sgd_many([], threads=threads)

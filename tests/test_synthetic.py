@@ -1,0 +1,97 @@
+"""The paper's SGD experiments: shapes and labels, independence of threads, single cells by another route."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from dynamics import SequenceClasses, sgd
+from lab import synthetic
+
+GRID = {"n_queries": [1, 3], "eta_z": [0.5, 2.0], "ratios": [1.0, 5.0], "seeds": 2, "steps": 30}
+
+
+@pytest.fixture(scope="module")
+def medium():
+    return synthetic.syn_medium(**GRID)
+
+
+def alone(n_queries, eta_z, ratio, seed, steps):
+    """The run of one cell by `sgd`."""
+    classes = SequenceClasses.syn_medium(n_queries)
+    return sgd(
+        classes, eta_y=ratio * eta_z, eta_z=eta_z, steps=steps, init="uniform", dtype="float32", seed=seed
+    ), classes
+
+
+def test_shapes_and_labels(medium):
+    axes = ("n_queries", "eta_z", "ratio", "seed")
+    assert medium["entropy"].dims == medium["batch_loss"].dims == axes
+    assert medium["recall"].dims == (*axes, "threshold")
+    assert medium["entropy"].shape == (2, 2, 2, 2)
+    for name, values in (("n_queries", [1, 3]), ("eta_z", [0.5, 2.0]), ("ratio", [1.0, 5.0]), ("seed", [0, 1])):
+        np.testing.assert_array_equal(medium[name], values)
+    np.testing.assert_array_equal(medium["threshold"], synthetic.THRESHOLDS)
+
+
+def test_values_are_possible(medium):
+    """Entropy of ten tokens, recall a falling share, a loss below that of the start once trained."""
+    entropy, recall = medium["entropy"].values, medium["recall"].values
+    assert (entropy > 0).all() and (entropy < np.log(10)).all()
+    assert (recall >= 0).all() and (recall <= 1).all() and (np.diff(recall, axis=-1) <= 0).all()
+    assert (recall[..., 0] > 0.99).all() and (recall[..., -1] < 0.5).all()
+    vocab_size = xr.DataArray([SequenceClasses.syn_medium(n).vocab_size for n in GRID["n_queries"]], dims="n_queries")
+    assert (medium["batch_loss"] < np.log(vocab_size)).all() and (medium["batch_loss"] > 0).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4])
+def test_results_do_not_depend_on_threads(medium, threads):
+    xr.testing.assert_identical(synthetic.syn_medium(**GRID, threads=threads), medium)
+
+
+def test_results_do_not_depend_on_the_rest_of_the_grid(medium):
+    """The cells of a smaller grid, in another order, are those of the larger one."""
+    other = synthetic.syn_medium(n_queries=[3, 1], eta_z=[2.0], ratios=[5.0, 1.0], seeds=1, steps=30)
+    for name in ("entropy", "recall", "batch_loss"):
+        same = medium[name].sel(n_queries=[3, 1], eta_z=[2.0], ratio=[5.0, 1.0], seed=[0])
+        xr.testing.assert_identical(other[name], same)
+
+
+@pytest.mark.parametrize("cell", [(1, 0.5, 5.0, 0), (3, 2.0, 1.0, 1), (3, 0.5, 5.0, 1)])
+def test_a_cell_is_the_run_of_sgd(medium, cell):
+    """Entropy by `Trajectory.attention_entropy`, recall by counting the distinct tokens of `SequenceClasses`."""
+    run, classes = alone(*cell, GRID["steps"])
+    at = dict(zip(("n_queries", "eta_z", "ratio", "seed"), cell, strict=True))
+    own = medium.sel(at)
+    entropy = run.attention_entropy().isel(time=-1)
+    assert entropy.sizes["next_token"] == 2 * cell[0]
+    # The trajectory takes attention in double precision from the float32 logits.
+    assert own["entropy"].item() == pytest.approx(entropy.mean().item(), abs=1e-6)
+    assert own["batch_loss"].item() == run.dataset["batch_loss"].values[-1]
+    attention = run.dataset["attention"].values[-1]
+    for i in range(synthetic.THRESHOLDS.size):
+        above = [
+            (attention[n, classes.distinct_tokens(n)] > own["threshold"].values[i]).mean()
+            for n in range(classes.n_classes)
+        ]
+        # An attention within float32 of the threshold may fall on either side: one of all the tokens at most.
+        assert own["recall"].values[i] == pytest.approx(np.mean(above), abs=1.001 / (10 * classes.n_classes))
+
+
+def test_paper_settings_are_the_defaults():
+    """Section 7 of the specification: the grids, 10 seeds, 100 steps, momentum 0.9, batch 128, T = 128."""
+    assert synthetic.N_QUERIES == (1, 3, 5, 10) and synthetic.ETA_Z == (0.5, 1, 2, 3)
+    assert synthetic.RATIOS == (1, 2, 5, 10) and synthetic.SEEDS == 10 and synthetic.STEPS == 100
+    assert synthetic.SMALL_RATES == ((1, 1), (10, 1)) and synthetic.ADAM_RATES == (0.1, 0.5, 1)
+    run = synthetic.syn_small(eta_y=1.0, eta_z=1.0)
+    expected = {"momentum": 0.9, "batch_size": 128, "length": 128, "init": "zero", "optimizer": "sgd", "steps": 100}
+    assert {name: run.parameters[name] for name in expected} == expected
+    np.testing.assert_array_equal(run.dataset["time"], np.arange(101))
+    assert (run.dataset["z"].values[0] == 0).all() and (run.dataset["y"].values[0] == 0).all()
+
+
+def test_standard_error():
+    """Of three values with standard deviation 1: 1 / sqrt(3)."""
+    values = xr.DataArray([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0]], dims=("cell", "seed"))
+    error = synthetic.standard_error(values)
+    assert error.dims == ("cell",)
+    np.testing.assert_allclose(error, [1 / np.sqrt(3), 0], rtol=1e-15)
