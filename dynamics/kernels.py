@@ -106,20 +106,17 @@ def _feature(token, c, V, f):
 
 
 @njit(**_OPTIONS)
-def _decode(token, f, Y, dense_feature, u):
-    """Decoder logits Y^T f into ``u``, four rows of Y at a time to spare loads and stores of ``u``."""
+def _decode(rows, f, Y, u):
+    """Decoder logits Y^T f into ``u``, four rows at a time to spare loads and stores; f[i] belongs to row rows[i]."""
     u[:] = 0
     quads = f.size - f.size % 4
     for i in range(0, quads, 4):
-        if dense_feature:
-            row0, row1, row2, row3 = Y[i], Y[i + 1], Y[i + 2], Y[i + 3]
-        else:
-            row0, row1, row2, row3 = Y[token[i]], Y[token[i + 1]], Y[token[i + 2]], Y[token[i + 3]]
+        row0, row1, row2, row3 = Y[rows[i]], Y[rows[i + 1]], Y[rows[i + 2]], Y[rows[i + 3]]
         f0, f1, f2, f3 = f[i], f[i + 1], f[i + 2], f[i + 3]
         for c in range(u.size):
             u[c] += f0 * row0[c] + f1 * row1[c] + f2 * row2[c] + f3 * row3[c]
     for i in range(quads, f.size):
-        row = Y[i if dense_feature else token[i]]
+        row = Y[rows[i]]
         scale = f[i]
         for c in range(u.size):
             u[c] += scale * row[c]
@@ -163,15 +160,12 @@ def _residual(u, target, soft, mass, r, bits):
 
 
 @njit(**_OPTIONS)
-def _back(token, f, Y, dense_feature, v, g):
-    """g = Y v on the rows of the feature, four rows at a time."""
+def _back(rows, f, Y, v, g):
+    """g = Y v on the rows of the feature, four at a time."""
     zero = v.dtype.type(0)
     quads = f.size - f.size % 4
     for i in range(0, quads, 4):
-        if dense_feature:
-            row0, row1, row2, row3 = Y[i], Y[i + 1], Y[i + 2], Y[i + 3]
-        else:
-            row0, row1, row2, row3 = Y[token[i]], Y[token[i + 1]], Y[token[i + 2]], Y[token[i + 3]]
+        row0, row1, row2, row3 = Y[rows[i]], Y[rows[i + 1]], Y[rows[i + 2]], Y[rows[i + 3]]
         g0, g1, g2, g3 = zero, zero, zero, zero
         for k in range(v.size):
             g0 += row0[k] * v[k]
@@ -180,7 +174,7 @@ def _back(token, f, Y, dense_feature, v, g):
             g3 += row3[k] * v[k]
         g[i], g[i + 1], g[i + 2], g[i + 3] = g0, g1, g2, g3
     for i in range(quads, f.size):
-        row = Y[i if dense_feature else token[i]]
+        row = Y[rows[i]]
         total = zero
         for k in range(v.size):
             total += row[k] * v[k]
@@ -188,10 +182,10 @@ def _back(token, f, Y, dense_feature, v, g):
 
 
 @njit(**_OPTIONS)
-def _add_outer(token, f, dense_feature, weight, r, dY):
+def _add_outer(rows, f, weight, r, dY):
     """dY += weight f r^T on the rows of the feature."""
     for i in range(f.size):
-        row = dY[i if dense_feature else token[i]]
+        row = dY[rows[i]]
         scale = weight * f[i]
         for k in range(r.size):
             row[k] += scale * r[k]
@@ -255,6 +249,7 @@ def loss_and_gradient(
         longest = max(longest, indptr[b + 1] - indptr[b])
     dense_feature = V.shape[0] > 0
     width = V.shape[1] if dense_feature else longest
+    every_row = np.arange(width)
     c_buffer = np.empty(longest, Z.dtype)
     f_buffer = np.empty(width, Z.dtype)
     g_buffer = np.empty(width, Z.dtype)
@@ -265,12 +260,11 @@ def loss_and_gradient(
     loss = 0.0
     for b in range(query.size):
         tokens = token[indptr[b] : indptr[b + 1]]
-        c = c_buffer[: tokens.size]
-        f = f_buffer if dense_feature else f_buffer[: tokens.size]
-        g = g_buffer[: f.size]
+        rows = every_row if dense_feature else tokens
+        c, f, g = c_buffer[: tokens.size], f_buffer[: rows.size], g_buffer[: rows.size]
         _attend(tokens, count[indptr[b] : indptr[b + 1]], Z[query[b]], c, bits)
         norm = _feature(tokens, c, V, f)
-        _decode(tokens, f, Y, dense_feature, u)
+        _decode(rows, f, Y, u)
         soft_row = soft[b] if soft.shape[0] > 0 else u[:0]
         loss += weight[b] * _residual(u, target[b], soft_row, mass, r, bits)
         if not gradient:
@@ -281,9 +275,9 @@ def loss_and_gradient(
                 residual[b, k] = r[k]
         for k in range(r.size):
             u[k] = mass[k] * r[k]
-        _back(tokens, f, Y, dense_feature, u, g)
+        _back(rows, f, Y, u, g)
         if not keep:
-            _add_outer(tokens, f, dense_feature, Z.dtype.type(weight[b]), r, dY)
+            _add_outer(rows, f, Z.dtype.type(weight[b]), r, dY)
         _pull_back(tokens, c, f, norm, g, V, weight[b], dZ[query[b]], dV)
     return loss
 
@@ -299,16 +293,17 @@ def attention(query, indptr, token, count, Z, c):
 @njit(**_OPTIONS)
 def predictions(query, indptr, token, count, Z, Y, V, multiplicity, features, alpha):
     """LN features of every bag into the rows of ``features``, next-token probabilities into ``alpha``."""
-    dense_feature = V.shape[0] > 0
+    every_row = np.arange(Y.shape[0])
     for b in range(query.size):
         tokens = token[indptr[b] : indptr[b + 1]]
+        rows = every_row if V.shape[0] > 0 else tokens
         c = np.empty(tokens.size, Z.dtype)
-        f = np.empty(V.shape[1] if dense_feature else tokens.size, Z.dtype)
+        f = np.empty(rows.size, Z.dtype)
         _attend(tokens, count[indptr[b] : indptr[b + 1]], Z[query[b]], c, np.empty(tokens.size, np.int32))
         _feature(tokens, c, V, f)
-        _decode(tokens, f, Y, dense_feature, alpha[b])
+        _decode(rows, f, Y, alpha[b])
         for i in range(f.size):
-            features[b, i if dense_feature else tokens[i]] = f[i]
+            features[b, rows[i]] = f[i]
         _softmax(alpha[b], multiplicity)
 
 
@@ -455,9 +450,15 @@ def _draw_tokens(bits, threshold, choice, position_weight, even, odd):
     They are counted apart, in ``even`` and ``odd``, so that one store need not wait for the other.
     """
     positions = position_weight.size
-    for t in range(positions // 2):
-        even[_pick(bits[t], threshold, choice)] += position_weight[2 * t]
-        odd[_pick(bits[t] >> np.uint64(32), threshold, choice)] += position_weight[2 * t + 1]
+    one = even.dtype.type(1)
+    if position_weight[positions - 1] == 1:  # weights fall from one, so that all are one
+        for t in range(positions // 2):
+            even[_pick(bits[t], threshold, choice)] += one
+            odd[_pick(bits[t] >> np.uint64(32), threshold, choice)] += one
+    else:
+        for t in range(positions // 2):
+            even[_pick(bits[t], threshold, choice)] += position_weight[2 * t]
+            odd[_pick(bits[t] >> np.uint64(32), threshold, choice)] += position_weight[2 * t + 1]
     if positions % 2 == 1:
         even[_pick(bits[positions // 2], threshold, choice)] += position_weight[positions - 1]
 
@@ -486,10 +487,10 @@ def _draw_batch(random, data, tables, position_weight, batch):
             _draw_tokens(bits[1:], token_threshold[lo:hi], token_choice[lo:hi], position_weight, even, odd)
         for i in range(hi - lo):
             drawn = even[i] + odd[i] if positions > 0 else count[lo + i]
-            if drawn > 0:
-                b_token[end] = token[lo + i]
-                b_count[end] = drawn
-                end += 1
+            # Written always and kept if drawn: a branch here would be guessed wrong for every second rare token.
+            b_token[end] = token[lo + i]
+            b_count[end] = drawn
+            end += 1 if drawn > 0 else 0
         b_indptr[b + 1] = end
 
 

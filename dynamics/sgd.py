@@ -304,7 +304,7 @@ class _Run:
             self.tables = (*source.bag_tables, *source.token_tables)
             self.weight = np.full(batch_size, 1 / batch_size, dtype)
             longest = int(np.diff(bags.indptr).max())
-            entries = batch_size * (longest if length is None else min(longest, length - 1))
+            entries = 1 + batch_size * (longest if length is None else min(longest, length - 1))  # 1 of slack
             index = np.zeros(batch_size, dtype=np.int64)
             batch = [
                 index,
