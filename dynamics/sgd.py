@@ -61,8 +61,9 @@ def sgd(
 ) -> Trajectory:
     r"""Train the layer by mini-batch gradient steps on the objective J of (2).
 
-    Each step draws ``batch_size`` sequences: a bag of the population by its weight, then ``length - 1`` independent
-    contextual tokens from its probabilities (Tian et al. 2023, arXiv 2305.16380, Section 3.2). The gradient is that of
+    Each step draws ``batch_size`` sequences: a class by its weight, then ``length - 1`` independent contextual tokens
+    from its probabilities (Tian et al. 2023, arXiv 2305.16380, Section 3.2); or, from a finite data set of bags,
+    ``batch_size`` of them by their weights. The gradient is that of
     Lemma 1 (3), averaged over the batch, by the kernel that `gradient_flow` uses. "sgd" has the velocity
     ``v <- momentum v + gradient`` and the step ``eta v``; "adam" (Kingma and Ba 2015) has beta = (0.9, 0.999),
     epsilon = 1e-8 and bias correction, both as the usual deep-learning libraries define them.
@@ -70,6 +71,7 @@ def sgd(
     Parameters
     ----------
     data : Bags, or an object with a method ``population()`` that returns Bags
+        Bags are the sequences themselves; a population gives the probabilities that sequences are drawn from.
     eta_y, eta_z : float
         Learning rates per step, positive.
     steps : int
@@ -77,8 +79,8 @@ def sgd(
     batch_size : int or None
         Bags a step; None takes all of ``data`` at each step, without drawing.
     length : int or None
-        T of each sequence, query included. None uses the counts of the bags as they are: T -> infinity for sequence
-        classes, the given bags for a finite data set.
+        T of each sequence, query included. None is the limit T -> infinity, each bag of the population as it is. Bags
+        given as ``data`` are used as they are and must not be longer.
     momentum : float
         In [0, 1); not used by "adam".
     optimizer : "sgd" or "adam"
@@ -195,7 +197,8 @@ class _Source:
     """Data in the form that the sampling kernel takes, shared by all runs on it."""
 
     def __init__(self, data):
-        self.bags = data.population() if hasattr(data, "population") else data
+        self.draws_tokens = hasattr(data, "population")
+        self.bags = data.population() if self.draws_tokens else data
         if not isinstance(self.bags, Bags):
             raise checks.reject("data", "be Bags or offer population()", type(data).__name__)
         self.query_tokens = getattr(data, "query_tokens", None)
@@ -204,6 +207,22 @@ class _Source:
         self.soft = np.empty((len(bags), 0)) if bags.hard else bags.target
         self.token_tables = _alias_tables(bags.indptr, bags.count)
         self.bag_tables = _alias_tables(read_only(np.array([0, len(bags)])), bags.weight)
+
+    def positions(self, batch_size: int | None, length: int | None, position_bias: float) -> int:
+        """How many tokens to draw for each sequence; 0 takes the bags as they are."""
+        if not self.draws_tokens:
+            longest = np.add.reduceat(self.bags.count, self.bags.indptr[:-1]).max()
+            if length is not None and longest > (length - 1) * (1 + 1e-9):
+                raise checks.reject("length", f"hold the query and the {longest:g} tokens of the longest bag", length)
+        elif batch_size is None and length is not None:
+            raise checks.reject("length", "be None when batch_size is None, which takes the whole population", length)
+        elif length is not None:
+            return length - 1
+        if position_bias > 0:
+            raise checks.reject(
+                "position_bias", "be 0 without drawn sequences, for bags have no positions", position_bias
+            )
+        return 0
 
 
 def _alias_tables(indptr, weight) -> tuple[np.ndarray, np.ndarray]:
@@ -229,10 +248,6 @@ def _check(*, steps, batch_size, length, momentum, optimizer, dtype, eta_y, eta_
         "dtype": checks.one_of("dtype", dtype, DTYPES),
         "position_bias": checks.non_negative("position_bias", position_bias),
     }
-    if batch_size is None and length is not None:
-        raise checks.reject("length", "be None when batch_size is None, which takes the data as they are", length)
-    if length is None and position_bias > 0:
-        raise checks.reject("position_bias", "be 0 without positions (length=None)", position_bias)
     return parameters
 
 
@@ -266,7 +281,11 @@ class _Run:
         self.mass = np.pad(layer.multiplicity, (0, padding))
         arrays = (layer.Z, np.pad(layer.Y, ((0, 0), (0, padding))), layer.value_matrix)
         self.state = [self._cast("init", array) for array in arrays]
-        self._allocate(*(self.parameters[name] for name in ("batch_size", "length", "position_bias")))
+        positions = self.source.positions(
+            *(self.parameters[name] for name in ("batch_size", "length", "position_bias"))
+        )
+        self.position_weight = np.exp(-self.parameters["position_bias"] * np.arange(positions)).astype(self.dtype)
+        self._allocate(self.parameters["batch_size"], positions)
         self.times, self.snapshots = [0], [self._snapshot()]
         self.losses = np.empty(self.steps, dtype=self.dtype)
 
@@ -290,7 +309,7 @@ class _Run:
         Z = rng.uniform(-bound, bound, size=(bags.n_queries, bags.n_tokens))
         return Layer(Z, rng.uniform(-bound, bound, size=(bags.n_tokens, bags.vocab_size)))
 
-    def _allocate(self, batch_size, length, position_bias):
+    def _allocate(self, batch_size, positions):
         source, bags, dtype = self.source, self.source.bags, self.dtype
         soft = source.soft.astype(dtype)
         count = bags.count.astype(dtype)
@@ -304,7 +323,7 @@ class _Run:
             self.tables = (*source.bag_tables, *source.token_tables)
             self.weight = np.full(batch_size, 1 / batch_size, dtype)
             longest = int(np.diff(bags.indptr).max())
-            entries = 1 + batch_size * (longest if length is None else min(longest, length - 1))  # 1 of slack
+            entries = 1 + batch_size * min(longest, positions or longest)  # 1 of slack
             index = np.zeros(batch_size, dtype=np.int64)
             batch = [
                 index,
@@ -316,8 +335,6 @@ class _Run:
             workspace = np.empty((2, longest), dtype)
         self.batch = (*batch, workspace)
         self.data = (bags.query, source.target, soft, bags.indptr, bags.token, count)
-        positions = 0 if length is None else length - 1
-        self.position_weight = np.exp(-position_bias * np.arange(positions)).astype(dtype)
         self.gradient = tuple(np.zeros_like(array) for array in self.state)
         self.first, self.second = (tuple(np.zeros(array.size, dtype) for array in self.state) for _ in range(2))
 

@@ -82,6 +82,16 @@ def sequence_classes(draw, *, uniform=None, max_unseen=20):
     )
 
 
+class Population:
+    """Bags as the population that sequences are drawn from, and not as the sequences themselves."""
+
+    def __init__(self, bags):
+        self._bags = bags
+
+    def population(self):
+        return self._bags
+
+
 def dense_counts(data):
     """The counts of the bags as a dense (bags, tokens) array."""
     counts = np.zeros((len(data), data.n_tokens))

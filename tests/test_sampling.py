@@ -24,6 +24,7 @@ DEFAULTS = {name: p.default for name, p in inspect.signature(sgd).parameters.ite
 
 def start(data, **options):
     """A run before its first step: its buffers, its tables and its random state."""
+    data = reference.Population(data) if isinstance(data, Bags) else data
     del (arguments := {**DEFAULTS, "eta_y": 1.0, "eta_z": 1.0, "steps": 1, **options})["progress"]
     return _Run(data, **arguments)
 
