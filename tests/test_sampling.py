@@ -193,6 +193,21 @@ def test_pick_reads_the_lower_half_of_the_bits(rows, low, high):
     assert kernels._pick(np.uint64(high << 32 | low), threshold, choice) == alone
 
 
+@given(csr_weights(), st.integers(1, 9), reference.SEEDS)
+def test_two_tokens_take_separate_halves_of_the_bits(rows, positions, seed):
+    """An overlap of a few bits would escape every statistical test: the halves are looked up by hand."""
+    threshold, choice = tables(rows[:1])[0]
+    halves = np.random.default_rng(seed).integers(2**32, size=(positions + 1) // 2 * 2)
+    bits = np.array([(int(high) << 32) | int(low) for low, high in halves.reshape(-1, 2)], dtype=np.uint64)
+    weight = 2.0 ** -np.arange(positions)
+    even, odd = np.zeros(len(rows[0])), np.zeros(len(rows[0]))
+    kernels._draw_tokens(bits, threshold, choice, weight, even, odd)
+    expected = np.zeros(len(rows[0]))
+    for half, w in zip(halves, weight, strict=False):
+        expected[kernels._pick(np.uint64(half), threshold, choice)] += w
+    np.testing.assert_array_equal(even + odd, expected)
+
+
 # The law of the mini-batches
 
 SKEWED = np.array([0.1, 0.35, 0.55])
