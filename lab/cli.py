@@ -16,6 +16,8 @@ class _Command(click.Command):
     def invoke(self, context):
         try:
             return super().invoke(context)
+        except click.exceptions.Exit:  # itself a RuntimeError
+            raise
         except (ValueError, OSError) as error:
             raise click.UsageError(str(error), context) from error
         except RuntimeError as error:  # a simulation that failed is no bad input
@@ -119,3 +121,29 @@ def figure(number, out):
     folder("--out", out)
     for path in figures.save(drawings[name](), out / name):
         click.echo(f"wrote {path}")
+
+
+@main.command(cls=_Command)
+@click.option("--only", multiple=True, help="A statement, by number or id; may be repeated. Default: all.")
+@click.option("--quick", is_flag=True, help="Four settings in place of eight.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the SGD runs.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for audit.json and audit.html.")
+@click.pass_context
+def audit(context, only, quick, seed, as_json, out):
+    """Prove and measure every statement of the register; exit status 1 if one that should hold does not.
+
+    Example: yzflow audit --only "Theorem 3" --quick --out audit
+    """
+    from dynamics.files import folder
+    from lab.audit import audit as run
+
+    if out is not None:
+        folder("--out", out)
+    report = run(only or None, quick=quick, seed=seed, progress=True)
+    click.echo(report.json() if as_json else report.text())
+    if out is not None:
+        report.to_json(out / "audit.json")
+        report.to_html(out / "audit.html")
+        click.echo(f"wrote {out / 'audit.json'} and {out / 'audit.html'}", err=as_json)
+    context.exit(0 if report.passed else 1)

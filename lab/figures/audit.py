@@ -1,0 +1,44 @@
+"""Figures of the theorem audit."""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from lab.figures.style import CATEGORIES, styled
+
+__all__ = ["audit_errors"]
+
+_MARKERS = "osD^v"
+_FLOOR = 1e-12
+
+
+@styled
+def audit_errors(report, statement: str) -> Figure:
+    """Error of each check of one statement, by setting and level; filled inside the assumptions, open outside.
+
+    Where there is a corrected form, its error is shown. Errors below 1e-12 are drawn there.
+
+    Parameters
+    ----------
+    report : lab.audit.AuditReport
+    statement : str
+        Id in the register.
+    """
+    rows = [row for row in report.table if row.statement == statement]
+    checks = list(dict.fromkeys(row.check for row in rows))
+    names = list(dict.fromkeys(row.setting for row in rows))
+    levels = list(dict.fromkeys(row.level for row in rows))
+    figure = Figure(figsize=(8.5, 0.9 + len(checks) * (0.8 + 0.28 * len(names))))
+    panels = figure.subplots(len(checks), 1, squeeze=False, sharex=True)[:, 0]
+    for axes, check in zip(panels, checks, strict=True):
+        for level, (colour, _), marker in zip(levels, CATEGORIES, _MARKERS, strict=False):
+            for row in (row for row in rows if row.check == check and row.level == level):
+                error = max(row.printed if row.corrected is None else row.corrected, _FLOOR)
+                fill = colour if row.inside else "none"
+                axes.plot(error, names.index(row.setting), marker, color=colour, markerfacecolor=fill, markersize=7)
+            axes.plot([], [], marker, color=colour, label=level)
+        axes.set(title=check, xscale="log", xlim=(_FLOOR / 3, None), ylim=(len(names) - 0.5, -0.5))
+        axes.set_yticks(range(len(names)), names)
+    panels[-1].set_xlabel("relative error, or relative violation of an inequality")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
+    return figure

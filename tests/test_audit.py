@@ -1,0 +1,179 @@
+"""The register and the audit: complete, and alarmed by injected mistakes."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import lab
+from dynamics import kernels
+from lab import audit, cli
+from theory import attention, decoder, statements
+from theory.papers import _scan_and_snap_checks as checks
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def report():
+    return lab.audit(quick=True)
+
+
+def test_every_proof_holds_and_no_statement_that_should_hold_fails(report):
+    assert [name for name, wrong in report.proofs.items() if wrong] == []
+    assert [row for row in report.table if row.alarming] == []
+    assert report.passed
+    assert len(report.proofs) >= 15
+
+
+def test_every_statement_is_proved_or_measured_inside_its_assumptions(report):
+    for statement in statements.REGISTER.values():
+        inside = [row for row in report.table if row.statement == statement.id and row.expected]
+        assert statement.prove or inside, statement.id
+        assert not statement.checks or inside, statement.id
+
+
+def test_the_full_flow_is_where_theorem_1_stops(report):
+    cells = {row.level: row for row in report.table if row.statement.endswith("Theorem 1") and row.inside}
+    assert cells["theory flow"].verdict == "holds exactly"
+    assert cells["modified flow"].verdict.startswith("holds within")
+    assert cells["full flow"].verdict == "fails"
+
+
+def test_printed_and_corrected_forms_are_told_apart(report):
+    # Lemma 4 is K times too large as printed: a relative error of 1 - 1/K, K = 2 in the settings inside.
+    rows = [
+        row for row in report.table if row.statement.endswith("Lemma 4") and row.inside and row.level == "theory flow"
+    ]
+    assert rows
+    for row in rows:
+        assert row.printed == pytest.approx(0.5, abs=1e-6)
+        assert row.corrected < 1e-6
+        assert row.verdict == "holds with the correction"
+
+
+@pytest.mark.parametrize(
+    ("printed", "corrected", "tolerance", "expected"),
+    [
+        (1e-12, None, 0.05, "holds exactly"),
+        (0.02, None, 0.05, "holds within 2.0%"),
+        (0.2, None, 0.05, "fails"),
+        (0.2, 0.01, 0.05, "holds with the correction"),
+        (0.2, 0.1, 0.05, "fails"),
+        (np.nan, None, 0.05, "fails"),
+        (np.nan, np.nan, 0.05, "fails"),
+        (1e-9, None, 0.0, "fails"),
+        (0.0, None, 0.0, "holds exactly"),
+    ],
+)
+def test_verdicts(printed, corrected, tolerance, expected):
+    assert audit.verdict(printed, corrected, tolerance) == expected
+
+
+MISTAKES = {
+    "C_0 halved": ("Theorem 4", attention, "speed_constant", lambda right: lambda **a: right(**a) / 2),
+    "the constant missing in B": (
+        "Theorem 4", attention, "growth_exponent",
+        lambda right: lambda t, **a: attention.printed_growth_exponent(t, **a),
+    ),
+    "gamma K times too large": (
+        "Lemma 4", decoder, "gamma", lambda right: lambda t, **a: right(t, **a) * a["n_classes"],
+    ),
+    "gamma's sign": ("Theorem 1", decoder, "gamma", lambda right: lambda t, **a: -right(t, **a)),
+    "h at t and not at t/K": ("Lemma 6", decoder, "h", lambda right: lambda t, **a: right(1.1 * t, **a)),
+    "s without its overlap": (
+        "Remark 1", attention, "full_flow_slowdown", lambda right: lambda **a: right(**a) / (1 - a["overlap"]),
+    ),
+    "upper bound for lower": (
+        "Theorem 3", attention, "growth_bounds", lambda right: lambda exponent, f0: right(exponent, f0)[::-1],
+    ),
+    "h* below h": (
+        "Lemma 7", decoder, "h_steps", lambda right: lambda n, **a: right(n, **a) * (1 - 1e-3),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_in_a_formula_alarms_the_right_row(mistake, monkeypatch):
+    number, module, name, wrong = MISTAKES[mistake]
+    monkeypatch.setattr(module, name, wrong(getattr(module, name)))
+    report = lab.audit([number], quick=True)
+    assert not report.passed
+    assert {row.statement for row in report.table if row.alarming} == {f"Scan and Snap: {number}"}
+
+
+def test_a_mistake_in_the_proof_fails_the_audit(monkeypatch):
+    from dataclasses import replace
+
+    from theory.symbolic import transition
+
+    register = dict(statements.REGISTER)
+    name = "Scan and Snap: Transition time"
+    register[name] = replace(register[name], prove=lambda: transition.derive(peak=lambda m, w: w))
+    monkeypatch.setattr(statements, "REGISTER", register)
+    report = lab.audit(["Transition time"], quick=True)
+    assert report.proofs[name] and not report.passed
+
+
+def test_e_prime_with_the_other_sign_is_noticed(monkeypatch):
+    # I - E' = (F^T F)^{-1}; with the sign of Appendix D.1 it is 2 I - (F^T F)^{-1}.
+    right = np.linalg.solve
+
+    def wrong(gram, inner):
+        return 2 * inner - right(gram, inner) if gram.ndim == 3 else right(gram, inner)
+
+    monkeypatch.setattr(checks.np.linalg, "solve", wrong)
+    report = lab.audit(["Theorem 1"], quick=True)
+    assert any(row.alarming for row in report.table)
+
+
+def test_no_simulation_uses_a_closed_form(monkeypatch):
+    # The flows and SGD run with every formula of theory gone.
+    def gone(*arguments, **options):
+        raise AssertionError("a simulator called a closed form")
+
+    for module in (decoder, attention):
+        for name in vars(module):
+            if callable(getattr(module, name)) and not name.startswith("_") and name != "checks":
+                monkeypatch.setattr(module, name, gone)
+    runs = audit.Simulations(audit.settings(quick=True)[0], seed=0)
+    for level in ("theory flow", "modified flow", "full flow", "SGD"):
+        assert np.isfinite(runs.trajectory(level).dataset["z"]).all()
+    assert "theory" not in kernels.__dict__
+
+
+def test_unknown_statements_are_refused():
+    with pytest.raises(ValueError, match="`only` must name statements of the register, but got 'Theorem 99'"):
+        lab.audit(["Theorem 99"])
+
+
+def test_json_and_html_hold_every_row(report, tmp_path):
+    report.to_json(tmp_path / "audit.json")
+    report.to_html(tmp_path / "audit.html")
+    data = json.loads((tmp_path / "audit.json").read_text())
+    assert data["passed"] is True and len(data["rows"]) == len(report.table)
+    page = (tmp_path / "audit.html").read_text()
+    assert page.count("<tr>") == len(report.table) + sum(bool(s.checks) for s in statements.REGISTER.values())
+    # Self-contained: nothing is fetched.
+    assert not re.search(r"src\s*=\s*'(?!data:)|href\s*=|url\(|@import", page)
+    assert page.count("<img ") == sum(bool(s.checks) for s in statements.REGISTER.values())
+    for statement in statements.REGISTER.values():
+        assert f"{statement.id}. " in page
+
+
+def test_the_errata_page_is_the_register_s():
+    assert (ROOT / "docs" / "errata.md").read_text() == audit.errata_page()
+
+
+def test_command_line_audit(tmp_path, monkeypatch):
+    arguments = ["audit", "--quick", "--only", "Lemma 7", "--json", "--out", str(tmp_path)]
+    result = CliRunner().invoke(cli.main, arguments)
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["passed"] is True
+    assert {path.name for path in tmp_path.iterdir()} == {"audit.json", "audit.html"}
+    monkeypatch.setattr(decoder, "h_steps", lambda n, **a: np.zeros(n + 1))
+    result = CliRunner().invoke(cli.main, ["audit", "--quick", "--only", "Lemma 7"])
+    assert result.exit_code == 1 and "should hold" in result.output

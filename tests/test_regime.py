@@ -1,0 +1,80 @@
+"""Regime maps and the audit's figures."""
+
+import numpy as np
+import pytest
+
+import lab
+from dynamics import gradient_flow
+from lab import figures, regime
+from lab.audit import single_common_token
+
+
+@pytest.fixture(scope="module")
+def errors():
+    return regime.regime_map({"vocab_size": [5, 10, 300], "overlap": [0.01, 0.1]}, numbers=["Theorem 1", "Remark 1"])
+
+
+@pytest.mark.parametrize("overlap", [1e-3, 0.2, 0.9])
+def test_single_common_token_has_the_overlap_asked_for(overlap):
+    matrix = single_common_token(4, 9, overlap).overlap()
+    np.testing.assert_allclose(matrix[~np.eye(4, dtype=bool)], overlap, rtol=1e-12)
+
+
+def test_cells_without_room_for_the_classes_are_nan(errors):
+    assert errors["error"].sel(vocab_size=5).isnull().all()
+    assert errors["slowdown"].sel(vocab_size=5).isnull().all()
+    assert errors["error"].sel(vocab_size=[10, 300], statement="Theorem 1").notnull().all()
+
+
+def test_what_a_level_cannot_measure_is_nan(errors):
+    assert errors["error"].sel(statement="Remark 1", level="SGD").isnull().all()
+
+
+def test_the_corrected_remark_1_holds_in_every_cell(errors):
+    assert (errors["error"].sel(statement="Remark 1", level="full flow", vocab_size=[10, 300]) < 0.01).all()
+
+
+def test_a_cell_is_the_error_that_the_definition_gives(errors):
+    # The slow-down measured by hand, against the s that the map predicts.
+    flows = {
+        decoder: gradient_flow(
+            single_common_token(10, 300, 0.1), eta_y=1.0, eta_z=1e-3, t_end=0.01, times=[0.01], decoder=decoder,
+            rtol=1e-10, atol=1e-14,
+        ).final.Z[0, 0]
+        for decoder in ("full", "modified")
+    }  # fmt: skip
+    predicted = float(errors["slowdown"].sel(vocab_size=300, overlap=0.1))
+    found = float(errors["error"].sel(statement="Remark 1", level="full flow", vocab_size=300, overlap=0.1))
+    assert abs(flows["full"] / flows["modified"] / predicted - 1) == pytest.approx(found, rel=1e-3, abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("grid", "options", "message"),
+    [
+        ({"eta": [1]}, {}, "`grid` must be one of 'n_classes', 'vocab_size', 'overlap', 'ratio', but got 'eta'"),
+        ({"overlap": []}, {}, "`grid\\['overlap'\\]` must hold at least one value, but got none"),
+        ({"overlap": [0.1]}, {"numbers": ["Lemma 1"]}, "`numbers` must be one of"),
+        ({"overlap": [0.1]}, {"levels": ["closed form"]}, "`levels` must be one of"),
+        ({"overlap": [1.5]}, {}, "`overlap` must be below 1, but got 1.5"),
+    ],
+)
+def test_bad_input(grid, options, message):
+    with pytest.raises(ValueError, match=message):
+        regime.regime_map(grid, **options)
+
+
+def test_the_map_shows_the_errors_and_the_predicted_boundary(errors):
+    cells = errors.sel(vocab_size=[10, 300])
+    figure = figures.regime_map(cells)
+    shown = figure.axes[0].collections[0].get_array()
+    expected = cells["error"].sel(statement="Theorem 1", level="full flow").transpose("overlap", "vocab_size")
+    np.testing.assert_allclose(np.ma.getdata(shown).ravel(), np.clip(expected.values, 1e-3, None).ravel())
+    assert len(figure.axes[0].collections) == 2  # s is above 1/2 at M = 10 and below at M = 300: the boundary is drawn
+
+
+def test_the_audit_s_figure_shows_every_row():
+    report = lab.audit(["Lemma 7"], quick=True)
+    figure = figures.audit_errors(report, "Scan and Snap: Lemma 7")
+    points = [line for line in figure.axes[0].get_lines() if len(line.get_xdata())]
+    assert len(points) == len(report.table)
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [row.setting for row in report.table]

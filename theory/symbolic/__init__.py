@@ -1,0 +1,64 @@
+"""Symbolic proofs of the statements of Scan and Snap, one module each, from the model's definition.
+
+Paper: Tian, Wang, Chen, Du (NeurIPS 2023, arXiv 2305.16380).
+
+A module states what the paper claims as functions of symbols, and has a function ``derive``, which derives the same
+from the definition of the layer (`theory.symbolic._model`), or from a statement proved in another module, which its
+docstring then names. ``derive`` takes every claimed formula as a keyword argument, by default the right one, so that
+anyone can put a mistake in and see it refuted:
+
+>>> from theory.symbolic import transition
+>>> transition.derive().failures()
+[]
+>>> transition.derive(peak=lambda m, w: w).failures()
+['gamma at the peak']
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import sympy
+
+from theory.symbolic._decide import has_sign, vanishes
+
+__all__ = ["Derivation", "derivations"]
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """A statement, the expressions that decide it, and how one gets there.
+
+    Attributes
+    ----------
+    statement : str
+        Its name in the paper, or ours.
+    vanishing : dict of str to sympy.Expr
+        By name, what must be identically zero.
+    signed : dict of str to (sympy.Expr, str)
+        By name, what must satisfy "> 0", ">= 0", "< 0" or "<= 0" under the assumptions on its symbols.
+    steps : tuple of str
+        The derivation to read, one step each, with LaTeX between dollar signs.
+    scope : str
+        The sizes for which the expressions prove the statement.
+    """
+
+    statement: str
+    vanishing: dict[str, sympy.Expr]
+    signed: dict[str, tuple[sympy.Expr, str]] = field(default_factory=dict)
+    steps: tuple[str, ...] = ()
+    scope: str = ""
+
+    def failures(self) -> list[str]:
+        """Names of the expressions that do not hold, or that exact algebra cannot decide."""
+        wrong = [name for name, expression in self.vanishing.items() if not vanishes(expression)]
+        return wrong + [name for name, (expression, sign) in self.signed.items() if not has_sign(expression, sign)]
+
+
+def derivations() -> dict[str, Callable[..., Derivation]]:
+    """The function ``derive`` of every module of this package, by the module's name."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+    return {name: importlib.import_module(f"{__name__}.{name}").derive for name in names}

@@ -1,0 +1,76 @@
+"""Lemma 5, (31)-(33): the steps of the modified decoder when class n is drawn every time, by induction.
+
+Symbols for M, eta_Y and h: a vector that is constant outside n has two distinct entries, that of n and that of the
+M - 1 others. Row n of W moves by eta_Y (e_n - alpha_n) (Lemma 3).
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from theory.symbolic import Derivation
+
+ETA = sp.Symbol("eta_Y", positive=True)
+OTHERS = sp.Symbol("m", positive=True)  # M - 1
+M = OTHERS + 1
+
+
+def zeta(m):
+    """(31): entries of zeta_n = M/(M - 1) (e_n - 1/M) at n and elsewhere."""
+    return m / (m - 1) * (1 - 1 / m), m / (m - 1) * (-1 / m)
+
+
+def residual(m, h):
+    """(32): entries of e_n - alpha_n = (M - 1)/(M - 1 + exp(M h)) zeta_n, as the factor of zeta_n."""
+    return (m - 1) / (m - 1 + sp.exp(m * h))
+
+
+def step(m, h, eta):
+    """(33): h*(s) from h*(s - 1)."""
+    return h + eta / (m - 1 + sp.exp(m * h))
+
+
+def derive(*, zeta=zeta, residual=residual, step=step, vocab_sizes=(2, 3, 5)) -> Derivation:
+    """Base and step of the induction for symbolic M, and whole vectors for some M."""
+    h = sp.Symbol("h", nonnegative=True)
+    at, off = zeta(M)
+    w_at, w_off = (M - 1) * h * at, (M - 1) * h * off  # induction hypothesis (31)
+    total = sp.exp(w_at) + OTHERS * sp.exp(w_off)
+    r_at, r_off = 1 - sp.exp(w_at) / total, -sp.exp(w_off) / total
+    vanishing = {
+        "residual at n": r_at - residual(M, h) * at,
+        "residual elsewhere": r_off - residual(M, h) * off,
+        "step at n": w_at + ETA * r_at - (M - 1) * step(M, h, ETA) * at,
+        "step elsewhere": w_off + ETA * r_off - (M - 1) * step(M, h, ETA) * off,
+        "zeta sums to 0": at + OTHERS * off,
+        # Base: W = 0, so that alpha is uniform. (36) prints eta_Y (1 - 1/M) for the entries j != n too.
+        "first step at n": ETA * (1 - 1 / M) - (M - 1) * step(M, sp.Integer(0), ETA) * at,
+        "first step elsewhere": ETA * (0 - 1 / M) - (M - 1) * step(M, sp.Integer(0), ETA) * off,
+    }
+    for size in vocab_sizes:
+        vanishing.update(_whole_vectors(size, h, zeta, step))
+    return Derivation(
+        statement="Lemma 5",
+        vanishing=vanishing,
+        signed={"h* grows": (step(M, h, ETA) - h, "> 0")},
+        steps=(
+            r"Base: W = 0 gives $\alpha = 1/M$ and $w_n(1) = \eta_Y (e_n - 1/M) = (M-1) h^*(1) \zeta_n$ with $h^*(1) ="
+            r" \eta_Y/M$; the entries other than n are $-\eta_Y/M$, where (36) prints $\eta_Y(1 - 1/M)$.",
+            r"Hypothesis $w_n = (M-1) h \zeta_n$: its entries are $(M-1)h$ at n and $-h$ elsewhere.",
+            r"Softmax: $1 - \alpha_{nn} = (M-1)/(M-1+e^{Mh})$ and $\alpha_{nj} = 1/(M-1+e^{Mh})$, so that $e_n -"
+            r" \alpha_n ="
+            r" \frac{M-1}{M-1+e^{Mh}} \zeta_n$.",
+            r"Adding $\eta_Y$ times it keeps the form, with $h + \eta_Y/(M-1+e^{Mh})$ in place of h.",
+        ),
+        scope="all M > 1, eta_Y > 0 and s (induction); whole vectors for M = 2, 3, 5 by default",
+    )
+
+
+def _whole_vectors(size, h, zeta, step):
+    """One step of (8) on the full vector, with softmax written out."""
+    at, off = zeta(sp.Integer(size))
+    w = [(size - 1) * h * (at if j == 0 else off) for j in range(size)]
+    total = sum(sp.exp(entry) for entry in w)
+    moved = [entry + ETA * (int(j == 0) - sp.exp(entry) / total) for j, entry in enumerate(w)]
+    later = [(size - 1) * step(sp.Integer(size), h, ETA) * (at if j == 0 else off) for j in range(size)]
+    return {f"step, M = {size}, entry {j}": moved[j] - later[j] for j in range(size)}
