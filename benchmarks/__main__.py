@@ -20,7 +20,7 @@ from dynamics.files import replacing
 
 
 def main() -> None:
-    names = [module.name for module in iter_modules(benchmarks.__path__) if not module.name.startswith("_")]
+    names = [m.name for m in iter_modules(benchmarks.__path__) if not (m.ispkg or m.name.startswith("_"))]
     parser = argparse.ArgumentParser(description="Time yzflow beside its peers, one thread each.")
     parser.add_argument("--only", choices=names, help="run one benchmark")
     parser.add_argument("--out", type=Path, help="folder for benchmarks.json")

@@ -16,7 +16,7 @@ _FLOOR = 1e-12
 def audit_errors(report, statement: str) -> Figure:
     """Error of each check of one statement, by setting and level; filled inside the assumptions, open outside.
 
-    Where there is a corrected form, its error is shown. Errors below 1e-12 are drawn there.
+    Where there is a corrected form, its error is shown. Errors below 1e-12 are drawn there, and errors above 20 at 20.
 
     Parameters
     ----------
@@ -33,11 +33,11 @@ def audit_errors(report, statement: str) -> Figure:
     for axes, check in zip(panels, checks, strict=True):
         for level, (colour, _), marker in zip(levels, CATEGORIES, _MARKERS, strict=False):
             for row in (row for row in rows if row.check == check and row.level == level):
-                error = max(row.printed if row.corrected is None else row.corrected, _FLOOR)
+                error = min(max(row.printed if row.corrected is None else row.corrected, _FLOOR), 20)
                 fill = colour if row.inside else "none"
                 axes.plot(error, names.index(row.setting), marker, color=colour, markerfacecolor=fill, markersize=7)
             axes.plot([], [], marker, color=colour, label=level)
-        axes.set(title=check, xscale="log", xlim=(_FLOOR / 3, None), ylim=(len(names) - 0.5, -0.5))
+        axes.set(title=check, xscale="log", xlim=(_FLOOR / 3, 30), ylim=(len(names) - 0.5, -0.5))
         axes.set_yticks(range(len(names)), names)
     panels[-1].set_xlabel("relative error, or relative violation of an inequality")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")

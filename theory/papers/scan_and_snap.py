@@ -149,7 +149,7 @@ STATEMENTS = (
         errata=(
             "Holds for the modified gradient of Lemma 3; under the gradient of Lemma 1 see Remark 1.",
             "(a) xi_n > 0 does not need |lambda_i(E)| >= 6/sqrt(M), and for K <= 3 no bound on E at all. Beyond "
-            "|lambda_1(E)| < 1/K it can fail: K = 4, M = 10, overlaps G_12 = 1/1000, G_23 = G_24 = 3/5, the others zero.",
+            "|lambda_1(E)| < 1/K it can fail: K = 4, M = 10, overlaps G_12 = 1/1000, G_23 = G_24 = 3/5, the others 0.",
             "A single beta_nn' can be negative: beta_13 for a chain of overlaps 1-2-3 and large M.",
         ),
         prove=_PROOFS["theorem1"],
