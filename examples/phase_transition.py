@@ -7,8 +7,10 @@ Settings of Tian, Wang, Chen, Du (2023), arXiv 2305.16380: K = 10 next tokens of
 """
 
 import argparse
+import multiprocessing
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 
 from dynamics.files import folder, replacing
@@ -22,50 +24,53 @@ def write_flows(folder: Path, name: str, flows: dict) -> None:
         flow.save(folder / f"{name}_{decoder}.nc")
 
 
-def run(out: Path, *, quick: bool, rows: list) -> Iterator[str]:
-    """Do the work step by step; yields what it is about to do, and appends the rows of the table."""
+def run(out: Path, *, quick: bool, rows: list, pool: Executor) -> Iterator[str]:
+    """Do the work step by step; yields what it is about to do, and appends the rows of the table.
+
+    The figures are drawn in ``pool`` while the next flows are integrated here.
+    """
     data = out / "data"
     data.mkdir(exist_ok=True)
-    n_times = 400 if quick else 2000
+    n_times = 300 if quick else 2000
     weak, strong = pt.weak_classes(), pt.strong_classes()
-    by_rate = {}
-    for rate in pt.ETA_Y:
-        yield f"flows at eta_Y = {rate:g}"
-        by_rate[rate] = pt.fidelity_flows(weak, eta_y=rate, n_times=n_times)
-        write_flows(data, f"weak_eta-y-{rate:g}", by_rate[rate])
-    yield "flows with slow attention"
-    slow = pt.fidelity_flows(weak, eta_y=1.0, eta_z=pt.SLOW_RATIO, n_times=n_times)
-    write_flows(data, f"weak_eta-y-1_eta-z-{pt.SLOW_RATIO:g}", slow)
-    yield "flows with strong overlap"
-    long = pt.fidelity_flows(strong, eta_y=1.0, t_end=1e5, n_times=n_times)
-    write_flows(data, "strong_eta-y-1", long)
     yield "closed forms of Figs. 8 and 9"
     curves, exponents = pt.decoder_curves(), pt.exponent_curves()
     for name, dataset in (("figure8", curves), ("figure9", exponents)):
         with replacing(data / f"{name}.nc") as path:
             dataset.to_netcdf(path, engine="h5netcdf")
-    drawings = {
-        "figure3_growth_factor": lambda: figures.figure3({rate: flows["theory"] for rate, flows in by_rate.items()}),
-        "figure8_decoder": lambda: figures.figure8(curves),
-        "figure9_growth_exponent": lambda: figures.figure9(exponents),
-        "attention_over_training": lambda: figures.attention_over_training(
-            {name: long[name] for name in ("theory", "full")}
-        ),
-        "fidelity": lambda: figures.fidelity([(weak, by_rate[1.0]), (weak, slow)]),
-    }
-    for name, draw in drawings.items():
-        yield f"figure {name}"
-        figures.save(draw(), out / name)
+    drawings = [
+        pool.submit(figures.draw, "figure8", out / "figure8_decoder", curves),
+        pool.submit(figures.draw, "figure9", out / "figure9_growth_exponent", exponents),
+    ]
+    yield "flows with strong overlap"
+    long = pt.fidelity_flows(strong, eta_y=1.0, t_end=1e5, n_times=n_times)
+    write_flows(data, "strong_eta-y-1", long)
+    maps = {name: long[name] for name in ("theory", "full")}
+    drawings.append(pool.submit(figures.draw, "attention_over_training", out / "attention_over_training", maps))
+    by_rate = {}
+    for rate in pt.ETA_Y:
+        yield f"flows at eta_Y = {rate:g}"
+        by_rate[rate] = pt.fidelity_flows(weak, eta_y=rate, n_times=n_times)
+        write_flows(data, f"weak_eta-y-{rate:g}", by_rate[rate])
+    theory = {rate: flows["theory"] for rate, flows in by_rate.items()}
+    drawings.append(pool.submit(figures.draw, "figure3", out / "figure3_growth_factor", theory))
+    yield "flows with slow attention"
+    slow = pt.fidelity_flows(weak, eta_y=1.0, eta_z=pt.SLOW_RATIO, n_times=n_times)
+    write_flows(data, f"weak_eta-y-1_eta-z-{pt.SLOW_RATIO:g}", slow)
+    drawings.append(pool.submit(figures.draw, "fidelity", out / "fidelity", [(weak, by_rate[1.0]), (weak, slow)]))
     rows += [pt.transition_times(flows, eta_y=rate) for rate, flows in by_rate.items()]
     with replacing(out / "transition_times.csv") as path:
         path.write_text(pt.transition_csv(rows))
+    for i, drawing in enumerate(drawings):
+        yield f"figure {i + 1} of {len(drawings)}"
+        drawing.result()
 
 
 EXPLANATION = """\
 Times of the transition from scanning to snapping, in SGD steps. Predicted: t0' and t0, the paper's bounds, and t*, the
 exact peak of gamma. Simulated: the peak of gamma in the theory flow, and of the speed of a distinct token's attention
 logit in the theory, modified and full flows."""
-STEPS = len(pt.ETA_Y) + 3 + 5
+STEPS = 3 + len(pt.ETA_Y) + 5
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -79,8 +84,10 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(str(error))
     print(f"K = {pt.N_CLASSES}, M = {pt.VOCAB_SIZE}, eta_Z = {pt.ETA_Z}", flush=True)
     rows = []
-    with Progress("phase transition") as report:
-        for step, message in enumerate(run(options.out, quick=options.quick, rows=rows)):
+    # Spawned and not forked: a fork would inherit the threads of the libraries in an unknown state.
+    pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+    with Progress("phase transition") as report, pool:
+        for step, message in enumerate(run(options.out, quick=options.quick, rows=rows, pool=pool)):
             report.update(step / STEPS, message)
     parts = (
         EXPLANATION,

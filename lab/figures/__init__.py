@@ -7,9 +7,9 @@ found here without an entry anywhere else.
 from importlib import import_module
 from pkgutil import iter_modules
 
-from lab.figures.style import caption, save
+from lab.figures.style import caption, draw, save
 
-__all__ = ["caption", "save"]
+__all__ = ["caption", "draw", "save"]
 
 for _module in iter_modules(__path__):
     if _module.name != "style":

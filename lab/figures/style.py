@@ -72,3 +72,10 @@ def save(figure: Figure, stem: str | os.PathLike, *, formats: Sequence[str] = ("
         with replacing(path) as temporary:
             figure.savefig(temporary, dpi=_SETTINGS["savefig.dpi"])
     return paths
+
+
+def draw(name: str, stem: str | os.PathLike, *arguments) -> list[Path]:
+    """Call the figure function ``name`` of `lab.figures` and save what it draws: a task for another process."""
+    from lab import figures
+
+    return save(getattr(figures, name)(*arguments), stem)
