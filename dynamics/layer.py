@@ -184,7 +184,6 @@ class Problem:
 
     def __init__(self, bags: Bags):
         hard = bags.hard
-        self.bags = bags
         target = bags.target if hard else read_only(np.full(len(bags), -1))
         soft = read_only(np.empty((0, 0))) if hard else bags.target
         self._arguments = (bags.query, target, soft, bags.weight, bags.indptr, bags.token, bags.count)

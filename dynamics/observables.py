@@ -9,20 +9,25 @@ from dynamics.bags import Bags
 from dynamics.layer import Layer
 
 
-def expected_attention(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
-    """c_n, expected attention given the next token: the next tokens that occur, and a (next tokens, tokens) array."""
+def given_next_token(bags: Bags) -> tuple[np.ndarray, np.ndarray]:
+    """The next tokens that occur, and the probability of each bag given each of them: (next tokens, bags)."""
     joint = bags.joint()
     present = np.flatnonzero(joint.sum(axis=1) > 0)
-    conditional = joint[present] / joint[present].sum(axis=1, keepdims=True)
+    return present, joint[present] / joint[present].sum(axis=1, keepdims=True)
+
+
+def expected_attention(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
+    """c_n, expected attention given the next token: the next tokens that occur, and a (next tokens, tokens) array."""
+    present, conditional = given_next_token(bags)
     return present, conditional @ layer.attention(bags)
 
 
 def distinct_mask(bags: Bags, n_tokens: int | None = None) -> np.ndarray:
     """Whether a token occurs with one next token only: (next tokens that occur, tokens), bool."""
-    joint = bags.joint()
+    conditional = given_next_token(bags)[1]
     shape = (len(bags), bags.n_tokens if n_tokens is None else n_tokens)
     support = scipy.sparse.csr_array((np.ones(bags.token.size), bags.token, bags.indptr), shape=shape)
-    occurs = ((joint[joint.sum(axis=1) > 0] > 0).astype(float) @ support) > 0
+    occurs = ((conditional > 0).astype(float) @ support) > 0
     return occurs & (occurs.sum(axis=0) == 1)
 
 

@@ -16,7 +16,7 @@ import xarray as xr
 from dynamics import checks, kernels, observables
 from dynamics.bags import Bags
 from dynamics.files import replacing
-from dynamics.layer import Layer, Problem, read_only
+from dynamics.layer import Layer, Problem
 from dynamics.version import __version__
 
 _FORMAT = "yzflow-trajectory-1"
@@ -205,9 +205,7 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
     extra : mapping, optional
         More variables, name -> (dimensions, array, attributes).
     """
-    joint = bags.joint()
-    present = np.flatnonzero(joint.sum(axis=1) > 0)
-    conditional = joint[present] / joint[present].sum(axis=1, keepdims=True)
+    present, conditional = observables.given_next_token(bags)
     problem = Problem(bags)
     n_tokens = layers[0][0].shape[1]
     loss = np.empty(len(times))
@@ -246,7 +244,7 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
         ),
         "query_of": (
             ("next_token",),
-            _query_of(bags, joint[present], query_tokens),
+            _query_of(bags, conditional, query_tokens),
             {"long_name": "query token"},
         ),
         **(extra or {}),
@@ -266,8 +264,8 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
     return Trajectory(xr.Dataset(variables, coordinates, _provenance(kind, parameters)))
 
 
-def _query_of(bags: Bags, joint: np.ndarray, query_tokens: np.ndarray) -> np.ndarray:
-    rows = [np.unique(bags.query[row > 0]) for row in joint]
+def _query_of(bags: Bags, conditional: np.ndarray, query_tokens: np.ndarray) -> np.ndarray:
+    rows = [np.unique(bags.query[row > 0]) for row in conditional]
     return np.array([query_tokens[found[0]] if found.size == 1 else -1 for found in rows], dtype=np.int64)
 
 
@@ -282,8 +280,3 @@ def _provenance(kind: str, parameters: Mapping) -> dict[str, str]:
         "versions": json.dumps(versions),
         "platform": platform.platform(),
     }
-
-
-def layer_arrays(layer: Layer) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """A layer's arrays in the form that the kernels take."""
-    return layer.Z, layer.Y, read_only(layer.value_matrix), layer.multiplicity

@@ -55,14 +55,17 @@ def lemma6(runs: Runs, level: str) -> float:
     return float(np.abs((np.expm1(x) + (vocab_size - 1) * x) / scaled - 1).max())
 
 
+def _h(runs: Runs, level: str) -> np.ndarray:
+    """h(t/K) in closed form, at each time after the start."""
+    sizes = _sizes(runs)
+    times = runs.trajectory(level).dataset["time"].values[1:] / sizes["n_classes"]
+    return decoder.h(times, vocab_size=sizes["vocab_size"], eta_y=runs.setting.eta_y)
+
+
 def lemma6_flow(runs: Runs, level: str) -> float:
     """The closed form of h against the h that the theory flow integrates."""
-    data = runs.trajectory(level).dataset
-    sizes = _sizes(runs)
-    closed = decoder.h(
-        data["time"].values[1:] / sizes["n_classes"], vocab_size=sizes["vocab_size"], eta_y=runs.setting.eta_y
-    )
-    return float(np.abs(data["h"].values[1:, 0] / closed - 1).max())
+    integrated = runs.trajectory(level).dataset["h"].values[1:, 0]
+    return float(np.abs(integrated / _h(runs, level) - 1).max())
 
 
 def lemma7(runs: Runs, level: str) -> float:
@@ -109,18 +112,20 @@ def _velocity(runs: Runs, level: str) -> np.ndarray:
     return runs.setting.eta_z * (features * (g - features * along)).mean(axis=1)
 
 
+def _velocity_error(runs: Runs, level: str, factor: float) -> float:
+    found = runs.trajectory(level).dataset["z_velocity"].values[1:, 0]
+    expected = factor * _velocity(runs, level)
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
 def lemma4(runs: Runs, level: str) -> float:
     """The velocity of the logits against (10), as printed: without the class probability."""
-    found = runs.trajectory(level).dataset["z_velocity"].values[1:, 0]
-    expected = _velocity(runs, level) * runs.setting.classes.n_classes
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
+    return _velocity_error(runs, level, runs.setting.classes.n_classes)
 
 
 def lemma4_corrected(runs: Runs, level: str) -> float:
     """The same with the class probability 1/K."""
-    found = runs.trajectory(level).dataset["z_velocity"].values[1:, 0]
-    expected = _velocity(runs, level)
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
+    return _velocity_error(runs, level, 1.0)
 
 
 def _displacement(runs: Runs, level: str, common: bool) -> np.ndarray:
@@ -137,7 +142,7 @@ def theorem2_distinct(runs: Runs, level: str) -> float:
 
 
 def theorem2_common(runs: Runs, level: str) -> float:
-    """Share of times at which the common token has not lost attention logit."""
+    """Share of (time, common token) that has not lost attention logit."""
     return float((_displacement(runs, level, common=True) >= 0).mean())
 
 
@@ -219,8 +224,7 @@ def theorem5(runs: Runs, level: str) -> float:
     data = runs.trajectory(level).dataset
     features, found = _features(runs, level), data["y"].values[1:]
     sizes = _sizes(runs)
-    times = data["time"].values[1:] / sizes["n_classes"]
-    scaled = sizes["vocab_size"] * decoder.h(times, vocab_size=sizes["vocab_size"], eta_y=runs.setting.eta_y)
+    scaled = sizes["vocab_size"] * _h(runs, level)
     rows = np.eye(sizes["n_classes"], found.shape[2]) - 1 / sizes["vocab_size"]
     gram = features @ features.transpose(0, 2, 1)
     weights = np.linalg.solve(gram, scaled[:, None, None] * rows)
@@ -232,15 +236,9 @@ def corollary1(runs: Runs, level: str) -> float:
     """The loss against ln(1 + (M - 1) exp(-M h(t/K))), which falls like K / (eta_Y t)."""
     data = runs.trajectory(level).dataset
     sizes = _sizes(runs)
-    times = data["time"].values[1:] / sizes["n_classes"]
-    scaled = sizes["vocab_size"] * decoder.h(times, vocab_size=sizes["vocab_size"], eta_y=runs.setting.eta_y)
+    scaled = sizes["vocab_size"] * _h(runs, level)
     expected = np.log1p((sizes["vocab_size"] - 1) * np.exp(-scaled))
     return float(np.abs(data["loss"].values[1:] / expected - 1).max())
-
-
-def corollary2(runs: Runs, level: str) -> float:
-    """Share of (time, common token) that has not lost attention logit."""
-    return float((_displacement(runs, level, common=True) >= 0).mean())
 
 
 def lemma18(runs: Runs, level: str) -> float:

@@ -255,7 +255,7 @@ STATEMENTS = (
             Check(
                 "share of (time, common token) without loss",
                 _ALL,
-                checks.corollary2,
+                checks.theorem2_common,
                 tolerance=0.0,
                 expected=("theory flow",),
             ),
