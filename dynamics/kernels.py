@@ -1,11 +1,13 @@
-"""Every numba kernel of the project.
+"""The numba kernels of the layer: attention, decoder, loss, gradient, steps.
 
 They stand in one file because numba's on-disk cache of a caller is not invalidated when a callee in
 another file changes.
 
-Conventions. A batch of bags is given in CSR form: bag b has the tokens ``token[indptr[b]:indptr[b + 1]]``
-with counts (or probabilities) ``count[...]``, the query row ``query[b]``, the weight ``weight[b]`` and either
-the next token ``target[b]`` or, where ``soft`` has rows, the distribution ``soft[b]`` over next tokens.
+Conventions. Bags are given in CSR form: bag b has the tokens ``token[indptr[b]:indptr[b + 1]]`` with counts (or
+probabilities) ``count[...]``, the query row ``query[b]``, the weight ``weight[b]`` and either the next token
+``target[b]`` or, where ``soft`` has rows, the distribution ``soft[b]`` over next tokens. A batch to learn from is in
+groups: the ``size[g]`` bags of group g share query, next token and tokens, and ``count`` has a row for each of them,
+so that the products of a group are matrix products. Bags in CSR form are groups of one.
 ``multiplicity[c]`` next tokens share column c of Y. An empty V (no rows) stands for the identity.
 Gradients are those of the objective J (ascent directions), summed over the bags with their weights.
 
@@ -17,114 +19,161 @@ nan and inf keep their meaning.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
 
 _OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 
-
-@njit(**_OPTIONS)
-def _largest(u):
-    """Largest entry; four running maxima, since compilers do not break up the chain of one."""
-    top0 = top1 = top2 = top3 = u[0]
-    quads = u.size - u.size % 4
-    for c in range(0, quads, 4):
-        top0 = max(top0, u[c])
-        top1 = max(top1, u[c + 1])
-        top2 = max(top2, u[c + 2])
-        top3 = max(top3, u[c + 3])
-    for c in range(quads, u.size):
-        top0 = max(top0, u[c])
-    return max(max(top0, top1), max(top2, top3))
+# Multiplications in one matrix product. OpenBLAS uses one thread up to 2^18 of them: runs side by side then do not
+# compete, and their bits do not depend on the number of threads.
+_TOGETHER = 2**18
 
 
 @njit(**_OPTIONS)
-def _exponentials(u, top, out, bits):
-    """exp(u - top) into ``out``, for u <= top; ``bits`` is an int32 buffer, no smaller.
+def _largest(u, top):
+    """Largest entry of each row; four running maxima, since compilers do not break up the chain of one."""
+    quads = u.shape[1] - u.shape[1] % 4
+    for b in range(u.shape[0]):
+        top0 = top1 = top2 = top3 = u[b, 0]
+        for c in range(0, quads, 4):
+            top0 = max(top0, u[b, c])
+            top1 = max(top1, u[b, c + 1])
+            top2 = max(top2, u[b, c + 2])
+            top3 = max(top3, u[b, c + 3])
+        for c in range(quads, u.shape[1]):
+            top0 = max(top0, u[b, c])
+        top[b] = max(max(top0, top1), max(top2, top3))
+
+
+@intrinsic
+def _float_of_bits(_, bits):
+    """The float32 whose bits are those of an int32."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.int32), codegen
+
+
+@njit(**_OPTIONS)
+def _exponentials(u, top, out):
+    """exp(u - top) into ``out``, for u <= top, an entry for each row.
 
     In single precision numba calls the C library once an entry, which dominates SGD at a full vocabulary. The
-    polynomial of Cephes' expf (S. Moshier) on [-ln(2)/2, ln(2)/2], scaled by powers of two put together from their
+    polynomial of Cephes' expf (S. Moshier) on [-ln(2)/2, ln(2)/2], scaled by a power of two put together from its
     bits, becomes vector instructions; its relative error is below 9e-8.
     """
     if u.itemsize == 8:
-        for c in range(u.size):
-            out[c] = np.exp(u[c] - top)
+        for b in range(u.shape[0]):
+            for c in range(u.shape[1]):
+                out[b, c] = np.exp(u[b, c] - top[b])
         return
-    for c in range(u.size):
-        x = np.float32(u[c] - top)
-        x = max(x, np.float32(-87.0)) if x == x else x
-        n = np.floor(x * np.float32(1.44269504) + np.float32(0.5))
-        x = x - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)
-        y = np.float32(1.9875691500e-4)
-        y = y * x + np.float32(1.3981999507e-3)
-        y = y * x + np.float32(8.3334519073e-3)
-        y = y * x + np.float32(4.1665795894e-2)
-        y = y * x + np.float32(1.6666665459e-1)
-        y = y * x + np.float32(5.0000001201e-1)
-        out[c] = y * x * x + x + np.float32(1.0)
-        bits[c] = (np.int32(n) + np.int32(127)) << np.int32(23)
-    powers = bits[: u.size].view(np.float32)
-    for c in range(u.size):
-        out[c] *= powers[c]
+    for b in range(u.shape[0]):
+        highest = top[b]
+        for c in range(u.shape[1]):
+            x = np.float32(u[b, c] - highest)
+            x = np.float32(-87.0) if x < np.float32(-87.0) else x
+            n = np.floor(x * np.float32(1.44269504) + np.float32(0.5))
+            x = x - n * np.float32(0.693359375) + n * np.float32(2.12194440e-4)
+            y = np.float32(1.9875691500e-4)
+            y = y * x + np.float32(1.3981999507e-3)
+            y = y * x + np.float32(8.3334519073e-3)
+            y = y * x + np.float32(4.1665795894e-2)
+            y = y * x + np.float32(1.6666665459e-1)
+            y = y * x + np.float32(5.0000001201e-1)
+            y = y * x * x + x + np.float32(1.0)
+            out[b, c] = y * _float_of_bits((np.int32(n) + np.int32(127)) << np.int32(23))
 
 
 @njit(**_OPTIONS)
-def _attend(token, count, logits, c, bits):
-    """Attention of one bag, c_l = N_l exp(z_l) / sum, into ``c``; ``bits`` is a buffer for `_exponentials`."""
+def _weigh_alone(token, count, logits, c):
+    """N_l exp(z_l - top) of one bag into ``c``, relative to its own largest logit and with sum one."""
+    top = c.dtype.type(-np.inf)
     for i in range(token.size):
-        c[i] = logits[token[i]]
-    _exponentials(c, _largest(c), c, bits)
+        if count[i] > 0:
+            top = max(top, logits[token[i]])
     total = c.dtype.type(0)
     for i in range(token.size):
-        c[i] *= count[i]
+        c[i] = count[i] * np.exp(logits[token[i]] - top) if count[i] > 0 else c.dtype.type(0)
         total += c[i]
-    scale = c.dtype.type(1) / total
     for i in range(token.size):
-        c[i] *= scale
+        c[i] /= total
 
 
 @njit(**_OPTIONS)
-def _feature(token, c, V, f):
-    """LN(V^T c) into ``f`` (aligned with ``token`` where V is the identity); returns the norm before LN."""
-    if V.shape[0] == 0:
-        for i in range(token.size):  # numba takes seconds to compile the assignment of a slice
-            f[i] = c[i]
-    else:
-        f[:] = 0.0
+def _weigh(token, count, logits, c):
+    """N_l exp(z_l) of the bags of a group into the rows of ``c``, each up to a factor."""
+    low, high = c.dtype.type(1e-12), c.dtype.type(1e12)
+    e, top = np.empty((1, token.size), c.dtype), np.empty(1, c.dtype)
+    for i in range(token.size):
+        e[0, i] = logits[token[i]]
+    _largest(e, top)
+    _exponentials(e, top, e)
+    for b in range(c.shape[0]):
+        total = c.dtype.type(0)
         for i in range(token.size):
-            for k in range(f.size):
-                f[k] += c[i] * V[token[i], k]
-    size = token.size if V.shape[0] == 0 else f.size
-    square = f.dtype.type(0)
-    for k in range(size):
-        square += f[k] * f[k]
-    norm = np.sqrt(square)
-    if norm > 0:
-        scale = f.dtype.type(1) / norm
-        for k in range(size):
-            f[k] *= scale
-    return norm
+            c[b, i] = count[b, i] * e[0, i]
+            total += c[b, i]
+        # The tokens of a bag may lie far below the largest logit, whose own count is zero; or counts may be huge.
+        if not low < total < high:
+            _weigh_alone(token, count[b], logits, c[b])
 
 
 @njit(**_OPTIONS)
-def _decode(rows, f, Y, u):
-    """Decoder logits Y^T f into ``u``, four rows at a time to spare loads and stores; f[i] belongs to row rows[i]."""
-    u[:] = 0
-    quads = f.size - f.size % 4
+def _feature(token, c, V, f, norm):
+    """LN(V^T c) of the rows of c into ``f`` (aligned with ``token`` where V is the identity), ||V^T c|| into ``norm``.
+
+    LN takes off any factor of c.
+    """
+    for b in range(c.shape[0]):
+        square = f.dtype.type(0)
+        if V.shape[0] == 0:
+            for i in range(token.size):
+                f[b, i] = c[b, i]
+                square += c[b, i] * c[b, i]
+        else:
+            for k in range(f.shape[1]):
+                f[b, k] = 0.0
+            for i in range(token.size):
+                for k in range(f.shape[1]):
+                    f[b, k] += c[b, i] * V[token[i], k]
+            for k in range(f.shape[1]):
+                square += f[b, k] * f[b, k]
+        norm[b] = np.sqrt(square)
+        if norm[b] > 0:
+            scale = f.dtype.type(1) / norm[b]
+            for k in range(f.shape[1]):
+                f[b, k] *= scale
+
+
+@njit(**_OPTIONS)
+def _decode(rows, f, Y, block, u):
+    """Decoder logits Y^T f of the rows of f into the rows of ``u``; f[., i] belongs to row rows[i] of Y.
+
+    ``block`` has these rows of Y side by side unless f has one row, where four rows at a time spare loads and stores.
+    """
+    if f.shape[0] > 1:
+        np.dot(f, block, u)
+        return
+    for c in range(u.shape[1]):
+        u[0, c] = 0
+    quads = f.shape[1] - f.shape[1] % 4
     for i in range(0, quads, 4):
         row0, row1, row2, row3 = Y[rows[i]], Y[rows[i + 1]], Y[rows[i + 2]], Y[rows[i + 3]]
-        f0, f1, f2, f3 = f[i], f[i + 1], f[i + 2], f[i + 3]
-        for c in range(u.size):
-            u[c] += f0 * row0[c] + f1 * row1[c] + f2 * row2[c] + f3 * row3[c]
-    for i in range(quads, f.size):
+        f0, f1, f2, f3 = f[0, i], f[0, i + 1], f[0, i + 2], f[0, i + 3]
+        for c in range(u.shape[1]):
+            u[0, c] += f0 * row0[c] + f1 * row1[c] + f2 * row2[c] + f3 * row3[c]
+    for i in range(quads, f.shape[1]):
         row = Y[rows[i]]
-        scale = f[i]
-        for c in range(u.size):
-            u[c] += scale * row[c]
+        scale = f[0, i]
+        for c in range(u.shape[1]):
+            u[0, c] += scale * row[c]
 
 
 @njit(**_OPTIONS)
-def _residual(u, target, soft, mass, r, bits):
-    """Cross-entropy of softmax(u) into the return value, and r = (target - alpha) into ``r``.
+def _residual(u, target, soft, weight, mass, r):
+    """Weighted sum of the cross-entropies of softmax(u); r = (target - alpha) into ``r`` and mass * r into ``u``.
 
     ``mass`` is the multiplicity of each column. For a hard target the entry 1 - alpha_target is summed from the other
     columns: formed as a difference it would lose all digits once the target is nearly certain, and the zero-sum
@@ -132,63 +181,83 @@ def _residual(u, target, soft, mass, r, bits):
     """
     # Typed constants: a bare 0 or 1 would turn single precision into double.
     zero, one = u.dtype.type(0), u.dtype.type(1)
-    top = _largest(u)
-    _exponentials(u, top, r, bits)
-    if soft.size > 0:
-        total = zero
-        for c in range(u.size):
-            total += mass[c] * r[c]
-        loss = zero
-        log_total = np.log(total)
-        for c in range(u.size):
-            r[c] = -r[c] / total
-        for c in range(soft.size):
-            if soft[c] > 0:
-                loss -= soft[c] * (u[c] - top - log_total)
-                r[c] += soft[c]
-        return loss
-    own = r[target]
-    r[target] = zero
-    others = (mass[target] - one) * own
-    for c in range(u.size):
-        others += mass[c] * r[c]
-    scale = -one / (others + own)
-    for c in range(u.size):
-        r[c] *= scale
-    r[target] = -scale * others
-    return np.log1p(others / own) if own > others else top - u[target] + np.log(others + own)
+    top = np.empty(u.shape[0], u.dtype)
+    _largest(u, top)
+    _exponentials(u, top, r)
+    objective = 0.0
+    for b in range(u.shape[0]):
+        if soft.size > 0:
+            total = zero
+            for c in range(mass.size):
+                total += mass[c] * r[b, c]
+            scale, log_total = -one / total, np.log(total)
+            for c in range(mass.size):
+                r[b, c] *= scale
+            for c in range(soft.size):
+                if soft[c] > 0:
+                    objective += weight[b] * soft[c] * (u[b, c] - top[b] - log_total)
+                    r[b, c] += soft[c]
+        else:
+            own = r[b, target]
+            r[b, target] = zero
+            others = (mass[target] - one) * own
+            for c in range(mass.size):
+                others += mass[c] * r[b, c]
+            if own > others:
+                objective -= weight[b] * np.log1p(others / own)
+            else:
+                objective -= weight[b] * (top[b] - u[b, target] + np.log(others + own))
+            scale = -one / (others + own)
+            for c in range(mass.size):
+                r[b, c] *= scale
+            r[b, target] = -scale * others
+        for c in range(mass.size):
+            u[b, c] = mass[c] * r[b, c]
+    return -objective
 
 
 @njit(**_OPTIONS)
-def _back(rows, f, Y, v, g):
-    """g = Y v on the rows of the feature, four at a time."""
+def _back(rows, v, Y, block, g):
+    """g = v Y^T on the rows of the feature: `_decode` the other way."""
+    if v.shape[0] > 1:
+        np.dot(v, block.T, g)
+        return
     zero = v.dtype.type(0)
-    quads = f.size - f.size % 4
+    quads = rows.size - rows.size % 4
     for i in range(0, quads, 4):
         row0, row1, row2, row3 = Y[rows[i]], Y[rows[i + 1]], Y[rows[i + 2]], Y[rows[i + 3]]
         g0, g1, g2, g3 = zero, zero, zero, zero
-        for k in range(v.size):
-            g0 += row0[k] * v[k]
-            g1 += row1[k] * v[k]
-            g2 += row2[k] * v[k]
-            g3 += row3[k] * v[k]
-        g[i], g[i + 1], g[i + 2], g[i + 3] = g0, g1, g2, g3
-    for i in range(quads, f.size):
+        for k in range(v.shape[1]):
+            g0 += row0[k] * v[0, k]
+            g1 += row1[k] * v[0, k]
+            g2 += row2[k] * v[0, k]
+            g3 += row3[k] * v[0, k]
+        g[0, i], g[0, i + 1], g[0, i + 2], g[0, i + 3] = g0, g1, g2, g3
+    for i in range(quads, rows.size):
         row = Y[rows[i]]
         total = zero
-        for k in range(v.size):
-            total += row[k] * v[k]
-        g[i] = total
+        for k in range(v.shape[1]):
+            total += row[k] * v[0, k]
+        g[0, i] = total
 
 
 @njit(**_OPTIONS)
-def _add_outer(rows, f, weight, r, dY):
-    """dY += weight f r^T on the rows of the feature."""
-    for i in range(f.size):
+def _add_outer(rows, f, weight, r, product, dY):
+    """dY += sum_b weight_b f_b r_b^T on the rows of the feature; overwrites ``f``."""
+    for b in range(f.shape[0]):
+        for i in range(rows.size):
+            f[b, i] *= weight[b]
+    if f.shape[0] > 1:
+        np.dot(f.T, r, product)
+    for i in range(rows.size):
         row = dY[rows[i]]
-        scale = weight * f[i]
-        for k in range(r.size):
-            row[k] += scale * r[k]
+        if f.shape[0] > 1:
+            for k in range(row.size):
+                row[k] += product[i, k]
+        else:
+            scale = f[0, i]
+            for k in range(row.size):
+                row[k] += scale * r[0, k]
 
 
 @njit(**_OPTIONS)
@@ -207,115 +276,148 @@ def _softmax(u, multiplicity):
 
 @njit(**_OPTIONS)
 def _pull_back(token, c, f, norm, g, V, weight, dz, dV):
-    """Add one bag's gradient with respect to its logits z (and V) given g, the gradient at the feature f.
+    """Add the gradient with respect to the logits z of a query, and V, given g, the gradients at the features f.
 
-    Without V this is Lemma 1 in bag form, z' = f * (g - f (f . g)).
+    Without V this is Lemma 1 in bag form, z' = f * (g - f (f . g)). A factor of c and ``norm`` cancels.
     """
-    inner = f.dtype.type(0)
-    for k in range(f.size):
-        inner += f[k] * g[k]
-    if V.shape[0] == 0:
-        scale = f.dtype.type(weight)
-        for i in range(token.size):
-            dz[token[i]] += scale * f[i] * (g[i] - f[i] * inner)
-        return
-    if norm == 0.0:
-        return
-    mean = 0.0
+    h = np.zeros(token.size, dz.dtype)
+    for b in range(f.shape[0]):
+        inner = f.dtype.type(0)
+        for k in range(f.shape[1]):
+            inner += f[b, k] * g[b, k]
+        scale = f.dtype.type(weight[b])
+        if V.shape[0] == 0:
+            for i in range(token.size):
+                h[i] += scale * f[b, i] * (g[b, i] - f[b, i] * inner)
+        elif norm[b] > 0:
+            mean = total = 0.0
+            for i in range(token.size):
+                along = 0.0
+                for k in range(f.shape[1]):
+                    du = (g[b, k] - f[b, k] * inner) / norm[b]
+                    along += V[token[i], k] * du
+                    dV[token[i], k] += scale * c[b, i] * du
+                mean += c[b, i] * along
+                total += c[b, i]
+                h[i] += scale * c[b, i] * along
+            # LN makes `mean` zero; taking off what round-off leaves of it keeps the rows of Z summing as they did.
+            for i in range(token.size):
+                h[i] -= scale * c[b, i] * mean / total
     for i in range(token.size):
-        along = 0.0
-        for k in range(f.size):
-            du = (g[k] - f[k] * inner) / norm
-            along += V[token[i], k] * du
-            dV[token[i], k] += weight * c[i] * du
-        mean += c[i] * along
-        dz[token[i]] += weight * c[i] * along
-    # LN makes `mean` zero; taking off what round-off leaves of it keeps the rows of Z summing as they did.
-    for i in range(token.size):
-        dz[token[i]] -= weight * c[i] * mean
+        dz[token[i]] += h[i]
+
+
+@njit(**_OPTIONS)
+def _gather(rows, Y, block):
+    """The rows of Y that a group needs, side by side."""
+    for i in range(rows.size):
+        row = Y[rows[i]]
+        for k in range(row.size):
+            block[i, k] = row[k]
+
+
+@njit(**_OPTIONS)
+def _matrix(buffer, rows, columns):
+    """The start of a buffer as a matrix."""
+    return buffer[: rows * columns].reshape(rows, columns)
 
 
 @njit(**_OPTIONS)
 def loss_and_gradient(
-    query, target, soft, weight, indptr, token, count, Z, Y, V, multiplicity, dZ, dY, dV, residual, gradient
+    query, target, soft, weight, size, indptr, token, count, Z, Y, V, multiplicity, dZ, dY, dV, residual, gradient
 ):
     """Loss -J of a weighted batch, and the gradient of J of Lemma 1 added into ``dZ``, ``dY`` and ``dV``.
 
     The cost is (non-zeros of the bags) x (columns of Y), whatever the vocabulary. Where ``residual`` has rows it
     receives each bag's r = target - alpha, and the decoder's gradient is left to the caller.
     """
-    longest = 0
-    for b in range(query.size):
-        longest = max(longest, indptr[b + 1] - indptr[b])
     dense_feature = V.shape[0] > 0
+    longest, most = 0, 1
+    for group in range(query.size):
+        longest = max(longest, indptr[group + 1] - indptr[group])
+        most = max(most, size[group])
     width = V.shape[1] if dense_feature else longest
+    columns = Y.shape[1]
+    most = max(1, min(most, _TOGETHER // (width * columns)))
     every_row = np.arange(width)
-    c_buffer = np.empty(longest, Z.dtype)
-    f_buffer = np.empty(width, Z.dtype)
-    g_buffer = np.empty(width, Z.dtype)
-    u = np.empty(Y.shape[1], Z.dtype)
-    r = np.empty(Y.shape[1], Z.dtype)
-    bits = np.empty(max(longest, Y.shape[1]), np.int32)
+    c_buffer, norm = np.empty(most * longest, Z.dtype), np.empty(most, Z.dtype)
+    f_buffer, g_buffer = np.empty(most * width, Z.dtype), np.empty(most * width, Z.dtype)
+    u_buffer, r_buffer = np.empty(most * columns, Z.dtype), np.empty(most * columns, Z.dtype)
+    blocks = np.empty((2, width if most > 1 else 0, columns), Z.dtype)
     mass = multiplicity.astype(Z.dtype)
+    keep = residual.shape[0] > 0
     loss = 0.0
-    for b in range(query.size):
-        tokens = token[indptr[b] : indptr[b + 1]]
+    bag = entry = 0
+    for group in range(query.size):
+        tokens = token[indptr[group] : indptr[group + 1]]
         rows = every_row if dense_feature else tokens
-        c, f, g = c_buffer[: tokens.size], f_buffer[: rows.size], g_buffer[: rows.size]
-        _attend(tokens, count[indptr[b] : indptr[b + 1]], Z[query[b]], c, bits)
-        norm = _feature(tokens, c, V, f)
-        _decode(rows, f, Y, u)
-        soft_row = soft[b] if soft.shape[0] > 0 else u[:0]
-        loss += weight[b] * _residual(u, target[b], soft_row, mass, r, bits)
-        if not gradient:
-            continue
-        keep = residual.shape[0] > 0
-        if keep:
-            for k in range(r.size):
-                residual[b, k] = r[k]
-        for k in range(r.size):
-            u[k] = mass[k] * r[k]
-        _back(rows, f, Y, u, g)
-        if not keep:
-            _add_outer(rows, f, Z.dtype.type(weight[b]), r, dY)
-        _pull_back(tokens, c, f, norm, g, V, weight[b], dZ[query[b]], dV)
+        block, product = blocks[0, : rows.size], blocks[1, : rows.size]
+        soft_row = soft[group] if soft.shape[0] > 0 else mass[:0]
+        if size[group] > 1 and most > 1:
+            _gather(rows, Y, block)
+        end = bag + size[group]
+        while bag < end:
+            n = min(most, end - bag)
+            counts = _matrix(count[entry:], n, tokens.size)
+            c = _matrix(c_buffer, n, tokens.size)
+            f, g = _matrix(f_buffer, n, rows.size), _matrix(g_buffer, n, rows.size)
+            u = _matrix(u_buffer, n, columns)
+            r = _matrix(residual[bag:].ravel() if keep else r_buffer, n, columns)
+            weights = weight[bag : bag + n]
+            _weigh(tokens, counts, Z[query[group]], c)
+            _feature(tokens, c, V, f, norm)
+            _decode(rows, f, Y, block, u)
+            loss += _residual(u, target[group], soft_row, weights, mass, r)
+            if gradient:
+                _back(rows, u, Y, block, g)
+                _pull_back(tokens, c, f, norm, g, V, weights, dZ[query[group]], dV)
+                if not keep:
+                    _add_outer(rows, f, weights, r, product, dY)
+            bag += n
+            entry += n * tokens.size
     return loss
 
 
 @njit(**_OPTIONS)
 def attention(query, indptr, token, count, Z, c):
-    """Attention of every bag into ``c``, aligned with ``token``."""
+    """Attention of every bag, c_l = N_l exp(z_l) / sum, into ``c``, aligned with ``token``."""
     for b in range(query.size):
         lo, hi = indptr[b], indptr[b + 1]
-        _attend(token[lo:hi], count[lo:hi], Z[query[b]], c[lo:hi], np.empty(hi - lo, np.int32))
+        own = c[lo:hi]
+        _weigh(token[lo:hi], count[lo:hi].reshape(1, -1), Z[query[b]], own.reshape(1, -1))
+        total = c.dtype.type(0)
+        for i in range(own.size):
+            total += own[i]
+        for i in range(own.size):
+            own[i] /= total
 
 
 @njit(**_OPTIONS)
 def predictions(query, indptr, token, count, Z, Y, V, multiplicity, features, alpha):
     """LN features of every bag into the rows of ``features``, next-token probabilities into ``alpha``."""
     every_row = np.arange(Y.shape[0])
+    norm, none = np.empty(1, Z.dtype), np.empty((0, 0), Z.dtype)
     for b in range(query.size):
         tokens = token[indptr[b] : indptr[b + 1]]
         rows = every_row if V.shape[0] > 0 else tokens
-        c = np.empty(tokens.size, Z.dtype)
-        f = np.empty(rows.size, Z.dtype)
-        _attend(tokens, count[indptr[b] : indptr[b + 1]], Z[query[b]], c, np.empty(tokens.size, np.int32))
-        _feature(tokens, c, V, f)
-        _decode(rows, f, Y, alpha[b])
-        for i in range(f.size):
-            features[b, rows[i]] = f[i]
+        c, f = np.empty((1, tokens.size), Z.dtype), np.empty((1, rows.size), Z.dtype)
+        _weigh(tokens, count[indptr[b] : indptr[b + 1]].reshape(1, -1), Z[query[b]], c)
+        _feature(tokens, c, V, f, norm)
+        _decode(rows, f, Y, none, alpha[b : b + 1])
+        for i in range(rows.size):
+            features[b, rows[i]] = f[0, i]
         _softmax(alpha[b], multiplicity)
 
 
 @njit(**_OPTIONS)
 def sparse_features(query, indptr, token, count, Z, f):
     """f_n = c~_n / ||c~_n||_2 of every bag into ``f``, aligned with ``token`` (Lemma 2, (6))."""
-    identity = np.empty((0, 0), Z.dtype)
+    identity, norm = np.empty((0, 0), Z.dtype), np.empty(1, Z.dtype)
     for b in range(query.size):
         lo, hi = indptr[b], indptr[b + 1]
-        c = np.empty(hi - lo, Z.dtype)
-        _attend(token[lo:hi], count[lo:hi], Z[query[b]], c, np.empty(hi - lo, np.int32))
-        _feature(token[lo:hi], c, identity, f[lo:hi])
+        c = np.empty((1, hi - lo), Z.dtype)
+        _weigh(token[lo:hi], count[lo:hi].reshape(1, -1), Z[query[b]], c)
+        _feature(token[lo:hi], c, identity, f[lo:hi].reshape(1, -1), norm)
 
 
 @njit(**_OPTIONS)
@@ -364,134 +466,14 @@ def theory_decoder(x, target, vocab_size, inner):
 @njit(**_OPTIONS)
 def theory_pull_back(query, weight, indptr, token, f, YR, dZ):
     """Add the attention dynamics (10) into ``dZ``: column n of ``YR`` (tokens x bags) is g_n = gamma F (I - E') u_n."""
-    identity = np.empty((0, 0), f.dtype)
+    identity, one = np.empty((0, 0), f.dtype), np.ones(1, f.dtype)
     for b in range(query.size):
         lo, hi = indptr[b], indptr[b + 1]
-        tokens = token[lo:hi]
-        g = np.empty(hi - lo, f.dtype)
+        tokens, own = token[lo:hi], f[lo:hi].reshape(1, -1)
+        g = np.empty((1, hi - lo), f.dtype)
         for i in range(hi - lo):
-            g[i] = YR[tokens[i], b]
-        _pull_back(tokens, f[lo:hi], f[lo:hi], 1.0, g, identity, weight[b], dZ[query[b]], identity)
-
-
-@njit(**_OPTIONS)
-def alias_tables(indptr, weight, threshold, choice):
-    """Alias table (Walker 1977, Vose 1991) of each CSR row of ``weight``.
-
-    A cell i of a row goes to ``choice[i, 0]`` below the threshold, in units of 2^-32, and to ``choice[i, 1]`` above.
-    """
-    for row in range(indptr.size - 1):
-        lo, size = indptr[row], indptr[row + 1] - indptr[row]
-        total = 0.0
-        for i in range(size):
-            total += weight[lo + i]
-        height = np.empty(size)
-        pending = np.empty(size, np.int64)  # cells below one from the left, the others from the right
-        small, large = 0, size
-        for i in range(size):
-            height[i] = weight[lo + i] / total * size
-            choice[lo + i, 0] = i
-            choice[lo + i, 1] = i
-            if height[i] < 1:
-                pending[small] = i
-                small += 1
-            else:
-                large -= 1
-                pending[large] = i
-        while small > 0 and large < size:
-            small -= 1
-            low, high = pending[small], pending[large]
-            choice[lo + low, 1] = high
-            height[high] -= 1 - height[low]
-            if height[high] < 1:
-                large += 1
-                pending[small] = high
-                small += 1
-        for i in range(size):
-            threshold[lo + i] = np.uint64(min(height[i], 1.0) * 4294967296.0 + 0.5)
-
-
-@njit(**_OPTIONS)
-def random_bits(state, out):
-    """Fill ``out`` with 64-bit random numbers by xoshiro256++ (Blackman and Vigna 2019); ``state`` moves on.
-
-    Not numpy's generators: a call of theirs through a function pointer takes several times as long.
-    """
-    a, b, c, d = state[0], state[1], state[2], state[3]
-    for i in range(out.size):
-        total = a + d
-        out[i] = ((total << np.uint64(23)) | (total >> np.uint64(41))) + a
-        shifted = b << np.uint64(17)
-        c ^= a
-        d ^= b
-        b ^= c
-        a ^= d
-        c ^= shifted
-        d = (d << np.uint64(45)) | (d >> np.uint64(19))
-    state[0], state[1], state[2], state[3] = a, b, c, d
-
-
-@njit(inline="always", **_OPTIONS)
-def _pick(bits, threshold, choice):
-    """Index drawn from an alias table with the lower 32 of ``bits``: the law is exact to 2^-32.
-
-    The product with the number of cells has the cell in its upper half and the position within it in the lower. The
-    side is looked up, not branched on: no processor can predict it.
-    """
-    position = (bits & np.uint64(0xFFFFFFFF)) * np.uint64(threshold.size)
-    cell = position >> np.uint64(32)
-    return choice[cell, np.uint64((position & np.uint64(0xFFFFFFFF)) >= threshold[cell])]
-
-
-@njit(**_OPTIONS)
-def _draw_tokens(bits, threshold, choice, position_weight, even, odd):
-    """Add each position's weight to a token drawn for it: two tokens from each entry of ``bits``.
-
-    They are counted apart, in ``even`` and ``odd``, so that one store need not wait for the other.
-    """
-    positions = position_weight.size
-    one = even.dtype.type(1)
-    if position_weight[positions - 1] == 1:  # weights fall from one, so that all are one
-        for t in range(positions // 2):
-            even[_pick(bits[t], threshold, choice)] += one
-            odd[_pick(bits[t] >> np.uint64(32), threshold, choice)] += one
-    else:
-        for t in range(positions // 2):
-            even[_pick(bits[t], threshold, choice)] += position_weight[2 * t]
-            odd[_pick(bits[t] >> np.uint64(32), threshold, choice)] += position_weight[2 * t + 1]
-    if positions % 2 == 1:
-        even[_pick(bits[positions // 2], threshold, choice)] += position_weight[positions - 1]
-
-
-@njit(**_OPTIONS)
-def _draw_batch(random, data, tables, position_weight, batch):
-    """Fill ``batch`` with bags drawn from ``data``; with positions, each bag is a sequence drawn from its counts."""
-    query, target, soft, indptr, token, count = data
-    bag_threshold, bag_choice, token_threshold, token_choice = tables
-    b_query, b_target, b_soft, b_indptr, b_token, b_count, workspace = batch
-    positions = position_weight.size
-    bits = np.empty(1 + (positions + 1) // 2, np.uint64)
-    end = 0
-    for b in range(b_query.size):
-        random_bits(random, bits)
-        source = _pick(bits[0], bag_threshold, bag_choice)
-        b_query[b] = query[source]
-        b_target[b] = target[source]
-        for k in range(b_soft.shape[1]):
-            b_soft[b, k] = soft[source, k]
-        lo, hi = indptr[source], indptr[source + 1]
-        if positions > 0:
-            even, odd = workspace[0, : hi - lo], workspace[1, : hi - lo]
-            even[:] = 0
-            odd[:] = 0
-            _draw_tokens(bits[1:], token_threshold[lo:hi], token_choice[lo:hi], position_weight, even, odd)
-        for i in range(hi - lo):
-            drawn = even[i] + odd[i] if positions > 0 else count[lo + i]
-            # Written always and kept if drawn: a branch here would be guessed wrong for every second rare token.
-            b_token[end] = token[lo + i]
-            b_count[end] = drawn
-            end += 1 if drawn > 0 else 0
-        b_indptr[b + 1] = end
+            g[0, i] = YR[tokens[i], b]
+        _pull_back(tokens, own, own, one, g, identity, weight[b : b + 1], dZ[query[b]], identity)
 
 
 @njit(**_OPTIONS)
@@ -514,32 +496,17 @@ def _ascend(parameter, gradient, first, second, rate, momentum, adam, step):
 
 
 @njit(nogil=True, **_OPTIONS)
-def sgd_steps(
-    random,
-    data,
-    tables,
-    position_weight,
-    batch,
-    weight,
-    state,
-    gradient,
-    first,
-    second,
-    rates,
-    momentum,
-    adam,
-    done,
-    losses,
-):
+def sgd_steps(batches, groups, state, gradient, first, second, rates, momentum, adam, done, losses):
     """Take ``losses.size`` steps from step ``done``; returns how many gave a finite loss, and stops at the first other.
 
-    ``state`` is (Z, Y, V, multiplicity); ``gradient``, ``first`` and ``second`` (velocity or moments) match its arrays.
-    ``batch`` holds buffers if bags are to be drawn from ``data``; with an empty ``tables[0]`` it is the whole data.
+    ``batches`` is (query, target, soft, weight, size, indptr, token, count), each with a row for every step, of which
+    the first ``groups`` groups are used; a single row serves every step. ``state`` is (Z, Y, V, multiplicity);
+    ``gradient``, ``first`` and ``second`` (velocity or moments) match its arrays.
     """
+    query, target, soft, weight, size, indptr, token, count = batches
     Z, Y, V, multiplicity = state
     dZ, dY, dV = gradient
     nothing = np.empty((0, 0), Z.dtype)
-    query, target, soft, indptr, token, count, _ = batch
     flat_state = (Z.ravel(), Y.ravel(), V.ravel())
     flat_gradient = (dZ.ravel(), dY.ravel(), dV.ravel())
     columns = multiplicity.size
@@ -550,13 +517,28 @@ def sgd_steps(
         for row in range(Y.shape[0]):
             for k in range(columns, multiplicity.size):
                 Y[row, k] = Y[row, 0]
-        if tables[0].size > 0:
-            _draw_batch(random, data, tables, position_weight, batch)
         dZ[:] = 0
         dY[:] = 0
         dV[:] = 0
+        s = min(step, query.shape[0] - 1)
         losses[step] = loss_and_gradient(
-            query, target, soft, weight, indptr, token, count, Z, Y, V, multiplicity, dZ, dY, dV, nothing, True
+            query[s, : groups[s]],
+            target[s],
+            soft[s],
+            weight[s],
+            size[s],
+            indptr[s],
+            token[s],
+            count[s],
+            Z,
+            Y,
+            V,
+            multiplicity,
+            dZ,
+            dY,
+            dV,
+            nothing,
+            True,
         )
         if not np.isfinite(losses[step]):
             return step

@@ -186,7 +186,8 @@ class Problem:
         hard = bags.hard
         target = bags.target if hard else read_only(np.full(len(bags), -1))
         soft = read_only(np.empty((0, 0))) if hard else bags.target
-        self._arguments = (bags.query, target, soft, bags.weight, bags.indptr, bags.token, bags.count)
+        alone = read_only(np.ones(len(bags), dtype=np.int64))
+        self._arguments = (bags.query, target, soft, bags.weight, alone, bags.indptr, bags.token, bags.count)
 
     def loss(self, Z, Y, V, multiplicity) -> float:
         """The loss alone."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynamics import checks, kernels
+from dynamics import checks, kernels, sampling
 from dynamics.bags import Bags
 from dynamics.layer import Layer, read_only
 from dynamics.progress import Progress
@@ -17,8 +17,9 @@ from dynamics.trajectory import Trajectory, assemble
 
 OPTIMIZERS = ("sgd", "adam")
 DTYPES = {"float64": np.float64, "float32": np.float32}
-# A call into the compiled loop cannot be interrupted, so it takes at most this many steps.
-_STEPS_A_CALL = 500
+# Steps in a call of the kernels: few enough to be interrupted, and for their batches to stay in the processor's cache.
+_STEPS_A_CALL = 64
+_ENTRIES_A_CALL = 2**16
 # Columns of Y are padded to a multiple of this, with multiplicity 0: compilers unroll a vectorised loop so far, and
 # what is left over runs entry by entry.
 _COLUMNS = 32
@@ -205,8 +206,8 @@ class _Source:
         bags = self.bags
         self.target = bags.target if bags.hard else read_only(np.full(len(bags), -1))
         self.soft = np.empty((len(bags), 0)) if bags.hard else bags.target
-        self.token_tables = _alias_tables(bags.indptr, bags.count)
-        self.bag_tables = _alias_tables(read_only(np.array([0, len(bags)])), bags.weight)
+        self.token_tables = sampling.alias_tables(bags.indptr, bags.count, pairs=self.draws_tokens)
+        self.bag_tables = sampling.alias_tables(np.array([0, len(bags)]), bags.weight)
 
     def positions(self, batch_size: int | None, length: int | None, position_bias: float) -> int:
         """How many tokens to draw for each sequence; 0 takes the bags as they are."""
@@ -223,12 +224,6 @@ class _Source:
                 "position_bias", "be 0 without drawn sequences, for bags have no positions", position_bias
             )
         return 0
-
-
-def _alias_tables(indptr, weight) -> tuple[np.ndarray, np.ndarray]:
-    threshold, choice = np.empty(weight.size, dtype=np.uint64), np.empty((weight.size, 2), dtype=np.uint64)
-    kernels.alias_tables(indptr, weight, threshold, choice)
-    return threshold, choice
 
 
 def _check(*, steps, batch_size, length, momentum, optimizer, dtype, eta_y, eta_z, position_bias, record_every) -> dict:
@@ -284,6 +279,7 @@ class _Run:
         positions = self.source.positions(
             *(self.parameters[name] for name in ("batch_size", "length", "position_bias"))
         )
+        self.momentum = self.dtype(self.parameters["momentum"])
         self.position_weight = np.exp(-self.parameters["position_bias"] * np.arange(positions)).astype(self.dtype)
         self._allocate(self.parameters["batch_size"], positions)
         self.times, self.snapshots = [0], [self._snapshot()]
@@ -313,30 +309,55 @@ class _Run:
         source, bags, dtype = self.source, self.source.bags, self.dtype
         soft = source.soft.astype(dtype)
         count = bags.count.astype(dtype)
-        none = (np.empty(0, dtype=np.uint64), np.empty((0, 2), dtype=np.uint64))
-        if batch_size is None:
-            self.tables = (*none, *none)
-            self.weight = bags.weight.astype(dtype)
-            batch = [np.array(array) for array in (bags.query, source.target, soft, bags.indptr, bags.token, count)]
-            workspace = np.empty((2, 0), dtype)
-        else:
-            self.tables = (*source.bag_tables, *source.token_tables)
-            self.weight = np.full(batch_size, 1 / batch_size, dtype)
-            longest = int(np.diff(bags.indptr).max())
-            entries = 1 + batch_size * min(longest, positions or longest)  # 1 of slack
-            index = np.zeros(batch_size, dtype=np.int64)
-            batch = [
-                index,
-                index.copy(),
-                np.empty((batch_size, soft.shape[1]), dtype),
-                np.zeros(batch_size + 1, dtype=np.int64),
-            ]
-            batch += [np.empty(entries, dtype=np.int64), np.empty(entries, dtype)]
-            workspace = np.empty((2, longest), dtype)
-        self.batch = (*batch, workspace)
         self.data = (bags.query, source.target, soft, bags.indptr, bags.token, count)
         self.gradient = tuple(np.zeros_like(array) for array in self.state)
         self.first, self.second = (tuple(np.zeros(array.size, dtype) for array in self.state) for _ in range(2))
+        if batch_size is None:
+            self.workspace = None
+            self.groups = np.array([len(bags)])
+            alone = np.ones(len(bags), dtype=np.int64)
+            arrays = (bags.query, source.target, soft, bags.weight.astype(dtype), alone, bags.indptr, bags.token, count)
+            self.batches = tuple(np.array(array)[None] for array in arrays)
+            return
+        longest = int(np.diff(bags.indptr).max())
+        entries = batch_size * longest
+        steps = min(_STEPS_A_CALL, self.record_every, self.steps, 1 + _ENTRIES_A_CALL // entries)
+        self.groups = np.zeros(steps, dtype=np.int64)
+        query, target, size = np.zeros((3, steps, batch_size), dtype=np.int64)
+        self.batches = (
+            query,
+            target,
+            np.empty((steps, batch_size, soft.shape[1]), dtype),
+            np.full((steps, batch_size), 1 / batch_size, dtype),
+            size,
+            np.zeros((steps, batch_size + 1), dtype=np.int64),
+            np.empty((steps, entries), dtype=np.int64),
+            np.empty((steps, entries), dtype),
+        )
+        drawn, tally = np.zeros(batch_size, dtype=np.int64), np.zeros(len(bags), dtype=np.int64)
+        bits, tallies = np.empty(batch_size, dtype=np.uint64), np.empty((2, longest), dtype=np.int64)
+        self.workspace = (drawn, tally, bits, tuple(tallies))
+
+    def _take(self, done, until) -> int:
+        """Take steps ``done`` to ``until``; returns how many had a finite loss."""
+        groups, source = self.groups, self.source
+        if self.workspace is not None:
+            groups = groups[: until - done]
+            tables = (source.bag_tables, source.token_tables, self.position_weight)
+            sampling.draw_batches(self.random, self.data, *tables, self.workspace, self.batches, groups)
+        return kernels.sgd_steps(
+            self.batches,
+            groups,
+            (*self.state, self.mass),
+            self.gradient,
+            self.first,
+            self.second,
+            self.rates,
+            self.momentum,
+            self.parameters["optimizer"] == "adam",
+            done,
+            self.losses[done:until],
+        )
 
     def _arrays(self):
         """Z, Y without padding, and V."""
@@ -349,29 +370,12 @@ class _Run:
 
     def go(self, report: Progress | None) -> _Run:
         """Take all steps."""
-        adam = self.parameters["optimizer"] == "adam"
+        most = _STEPS_A_CALL if self.workspace is None else self.groups.size
         done = 0
         while done < self.steps:
-            until = min(done + self.record_every - done % self.record_every, done + _STEPS_A_CALL, self.steps)
-            losses = self.losses[done:until]
-            finite = kernels.sgd_steps(
-                self.random,
-                self.data,
-                self.tables,
-                self.position_weight,
-                self.batch,
-                self.weight,
-                (*self.state, self.mass),
-                self.gradient,
-                self.first,
-                self.second,
-                self.rates,
-                self.dtype(self.parameters["momentum"]),
-                adam,
-                done,
-                losses,
-            )
-            if finite < losses.size:
+            until = min(done + self.record_every - done % self.record_every, done + most, self.steps)
+            finite = self._take(done, until)
+            if finite < until - done:
                 self._diverge(done + finite)
             done = until
             # The loss may overlook it for a while: tokens that are not drawn, or a logit of -inf.
@@ -381,7 +385,7 @@ class _Run:
                 self.times.append(done)
                 self.snapshots.append(self._snapshot())
             if report is not None:
-                report.update(done / self.steps, f"step {done} of {self.steps}, loss {losses[-1]:.4g}")
+                report.update(done / self.steps, f"step {done} of {self.steps}, loss {self.losses[done - 1]:.4g}")
         return self
 
     def _diverge(self, step):

@@ -8,7 +8,7 @@ class, and accept complex numbers, so that derivatives follow from a complex ste
 import numpy as np
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, SequenceClasses
+from dynamics import Bags, Layer, SequenceClasses, sampling
 
 SEEDS = st.integers(0, 2**32 - 1)
 LOGIT_SCALES = st.sampled_from([0.0, 0.3, 3.0, 30.0])
@@ -114,7 +114,7 @@ def dense_targets(data):
 
 def attend(counts, logits):
     """Attention c = N exp(z) / sum of one bag."""
-    c = np.where(counts > 0, counts * np.exp(logits - logits[counts > 0].real.max()), 0)
+    c = counts * np.exp(np.where(counts > 0, logits - logits[counts > 0].real.max(), 0))
     return c / c.sum()
 
 
@@ -208,3 +208,28 @@ def scaled_difference(actual, expected):
     actual, expected = np.asarray(actual), np.asarray(expected)
     assert actual.shape == expected.shape
     return np.abs(actual - expected).max() / max(1e-3, np.abs(expected).max())
+
+
+def draw_batch(run):
+    """The groups of the next mini-batch of a run of SGD: query, target, tokens, counts (bags, tokens) and weights."""
+    groups = np.zeros(1, dtype=np.int64)
+    tables = (run.source.bag_tables, run.source.token_tables, run.position_weight)
+    sampling.draw_batches(run.random, run.data, *tables, run.workspace, run.batches, groups)
+    query, target, soft, weight, size, indptr, token, count = (array[0] for array in run.batches)
+    bag = entry = 0
+    found = []
+    for g in range(groups[0]):
+        tokens = token[indptr[g] : indptr[g + 1]].copy()
+        shape = (size[g], tokens.size)
+        found.append(
+            {
+                "query": query[g],
+                "target": soft[g].copy() if soft.shape[1] else target[g],
+                "token": tokens,
+                "count": count[entry : entry + size[g] * tokens.size].reshape(shape).copy(),
+                "weight": weight[bag : bag + size[g]].copy(),
+            }
+        )
+        bag += size[g]
+        entry += size[g] * tokens.size
+    return found

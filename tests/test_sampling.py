@@ -14,9 +14,8 @@ import strategies as reference
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, SequenceClasses, kernels, sgd
-from dynamics.layer import read_only
-from dynamics.sgd import _alias_tables, _Run
+from dynamics import Bags, Layer, SequenceClasses, sampling, sgd
+from dynamics.sgd import _Run
 
 FALSE_ALARM = 1e-6
 DEFAULTS = {name: p.default for name, p in inspect.signature(sgd).parameters.items() if p.kind == p.KEYWORD_ONLY}
@@ -30,17 +29,26 @@ def start(data, **options):
 
 
 def draw(run):
-    """The next mini-batch of a run: dense counts, query rows and targets (next tokens, or their distributions)."""
-    kernels._draw_batch(run.random, run.data, run.tables, run.position_weight, run.batch)
-    query, target, soft, indptr, token, count, _ = run.batch
-    counts = np.zeros((len(query), run.source.bags.n_tokens))
-    row = np.repeat(np.arange(len(query)), np.diff(indptr))
-    token, count = token[: row.size], count[: row.size]
-    # Valid bags: no bag is empty, tokens increase, counts are positive.
-    assert (np.diff(indptr) > 0).all() and (count > 0).all()
-    assert (np.diff(row * counts.shape[1] + token) > 0).all()
-    counts[row, token] = count
-    return counts, query.copy(), soft.copy() if soft.shape[1] else target.copy()
+    """The next mini-batch of a run: dense counts, query rows and targets (next tokens, or their distributions).
+
+    The bags of a group follow each other; a bag that stands for several draws is repeated.
+    """
+    groups = reference.draw_batch(run)
+    counts, query, target = [], [], []
+    size = run.batches[3].shape[1]
+    for group in groups:
+        assert (np.diff(group["token"]) > 0).all() and (group["count"] >= 0).all()
+        assert (group["count"].sum(axis=1) > 0).all()
+        times = np.rint(group["weight"].astype(float) * size).astype(int)
+        np.testing.assert_allclose(times, group["weight"] * size, rtol=1e-5)
+        dense = np.zeros((len(times), run.source.bags.n_tokens))
+        dense[:, group["token"]] = group["count"]
+        counts.append(np.repeat(dense, times, axis=0))
+        query.append(np.full(times.sum(), group["query"]))
+        target.append(np.repeat(group["target"][None], times.sum(), axis=0))
+    counts = np.concatenate(counts)
+    assert len(counts) == size
+    return counts, np.concatenate(query), np.concatenate(target)
 
 
 def draw_positions(data, n, length, seed):
@@ -108,8 +116,8 @@ def test_random_bits_are_xoshiro256_plus_plus():
         14011001112246962877,
         12406186145184390807,
     ]
-    kernels.random_bits(state, outputs[:3])
-    kernels.random_bits(state, outputs[3:])  # goes on where the first call stopped
+    sampling.random_bits(state, outputs[:3])
+    sampling.random_bits(state, outputs[3:])  # goes on where the first call stopped
     assert outputs.tolist() == published
 
 
@@ -132,10 +140,11 @@ def csr_weights(draw):
     return rows
 
 
-def tables(rows):
+def tables(rows, *, pairs=False):
     indptr = np.cumsum([0] + [len(row) for row in rows])
-    threshold, choice = _alias_tables(read_only(indptr), read_only(np.concatenate(rows)))
-    return [(threshold[lo:hi], choice[lo:hi]) for lo, hi in itertools.pairwise(indptr)]
+    built, start, threshold, choice = sampling.alias_tables(indptr, np.concatenate(rows), pairs=pairs)
+    assert built == pairs
+    return [(threshold[lo:hi], choice[lo:hi]) for lo, hi in itertools.pairwise(start)]
 
 
 @given(csr_weights())
@@ -155,19 +164,44 @@ def test_alias_tables_hold_the_probabilities(rows):
         assert law[row == 0].sum() == 0
 
 
+@given(csr_weights())
+@example([np.array([3.0])])
+@example([np.array([1e-300, 1.0]), np.array([1.0, 1e300, 1e-300])])
+def test_alias_tables_of_pairs_hold_the_products(rows):
+    """Independent tokens: the law of (first, second) is the outer product, rounded to 2^-32 a cell."""
+    for row, (threshold, choice) in zip(rows, tables(rows, pairs=True), strict=True):
+        share = threshold / 2.0**32
+        law = np.zeros((len(row), len(row)))
+        first, second = (choice & np.uint64(2**32 - 1)).astype(int), (choice >> np.uint64(32)).astype(int)
+        np.add.at(law, (first[:, 0], second[:, 0]), share / len(row) ** 2)
+        np.add.at(law, (first[:, 1], second[:, 1]), (1 - share) / len(row) ** 2)
+        p = row / row.sum()
+        np.testing.assert_allclose(law, np.outer(p, p), rtol=0, atol=2.0**-32)
+        assert law[row == 0].sum() == 0 and law[:, row == 0].sum() == 0
+
+
+def test_large_supports_are_drawn_token_by_token():
+    """Tables of pairs grow with the square of the support: beyond a bound they are not made."""
+    few, many = np.ones(256), np.ones(257)
+    assert sampling.alias_tables(np.array([0, 256]), few, pairs=True)[0]
+    built, _, threshold, _ = sampling.alias_tables(np.array([0, 257]), many, pairs=True)
+    assert not built and threshold.size == 257
+    assert not sampling.alias_tables(np.array([0, 256]), few)[0]
+
+
 def exact_law(threshold, choice):
     """The law of `_pick` over all 2^32 values of its bits: in a cell the choice changes once, found by bisection."""
     n = len(threshold)
     law = np.zeros(n)
     for cell in range(n):
         lo, hi = -(-(cell * 2**32) // n), -(-((cell + 1) * 2**32) // n)
-        first = kernels._pick(np.uint64(lo), threshold, choice)
-        last = kernels._pick(np.uint64(hi - 1), threshold, choice)
+        first = sampling._pick(np.uint64(lo), threshold, choice)
+        last = sampling._pick(np.uint64(hi - 1), threshold, choice)
         assert {first, last} <= set(choice[cell].tolist())
         low, high = lo, hi
         while first != last and high - low > 1:
             middle = (low + high) // 2
-            if kernels._pick(np.uint64(middle), threshold, choice) == first:
+            if sampling._pick(np.uint64(middle), threshold, choice) == first:
                 low = middle
             else:
                 high = middle
@@ -189,23 +223,53 @@ def test_pick_has_the_law_of_the_weights(rows):
 def test_pick_reads_the_lower_half_of_the_bits(rows, low, high):
     """The upper half draws the next token: reading any of it twice would tie the two."""
     threshold, choice = tables(rows[:1])[0]
-    alone = kernels._pick(np.uint64(low), threshold, choice)
-    assert kernels._pick(np.uint64(high << 32 | low), threshold, choice) == alone
+    alone = sampling._pick(np.uint64(low), threshold, choice)
+    assert sampling._pick(np.uint64(high << 32 | low), threshold, choice) == alone
 
 
-@given(csr_weights(), st.integers(1, 9), reference.SEEDS)
-def test_two_tokens_take_separate_halves_of_the_bits(rows, positions, seed):
+@given(csr_weights(), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
+def test_two_single_tokens_take_separate_halves_of_the_bits(rows, low, high):
     """An overlap of a few bits would escape every statistical test: the halves are looked up by hand."""
     threshold, choice = tables(rows[:1])[0]
-    halves = np.random.default_rng(seed).integers(2**32, size=(positions + 1) // 2 * 2)
-    bits = np.array([(int(high) << 32) | int(low) for low, high in halves.reshape(-1, 2)], dtype=np.uint64)
-    weight = 2.0 ** -np.arange(positions)
-    even, odd = np.zeros(len(rows[0])), np.zeros(len(rows[0]))
-    kernels._draw_tokens(bits, threshold, choice, weight, even, odd)
-    expected = np.zeros(len(rows[0]))
-    for half, w in zip(halves, weight, strict=False):
-        expected[kernels._pick(np.uint64(half), threshold, choice)] += w
-    np.testing.assert_array_equal(even + odd, expected)
+    two = int(sampling._pick_two(np.uint64(high << 32 | low), threshold, choice, False))
+    assert two % 2**32 == sampling._pick(np.uint64(low), threshold, choice)
+    assert two >> 32 == sampling._pick(np.uint64(high), threshold, choice)
+
+
+@given(csr_weights())
+def test_a_pair_takes_its_cell_from_one_half_and_its_side_from_the_other(rows):
+    """At both ends of every cell and on both sides of its threshold: so each cell has mass 1/n to 2^-32."""
+    threshold, choice = tables([rows[0][:12]], pairs=True)[0]
+    n = len(threshold)
+    for cell in range(n):
+        ends = -(-(cell * 2**32) // n), -(-((cell + 1) * 2**32) // n) - 1
+        cut = int(threshold[cell])
+        for low, high in itertools.product(ends, {0, max(cut - 1, 0), min(cut, 2**32 - 1), 2**32 - 1}):
+            two = sampling._pick_two(np.uint64(high << 32 | low), threshold, choice, True)
+            assert two == choice[cell, int(high >= cut)]
+
+
+@given(csr_weights(), st.integers(1, 9), st.booleans(), st.booleans(), reference.SEEDS)
+def test_counts_add_up_the_positions(rows, positions, pairs, alike, seed):
+    """Two positions from each 64 bits, in order, the last of an odd number alone; sequences follow each other."""
+    threshold, choice = tables(rows[:1], pairs=pairs)[0]
+    size = len(rows[0])
+    state = np.random.default_rng(seed).integers(1, 2**63, 4, dtype=np.uint64)
+    bits = np.empty(2 * ((positions + 1) // 2), dtype=np.uint64)
+    expected_state = state.copy()
+    sampling.random_bits(expected_state, bits)
+    weight = np.ones(positions) if alike else 2.0 ** -np.arange(positions)
+    counts = np.full((2, size), np.nan)
+    tallies = tuple(np.full((2, size + 3), 99))  # buffers of an earlier, larger bag
+    sampling._draw_tokens(state, threshold, choice, pairs, weight, tallies, counts)
+    expected = np.zeros((2, size))
+    for row, own in enumerate(bits.reshape(2, -1)):
+        twos = [int(sampling._pick_two(b, threshold, choice, pairs)) for b in own]
+        tokens = [token for two in twos for token in (two % 2**32, two >> 32)]
+        for token, w in zip(tokens, weight, strict=False):
+            expected[row, token] += w
+    np.testing.assert_array_equal(counts, expected)
+    np.testing.assert_array_equal(state, expected_state)
 
 
 # The law of the mini-batches
@@ -222,11 +286,11 @@ def test_tokens_of_a_sequence_are_independent(length):
 
 
 def test_sequence_law_would_be_caught_if_wrong():
-    """Negative controls: probabilities off by 0.005, and a pair that is equal in one case of 100."""
+    """Negative controls: probabilities off by 0.005, and a pair that is equal in two cases of 100."""
     tokens = draw_positions(one_bag(SKEWED), 200_000, 3, seed=3)
     assert sequence_law(tokens, SKEWED) > FALSE_ALARM
     assert sequence_law(tokens, SKEWED + SHIFT) < FALSE_ALARM
-    tokens[:2000, 1] = tokens[:2000, 0]
+    tokens[:4000, 1] = tokens[:4000, 0]
     assert sequence_law(tokens, SKEWED) < FALSE_ALARM
 
 
@@ -284,10 +348,16 @@ def test_bags_are_drawn_by_their_weights():
     assert (query == bags.query[source]).all()
     assert (counts[np.arange(len(source)), source] > 0).mean() > 0.99
     assert (counts * (reference.dense_counts(bags)[source] == 0) == 0).all()
-    # Two neighbours in the batch are independent.
-    pairs = source.reshape(-1, 2)
+
+
+def test_bags_of_a_batch_are_independent():
+    """Batches of two, whose groups stand in the order of their first bags: all ordered pairs, by chi-square."""
+    weight = np.array([0.05, 0.0, 0.5, 0.2, 0.25])
+    bags = Bags.from_dense(np.zeros(5, int), np.arange(5), np.eye(5), weight)
+    run = start(bags, batch_size=2, length=2, seed=0)
+    pairs = np.array([draw(run)[2] for _ in range(20_000)])
     assert sequence_law(pairs, weight) > FALSE_ALARM
-    assert sequence_law(pairs, np.array([0.06, 0.0, 0.49, 0.2, 0.25])) < FALSE_ALARM
+    assert sequence_law(pairs, np.array([0.07, 0.0, 0.48, 0.2, 0.25])) < FALSE_ALARM
 
 
 def test_tokens_do_not_depend_on_the_bag_drawn_before_them():

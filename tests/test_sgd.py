@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_sampling import start
 
-from dynamics import Bags, DivergenceError, Layer, SequenceClasses, gradient_flow, kernels, sgd, sgd_many
+from dynamics import Bags, DivergenceError, Layer, SequenceClasses, gradient_flow, sgd, sgd_many
 from lab import synthetic
 
 FULL = {"batch_size": None, "length": None, "momentum": 0.0}
@@ -374,17 +374,18 @@ def test_batch_loss_is_that_of_the_positional_model():
     trajectory = sgd(TINY, position_bias=bias, init=layer, **options)
     # With weights 2^-j of the positions, the counts of the same sequences are binary numbers that spell them out.
     run = start(TINY, **{**options, "position_bias": np.log(2)})
-    kernels._draw_batch(run.random, run.data, run.tables, run.position_weight, run.batch)
-    query, target, _, indptr, token, count, _ = run.batch
     losses = []
-    for b in range(size):
-        sequence = np.zeros(length - 1, dtype=int)
-        for i in range(indptr[b], indptr[b + 1]):
-            digits = int(np.rint(count[i] * 2 ** (length - 2)))
-            sequence[[(digits >> (length - 2 - j)) & 1 == 1 for j in range(length - 1)]] = token[i]
-        score = np.exp(layer.Z[query[b], sequence] - bias * np.arange(length - 1))
-        feature = reference.normalise(np.bincount(sequence, score, minlength=3))
-        losses.append(-reference.log_softmax(layer.Y.T @ feature)[target[b]])
+    for group in reference.draw_batch(run):
+        query, target = group["query"], group["target"]
+        for count in group["count"]:
+            sequence = np.zeros(length - 1, dtype=int)
+            for token, total in zip(group["token"], count, strict=True):
+                digits = int(np.rint(total * 2 ** (length - 2)))
+                sequence[[(digits >> (length - 2 - j)) & 1 == 1 for j in range(length - 1)]] = token
+            score = np.exp(layer.Z[query, sequence] - bias * np.arange(length - 1))
+            feature = reference.normalise(np.bincount(sequence, score, minlength=3))
+            losses.append(-reference.log_softmax(layer.Y.T @ feature)[target])
+    assert len(losses) == size
     assert trajectory.dataset["batch_loss"].values == pytest.approx([np.mean(losses)], rel=1e-12)
 
 
@@ -526,106 +527,6 @@ def test_progress_changes_nothing(capsys):
     options = {"eta_y": 0.5, "eta_z": 0.5, "steps": 9}
     assert_equal_arrays(state(sgd(small_classes(), progress=True, **options)), state(sgd(small_classes(), **options)))
     assert capsys.readouterr().out == ""
-
-
-# Single precision
-
-
-def exponentials(u, top):
-    out = np.empty_like(u)
-    kernels._exponentials(u, u.dtype.type(top), out, np.empty(u.size, np.int32))
-    return out
-
-
-def test_float32_exponentials():
-    """Relative error below 1e-7 over [-87, 0], on a fine grid and around the cuts between powers of two."""
-    cuts = -np.log(2) * (np.arange(126) + 0.5)
-    near = (cuts[cuts > -86.9, None] * (1 + np.linspace(-1e-6, 1e-6, 41))).ravel()
-    u = np.concatenate([np.linspace(-87, 0, 400_001), near, [0.0, -1e-30, -1e-7]]).astype(np.float32)
-    exact = np.exp(u.astype(np.float64))
-    np.testing.assert_allclose(exponentials(u, 0).astype(np.float64), exact, rtol=1e-7)
-    assert exponentials(u, 0)[-3] == 1
-
-
-def test_float32_exponentials_at_the_ends():
-    """Far below, a number too small to matter; nan, and infinity less infinity, stay nan and are not hidden."""
-    u = np.array([0, -88, -1e4, -1e30, -np.inf, np.nan], dtype=np.float32)
-    out = exponentials(u, 0)
-    assert out[0] == 1 and (out[1:5] >= 0).all() and (out[1:5] < 2e-38).all() and np.isnan(out[5])
-    assert np.isnan(exponentials(np.array([np.inf, 0], dtype=np.float32), np.inf)[0])
-
-
-@given(st.data())
-def test_float32_gradient_is_the_float64_one(draws):
-    """One full-batch step in both precisions, from a layer that is exact in both."""
-    bags = draws.draw(reference.bags())
-    layer = draws.draw(reference.layers(bags, value=draws.draw(st.booleans())))
-    layer = Layer(*(None if a is None else a.astype("f4") for a in (layer.Z, layer.Y, layer.V)), layer.multiplicity)
-    options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "init": layer, **FULL}
-    single, double = (sgd(bags, dtype=dtype, **options) for dtype in ("float32", "float64"))
-    largest = max(1.0, *(np.abs(array).max() for array in arrays(layer)))
-    # exp(z) and alpha err by eps times their arguments; Z's gradient has a factor Y.
-    tolerance = 30 * np.finfo(np.float32).eps * largest**2
-    for a, b in zip(arrays(single.final), arrays(double.final), strict=True):
-        np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
-    np.testing.assert_allclose(single.dataset["batch_loss"], double.dataset["batch_loss"], rtol=0, atol=tolerance)
-
-
-# Divergence
-
-ENORMOUS = [
-    {"eta_y": 1e308, "eta_z": 1e308},
-    {"eta_y": 1.7e308, "eta_z": 1.0},
-    {"eta_y": 1e307, "eta_z": 1e307, "optimizer": "adam"},
-    {"eta_y": 3e38, "eta_z": 1.0, "dtype": "float32"},
-    {"eta_y": 3e38, "eta_z": 3e38, "dtype": "float32", "optimizer": "adam"},
-]
-
-
-@pytest.mark.parametrize("record_every", [1, 3, 1000])
-@pytest.mark.parametrize("rates", ENORMOUS)
-def test_divergence_says_where_and_what_to_do(rates, record_every):
-    """And keeps what was recorded, all of it finite: no nan in a state is ever returned."""
-    with pytest.raises(DivergenceError) as caught:
-        sgd(SequenceClasses.syn_small(), steps=200, record_every=record_every, **rates)
-    error = caught.value
-    for part in (
-        f"step {error.step} of 200",
-        f"eta_y = {rates['eta_y']:g}",
-        f"eta_z = {rates['eta_z']:g}",
-        rates.get("optimizer", "sgd"),
-        rates.get("dtype", "float64"),
-        "smaller learning rates",
-    ):
-        assert part in str(error)
-    dataset = error.trajectory.dataset
-    assert 0 < error.step < 200
-    recorded = np.arange(0, error.step + 1, record_every)
-    times = dataset["time"].values
-    assert len(times) in (len(recorded), len(recorded) - 1)  # less the last state, where that is not finite
-    np.testing.assert_array_equal(times, recorded[: len(times)])
-    for name in ("z", "y", "batch_loss"):
-        assert np.isfinite(dataset[name]).all()
-    assert dataset.sizes["step"] == times[-1]
-    error.trajectory.final  # noqa: B018 (a layer refuses what is not finite)
-
-
-@given(st.sampled_from(ENORMOUS), st.integers(1, 12), reference.SEEDS)
-def test_no_state_that_is_not_finite_is_returned(rates, steps, seed):
-    """Stopping before, at or after the overflow: a finite trajectory, or the error."""
-    try:
-        trajectory = sgd(SequenceClasses.syn_small(), steps=steps, batch_size=4, seed=seed, **rates)
-    except DivergenceError as error:
-        trajectory = error.trajectory
-    for name in ("z", "y", "batch_loss"):
-        assert np.isfinite(trajectory.dataset[name]).all()
-
-
-def test_large_rates_that_only_saturate_are_no_divergence():
-    """The softmax saturates and the gradient vanishes: nothing overflows, whatever the padding does."""
-    for options in ({"eta_y": 1e30, "dtype": "float32"}, {"eta_y": 1e300}):
-        trajectory = sgd(SequenceClasses.syn_small(), eta_z=1.0, steps=100, **options)
-        assert trajectory.dataset["loss"].values[-1] < 1e-6
 
 
 def test_given_bags_are_the_sequences_and_not_what_they_are_drawn_from():

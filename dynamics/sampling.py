@@ -1,0 +1,222 @@
+"""Numba kernels that draw mini-batches: independent tokens by alias tables, in groups for the layer's kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dynamics.layer import read_only
+
+_OPTIONS = {"cache": True, "error_model": "numpy"}
+
+# Cells of all alias tables together up to which pairs of tokens are drawn: as many as stay in a processor's cache.
+_PAIR_CELLS = 2**16
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+
+@njit(**_OPTIONS)
+def _alias_table(weight, threshold, choice):
+    """Alias table (Walker 1977, Vose 1991) of the probabilities ``weight / weight.sum()``.
+
+    A cell i gives ``choice[i, 0]`` below the threshold, in units of 2^-32, and ``choice[i, 1]`` above.
+    """
+    size = weight.size
+    height = weight * (size / weight.sum())
+    pending = np.empty(size, np.int64)  # cells below one from the left, the others from the right
+    small, large = 0, size
+    for i in range(size):
+        choice[i, :] = i
+        if height[i] < 1:
+            pending[small] = i
+            small += 1
+        else:
+            large -= 1
+            pending[large] = i
+    while small > 0 and large < size:
+        small -= 1
+        low, high = pending[small], pending[large]
+        choice[low, 1] = high
+        height[high] -= 1 - height[low]
+        if height[high] < 1:
+            large += 1
+            pending[small] = high
+            small += 1
+    for i in range(size):
+        threshold[i] = np.uint64(min(height[i], 1.0) * 4294967296.0 + 0.5)
+
+
+@njit(**_OPTIONS)
+def _alias_tables(indptr, weight, start, threshold, choice, pairs):
+    """Alias tables of all rows; of pairs (first, second), packed as first + 2^32 second, where ``pairs``."""
+    for row in range(indptr.size - 1):
+        single = weight[indptr[row] : indptr[row + 1]]
+        lo, hi = start[row], start[row + 1]
+        if not pairs:
+            _alias_table(single, threshold[lo:hi], choice[lo:hi])
+            continue
+        single = single / single.sum()
+        _alias_table((single.reshape(-1, 1) * single).ravel(), threshold[lo:hi], choice[lo:hi])
+        size = np.uint64(single.size)
+        for cell in range(lo, hi):
+            for side in range(2):
+                pair = choice[cell, side]
+                choice[cell, side] = pair // size + ((pair % size) << _HALF)
+
+
+def alias_tables(indptr: np.ndarray, weight: np.ndarray, *, pairs: bool = False) -> tuple:
+    """Tables from which `draw_batches` draws, for each CSR row of ``weight``: (pairs, start, threshold, choice).
+
+    With ``pairs``, and unless their tables would be large, one look-up gives two independent tokens.
+    """
+    size = np.diff(indptr)
+    pairs = bool(pairs and (size**2).sum() <= _PAIR_CELLS)
+    start = np.concatenate([[0], np.cumsum(size**2 if pairs else size)])
+    threshold, choice = np.empty(start[-1], dtype=np.uint64), np.empty((start[-1], 2), dtype=np.uint64)
+    _alias_tables(indptr, weight, start, threshold, choice, pairs)
+    return (pairs, *(read_only(array) for array in (start, threshold, choice)))
+
+
+@njit(inline="always", **_OPTIONS)
+def _advance(a, b, c, d):
+    """64 random bits by xoshiro256++ (Blackman and Vigna 2019), and its next state.
+
+    Not numpy's generators: a call of theirs through a function pointer takes several times as long.
+    """
+    total = a + d
+    bits = ((total << np.uint64(23)) | (total >> np.uint64(41))) + a
+    shifted = b << np.uint64(17)
+    c ^= a
+    d ^= b
+    b ^= c
+    a ^= d
+    c ^= shifted
+    d = (d << np.uint64(45)) | (d >> np.uint64(19))
+    return bits, a, b, c, d
+
+
+@njit(**_OPTIONS)
+def random_bits(state, out):
+    """Fill ``out`` with random bits; ``state`` moves on."""
+    a, b, c, d = state
+    for i in range(out.size):
+        out[i], a, b, c, d = _advance(a, b, c, d)
+    state[0], state[1], state[2], state[3] = a, b, c, d
+
+
+@njit(inline="always", **_OPTIONS)
+def _pick(bits, threshold, choice):
+    """Entry drawn from an alias table with the lower 32 of ``bits``: the law is exact to 2^-32.
+
+    The product with the number of cells has the cell in its upper half and the position within it in the lower. The
+    side is looked up, not branched on: no processor can predict it.
+    """
+    position = (bits & _LOW) * np.uint64(threshold.size)
+    cell = position >> _HALF
+    return choice[cell, np.uint64((position & _LOW) >= threshold[cell])]
+
+
+@njit(inline="always", **_OPTIONS)
+def _pick_two(bits, threshold, choice, pairs):
+    """Two independent tokens, packed as first + 2^32 second."""
+    if pairs:
+        cell = ((bits & _LOW) * np.uint64(threshold.size)) >> _HALF
+        return choice[cell, np.uint64((bits >> _HALF) >= threshold[cell])]
+    return _pick(bits, threshold, choice) + (_pick(bits >> _HALF, threshold, choice) << _HALF)
+
+
+@njit(**_OPTIONS)
+def _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, count):
+    """Each row of ``count``: the weights of the positions, added up by the tokens drawn for them.
+
+    Tokens at even and at odd positions are counted apart, so that one store need not wait for the other.
+    """
+    positions, size = position_weight.size, count.shape[1]
+    alike = position_weight[positions - 1] == 1  # weights fall from one, so that all are one: integers add up faster
+    even, odd = tallies
+    a, b, c, d = random
+    for row in range(count.shape[0]):
+        for i in range(size):
+            even[i] = odd[i] = 0
+            count[row, i] = 0
+        if alike:
+            for _ in range(positions // 2):
+                bits, a, b, c, d = _advance(a, b, c, d)
+                two = _pick_two(bits, threshold, choice, pairs)
+                even[two & _LOW] += 1
+                odd[two >> _HALF] += 1
+            for i in range(size):
+                count[row, i] = even[i] + odd[i]
+        else:
+            for t in range(positions // 2):
+                bits, a, b, c, d = _advance(a, b, c, d)
+                two = _pick_two(bits, threshold, choice, pairs)
+                count[row, two & _LOW] += position_weight[2 * t]
+                count[row, two >> _HALF] += position_weight[2 * t + 1]
+        if positions % 2 == 1:
+            bits, a, b, c, d = _advance(a, b, c, d)
+            last = _pick_two(bits, threshold, choice, pairs)
+            count[row, last & _LOW] += position_weight[positions - 1]
+    random[0], random[1], random[2], random[3] = a, b, c, d
+
+
+@njit(**_OPTIONS)
+def _draw_batch(random, data, bag_tables, token_tables, position_weight, workspace, batch):
+    """Fill a batch; returns the number of its groups."""
+    query, target, soft, indptr, token, count = data
+    _, _, bag_threshold, bag_choice = bag_tables
+    pairs, start, token_threshold, token_choice = token_tables
+    drawn, tally, bits, tallies = workspace
+    b_query, b_target, b_soft, b_weight, b_size, b_indptr, b_token, b_count = batch
+    random_bits(random, bits)
+    for b in range(drawn.size):
+        drawn[b] = np.int64(_pick(bits[b], bag_threshold, bag_choice))
+        tally[drawn[b]] += 1
+    share = b_weight.dtype.type(1) / b_weight.dtype.type(drawn.size)
+    groups = end = entry = 0
+    for b in range(drawn.size):
+        source = drawn[b]
+        times = tally[source]
+        if times == 0:
+            continue
+        tally[source] = 0
+        lo, hi = indptr[source], indptr[source + 1]
+        b_query[groups] = query[source]
+        b_target[groups] = target[source]
+        for k in range(b_soft.shape[1]):
+            b_soft[groups, k] = soft[source, k]
+        for i in range(hi - lo):
+            b_token[end + i] = token[lo + i]
+        end += hi - lo
+        if position_weight.size > 0:
+            b_size[groups] = times
+            threshold = token_threshold[start[source] : start[source + 1]]
+            choice = token_choice[start[source] : start[source + 1]]
+            counts = b_count[entry : entry + times * (hi - lo)].reshape(times, hi - lo)
+            _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, counts)
+            entry += times * (hi - lo)
+        else:
+            b_size[groups] = 1
+            b_weight[groups] = share * times
+            for i in range(hi - lo):
+                b_count[entry + i] = count[lo + i]
+            entry += hi - lo
+        groups += 1
+        b_indptr[groups] = end
+    return groups
+
+
+@njit(nogil=True, **_OPTIONS)
+def draw_batches(random, data, bag_tables, token_tables, position_weight, workspace, batches, groups):
+    """Fill the first ``groups.size`` of ``batches`` with bags drawn from ``data``, and ``groups`` with their numbers.
+
+    ``data`` is (query, target, soft, indptr, token, count), ``batches`` what `kernels.sgd_steps` takes. With positions,
+    each bag is a sequence whose tokens are drawn from the counts: sequences of one class are the bags of a group.
+    Without, each is a bag of the data as it is, once, with the weight of all times that it was drawn. ``workspace`` is
+    (drawn classes, a zero for each class, random bits, two tallies of tokens).
+    """
+    query, target, soft, weight, size, indptr, token, count = batches
+    for s in range(groups.size):
+        batch = (query[s], target[s], soft[s], weight[s], size[s], indptr[s], token[s], count[s])
+        groups[s] = _draw_batch(random, data, bag_tables, token_tables, position_weight, workspace, batch)
