@@ -5,7 +5,7 @@ Time is in SGD steps everywhere; learning rates are per step.
 
 from dynamics.bags import Bags
 from dynamics.flow import IntegrationError, gradient_flow
-from dynamics.layer import Layer
+from dynamics.layer import Embedding, Layer
 from dynamics.sequence_classes import SequenceClasses
 from dynamics.sgd import DivergenceError, Outcome, sgd, sgd_many
 from dynamics.trajectory import Trajectory
@@ -14,6 +14,7 @@ from dynamics.version import __version__
 __all__ = [
     "Bags",
     "DivergenceError",
+    "Embedding",
     "IntegrationError",
     "Layer",
     "Outcome",

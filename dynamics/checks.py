@@ -118,3 +118,13 @@ def _index(where: tuple[int, ...]) -> str:
 def _brief(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Make ``array`` read-only and return it.
+
+    Kernels take their inputs read-only and their outputs writable: numba compiles a kernel anew for each
+    combination, so one convention means one compilation.
+    """
+    array.flags.writeable = False
+    return array

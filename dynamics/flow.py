@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.integrate
 
-from dynamics import checks, kernels
+from dynamics import checks, kernels, reduced
 from dynamics.bags import Bags
-from dynamics.layer import Layer, Problem, read_only
+from dynamics.checks import read_only
+from dynamics.layer import RATES, Layer, Problem, check_objective, optional_rates
 from dynamics.progress import Progress
 from dynamics.trajectory import Trajectory, assemble
 
@@ -55,6 +56,10 @@ def gradient_flow(
     eta_v=None,
     time_scale="linear",
     method="DOP853",
+    eta_hidden=None,
+    loss="cross-entropy",
+    contrast=None,
+    contrast_weight=0.0,
 ) -> Trajectory:
     r"""Integrate the gradient flow of the layer on a population of bags.
 
@@ -95,6 +100,14 @@ def gradient_flow(
         Integrate in t or in log(1 + t). The flow slows down like a logarithm, so that "log" suits a large ``t_end``.
     method : str
         Method of `scipy.integrate.solve_ivp`, by name.
+    eta_hidden : float, optional
+        Learning rate of the hidden layer, if ``init`` has one; 0 keeps it fixed. Default: ``eta_y``.
+    loss : "cross-entropy" or "squared"
+        What is descended on: nats (2), or ``sum_c (u_c - target_c)^2`` of the logits u (Wen et al. 2023, (5)).
+    contrast : Bags, optional
+        Insertions for the regulariser ``contrast_weight E ||u(x) - u(x + insertion)||^2 / M`` (Wen et al. 2023, (22)),
+        each as likely as its weight; `DyckLanguage.nested_pairs` makes them.
+    contrast_weight : float
 
     Returns
     -------
@@ -125,15 +138,16 @@ def gradient_flow(
     }
     start, layer = _start(init, bags)
     layer.check_fits(bags, name="data")
-    if layer.V is not None:
-        parameters["eta_v"] = parameters["eta_y"] if eta_v is None else checks.non_negative("eta_v", eta_v)
-    elif eta_v is not None:
-        raise checks.reject("eta_v", "be None unless `init` has a value matrix", eta_v)
+    parameters |= optional_rates(layer, parameters["eta_y"], eta_v, eta_hidden)
+    objective = check_objective(layer, loss, contrast, contrast_weight)
+    parameters |= {name: value for name, value in objective.items() if name != "contrast"}
     if parameters["t_end"] <= start:
         raise checks.reject("t_end", f"be after the last time of `init`, {start:g}", t_end)
     clock = _Clock(start, parameters["t_end"], logarithmic=time_scale == "log")
     times = _output_times(times, n_times, clock)
-    system = {"full": _Full, "modified": _Modified, "theory": _Theory}[decoder](bags, layer, init, parameters)
+    system = {"full": _Full, "modified": _Modified, "theory": _Theory}[decoder](
+        bags, layer, init, parameters, objective
+    )
     query_tokens = getattr(data, "query_tokens", None)
     if query_tokens is not None and len(query_tokens) != layer.Z.shape[0]:
         raise checks.reject("init", f"have {len(query_tokens)} rows of Z, one a query token", layer.Z.shape[0])
@@ -187,17 +201,16 @@ def _output_times(times, n_times, clock: _Clock) -> np.ndarray:
 
 
 class _Full:
-    """State: Z, Y and V, one after the other."""
+    """State: the weights of the layer, one array after the other."""
 
-    def __init__(self, bags, layer, init, parameters):
+    def __init__(self, bags, layer, init, parameters, objective):
         self.bags = bags
-        self.problem = Problem(bags)
-        self.multiplicity = layer.multiplicity
-        arrays = [layer.Z, layer.Y, layer.value_matrix]
+        self.problem = Problem(bags, layer, **objective)
+        self.like = layer
+        arrays = layer.weights
         self.shapes = [array.shape for array in arrays]
         self.bounds = np.cumsum([0] + [array.size for array in arrays])
-        rates = [parameters["eta_z"], parameters["eta_y"], parameters.get("eta_v", 0.0)]
-        self.rates = np.repeat(rates, np.diff(self.bounds))
+        self.rates = np.repeat([parameters.get(name, 0.0) for name in RATES], np.diff(self.bounds))
         self.initial = np.concatenate([array.ravel() for array in arrays]).astype(np.float64)
 
     def split(self, state):
@@ -206,15 +219,35 @@ class _Full:
             for lo, hi, shape in zip(self.bounds[:-1], self.bounds[1:], self.shapes, strict=True)
         ]
 
-    def arrays(self, state):
-        """The state as (Z, Y, V, multiplicity) for the kernels."""
-        return (*(read_only(array) for array in self.split(state)), self.multiplicity)
+    def weights(self, state):
+        """The state in the form of `Layer.weights`."""
+        return tuple(read_only(array) for array in self.split(state))
+
+    def slopes(self, out):
+        """Arrays for the gradient of each weight, in ``out``; of Z and V beside it if they follow from an embedding."""
+        arrays = self.split(out)
+        if self.like.embedding is not None:
+            arrays[0], _, arrays[2] = self.problem.zeros()[:3]
+        return tuple(arrays)
+
+    def layer(self, state):
+        """The layer at a state."""
+        return self.like.moved(self.weights(state))
 
     def derivative(self, state):
         out = np.zeros_like(state)
-        self.problem.loss_and_gradient(*self.arrays(state), *self.split(out))
+        self.problem.loss_and_gradient(self.weights(state), self.slopes(out))
         out *= self.rates
         return out
+
+    def velocity(self, state):
+        """dZ/dt."""
+        slopes = self.split(self.derivative(state))
+        if self.like.embedding is None:
+            return slopes[0]
+        vectors = self.like.embedding.vectors
+        keys, queries, d_keys, d_queries = (vectors @ w.T for w in (*self.weights(state)[4:6], *slopes[4:6]))
+        return d_queries @ keys.T + queries @ d_keys.T
 
     def extra(self, states):
         """Variables of the trajectory beside those that every simulator records."""
@@ -227,9 +260,11 @@ class _Features:
     def __init__(self, bags: Bags, Z: np.ndarray):
         self.bags = bags
         self.values = np.empty(bags.token.size)
-        kernels.sparse_features(bags.query, bags.indptr, bags.token, bags.count, Z, self.values)
+        kernels.attention(bags.query, bags.indptr, bags.token, bags.count, Z, self.values)
+        norms = np.sqrt(np.add.reduceat(self.values**2, bags.indptr[:-1]))
+        self.values /= np.repeat(norms, np.diff(bags.indptr))
         self.gram = np.empty((len(bags), len(bags)))
-        kernels.gram(bags.indptr, bags.token, self.values, np.zeros(bags.n_tokens), self.gram)
+        reduced.gram(bags.indptr, bags.token, self.values, np.zeros(bags.n_tokens), self.gram)
 
     def combine(self, right: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Add F (I - E') ``right`` to ``out``; nan where F^T F is singular, so that the integrator steps back."""
@@ -237,13 +272,13 @@ class _Features:
             solved = np.linalg.solve(self.gram, right)
         except np.linalg.LinAlgError:
             solved = np.full_like(right, np.nan)
-        kernels.add_outer(self.bags.indptr, self.bags.token, self.values, solved, out)
+        reduced.add_outer(self.bags.indptr, self.bags.token, self.values, solved, out)
         return out
 
 
 def _require_independent_features(bags: Bags, layer: Layer, decoder: str) -> None:
-    if layer.V is not None:
-        raise checks.reject("init", f"have no value matrix for decoder={decoder!r}", repr(layer))
+    if layer.V is not None or layer.hidden is not None or layer.embedding is not None:
+        raise checks.reject("init", f"consist of Z and Y for decoder={decoder!r}", repr(layer))
     smallest = np.linalg.eigvalsh(_Features(bags, layer.Z).gram)[0]
     if smallest < 1e-12:
         raise checks.reject(
@@ -253,20 +288,26 @@ def _require_independent_features(bags: Bags, layer: Layer, decoder: str) -> Non
         )
 
 
+def _require_objective(objective, decoder: str) -> None:
+    if objective["loss"] != "cross-entropy" or objective["contrast"] is not None:
+        name = "loss" if objective["contrast"] is None else "contrast"
+        raise checks.reject(name, f"be left out for decoder={decoder!r}", objective[name])
+
+
 class _Modified(_Full):
     """As _Full, with the decoder gradient of Lemma 3."""
 
-    def __init__(self, bags, layer, init, parameters):
-        super().__init__(bags, layer, init, parameters)
+    def __init__(self, bags, layer, init, parameters, objective):
+        super().__init__(bags, layer, init, parameters, objective)
+        _require_objective(objective, "modified")
         _require_independent_features(bags, layer, "modified")
 
     def derivative(self, state):
         out = np.zeros_like(state)
-        arrays = self.arrays(state)
-        dZ, dY, dV = self.split(out)
-        residual = np.empty((len(self.bags), self.multiplicity.size))
-        self.problem.loss_and_gradient(*arrays, dZ, dY, dV, residual)
-        _Features(self.bags, arrays[0]).combine(self.bags.weight[:, None] * residual, dY)
+        weights, slopes = self.weights(state), self.slopes(out)
+        residual = np.empty((len(self.bags), self.like.multiplicity.size))
+        self.problem.loss_and_gradient(weights, slopes, residual)
+        _Features(self.bags, weights[0]).combine(self.bags.weight[:, None] * residual, slopes[1])
         out *= self.rates
         return out
 
@@ -274,9 +315,10 @@ class _Modified(_Full):
 class _Theory:
     """State: Z, then x_n = M h_n for each bag, which is of order one at any M and so suits an absolute tolerance."""
 
-    def __init__(self, bags, layer, init, parameters):
+    def __init__(self, bags, layer, init, parameters, objective):
         if not bags.hard:
             raise checks.reject("data", "have one next token a bag for decoder='theory'", "distributions")
+        _require_objective(objective, "theory")
         _require_independent_features(bags, layer, "theory")
         self.bags = bags
         self.vocab_size = layer.vocab_size
@@ -301,7 +343,7 @@ class _Theory:
         Z, x = (read_only(part) for part in self.split(state))
         features = _Features(bags, Z)
         inner = np.empty((len(bags), len(bags)))
-        kernels.theory_decoder(x, bags.target, float(self.vocab_size), inner)
+        reduced.theory_decoder(x, bags.target, float(self.vocab_size), inner)
         backpropagated = features.combine(inner, np.zeros((self.shape[1], len(bags))))
         out = np.zeros_like(state)
         dZ, dx = self.split(out)
@@ -311,13 +353,17 @@ class _Theory:
             dx[:] = bags.weight * self.vocab_size * self.eta_y / (self.vocab_size - 1 + np.exp(x))
         return out
 
-    def arrays(self, state):
-        """Z and x as (Z, Y, V, multiplicity), with Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5)."""
+    def layer(self, state):
+        """The layer at a state, with Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5)."""
         Z, x = (read_only(part) for part in self.split(state))
         W = np.repeat(-x[:, None] / self.vocab_size, self.multiplicity.size, axis=1)
         W[np.arange(x.size), self.bags.target] += x
         Y = _Features(self.bags, Z).combine(W, np.zeros((self.shape[1], self.multiplicity.size)))
-        return Z, read_only(Y), read_only(np.empty((0, 0))), self.multiplicity
+        return Layer(Z, Y, None, self.multiplicity)
+
+    def velocity(self, state):
+        """dZ/dt."""
+        return self.split(self.derivative(state))[0]
 
     def extra(self, states):
         """h of each class over time."""
@@ -370,8 +416,8 @@ def _integrate(system, clock: _Clock, times, parameters, query_tokens, report: P
         return system.derivative(state) * clock.rate(s)
 
     def record(grid, states):
-        layers = [system.arrays(state) for state in states]
-        velocity = np.stack([system.split(system.derivative(state))[0] for state in states])
+        layers = [system.layer(state) for state in states]
+        velocity = np.stack([system.velocity(state) for state in states])
         attributes = {"long_name": "rate of change of the attention logit", "units": "1 / SGD step"}
         return assemble(
             system.bags,
@@ -384,8 +430,7 @@ def _integrate(system, clock: _Clock, times, parameters, query_tokens, report: P
         )
 
     def fail(reason, s, state, states):
-        Z, Y, V, multiplicity = system.arrays(np.ascontiguousarray(state))
-        layer = Layer(Z, Y, V if V.size else None, multiplicity)
+        layer = system.layer(np.ascontiguousarray(state))
         time = float(clock.time(s))
         largest = max(np.abs(layer.Z).max(), np.abs(layer.Y).max())
         raise IntegrationError(

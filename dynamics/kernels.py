@@ -121,10 +121,11 @@ def _weigh(token, count, logits, c):
 
 
 @njit(**_OPTIONS)
-def _feature(token, c, V, f, norm):
-    """LN(V^T c) of the rows of c into ``f`` (aligned with ``token`` where V is the identity), ||V^T c|| into ``norm``.
+def _feature(token, c, V, center, floor, f, norm):
+    """LN(V^T c) of the rows of c into ``f`` (aligned with ``token`` where V is the identity), norms into ``norm``.
 
-    LN takes off any factor of c.
+    ``LN(x) = P x / max(||P x||, floor)``, where P takes off the mean if ``center``; both need V. Rows of c may have any
+    sum: V is applied to c / sum, and without V, LN takes the factor off. Below the floor, ``norm`` is -floor.
     """
     for b in range(c.shape[0]):
         square = f.dtype.type(0)
@@ -135,16 +136,26 @@ def _feature(token, c, V, f, norm):
         else:
             for k in range(f.shape[1]):
                 f[b, k] = 0.0
+            total = mean = f.dtype.type(0)
             for i in range(token.size):
+                total += c[b, i]
                 for k in range(f.shape[1]):
                     f[b, k] += c[b, i] * V[token[i], k]
             for k in range(f.shape[1]):
+                f[b, k] /= total
+                mean += f[b, k] / f.dtype.type(f.shape[1])
+            if not center:
+                mean = f.dtype.type(0)
+            for k in range(f.shape[1]):
+                f[b, k] -= mean
                 square += f[b, k] * f[b, k]
         norm[b] = np.sqrt(square)
-        if norm[b] > 0:
-            scale = f.dtype.type(1) / norm[b]
+        scale = max(norm[b], floor)
+        if norm[b] < floor:
+            norm[b] = -floor
+        if scale > 0:
             for k in range(f.shape[1]):
-                f[b, k] *= scale
+                f[b, k] *= f.dtype.type(1) / scale
 
 
 @njit(**_OPTIONS)
@@ -217,6 +228,63 @@ def _residual(u, target, soft, weight, mass, r):
 
 
 @njit(**_OPTIONS)
+def _square_residual(u, target, soft, weight, mass, r):
+    """Like `_residual` for the squared loss sum_c (u_c - target_c)^2 over all next tokens: r = 2 (target - u)."""
+    loss = 0.0
+    for b in range(u.shape[0]):
+        for c in range(mass.size):
+            r[b, c] = -u[b, c]
+        for c in range(soft.size):
+            r[b, c] += soft[c]
+        if soft.size == 0:
+            r[b, target] += u.dtype.type(1)
+        for c in range(mass.size):
+            loss += weight[b] * mass[c] * r[b, c] * r[b, c]
+            r[b, c] *= u.dtype.type(2)
+            u[b, c] = mass[c] * r[b, c]
+    return loss
+
+
+@njit(**_OPTIONS)
+def _contrast(difference, weight, mass, u, r):
+    """Regulariser (22) of a pair of bags: the mean over next tokens of the squared difference of their logits.
+
+    ``difference`` is that of their logits; ``weight`` holds the weights of the loss and of the regulariser. Its
+    gradient is added to that of the loss, and both are multiplied by their weights, in ``r`` and ``u``.
+    """
+    columns = mass.sum()
+    loss = 0.0
+    for c in range(mass.size):
+        loss += weight[1] * mass[c] * difference[c] * difference[c] / columns
+        pull = difference.dtype.type(2) * weight[1] * difference[c] / columns
+        r[0, c] = weight[0] * r[0, c] - pull
+        r[1, c] = pull
+        u[0, c] = mass[c] * r[0, c]
+        u[1, c] = mass[c] * r[1, c]
+    return loss
+
+
+@njit(**_OPTIONS)
+def _rectify(H, a):
+    """a = relu(a + bias), with the bias in the last row of H."""
+    zero = a.dtype.type(0)
+    bias = H[H.shape[0] - 1]
+    for b in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            a[b, k] = max(a[b, k] + bias[k], zero)
+
+
+@njit(**_OPTIONS)
+def _rectify_back(a, weight, da, dH):
+    """Gradient before the rectifier from that after it, in place; adds the gradient of the bias."""
+    for b in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            if a[b, k] <= 0:
+                da[b, k] = 0
+            dH[dH.shape[0] - 1, k] += weight[b] * da[b, k]
+
+
+@njit(**_OPTIONS)
 def _back(rows, v, Y, block, g):
     """g = v Y^T on the rows of the feature: `_decode` the other way."""
     if v.shape[0] > 1:
@@ -261,48 +329,43 @@ def _add_outer(rows, f, weight, r, product, dY):
 
 
 @njit(**_OPTIONS)
-def _softmax(u, multiplicity):
-    """Replace the logits ``u`` by the probability of one next token of each column."""
-    top = -np.inf
-    for c in range(u.size):
-        top = max(top, u[c])
-    total = 0.0
-    for c in range(u.size):
-        u[c] = np.exp(u[c] - top)
-        total += multiplicity[c] * u[c]
-    for c in range(u.size):
-        u[c] /= total
-
-
-@njit(**_OPTIONS)
-def _pull_back(token, c, f, norm, g, V, weight, dz, dV):
+def _pull_back(token, c, f, norm, g, V, center, weight, dz, dV):
     """Add the gradient with respect to the logits z of a query, and V, given g, the gradients at the features f.
 
-    Without V this is Lemma 1 in bag form, z' = f * (g - f (f . g)). A factor of c and ``norm`` cancels.
+    Without V this is Lemma 1 in bag form, z' = f * (g - f (f . g)).
     """
     h = np.zeros(token.size, dz.dtype)
     for b in range(f.shape[0]):
-        inner = f.dtype.type(0)
+        floored = norm[b] < 0
+        inner = mean_g = f.dtype.type(0)
         for k in range(f.shape[1]):
             inner += f[b, k] * g[b, k]
+        if floored:
+            inner = f.dtype.type(0)
         scale = f.dtype.type(weight[b])
         if V.shape[0] == 0:
             for i in range(token.size):
                 h[i] += scale * f[b, i] * (g[b, i] - f[b, i] * inner)
-        elif norm[b] > 0:
-            mean = total = 0.0
+        elif norm[b] != 0:
+            if center:
+                for k in range(f.shape[1]):
+                    mean_g += g[b, k] / f.dtype.type(f.shape[1])
+            total = f.dtype.type(0)
+            for i in range(token.size):
+                total += c[b, i]
+            mean = 0.0
             for i in range(token.size):
                 along = 0.0
+                share = c[b, i] / total
                 for k in range(f.shape[1]):
-                    du = (g[b, k] - f[b, k] * inner) / norm[b]
+                    du = (g[b, k] - mean_g - f[b, k] * inner) / abs(norm[b])
                     along += V[token[i], k] * du
-                    dV[token[i], k] += scale * c[b, i] * du
-                mean += c[b, i] * along
-                total += c[b, i]
-                h[i] += scale * c[b, i] * along
-            # LN makes `mean` zero; taking off what round-off leaves of it keeps the rows of Z summing as they did.
+                    dV[token[i], k] += scale * share * du
+                mean += share * along
+                h[i] += scale * share * along
+            # The softmax's part; above the floor LN makes it zero, and round-off would move the row sums of Z.
             for i in range(token.size):
-                h[i] -= scale * c[b, i] * mean / total
+                h[i] -= scale * c[b, i] / total * mean
     for i in range(token.size):
         dz[token[i]] += h[i]
 
@@ -323,56 +386,100 @@ def _matrix(buffer, rows, columns):
 
 
 @njit(**_OPTIONS)
-def loss_and_gradient(
-    query, target, soft, weight, size, indptr, token, count, Z, Y, V, multiplicity, dZ, dY, dV, residual, gradient
-):
-    """Loss -J of a weighted batch, and the gradient of J of Lemma 1 added into ``dZ``, ``dY`` and ``dV``.
-
-    The cost is (non-zeros of the bags) x (columns of Y), whatever the vocabulary. Where ``residual`` has rows it
-    receives each bag's r = target - alpha, and the decoder's gradient is left to the caller.
-    """
-    dense_feature = V.shape[0] > 0
+def _largest_group(groups, size, indptr, width):
+    """Number of tokens, and of bags that are taken at once, that buffers must hold."""
     longest, most = 0, 1
-    for group in range(query.size):
+    for group in range(groups):
         longest = max(longest, indptr[group + 1] - indptr[group])
         most = max(most, size[group])
-    width = V.shape[1] if dense_feature else longest
-    columns = Y.shape[1]
-    most = max(1, min(most, _TOGETHER // (width * columns)))
-    every_row = np.arange(width)
+    return longest, max(1, min(most, _TOGETHER // max(1, width * longest)))
+
+
+@njit(**_OPTIONS)
+def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
+    """Loss -J of a weighted batch, and the gradient of J added into ``slopes``: Lemma 1, and its extensions.
+
+    The cost is (non-zeros of the bags) x (columns of Y), whatever the vocabulary.
+
+    ``batch`` is (query, target, soft, weight, size, indptr, token, count), of which the first ``groups`` groups count;
+    ``state`` is (Z, Y, V, H, multiplicity) and ``slopes`` (dZ, dY, dV, dH). ``rule`` is (center, floor, square,
+    contrast): LN's mean subtraction and floor, the squared loss in place of the cross-entropy, and whether each group
+    is a pair of bags, the first for the loss, both for the regulariser (22), with a weight each. Where ``residual`` has
+    rows it receives each bag's r = target - alpha, and the decoder's gradient is left to the caller.
+    """
+    query, target, soft, weight, size, indptr, token, count = batch
+    Z, Y, V, H, multiplicity = state
+    dZ, dY, dV, dH = slopes
+    center, floor, square, contrast = rule
+    columns, units = Y.shape[1], H.shape[1]
+    longest, most = _largest_group(groups, size, indptr, max(columns, units))
+    width = V.shape[1] if V.shape[0] > 0 else longest
+    every_row, every_unit = np.arange(width), np.arange(units)
     c_buffer, norm = np.empty(most * longest, Z.dtype), np.empty(most, Z.dtype)
     f_buffer, g_buffer = np.empty(most * width, Z.dtype), np.empty(most * width, Z.dtype)
+    a_buffer, da_buffer = np.empty(most * units, Z.dtype), np.empty(most * units, Z.dtype)
     u_buffer, r_buffer = np.empty(most * columns, Z.dtype), np.empty(most * columns, Z.dtype)
-    blocks = np.empty((2, width if most > 1 else 0, columns), Z.dtype)
+    first = H if units > 0 else Y  # what the features meet first
+    d_first = dH if units > 0 else dY
+    blocks = width if most > 1 else 0
+    block_buffer, product_buffer = (
+        np.empty(blocks * first.shape[1], Z.dtype),
+        np.empty(blocks * first.shape[1], Z.dtype),
+    )
+    blocks = units if most > 1 else 0
+    block_of_units, product_of_units = np.empty((blocks, columns), Z.dtype), np.empty((blocks, columns), Z.dtype)
     mass = multiplicity.astype(Z.dtype)
     keep = residual.shape[0] > 0
-    loss = 0.0
-    bag = entry = 0
-    for group in range(query.size):
+    one = np.ones(2, Z.dtype)
+    if most > 1 and units > 0:
+        _gather(every_unit, Y, block_of_units)
+    loss, bag, entry = 0.0, 0, 0
+    for group in range(groups):
         tokens = token[indptr[group] : indptr[group + 1]]
-        rows = every_row if dense_feature else tokens
-        block, product = blocks[0, : rows.size], blocks[1, : rows.size]
+        rows = every_row if V.shape[0] > 0 else tokens
+        block = _matrix(block_buffer, rows.size if most > 1 else 0, first.shape[1])
+        product = _matrix(product_buffer, rows.size if most > 1 else 0, first.shape[1])
         soft_row = soft[group] if soft.shape[0] > 0 else mass[:0]
         if size[group] > 1 and most > 1:
-            _gather(rows, Y, block)
+            _gather(rows, first, block)
         end = bag + size[group]
         while bag < end:
             n = min(most, end - bag)
-            counts = _matrix(count[entry:], n, tokens.size)
             c = _matrix(c_buffer, n, tokens.size)
             f, g = _matrix(f_buffer, n, rows.size), _matrix(g_buffer, n, rows.size)
+            a, da = _matrix(a_buffer, n, units), _matrix(da_buffer, n, units)
             u = _matrix(u_buffer, n, columns)
             r = _matrix(residual[bag:].ravel() if keep else r_buffer, n, columns)
             weights = weight[bag : bag + n]
-            _weigh(tokens, counts, Z[query[group]], c)
-            _feature(tokens, c, V, f, norm)
-            _decode(rows, f, Y, block, u)
-            loss += _residual(u, target[group], soft_row, weights, mass, r)
+            _weigh(tokens, _matrix(count[entry:], n, tokens.size), Z[query[group]], c)
+            _feature(tokens, c, V, center, floor, f, norm)
+            if units > 0:
+                _decode(rows, f, H, block, a)
+                _rectify(H, a)
+                _decode(every_unit, a, Y, block_of_units, u)
+            else:
+                _decode(rows, f, Y, block, u)
+            difference = u[0] - u[n - 1] if contrast else mass[:0]
+            rated = u[:1] if contrast else u  # bags with a loss of their own
+            if square:
+                loss += _square_residual(rated, target[group], soft_row, weights, mass, r)
+            else:
+                loss += _residual(rated, target[group], soft_row, weights, mass, r)
+            if contrast:
+                loss += _contrast(difference, weights, mass, u, r)
+                weights = one
             if gradient:
-                _back(rows, u, Y, block, g)
-                _pull_back(tokens, c, f, norm, g, V, weights, dZ[query[group]], dV)
+                if units > 0:
+                    _back(every_unit, u, Y, block_of_units, da)
+                    _rectify_back(a, weights, da, dH)
+                    _back(rows, da, H, block, g)
+                else:
+                    _back(rows, u, Y, block, g)
+                _pull_back(tokens, c, f, norm, g, V, center, weights, dZ[query[group]], dV)
                 if not keep:
-                    _add_outer(rows, f, weights, r, product, dY)
+                    if units > 0:
+                        _add_outer(every_unit, a, weights, r, product_of_units, dY)
+                    _add_outer(rows, f, weights, da if units > 0 else r, product, d_first)
             bag += n
             entry += n * tokens.size
     return loss
@@ -393,74 +500,27 @@ def attention(query, indptr, token, count, Z, c):
 
 
 @njit(**_OPTIONS)
-def predictions(query, indptr, token, count, Z, Y, V, multiplicity, features, alpha):
-    """LN features of every bag into the rows of ``features``, next-token probabilities into ``alpha``."""
-    every_row = np.arange(Y.shape[0])
+def predictions(query, indptr, token, count, state, rule, features, u):
+    """LN features of every bag into the rows of ``features``, logits of the next tokens into ``u``."""
+    Z, Y, V, H, _ = state
+    center, floor, _, _ = rule
+    every_row, every_unit = np.arange(features.shape[1]), np.arange(H.shape[1])
     norm, none = np.empty(1, Z.dtype), np.empty((0, 0), Z.dtype)
+    a = np.empty((1, H.shape[1]), Z.dtype)
     for b in range(query.size):
         tokens = token[indptr[b] : indptr[b + 1]]
         rows = every_row if V.shape[0] > 0 else tokens
         c, f = np.empty((1, tokens.size), Z.dtype), np.empty((1, rows.size), Z.dtype)
         _weigh(tokens, count[indptr[b] : indptr[b + 1]].reshape(1, -1), Z[query[b]], c)
-        _feature(tokens, c, V, f, norm)
-        _decode(rows, f, Y, none, alpha[b : b + 1])
+        _feature(tokens, c, V, center, floor, f, norm)
         for i in range(rows.size):
             features[b, rows[i]] = f[0, i]
-        _softmax(alpha[b], multiplicity)
-
-
-@njit(**_OPTIONS)
-def sparse_features(query, indptr, token, count, Z, f):
-    """f_n = c~_n / ||c~_n||_2 of every bag into ``f``, aligned with ``token`` (Lemma 2, (6))."""
-    identity, norm = np.empty((0, 0), Z.dtype), np.empty(1, Z.dtype)
-    for b in range(query.size):
-        lo, hi = indptr[b], indptr[b + 1]
-        c = np.empty((1, hi - lo), Z.dtype)
-        _weigh(token[lo:hi], count[lo:hi].reshape(1, -1), Z[query[b]], c)
-        _feature(token[lo:hi], c, identity, f[lo:hi].reshape(1, -1), norm)
-
-
-@njit(**_OPTIONS)
-def gram(indptr, token, f, workspace, G):
-    """G = F^T F for the columns f_n in CSR form; ``workspace`` has an entry for every token, all zero."""
-    bags = indptr.size - 1
-    for b in range(bags):
-        for i in range(indptr[b], indptr[b + 1]):
-            workspace[token[i]] = f[i]
-        for other in range(b, bags):
-            total = 0.0
-            for i in range(indptr[other], indptr[other + 1]):
-                total += f[i] * workspace[token[i]]
-            G[b, other] = total
-            G[other, b] = total
-        for i in range(indptr[b], indptr[b + 1]):
-            workspace[token[i]] = 0.0
-
-
-@njit(**_OPTIONS)
-def add_outer(indptr, token, f, X, out):
-    """out += F X for the columns f_n in CSR form and X with a row for each bag."""
-    for b in range(indptr.size - 1):
-        for i in range(indptr[b], indptr[b + 1]):
-            for k in range(X.shape[1]):
-                out[token[i], k] += f[i] * X[b, k]
-
-
-@njit(**_OPTIONS)
-def theory_decoder(x, target, vocab_size, inner):
-    """inner[n', n] = w_n' . (e_n - alpha_n) of Theorem 1 before (I - E'), from x_n = M h_n.
-
-    With w_n = (M - 1) h_n zeta_n and e_n - alpha_n = (M - 1) / (M - 1 + exp(x_n)) zeta_n (31)-(32); zeta_n . zeta_n'
-    is q_1 = M / (M - 1) for equal and q_0 = -M / (M - 1)^2 for different next tokens.
-    """
-    rest = vocab_size - 1.0
-    same = vocab_size / rest
-    different = -vocab_size / rest**2
-    for n in range(x.size):
-        error = rest / (rest + np.exp(x[n]))
-        for other in range(x.size):
-            product = same if target[other] == target[n] else different
-            inner[other, n] = rest * x[other] / vocab_size * error * product
+        if H.shape[0] > 0:
+            _decode(rows, f, H, none, a)
+            _rectify(H, a)
+            _decode(every_unit, a, Y, none, u[b : b + 1])
+        else:
+            _decode(rows, f, Y, none, u[b : b + 1])
 
 
 @njit(**_OPTIONS)
@@ -473,11 +533,22 @@ def theory_pull_back(query, weight, indptr, token, f, YR, dZ):
         g = np.empty((1, hi - lo), f.dtype)
         for i in range(hi - lo):
             g[0, i] = YR[tokens[i], b]
-        _pull_back(tokens, own, own, one, g, identity, weight[b : b + 1], dZ[query[b]], identity)
+        _pull_back(tokens, own, own, one, g, identity, False, weight[b : b + 1], dZ[query[b]], identity)
 
 
 @njit(**_OPTIONS)
-def _ascend(parameter, gradient, first, second, rate, momentum, adam, step):
+def even_padding(Y, multiplicity):
+    """Keep the last columns of Y, of multiplicity 0, equal to the first: larger, they could starve the softmax."""
+    columns = multiplicity.size
+    while multiplicity[columns - 1] == 0:
+        columns -= 1
+    for row in range(Y.shape[0]):
+        for k in range(columns, multiplicity.size):
+            Y[row, k] = Y[row, 0]
+
+
+@njit(**_OPTIONS)
+def ascend(parameter, gradient, first, second, rate, momentum, adam, step):
     """One step of gradient ascent with momentum, or of Adam with its usual constants."""
     if not adam:
         for i in range(parameter.size):
@@ -496,52 +567,27 @@ def _ascend(parameter, gradient, first, second, rate, momentum, adam, step):
 
 
 @njit(nogil=True, **_OPTIONS)
-def sgd_steps(batches, groups, state, gradient, first, second, rates, momentum, adam, done, losses):
+def sgd_steps(batches, groups, state, slopes, moments, rule, rates, momentum, adam, done, losses):
     """Take ``losses.size`` steps from step ``done``; returns how many gave a finite loss, and stops at the first other.
 
-    ``batches`` is (query, target, soft, weight, size, indptr, token, count), each with a row for every step, of which
-    the first ``groups`` groups are used; a single row serves every step. ``state`` is (Z, Y, V, multiplicity);
-    ``gradient``, ``first`` and ``second`` (velocity or moments) match its arrays.
+    ``batches`` holds the arrays of a batch, each with a row for every step, of which the first ``groups`` groups count;
+    a single row serves every step. ``state`` is (Z, Y, V, H, multiplicity); its first four arrays move, each at its
+    rate; ``slopes`` and the two ``moments`` (velocity, or first and second) match them.
     """
     query, target, soft, weight, size, indptr, token, count = batches
-    Z, Y, V, multiplicity = state
-    dZ, dY, dV = gradient
-    nothing = np.empty((0, 0), Z.dtype)
-    flat_state = (Z.ravel(), Y.ravel(), V.ravel())
-    flat_gradient = (dZ.ravel(), dY.ravel(), dV.ravel())
-    columns = multiplicity.size
-    while multiplicity[columns - 1] == 0:
-        columns -= 1
+    multiplicity = state[4]
+    nothing = np.empty((0, 0), state[0].dtype)
     for step in range(losses.size):
-        # Columns of multiplicity 0 are padding; with the largest logit among them the softmax could underflow.
-        for row in range(Y.shape[0]):
-            for k in range(columns, multiplicity.size):
-                Y[row, k] = Y[row, 0]
-        dZ[:] = 0
-        dY[:] = 0
-        dV[:] = 0
+        even_padding(state[1], multiplicity)
+        for slope in slopes:
+            slope[:] = 0
         s = min(step, query.shape[0] - 1)
-        losses[step] = loss_and_gradient(
-            query[s, : groups[s]],
-            target[s],
-            soft[s],
-            weight[s],
-            size[s],
-            indptr[s],
-            token[s],
-            count[s],
-            Z,
-            Y,
-            V,
-            multiplicity,
-            dZ,
-            dY,
-            dV,
-            nothing,
-            True,
-        )
+        batch = (query[s], target[s], soft[s], weight[s], size[s], indptr[s], token[s], count[s])
+        losses[step] = loss_and_gradient(batch, groups[s], state, rule, slopes, nothing, True)
         if not np.isfinite(losses[step]):
             return step
-        for k in range(3):
-            _ascend(flat_state[k], flat_gradient[k], first[k], second[k], rates[k], momentum, adam, done + step + 1)
+        for k in range(4):
+            parameter, slope = state[:4][k].ravel(), slopes[k].ravel()
+            if parameter.size > 0:
+                ascend(parameter, slope, moments[0][k], moments[1][k], rates[k], momentum, adam, done + step + 1)
     return losses.size

@@ -1,13 +1,81 @@
-"""The layer: self-attention logits Z, decoder Y and an optional value matrix V."""
+"""The layer: attention logits Z, decoder Y, and optional parts: value matrix, hidden layer, embedding."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from dynamics import checks, kernels
+from dynamics import checks, kernels, sampling
 from dynamics.bags import Bags
+from dynamics.checks import read_only
+
+LOSSES = ("cross-entropy", "squared")
+# The argument that holds the learning rate of each of `Layer.weights`.
+RATES = ("eta_z", "eta_y", "eta_v", "eta_hidden", "eta_z", "eta_z", "eta_v")
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Attention logits through embeddings: ``Z[q, s] = e(s)^T W_K^T W_Q e(q)`` and ``V_s = W_V e(s)``.
+
+    Parameters
+    ----------
+    vectors : (tokens, dimensions)
+        The fixed embedding e(s) of each token, which is that of each query too.
+    keys, queries : (attention dimensions, dimensions)
+        W_K and W_Q.
+    values : (values, dimensions), optional
+        W_V. Default: V is the identity.
+
+    Raises
+    ------
+    ValueError
+        If an entry is not finite, or shapes do not fit each other.
+    """
+
+    vectors: np.ndarray
+    keys: np.ndarray
+    queries: np.ndarray
+    values: np.ndarray | None = None
+
+    def __post_init__(self):
+        for name in ("vectors", "keys", "queries", "values"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, _matrix(name, getattr(self, name)))
+        for name in ("keys", "queries", "values"):
+            array = getattr(self, name)
+            if array is not None and array.shape[1] != self.vectors.shape[1]:
+                raise checks.reject(name, f"have {self.vectors.shape[1]} columns, as `vectors`", array.shape[1])
+        if self.keys.shape != self.queries.shape:
+            raise checks.reject("queries", f"have the shape of `keys`, {self.keys.shape}", self.queries.shape)
+
+    def matrices(self) -> tuple[np.ndarray, np.ndarray | None]:
+        """Z (tokens, tokens) and V (tokens, values), or None in place of V."""
+        Z, V = embed(self.vectors, self.keys, self.queries, np.empty((0, 0)) if self.values is None else self.values)
+        return Z, None if self.values is None else V
+
+
+def embed(vectors, keys, queries, values) -> tuple[np.ndarray, np.ndarray]:
+    """Z and V of an `Embedding`; V has no entries if ``values`` has none."""
+    Z = (vectors @ queries.T) @ (vectors @ keys.T).T
+    return Z, vectors @ values.T if values.size else values
+
+
+def embed_back(vectors, keys, queries, dZ, dV) -> tuple[np.ndarray, ...]:
+    """Gradients with respect to W_K, W_Q and W_V from those with respect to Z and V."""
+    d_keys = (dZ.T @ (vectors @ queries.T)).T @ vectors
+    d_queries = (dZ @ (vectors @ keys.T)).T @ vectors
+    return d_keys, d_queries, dV.T @ vectors if dV.size else dV
+
+
+def _matrix(name: str, value) -> np.ndarray:
+    """A read-only matrix in the precision of ``value``."""
+    dtype = np.float32 if getattr(value, "dtype", None) == np.float32 else np.float64
+    array = checks.finite_array(name, value, ndim=2, dtype=dtype)
+    if 0 in array.shape:
+        raise checks.reject(name, "have at least one row and one column", f"shape {array.shape}")
+    return read_only(array)
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +89,7 @@ class Layer:
     ----------
     Z : (queries, tokens)
         Attention logits.
-    Y : (tokens or values, next tokens)
+    Y : (tokens, values or units, next tokens)
         Decoder logits.
     V : (tokens, values), optional
         Value matrix; None stands for the identity, the model of the paper.
@@ -29,6 +97,15 @@ class Layer:
         How many next tokens share each column of Y. Next tokens that never occur have equal columns whenever they
         start equal, so K occurring ones of M need K + 1 columns, the last with multiplicity M - K, with no
         approximation. Default: all ones.
+    hidden : (tokens or values, + 1, units), optional
+        A hidden layer of rectified linear units between feature and decoder, with their biases in the last row:
+        ``alpha = softmax(Y^T relu(hidden^T [f; 1]))``.
+    center : bool
+        LN subtracts the mean over the values first, as the usual LayerNorm does. Needs V.
+    floor : float
+        C_eps >= 0 in ``LN(v) = v / max(||v||_2, C_eps)`` (Wen et al. 2023, (7)). Needs V.
+    embedding : Embedding, optional
+        What Z and V are made of: training moves its weights in their place. See `embedded`.
 
     All arrays are copied and read-only.
 
@@ -42,17 +119,16 @@ class Layer:
     Y: np.ndarray
     V: np.ndarray | None = None
     multiplicity: np.ndarray | None = None
+    hidden: np.ndarray | None = None
+    center: bool = False
+    floor: float = 0.0
+    embedding: Embedding | None = None
 
     def __post_init__(self):
-        for name in ("Z", "Y", "V"):
+        for name in ("Z", "Y", "V", "hidden"):
             value = getattr(self, name)
-            if value is None and name == "V":
-                continue
-            dtype = np.float32 if getattr(value, "dtype", None) == np.float32 else np.float64
-            array = checks.finite_array(name, value, ndim=2, dtype=dtype)
-            if 0 in array.shape:
-                raise checks.reject(name, "have at least one row and one column", f"shape {array.shape}")
-            object.__setattr__(self, name, array)
+            if value is not None or name in ("Z", "Y"):
+                object.__setattr__(self, name, _matrix(name, value))
         if self.multiplicity is None:
             multiplicity = np.ones(self.Y.shape[1], dtype=np.int64)
         else:
@@ -67,16 +143,27 @@ class Layer:
         inputs, rows = (self.Z.shape[1], self.Z.shape[1]) if self.V is None else self.V.shape
         if self.Z.shape[1] != inputs:
             raise checks.reject("V", f"have {self.Z.shape[1]} rows, one a token", f"shape {self.V.shape}")
+        what = "token" if self.V is None else "column of V"
+        if self.hidden is not None:
+            if self.hidden.shape[0] != rows + 1:
+                rule = f"have {rows + 1} rows, one a {what} and one for the biases"
+                raise checks.reject("hidden", rule, f"shape {self.hidden.shape}")
+            what, rows = "unit", self.hidden.shape[1]
         if self.Y.shape[0] != rows:
-            what = "token" if self.V is None else "column of V"
             raise checks.reject("Y", f"have {rows} rows, one a {what}", f"shape {self.Y.shape}")
-        for array in (self.Z, self.Y, self.V, self.multiplicity):
-            if array is not None:
-                read_only(array)
+        read_only(self.multiplicity)
+        object.__setattr__(self, "center", bool(self.center))
+        object.__setattr__(self, "floor", checks.non_negative("floor", self.floor))
+        if self.V is None and (self.center or self.floor > 0):
+            name = "center" if self.center else "floor"
+            raise checks.reject(name, "be left out without a value matrix", getattr(self, name))
 
     def __repr__(self) -> str:
-        value = "" if self.V is None else f", V {self.V.shape}"
-        return f"<Layer: Z {self.Z.shape}, Y {self.Y.shape}{value}, {self.vocab_size} next tokens>"
+        parts = [f"{name} {getattr(self, name).shape}" for name in ("V", "hidden") if getattr(self, name) is not None]
+        parts += ["centred"] * self.center + [f"floor {self.floor:g}"] * (self.floor > 0)
+        parts += ["embedded"] * (self.embedding is not None)
+        optional = "".join(f", {part}" for part in parts)
+        return f"<Layer: Z {self.Z.shape}, Y {self.Y.shape}{optional}, {self.vocab_size} next tokens>"
 
     @classmethod
     def zeros(cls, bags: Bags) -> Layer:
@@ -86,19 +173,42 @@ class Layer:
             columns = np.append(columns, bags.vocab_size - bags.n_targets)
         return cls(np.zeros((bags.n_queries, bags.n_tokens)), np.zeros((bags.n_tokens, columns.size)), None, columns)
 
+    @classmethod
+    def embedded(cls, embedding: Embedding, Y, **options) -> Layer:
+        """A layer whose Z and V come from an embedding; ``options`` are further parameters of `Layer`."""
+        Z, V = embedding.matrices()
+        return cls(Z, Y, V, embedding=embedding, **options)
+
     @property
     def vocab_size(self) -> int:
         """M, the number of next tokens."""
         return int(self.multiplicity.sum())
 
     @property
-    def value_matrix(self) -> np.ndarray:
-        """V for the kernels: an array without rows where V is the identity."""
-        return read_only(np.empty((0, 0), self.Z.dtype)) if self.V is None else self.V
+    def weights(self) -> tuple[np.ndarray, ...]:
+        """What training moves: (Z, Y, V, hidden, W_K, W_Q, W_V), where what does not exist has no entries.
+
+        Z and V are among what does not exist if they follow from an embedding.
+        """
+        attention = (self.Z, self.V) if self.embedding is None else (None, None)
+        inner = (None,) * 3
+        if self.embedding is not None:
+            inner = (self.embedding.keys, self.embedding.queries, self.embedding.values)
+        arrays = (attention[0], self.Y, attention[1], self.hidden, *inner)
+        return tuple(read_only(np.empty((0, 0), self.Y.dtype)) if array is None else array for array in arrays)
+
+    def moved(self, weights) -> Layer:
+        """A layer of the same kind with other `weights`."""
+        Z, Y, V, hidden, keys, queries, values = (array if array.size else None for array in weights)
+        if self.embedding is None:
+            return replace(self, Z=Z, Y=Y, V=V, hidden=hidden)
+        embedding = replace(self.embedding, keys=keys, queries=queries, values=values)
+        Z, V = embedding.matrices()
+        return replace(self, Z=Z, Y=Y, V=V, hidden=hidden, embedding=embedding)
 
     def expand(self) -> Layer:
         """The same layer with a column of Y for every next token."""
-        return Layer(self.Z, np.repeat(self.Y, self.multiplicity, axis=1), self.V)
+        return replace(self, Y=np.repeat(self.Y, self.multiplicity, axis=1), multiplicity=None)
 
     def check_fits(self, bags: Bags, *, name: str = "bags") -> None:
         """Raise ``ValueError`` unless this layer has rows and columns for every index in ``bags``."""
@@ -127,8 +237,12 @@ class Layer:
         return dense
 
     def features(self, bags: Bags) -> np.ndarray:
-        """Features f = LN(V^T c) of each bag: (bags, rows of Y), unit rows (Lemma 2, (6))."""
+        """Features f = LN(V^T c) of each bag: (bags, tokens or values), unit rows (Lemma 2, (6))."""
         return self._predictions(bags)[0]
+
+    def logits(self, bags: Bags) -> np.ndarray:
+        """Logits Y^T f of each bag, or those of the hidden layer: (bags, columns)."""
+        return self._predictions(bags)[1]
 
     def predict(self, bags: Bags) -> np.ndarray:
         """Probability of a next token in each column of Y: (bags, columns).
@@ -136,66 +250,136 @@ class Layer:
         A column that stands for several next tokens holds the probability of one of them, so that
         ``predict(bags) @ multiplicity`` is one. ``expand().predict(bags)`` has all M columns.
         """
-        return self._predictions(bags)[1]
+        u = self.logits(bags)
+        alpha = np.exp(u - u.max(axis=1, keepdims=True))
+        return alpha / (alpha @ self.multiplicity.astype(alpha.dtype))[:, None]
 
     def _predictions(self, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
         self.check_fits(bags)
-        features = np.zeros((len(bags), self.Y.shape[0]), self.Z.dtype)
-        alpha = np.empty((len(bags), self.Y.shape[1]), self.Z.dtype)
-        kernels.predictions(
-            bags.query,
-            bags.indptr,
-            bags.token,
-            bags.count,
-            self.Z,
-            self.Y,
-            self.value_matrix,
-            self.multiplicity,
-            features,
-            alpha,
-        )
-        return features, alpha
+        problem = Problem(bags, self)
+        width = self.Z.shape[1] if self.V is None else self.V.shape[1]
+        features = np.zeros((len(bags), width), self.Z.dtype)
+        u = np.empty((len(bags), self.Y.shape[1]), self.Z.dtype)
+        state = problem.state(self.weights)
+        kernels.predictions(bags.query, bags.indptr, bags.token, bags.count, state, problem.rule, features, u)
+        return features, u
 
-    def loss(self, bags: Bags) -> float:
-        """Expected cross-entropy -J of the next token (2), in nats."""
+    def loss(self, bags: Bags, *, loss: str = "cross-entropy") -> float:
+        """Expected loss of the next token, -J.
+
+        Parameters
+        ----------
+        bags : Bags
+        loss : "cross-entropy" or "squared"
+            In nats (2), or ``sum_c (u_c - target_c)^2`` of the logits u (Wen et al. 2023, (5)).
+        """
         self.check_fits(bags)
-        return Problem(bags).loss(self.Z, self.Y, self.value_matrix, self.multiplicity)
+        return Problem(bags, self, loss=loss).loss(self.weights)
 
-    def gradient(self, bags: Bags) -> Layer:
-        """Gradient of the objective J = -loss with respect to Z, Y and V (Lemma 1, (3)), as a layer."""
+    def gradient(self, bags: Bags, *, loss: str = "cross-entropy") -> Layer:
+        """Gradient of the objective J = -loss with respect to each array (Lemma 1, (3)), as a layer.
+
+        With an embedding, Z and V of the result are the gradients at these, and its embedding those at its weights.
+        """
         self.check_fits(bags)
-        dZ, dY, dV = (np.zeros_like(array) for array in (self.Z, self.Y, self.value_matrix))
-        Problem(bags).loss_and_gradient(self.Z, self.Y, self.value_matrix, self.multiplicity, dZ, dY, dV)
-        return Layer(dZ, dY, None if self.V is None else dV, self.multiplicity)
-
-
-def read_only(array: np.ndarray) -> np.ndarray:
-    """Make ``array`` read-only and return it.
-
-    Kernels take their inputs read-only and their outputs writable: numba compiles a kernel anew for each
-    combination, so one convention means one compilation.
-    """
-    array.flags.writeable = False
-    return array
+        problem = Problem(bags, self, loss=loss)
+        slopes = problem.zeros()
+        problem.loss_and_gradient(self.weights, slopes)
+        dZ, dY, dV, d_hidden, d_keys, d_queries, d_values = (array if array.size else None for array in slopes)
+        embedding = None
+        if self.embedding is not None:
+            embedding = replace(self.embedding, keys=d_keys, queries=d_queries, values=d_values)
+        return replace(self, Z=dZ, Y=dY, V=dV, hidden=d_hidden, embedding=embedding)
 
 
 class Problem:
-    """Bags in the form that `kernels.loss_and_gradient` takes them, for callers that step many times."""
+    """Bags and a kind of layer in the form that the kernels take them, for callers that step many times.
 
-    def __init__(self, bags: Bags):
+    Parameters
+    ----------
+    bags : Bags
+    layer : Layer
+        Its kind counts, not its weights.
+    loss : "cross-entropy" or "squared"
+    contrast : Bags, optional
+        Insertions for the regulariser ``contrast_weight E ||u(x) - u(x + insertion)||^2 / M`` (Wen et al. 2023, (22)),
+        drawn by their weights.
+    contrast_weight : float
+    """
+
+    def __init__(self, bags: Bags, layer: Layer, *, loss="cross-entropy", contrast=None, contrast_weight=0.0):
+        checks.one_of("loss", loss, LOSSES)
         hard = bags.hard
         target = bags.target if hard else read_only(np.full(len(bags), -1))
         soft = read_only(np.empty((0, 0))) if hard else bags.target
         alone = read_only(np.ones(len(bags), dtype=np.int64))
-        self._arguments = (bags.query, target, soft, bags.weight, alone, bags.indptr, bags.token, bags.count)
+        self.groups = len(bags)
+        self.batch = (bags.query, target, soft, bags.weight, alone, bags.indptr, bags.token, bags.count)
+        if contrast is not None:
+            self.batch = sampling.contrasted(self.batch, contrast, contrast_weight)
+            self.groups = self.batch[0].size
+        dtype = layer.Z.dtype
+        self.rule = (layer.center, dtype.type(layer.floor), loss == "squared", contrast is not None)
+        self.multiplicity = layer.multiplicity
+        vectors = np.empty((0, 0), dtype) if layer.embedding is None else layer.embedding.vectors
+        self.vectors = read_only(vectors)
+        self._shapes = [array.shape for array in layer.weights]
+        self._matrices = (layer.Z.shape, (0, 0) if layer.V is None else layer.V.shape)
+        self._dtype = dtype
 
-    def loss(self, Z, Y, V, multiplicity) -> float:
+    def zeros(self) -> tuple[np.ndarray, ...]:
+        """Arrays for the gradient: those of `Layer.weights`, and Z and V in any case."""
+        shapes = [self._matrices[0], self._shapes[1], self._matrices[1], *self._shapes[3:]]
+        return tuple(np.zeros(shape, self._dtype) for shape in shapes)
+
+    def state(self, weights) -> tuple:
+        """(Z, Y, V, hidden, multiplicity) for the kernels."""
+        Z, Y, V, hidden, *inner = weights
+        if self.vectors.size:
+            Z, V = embed(self.vectors, *inner)
+        return (*(read_only(array) for array in (Z, Y, V, hidden)), self.multiplicity)
+
+    def loss(self, weights) -> float:
         """The loss alone."""
-        none = np.empty((0, 0), Z.dtype)
-        return kernels.loss_and_gradient(*self._arguments, Z, Y, V, multiplicity, none, none, none, none, False)
+        none = np.empty((0, 0), self._dtype)
+        state = self.state(weights)
+        return kernels.loss_and_gradient(self.batch, self.groups, state, self.rule, (none,) * 4, none, False)
 
-    def loss_and_gradient(self, Z, Y, V, multiplicity, dZ, dY, dV, residual=None) -> float:
-        """The loss, with the gradient of J added into ``dZ``, ``dY``, ``dV`` (see the kernel for ``residual``)."""
+    def loss_and_gradient(self, weights, slopes, residual=None) -> float:
+        """The loss, with the gradient of J added into ``slopes`` (see the kernel for ``residual``)."""
         if residual is None:
-            residual = np.empty((0, 0), Z.dtype)
-        return kernels.loss_and_gradient(*self._arguments, Z, Y, V, multiplicity, dZ, dY, dV, residual, True)
+            residual = np.empty((0, 0), self._dtype)
+        state = self.state(weights)
+        loss = kernels.loss_and_gradient(self.batch, self.groups, state, self.rule, slopes[:4], residual, True)
+        if self.vectors.size:
+            for slope, own in zip(
+                slopes[4:], embed_back(self.vectors, *weights[4:6], slopes[0], slopes[2]), strict=True
+            ):
+                slope += own
+        return loss
+
+
+def check_objective(layer: Layer, loss, contrast, contrast_weight) -> dict:
+    """The arguments of `Problem` that say what is descended on, checked."""
+    checks.one_of("loss", loss, LOSSES)
+    weight = checks.non_negative("contrast_weight", contrast_weight)
+    if contrast is None:
+        if weight > 0:
+            raise checks.reject("contrast_weight", "be 0 without `contrast`", weight)
+    elif not isinstance(contrast, Bags):
+        raise checks.reject("contrast", "be Bags, one an insertion", type(contrast).__name__)
+    elif contrast.n_tokens > layer.Z.shape[1]:
+        raise checks.reject("contrast", f"have at most the {layer.Z.shape[1]} tokens of the layer", contrast.n_tokens)
+    return {"loss": loss, "contrast": contrast, "contrast_weight": weight}
+
+
+def optional_rates(layer: Layer, eta_y: float, eta_v, eta_hidden) -> dict[str, float]:
+    """Learning rates of the parts that not every layer has, ``eta_y`` where they are None."""
+    rates = {}
+    for name, given, part in (("eta_v", eta_v, layer.V), ("eta_hidden", eta_hidden, layer.hidden)):
+        if part is not None:
+            rates[name] = eta_y if given is None else checks.non_negative(name, given)
+        elif given is not None:
+            what = "value matrix" if name == "eta_v" else "hidden layer"
+            raise checks.reject(name, f"be None unless `init` has a {what}", given)
+    return rates

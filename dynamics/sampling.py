@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from dynamics.layer import read_only
+from dynamics.bags import Bags
+from dynamics.checks import read_only
 
 _OPTIONS = {"cache": True, "error_model": "numpy"}
 
@@ -162,9 +163,80 @@ def _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, cou
 
 
 @njit(**_OPTIONS)
-def _draw_batch(random, data, bag_tables, token_tables, position_weight, workspace, batch):
+def _join(token, count, more_token, more_count, out_token, out_count):
+    """A bag and the same with an insertion, as two rows of counts over the tokens of either; returns their number."""
+    size = token.size
+    for i in range(token.size):
+        out_token[i] = token[i]
+        out_count[i] = count[i]
+    for j in range(more_token.size):
+        known = False
+        for i in range(token.size):
+            known = known or token[i] == more_token[j]
+        if not known:
+            out_token[size] = more_token[j]
+            out_count[size] = 0
+            size += 1
+    for i in range(size):
+        out_count[size + i] = out_count[i]
+        for j in range(more_token.size):
+            if more_token[j] == out_token[i]:
+                out_count[size + i] += more_count[j]
+    return size
+
+
+@njit(**_OPTIONS)
+def _contrasted(batch, insertions, strength, joined):
+    """Fill the batch ``joined`` with a pair of bags for every bag of ``batch`` and every insertion."""
+    query, target, soft, weight, _, indptr, token, count = batch
+    i_weight, i_indptr, i_token, i_count = insertions
+    j_query, j_target, j_soft, j_weight, j_size, j_indptr, j_token, j_count = joined
+    group = entry = 0
+    for b in range(query.size):
+        own = slice(indptr[b], indptr[b + 1])
+        for i in range(i_weight.size):
+            more = slice(i_indptr[i], i_indptr[i + 1])
+            at = j_indptr[group]
+            size = _join(token[own], count[own], i_token[more], i_count[more], j_token[at:], j_count[entry:])
+            j_query[group], j_target[group], j_size[group] = query[b], target[b], 2
+            for k in range(soft.shape[1]):
+                j_soft[group, k] = soft[b, k]
+            j_weight[2 * group] = weight[b] * i_weight[i]
+            j_weight[2 * group + 1] = strength * weight[b] * i_weight[i]
+            group += 1
+            entry += 2 * size
+            j_indptr[group] = at + size
+
+
+def contrasted(batch: tuple, insertions: Bags, strength: float) -> tuple:
+    """A batch of pairs for the regulariser (22): every bag with every insertion, by the product of their weights."""
+    query, _, soft, _, _, _, token, count = batch
+    pairs = query.size * len(insertions)
+    entries = token.size * len(insertions) + insertions.token.size * query.size
+    index, j_target, size = np.zeros((3, pairs), dtype=np.int64)
+    j_soft = np.empty((pairs if soft.shape[0] else 0, soft.shape[1]), soft.dtype)
+    j_weight, j_count = np.empty(2 * pairs, count.dtype), np.empty(2 * entries, count.dtype)
+    joined = (
+        index,
+        j_target,
+        j_soft,
+        j_weight,
+        size,
+        np.zeros(pairs + 1, np.int64),
+        np.empty(entries, np.int64),
+        j_count,
+    )
+    own = (insertions.weight, insertions.indptr, insertions.token, insertions.count)
+    _contrasted(batch, own, strength, joined)
+    return tuple(read_only(array) for array in joined)
+
+
+@njit(**_OPTIONS)
+def _draw_batch(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batch):
     """Fill a batch; returns the number of its groups."""
     query, target, soft, indptr, token, count = data
+    i_indptr, i_token, i_count, i_threshold, i_choice, strength = insertions
+    contrast = i_token.size > 0
     _, _, bag_threshold, bag_choice = bag_tables
     pairs, start, token_threshold, token_choice = token_tables
     drawn, tally, bits, tallies = workspace
@@ -177,15 +249,28 @@ def _draw_batch(random, data, bag_tables, token_tables, position_weight, workspa
     groups = end = entry = 0
     for b in range(drawn.size):
         source = drawn[b]
-        times = tally[source]
+        times = 1 if contrast else tally[source]
+        tally[source] = 0
         if times == 0:
             continue
-        tally[source] = 0
         lo, hi = indptr[source], indptr[source + 1]
         b_query[groups] = query[source]
         b_target[groups] = target[source]
         for k in range(b_soft.shape[1]):
             b_soft[groups, k] = soft[source, k]
+        if contrast:
+            random_bits(random, bits[:1])
+            more = np.int64(_pick(bits[0], i_threshold, i_choice))
+            own, extra = slice(lo, hi), slice(i_indptr[more], i_indptr[more + 1])
+            size = _join(token[own], count[own], i_token[extra], i_count[extra], b_token[end:], b_count[entry:])
+            b_size[groups] = 2
+            b_weight[2 * groups] = share
+            b_weight[2 * groups + 1] = share * strength
+            end += size
+            entry += 2 * size
+            groups += 1
+            b_indptr[groups] = end
+            continue
         for i in range(hi - lo):
             b_token[end + i] = token[lo + i]
         end += hi - lo
@@ -208,15 +293,16 @@ def _draw_batch(random, data, bag_tables, token_tables, position_weight, workspa
 
 
 @njit(nogil=True, **_OPTIONS)
-def draw_batches(random, data, bag_tables, token_tables, position_weight, workspace, batches, groups):
+def draw_batches(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batches, groups):
     """Fill the first ``groups.size`` of ``batches`` with bags drawn from ``data``, and ``groups`` with their numbers.
 
     ``data`` is (query, target, soft, indptr, token, count), ``batches`` what `kernels.sgd_steps` takes. With positions,
     each bag is a sequence whose tokens are drawn from the counts: sequences of one class are the bags of a group.
     Without, each is a bag of the data as it is, once, with the weight of all times that it was drawn. ``workspace`` is
-    (drawn classes, a zero for each class, random bits, two tallies of tokens).
+    (drawn classes, a zero for each class, random bits, two tallies of tokens). ``insertions`` are (indptr, token,
+    count, threshold, choice, weight of the regulariser (22)): if there are any, each bag comes as a pair with one.
     """
     query, target, soft, weight, size, indptr, token, count = batches
     for s in range(groups.size):
         batch = (query[s], target[s], soft[s], weight[s], size[s], indptr[s], token[s], count[s])
-        groups[s] = _draw_batch(random, data, bag_tables, token_tables, position_weight, workspace, batch)
+        groups[s] = _draw_batch(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batch)

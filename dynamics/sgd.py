@@ -11,7 +11,8 @@ import numpy as np
 
 from dynamics import checks, kernels, sampling
 from dynamics.bags import Bags
-from dynamics.layer import Layer, read_only
+from dynamics.checks import read_only
+from dynamics.layer import RATES, Layer, check_objective, embed, embed_back, optional_rates
 from dynamics.progress import Progress
 from dynamics.trajectory import Trajectory, assemble
 
@@ -59,6 +60,10 @@ def sgd(
     progress=False,
     eta_v=None,
     position_bias=0.0,
+    eta_hidden=None,
+    loss="cross-entropy",
+    contrast=None,
+    contrast_weight=0.0,
 ) -> Trajectory:
     r"""Train the layer by mini-batch gradient steps on the objective J of (2).
 
@@ -101,6 +106,14 @@ def sgd(
     position_bias : float
         Slope b >= 0 of a linear bias (Section 7 of the paper): the token at distance j = 0, 1, .. before the last
         contextual one has b j subtracted from its attention logit.
+    eta_hidden : float, optional
+        Learning rate of the hidden layer, if ``init`` has one; 0 keeps it fixed. Default: ``eta_y``.
+    loss : "cross-entropy" or "squared"
+        What is descended on: nats (2), or ``sum_c (u_c - target_c)^2`` of the logits u (Wen et al. 2023, (5)).
+    contrast : Bags, optional
+        Insertions for the regulariser ``contrast_weight E ||u(x) - u(x + insertion)||^2 / M`` (Wen et al. 2023, (22)):
+        each bag of a batch comes with one, drawn by its weight. `DyckLanguage.nested_pairs` makes them.
+    contrast_weight : float
 
     Returns
     -------
@@ -227,7 +240,7 @@ class _Source:
 
 
 def _check(*, steps, batch_size, length, momentum, optimizer, dtype, eta_y, eta_z, position_bias, record_every) -> dict:
-    """The arguments of a run, checked."""
+    """The arguments of a run that do not depend on its layer, checked."""
     momentum = checks.non_negative("momentum", momentum)
     if momentum >= 1:
         raise checks.reject("momentum", "be below 1", momentum)
@@ -249,41 +262,46 @@ def _check(*, steps, batch_size, length, momentum, optimizer, dtype, eta_y, eta_
 class _Run:
     """One run: its buffers, its state and what it recorded."""
 
-    def __init__(self, data, *, init, seed, eta_v, **arguments):
+    def __init__(self, data, *, init, seed, eta_v, eta_hidden, loss, contrast, contrast_weight, **arguments):
         self.source = data if isinstance(data, _Source) else _Source(data)
-        self.parameters = _check(**arguments)
-        self.steps, self.record_every = self.parameters["steps"], self.parameters["record_every"]
-        self.dtype = DTYPES[self.parameters["dtype"]]
+        self.parameters = parameters = _check(**arguments)
+        self.steps, self.record_every = parameters["steps"], parameters["record_every"]
+        self.dtype = DTYPES[parameters["dtype"]]
         start_seed, draw_seed = _spawn(seed)
-        layer = self._start(init, np.random.default_rng(start_seed))
+        self.layer = layer = self._start(init, np.random.default_rng(start_seed))
         layer.check_fits(self.source.bags, name="data")
         queries = self.source.query_tokens
         if queries is not None and len(queries) != layer.Z.shape[0]:
             raise checks.reject("init", f"have {len(queries)} rows of Z, one a query token", layer.Z.shape[0])
-        self.parameters["init"] = init if isinstance(init, str) else "layer"
-        rates = [self.parameters["eta_z"], self.parameters["eta_y"], 0.0]
-        if layer.V is not None:
-            rates[2] = self.parameters["eta_y"] if eta_v is None else checks.non_negative("eta_v", eta_v)
-            self.parameters["eta_v"] = rates[2]
-        elif eta_v is not None:
-            raise checks.reject("eta_v", "be None unless `init` has a value matrix", eta_v)
-        self.rates = tuple(
-            self._cast(name, rate) for name, rate in zip(("eta_z", "eta_y", "eta_v"), rates, strict=True)
-        )
+        parameters["init"] = init if isinstance(init, str) else "layer"
+        parameters |= optional_rates(layer, parameters["eta_y"], eta_v, eta_hidden)
+        objective = check_objective(layer, loss, contrast, contrast_weight)
+        parameters |= {name: value for name, value in objective.items() if name != "contrast"}
+        self.rates = tuple(self._cast(name, parameters.get(name, 0.0)) for name in RATES)
+        self.momentum = self.dtype(parameters["momentum"])
         self.random = draw_seed.generate_state(4, np.uint64)
-        self.multiplicity = layer.multiplicity
-        padding = -layer.Y.shape[1] % _COLUMNS
-        self.mass = np.pad(layer.multiplicity, (0, padding))
-        arrays = (layer.Z, np.pad(layer.Y, ((0, 0), (0, padding))), layer.value_matrix)
-        self.state = [self._cast("init", array) for array in arrays]
-        positions = self.source.positions(
-            *(self.parameters[name] for name in ("batch_size", "length", "position_bias"))
-        )
-        self.momentum = self.dtype(self.parameters["momentum"])
-        self.position_weight = np.exp(-self.parameters["position_bias"] * np.arange(positions)).astype(self.dtype)
-        self._allocate(self.parameters["batch_size"], positions)
+        positions = self.source.positions(*(parameters[name] for name in ("batch_size", "length", "position_bias")))
+        if positions and contrast is not None:
+            raise checks.reject("contrast", "be left out where sequences are drawn from a population", contrast)
+        self.position_weight = np.exp(-parameters["position_bias"] * np.arange(positions)).astype(self.dtype)
+        self._place(layer, objective)
+        self._allocate(parameters["batch_size"], positions, objective)
         self.times, self.snapshots = [0], [self._snapshot()]
         self.losses = np.empty(self.steps, dtype=self.dtype)
+
+    def _place(self, layer: Layer, objective):
+        """The weights in the precision of the run, Y with padding, and what goes with them."""
+        padding = -layer.Y.shape[1] % _COLUMNS
+        mass = np.pad(layer.multiplicity, (0, padding))
+        weights = list(layer.weights)
+        weights[1] = np.pad(layer.Y, ((0, 0), (0, padding)))
+        self.trained = tuple(self._cast("init", array) for array in weights)
+        self.first, self.second = (tuple(np.zeros(a.size, self.dtype) for a in self.trained) for _ in range(2))
+        self.vectors = None if layer.embedding is None else self._cast("init", layer.embedding.vectors)
+        self.state = (*self.trained[:4], mass)
+        self.slopes = tuple(np.zeros(a.shape, self.dtype) for a in self.trained[:4])
+        squared, contrast = objective["loss"] == "squared", objective["contrast"] is not None
+        self.rule = (layer.center, self.dtype(layer.floor), squared, contrast)
 
     def _cast(self, name, value):
         """A rate or a new array in the precision of the run."""
@@ -305,22 +323,25 @@ class _Run:
         Z = rng.uniform(-bound, bound, size=(bags.n_queries, bags.n_tokens))
         return Layer(Z, rng.uniform(-bound, bound, size=(bags.n_tokens, bags.vocab_size)))
 
-    def _allocate(self, batch_size, positions):
+    def _allocate(self, batch_size, positions, objective):
         source, bags, dtype = self.source, self.source.bags, self.dtype
         soft = source.soft.astype(dtype)
         count = bags.count.astype(dtype)
+        contrast = objective["contrast"]
+        self.insertions = _insertions(contrast, dtype(objective["contrast_weight"]))
         self.data = (bags.query, source.target, soft, bags.indptr, bags.token, count)
-        self.gradient = tuple(np.zeros_like(array) for array in self.state)
-        self.first, self.second = (tuple(np.zeros(array.size, dtype) for array in self.state) for _ in range(2))
         if batch_size is None:
             self.workspace = None
-            self.groups = np.array([len(bags)])
             alone = np.ones(len(bags), dtype=np.int64)
-            arrays = (bags.query, source.target, soft, bags.weight.astype(dtype), alone, bags.indptr, bags.token, count)
-            self.batches = tuple(np.array(array)[None] for array in arrays)
+            batch = (bags.query, source.target, soft, bags.weight.astype(dtype), alone, bags.indptr, bags.token, count)
+            if contrast is not None:
+                batch = sampling.contrasted(batch, contrast, objective["contrast_weight"])
+            self.groups = np.array([batch[0].size])
+            self.batches = tuple(np.array(array)[None] for array in batch)
             return
         longest = int(np.diff(bags.indptr).max())
-        entries = batch_size * longest
+        each, extra = (1, 0) if contrast is None else (2, int(np.diff(contrast.indptr).max()))
+        entries = batch_size * (longest + extra)
         steps = min(_STEPS_A_CALL, self.record_every, self.steps, 1 + _ENTRIES_A_CALL // entries)
         self.groups = np.zeros(steps, dtype=np.int64)
         query, target, size = np.zeros((3, steps, batch_size), dtype=np.int64)
@@ -328,11 +349,11 @@ class _Run:
             query,
             target,
             np.empty((steps, batch_size, soft.shape[1]), dtype),
-            np.full((steps, batch_size), 1 / batch_size, dtype),
+            np.full((steps, each * batch_size), 1 / batch_size, dtype),
             size,
             np.zeros((steps, batch_size + 1), dtype=np.int64),
             np.empty((steps, entries), dtype=np.int64),
-            np.empty((steps, entries), dtype),
+            np.empty((steps, each * entries), dtype),
         )
         drawn, tally = np.zeros(batch_size, dtype=np.int64), np.zeros(len(bags), dtype=np.int64)
         bits, tallies = np.empty(batch_size, dtype=np.uint64), np.empty((2, longest), dtype=np.int64)
@@ -343,30 +364,51 @@ class _Run:
         groups, source = self.groups, self.source
         if self.workspace is not None:
             groups = groups[: until - done]
-            tables = (source.bag_tables, source.token_tables, self.position_weight)
+            tables = (source.bag_tables, source.token_tables, self.position_weight, self.insertions)
             sampling.draw_batches(self.random, self.data, *tables, self.workspace, self.batches, groups)
-        return kernels.sgd_steps(
-            self.batches,
-            groups,
-            (*self.state, self.mass),
-            self.gradient,
-            self.first,
-            self.second,
-            self.rates,
-            self.momentum,
-            self.parameters["optimizer"] == "adam",
-            done,
-            self.losses[done:until],
-        )
+        losses, adam = self.losses[done:until], self.parameters["optimizer"] == "adam"
+        if self.vectors is not None:
+            return self._take_embedded(groups, adam, done, losses)
+        moments = (self.first[:4], self.second[:4])
+        fixed = (self.rule, self.rates[:4], self.momentum, adam)
+        return kernels.sgd_steps(self.batches, groups, self.state, self.slopes, moments, *fixed, done, losses)
+
+    def _take_embedded(self, groups, adam, done, losses) -> int:
+        """Like `kernels.sgd_steps`, where Z and V follow from an embedding."""
+        nothing = np.empty((0, 0), self.dtype)
+        for step in range(losses.size):
+            _, Y, _, hidden, *inner = self.trained
+            kernels.even_padding(Y, self.state[-1])
+            Z, V = embed(self.vectors, *inner)
+            slopes = tuple(np.zeros_like(array) for array in (Z, Y, V, hidden))
+            batch = tuple(array[min(step, len(array) - 1)] for array in self.batches)
+            state = (Z, Y, V, hidden, self.state[-1])
+            n_groups = groups[min(step, len(groups) - 1)]
+            losses[step] = kernels.loss_and_gradient(batch, n_groups, state, self.rule, slopes, nothing, True)
+            if not np.isfinite(losses[step]):
+                return step
+            slopes = (
+                nothing,
+                slopes[1],
+                nothing,
+                slopes[3],
+                *embed_back(self.vectors, *inner[:2], slopes[0], slopes[2]),
+            )
+            for weights, slope, *moments, rate in zip(
+                self.trained, slopes, self.first, self.second, self.rates, strict=True
+            ):
+                if weights.size:
+                    slope = np.ascontiguousarray(slope).ravel()
+                    kernels.ascend(weights.ravel(), slope, *moments, rate, self.momentum, adam, done + step + 1)
+        return losses.size
 
     def _arrays(self):
-        """Z, Y without padding, and V."""
-        Z, Y, V = self.state
-        return Z, Y[:, : self.multiplicity.size], V
+        """The weights, Y without padding."""
+        Z, Y, *others = self.trained
+        return Z, Y[:, : self.layer.multiplicity.size], *others
 
-    def _snapshot(self):
-        arrays = (read_only(np.array(array, dtype=np.float64, order="C")) for array in self._arrays())
-        return (*arrays, self.multiplicity)
+    def _snapshot(self) -> Layer:
+        return self.layer.moved([np.array(array, dtype=np.float64, order="C") for array in self._arrays()])
 
     def go(self, report: Progress | None) -> _Run:
         """Take all steps."""
@@ -414,9 +456,19 @@ class _Run:
 
     def outcome(self) -> Outcome:
         """The end of the run."""
-        Z, Y, V = self._arrays()
-        layer = Layer(Z, Y, V if V.shape[0] else None, self.multiplicity)
-        return Outcome(layer, self.losses, self.source.bags)
+        return Outcome(self.layer.moved(self._arrays()), self.losses, self.source.bags)
+
+
+def _insertions(contrast: Bags | None, strength) -> tuple:
+    """The insertions of the regulariser as `sampling.draw_batches` takes them."""
+    nothing = np.empty(0, dtype=np.int64)
+    if contrast is None:
+        empty = np.empty(0, dtype=np.uint64), np.empty((0, 2), dtype=np.uint64)
+        arrays = (nothing, nothing, np.empty(0, dtype=type(strength)), *empty)
+    else:
+        tables = sampling.alias_tables(np.array([0, len(contrast)]), contrast.weight)[2:]
+        arrays = (contrast.indptr, contrast.token, contrast.count.astype(type(strength)), *tables)
+    return *(read_only(array) for array in arrays), strength
 
 
 def _spawn(seed) -> Sequence[np.random.SeedSequence]:

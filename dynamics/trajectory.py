@@ -16,10 +16,11 @@ import xarray as xr
 from dynamics import checks, kernels, observables
 from dynamics.bags import Bags
 from dynamics.files import replacing
-from dynamics.layer import Layer, Problem
+from dynamics.layer import Embedding, Layer, Problem
 from dynamics.version import __version__
 
 _FORMAT = "yzflow-trajectory-1"
+_EMBEDDING = ("embedding", "key_weights", "query_weights", "value_weights")
 
 
 class Trajectory:
@@ -34,8 +35,10 @@ class Trajectory:
 
         - ``loss(time)``: expected cross-entropy -J (2), nats.
         - ``z(time, query, token)``: attention logits; ``z_velocity``: their rate of change per step.
-        - ``y(time, token, column)`` (``value`` in place of ``token`` under a value matrix): decoder logits;
-          ``multiplicity(column)`` next tokens share a column. ``v(time, token, value)`` where there is one.
+        - ``y(time, token, column)`` (``value`` under a value matrix and ``unit`` under a hidden layer in place of
+          ``token``): decoder logits; ``multiplicity(column)`` next tokens share a column. Where they exist,
+          ``v(time, token, value)``, ``hidden(time, input, unit)`` with the biases last, ``embedding(token,
+          embedding_dimension)`` and ``key_weights``, ``query_weights``, ``value_weights`` over time.
         - ``attention(time, next_token, token)``: c_n, expected attention given the next token.
         - ``distinct(next_token, token)``: whether a token occurs with that next token only.
         - ``query_of(next_token)``: psi(n), or -1 where a next token has several queries.
@@ -65,8 +68,13 @@ class Trajectory:
     def final(self) -> Layer:
         """The layer at the last recorded time."""
         last = self.dataset.isel(time=-1)
-        value = last["v"].values if "v" in last else None
-        return Layer(last["z"].values, last["y"].values, value, self.dataset["multiplicity"].values)
+        V, hidden, vectors, keys, queries, values = (
+            last[name].values if name in last else None for name in ("v", "hidden", *_EMBEDDING)
+        )
+        embedding = None if vectors is None else Embedding(vectors, keys, queries, values)
+        kind = {"center": bool(last.attrs.get("center", 0)), "floor": float(last.attrs.get("floor", 0.0))}
+        multiplicity = self.dataset["multiplicity"].values
+        return Layer(last["z"].values, last["y"].values, V, multiplicity, hidden, embedding=embedding, **kind)
 
     def attention_entropy(self, tokens: str = "distinct") -> xr.DataArray:
         """Entropy of c_n over (time, next_token), in nats.
@@ -194,8 +202,8 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
     bags : Bags
         What loss and attention are measured on.
     times : (n,) float
-    layers : list of n tuples (Z, Y, V, multiplicity)
-        The recorded states, in the form that the kernels take.
+    layers : list of n Layers
+        The recorded states.
     kind : str
         The simulator, for the attributes.
     parameters : mapping
@@ -206,21 +214,24 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
         More variables, name -> (dimensions, array, attributes).
     """
     present, conditional = observables.given_next_token(bags)
-    problem = Problem(bags)
-    n_tokens = layers[0][0].shape[1]
+    first = layers[0]
+    objective = parameters.get("loss", "cross-entropy")
+    problem = Problem(bags, first, loss=objective)
+    n_tokens = first.Z.shape[1]
     loss = np.empty(len(times))
     attention = np.empty((len(times), present.size, n_tokens))
     shares = np.empty(bags.token.size)
-    for i, (Z, Y, V, multiplicity) in enumerate(layers):
-        loss[i] = problem.loss(Z, Y, V, multiplicity)
-        kernels.attention(bags.query, bags.indptr, bags.token, bags.count, Z, shares)
+    for i, layer in enumerate(layers):
+        loss[i] = problem.loss(layer.weights)
+        kernels.attention(bags.query, bags.indptr, bags.token, bags.count, layer.Z, shares)
         rows = scipy.sparse.csr_array((shares, bags.token, bags.indptr), shape=(len(bags), n_tokens))
         attention[i] = conditional @ rows
     if query_tokens is None:
-        query_tokens = np.arange(layers[0][0].shape[0])
-    rows_of_y = "token" if layers[0][2].shape[0] == 0 else "value"
+        query_tokens = np.arange(first.Z.shape[0])
+    rows_of_y = "unit" if first.hidden is not None else "token" if first.V is None else "value"
+    name, units = ("cross-entropy", "nats") if objective == "cross-entropy" else ("squared loss", "1")
     variables = {
-        "loss": (("time",), loss, {"long_name": "expected cross-entropy", "units": "nats"}),
+        "loss": (("time",), loss, {"long_name": f"expected {name}", "units": units}),
         "attention": (
             ("time", "next_token", "token"),
             attention,
@@ -228,15 +239,15 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
         ),
         "z": (
             ("time", "query", "token"),
-            np.stack([layer[0] for layer in layers]),
+            np.stack([layer.Z for layer in layers]),
             {"long_name": "attention logit", "units": "1"},
         ),
         "y": (
             ("time", rows_of_y, "column"),
-            np.stack([layer[1] for layer in layers]),
+            np.stack([layer.Y for layer in layers]),
             {"long_name": "decoder logit", "units": "1"},
         ),
-        "multiplicity": (("column",), layers[0][3], {"long_name": "next tokens that share the column"}),
+        "multiplicity": (("column",), first.multiplicity, {"long_name": "next tokens that share the column"}),
         "distinct": (
             ("next_token", "token"),
             observables.distinct_mask(bags, n_tokens),
@@ -249,19 +260,27 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
         ),
         **(extra or {}),
     }
-    if rows_of_y == "value":
-        variables["v"] = (
-            ("time", "token", "value"),
-            np.stack([layer[2] for layer in layers]),
-            {"long_name": "value matrix", "units": "1"},
-        )
+    if first.V is not None:
+        attributes = {"long_name": "value matrix", "units": "1"}
+        variables["v"] = (("time", "token", "value"), np.stack([layer.V for layer in layers]), attributes)
+    if first.hidden is not None:
+        attributes = {"long_name": "hidden layer, biases last", "units": "1"}
+        variables["hidden"] = (("time", "input", "unit"), np.stack([layer.hidden for layer in layers]), attributes)
+    if first.embedding is not None:
+        variables["embedding"] = (("token", "embedding_dimension"), first.embedding.vectors)
+        rows = {"keys": "attention_dimension", "queries": "attention_dimension", "values": "value"}
+        for name, part in zip(_EMBEDDING[1:], rows, strict=True):
+            if getattr(first.embedding, part) is not None:
+                over_time = np.stack([getattr(layer.embedding, part) for layer in layers])
+                variables[name] = (("time", rows[part], "embedding_dimension"), over_time)
     coordinates = {
         "time": ("time", np.asarray(times, dtype=np.float64), {"long_name": "time", "units": "SGD steps"}),
         "query": ("query", query_tokens),
         "token": ("token", np.arange(n_tokens)),
         "next_token": ("next_token", present),
     }
-    return Trajectory(xr.Dataset(variables, coordinates, _provenance(kind, parameters)))
+    attributes = _provenance(kind, parameters) | {"center": int(first.center), "floor": first.floor}
+    return Trajectory(xr.Dataset(variables, coordinates, attributes))
 
 
 def _query_of(bags: Bags, conditional: np.ndarray, query_tokens: np.ndarray) -> np.ndarray:

@@ -213,7 +213,7 @@ def scaled_difference(actual, expected):
 def draw_batch(run):
     """The groups of the next mini-batch of a run of SGD: query, target, tokens, counts (bags, tokens) and weights."""
     groups = np.zeros(1, dtype=np.int64)
-    tables = (run.source.bag_tables, run.source.token_tables, run.position_weight)
+    tables = (run.source.bag_tables, run.source.token_tables, run.position_weight, run.insertions)
     sampling.draw_batches(run.random, run.data, *tables, run.workspace, run.batches, groups)
     query, target, soft, weight, size, indptr, token, count = (array[0] for array in run.batches)
     bag = entry = 0

@@ -212,10 +212,12 @@ def test_problem_adds_into_what_is_there():
     bag = Bags.from_dense([0], [1], [[1, 2]])
     layer = Layer([[0.2, -0.1]], [[1, 0], [0, 2]])
     gradient = layer.gradient(bag)
-    dZ, dY, dV = np.ones((1, 2)), np.full((2, 2), 2.0), np.empty((0, 0))
-    Problem(bag).loss_and_gradient(layer.Z, layer.Y, layer.value_matrix, layer.multiplicity, dZ, dY, dV)
-    np.testing.assert_allclose(dZ, gradient.Z + 1, rtol=1e-15)
-    np.testing.assert_allclose(dY, gradient.Y + 2, rtol=1e-15)
+    problem = Problem(bag, layer)
+    slopes = problem.zeros()
+    slopes[0][:], slopes[1][:] = 1, 2
+    problem.loss_and_gradient(layer.weights, slopes)
+    np.testing.assert_allclose(slopes[0], gradient.Z + 1, rtol=1e-15)
+    np.testing.assert_allclose(slopes[1], gradient.Y + 2, rtol=1e-15)
 
 
 def test_layer_owns_its_arrays():

@@ -1,0 +1,325 @@
+"""Optional parts of the layer and of the objective: every gradient against a complex step through plain NumPy.
+
+LN's mean and floor, the hidden layer, embeddings, the squared loss and the contrastive regulariser, alone and together,
+in `Layer`, in the flow and in SGD.
+"""
+
+import numpy as np
+import pytest
+import strategies as reference
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynamics import Bags, Embedding, Layer, Trajectory, gradient_flow, sgd
+from dynamics.layer import Problem
+from dynamics.sgd import _DEFAULTS, _Run
+
+PARTS = ("hidden", "center", "floor", "embedding", "identity")
+
+
+def build(bags, parts, seed):
+    """A generic layer with some parts; its floor lies among the norms, so that bags fall on either side of it."""
+    rng = np.random.default_rng(seed)
+    n_tokens = max(bags.n_tokens, bags.n_queries)
+    n_values = n_tokens if "identity" in parts else 4
+    units = 5
+    hidden = rng.normal(size=(n_values + 1, units)) if "hidden" in parts else None
+    Y = rng.normal(size=(n_values if hidden is None else units, bags.vocab_size))
+    V = None if "identity" in parts else rng.normal(size=(n_tokens, n_values))
+    options = {"hidden": hidden, "center": "center" in parts and V is not None}
+    if "embedding" in parts:
+        vectors = rng.normal(size=(n_tokens, 3))
+        keys, queries = rng.normal(size=(2, 2, 3))
+        embedding = Embedding(vectors, keys, queries, None if V is None else rng.normal(size=(n_values, 3)))
+        layer = Layer.embedded(embedding, Y, **options)
+    else:
+        layer = Layer(rng.normal(size=(n_tokens, n_tokens)), Y, V, **options)
+    if "floor" not in parts or V is None:
+        return layer
+    norms = [np.linalg.norm(before_ln(layer, layer.weights, counts, q)) for counts, q in bag_list(bags, layer)]
+    return build_floor(layer, float(np.median(norms)) * 1.001)
+
+
+def build_floor(layer, floor):
+    if layer.embedding is not None:
+        return Layer.embedded(layer.embedding, layer.Y, hidden=layer.hidden, center=layer.center, floor=floor)
+    return Layer(layer.Z, layer.Y, layer.V, hidden=layer.hidden, center=layer.center, floor=floor)
+
+
+def bag_list(bags, layer):
+    counts = np.zeros((len(bags), layer.Z.shape[1]))
+    counts[:, : bags.n_tokens] = reference.dense_counts(bags)
+    return list(zip(counts, bags.query, strict=True))
+
+
+def before_ln(layer, weights, counts, query):
+    Z, _, V, _, keys, queries, values = weights
+    if layer.embedding is not None:
+        e = layer.embedding.vectors
+        Z = np.array([[e[s] @ keys.T @ queries @ e[q] for s in range(len(e))] for q in range(len(e))])
+        V = e @ values.T if values.size else V
+    x = reference.attend(counts, Z[query])
+    x = V.T @ x if V.size else x
+    return x - x.mean() if layer.center else x
+
+
+def logits(layer, weights, counts, query):
+    """(6)-(8) of Wen et al. with an optional hidden layer; accepts complex weights."""
+    x = before_ln(layer, weights, counts, query)
+    norm = np.sqrt((x * x).sum())
+    f = x / (norm if norm.real > layer.floor else layer.floor)
+    hidden = weights[3]
+    if hidden.size:
+        f = f @ hidden[:-1] + hidden[-1]
+        f = np.where(f.real > 0, f, 0)
+    return weights[1].T @ f
+
+
+def objective(bags, layer, weights, loss="cross-entropy", contrast=None, contrast_weight=0.0):
+    """The loss written from its definition, bag by bag and insertion by insertion."""
+    total = 0
+    targets = reference.dense_targets(bags)
+    for (counts, query), target, weight in zip(bag_list(bags, layer), targets, bags.weight, strict=True):
+        u = logits(layer, weights, counts, query)
+        total = total + weight * (
+            ((u - target) ** 2).sum() if loss == "squared" else -target @ reference.log_softmax(u)
+        )
+        if contrast is None:
+            continue
+        for (more, _), share in zip(bag_list(contrast, layer), contrast.weight, strict=True):
+            difference = u - logits(layer, weights, counts + more, query)
+            total = total + contrast_weight * weight * share * (difference**2).mean()
+    return total
+
+
+def complex_step(bags, layer, **options):
+    """Minus the derivative of the objective with respect to each weight: the gradient of J."""
+    slopes = [np.zeros(array.shape) for array in layer.weights]
+    for which, array in enumerate(layer.weights):
+        for at in np.ndindex(array.shape):
+            moved = [np.array(other, dtype=complex) for other in layer.weights]
+            moved[which][at] += 1e-40j
+            slopes[which][at] = -objective(bags, layer, moved, **options).imag / 1e-40
+    return slopes
+
+
+def gradient(bags, layer, **options):
+    problem = Problem(bags, layer, **options)
+    slopes = list(problem.zeros())
+    loss = problem.loss_and_gradient(layer.weights, tuple(slopes))
+    if layer.embedding is not None:
+        slopes[0] = slopes[2] = np.zeros((0, 0))
+    return loss, slopes
+
+
+def insertions_for(bags, seed, n=2):
+    """Insertions that share some tokens with the bags and bring others."""
+    rng = np.random.default_rng(seed)
+    counts = rng.integers(0, 3, size=(n, bags.n_tokens)) * rng.random((n, bags.n_tokens))
+    counts[:, 0] += 0.5
+    return Bags.from_dense(np.zeros(n, int), np.zeros(n, int), counts, rng.dirichlet(np.ones(n)))
+
+
+subsets = st.sets(st.sampled_from(PARTS)).map(sorted)
+
+
+@given(
+    reference.bags(max_bags=4), subsets, st.sampled_from(["cross-entropy", "squared"]), st.booleans(), reference.SEEDS
+)
+def test_gradient_is_the_complex_step_derivative(bags, parts, loss, contrasted, seed):
+    """To 1e-9 of the largest slope, for every combination of parts and objectives."""
+    layer = build(bags, parts, seed)
+    options = {"loss": loss}
+    if contrasted:
+        options |= {"contrast": insertions_for(bags, seed), "contrast_weight": 0.7}
+    value, slopes = gradient(bags, layer, **options)
+    assert value == pytest.approx(float(np.real(objective(bags, layer, layer.weights, **options))), rel=1e-10)
+    for ours, exact in zip(slopes, complex_step(bags, layer, **options), strict=True):
+        assert ours.shape == exact.shape
+        np.testing.assert_allclose(ours, exact, rtol=0, atol=1e-9 * max(1.0, np.abs(exact).max(initial=0)))
+
+
+@given(reference.bags(max_bags=4), subsets, reference.SEEDS)
+def test_predictions_are_those_of_the_definition(bags, parts, seed):
+    layer = build(bags, parts, seed)
+    expected = [np.real(logits(layer, layer.weights, counts, q)) for counts, q in bag_list(bags, layer)]
+    np.testing.assert_allclose(layer.logits(bags), expected, rtol=1e-10, atol=1e-12)
+    alpha = np.exp([reference.log_softmax(u) for u in expected])
+    np.testing.assert_allclose(layer.predict(bags), alpha, rtol=1e-10, atol=1e-14)
+
+
+def some_bags(seed=0, n=5):
+    rng = np.random.default_rng(seed)
+    return Bags.from_dense(rng.integers(3, size=n), rng.dirichlet(np.ones(4), n), rng.exponential(size=(n, 5)))
+
+
+ALL = [["hidden", "center", "floor"], ["embedding"], ["embedding", "identity"], ["hidden", "embedding", "floor"]]
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("parts", ALL)
+@pytest.mark.parametrize("contrasted", [False, True])
+def test_full_batch_steps_follow_the_gradient(parts, contrasted, optimizer):
+    """Two steps against a loop over the complex-step gradient, with a rate of its own for each part."""
+    bags = some_bags()
+    layer = build(bags, parts, 1)
+    options = {"loss": "squared"}
+    if contrasted:
+        options |= {"contrast": insertions_for(bags, 2), "contrast_weight": 0.3}
+    rates = {"eta_y": 0.02, "eta_z": 0.03}
+    if layer.V is not None:
+        rates["eta_v"] = 0.01
+    if layer.hidden is not None:
+        rates["eta_hidden"] = 0.05
+    eta = (0.03, 0.02, 0.01, 0.05, 0.03, 0.03, 0.01)
+    run = sgd(
+        bags, **rates, **options, steps=2, batch_size=None, length=None, momentum=0.5, optimizer=optimizer, init=layer
+    )
+    weights = list(layer.weights)
+    moments = [[np.zeros(w.shape) for w in weights] for _ in range(2)]
+    for step in (1, 2):
+        slopes = complex_step(bags, layer.moved(weights), **options)
+        for k, slope in enumerate(slopes):
+            if optimizer == "sgd":
+                moments[0][k] = 0.5 * moments[0][k] + slope
+                weights[k] = weights[k] + eta[k] * moments[0][k]
+            else:
+                moments[0][k] = 0.9 * moments[0][k] + 0.1 * slope
+                moments[1][k] = 0.999 * moments[1][k] + 0.001 * slope**2
+                root = np.sqrt(moments[1][k] / (1 - 0.999**step)) + 1e-8
+                weights[k] = weights[k] + eta[k] * moments[0][k] / (1 - 0.9**step) / root
+    for ours, exact in zip(run.final.weights, weights, strict=True):
+        np.testing.assert_allclose(ours, exact, rtol=0, atol=1e-9)
+    assert run.final.center == layer.center and run.final.floor == layer.floor
+    assert run.dataset["batch_loss"].values[0] == pytest.approx(
+        objective(bags, layer, layer.weights, **options), rel=1e-10
+    )
+
+
+@pytest.mark.parametrize("parts", ALL)
+def test_the_flow_is_the_limit_of_full_batch_steps(parts, tmp_path):
+    """Halving the rates halves the distance; and dZ/dt, also through an embedding, is that of the recorded Z."""
+    bags = some_bags()
+    layer = build(bags, parts, 1)
+    contrast = {"contrast": insertions_for(bags, 2), "contrast_weight": 0.3}
+    flow = gradient_flow(
+        bags, eta_y=0.2, eta_z=0.3, t_end=1.0, init=layer, times=[0.0, 0.49, 0.5, 0.51, 1.0], **contrast
+    )
+    distances = []
+    for steps in (200, 400):
+        rates = {"eta_y": 0.2 / steps, "eta_z": 0.3 / steps}
+        run = sgd(
+            bags,
+            **rates,
+            **contrast,
+            steps=steps,
+            batch_size=None,
+            length=None,
+            momentum=0.0,
+            init=layer,
+            record_every=steps,
+        )
+        pairs = zip(run.final.weights, flow.final.weights, strict=True)
+        distances.append(max(np.abs(a - b).max(initial=0) for a, b in pairs))
+    assert 1.9 < distances[0] / distances[1] < 2.1
+    z = flow.dataset["z"].values
+    np.testing.assert_allclose((z[3] - z[1]) / 0.02, flow.dataset["z_velocity"].values[2], rtol=1e-3, atol=1e-6)
+    path = tmp_path / "flow.nc"
+    flow.save(path)
+    for ours, kept in zip(flow.final.weights, Trajectory.load(path).final.weights, strict=True):
+        np.testing.assert_array_equal(ours, kept)
+    assert repr(Trajectory.load(path).final) == repr(flow.final)
+    assert flow.final.center == layer.center and flow.final.floor == layer.floor
+
+
+def test_squared_loss_is_what_the_trajectory_reports():
+    bags = some_bags()
+    layer = build(bags, [], 1)
+    run = sgd(bags, eta_y=0.1, eta_z=0.1, steps=3, batch_size=None, length=None, init=layer, loss="squared")
+    assert run.dataset["loss"].attrs["long_name"] == "expected squared loss"
+    assert run.dataset["loss"].values[0] == pytest.approx(layer.loss(bags, loss="squared"), rel=1e-12)
+    assert run.dataset["loss"].values[0] == pytest.approx(
+        objective(bags, layer, layer.weights, loss="squared"), rel=1e-12
+    )
+
+
+def test_every_bag_of_a_batch_comes_with_an_insertion():
+    """Pairs of a drawn batch, over the tokens of both: the second less the first is an insertion, by its weight."""
+    bags, insertions = some_bags(n=4), insertions_for(some_bags(n=4), 3, n=3)
+    layer = build(bags, [], 0)
+    n = 4000
+    options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "batch_size": n, "length": None, "init": layer}
+    run = _Run(bags, **_DEFAULTS | options | {"contrast": insertions, "contrast_weight": 0.25})
+    found = np.zeros(3)
+    for group in reference.draw_batch(run):
+        dense = np.zeros((2, 5))
+        dense[:, group["token"]] = group["count"]
+        np.testing.assert_allclose(group["weight"], [1 / n, 0.25 / n])
+        own = np.abs(reference.dense_counts(bags) - dense[0]).sum(axis=1)
+        assert own.min() < 1e-12 and bags.query[own.argmin()] == group["query"]
+        np.testing.assert_array_equal(group["target"], bags.target[own.argmin()])
+        difference = np.abs(reference.dense_counts(insertions) - (dense[1] - dense[0])).sum(axis=1)
+        assert difference.min() < 1e-12
+        found[difference.argmin()] += 1
+    assert found.sum() == n
+    # Five standard deviations of each binomial count: false alarm below 2e-6.
+    expected = n * insertions.weight
+    assert (np.abs(found - expected) < 5 * np.sqrt(expected * (1 - insertions.weight))).all()
+
+
+@given(reference.bags(max_bags=3), reference.SEEDS)
+def test_the_scale_of_counts_does_not_matter(bags, seed):
+    """Attention is a softmax: doubling all counts of a bag changes nothing, whatever the floor."""
+    doubled = Bags(
+        bags.query,
+        bags.target,
+        bags.indptr,
+        bags.token,
+        2 * bags.count,
+        bags.weight,
+        n_queries=bags.n_queries,
+        n_tokens=bags.n_tokens,
+        vocab_size=bags.vocab_size,
+    )
+    for parts in ([], ["floor"], ["center", "floor"]):
+        layer = build(bags, parts, seed)
+        np.testing.assert_allclose(layer.logits(doubled), layer.logits(bags), rtol=1e-12, atol=1e-12)
+
+
+BAD = [
+    ({"hidden": np.ones((3, 2))}, "`hidden` must have 4 rows, one a column of V and one for the biases"),
+    ({"hidden": np.ones((4, 5))}, "`Y` must have 5 rows, one a unit"),
+    ({"floor": -0.1}, "`floor` must be non-negative"),
+    ({"V": None, "Y": np.ones((4, 3)), "center": True}, "`center` must be left out without a value matrix"),
+    ({"V": None, "Y": np.ones((4, 3)), "floor": 0.1}, "`floor` must be left out without a value matrix"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD)
+def test_bad_parts_are_refused(change, message):
+    good = {"Z": np.zeros((2, 4)), "Y": np.ones((3, 3)), "V": np.ones((4, 3))}
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        Layer(**good | change)
+
+
+def test_bad_embeddings_are_refused():
+    with pytest.raises(ValueError, match="`keys` must have 3 columns"):
+        Embedding(np.ones((4, 3)), np.ones((2, 2)), np.ones((2, 2)))
+    with pytest.raises(ValueError, match="`queries` must have the shape of `keys`"):
+        Embedding(np.ones((4, 3)), np.ones((2, 3)), np.ones((1, 3)))
+
+
+@pytest.mark.parametrize("simulate", [gradient_flow, sgd])
+def test_bad_objectives_are_refused(simulate):
+    bags = some_bags()
+    layer = build(bags, [], 0)
+    length = {"t_end": 1.0} if simulate is gradient_flow else {"steps": 1, "length": None}
+    for change, message in (
+        ({"loss": "hinge"}, "`loss` must be one of 'cross-entropy', 'squared'"),
+        ({"contrast_weight": 0.5}, "`contrast_weight` must be 0 without `contrast`"),
+        ({"contrast": [1], "contrast_weight": 0.5}, "`contrast` must be Bags"),
+        ({"contrast": some_bags(), "contrast_weight": -1}, "`contrast_weight` must be non-negative"),
+        ({"eta_hidden": 0.1}, "`eta_hidden` must be None unless `init` has a hidden layer"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            simulate(bags, eta_y=1.0, eta_z=1.0, init=layer, **length, **change)
