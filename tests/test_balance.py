@@ -243,7 +243,7 @@ def test_matched_pairs_and_drift_are_the_means_over_all_prefixes():
 
 def test_a_drift_towards_one_answer_is_predicted_and_found():
     """One closing query always answers type 1; at five standard errors (6e-7)."""
-    language = DyckLanguage(2, 3)
+    language = DyckLanguage(3, 3)
     layer = balance.balanced_layer(language, 0, scale=0)
     Z = layer.Z.copy()
     Z[language.close(0, 1), language.open(1, 1)] += 5
@@ -252,11 +252,11 @@ def test_a_drift_towards_one_answer_is_predicted_and_found():
     bags = language.sample(n, min_length=300, max_length=301, rng=4)
     predicted = balance.predicted_accuracy(layer, language, lengths)
     found = balance.closing_accuracy(layer, language, bags)
-    # Half of the stacks under that query end in type 1.
+    # Two thirds of the stacks under that query do not end in type 1.
     closing = np.isin(bags.query, balance.queries(language))
     share = (bags.query == language.close(0, 1)).sum() / closing.sum()
     assert predicted["open"] == found["open"] == 1
-    assert predicted["close"] == pytest.approx(1 - share / 2, abs=5 * 0.5 / np.sqrt(closing.sum()))
+    assert predicted["close"] == pytest.approx(1 - share * 2 / 3, abs=5 * 0.5 / np.sqrt(closing.sum()))
     for kind, count in (("close", closing.sum()), ("all", n)):
         assert predicted[kind] == pytest.approx(found[kind], abs=5 * 0.5 / np.sqrt(count))
     assert 0.6 < predicted["close"] < 0.9
