@@ -96,6 +96,15 @@ def test_pruned_networks_stay_within_their_certificate(inputs, hidden, outputs, 
     assert error <= pruned.certificate * (1 + 1e-9)
 
 
+def test_certificates_add_up_over_layers():
+    """Lemma 5 by hand: e_2 = (|A_2| + c_2) c_1 + c_2 |A_1| for inputs of norm one."""
+    first, second = np.ones((9, 1)), np.ones((1, 9))
+    rng = np.random.default_rng(3)
+    c1, c2 = (pruning.prune_linear(matrix, 6, rng).certificate for matrix in (first, second))
+    pruned = pruning.prune_network(ReluNetwork((first, second)), 6, 3)
+    assert pruned.certificate == pytest.approx((3 + c2) * c1 + c2 * 3)
+
+
 def test_larger_networks_come_nearer():
     network = ReluNetwork((np.array([[3.0, -1], [0.5, 2]]), np.array([[1.0, -2]])))
     certificates = [pruning.prune_network(network, n, 0).certificate for n in (10, 40)]
