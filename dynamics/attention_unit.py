@@ -1,4 +1,4 @@
-r"""The self-attention unit of Sanford, Hsu, Telgarsky (2023, arXiv 2306.02896), layers, transformers, and the tensor unit.
+r"""Attention units, layers, transformers and tensor units of Sanford, Hsu, Telgarsky (2023, arXiv 2306.02896).
 
 A unit is ``f(X) = softmax(phi(X) Q K^T phi(X)^T) phi(X) V``, with the softmax over each row, for tokens X of shape
 (N, d), or (batch, .., N, d): leading axes are independent sequences. Softmax is stable at any scale, and exact integers
@@ -84,8 +84,8 @@ class FixedPoint:
 class Precision:
     """Which numbers of a unit are rounded, and how; None stands for float64.
 
-    Rounded are, in this order: each entry of the scaled queries, ``scale * query``, each entry of the keys, each entry of
-    the values, and each entry of the output. Scores, exponentials and their sums are computed in float64 from the
+    Rounded are each entry of the scaled queries, ``scale * query``, each entry of the keys, each entry of the values,
+    and each entry of the output. Scores, exponentials and their sums are computed in float64 from the
     rounded entries. In the communication protocols these are the numbers that one party sends to the other.
     """
 
@@ -113,8 +113,8 @@ def attention_weights(queries, keys, *, scale=1.0, precision: Precision | None =
     keys : (.., N, m)
         Leading axes are broadcast.
     scale : float
-        Inverse temperature, positive: tau of the sparse-averaging bounds. It multiplies distances from the row's largest
-        score, so that it may be as large as float64 holds.
+        Inverse temperature, positive: tau of the sparse-averaging bounds. It multiplies distances from the row maximum,
+        so that it may be as large as float64 holds.
     precision : Precision, optional
         Only for numbers in floating point.
 
@@ -363,11 +363,8 @@ class MultiHeadLayer:
         for number, head in enumerate(self.heads):
             out = head(X)
             if out.shape != X.shape:
-                raise checks.reject(
-                    "heads",
-                    f"give {X.shape[-1]} numbers a token, as many as come in",
-                    f"{out.shape[-1]} of head {number}",
-                )
+                wide = f"give {X.shape[-1]} numbers a token, as many as come in"
+                raise checks.reject("heads", wide, f"shape {out.shape} of head {number}")
             total = total + out
         return total
 
