@@ -26,6 +26,7 @@ from numba import njit
 from dynamics import averaging_tasks as tasks
 from dynamics import checks, kernels
 from dynamics.attention_unit import AttentionUnit, attention_weights
+from dynamics.files import folder
 from dynamics.layer import read_only
 from dynamics.progress import Progress
 from dynamics.sgd import OPTIMIZERS, DivergenceError, spawn
@@ -35,8 +36,9 @@ __all__ = ["LinearQueryUnit", "load_training", "train_qsa", "unit_at"]
 
 SCHEDULES = ("cosine", "constant")
 _FORMAT = "yzflow-qsa-training-1"
-# Inputs are drawn for so many steps at a time, each time by a generator of its own, so that a run can be continued.
-_STEPS_A_DRAW = 256
+# Inputs are drawn for as many steps at a time as give this many numbers, each time by a generator of its own, so that a
+# run can be continued.
+_NUMBERS_A_DRAW = 2**19
 # Attention is compared with its target on all sets if there are no more than this, else on as many random ones.
 _SETS = 4096
 _SECONDS_BETWEEN_SAVES = 5.0
@@ -155,13 +157,12 @@ def _qsa_kernel(z, y, B, V, dB, dV):
     loss = 0.0
     for b in range(n_inputs):
         for i in range(n_tokens):
-            top = -np.inf
-            for token in range(n_tokens):
-                score = 0.0
-                for k in range(size):
-                    score += B[y[b, i, k], token]
-                a[token] = score
-                top = max(top, score)
+            a[:] = B[y[b, i, 0]]
+            for k in range(1, size):
+                row = y[b, i, k]
+                for token in range(n_tokens):
+                    a[token] += B[row, token]
+            top = a.max()
             total = 0.0
             for token in range(n_tokens):
                 a[token] = np.exp(a[token] - top)
@@ -285,7 +286,7 @@ def train_qsa(
     """
     arguments = {name: value for name, value in locals().items() if name not in ("checkpoint", "progress")}
     run = _Run(**arguments)
-    path = None if checkpoint is None else Path(checkpoint)
+    path = None if checkpoint is None else folder("checkpoint", Path(checkpoint).parent) / Path(checkpoint).name
     if path is not None and path.exists():
         run.restore(load_training(path))
     with Progress(f"qSA, {optimizer}", enabled=progress) as report:
@@ -360,8 +361,10 @@ class _Run:
             self.sets = tasks.all_subsets(n_tokens, subset_size)
         else:
             self.sets = tasks.random_subsets(n_tokens, subset_size, size=_SETS, rng=rng)
+        numbers_a_step = p["batch_size"] * n_tokens * (p["value_dim"] + subset_size)
+        self.steps_a_draw = max(1, _NUMBERS_A_DRAW // numbers_a_step)
         self.losses = np.empty(p["steps"])
-        self.done, self.block = 0, -1
+        self.done, self.drawn = 0, -1
         self.units = {0: unit}
 
     def restore(self, saved: xr.Dataset):
@@ -394,7 +397,7 @@ class _Run:
             self._step()
             if self._is_recorded(self.done):
                 self.units[self.done] = self._unit()
-            if self.done % _STEPS_A_DRAW == 0 or self.done == steps:
+            if self.done % self.steps_a_draw == 0 or self.done == steps:
                 report.update(self.done / steps, f"step {self.done} of {steps}, loss {self.losses[self.done - 1]:.4g}")
             if path is not None and (self.done == steps or time.monotonic() - saved > _SECONDS_BETWEEN_SAVES):
                 save_dataset(self.dataset(), path)
@@ -402,13 +405,13 @@ class _Run:
 
     def _step(self):
         p, step = self.parameters, self.done
-        if self.block != step // _STEPS_A_DRAW:
-            self.block = step // _STEPS_A_DRAW
-            child = np.random.SeedSequence(self.draws.entropy, spawn_key=(*self.draws.spawn_key, self.block))
+        if self.drawn != step // self.steps_a_draw:
+            self.drawn = step // self.steps_a_draw
+            child = np.random.SeedSequence(self.draws.entropy, spawn_key=(*self.draws.spawn_key, self.drawn))
             sizes = (p["n_tokens"], p["subset_size"], p["value_dim"])
-            drawn = tasks.random_qsa(*sizes, size=_STEPS_A_DRAW * p["batch_size"], rng=np.random.default_rng(child))
+            drawn = tasks.random_qsa(*sizes, size=self.steps_a_draw * p["batch_size"], rng=np.random.default_rng(child))
             self.z, self.y = map(read_only, drawn)
-        first = step % _STEPS_A_DRAW * p["batch_size"]
+        first = step % self.steps_a_draw * p["batch_size"]
         batch = slice(first, first + p["batch_size"])
         loss = _loss_and_gradient(self.z[batch], self.y[batch], self.matrices, self.gradient)
         rate = p["learning_rate"]
