@@ -139,16 +139,14 @@ def random_subsets(n_tokens, subset_size, *, size, rng) -> np.ndarray:
     """``size`` sets of q of N tokens, uniform and independent: (size, q), each row rising."""
     n_tokens, subset_size = _sizes(n_tokens, subset_size)
     size = checks.integer("size", size, minimum=1)
-    rows = np.arange(min(size, max(1, _AT_ONCE // n_tokens)))
-    blocks = []
-    for start in range(0, size, rows.size):
-        order = np.tile(np.arange(n_tokens), (min(rows.size, size - start), 1))
-        row = rows[: len(order)]
-        for k in range(subset_size):  # Fisher and Yates's shuffle of the first q places, in all rows at once
-            other = rng.integers(k, n_tokens, size=row.size)
-            order[row, k], order[row, other] = order[row, other], order[row, k]
-        blocks.append(np.sort(order[:, :subset_size], axis=1))
-    return np.concatenate(blocks)
+    sets = np.empty((size, subset_size), dtype=np.int64)
+    for k, last in enumerate(range(n_tokens - subset_size, n_tokens)):
+        # Floyd's algorithm, in all rows at once: a token drawn again gives way to the last one, which is not there yet.
+        drawn = rng.integers(last + 1, size=size)
+        again = (sets[:, :k] == drawn[:, None]).any(axis=1)
+        sets[:, k] = np.where(again, last, drawn)
+    sets.sort(axis=1)
+    return sets
 
 
 def all_subsets(n_tokens, subset_size) -> np.ndarray:

@@ -119,9 +119,10 @@ class LinearQueryUnit:
         target = np.zeros((len(y), len(self.query)))
         np.put_along_axis(target, np.asarray(y), 1 / np.shape(y)[1], axis=1)
         attention = self.attention(y)
-        squares = (attention**2).sum(axis=1) * (self.value**2).sum()
-        squares += (target**2).sum(axis=1) * len(self.value) - 2 * (attention * target).sum(axis=1) * self.value.trace()
-        return float(squares.mean() / (len(self.value) + 2))
+        with np.errstate(over="ignore"):
+            squares = (attention**2).sum(axis=1) * (self.value**2).sum() + (target**2).sum(axis=1) * len(self.value)
+            squares -= 2 * (attention * target).sum(axis=1) * self.value.trace()
+            return float(squares.mean() / (len(self.value) + 2))
 
     def unit(self) -> AttentionUnit:
         """The same as an `AttentionUnit` on the tokens of `averaging_tasks.qsa_tokens`.
@@ -357,6 +358,7 @@ class _Run:
         n_tokens, subset_size = p["n_tokens"], p["subset_size"]
         rng = np.random.default_rng(shown)
         self.rows = tasks.random_subsets(n_tokens, subset_size, size=n_tokens, rng=rng)
+        unit.attention(self.rows)  # refuses a start whose scores are out of range
         if math.comb(n_tokens, subset_size) <= _SETS:
             self.sets = tasks.all_subsets(n_tokens, subset_size)
         else:
@@ -421,6 +423,8 @@ class _Run:
             adam = p["optimizer"] == "adam"
             kernels.ascend(self.state, self.slope, self.first, self.second, rate, p["momentum"], adam, step + 1)
         if not (np.isfinite(loss) and np.isfinite(self.state).all()):
+            if step > 0 and not np.isfinite(loss):
+                self.units.pop(step, None)  # its scores may be out of range
             raise DivergenceError(
                 f"the loss is no longer finite at step {step} of {p['steps']} (learning_rate = "
                 f"{p['learning_rate']:g}, {p['optimizer']}). Try a smaller learning rate, then a smaller momentum",

@@ -19,8 +19,8 @@ N_TOKENS, SUBSET_SIZE, EMBEDDING_DIM = 20, 3, 24
 
 
 def training(*, steps: int = STEPS, seed: int = 0, progress: bool = False) -> xr.Dataset:
-    """One run of `train_qsa` at N = 20, q = 3, m = 24, recorded at times even in log t, and every 1000 steps."""
-    times = np.unique(np.geomspace(1, steps, 61).round().astype(int))
+    """One run of `train_qsa` at N = 20, q = 3, m = 24, recorded at times even in log t, at 100 and every 1000 steps."""
+    times = np.append(np.geomspace(1, steps, 61).round().astype(int), min(100, steps))
     return train_qsa(
         N_TOKENS,
         SUBSET_SIZE,
