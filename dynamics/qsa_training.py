@@ -141,7 +141,7 @@ class LinearQueryUnit:
         return AttentionUnit(Q, K, np.concatenate([self.value, np.zeros((2 * n_tokens, dim))]), phi=phi)
 
 
-@njit(cache=True, error_model="numpy")
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _qsa_kernel(z, y, B, V, dB, dV):
     """The loss of a batch and, in ``dB`` and ``dV``, the gradient of minus the loss; ``B = W K^T`` (N, N).
 
