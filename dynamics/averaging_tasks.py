@@ -308,8 +308,8 @@ def adversarial_match(n_tokens, modulus, *, order=2) -> np.ndarray:
     n_tokens, modulus = checks.integer("n_tokens", n_tokens, minimum=1), _modulus(modulus)
     order = _order(order)
     rows = []
-    for wrap, miss in itertools.product(range(order + 1), (-1, 0, 1)):
-        constant = (wrap * modulus + miss) // order
+    for wrap in range(order):
+        constant = wrap * modulus // order
         rows += [np.full(n_tokens, value) for value in (constant, constant + 1)]
     for first, miss in itertools.product((0, 1, modulus // 4, modulus // 3, modulus // 2, modulus - 1), (1, -1)):
         # For order 3 the sums of neighbours in the rest, `second` and the other one, take the place of single tokens.

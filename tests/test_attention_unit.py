@@ -307,7 +307,7 @@ def test_fixed_point_numbers_are_the_2_to_the_p_multiples_of_the_step(bits, frac
     np.testing.assert_array_equal(numbers.round(rounded), rounded)
 
 
-@given(st.integers(1, 53), st.floats(1e-30, 1e30))
+@given(st.integers(1, 53), st.one_of(st.floats(1e-30, 1e30), st.integers(-40, 40).map(lambda e: 2.0**e)))
 def test_covering_is_the_finest_format_that_reaches_the_bound(bits, bound):
     numbers = FixedPoint.covering(bits, bound)
     lowest = -(2.0 ** (bits - 1)) * numbers.step
