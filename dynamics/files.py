@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -41,17 +42,13 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     """
     final = Path(path)
     # The suffix stays last: libraries choose the file format by it.
-    handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.stem}-", suffix=final.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = final.with_name(f".{final.stem}-{secrets.token_hex(6)}{final.suffix}")
+    # With the permissions of any new file, which mkstemp's would not be.
+    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
     try:
         yield temporary
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
-        # mkstemp makes a private file; a result gets the permissions of any new file.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
         os.replace(temporary, final)
     finally:
         with suppress(FileNotFoundError):
