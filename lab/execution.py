@@ -7,7 +7,15 @@ import os
 import pickle
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import (
+    ALL_COMPLETED,
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
 from concurrent.futures.process import ProcessPoolExecutor
 
 from dynamics import checks
@@ -154,7 +162,9 @@ class _Queue:
             self._attempts[cell] += 1
             if self._attempts[cell] >= ATTEMPTS:
                 cause = "killed, or out of memory" if isinstance(error, BrokenExecutor) else f"{error}"
-                text = f"{type(error).__name__}: its worker died {ATTEMPTS} times, at last with this run alone ({cause})"
+                text = (
+                    f"{type(error).__name__}: its worker died {ATTEMPTS} times, at last with this run alone ({cause})"
+                )
                 given_up.append((cell, Result(error=text)))
             else:
                 (self._last if self._attempts[cell] == ATTEMPTS - 1 else self._again).append(cell)

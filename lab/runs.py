@@ -1,4 +1,4 @@
-"""One run of a sweep: its task, its identity and its result. This is what worker processes import, so it stays light."""
+"""One run of a sweep: its task, its identity, its result. Worker processes import this, so it stays light."""
 
 from __future__ import annotations
 
@@ -188,4 +188,6 @@ def _labelled(outputs, forbidden: Sequence[str]) -> tuple[dict, dict]:
 
 
 def _plain(attributes: Mapping) -> dict:
-    return {str(name): value if isinstance(value, (str, int, float)) else str(value) for name, value in attributes.items()}
+    return {
+        str(name): value if isinstance(value, (str, int, float)) else str(value) for name, value in attributes.items()
+    }

@@ -21,8 +21,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from dynamics import checks
-from dynamics.files import replacing
+from dynamics import checks, files
 from lab import runs
 from lab.collect import Collector
 from lab.runs import SCHEMA, Result
@@ -88,8 +87,7 @@ class Store:
         """
         content = _encode(identity, result)
         try:
-            with replacing(self._file(runs.key(identity))) as temporary:
-                temporary.write_bytes(content)
+            files.write(self._file(runs.key(identity)), content)
         except OSError as error:
             raise StoreError(
                 f"cannot write into the store {os.fspath(self.path)}: {error.strerror}. The {len(self)} runs in it are "
@@ -169,7 +167,7 @@ class Store:
     def consolidate(self, path: str | os.PathLike, task: str | None = None) -> None:
         """Write `dataset` to a netCDF file, completely or not at all."""
         dataset = self.dataset(task)
-        with replacing(path) as temporary:
+        with files.replacing(path) as temporary:
             dataset.to_netcdf(temporary, engine="h5netcdf")
 
     def _all(self) -> Iterator[tuple[dict, Result]]:
@@ -190,8 +188,7 @@ class Store:
         if not marker.exists():
             if others:
                 raise self._reject("be a store, or a new or empty folder", ", which holds other files")
-            with replacing(marker) as temporary:
-                temporary.write_text(json.dumps({"project": _PROJECT, "schema": SCHEMA}) + "\n")
+            files.write(marker, (json.dumps({"project": _PROJECT, "schema": SCHEMA}) + "\n").encode())
         try:
             found = json.loads(marker.read_text())
             project, schema = found["project"], found["schema"]

@@ -51,9 +51,9 @@ def sweep(
         "syn_small", "syn_medium" (keys ``n_queries``, ``eta_z``, ``ratio`` = eta_Y / eta_Z or ``eta_y``, and arguments
         of `dynamics.sgd`), "flow" (keys of `dynamics.gradient_flow` and of
         `SequenceClasses.single_common_token`); "module:function"; or a function at the top level of a module,
-        ``f(configuration, seed) -> dict of arrays``. An ``xarray.DataArray`` among these keeps its dimensions, labels and
-        units. A function is known by module and name: raise its attribute ``f.version`` (1 if there is none) when its
-        results change, for the store cannot see that.
+        ``f(configuration, seed) -> dict of arrays``. An ``xarray.DataArray`` among these keeps its dimensions, labels
+        and units. A function is known by module and name: raise its attribute ``f.version`` (1 if there is none) when
+        its results change, for the store cannot see that.
     grid : mapping
         Key -> list of values: finite numbers, words, booleans or None.
     store : path-like or Store
@@ -92,6 +92,7 @@ def sweep(
     {'eta_z': 2, 'steps': 1, 'seed': 2}
     """
     plan = _Plan(tasks.resolve(task), grid, seeds)
+    plan.check()
     pool = Workers(plan.task, executor, workers)
     store = store if isinstance(store, Store) else Store(store)
     collector = Collector(plan.n)
@@ -123,6 +124,13 @@ class _Plan:
         self.seeds = [checks.integer("seeds", seed, minimum=0) for seed in _values("seeds", seeds)]
         self.shape = (*(len(values) for values in self.grid.values()), len(self.seeds))
         self.n = math.prod(self.shape)
+
+    def check(self) -> None:
+        """Raise ``ValueError`` if the task refuses a value of the grid."""
+        first = {key: values[0] for key, values in self.grid.items()}
+        for key, values in self.grid.items():
+            for value in values:
+                self.task.identity(first | {key: value}, self.seeds[0])
 
     def identity(self, cell: int) -> dict:
         """What tells a cell's run from every other; ValueError if its configuration is invalid."""
