@@ -200,14 +200,12 @@ def _dask_executor(address: str | None, workers: int | None):
         yield None
         return
     try:
-        from distributed import Client, LocalCluster
+        from distributed import Client
     except ImportError as error:
         raise ValueError("`--dask` must have dask.distributed: pip install 'yzflow[cluster]'") from error
     if address != "local" and workers is not None:
         raise ValueError(f"`--workers` must be left out with the address of a cluster, but got {workers}")
-    # Runs hold the interpreter's lock or use all of a core: a process for each.
-    local = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with LocalCluster(**local) if address == "local" else nullcontext(address) as cluster:
+    with _local_cluster(workers) if address == "local" else nullcontext(address) as cluster:
         try:
             client = Client(cluster, timeout=10)
         except OSError as error:
@@ -216,6 +214,20 @@ def _dask_executor(address: str | None, workers: int | None):
             ) from error
         with client:
             yield client.get_executor()
+
+
+def _local_cluster(workers: int | None):
+    import logging
+
+    from distributed import LocalCluster
+
+    from lab.execution import without_interrupt
+
+    with without_interrupt():
+        # Runs hold the interpreter's lock or use all of a core: a process for each.
+        return LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.ERROR
+        )
 
 
 @main.command(cls=_Command)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import pickle
+import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
@@ -17,6 +18,8 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 
 from dynamics import checks
 from lab import runs
@@ -71,7 +74,9 @@ class Workers:
         try:
             # A cluster has its own way to send functions. A process pool breaks on what it cannot unpickle.
             sent = self.task.run if _is_dask(self._executor) else pickle.dumps(self.task.run)
-            problem = self._executor.submit(runs.probe, sent).result()
+            with without_interrupt():
+                future = self._executor.submit(runs.probe, sent)
+            problem = future.result()
         except BrokenExecutor as error:
             self.close(kill=True)
             raise RuntimeError(
@@ -86,7 +91,9 @@ class Workers:
             raise checks.reject("task", "be a function that the workers can import", f"{self.task.name} ({problem})")
 
     def submit(self, jobs: Sequence[tuple[dict, int]]) -> Future:
-        return self._executor.submit(runs.run_chunk, self.task, jobs)
+        """Results of the first of the jobs, see `lab.runs.run_chunk`."""
+        with without_interrupt():
+            return self._executor.submit(runs.run_chunk, self.task, jobs)
 
     def restart(self) -> None:
         """Replace a pool whose worker died."""
@@ -218,6 +225,21 @@ def execute(
     finally:
         for future in flying:
             future.cancel()
+
+
+@contextmanager
+def without_interrupt() -> Iterator[None]:
+    """Hold Ctrl-C back; processes and threads started meanwhile never get it, so that their parent ends them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # Started by the first process otherwise, and its start lets Ctrl-C through again.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _cores() -> int:

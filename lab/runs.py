@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import pickle
 import platform
-import signal
 import threading
 import time
 import traceback
@@ -139,8 +138,7 @@ def probe(task: Callable | bytes) -> str:
 
 
 def follow_parent() -> None:
-    """Start of a worker process: leave Ctrl-C to the parent, and die with it, for nobody else would end a worker."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Start of a worker process: die with the parent, for nobody else would end a worker."""
 
     def watch():
         multiprocessing.parent_process().join()
