@@ -18,7 +18,7 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing import resource_tracker
 
 from dynamics import checks
@@ -74,9 +74,7 @@ class Workers:
         try:
             # A cluster has its own way to send functions. A process pool breaks on what it cannot unpickle.
             sent = self.task.run if _is_dask(self._executor) else pickle.dumps(self.task.run)
-            with without_interrupt():
-                future = self._executor.submit(runs.probe, sent)
-            problem = future.result()
+            problem = self._submit(runs.probe, sent).result()
         except BrokenExecutor as error:
             self.close(kill=True)
             raise RuntimeError(
@@ -92,8 +90,13 @@ class Workers:
 
     def submit(self, jobs: Sequence[tuple[dict, int]]) -> Future:
         """Results of the first of the jobs, see `lab.runs.run_chunk`."""
-        with without_interrupt():
-            return self._executor.submit(runs.run_chunk, self.task, jobs)
+        return self._submit(runs.run_chunk, self.task, jobs)
+
+    def _submit(self, function: Callable, *arguments) -> Future:
+        # A pool starts its processes when something is submitted.
+        pool = isinstance(self._executor, ProcessPoolExecutor)
+        with without_interrupt() if pool else nullcontext():
+            return self._executor.submit(function, *arguments)
 
     def restart(self) -> None:
         """Replace a pool whose worker died."""

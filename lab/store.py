@@ -211,7 +211,7 @@ def column(values: list) -> np.ndarray:
 
 def _encode(identity: dict, result: Result) -> bytes:
     header = {
-        "identity": identity,
+        "identity": json.loads(runs.canonical(identity)),
         "variables": [[name, dims, attributes] for name, (dims, _, attributes) in result.variables.items()],
         "coordinates": [[dim, attributes] for dim, (_, attributes) in result.coordinates.items()],
         "error": result.error,

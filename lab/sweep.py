@@ -180,9 +180,8 @@ def _values(name: str, values: Sequence) -> list:
     if not plain:
         raise checks.reject(name, "be a non-empty list of values", "an empty one")
     for value in plain:
-        if not isinstance(value, (bool, int, float, str, type(None))) or (
-            isinstance(value, (int, float)) and not abs(value) < 2**63
-        ):
+        finite = math.isfinite(value) if isinstance(value, float) else not isinstance(value, int) or abs(value) < 2**63
+        if not isinstance(value, (bool, int, float, str, type(None))) or not finite:
             raise checks.reject(name, "hold finite numbers, words, booleans or None", repr(value))
     if len(set(plain)) != len(plain):
         twice = next(value for i, value in enumerate(plain) if value in plain[:i])
