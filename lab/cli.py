@@ -23,6 +23,7 @@ class _Command(click.Command):
     def invoke(self, context):
         try:
             with warnings.catch_warnings():
+                warnings.simplefilter("always", UserWarning)
                 warnings.showwarning = lambda message, *_: click.echo(f"Warning: {message}", err=True)
                 return super().invoke(context)
         except click.exceptions.Exit:  # itself a RuntimeError
