@@ -59,7 +59,7 @@ def test_options_go_before_the_file_and_json_tells_a_machine(folder):
 
 
 def test_a_failed_run_is_told_and_exits_1():
-    result = yzflow("sweep", written('task = "syn_small"\n[grid]\neta_z = [1.0, 1e308]\nsteps = [3]\n'))
+    result = yzflow("sweep", written('task = "syn_small"\n[grid]\neta_z = [1.0, 1e308]\nsteps = [20]\n'))
     assert result.exit_code == 1
     assert "2 runs of syn_small, 1 failed" in result.stdout
     assert result.stderr.startswith("Warning: 1 of 2 runs failed, the first with DivergenceError")

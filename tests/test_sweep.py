@@ -131,11 +131,11 @@ def test_ratio_is_eta_y_over_eta_z_and_the_same_run(tmp_path):
 
 def test_a_diverging_run_is_recorded_and_the_rest_goes_on(tmp_path):
     with pytest.warns(UserWarning, match="1 of 2 runs failed, the first with DivergenceError: the loss"):
-        found = quietly("syn_small", {"eta_z": [1.0, 1e308], "steps": [5]}, store=tmp_path)
+        found = quietly("syn_small", {"eta_z": [1.0, 1e308], "steps": [20]}, store=tmp_path)
     assert found["failed"].values.ravel().tolist() == [False, True]
     assert np.isnan(found["loss"].values.ravel()).tolist() == [False, True]
     with pytest.raises(DivergenceError):
-        sgd(SequenceClasses.syn_small(), eta_y=1e308, eta_z=1e308, steps=5)
+        sgd(SequenceClasses.syn_small(), eta_y=1e308, eta_z=1e308, steps=20)
 
 
 def test_the_interface_names_the_built_in_tasks():
