@@ -12,7 +12,8 @@ import xarray as xr
 from click.testing import CliRunner
 from test_sweep import assert_same_bits, quietly
 
-from lab import cli, config, figures
+from dynamics import SequenceClasses, gradient_flow, sgd
+from lab import cache, cli, config, figures
 from lab.store import Store
 
 ROOT = Path(__file__).parents[1]
@@ -167,6 +168,21 @@ def test_trajectories_of_figures_are_kept(folder, monkeypatch, number, runs):
             np.testing.assert_array_equal(a.get_ydata(), b.get_ydata())
         for a, b in zip(one.images, other.images, strict=True):
             np.testing.assert_array_equal(a.get_array(), b.get_array())
+
+
+def test_kept_trajectories_are_told_apart_and_come_back_as_they_were(folder):
+    small, other = (SequenceClasses.single_common_token(2, 5, common=common) for common in (0.5, 0.6))
+    settings = [
+        (sgd, small, {"eta_y": 1.0, "eta_z": 1.0, "steps": 2, "seed": 0}),
+        (sgd, small, {"eta_y": 1.0, "eta_z": 1.0, "steps": 2, "seed": 1}),
+        (sgd, other, {"eta_y": 1.0, "eta_z": 1.0, "steps": 2, "seed": 0}),
+        (gradient_flow, small, {"eta_y": 1.0, "eta_z": 1.0, "t_end": 2.0, "decoder": "theory"}),
+    ]
+    for _ in range(2):
+        for simulate, classes, arguments in settings:
+            kept = cache.trajectory(simulate, classes, store=folder / "store", **arguments)
+            xr.testing.assert_identical(kept.dataset, simulate(classes, **arguments).dataset)
+    assert len(Store(folder / "store")) == 4
 
 
 def test_figures_have_numbers_and_names():
