@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -39,20 +40,42 @@ def replacing(path: str | os.PathLike) -> Iterator[Path]:
     OSError
         If the folder of ``path`` does not exist or cannot be written.
     """
-    final = Path(path)
-    # The suffix stays last: libraries choose the file format by it.
-    handle, name = tempfile.mkstemp(dir=final.parent, prefix=f".{final.stem}-", suffix=final.suffix)
-    os.close(handle)
-    temporary = Path(name)
-    try:
+    with _beside(path) as temporary:
+        # With the permissions of any new file, which mkstemp's would not be.
+        os.close(os.open(temporary, _NEW, 0o666))
         yield temporary
         with open(temporary, "rb+") as file:
             os.fsync(file.fileno())
-        # mkstemp makes a private file; a result gets the permissions of any new file.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+
+
+def write(path: str | os.PathLike, content: bytes) -> None:
+    """Write ``content`` to ``path``, completely or not at all, as `replacing` does but in fewer calls.
+
+    Raises
+    ------
+    OSError
+        If the folder of ``path`` does not exist or cannot be written, or the disk is full.
+    """
+    with _beside(path) as temporary, open(os.open(temporary, _NEW, 0o666), "wb", buffering=0) as file:
+        rest = memoryview(content)
+        while rest:
+            rest = rest[file.write(rest) :]
+        os.fsync(file.fileno())
+
+
+_NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+
+
+@contextmanager
+def _beside(path: str | os.PathLike) -> Iterator[Path]:
+    """A name for a temporary file that takes the place of ``path`` in the end, or goes if the body raises."""
+    final = Path(path)
+    # The suffix stays last: libraries choose the file format by it.
+    temporary = final.with_name(f".{final.stem}-{secrets.token_hex(6)}{final.suffix}")
+    try:
+        yield temporary
         os.replace(temporary, final)
-    finally:
+    except BaseException:
         with suppress(FileNotFoundError):
             temporary.unlink()
+        raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -178,6 +178,13 @@ def sgd_many(
     -------
     list
         One result a run, in order.
+
+    Raises
+    ------
+    ValueError
+        Before the first run, if an argument is unknown or invalid.
+    DivergenceError
+        If a loss stops being finite.
     """
     runs = list(runs)
     threads = os.cpu_count() if threads is None else checks.integer("threads", threads, minimum=1)
@@ -185,11 +192,11 @@ def sgd_many(
     prepared = []
     for data, arguments in runs:
         source = sources.setdefault(id(data), data if isinstance(data, _Source) else _Source(data))
-        prepared.append((source, {"record_every": arguments.get("steps", 1), **arguments}))
+        prepared.append((source, complete({"record_every": arguments.get("steps", 1), **arguments}, name="runs")))
 
     def one(task):
         source, arguments = task
-        outcome = _Run(source, **_DEFAULTS | arguments).go(None).outcome()
+        outcome = _Run(source, **arguments).go(None).outcome()
         return outcome if observe is None else observe(outcome)
 
     results = []
@@ -204,7 +211,27 @@ def sgd_many(
     return results
 
 
+_REQUIRED = ("eta_y", "eta_z", "steps")
 _DEFAULTS = {name: value for name, value in sgd.__kwdefaults__.items() if name != "progress"}
+ARGUMENTS = (*_REQUIRED, *_DEFAULTS)
+
+
+def complete(arguments: Mapping[str, object], *, name: str = "arguments") -> dict[str, object]:
+    """Keyword arguments of `sgd`, checked as far as they are numbers or words, with the defaults filled in.
+
+    Raises
+    ------
+    ValueError
+        If one is unknown, missing or invalid; ``name`` is what the message calls them.
+    """
+    for argument in arguments:
+        if argument not in ARGUMENTS:
+            raise checks.reject(name, f"have arguments of `sgd` ({', '.join(ARGUMENTS)})", repr(argument))
+    for argument in _REQUIRED:
+        if argument not in arguments:
+            raise checks.reject(name, f"have the arguments {', '.join(_REQUIRED)}", f"none called {argument!r}")
+    whole = _DEFAULTS | dict(arguments)
+    return whole | _check(**{key: value for key, value in whole.items() if key not in ("init", "seed", "eta_v")})
 
 
 class _Source:

@@ -1,10 +1,10 @@
-"""Compare simulation with theory: experiments, figures, audit, command line."""
+"""Compare simulation with theory: experiments, sweeps, figures, audit, command line."""
 
 import importlib
 
 
 def __getattr__(name: str):
-    # The audit needs numba and sympy, which take long to import: only for those who ask.
-    if name == "audit":
-        return importlib.import_module("lab.audit")
+    # These need numba, xarray and sympy, which take long to import: only for those who ask.
+    if name in ("audit", "sweep"):
+        return importlib.import_module(f"lab.{name}")
     raise AttributeError(f"module 'lab' has no attribute {name!r}")

@@ -7,8 +7,6 @@ import html
 import io
 import json
 import os
-import sys
-import types
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -18,6 +16,7 @@ from dynamics import Trajectory, checks
 from dynamics.files import replacing
 from dynamics.progress import Progress
 from lab import figures
+from lab.callable_module import callable_module
 from lab.settings import settings
 from theory import statements
 from theory.statements import Check, Setting, Statement
@@ -310,10 +309,4 @@ def _html_row(row: Row) -> str:
     )
 
 
-class _CallableModule(types.ModuleType):
-    def __call__(self, *arguments, **options) -> AuditReport:
-        return audit(*arguments, **options)
-
-
-# `lab.audit` is the function by contract, and Python makes it this module: let the module be called.
-sys.modules[__name__].__class__ = _CallableModule
+callable_module(audit)

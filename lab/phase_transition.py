@@ -5,6 +5,7 @@ Settings: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Figs. 3, 8 and 9.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ import numpy as np
 import xarray as xr
 
 from dynamics import SequenceClasses, Trajectory, gradient_flow
+from lab import cache
+from lab.store import Store
 from theory import attention, decoder, tokens
 
 LEVELS = ("theory", "modified", "full")  # the simulated levels of fidelity, from the theory down
@@ -53,10 +56,12 @@ def fidelity_flows(
     decoders: Sequence[str] = LEVELS,
     time_scale: str = "log",
     progress: bool = False,
+    store: str | os.PathLike | Store | None = None,
 ) -> dict[str, Trajectory]:
-    """The same training at each simulated level: decoder -> trajectory."""
+    """The same training at each simulated level: decoder -> trajectory; from ``store`` if it is there."""
     return {
-        name: gradient_flow(
+        name: cache.trajectory(
+            gradient_flow,
             classes,
             eta_y=eta_y,
             eta_z=eta_z,
@@ -67,6 +72,7 @@ def fidelity_flows(
             atol=1e-12,
             time_scale=time_scale,
             progress=progress,
+            store=store,
         )
         for name in decoders
     }

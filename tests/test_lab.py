@@ -250,7 +250,9 @@ def test_a_simulation_that_diverges_exits_1(tmp_path):
         (["flow", "--decoder", "quick"], "`decoder` must be one of 'full', 'modified', 'theory', but got 'quick'"),
         (["flow", "--classes", "1"], "`n_classes` must be at least 2, but got 1"),
         (["flow", "--t-end", "1", "--out", "missing/flow.nc"], "missing"),
-        (["figure", "99"], "`NUMBER` must be one of 3, 4, 5, 6, 8, 9, 11, 12, but got 99"),
+        (["figure", "99"], "`NAME` must be one of 3, 4, 5, 6, 8, 9, 11, 12, attention_over_training, "),
+        (["figure", "1"], "but got '1'"),
+        (["figure", "9", "--format", "png,gif"], "`--format` must be one of 'png', 'pdf', 'svg', but got 'gif'"),
     ],
 )
 def test_command_line_bad_input_exits_2_with_one_line(arguments, message, tmp_path, monkeypatch):

@@ -102,3 +102,33 @@ def test_a_length_that_cannot_hold_a_bag_is_refused():
     sgd(bags, eta_y=1.0, eta_z=1.0, steps=1, length=8)
     with pytest.raises(ValueError, match="`position_bias` must be 0 without drawn sequences"):
         sgd(bags, eta_y=1.0, eta_z=1.0, steps=1, length=8, position_bias=0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"progress": True}, r"`runs` must have arguments of `sgd` \(eta_y, .*\), but got 'progress'"),
+        ({"eta_q": 1.0}, "`runs` must have arguments of `sgd` .*, but got 'eta_q'"),
+        ({"eta_y": -1.0}, r"`eta_y` must be positive, but got -1\.0"),
+        ({"steps": 0}, "`steps` must be at least 1, but got 0"),
+    ],
+)
+def test_sgd_many_checks_every_run_before_the_first(arguments, message):
+    good = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1}
+    done = []
+    with pytest.raises(ValueError, match=message):
+        sgd_many(
+            [(SequenceClasses.syn_small(), good), (SequenceClasses.syn_small(), good | arguments)],
+            observe=done.append,
+            threads=1,
+        )
+    assert not done
+
+
+@pytest.mark.parametrize("name", ["eta_y", "eta_z", "steps"])
+def test_sgd_many_names_a_missing_argument(name):
+    arguments = {key: 1 for key in ("eta_y", "eta_z", "steps") if key != name}
+    with pytest.raises(
+        ValueError, match=f"`runs` must have the arguments eta_y, eta_z, steps, but got none called '{name}'"
+    ):
+        sgd_many([(SequenceClasses.syn_small(), arguments)])

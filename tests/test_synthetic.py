@@ -6,6 +6,7 @@ import xarray as xr
 
 from dynamics import SequenceClasses, sgd
 from lab import synthetic
+from lab.tasks.scan_and_snap import THRESHOLDS
 
 GRID = {"n_queries": [1, 3], "eta_z": [0.5, 2.0], "ratios": [1.0, 5.0], "seeds": 2, "steps": 30}
 
@@ -30,7 +31,7 @@ def test_shapes_and_labels(medium):
     assert medium["entropy"].shape == (2, 2, 2, 2)
     for name, values in (("n_queries", [1, 3]), ("eta_z", [0.5, 2.0]), ("ratio", [1.0, 5.0]), ("seed", [0, 1])):
         np.testing.assert_array_equal(medium[name], values)
-    np.testing.assert_array_equal(medium["threshold"], synthetic.THRESHOLDS)
+    np.testing.assert_array_equal(medium["threshold"], THRESHOLDS)
 
 
 def test_values_are_possible(medium):
@@ -68,7 +69,7 @@ def test_a_cell_is_the_run_of_sgd(medium, cell):
     assert own["entropy"].item() == pytest.approx(entropy.mean().item(), abs=1e-6)
     assert own["batch_loss"].item() == run.dataset["batch_loss"].values[-1]
     attention = run.dataset["attention"].values[-1]
-    for i in range(synthetic.THRESHOLDS.size):
+    for i in range(THRESHOLDS.size):
         above = [
             (attention[n, classes.distinct_tokens(n)] > own["threshold"].values[i]).mean()
             for n in range(classes.n_classes)

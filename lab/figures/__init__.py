@@ -5,14 +5,47 @@ found here without an entry anywhere else.
 """
 
 from importlib import import_module
+from inspect import Parameter, signature
 from pkgutil import iter_modules
 
+from dynamics import checks
 from lab.figures.style import caption, draw, save
 
-__all__ = ["caption", "draw", "save"]
+# The tools of this module; every other name is a figure.
+__all__ = ["caption", "draw", "find", "names", "save"]
+_TOOLS = tuple(__all__)
 
 for _module in iter_modules(__path__):
     if _module.name != "style":
         _found = import_module(f"{__name__}.{_module.name}")
         globals().update({name: getattr(_found, name) for name in _found.__all__})
         __all__ += _found.__all__
+
+
+def names() -> list[str]:
+    """The figures that draw themselves without arguments: those with numbers in Scan and Snap first, then names."""
+    drawings = [name for name in __all__ if name not in _TOOLS and not _needed(globals()[name])]
+    numbers = sorted(int(name[6:]) for name in drawings if name[6:].isdigit())
+    numbered = [f"figure{number}" for number in numbers]
+    return numbered + sorted(set(drawings) - set(numbered))
+
+
+def _needed(function) -> list[str]:
+    return [name for name, given in signature(function).parameters.items() if given.default is Parameter.empty]
+
+
+def find(name: str) -> str:
+    """The function that draws a figure: by number, name, or the start of one name.
+
+    Raises
+    ------
+    ValueError
+        If there is no such figure, or more than one.
+    """
+    known = names()
+    if f"figure{name}" in known:
+        return f"figure{name}"
+    found = [key for key in known if key.startswith(name) and not name.startswith("figure")]
+    if name not in known and len(found) != 1:
+        raise checks.reject("NAME", "be one of " + ", ".join(key.removeprefix("figure") for key in known), repr(name))
+    return name if name in known else found[0]

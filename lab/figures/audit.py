@@ -13,17 +13,26 @@ _FLOOR = 1e-12
 
 
 @styled
-def audit_errors(report, statement: str) -> Figure:
+def audit_errors(report=None, statement: str = "Scan and Snap: Theorem 3", *, quick=False, progress=False) -> Figure:
     """Error of each check of one statement, by setting and level; filled inside the assumptions, open outside.
 
     Where there is a corrected form, its error is shown. Errors below 1e-12 are drawn there, and errors above 20 at 20.
 
     Parameters
     ----------
-    report : lab.audit.AuditReport
+    report : lab.audit.AuditReport, optional
+        Default: the audit of the statement.
     statement : str
         Id in the register.
+    quick : bool
+        Half the settings in the default audit.
+    progress : bool
+        Show the progress of the default audit on standard error.
     """
+    if report is None:
+        from lab.audit import audit
+
+        report = audit([statement], quick=quick, progress=progress)
     rows = [row for row in report.table if row.statement == statement]
     checks = list(dict.fromkeys(row.check for row in rows))
     names = list(dict.fromkeys(row.setting for row in rows))

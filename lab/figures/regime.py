@@ -20,7 +20,7 @@ _NAMES = {
 
 
 @styled
-def regime_map(errors: xr.Dataset | None = None) -> Figure:
+def regime_map(errors: xr.Dataset | None = None, *, quick=False, progress=False) -> Figure:
     """Error of each statement over two parameters, against the full flow and SGD.
 
     The line is where the predicted slow-down of the full flow is s = 1/2: beyond it, on the side of large M and rho,
@@ -30,12 +30,18 @@ def regime_map(errors: xr.Dataset | None = None) -> Figure:
     ----------
     errors : xarray.Dataset, optional
         From `lab.regime.regime_map` over two parameters. Default: computed over M and rho at K = 10.
+    quick : bool
+        A coarser default map.
+    progress : bool
+        Show the progress of the default map on standard error.
     """
     if errors is None:
         from lab import regime
 
         grid = {"vocab_size": [10, 30, 100, 300, 1000, 3000], "overlap": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]}
-        errors = regime.regime_map(grid)
+        if quick:
+            grid = {name: values[::2] for name, values in grid.items()}
+        errors = regime.regime_map(grid, progress=progress)
     x, y = errors["slowdown"].dims
     names, levels = errors["statement"].values, errors["level"].values
     figure = Figure(figsize=(2.4 * len(names) + 1.4, 2.5 * len(levels) + 0.8))

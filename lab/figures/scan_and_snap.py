@@ -21,7 +21,7 @@ _TIME = "time t (SGD steps)"
 
 
 @styled
-def figure3(flows: Mapping[float, Trajectory] | None = None) -> Figure:
+def figure3(flows: Mapping[float, Trajectory] | None = None, *, store=None, quick=False, progress=False) -> Figure:
     """Growth factor chi of the dominant distinct token, K = 10, M = 1000, eta_Z = 0.5, for four eta_Y (Fig. 3).
 
     Left: the paper's convention, exponent B and C_0 = rho_0^4 / K with rho_0 = 1 (the paper does not state its
@@ -32,10 +32,17 @@ def figure3(flows: Mapping[float, Trajectory] | None = None) -> Figure:
     ----------
     flows : mapping, optional
         eta_Y -> theory flow on `lab.phase_transition.weak_classes`. Default: computed.
+    store : path-like or Store, optional
+        Where the default flows are kept.
+    quick : bool
+        Fewer output times.
+    progress : bool
+        Show the progress of the default flows on standard error.
     """
     classes = pt.weak_classes()
     if flows is None:
-        flows = {rate: pt.fidelity_flows(classes, eta_y=rate, decoders=["theory"])["theory"] for rate in pt.ETA_Y}
+        options = {"decoders": ["theory"], "n_times": 100 if quick else 400, "store": store, "progress": progress}
+        flows = {rate: pt.fidelity_flows(classes, eta_y=rate, **options)["theory"] for rate in pt.ETA_Y}
     figure = Figure(figsize=(10, 4.2))
     printed, consistent = figure.subplots(1, 2)
     times = np.linspace(0, pt.T_END, 701)
@@ -127,7 +134,13 @@ def figure9(curves: xr.Dataset | None = None) -> Figure:
 
 
 @styled
-def fidelity(panels: Sequence[tuple[SequenceClasses, Mapping[str, Trajectory]]] | None = None) -> Figure:
+def fidelity(
+    panels: Sequence[tuple[SequenceClasses, Mapping[str, Trajectory]]] | None = None,
+    *,
+    store=None,
+    quick=False,
+    progress=False,
+) -> Figure:
     """How far the common token's logit has fallen at each level of fidelity, and the disagreement between levels.
 
     Left at the paper's eta_Z = 0.5, right with attention a thousand times slower than the decoder (Assumption 1(c)).
@@ -136,10 +149,17 @@ def fidelity(panels: Sequence[tuple[SequenceClasses, Mapping[str, Trajectory]]] 
     ----------
     panels : two pairs (classes, decoder -> trajectory), optional
         Default: computed at eta_Y = 1 on `lab.phase_transition.weak_classes`.
+    store : path-like or Store, optional
+        Where the default flows are kept.
+    quick : bool
+        Fewer output times.
+    progress : bool
+        Show the progress of the default flows on standard error.
     """
     if panels is None:
         classes = pt.weak_classes()
-        panels = [(classes, pt.fidelity_flows(classes, eta_y=1.0, eta_z=eta_z)) for eta_z in (pt.ETA_Z, pt.SLOW_RATIO)]
+        options = {"eta_y": 1.0, "n_times": 100 if quick else 400, "store": store, "progress": progress}
+        panels = [(classes, pt.fidelity_flows(classes, eta_z=rate, **options)) for rate in (pt.ETA_Z, pt.SLOW_RATIO)]
     figure = Figure(figsize=(10, 6))
     axes = figure.subplots(2, 2, sharex="col", sharey="row", gridspec_kw={"height_ratios": [1.6, 1]})
     for (top, bottom), (classes, flows) in zip(axes.T, panels, strict=True):
@@ -189,7 +209,9 @@ def _fidelity_panel(top, bottom, classes: SequenceClasses, flows: Mapping[str, T
 
 
 @styled
-def attention_over_training(flows: Mapping[str, Trajectory] | None = None, *, next_token: int = 0) -> Figure:
+def attention_over_training(
+    flows: Mapping[str, Trajectory] | None = None, *, next_token: int = 0, store=None, quick=False, progress=False
+) -> Figure:
     """Attention c_n over training, a row for each token that occurs with next token n, theory and full flow.
 
     Parameters
@@ -198,9 +220,16 @@ def attention_over_training(flows: Mapping[str, Trajectory] | None = None, *, ne
         decoder -> trajectory. Default: theory and full flow on `lab.phase_transition.strong_classes`, eta_Y = 1.
     next_token : int
         n.
+    store : path-like or Store, optional
+        Where the default flows are kept.
+    quick : bool
+        Fewer output times.
+    progress : bool
+        Show the progress of the default flows on standard error.
     """
     if flows is None:
-        flows = pt.fidelity_flows(pt.strong_classes(), eta_y=1.0, t_end=1e5, decoders=["theory", "full"])
+        options = {"n_times": 100 if quick else 400, "store": store, "progress": progress}
+        flows = pt.fidelity_flows(pt.strong_classes(), eta_y=1.0, t_end=1e5, decoders=["theory", "full"], **options)
     figure = Figure(figsize=(10, 4.2))
     all_axes = figure.subplots(1, len(flows), sharey=True)
     for axes, (name, flow) in zip(np.atleast_1d(all_axes), flows.items(), strict=True):

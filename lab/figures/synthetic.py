@@ -18,7 +18,7 @@ _ROWS = (0, 2, 4, 6, 8, 10)  # iterations that Figs. 4 and 5 show beside the las
 
 
 @styled
-def figure4(runs: Sequence[Trajectory] | None = None) -> Figure:
+def figure4(runs: Sequence[Trajectory] | None = None, *, store=None) -> Figure:
     """Attention on Syn-Small over training by SGD, eta_Y = 1 and 10 at eta_Z = 1 (Fig. 4).
 
     Agrees with the paper: attention leaves the common tokens and settles on the most frequent distinct ones; the larger
@@ -28,14 +28,16 @@ def figure4(runs: Sequence[Trajectory] | None = None) -> Figure:
     ----------
     runs : sequence of Trajectory, optional
         One for each column. Default: `lab.synthetic.syn_small` at both rates.
+    store : path-like or Store, optional
+        Where the default runs are kept.
     """
     if runs is None:
-        runs = [synthetic.syn_small(eta_y=eta_y, eta_z=eta_z) for eta_y, eta_z in synthetic.SMALL_RATES]
+        runs = [synthetic.syn_small(eta_y=eta_y, eta_z=eta_z, store=store) for eta_y, eta_z in synthetic.SMALL_RATES]
     return _attention_maps(runs, "Syn-Small, SGD with momentum 0.9: attention leaves common tokens (0-9)")
 
 
 @styled
-def figure5(runs: Sequence[Trajectory] | None = None) -> Figure:
+def figure5(runs: Sequence[Trajectory] | None = None, *, store=None) -> Figure:
     """Attention on Syn-Small over training by Adam, eta_Y = eta_Z in {0.1, 0.5, 1} (Fig. 5).
 
     Agrees with the paper in that the rate decides which distinct tokens get most attention: improbable ones at 0.1, the
@@ -45,9 +47,13 @@ def figure5(runs: Sequence[Trajectory] | None = None) -> Figure:
     ----------
     runs : sequence of Trajectory, optional
         One for each column. Default: `lab.synthetic.syn_small` with Adam at the three rates.
+    store : path-like or Store, optional
+        Where the default runs are kept.
     """
     if runs is None:
-        runs = [synthetic.syn_small(eta_y=rate, eta_z=rate, optimizer="adam") for rate in synthetic.ADAM_RATES]
+        runs = [
+            synthetic.syn_small(eta_y=rate, eta_z=rate, optimizer="adam", store=store) for rate in synthetic.ADAM_RATES
+        ]
     return _attention_maps(runs, "Syn-Small, Adam: the learning rate chooses which distinct tokens keep attention")
 
 
@@ -74,7 +80,7 @@ def _attention_maps(runs: Sequence[Trajectory], title: str) -> Figure:
 
 
 @styled
-def figure6(runs: xr.Dataset | None = None) -> Figure:
+def figure6(runs: xr.Dataset | None = None, *, store=None, quick=False, progress=False) -> Figure:
     """Entropy of attention on distinct tokens against eta_Y / eta_Z on Syn-Medium, mean and standard error (Fig. 6).
 
     A panel for each number of query tokens, two next tokens a query. Agrees with the paper: larger eta_Z, sparser
@@ -84,8 +90,15 @@ def figure6(runs: xr.Dataset | None = None) -> Figure:
     ----------
     runs : xarray.Dataset, optional
         Default: `lab.synthetic.syn_medium`, 640 runs.
+    store : path-like or Store, optional
+        Where the default runs are kept.
+    quick : bool
+        Two seeds and two numbers of queries.
+    progress : bool
+        Show the progress of the default runs on standard error.
     """
-    runs = synthetic.syn_medium() if runs is None else runs
+    if runs is None:
+        runs = _medium(quick=quick, store=store, progress=progress)
     figure = Figure(figsize=(11, 3.6))
     panels = figure.subplots(1, runs.sizes["n_queries"], sharey=True, squeeze=False)[0]
     error = synthetic.standard_error(runs["entropy"])
@@ -109,7 +122,7 @@ def figure6(runs: xr.Dataset | None = None) -> Figure:
 
 
 @styled
-def figure11(runs: xr.Dataset | None = None) -> Figure:
+def figure11(runs: xr.Dataset | None = None, *, store=None, quick=False, progress=False) -> Figure:
     """Recall of distinct tokens against the threshold on attention, by eta_Y / eta_Z at eta_Z = 1 (Fig. 11).
 
     A curve that falls more slowly means fewer distinct tokens with more attention each. Agrees with the paper for
@@ -119,14 +132,21 @@ def figure11(runs: xr.Dataset | None = None) -> Figure:
     Parameters
     ----------
     runs : xarray.Dataset, optional
-        Default: `lab.synthetic.syn_medium`, 640 runs.
+        Default: `lab.synthetic.syn_medium`, 160 runs.
+    store : path-like or Store, optional
+        Where the default runs are kept.
+    quick : bool
+        Two seeds and two numbers of queries.
+    progress : bool
+        Show the progress of the default runs on standard error.
     """
-    runs = synthetic.syn_medium() if runs is None else runs
+    if runs is None:
+        runs = _medium(quick=quick, store=store, progress=progress, eta_z=(1.0,))
     return _recall_panels(runs.sel(eta_z=[1.0]), "ratio", r"\eta_Y/\eta_Z", r"$\eta_Z = 1$")
 
 
 @styled
-def figure12(runs: xr.Dataset | None = None) -> Figure:
+def figure12(runs: xr.Dataset | None = None, *, store=None, quick=False, progress=False) -> Figure:
     """Recall of distinct tokens against the threshold on attention, by eta_Z at eta_Y = 2 eta_Z (Fig. 12).
 
     Agrees with the paper: the larger eta_Z, the more slowly recall falls at high thresholds, so the sparser attention.
@@ -135,10 +155,21 @@ def figure12(runs: xr.Dataset | None = None) -> Figure:
     Parameters
     ----------
     runs : xarray.Dataset, optional
-        Default: `lab.synthetic.syn_medium`, 640 runs.
+        Default: `lab.synthetic.syn_medium`, 160 runs.
+    store : path-like or Store, optional
+        Where the default runs are kept.
+    quick : bool
+        Two seeds and two numbers of queries.
+    progress : bool
+        Show the progress of the default runs on standard error.
     """
-    runs = synthetic.syn_medium() if runs is None else runs
+    if runs is None:
+        runs = _medium(quick=quick, store=store, progress=progress, ratios=(2.0,))
     return _recall_panels(runs.sel(ratio=[2.0]), "eta_z", r"\eta_Z", r"$\eta_Y = 2 \eta_Z$")
+
+
+def _medium(*, quick: bool, **options) -> xr.Dataset:
+    return synthetic.syn_medium(**options, **({"n_queries": (1, 3), "seeds": 2} if quick else {}))
 
 
 def _recall_panels(runs: xr.Dataset, by: str, symbol: str, fixed: str) -> Figure:

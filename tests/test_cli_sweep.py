@@ -1,0 +1,239 @@
+"""The command line of sweeps and figures: files in, files and JSON out, one line for what is wrong."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from click.testing import CliRunner
+from test_sweep import assert_same_bits, quietly
+
+from dynamics import SequenceClasses, gradient_flow, sgd
+from lab import cache, cli, config, figures
+from lab.store import Store
+
+ROOT = Path(__file__).parents[1]
+SMALL = 'task = "syn_small"\nseeds = 2\n[grid]\neta_z = [0.5, 1]\nsteps = [3]\n'
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def yzflow(*arguments):
+    return CliRunner().invoke(cli.main, [str(argument) for argument in arguments])
+
+
+def written(text):
+    Path("small.toml").write_text(text)
+    return "small.toml"
+
+
+def test_sweep_writes_the_dataset_of_the_library(folder):
+    result = yzflow("sweep", written(SMALL))
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        "4 runs of syn_small, 0 failed",
+        "runs are in small.store",
+        "wrote small.nc",
+    ]
+    expected = quietly("syn_small", {"eta_z": [0.5, 1], "steps": [3]}, store=folder / "other", seeds=2)
+    assert_same_bits(quietly("syn_small", {"eta_z": [0.5, 1], "steps": [3]}, store="small.store", seeds=2), expected)
+    assert xr.load_dataset("small.nc").equals(expected)
+    assert {path.name for path in folder.iterdir()} == {"small.toml", "small.store", "small.nc", "other"}
+
+
+def test_options_go_before_the_file_and_json_tells_a_machine(folder):
+    text = 'store = "a"\nout = "a.nc"\n' + SMALL
+    result = yzflow("sweep", written(text), "--store", "b", "--out", "b.nc", "--seeds", 3, "--workers", 2, "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == {"task": "syn_small", "runs": 6, "failed": 0, "store": "b", "out": "b.nc"}
+    assert xr.load_dataset("b.nc").sizes["seed"] == 3 and not Path("a").exists() and len(Store("b")) == 6
+    assert yzflow("sweep", "small.toml", "--workers", 1).exit_code == 0
+    assert xr.load_dataset("a.nc").sizes["seed"] == 2 and len(Store("a")) == 4
+
+
+def test_a_failed_run_is_told_and_exits_1():
+    result = yzflow("sweep", written('task = "syn_small"\n[grid]\neta_z = [1.0, 1e308]\nsteps = [20]\n'))
+    assert result.exit_code == 1
+    assert "2 runs of syn_small, 1 failed" in result.stdout
+    assert result.stderr.startswith("Warning: 1 of 2 runs failed, the first with DivergenceError")
+    assert xr.load_dataset("small.nc")["failed"].sum() == 1
+
+
+def test_a_task_of_the_person_is_found_beside_them(monkeypatch):
+    Path("beside.py").write_text("def double(configuration, seed):\n    return {'twice': 2 * configuration['x']}\n")
+    result = yzflow("sweep", written('task = "beside:double"\n[grid]\nx = [1, 2]\n'), "--workers", 1)
+    assert result.exit_code == 0, result.output
+    assert xr.load_dataset("small.nc")["twice"].values.ravel().tolist() == [2, 4]
+
+
+BAD = [
+    ("sedes = 3\n" + SMALL, "`CONFIG` must have the keys task, grid, seeds, store, out, but got 'sedes' in small.toml"),
+    ("[grid]\na = [1]\n", "`CONFIG` must have the key 'task', a string, but got none in small.toml"),
+    ('task = "syn_small"', "`CONFIG` must have the key 'grid', a table of lists of values, but got none in small.toml"),
+    (SMALL.replace("2", '"2"'), "`seeds` must be an integer or a list of integers, but got '2' in small.toml"),
+    (SMALL.replace("= 2", "= true"), "`seeds` must be an integer or a list of integers, but got True in small.toml"),
+    (SMALL.replace("= 2", "= [0.5]"), "`seeds` must be an integer, but got 0.5"),
+    (SMALL.replace("= 2", "= 0"), "`seeds` must be at least 1, but got 0"),
+    (SMALL.replace('"syn_small"', "3"), "`task` must be a string, but got 3 in small.toml"),
+    (
+        SMALL.replace("syn_small", "syn"),
+        "`task` must be one of 'syn_small', 'syn_medium', 'flow', or 'module:function'",
+    ),
+    (SMALL.replace("[grid]", "grid = 3\n[more]"), "`CONFIG` must have the keys task, grid, seeds, store, out, but got"),
+    (SMALL.replace("eta_z", "eta_q"), "`grid` must have keys among 'ratio', 'eta_y', 'eta_z', 'steps', 'batch_size'"),
+    (SMALL.replace("[3]", "3"), "`grid['steps']` must be a non-empty list of values, but got 3"),
+    (SMALL.replace("[3]", "[]"), "`grid['steps']` must be a non-empty list of values, but got an empty one"),
+    (SMALL.replace("[3]", "[[3]]"), "`grid['steps']` must hold finite numbers, words, booleans or None, but got [3]"),
+    (SMALL.replace("[3]", "[3.5]"), "`steps` must be an integer, but got 3.5"),
+    (SMALL.replace("0.5", "-0.5"), "`eta_z` must be positive, but got -0.5"),
+    (SMALL.replace("0.5", "nan"), "`grid['eta_z']` must hold finite numbers"),
+    (SMALL.replace("0.5", "'fast'"), "`eta_z` must be a positive finite number, but got 'fast'"),
+    ("task = syn_small", "`CONFIG` must be a TOML file, but got small.toml ("),
+    (b"\xff\xfe", "`CONFIG` must be a TOML file, but got small.toml ("),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD)
+def test_bad_files_end_in_one_line_and_leave_nothing(folder, text, message):
+    Path("small.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
+    result = yzflow("sweep", "small.toml")
+    assert result.exit_code == 2 and result.stdout == ""
+    assert result.stderr.startswith(f"Error: {message}") and len(result.stderr.splitlines()) == 1
+    assert [path.name for path in folder.iterdir()] == ["small.toml"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--out", "missing/out.nc"], "`--out` must lie in a folder that exists, but got missing/out.nc"),
+        (["--workers", "0"], "`workers` must be at least 1, but got 0"),
+        (["--seeds", "-1"], "`seeds` must be at least 1, but got -1"),
+        (["--store", "."], "`store` must be a store, or a new or empty folder, but got ., which holds other files"),
+        (
+            ["--dask", "tcp://127.0.0.1:9", "--workers", "2"],
+            "`--workers` must be left out with the address of a cluster",
+        ),
+    ],
+)
+def test_bad_options(folder, arguments, message):
+    if "--dask" in arguments:
+        pytest.importorskip("distributed")
+    result = yzflow("sweep", written(SMALL), *arguments)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Error: {message}")
+    assert [path.name for path in folder.iterdir()] == ["small.toml"]
+
+
+def test_the_example_is_a_valid_sweep():
+    asked = config.load(ROOT / "examples" / "sweep.toml")
+    assert asked.task == "syn_medium" and set(asked.grid) == {"n_queries", "eta_z", "ratio"}
+    assert asked.grid["ratio"] == [1.0, 2.0, 5.0] and (str(asked.store), str(asked.out)) == ("sweep.store", "sweep.nc")
+
+
+# Figures
+
+
+def drawn(folder):
+    return sorted(path.name for path in folder.iterdir() if path.is_file())
+
+
+def test_a_figure_in_another_format_simulates_nothing_again(folder, monkeypatch):
+    result = yzflow("figure", 12, "--quick", "--format", "svg", "--out", "drawn", "--json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["files"] == ["drawn/figure12.svg"]
+    assert drawn(folder / "drawn") == ["figure12.svg"]
+    assert len(Store(folder / "drawn" / "store")) == 2 * 4 * 2  # queries, eta_Z, seeds
+    monkeypatch.setattr("dynamics.kernels.sgd_steps", None)  # it cannot run any more
+    assert yzflow("figure", 12, "--quick", "--format", "png,pdf", "--out", "drawn").exit_code == 0
+    assert drawn(folder / "drawn") == ["figure12.pdf", "figure12.png", "figure12.svg"]
+
+
+@pytest.mark.parametrize(("number", "runs"), [(3, 4), (5, 3)])
+def test_trajectories_of_figures_are_kept(folder, monkeypatch, number, runs):
+    first = figures.__dict__[f"figure{number}"](store=folder / "kept")
+    assert len(Store(folder / "kept")) == runs
+    for simulate in ("dynamics.kernels.sgd_steps", "scipy.integrate.solve_ivp"):
+        monkeypatch.setattr(simulate, None)
+    again = figures.__dict__[f"figure{number}"](store=folder / "kept")
+    for one, other in zip(first.axes, again.axes, strict=True):
+        for a, b in zip(one.get_lines(), other.get_lines(), strict=True):
+            np.testing.assert_array_equal(a.get_ydata(), b.get_ydata())
+        for a, b in zip(one.images, other.images, strict=True):
+            np.testing.assert_array_equal(a.get_array(), b.get_array())
+
+
+def test_kept_trajectories_are_told_apart_and_come_back_as_they_were(folder):
+    small, other = (SequenceClasses.single_common_token(2, 5, common=common) for common in (0.5, 0.6))
+    settings = [
+        (sgd, small, {"eta_y": 1.0, "eta_z": 1.0, "steps": 2, "seed": 0}),
+        (sgd, small, {"eta_y": 1.0, "eta_z": 1.0, "steps": 2, "seed": 1}),
+        (sgd, other, {"eta_y": 1.0, "eta_z": 1.0, "steps": 2, "seed": 0}),
+        (gradient_flow, small, {"eta_y": 1.0, "eta_z": 1.0, "t_end": 2.0, "decoder": "theory"}),
+    ]
+    for _ in range(2):
+        for simulate, classes, arguments in settings:
+            kept = cache.trajectory(simulate, classes, store=folder / "store", **arguments)
+            xr.testing.assert_identical(kept.dataset, simulate(classes, **arguments).dataset)
+    assert len(Store(folder / "store")) == 4
+
+
+def test_figures_have_numbers_and_names():
+    assert figures.find("3") == "figure3" and figures.find("figure12") == "figure12"
+    assert figures.find("audit") == "audit_errors" and figures.find("attention") == "attention_over_training"
+    for name in ("1", "f", "figure", "figure1", "save", ""):
+        with pytest.raises(ValueError, match=r"^`NAME` must be one of 3, .*, fidelity, .*but got"):
+            figures.find(name)
+
+
+# Every command
+
+
+def test_every_command_has_an_example_in_its_help():
+    assert set(cli.main.commands) >= {"flow", "sgd", "sweep", "audit", "figure"}
+    for name, command in cli.main.commands.items():
+        result = yzflow(name, "--help")
+        assert result.exit_code == 0 and f"Example: yzflow {name} " in result.output
+        assert "--out" in result.output and "--json" in result.output, name
+        assert command.callback
+
+
+@pytest.mark.parametrize(
+    ("arguments", "keys"),
+    [
+        (["flow", "--t-end", "2", "--classes", "2", "--vocab-size", "5"], {"loss", "common_logit", "distinct_logit"}),
+        (["sgd", "--steps", "2"], {"loss", "entropy"}),
+    ],
+)
+def test_simulations_tell_a_machine(arguments, keys):
+    result = yzflow(*arguments, "--json", "--out", "out.nc")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert set(facts) == keys | {"out"} and facts["out"] == "out.nc"
+    assert facts["loss"] == xr.load_dataset("out.nc")["loss"].values[-1]
+
+
+def test_ctrl_c_exits_130_in_one_line(monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dynamics.sgd", interrupt)
+    result = yzflow("sgd", "--out", "out.nc")
+    assert result.exit_code == 130
+    assert result.stderr.strip() == "interrupted: every file that is there is complete; the same command starts over"
+
+
+def test_help_imports_no_numerical_library():
+    code = "import sys, lab.cli; print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    loaded = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    loaded = {name.split(".")[0] for name in loaded.stdout.split()}
+    assert "click" in loaded
+    assert not loaded & {"numpy", "scipy", "numba", "xarray", "matplotlib", "sympy", "dynamics", "theory", "tqdm"}

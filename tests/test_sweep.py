@@ -1,0 +1,457 @@
+"""Sweeps: what they return, and that nothing that happens to workers, files or the process changes it."""
+
+import json
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import sweep_tasks
+import xarray as xr
+
+import lab
+from dynamics import DivergenceError, SequenceClasses, sgd
+from lab import execution, tasks
+from lab.store import Store
+
+SPAWN = multiprocessing.get_context("spawn")
+GRID = {"a": [1, 2, 3], "b": ["x", "y"]}
+
+
+def quietly(task, grid, **options):
+    """A sweep without progress, in one thread unless said otherwise."""
+    if "executor" in options or "workers" in options:
+        return lab.sweep(task, grid, progress=False, **options)
+    with ThreadPoolExecutor(1) as pool:
+        return lab.sweep(task, grid, progress=False, executor=pool, **options)
+
+
+def assert_same_bits(one: xr.Dataset, other: xr.Dataset):
+    """Equal in every byte, name, order, type, label and attribute."""
+    assert list(one.variables) == list(other.variables)
+    assert json.dumps(one.attrs) == json.dumps(other.attrs)
+    for name in one.variables:
+        a, b = one[name], other[name]
+        assert (a.dims, a.dtype, dict(a.attrs)) == (b.dims, b.dtype, dict(b.attrs)), name
+        assert a.values.tobytes() == b.values.tobytes(), name
+
+
+# What a sweep returns
+
+
+def test_dimensions_values_and_labels(tmp_path):
+    found = quietly(sweep_tasks.plain, GRID, store=tmp_path, seeds=[4, 7])
+    assert found["value"].dims == ("a", "b", "seed") and found["value"].shape == (3, 2, 2)
+    expected = 10.0 * found["a"] + found["seed"]
+    np.testing.assert_array_equal(found["value"], expected.broadcast_like(found["value"]).transpose("a", "b", "seed"))
+    assert found["seed"].values.tolist() == [4, 7] and found["b"].values.tolist() == ["x", "y"]
+    assert not found["failed"].any() and (found["error"] == "").all()
+    configuration = json.loads(found.attrs["configuration"])
+    assert configuration == {"grid": GRID, "seeds": [4, 7], "fixed": {}}
+    assert found.attrs["task"] == "sweep_tasks:plain"
+    assert set(json.loads(found.attrs["versions"])) == {"yzflow", "python", "numpy", "scipy", "numba", "xarray"}
+
+
+def test_a_number_of_seeds_counts_from_zero(tmp_path):
+    assert quietly(sweep_tasks.plain, {"a": [1]}, store=tmp_path, seeds=3)["seed"].values.tolist() == [0, 1, 2]
+    assert quietly(sweep_tasks.plain, {"a": [1]}, store=tmp_path)["seed"].values.tolist() == [0]
+
+
+def test_plain_arrays_get_dimensions_and_keep_their_type(tmp_path):
+    found = quietly(sweep_tasks.arrays, {"a": np.arange(1, 3)}, store=tmp_path, seeds=2)
+    noise = np.random.default_rng([1, 2]).normal(size=4)
+    cell = found.sel(a=2, seed=1)
+    np.testing.assert_array_equal(cell["noise"], noise)
+    assert cell["noise"].dims == ("noise_0",) and cell["norm"] == np.linalg.norm(noise)
+    assert (found["small"].dtype, found["count"].dtype) == (np.float32, np.int64)
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([1, 2.5], [1.0, 2.5]),
+        ([True, False], [True, False]),
+        ([None, 128], ["None", "128"]),
+        (["u", "v"], ["u", "v"]),
+        (np.array([0.5, 1.5], dtype=np.float32), [0.5, 1.5]),
+        (range(2), [0, 1]),
+    ],
+)
+def test_labels_of_the_grid(tmp_path, values, labels):
+    found = quietly(sweep_tasks.plain, {"a": [1], "b": values}, store=tmp_path / "store")
+    assert found["b"].values.tolist() == labels
+    found.to_netcdf(tmp_path / "out.nc", engine="h5netcdf")
+    again = xr.load_dataset(tmp_path / "out.nc")
+    assert again["b"].values.tolist() == labels and again.equals(found)
+
+
+def test_runs_with_different_labels_are_joined(tmp_path):
+    """The times 0, 5, 10 of one flow and 0, 10, 20 of the other."""
+    found = quietly("flow", {"t_end": [10, 20], "n_times": [3], "n_classes": [2], "vocab_size": [5]}, store=tmp_path)
+    loss = found["loss"].squeeze(drop=True)
+    assert loss["time"].values.tolist() == [0, 5, 10, 20] and loss["time"].attrs["units"] == "SGD steps"
+    assert np.isnan(loss.sel(t_end=10)).values.tolist() == [False, False, False, True]
+    assert np.isnan(loss.sel(t_end=20)).values.tolist() == [False, True, False, False]
+    assert loss.sel(time=0).values.tolist() == [np.log(5)] * 2 == pytest.approx([1.6094379] * 2)
+    np.testing.assert_allclose(loss.sel(time=10, t_end=10), loss.sel(time=10, t_end=20), rtol=1e-6)
+
+
+# The built-in tasks, by another route
+
+
+def test_syn_medium_is_the_run_of_sgd(tmp_path):
+    grid = {"n_queries": [1, 2], "eta_z": [2.0], "ratio": [1.0, 3.0], "steps": [20], "momentum": [0.5]}
+    found = quietly("syn_medium", grid, store=tmp_path, seeds=2)
+    for n_queries, ratio, seed in ((1, 3.0, 1), (2, 1.0, 0)):
+        own = found.sel(n_queries=n_queries, ratio=ratio, seed=seed).squeeze()
+        run = sgd(
+            SequenceClasses.syn_medium(n_queries), eta_y=2 * ratio, eta_z=2.0, steps=20, momentum=0.5, init="uniform",
+            dtype="float32", seed=seed,
+        )  # fmt: skip
+        assert own["entropy"].item() == pytest.approx(run.attention_entropy().isel(time=-1).mean().item(), rel=1e-12)
+        assert own["loss"].item() == pytest.approx(run.dataset["loss"].values[-1], rel=1e-12)
+        assert own["batch_loss"].item() == run.dataset["batch_loss"].values[-1]
+        recall = run.recall(own["threshold"].values).isel(time=-1).mean("next_token")
+        np.testing.assert_allclose(own["recall"], recall, rtol=1e-12)
+    assert found["eta_z"].attrs["units"] == "1 / SGD step" and found["entropy"].attrs["units"] == "nats"
+
+
+def test_ratio_is_eta_y_over_eta_z_and_the_same_run(tmp_path):
+    ratio = quietly("syn_small", {"eta_z": [0.5], "ratio": [3.0], "steps": [5]}, store=tmp_path)
+    rates = quietly("syn_small", {"eta_z": [0.5], "eta_y": [1.5], "steps": [5]}, store=tmp_path)
+    assert ratio["loss"].item() == rates["loss"].item() and len(Store(tmp_path)) == 1
+    run = sgd(SequenceClasses.syn_small(), eta_y=1.5, eta_z=0.5, steps=5)
+    assert rates["loss"].item() == pytest.approx(run.dataset["loss"].values[-1], rel=1e-12)
+    assert rates["entropy"].item() == pytest.approx(run.attention_entropy()[-1].mean().item(), rel=1e-12)
+
+
+def test_a_diverging_run_is_recorded_and_the_rest_goes_on(tmp_path):
+    with pytest.warns(UserWarning, match="1 of 2 runs failed, the first with DivergenceError: the loss"):
+        found = quietly("syn_small", {"eta_z": [1.0, 1e308], "steps": [20]}, store=tmp_path)
+    assert found["failed"].values.ravel().tolist() == [False, True]
+    assert np.isnan(found["loss"].values.ravel()).tolist() == [False, True]
+    with pytest.raises(DivergenceError):
+        sgd(SequenceClasses.syn_small(), eta_y=1e308, eta_z=1e308, steps=20)
+
+
+def test_the_interface_names_the_built_in_tasks():
+    assert {"syn_small", "syn_medium", "flow"} <= set(tasks.built_in())
+    for task in tasks.built_in().values():
+        assert task.identity({}, 0)["configuration"] == task.complete({})
+
+
+# Bad input, before anything runs
+
+
+BAD = [
+    ("plain", {"a": []}, {}, "`grid['a']` must be a non-empty list of values, but got an empty one"),
+    ("plain", {"a": 1.0}, {}, "`grid['a']` must be a non-empty list of values, but got 1.0"),
+    ("plain", {"a": "xy"}, {}, "`grid['a']` must be a non-empty list of values, but got 'xy'"),
+    ("plain", {"a": [1, 1.0]}, {}, "`grid['a']` must hold each value once, but got 1.0 twice"),
+    ("plain", {"a": [np.nan]}, {}, "`grid['a']` must hold finite numbers, words, booleans or None, but got nan"),
+    ("plain", {"a": [[1]]}, {}, "`grid['a']` must hold finite numbers"),
+    ("plain", {"seed": [1]}, {}, "`grid` must have words as keys, none of seed, failed, error, but got 'seed'"),
+    ("plain", {1: [1]}, {}, "`grid` must have words as keys"),
+    ("plain", [1], {}, "`grid` must be a mapping of keys to lists of values, but got [1]"),
+    ("plain", {"a": [1]}, {"seeds": 0}, "`seeds` must be at least 1, but got 0"),
+    ("plain", {"a": [1]}, {"seeds": []}, "`seeds` must be a non-empty list of values, but got an empty one"),
+    ("plain", {"a": [1]}, {"seeds": [-1]}, "`seeds` must be at least 0, but got -1"),
+    ("plain", {"a": [1]}, {"seeds": [0.5]}, "`seeds` must be an integer, but got 0.5"),
+    ("plain", {"a": [1]}, {"seeds": [2, 2]}, "`seeds` must hold each value once, but got 2 twice"),
+    ("plain", {"a": [1]}, {"workers": 0}, "`workers` must be at least 1, but got 0"),
+    ("plain", {"a": [1]}, {"executor": 4}, "`executor` must be a concurrent.futures.Executor or None, but got 4"),
+    ("syn_medium", {"eta_q": [1]}, {}, "`grid` must have keys among 'n_queries', 'ratio', 'eta_y', 'eta_z', 'steps'"),
+    ("syn_medium", {"eta_z": [1.0, -0.5]}, {}, "`eta_z` must be positive, but got -0.5"),
+    ("syn_medium", {"ratio": [0.0]}, {}, "`ratio` must be positive, but got 0.0"),
+    ("syn_medium", {"n_queries": [0]}, {}, "`n_queries` must be at least 1, but got 0"),
+    ("syn_medium", {"optimizer": ["sgd", "lbfgs"]}, {}, "`optimizer` must be one of 'sgd', 'adam', but got 'lbfgs'"),
+    ("syn_medium", {"init": ["one"]}, {}, "`init` must be one of 'zero', 'uniform', but got 'one'"),
+    ("syn_medium", {"ratio": [1], "eta_y": [1]}, {}, "`grid` must have one of 'ratio' and 'eta_y', but got both"),
+    ("syn_medium", {"progress": [True]}, {}, "`grid` must have keys among"),
+    ("syn_small", {"n_queries": [1]}, {}, "`grid` must have keys among 'ratio'"),
+    ("flow", {"decoder": ["half"]}, {}, "`decoder` must be one of 'full', 'modified', 'theory', but got 'half'"),
+    ("flow", {"t_end": ["long"]}, {}, "`t_end` must be a positive finite number, but got 'long'"),
+    ("syn_large", {}, {}, "`task` must be one of 'syn_small', 'syn_medium', 'flow', or 'module:function', but got"),
+    ("nowhere:f", {}, {}, "`task` must name a function as 'module:function', but got 'nowhere:f' (No module named"),
+    ("sweep_tasks:f", {}, {}, "`task` must name a function as 'module:function', but got 'sweep_tasks:f'"),
+]
+
+
+@pytest.mark.parametrize(("task", "grid", "options", "message"), BAD)
+def test_bad_input(tmp_path, task, grid, options, message):
+    task = sweep_tasks.plain if task == "plain" else task
+    with pytest.raises(ValueError) as error:
+        lab.sweep(task, grid, store=tmp_path / "store", progress=False, **options)
+    assert str(error.value).startswith(message) and "\n" not in str(error.value)
+    assert not (tmp_path / "store").exists()
+
+
+@pytest.mark.parametrize(
+    "task", [sweep_tasks.anonymous, sweep_tasks.make_local(), sweep_tasks.Holder.method, 3, lambda c, s: {}]
+)
+def test_a_task_that_other_processes_cannot_find(tmp_path, task):
+    with pytest.raises(ValueError, match=r"^`task` must be the name of a built-in task or a function at the top level"):
+        lab.sweep(task, {"a": [1]}, store=tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_task_that_workers_cannot_import_is_refused_before_anything_runs(tmp_path, monkeypatch):
+    """As a function that was typed into an interpreter: here it is, in a worker it is not."""
+
+    def typed(configuration, seed):
+        raise AssertionError("it ran")
+
+    typed.__module__, typed.__qualname__ = "__main__", "typed"
+    monkeypatch.setattr("__main__.typed", typed, raising=False)
+    with pytest.raises(ValueError, match=r"^`task` must be a function that the workers can import, but got .*typed"):
+        quietly(typed, {"a": [1]}, store=tmp_path, workers=1)
+    assert len(Store(tmp_path)) == 0
+
+
+@pytest.mark.parametrize("what", sweep_tasks.RESULTS)
+def test_results_that_are_no_numbers_fail_their_run_only(tmp_path, what):
+    with pytest.warns(UserWarning, match="1 of 1 runs failed"):
+        found = quietly(sweep_tasks.returns, {"what": [what]}, store=tmp_path)
+    assert found["error"].item().startswith(("TypeError: ", "ValueError: "))
+
+
+# Resuming
+
+
+def test_a_run_that_is_there_is_not_run_again(tmp_path):
+    (tmp_path / "calls").mkdir()
+    grid = {"a": [1, 2], "folder": [str(tmp_path / "calls")]}
+
+    def calls():
+        return len(list((tmp_path / "calls").iterdir()))
+
+    first = quietly(sweep_tasks.counted, grid, store=tmp_path / "store", seeds=2)
+    assert calls() == 4
+    assert_same_bits(quietly(sweep_tasks.counted, grid, store=tmp_path / "store", seeds=2), first)
+    assert calls() == 4
+    larger = quietly(sweep_tasks.counted, grid | {"a": [2, 3, 1]}, store=tmp_path / "store", seeds=[1, 0])
+    assert calls() == 6
+    np.testing.assert_array_equal(larger["value"].sel(a=[1, 2], seed=[0, 1]), first["value"])
+
+
+def test_a_new_version_of_a_function_is_run_again(tmp_path, monkeypatch):
+    quietly(sweep_tasks.plain, {"a": [1]}, store=tmp_path)
+    monkeypatch.setattr(sweep_tasks.plain, "version", 2, raising=False)
+    quietly(sweep_tasks.plain, {"a": [1]}, store=tmp_path)
+    assert len(Store(tmp_path)) == 2
+
+
+def test_a_failed_run_is_marked_and_tried_again(tmp_path, monkeypatch):
+    with pytest.warns(UserWarning, match="1 of 4 runs failed, the first with ArithmeticError: two lines"):
+        found = quietly(sweep_tasks.fails, {"a": [1, 2]}, store=tmp_path, seeds=2)
+    assert found["failed"].values.tolist() == [[False, False], [False, True]]
+    assert found["error"].values.tolist() == [["", ""], ["", "ArithmeticError: two lines"]]
+    np.testing.assert_array_equal(found["value"], [[10, 11], [20, np.nan]])
+    kept = [Store(tmp_path).read(key)[1] for key in Store(tmp_path).keys()]  # noqa: SIM118
+    assert [result.traceback.splitlines()[0] for result in kept if result.error] == [
+        "Traceback (most recent call last):"
+    ]
+    # The bug is mended: only the failed run is done again.
+    monkeypatch.setattr(sweep_tasks, "BUG", False)
+    again = quietly(sweep_tasks.fails, {"a": [1, 2]}, store=tmp_path, seeds=2)
+    assert not again["failed"].any() and (again["error"] == "").all()
+    np.testing.assert_array_equal(again["value"], [[10, 11], [20, 21]])
+
+
+@pytest.mark.parametrize("damage", ["flip", "truncate", "empty"])
+def test_a_damaged_file_is_run_again(tmp_path, damage):
+    first = quietly(sweep_tasks.arrays, {"a": [1, 2]}, store=tmp_path, seeds=3)
+    file = sorted(tmp_path.glob("*.npz"))[2]
+    content = file.read_bytes()
+    place = len(content) // 2
+    file.write_bytes(
+        {
+            "flip": content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :],
+            "truncate": content[:place],
+            "empty": b"",
+        }[damage]
+    )
+    with pytest.warns(UserWarning, match=f"{file.name} is damaged"):
+        again = quietly(sweep_tasks.arrays, {"a": [1, 2]}, store=tmp_path, seeds=3)
+    assert_same_bits(again, first)
+    assert file.read_bytes() == content
+
+
+# Executors
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    """The sweeps of this section in one thread, in another order than that of the grid."""
+    folder = tmp_path_factory.mktemp("expected")
+    with ThreadPoolExecutor(1) as pool:
+        options = {"store": folder, "seeds": 5, "executor": pool, "progress": False}
+        lab.sweep(sweep_tasks.arrays, {"a": [3, 1]}, **options | {"seeds": [4, 2]})
+        return {
+            "arrays": lab.sweep(sweep_tasks.arrays, {"a": [1, 2, 3]}, **options),
+            "syn_small": lab.sweep("syn_small", {"eta_z": [0.5, 1.0], "steps": [20]}, **options),
+        }
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_threads_give_the_same(tmp_path, expected, n):
+    with ThreadPoolExecutor(n) as pool:
+        found = quietly(sweep_tasks.arrays, {"a": [1, 2, 3]}, store=tmp_path, seeds=5, executor=pool)
+    assert_same_bits(found, expected["arrays"])
+    found = quietly("syn_small", {"eta_z": [0.5, 1.0], "steps": [20]}, store=tmp_path, seeds=5, workers=n)
+    assert_same_bits(found, expected["syn_small"])
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_processes_give_the_same(tmp_path, expected, n):
+    found = quietly(sweep_tasks.arrays, {"a": [1, 2, 3]}, store=tmp_path, seeds=5, workers=n)
+    assert_same_bits(found, expected["arrays"])
+
+
+def test_processes_give_the_same_as_threads_for_a_built_in_task(tmp_path, expected):
+    with ProcessPoolExecutor(2, mp_context=SPAWN) as pool:
+        found = quietly("syn_small", {"eta_z": [0.5, 1.0], "steps": [20]}, store=tmp_path, seeds=5, executor=pool)
+    assert_same_bits(found, expected["syn_small"])
+
+
+@pytest.fixture(scope="module")
+def dask_client():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_a_dask_cluster_gives_the_same(tmp_path, expected, dask_client):
+    executor = dask_client.get_executor()
+    found = quietly(sweep_tasks.arrays, {"a": [1, 2, 3]}, store=tmp_path, seeds=5, executor=executor)
+    assert_same_bits(found, expected["arrays"])
+    found = quietly("syn_small", {"eta_z": [0.5, 1.0], "steps": [20]}, store=tmp_path, seeds=5, executor=executor)
+    assert_same_bits(found, expected["syn_small"])
+
+
+def dying(tmp_path, deaths):
+    (tmp_path / "deaths").mkdir()
+    return {"a": [1, 2, 3, 4], "folder": [str(tmp_path / "deaths")], "deaths": [deaths]}
+
+
+def test_a_killed_dask_worker_costs_a_retry(tmp_path, dask_client):
+    grid = dying(tmp_path, 1)
+    found = quietly(sweep_tasks.dies, grid, store=tmp_path / "store", seeds=3, executor=dask_client.get_executor())
+    assert len(os.listdir(tmp_path / "deaths")) == 1
+    assert not found["failed"].any()
+    np.testing.assert_array_equal(found["value"].squeeze(), 10.0 * found["a"] + found["seed"])
+
+
+@pytest.mark.parametrize("deaths", [1, 99])
+def test_a_killed_worker_costs_a_retry_of_its_runs_only(tmp_path, deaths):
+    grid = dying(tmp_path, deaths)
+    if deaths == 1:
+        found = quietly(sweep_tasks.dies, grid, store=tmp_path / "store", seeds=3, workers=2)
+    else:
+        with pytest.warns(
+            UserWarning, match="1 of 12 runs failed, the first with BrokenProcessPool: its worker died 3"
+        ):
+            found = quietly(sweep_tasks.dies, grid, store=tmp_path / "store", seeds=3, workers=2)
+    assert len(os.listdir(tmp_path / "deaths")) == min(deaths, execution.ATTEMPTS)
+    failed = found["failed"].squeeze(drop=True)
+    assert failed.sum() == (deaths > 3) and failed.sel(a=3, seed=0) == (deaths > 3)
+    value = (10.0 * found["a"] + found["seed"]).where(~failed)
+    np.testing.assert_array_equal(found["value"].squeeze(), value)
+
+
+class Unreliable(Executor):
+    """Runs at once, in order; a chunk with a cursed run is lost."""
+
+    _max_workers = 2
+
+    def __init__(self, cursed):
+        self.cursed, self.chunks = cursed, []
+
+    def submit(self, function, *arguments):
+        future = Future()
+        if function.__name__ == "run_chunk":
+            jobs = arguments[1]
+            self.chunks.append([(configuration["a"], seed) for configuration, seed in jobs])
+            if self.cursed in self.chunks[-1]:
+                future.set_exception(RuntimeError("worker lost"))
+                return future
+        future.set_result(function(*arguments))
+        return future
+
+
+def test_a_run_that_takes_its_worker_down_is_found_out_alone(tmp_path):
+    """In its chunk, singly, and alone; every other run is done, and most of them once."""
+    executor = Unreliable(cursed=(5, 1))
+    with pytest.warns(UserWarning, match="1 of 80 runs failed, the first with RuntimeError: .* 3 times.*worker lost"):
+        found = quietly(sweep_tasks.plain, {"a": list(range(40))}, store=tmp_path, seeds=2, executor=executor)
+    assert found["failed"].sum() == 1 and found["failed"].sel(a=5, seed=1)
+    tried = [chunk for chunk in executor.chunks if (5, 1) in chunk]
+    assert len(tried) == 3 and len(tried[0]) > 1 and tried[1] == tried[2] == [(5, 1)]
+    times = [sum(cell in chunk for chunk in executor.chunks) for cell in ((a, s) for a in range(40) for s in range(2))]
+    assert max(times) == 3 and sorted(times)[-2] <= 2 and sum(time > 1 for time in times) == len(tried[0])
+
+
+def test_what_is_in_flight_is_bounded_and_short_runs_share_a_submission(tmp_path):
+    executor = Unreliable(cursed=None)
+    quietly(sweep_tasks.plain, {"a": list(range(2000))}, store=tmp_path, executor=executor)
+    sizes = [len(chunk) for chunk in executor.chunks]
+    assert max(sizes) <= 256 and len(sizes) < 120 and sizes[-1] == 1
+
+
+def test_a_broken_executor_of_the_caller_leaves_a_resumable_store(tmp_path):
+    grid = dying(tmp_path, 1)
+    with (
+        ProcessPoolExecutor(1, mp_context=SPAWN) as pool,
+        pytest.raises(RuntimeError, match=r"the executor is broken.*call `sweep` again"),
+    ):
+        quietly(sweep_tasks.dies, grid, store=tmp_path / "store", seeds=3, executor=pool)
+    found = quietly(sweep_tasks.dies, grid, store=tmp_path / "store", seeds=3)
+    np.testing.assert_array_equal(found["value"].squeeze(), 10.0 * found["a"] + found["seed"])
+
+
+def test_two_sweeps_on_one_store_at_once(tmp_path):
+    found, grid = {}, {"a": [1, 2, 3], "sleep": [0.002]}
+
+    def go(name):
+        found[name] = quietly(sweep_tasks.arrays, grid, store=tmp_path / "store", seeds=20)
+
+    threads = [threading.Thread(target=go, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for name in "abc":
+        assert_same_bits(found[name], quietly(sweep_tasks.arrays, grid, store=tmp_path / "alone", seeds=20))
+    assert len(Store(tmp_path / "store")) == 60
+
+
+def test_ctrl_c_leaves_a_resumable_store(tmp_path):
+    """The signal itself, in the middle of a sweep in this process."""
+    grid = {"a": [1, 2, 3], "sleep": [0.01]}
+    store = Store(tmp_path / "store")
+
+    def interrupt():
+        while len(store) < 3:
+            time.sleep(0.002)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        quietly(sweep_tasks.arrays, grid, store=store, seeds=100, executor=ThreadPoolExecutor(1))
+    thread.join()
+    assert 3 <= len(store) < 300
+    some = {"a": [1, 2], "sleep": [0.01]}
+    assert_same_bits(
+        quietly(sweep_tasks.arrays, some, store=store, seeds=5),
+        quietly(sweep_tasks.arrays, some, store=tmp_path / "alone", seeds=5),
+    )

@@ -1,0 +1,152 @@
+"""Sweeps as processes of their own: killed, interrupted, out of space, two at once; then the result is as it should."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+import sweep_tasks
+import xarray as xr
+from test_sweep import assert_same_bits, quietly
+
+HERE = Path(__file__).parent
+GRID = {"a": [1, 2, 3], "sleep": [0.01]}
+SEEDS = 140
+CONFIG = f"""
+task = "sweep_tasks:arrays"
+seeds = {SEEDS}
+store = "store"
+out = "out.nc"
+[grid]
+a = [1, 2, 3]
+sleep = [0.01]
+"""
+
+
+class Commands:
+    """Runs commands by `sweep_processes`."""
+
+    def __init__(self):
+        environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+        self._process = subprocess.Popen(
+            [sys.executable, HERE / "sweep_processes.py"], env=environment, text=True, stdin=-1, stdout=-1
+        )
+
+    def _ask(self, **request) -> int:
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+    def start(self, arguments, folder, **more) -> int:
+        return self._ask(start=arguments, folder=str(folder), **more)
+
+    def wait(self, number) -> int:
+        return self._ask(wait=number)
+
+    def close(self):
+        self._process.communicate()
+
+
+@pytest.fixture(scope="module")
+def commands():
+    running = Commands()
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def config(tmp_path):
+    path = tmp_path / "sweep.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    with ThreadPoolExecutor(8) as pool:
+        return quietly(sweep_tasks.arrays, GRID, store=tmp_path_factory.mktemp("whole"), seeds=SEEDS, executor=pool)
+
+
+def count(folder):
+    return len(list((folder / "store").glob("[0-9a-f]*.npz")))
+
+
+def until(condition, seconds=30.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.003)
+
+
+def test_ten_kills_of_the_whole_sweep_change_nothing(tmp_path, config, commands, uninterrupted):
+    rng = random.Random(5)
+    at = []
+    for attempt in range(10):
+        number = commands.start(["sweep", str(config), "--workers", "2"], tmp_path)
+        if attempt % 3 == 0:  # at any moment of the start
+            time.sleep(rng.uniform(0, 0.6))
+        else:
+            before = count(tmp_path)
+            until(lambda before=before: count(tmp_path) > before)
+            time.sleep(rng.uniform(0, 0.06))
+        os.killpg(number, signal.SIGKILL)
+        assert commands.wait(number) == -signal.SIGKILL
+        at.append(count(tmp_path))
+    assert at == sorted(at) and at[1] > 0 and at[-1] < 3 * SEEDS and len(set(at)) > 5
+    number = commands.start(["sweep", str(config), "--workers", "2"], tmp_path)
+    assert commands.wait(number) == 0
+    assert_same_bits(quietly(sweep_tasks.arrays, GRID, store=tmp_path / "store", seeds=SEEDS), uninterrupted)
+    assert xr.load_dataset(tmp_path / "out.nc").equals(uninterrupted)
+
+
+def test_ctrl_c_exits_130_and_says_how_to_resume(tmp_path, config, commands):
+    number = commands.start(["sweep", str(config), "--workers", "2"], tmp_path)
+    until(lambda: count(tmp_path) > 0)
+    os.killpg(number, signal.SIGINT)
+    assert commands.wait(number) == 130
+    message = (tmp_path / "stderr").read_text().strip()
+    assert message == "interrupted: what is done is in store; the same command goes on from there"
+    assert 0 < count(tmp_path) < 3 * SEEDS and not (tmp_path / "out.nc").exists()
+
+
+def test_workers_die_with_their_parent(tmp_path, commands):
+    (tmp_path / "pids").mkdir()
+    (tmp_path / "sweep.toml").write_text(
+        f'task = "sweep_tasks:leaves_its_pid"\n[grid]\na = [1, 2]\nfolder = ["{tmp_path / "pids"}"]\n'
+    )
+    number = commands.start(["sweep", "sweep.toml", "--workers", "2"], tmp_path)
+    until(lambda: len(os.listdir(tmp_path / "pids")) == 2)
+    os.kill(number, signal.SIGKILL)
+    commands.wait(number)
+    for pid in map(int, os.listdir(tmp_path / "pids")):
+        # The number may live on as a zombie that nobody collects, or be gone.
+        until(lambda pid=pid: not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text())
+
+
+def test_a_full_disk_ends_in_one_line_and_a_resumable_store(tmp_path, config, commands, uninterrupted):
+    number = commands.start(["sweep", str(config), "--workers", "1"], tmp_path, limit=600)
+    assert commands.wait(number) == 1
+    lines = (tmp_path / "stderr").read_text().splitlines()
+    assert len(lines) == 1 and lines[0].startswith(
+        "Error: cannot write into the store store: File too large. The 0 runs"
+    )
+    assert [path.name for path in (tmp_path / "store").iterdir()] == ["yzflow-store.json"]
+    assert commands.wait(commands.start(["sweep", str(config), "--seeds", "3"], tmp_path)) == 0
+    assert xr.load_dataset(tmp_path / "out.nc").equals(uninterrupted.sel(seed=[0, 1, 2]))
+
+
+def test_two_commands_on_one_store_at_once(tmp_path, config, commands, uninterrupted):
+    numbers = [
+        commands.start(["sweep", str(config), "--workers", "2", "--seeds", "40", "--out", f"{name}.nc"], tmp_path)
+        for name in "ab"
+    ]
+    assert [commands.wait(number) for number in numbers] == [0, 0]
+    for name in "ab":
+        assert xr.load_dataset(tmp_path / f"{name}.nc").equals(uninterrupted.sel(seed=range(40)))
+    assert count(tmp_path) == 3 * 40
