@@ -57,7 +57,7 @@ def gradient_flow(
     time_scale="linear",
     method="DOP853",
     eta_hidden=None,
-    loss="cross-entropy",
+    criterion="cross-entropy",
     contrast=None,
     contrast_weight=0.0,
 ) -> Trajectory:
@@ -102,7 +102,7 @@ def gradient_flow(
         Method of `scipy.integrate.solve_ivp`, by name.
     eta_hidden : float, optional
         Learning rate of the hidden layer, if ``init`` has one; 0 keeps it fixed. Default: ``eta_y``.
-    loss : "cross-entropy" or "squared"
+    criterion : "cross-entropy" or "squared"
         What is descended on: nats (2), or ``sum_c (u_c - target_c)^2`` of the logits u (Wen et al. 2023, (5)).
     contrast : Bags, optional
         Insertions for the regulariser ``contrast_weight E ||u(x) - u(x + insertion)||^2 / M`` (Wen et al. 2023, (22)),
@@ -139,7 +139,7 @@ def gradient_flow(
     start, layer = _start(init, bags)
     layer.check_fits(bags, name="data")
     parameters |= optional_rates(layer, parameters["eta_y"], eta_v, eta_hidden)
-    objective = check_objective(layer, loss, contrast, contrast_weight)
+    objective = check_objective(layer, criterion, contrast, contrast_weight)
     parameters |= {name: value for name, value in objective.items() if name != "contrast"}
     if parameters["t_end"] <= start:
         raise checks.reject("t_end", f"be after the last time of `init`, {start:g}", t_end)
@@ -289,8 +289,8 @@ def _require_independent_features(bags: Bags, layer: Layer, decoder: str) -> Non
 
 
 def _require_objective(objective, decoder: str) -> None:
-    if objective["loss"] != "cross-entropy" or objective["contrast"] is not None:
-        name = "loss" if objective["contrast"] is None else "contrast"
+    if objective["criterion"] != "cross-entropy" or objective["contrast"] is not None:
+        name = "criterion" if objective["contrast"] is None else "contrast"
         raise checks.reject(name, f"be left out for decoder={decoder!r}", objective[name])
 
 

@@ -10,7 +10,7 @@ from dynamics import checks, kernels, sampling
 from dynamics.bags import Bags
 from dynamics.checks import read_only
 
-LOSSES = ("cross-entropy", "squared")
+CRITERIA = ("cross-entropy", "squared")
 # The argument that holds the learning rate of each of `Layer.weights`.
 RATES = ("eta_z", "eta_y", "eta_v", "eta_hidden", "eta_z", "eta_z", "eta_v")
 
@@ -264,25 +264,25 @@ class Layer:
         kernels.predictions(bags.query, bags.indptr, bags.token, bags.count, state, problem.rule, features, u)
         return features, u
 
-    def loss(self, bags: Bags, *, loss: str = "cross-entropy") -> float:
+    def loss(self, bags: Bags, *, criterion: str = "cross-entropy") -> float:
         """Expected loss of the next token, -J.
 
         Parameters
         ----------
         bags : Bags
-        loss : "cross-entropy" or "squared"
+        criterion : "cross-entropy" or "squared"
             In nats (2), or ``sum_c (u_c - target_c)^2`` of the logits u (Wen et al. 2023, (5)).
         """
         self.check_fits(bags)
-        return Problem(bags, self, loss=loss).loss(self.weights)
+        return Problem(bags, self, criterion=criterion).loss(self.weights)
 
-    def gradient(self, bags: Bags, *, loss: str = "cross-entropy") -> Layer:
+    def gradient(self, bags: Bags, *, criterion: str = "cross-entropy") -> Layer:
         """Gradient of the objective J = -loss with respect to each array (Lemma 1, (3)), as a layer.
 
         With an embedding, Z and V of the result are the gradients at these, and its embedding those at its weights.
         """
         self.check_fits(bags)
-        problem = Problem(bags, self, loss=loss)
+        problem = Problem(bags, self, criterion=criterion)
         slopes = problem.zeros()
         problem.loss_and_gradient(self.weights, slopes)
         dZ, dY, dV, d_hidden, d_keys, d_queries, d_values = (array if array.size else None for array in slopes)
@@ -300,15 +300,15 @@ class Problem:
     bags : Bags
     layer : Layer
         Its kind counts, not its weights.
-    loss : "cross-entropy" or "squared"
+    criterion : "cross-entropy" or "squared"
     contrast : Bags, optional
         Insertions for the regulariser ``contrast_weight E ||u(x) - u(x + insertion)||^2 / M`` (Wen et al. 2023, (22)),
         drawn by their weights.
     contrast_weight : float
     """
 
-    def __init__(self, bags: Bags, layer: Layer, *, loss="cross-entropy", contrast=None, contrast_weight=0.0):
-        checks.one_of("loss", loss, LOSSES)
+    def __init__(self, bags: Bags, layer: Layer, *, criterion="cross-entropy", contrast=None, contrast_weight=0.0):
+        checks.one_of("criterion", criterion, CRITERIA)
         hard = bags.hard
         target = bags.target if hard else read_only(np.full(len(bags), -1))
         soft = read_only(np.empty((0, 0))) if hard else bags.target
@@ -319,7 +319,7 @@ class Problem:
             self.batch = sampling.contrasted(self.batch, contrast, contrast_weight)
             self.groups = self.batch[0].size
         dtype = layer.Z.dtype
-        self.rule = (layer.center, dtype.type(layer.floor), loss == "squared", contrast is not None)
+        self.rule = (layer.center, dtype.type(layer.floor), criterion == "squared", contrast is not None)
         self.multiplicity = layer.multiplicity
         vectors = np.empty((0, 0), dtype) if layer.embedding is None else layer.embedding.vectors
         self.vectors = read_only(vectors)
@@ -359,9 +359,9 @@ class Problem:
         return loss
 
 
-def check_objective(layer: Layer, loss, contrast, contrast_weight) -> dict:
+def check_objective(layer: Layer, criterion, contrast, contrast_weight) -> dict:
     """The arguments of `Problem` that say what is descended on, checked."""
-    checks.one_of("loss", loss, LOSSES)
+    checks.one_of("criterion", criterion, CRITERIA)
     weight = checks.non_negative("contrast_weight", contrast_weight)
     if contrast is None:
         if weight > 0:
@@ -370,7 +370,7 @@ def check_objective(layer: Layer, loss, contrast, contrast_weight) -> dict:
         raise checks.reject("contrast", "be Bags, one an insertion", type(contrast).__name__)
     elif contrast.n_tokens > layer.Z.shape[1]:
         raise checks.reject("contrast", f"have at most the {layer.Z.shape[1]} tokens of the layer", contrast.n_tokens)
-    return {"loss": loss, "contrast": contrast, "contrast_weight": weight}
+    return {"criterion": criterion, "contrast": contrast, "contrast_weight": weight}
 
 
 def optional_rates(layer: Layer, eta_y: float, eta_v, eta_hidden) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -61,7 +62,7 @@ def sgd(
     eta_v=None,
     position_bias=0.0,
     eta_hidden=None,
-    loss="cross-entropy",
+    criterion="cross-entropy",
     contrast=None,
     contrast_weight=0.0,
 ) -> Trajectory:
@@ -108,7 +109,7 @@ def sgd(
         contextual one has b j subtracted from its attention logit.
     eta_hidden : float, optional
         Learning rate of the hidden layer, if ``init`` has one; 0 keeps it fixed. Default: ``eta_y``.
-    loss : "cross-entropy" or "squared"
+    criterion : "cross-entropy" or "squared"
         What is descended on: nats (2), or ``sum_c (u_c - target_c)^2`` of the logits u (Wen et al. 2023, (5)).
     contrast : Bags, optional
         Insertions for the regulariser ``contrast_weight E ||u(x) - u(x + insertion)||^2 / M`` (Wen et al. 2023, (22)):
@@ -231,7 +232,7 @@ def complete(arguments: Mapping[str, object], *, name: str = "arguments") -> dic
         if argument not in arguments:
             raise checks.reject(name, f"have the arguments {', '.join(_REQUIRED)}", f"none called {argument!r}")
     whole = _DEFAULTS | dict(arguments)
-    return whole | _check(**{key: value for key, value in whole.items() if key not in ("init", "seed", "eta_v")})
+    return whole | _check(**{key: whole[key] for key in inspect.signature(_check).parameters})
 
 
 class _Source:
@@ -289,7 +290,7 @@ def _check(*, steps, batch_size, length, momentum, optimizer, dtype, eta_y, eta_
 class _Run:
     """One run: its buffers, its state and what it recorded."""
 
-    def __init__(self, data, *, init, seed, eta_v, eta_hidden, loss, contrast, contrast_weight, **arguments):
+    def __init__(self, data, *, init, seed, eta_v, eta_hidden, criterion, contrast, contrast_weight, **arguments):
         self.source = data if isinstance(data, _Source) else _Source(data)
         self.parameters = parameters = _check(**arguments)
         self.steps, self.record_every = parameters["steps"], parameters["record_every"]
@@ -302,7 +303,7 @@ class _Run:
             raise checks.reject("init", f"have {len(queries)} rows of Z, one a query token", layer.Z.shape[0])
         parameters["init"] = init if isinstance(init, str) else "layer"
         parameters |= optional_rates(layer, parameters["eta_y"], eta_v, eta_hidden)
-        objective = check_objective(layer, loss, contrast, contrast_weight)
+        objective = check_objective(layer, criterion, contrast, contrast_weight)
         parameters |= {name: value for name, value in objective.items() if name != "contrast"}
         self.rates = tuple(self._cast(name, parameters.get(name, 0.0)) for name in RATES)
         self.momentum = self.dtype(parameters["momentum"])
@@ -327,7 +328,7 @@ class _Run:
         self.vectors = None if layer.embedding is None else self._cast("init", layer.embedding.vectors)
         self.state = (*self.trained[:4], mass)
         self.slopes = tuple(np.zeros(a.shape, self.dtype) for a in self.trained[:4])
-        squared, contrast = objective["loss"] == "squared", objective["contrast"] is not None
+        squared, contrast = objective["criterion"] == "squared", objective["contrast"] is not None
         self.rule = (layer.center, self.dtype(layer.floor), squared, contrast)
 
     def _cast(self, name, value):

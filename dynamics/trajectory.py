@@ -201,8 +201,8 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
     """
     present, conditional = observables.given_next_token(bags)
     first = layers[0]
-    objective = parameters.get("loss", "cross-entropy")
-    problem = Problem(bags, first, loss=objective)
+    criterion = parameters.get("criterion", "cross-entropy")
+    problem = Problem(bags, first, criterion=criterion)
     n_tokens = first.Z.shape[1]
     loss = np.empty(len(times))
     attention = np.empty((len(times), present.size, n_tokens))
@@ -215,7 +215,7 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
     if query_tokens is None:
         query_tokens = np.arange(first.Z.shape[0])
     rows_of_y = "unit" if first.hidden is not None else "token" if first.V is None else "value"
-    name, units = ("cross-entropy", "nats") if objective == "cross-entropy" else ("squared loss", "1")
+    name, units = ("cross-entropy", "nats") if criterion == "cross-entropy" else ("squared loss", "1")
     variables = {
         "loss": (("time",), loss, {"long_name": f"expected {name}", "units": units}),
         "attention": (

@@ -505,7 +505,7 @@ def test_parameters_and_labels_are_recorded():
         "atol": 1e-13,
         "time_scale": "log",
         "method": "DOP853",
-        "loss": "cross-entropy",
+        "criterion": "cross-entropy",
         "contrast_weight": 0.0,
     }
     np.testing.assert_array_equal(trajectory.dataset["query"], [2, 4])

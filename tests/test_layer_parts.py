@@ -75,14 +75,14 @@ def logits(layer, weights, counts, query):
     return weights[1].T @ f
 
 
-def objective(bags, layer, weights, loss="cross-entropy", contrast=None, contrast_weight=0.0):
+def objective(bags, layer, weights, criterion="cross-entropy", contrast=None, contrast_weight=0.0):
     """The loss written from its definition, bag by bag and insertion by insertion."""
     total = 0
     targets = reference.dense_targets(bags)
     for (counts, query), target, weight in zip(bag_list(bags, layer), targets, bags.weight, strict=True):
         u = logits(layer, weights, counts, query)
         total = total + weight * (
-            ((u - target) ** 2).sum() if loss == "squared" else -target @ reference.log_softmax(u)
+            ((u - target) ** 2).sum() if criterion == "squared" else -target @ reference.log_softmax(u)
         )
         if contrast is None:
             continue
@@ -126,10 +126,10 @@ subsets = st.sets(st.sampled_from(PARTS)).map(sorted)
 @given(
     reference.bags(max_bags=4), subsets, st.sampled_from(["cross-entropy", "squared"]), st.booleans(), reference.SEEDS
 )
-def test_gradient_is_the_complex_step_derivative(bags, parts, loss, contrasted, seed):
+def test_gradient_is_the_complex_step_derivative(bags, parts, criterion, contrasted, seed):
     """To 1e-9 of the largest slope, for every combination of parts and objectives."""
     layer = build(bags, parts, seed)
-    options = {"loss": loss}
+    options = {"criterion": criterion}
     if contrasted:
         options |= {"contrast": insertions_for(bags, seed), "contrast_weight": 0.7}
     value, slopes = gradient(bags, layer, **options)
@@ -163,7 +163,7 @@ def test_full_batch_steps_follow_the_gradient(parts, contrasted, optimizer):
     """Two steps against a loop over the complex-step gradient, with a rate of its own for each part."""
     bags = some_bags()
     layer = build(bags, parts, 1)
-    options = {"loss": "squared"}
+    options = {"criterion": "squared"}
     if contrasted:
         options |= {"contrast": insertions_for(bags, 2), "contrast_weight": 0.3}
     rates = {"eta_y": 0.02, "eta_z": 0.03}
@@ -235,11 +235,11 @@ def test_the_flow_is_the_limit_of_full_batch_steps(parts, tmp_path):
 def test_squared_loss_is_what_the_trajectory_reports():
     bags = some_bags()
     layer = build(bags, [], 1)
-    run = sgd(bags, eta_y=0.1, eta_z=0.1, steps=3, batch_size=None, length=None, init=layer, loss="squared")
+    run = sgd(bags, eta_y=0.1, eta_z=0.1, steps=3, batch_size=None, length=None, init=layer, criterion="squared")
     assert run.dataset["loss"].attrs["long_name"] == "expected squared loss"
-    assert run.dataset["loss"].values[0] == pytest.approx(layer.loss(bags, loss="squared"), rel=1e-12)
+    assert run.dataset["loss"].values[0] == pytest.approx(layer.loss(bags, criterion="squared"), rel=1e-12)
     assert run.dataset["loss"].values[0] == pytest.approx(
-        objective(bags, layer, layer.weights, loss="squared"), rel=1e-12
+        objective(bags, layer, layer.weights, criterion="squared"), rel=1e-12
     )
 
 
@@ -315,7 +315,7 @@ def test_bad_objectives_are_refused(simulate):
     layer = build(bags, [], 0)
     length = {"t_end": 1.0} if simulate is gradient_flow else {"steps": 1, "length": None}
     for change, message in (
-        ({"loss": "hinge"}, "`loss` must be one of 'cross-entropy', 'squared'"),
+        ({"criterion": "hinge"}, "`criterion` must be one of 'cross-entropy', 'squared'"),
         ({"contrast_weight": 0.5}, "`contrast_weight` must be 0 without `contrast`"),
         ({"contrast": [1], "contrast_weight": 0.5}, "`contrast` must be Bags"),
         ({"contrast": some_bags(), "contrast_weight": -1}, "`contrast_weight` must be non-negative"),

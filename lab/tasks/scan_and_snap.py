@@ -27,8 +27,9 @@ _LABELS = {
     "common": {"long_name": "unnormalised weight of the common token"},
     "seed": {"long_name": "seed of start and samples"},
 }
-# The seed is the sweep's; a value matrix comes with a start layer, which no grid can hold; only the end is recorded.
-_NO_KEYS = ("seed", "eta_v", "record_every")
+# The seed is the sweep's; what belongs to a start layer or to bags of insertions, no grid can hold; only the end is
+# recorded.
+_NO_KEYS = ("seed", "eta_v", "eta_hidden", "contrast", "contrast_weight", "record_every")
 _SGD_KEYS = ("ratio", *(name for name in ARGUMENTS if name not in _NO_KEYS))
 
 
