@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from dynamics.bags import Bags
 from dynamics.checks import read_only
 from dynamics.layer import RATES, Layer, check_objective, embed, embed_back, optional_rates
 from dynamics.progress import Progress
+from dynamics.sequence_classes import SequenceClasses
 from dynamics.trajectory import Trajectory, assemble
 
 OPTIMIZERS = ("sgd", "adam")
@@ -187,13 +189,11 @@ def sgd_many(
     DivergenceError
         If a loss stops being finite.
     """
-    runs = list(runs)
     threads = os.cpu_count() if threads is None else checks.integer("threads", threads, minimum=1)
-    sources = {}
     prepared = []
     for data, arguments in runs:
-        source = sources.setdefault(id(data), data if isinstance(data, _Source) else _Source(data))
-        prepared.append((source, complete({"record_every": arguments.get("steps", 1), **arguments}, name="runs")))
+        arguments = complete({"record_every": arguments.get("steps", 1), **arguments}, name="runs")
+        prepared.append((_source(data), arguments))
 
     def one(task):
         source, arguments = task
@@ -205,7 +205,7 @@ def sgd_many(
         try:
             for result in pool.map(one, prepared):
                 results.append(result)
-                report.update(len(results) / len(runs), f"run {len(results)} of {len(runs)}")
+                report.update(len(results) / len(prepared), f"run {len(results)} of {len(prepared)}")
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
@@ -232,7 +232,21 @@ def complete(arguments: Mapping[str, object], *, name: str = "arguments") -> dic
         if argument not in arguments:
             raise checks.reject(name, f"have the arguments {', '.join(_REQUIRED)}", f"none called {argument!r}")
     whole = _DEFAULTS | dict(arguments)
-    return whole | _check(**{key: whole[key] for key in inspect.signature(_check).parameters})
+    return whole | _check(**{key: whole[key] for key in _CHECKED})
+
+
+_sources: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
+def _source(data) -> _Source:
+    """`_Source` of data, made once for data that cannot change."""
+    if isinstance(data, _Source):
+        return data
+    if not isinstance(data, (Bags, SequenceClasses)):
+        return _Source(data)
+    if data not in _sources:
+        _sources[data] = _Source(data)
+    return _sources[data]
 
 
 class _Source:
@@ -287,11 +301,14 @@ def _check(*, steps, batch_size, length, momentum, optimizer, dtype, eta_y, eta_
     return parameters
 
 
+_CHECKED = tuple(inspect.signature(_check).parameters)
+
+
 class _Run:
     """One run: its buffers, its state and what it recorded."""
 
     def __init__(self, data, *, init, seed, eta_v, eta_hidden, criterion, contrast, contrast_weight, **arguments):
-        self.source = data if isinstance(data, _Source) else _Source(data)
+        self.source = _source(data)
         self.parameters = parameters = _check(**arguments)
         self.steps, self.record_every = parameters["steps"], parameters["record_every"]
         self.dtype = DTYPES[parameters["dtype"]]
