@@ -42,7 +42,8 @@ def trajectory(
         return simulate(classes, progress=progress, **arguments)
     store = store if isinstance(store, Store) else Store(store)
     task = Task(f"trajectory:{simulate.__name__}", simulate, version=_VERSION)
-    identity = task.identity({"data": _digest(classes), **arguments}, arguments.get("seed", 0))
+    settings = {name: value for name, value in arguments.items() if name != "seed"}
+    identity = task.identity({"data": _digest(classes), **settings}, arguments.get("seed", 0))
     found = store.read(key(identity))
     if found is not None:
         return Trajectory(_dataset(found[1]))

@@ -76,16 +76,11 @@ class Workers:
             sent = self.task.run if _is_dask(self._executor) else pickle.dumps(self.task.run)
             problem = self._submit(runs.probe, sent).result()
         except BrokenExecutor as error:
-            self.close(kill=True)
             raise RuntimeError(
-                "worker processes die at the start. A script that calls `sweep` must do so under "
+                "worker processes die at the start. A script that calls `sweep` must be a file and do so under "
                 "`if __name__ == '__main__':`; otherwise see their own message above"
             ) from error
-        except BaseException:
-            self.close(kill=True)
-            raise
         if problem:
-            self.close(kill=True)
             raise checks.reject("task", "be a function that the workers can import", f"{self.task.name} ({problem})")
 
     def submit(self, jobs: Sequence[tuple[dict, int]]) -> Future:

@@ -101,7 +101,7 @@ def sweep(
         _run(plan, pool, store, missing, collector, progress)
     if collector.failed.any():
         first = next(text for text in collector.errors if text)
-        warnings.warn(f"{collector.failed.sum()} of {plan.n} runs failed, the first with {first}", stacklevel=2)
+        warnings.warn(f"{collector.failed.sum()} of {plan.n} runs failed, the first with {first}", stacklevel=3)
     return plan.dataset(collector)
 
 

@@ -12,10 +12,14 @@ import numpy as np
 import pytest
 import sweep_tasks
 import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
 
 import lab
 from dynamics import DivergenceError, SequenceClasses, sgd
 from lab import execution, tasks
+from lab.collect import Collector
+from lab.runs import Result
 from lab.store import Store
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -68,6 +72,7 @@ def test_plain_arrays_get_dimensions_and_keep_their_type(tmp_path):
     np.testing.assert_array_equal(cell["noise"], noise)
     assert cell["noise"].dims == ("noise_0",) and cell["norm"] == np.linalg.norm(noise)
     assert (found["small"].dtype, found["count"].dtype) == (np.float32, np.int64)
+    assert list(found.data_vars) == ["noise", "norm", "count", "small", "failed", "error"]
 
 
 @pytest.mark.parametrize(
@@ -98,6 +103,41 @@ def test_runs_with_different_labels_are_joined(tmp_path):
     assert np.isnan(loss.sel(t_end=20)).values.tolist() == [False, True, False, False]
     assert loss.sel(time=0).values.tolist() == [np.log(5)] * 2 == pytest.approx([1.6094379] * 2)
     np.testing.assert_allclose(loss.sel(time=10, t_end=10), loss.sel(time=10, t_end=20), rtol=1e-6)
+
+
+@given(st.data())
+def test_the_order_in_which_results_come_does_not_matter(data):
+    """Whatever runs differ in: labels, types, attributes, variables, errors."""
+    results = []
+    for cell in range(data.draw(st.integers(1, 6))):
+        labels = np.array(sorted(data.draw(st.sets(st.integers(0, 4)))), dtype=float)
+        curve = labels.astype(data.draw(st.sampled_from(["f4", "f8", "i4"]))) + cell
+        variables = {
+            "curve": (("time",), curve, {"cell": cell}),
+            "flag": ((), np.array(cell % 2 == 0), {"cell": cell}),
+        }
+        names = data.draw(st.permutations(sorted(variables)))[: data.draw(st.integers(0, 2))]
+        some = {name: variables[name] for name in names}
+        coordinates = {"time": (labels, {"cell": cell})} if "curve" in some else {}
+        results.append(Result(some, coordinates, "" if some else "ValueError: no", attributes={"on": str(cell % 3)}))
+    collectors = []
+    for order in (range(len(results)), data.draw(st.permutations(range(len(results))))):
+        collectors.append(Collector(len(results)))
+        for cell in order:
+            collectors[-1].add(cell, results[cell])
+    (variables, coordinates), other = (collector.variables() for collector in collectors)
+    assert list(variables) == list(other[0]) and list(coordinates) == list(other[1])
+    for name, (dims, array, attributes) in variables.items():
+        assert (dims, array.dtype, attributes) == (other[0][name][0], other[0][name][1].dtype, other[0][name][2])
+        assert array.tobytes() == other[0][name][1].tobytes()
+        owners = [cell for cell, result in enumerate(results) if name in result.variables]
+        assert attributes == {"cell": owners[0]}
+        for cell in owners:
+            own = results[cell].variables[name][1]
+            at = (cell, *(np.searchsorted(coordinates[dim][0], results[cell].coordinates[dim][0]) for dim in dims))
+            np.testing.assert_array_equal(array[at], own)
+        assert np.isnan(array).sum() == array.size - sum(results[cell].variables[name][1].size for cell in owners)
+    assert collectors[0].provenance() == collectors[1].provenance() and collectors[0].errors == collectors[1].errors
 
 
 # The built-in tasks, by another route
@@ -398,6 +438,44 @@ def test_a_run_that_takes_its_worker_down_is_found_out_alone(tmp_path):
     assert len(tried) == 3 and len(tried[0]) > 1 and tried[1] == tried[2] == [(5, 1)]
     times = [sum(cell in chunk for chunk in executor.chunks) for cell in ((a, s) for a in range(40) for s in range(2))]
     assert max(times) == 3 and sorted(times)[-2] <= 2 and sum(time > 1 for time in times) == len(tried[0])
+
+
+class Together(Executor):
+    """Loses everything that is in flight with the cursed run, as a pool of processes does."""
+
+    _max_workers = 2
+
+    def __init__(self, cursed):
+        self.cursed, self.flying, self.lock, self.largest = cursed, [], threading.Lock(), 0
+
+    def submit(self, function, *arguments):
+        future = Future()
+        if function.__name__ != "run_chunk":
+            future.set_result(function(*arguments))
+            return future
+        with self.lock:
+            self.flying.append((future, function, arguments))
+            self.largest = max(self.largest, len(self.flying))
+        threading.Timer(0.01, self.land).start()
+        return future
+
+    def land(self):
+        with self.lock:
+            landing, self.flying = self.flying, []
+        lost = any(seed == self.cursed for _, _, (_, jobs) in landing for _, seed in jobs)
+        for future, function, arguments in landing:
+            if lost:
+                future.set_exception(RuntimeError("worker lost"))
+            else:
+                future.set_result(function(*arguments))
+
+
+def test_runs_beside_one_that_takes_the_pool_down_are_not_blamed(tmp_path):
+    executor = Together(cursed=5)
+    with pytest.warns(UserWarning, match="1 of 12 runs failed"):
+        found = quietly(sweep_tasks.plain, {"a": [1]}, store=tmp_path, seeds=12, executor=executor)
+    assert found["seed"][found["failed"].values.ravel()].values.tolist() == [5]
+    assert 2 <= executor.largest <= 4
 
 
 def test_what_is_in_flight_is_bounded_and_short_runs_share_a_submission(tmp_path):

@@ -105,14 +105,20 @@ def test_ten_kills_of_the_whole_sweep_change_nothing(tmp_path, config, commands,
     assert xr.load_dataset(tmp_path / "out.nc").equals(uninterrupted)
 
 
-def test_ctrl_c_exits_130_and_says_how_to_resume(tmp_path, config, commands):
+@pytest.mark.parametrize("moment", ["workers start", "runs come"])
+def test_ctrl_c_exits_130_and_says_how_to_resume(tmp_path, config, commands, moment):
+    """In one line: the workers are left out of it, also before they have read their first line of Python."""
     number = commands.start(["sweep", str(config), "--workers", "2"], tmp_path)
-    until(lambda: count(tmp_path) > 0)
+    if moment == "workers start":
+        until((tmp_path / "store" / "yzflow-store.json").exists)
+        time.sleep(0.15)
+    else:
+        until(lambda: count(tmp_path) > 0)
     os.killpg(number, signal.SIGINT)
     assert commands.wait(number) == 130
     message = (tmp_path / "stderr").read_text().strip()
     assert message == "interrupted: what is done is in store; the same command goes on from there"
-    assert 0 < count(tmp_path) < 3 * SEEDS and not (tmp_path / "out.nc").exists()
+    assert count(tmp_path) < 3 * SEEDS and not (tmp_path / "out.nc").exists()
 
 
 def test_workers_die_with_their_parent(tmp_path, commands):
