@@ -101,8 +101,8 @@ def match3_tensor(*, n_tokens: int, modulus: int, error: float | None = None, sc
     r"""Match3(X)_i = 1{exists j1, j2: x_i + x_j1 + x_j2 = 0 mod M} by one third-order tensor unit with m = 4.
 
     cos(A + B + C) = 4/3 sum_{k<3} cos(A - 2 pi k/3) cos(B - 2 pi k/3) cos(C - 2 pi k/3) are three coordinates, the
-    fourth is the blank pair's. Pairs of the blank and a token score 0 and have the value 0. As `match2` with N^2 + 2N in
-    place of N, and with a gap of at most 1 in place of 1 - cos(2 pi/M), for the mixed pairs.
+    fourth is the blank pair's. Pairs of the blank and a token score 0 and have the value 0. As `match2` with N^2 + 2N
+    in place of N, and with a gap of at most 1 in place of 1 - cos(2 pi/M), for the mixed pairs.
 
     Parameters and errors: see `match2`.
 
@@ -232,7 +232,7 @@ class MatchTransformer:
 
 
 def match3_histogram(*, n_tokens: int, modulus: int) -> MatchTransformer:
-    """Match3 by one layer of one head with m = M: uniform attention gathers the histogram, the output map does the rest.
+    """Match3 by one layer of one head with m = M: attention gathers the histogram, the output map does the rest.
 
     With M of about N it meets the lower bound mH = Omega(N / log N) for one layer up to the logarithm.
     """

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 
@@ -36,9 +37,8 @@ class MomentCurve:
         return 2 * self.q
 
     def keys(self) -> np.ndarray:
-        """u_i = (i, i^2, .., i^{2q}) for i = 1..N: (N, 2q) of Python integers."""
-        rows = [[i**k for k in range(1, self.dimension + 1)] for i in range(1, self.n_tokens + 1)]
-        return np.array(rows, dtype=object)
+        """u_i = (i, i^2, .., i^{2q}) for i = 1..N: (N, 2q) of Python integers, read-only."""
+        return _curve(self.n_tokens, self.dimension)
 
     def query(self, subset) -> np.ndarray:
         """Coefficients of t, .., t^{2q} in -prod_{j in y} (t - j)^2: (2q,) Python integers; indices count from 0."""
@@ -94,6 +94,13 @@ class MomentCurve:
         if subset.size != self.q:
             raise checks.reject("subset", f"hold q = {self.q} indices", subset.size)
         return [int(i) + 1 for i in subset]
+
+
+@lru_cache(maxsize=4)
+def _curve(n_tokens: int, dimension: int) -> np.ndarray:
+    points = np.array([[i**k for k in range(1, dimension + 1)] for i in range(1, n_tokens + 1)], dtype=object)
+    points.flags.writeable = False
+    return points
 
 
 def moment_curve(n_tokens: int, q: int) -> MomentCurve:

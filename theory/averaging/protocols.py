@@ -1,8 +1,8 @@
 """Lower bounds as protocols that run: a working unit lets Alice and Bob decide disjointness with few bits.
 
 Source: Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896, Theorem 4 and the bound for Match3. Alice holds
-``a`` in {0,1}^n and Bob ``b``; their sets are disjoint when no a_i b_i is one. The 0/1 matrix of disjointness has rank 2^n, so
-that Alice must send n bits or more, whatever the protocol: a unit that needs fewer cannot exist.
+``a`` in {0,1}^n and Bob ``b``; their sets are disjoint when no a_i b_i is one. The 0/1 matrix of disjointness has rank
+2^n, so that Alice must send n bits or more, whatever the protocol: a unit that needs fewer cannot exist.
 """
 
 from __future__ import annotations
@@ -69,15 +69,15 @@ def exact_rank(matrix) -> int:
 def qsa_protocol(unit: AttentionUnit, q: int, *, encoding: str = "corrected") -> ProtocolRun:
     r"""Disjointness of subsets of [q] by a unit for q-sparse averaging of N = 2q + 1 tokens with z in [-1, 1].
 
-    Alice's set is y of the last token, {2i + a_i - 1: i = 1..q}; Bob's values are z_{2i} = 2 b_i - 1, z_{2i-1} = -1. The last
-    output is -1 + (2/q) #{i: a_i b_i = 1}, and Bob compares it with -1 + 1/q. Alice sends the query of the last token,
-    and its key and its value, which are part of the softmax too: (2m + d') p bits.
+    Alice's set is y of the last token, {2i + a_i - 1: i = 1..q}; Bob's values are z_{2i} = 2 b_i - 1, z_{2i-1} = -1.
+    The last output is -1 + (2/q) #{i: a_i b_i = 1}, and Bob compares it with -1 + 1/q. Alice sends the query of the
+    last token, and its key and its value, which are part of the softmax too: (2m + d') p bits.
 
     Parameters
     ----------
     unit : AttentionUnit
-        Reads the tokens of `dynamics.averaging_tasks.qsa_tokens`, d' = 1. Its precision says how many bits a number of the
-        query, key and value has: all three must be rounded, to the same p.
+        Reads the tokens of `dynamics.averaging_tasks.qsa_tokens`, d' = 1. Its precision says how many bits a number of
+        the query, key and value has: all three must be rounded, to the same p.
     q : int
     encoding : str
         "printed": z_{2i-1} = 2 b_i - 1 and z_{2i} = -1, as on the slides, which decides disjointness of the complement
@@ -115,7 +115,8 @@ def qsa_protocol(unit: AttentionUnit, q: int, *, encoding: str = "corrected") ->
 def _last_output(unit: AttentionUnit, sent: list[np.ndarray], keys: np.ndarray, values: np.ndarray) -> np.ndarray:
     """What Bob computes for each message of Alice (row) and each of his own inputs (column), d' = 1.
 
-    ``sent`` holds a query, key and value for each message, (2^q, 1, ..); ``keys`` and ``values`` are (2^q, 2q, ..), of Bob.
+    ``sent`` holds a query, key and value for each message, (2^q, 1, ..); ``keys`` and ``values`` are (2^q, 2q, ..), of
+    Bob.
     """
     query, last_key, last_value = sent
     out = np.zeros((len(query), len(keys)))
@@ -152,9 +153,9 @@ def disjointness_residues(n: int, modulus: int) -> np.ndarray:
 def match3_protocol(model: MatchTransformer, *, bits: int) -> ProtocolRun:
     r"""Disjointness of subsets of [n] by a transformer of one layer for Match3 on N = 2n + 1 tokens.
 
-    x_1 = -1; Alice has x_{1+i} = v_i if a_i, else -1; Bob x_{1+n+i} = 1 - v_i if b_i, else -1. Token 1 has a match exactly when
-    some a_i b_i is one. Of each head Alice sends the logarithm of her sum of exponentials in row 1, and her average
-    value: (d' + 1) p bits a head. Bob adds his own part of both, and applies the output map.
+    x_1 = -1; Alice has x_{1+i} = v_i if a_i, else -1; Bob x_{1+n+i} = 1 - v_i if b_i, else -1. Token 1 has a match
+    exactly when some a_i b_i is one. Of each head Alice sends the logarithm of her sum of exponentials in row 1, and
+    her average value: (d' + 1) p bits a head. Bob adds his own part of both, and applies the output map.
 
     Parameters
     ----------

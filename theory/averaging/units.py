@@ -35,8 +35,8 @@ def random_keys_unit(
     method : str
         See `certificate`.
     bits : int, optional
-        p: queries, keys and values are rounded to p-bit fixed-point numbers, of one range for all subsets. Queries up to
-        ``2 tau max_i ||u_i||_inf sqrt(q)`` are in range, larger entries saturate.
+        p: queries, keys and values are rounded to p-bit fixed-point numbers, of one range for all subsets. Queries up
+        to ``2 tau max_i ||u_i||_inf sqrt(q)`` are in range, larger entries saturate.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def random_keys_unit(
 
 
 def moment_curve_unit(curve: MomentCurve, *, error: float, value_dimension: int = 1) -> AttentionUnit:
-    """q-sparse averaging by the moment curve with m = 2q: scores are exact integers, so that no rounding occurs in them."""
+    """q-sparse averaging by the moment curve with m = 2q: scores are exact integers, without rounding."""
     scale = curve.temperature(error) or 1.0
     return _unit(curve.query, curve.keys(), curve.q, value_dimension, scale, None)
 

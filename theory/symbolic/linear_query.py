@@ -61,7 +61,7 @@ def derive(*, scores=scores, sizes=SIZES) -> Derivation:
             r"Equal scores on y then force $A_{ii} = r_i + c_i + \delta_i$, $\delta_i = \kappa - q c_i$; the gap to"
             r" token i off y is $\delta_i$, which must be positive.",
             r"$\det A = \det D\,\det(I + W^T D^{-1} U)$, $D = diag(\delta)$, $U = (r, 1)$, $W = (1, c)$: A and the"
-            r" 2 x 2 matrix have kernels of equal dimension, and the latter holds the entry $1^T D^{-1} 1 > 0$: at most 1.",
+            r" 2 x 2 matrix have kernels of equal dimension, at most 1, for the latter holds $1^T D^{-1} 1 > 0$.",
             r"$I - 1 1^T/N$ attains rank N - 1.",
         ),
         scope=f"form of A: (N, q) in {', '.join(map(str, sizes))}, by the steps all N > q >= 3; determinant: N = 4",
