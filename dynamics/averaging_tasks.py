@@ -67,7 +67,7 @@ def sparse_average(z, y) -> np.ndarray:
            [-0.25],
            [ 0.  ]])
     """
-    z, y = _qsa(z, y)
+    z, y = checked_qsa(z, y)
     flat_z, flat_y = z.reshape(-1, *z.shape[-2:]), y.reshape(-1, *y.shape[-2:])
     means = np.stack([vectors[sets].mean(axis=1) for vectors, sets in zip(flat_z, flat_y, strict=True)])
     return means.reshape(z.shape)
@@ -108,7 +108,7 @@ def _gap(attention, y) -> np.ndarray:
     attention = checks.finite_array("attention", attention)
     if attention.ndim < 2:
         raise checks.reject("attention", "have the axes (.., row, token)", f"shape {attention.shape}")
-    y = _sets(y, attention.shape[-1])
+    y = checked_sets(y, attention.shape[-1])
     if y.shape[:-1] != attention.shape[:-1]:
         raise checks.reject("y", f"have one set for each row of attention {attention.shape}", f"shape {y.shape}")
     gap = attention
@@ -119,7 +119,7 @@ def _gap(attention, y) -> np.ndarray:
 
 def qsa_tokens(z, y) -> np.ndarray:
     """The tokens ``(z_i, y_i, i)`` as rows of ``d' + q + 1`` numbers, the set in rising order: what a unit reads."""
-    z, y = _qsa(z, y)
+    z, y = checked_qsa(z, y)
     number = np.broadcast_to(np.arange(z.shape[-2], dtype=np.float64)[:, None], (*z.shape[:-1], 1))
     return np.concatenate([z, np.sort(y, axis=-1), number], axis=-1)
 
@@ -130,7 +130,8 @@ def random_qsa(n_tokens, subset_size, dim, *, size, rng) -> tuple[np.ndarray, np
     dim, size = checks.integer("dim", dim, minimum=1), checks.integer("size", size, minimum=1)
     y = random_subsets(n_tokens, subset_size, size=size * n_tokens, rng=rng)
     z = rng.normal(size=(size, n_tokens, dim))
-    z *= rng.random((size, n_tokens, 1)) ** (1 / dim) / np.linalg.norm(z, axis=-1, keepdims=True)
+    norm = np.sqrt(np.einsum("...d, ...d", z, z))
+    z *= (rng.random(norm.shape) ** (1 / dim) / norm)[..., None]
     return z, y.reshape(size, n_tokens, subset_size)
 
 
@@ -138,12 +139,14 @@ def random_subsets(n_tokens, subset_size, *, size, rng) -> np.ndarray:
     """``size`` sets of q of N tokens, uniform and independent: (size, q), each row rising."""
     n_tokens, subset_size = _sizes(n_tokens, subset_size)
     size = checks.integer("size", size, minimum=1)
-    rows = max(1, _AT_ONCE // n_tokens)
-    blocks = []
-    for start in range(0, size, rows):
-        keys = rng.random((min(rows, size - start), n_tokens))
-        blocks.append(np.sort(np.argpartition(keys, subset_size - 1, axis=1)[:, :subset_size], axis=1))
-    return np.concatenate(blocks)
+    sets = np.empty((size, subset_size), dtype=np.int64)
+    for k, last in enumerate(range(n_tokens - subset_size, n_tokens)):
+        # Floyd's algorithm, in all rows at once: a token drawn again gives way to the last one, which is not there yet.
+        drawn = rng.integers(last + 1, size=size)
+        again = (sets[:, :k] == drawn[:, None]).any(axis=1)
+        sets[:, k] = np.where(again, last, drawn)
+    sets.sort(axis=1)
+    return sets
 
 
 def all_subsets(n_tokens, subset_size) -> np.ndarray:
@@ -305,8 +308,8 @@ def adversarial_match(n_tokens, modulus, *, order=2) -> np.ndarray:
     n_tokens, modulus = checks.integer("n_tokens", n_tokens, minimum=1), _modulus(modulus)
     order = _order(order)
     rows = []
-    for wrap, miss in itertools.product(range(order + 1), (-1, 0, 1)):
-        constant = (wrap * modulus + miss) // order
+    for wrap in range(order):
+        constant = wrap * modulus // order
         rows += [np.full(n_tokens, value) for value in (constant, constant + 1)]
     for first, miss in itertools.product((0, 1, modulus // 4, modulus // 3, modulus // 2, modulus - 1), (1, -1)):
         # For order 3 the sums of neighbours in the rest, `second` and the other one, take the place of single tokens.
@@ -365,7 +368,8 @@ def _integers(x, modulus) -> tuple[np.ndarray, int]:
     return x.astype(np.int64), modulus
 
 
-def _sets(y, n_tokens: int) -> np.ndarray:
+def checked_sets(y, n_tokens: int) -> np.ndarray:
+    """Sets of tokens as a new int64 array (.., q); ``ValueError`` unless each row holds different tokens in [0, N)."""
     y = _whole("y", y)
     bad = (y < 0) | (y >= n_tokens)
     if bad.any():
@@ -376,14 +380,15 @@ def _sets(y, n_tokens: int) -> np.ndarray:
     return y.astype(np.int64)
 
 
-def _qsa(z, y) -> tuple[np.ndarray, np.ndarray]:
+def checked_qsa(z, y) -> tuple[np.ndarray, np.ndarray]:
+    """An input of qSA as new arrays; ``ValueError`` unless z is in the unit ball and y has a set for each token."""
     z = checks.finite_array("z", z)
     if z.ndim < 2 or 0 in z.shape:
         raise checks.reject("z", "have the axes (.., token, number), none of them empty", f"shape {z.shape}")
     norm = np.linalg.norm(z, axis=-1)
     if norm.max() > 1 + 1e-12:
         raise checks.reject("z", "hold vectors of the unit ball", f"a norm of {norm.max()}")
-    y = _sets(y, z.shape[-2])
+    y = checked_sets(y, z.shape[-2])
     if y.shape[:-1] != z.shape[:-1]:
         raise checks.reject("y", f"have one set for each of the tokens {z.shape[:-1]}", f"shape {y.shape}")
     return z, y

@@ -495,7 +495,7 @@ def _draw_batch(random, data, tables, position_weight, batch):
 
 
 @njit(**_OPTIONS)
-def _ascend(parameter, gradient, first, second, rate, momentum, adam, step):
+def ascend(parameter, gradient, first, second, rate, momentum, adam, step):
     """One step of gradient ascent with momentum, or of Adam with its usual constants."""
     if not adam:
         for i in range(parameter.size):
@@ -561,5 +561,5 @@ def sgd_steps(
         if not np.isfinite(losses[step]):
             return step
         for k in range(3):
-            _ascend(flat_state[k], flat_gradient[k], first[k], second[k], rates[k], momentum, adam, done + step + 1)
+            ascend(flat_state[k], flat_gradient[k], first[k], second[k], rates[k], momentum, adam, done + step + 1)
     return losses.size

@@ -259,7 +259,7 @@ class _Run:
         self.parameters = _check(**arguments)
         self.steps, self.record_every = self.parameters["steps"], self.parameters["record_every"]
         self.dtype = DTYPES[self.parameters["dtype"]]
-        start_seed, draw_seed = _spawn(seed)
+        start_seed, draw_seed = spawn(seed)
         layer = self._start(init, np.random.default_rng(start_seed))
         layer.check_fits(self.source.bags, name="data")
         queries = self.source.query_tokens
@@ -415,10 +415,11 @@ class _Run:
         return Outcome(layer, self.losses, self.source.bags)
 
 
-def _spawn(seed) -> Sequence[np.random.SeedSequence]:
+def spawn(seed, n: int = 2) -> Sequence[np.random.SeedSequence]:
+    """``n`` independent seeds from the argument ``seed`` of a run, the same ones each time."""
     if isinstance(seed, np.random.SeedSequence):
         # Spawning would count up the caller's sequence: the same seed given twice must mean the same run.
         seed = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
     else:
         seed = np.random.SeedSequence(checks.integer("seed", seed, minimum=0))
-    return seed.spawn(2)
+    return seed.spawn(n)

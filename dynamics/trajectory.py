@@ -138,8 +138,7 @@ class Trajectory:
         OSError
             If the folder does not exist or cannot be written.
         """
-        with replacing(path) as temporary:
-            self.dataset.to_netcdf(temporary, engine="h5netcdf")
+        save_dataset(self.dataset, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Trajectory:
@@ -152,20 +151,7 @@ class Trajectory:
         FileNotFoundError
             If there is none.
         """
-        if not os.path.exists(path):
-            raise FileNotFoundError(f"no file {os.fspath(path)!r}")
-        try:
-            # h5netcdf prints a traceback of its own on a file that is no HDF5.
-            with h5py.File(path, "r"):
-                pass
-            dataset = xr.load_dataset(path, engine="h5netcdf")
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
-            raise checks.reject(
-                "path", "be a trajectory written by yzflow", f"an unreadable file {os.fspath(path)!r}"
-            ) from error
-        if dataset.attrs.get("format") != _FORMAT:
-            raise checks.reject("path", "be a trajectory written by yzflow", f"another file {os.fspath(path)!r}")
-        return cls(dataset)
+        return cls(load_dataset(path, _FORMAT, "a trajectory"))
 
     def _at(self, name: str, dimension: str, value: int, array: xr.DataArray) -> xr.DataArray:
         if value not in self.dataset[dimension].values:
@@ -261,7 +247,7 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
         "token": ("token", np.arange(n_tokens)),
         "next_token": ("next_token", present),
     }
-    return Trajectory(xr.Dataset(variables, coordinates, _provenance(kind, parameters)))
+    return Trajectory(xr.Dataset(variables, coordinates, provenance(kind, parameters)))
 
 
 def _query_of(bags: Bags, conditional: np.ndarray, query_tokens: np.ndarray) -> np.ndarray:
@@ -269,12 +255,44 @@ def _query_of(bags: Bags, conditional: np.ndarray, query_tokens: np.ndarray) -> 
     return np.array([query_tokens[found[0]] if found.size == 1 else -1 for found in rows], dtype=np.int64)
 
 
-def _provenance(kind: str, parameters: Mapping) -> dict[str, str]:
+def save_dataset(dataset: xr.Dataset, path: str | os.PathLike) -> None:
+    """Write ``dataset`` to a netCDF file, completely or not at all."""
+    with replacing(path) as temporary:
+        dataset.to_netcdf(temporary, engine="h5netcdf")
+
+
+def load_dataset(path: str | os.PathLike, file_format: str, what: str) -> xr.Dataset:
+    """Read what `save_dataset` wrote, if its attribute ``format`` is ``file_format``; ``what`` it is goes into errors.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or holds something else.
+    FileNotFoundError
+        If there is none.
+    """
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"no file {os.fspath(path)!r}")
+    rule = f"be {what} written by yzflow"
+    try:
+        # h5netcdf prints a traceback of its own on a file that is no HDF5.
+        with h5py.File(path, "r"):
+            pass
+        dataset = xr.load_dataset(path, engine="h5netcdf")
+    except (OSError, ValueError, KeyError, RuntimeError) as error:
+        raise checks.reject("path", rule, f"an unreadable file {os.fspath(path)!r}") from error
+    if dataset.attrs.get("format") != file_format:
+        raise checks.reject("path", rule, f"another file {os.fspath(path)!r}")
+    return dataset
+
+
+def provenance(kind: str, parameters: Mapping, file_format: str = _FORMAT) -> dict[str, str]:
+    """The attributes of a result: the simulator, its arguments (JSON), versions and platform."""
     packages = ("numpy", "scipy", "numba", "xarray")
     versions = {"yzflow": __version__, "python": platform.python_version()}
     versions.update({name: metadata.version(name) for name in packages})
     return {
-        "format": _FORMAT,
+        "format": file_format,
         "simulator": kind,
         "parameters": json.dumps(dict(parameters)),
         "versions": json.dumps(versions),
