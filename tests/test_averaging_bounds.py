@@ -1,5 +1,6 @@
 """Lower bounds: ranks, protocols on all pairs of inputs, collisions of narrow networks, states of recurrent ones."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from strategies import SEEDS
 
 from dynamics import averaging_tasks as tasks
+from dynamics.attention_unit import AttentionUnit, MultiHeadLayer, Transformer
 from theory import averaging
 
 
@@ -118,6 +120,37 @@ def test_one_layer_for_match3_answers_disjointness(n):
     # The sum of exponentials, the residual's column and M shares.
     assert run.bits == (modulus + 2) * bits >= n
     assert averaging.match3_protocol(model, bits=2).errors > 0 or n <= 2
+
+
+def test_what_bob_puts_together_is_the_layer_on_the_whole_input():
+    n, modulus = 3, 11
+    model = averaging.match3_histogram(n_tokens=2 * n + 1, modulus=modulus)
+    seen = []
+
+    def finish(X):
+        seen.append(X)
+        return model.transformer.maps[1](X)
+
+    # Heads whose attention depends on the tokens, so that both sums of exponentials count.
+    heads = [
+        AttentionUnit.from_maps(
+            lambda X: np.ones((*X.shape[:-1], 1)),
+            lambda X, slope=slope: slope * np.sin(X[..., :1]),
+            model.transformer.layers[0].heads[0].values,
+            embedding_dim=1,
+        )
+        for slope in (2.0, -5.0)
+    ]
+    layer = MultiHeadLayer(heads)
+    spied = dataclasses.replace(model, transformer=Transformer([layer], [None, finish]))
+    run = averaging.match3_protocol(spied, bits=45)
+    assert run.bits == 2 * (modulus + 2) * 45
+    left, strings = averaging.disjointness_residues(n, modulus), averaging.bit_strings(n)
+    for i, a in enumerate(strings):
+        for j, b in enumerate(strings):
+            x = [modulus - 1, *np.where(a, left, modulus - 1), *np.where(b, (1 - left) % modulus, modulus - 1)]
+            whole = layer(model.tokens(np.array(x)))[0]
+            np.testing.assert_allclose(seen[0][i, j, 0], whole, atol=1e-10)
 
 
 def test_the_protocol_of_match3_needs_one_layer():

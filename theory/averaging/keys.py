@@ -15,7 +15,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import linprog
 
 from dynamics import checks
-from dynamics.averaging_tasks import adversarial_subsets, random_subsets
+from dynamics.averaging_tasks import random_subsets
 
 METHODS = ("exclusion", "minimum norm", "linear program")
 RHO = 0.5
@@ -204,9 +204,9 @@ def smallest_dimension(
 
     def failure(m: int) -> _Fit | None:
         gram = (signs[:, :m] @ signs[:, :m].T).astype(float) / m
-        subsets = adversarial_subsets(signs[:, :m], q) if family is None else family
+        subsets = _closest(gram[:n_sets], q) if family is None else family
         for place, i in enumerate(order):
-            fit = _pin(lambda chosen: gram[:, chosen], subsets[i], m, method, rho, level)
+            fit = _pin(lambda chosen: gram[chosen].T, subsets[i], m, method, rho, level)
             if fit.coefficients is None:
                 order.insert(0, order.pop(place))  # a set that failed once is likely to fail at the next m too
                 return fit
@@ -263,6 +263,13 @@ def _pin(
         target = np.concatenate([target, level * np.sign(scores[worst])])
         gram = np.hstack([gram, columns(worst)])
     return _Fit(chosen, None, best)
+
+
+def _closest(gram: np.ndarray, q: int) -> np.ndarray:
+    """`dynamics.averaging_tasks.adversarial_subsets` of the first keys, from inner products that are there already."""
+    products = gram.copy()
+    np.fill_diagonal(products, -np.inf)
+    return np.argpartition(-products, q - 1, axis=1)[:, :q]
 
 
 def _linear_program(keys: np.ndarray, subset: np.ndarray, rho: float) -> Certificate:

@@ -92,7 +92,7 @@ def match2(*, n_tokens: int, modulus: int, error: float | None = None, scale: fl
     --------
     >>> unit = match2(n_tokens=4, modulus=11, error=0.01)
     >>> unit([1, 2, 9, 5]).round(2)
-    array([0.01, 1.  , 1.  , 0.  ])
+    array([0.  , 0.99, 0.99, 0.  ])
     """
     return _match(2, n_tokens, modulus, error, scale)
 
@@ -110,7 +110,7 @@ def match3_tensor(*, n_tokens: int, modulus: int, error: float | None = None, sc
     --------
     >>> unit = match3_tensor(n_tokens=4, modulus=11, error=0.01)
     >>> unit([1, 2, 8, 5]).round(2)
-    array([0.99, 1.  , 0.99, 0.99])
+    array([1.  , 0.99, 0.99, 0.99])
     """
     return _match(3, n_tokens, modulus, error, scale)
 
@@ -145,17 +145,18 @@ def _match(order: int, n_tokens: int, modulus: int, error: float | None, scale: 
     return MatchUnit(unit, order, n_tokens, modulus, error, scale, score)
 
 
-def _circle(residue: np.ndarray, modulus: int, shifts) -> np.ndarray:
-    """cos(2 pi x/M - shift), one column a shift; x is taken nearest to zero, where angles are most precise."""
-    nearest = (residue + modulus // 2) % modulus - modulus // 2
-    return np.cos(2 * np.pi * nearest[..., None] / modulus - np.asarray(shifts))
+def _angle(residue: np.ndarray, modulus: int) -> np.ndarray:
+    """2 pi x/M in [-pi, pi], where float64 is most precise."""
+    return 2 * np.pi / modulus * ((residue + modulus // 2) % modulus - modulus // 2)
 
 
-def _pair_keys(residue: np.ndarray, modulus: int) -> tuple[np.ndarray, np.ndarray]:
-    """(cos, sin) of the query and (cos, -sin) of the key at a residue."""
-    nearest = (residue + modulus // 2) % modulus - modulus // 2
-    angle = 2 * np.pi * nearest / modulus
-    return np.stack([np.cos(angle), np.sin(angle)], -1), np.stack([np.cos(angle), -np.sin(angle)], -1)
+def _pair_queries(residue: np.ndarray, modulus: int) -> np.ndarray:
+    angle = _angle(residue, modulus)
+    return np.stack([np.cos(angle), np.sin(angle)], -1)
+
+
+def _pair_keys(residue: np.ndarray, modulus: int) -> np.ndarray:
+    return _pair_queries(residue, modulus) * [1.0, -1.0]
 
 
 def _with_blank(columns: np.ndarray, blank: np.ndarray, score: float) -> np.ndarray:
@@ -165,11 +166,11 @@ def _with_blank(columns: np.ndarray, blank: np.ndarray, score: float) -> np.ndar
 
 def _pair_unit(modulus: int, score: float, scale: float) -> AttentionUnit:
     def query(X):
-        columns = _pair_keys(X[..., 0], modulus)[0]
+        columns = _pair_queries(X[..., 0], modulus)
         return np.concatenate([columns, np.ones_like(columns[..., :1])], -1)
 
     def key(X):
-        return _with_blank(_pair_keys(X[..., 0], modulus)[1], X[..., 0] == BLANK, score)
+        return _with_blank(_pair_keys(X[..., 0], modulus), X[..., 0] == BLANK, score)
 
     return AttentionUnit.from_maps(query, key, _is_token, embedding_dim=3, scale=scale)
 
@@ -177,12 +178,15 @@ def _pair_unit(modulus: int, score: float, scale: float) -> AttentionUnit:
 def _triple_unit(modulus: int, score: float, scale: float) -> TensorAttentionUnit:
     shifts = 2 * np.pi * np.arange(3) / 3
 
+    def shifted(X):
+        return np.cos(_angle(X[..., :1], modulus) - shifts)
+
     def query(X):
-        columns = 4 / 3 * _circle(X[..., 0], modulus, shifts)
+        columns = 4 / 3 * shifted(X)
         return np.concatenate([columns, np.ones_like(columns[..., :1])], -1)
 
     def key(blank_score: float) -> Callable:
-        return lambda X: _with_blank(_circle(X[..., 0], modulus, shifts), X[..., 0] == BLANK, blank_score)
+        return lambda X: _with_blank(shifted(X), X[..., 0] == BLANK, blank_score)
 
     return TensorAttentionUnit(query, (key(score), key(1.0)), (_is_token, _is_token), embedding_dim=4, scale=scale)
 
@@ -276,8 +280,8 @@ def match3_bigram(*, n_tokens: int, modulus: int) -> MatchTransformer:
         return np.concatenate([bare, _positions(bare), np.zeros_like(bare), np.zeros_like(bare)], -1)
 
     copy = AttentionUnit.from_maps(
-        lambda X: _pair_keys(X[..., 1] + 1, ring)[0],
-        lambda X: _pair_keys(X[..., 1], ring)[0],
+        lambda X: _pair_queries(X[..., 1] + 1, ring),
+        lambda X: _pair_queries(X[..., 1], ring),
         lambda X: _column(X[..., 0], 2, 4),
         embedding_dim=2,
         scale=copy_scale,
@@ -285,7 +289,7 @@ def match3_bigram(*, n_tokens: int, modulus: int) -> MatchTransformer:
 
     def key(X):
         token, following = X[..., 0], X[..., 2]
-        columns = _with_blank(_pair_keys(token + following, modulus)[1], token == BLANK, pair.blank_score)
+        columns = _with_blank(_pair_keys(token + following, modulus), token == BLANK, pair.blank_score)
         return np.where(((token != BLANK) & (following == BLANK))[..., None], [0.0, 0.0, -1.0], columns)
 
     find = AttentionUnit.from_maps(
