@@ -4,6 +4,7 @@ Time is in SGD steps everywhere; learning rates are per step.
 """
 
 from dynamics.bags import Bags
+from dynamics.dyck import DyckLanguage
 from dynamics.flow import IntegrationError, gradient_flow
 from dynamics.layer import Layer
 from dynamics.sequence_classes import SequenceClasses
@@ -14,6 +15,7 @@ from dynamics.version import __version__
 __all__ = [
     "Bags",
     "DivergenceError",
+    "DyckLanguage",
     "IntegrationError",
     "Layer",
     "Outcome",

@@ -14,48 +14,15 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-from dynamics import SequenceClasses, Trajectory, checks, gradient_flow, sgd
+from dynamics import Trajectory, checks
 from dynamics.files import replacing
 from dynamics.progress import Progress
 from lab import figures
+from lab.settings import settings
 from theory import statements
 from theory.statements import Check, Setting, Statement
 
 _EXACT = 1e-8
-
-
-def single_common_token(n_classes: int, vocab_size: int, overlap: float) -> SequenceClasses:
-    """Theorem 4's setting with five distinct tokens a class and a given overlap f_n . f_n'."""
-    distinct = np.array([1.0, 0.8, 0.6, 0.4, 0.2])
-    common = float(np.sqrt(overlap / (1 - overlap) * (distinct**2).sum()))
-    return SequenceClasses.single_common_token(n_classes, vocab_size, common=common, distinct=distinct)
-
-
-def two_common_tokens(n_classes: int, vocab_size: int) -> SequenceClasses:
-    """Corollary 2's setting: exchangeable classes that share two tokens of equal probability; overlap 0.30."""
-    probabilities = np.zeros((n_classes, 2 + 2 * n_classes))
-    probabilities[:, :2] = 0.2
-    for n in range(n_classes):
-        probabilities[n, 2 + 2 * n : 4 + 2 * n] = 0.35, 0.25
-    return SequenceClasses(probabilities, [0] * n_classes, vocab_size=vocab_size)
-
-
-def settings(*, quick: bool) -> list[Setting]:
-    """The designed settings: inside the assumptions, on each side of them, and the paper's own."""
-    chosen = [
-        Setting("inside: K = 2, M = 1000, rho = 0.3", single_common_token(2, 1000, 0.3), 1.0, 1e-3, 100.0),
-        Setting("fast attention: eta_Z = 0.5", single_common_token(2, 1000, 0.3), 1.0, 0.5, 100.0),
-        Setting("two common tokens: K = 2, M = 1000", two_common_tokens(2, 1000), 1.0, 1e-3, 100.0),
-        Setting("the paper's: K = 10, M = 1000", single_common_token(10, 1000, 0.009), 1.0, 1e-3, 300.0),
-    ]
-    if not quick:
-        chosen += [
-            Setting("the paper's with eta_Z = 0.5", single_common_token(10, 1000, 0.009), 1.0, 0.5, 700.0),
-            Setting("strong overlap: rho = 0.65", single_common_token(10, 1000, 0.65), 1.0, 0.5, 700.0),
-            Setting("small vocabulary: M = K = 10", single_common_token(10, 10, 0.3), 1.0, 1e-3, 100.0),
-            Setting("large vocabulary: M = 100,000", single_common_token(10, 100_000, 0.001), 1.0, 1e-3, 300.0),
-        ]
-    return chosen
 
 
 class Simulations:
@@ -69,24 +36,8 @@ class Simulations:
     def trajectory(self, level: str) -> Trajectory:
         """The simulation at a level of fidelity."""
         if level not in self._made:
-            self._made[level] = self._simulate(level)
+            self._made[level] = self.setting.simulate(level, seed=self._seed)
         return self._made[level]
-
-    def _simulate(self, level: str) -> Trajectory:
-        setting = self.setting
-        rates = {"eta_y": setting.eta_y, "eta_z": setting.eta_z}
-        if level == "SGD":
-            steps = int(setting.t_end)
-            sizes = {"batch_size": 64, "length": 256, "momentum": 0.0}
-            return sgd(
-                setting.classes, **rates, steps=steps, **sizes, seed=self._seed, record_every=max(1, steps // 50)
-            )
-        # The first output time is early enough for what holds to first order in time.
-        times = np.concatenate([[0.0], np.geomspace(0.01, setting.t_end, 120)])
-        tight = {"rtol": 1e-10, "atol": 1e-14}
-        return gradient_flow(
-            setting.classes, **rates, t_end=setting.t_end, times=times, decoder=level.removesuffix(" flow"), **tight
-        )
 
 
 @dataclass(frozen=True)
@@ -163,12 +114,12 @@ class AuditReport:
             f"  {name}: {'proved' if not wrong else 'FAILS: ' + ', '.join(wrong)}"
             for name, wrong in self.proofs.items()
         ]
-        lines += ["", f"{'statement':22}{'check':48}{'level':16}{'inside the assumptions':34}outside"]
+        lines += ["", f"{'statement':38}{'check':60}{'level':16}{'inside the assumptions':34}outside"]
         for statement, check, level in dict.fromkeys((row.statement, row.check, row.level) for row in self.table):
             rows = [row for row in self.table if (row.statement, row.check, row.level) == (statement, check, level)]
             cells = [self._worst([row for row in rows if row.inside is inside]) for inside in (True, False)]
             flag = " <- should hold" if any(row.alarming for row in rows) else ""
-            lines.append(f"{statement.split(': ')[1]:22}{check:48}{level:16}{cells[0]:34}{cells[1]}{flag}")
+            lines.append(f"{statement:38}{check:60}{level:16}{cells[0]:34}{cells[1]}{flag}")
         return "\n".join(lines)
 
     @staticmethod
@@ -206,9 +157,9 @@ def audit(
     Parameters
     ----------
     only : sequence of str, optional
-        Statements, by id ("Scan and Snap: Theorem 3") or number. Default: all.
+        Statements, by id ("Scan and Snap: Theorem 3") or by number, which may be that of several papers. Default: all.
     quick : bool
-        Four settings in place of eight.
+        Only some of the settings.
     seed : int
         Of the SGD runs.
     progress : bool
@@ -222,13 +173,15 @@ def audit(
     chosen = _choose(only)
     seed = checks.integer("seed", seed, minimum=0)
     proofs, table = {}, []
-    simulations = [Simulations(setting, seed=seed) for setting in settings(quick=quick)]
+    simulations = {
+        paper: [Simulations(setting, seed=seed) for setting in tasks] for paper, tasks in settings(quick=quick).items()
+    }
     with Progress("audit", enabled=progress) as report:
         for i, statement in enumerate(chosen):
             report.update(i / len(chosen), statement.id)
             if statement.prove is not None:
                 proofs[statement.id] = statement.prove().failures()
-            for runs in simulations:
+            for runs in simulations.get(statement.paper, ()):
                 for check in statement.checks:
                     table += [_measure(statement, check, level, runs) for level in check.levels]
     return AuditReport(table, proofs)
@@ -238,11 +191,10 @@ def _choose(only: Sequence[str] | None) -> list[Statement]:
     register = statements.REGISTER
     if only is None:
         return list(register.values())
-    known = {name: statement for statement in register.values() for name in (statement.id, statement.number)}
     for name in only:
-        if name not in known:
+        if not any(name in (statement.id, statement.number) for statement in register.values()):
             raise checks.reject("only", "name statements of the register", repr(name))
-    return [known[name] for name in only]
+    return [statement for statement in register.values() if {statement.id, statement.number} & set(only)]
 
 
 def _measure(statement: Statement, check: Check, level: str, runs: Simulations) -> Row:
@@ -264,12 +216,6 @@ def _measure(statement: Statement, check: Check, level: str, runs: Simulations) 
     )
 
 
-_UNREAD = (
-    "Not examined: Lemmas 10 to 17 and Remarks 2 to 4 of Scan and Snap, whose formulas our text of the paper lacks "
-    "(Lemma 14's sign of E' is in the proofs of Lemma 3 and Theorem 1)."
-)
-
-
 def errata_page() -> str:
     """The errata of every statement in the register as a Markdown page; a statement without one says so."""
     lines = [
@@ -277,8 +223,7 @@ def errata_page() -> str:
         "",
         "Made from the register (`theory.statements`) by `lab.audit.errata_page`; the audit measures each.",
         "",
-        _UNREAD,
-        "",
+        *(line for note in statements.not_examined() for line in (f"Not examined: {note}", "")),
     ]
     for statement in statements.REGISTER.values():
         lines += [

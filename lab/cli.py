@@ -124,8 +124,8 @@ def figure(number, out):
 
 
 @main.command(cls=_Command)
-@click.option("--only", multiple=True, help="A statement, by number or id; may be repeated. Default: all.")
-@click.option("--quick", is_flag=True, help="Four settings in place of eight.")
+@click.option("--only", multiple=True, help="A statement, by id or number; may be repeated. Default: all.")
+@click.option("--quick", is_flag=True, help="Only some of the settings.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the SGD runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON in place of the table.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for audit.json and audit.html.")
@@ -133,7 +133,7 @@ def figure(number, out):
 def audit(context, only, quick, seed, as_json, out):
     """Prove and measure every statement of the register; exit status 1 if one that should hold does not.
 
-    Example: yzflow audit --only "Theorem 3" --quick --out audit
+    Example: yzflow audit --only "Scan and Snap: Theorem 3" --quick --out audit
     """
     from dynamics.files import folder
     from lab.audit import audit as run

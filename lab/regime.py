@@ -10,9 +10,9 @@ import xarray as xr
 
 from dynamics import checks
 from dynamics.progress import Progress
-from lab.audit import Simulations, single_common_token
+from lab.audit import Simulations
+from lab.settings.scan_and_snap import PAPER, Setting, single_common_token
 from theory import attention, decoder, statements
-from theory.statements import Setting
 
 AXES = ("n_classes", "vocab_size", "overlap", "ratio")
 DEFAULTS = {"n_classes": 10, "vocab_size": 1000, "overlap": 0.01, "ratio": 1e-3}
@@ -57,7 +57,7 @@ def regime_map(
         checks.one_of("grid", key, AXES)
         if len(values) == 0:
             raise checks.reject(f"grid[{key!r}]", "hold at least one value", "none")
-    known = {statement.number: statement for statement in statements.REGISTER.values() if statement.checks}
+    known = {one.number: one for one in statements.REGISTER.values() if one.paper == PAPER and one.checks}
     for number in numbers:
         checks.one_of("numbers", number, known)
     for level in levels:

@@ -8,7 +8,7 @@ class, and accept complex numbers, so that derivatives follow from a complex ste
 import numpy as np
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, SequenceClasses
+from dynamics import Bags, DyckLanguage, Layer, SequenceClasses
 
 SEEDS = st.integers(0, 2**32 - 1)
 LOGIT_SCALES = st.sampled_from([0.0, 0.3, 3.0, 30.0])
@@ -80,6 +80,13 @@ def sequence_classes(draw, *, uniform=None, max_unseen=20):
         vocab_size=n_classes + unseen,
         class_weights=None if uniform else rng.dirichlet(np.full(n_classes, 5.0)),
     )
+
+
+@st.composite
+def dyck_languages(draw, *, max_types=4, max_depth=5):
+    """Languages down to one type and depth one, with q down to 1e-9 and up to 1 - 1e-9."""
+    q = draw(st.sampled_from([1e-9, 0.1, 0.5, 0.8, 1 - 1e-9]))
+    return DyckLanguage(draw(st.integers(1, max_types)), draw(st.integers(1, max_depth)), q)
 
 
 class Population:

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import lab
 from dynamics import kernels
 from lab import audit, cli
-from theory import attention, decoder, statements
+from theory import attention, balance, decoder, statements
 from theory.papers import _scan_and_snap_checks as checks
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +37,7 @@ def test_every_statement_is_proved_or_measured_inside_its_assumptions(report):
 
 
 def test_the_full_flow_is_where_theorem_1_stops(report):
-    cells = {row.level: row for row in report.table if row.statement.endswith("Theorem 1") and row.inside}
+    cells = {row.level: row for row in report.table if row.statement == "Scan and Snap: Theorem 1" and row.inside}
     assert cells["theory flow"].verdict == "holds exactly"
     assert cells["modified flow"].verdict.startswith("holds within")
     assert cells["full flow"].verdict == "fails"
@@ -100,9 +100,47 @@ MISTAKES = {
 def test_a_mistake_in_a_formula_alarms_the_right_row(mistake, monkeypatch):
     number, module, name, wrong = MISTAKES[mistake]
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
-    report = lab.audit([number], quick=True)
+    report = lab.audit([f"Scan and Snap: {number}"], quick=True)
     assert not report.passed
     assert {row.statement for row in report.table if row.alarming} == {f"Scan and Snap: {number}"}
+
+
+DYCK_MISTAKES = {
+    "half of delta": ("Equation 13", "insertions", lambda right: lambda *a, **o: right(*a, **o) / 2),
+    "delta's sign": ("Theorem 1, necessity", "insertions", lambda right: lambda *a, **o: -right(*a, **o)),
+    "delta three times too large": ("Theorem 2", "insertions", lambda right: lambda *a, **o: 3 * right(*a, **o)),
+    "values for minus the logits": (
+        "Balance of values", "balancing_values", lambda right: lambda Z, language: right(-Z, language),
+    ),
+    "another layer's head": (
+        "Theorem 1, sufficiency", "exact_head",
+        lambda right: lambda layer, language: right(balance.balanced_layer(language, 1, scale=0), language),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", DYCK_MISTAKES)
+def test_a_mistake_about_balance_alarms_the_right_row(mistake, monkeypatch):
+    number, name, wrong = DYCK_MISTAKES[mistake]
+    monkeypatch.setattr(balance, name, wrong(getattr(balance, name)))
+    report = lab.audit([number], quick=True)
+    assert {row.statement for row in report.table if row.alarming} >= {f"Bounded Dyck: {number}"}
+
+
+def test_a_number_that_two_papers_have_means_both():
+    chosen = {statement.id for statement in audit._choose(["Theorem 2", "Theorem 2(a)", "Corollary 2"])}
+    names = ["Bounded Dyck: Theorem 2", "Scan and Snap: Theorem 2(a)", "Bounded Dyck: Corollary 2"]
+    assert chosen == {*names, "Scan and Snap: Corollary 2"}
+
+
+def test_every_paper_with_checks_has_settings():
+    papers = {statement.paper for statement in statements.REGISTER.values() if statement.checks}
+    for quick in (True, False):
+        tasks = audit.settings(quick=quick)
+        assert papers <= set(tasks) and all(tasks.values())
+        assert len({setting.name for settings in tasks.values() for setting in settings}) == sum(
+            map(len, tasks.values())
+        )
 
 
 def test_a_mistake_in_the_proof_fails_the_audit(monkeypatch):
@@ -126,7 +164,7 @@ def test_e_prime_with_the_other_sign_is_noticed(monkeypatch):
         return 2 * inner - right(gram, inner) if gram.ndim == 3 else right(gram, inner)
 
     monkeypatch.setattr(checks.np.linalg, "solve", wrong)
-    report = lab.audit(["Theorem 1"], quick=True)
+    report = lab.audit(["Scan and Snap: Theorem 1"], quick=True)
     assert any(row.alarming for row in report.table)
 
 
@@ -139,7 +177,7 @@ def test_no_simulation_uses_a_closed_form(monkeypatch):
         for name in vars(module):
             if callable(getattr(module, name)) and not name.startswith("_") and name != "checks":
                 monkeypatch.setattr(module, name, gone)
-    runs = audit.Simulations(audit.settings(quick=True)[0], seed=0)
+    runs = audit.Simulations(audit.settings(quick=True)["Scan and Snap"][0], seed=0)
     for level in ("theory flow", "modified flow", "full flow", "SGD"):
         assert np.isfinite(runs.trajectory(level).dataset["z"]).all()
     assert "theory" not in kernels.__dict__

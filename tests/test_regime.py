@@ -6,7 +6,7 @@ import pytest
 import lab
 from dynamics import gradient_flow
 from lab import figures, regime
-from lab.audit import single_common_token
+from lab.settings.scan_and_snap import single_common_token
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,10 @@ from theory.symbolic import (
     Derivation,
     corollary2,
     derivations,
+    dyck_stack,
+    dyck_theorem1,
+    dyck_theorem2,
+    dyck_uniform,
     invariants,
     lemma1,
     lemma2,
@@ -223,6 +227,37 @@ MISTAKES = {
         {"sizes": (), "first_correction": lambda m, k, r, e: slowdown.first_correction(m, k, r, e) * 2 / 3},
         "s_1, all K and M",
     ),
+    # The difference of (11) is called c here: with c = -a the value is -exp(-a) V_open, not -exp(a) V_open.
+    "dyck_theorem1: exp(a) for c = -a": (
+        dyck_theorem1,
+        {"partner_value": lambda value, c: -sp.exp(-c) * value},
+        "(11) gives (14)",
+    ),
+    "dyck_theorem1: sign of V_close": (
+        dyck_theorem1,
+        {"partner_value": lambda value, c: sp.exp(c) * value},
+        "(14) forces V_close",
+    ),
+    "dyck_theorem1: half a pair": (
+        dyck_theorem1,
+        {"insertion": lambda opened, closed, x, y: opened * sp.exp(x)},
+        "u_n = u_0 + n delta",
+    ),
+    "dyck_theorem2: without the factor 2": (
+        dyck_theorem2,
+        {"bound": lambda p, lipschitz, separation, n: p * (1 + lipschitz / separation) / n},
+        "the bound is where",
+    ),
+    "dyck_stack: sign of b": (dyck_stack, {"close_value": lambda b: -sp.exp(b)}, "coordinate"),
+    "dyck_stack: V_open without a": (dyck_stack, {"open_value": lambda a: sp.Integer(1)}, "coordinate"),
+    "dyck_stack: a step that starts late": (
+        dyck_stack,
+        {"step": lambda f, s: sp.Max(0, f / s - 1) - sp.Max(0, f / s - 2)},
+        "step from",
+    ),
+    "dyck_stack: every unmatched bracket is the top": (dyck_stack, {"top": lambda own, deeper: own}, "head"),
+    "dyck_uniform: without START's share": (dyck_uniform, {"depth_of": lambda start, height: height}, "depth"),
+    "dyck_uniform: unequal values": (dyck_uniform, {"shared_value": lambda values: values}, "attention moves"),
 }
 
 

@@ -12,39 +12,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-import numpy as np
-
-from dynamics import SequenceClasses, Trajectory
+from dynamics import Trajectory
 from theory.symbolic import Derivation
 
 LEVELS = ("closed form", "theory flow", "modified flow", "full flow", "SGD")
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One training task, in the units of the paper.
+class Setting(Protocol):
+    """One task that a paper's statements are checked on; further attributes are a matter of the paper.
 
-    Attributes
-    ----------
-    name : str
-    classes : SequenceClasses
-    eta_y, eta_z : float
-        Learning rates per step.
-    t_end : float
-        Length of the training, SGD steps.
+    `lab.settings` has a module of them for each paper.
     """
 
     name: str
-    classes: SequenceClasses
-    eta_y: float
-    eta_z: float
-    t_end: float
 
-    @property
-    def overlap(self) -> float:
-        """Mean initial overlap f_n . f_n' of different classes."""
-        overlap = self.classes.overlap()
-        return float(overlap[~np.eye(len(overlap), dtype=bool)].mean())
+    def simulate(self, level: str, *, seed: int) -> Trajectory:
+        """The simulation at one of `LEVELS` but "closed form"."""
 
 
 class Runs(Protocol):
@@ -135,13 +118,22 @@ class Statement:
         return {assumption.text: float(assumption.margin(setting)) for assumption in self.assumptions}
 
 
-def _register() -> dict[str, Statement]:
+def _papers() -> list:
     from theory import papers
 
-    found = {}
     modules = sorted(module.name for module in pkgutil.iter_modules(papers.__path__))
-    for module in (name for name in modules if not name.startswith("_")):
-        for statement in importlib.import_module(f"theory.papers.{module}").STATEMENTS:
+    return [importlib.import_module(f"theory.papers.{name}") for name in modules if not name.startswith("_")]
+
+
+def not_examined() -> list[str]:
+    """What the papers' modules say that they leave out, ``NOT_EXAMINED``."""
+    return [paper.NOT_EXAMINED for paper in _papers() if hasattr(paper, "NOT_EXAMINED")]
+
+
+def _register() -> dict[str, Statement]:
+    found = {}
+    for paper in _papers():
+        for statement in paper.STATEMENTS:
             if statement.id in found:
                 raise ValueError(f"`STATEMENTS` must name each statement once, but got {statement.id} twice")
             found[statement.id] = statement

@@ -1,6 +1,7 @@
-"""Symbolic proofs of the statements of Scan and Snap, one module each, from the model's definition.
+"""Symbolic proofs of the papers' statements, a module each or for a few together, from the model's definition.
 
-Paper: Tian, Wang, Chen, Du (NeurIPS 2023, arXiv 2305.16380).
+Scan and Snap: Tian, Wang, Chen, Du (NeurIPS 2023, arXiv 2305.16380). Modules ``dyck_..``: Wen, Li, Liu, Risteski
+(NeurIPS 2023, arXiv 2312.01429).
 
 A module states what the paper claims as functions of symbols, and has a function ``derive``, which derives the same
 from the definition of the layer (`theory.symbolic._model`), or from a statement proved in another module, which its

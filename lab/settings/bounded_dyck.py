@@ -1,0 +1,62 @@
+"""Bounded Dyck languages: small layers trained on all short prefixes by flow, and on samples by SGD."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dynamics import DyckLanguage, Layer, Trajectory, gradient_flow, sgd
+
+PAPER = "Bounded Dyck"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One training task on Dyck prefixes, from a random start.
+
+    Attributes
+    ----------
+    name : str
+    language : DyckLanguage
+    max_length : int
+        Of the prefixes, in brackets.
+    eta : float
+        Learning rate of Y and Z, per step.
+    t_end : float
+        Length of the training, SGD steps.
+    """
+
+    name: str
+    language: DyckLanguage
+    max_length: int = 6
+    eta: float = 0.1
+    t_end: float = 200.0
+
+    def simulate(self, level: str, *, seed: int) -> Trajectory:
+        """The full flow on the exact law of the prefixes, or SGD on samples of it, from the same start."""
+        rng = np.random.default_rng(0)
+        states, brackets = self.language.n_states, self.language.n_brackets
+        start = Layer(0.3 * rng.normal(size=(states, states)), 0.3 * rng.normal(size=(states, brackets)))
+        bags = self.language.enumerate(max_length=self.max_length)
+        rates = {"eta_y": self.eta, "eta_z": self.eta, "init": start}
+        if level == "SGD":
+            steps = int(self.t_end)
+            sizes = {"batch_size": 256, "length": None, "momentum": 0.0, "record_every": max(1, steps // 10)}
+            return sgd(bags, **rates, steps=steps, **sizes, seed=seed)
+        return gradient_flow(bags, **rates, t_end=self.t_end, n_times=11)
+
+
+def settings(*, quick: bool) -> list[Setting]:
+    """Two types at two depths, and one type, where nothing before a closing query matters."""
+    chosen = [
+        Setting("k = 2, D = 3", DyckLanguage(2, 3)),
+        Setting("one type: k = 1, D = 3", DyckLanguage(1, 3)),
+    ]
+    if not quick:
+        chosen += [
+            Setting("k = 3, D = 4", DyckLanguage(3, 4)),
+            Setting("k = 2, D = 6", DyckLanguage(2, 6, 0.7)),
+            Setting("depth one: k = 2, D = 1", DyckLanguage(2, 1)),
+        ]
+    return chosen
