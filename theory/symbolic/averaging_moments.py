@@ -30,8 +30,8 @@ def derive(*, functional=functional, radon_weight=radon_weight) -> Derivation:
         members = sp.symbols(f"j_:{q}", integer=True)
         coefficients = sp.Poly(sp.expand(functional(T, members)), T).all_coeffs()[::-1]
 
-        def score(t, coefficients=coefficients, q=q):
-            return sum(coefficients[k] * t**k for k in range(1, 2 * q + 1))
+        def score(t, coefficients=coefficients):
+            return sum(coefficients[k] * t**k for k in range(1, len(coefficients)))
 
         gap = score(members[0]) - score(T)
         vanishing[f"gap, q = {q}"] = sp.expand(gap - sp.prod([T - j for j in members]) ** 2)
