@@ -17,7 +17,9 @@ pytest_collect_file = SybilCollection(
     [
         Sybil(parsers=[PythonCodeBlockParser()], patterns=["README.md"], fixtures=["empty_folder"]),
         Sybil(
-            parsers=[DocTestParser()], patterns=["dynamics/*.py", "theory/*.py", "lab/*.py"], fixtures=["empty_folder"]
+            parsers=[DocTestParser()],
+            patterns=["dynamics/*.py", "theory/*.py", "theory/*/*.py", "lab/*.py"],
+            fixtures=["empty_folder"],
         ),
     ]
 ).pytest()

@@ -14,6 +14,11 @@ from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder
 from theory.symbolic import (
     Derivation,
+    averaging_disjointness,
+    averaging_linear_query,
+    averaging_match2,
+    averaging_match3,
+    averaging_moments,
     corollary2,
     derivations,
     dyck_stack,
@@ -258,6 +263,66 @@ MISTAKES = {
     "dyck_stack: every unmatched bracket is the top": (dyck_stack, {"top": lambda own, deeper: own}, "head"),
     "dyck_uniform: without START's share": (dyck_uniform, {"depth_of": lambda start, height: height}, "depth"),
     "dyck_uniform: unequal values": (dyck_uniform, {"shared_value": lambda values: values}, "attention moves"),
+    "averaging_disjointness: determinant": (averaging_disjointness, {"determinant": lambda q: 1}, "determinant, q = 1"),
+    "averaging_disjointness: full rank of intersection": (
+        averaging_disjointness,
+        {"intersection_rank": lambda q: 2**q},
+        "rank of intersection",
+    ),
+    "averaging_linear_query: margin over q + 1": (
+        averaging_linear_query,
+        {"scores": lambda d, r, k, q: averaging_linear_query.scores(d, r, k, q + 1), "sizes": ((4, 3),)},
+        "equal scores",
+    ),
+    "averaging_linear_query: q = 2 allows more": (averaging_linear_query, {"sizes": ((4, 2),)}, "no other A"),
+    "averaging_linear_query: half the margin": (
+        averaging_linear_query,
+        {
+            "scores": lambda d, r, k, q: averaging_linear_query.scores([x / 2 for x in d], r, k, q),
+            "sizes": ((4, 3),),
+        },
+        "gap",
+    ),
+    "averaging_match2: L for 2 L": (
+        averaging_match2,
+        {"temperature": lambda n, odds, gap: (sp.log(n) + sp.log(odds)) / gap},
+        "no match",
+    ),
+    "averaging_match2: N left out": (
+        averaging_match2,
+        {"temperature": lambda n, odds, gap: 2 * sp.log(odds) / gap},
+        "no match",
+    ),
+    "averaging_match2: sign of the blank": (
+        averaging_match2,
+        {"blank_score": lambda odds, c: 1 + sp.log(odds) / c},
+        "one match",
+    ),
+    "averaging_match3: 1 for 4/3": (
+        averaging_match3,
+        {"products": lambda a, b, c: sp.Rational(3, 4) * averaging_match3.products(a, b, c)},
+        "three angles",
+    ),
+    "averaging_match3: a sign": (
+        averaging_match3,
+        {"products": lambda a, b, c: averaging_match3.products(a, b, -c)},
+        "three angles",
+    ),
+    "averaging_moments: single zeros": (
+        averaging_moments,
+        {"functional": lambda t, members: -sp.prod([t - j for j in members])},
+        "gap",
+    ),
+    "averaging_moments: one member left out": (
+        averaging_moments,
+        {"functional": lambda t, members: averaging_moments.functional(t, members[:-1] or members)},
+        "equal scores",
+    ),
+    "averaging_moments: weights without signs": (
+        averaging_moments,
+        {"radon_weight": lambda q, k: sp.binomial(2 * q, k)},
+        "dependency",
+    ),
 }
 
 

@@ -1,7 +1,7 @@
 """Symbolic proofs of the papers' statements, a module each or for a few together, from the model's definition.
 
 Scan and Snap: Tian, Wang, Chen, Du (NeurIPS 2023, arXiv 2305.16380). Modules ``dyck_..``: Wen, Li, Liu, Risteski
-(NeurIPS 2023, arXiv 2312.01429).
+(NeurIPS 2023, arXiv 2312.01429). Modules ``averaging_..``: Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896).
 
 A module states what the paper claims as functions of symbols, and has a function ``derive``, which derives the same
 from the definition of the layer (`theory.symbolic._model`), or from a statement proved in another module, which its

@@ -1,0 +1,239 @@
+"""Lower bounds: ranks, protocols on all pairs of inputs, collisions of narrow networks, states of recurrent ones."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import SEEDS
+
+from dynamics import averaging_tasks as tasks
+from dynamics.attention_unit import AttentionUnit, MultiHeadLayer, Transformer
+from theory import averaging
+
+
+@pytest.mark.parametrize("q", range(1, 9))
+def test_ranks_of_disjointness_and_intersection(q):
+    matrix = averaging.disjointness_matrix(q)
+    assert averaging.exact_rank(matrix) == 2**q
+    if q <= 6:
+        assert averaging.exact_rank(1 - matrix) == 2**q - 1
+
+
+def test_disjointness_by_sets():
+    strings = averaging.bit_strings(4)
+    sets = [set(np.flatnonzero(string)) for string in strings]
+    assert len({tuple(string) for string in strings}) == 16
+    np.testing.assert_array_equal(averaging.disjointness_matrix(4), [[a.isdisjoint(b) for b in sets] for a in sets])
+
+
+def test_rank_is_exact_where_floats_are_not():
+    # Determinant -1 with entries beyond 2^53, which float64 rounds to a matrix of rank one.
+    big = 2**60
+    matrix = np.array([[big, big + 1], [big - 1, big]])
+    assert averaging.exact_rank(matrix) == 2
+    assert np.linalg.matrix_rank(matrix.astype(float)) == 1
+    assert averaging.exact_rank(np.zeros((2, 3), int)) == 0
+
+
+def unit_for_protocol(q, bits, *, seed=0):
+    n = 2 * q + 1
+    keys = averaging.random_keys(n, max(16, math.ceil(12 * q * math.log(n))), rng=np.random.default_rng(seed))
+    return averaging.random_keys_unit(keys, q, error=0.5 / q, bits=bits)
+
+
+@pytest.mark.parametrize("q", range(1, 7))
+def test_the_protocol_answers_every_pair_with_few_bits(q):
+    unit = unit_for_protocol(q, 8)
+    run = averaging.qsa_protocol(unit, q)
+    assert run.disjoint.shape == (2**q, 2**q)
+    assert run.errors == 0
+    np.testing.assert_array_equal(run.disjoint, averaging.disjointness_matrix(q))
+    # Query and key of m numbers and the value, of 8 bits each; all 2^q messages differ, so that q bits are needed.
+    assert run.bits == (2 * unit.embedding_dim + 1) * 8 >= q
+    assert run.messages == 2**q
+
+
+@pytest.mark.parametrize("q", [3, 5, 6])
+def test_too_few_bits_break_the_protocol(q):
+    one = averaging.qsa_protocol(unit_for_protocol(q, 1), q)
+    assert one.errors > 0
+    assert averaging.qsa_protocol(unit_for_protocol(q, 8), q).errors == 0
+
+
+def test_a_unit_too_small_for_its_messages_must_err():
+    # m = 1 and p = 1: at most 2^2 messages of query and key, for 2^3 sets of Alice.
+    class Stub:
+        """A unit of one dimension: it breaks the lower bound, and must fail."""
+
+        def __init__(self, unit):
+            self.precision, self.scale, self.values = unit.precision, unit.scale, unit.values
+            self.queries = lambda X: unit.queries(X)[..., :1]
+            self.keys = lambda X: unit.keys(X)[..., :1]
+
+    run = averaging.qsa_protocol(Stub(unit_for_protocol(3, 1)), 3)
+    assert run.messages <= 4 < 8
+    assert run.errors > 0
+
+
+@pytest.mark.parametrize("q", [2, 4])
+def test_the_printed_encoding_decides_the_complement_of_a(q):
+    run = averaging.qsa_protocol(unit_for_protocol(q, 8), q, encoding="printed")
+    # Row a of the printed protocol is row not-a of the truth: the reverse order.
+    np.testing.assert_array_equal(run.disjoint, averaging.disjointness_matrix(q)[::-1])
+    assert run.errors > 0
+
+
+def test_a_unit_without_rounding_sends_no_definite_number_of_bits():
+    keys = averaging.random_keys(5, 40, rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match="`unit` must round queries, keys and values to one number of bits"):
+        averaging.qsa_protocol(averaging.random_keys_unit(keys, 2, error=0.1), 2)
+
+
+@given(st.integers(1, 12), st.integers(0, 9))
+def test_only_the_members_of_a_pair_complete_minus_one(n, more):
+    modulus = 2 * n + 3 + more
+    left = averaging.disjointness_residues(n, modulus)
+    right = (1 - left) % modulus
+    members = [*left.tolist(), *right.tolist(), modulus - 1]
+    assert len(set(members)) == 2 * n + 1
+    for i, s in enumerate(members):
+        for j, t in enumerate(members):
+            assert ((s + t - 1) % modulus == 0) is (abs(i - j) == n and 2 * n not in (i, j))
+
+
+def test_too_small_a_modulus_has_too_few_pairs():
+    assert len(averaging.disjointness_residues(3, 8)) == 3
+    with pytest.raises(ValueError, match=r"`modulus` must have 4 pairs \{v, 1 - v\} beside \{-1, 2\}, but got 8"):
+        averaging.disjointness_residues(4, 8)
+
+
+@pytest.mark.parametrize("n", range(1, 7))
+def test_one_layer_for_match3_answers_disjointness(n):
+    modulus, bits = 2 * n + 3, 9
+    model = averaging.match3_histogram(n_tokens=2 * n + 1, modulus=modulus)
+    run = averaging.match3_protocol(model, bits=bits)
+    assert run.errors == 0
+    assert run.messages == 2**n
+    # The sum of exponentials, the residual's column and M shares.
+    assert run.bits == (modulus + 2) * bits >= n
+    assert averaging.match3_protocol(model, bits=2).errors > 0 or n <= 2
+
+
+def test_what_bob_puts_together_is_the_layer_on_the_whole_input():
+    n, modulus = 3, 11
+    model = averaging.match3_histogram(n_tokens=2 * n + 1, modulus=modulus)
+    seen = []
+
+    def finish(X):
+        seen.append(X)
+        return model.transformer.maps[1](X)
+
+    # Heads whose attention depends on the tokens, so that both sums of exponentials count.
+    heads = [
+        AttentionUnit.from_maps(
+            lambda X: np.ones((*X.shape[:-1], 1)),
+            lambda X, slope=slope: slope * np.sin(X[..., :1]),
+            model.transformer.layers[0].heads[0].values,
+            embedding_dim=1,
+        )
+        for slope in (2.0, -5.0)
+    ]
+    layer = MultiHeadLayer(heads)
+    spied = dataclasses.replace(model, transformer=Transformer([layer], [None, finish]))
+    run = averaging.match3_protocol(spied, bits=45)
+    assert run.bits == 2 * (modulus + 2) * 45
+    left, strings = averaging.disjointness_residues(n, modulus), averaging.bit_strings(n)
+    for i, a in enumerate(strings):
+        for j, b in enumerate(strings):
+            x = [modulus - 1, *np.where(a, left, modulus - 1), *np.where(b, (1 - left) % modulus, modulus - 1)]
+            whole = layer(model.tokens(np.array(x)))[0]
+            np.testing.assert_allclose(seen[0][i, j, 0], whole, atol=1e-10)
+
+
+def test_the_protocol_of_match3_needs_one_layer():
+    with pytest.raises(ValueError, match="`model` must have one layer"):
+        averaging.match3_protocol(averaging.match3_bigram(n_tokens=5, modulus=9), bits=9)
+
+
+@given(st.integers(4, 24), st.integers(1, 3), SEEDS)
+def test_narrow_networks_cannot_average(n, value_dimension, seed):
+    rng = np.random.default_rng(seed)
+    size = n * value_dimension
+    width, q = size // 2, n // 4
+    weights = rng.normal(size=(width, size))
+    found = averaging.collision(weights, q, n_tokens=n, value_dimension=value_dimension, rng=rng)
+    z = found.values
+    assert np.abs(z).max() <= 1
+    np.testing.assert_allclose(weights @ z.ravel(), 0, atol=1e-10 * size)
+    assert found.error >= 1 - 1e-9
+    averages = [values[found.subset].mean(axis=0)[found.coordinate] for values in (z, -z)]
+    assert averages[0] - averages[1] == pytest.approx(2, abs=1e-8)
+    # A network behind this layer: one output for both inputs, hence an error of at least one.
+    out = [np.tanh(rng_layer(seed, width) @ np.maximum(weights @ values.ravel() + 0.3, 0)) for values in (z, -z)]
+    np.testing.assert_allclose(out[0], out[1], atol=1e-9)
+    assert max(abs(out[k][0] - averages[k]) for k in (0, 1)) >= 1 - 1e-6
+
+
+def rng_layer(seed, width):
+    return np.random.default_rng([seed, 1]).normal(size=(3, width)) / max(width, 1)
+
+
+def test_a_layer_as_wide_as_the_input_collides_nowhere():
+    with pytest.raises(ValueError, match="`first_layer` must have a kernel"):
+        averaging.collision(np.eye(6), 1, n_tokens=6)
+    one = averaging.collision(np.eye(6)[:5], 1, n_tokens=6)  # only token 6 is free
+    assert one.error == pytest.approx(1) and one.subset.tolist() == [5]
+
+
+def test_beyond_half_the_width_the_witness_says_what_it_reaches():
+    weights = np.random.default_rng(0).normal(size=(15, 16))
+    found = averaging.collision(weights, 4, n_tokens=16)
+    assert 0 < found.error < 1
+    assert found.error == pytest.approx(found.values[found.subset].mean())
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_a_recurrent_network_needs_a_state_for_every_prefix(n):
+    counts = [averaging.state_count(n, read=read) for read in range(n + 1)]
+    assert counts == [2**read for read in range(n)] + [2]
+    assert math.log2(averaging.state_count(n)) == n - 1
+
+
+def test_states_when_all_outputs_count():
+    # N = 2 after one token: z_1 may be asked for, and output 1 is z_1 or the unknown z_2: 2 x 2 states.
+    assert [averaging.state_count(2, read=read, outputs="all") for read in range(3)] == [1, 4, 4]
+    for n, read in [(3, 1), (3, 2), (4, 2), (4, 3)]:
+        # Known z; of each token read, the unread token that it asks for, or else the value, one of those present.
+        later = n - read
+        expected = 2 * (later + 1) ** read + (2**read - 2) * (later + 2) ** read
+        assert averaging.state_count(n, read=read, outputs="all") == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: averaging.state_count(11), "`n_tokens` must be at most 10 to be counted by brute force, but got 11"),
+        (lambda: averaging.state_count(5, outputs="all"), "`n_tokens` must be at most 4 to be counted"),
+        (lambda: averaging.state_count(3, read=4), "`read` must be at most `n_tokens` = 3, but got 4"),
+        (lambda: averaging.state_count(3, outputs="some"), "`outputs` must be one of 'last', 'all'"),
+        (lambda: averaging.collision(np.ones((2, 5)), 1, n_tokens=6), "`first_layer` must have N d' = 6 columns"),
+        (lambda: averaging.collision(np.ones((2, 6)), 7, n_tokens=6), "`q` must be at most `n_tokens` = 6, but got 7"),
+        (lambda: averaging.exact_rank(np.eye(2)), "`matrix` must be a matrix of integers, but got dtype float64"),
+        (lambda: averaging.bit_strings(0), "`n` must be at least 1, but got 0"),
+    ],
+)
+def test_bad_input_is_named(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_worst_values_are_what_a_protocol_tells_apart():
+    # The error of the unit in the protocol is below half the distance 2/q of its two answers.
+    q = 4
+    unit = unit_for_protocol(q, 10)
+    y = tasks.all_subsets(9, q)
+    tokens = tasks.qsa_tokens(np.zeros((9, 1)), y[:9])
+    assert tasks.attention_error(unit.attention(tokens), y[:9]).max() < 1 / q

@@ -1,0 +1,68 @@
+"""The statements on sparse averaging in the register: measured, and alarmed by injected mistakes."""
+
+import pytest
+
+import lab
+from theory import averaging, statements
+
+PAPER = "Sparse averaging: "
+
+
+def test_every_check_holds_and_the_printed_slips_show():
+    report = lab.audit([name for name in statements.REGISTER if name.startswith(PAPER)], quick=True)
+    assert report.passed
+    verdicts = {}
+    for row in report.table:
+        verdicts.setdefault(row.statement.removeprefix(PAPER), set()).add(row.verdict)
+    slips = {"Theorem 4", "Rank bound", "Match2", "Conjecture"}
+    assert {name for name, found in verdicts.items() if found == {"holds with the correction"}} == slips
+    assert all(found == {"holds exactly"} for name, found in verdicts.items() if name not in slips)
+
+
+def test_printed_errors_are_those_of_the_mistakes():
+    report = lab.audit([PAPER + name for name in ("Theorem 4", "Rank bound", "Conjecture")], quick=True)
+    for row in report.table:
+        n = 4 if row.setting.startswith("N = 40") else 2
+        if row.statement.endswith("Theorem 4"):
+            # DISJ(a, b) and DISJ(not a, b) differ unless both or neither hold: b = 0, or b meets both a and not a.
+            both = sum(2**n if b == 0 else 2**n - 2 ** (n - b.bit_count() + 1) for b in range(2**n))
+            assert row.printed == pytest.approx(1 - both / 4**n, abs=1e-12)
+        elif row.statement.endswith("Rank bound"):
+            assert row.printed == pytest.approx(2**-n)
+        else:
+            assert row.printed == 1
+        assert row.corrected == 0
+
+
+MISTAKES = {
+    "half the temperature": ("Theorem 2", "temperature", lambda right: lambda **o: right(**o) / 2),
+    "rank": ("Rank bound", "exact_rank", lambda right: lambda matrix: right(matrix) - 1),
+    "states": ("Recurrent", "state_count", lambda right: lambda n: 2 * right(n)),
+    "a matching unit for another error": ("Match2", "match2", lambda right: lambda **o: right(**{**o, "error": 0.02})),
+    "a tensor unit for another error": (
+        "Match3, tensor unit", "match3_tensor", lambda right: lambda **o: right(**{**o, "error": 0.02}),
+    ),
+    "a smaller modulus between layers": (
+        "Conjecture", "match3_groups", lambda right: lambda root, modulus: right(root=root, modulus=modulus + 1),
+    ),
+    "a bigram of another modulus": (
+        "Match3, assisted", "match3_bigram", lambda right: lambda n_tokens, modulus: right(
+            n_tokens=n_tokens, modulus=modulus + 1
+        ),
+    ),
+    "the other encoding": (
+        "Theorem 4", "qsa_protocol", lambda right: lambda unit, q, encoding: right(unit, q, encoding="printed"),
+    ),
+    "too few bits": ("Match3, one layer", "match3_protocol", lambda right: lambda model, bits: right(model, bits=2)),
+    "sets beyond N/4": (
+        "Fully connected", "collision", lambda right: lambda layer, q, **sizes: right(layer, 3 * q, **sizes),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_alarms_the_right_row(mistake, monkeypatch):
+    number, name, wrong = MISTAKES[mistake]
+    monkeypatch.setattr(averaging, name, wrong(getattr(averaging, name)))
+    report = lab.audit([PAPER + number], quick=True)
+    assert {row.statement for row in report.table if row.alarming} == {PAPER + number}

@@ -1,0 +1,52 @@
+"""Ranks behind the communication bounds: 2^q for disjointness, 2^q - 1 for intersection.
+
+Used by Theorem 4 and the Match3 bound of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896). A row is a set of
+Alice, a column one of Bob; the 0/1 matrix of disjointness is a Kronecker power.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import sympy as sp
+
+from theory.symbolic import Derivation
+
+ONE = sp.Matrix([[1, 1], [1, 0]])  # q = 1: rows and columns without and with the element
+
+
+def determinant(q):
+    """det of the disjointness matrix of q elements."""
+    return -1 if q == 1 else 1
+
+
+def intersection_rank(q):
+    """Rank of the matrix of max_i a_i b_i."""
+    return 2**q - 1
+
+
+def derive(*, determinant=determinant, intersection_rank=intersection_rank) -> Derivation:
+    """Disjointness by definition against the Kronecker power, and its determinant; the intersection's rank."""
+    vanishing = {}
+    for q in (1, 2, 3, 4):
+        sets = list(itertools.product((0, 1), repeat=q))
+        disjoint = sp.Matrix([[int(not any(i * j for i, j in zip(a, b, strict=True))) for b in sets] for a in sets])
+        vanishing[f"Kronecker power, q = {q}"] = sum(abs(e) for e in disjoint - sp.kronecker_product(*[ONE] * q))
+        vanishing[f"determinant, q = {q}"] = disjoint.det() - determinant(q)
+        meets = sp.ones(2**q, 2**q) - disjoint
+        vanishing[f"rank of intersection, q = {q}"] = sp.Integer(meets.rank() - intersection_rank(q))
+    rows = sp.Symbol("n", positive=True, integer=True)
+    vanishing["det of a Kronecker product with the q = 1 matrix is the square, up to (-1)^n"] = (
+        ONE.det() ** rows - (-1) ** rows
+    )
+    return Derivation(
+        statement="Disjointness rank",
+        vanishing=vanishing,
+        steps=(
+            r"Disjoint on q + 1 elements means disjoint on q and on the last: $D_{q+1} = D_q \otimes D_1$.",
+            r"$|\det(A\otimes B)| = |\det A|^{n_B}|\det B|^{n_A}$ and $\det D_1 = -1$: $|\det D_q| = 1$ and the rank is"
+            r" $2^q$.",
+            r"Intersection is $1 1^T - D_q$: its rank is at least $2^q - 1$, and the row of the empty set is zero.",
+        ),
+        scope="q up to 4 by computation, all q by the Kronecker product",
+    )
