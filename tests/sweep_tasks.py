@@ -46,6 +46,10 @@ def leaves_its_pid(configuration, seed):
     return {}
 
 
+def hears_ctrl_c(configuration, seed):
+    return {"heard": signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())}
+
+
 def counted(configuration, seed):
     """Leaves a file for each time that it runs."""
     name = f"{configuration['a']}-{seed}-{os.urandom(4).hex()}"

@@ -478,6 +478,32 @@ def test_runs_beside_one_that_takes_the_pool_down_are_not_blamed(tmp_path):
     assert 2 <= executor.largest <= 4
 
 
+def test_the_last_attempt_is_alone():
+    queue = execution._Queue(range(4), 2, lambda cell: ({}, cell))
+
+    def take_all():
+        chunks = []
+        while chunk := queue.take(len(chunks)):
+            chunks.append(chunk)
+        return chunks
+
+    for _ in range(2):
+        chunks = take_all()
+        assert sorted(cell for chunk in chunks for cell, _ in chunk) == [0, 1, 2, 3]
+        assert all(queue.lost(chunk, RuntimeError("lost")) == [] for chunk in chunks)
+    for expected in range(4):
+        [[(cell, _)]] = chunks = take_all()
+        assert cell == expected
+        [(lost, result)] = queue.lost(chunks[0], RuntimeError("lost"))
+        assert lost == cell and "died 3 times" in result.error
+    assert not queue and take_all() == []
+
+
+def test_workers_leave_ctrl_c_to_their_parent(tmp_path):
+    assert not quietly(sweep_tasks.hears_ctrl_c, {"a": [1]}, store=tmp_path / "pool", workers=1)["heard"].any()
+    assert quietly(sweep_tasks.hears_ctrl_c, {"a": [1]}, store=tmp_path / "here")["heard"].all()
+
+
 def test_what_is_in_flight_is_bounded_and_short_runs_share_a_submission(tmp_path):
     executor = Unreliable(cursed=None)
     quietly(sweep_tasks.plain, {"a": list(range(2000))}, store=tmp_path, executor=executor)
