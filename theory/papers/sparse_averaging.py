@@ -145,8 +145,8 @@ STATEMENTS = (
             "Found: groups of N^{2/3} positions, a token for each of the N triples of groups: mHD = 6 N^{2/3}. That is "
             "below N / log2 N from N of about 2 10^6 on, where it was not run.",
             "Checked: every input at N = 8 for M = 2 and 3, random and adversarial ones to N = 216. Not proved by "
-            "machine: the bounds on leaking attention for all N, and that O(log N) bits are enough, both argued by hand; "
-            "rounding was not run.",
+            "machine: the bounds on leaking attention for all N, and that O(log N) bits are enough. Both are "
+            "argued by hand, and rounding was not run.",
             "The one-layer theorem and weaker forms of the conjecture, such as N^{Omega(1)}, are not touched.",
         ),
         checks=_check(
