@@ -47,8 +47,8 @@ STATEMENTS = (
         corrected="m = 2q with queries of about 4 q^2 log2(N) bits",
         prove=_PROOFS["averaging_moments"],
         errata=(
-            "The bits do not vanish but move into the numbers: m p is about 4 q^2 log2 N. In float64 it fails from "
-            "(N, q) = (32, 6), (64, 5), (128, 4) and (1024, 3) on.",
+            "The bits do not vanish but move into the numbers: m p is about 4 q^2 log2 N. In float64 it fails for some "
+            "sets from (N, q) = (16, 6), (32, 5), (128, 4) and (1024, 3) on.",
             "On this curve 2q - 1 dimensions are too few as soon as N >= 2q + 1.",
         ),
         checks=_check("integer gap >= 1, and ||a - 1_y/q||_1 <= eps", checks.moment_curve),
