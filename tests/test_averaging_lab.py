@@ -1,6 +1,7 @@
 """Measured sizes, figures and the tour of sparse averaging."""
 
 import importlib.util
+import math
 from pathlib import Path
 
 import matplotlib
@@ -8,8 +9,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from dynamics import averaging_tasks as tasks
 from lab import figures
 from lab import sparse_constructions as measured
+from theory import averaging
 
 ROOT = Path(__file__).parents[1]
 
@@ -37,6 +40,13 @@ def test_rounding_errors_fall_by_half_a_bit():
     data = measured.rounding_errors(n_tokens=256, subset_sizes=(4,))
     error = data["error"].sel(q=4)
     assert float(error.sel(bits=int(data["sufficient"].sel(q=4)))) <= 1e-3 < float(error.sel(bits=4))
+    # The first p from which on eps holds, by the search of `theory`, on the same keys.
+    keys = averaging.random_keys(256, math.ceil(12 * 4 * math.log(256)), rng=np.random.default_rng(0))
+    subset = tasks.adversarial_subsets(keys, 4)[0]
+    query = averaging.certificate(keys, subset).query
+    tau = averaging.temperature(n_tokens=256, q=4, error=5e-4)
+    needed = averaging.smallest_bits(keys, query, subset, tau=tau, error=1e-3)
+    assert float(error.sel(bits=needed)) <= 1e-3 < float(error.sel(bits=needed - 1))
     # From 8 to 20 bits by 2^12, within what one query's luck with rounding makes of it.
     assert -14.5 < np.log2(float(error.sel(bits=20) / error.sel(bits=8))) < -9.5
 
