@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from dynamics import checks
 from dynamics.attention_unit import AttentionUnit, MultiHeadLayer, TensorAttentionUnit, Transformer
@@ -135,7 +136,7 @@ def _match(order: int, n_tokens: int, modulus: int, error: float | None, scale: 
     else:
         scale = checks.positive("scale", scale)
         log_odds = (scale * (gap - 2 * rounding) - math.log(others)) / 2
-        error = 1 / (1 + math.exp(log_odds))
+        error = float(expit(-log_odds))
     blank = log_odds + rounding * scale
     if order == 3 and log_odds > 0:
         # Beside the blank pair, 2N mixed pairs take from a match; the blank pair gives way by as much.

@@ -154,12 +154,8 @@ def no_face_witness(subset: Sequence[int], *, n_tokens: int) -> tuple[dict[int, 
     subset = as_subset("subset", subset, n_tokens=n_tokens)
     if subset[0] == 0 or subset[-1] == n_tokens - 1 or (np.diff(subset) < 2).any():
         return None
-    points = sorted({int(i) for i in subset} | {int(i) - 1 for i in subset} | {int(subset[-1]) + 1})
-    # Between two members one point is enough.
-    kept = [points[0]]
-    for point in points[1:]:
-        if (point in subset) != (kept[-1] in subset):
-            kept.append(point)
+    # Each member, the point before it, and the one after the last.
+    kept = sorted({int(i) for i in subset} | {int(i) - 1 for i in subset} | {int(subset[-1]) + 1})
     # A dependency of points t_k on a curve of degree 2q - 1 has the weights of the divided difference of order 2q.
     weights = [Fraction(1, math.prod(a - b for b in kept if b != a)) for a in kept]
     total = sum(abs(weight) for weight in weights) / 2

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
-from sympy import ZZ
-from sympy.polys.matrices import DomainMatrix
 
 from dynamics import checks
 from dynamics.attention_unit import AttentionUnit, FixedPoint, Precision, attend
@@ -59,6 +57,9 @@ def disjointness_matrix(n: int) -> np.ndarray:
 
 def exact_rank(matrix) -> int:
     """Rank of an integer matrix over the rationals, by elimination in exact arithmetic."""
+    from sympy import ZZ  # here, for it takes half a second that no other use of the package needs
+    from sympy.polys.matrices import DomainMatrix
+
     matrix = np.asarray(matrix)
     if matrix.ndim != 2 or matrix.dtype.kind not in "iub":
         raise checks.reject("matrix", "be a matrix of integers", f"dtype {matrix.dtype}, shape {matrix.shape}")

@@ -47,8 +47,8 @@ STATEMENTS = (
         corrected="m = 2q with queries of about 4 q^2 log2(N) bits",
         prove=_PROOFS["averaging_moments"],
         errata=(
-            "The bits do not vanish but move into the numbers: m p is about 4 q^2 log2 N. In float64 it fails from "
-            "(N, q) = (32, 6), (64, 5), (128, 4) and (1024, 3) on.",
+            "The bits do not vanish but move into the numbers: m p is about 4 q^2 log2 N. In float64 it fails for some "
+            "sets from (N, q) = (16, 6), (32, 5), (128, 4) and (1024, 3) on.",
             "On this curve 2q - 1 dimensions are too few as soon as N >= 2q + 1.",
         ),
         checks=_check("integer gap >= 1, and ||a - 1_y/q||_1 <= eps", checks.moment_curve),
@@ -145,8 +145,8 @@ STATEMENTS = (
             "Found: groups of N^{2/3} positions, a token for each of the N triples of groups: mHD = 6 N^{2/3}. That is "
             "below N / log2 N from N of about 2 10^6 on, where it was not run.",
             "Checked: every input at N = 8 for M = 2 and 3, random and adversarial ones to N = 216. Not proved by "
-            "machine: the bounds on leaking attention for all N, and that O(log N) bits are enough, both argued by hand; "
-            "rounding was not run.",
+            "machine: the bounds on leaking attention for all N, and that O(log N) bits are enough. Both are "
+            "argued by hand, and rounding was not run.",
             "The one-layer theorem and weaker forms of the conjecture, such as N^{Omega(1)}, are not touched.",
         ),
         checks=_check(

@@ -1,0 +1,160 @@
+"""What one attention unit can and cannot represent: sparse averaging, pairs and triples, as constructions that run.
+
+    python examples/sparse_averaging.py [--out DIR] [--quick]
+
+Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896: units with random keys and on the moment curve, Match2 and Match3, the
+protocols behind the lower bounds, and one unit in training. Writes figures (PNG and PDF), their captions, the data
+(netCDF) and a summary.
+"""
+
+import argparse
+import math
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from dynamics import averaging_tasks as tasks
+from dynamics.attention_unit import attention_weights
+from dynamics.files import folder, replacing
+from dynamics.progress import Progress
+from lab import figures, qsa_training, sparse_constructions
+from theory import averaging
+
+ERROR = 0.01
+
+
+def random_keys(rng: np.random.Generator) -> str:
+    n, q, m = 4096, 16, 700
+    keys = averaging.random_keys(n, m, rng=rng)
+    subsets = np.stack(
+        [*tasks.random_subsets(n, q, size=2, rng=rng), np.sort(np.argsort(-keys[0] @ keys.T)[1 : q + 1])]
+    )
+    queries = np.array([averaging.certificate(keys, subset).query for subset in subsets])
+    tau = averaging.temperature(n_tokens=n, q=q, error=ERROR)
+    worst = tasks.attention_error(attention_weights(queries, keys, scale=tau), subsets).max()
+    small = averaging.certificate(keys[:, :100], subsets[-1], throw=False)
+    return f"N = {n}, q = {q}, m = {m}: largest error {worst:.1e}, bound {ERROR:g}. With m = 100: " + (
+        "a certificate" if small.feasible else f"no certificate, best rho {small.rho:.2f} > 1/2"
+    )
+
+
+def moment_curve(rng: np.random.Generator) -> str:
+    n, q = 4096, 8
+    curve = averaging.moment_curve(n, q)
+    subset = np.arange(n - 2 * q, n, 2)
+    exact = tasks.attention_error(curve.attention(subset, error=ERROR)[None], subset[None])[0]
+    rounded = attention_weights(
+        curve.query(subset).astype(float)[None], curve.keys().astype(float), scale=curve.temperature(ERROR)
+    )
+    floats = tasks.attention_error(rounded, subset[None])[0]
+    return (
+        f"N = {n}, q = {q}, m = {curve.dimension}: gap {curve.gap(subset)}, error {exact:.1e} in exact integers of "
+        f"{curve.number_bits()} bits, {floats:.1f} in float64"
+    )
+
+
+def matching(rng: np.random.Generator) -> str:
+    cells = []
+    for order, n, modulus, make, truth in (
+        (2, 1000, 10**6, averaging.match2, tasks.match2),
+        (3, 20, 10**4, averaging.match3_tensor, tasks.match3),
+    ):
+        x = tasks.random_match(n, modulus, size=4, rng=rng, order=order, planted=0.5)
+        x = np.concatenate([x, tasks.adversarial_match(n, modulus, order=order)[::4]])
+        unit = make(n_tokens=n, modulus=modulus, error=ERROR)
+        worst = np.abs(unit(x) - truth(x, modulus)).max()
+        cells.append(f"Match{order} at N = {n}, M = {modulus}: m = {unit.unit.embedding_dim}, error {worst:.4f}")
+    return "; ".join(cells) + f"; bound {ERROR:g}"
+
+
+def protocols(rng: np.random.Generator) -> str:
+    q = 5
+    keys = averaging.random_keys(2 * q + 1, math.ceil(12 * q * math.log(2 * q + 1)), rng=rng)
+    lines = []
+    for bits in (8, 2):
+        run = averaging.qsa_protocol(averaging.random_keys_unit(keys, q, error=0.5 / q, bits=bits), q)
+        lines.append(f"{bits}-bit numbers: {run.bits} bits sent, {run.errors} of {run.disjoint.size} answers wrong")
+    matrix = averaging.disjointness_matrix(q)
+    ranks = [averaging.exact_rank(m) for m in (matrix, 1 - matrix)]
+    return f"q = {q}, " + "; ".join(lines) + f". Rank of disjointness {ranks[0]}, of intersection {ranks[1]}"
+
+
+def other_networks(rng: np.random.Generator) -> str:
+    n = 64
+    found = averaging.collision(rng.normal(size=(n // 2, n)), n // 4, n_tokens=n, rng=rng)
+    states = averaging.state_count(9)
+    return (
+        f"first layer of width {n // 2} on {n} tokens: two inputs collide, error {found.error:.6f} on one of them; "
+        f"recurrent, 9 tokens: {states} states = {math.log2(states):g} bits"
+    )
+
+
+def conjecture(rng: np.random.Generator) -> str:
+    cells = []
+    for root, modulus, size in ((2, 9, 2000), (4, 1000, 10)):
+        model = averaging.match3_groups(root=root, modulus=modulus)
+        x = tasks.random_match(root**3, modulus, size=size, rng=rng, order=3, planted=0.3)
+        wrong = int((model(x) != tasks.match3(x, modulus)).sum())
+        cells.append(f"N = {root**3}: m = {model.embedding_dim}, {wrong} of {x.size} outputs wrong")
+    return "Match3 with D = 2, H = 3, " + "; ".join(cells) + " (mHD = 6 N^(2/3), against the printed conjecture)"
+
+
+TOUR: dict[str, Callable[[np.random.Generator], str]] = {
+    "Sparse averaging, random keys": random_keys,
+    "Sparse averaging, moment curve": moment_curve,
+    "Pairs and triples": matching,
+    "Lower bound as a protocol": protocols,
+    "Other architectures": other_networks,
+    "Triples in two layers": conjecture,
+}
+
+
+def measure(quick: bool) -> Iterator[tuple[str, Callable]]:
+    """Name of each figure, and what computes its data."""
+    small = {"n_tokens": (64, 128), "subset_sizes": (1, 2, 4), "n_sets": 32} if quick else {}
+    yield "qsa_smallest_dimension", lambda: sparse_constructions.smallest_dimensions(**small)
+    yield "qsa_precision", lambda: sparse_constructions.rounding_errors(**({"n_tokens": 256} if quick else {}))
+    yield "qsa_query_bits", lambda: sparse_constructions.query_bits(**({"n_tokens": 64} if quick else {}))
+    yield "match2_margins", sparse_constructions.match2_margins
+    yield "qsa_training", lambda: qsa_training.training(**({"steps": 2000} if quick else {}))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("sparse_averaging"), help="folder for the results")
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, 2000 steps of training, no PDF")
+    options = parser.parse_args(arguments)
+    try:
+        out = folder("--out", options.out)
+    except ValueError as error:
+        parser.error(str(error))
+    rng = np.random.default_rng(0)
+    summary, captions = [], []
+    for title, part in TOUR.items():
+        summary.append(f"{title}: {part(rng)}.")
+        print(summary[-1] + "\n", flush=True)
+    work = list(measure(options.quick))
+    with Progress("figures") as report:
+        for number, (name, compute) in enumerate(work):
+            report.update(number / len(work), name)
+            data = compute()
+            with replacing(out / f"{name}.nc") as path:
+                data.to_netcdf(path, engine="h5netcdf")
+            draw = getattr(figures, name)
+            figures.save(draw(data), out / name, formats=("png",) if options.quick else ("png", "pdf"))
+            captions.append(f"{name}. {figures.caption(draw)}\n")
+    for name, lines in (("summary.txt", summary), ("captions.txt", captions)):
+        with replacing(out / name) as path:
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print("\n".join(captions))
+    print(f"Figures, captions, data and summary are in {out}")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("interrupted: every file that is there is complete, and the same command starts over")

@@ -1,0 +1,96 @@
+"""Measured sizes, figures and the tour of sparse averaging."""
+
+import importlib.util
+import math
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+import xarray as xr
+
+from dynamics import averaging_tasks as tasks
+from lab import figures
+from lab import sparse_constructions as measured
+from theory import averaging
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def dimensions():
+    return measured.smallest_dimensions(n_tokens=(24, 48), subset_sizes=(1, 2, 8), n_sets=12)
+
+
+def test_smallest_dimensions_leave_out_sets_beyond_a_quarter(dimensions):
+    m = dimensions["dimension"]
+    assert np.isnan(m.sel(n_tokens=24, q=8)).all()
+    filled = m.sel(q=[1, 2])
+    assert (filled.sel(certificate="exclusion") <= filled.sel(certificate="minimum norm")).all()
+    assert (m.sel(n_tokens=48, q=8) > m.sel(n_tokens=48, q=2)).all()
+
+
+def test_match2_margins_are_those_of_the_formula():
+    data = measured.match2_margins(n_tokens=(2, 50), moduli=(31, 101))
+    np.testing.assert_allclose(data["measured"], data["predicted"], rtol=1e-9)
+    assert data["measured"].sel(n_tokens=50, modulus=101) < 0 < data["measured"].sel(n_tokens=2, modulus=101)
+
+
+def test_rounding_errors_fall_by_half_a_bit():
+    data = measured.rounding_errors(n_tokens=256, subset_sizes=(4,))
+    error = data["error"].sel(q=4)
+    assert float(error.sel(bits=int(data["sufficient"].sel(q=4)))) <= 1e-3 < float(error.sel(bits=4))
+    # The first p from which on eps holds, by the search of `theory`, on the same keys.
+    keys = averaging.random_keys(256, math.ceil(12 * 4 * math.log(256)), rng=np.random.default_rng(0))
+    subset = tasks.adversarial_subsets(keys, 4)[0]
+    query = averaging.certificate(keys, subset).query
+    tau = averaging.temperature(n_tokens=256, q=4, error=5e-4)
+    needed = averaging.smallest_bits(keys, query, subset, tau=tau, error=1e-3)
+    assert float(error.sel(bits=needed)) <= 1e-3 < float(error.sel(bits=needed - 1))
+    # From 8 to 20 bits by 2^12, within what one query's luck with rounding makes of it.
+    assert -14.5 < np.log2(float(error.sel(bits=20) / error.sel(bits=8))) < -9.5
+
+
+def test_query_bits_by_construction():
+    data = measured.query_bits(n_tokens=64, subset_sizes=(2, 8))
+    assert (data["own_lengths"] < data["moment_curve"]).all()
+    # q four times as large: sixteen times the bits of the moment curve, up to its lower-order terms.
+    assert float(data["moment_curve"][1] / data["moment_curve"][0]) == pytest.approx(16, rel=0.2)
+
+
+@pytest.mark.parametrize("name", ["match2_margins", "qsa_precision", "qsa_query_bits", "qsa_smallest_dimension"])
+def test_figures_label_their_axes_and_show_their_data(name, dimensions):
+    data = {
+        "match2_margins": lambda: measured.match2_margins(n_tokens=(2, 50), moduli=(31, 101, 201)),
+        "qsa_precision": lambda: measured.rounding_errors(n_tokens=64, subset_sizes=(2, 4), bits=8),
+        "qsa_query_bits": lambda: measured.query_bits(n_tokens=16, subset_sizes=(1, 2)),
+        "qsa_smallest_dimension": lambda: dimensions,
+    }[name]()
+    before = dict(matplotlib.rcParams)
+    figure = getattr(figures, name)(data)
+    assert dict(matplotlib.rcParams) == before
+    figure.draw_without_rendering()
+    assert all(axes.get_xlabel() for axes in figure.axes) and figure.axes[0].get_ylabel()
+    shown = {float(y) for axes in figure.axes for line in axes.get_lines() for y in np.atleast_1d(line.get_ydata())}
+    first = {"match2_margins": "measured", "qsa_precision": "error", "qsa_query_bits": "random_keys"}
+    values = data[first.get(name, "dimension")].values.ravel()
+    assert shown >= {float(value) for value in values if value == value}
+
+
+def test_the_tour_writes_what_it_says(tmp_path, capsys):
+    spec = importlib.util.spec_from_file_location("sparse_averaging", ROOT / "examples" / "sparse_averaging.py")
+    tour = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tour)
+    assert tour.main(["--quick", "--out", str(tmp_path / "out")]) == 0
+    out = capsys.readouterr().out
+    names = ["qsa_smallest_dimension", "qsa_precision", "qsa_query_bits", "match2_margins", "qsa_training"]
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert written == {f"{name}.{kind}" for name in names for kind in ("png", "nc")} | {
+        "summary.txt",
+        "captions.txt",
+    }
+    assert xr.load_dataset(tmp_path / "out" / "match2_margins.nc").attrs["scale"] == 2000
+    assert "0 of 16000 outputs wrong" in out and "no certificate, best rho" in out
+    with pytest.raises(SystemExit) as caught:
+        tour.main(["--out", __file__])
+    assert caught.value.code == 2
