@@ -50,6 +50,11 @@ class Embedding:
         if self.keys.shape != self.queries.shape:
             raise checks.reject("queries", f"have the shape of `keys`, {self.keys.shape}", self.queries.shape)
 
+    def astype(self, dtype) -> Embedding:
+        """The same in another precision."""
+        parts = (self.vectors, self.keys, self.queries, self.values)
+        return Embedding(*(None if part is None else part.astype(dtype) for part in parts))
+
     def matrices(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Z (tokens, tokens) and V (tokens, values), or None in place of V."""
         Z, V = embed(self.vectors, self.keys, self.queries, np.empty((0, 0)) if self.values is None else self.values)
@@ -125,10 +130,13 @@ class Layer:
     embedding: Embedding | None = None
 
     def __post_init__(self):
-        for name in ("Z", "Y", "V", "hidden"):
-            value = getattr(self, name)
-            if value is not None or name in ("Z", "Y"):
-                object.__setattr__(self, name, _matrix(name, value))
+        given = {name: getattr(self, name) for name in ("Z", "Y", "V", "hidden")}
+        arrays = {name: _matrix(name, a) for name, a in given.items() if a is not None or name in ("Z", "Y")}
+        dtype = np.result_type(*arrays.values())
+        for name, array in arrays.items():
+            object.__setattr__(self, name, read_only(array.astype(dtype, copy=False)))
+        if self.embedding is not None:
+            object.__setattr__(self, "embedding", self.embedding.astype(dtype))
         if self.multiplicity is None:
             multiplicity = np.ones(self.Y.shape[1], dtype=np.int64)
         else:
@@ -231,7 +239,8 @@ class Layer:
         """Attention c of each bag: (bags, tokens), rows sum to one (Lemma 2, (5))."""
         self.check_fits(bags)
         values = np.empty(bags.token.size, self.Z.dtype)
-        kernels.attention(bags.query, bags.indptr, bags.token, bags.count, self.Z, values)
+        count = read_only(bags.count.astype(self.Z.dtype))
+        kernels.attention(bags.query, bags.indptr, bags.token, count, self.Z, values)
         dense = np.zeros((len(bags), self.Z.shape[1]), self.Z.dtype)
         dense[np.repeat(np.arange(len(bags)), np.diff(bags.indptr)), bags.token] = values
         return dense
@@ -261,7 +270,7 @@ class Layer:
         features = np.zeros((len(bags), width), self.Z.dtype)
         u = np.empty((len(bags), self.Y.shape[1]), self.Z.dtype)
         state = problem.state(self.weights)
-        kernels.predictions(bags.query, bags.indptr, bags.token, bags.count, state, problem.rule, features, u)
+        kernels.predictions(bags.query, bags.indptr, bags.token, problem.batch[-1], state, problem.rule, features, u)
         return features, u
 
     def loss(self, bags: Bags, *, criterion: str = "cross-entropy") -> float:
@@ -309,16 +318,16 @@ class Problem:
 
     def __init__(self, bags: Bags, layer: Layer, *, criterion="cross-entropy", contrast=None, contrast_weight=0.0):
         checks.one_of("criterion", criterion, CRITERIA)
-        hard = bags.hard
+        hard, dtype = bags.hard, layer.Z.dtype
         target = bags.target if hard else read_only(np.full(len(bags), -1))
-        soft = read_only(np.empty((0, 0))) if hard else bags.target
+        soft = np.empty((0, 0)) if hard else bags.target
+        soft, weight, count = (read_only(array.astype(dtype)) for array in (soft, bags.weight, bags.count))
         alone = read_only(np.ones(len(bags), dtype=np.int64))
         self.groups = len(bags)
-        self.batch = (bags.query, target, soft, bags.weight, alone, bags.indptr, bags.token, bags.count)
+        self.batch = (bags.query, target, soft, weight, alone, bags.indptr, bags.token, count)
         if contrast is not None:
             self.batch = sampling.contrasted(self.batch, contrast, contrast_weight)
             self.groups = self.batch[0].size
-        dtype = layer.Z.dtype
         self.rule = (layer.center, dtype.type(layer.floor), criterion == "squared", contrast is not None)
         self.multiplicity = layer.multiplicity
         vectors = np.empty((0, 0), dtype) if layer.embedding is None else layer.embedding.vectors

@@ -465,8 +465,9 @@ class _Run:
             if finite < until - done:
                 self._diverge(done + finite)
             done = until
-            # The loss may overlook it for a while: tokens that are not drawn, or a logit of -inf.
-            if not all(np.isfinite(array).all() for array in self._arrays()):
+            # The loss may overlook it for a while: tokens that are not drawn, a logit of -inf, or the last step.
+            limit = np.finfo(self.dtype).max / (4 * len(self.state[1]))
+            if not all(np.abs(array).max(initial=0) < limit for array in self._arrays()):
                 self._diverge(done)
             if done % self.record_every == 0 or done == self.steps:
                 self.times.append(done)

@@ -286,6 +286,21 @@ def test_the_scale_of_counts_does_not_matter(bags, seed):
         np.testing.assert_allclose(layer.logits(doubled), layer.logits(bags), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("parts", [[], ["hidden", "center", "floor"], ["identity"], ["embedding"]])
+def test_single_precision_layers_are_the_double_ones(parts):
+    """What a layer computes has the precision of its arrays; of mixed arrays, the higher one."""
+    bags, double = some_bags(), build(some_bags(), parts, 1)
+    single = double.moved([array.astype(np.float32) for array in double.weights])
+    if single.embedding is not None:
+        single = Layer.embedded(double.embedding.astype(np.float32), double.Y.astype(np.float32))
+    assert single.predict(bags).dtype == np.float32 and single.gradient(bags).Z.dtype == np.float32
+    for compute in (lambda x: x.predict(bags), lambda x: x.attention(bags), lambda x: x.gradient(bags).Y):
+        np.testing.assert_allclose(compute(single), compute(double), rtol=0, atol=3e-6)
+    assert single.loss(bags) == pytest.approx(double.loss(bags), rel=1e-5)
+    if not parts:
+        assert Layer(double.Z.astype(np.float32), double.Y, double.V).Z.dtype == np.float64
+
+
 BAD = [
     ({"hidden": np.ones((3, 2))}, "`hidden` must have 4 rows, one a column of V and one for the biases"),
     ({"hidden": np.ones((4, 5))}, "`Y` must have 5 rows, one a unit"),
