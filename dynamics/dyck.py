@@ -429,9 +429,7 @@ class DyckLanguage:
         token = np.concatenate(token)
         target = np.tile(self.next_token([]), (number, 1))
         sizes = {"n_queries": self.n_states, "n_tokens": self.n_states, "vocab_size": self.n_brackets}
-        return Bags(
-            np.concatenate(query), target, indptr, token, np.ones(token.size), np.concatenate(weight), **sizes
-        )
+        return Bags(np.concatenate(query), target, indptr, token, np.ones(token.size), np.concatenate(weight), **sizes)
 
     def embedding(self, kind: str) -> np.ndarray:
         """Embedding e of each state: (n_states, width); attention logits are ``Z[q, s] = e(s)^T W_K^T W_Q e(q)``.

@@ -32,9 +32,7 @@ LENGTHS = {"below 28": (1, 27), "400-500": (400, 500), "4000-5000": (4000, 5000)
 QUERIES = ("open", "close", "all")
 
 
-def start(
-    language: DyckLanguage, rng=None, *, embedding: str = FREE, scale: float = 1.0, width: int = WIDTH
-) -> Layer:
+def start(language: DyckLanguage, rng=None, *, embedding: str = FREE, scale: float = 1.0, width: int = WIDTH) -> Layer:
     """A random layer Y/Z/V to start training from.
 
     Parameters
@@ -77,15 +75,22 @@ class Data(NamedTuple):
 
 
 @functools.lru_cache(maxsize=4)
-def data(language: DyckLanguage = LANGUAGE, *, n_train: int = 40_000, n_test: int = 10_000, seed: int = 0) -> Data:
-    """The paper's numbers of prefixes, and ``n_test`` for each range of `LENGTHS`; the same ones for the same seed."""
-    draws = np.random.SeedSequence(seed).spawn(1 + len(LENGTHS))
-    train = language.sample(n_train, max_length=LENGTHS["below 28"][1], rng=np.random.default_rng(draws[0]))
-    test = {
-        name: language.sample(n_test, min_length=shortest, max_length=longest, rng=np.random.default_rng(draw))
-        for (name, (shortest, longest)), draw in zip(LENGTHS.items(), draws[1:], strict=True)
-    }
-    return Data(train, test)
+def data(
+    language: DyckLanguage = LANGUAGE,
+    *,
+    n_train: int = 40_000,
+    n_test: int = 10_000,
+    lengths: tuple[str, ...] = ("below 28", "400-500"),
+    seed: int = 0,
+) -> Data:
+    """The paper's number of prefixes, and ``n_test`` for each of some `LENGTHS`; the same ones for the same seed."""
+    draws = dict(zip(("train", *LENGTHS), np.random.SeedSequence(seed).spawn(1 + len(LENGTHS)), strict=True))
+
+    def draw(which, n, span):
+        return language.sample(n, min_length=span[0], max_length=span[1], rng=np.random.default_rng(draws[which]))
+
+    test = {name: draw(name, n_test, LENGTHS[checks.one_of("lengths", name, tuple(LENGTHS))]) for name in lengths}
+    return Data(draw("train", n_train, LENGTHS["below 28"]), test)
 
 
 def test_prefix(language: DyckLanguage) -> np.ndarray:
@@ -262,7 +267,7 @@ def balance_along(run: Trajectory, language: DyckLanguage) -> xr.Dataset:
 
 def flow_and_sgd(
     *,
-    etas: Sequence[float] = (1.0, 0.5, 0.25),
+    etas: Sequence[float] = (1.0, 0.5, 0.25, 0.125),
     t_end: float = 200.0,
     n_times: int = 41,
     language: DyckLanguage | None = None,

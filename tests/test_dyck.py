@@ -351,7 +351,10 @@ def test_what_is_no_prefix_is_refused_with_its_place(prefix, message):
         (lambda: DyckLanguage(2, 3).open(0, 1.0), "`depth` must hold integers, but got dtype float64"),
         (lambda: DyckLanguage(2, 3).bags([]), "`prefixes` must hold at least one prefix, but got none"),
         (lambda: DyckLanguage(2, 3).embedding("x"), "`kind` must be one of 'one-hot', 'type and depth'"),
-        (lambda: DyckLanguage(4, 10).nested_pairs(), "`max_depth` must leave at most 1,000,000 insertions to list, but got 1,398,100"),
+        (
+            lambda: DyckLanguage(4, 10).nested_pairs(),
+            "`max_depth` must leave at most 1,000,000 insertions to list, but got 1,398,100",
+        ),
         (lambda: DyckLanguage(5, 3).encode("()"), "`prefix` must be bracket numbers, since types have no symbols"),
     ],
 )
