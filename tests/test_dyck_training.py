@@ -242,6 +242,7 @@ def test_figures_show_the_runs_that_they_are_given(regularised, architectures):
     after = figures.dyck_variation(architectures).axes[1]
     expected = dyck.variation(architectures["attention"])["mean"].squeeze(drop=True).sel(embedding="one-hot")
     np.testing.assert_allclose(after.containers[1].lines[0].get_ydata(orig=False), expected)
+    assert after.get_ylim()[0] == 0 and after.get_ylim()[1] > dyck.variation(architectures["attention"])["mean"].max()
     shown = figures.dyck_attention(architectures.sel(embedding=["type and angle"])).axes[0].images[0].get_array()
     cell = architectures["attention"].sel(embedding="type and angle").isel(scale=0, eta=0, contrast_weight=0, seed=0)
     np.testing.assert_allclose(np.ma.filled(shown, 0), cell)
