@@ -112,6 +112,20 @@ def attention_map(layer: Layer, language: DyckLanguage) -> np.ndarray:
     return layer.attention(language.bags([prefix], positions="all"))[:, language.state_sequence(prefix)]
 
 
+def stack_share(attention: xr.DataArray, language: DyckLanguage) -> xr.DataArray:
+    """Share of attention on open brackets of the query's own depth, mean over the closing queries of `test_prefix`.
+
+    One is a stack-like map: such a query looks for the last unmatched bracket, which is one of these. Queries at depth
+    0 are left out.
+    """
+    states = language.state_sequence(test_prefix(language))
+    state = [language.states[number] for number in states]
+    rows = [n for n, one in enumerate(state) if one.kind == "close" and one.depth > 0]
+    wanted = np.array([[one.kind == "open" and one.depth == state[row].depth for one in state] for row in rows])
+    some = attention.isel(row=rows)
+    return some.where(xr.DataArray(wanted, dims=("row", "position")), 0.0).sum("position").mean("row")
+
+
 def random_variation(rows: int) -> float:
     r"""Expected ``||A_1 - A_2||_F^2`` of two causal attention maps whose rows are uniform on their simplices.
 

@@ -175,6 +175,17 @@ def test_attention_on_the_test_prefix_is_a_softmax_over_positions(language, seed
         assert (found[n, n + 1 :] == 0).all()
 
 
+def test_the_share_on_the_stack_by_hand():
+    """k = D = 2, ``([])[()]``: the closing queries of depth 1 are rows 3 and 7 with START first."""
+    language = DyckLanguage(2, 2)
+    assert "".join(language.brackets[b] for b in dyck.test_prefix(language)) == "([])[()]"
+    maps = np.tile(np.arange(9.0) / 100, (9, 1))
+    maps[3, 1], maps[7, 5] = 0.6, 0.2
+    # Row 3 sees the bracket at 1; row 7 those at 1 and 5. Both count 1 and 5 in any map.
+    found = dyck.stack_share(xr.DataArray(maps, dims=("row", "position")), language)
+    assert float(found) == pytest.approx((0.6 + 0.05 + 0.01 + 0.2) / 2, rel=1e-12)
+
+
 def test_random_rows_vary_as_they_should():
     """20,000 pairs of maps of five rows, within five standard errors (6e-7)."""
     rng = np.random.default_rng(0)
