@@ -397,6 +397,40 @@ class DyckLanguage:
         sizes = {"n_queries": self.n_states, "n_tokens": self.n_states, "vocab_size": self.n_brackets}
         return Bags(query, target, starts, token[:entries], count[:entries], weight, **sizes)
 
+    def nested_pairs(self) -> Bags:
+        """The insertions p_r of the contrastive regulariser (22): r nested pairs, r uniform in 1..D, random types.
+
+        Each bag holds the 2 r states of ``open .. open close .. close`` from depth 0 and no START, since it comes
+        before a prefix that has one; the query and the target are those after it. Weights are exact:
+        ``1 / (D k^r)`` for each choice of types.
+
+        Returns
+        -------
+        Bags
+            k + k^2 + .. + k^D of them: the argument ``contrast`` of `gradient_flow` and `sgd`.
+
+        Raises
+        ------
+        ValueError
+            If there are more than a million.
+        """
+        k, D = self.n_types, self.max_depth
+        number = sum(k**r for r in range(1, D + 1))
+        if number > _MOST_PREFIXES:
+            raise checks.reject("max_depth", f"leave at most {_MOST_PREFIXES:,} insertions to list", f"{number:,}")
+        query, indptr, token, weight = [], [0], [], []
+        for r in range(1, D + 1):
+            types = np.indices((k,) * r).reshape(r, -1).T
+            opens = self.open(types, np.arange(1, r + 1))
+            token.append(np.sort(np.hstack([opens, opens + k * D]), axis=1).ravel())
+            query.append(opens[:, 0] + k * D)
+            indptr.extend(indptr[-1] + 2 * r * np.arange(1, len(types) + 1))
+            weight.append(np.full(len(types), 1 / (D * len(types))))
+        token = np.concatenate(token)
+        target = np.tile(self.next_token([]), (number, 1))
+        sizes = {"n_queries": self.n_states, "n_tokens": self.n_states, "vocab_size": self.n_brackets}
+        return Bags(np.concatenate(query), target, indptr, token, np.ones(token.size), np.concatenate(weight), **sizes)
+
     def embedding(self, kind: str) -> np.ndarray:
         """Embedding e of each state: (n_states, width); attention logits are ``Z[q, s] = e(s)^T W_K^T W_Q e(q)``.
 

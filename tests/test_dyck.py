@@ -248,6 +248,27 @@ def test_words_far_below_the_smallest_float_keep_their_law():
     assert abs(returns.mean() - 90 / 32) < 5 * returns.std() / np.sqrt(20_000)
 
 
+@given(reference.dyck_languages(max_types=3, max_depth=4))
+def test_nested_pairs_are_the_insertions_of_22(language):
+    """Listed by brackets: the bag of ``open .. open close .. close`` less START, r uniform, types uniform."""
+    k, depth = language.n_types, language.max_depth
+    expected = {}
+    for r in range(1, depth + 1):
+        for types in itertools.product(range(k), repeat=r):
+            brackets = [2 * i for i in types] + [2 * i + 1 for i in reversed(types)]
+            states = tuple(sorted(language.state_sequence(brackets)[1:].tolist()))
+            expected[states, int(language.state_sequence(brackets)[-1])] = 1 / depth / k**r
+    bags = language.nested_pairs()
+    found = {}
+    for b in range(len(bags)):
+        at = slice(bags.indptr[b], bags.indptr[b + 1])
+        assert (bags.count[at] == 1).all()
+        found[tuple(bags.token[at].tolist()), int(bags.query[b])] = bags.weight[b]
+        np.testing.assert_array_equal(bags.target[b], next_token(language, ()))
+    assert found == pytest.approx(expected, rel=1e-12) and len(bags) == len(expected)
+    assert bags.sizes == language.bags([[]]).sizes
+
+
 def test_embeddings_by_hand_and_their_joint_ranks():
     language = DyckLanguage(2, 4)
     np.testing.assert_array_equal(language.embedding("one-hot"), np.eye(17))
@@ -330,6 +351,10 @@ def test_what_is_no_prefix_is_refused_with_its_place(prefix, message):
         (lambda: DyckLanguage(2, 3).open(0, 1.0), "`depth` must hold integers, but got dtype float64"),
         (lambda: DyckLanguage(2, 3).bags([]), "`prefixes` must hold at least one prefix, but got none"),
         (lambda: DyckLanguage(2, 3).embedding("x"), "`kind` must be one of 'one-hot', 'type and depth'"),
+        (
+            lambda: DyckLanguage(4, 10).nested_pairs(),
+            "`max_depth` must leave at most 1,000,000 insertions to list, but got 1,398,100",
+        ),
         (lambda: DyckLanguage(5, 3).encode("()"), "`prefix` must be bracket numbers, since types have no symbols"),
     ],
 )
