@@ -193,7 +193,7 @@ def trained(
     scale: Sequence[float] = (1.0,),
     eta: Sequence[float] = (ETA,),
     contrast_weight: Sequence[float] = (0.0,),
-    seeds: int = SEEDS,
+    seeds: int | Sequence[int] = SEEDS,
     steps: int = STEPS,
     batch_size: int = 128,
     language: DyckLanguage = LANGUAGE,
@@ -213,7 +213,9 @@ def trained(
         Learning rate of all weights, per step.
     contrast_weight : sequence of float
         Weight of the regulariser (22) with the insertions `DyckLanguage.nested_pairs`.
-    seeds, steps, batch_size : int
+    seeds : int or sequence of int
+        How many (0, 1, ..), or which.
+    steps, batch_size : int
     language : DyckLanguage
     samples : Data, optional
         Default: `data` of the language.
@@ -229,7 +231,8 @@ def trained(
     """
     samples = data(language) if samples is None else samples
     pairs = language.nested_pairs()
-    settings = list(itertools.product(embedding, scale, eta, contrast_weight, range(seeds)))
+    seeds = range(seeds) if isinstance(seeds, int) else seeds
+    settings = list(itertools.product(embedding, scale, eta, contrast_weight, seeds))
     starts = [start(language, seed, embedding=kind, scale=size) for kind, size, _, _, seed in settings]
     runs = []
     for layer, (_, _, rate, weight, seed) in zip(starts, settings, strict=True):
@@ -246,7 +249,7 @@ def trained(
     results = sgd_many(runs, observe=observe, threads=threads, progress=progress)
     for result, layer in zip(results, starts, strict=True):
         result["start_attention"] = attention_map(layer, language)
-    shape = (len(embedding), len(scale), len(eta), len(contrast_weight), seeds)
+    shape = (len(embedding), len(scale), len(eta), len(contrast_weight), len(seeds))
     axes = ("embedding", "scale", "eta", "contrast_weight", "seed")
     variables = {}
     for name, (dims, long_name, units) in _DESCRIPTIONS.items():
@@ -258,7 +261,7 @@ def trained(
         "scale": ("scale", list(scale), {"long_name": "initial scale of Z", "units": "1"}),
         "eta": ("eta", list(eta), {"long_name": "learning rate", "units": "1 / step"}),
         "contrast_weight": ("contrast_weight", list(contrast_weight), {"units": "nats"}),
-        "seed": np.arange(seeds),
+        "seed": list(seeds),
         "length": ("length", list(samples.test), {"units": "brackets"}),
         "query": list(QUERIES),
     }

@@ -17,6 +17,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
+import lab
 from dynamics import DyckLanguage, sgd
 from lab import dyck, figures
 from lab.figures.bounded_dyck import stack_like_layer
@@ -298,3 +299,17 @@ def test_the_example_prints_its_findings_and_writes_figures_captions_and_data(tm
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_the_sweep_task_is_the_experiment(tmp_path):
+    """Cell by cell the numbers of `trained`, whose data are the same for the same language."""
+    options = {"steps": [20], "n_train": [500], "n_test": [200], "scale": [0.1], "contrast_weight": [0.0, 1.0]}
+    swept = lab.sweep("dyck", options, store=tmp_path / "runs", seeds=[1, 2], progress=False)
+    samples = dyck.data(n_train=500, n_test=200)
+    runs = dyck.trained(scale=[0.1], contrast_weight=[0.0, 1.0], seeds=[1, 2], steps=20, samples=samples)
+    for name in ("accuracy", "violation", "attention", "loss"):
+        ours = swept[name].squeeze(("steps", "n_train", "n_test", "scale"))
+        theirs = runs[name].squeeze(("embedding", "scale", "eta"))
+        np.testing.assert_array_equal(ours.transpose(*theirs.dims), theirs)
+    with pytest.raises(ValueError, match="`open_probability` must be above 0 and below 1"):
+        lab.sweep("dyck", {"open_probability": [1.5]}, store=tmp_path / "runs", progress=False)
