@@ -84,14 +84,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=Path("dyck_balance"), help="folder for the results")
     parser.add_argument("--seeds", type=int, default=4, help="seeds a setting, 3 or more; the findings have 20")
-    parser.add_argument("--quick", action="store_true", help="three seeds, 100 steps")
+    parser.add_argument("--quick", action="store_true", help="three seeds, 50 steps")
     options = parser.parse_args(arguments)
     try:
         out = folder("--out", options.out)
         seeds = checks.integer("--seeds", options.seeds, minimum=3)
     except ValueError as error:
         parser.error(str(error))
-    size = {"seeds": 3, "steps": 100} if options.quick else {"seeds": seeds, "steps": 1000}
+    size = {"seeds": 3, "steps": 50} if options.quick else {"seeds": seeds, "steps": 1000}
     print(exact_layers(), flush=True)
     flow = dyck.flow_and_sgd(**({"t_end": 50.0, "n_times": 11} if options.quick else {}))
     print(limits(flow), flush=True)
