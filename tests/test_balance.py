@@ -8,7 +8,7 @@ import strategies as reference
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from dynamics import DyckLanguage, Layer
+from dynamics import Bags, DyckLanguage, Layer
 from theory import balance
 from theory.networks import ReluNetwork
 
@@ -317,3 +317,32 @@ LANGUAGE = DyckLanguage(2, 3)
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@given(reference.SEEDS)
+def test_mean_subtraction_takes_the_mean_off_the_values(seed):
+    """LN with centring sees P u: violation from P V, and the direction that a million pairs leave is that of P delta."""
+    language = DyckLanguage(2, 3)
+    plain = random_layer(language, seed)
+    layer = Layer(plain.Z, plain.Y, plain.V, center=True)
+    shifted = Layer(plain.Z, plain.Y, plain.V - plain.V.mean(axis=1, keepdims=True))
+    assert balance.violation(layer, language) == pytest.approx(brute_force_violation(shifted, language), rel=1e-10)
+    bags = language.bags([[0, 0, 1]])
+    states = np.array([language.open(1, 1), language.close(1, 0)])
+    counts = np.zeros(language.n_states)
+    counts[bags.token] = bags.count
+    counts[states] += 1e6
+    many = Bags.from_dense(bags.query, bags.target, [counts], n_queries=language.n_states)
+    delta = balance.insertions(layer, language)[bags.query[0], 1, 0]
+    assume(np.linalg.norm(delta) > 0.01 * np.linalg.norm(balance.contributions(layer, language)[bags.query[0]]))
+    np.testing.assert_allclose(layer.features(many)[0], delta / np.linalg.norm(delta), atol=1e-3)
+
+
+def test_layers_that_sums_do_not_describe_are_refused():
+    language = DyckLanguage(2, 3)
+    layer = random_layer(language, 0)
+    with pytest.raises(ValueError, match="`layer` must have no floor in LN, but got 0.1"):
+        balance.violation(Layer(layer.Z, layer.Y, layer.V, floor=0.1), language)
+    headed = Layer(layer.Z, np.ones((4, 4)), layer.V, hidden=np.ones((6, 4)))
+    with pytest.raises(ValueError, match="`layer` must have no hidden layer"):
+        balance.predicted_accuracy(headed, language, 10)

@@ -77,11 +77,17 @@ def residual(Z, language: DyckLanguage) -> np.ndarray | float:
 def contributions(layer: Layer, language: DyckLanguage, *, scaled: bool = False) -> np.ndarray:
     """``u(q, s) = V_s exp(Z[q, s])`` (12) for all states q and s: (states, states, width of V).
 
-    ``scaled``: every row of Z has its maximum subtracted first. Features do not change with the scale of a row.
+    ``scaled``: every row of Z has its maximum subtracted first. Features do not change with the scale of a row. Where LN
+    subtracts the mean, V_s stands for P V_s, with the mean taken off.
     """
     _fit("layer", layer.Z, language)
+    if layer.floor > 0:
+        # A floor sees the scale, which grows with every inserted pair: then balance says nothing.
+        raise checks.reject("layer", "have no floor in LN", layer.floor)
     logits = layer.Z - layer.Z.max(axis=1, keepdims=True) if scaled else layer.Z
     values = np.eye(language.n_states) if layer.V is None else layer.V
+    if layer.center:
+        values = values - values.mean(axis=1, keepdims=True)
     return np.exp(logits)[:, :, None] * values
 
 
@@ -357,11 +363,13 @@ def predicted_accuracy(layer: Layer, language: DyckLanguage, lengths: int | Sequ
     Raises
     ------
     ValueError
-        If there are more than a million stacks.
+        If there are more than a million stacks, or the layer has a hidden layer.
     """
     k, D = language.n_types, language.max_depth
     if k**D > 1_000_000:
         raise checks.reject("language", "have at most 1,000,000 stacks", k**D)
+    if layer.hidden is not None:
+        raise checks.reject("layer", "have no hidden layer, for it needs features and not sums", repr(layer))
     lengths = _lengths(lengths)
     u = contributions(layer, language, scaled=True)
     added = np.einsum("qilv,l->qv", insertions(layer, language, scaled=True), matched_pairs(language, lengths))
