@@ -77,8 +77,8 @@ def residual(Z, language: DyckLanguage) -> np.ndarray | float:
 def contributions(layer: Layer, language: DyckLanguage, *, scaled: bool = False) -> np.ndarray:
     """``u(q, s) = V_s exp(Z[q, s])`` (12) for all states q and s: (states, states, width of V).
 
-    ``scaled``: every row of Z has its maximum subtracted first. Features do not change with the scale of a row. Where LN
-    subtracts the mean, V_s stands for P V_s, with the mean taken off.
+    ``scaled``: every row of Z has its maximum subtracted first. Features do not change with the scale of a row. Where
+    LN subtracts the mean, V_s stands for P V_s, with the mean taken off.
     """
     _fit("layer", layer.Z, language)
     if layer.floor > 0:
