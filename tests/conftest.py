@@ -1,4 +1,6 @@
-"""Settings of the property tests."""
+"""Settings of the property tests, and Ctrl-C as a terminal would send it."""
+
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -12,3 +14,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("yzflow")
+
+# A shell starts background jobs with Ctrl-C ignored, which Python and its children inherit: the tests that send one
+# would wait for nothing.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
