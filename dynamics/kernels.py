@@ -386,13 +386,13 @@ def _matrix(buffer, rows, columns):
 
 
 @njit(**_OPTIONS)
-def _largest_group(groups, size, indptr, width):
-    """Number of tokens, and of bags that are taken at once, that buffers must hold."""
+def _largest_group(groups, size, indptr):
+    """The largest number of tokens, and of bags, of a group."""
     longest, most = 0, 1
     for group in range(groups):
         longest = max(longest, indptr[group + 1] - indptr[group])
         most = max(most, size[group])
-    return longest, max(1, min(most, _TOGETHER // max(1, width * longest)))
+    return longest, most
 
 
 @njit(**_OPTIONS)
@@ -412,8 +412,10 @@ def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
     dZ, dY, dV, dH = slopes
     center, floor, square, contrast = rule
     columns, units = Y.shape[1], H.shape[1]
-    longest, most = _largest_group(groups, size, indptr, max(columns, units))
+    longest, most = _largest_group(groups, size, indptr)
     width = V.shape[1] if V.shape[0] > 0 else longest
+    if not contrast:  # whose pairs are compared with each other
+        most = max(1, min(most, _TOGETHER // max(1, width * max(columns, units), units * columns)))
     every_row, every_unit = np.arange(width), np.arange(units)
     c_buffer, norm = np.empty(most * longest, Z.dtype), np.empty(most, Z.dtype)
     f_buffer, g_buffer = np.empty(most * width, Z.dtype), np.empty(most * width, Z.dtype)

@@ -33,7 +33,7 @@ class Trajectory:
     dataset : xarray.Dataset
         ``time`` is in SGD steps. Variables:
 
-        - ``loss(time)``: expected cross-entropy -J (2), nats.
+        - ``loss(time)``: expected cross-entropy -J (2), nats; or the squared loss, where that was descended on.
         - ``z(time, query, token)``: attention logits; ``z_velocity``: their rate of change per step.
         - ``y(time, token, column)`` (``value`` under a value matrix and ``unit`` under a hidden layer in place of
           ``token``): decoder logits; ``multiplicity(column)`` next tokens share a column. Where they exist,

@@ -16,6 +16,7 @@ import xarray as xr
 
 from dynamics import checks
 from dynamics.files import folder, replacing
+from dynamics.trajectory import save_dataset
 from lab import dyck, figures
 from theory import balance
 
@@ -111,8 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
         figures.save(draw() if data is None else draw(data), out / name)
         captions.append(f"{name}. {figures.caption(draw)}\n")
         if data is not None:
-            with replacing(out / f"{name}.nc") as path:
-                data.to_netcdf(path, engine="h5netcdf")
+            save_dataset(data, out / f"{name}.nc")
     with replacing(out / "captions.txt") as path:
         path.write_text("\n".join(captions))
     print(f"Figures, captions and data are in {out}")

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from dynamics.files import folder, replacing
+from dynamics.files import folder
+from dynamics.trajectory import save_dataset
 from lab import figures, regime
 
 
@@ -38,8 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     }
     for name, grid in grids.items():
         errors = regime.regime_map(grid, progress=True)
-        with replacing(out / f"{name}.nc") as path:
-            errors.to_netcdf(path, engine="h5netcdf")
+        save_dataset(errors, out / f"{name}.nc")
         for path in figures.save(figures.regime_map(errors), out / name):
             print(f"wrote {path}", flush=True)
     return 0

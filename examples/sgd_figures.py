@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from dynamics.files import folder, replacing
+from dynamics.trajectory import save_dataset
 from lab import figures, synthetic
 
 NUMBERS = (4, 5, 6, 11, 12)
@@ -30,8 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
     if {6, 11, 12} & set(options.only):
         size = {"n_queries": (1, 3), "seeds": 2} if options.quick else {}
         medium = synthetic.syn_medium(progress=True, **size)
-        with replacing(out / "syn_medium.nc") as path:
-            medium.to_netcdf(path, engine="h5netcdf")
+        save_dataset(medium, out / "syn_medium.nc")
     captions = []
     for number in options.only:
         draw = getattr(figures, f"figure{number}")

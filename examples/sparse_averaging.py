@@ -19,6 +19,7 @@ from dynamics import averaging_tasks as tasks
 from dynamics.attention_unit import attention_weights
 from dynamics.files import folder, replacing
 from dynamics.progress import Progress
+from dynamics.trajectory import save_dataset
 from lab import figures, qsa_training, sparse_constructions
 from theory import averaging
 
@@ -140,8 +141,7 @@ def main(arguments: list[str] | None = None) -> int:
         for number, (name, compute) in enumerate(work):
             report.update(number / len(work), name)
             data = compute()
-            with replacing(out / f"{name}.nc") as path:
-                data.to_netcdf(path, engine="h5netcdf")
+            save_dataset(data, out / f"{name}.nc")
             draw = getattr(figures, name)
             figures.save(draw(data), out / name, formats=("png",) if options.quick else ("png", "pdf"))
             captions.append(f"{name}. {figures.caption(draw)}\n")

@@ -22,6 +22,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics import checks, files
+from dynamics.trajectory import save_dataset
 from lab import runs
 from lab.collect import Collector
 from lab.runs import SCHEMA, Result
@@ -166,9 +167,7 @@ class Store:
 
     def consolidate(self, path: str | os.PathLike, task: str | None = None) -> None:
         """Write `dataset` to a netCDF file, completely or not at all."""
-        dataset = self.dataset(task)
-        with files.replacing(path) as temporary:
-            dataset.to_netcdf(temporary, engine="h5netcdf")
+        save_dataset(self.dataset(task), path)
 
     def _all(self) -> Iterator[tuple[dict, Result]]:
         return (run for run in map(self.read, self.keys()) if run is not None)

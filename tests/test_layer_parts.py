@@ -9,8 +9,9 @@ import pytest
 import strategies as reference
 from hypothesis import given
 from hypothesis import strategies as st
+from test_sgd import adam_loop, momentum_loop
 
-from dynamics import Bags, Embedding, Layer, Trajectory, gradient_flow, sgd
+from dynamics import Bags, Embedding, Layer, Trajectory, gradient_flow, kernels, sgd
 from dynamics.layer import Problem
 from dynamics.sgd import _DEFAULTS, _Run
 
@@ -175,19 +176,12 @@ def test_full_batch_steps_follow_the_gradient(parts, contrasted, optimizer):
     run = sgd(
         bags, **rates, **options, steps=2, batch_size=None, length=None, momentum=0.5, optimizer=optimizer, init=layer
     )
-    weights = list(layer.weights)
-    moments = [[np.zeros(w.shape) for w in weights] for _ in range(2)]
-    for step in (1, 2):
-        slopes = complex_step(bags, layer.moved(weights), **options)
-        for k, slope in enumerate(slopes):
-            if optimizer == "sgd":
-                moments[0][k] = 0.5 * moments[0][k] + slope
-                weights[k] = weights[k] + eta[k] * moments[0][k]
-            else:
-                moments[0][k] = 0.9 * moments[0][k] + 0.1 * slope
-                moments[1][k] = 0.999 * moments[1][k] + 0.001 * slope**2
-                root = np.sqrt(moments[1][k] / (1 - 0.999**step)) + 1e-8
-                weights[k] = weights[k] + eta[k] * moments[0][k] / (1 - 0.9**step) / root
+
+    def gradient(weights):
+        return complex_step(bags, layer.moved(weights), **options)
+
+    loop = (momentum_loop, (0.5,)) if optimizer == "sgd" else (adam_loop, ())
+    weights = loop[0](gradient, layer.weights, eta, 2, *loop[1])
     for ours, exact in zip(run.final.weights, weights, strict=True):
         np.testing.assert_allclose(ours, exact, rtol=0, atol=1e-9)
     assert run.final.center == layer.center and run.final.floor == layer.floor
@@ -338,3 +332,16 @@ def test_bad_objectives_are_refused(simulate):
     ):
         with pytest.raises(ValueError, match=message):
             simulate(bags, eta_y=1.0, eta_z=1.0, init=layer, **length, **change)
+
+
+def test_a_pair_too_large_for_one_product_is_still_compared():
+    """With more columns than a product takes, the regulariser is that of the definition and not zero."""
+    columns = kernels._TOGETHER // 2
+    rng = np.random.default_rng(0)
+    bags = Bags.from_dense([0], [1], [[1.0, 2.0, 0.0]], vocab_size=columns)
+    layer = Layer(rng.normal(size=(1, 3)), rng.normal(size=(3, columns)))
+    insertion = Bags.from_dense([0], [0], [[0.0, 1.0, 3.0]])
+    problem = Problem(bags, layer, contrast=insertion, contrast_weight=100.0)
+    joined = Bags.from_dense([0], [1], [[1.0, 3.0, 3.0]], vocab_size=columns)
+    expected = layer.loss(bags) + 100 * np.mean((layer.logits(bags) - layer.logits(joined)) ** 2)
+    assert problem.loss(layer.weights) == pytest.approx(expected, rel=1e-12)
