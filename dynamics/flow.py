@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.integrate
+import scipy  # which imports its integrators, a third of a second, when they are first used
 
 from dynamics import checks, kernels, reduced
 from dynamics.bags import Bags

@@ -8,7 +8,6 @@ import platform
 from collections.abc import Mapping
 from importlib import metadata
 
-import h5py
 import numpy as np
 import scipy.sparse
 import xarray as xr
@@ -290,6 +289,8 @@ def load_dataset(path: str | os.PathLike, file_format: str, what: str) -> xr.Dat
     FileNotFoundError
         If there is none.
     """
+    import h5py
+
     if not os.path.exists(path):
         raise FileNotFoundError(f"no file {os.fspath(path)!r}")
     rule = f"be {what} written by yzflow"
