@@ -21,6 +21,7 @@ from __future__ import annotations
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
 _OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
@@ -28,6 +29,16 @@ _OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "cont
 # Multiplications in one matrix product. OpenBLAS uses one thread up to 2^18 of them: runs side by side then do not
 # compete, and their bits do not depend on the number of threads.
 _TOGETHER = 2**18
+
+
+@intrinsic
+def _read_only(_, array):
+    """The same array, not to be written to, so that a kernel compiles once whether its caller may write or not."""
+
+    def codegen(context, builder, signature, arguments):
+        return impl_ret_borrowed(context, builder, signature.return_type, arguments[0])
+
+    return array.copy(readonly=True)(array), codegen
 
 
 @njit(**_OPTIONS)
@@ -416,7 +427,7 @@ def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
     width = V.shape[1] if V.shape[0] > 0 else longest
     if not contrast:  # whose pairs are compared with each other
         most = max(1, min(most, _TOGETHER // max(1, width * max(columns, units), units * columns)))
-    every_row, every_unit = np.arange(width), np.arange(units)
+    every_row, every_unit = _read_only(np.arange(width)), _read_only(np.arange(units))
     c_buffer, norm = np.empty(most * longest, Z.dtype), np.empty(most, Z.dtype)
     f_buffer, g_buffer = np.empty(most * width, Z.dtype), np.empty(most * width, Z.dtype)
     a_buffer, da_buffer = np.empty(most * units, Z.dtype), np.empty(most * units, Z.dtype)
@@ -506,7 +517,7 @@ def predictions(query, indptr, token, count, state, rule, features, u):
     """LN features of every bag into the rows of ``features``, logits of the next tokens into ``u``."""
     Z, Y, V, H, _ = state
     center, floor, _, _ = rule
-    every_row, every_unit = np.arange(features.shape[1]), np.arange(H.shape[1])
+    every_row, every_unit = _read_only(np.arange(features.shape[1])), _read_only(np.arange(H.shape[1]))
     norm, none = np.empty(1, Z.dtype), np.empty((0, 0), Z.dtype)
     a = np.empty((1, H.shape[1]), Z.dtype)
     for b in range(query.size):
@@ -528,14 +539,15 @@ def predictions(query, indptr, token, count, state, rule, features, u):
 @njit(**_OPTIONS)
 def theory_pull_back(query, weight, indptr, token, f, YR, dZ):
     """Add the attention dynamics (10) into ``dZ``: column n of ``YR`` (tokens x bags) is g_n = gamma F (I - E') u_n."""
-    identity, one = np.empty((0, 0), f.dtype), np.ones(1, f.dtype)
+    none, one = np.empty((0, 0), f.dtype), np.ones(1, f.dtype)
+    identity, center = _read_only(none), query.size < 0  # a literal False would be a type of its own
     for b in range(query.size):
         lo, hi = indptr[b], indptr[b + 1]
         tokens, own = token[lo:hi], f[lo:hi].reshape(1, -1)
         g = np.empty((1, hi - lo), f.dtype)
         for i in range(hi - lo):
             g[0, i] = YR[tokens[i], b]
-        _pull_back(tokens, own, own, one, g, identity, False, weight[b : b + 1], dZ[query[b]], identity)
+        _pull_back(tokens, own, own, one, g, identity, center, weight[b : b + 1], dZ[query[b]], none)
 
 
 @njit(**_OPTIONS)
@@ -577,15 +589,26 @@ def sgd_steps(batches, groups, state, slopes, moments, rule, rates, momentum, ad
     rate; ``slopes`` and the two ``moments`` (velocity, or first and second) match them.
     """
     query, target, soft, weight, size, indptr, token, count = batches
-    multiplicity = state[4]
-    nothing = np.empty((0, 0), state[0].dtype)
+    Z, Y, V, H, multiplicity = state
+    # As `gradient_flow` passes them.
+    seen = (_read_only(Z), _read_only(Y), _read_only(V), _read_only(H), _read_only(multiplicity))
+    nothing, always = np.empty((0, 0), Z.dtype), losses.size > 0  # a literal True would be a type of its own
     for step in range(losses.size):
-        even_padding(state[1], multiplicity)
+        even_padding(Y, seen[4])
         for slope in slopes:
             slope[:] = 0
         s = min(step, query.shape[0] - 1)
-        batch = (query[s], target[s], soft[s], weight[s], size[s], indptr[s], token[s], count[s])
-        losses[step] = loss_and_gradient(batch, groups[s], state, rule, slopes, nothing, True)
+        batch = (
+            _read_only(query[s]),
+            _read_only(target[s]),
+            _read_only(soft[s]),
+            _read_only(weight[s]),
+            _read_only(size[s]),
+            _read_only(indptr[s]),
+            _read_only(token[s]),
+            _read_only(count[s]),
+        )
+        losses[step] = loss_and_gradient(batch, groups[s], seen, rule, slopes, nothing, always)
         if not np.isfinite(losses[step]):
             return step
         for k in range(4):

@@ -55,7 +55,8 @@ def _alias_tables(indptr, weight, start, threshold, choice, pairs):
         single = weight[indptr[row] : indptr[row + 1]]
         lo, hi = start[row], start[row + 1]
         if not pairs:
-            _alias_table(single, threshold[lo:hi], choice[lo:hi])
+            # A copy, since what is made below may be written to: the function compiles once.
+            _alias_table(single.copy(), threshold[lo:hi], choice[lo:hi])
             continue
         single = single / single.sum()
         _alias_table((single.reshape(-1, 1) * single).ravel(), threshold[lo:hi], choice[lo:hi])
@@ -75,6 +76,7 @@ def alias_tables(indptr: np.ndarray, weight: np.ndarray, *, pairs: bool = False)
     pairs = bool(pairs and (size**2).sum() <= _PAIR_CELLS)
     start = np.concatenate([[0], np.cumsum(size**2 if pairs else size)])
     threshold, choice = np.empty(start[-1], dtype=np.uint64), np.empty((start[-1], 2), dtype=np.uint64)
+    indptr, weight = (read_only(array.view()) for array in (indptr, weight))
     _alias_tables(indptr, weight, start, threshold, choice, pairs)
     return (pairs, *(read_only(array) for array in (start, threshold, choice)))
 

@@ -14,6 +14,7 @@ import pytest
 
 import dynamics
 import theory
+from dynamics import Layer, SequenceClasses, gradient_flow, kernels, reduced, sampling, sgd
 
 HEAVY = {"numba", "xarray", "pandas", "h5py", "scipy.integrate", "scipy.optimize", "sympy", "matplotlib"}
 
@@ -69,3 +70,41 @@ def test_public_names_can_be_pickled():
     for name in dynamics.__all__:
         value = getattr(dynamics, name)
         assert pickle.loads(pickle.dumps(value)) == value
+
+
+def signatures() -> dict[str, list]:
+    """The compiled versions of every kernel."""
+    modules = (kernels, reduced, sampling)
+    found = {f"{module.__name__}.{name}": value for module in modules for name, value in vars(module).items()}
+    return {name: list(value.signatures) for name, value in found.items() if hasattr(value, "signatures")}
+
+
+def simulate(n_classes, vocab_size, *, order, writeable, steps):
+    """Every kind of simulation on data of this size and layer arrays of this layout, in double precision."""
+    classes = SequenceClasses.single_common_token(n_classes, vocab_size)
+    bags = classes.population()
+    parts = Layer.zeros(bags)
+    Z, Y = (np.array(array, order=order) for array in (parts.Z, parts.Y))
+    Z.flags.writeable = Y.flags.writeable = writeable
+    layer = Layer(Z, Y, None, parts.multiplicity)
+    layer.gradient(bags), layer.predict(bags), layer.attention(bags)
+    for decoder in ("full", "modified", "theory"):
+        gradient_flow(classes, eta_y=1.0, eta_z=0.5, t_end=1.0, n_times=steps + 1, decoder=decoder, init=layer)
+    for options in ({"batch_size": steps}, {"batch_size": None, "length": None}, {"optimizer": "adam"}):
+        sgd(classes, eta_y=1.0, eta_z=0.5, steps=steps, init=layer, seed=steps, **options)
+
+
+def test_kernels_compile_once_for_all_sizes_and_layouts():
+    simulate(3, 20, order="C", writeable=True, steps=2)
+    before = signatures()
+    assert sum(map(len, before.values())) > 5
+    simulate(5, 7, order="F", writeable=True, steps=3)
+    simulate(2, 50, order="C", writeable=False, steps=70)
+    simulate(3, 3, order="F", writeable=False, steps=1)
+    assert signatures() == before
+
+
+def test_flow_and_sgd_share_the_kernel_of_the_gradient():
+    simulate(3, 20, order="C", writeable=True, steps=2)
+    doubles = [s for s in kernels.loss_and_gradient.signatures if s[2][0].dtype.bitwidth == 64]
+    assert len(doubles) == 1
