@@ -1,44 +1,53 @@
-"""``python -m benchmarks [--only NAME] [--out DIR]``: prints a table and writes JSON."""
-
-# ruff: noqa: E402 - the imports below must come after the thread settings
+"""``python -m benchmarks [--only NAME] [--out DIR]``: prints a table, and writes JSON, Markdown and figures."""
 
 import os
+import tempfile
 
-# Both sides on one thread: set before numpy loads its BLAS.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ[_name] = "1"
+if __name__ == "__main__":
+    # Both sides on one thread: set before numpy loads its BLAS, and jax its own thread pool.
+    for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ[_name] = "1"
+    os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    os.environ["JAX_PLATFORMS"] = "cpu"
+    # A cache of its own: what a first call takes longer is then compilation, as it is for peers without a cache.
+    _cache = tempfile.TemporaryDirectory()
+    os.environ["NUMBA_CACHE_DIR"] = _cache.name
 
 import argparse
-import json
-from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
 
 import benchmarks
-from dynamics.files import replacing
+from benchmarks import machine, report
 
 
-def main() -> None:
-    names = [m.name for m in iter_modules(benchmarks.__path__) if not (m.ispkg or m.name.startswith("_"))]
-    parser = argparse.ArgumentParser(description="Time yzflow beside its peers, one thread each.")
-    parser.add_argument("--only", choices=names, help="run one benchmark")
-    parser.add_argument("--out", type=Path, help="folder for benchmarks.json")
-    options = parser.parse_args()
-    rows = []
-    print(f"{'task':50}{'ours (s)':>10}  {'peer':38}{'peer (s)':>10}{'ratio':>8}{'disagreement':>14}")
-    for name in [options.only] if options.only else names:
-        for row in import_module(f"benchmarks.{name}").run():
-            rows.append({"benchmark": name, **asdict(row), "ratio": row.ratio})
-            print(
-                f"{row.task:50}{row.ours:10.4f}  {row.peer_name:38}{row.peer:10.4f}{row.ratio:8.2f}"
-                f"{row.disagreement:14.1e}",
-                flush=True,
-            )
+def names() -> list[str]:
+    """The modules with ``run()`` or ``study()``."""
+    found = [m.name for m in iter_modules(benchmarks.__path__) if not (m.ispkg or m.name.startswith("_"))]
+    return [name for name in found if name not in ("machine", "report")]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description="Time yzflow beside its peers, with equal threads.")
+    parser.add_argument("--only", choices=names(), action="append", help="run one benchmark (may be given again)")
+    parser.add_argument("--out", type=Path, help="folder for benchmarks.json, benchmarks.md, benchmarks.png, studies")
+    options = parser.parse_args(arguments)
+    with machine.one_core():
+        rows, studies = [], {}
+        print(report.header(), flush=True)
+        for name in options.only or names():
+            module = import_module(f"benchmarks.{name}")
+            if hasattr(module, "study"):
+                studies[name] = module.study()
+                print(f"\n{studies[name].markdown}\n", flush=True)
+                continue
+            for row in module.run():
+                rows.append((name, row))
+                print(report.line(row), flush=True)
     if options.out:
-        options.out.mkdir(parents=True, exist_ok=True)
-        with replacing(options.out / "benchmarks.json") as path:
-            path.write_text(json.dumps(rows, indent=2) + "\n")
+        report.write(options.out, rows, studies)
+        print(f"Results are in {options.out}")
 
 
 if __name__ == "__main__":

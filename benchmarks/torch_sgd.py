@@ -1,46 +1,48 @@
 """SGD on Syn-Medium beside PyTorch autograd written the obvious way."""
 
-import sys
+from collections.abc import Iterator
 
 import numpy as np
 
-from benchmarks import Row, paired_seconds
+from benchmarks import Row, compare, optional_peer
 from dynamics import SequenceClasses, observables, sgd_many
 
 SETTING = {"eta_y": 2.0, "eta_z": 1.0, "steps": 100, "batch_size": 128, "length": 128}
+SEEDS = 20, 8  # of ours and of the peer, whose random numbers are others
 
 
-def run() -> list[Row]:
-    try:
-        import torch
-
-        from benchmarks.peers import torch_sgd
-    except ImportError:
-        print("torch_sgd: skipped, PyTorch is not installed (extra `bench`)", file=sys.stderr)
-        return []
-    torch.set_num_threads(1)
-    rows = []
+def run() -> Iterator[Row]:
+    torch_sgd = optional_peer("torch_sgd")
+    if torch_sgd is None:
+        return
+    torch_sgd.torch.set_num_threads(1)
     for n_queries in (1, 5, 10):
         classes = SequenceClasses.syn_medium(n_queries)
-        mask = observables.distinct_mask(classes.population())
+        yield compare(
+            f"SGD, Syn-Medium, {n_queries} quer{'y' if n_queries == 1 else 'ies'}, 100 steps, float32",
+            lambda classes=classes: _ours(classes, 1),
+            "PyTorch autograd, one-hot, bmm",
+            lambda classes=classes, torch_sgd=torch_sgd: torch_sgd.train(classes, **SETTING, seed=0),
+            difference=lambda *_, classes=classes, torch_sgd=torch_sgd: _standard_errors(classes, torch_sgd),
+            tolerance=4.0,
+            result="mean entropy of attention at the end, in standard errors",
+        )
 
-        def entropy(layer, classes=classes, mask=mask):
-            return observables.entropy(observables.expected_attention(layer, classes.population())[1], mask).mean()
 
-        def ours(seeds=1, classes=classes):
-            arguments = {**SETTING, "init": "uniform", "dtype": "float32"}
-            return sgd_many([(classes, {**arguments, "seed": seed}) for seed in range(seeds)], threads=1)
+def _ours(classes, seeds):
+    arguments = {**SETTING, "init": "uniform", "dtype": "float32"}
+    return sgd_many([(classes, {**arguments, "seed": seed}) for seed in range(seeds)], threads=1)
 
-        def peer(seed=0, classes=classes):
-            return torch_sgd.train(classes, **SETTING, seed=seed)
 
-        # Other random numbers, the same law: the mean entropy over seeds must agree within its standard error.
-        mine = np.array([entropy(outcome.layer) for outcome in ours(seeds=20)])
-        theirs = np.array([entropy(peer(seed)[0]) for seed in range(8)])
-        difference = abs(mine.mean() - theirs.mean())
-        if difference > 4 * np.hypot(mine.std(ddof=1) / 20**0.5, theirs.std(ddof=1) / 8**0.5):
-            raise RuntimeError(f"the two trainings end at entropies {mine.mean():.3f} and {theirs.mean():.3f}")
-        seconds = paired_seconds(ours, peer)
-        task = f"Syn-Medium, {n_queries} queries, 100 steps, float32"
-        rows.append(Row(task, seconds[0], "PyTorch autograd, one-hot, bmm", seconds[1], difference / mine.mean()))
-    return rows
+def _standard_errors(classes, torch_sgd) -> float:
+    """Other random numbers, the same law: the distance of the mean entropies over seeds, in standard errors."""
+    bags = classes.population()
+    mask = observables.distinct_mask(bags)
+
+    def entropy(layer):
+        return observables.entropy(observables.expected_attention(layer, bags)[1], mask).mean()
+
+    ours = np.array([entropy(outcome.layer) for outcome in _ours(classes, SEEDS[0])])
+    theirs = np.array([entropy(torch_sgd.train(classes, **SETTING, seed=seed)[0]) for seed in range(SEEDS[1])])
+    error = np.hypot(ours.std(ddof=1) / SEEDS[0] ** 0.5, theirs.std(ddof=1) / SEEDS[1] ** 0.5)
+    return float(abs(ours.mean() - theirs.mean()) / error)

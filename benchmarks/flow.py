@@ -1,0 +1,39 @@
+"""The full flow beside ODE solvers of other libraries, with the obvious right-hand side and the same tolerances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from benchmarks import Row, compare, optional_peer
+from dynamics import SequenceClasses, gradient_flow
+
+SIZES = ((10, 1000), (50, 2000))
+SETTING = {"eta_y": 1.0, "eta_z": 0.5, "t_end": 700.0, "rtol": 1e-8, "atol": 1e-10}
+# Every solver keeps its own error near rtol a step, and the steps of one run add up.
+TOLERANCE = 1e-5
+
+
+def run() -> Iterator[Row]:
+    peers = [optional_peer(name) for name in ("numpy_flow", "diffrax_flow", "torchdiffeq_flow")]
+    for n_classes, vocab_size in SIZES:
+        classes = SequenceClasses.single_common_token(n_classes, vocab_size)
+        calls = [(peer.NAME, _call(peer, classes)) for peer in peers if peer is not None]
+        for peer in peers:
+            if hasattr(peer, "REDUCED_NAME"):
+                calls.append((peer.REDUCED_NAME, peer.flow(classes, **SETTING, reduced=True)))
+        for name, call in calls:
+            yield compare(
+                f"full flow, K = {n_classes}, M = {vocab_size:,}, to t = {SETTING['t_end']:g}",
+                lambda classes=classes: gradient_flow(classes, times=[SETTING["t_end"]], **SETTING).final.Z[0],
+                name,
+                call,
+                tolerance=TOLERANCE,
+                result="Z at the end",
+            )
+
+
+def _call(peer, classes):
+    """The peer as a function without arguments; that of diffrax is compiled once for all calls."""
+    if peer.__name__.endswith("diffrax_flow"):
+        return peer.flow(classes, **SETTING)
+    return lambda: peer.flow(classes, **SETTING)
