@@ -65,18 +65,23 @@ def one_of(name: str, value: object, options: Collection[str]) -> str:
 
 
 def finite_array(name: str, value: object, *, ndim: int | None = None, dtype=np.float64) -> np.ndarray:
-    """A new C-contiguous array of finite numbers with ``ndim`` axes (any number if None)."""
+    """A C-contiguous array of finite numbers with ``ndim`` axes (any number if None).
+
+    It is new, unless ``value`` is one already that owns its memory and cannot be written to.
+    """
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "iufb":
             raise TypeError
-        array = np.array(array, dtype=dtype, order="C")
+        fixed = array.base is None and not array.flags.writeable
+        array = np.array(array, dtype=dtype, order="C", copy=None if fixed else True)
     except (TypeError, ValueError):
         raise reject(name, "be an array of numbers", _brief(value)) from None
     if ndim is not None and array.ndim != ndim:
         raise reject(name, f"have {ndim} {'axis' if ndim == 1 else 'axes'}", f"shape {array.shape}")
-    bad = ~np.isfinite(array)
-    if bad.any():
+    # Without a temporary array of the same size: minimum and maximum of nan are nan.
+    if array.size and not (np.isfinite(array.min()) and np.isfinite(array.max())):
+        bad = ~np.isfinite(array)
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise reject(name, "hold finite numbers", f"{array[where]} at index {_index(where)}")
     return array

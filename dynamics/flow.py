@@ -347,8 +347,12 @@ class _Theory:
         backpropagated = features.combine(inner, np.zeros((self.shape[1], len(bags))))
         out = np.zeros_like(state)
         dZ, dx = self.split(out)
-        kernels.theory_pull_back(bags.query, bags.weight, bags.indptr, bags.token, features.values, backpropagated, dZ)
-        dZ *= self.eta_z
+        # (10), Lemma 1 in bag form: z' = f * (g - f (f . g)), where g_n is column n of what was propagated back.
+        f, size = features.values, np.diff(bags.indptr)
+        g = backpropagated[bags.token, np.repeat(np.arange(len(bags)), size)]
+        inner = np.repeat(np.add.reduceat(f * g, bags.indptr[:-1]), size)
+        at = np.repeat(bags.query, size), bags.token
+        np.add.at(dZ, at, self.eta_z * np.repeat(bags.weight, size) * f * (g - f * inner))
         with np.errstate(over="ignore"):  # a trial step may overshoot; 1 / inf is then the right limit
             dx[:] = bags.weight * self.vocab_size * self.eta_y / (self.vocab_size - 1 + np.exp(x))
         return out

@@ -1,9 +1,8 @@
 """The numba kernels of the layer: attention, decoder, loss, gradient, steps.
 
-They stand in one file because numba's on-disk cache of a caller is not invalidated when a callee in
-another file changes.
+They stand in one file because numba's cache of a caller is not invalidated when a callee in another file changes.
 
-Conventions. Bags are given in CSR form: bag b has the tokens ``token[indptr[b]:indptr[b + 1]]`` with counts (or
+Bags are given in CSR form: bag b has the tokens ``token[indptr[b]:indptr[b + 1]]`` with counts (or
 probabilities) ``count[...]``, the query row ``query[b]``, the weight ``weight[b]`` and either the next token
 ``target[b]`` or, where ``soft`` has rows, the distribution ``soft[b]`` over next tokens. A batch to learn from is in
 groups: the ``size[g]`` bags of group g share query, next token and tokens, and ``count`` has a row for each of them,
@@ -11,9 +10,8 @@ so that the products of a group are matrix products. Bags in CSR form are groups
 ``multiplicity[c]`` next tokens share column c of Y. An empty V (no rows) stands for the identity.
 Gradients are those of the objective J (ascent directions), summed over the bags with their weights.
 
-``error_model="numpy"`` lets a division by zero give inf or nan, which the callers report, and
-reassociation lets the compiler use vector instructions for sums; no other fast-math flag is on, so
-nan and inf keep their meaning.
+``error_model="numpy"`` lets a division by zero give inf or nan, which the callers report; reassociation lets the
+compiler use vector instructions for sums; no other fast-math flag is on, so nan and inf keep their meaning.
 """
 
 from __future__ import annotations
@@ -29,6 +27,8 @@ _OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "cont
 # Multiplications in one matrix product. OpenBLAS uses one thread up to 2^18 of them: runs side by side then do not
 # compete, and their bits do not depend on the number of threads.
 _TOGETHER = 2**18
+# Steps without a gradient after which Adam moves no more: its first moment fell by 0.9^400 = 5e-19, its second by 0.67.
+_FORGOTTEN = 400
 
 
 @intrinsic
@@ -187,10 +187,9 @@ def _decode(rows, f, Y, block, u):
         for c in range(u.shape[1]):
             u[0, c] += f0 * row0[c] + f1 * row1[c] + f2 * row2[c] + f3 * row3[c]
     for i in range(quads, f.shape[1]):
-        row = Y[rows[i]]
-        scale = f[0, i]
+        row, f0 = Y[rows[i]], f[0, i]
         for c in range(u.shape[1]):
-            u[0, c] += scale * row[c]
+            u[0, c] += f0 * row[c]
 
 
 @njit(**_OPTIONS)
@@ -243,10 +242,8 @@ def _square_residual(u, target, soft, weight, mass, r):
     """Like `_residual` for the squared loss sum_c (u_c - target_c)^2 over all next tokens: r = 2 (target - u)."""
     loss = 0.0
     for b in range(u.shape[0]):
-        for c in range(mass.size):
-            r[b, c] = -u[b, c]
-        for c in range(soft.size):
-            r[b, c] += soft[c]
+        r[b] = -u[b]
+        r[b, : soft.size] += soft
         if soft.size == 0:
             r[b, target] += u.dtype.type(1)
         for c in range(mass.size):
@@ -278,21 +275,15 @@ def _contrast(difference, weight, mass, u, r):
 @njit(**_OPTIONS)
 def _rectify(H, a):
     """a = relu(a + bias), with the bias in the last row of H."""
-    zero = a.dtype.type(0)
-    bias = H[H.shape[0] - 1]
-    for b in range(a.shape[0]):
-        for k in range(a.shape[1]):
-            a[b, k] = max(a[b, k] + bias[k], zero)
+    a[:] = np.maximum(a + H[H.shape[0] - 1], a.dtype.type(0))
 
 
 @njit(**_OPTIONS)
 def _rectify_back(a, weight, da, dH):
     """Gradient before the rectifier from that after it, in place; adds the gradient of the bias."""
+    da[:] = np.where(a > 0, da, da.dtype.type(0))
     for b in range(a.shape[0]):
-        for k in range(a.shape[1]):
-            if a[b, k] <= 0:
-                da[b, k] = 0
-            dH[dH.shape[0] - 1, k] += weight[b] * da[b, k]
+        dH[dH.shape[0] - 1] += weight[b] * da[b]
 
 
 @njit(**_OPTIONS)
@@ -313,11 +304,10 @@ def _back(rows, v, Y, block, g):
             g3 += row3[k] * v[0, k]
         g[0, i], g[0, i + 1], g[0, i + 2], g[0, i + 3] = g0, g1, g2, g3
     for i in range(quads, rows.size):
-        row = Y[rows[i]]
-        total = zero
+        row, g0 = Y[rows[i]], zero
         for k in range(v.shape[1]):
-            total += row[k] * v[0, k]
-        g[0, i] = total
+            g0 += row[k] * v[0, k]
+        g[0, i] = g0
 
 
 @njit(**_OPTIONS)
@@ -435,10 +425,8 @@ def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
     first = H if units > 0 else Y  # what the features meet first
     d_first = dH if units > 0 else dY
     blocks = width if most > 1 else 0
-    block_buffer, product_buffer = (
-        np.empty(blocks * first.shape[1], Z.dtype),
-        np.empty(blocks * first.shape[1], Z.dtype),
-    )
+    block_buffer = np.empty(blocks * first.shape[1], Z.dtype)
+    product_buffer = np.empty_like(block_buffer)
     blocks = units if most > 1 else 0
     block_of_units, product_of_units = np.empty((blocks, columns), Z.dtype), np.empty((blocks, columns), Z.dtype)
     mass = multiplicity.astype(Z.dtype)
@@ -513,60 +501,10 @@ def attention(query, indptr, token, count, Z, c):
 
 
 @njit(**_OPTIONS)
-def predictions(query, indptr, token, count, state, rule, features, u):
-    """LN features of every bag into the rows of ``features``, logits of the next tokens into ``u``."""
-    Z, Y, V, H, _ = state
-    center, floor, _, _ = rule
-    every_row, every_unit = _read_only(np.arange(features.shape[1])), _read_only(np.arange(H.shape[1]))
-    norm, none = np.empty(1, Z.dtype), np.empty((0, 0), Z.dtype)
-    a = np.empty((1, H.shape[1]), Z.dtype)
-    for b in range(query.size):
-        tokens = token[indptr[b] : indptr[b + 1]]
-        rows = every_row if V.shape[0] > 0 else tokens
-        c, f = np.empty((1, tokens.size), Z.dtype), np.empty((1, rows.size), Z.dtype)
-        _weigh(tokens, count[indptr[b] : indptr[b + 1]].reshape(1, -1), Z[query[b]], c)
-        _feature(tokens, c, V, center, floor, f, norm)
-        for i in range(rows.size):
-            features[b, rows[i]] = f[0, i]
-        if H.shape[0] > 0:
-            _decode(rows, f, H, none, a)
-            _rectify(H, a)
-            _decode(every_unit, a, Y, none, u[b : b + 1])
-        else:
-            _decode(rows, f, Y, none, u[b : b + 1])
-
-
-@njit(**_OPTIONS)
-def theory_pull_back(query, weight, indptr, token, f, YR, dZ):
-    """Add the attention dynamics (10) into ``dZ``: column n of ``YR`` (tokens x bags) is g_n = gamma F (I - E') u_n."""
-    none, one = np.empty((0, 0), f.dtype), np.ones(1, f.dtype)
-    identity, center = _read_only(none), query.size < 0  # a literal False would be a type of its own
-    for b in range(query.size):
-        lo, hi = indptr[b], indptr[b + 1]
-        tokens, own = token[lo:hi], f[lo:hi].reshape(1, -1)
-        g = np.empty((1, hi - lo), f.dtype)
-        for i in range(hi - lo):
-            g[0, i] = YR[tokens[i], b]
-        _pull_back(tokens, own, own, one, g, identity, center, weight[b : b + 1], dZ[query[b]], none)
-
-
-@njit(**_OPTIONS)
-def even_padding(Y, multiplicity):
-    """Keep the last columns of Y, of multiplicity 0, equal to the first: larger, they could starve the softmax."""
-    columns = multiplicity.size
-    while multiplicity[columns - 1] == 0:
-        columns -= 1
-    for row in range(Y.shape[0]):
-        for k in range(columns, multiplicity.size):
-            Y[row, k] = Y[row, 0]
-
-
-@njit(**_OPTIONS)
-def ascend(parameter, gradient, first, second, rate, momentum, adam, step):
-    """One step of gradient ascent with momentum, or of Adam with its usual constants."""
+def ascend(parameter, slope, first, second, rate, adam, step):
+    """One step of gradient ascent along the velocity ``first``, or of Adam with its usual constants."""
     if not adam:
         for i in range(parameter.size):
-            first[i] = momentum * first[i] + gradient[i]
             parameter[i] += rate * first[i]
         return
     # Weights of the new: formed as 1 - 0.999 in single precision, the second would be off by 1e-5.
@@ -575,44 +513,102 @@ def ascend(parameter, gradient, first, second, rate, momentum, adam, step):
     scale1 = parameter.dtype.type(1 / (1 - 0.9**step))
     scale2 = parameter.dtype.type(1 / (1 - 0.999**step))
     for i in range(parameter.size):
-        first[i] += new1 * (gradient[i] - first[i])
-        second[i] += new2 * (gradient[i] * gradient[i] - second[i])
+        first[i] += new1 * (slope[i] - first[i])
+        second[i] += new2 * (slope[i] * slope[i] - second[i])
         parameter[i] += rate * (first[i] * scale1) / (np.sqrt(second[i] * scale2) + small)
 
 
+@njit(**_OPTIONS)
+def _catch_up(parameter, slope, first, second, rate, momentum, adam, missed, step):
+    """The last ``missed`` steps until ``step`` of a row that had no gradient in them."""
+    if not adam:
+        decay = momentum ** parameter.dtype.type(missed)
+        path = rate * momentum * (1 - decay) / (1 - momentum)
+        for i in range(parameter.size):
+            parameter[i] += path * first[i]
+            first[i] *= decay
+        return
+    slope[:] = 0
+    whole = min(missed, _FORGOTTEN)
+    for k in range(whole):
+        ascend(parameter, slope, first, second, rate, adam, step - missed + k + 1)
+    first *= parameter.dtype.type(0.9 ** (missed - whole))
+    second *= parameter.dtype.type(0.999 ** (missed - whole))
+
+
+@njit(**_OPTIONS)
+def _touch(index, now, rows, last, parameter, slope, first, second, rate, momentum, adam):
+    """Make the rows of ``index`` ready for the gradient of step ``now``, and list them once each; their number."""
+    n = 0
+    for row in index:
+        if last[row] == now:
+            continue
+        if 0 < last[row] < now - 1:
+            missed = now - 1 - last[row]
+            own = (parameter[row], slope[row], first[row], second[row])
+            _catch_up(*own, rate, momentum, adam, missed, now - 1)
+        last[row] = now
+        rows[n] = row
+        n += 1
+        before = parameter.dtype.type(0) if adam else momentum
+        for i in range(slope.shape[1]):
+            slope[row, i] *= before
+    return n
+
+
 @njit(nogil=True, **_OPTIONS)
-def sgd_steps(batches, groups, state, slopes, moments, rule, rates, momentum, adam, done, losses):
+def catch_up(state, slopes, moments, last, rates, momentum, adam, now):
+    """Bring every row to step ``now``, as if it had taken every step."""
+    for k in range(4):
+        for row in range(last[k].size):
+            if 0 < last[k][row] < now:
+                own = (state[:4][k][row], slopes[k][row], moments[0][k][row], moments[1][k][row])
+                _catch_up(*own, rates[k], momentum, adam, now - last[k][row], now)
+                last[k][row] = now
+
+
+@njit(nogil=True, **_OPTIONS)
+def sgd_steps(batches, groups, state, slopes, moments, last, rule, rates, momentum, adam, done, losses):
     """Take ``losses.size`` steps from step ``done``; returns how many gave a finite loss, and stops at the first other.
 
     ``batches`` holds the arrays of a batch, each with a row for every step, of which the first ``groups`` groups count;
     a single row serves every step. ``state`` is (Z, Y, V, H, multiplicity); its first four arrays move, each at its
-    rate; ``slopes`` and the two ``moments`` (velocity, or first and second) match them.
+    rate; the two ``moments`` (velocity, or first and second) and ``slopes`` match them. Without ``adam`` the slopes are
+    the velocity itself, which the gradient is added into. A step touches only the rows of its queries and tokens:
+    ``last`` has for each row the step that it was brought to, and `catch_up` brings them all to the same.
     """
     query, target, soft, weight, size, indptr, token, count = batches
     Z, Y, V, H, multiplicity = state
     # As `gradient_flow` passes them.
     seen = (_read_only(Z), _read_only(Y), _read_only(V), _read_only(H), _read_only(multiplicity))
     nothing, always = np.empty((0, 0), Z.dtype), losses.size > 0  # a literal True would be a type of its own
+    columns = multiplicity.size
+    while multiplicity[columns - 1] == 0:
+        columns -= 1
+    every = np.arange(max(Y.shape[0], H.shape[0]))
+    rows = (np.empty_like(last[0]), np.empty_like(last[1]), np.empty_like(last[2]), np.empty_like(last[3]))
+    touched = np.zeros(4, np.int64)
     for step in range(losses.size):
-        even_padding(Y, seen[4])
-        for slope in slopes:
-            slope[:] = 0
-        s = min(step, query.shape[0] - 1)
-        batch = (
-            _read_only(query[s]),
-            _read_only(target[s]),
-            _read_only(soft[s]),
-            _read_only(weight[s]),
-            _read_only(size[s]),
-            _read_only(indptr[s]),
-            _read_only(token[s]),
-            _read_only(count[s]),
-        )
+        s, now = min(step, query.shape[0] - 1), done + step + 1
+        tokens = token[s][: indptr[s][groups[s]]]
+        of_y = tokens if V.shape[0] + H.shape[0] == 0 else every[: Y.shape[0]]
+        for k in range(4):
+            index = (query[s][: groups[s]], of_y, tokens[: tokens.size * min(1, V.shape[0])], every[: H.shape[0]])[k]
+            own = (state[:4][k], slopes[k], moments[0][k], moments[1][k])
+            touched[k] = _touch(index, now, rows[k], last[k], *own, rates[k], momentum, adam)
+        for row in rows[1][: touched[1]]:
+            for c in range(columns, Y.shape[1]):  # columns of multiplicity 0: larger, they could starve the softmax
+                Y[row, c] = Y[row, 0]
+        labels = (_read_only(query[s]), _read_only(target[s]), _read_only(soft[s]), _read_only(weight[s]))
+        batch = (*labels, _read_only(size[s]), _read_only(indptr[s]), _read_only(token[s]), _read_only(count[s]))
         losses[step] = loss_and_gradient(batch, groups[s], seen, rule, slopes, nothing, always)
         if not np.isfinite(losses[step]):
             return step
         for k in range(4):
-            parameter, slope = state[:4][k].ravel(), slopes[k].ravel()
-            if parameter.size > 0:
-                ascend(parameter, slope, moments[0][k], moments[1][k], rates[k], momentum, adam, done + step + 1)
+            own = (state[:4][k], slopes[k], moments[0][k], moments[1][k])
+            if touched[k] == last[k].size:
+                ascend(own[0].ravel(), own[1].ravel(), own[2].ravel(), own[3].ravel(), rates[k], adam, now)
+                continue
+            for row in rows[k][: touched[k]]:
+                ascend(own[0][row], own[1][row], own[2][row], own[3][row], rates[k], adam, now)
     return losses.size

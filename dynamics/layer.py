@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.sparse
 
 from dynamics import checks, kernels, sampling
 from dynamics.bags import Bags
@@ -74,8 +75,16 @@ def embed_back(vectors, keys, queries, dZ, dV) -> tuple[np.ndarray, ...]:
     return d_keys, d_queries, dV.T @ vectors if dV.size else dV
 
 
+def attention(bags: Bags, Z: np.ndarray) -> scipy.sparse.csr_array:
+    """Attention c_l = N_l exp(z_l) / sum of each bag at attention logits Z (Lemma 2, (5))."""
+    shares = np.empty(bags.token.size, Z.dtype)
+    count = read_only(bags.count.astype(Z.dtype, copy=False))
+    kernels.attention(bags.query, bags.indptr, bags.token, count, read_only(Z), shares)
+    return scipy.sparse.csr_array((shares, bags.token, bags.indptr), shape=(len(bags), Z.shape[1]))
+
+
 def _matrix(name: str, value) -> np.ndarray:
-    """A read-only matrix in the precision of ``value``."""
+    """A read-only matrix in the precision of ``value``; one that nobody can write to is not copied."""
     dtype = np.float32 if getattr(value, "dtype", None) == np.float32 else np.float64
     array = checks.finite_array(name, value, ndim=2, dtype=dtype)
     if 0 in array.shape:
@@ -179,7 +188,9 @@ class Layer:
         columns = np.ones(bags.n_targets, dtype=np.int64)
         if bags.vocab_size > bags.n_targets:
             columns = np.append(columns, bags.vocab_size - bags.n_targets)
-        return cls(np.zeros((bags.n_queries, bags.n_tokens)), np.zeros((bags.n_tokens, columns.size)), None, columns)
+        # Never written to, so that they take no memory at any size.
+        Z, Y = (read_only(np.zeros((n, m))) for n, m in ((bags.n_queries, bags.n_tokens), (bags.n_tokens, columns.size)))
+        return cls(Z, Y, None, columns)
 
     @classmethod
     def embedded(cls, embedding: Embedding, Y, **options) -> Layer:
@@ -237,13 +248,12 @@ class Layer:
 
     def attention(self, bags: Bags) -> np.ndarray:
         """Attention c of each bag: (bags, tokens), rows sum to one (Lemma 2, (5))."""
+        return self.sparse_attention(bags).toarray()
+
+    def sparse_attention(self, bags: Bags) -> scipy.sparse.csr_array:
+        """`attention` in the form of the bags: an entry for each of their tokens."""
         self.check_fits(bags)
-        values = np.empty(bags.token.size, self.Z.dtype)
-        count = read_only(bags.count.astype(self.Z.dtype))
-        kernels.attention(bags.query, bags.indptr, bags.token, count, self.Z, values)
-        dense = np.zeros((len(bags), self.Z.shape[1]), self.Z.dtype)
-        dense[np.repeat(np.arange(len(bags)), np.diff(bags.indptr)), bags.token] = values
-        return dense
+        return attention(bags, self.Z)
 
     def features(self, bags: Bags) -> np.ndarray:
         """Features f = LN(V^T c) of each bag: (bags, tokens or values), unit rows (Lemma 2, (6))."""
@@ -264,14 +274,16 @@ class Layer:
         return alpha / (alpha @ self.multiplicity.astype(alpha.dtype))[:, None]
 
     def _predictions(self, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
-        self.check_fits(bags)
-        problem = Problem(bags, self)
-        width = self.Z.shape[1] if self.V is None else self.V.shape[1]
-        features = np.zeros((len(bags), width), self.Z.dtype)
-        u = np.empty((len(bags), self.Y.shape[1]), self.Z.dtype)
-        state = problem.state(self.weights)
-        kernels.predictions(bags.query, bags.indptr, bags.token, problem.batch[-1], state, problem.rule, features, u)
-        return features, u
+        shares = self.sparse_attention(bags)
+        x = shares.toarray() if self.V is None else shares @ self.V
+        if self.center:
+            x -= x.mean(axis=1, keepdims=True)
+        norm = np.maximum(np.linalg.norm(x, axis=1, keepdims=True), self.floor)
+        features = x / np.where(norm > 0, norm, x.dtype.type(1))
+        units = features
+        if self.hidden is not None:
+            units = np.maximum(features @ self.hidden[:-1] + self.hidden[-1], 0)
+        return features, units @ self.Y
 
     def loss(self, bags: Bags, *, criterion: str = "cross-entropy") -> float:
         """Expected loss of the next token, -J.

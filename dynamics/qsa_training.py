@@ -421,7 +421,9 @@ class _Run:
             rate *= 0.5 * (1 + math.cos(math.pi * step / p["steps"]))
         if np.isfinite(loss):
             adam = p["optimizer"] == "adam"
-            kernels.ascend(self.state, self.slope, self.first, self.second, rate, p["momentum"], adam, step + 1)
+            if not adam:
+                self.first[:] = p["momentum"] * self.first + self.slope
+            kernels.ascend(self.state, self.slope, self.first, self.second, rate, adam, step + 1)
         if not (np.isfinite(loss) and np.isfinite(self.state).all()):
             if step > 0 and not np.isfinite(loss):
                 self.units.pop(step, None)  # its scores may be out of range

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
@@ -27,6 +28,9 @@ _ENTRIES_A_CALL = 2**16
 # Columns of Y are padded to a multiple of this, with multiplicity 0: compilers unroll a vectorised loop so far, and
 # what is left over runs entry by entry.
 _COLUMNS = 32
+_PADDED = 1024
+# Bytes of a matrix that is not looked through as a whole while it is trained.
+_LARGE = 2**24
 
 
 class DivergenceError(RuntimeError):
@@ -336,15 +340,24 @@ class _Run:
 
     def _place(self, layer: Layer, objective):
         """The weights in the precision of the run, Y with padding, and what goes with them."""
-        padding = -layer.Y.shape[1] % _COLUMNS
+        padding = -layer.Y.shape[1] % _COLUMNS if layer.Y.shape[1] < _PADDED else 0
         mass = np.pad(layer.multiplicity, (0, padding))
-        weights = list(layer.weights)
-        weights[1] = np.pad(layer.Y, ((0, 0), (0, padding)))
-        self.trained = tuple(self._cast("init", array) for array in weights)
-        self.first, self.second = (tuple(np.zeros(a.size, self.dtype) for a in self.trained) for _ in range(2))
+        shapes = [array.shape for array in layer.weights]
+        shapes[1] = (shapes[1][0], shapes[1][1] + padding)
+
+        def zeros():  # which take memory where they are written to
+            return tuple(np.zeros(shape, self.dtype) for shape in shapes)
+
+        self.trained, self.first, self.second = zeros(), zeros(), zeros()
+        if self.parameters["init"] != "zero":
+            for own, array in zip(self.trained, layer.weights, strict=True):
+                own[:, : array.shape[1]] = self._cast("init", array)
+            self.trained[1][:, layer.Y.shape[1] :] = self.trained[1][:, :1]
         self.vectors = None if layer.embedding is None else self._cast("init", layer.embedding.vectors)
         self.state = (*self.trained[:4], mass)
-        self.slopes = tuple(np.zeros(a.shape, self.dtype) for a in self.trained[:4])
+        self.slopes = zeros()[:4] if self.parameters["optimizer"] == "adam" else self.first[:4]
+        self.current, self.large = self.trained, max(array.nbytes for array in self.trained) > _LARGE
+        self.last = tuple(np.zeros(len(array), dtype=np.int64) for array in self.trained[:4])
         squared, contrast = objective["criterion"] == "squared", objective["contrast"] is not None
         self.rule = (layer.center, self.dtype(layer.floor), squared, contrast)
 
@@ -414,16 +427,18 @@ class _Run:
         losses, adam = self.losses[done:until], self.parameters["optimizer"] == "adam"
         if self.vectors is not None:
             return self._take_embedded(groups, adam, done, losses)
-        moments = (self.first[:4], self.second[:4])
-        fixed = (self.rule, self.rates[:4], self.momentum, adam)
-        return kernels.sgd_steps(self.batches, groups, self.state, self.slopes, moments, *fixed, done, losses)
+        fixed = (self.last, self.rule, self.rates[:4], self.momentum, adam)
+        return kernels.sgd_steps(self.batches, groups, self.state, self.slopes, self._moments(), *fixed, done, losses)
+
+    def _moments(self):
+        return self.first[:4], self.second[:4]
 
     def _take_embedded(self, groups, adam, done, losses) -> int:
         """Like `kernels.sgd_steps`, where Z and V follow from an embedding."""
         nothing = np.empty((0, 0), self.dtype)
         for step in range(losses.size):
             _, Y, _, hidden, *inner = self.trained
-            kernels.even_padding(Y, self.state[-1])
+            Y[:, self.layer.multiplicity.size :] = Y[:, :1]
             Z, V = embed(self.vectors, *inner)
             slopes = tuple(np.zeros_like(array) for array in (Z, Y, V, hidden))
             batch = tuple(array[min(step, len(array) - 1)] for array in self.batches)
@@ -443,13 +458,28 @@ class _Run:
                 self.trained, slopes, self.first, self.second, self.rates, strict=True
             ):
                 if weights.size:
-                    slope = np.ascontiguousarray(slope).ravel()
-                    kernels.ascend(weights.ravel(), slope, *moments, rate, self.momentum, adam, done + step + 1)
+                    if not adam:
+                        moments[0][:] = self.momentum * moments[0] + slope
+                    flat = (array.ravel() for array in (weights, np.ascontiguousarray(slope), *moments))
+                    kernels.ascend(*flat, rate, adam, done + step + 1)
         return losses.size
 
+    def _catch_up(self, done):
+        """Bring every row to step ``done``: in copies, so that recording changes no bit, unless they are large."""
+        state, moments, slopes, last = self.state[:4], self._moments(), self.slopes, self.last
+        adam = self.parameters["optimizer"] == "adam"
+        if not self.large:
+            state, first, second, slopes, last = (
+                tuple(np.copy(array) for array in arrays) for arrays in (state, *moments, slopes, last)
+            )
+            moments, slopes = (first, second), slopes if adam else first
+        state = (*state, self.state[-1])
+        kernels.catch_up(state, slopes, moments, last, self.rates[:4], self.momentum, adam, done)
+        self.current = (*state[:4], *self.trained[4:])
+
     def _arrays(self):
-        """The weights, Y without padding."""
-        Z, Y, *others = self.trained
+        """The weights at the last record, Y without padding."""
+        Z, Y, *others = self.current
         return Z, Y[:, : self.layer.multiplicity.size], *others
 
     def _snapshot(self) -> Layer:
@@ -465,16 +495,29 @@ class _Run:
             if finite < until - done:
                 self._diverge(done + finite)
             done = until
+            recording = done % self.record_every == 0 or done == self.steps
+            if recording:
+                self._catch_up(done)
             # The loss may overlook it for a while: tokens that are not drawn, a logit of -inf, or the last step.
-            limit = np.finfo(self.dtype).max / (4 * len(self.state[1]))
-            if not all(np.abs(array).max(initial=0) < limit for array in self._arrays()):
+            if not self._bounded(since=done - most):
                 self._diverge(done)
-            if done % self.record_every == 0 or done == self.steps:
+            if recording:
                 self.times.append(done)
                 self.snapshots.append(self._snapshot())
             if report is not None:
                 report.update(done / self.steps, f"step {done} of {self.steps}, loss {self.losses[done - 1]:.4g}")
         return self
+
+    def _bounded(self, since: int) -> bool:
+        """Whether the weights are finite and far from overflow: all, or of large ones the rows that moved."""
+        limit = np.finfo(self.dtype).max / (4 * len(self.state[1]))
+        for array, last in zip_longest(self.trained, self.last):
+            if self.large and last is not None:
+                if not all(np.abs(array[row]).max() < limit for row in np.flatnonzero(last > since)):
+                    return False
+            elif not np.abs(array).max(initial=0) < limit:
+                return False
+        return True
 
     def _diverge(self, step):
         rates = ", ".join(f"{name} = {self.parameters[name]:g}" for name in ("eta_y", "eta_z"))
