@@ -104,12 +104,9 @@ def _weigh_alone(token, count, logits, c):
     for i in range(token.size):
         if count[i] > 0:
             top = max(top, logits[token[i]])
-    total = c.dtype.type(0)
     for i in range(token.size):
         c[i] = count[i] * np.exp(logits[token[i]] - top) if count[i] > 0 else c.dtype.type(0)
-        total += c[i]
-    for i in range(token.size):
-        c[i] /= total
+    c /= c.sum()
 
 
 @njit(**_OPTIONS)
@@ -351,10 +348,7 @@ def _pull_back(token, c, f, norm, g, V, center, weight, dz, dV):
             if center:
                 for k in range(f.shape[1]):
                     mean_g += g[b, k] / f.dtype.type(f.shape[1])
-            total = f.dtype.type(0)
-            for i in range(token.size):
-                total += c[b, i]
-            mean = 0.0
+            total, mean = c[b].sum(), 0.0
             for i in range(token.size):
                 along = 0.0
                 share = c[b, i] / total
@@ -493,11 +487,7 @@ def attention(query, indptr, token, count, Z, c):
         lo, hi = indptr[b], indptr[b + 1]
         own = c[lo:hi]
         _weigh(token[lo:hi], count[lo:hi].reshape(1, -1), Z[query[b]], own.reshape(1, -1))
-        total = c.dtype.type(0)
-        for i in range(own.size):
-            total += own[i]
-        for i in range(own.size):
-            own[i] /= total
+        own /= own.sum()
 
 
 @njit(**_OPTIONS)

@@ -189,7 +189,9 @@ class Layer:
         if bags.vocab_size > bags.n_targets:
             columns = np.append(columns, bags.vocab_size - bags.n_targets)
         # Never written to, so that they take no memory at any size.
-        Z, Y = (read_only(np.zeros((n, m))) for n, m in ((bags.n_queries, bags.n_tokens), (bags.n_tokens, columns.size)))
+        Z, Y = (
+            read_only(np.zeros((n, m))) for n, m in ((bags.n_queries, bags.n_tokens), (bags.n_tokens, columns.size))
+        )
         return cls(Z, Y, None, columns)
 
     @classmethod
@@ -326,11 +328,15 @@ class Problem:
         Insertions for the regulariser ``contrast_weight E ||u(x) - u(x + insertion)||^2 / M`` (Wen et al. 2023, (22)),
         drawn by their weights.
     contrast_weight : float
+    dtype : numpy dtype, optional
+        Precision of the weights. Default: that of ``layer``.
     """
 
-    def __init__(self, bags: Bags, layer: Layer, *, criterion="cross-entropy", contrast=None, contrast_weight=0.0):
+    def __init__(
+        self, bags: Bags, layer: Layer, *, criterion="cross-entropy", contrast=None, contrast_weight=0.0, dtype=None
+    ):
         checks.one_of("criterion", criterion, CRITERIA)
-        hard, dtype = bags.hard, layer.Z.dtype
+        hard, dtype = bags.hard, layer.Z.dtype if dtype is None else np.dtype(dtype)
         target = bags.target if hard else read_only(np.full(len(bags), -1))
         soft = np.empty((0, 0)) if hard else bags.target
         soft, weight, count = (read_only(array.astype(dtype)) for array in (soft, bags.weight, bags.count))

@@ -9,42 +9,111 @@ from dynamics.bags import Bags
 from dynamics.layer import Layer
 
 
-def given_next_token(bags: Bags) -> tuple[np.ndarray, np.ndarray]:
+def given_next_token(bags: Bags) -> tuple[np.ndarray, scipy.sparse.csr_array]:
     """The next tokens that occur, and the probability of each bag given each of them: (next tokens, bags)."""
-    joint = bags.joint()
-    present = np.flatnonzero(joint.sum(axis=1) > 0)
-    return present, joint[present] / joint[present].sum(axis=1, keepdims=True)
+    if bags.hard:
+        entries = (bags.weight, (bags.target, np.arange(len(bags))))
+        joint = scipy.sparse.csr_array(entries, shape=(bags.n_targets, len(bags)))
+    else:
+        joint = scipy.sparse.csr_array(bags.joint())
+    share = joint.sum(axis=1)
+    present = np.flatnonzero(share > 0)
+    return present, scipy.sparse.csr_array(scipy.sparse.diags_array(1 / share[present]) @ joint[present])
+
+
+class Support:
+    """The pairs (next token, token) that occur together, sorted, and attention on them.
+
+    Attributes
+    ----------
+    present : (next tokens,) int
+        The next tokens that occur.
+    conditional : (next tokens, bags) sparse array
+        Probability of each bag given each of them.
+    starts : (next tokens + 1,) int
+        Where the pairs of each next token start.
+    token : (pairs,) int
+    distinct : (pairs,) bool
+        Whether the token occurs with this next token only.
+    """
+
+    def __init__(self, bags: Bags, n_tokens: int | None = None):
+        self.bags, self.n_tokens = bags, bags.n_tokens if n_tokens is None else n_tokens
+        self.present, self.conditional = given_next_token(bags)
+        ones = np.ones(bags.token.size, dtype=np.int64)
+        support = scipy.sparse.csr_array((ones, bags.token, bags.indptr), shape=(len(bags), self.n_tokens))
+        occurs = scipy.sparse.csr_array((self.conditional > 0).astype(np.int64) @ support)
+        occurs.sort_indices()
+        self.starts, self.token = occurs.indptr.astype(np.int64), occurs.indices.astype(np.int64)
+        self.row = np.repeat(np.arange(self.present.size), np.diff(self.starts))
+        self.distinct = np.bincount(self.token, minlength=self.n_tokens)[self.token] == 1
+
+    def attention(self, shares: scipy.sparse.csr_array) -> np.ndarray:
+        """c_n, expected attention given the next token, on the pairs; ``shares`` is that of the bags."""
+        product = scipy.sparse.coo_array(self.conditional @ shares)
+        values = np.zeros(self.token.size)
+        # The product leaves out what is zero.
+        keys = product.row.astype(np.int64) * self.n_tokens + product.col
+        np.add.at(values, np.searchsorted(self.row * self.n_tokens + self.token, keys), product.data)
+        return values
+
+    def dense(self, values: np.ndarray) -> np.ndarray:
+        """Values on the pairs as a (.., next tokens, tokens) table, zero elsewhere."""
+        table = np.zeros((*values.shape[:-1], self.present.size, self.n_tokens), values.dtype)
+        table[..., self.row, self.token] = values
+        return table
+
+    def queries(self) -> np.ndarray:
+        """Row of Z of each next token, or -1 where a next token has several."""
+        rows = scipy.sparse.coo_array(self.conditional)
+        query = self.bags.query[rows.col]
+        lowest = np.full(self.present.size, np.iinfo(np.int64).max)
+        highest = np.full(self.present.size, -1)
+        np.minimum.at(lowest, rows.row, query)
+        np.maximum.at(highest, rows.row, query)
+        return np.where(lowest == highest, lowest, -1)
 
 
 def expected_attention(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
     """c_n, expected attention given the next token: the next tokens that occur, and a (next tokens, tokens) array."""
     present, conditional = given_next_token(bags)
-    return present, conditional @ layer.attention(bags)
+    return present, (conditional @ layer.sparse_attention(bags)).toarray()
 
 
 def distinct_mask(bags: Bags, n_tokens: int | None = None) -> np.ndarray:
     """Whether a token occurs with one next token only: (next tokens that occur, tokens), bool."""
-    conditional = given_next_token(bags)[1]
-    shape = (len(bags), bags.n_tokens if n_tokens is None else n_tokens)
-    support = scipy.sparse.csr_array((np.ones(bags.token.size), bags.token, bags.indptr), shape=shape)
-    occurs = ((conditional > 0).astype(float) @ support) > 0
-    return occurs & (occurs.sum(axis=0) == 1)
+    support = Support(bags, n_tokens)
+    return support.dense(support.distinct)
 
 
-def entropy(attention: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
-    """Entropy over the last axis in nats, renormalised on ``mask``; nan where there is no attention on the mask."""
+def _sums(values: np.ndarray, starts: np.ndarray | None) -> np.ndarray:
+    """Sums over the last axis, or over its parts that begin at ``starts``, where every entry finds its own."""
+    if starts is None:
+        return values.sum(axis=-1, keepdims=True)
+    return np.repeat(np.add.reduceat(values, starts[:-1], axis=-1), np.diff(starts), axis=-1)
+
+
+def _once(values: np.ndarray, starts: np.ndarray | None) -> np.ndarray:
+    """What `_sums` returned, once for each sum."""
+    return values[..., 0] if starts is None else values[..., starts[:-1]]
+
+
+def entropy(attention: np.ndarray, mask: np.ndarray | None = None, starts: np.ndarray | None = None) -> np.ndarray:
+    """Entropy over the last axis in nats, renormalised on ``mask``; nan where there is no attention on the mask.
+
+    With ``starts``, those of a `Support`, the last axis holds pairs, and the result has an entry for each next token.
+    """
     shares = attention if mask is None else np.where(mask, attention, 0.0)
-    total = shares.sum(axis=-1, keepdims=True)
+    total = _sums(shares, starts)
     shares = shares / np.where(total > 0, total, np.nan)
-    return -np.sum(shares * np.log(np.where(shares > 0, shares, 1.0)), axis=-1)
+    return _once(-_sums(shares * np.log(np.where(shares > 0, shares, 1.0)), starts), starts)
 
 
-def recall(attention: np.ndarray, mask: np.ndarray, threshold) -> np.ndarray:
+def recall(attention: np.ndarray, mask: np.ndarray, threshold, starts: np.ndarray | None = None) -> np.ndarray:
     """Share of the tokens on ``mask`` with attention above each threshold: shape of attention less the last axis, then
-    the shape of ``threshold``; nan where the mask is empty."""
+    the shape of ``threshold``; nan where the mask is empty. For ``starts`` see `entropy`."""
     threshold = np.asarray(threshold, dtype=float)
-    above = attention[..., None] > threshold.ravel()
-    counts = np.sum(above & mask[..., None], axis=-2)
-    sizes = mask.sum(axis=-1)[..., None]
-    shares = counts / np.where(sizes > 0, sizes, np.nan)
-    return shares.reshape(*attention.shape[:-1], *threshold.shape)
+    sizes = _once(_sums(mask, starts), starts)
+    counts = np.stack([_once(_sums((attention > t) & mask, starts), starts) for t in threshold.ravel()], axis=-1)
+    shares = counts / np.where(sizes > 0, sizes, np.nan)[..., None]
+    return shares.reshape(*counts.shape[:-1], *threshold.shape)

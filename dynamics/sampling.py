@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from dynamics import checks
 from dynamics.bags import Bags
 from dynamics.checks import read_only
 
@@ -308,3 +309,47 @@ def draw_batches(random, data, bag_tables, token_tables, position_weight, insert
     for s in range(groups.size):
         batch = (query[s], target[s], soft[s], weight[s], size[s], indptr[s], token[s], count[s])
         groups[s] = _draw_batch(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batch)
+
+
+class Source:
+    """Data in the form that the sampling kernel takes, shared by all runs on it."""
+
+    def __init__(self, data):
+        self.draws_tokens = hasattr(data, "population")
+        self.bags = data.population() if self.draws_tokens else data
+        if not isinstance(self.bags, Bags):
+            raise checks.reject("data", "be Bags or offer population()", type(data).__name__)
+        self.query_tokens = getattr(data, "query_tokens", None)
+        bags = self.bags
+        self.target = bags.target if bags.hard else read_only(np.full(len(bags), -1))
+        self.soft = np.empty((len(bags), 0)) if bags.hard else bags.target
+        self.token_tables = alias_tables(bags.indptr, bags.count, pairs=self.draws_tokens)
+        self.bag_tables = alias_tables(np.array([0, len(bags)]), bags.weight)
+
+    def positions(self, batch_size: int | None, length: int | None, position_bias: float) -> int:
+        """How many tokens to draw for each sequence; 0 takes the bags as they are."""
+        if not self.draws_tokens:
+            longest = np.add.reduceat(self.bags.count, self.bags.indptr[:-1]).max()
+            if length is not None and longest > (length - 1) * (1 + 1e-9):
+                raise checks.reject("length", f"hold the query and the {longest:g} tokens of the longest bag", length)
+        elif batch_size is None and length is not None:
+            raise checks.reject("length", "be None when batch_size is None, which takes the whole population", length)
+        elif length is not None:
+            return length - 1
+        if position_bias > 0:
+            raise checks.reject(
+                "position_bias", "be 0 without drawn sequences, for bags have no positions", position_bias
+            )
+        return 0
+
+
+def insertion_tables(contrast: Bags | None, strength) -> tuple:
+    """The insertions of the regulariser as `draw_batches` takes them."""
+    nothing = np.empty(0, dtype=np.int64)
+    if contrast is None:
+        empty = np.empty(0, dtype=np.uint64), np.empty((0, 2), dtype=np.uint64)
+        arrays = (nothing, nothing, np.empty(0, dtype=type(strength)), *empty)
+    else:
+        tables = alias_tables(np.array([0, len(contrast)]), contrast.weight)[2:]
+        arrays = (contrast.indptr, contrast.token, contrast.count.astype(type(strength)), *tables)
+    return *(read_only(array) for array in arrays), strength

@@ -14,11 +14,10 @@ import numpy as np
 
 from dynamics import checks, kernels, sampling
 from dynamics.bags import Bags
-from dynamics.checks import read_only
 from dynamics.layer import RATES, Layer, check_objective, embed, embed_back, optional_rates
 from dynamics.progress import Progress
 from dynamics.sequence_classes import SequenceClasses
-from dynamics.trajectory import Trajectory, assemble
+from dynamics.trajectory import LargeRecord, Trajectory, assemble, is_large
 
 OPTIMIZERS = ("sgd", "adam")
 DTYPES = {"float64": np.float64, "float32": np.float32}
@@ -31,6 +30,8 @@ _COLUMNS = 32
 _PADDED = 1024
 # Bytes of a matrix that is not looked through as a whole while it is trained.
 _LARGE = 2**24
+# Bytes of the matrices that init="uniform" may fill.
+_FULL = 2**32
 
 
 class DivergenceError(RuntimeError):
@@ -71,6 +72,7 @@ def sgd(
     criterion="cross-entropy",
     contrast=None,
     contrast_weight=0.0,
+    evaluate=None,
 ) -> Trajectory:
     r"""Train the layer by mini-batch gradient steps on the objective J of (2).
 
@@ -121,12 +123,18 @@ def sgd(
         Insertions for the regulariser ``contrast_weight E ||u(x) - u(x + insertion)||^2 / M`` (Wen et al. 2023, (22)):
         each bag of a batch comes with one, drawn by its weight. `DyckLanguage.nested_pairs` makes them.
     contrast_weight : float
+    evaluate : Bags, optional
+        What ``loss`` and ``attention`` are measured on at each record. Default: the whole population or data, which
+        takes long where these are large.
 
     Returns
     -------
     Trajectory
         ``time`` counts steps; ``loss`` and ``attention`` are those of the population, ``batch_loss(step)`` is the loss
         of each mini-batch before its step.
+
+    A step costs (tokens of its sequences) x (columns of Y), and memory is taken for rows of Z and Y when they
+    first occur. From 16 MiB a matrix on, recording changes results within round-off.
 
     Raises
     ------
@@ -201,7 +209,7 @@ def sgd_many(
 
     def one(task):
         source, arguments = task
-        outcome = _Run(source, **arguments).go(None).outcome()
+        outcome = _Run(source, **arguments, recording=False).go(None).outcome()
         return outcome if observe is None else observe(outcome)
 
     results = []
@@ -242,47 +250,15 @@ def complete(arguments: Mapping[str, object], *, name: str = "arguments") -> dic
 _sources: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
-def _source(data) -> _Source:
-    """`_Source` of data, made once for data that cannot change."""
-    if isinstance(data, _Source):
+def _source(data) -> sampling.Source:
+    """`sampling.Source` of data, made once for data that cannot change."""
+    if isinstance(data, sampling.Source):
         return data
     if not isinstance(data, (Bags, SequenceClasses)):
-        return _Source(data)
+        return sampling.Source(data)
     if data not in _sources:
-        _sources[data] = _Source(data)
+        _sources[data] = sampling.Source(data)
     return _sources[data]
-
-
-class _Source:
-    """Data in the form that the sampling kernel takes, shared by all runs on it."""
-
-    def __init__(self, data):
-        self.draws_tokens = hasattr(data, "population")
-        self.bags = data.population() if self.draws_tokens else data
-        if not isinstance(self.bags, Bags):
-            raise checks.reject("data", "be Bags or offer population()", type(data).__name__)
-        self.query_tokens = getattr(data, "query_tokens", None)
-        bags = self.bags
-        self.target = bags.target if bags.hard else read_only(np.full(len(bags), -1))
-        self.soft = np.empty((len(bags), 0)) if bags.hard else bags.target
-        self.token_tables = sampling.alias_tables(bags.indptr, bags.count, pairs=self.draws_tokens)
-        self.bag_tables = sampling.alias_tables(np.array([0, len(bags)]), bags.weight)
-
-    def positions(self, batch_size: int | None, length: int | None, position_bias: float) -> int:
-        """How many tokens to draw for each sequence; 0 takes the bags as they are."""
-        if not self.draws_tokens:
-            longest = np.add.reduceat(self.bags.count, self.bags.indptr[:-1]).max()
-            if length is not None and longest > (length - 1) * (1 + 1e-9):
-                raise checks.reject("length", f"hold the query and the {longest:g} tokens of the longest bag", length)
-        elif batch_size is None and length is not None:
-            raise checks.reject("length", "be None when batch_size is None, which takes the whole population", length)
-        elif length is not None:
-            return length - 1
-        if position_bias > 0:
-            raise checks.reject(
-                "position_bias", "be 0 without drawn sequences, for bags have no positions", position_bias
-            )
-        return 0
 
 
 def _check(*, steps, batch_size, length, momentum, optimizer, dtype, eta_y, eta_z, position_bias, record_every) -> dict:
@@ -311,14 +287,32 @@ _CHECKED = tuple(inspect.signature(_check).parameters)
 class _Run:
     """One run: its buffers, its state and what it recorded."""
 
-    def __init__(self, data, *, init, seed, eta_v, eta_hidden, criterion, contrast, contrast_weight, **arguments):
-        self.source = _source(data)
+    def __init__(
+        self,
+        data,
+        *,
+        init,
+        seed,
+        eta_v,
+        eta_hidden,
+        criterion,
+        contrast,
+        contrast_weight,
+        evaluate,
+        recording=True,
+        **arguments,
+    ):
+        self.source, self.recording = _source(data), recording
         self.parameters = parameters = _check(**arguments)
         self.steps, self.record_every = parameters["steps"], parameters["record_every"]
         self.dtype = DTYPES[parameters["dtype"]]
         start_seed, draw_seed = spawn(seed)
         self.layer = layer = self._start(init, np.random.default_rng(start_seed))
         layer.check_fits(self.source.bags, name="data")
+        if evaluate is not None:
+            if not isinstance(evaluate, Bags):
+                raise checks.reject("evaluate", "be Bags", type(evaluate).__name__)
+            layer.check_fits(evaluate, name="evaluate")
         queries = self.source.query_tokens
         if queries is not None and len(queries) != layer.Z.shape[0]:
             raise checks.reject("init", f"have {len(queries)} rows of Z, one a query token", layer.Z.shape[0])
@@ -335,7 +329,13 @@ class _Run:
         self.position_weight = np.exp(-parameters["position_bias"] * np.arange(positions)).astype(self.dtype)
         self._place(layer, objective)
         self._allocate(parameters["batch_size"], positions, objective)
-        self.times, self.snapshots = [0], [self._snapshot()]
+        records = 1 + -(-self.steps // self.record_every)
+        evaluated = self.source.bags if evaluate is None else evaluate
+        self.large_record = None
+        if is_large(evaluated, layer, records):
+            self.large_record = LargeRecord(evaluated, layer, criterion, self.dtype)
+        self.evaluated, self.times, self.snapshots = evaluated, [], []
+        self._record(0)
         self.losses = np.empty(self.steps, dtype=self.dtype)
 
     def _place(self, layer: Layer, objective):
@@ -377,6 +377,10 @@ class _Run:
             raise checks.reject("init", "be 'zero', 'uniform' or a Layer", repr(init))
         if init == "zero":
             return Layer.zeros(bags)
+        size = 8 * bags.n_tokens * (bags.n_queries + bags.vocab_size)
+        if size > _FULL:
+            rule = "be 'zero' or a Layer where 'uniform' would fill matrices of more than 4 GiB"
+            raise checks.reject("init", rule, f"'uniform' with {size / 2**30:.1f} GiB")
         bound = bags.vocab_size**-0.5
         Z = rng.uniform(-bound, bound, size=(bags.n_queries, bags.n_tokens))
         return Layer(Z, rng.uniform(-bound, bound, size=(bags.n_tokens, bags.vocab_size)))
@@ -386,7 +390,7 @@ class _Run:
         soft = source.soft.astype(dtype)
         count = bags.count.astype(dtype)
         contrast = objective["contrast"]
-        self.insertions = _insertions(contrast, dtype(objective["contrast_weight"]))
+        self.insertions = sampling.insertion_tables(contrast, dtype(objective["contrast_weight"]))
         self.data = (bags.query, source.target, soft, bags.indptr, bags.token, count)
         if batch_size is None:
             self.workspace = None
@@ -482,8 +486,14 @@ class _Run:
         Z, Y, *others = self.current
         return Z, Y[:, : self.layer.multiplicity.size], *others
 
-    def _snapshot(self) -> Layer:
-        return self.layer.moved([np.array(array, dtype=np.float64, order="C") for array in self._arrays()])
+    def _record(self, done):
+        self.times.append(done)
+        if self.large_record is not None:
+            if self.recording:
+                self.large_record.add(done, self._arrays())
+            return
+        whole = [np.array(array, dtype=np.float64, order="C") for array in self._arrays()]
+        self.snapshots.append(self.layer.moved(whole))
 
     def go(self, report: Progress | None) -> _Run:
         """Take all steps."""
@@ -502,8 +512,7 @@ class _Run:
             if not self._bounded(since=done - most):
                 self._diverge(done)
             if recording:
-                self.times.append(done)
-                self.snapshots.append(self._snapshot())
+                self._record(done)
             if report is not None:
                 report.update(done / self.steps, f"step {done} of {self.steps}, loss {self.losses[done - 1]:.4g}")
         return self
@@ -533,31 +542,19 @@ class _Run:
         """What was recorded."""
         known = np.arange(self.times[-1])
         attributes = {"long_name": "loss of the mini-batch before the step", "units": "nats"}
-        return assemble(
-            self.source.bags,
-            self.times,
-            self.snapshots,
-            kind="sgd",
-            parameters=self.parameters,
-            query_tokens=self.source.query_tokens,
-            extra={"batch_loss": (("step",), self.losses[known].astype(np.float64), attributes)},
-        )
+        labels = {
+            "kind": "sgd",
+            "parameters": self.parameters,
+            "query_tokens": self.source.query_tokens,
+            "extra": {"batch_loss": (("step",), self.losses[known].astype(np.float64), attributes)},
+        }
+        if self.large_record is not None:
+            return self.large_record.trajectory(self._arrays(), **labels)
+        return assemble(self.evaluated, self.times, self.snapshots, **labels)
 
     def outcome(self) -> Outcome:
         """The end of the run."""
         return Outcome(self.layer.moved(self._arrays()), self.losses, self.source.bags)
-
-
-def _insertions(contrast: Bags | None, strength) -> tuple:
-    """The insertions of the regulariser as `sampling.draw_batches` takes them."""
-    nothing = np.empty(0, dtype=np.int64)
-    if contrast is None:
-        empty = np.empty(0, dtype=np.uint64), np.empty((0, 2), dtype=np.uint64)
-        arrays = (nothing, nothing, np.empty(0, dtype=type(strength)), *empty)
-    else:
-        tables = sampling.alias_tables(np.array([0, len(contrast)]), contrast.weight)[2:]
-        arrays = (contrast.indptr, contrast.token, contrast.count.astype(type(strength)), *tables)
-    return *(read_only(array) for array in arrays), strength
 
 
 def spawn(seed, n: int = 2) -> Sequence[np.random.SeedSequence]:

@@ -9,16 +9,22 @@ from collections.abc import Mapping
 from importlib import metadata
 
 import numpy as np
-import scipy.sparse
 import xarray as xr
 
-from dynamics import checks, kernels, observables
+from dynamics import checks, observables
 from dynamics.bags import Bags
+from dynamics.checks import read_only
 from dynamics.files import replacing
-from dynamics.layer import Embedding, Layer, Problem
+from dynamics.layer import Embedding, Layer, Problem, attention
 from dynamics.version import __version__
 
 _FORMAT = "yzflow-trajectory-1"
+# Bytes of the tables of a trajectory that keeps every state whole.
+_TABLES = 2**30
+_ATTENTION = {"long_name": "expected attention", "units": "1"}
+_Z = {"long_name": "attention logit", "units": "1"}
+_Y = {"long_name": "decoder logit", "units": "1"}
+_DISTINCT = {"long_name": "distinct to the next token"}
 _EMBEDDING = ("embedding", "key_weights", "query_weights", "value_weights")
 
 
@@ -41,6 +47,11 @@ class Trajectory:
         - ``attention(time, next_token, token)``: c_n, expected attention given the next token.
         - ``distinct(next_token, token)``: whether a token occurs with that next token only.
         - ``query_of(next_token)``: psi(n), or -1 where a next token has several queries.
+
+        A run whose tables would need more than 1 GiB keeps them for the pairs (next token, token) that occur together:
+        ``attention(time, entry)``, ``z(time, entry)`` (nan where a next token has several queries) and
+        ``distinct(entry)``, with the coordinates ``entry_next_token`` and ``entry_token``, and of the matrices the last
+        state, ``z_final(query, token)`` and ``y_final(token, column)``. All methods below work on both.
 
         Attributes hold the parameters (JSON), the versions of the software and the platform.
     """
@@ -67,6 +78,9 @@ class Trajectory:
     def final(self) -> Layer:
         """The layer at the last recorded time."""
         last = self.dataset.isel(time=-1)
+        if "entry" in last.dims:
+            arrays = (read_only(last[name].values) for name in ("z_final", "y_final"))
+            return Layer(*arrays, None, self.dataset["multiplicity"].values)
         V, hidden, vectors, keys, queries, values = (
             last[name].values if name in last else None for name in ("v", "hidden", *_EMBEDDING)
         )
@@ -88,9 +102,9 @@ class Trajectory:
         attention = self.dataset["attention"]
         mask = self.dataset["distinct"].values if tokens == "distinct" else None
         return xr.DataArray(
-            observables.entropy(attention.values, mask),
+            observables.entropy(attention.values, mask, self._starts),
             dims=("time", "next_token"),
-            coords={name: attention[name] for name in ("time", "next_token")},
+            coords={name: self.dataset[name] for name in ("time", "next_token")},
             name="attention_entropy",
             attrs={"long_name": f"entropy of attention, {tokens} tokens", "units": "nats"},
         )
@@ -103,9 +117,9 @@ class Trajectory:
         thresholds = checks.finite_array("thresholds", thresholds, ndim=1)
         attention = self.dataset["attention"]
         return xr.DataArray(
-            observables.recall(attention.values, self.dataset["distinct"].values, thresholds),
+            observables.recall(attention.values, self.dataset["distinct"].values, thresholds, self._starts),
             dims=("time", "next_token", "threshold"),
-            coords={**{name: attention[name] for name in ("time", "next_token")}, "threshold": thresholds},
+            coords={**{name: self.dataset[name] for name in ("time", "next_token")}, "threshold": thresholds},
             name="recall",
             attrs={"long_name": "recall of distinct tokens", "units": "1"},
         )
@@ -114,9 +128,12 @@ class Trajectory:
         """Distinct tokens of next token n whose attention c_nl is above ``threshold`` at the last time."""
         threshold = checks.real("threshold", threshold)
         final = self.dataset.isel(time=-1)
-        shares = self._at("next_token", "next_token", next_token, final["attention"])
-        distinct = self._at("next_token", "next_token", next_token, final["distinct"])
-        return self.dataset["token"].values[(shares.values > threshold) & distinct.values]
+        if self._starts is None:
+            shares, distinct = (self._at("next_token", next_token, final[name]) for name in ("attention", "distinct"))
+            return self.dataset["token"].values[(shares.values > threshold) & distinct.values]
+        own = self._entries(next_token)
+        above = (final["attention"].values > threshold) & final["distinct"].values
+        return final["entry_token"].values[own][above[own]]
 
     def growth_factor(self, next_token: int, token: int) -> xr.DataArray:
         """``chi_l(t) = exp(2 (z_l(t) - z_l(0)))`` of Theorem 3 over time, with z_l(0) the first recorded state."""
@@ -130,12 +147,16 @@ class Trajectory:
         return (ratio**2 - 1).rename("relative_gain").assign_attrs(long_name="relative gain", units="1")
 
     def row_sums(self) -> xr.Dataset:
-        """Row sums of Y over all M next tokens and of Z over all tokens, at each time.
+        """Row sums of Y over all M next tokens and of Z over all tokens, at each time that has the matrices.
 
         Both are conserved exactly by Lemma 1, whatever the data; what moves is round-off.
         """
-        decoder = (self.dataset["y"] * self.dataset["multiplicity"]).sum("column")
-        return xr.Dataset({"y": decoder, "z": self.dataset["z"].sum("token")})
+        if self._starts is None:
+            y, z = self.dataset["y"], self.dataset["z"]
+        else:
+            time = self.dataset["time"][-1:]
+            y, z = (self.dataset[name].expand_dims(time=time) for name in ("y_final", "z_final"))
+        return xr.Dataset({"y": y.dot(self.dataset["multiplicity"]), "z": z.sum("token")})
 
     def save(self, path: str | os.PathLike) -> None:
         """Write to a netCDF file, completely or not at all.
@@ -160,20 +181,47 @@ class Trajectory:
         """
         return cls(load_dataset(path, _FORMAT, "a trajectory"))
 
-    def _at(self, name: str, dimension: str, value: int, array: xr.DataArray) -> xr.DataArray:
+    @property
+    def _starts(self) -> np.ndarray | None:
+        """Where the entries of each next token start, if the tables have entries."""
+        if "entry" not in self.dataset.dims:
+            return None
+        owner = self.dataset["entry_next_token"].values
+        return np.append(np.searchsorted(owner, self.dataset["next_token"].values), owner.size)
+
+    def _entries(self, next_token: int) -> slice:
+        position = int(self._at("next_token", next_token, self._positions("next_token")))
+        return slice(*self._starts[position : position + 2])
+
+    def _positions(self, dimension: str) -> xr.DataArray:
+        return xr.DataArray(np.arange(self.dataset.sizes[dimension]), {dimension: self.dataset[dimension]})
+
+    def _at(self, dimension: str, value: int, array: xr.DataArray) -> xr.DataArray:
         if value not in self.dataset[dimension].values:
-            raise checks.reject(name, f"be a {dimension.replace('_', ' ')} of the trajectory", value)
+            raise checks.reject(dimension, f"be a {dimension.replace('_', ' ')} of the trajectory", value)
         return array.sel({dimension: value}, drop=True)
 
+    def _pair(self, name: str, next_token: int, token: int) -> xr.DataArray:
+        """A variable on entries at one of them."""
+        own = self._entries(next_token)
+        tokens = self.dataset["entry_token"].values[own]
+        if token not in tokens:
+            raise checks.reject("token", f"occur with next token {next_token}", token)
+        return self.dataset[name].isel(entry=own.start + int(np.searchsorted(tokens, token)), drop=True)
+
     def _logit(self, next_token: int, token: int) -> xr.DataArray:
-        query = int(self._at("next_token", "next_token", next_token, self.dataset["query_of"]))
+        query = int(self._at("next_token", next_token, self.dataset["query_of"]))
         if query < 0:
             raise checks.reject("next_token", "have a single query", f"{next_token}, which has several")
-        return self._at("token", "token", token, self.dataset["z"].sel(query=query, drop=True))
+        if self._starts is not None:
+            return self._pair("z", next_token, token).drop_vars(("entry_token", "entry_next_token"), errors="ignore")
+        return self._at("token", token, self.dataset["z"].sel(query=query, drop=True))
 
     def _share(self, next_token: int, token: int) -> xr.DataArray:
-        share = self._at("next_token", "next_token", next_token, self.dataset["attention"])
-        share = self._at("token", "token", token, share)
+        if self._starts is not None:
+            share = self._pair("attention", next_token, token)
+        else:
+            share = self._at("token", token, self._at("next_token", next_token, self.dataset["attention"]))
         if not (share > 0).all():
             raise checks.reject("token", f"occur with next token {next_token}", token)
         return share
@@ -198,51 +246,19 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
     extra : mapping, optional
         More variables, name -> (dimensions, array, attributes).
     """
-    present, conditional = observables.given_next_token(bags)
     first = layers[0]
-    criterion = parameters.get("criterion", "cross-entropy")
-    problem = Problem(bags, first, criterion=criterion)
-    n_tokens = first.Z.shape[1]
-    loss = np.empty(len(times))
-    attention = np.empty((len(times), present.size, n_tokens))
-    shares = np.empty(bags.token.size)
+    problem = Problem(bags, first, criterion=parameters.get("criterion", "cross-entropy"))
+    support = observables.Support(bags, first.Z.shape[1])
+    loss = np.array([problem.loss(layer.weights) for layer in layers])
+    shares = np.empty((len(times), support.present.size, support.n_tokens))
     for i, layer in enumerate(layers):
-        loss[i] = problem.loss(layer.weights)
-        kernels.attention(bags.query, bags.indptr, bags.token, bags.count, layer.Z, shares)
-        rows = scipy.sparse.csr_array((shares, bags.token, bags.indptr), shape=(len(bags), n_tokens))
-        attention[i] = conditional @ rows
-    if query_tokens is None:
-        query_tokens = np.arange(first.Z.shape[0])
+        shares[i] = (support.conditional @ layer.sparse_attention(bags)).toarray()
     rows_of_y = "unit" if first.hidden is not None else "token" if first.V is None else "value"
-    name, units = ("cross-entropy", "nats") if criterion == "cross-entropy" else ("squared loss", "1")
     variables = {
-        "loss": (("time",), loss, {"long_name": f"expected {name}", "units": units}),
-        "attention": (
-            ("time", "next_token", "token"),
-            attention,
-            {"long_name": "expected attention", "units": "1"},
-        ),
-        "z": (
-            ("time", "query", "token"),
-            np.stack([layer.Z for layer in layers]),
-            {"long_name": "attention logit", "units": "1"},
-        ),
-        "y": (
-            ("time", rows_of_y, "column"),
-            np.stack([layer.Y for layer in layers]),
-            {"long_name": "decoder logit", "units": "1"},
-        ),
-        "multiplicity": (("column",), first.multiplicity, {"long_name": "next tokens that share the column"}),
-        "distinct": (
-            ("next_token", "token"),
-            observables.distinct_mask(bags, n_tokens),
-            {"long_name": "distinct to the next token"},
-        ),
-        "query_of": (
-            ("next_token",),
-            _query_of(bags, conditional, query_tokens),
-            {"long_name": "query token"},
-        ),
+        "attention": (("time", "next_token", "token"), shares, _ATTENTION),
+        "z": (("time", "query", "token"), np.stack([layer.Z for layer in layers]), _Z),
+        "y": (("time", rows_of_y, "column"), np.stack([layer.Y for layer in layers]), _Y),
+        "distinct": (("next_token", "token"), support.dense(support.distinct), _DISTINCT),
         **(extra or {}),
     }
     if first.V is not None:
@@ -258,19 +274,93 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
             if getattr(first.embedding, part) is not None:
                 over_time = np.stack([getattr(layer.embedding, part) for layer in layers])
                 variables[name] = (("time", rows[part], "embedding_dimension"), over_time)
+    return _labelled(support, times, loss, first, variables, kind, parameters, query_tokens)
+
+
+def _labelled(support, times, loss, layer, variables, kind, parameters, query_tokens, coordinates=None) -> Trajectory:
+    """The variables of a run, and what every trajectory has."""
+    if query_tokens is None:
+        query_tokens = np.arange(layer.Z.shape[0])
+    query = support.queries()
+    squared = parameters.get("criterion") == "squared"
+    name, units = ("squared loss", "1") if squared else ("cross-entropy", "nats")
+    variables |= {
+        "loss": (("time",), loss, {"long_name": f"expected {name}", "units": units}),
+        "multiplicity": (("column",), layer.multiplicity, {"long_name": "next tokens that share the column"}),
+        "query_of": (
+            ("next_token",),
+            np.where(query < 0, -1, np.asarray(query_tokens)[query]),
+            {"long_name": "query token"},
+        ),
+    }
     coordinates = {
         "time": ("time", np.asarray(times, dtype=np.float64), {"long_name": "time", "units": "SGD steps"}),
         "query": ("query", query_tokens),
-        "token": ("token", np.arange(n_tokens)),
-        "next_token": ("next_token", present),
+        "token": ("token", np.arange(support.n_tokens)),
+        "next_token": ("next_token", support.present),
+        **(coordinates or {}),
     }
-    attributes = provenance(kind, parameters) | {"center": int(first.center), "floor": first.floor}
+    attributes = provenance(kind, parameters) | {"center": int(layer.center), "floor": layer.floor}
     return Trajectory(xr.Dataset(variables, coordinates, attributes))
 
 
-def _query_of(bags: Bags, conditional: np.ndarray, query_tokens: np.ndarray) -> np.ndarray:
-    rows = [np.unique(bags.query[row > 0]) for row in conditional]
-    return np.array([query_tokens[found[0]] if found.size == 1 else -1 for found in rows], dtype=np.int64)
+def is_large(bags: Bags, layer: Layer, times: int) -> bool:
+    """Whether the tables of a run with so many recorded states are too large to be kept whole.
+
+    Only a layer of Z and Y has a form that keeps less.
+    """
+    if layer.V is not None or layer.hidden is not None or layer.embedding is not None:
+        return False
+    entries = layer.Z.size + layer.Y.size + bags.n_targets * layer.Z.shape[1]
+    return 8 * times * entries > _TABLES
+
+
+class LargeRecord:
+    """What is kept of a run that `is_large`: loss, and attention and logits of the pairs that occur together.
+
+    Parameters
+    ----------
+    bags : Bags
+        What loss and attention are measured on.
+    layer : Layer
+        Its kind and its precision count, not its weights.
+    criterion : "cross-entropy" or "squared"
+    """
+
+    def __init__(self, bags: Bags, layer: Layer, criterion: str, dtype=np.float64):
+        self.bags, self.layer = bags, layer
+        self.problem = Problem(bags, layer, criterion=criterion, dtype=dtype)
+        self.support = observables.Support(bags, layer.Z.shape[1])
+        self.queries = self.support.queries()
+        self.times, self.loss, self.attention, self.z = [], [], [], []
+
+    def add(self, time: float, weights) -> None:
+        """Measure the state ``weights``, in the order of `Layer.weights`."""
+        Z = weights[0]
+        self.times.append(time)
+        self.loss.append(self.problem.loss(weights))
+        self.attention.append(self.support.attention(attention(self.bags, Z)))
+        query = self.queries[self.support.row]
+        self.z.append(np.where(query < 0, np.nan, Z[query, self.support.token]))
+
+    def trajectory(self, weights, *, kind: str, parameters: Mapping, query_tokens=None, extra=None) -> Trajectory:
+        """What was added, with ``weights`` as the last state."""
+        support = self.support
+        variables = {
+            "attention": (("time", "entry"), np.stack(self.attention), _ATTENTION),
+            "z": (("time", "entry"), np.stack(self.z), _Z),
+            "distinct": (("entry",), support.distinct, _DISTINCT),
+            "z_final": (("query", "token"), weights[0], _Z),
+            "y_final": (("token", "column"), weights[1], _Y),
+            **(extra or {}),
+        }
+        coordinates = {
+            "entry_next_token": ("entry", support.present[support.row]),
+            "entry_token": ("entry", support.token),
+        }
+        loss = np.array(self.loss)
+        common = (kind, parameters, query_tokens)
+        return _labelled(support, self.times, loss, self.layer, variables, *common, coordinates)
 
 
 def save_dataset(dataset: xr.Dataset, path: str | os.PathLike) -> None:
