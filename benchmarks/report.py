@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from benchmarks import Row, Study, machine
 from dynamics.files import folder, replacing
@@ -80,12 +81,13 @@ def ratios(rows: Sequence[tuple[str, Row]]) -> Figure:
         axes.annotate(text, (row.ratio, place), offset, textcoords="offset points", ha=side, va="center", fontsize=9)
     axes.axvline(1.0, color=style.BLACK, linewidth=1)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: f"{ratio:g}"))
     values = [row.ratio for row in shown] + [1.0]
     axes.set_xlim(min(values) / 2.5, max(values) * 3)
     axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.set_yticks(range(len(shown)), [f"{row.task}\nbeside {row.peer_name}" for row in shown], fontsize=7)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("time of the peer / time of yzflow, same threads (above 1: yzflow is faster)")
+    axes.set_xlabel("time of the peer / time of yzflow, same threads unless named (above 1: yzflow is faster)")
     return figure
 
 
