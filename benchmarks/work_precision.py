@@ -78,7 +78,7 @@ def measure(common: float, t_end: float, exact: np.ndarray) -> list[dict]:
 def draw(panels: Sequence[tuple[str, Sequence[dict], float]]) -> Figure:
     """Error against time, from the loosest tolerance to the tightest; the default is ringed."""
     figure = Figure(figsize=(9.5, 4.4))
-    for axes, (title, points, floor) in zip(figure.subplots(1, len(panels)), panels, strict=True):
+    for axes, (title, points, floor) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for method, colour in COLOURS.items():
             for time_scale, line in SCALES.items():
                 own = [p for p in points if (p["method"], p["time_scale"]) == (method, time_scale)]
