@@ -15,8 +15,19 @@ from benchmarks import Row, Study, machine
 from dynamics.files import folder, replacing
 from lab.figures import style
 
-_COLUMNS = ("task", "threads", "ours (s)", "peer", "peer (s)", "ratio", "first +", "peer's first +", "disagreement")
-_WIDTHS = (50, 8, 10, 42, 10, 9, 9, 15, 22)
+_COLUMNS = (
+    "task",
+    "threads",
+    "ours (s)",
+    "peer",
+    "peer (s)",
+    "ratio",
+    "first +",
+    "peer's first +",
+    "disagreement",
+    "of",
+)
+_WIDTHS = (50, 8, 10, 42, 10, 9, 9, 15, 22, 0)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -31,12 +42,13 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.first_ours:.2f}",
         f"{row.first_peer:.2f}",
         f"{row.disagreement:.1e}{tolerance}",
+        row.result,
     )
 
 
 def _aligned(cells: Sequence[str]) -> str:
     parts = [
-        f"{cell:<{width}}" if column in ("task", "peer") else f"{cell:>{width}}"
+        f"{cell:<{width}}" if column in ("task", "peer", "of") else f"{cell:>{width}}"
         for cell, width, column in zip(cells, _WIDTHS, _COLUMNS, strict=True)
     ]
     return " ".join(parts).rstrip()
@@ -55,7 +67,7 @@ def line(row: Row) -> str:
 def markdown(rows: Sequence[tuple[str, Row]]) -> str:
     """The table for the documentation, and what it was measured on."""
     table = [_COLUMNS, ("---",) * len(_COLUMNS), *(_cells(row) for _, row in rows)]
-    lines = ["| " + " | ".join(cells) + " |" for cells in table]
+    lines = ["| " + " | ".join(cells).rstrip() + " |" for cells in table]
     facts = machine.describe()
     place = f"{facts.pop('processor')}, {facts.pop('cores')} cores, {facts.pop('system')}"
     versions = ", ".join(f"{name} {version}" for name, version in facts.items())
@@ -87,7 +99,7 @@ def ratios(rows: Sequence[tuple[str, Row]]) -> Figure:
     axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.set_yticks(range(len(shown)), [f"{row.task}\nbeside {row.peer_name}" for row in shown], fontsize=7)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("time of the peer / time of yzflow, same threads unless named (above 1: yzflow is faster)")
+    axes.set_xlabel("time of the peer / time of yzflow, same threads unless named\n(above 1: yzflow is faster)")
     return figure
 
 

@@ -25,7 +25,7 @@ def run() -> Iterator[Row]:
             lambda classes=classes, torch_sgd=torch_sgd: torch_sgd.train(classes, **SETTING, seed=0),
             difference=lambda *_, classes=classes, torch_sgd=torch_sgd: _standard_errors(classes, torch_sgd),
             tolerance=4.0,
-            result="mean entropy of attention at the end, in standard errors",
+            result="mean entropy at the end, in standard errors",
         )
 
 

@@ -13,7 +13,7 @@ import benchmarks
 from benchmarks import Disagreement, Row, Study, compare, machine, report, work_precision
 from benchmarks.__main__ import main, names
 
-WIN = Row("a task", 0.5, "a peer", 10.0, 1e-9, 1e-6, first_ours=2.0, first_peer=3.0)
+WIN = Row("a task", 0.5, "a peer", 10.0, 1e-9, 1e-6, first_ours=2.0, first_peer=3.0, result="all")
 LOSS = Row("another task", 2.0, "a quick peer", 0.5, 0.0, 0.0, threads=2)
 ROWS = [("one", WIN), ("two", LOSS)]
 
@@ -103,6 +103,7 @@ def test_table_json_and_plot_of_the_same_rows(tmp_path):
     assert cells["task"] == "a task"
     assert (cells["ours (s)"], cells["peer"], cells["peer (s)"], cells["ratio"]) == ("0.5", "a peer", "10", "20")
     assert (cells["first +"], cells["peer's first +"], cells["disagreement"]) == ("2.00", "3.00", "1.0e-09 (< 1e-06)")
+    assert cells["of"] == "all"
     assert json.loads((tmp_path / "a_study.json").read_text())["number"] == 3
     assert (tmp_path / "a_study.md").read_text() == "| a | table |\n"
     for name in ("benchmarks.png", "a_study.png"):
