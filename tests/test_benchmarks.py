@@ -126,6 +126,7 @@ def test_the_plot_shows_who_wins():
     labels = {label.get_text(): place for label, place in zip(axes.get_yticklabels(), axes.get_yticks(), strict=True)}
     assert points[20.0].get_ydata()[0] == labels["a task\nbeside a peer"]
     assert points[0.25].get_ydata()[0] == labels["another task\nbeside a quick peer"]
+    assert points[20.0].get_ydata()[0] > points[0.25].get_ydata()[0]  # in the order of the table
 
 
 def test_a_peer_that_is_not_installed_is_named(capsys, monkeypatch):
