@@ -33,20 +33,21 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--only", choices=names(), action="append", help="run one benchmark (may be given again)")
     parser.add_argument("--out", type=Path, help="folder for benchmarks.json, benchmarks.md, benchmarks.png, studies")
     options = parser.parse_args(arguments)
-    with machine.one_core():
-        rows, studies = [], {}
-        print(report.header(), flush=True)
-        for name in options.only or names():
-            module = import_module(f"benchmarks.{name}")
+    rows, studies = [], {}
+    print(report.header(), flush=True)
+    for name in options.only or names():
+        module = import_module(f"benchmarks.{name}")
+        with machine.one_core():
             if hasattr(module, "study"):
                 studies[name] = module.study()
                 print(f"\n{studies[name].markdown}\n", flush=True)
-                continue
-            for row in module.run():
-                rows.append((name, row))
-                print(report.line(row), flush=True)
+            else:
+                for row in module.run():
+                    rows.append((name, row))
+                    print(report.line(row), flush=True)
+        if options.out:  # after each, so that a run that is interrupted keeps what it has
+            report.write(options.out, rows, studies)
     if options.out:
-        report.write(options.out, rows, studies)
         print(f"Results are in {options.out}")
 
 

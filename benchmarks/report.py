@@ -9,13 +9,25 @@ from dataclasses import asdict
 from pathlib import Path
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from benchmarks import Row, Study, machine
 from dynamics.files import folder, replacing
 from lab.figures import style
 
-_COLUMNS = ("task", "threads", "ours (s)", "peer", "peer (s)", "ratio", "first +", "peer's first +", "disagreement")
-_WIDTHS = (50, 8, 10, 42, 10, 9, 9, 15, 22)
+_COLUMNS = (
+    "task",
+    "threads",
+    "ours (s)",
+    "peer",
+    "peer (s)",
+    "ratio",
+    "first +",
+    "peer's first +",
+    "disagreement",
+    "of",
+)
+_WIDTHS = (50, 8, 10, 42, 10, 9, 9, 15, 22, 0)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -30,12 +42,13 @@ def _cells(row: Row) -> tuple[str, ...]:
         f"{row.first_ours:.2f}",
         f"{row.first_peer:.2f}",
         f"{row.disagreement:.1e}{tolerance}",
+        row.result,
     )
 
 
 def _aligned(cells: Sequence[str]) -> str:
     parts = [
-        f"{cell:<{width}}" if column in ("task", "peer") else f"{cell:>{width}}"
+        f"{cell:<{width}}" if column in ("task", "peer", "of") else f"{cell:>{width}}"
         for cell, width, column in zip(cells, _WIDTHS, _COLUMNS, strict=True)
     ]
     return " ".join(parts).rstrip()
@@ -54,7 +67,7 @@ def line(row: Row) -> str:
 def markdown(rows: Sequence[tuple[str, Row]]) -> str:
     """The table for the documentation, and what it was measured on."""
     table = [_COLUMNS, ("---",) * len(_COLUMNS), *(_cells(row) for _, row in rows)]
-    lines = ["| " + " | ".join(cells) + " |" for cells in table]
+    lines = ["| " + " | ".join(cells).rstrip() + " |" for cells in table]
     facts = machine.describe()
     place = f"{facts.pop('processor')}, {facts.pop('cores')} cores, {facts.pop('system')}"
     versions = ", ".join(f"{name} {version}" for name, version in facts.items())
@@ -80,12 +93,13 @@ def ratios(rows: Sequence[tuple[str, Row]]) -> Figure:
         axes.annotate(text, (row.ratio, place), offset, textcoords="offset points", ha=side, va="center", fontsize=9)
     axes.axvline(1.0, color=style.BLACK, linewidth=1)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: f"{ratio:g}"))
     values = [row.ratio for row in shown] + [1.0]
     axes.set_xlim(min(values) / 2.5, max(values) * 3)
     axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.set_yticks(range(len(shown)), [f"{row.task}\nbeside {row.peer_name}" for row in shown], fontsize=7)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("time of the peer / time of yzflow, same threads (above 1: yzflow is faster)")
+    axes.set_xlabel("time of the peer / time of yzflow, same threads unless named\n(above 1: yzflow is faster)")
     return figure
 
 

@@ -1,0 +1,223 @@
+"""Where the time of SGD on Syn-Medium goes: each stage of a step, run alone on the batches of a real run.
+
+What the stages do not explain of a whole step (buffers, the loop over groups) is the rest; it can be slightly negative,
+since a stage that is repeated alone finds its data in another state of the caches. What a run costs however few its
+steps (checks, the start, the final layer) stands apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from numba import njit
+
+from benchmarks import Study, optional_peer, seconds
+from dynamics import SequenceClasses, kernels, sampling, sgd_many
+from dynamics.sgd import _Run, complete
+from lab.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, styled
+
+QUERIES = (1, 5, 10)
+SETTING = {"eta_y": 2.0, "eta_z": 1.0, "batch_size": 128, "length": 128, "dtype": "float32", "init": "uniform"}
+STEPS, REPEATS = 64, 15  # a stage runs over the batches of so many steps; the quickest of so many times counts
+STAGES = ("drawing tokens", "attention", "products", "exponentials", "softmax, rest", "optimiser", "rest")
+COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, "0.55", "0.85")
+
+
+@njit
+def _attention(batches, groups, Z, norm, c_all, g_all):
+    query, _, _, weight, size, indptr, token, count = batches
+    dZ, none = np.zeros_like(Z), np.empty((0, 0), Z.dtype)
+    for s in range(groups.size):
+        entry = bag = 0
+        for group in range(groups[s]):
+            tokens = token[s, indptr[s, group] : indptr[s, group + 1]]
+            n = size[s, group]
+            c, g = kernels._matrix(c_all, n, tokens.size), kernels._matrix(g_all, n, tokens.size)
+            kernels._weigh(tokens, count[s, entry : entry + n * tokens.size].reshape(n, -1), Z[query[s, group]], c)
+            kernels._feature(tokens, c, none, False, Z.dtype.type(0), c, norm)
+            weights = weight[s, bag : bag + n]
+            kernels._pull_back(tokens, c, c, norm, g, none, False, weights, dZ[query[s, group]], none)
+            entry += n * tokens.size
+            bag += n
+
+
+@njit
+def _products(batches, groups, Y, dY, f_all, g_all, u_all, ones, block_all, product_all):
+    _, _, _, _, size, indptr, token, _ = batches
+    for s in range(groups.size):
+        for group in range(groups[s]):
+            rows = token[s, indptr[s, group] : indptr[s, group + 1]]
+            n = size[s, group]
+            f, g = kernels._matrix(f_all, n, rows.size), kernels._matrix(g_all, n, rows.size)
+            u = kernels._matrix(u_all, n, Y.shape[1])
+            block = kernels._matrix(block_all, rows.size, Y.shape[1])
+            product = kernels._matrix(product_all, rows.size, Y.shape[1])
+            if n > 1:
+                kernels._gather(rows, Y, block)
+            kernels._decode(rows, f, Y, block, u)
+            kernels._back(rows, u, Y, block, g)
+            kernels._add_outer(rows, f, ones[:n], u, product, dY)
+
+
+@njit
+def _exponentials(groups, size, u_all, r_all, columns):
+    top = np.empty(size.shape[1], u_all.dtype)
+    for s in range(groups.size):
+        for group in range(groups[s]):
+            n = size[s, group]
+            u, r = kernels._matrix(u_all, n, columns), kernels._matrix(r_all, n, columns)
+            kernels._largest(u, top)
+            kernels._exponentials(u, top, r)
+
+
+@njit
+def _softmax(batches, groups, u_all, r_all, mass):
+    _, target, soft, weight, size, _, _, _ = batches
+    for s in range(groups.size):
+        for group in range(groups[s]):
+            n = size[s, group]
+            u, r = kernels._matrix(u_all, n, mass.size), kernels._matrix(r_all, n, mass.size)
+            kernels._residual(u, target[s, group], soft[s, group], weight[s, :n], mass, r)
+
+
+@njit
+def _optimiser(steps, state, slopes, first, second, rates, momentum, mass):
+    for step in range(steps):
+        kernels.even_padding(state[1], mass)
+        for k in range(2):
+            slopes[k][:] = 0
+            kernels.ascend(
+                state[k].ravel(), slopes[k].ravel(), first[k], second[k], rates[k], momentum, False, step + 1
+            )
+
+
+def _quickest(function) -> float:
+    function()
+    return min(seconds(function)[0] for _ in range(REPEATS))
+
+
+def profile(n_queries: int) -> dict:
+    """Microseconds a step of each stage, and what a step has to compute."""
+    classes = SequenceClasses.syn_medium(n_queries)
+    arguments = complete({**SETTING, "steps": STEPS, "seed": 1})
+    run = _Run(classes, **{**arguments, "record_every": STEPS})
+    run.go(None)
+    batches, groups, state, mass = run.batches, run.groups, run.state, run.state[4]
+    taken, size, columns = groups.size, batches[4], run.state[1].shape[1]
+    longest, most = int(np.diff(run.source.bags.indptr).max()), SETTING["batch_size"]
+    f, g = (np.full(most * longest, 0.1, np.float32) for _ in range(2))
+    u, r = (np.zeros(most * columns, np.float32) for _ in range(2))
+    blocks = [np.zeros(longest * columns, np.float32) for _ in range(2)]
+    ones, norm = np.ones(most, np.float32), np.ones(most, np.float32)
+    tables = (run.source.bag_tables, run.source.token_tables, run.position_weight, run.insertions)
+    moved = (run.slopes[:2], run.first[:2], run.second[:2])
+    work = {
+        "drawing tokens": lambda: sampling.draw_batches(run.random, run.data, *tables, run.workspace, batches, groups),
+        "attention": lambda: _attention(batches, groups, state[0], norm, f, g),
+        "products": lambda: _products(batches, groups, state[1], run.slopes[1], f, g, u, ones, *blocks),
+        "exponentials": lambda: _exponentials(groups, size, u, r, columns),
+        "softmax, rest": lambda: _softmax(batches, groups, u, r, mass.astype(np.float32)),
+        "optimiser": lambda: _optimiser(taken, state[:2], *moved, run.rates[:2], run.momentum, mass),
+    }
+    spent = {name: 1e6 * _quickest(call) / taken for name, call in work.items()}
+    spent["softmax, rest"] -= spent["exponentials"]
+    whole = 1e6 * _quickest(lambda: run._take(0, taken)) / taken
+    spent["rest"] = whole - sum(spent.values())
+    one = [(classes, {**SETTING, "steps": 1, "seed": 1})]
+    a_run = 1e6 * _quickest(lambda: sgd_many(one, threads=1)) - whole
+    batch, positions = SETTING["batch_size"], SETTING["length"] - 1
+    used = np.arange(size.shape[1]) < groups[:, None]
+    tokens = float((size * np.diff(batches[5], axis=1))[used].sum() / taken)
+    return {
+        "queries": n_queries,
+        "stages": spent,
+        "step": whole,
+        "run": a_run,
+        "tokens_drawn": batch * positions,
+        "random_bits": batch * (32 + 64 * ((positions + 1) // 2)),
+        "exponentials": batch * columns,
+        "flops": 6.0 * tokens * columns,
+    }
+
+
+def peaks() -> dict:
+    """What one core of this machine does at best, per microsecond: flops of large matrices, and exponentials."""
+    a = np.ones((256, 256), np.float32)
+    u, out, top = np.zeros((64, 1024), np.float32), np.zeros((64, 1024), np.float32), np.zeros(64, np.float32)
+    return {
+        "flops": 2 * 256**3 / (1e6 * _quickest(lambda: a @ a)),
+        "exponentials": u.size / (1e6 * _quickest(lambda: kernels._exponentials(u, top, out))),
+    }
+
+
+@styled
+def draw(profiles: Sequence[dict]) -> Figure:
+    """Microseconds of a step by stage, one bar a number of queries."""
+    figure = Figure(figsize=(8.5, 2.9))
+    axes = figure.subplots()
+    places = range(len(profiles))[::-1]
+    left = np.zeros(len(profiles))
+    for stage, colour in zip(STAGES, COLOURS, strict=True):
+        width = np.array([max(0.0, p["stages"][stage]) for p in profiles])
+        axes.barh(places, width, left=left, color=colour, label=stage, height=0.6, edgecolor="white", linewidth=0.6)
+        for place, start, part, p in zip(places, left, width, profiles, strict=True):
+            if part > 0.05 * max(q["step"] for q in profiles):
+                colour_of_text = "white" if colour in (BLUE, GREEN, VERMILION, "0.55") else BLACK
+                share = f"{100 * part / p['step']:.0f}%"
+                axes.text(start + part / 2, place, share, ha="center", va="center", fontsize=8, color=colour_of_text)
+        left += width
+    axes.set_yticks(places, [f"{p['queries']} quer{'y' if p['queries'] == 1 else 'ies'}" for p in profiles])
+    axes.set_xlabel("time of a step of 128 sequences of 128 tokens (microseconds), one thread")
+    axes.grid(axis="y", visible=False)
+    figure.legend(loc="outside upper center", ncols=len(STAGES), fontsize=8)
+    return figure
+
+
+def _peer_step(n_queries: int) -> float:
+    """Microseconds of a step of the obvious PyTorch code; nan without PyTorch."""
+    torch_sgd = optional_peer("torch_sgd")
+    if torch_sgd is None:
+        return np.nan
+    torch_sgd.torch.set_num_threads(1)
+    setting = {name: SETTING[name] for name in ("eta_y", "eta_z", "batch_size", "length")}
+    classes = SequenceClasses.syn_medium(n_queries)
+    runs = [seconds(lambda: torch_sgd.train(classes, **setting, steps=20, seed=0))[0] for _ in range(3)]
+    return 1e6 * min(runs) / 20
+
+
+def study() -> Study:
+    profiles, best = [profile(n) for n in QUERIES], peaks()
+    for p in profiles:
+        p["peer_step"] = _peer_step(p["queries"])
+    lines = ["| stage (microseconds a step) | " + " | ".join(f"queries: {p['queries']}" for p in profiles) + " |"]
+    lines.append("| --- |" + " ---: |" * len(profiles))
+    for stage in STAGES:
+        lines.append(f"| {stage} | " + " | ".join(f"{p['stages'][stage]:.1f}" for p in profiles) + " |")
+    lines.append("| whole step | " + " | ".join(f"{p['step']:.1f}" for p in profiles) + " |")
+    lines.append("| apart: once a run | " + " | ".join(f"{p['run']:.0f}" for p in profiles) + " |")
+    lines += ["", "| needed a step | " + " | ".join(f"queries: {p['queries']}" for p in profiles) + " |"]
+    lines.append("| --- |" + " ---: |" * len(profiles))
+    bounds = []
+    for p in profiles:
+        parts = p["flops"] / best["flops"], p["exponentials"] / best["exponentials"], p["stages"]["drawing tokens"]
+        bounds.append((*parts, sum(parts)))
+        p["bound"] = sum(parts)
+    counts = (
+        ("tokens drawn", [f"{p['tokens_drawn']:,}" for p in profiles]),
+        ("random bits", [f"{p['random_bits']:,}" for p in profiles]),
+        ("exponentials", [f"{p['exponentials']:,}" for p in profiles]),
+        ("flops of the products", [f"{p['flops']:,.0f}" for p in profiles]),
+        ("products at the speed of large matrices (microseconds)", [f"{b[0]:.1f}" for b in bounds]),
+        ("exponentials at the speed of a long array (microseconds)", [f"{b[1]:.1f}" for b in bounds]),
+        ("the two, and drawing as it is (microseconds)", [f"{b[3]:.1f}" for b in bounds]),
+        (
+            "that is, of the whole step",
+            [f"{100 * b[3] / p['step']:.0f}%" for b, p in zip(bounds, profiles, strict=True)],
+        ),
+        ("a step of the obvious PyTorch code (microseconds)", [f"{p['peer_step']:.0f}" for p in profiles]),
+        ("a step at 300 times its speed (microseconds)", [f"{p['peer_step'] / 300:.1f}" for p in profiles]),
+    )
+    lines += [f"| {name} | " + " | ".join(cells) + " |" for name, cells in counts]
+    return Study("\n".join(lines), draw(profiles), {"profiles": profiles, "peaks": best})
