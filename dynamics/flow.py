@@ -251,7 +251,10 @@ def _integrate(system, clock: _Clock, times, parameters, query_tokens, report: P
 
     def right_hand_side(s, state):
         report.update(s / end, f"at t = {clock.time(s):.4g} of {clock.end:g}")
-        return system.derivative(state) * clock.rate(s)
+        slope = system.derivative(state)
+        if clock.logarithmic:
+            slope *= clock.rate(s)
+        return slope
 
     def record(grid, states):
         layers = [system.layer(state) for state in states]

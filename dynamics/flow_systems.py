@@ -23,7 +23,7 @@ class Full:
         arrays = layer.weights
         self.shapes = [array.shape for array in arrays]
         self.bounds = np.cumsum([0] + [array.size for array in arrays])
-        self.rates = np.repeat([parameters.get(name, 0.0) for name in RATES], np.diff(self.bounds))
+        self.rates = [parameters.get(name, 0.0) for name in RATES]
         self.initial = np.concatenate([array.ravel() for array in arrays]).astype(np.float64)
 
     def split(self, state):
@@ -43,6 +43,12 @@ class Full:
             arrays[0], _, arrays[2] = self.problem.zeros()[:3]
         return tuple(arrays)
 
+    def scaled(self, out):
+        """The gradients in ``out``, each times its learning rate, in place."""
+        for slope, rate in zip(self.split(out), self.rates, strict=True):
+            slope *= rate
+        return out
+
     def layer(self, state):
         """The layer at a state."""
         return self.like.moved(self.weights(state))
@@ -50,8 +56,7 @@ class Full:
     def derivative(self, state):
         out = np.zeros_like(state)
         self.problem.loss_and_gradient(self.weights(state), self.slopes(out))
-        out *= self.rates
-        return out
+        return self.scaled(out)
 
     def velocity(self, state):
         """dZ/dt."""
@@ -131,8 +136,7 @@ class Modified(Full):
         residual = np.empty((len(self.bags), self.like.multiplicity.size))
         self.problem.loss_and_gradient(weights, slopes, residual)
         Features.of(self.bags, weights[0]).combine(self.bags.weight[:, None] * residual, slopes[1])
-        out *= self.rates
-        return out
+        return self.scaled(out)
 
 
 class Theory:

@@ -149,10 +149,13 @@ class Orbits:
         count += shared.size
         for kind in symmetry.kinds:
             shape = (kind.queries.shape[1] + hubs[0], kind.tokens.shape[1] + hubs[1])
-            index = count + np.arange(shape[0] * shape[1]).reshape(shape)
-            index[kind.queries.shape[1] :, kind.tokens.shape[1] :] = shared
+            fresh = np.ones(shape, dtype=bool)
+            fresh[kind.queries.shape[1] :, kind.tokens.shape[1] :] = False
+            index = np.empty(shape, dtype=np.int64)
+            index[fresh] = count + np.arange(np.count_nonzero(fresh))
+            index[~fresh] = shared.ravel()
             self.z.append(index)
-            count += index.size
+            count += np.count_nonzero(fresh)
         self.n_logits = count
         shape = (self.hub_rows.size + self.row_start[-1], self.multiplicity.size)
         self.cross = count + np.arange(shape[0] * shape[1]).reshape(shape)

@@ -72,9 +72,9 @@ class Symmetry:
         columns = self.columns.size + sum(kind.columns.shape[1] for kind in self.kinds)
         rows = self.tokens.size + sum(kind.tokens.shape[1] for kind in self.kinds)
         own = sum(k.tokens.shape[1] * k.columns.shape[1] for k in self.kinds if k.copies > 1)
-        logits = sum(
-            (k.queries.shape[1] + self.queries.size) * (k.tokens.shape[1] + self.tokens.size) for k in self.kinds
-        )
+        hubs = (self.queries.size, self.tokens.size)
+        shapes = [(k.queries.shape[1] + hubs[0], k.tokens.shape[1] + hubs[1]) for k in self.kinds]
+        logits = hubs[0] * hubs[1] + sum(shape[0] * shape[1] - hubs[0] * hubs[1] for shape in shapes)
         return rows * columns + own + logits
 
 
@@ -95,13 +95,27 @@ def find_symmetry(bags: Bags) -> Symmetry | None:
             (merged.query, merged.n_queries),
         )
     ]
-    largest = max(int(degree.max()) for degree in degrees)
-    limits = [0, *(2**j for j in range(largest.bit_length() + 1))]
-    found = [_split(merged, twins, [degree > limit for degree in degrees]) for limit in limits]
-    found = [symmetry for symmetry in found if symmetry is not None]
+    found = []
+    if _look_alike(merged, twins):
+        tried = set()
+        for limit in (0, *(2**j for j in range(max(int(degree.max()) for degree in degrees).bit_length() + 1))):
+            hubs = [degree > limit for degree in degrees]
+            form = tuple(np.count_nonzero(hub) for hub in hubs)
+            if form not in tried:
+                found.append(_split(merged, twins, hubs))
+            tried.add(form)
+        found = [symmetry for symmetry in found if symmetry is not None]
     if merged.n_tokens < np.count_nonzero(twins >= 0):
         found.append(_whole(merged, twins))
     return min(found, key=lambda symmetry: symmetry.variables, default=None)
+
+
+def _look_alike(bags: Bags, twins: np.ndarray) -> bool:
+    """Whether two bags have equal weights and counts, as two copies would."""
+    group_size = np.bincount(twins[twins >= 0], minlength=bags.n_tokens)
+    bag = np.repeat(np.arange(len(bags)), np.diff(bags.indptr))
+    counts = _Sums(bag, len(bags))(_mix(_key(bags.count), group_size[bags.token]))
+    return np.unique(_mix(_key(bags.weight), counts)).size < len(bags)
 
 
 def _whole(bags: Bags, twins: np.ndarray) -> Symmetry:
