@@ -85,12 +85,10 @@ def _softmax(batches, groups, u_all, r_all, mass):
 @njit
 def _optimiser(steps, state, slopes, first, second, rates, momentum, mass):
     for step in range(steps):
-        kernels.even_padding(state[1], mass)
         for k in range(2):
-            slopes[k][:] = 0
-            kernels.ascend(
-                state[k].ravel(), slopes[k].ravel(), first[k], second[k], rates[k], momentum, False, step + 1
-            )
+            first[k][:] *= momentum
+            own = (state[k].ravel(), slopes[k].ravel(), first[k].ravel(), second[k].ravel())
+            kernels.ascend(*own, rates[k], mass.size == 0, step + 1)
 
 
 def _quickest(function) -> float:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import scipy  # which imports its integrators, a third of a second, when they are first used
 
-from dynamics import checks, kernels, reduced
+from dynamics import checks
 from dynamics.bags import Bags
-from dynamics.checks import read_only
-from dynamics.layer import RATES, Layer, Problem, check_objective, optional_rates
+from dynamics.flow_systems import Full, Modified, Theory
+from dynamics.layer import Layer, check_objective, optional_rates
+from dynamics.orbits import reduced_system
 from dynamics.progress import Progress
 from dynamics.trajectory import Trajectory, assemble
 
@@ -60,6 +61,7 @@ def gradient_flow(
     criterion="cross-entropy",
     contrast=None,
     contrast_weight=0.0,
+    reduce="auto",
 ) -> Trajectory:
     r"""Integrate the gradient flow of the layer on a population of bags.
 
@@ -108,11 +110,17 @@ def gradient_flow(
         Insertions for the regulariser ``contrast_weight E ||u(x) - u(x + insertion)||^2 / M`` (Wen et al. 2023, (22)),
         each as likely as its weight; `DyckLanguage.nested_pairs` makes them.
     contrast_weight : float
+    reduce : "auto" or "none"
+        "auto" integrates one variable for each orbit of logits where the population and the start are symmetric: where
+        classes are copies of each other but for the names of their tokens, or tokens can be exchanged. The result is
+        the same up to the tolerances; the cost does not depend on the number of copies. Not used with a value matrix,
+        a hidden layer, an embedding, distributions as targets, or another objective. See `dynamics.symmetry`.
 
     Returns
     -------
     Trajectory
-        Its dataset also holds ``z_velocity(time, query, token)`` and, for "theory", ``h(time, next_token)``.
+        Its dataset also holds ``z_velocity(time, query, token)`` and, for "theory", ``h(time, next_token)``. Its
+        attribute ``reduction`` says what was reduced to what, or "none".
 
     Raises
     ------
@@ -145,9 +153,11 @@ def gradient_flow(
         raise checks.reject("t_end", f"be after the last time of `init`, {start:g}", t_end)
     clock = _Clock(start, parameters["t_end"], logarithmic=time_scale == "log")
     times = _output_times(times, n_times, clock)
-    system = {"full": _Full, "modified": _Modified, "theory": _Theory}[decoder](
-        bags, layer, init, parameters, objective
-    )
+    checks.one_of("reduce", reduce, ("auto", "none"))
+    system = reduced_system(bags, layer, init, parameters, objective) if reduce == "auto" else None
+    if system is None:
+        plain = {"full": Full, "modified": Modified, "theory": Theory}[decoder]
+        system = plain(bags, layer, init, parameters, objective)
     query_tokens = getattr(data, "query_tokens", None)
     if query_tokens is not None and len(query_tokens) != layer.Z.shape[0]:
         raise checks.reject("init", f"have {len(query_tokens)} rows of Z, one a query token", layer.Z.shape[0])
@@ -200,182 +210,6 @@ def _output_times(times, n_times, clock: _Clock) -> np.ndarray:
     return times
 
 
-class _Full:
-    """State: the weights of the layer, one array after the other."""
-
-    def __init__(self, bags, layer, init, parameters, objective):
-        self.bags = bags
-        self.problem = Problem(bags, layer, **objective)
-        self.like = layer
-        arrays = layer.weights
-        self.shapes = [array.shape for array in arrays]
-        self.bounds = np.cumsum([0] + [array.size for array in arrays])
-        self.rates = np.repeat([parameters.get(name, 0.0) for name in RATES], np.diff(self.bounds))
-        self.initial = np.concatenate([array.ravel() for array in arrays]).astype(np.float64)
-
-    def split(self, state):
-        return [
-            state[lo:hi].reshape(shape)
-            for lo, hi, shape in zip(self.bounds[:-1], self.bounds[1:], self.shapes, strict=True)
-        ]
-
-    def weights(self, state):
-        """The state in the form of `Layer.weights`."""
-        return tuple(read_only(array) for array in self.split(state))
-
-    def slopes(self, out):
-        """Arrays for the gradient of each weight, in ``out``; of Z and V beside it if they follow from an embedding."""
-        arrays = self.split(out)
-        if self.like.embedding is not None:
-            arrays[0], _, arrays[2] = self.problem.zeros()[:3]
-        return tuple(arrays)
-
-    def layer(self, state):
-        """The layer at a state."""
-        return self.like.moved(self.weights(state))
-
-    def derivative(self, state):
-        out = np.zeros_like(state)
-        self.problem.loss_and_gradient(self.weights(state), self.slopes(out))
-        out *= self.rates
-        return out
-
-    def velocity(self, state):
-        """dZ/dt."""
-        slopes = self.split(self.derivative(state))
-        if self.like.embedding is None:
-            return slopes[0]
-        vectors = self.like.embedding.vectors
-        keys, queries, d_keys, d_queries = (vectors @ w.T for w in (*self.weights(state)[4:6], *slopes[4:6]))
-        return d_queries @ keys.T + queries @ d_keys.T
-
-    def extra(self, states):
-        """Variables of the trajectory beside those that every simulator records."""
-        return {}
-
-
-class _Features:
-    """The features f_n at given attention logits, and the inverse of their Gram matrix, I - E' = (F^T F)^{-1}."""
-
-    def __init__(self, bags: Bags, Z: np.ndarray):
-        self.bags = bags
-        self.values = np.empty(bags.token.size)
-        kernels.attention(bags.query, bags.indptr, bags.token, bags.count, Z, self.values)
-        norms = np.sqrt(np.add.reduceat(self.values**2, bags.indptr[:-1]))
-        self.values /= np.repeat(norms, np.diff(bags.indptr))
-        self.gram = np.empty((len(bags), len(bags)))
-        reduced.gram(bags.indptr, bags.token, self.values, np.zeros(bags.n_tokens), self.gram)
-
-    def combine(self, right: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Add F (I - E') ``right`` to ``out``; nan where F^T F is singular, so that the integrator steps back."""
-        try:
-            solved = np.linalg.solve(self.gram, right)
-        except np.linalg.LinAlgError:
-            solved = np.full_like(right, np.nan)
-        reduced.add_outer(self.bags.indptr, self.bags.token, self.values, solved, out)
-        return out
-
-
-def _require_independent_features(bags: Bags, layer: Layer, decoder: str) -> None:
-    if layer.V is not None or layer.hidden is not None or layer.embedding is not None:
-        raise checks.reject("init", f"consist of Z and Y for decoder={decoder!r}", repr(layer))
-    smallest = np.linalg.eigvalsh(_Features(bags, layer.Z).gram)[0]
-    if smallest < 1e-12:
-        raise checks.reject(
-            "data",
-            f"have linearly independent features f_n for decoder={decoder!r}, which inverts F^T F",
-            f"a smallest eigenvalue of {smallest:.1e}",
-        )
-
-
-def _require_objective(objective, decoder: str) -> None:
-    if objective["criterion"] != "cross-entropy" or objective["contrast"] is not None:
-        name = "criterion" if objective["contrast"] is None else "contrast"
-        raise checks.reject(name, f"be left out for decoder={decoder!r}", objective[name])
-
-
-class _Modified(_Full):
-    """As _Full, with the decoder gradient of Lemma 3."""
-
-    def __init__(self, bags, layer, init, parameters, objective):
-        super().__init__(bags, layer, init, parameters, objective)
-        _require_objective(objective, "modified")
-        _require_independent_features(bags, layer, "modified")
-
-    def derivative(self, state):
-        out = np.zeros_like(state)
-        weights, slopes = self.weights(state), self.slopes(out)
-        residual = np.empty((len(self.bags), self.like.multiplicity.size))
-        self.problem.loss_and_gradient(weights, slopes, residual)
-        _Features(self.bags, weights[0]).combine(self.bags.weight[:, None] * residual, slopes[1])
-        out *= self.rates
-        return out
-
-
-class _Theory:
-    """State: Z, then x_n = M h_n for each bag, which is of order one at any M and so suits an absolute tolerance."""
-
-    def __init__(self, bags, layer, init, parameters, objective):
-        if not bags.hard:
-            raise checks.reject("data", "have one next token a bag for decoder='theory'", "distributions")
-        _require_objective(objective, "theory")
-        _require_independent_features(bags, layer, "theory")
-        self.bags = bags
-        self.vocab_size = layer.vocab_size
-        self.multiplicity = layer.multiplicity
-        self.eta_y, self.eta_z = parameters["eta_y"], parameters["eta_z"]
-        self.shape, self.size = layer.Z.shape, layer.Z.size
-        if isinstance(init, Trajectory) and "h" in init.dataset:
-            scaled = init.dataset["h"].values[-1] * self.vocab_size
-            if scaled.size != len(bags):
-                raise checks.reject("init", f"have h for each of {len(bags)} bags", scaled.size)
-        elif (layer.Y != 0).any():
-            raise checks.reject("init", "have Y = 0 for decoder='theory', where Y follows from h", repr(layer))
-        else:
-            scaled = np.zeros(len(bags))
-        self.initial = np.concatenate([layer.Z.ravel(), scaled]).astype(np.float64)
-
-    def split(self, state):
-        return state[: self.size].reshape(self.shape), state[self.size :]
-
-    def derivative(self, state):
-        bags = self.bags
-        Z, x = (read_only(part) for part in self.split(state))
-        features = _Features(bags, Z)
-        inner = np.empty((len(bags), len(bags)))
-        reduced.theory_decoder(x, bags.target, float(self.vocab_size), inner)
-        backpropagated = features.combine(inner, np.zeros((self.shape[1], len(bags))))
-        out = np.zeros_like(state)
-        dZ, dx = self.split(out)
-        # (10), Lemma 1 in bag form: z' = f * (g - f (f . g)), where g_n is column n of what was propagated back.
-        f, size = features.values, np.diff(bags.indptr)
-        g = backpropagated[bags.token, np.repeat(np.arange(len(bags)), size)]
-        inner = np.repeat(np.add.reduceat(f * g, bags.indptr[:-1]), size)
-        at = np.repeat(bags.query, size), bags.token
-        np.add.at(dZ, at, self.eta_z * np.repeat(bags.weight, size) * f * (g - f * inner))
-        with np.errstate(over="ignore"):  # a trial step may overshoot; 1 / inf is then the right limit
-            dx[:] = bags.weight * self.vocab_size * self.eta_y / (self.vocab_size - 1 + np.exp(x))
-        return out
-
-    def layer(self, state):
-        """The layer at a state, with Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5)."""
-        Z, x = (read_only(part) for part in self.split(state))
-        W = np.repeat(-x[:, None] / self.vocab_size, self.multiplicity.size, axis=1)
-        W[np.arange(x.size), self.bags.target] += x
-        Y = _Features(self.bags, Z).combine(W, np.zeros((self.shape[1], self.multiplicity.size)))
-        return Layer(Z, Y, None, self.multiplicity)
-
-    def velocity(self, state):
-        """dZ/dt."""
-        return self.split(self.derivative(state))[0]
-
-    def extra(self, states):
-        """h of each class over time."""
-        h = np.stack([self.split(state)[1] for state in states]) / self.vocab_size
-        attributes = {"long_name": "h of each class (44)", "units": "1"}
-        return {"h": (("time", "bag"), h, attributes)}
-
-
 class _Steps:
     """The steps of a method of `scipy.integrate`, which reports why it cannot go on.
 
@@ -417,13 +251,16 @@ def _integrate(system, clock: _Clock, times, parameters, query_tokens, report: P
 
     def right_hand_side(s, state):
         report.update(s / end, f"at t = {clock.time(s):.4g} of {clock.end:g}")
-        return system.derivative(state) * clock.rate(s)
+        slope = system.derivative(state)
+        if clock.logarithmic:
+            slope *= clock.rate(s)
+        return slope
 
     def record(grid, states):
         layers = [system.layer(state) for state in states]
         velocity = np.stack([system.velocity(state) for state in states])
         attributes = {"long_name": "rate of change of the attention logit", "units": "1 / SGD step"}
-        return assemble(
+        trajectory = assemble(
             system.bags,
             grid,
             layers,
@@ -432,6 +269,8 @@ def _integrate(system, clock: _Clock, times, parameters, query_tokens, report: P
             query_tokens=query_tokens,
             extra={"z_velocity": (("time", "query", "token"), velocity, attributes), **system.extra(states)},
         )
+        trajectory.dataset.attrs["reduction"] = system.reduction
+        return trajectory
 
     def fail(reason, s, state, states):
         layer = system.layer(np.ascontiguousarray(state))

@@ -49,3 +49,17 @@ def theory_decoder(x, target, vocab_size, inner):
         for other in range(x.size):
             product = same if target[other] == target[n] else different
             inner[other, n] = rest * x[other] / vocab_size * error * product
+
+
+@njit(**_OPTIONS)
+def pull_back(query, weight, indptr, token, f, G, dZ):
+    """Add the attention dynamics (10) into ``dZ``: column n of ``G`` (tokens x bags) is g_n = gamma F (I - E') u_n.
+
+    Lemma 1 in bag form, z' = f * (g - f (f . g)), for the columns f_n in CSR form.
+    """
+    for b in range(query.size):
+        inner = 0.0
+        for i in range(indptr[b], indptr[b + 1]):
+            inner += f[i] * G[token[i], b]
+        for i in range(indptr[b], indptr[b + 1]):
+            dZ[query[b], token[i]] += weight[b] * f[i] * (G[token[i], b] - f[i] * inner)

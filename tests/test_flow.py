@@ -9,7 +9,7 @@ import strategies as reference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dynamics import Bags, IntegrationError, Layer, SequenceClasses, Trajectory, flow, gradient_flow
+from dynamics import Bags, IntegrationError, Layer, SequenceClasses, Trajectory, flow_systems, gradient_flow
 
 DECODERS = ("full", "modified", "theory")
 METHODS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
@@ -451,7 +451,7 @@ def test_enormous_rates_fail_at_once(decoder, method):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_failure_on_the_way_keeps_what_was_reached(method, monkeypatch):
-    derivative = flow._Full.derivative
+    derivative = flow_systems.Full.derivative
     limit = np.abs(logits(run(small_classes(), times=[10.0]))).max()
 
     def breaks_down(self, state):
@@ -459,7 +459,7 @@ def test_a_failure_on_the_way_keeps_what_was_reached(method, monkeypatch):
         return out if np.abs(state[:10]).max() < limit else np.full_like(out, np.nan)
 
     good = run(small_classes(), n_times=21)
-    monkeypatch.setattr(flow._Full, "derivative", breaks_down)
+    monkeypatch.setattr(flow_systems.Full, "derivative", breaks_down)
     with pytest.raises(IntegrationError) as raised:
         run(small_classes(), n_times=21, method=method, rtol=1e-7)
     error = raised.value

@@ -1,0 +1,265 @@
+"""The reduced flow: what is recognised as symmetric, and that the result is that of the whole."""
+
+import numpy as np
+import pytest
+import strategies as reference
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynamics import Bags, Layer, SequenceClasses, Trajectory, gradient_flow
+from dynamics.symmetry import find_symmetry
+
+decoders = st.sampled_from(("full", "modified", "theory"))
+
+
+def run(data, decoder="full", reduce="auto", **options):
+    arguments = {"eta_y": 1.0, "eta_z": 0.7, "t_end": 10.0, "n_times": 3, "rtol": 1e-12, "atol": 1e-14}
+    return gradient_flow(data, decoder=decoder, reduce=reduce, **(arguments | options))
+
+
+def reduction(trajectory):
+    return trajectory.dataset.attrs["reduction"]
+
+
+def assert_same(one, other):
+    assert set(one.dataset) == set(other.dataset)
+    for name in one.dataset:
+        assert reference.scaled_difference(one.dataset[name] * 1.0, other.dataset[name] * 1.0) < 1e-9, name
+
+
+@st.composite
+def symmetric_bags(draw, *, max_unseen=3):
+    """Orbits of classes built by hand, in random order and with random names, with and without classes of their own.
+
+    Each kind of class has common tokens, of all and of its own kind only, and own tokens, of which some are twins. A
+    kind has one query for all of it, or one for each of its copies, which may hold two classes.
+    """
+    rng = np.random.default_rng(draw(reference.SEEDS))
+    n_common = draw(st.integers(0, 2))
+    common = iter(range(10**6))
+    shared = [next(common) for _ in range(n_common)]
+    rows, queries, weights = [], [], []
+    next_query = 1
+    for copies, paired, own_query in draw(
+        st.lists(st.tuples(st.sampled_from([1, 3, 4]), st.booleans(), st.booleans()), min_size=1, max_size=3)
+    ):
+        of_kind = [next(common) for _ in range(rng.integers(0, 2))]
+        pattern = [
+            (rng.exponential(size=n_common) + 0.1, rng.exponential(size=len(of_kind)) + 0.1,
+             np.repeat(rng.exponential(size=2) + 0.3, rng.integers(1, 3, 2)), rng.exponential() + 0.5)
+            for _ in range(1 + paired)
+        ]  # fmt: skip
+        overlap = rng.exponential() + 0.1
+        for _ in range(copies):
+            between = next(common)
+            for p_common, p_kind, p_own, weight in pattern:
+                row = dict(zip(shared, p_common, strict=True)) | dict(zip(of_kind, p_kind, strict=True))
+                row |= {next(common): p for p in p_own}
+                if paired:
+                    row[between] = overlap
+                rows.append(row)
+                queries.append(next_query if own_query else 0)
+                weights.append(weight)
+            next_query += own_query
+    if len(rows) == 1:
+        rows, queries, weights = rows * 1 + [{next(common): 1.0}], [*queries, 0], [*weights, 1.0]
+    n_tokens = next(common)
+    names, order = rng.permutation(n_tokens), rng.permutation(len(rows))
+    counts = np.zeros((len(rows), n_tokens))
+    for b, row in enumerate(rows):
+        for token, p in row.items():
+            counts[b, names[token]] = p
+    targets = rng.permutation(len(rows) + draw(st.integers(0, max_unseen)))
+    return Bags.from_dense(
+        np.array(queries)[order],
+        targets[: len(rows)],
+        counts[order],
+        np.array(weights)[order] / np.sum(weights),
+        n_queries=next_query + 1,
+        vocab_size=targets.size + draw(st.integers(0, max_unseen)),
+    )
+
+
+@given(symmetric_bags(), decoders)
+def test_the_reduced_flow_is_the_whole_flow(data, decoder):
+    assert_same(run(data, decoder), run(data, decoder, "none"))
+
+
+@given(symmetric_bags(), decoders, reference.SEEDS)
+@settings(max_examples=20)
+def test_names_do_not_matter(data, decoder, seed):
+    """Neither for what is found, nor for the result."""
+    rng = np.random.default_rng(seed)
+    tokens, order = rng.permutation(data.n_tokens), rng.permutation(len(data))
+    targets, queries = rng.permutation(data.vocab_size), rng.permutation(data.n_queries)
+    renamed = Bags.from_dense(
+        queries[data.query[order]],
+        targets[data.target[order]],
+        reference.dense_counts(data)[order][:, tokens],
+        data.weight[order],
+        n_queries=data.n_queries,
+        vocab_size=data.vocab_size,
+    )
+    one, other = find_symmetry(data), find_symmetry(renamed)
+    assert (one is None) == (other is None)
+    if one is not None:
+        assert one.variables == other.variables
+    one, other = run(data, decoder), run(renamed, decoder)
+    assert (
+        reference.scaled_difference(other.dataset["z"].values[:, queries], one.dataset["z"].values[:, :, tokens]) < 1e-9
+    )
+    assert reference.scaled_difference(other.dataset["loss"], one.dataset["loss"]) < 1e-9
+
+
+@pytest.mark.parametrize("decoder", ["full", "modified", "theory"])
+@pytest.mark.parametrize(
+    ("data", "variables"),
+    [
+        # Common token and five own ones: six logits; each against its own, another and unseen next tokens.
+        (SequenceClasses.single_common_token(12, 40), {"full": 6 + 2 * 6 + 5, "theory": 6 + 1}),
+        # As many next tokens as classes: none unseen.
+        (SequenceClasses.single_common_token(12, 12), {"full": 6 + 6 + 5, "theory": 6 + 1}),
+        # Two groups of twins.
+        (SequenceClasses.single_common_token(12, 40, distinct=[1, 1, 0.3]), {"full": 3 + 2 * 3 + 2, "theory": 3 + 1}),
+        # Copies are queries with two classes each; ten common tokens are twins.
+        (SequenceClasses.syn_medium(6), {"full": 21 + 21 * 3 + 20 * 2, "theory": 21 + 2}),
+    ],
+)
+def test_the_number_of_variables_is_that_of_the_orbits(data, variables, decoder):
+    found = run(data, decoder, t_end=0.1)
+    expected = variables.get(decoder, variables["full"])
+    assert f": {expected} variables in place of" in reduction(found)
+
+
+def test_the_number_of_variables_does_not_depend_on_the_number_of_classes():
+    sizes = set()
+    for n_classes in (3, 30, 3000):
+        data = SequenceClasses.single_common_token(n_classes, 9000).population()
+        sizes.add(find_symmetry(data).variables)
+    assert len(sizes) == 1
+
+
+@given(reference.bags(soft=False), st.sampled_from(["linear", "log"]))
+def test_any_bags(data, time_scale):
+    """Whatever is found, the result does not change."""
+    assert_same(run(data, time_scale=time_scale), run(data, "full", "none", time_scale=time_scale))
+
+
+@given(reference.sequence_classes(), decoders)
+def test_classes_without_symmetry_are_not_reduced(classes, decoder):
+    """Random probabilities differ; what is left is that classes have at most one common token and one of their own."""
+    trajectory = run(classes, decoder, t_end=1.0)
+    symmetry = find_symmetry(classes.population())
+    if symmetry is not None:
+        assert all(kind.copies == 1 or kind.tokens.shape[1] <= 2 for kind in symmetry.kinds)
+    assert_same(trajectory, run(classes, decoder, "none", t_end=1.0))
+
+
+@pytest.mark.parametrize("decoder", ["full", "modified", "theory"])
+@pytest.mark.parametrize("where", ["probability", "weight", "query"])
+def test_nearly_symmetric_classes_are_told_apart(decoder, where):
+    """One class of eight differs by 1e-6: it is no copy of the others, and its logits are its own."""
+    table = SequenceClasses.single_common_token(8, 20).probabilities.toarray()
+    weights, query = np.full(8, 1 / 8), np.zeros(8, dtype=int)
+    if where == "probability":
+        table[3, [16, 17]] += [1e-6, -1e-6]
+    elif where == "weight":
+        weights[3] += 1e-6
+        weights /= weights.sum()
+    else:
+        query[3] = 1
+    data = SequenceClasses(table, query, vocab_size=20, class_weights=weights)
+    found = run(data, decoder, t_end=100.0)
+    assert reduction(found).startswith("7 copies of 1 bags")
+    assert_same(found, run(data, decoder, "none", t_end=100.0))
+    z = found.dataset["z"].values[-1, 0]
+    assert (z[16:21] != z[1:6]).all()
+    assert (z[6:11] == z[1:6]).all()
+
+
+def test_a_cycle_is_no_clique():
+    """Six classes that share tokens in one ring or in two: every class looks the same from nearby."""
+
+    def rings(*lengths):
+        table, start = np.zeros((6, 12)), 0
+        for length in lengths:
+            for i in range(length):
+                table[start + i, [start + i, start + (i + 1) % length, 6 + start + i]] = [0.3, 0.3, 0.4]
+            start += length
+        return SequenceClasses(table, np.zeros(6, dtype=int), vocab_size=10)
+
+    for data in (rings(6), rings(3, 3)):
+        for decoder in ("full", "modified", "theory"):
+            assert_same(run(data, decoder), run(data, decoder, "none"))
+    assert reduction(run(rings(6))) == "none"
+    assert reduction(run(rings(3, 3))).startswith("2 copies of 3 bags")
+
+
+# Starts
+
+
+@pytest.mark.parametrize("decoder", ["full", "modified", "theory"])
+def test_a_reduced_trajectory_continues_reduced(decoder, tmp_path):
+    data = SequenceClasses.single_common_token(6, 20)
+    run(data, decoder, t_end=7.0).save(tmp_path / "half.nc")
+    half = Trajectory.load(tmp_path / "half.nc")
+    rest = run(data, decoder, init=half)
+    assert reduction(rest) == reduction(half) != "none"
+    whole = run(data, decoder, "none")
+    assert reference.scaled_difference(rest.final.Z, whole.final.Z) < 1e-9
+    assert reference.scaled_difference(rest.final.Y, whole.final.Y) < 1e-9
+
+
+@pytest.mark.parametrize("part", ["Z", "Y"])
+def test_a_start_without_the_symmetry_is_not_reduced(part):
+    data = SequenceClasses.single_common_token(6, 20).population()
+    start = Layer.zeros(data)
+    parts = {"Z": start.Z.copy(), "Y": start.Y.copy()}
+    parts[part][0, -1] += 0.5 if part == "Z" else 0.0
+    symmetric = Layer(parts["Z"], parts["Y"], None, start.multiplicity)
+    if part == "Y":
+        parts["Y"][2, 4] = 0.5
+        symmetric = Layer(parts["Z"], parts["Y"], None, start.multiplicity)
+    found = run(data, init=symmetric)
+    assert reduction(found) == "none"
+    assert_same(found, run(data, "full", "none", init=symmetric))
+
+
+@pytest.mark.parametrize("decoder", ["full", "modified"])
+def test_a_symmetric_start_is_reduced(decoder):
+    """Own tokens against the own, another and an unseen next token, with a column for every next token."""
+    data = SequenceClasses.single_common_token(5, 8).population()
+    Z, Y = np.zeros((1, 26)), np.zeros((26, 8))
+    for n in range(5):
+        own = slice(1 + 5 * n, 6 + 5 * n)
+        Z[0, own] = [0.3, -0.2, 0.1, 0.0, 0.5]
+        Y[own] = 0.2
+        Y[own, 5:] = -0.4
+        Y[own, n] = 0.7
+    Y[0] = [0.1] * 5 + [-0.3] * 3
+    found = run(data, decoder, init=Layer(Z, Y))
+    assert reduction(found) == "5 copies of 1 bags: 23 variables in place of 234 logits"
+    assert_same(found, run(data, decoder, "none", init=Layer(Z, Y)))
+    np.testing.assert_array_equal(found.dataset["y"].values[0], Y)
+
+
+def test_what_never_occurs_keeps_its_logits():
+    data = SequenceClasses.single_common_token(4, 9).population()
+    padded = Bags(data.query + 1, data.target, data.indptr, data.token + 2, data.count, n_queries=3, vocab_size=9)
+    Z, Y = np.zeros((3, padded.n_tokens)), np.zeros((padded.n_tokens, 9))
+    rng = np.random.default_rng(0)
+    Z[[0, 2]], Z[:, :2], Y[:2] = rng.normal(size=(2, padded.n_tokens)), rng.normal(size=(3, 2)), rng.normal(size=(2, 9))
+    found = run(padded, init=Layer(Z, Y))
+    assert reduction(found).startswith("4 copies")
+    assert_same(found, run(padded, "full", "none", init=Layer(Z, Y)))
+    np.testing.assert_array_equal(found.final.Z[[0, 2]], Z[[0, 2]])
+    np.testing.assert_array_equal(found.final.Y[:2], Y[:2])
+
+
+def test_options_without_reduction():
+    data = SequenceClasses.single_common_token(4, 9)
+    assert reduction(run(data)) != "none"
+    assert reduction(run(data, reduce="none")) == "none"
+    assert reduction(run(data, criterion="squared", t_end=1.0)) == "none"
+    with pytest.raises(ValueError, match="`reduce` must be"):
+        run(data, reduce="always")
