@@ -117,8 +117,9 @@ class TokenEstimates:
         P(n) is taken as known: it is estimated from all sequences, P(n | l) from those with l.
         """
         level = _level(level)
-        bound = self._bound(share, lift)[np.asarray(next_token)]
+        bound = self._bound(share, lift)
         seen, trials = self._pairs(token, next_token)
+        bound = bound[np.asarray(next_token)]
         possible = (bound < 1) & (seen > 0)
         at_least = np.where(possible, scipy.special.betainc(np.maximum(seen, 1), trials - seen + 1, bound), 1.0)
         at_most = scipy.special.betaincc(seen + 1, np.maximum(trials - seen, 1), bound)
