@@ -23,8 +23,8 @@ from lab.sweep import sweep
 from lab.synthetic import standard_error
 from theory.token_estimates import COMMON, DISTINCT, UNDECIDED
 
-FATE = {"next_tokens": ["natural", "equal"], "eta_y": [5.0], "eta_z": [5.0], "steps": [6400], "n_times": [11]}
-RATES = {"eta_y": [2.0, 5.0, 20.0], "eta_z": [1.0, 2.0, 5.0, 10.0, 20.0], "steps": [1600]}
+FATE = {"next_tokens": ["natural", "equal"], "eta_y": [20.0], "eta_z": [20.0], "steps": [3200], "n_times": [11]}
+RATES = {"eta_y": [5.0, 20.0], "eta_z": [1.0, 5.0, 20.0], "steps": [400]}
 SEEDS = 3
 QUICK_FATE = FATE | {"steps": [200], "n_times": [6]}
 QUICK_RATES = {"eta_y": [5.0], "eta_z": [1.0, 20.0], "steps": [100]}

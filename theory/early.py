@@ -18,8 +18,9 @@ def initial_drift(bags: Bags) -> scipy.sparse.csr_array:
         D_m = E[ 1[m_b = m] f_b * (g_b - f_b (f_b . g_b)) ],    g_b = P(n_b) E[f | n_b] - E[f] / M
 
     (elementwise *). It needs none of the assumptions of Theorem 2 (Tian et al. 2023, arXiv 2305.16380): neither classes
-    of equal probability, nor M >> K, nor a modified decoder. A token l gains where its share f_l among windows of n_b
-    grows beyond the part that the whole window explains.
+    of equal probability, nor long windows, nor a modified decoder. A token that is as frequent with every next token
+    enters g_b as ``(P(n_b) - 1/M) E[f_l]``. Where all bags of a class are the same, that part drops out of D, and
+    common tokens lose, as in Theorem 2. Where they differ, common tokens gain with next tokens of P(n) > 1/M.
 
     Parameters
     ----------

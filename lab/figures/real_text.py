@@ -29,7 +29,7 @@ def real_text_fate(runs: xr.Dataset) -> Figure:
         Of the task "real_text" with dimensions ``next_tokens``, ``time`` and ``seed``.
     """
     weightings = runs["next_tokens"].values
-    figure = Figure(figsize=(4.6 * len(weightings), 6.6))
+    figure = Figure(figsize=(4.6 * len(weightings), 7.5))
     axes = figure.subplots(3, len(weightings), sharex=True, sharey="row", squeeze=False)
     for column, weighting in zip(axes.T, weightings, strict=True):
         at = runs.sel(next_tokens=weighting)
@@ -42,8 +42,8 @@ def real_text_fate(runs: xr.Dataset) -> Figure:
         column[2].set_xscale("symlog", linthresh=max(float(runs["time"][1]), 1))
         column[2].set(xlabel="SGD step", xlim=(0, float(runs["time"][-1])))
     axes[0, 0].set_ylabel("attention on the group,\nrelative to the start")
-    axes[1, 0].set_ylabel("held-out cross-entropy (nats)")
-    axes[2, 0].set_ylabel("entropy of attention (nats)")
+    axes[1, 0].set_ylabel("cross-entropy of\nheld-out windows (nats)")
+    axes[2, 0].set_ylabel("entropy of attention\n(nats)")
     axes[0, 0].legend(title="tokens, for the next token")
     figure.suptitle(f"The Y/Z layer on real text: mean and standard error of {runs.sizes['seed']} seeds")
     return figure

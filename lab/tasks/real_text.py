@@ -63,9 +63,9 @@ def _complete(given: dict) -> dict:
 
 
 def record_times(steps: int, n_times: int) -> np.ndarray:
-    """The start, and up to ``n_times - 1`` steps, evenly spread in logarithm from step 10 on."""
-    spread = np.geomspace(min(10, steps), steps, n_times - 1)
-    return np.unique([0, *np.round(spread).astype(int), steps])
+    """The start, and up to ``n_times - 1`` steps, evenly spread in logarithm from step 10 to the end."""
+    spread = np.geomspace(steps, min(10, steps), n_times - 1)
+    return np.unique([0, *np.round(spread).astype(int)])
 
 
 def real_text(configuration: dict, seed: int) -> dict:
