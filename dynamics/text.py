@@ -287,10 +287,20 @@ def _lines(source, report: Progress) -> Iterator[str]:
     elif isinstance(source, (bytes, bytearray)) or not isinstance(source, Iterable):
         raise checks.reject("source", "be a path, an open file or an iterable of lines", type(source).__name__)
     else:
-        for i, line in enumerate(source):
+        yield from _given_lines(source)
+
+
+def _given_lines(source: Iterable[str]) -> Iterator[str]:
+    """Lines of an iterable, which may itself read files."""
+    number = 0
+    try:
+        for number, line in enumerate(source, 1):
             if not isinstance(line, str):
-                raise checks.reject("source", "hold lines of text", f"{type(line).__name__} at index {i}")
+                raise checks.reject("source", "hold lines of text", f"{type(line).__name__} at index {number - 1}")
             yield line
+    except UnicodeDecodeError as error:
+        filename = getattr(source, "filename", None)  # of a fileinput.FileInput
+        raise _refused(error, filename() if callable(filename) else None, f"after line {number}") from None
 
 
 def _text_file(file, start: int, report: Progress) -> Iterator[str]:
@@ -303,13 +313,16 @@ def _text_file(file, start: int, report: Progress) -> Iterator[str]:
             if size and number % _LINES_A_REPORT == 0:
                 report.update(file.buffer.tell() / size, f"line {number}")
     except UnicodeDecodeError as error:
-        name = getattr(file, "name", None)
-        where = repr(os.fspath(name)) if isinstance(name, (str, os.PathLike)) else "an open file"
         position, byte = _undecodable(file, start)
         place = f"after line {number}" if position is None else f"at position {position}"
-        byte = error.object[error.start] if byte is None else byte
-        rule = f"be {error.encoding.upper().removesuffix('-SIG')} text"
-        raise checks.reject("source", rule, f"byte 0x{byte:02x} {place} of {where}") from None
+        raise _refused(error, getattr(file, "name", None), place, byte) from None
+
+
+def _refused(error: UnicodeDecodeError, name, place: str, byte: int | None = None) -> ValueError:
+    """The error to raise for a text in another encoding."""
+    where = repr(os.fspath(name)) if isinstance(name, (str, os.PathLike)) else "an open file"
+    byte = error.object[error.start] if byte is None else byte
+    return checks.reject("source", f"be {error.encoding.upper()} text", f"byte 0x{byte:02x} {place} of {where}")
 
 
 def _size(file) -> int:

@@ -1,5 +1,6 @@
 """Text as tokens and bags: against counting by hand, whatever the source, and refused where it is none."""
 
+import fileinput
 import io
 import itertools
 import os
@@ -218,6 +219,19 @@ def test_a_pipe_tells_the_line():
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe, pytest.raises(ValueError, match="byte 0xe9 after line 0 of an open file"):
         TextCorpus(pipe)
+
+
+def test_several_files_at_once(tmp_path):
+    paths = [tmp_path / "one", tmp_path / "two"]
+    paths[0].write_text("a b\n")
+    paths[1].write_bytes(b"b\n")
+    with fileinput.input(paths, encoding="utf-8") as lines:
+        assert TextCorpus(lines).tokens.tolist() == [2, 1, 1]
+    paths[1].write_bytes(BAD)
+    message = f"`source` must be UTF-8 text, but got byte 0xe9 after line 1 of {str(paths[1])!r}"
+    with fileinput.input(paths, encoding="utf-8") as lines, pytest.raises(ValueError) as refused:
+        TextCorpus(lines)
+    assert str(refused.value) == message
 
 
 @pytest.mark.parametrize(
