@@ -29,7 +29,7 @@ def real_text_fate(runs: xr.Dataset) -> Figure:
         Of the task "real_text" with dimensions ``next_tokens``, ``time`` and ``seed``.
     """
     weightings = runs["next_tokens"].values
-    figure = Figure(figsize=(4.6 * len(weightings), 7.5))
+    figure = Figure(figsize=(1.2 + 4.4 * len(weightings), 7.5))
     axes = figure.subplots(3, len(weightings), sharex=True, sharey="row", squeeze=False)
     for column, weighting in zip(axes.T, weightings, strict=True):
         at = runs.sel(next_tokens=weighting)
