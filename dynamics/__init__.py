@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dynamics.layer import Embedding, Layer
     from dynamics.sequence_classes import SequenceClasses
     from dynamics.sgd import DivergenceError, Outcome, sgd, sgd_many
+    from dynamics.text import TextCorpus
     from dynamics.trajectory import Trajectory
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Layer",
     "Outcome",
     "SequenceClasses",
+    "TextCorpus",
     "Trajectory",
     "__version__",
     "gradient_flow",
@@ -49,6 +51,7 @@ _HOMES = {
     "Layer": "layer",
     "Outcome": "sgd",
     "SequenceClasses": "sequence_classes",
+    "TextCorpus": "text",
     "Trajectory": "trajectory",
     "gradient_flow": "flow",
     "sgd": "sgd",
