@@ -295,7 +295,7 @@ def _sinusoidal(index, width):
 
 
 def reparameterised(vocab_size: int, width: int) -> Architecture:
-    """The architecture of the Y/Z layer: one head, no positions, unit norm on the mixture, the query not among the keys."""
+    """The architecture of the Y/Z layer: one head, unit norm on the mixture, the query not among its keys."""
     return Architecture(
         vocab_size, width=width, mlp_width=0, norm="mixture", norm_kind="unit", residual=False, values=False,
         factored=False, attend_self=False, train_embedding=False,

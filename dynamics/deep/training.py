@@ -312,8 +312,8 @@ class _Run:
             self.done = first
             raise DivergenceError(
                 f"no run has a finite loss any more from step {step} of {steps} on (learning_rate = "
-                f"{self.parameters['learning_rate']}, {self.parameters['optimizer']}). Try smaller learning rates, then "
-                f"a smaller momentum",
+                f"{self.parameters['learning_rate']}, {self.parameters['optimizer']}). Try smaller learning rates, "
+                f"then a smaller momentum",
                 step,
                 self.dataset(),
             )
