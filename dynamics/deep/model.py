@@ -139,8 +139,9 @@ class Transformer(eqx.Module):
     Parameters
     ----------
     architecture : Architecture
-    key : jax.Array
-        Of `jax.random.key`. Embeddings start normal with standard deviation 0.02, matrices with 1 / sqrt(rows).
+    rng : numpy.random.Generator or seed, optional
+        Embeddings start normal with standard deviation 0.02, matrices with 1 / sqrt(rows).
+    dtype : "float32" or "float64"
     """
 
     architecture: Architecture = eqx.field(static=True)
@@ -150,17 +151,23 @@ class Transformer(eqx.Module):
     last_norm: tuple
     decoder: jax.Array | None  # (d, next tokens)
 
-    def __init__(self, architecture: Architecture, key: jax.Array, *, dtype=jnp.float32):
+    def __init__(self, architecture: Architecture, rng=None, *, dtype="float32"):
         a = self.architecture = architecture
-        keys = iter(jax.random.split(key, 3 + a.n_layers))
-        self.embedding = _SCALE * jax.random.normal(next(keys), (a.vocab_size, a.width), dtype)
+
+        # Drawn by NumPy: the same start on every device, and nothing to compile.
+        rng = np.random.default_rng(rng)
+
+        def normal(*shape, scale=None):
+            scale = shape[-2] ** -0.5 if scale is None else scale
+            return (scale * rng.normal(size=shape)).astype(dtype)
+
+        self.embedding = normal(a.vocab_size, a.width, scale=_SCALE)
         shapes = {"learned": (a.max_length, a.width), "linear": (a.width,)}
-        place, key = shapes.get(a.positions), next(keys)
-        self.position = None if place is None else _SCALE * jax.random.normal(key, place, dtype)
-        key = next(keys)
-        self.decoder = None if a.tied else _normal(key, (a.width, a.n_outputs), dtype)
-        self.blocks = tuple(_block(a, key, dtype) for key in keys)
-        self.last_norm = _norm_weights(a, dtype) if a.norm == "before" else ()
+        place = shapes.get(a.positions)
+        self.position = None if place is None else normal(*place, scale=_SCALE)
+        self.decoder = None if a.tied else normal(a.width, a.n_outputs)
+        self.blocks = tuple(_block(a, normal, dtype) for _ in range(a.n_layers))
+        self.last_norm = _norm_weights(a, a.width, dtype) if a.norm == "before" else ()
 
     def hidden(self, tokens) -> tuple[jax.Array, jax.Array]:
         """What is decoded at each position of one sequence (length,), and the attention maps.
@@ -247,35 +254,28 @@ class Transformer(eqx.Module):
         return eqx.tree_at(lambda m: m.embedding, tree, self.architecture.train_embedding)
 
 
-def _normal(key, shape, dtype):
-    return jax.random.normal(key, shape, dtype) / math.sqrt(shape[-2])
-
-
-def _block(a: Architecture, key, dtype) -> Block:
-    keys = jax.random.split(key, 6)
-    square, narrow = (a.n_heads, a.width, a.width), (a.n_heads, a.width, a.width // a.n_heads)
+def _block(a: Architecture, normal, dtype) -> Block:
+    narrow = (a.n_heads, a.width, a.width // a.n_heads)
     n_norms = {"none": 0, "mixture": 1}.get(a.norm, 2 if a.mlp_width else 1)
+    norm_width = a.head_width if a.norm == "mixture" else a.width
     up = down = None
     if a.mlp_width:
-        up = _normal(keys[4], (a.width, a.mlp_width), dtype), jnp.zeros(a.mlp_width, dtype)
-        down = _normal(keys[5], (a.mlp_width, a.width), dtype), jnp.zeros(a.width, dtype)
+        up = normal(a.width, a.mlp_width), np.zeros(a.mlp_width, dtype)
+        down = normal(a.mlp_width, a.width), np.zeros(a.width, dtype)
     return Block(
-        query=_normal(keys[0], narrow, dtype) if a.factored else None,
-        key=_normal(keys[1], narrow, dtype) if a.factored else None,
-        merged=None if a.factored else _normal(keys[0], square, dtype) / math.sqrt(a.width),
-        value=_normal(keys[2], narrow, dtype) if a.values else None,
-        output=_normal(keys[3], (a.n_heads, a.head_width, a.width), dtype) / math.sqrt(a.n_heads),
-        norms=tuple(_norm_weights(a, dtype) for _ in range(n_norms)),
+        query=normal(*narrow) if a.factored else None,
+        key=normal(*narrow) if a.factored else None,
+        merged=None if a.factored else normal(a.n_heads, a.width, a.width, scale=1 / a.width),
+        value=normal(*narrow) if a.values else None,
+        output=normal(a.n_heads, a.head_width, a.width, scale=(a.n_heads * a.head_width) ** -0.5),
+        norms=tuple(_norm_weights(a, norm_width, dtype) for _ in range(n_norms)),
         up=up,
         down=down,
     )
 
 
-def _norm_weights(a: Architecture, dtype) -> tuple:
-    if a.norm_kind == "unit":
-        return ()
-    width = a.head_width if a.norm == "mixture" else a.width
-    return jnp.ones(width, dtype), jnp.zeros(width, dtype)
+def _norm_weights(a: Architecture, width: int, dtype) -> tuple:
+    return () if a.norm_kind == "unit" else (np.ones(width, dtype), np.zeros(width, dtype))
 
 
 def _normalise(x, weights):
@@ -318,7 +318,7 @@ def from_layer(layer: Layer, embedding=None) -> Transformer:
     Returns
     -------
     Transformer
-        In double precision where jax has it, as in ``train(.., dtype="float64")``.
+        In double precision, which training keeps with ``dtype="float64"``.
     """
     if layer.V is not None or layer.hidden is not None or layer.embedding is not None:
         raise checks.reject("layer", "have no parts beside Z and Y", layer)
@@ -332,9 +332,9 @@ def from_layer(layer: Layer, embedding=None) -> Transformer:
     gap = np.abs(U @ U.T - np.eye(n)).max()
     if gap > 1e-9:
         raise checks.reject("embedding", "have orthonormal rows", f"rows whose products are off by {gap:.2g}")
-    model = Transformer(reparameterised(n, U.shape[1]), jax.random.key(0))
+    model = Transformer(reparameterised(n, U.shape[1]), 0)
     replaced = (U, (U.T @ layer.Z @ U)[None], (U.T @ layer.Y @ U)[None])
-    return eqx.tree_at(_yz, model, tuple(map(jnp.asarray, replaced)))
+    return eqx.tree_at(_yz, model, replaced)
 
 
 def _yz(model: Transformer):

@@ -150,20 +150,9 @@ def model_at(dataset: xr.Dataset, *, learning_rate: float | None = None, seed: i
         chosen = chosen.sel({name: value})
     a = Architecture(**json.loads(dataset.attrs["parameters"])["architecture"])
     flat = chosen["parameters"].values
-    with jax.enable_x64(flat.dtype == np.float64):
-        return _unflatten(_empty(a, flat.dtype), flat)
-
-
-def _empty(architecture, dtype):
-    """The shapes of a transformer's weights."""
-    return eqx.filter_eval_shape(Transformer, architecture, jax.random.key(0), dtype=jnp.dtype(dtype))
-
-
-def _unflatten(like, flat):
-    leaves, tree = jax.tree.flatten(like)
+    leaves, tree = jax.tree.flatten(Transformer(a, 0))
     parts = np.split(flat, np.cumsum([leaf.size for leaf in leaves])[:-1])
-    shaped = [jnp.asarray(part.reshape(leaf.shape)) for part, leaf in zip(parts, leaves, strict=True)]
-    return jax.tree.unflatten(tree, shaped)
+    return jax.tree.unflatten(tree, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)])
 
 
 def _check(*, steps, optimizer, momentum, batch_size, record_every, dtype, learning_rate, seeds, contrast_weight):
@@ -248,10 +237,8 @@ class _Run:
         p["architecture"], p["data"] = a.as_dict(), _digest(*arrays)
         self.uniform = _uniform_entropy(validation.mask, a.attend_self)
         self.data, self.validation = _on_device(data, p["dtype"]), _on_device(validation, p["dtype"])
-        self.contrast = None
-        if contrast is not None:
-            log_weights = np.log(np.maximum(contrast.weights, 1e-300)).astype(p["dtype"])
-            self.contrast = tuple(map(jnp.asarray, (contrast.tokens, contrast.lengths, log_weights)))
+        self.insertions = contrast
+        self.contrast = None if contrast is None else tuple(map(jnp.asarray, (contrast.tokens, contrast.lengths)))
         self._begin(given)
         self.losses = np.empty((self.n_runs, p["steps"]))
         self.done, self.times, self.records = 0, [], []
@@ -263,20 +250,40 @@ class _Run:
         rates, seeds = np.array(p["learning_rate"]), np.array(p["seeds"])
         self.n_runs = rates.size * seeds.size
         self.rates = jnp.asarray(np.repeat(rates, seeds.size), dtype)
-        roots = jax.vmap(jax.random.key)(jnp.asarray(np.tile(seeds, rates.size), jnp.uint32))
-        starts, self.draws = (jax.vmap(jax.random.fold_in, (0, None))(roots, i) for i in range(2))
         if given is None:
-            models = eqx.filter_vmap(lambda key: Transformer(self.architecture, key, dtype=dtype))(starts)
+            starts = [Transformer(self.architecture, self._rng(seed, 0), dtype=p["dtype"]) for seed in seeds]
         else:
-            models = jax.tree.map(lambda leaf: jnp.stack([jnp.asarray(leaf, dtype)] * self.n_runs), given)
+            starts = [given] * seeds.size
+        models = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves * rates.size), dtype), *starts)
         spec = models.trained()
         self.weights, self.fixed = eqx.partition(models, spec)
         rule = optax.scale_by_adam() if p["optimizer"] == "adam" else optax.trace(decay=p["momentum"])
         self.moments = jax.vmap(rule.init)(self.weights)
-        step = functools.partial(_step, rule, p["batch_size"], p["contrast_weight"])
-        axes = (0, 0, 0, 0, 0, None, None, None)
+        step = functools.partial(_step, rule, p["contrast_weight"])
+        axes = (0, 0, 0, 0, 0, None, None)
         self._step = jax.jit(jax.vmap(step, axes), donate_argnums=(0, 1))
         self._measure = jax.jit(jax.vmap(_measure, (0, 0, None, None)))
+
+    def _rng(self, seed, *key):
+        """A generator that depends on nothing but a seed and what it is for, so that a run can go on anywhere."""
+        return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=key))
+
+    def _draw(self, step) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Rows of the data and of the insertions for one step of all runs, or None."""
+        p, n = self.parameters, len(self.data[0])
+        size = n if p["batch_size"] is None else p["batch_size"]
+        rows, inserted = [], []
+        for seed in p["seeds"]:
+            rng = self._rng(seed, 1, step)
+            rows.append(rng.integers(n, size=size, dtype=np.int32))
+            if self.contrast is not None:
+                weights = self.insertions.weights
+                inserted.append(rng.choice(weights.size, size=size, p=weights / weights.sum()).astype(np.int32))
+        rates = len(p["learning_rate"])
+        return (
+            None if p["batch_size"] is None else np.stack(rows * rates),
+            np.stack(inserted * rates) if inserted else None,
+        )
 
     def go(self, report: Progress, path: Path | None):
         """Take all steps that are left."""
@@ -286,7 +293,7 @@ class _Run:
             self._record()
         while self.done < steps:
             self.weights, self.moments, loss = self._step(
-                self.weights, self.moments, self.fixed, self.rates, self.draws, self.done, self.data, self.contrast
+                self.weights, self.moments, self.fixed, self.rates, self._draw(self.done), self.data, self.contrast
             )
             self._pending.append(loss)
             self.done += 1
@@ -425,22 +432,18 @@ def _uniform_entropy(mask, attend_self) -> float:
     return float((mask * np.log(keys)).sum() / mask.sum())
 
 
-def _step(rule, batch_size, contrast_weight, weights, moments, fixed, rate, key, step, data, contrast):
+def _step(rule, contrast_weight, weights, moments, fixed, rate, drawn, data, contrast):
     """One step of one run."""
-    rows, picks = jax.random.split(jax.random.fold_in(key, step))
-    if batch_size is not None:
-        chosen = jax.random.randint(rows, (batch_size,), 0, len(data[0]), dtype=jnp.int32)
-        data = tuple(array[chosen] for array in data)
-    if contrast is not None:
-        tokens, lengths, log_weights = contrast
-        drawn = jax.random.categorical(picks, log_weights, shape=(len(data[0]),))
+    rows, inserted = drawn
+    if rows is not None:
+        data = tuple(array[rows] for array in data)
 
     def loss(weights):
         model = eqx.combine(weights, fixed)
         value = objective.mean_loss(model, *data)
         if contrast is not None:
             inputs, _, mask = data
-            gap = objective.contrast_loss(model, inputs, mask, tokens[drawn], lengths[drawn])
+            gap = objective.contrast_loss(model, inputs, mask, *(array[inserted] for array in contrast))
             value = value + contrast_weight * gap
         return value
 
