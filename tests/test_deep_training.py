@@ -167,7 +167,7 @@ def test_other_and_damaged_checkpoints_are_refused(tmp_path):
         with pytest.raises(ValueError, match=r"`checkpoint` must be .*state.npz \(its checksum is wrong"):
             deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path)
     path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match="`checkpoint` must be a file written by yzflow, but got .*half|state.npz"):
+    with pytest.raises(ValueError, match=r"`checkpoint` must be a file written by yzflow, but got .*state\.npz"):
         deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path)
 
 
@@ -190,7 +190,7 @@ def test_progress_shows_the_loss(monkeypatch, capsys):
 
 def test_divergence_of_all_runs_raises_and_of_some_is_recorded():
     arguments = {"steps": 40, "batch_size": 4, "record_every": 10, "momentum": 0.0}
-    with pytest.raises(DivergenceError, match="no run has a finite loss any more from step .* smaller") as caught:
+    with pytest.raises(DivergenceError, match=r"no run has a finite loss any more from step .* smaller") as caught:
         deep.train(ARCHITECTURE, TEXT, learning_rate=1e30, **arguments)
     assert 0 < caught.value.step < 40 and caught.value.trajectory["time"].values.tolist()[0] == 0
     some = deep.train(ARCHITECTURE, TEXT, learning_rate=[0.1, 1e30], **arguments)
