@@ -9,6 +9,7 @@ from dynamics.flow import IntegrationError, gradient_flow
 from dynamics.layer import Embedding, Layer
 from dynamics.sequence_classes import SequenceClasses
 from dynamics.sgd import DivergenceError, Outcome, sgd, sgd_many
+from dynamics.text import TextCorpus
 from dynamics.trajectory import Trajectory
 from dynamics.version import __version__
 
@@ -21,6 +22,7 @@ __all__ = [
     "Layer",
     "Outcome",
     "SequenceClasses",
+    "TextCorpus",
     "Trajectory",
     "__version__",
     "gradient_flow",
