@@ -179,7 +179,7 @@ class Transformer(eqx.Module):
             Row i holds the attention of the query at position i on the keys.
         """
         a = self.architecture
-        x = self.embedding[tokens]
+        x = jnp.asarray(self.embedding)[tokens]
         if a.positions == "learned":
             x = x + self.position[: len(tokens)]
         elif a.positions is not None:

@@ -190,7 +190,6 @@ def _check_data(a: Architecture, data, validation, probe, contrast):
     probe = np.asarray(validation.inputs[:1] if probe is None else probe)
     if probe.ndim != 2 or 0 in probe.shape:
         raise checks.reject("probe", "have 2 axes, neither of them empty", f"shape {probe.shape}")
-    checks.index_array("probe", probe.ravel(), upper=a.vocab_size)
     longest = max(data.inputs.shape[1], validation.inputs.shape[1], probe.shape[1])
     if contrast is not None:
         if not isinstance(contrast, Insertions):
@@ -204,6 +203,7 @@ def _check_data(a: Architecture, data, validation, probe, contrast):
         soft = sequences.targets.ndim == 3
         if outputs > a.n_outputs or (soft and outputs != a.n_outputs):
             raise checks.reject(name, f"have the {a.n_outputs} next tokens of the transformer", outputs)
+    checks.index_array("probe", probe.ravel(), upper=a.vocab_size)
     if a.positions == "learned" and longest > a.max_length:
         raise checks.reject("max_length", f"be at least {longest}, the longest input", a.max_length)
     return validation, probe.astype(np.int32)
@@ -257,12 +257,7 @@ class _Run:
         models = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves * rates.size), dtype), *starts)
         spec = models.trained()
         self.weights, self.fixed = eqx.partition(models, spec)
-        rule = optax.scale_by_adam() if p["optimizer"] == "adam" else optax.trace(decay=p["momentum"])
-        self.moments = jax.vmap(rule.init)(self.weights)
-        step = functools.partial(_step, rule, p["contrast_weight"])
-        axes = (0, 0, 0, 0, 0, None, None)
-        self._step = jax.jit(jax.vmap(step, axes), donate_argnums=(0, 1))
-        self._measure = jax.jit(jax.vmap(_measure, (0, 0, None, None)))
+        self.moments = jax.jit(jax.vmap(_rule(p["optimizer"], p["momentum"]).init))(self.weights)
 
     def _rng(self, seed, *key):
         """A generator that depends on nothing but a seed and what it is for, so that a run can go on anywhere."""
@@ -292,9 +287,11 @@ class _Run:
         if not self.times:
             self._record()
         while self.done < steps:
-            self.weights, self.moments, loss = self._step(
-                self.weights, self.moments, self.fixed, self.rates, self._draw(self.done), self.data, self.contrast
-            )
+            drawn, p = self._draw(self.done), self.parameters
+            self.weights, self.moments, loss = _steps(
+                p["optimizer"], p["momentum"], p["contrast_weight"], self.weights, self.moments, self.fixed, self.rates,
+                drawn, self.data, self.contrast,
+            )  # fmt: skip
             self._pending.append(loss)
             self.done += 1
             recorded = self.done % every == 0 or self.done == steps
@@ -328,7 +325,7 @@ class _Run:
         report.update(self.done / steps, f"step {self.done} of {steps}, loss {finite.mean():.4g}{runs}")
 
     def _record(self):
-        measured = self._measure(self.weights, self.fixed, self.validation, jnp.asarray(self.probe))
+        measured = _measures(self.weights, self.fixed, self.validation, jnp.asarray(self.probe))
         self.times.append(self.done)
         self.records.append(jax.device_get(measured))
 
@@ -432,28 +429,42 @@ def _uniform_entropy(mask, attend_self) -> float:
     return float((mask * np.log(keys)).sum() / mask.sum())
 
 
-def _step(rule, contrast_weight, weights, moments, fixed, rate, drawn, data, contrast):
-    """One step of one run."""
-    rows, inserted = drawn
-    if rows is not None:
-        data = tuple(array[rows] for array in data)
+def _rule(optimizer, momentum):
+    return optax.scale_by_adam() if optimizer == "adam" else optax.trace(decay=momentum)
 
-    def loss(weights):
+
+# Compiled once for runs of one kind, in whatever call of `train`: what names the kind is static.
+@functools.partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=(3, 4))
+def _steps(optimizer, momentum, contrast_weight, weights, moments, fixed, rates, drawn, data, contrast):
+    """One step of each run."""
+    rule = _rule(optimizer, momentum)
+
+    def step(weights, moments, fixed, rate, drawn):
+        rows, inserted = drawn
+        batch = data if rows is None else tuple(array[rows] for array in data)
+
+        def loss(weights):
+            model = eqx.combine(weights, fixed)
+            value = objective.mean_loss(model, *batch)
+            if contrast is not None:
+                inputs, _, mask = batch
+                gap = objective.contrast_loss(model, inputs, mask, *(array[inserted] for array in contrast))
+                value = value + contrast_weight * gap
+            return value
+
+        value, gradient = jax.value_and_grad(loss)(weights)
+        direction, moments = rule.update(gradient, moments)
+        return jax.tree.map(lambda w, d: w - rate * d, weights, direction), moments, value
+
+    return jax.vmap(step)(weights, moments, fixed, rates, drawn)
+
+
+@jax.jit
+def _measures(weights, fixed, validation, probe):
+    """Loss, entropies and attention maps of each run."""
+
+    def measure(weights, fixed):
         model = eqx.combine(weights, fixed)
-        value = objective.mean_loss(model, *data)
-        if contrast is not None:
-            inputs, _, mask = data
-            gap = objective.contrast_loss(model, inputs, mask, *(array[inserted] for array in contrast))
-            value = value + contrast_weight * gap
-        return value
+        return (*objective.measure(model, *validation), jax.vmap(model.attention)(probe))
 
-    value, gradient = jax.value_and_grad(loss)(weights)
-    direction, moments = rule.update(gradient, moments)
-    weights = jax.tree.map(lambda w, d: w - rate * d, weights, direction)
-    return weights, moments, value
-
-
-def _measure(weights, fixed, validation, probe):
-    """Loss, entropies and attention maps of one run."""
-    model = eqx.combine(weights, fixed)
-    return (*objective.measure(model, *validation), jax.vmap(model.attention)(probe))
+    return jax.vmap(measure)(weights, fixed)
