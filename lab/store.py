@@ -1,19 +1,15 @@
 """The store of a sweep: a folder with one file a run, each complete and checked, or absent.
 
 A run's file is ``KEY.npz``, with KEY the SHA-256 of the canonical JSON of its identity (schema, task, version,
-configuration, seed). ``numpy.load`` opens it: an array a variable, and ``run.json``. It ends, as the comment of the zip
-archive, in the SHA-256 of all bytes before, so that every change of the file is noticed.
+configuration, seed): a sealed `dynamics.archive` with an array a variable, and ``run.json``.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import os
 import time
 import warnings
-import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from dynamics import checks, files
+from dynamics import archive, checks, files
 from dynamics.trajectory import save_dataset
 from lab import runs
 from lab.collect import Collector
@@ -29,7 +25,6 @@ from lab.runs import SCHEMA, Result
 
 MARKER = "yzflow-store.json"
 _PROJECT = "yzflow"
-_DIGEST = 64  # characters of a SHA-256 in hexadecimal
 _STALE = 3600.0  # seconds after which a temporary file was left by a process that is dead
 
 
@@ -219,31 +214,13 @@ def _encode(identity: dict, result: Result) -> bytes:
     }
     arrays = {name: array for name, (_, array, _) in result.variables.items()}
     arrays |= {f"labels/{dim}": labels for dim, (labels, _) in result.coordinates.items()}
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        # ZipInfo's default date: the same run gives the same bytes.
-        archive.writestr(zipfile.ZipInfo("run.json"), json.dumps(header))
-        for name, array in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-    # The archive ends in the length of its comment, two bytes: the digest is made that comment.
-    body = buffer.getvalue()[:-2] + _DIGEST.to_bytes(2, "little")
-    return body + hashlib.sha256(body).hexdigest().encode()
+    return archive.encode(header, arrays)
 
 
 def _decode(content: bytes) -> tuple[dict, Result]:
-    body, digest = content[:-_DIGEST], content[-_DIGEST:]
-    if hashlib.sha256(body).hexdigest().encode() != digest:
-        raise ValueError("its checksum is wrong")
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-
-        def array(name):
-            with archive.open(f"{name}.npy") as member:
-                return np.lib.format.read_array(member, allow_pickle=False)
-
-        header = json.loads(archive.read("run.json"))
-        variables = {name: (tuple(dims), array(name), attributes) for name, dims, attributes in header["variables"]}
-        coordinates = {dim: (array(f"labels/{dim}"), attributes) for dim, attributes in header["coordinates"]}
+    header, arrays = archive.decode(content)
+    variables = {name: (tuple(dims), arrays[name], attributes) for name, dims, attributes in header["variables"]}
+    coordinates = {dim: (arrays[f"labels/{dim}"], attributes) for dim, attributes in header["coordinates"]}
     return header["identity"], Result(
         variables, coordinates, header["error"], header["traceback"], header["attributes"]
     )

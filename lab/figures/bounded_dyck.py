@@ -23,7 +23,7 @@ _NAMES = {
 _MARKERS = "osD^v"
 
 
-def _map(axes, attention, language: DyckLanguage):
+def draw_map(axes, attention, language: DyckLanguage):
     """One attention map on the test prefix, positions labelled by their brackets."""
     causal = np.where(np.tri(len(attention), dtype=bool), attention, np.nan)
     image = axes.imshow(causal, cmap="cividis", vmin=0, vmax=1, interpolation="nearest")
@@ -57,7 +57,7 @@ def dyck_attention(runs: xr.Dataset | None = None) -> Figure:
     for row, eta in zip(panels, runs["eta"].values, strict=True):
         for axes, kind in zip(row, runs["embedding"].values, strict=True):
             run = runs.sel(eta=eta, embedding=kind)
-            image = _map(axes, run["attention"].values, _language(runs))
+            image = draw_map(axes, run["attention"].values, _language(runs))
             right = float(run["accuracy"].sel(length="below 28", query="all"))
             axes.set_title(rf"{_NAMES[str(kind)]}, $\eta$ = {eta:g}: accuracy {right:.3f}", fontsize=9)
         row[0].set_ylabel("query")
@@ -104,7 +104,7 @@ def dyck_balanced_layers(language: DyckLanguage = dyck.LANGUAGE) -> Figure:
     figure = Figure(figsize=(14, 4.1))
     panels = figure.subplots(1, len(layers), sharey=True)
     for axes, (name, layer) in zip(panels, layers.items(), strict=True):
-        image = _map(axes, dyck.attention_map(layer, language), language)
+        image = draw_map(axes, dyck.attention_map(layer, language), language)
         error = np.abs(balance.exact_head(layer, language)(layer.features(bags)) - bags.target).max()
         axes.set_title(f"{name}\nlargest error {error:.0e}")
         axes.set_xlabel("position")

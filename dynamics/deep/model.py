@@ -1,0 +1,350 @@
+"""A decoder-only transformer with the options that lie between the usual one and the Y/Z layer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dynamics import checks
+from dynamics.layer import Layer
+
+NORMS = ("before", "after", "mixture", "none")
+NORM_KINDS = ("layer", "unit")
+POSITIONS = ("learned", "sinusoidal", "linear")
+_EPSILON = 1e-5  # of LayerNorm, as the usual deep-learning libraries have it
+_SCALE = 0.02  # standard deviation of embeddings at the start, that of GPT-2
+
+
+@dataclass(frozen=True)
+class Architecture:
+    r"""What a `Transformer` is made of; the defaults are those of a small GPT with LayerNorm before each part.
+
+    Parameters
+    ----------
+    vocab_size : int
+        Number of input tokens.
+    n_outputs : int, optional
+        Number of next tokens. Default: ``vocab_size``.
+    n_layers, n_heads : int
+    width : int
+        Dimension d of embeddings and of the residual stream, a multiple of ``n_heads``.
+    mlp_width : int, optional
+        Units of the feed-forward part of each layer; 0 leaves it out. Default: 4 d.
+    positions : None, "learned", "sinusoidal" or "linear"
+        What is added to the embedding at position i: nothing; a trained vector; the sines and cosines of Vaswani et al.
+        (2017); or ``i / max_length`` times one trained vector (the linear code of Yao et al. 2021).
+    max_length : int, optional
+        Longest input under learned positions, and the unit of linear ones.
+    norm : "before", "after", "mixture" or "none"
+        Where the normalisation stands: before each part and at the end; after the sum with the residual stream; or on
+        what attention gathers, before the output matrix (Tian et al. 2023, Section 3).
+    norm_kind : "layer" or "unit"
+        LayerNorm with gain and bias, or ``LN(v) = v / ||v||_2`` without.
+    residual : bool
+        Whether each part is added to the residual stream.
+    tied : bool
+        Whether next tokens are decoded by the embedding of the input; then there are as many of both.
+    values : bool
+        Whether a value matrix stands between token and mixture; without one a head gathers the embeddings themselves.
+    factored : bool
+        Attention logits ``x_q^T W_Q W_K^T x_k / sqrt(d / heads)``, or ``x_q^T W x_k`` with one matrix W.
+    attend_self : bool
+        Whether a query is among its own keys. Without, the first position attends to nothing and gathers zero.
+    train_embedding : bool
+        Whether the token embedding moves.
+
+    Raises
+    ------
+    ValueError
+        If an argument breaks one of these rules.
+    """
+
+    vocab_size: int
+    n_outputs: int | None = None
+    n_layers: int = 1
+    n_heads: int = 1
+    width: int = 64
+    mlp_width: int | None = None
+    positions: str | None = None
+    max_length: int | None = None
+    norm: str = "before"
+    norm_kind: str = "layer"
+    residual: bool = True
+    tied: bool = True
+    values: bool = True
+    factored: bool = True
+    attend_self: bool = True
+    train_embedding: bool = True
+
+    def __post_init__(self):
+        for name in ("vocab_size", "n_layers", "n_heads", "width"):
+            object.__setattr__(self, name, checks.integer(name, getattr(self, name), minimum=1))
+        defaults = {"n_outputs": self.vocab_size, "mlp_width": 4 * self.width}
+        for name, default in defaults.items():
+            given = getattr(self, name)
+            minimum = 0 if name == "mlp_width" else 1
+            object.__setattr__(self, name, default if given is None else checks.integer(name, given, minimum=minimum))
+        checks.one_of("norm", self.norm, NORMS)
+        checks.one_of("norm_kind", self.norm_kind, NORM_KINDS)
+        if self.positions is not None:
+            checks.one_of("positions", self.positions, POSITIONS)
+        if self.positions in ("learned", "linear"):
+            if self.max_length is None:
+                raise checks.reject("max_length", f"be given for {self.positions} positions", None)
+            object.__setattr__(self, "max_length", checks.integer("max_length", self.max_length, minimum=1))
+        elif self.max_length is not None:
+            raise checks.reject("max_length", "be left out without learned or linear positions", self.max_length)
+        if self.width % self.n_heads:
+            raise checks.reject("width", f"be a multiple of the {self.n_heads} heads", self.width)
+        if self.tied and self.n_outputs != self.vocab_size:
+            raise checks.reject("n_outputs", f"be the {self.vocab_size} tokens of a tied embedding", self.n_outputs)
+        for name in ("residual", "tied", "values", "factored", "attend_self", "train_embedding"):
+            object.__setattr__(self, name, bool(getattr(self, name)))
+
+    def as_dict(self) -> dict:
+        """The parameters, as JSON holds them."""
+        return asdict(self)
+
+    @property
+    def head_width(self) -> int:
+        """Dimension of what a head gathers: d / heads, or d without value matrices."""
+        return self.width // self.n_heads if self.values else self.width
+
+
+class Block(eqx.Module):
+    """The weights of one layer; what the architecture lacks is None."""
+
+    query: jax.Array | None  # (heads, d, d / heads)
+    key: jax.Array | None
+    merged: jax.Array | None  # (heads, d, d)
+    value: jax.Array | None  # (heads, d, d / heads)
+    output: jax.Array  # (heads, head width, d)
+    norms: tuple  # gain and bias, for each normalisation
+    up: tuple | None  # (d, units), (units,)
+    down: tuple | None  # (units, d), (d,)
+
+
+class Transformer(eqx.Module):
+    """A decoder-only transformer.
+
+    With x_i the embedding of token i plus its position, a layer adds to each position ``sum_h A_h x W_V W_O`` and then
+    ``relu(x W_1 + b_1) W_2 + b_2``; attention A_h is the softmax of the attention logits over the keys before the query
+    (see `Architecture` for the variants). Logits of the next token are ``x U^T`` or ``x W``.
+
+    Parameters
+    ----------
+    architecture : Architecture
+    rng : numpy.random.Generator or seed, optional
+        Embeddings start normal with standard deviation 0.02, matrices with 1 / sqrt(rows).
+    dtype : "float32" or "float64"
+    """
+
+    architecture: Architecture = eqx.field(static=True)
+    embedding: jax.Array  # (tokens, d)
+    position: jax.Array | None  # (max_length, d), or (d,) for linear ones
+    blocks: tuple[Block, ...]
+    last_norm: tuple
+    decoder: jax.Array | None  # (d, next tokens)
+
+    def __init__(self, architecture: Architecture, rng=None, *, dtype="float32"):
+        a = self.architecture = architecture
+
+        # Drawn by NumPy: the same start on every device, and nothing to compile.
+        rng = np.random.default_rng(rng)
+
+        def normal(*shape, scale=None):
+            scale = shape[-2] ** -0.5 if scale is None else scale
+            return (scale * rng.normal(size=shape)).astype(dtype)
+
+        self.embedding = normal(a.vocab_size, a.width, scale=_SCALE)
+        shapes = {"learned": (a.max_length, a.width), "linear": (a.width,)}
+        place = shapes.get(a.positions)
+        self.position = None if place is None else normal(*place, scale=_SCALE)
+        self.decoder = None if a.tied else normal(a.width, a.n_outputs)
+        self.blocks = tuple(_block(a, normal, dtype) for _ in range(a.n_layers))
+        self.last_norm = _norm_weights(a, a.width, dtype) if a.norm == "before" else ()
+
+    def hidden(self, tokens) -> tuple[jax.Array, jax.Array]:
+        """What is decoded at each position of one sequence (length,), and the attention maps.
+
+        Returns
+        -------
+        hidden : (length, d)
+        attention : (layers, heads, length, length)
+            Row i holds the attention of the query at position i on the keys.
+        """
+        a = self.architecture
+        x = jnp.asarray(self.embedding)[tokens]
+        if a.positions == "learned":
+            x = x + self.position[: len(tokens)]
+        elif a.positions is not None:
+            index = jnp.arange(len(tokens), dtype=x.dtype)[:, None]
+            x = x + (index / a.max_length * self.position if a.positions == "linear" else _sinusoidal(index, a.width))
+        maps = []
+        for block in self.blocks:
+            x, attention = self._layer(block, x)
+            maps.append(attention)
+        if a.norm == "before":
+            x = _normalise(x, self.last_norm)
+        return x, jnp.stack(maps)
+
+    def _layer(self, block: Block, x):
+        a = self.architecture
+        norms = iter(block.norms)
+
+        def part(function, x):
+            out = function(_normalise(x, next(norms)) if a.norm == "before" else x)
+            out = x + out if a.residual else out
+            return _normalise(out, next(norms)) if a.norm == "after" else out
+
+        attention = None
+
+        def attend(x):
+            nonlocal attention
+            attention = self._attention(block, x)
+            gathered = jnp.einsum("hqk,khv->hqv", attention, self._values(block, x))
+            if a.norm == "mixture":
+                gathered = _normalise(gathered, next(norms))
+            return jnp.einsum("hqv,hvd->qd", gathered, block.output)
+
+        x = part(attend, x)
+        if a.mlp_width:
+            x = part(lambda x: jax.nn.relu(x @ block.up[0] + block.up[1]) @ block.down[0] + block.down[1], x)
+        return x, attention
+
+    def _values(self, block, x):
+        if block.value is None:
+            return jnp.broadcast_to(x[:, None], (len(x), self.architecture.n_heads, x.shape[1]))
+        return jnp.einsum("kd,hdv->khv", x, block.value)
+
+    def _attention(self, block, x):
+        a = self.architecture
+        if a.factored:
+            queries, keys = (jnp.einsum("td,hde->hte", x, w) for w in (block.query, block.key))
+            logits = jnp.einsum("hqe,hke->hqk", queries, keys) / math.sqrt(a.width // a.n_heads)
+        else:
+            logits = jnp.einsum("qd,hde,ke->hqk", x, block.merged, x)
+        seen = jnp.tri(len(x), k=0 if a.attend_self else -1, dtype=bool)
+        top = jnp.max(logits, axis=-1, keepdims=True, where=seen, initial=-jnp.inf)
+        top = jax.lax.stop_gradient(jnp.where(jnp.isfinite(top), top, 0))
+        weights = jnp.where(seen, jnp.exp(jnp.where(seen, logits - top, 0)), 0)
+        total = weights.sum(axis=-1, keepdims=True)
+        return weights / jnp.where(total > 0, total, 1)
+
+    def decode(self, hidden):
+        """Logits of the next token from what `hidden` returns first: (.., next tokens)."""
+        return hidden @ (self.embedding.T if self.decoder is None else self.decoder)
+
+    def __call__(self, tokens) -> jax.Array:
+        """Logits of the next token at each position of one sequence: (length, next tokens)."""
+        return self.decode(self.hidden(tokens)[0])
+
+    def attention(self, tokens) -> jax.Array:
+        """Attention maps on one sequence: (layers, heads, length, length)."""
+        return self.hidden(tokens)[1]
+
+    def trained(self) -> Transformer:
+        """Which weights training moves: the same tree with True and False."""
+        tree = jax.tree.map(lambda _: True, self)
+        return eqx.tree_at(lambda m: m.embedding, tree, self.architecture.train_embedding)
+
+
+def _block(a: Architecture, normal, dtype) -> Block:
+    narrow = (a.n_heads, a.width, a.width // a.n_heads)
+    n_norms = {"none": 0, "mixture": 1}.get(a.norm, 2 if a.mlp_width else 1)
+    norm_width = a.head_width if a.norm == "mixture" else a.width
+    up = down = None
+    if a.mlp_width:
+        up = normal(a.width, a.mlp_width), np.zeros(a.mlp_width, dtype)
+        down = normal(a.mlp_width, a.width), np.zeros(a.width, dtype)
+    return Block(
+        query=normal(*narrow) if a.factored else None,
+        key=normal(*narrow) if a.factored else None,
+        merged=None if a.factored else normal(a.n_heads, a.width, a.width, scale=1 / a.width),
+        value=normal(*narrow) if a.values else None,
+        output=normal(a.n_heads, a.head_width, a.width, scale=(a.n_heads * a.head_width) ** -0.5),
+        norms=tuple(_norm_weights(a, norm_width, dtype) for _ in range(n_norms)),
+        up=up,
+        down=down,
+    )
+
+
+def _norm_weights(a: Architecture, width: int, dtype) -> tuple:
+    return () if a.norm_kind == "unit" else (np.ones(width, dtype), np.zeros(width, dtype))
+
+
+def _normalise(x, weights):
+    """LayerNorm over the last axis with its gain and bias, or v / ||v|| without weights; zero stays zero."""
+    if weights:
+        x = x - x.mean(axis=-1, keepdims=True)
+        x = x * jax.lax.rsqrt((x**2).mean(axis=-1, keepdims=True) + _EPSILON)
+        return x * weights[0] + weights[1]
+    square = (x**2).sum(axis=-1, keepdims=True)
+    return x / jnp.sqrt(jnp.where(square > 0, square, 1))
+
+
+def _sinusoidal(index, width):
+    half = (width + 1) // 2
+    angle = index * 10000.0 ** (-jnp.arange(half, dtype=index.dtype) / half)
+    return jnp.concatenate([jnp.sin(angle), jnp.cos(angle)], axis=1)[:, :width]
+
+
+def reparameterised(vocab_size: int, width: int) -> Architecture:
+    """The architecture of the Y/Z layer: one head, unit norm on the mixture, the query not among its keys."""
+    return Architecture(
+        vocab_size, width=width, mlp_width=0, norm="mixture", norm_kind="unit", residual=False, values=False,
+        factored=False, attend_self=False, train_embedding=False,
+    )  # fmt: skip
+
+
+def from_layer(layer: Layer, embedding=None) -> Transformer:
+    r"""The transformer that a Y/Z layer is the reparameterisation of (Tian et al. 2023, Section 3.1).
+
+    With orthonormal rows of the tied embedding U, ``Z = U W U^T`` and ``Y = U W_O U^T``: the output of the two is the
+    same, and so are their steps, because ``U dW U^T = U U^T dZ U U^T = dZ``. U does not move.
+
+    Parameters
+    ----------
+    layer : Layer
+        With as many queries and next tokens as tokens, and no parts beside Z and Y.
+    embedding : (tokens, d), optional
+        U, with orthonormal rows. Default: the identity, one-hot embeddings.
+
+    Returns
+    -------
+    Transformer
+        In double precision, which training keeps with ``dtype="float64"``.
+    """
+    if layer.V is not None or layer.hidden is not None or layer.embedding is not None:
+        raise checks.reject("layer", "have no parts beside Z and Y", layer)
+    layer = layer.expand()
+    n = layer.Z.shape[1]
+    if layer.Z.shape != (n, n) or layer.Y.shape != (n, n):
+        raise checks.reject("layer", "have square Z and Y", f"shapes {layer.Z.shape} and {layer.Y.shape}")
+    U = np.eye(n) if embedding is None else checks.finite_array("embedding", embedding, ndim=2)
+    if len(U) != n:
+        raise checks.reject("embedding", f"have {n} rows, one a token", len(U))
+    gap = np.abs(U @ U.T - np.eye(n)).max()
+    if gap > 1e-9:
+        raise checks.reject("embedding", "have orthonormal rows", f"rows whose products are off by {gap:.2g}")
+    model = Transformer(reparameterised(n, U.shape[1]), 0)
+    replaced = (U, (U.T @ layer.Z @ U)[None], (U.T @ layer.Y @ U)[None])
+    return eqx.tree_at(_yz, model, replaced)
+
+
+def _yz(model: Transformer):
+    return model.embedding, model.blocks[0].merged, model.blocks[0].output
+
+
+def to_layer(model: Transformer) -> Layer:
+    """The Y/Z layer of a transformer that `from_layer` made, before or after training: the same function of bags."""
+    a = model.architecture
+    if a != reparameterised(a.vocab_size, a.width):
+        raise checks.reject("model", "have the architecture that `from_layer` gives", a)
+    U, W, output = (np.asarray(array, dtype=np.float64) for array in _yz(model))
+    return Layer(U @ W[0] @ U.T, U @ output[0] @ U.T)

@@ -1,0 +1,75 @@
+"""What a transformer is trained on and measured by, on arrays of jax."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+
+# Logits held at once: more leave the processor's caches, and their memory grows with the batch.
+_MOST_LOGITS = 2**20
+
+
+def mean_loss(model, inputs, targets, mask) -> jax.Array:
+    """Mean cross-entropy over the positions that count, nats."""
+
+    def one(sequence):
+        tokens, target, counts = sequence
+        return sequence_loss(model.decode(model.hidden(tokens)[0]), target, counts)
+
+    logits = inputs.size * model.architecture.n_outputs
+    if logits > _MOST_LOGITS and len(inputs) > 1:
+        # One sequence after the other, their logits computed again on the way back: twice as fast on a CPU, where these
+        # arrays are most of the work.
+        losses = jax.lax.map(jax.checkpoint(one), (inputs, targets, mask))
+    else:
+        losses = jax.vmap(one)((inputs, targets, mask))
+    return losses.sum() / mask.sum()
+
+
+def sequence_loss(logits, target, counts) -> jax.Array:
+    """Sum of the cross-entropy over the positions of one sequence that count."""
+    log_total = jax.nn.logsumexp(logits, axis=-1)
+    if target.ndim == 1:
+        chosen = jnp.take_along_axis(logits, target[:, None], axis=-1)[:, 0]
+    else:
+        chosen = (logits * target).sum(axis=-1)
+    return jnp.where(counts, log_total - chosen, 0).sum()
+
+
+def insert(tokens, insertion, length):
+    """``tokens`` with the first ``length`` of ``insertion`` behind its first token, then zeros."""
+    index = jnp.arange(tokens.size + insertion.size)
+    padded = jnp.concatenate([tokens, jnp.zeros_like(insertion)])
+    inside = (index >= 1) & (index <= length)
+    new = insertion[jnp.clip(index - 1, 0, insertion.size - 1)]
+    return jnp.where(inside, new, padded[jnp.where(index > length, index - length, 0)])
+
+
+def contrast_loss(model, inputs, mask, insertions, lengths) -> jax.Array:
+    """(22): mean squared difference of the logits of each position with and without an insertion."""
+
+    def one(tokens, counts, insertion, length):
+        plain = model(tokens)
+        inserted = model(insert(tokens, insertion, length))
+        moved = inserted[jnp.arange(tokens.size) + length]
+        return jnp.where(counts, ((plain - moved) ** 2).mean(axis=-1), 0).sum()
+
+    return jax.vmap(one)(inputs, mask, insertions, lengths).sum() / mask.sum()
+
+
+def entropies(attention) -> jax.Array:
+    """Entropy of each row of attention maps, nats: (.., queries)."""
+    return -jnp.where(attention > 0, attention * jnp.log(jnp.where(attention > 0, attention, 1)), 0).sum(axis=-1)
+
+
+def measure(model, inputs, targets, mask):
+    """Mean loss (), and mean entropy of attention over the positions that count (layers, heads)."""
+
+    def one(sequence):
+        tokens, target, counts = sequence
+        hidden, attention = model.hidden(tokens)
+        entropy = jnp.where(counts, entropies(attention), 0).sum(axis=-1)
+        return sequence_loss(model.decode(hidden), target, counts), entropy
+
+    losses, entropy = jax.lax.map(one, (inputs, targets, mask))
+    return losses.sum() / mask.sum(), entropy.sum(axis=0) / mask.sum()

@@ -1,0 +1,470 @@
+"""Training of transformers: many learning rates and seeds at once, recorded, resumable."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import json
+import os
+import time
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import xarray as xr
+
+from dynamics import archive, checks, files
+from dynamics.deep import objective
+from dynamics.deep.data import Insertions, Sequences
+from dynamics.deep.model import Architecture, Transformer
+from dynamics.progress import Progress
+from dynamics.sgd import DTYPES, OPTIMIZERS, DivergenceError
+from dynamics.trajectory import load_dataset, provenance
+
+_FORMAT = "yzflow-deep-1"
+_CHECKPOINT = "yzflow-deep-checkpoint-1"
+_SECONDS_BETWEEN_SAVES = 10.0
+_STEPS_IN_FLIGHT = 16  # jax runs behind: how many steps before their losses are looked at
+_VALIDATION = 64  # sequences
+
+
+def train(
+    start: Architecture | Transformer,
+    data: Sequences,
+    *,
+    learning_rate: float | Sequence[float],
+    steps: int,
+    optimizer="sgd",
+    momentum=0.9,
+    batch_size=32,
+    seeds: int | Sequence[int] = 1,
+    validation: Sequences | None = None,
+    probe=None,
+    contrast: Insertions | None = None,
+    contrast_weight=0.0,
+    record_every=100,
+    dtype="float32",
+    checkpoint=None,
+    progress=False,
+) -> xr.Dataset:
+    r"""Train a transformer at every combination of learning rates and seeds, all of them in one vectorised step.
+
+    The objective is the mean cross-entropy of the next token over the positions that ``data`` masks in, of
+    ``batch_size`` sequences drawn with replacement. "sgd" has the velocity ``v <- momentum v + gradient`` and the step
+    ``eta v``; "adam" is that of `dynamics.sgd`. One rate moves all weights.
+
+    Parameters
+    ----------
+    start : Architecture or Transformer
+        An architecture starts at random, a transformer where it is.
+    data : Sequences
+    learning_rate : float or sequence of float
+        Per step, positive.
+    steps : int
+    optimizer : "sgd" or "adam"
+    momentum : float
+        In [0, 1); not used by "adam".
+    batch_size : int or None
+        Sequences a step; None takes all of ``data``.
+    seeds : int or sequence of int
+        How many (0, 1, ..), or which. A seed decides the start and the batches, the same at each learning rate.
+    validation : Sequences, optional
+        What loss and entropy are measured on. Default: the first 64 of ``data``.
+    probe : (n, length) int, optional
+        Sequences whose attention maps are recorded. Default: the first of ``validation``.
+    contrast : Insertions, optional
+        Sequences for the regulariser ``contrast_weight E ||u(x) - u(p + x)||^2 / outputs`` of the logits u, mean over
+        positions (Wen et al. 2023, (22)): each sequence of a batch comes with one.
+    contrast_weight : float
+    record_every : int
+        Steps between records; the first and the last state always are.
+    dtype : "float32" or "float64"
+    checkpoint : path, optional
+        A file with the state of the run, written every few seconds and at the end. Where it exists, the run goes on
+        from it, on a CPU to the same result bit for bit. It must be of a run with the same arguments; ``steps`` may be
+        larger.
+    progress : bool
+        Show progress and the loss on standard error.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over (learning_rate, seed):
+
+        - ``loss(time)``, on ``validation``, nats; ``batch_loss(step)``, before each step, regulariser included.
+        - ``entropy(time, layer, head)``: of attention, mean over the positions of ``validation`` that count, nats;
+          ``uniform_entropy``, that of uniform attention.
+        - ``attention(time, probe, layer, head, row, position)`` on ``probe_tokens(probe, position)``.
+        - ``parameters(parameter)``: the last weights, for `model_at`.
+        - ``diverged``: the first step whose loss is not finite, or -1.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or ``checkpoint`` is damaged or of another run.
+    DivergenceError
+        If no run has a finite loss any more; its ``trajectory`` is the dataset of what was recorded.
+    """
+    arguments = {name: value for name, value in locals().items() if name not in ("checkpoint", "progress")}
+    checks.one_of("dtype", dtype, DTYPES)
+    with jax.enable_x64(True) if dtype == "float64" else contextlib.nullcontext():
+        run = _Run(**arguments)
+        path = (
+            None if checkpoint is None else files.folder("checkpoint", Path(checkpoint).parent) / Path(checkpoint).name
+        )
+        if path is not None and path.exists():
+            run.restore(path)
+        with Progress(f"transformer, {optimizer}", enabled=progress) as report:
+            run.go(report, path)
+        return run.dataset()
+
+
+def load_training(path: str | os.PathLike) -> xr.Dataset:
+    """Read a dataset of `train` that `dynamics.trajectory.save_dataset` wrote.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or holds something else.
+    FileNotFoundError
+        If there is none.
+    """
+    return load_dataset(path, _FORMAT, "a training of transformers")
+
+
+def model_at(dataset: xr.Dataset, *, learning_rate: float | None = None, seed: int | None = None) -> Transformer:
+    """The trained transformer of a run of `train`; a learning rate or seed may be left out where there is one."""
+    chosen = dataset
+    for name, value in (("learning_rate", learning_rate), ("seed", seed)):
+        labels = dataset[name].values
+        if value is None and labels.size == 1:
+            value = labels[0]
+        if value not in labels:
+            raise checks.reject(name, f"be one of {labels.tolist()}", value)
+        chosen = chosen.sel({name: value})
+    a = Architecture(**json.loads(dataset.attrs["parameters"])["architecture"])
+    flat = chosen["parameters"].values
+    leaves, tree = jax.tree.flatten(Transformer(a, 0))
+    parts = np.split(flat, np.cumsum([leaf.size for leaf in leaves])[:-1])
+    return jax.tree.unflatten(tree, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)])
+
+
+def _check(*, steps, optimizer, momentum, batch_size, record_every, dtype, learning_rate, seeds, contrast_weight):
+    """The arguments of a run that are numbers or words, checked, in a form that JSON holds."""
+    rates = checks.finite_array("learning_rate", np.atleast_1d(np.asarray(learning_rate)), ndim=1)
+    for rate in rates:
+        checks.positive("learning_rate", float(rate))
+    seeds = np.arange(checks.integer("seeds", seeds, minimum=1)) if np.ndim(seeds) == 0 else seeds
+    seeds = checks.index_array("seeds", seeds, upper=2**31)
+    for name, values in (("learning_rate", rates), ("seeds", seeds)):
+        if values.size == 0 or np.unique(values).size < values.size:
+            raise checks.reject(name, "hold different values, at least one", values.tolist())
+    momentum = checks.non_negative("momentum", momentum)
+    if momentum >= 1:
+        raise checks.reject("momentum", "be below 1", momentum)
+    return {
+        "learning_rate": rates.tolist(),
+        "seeds": seeds.tolist(),
+        "steps": checks.integer("steps", steps, minimum=1),
+        "optimizer": checks.one_of("optimizer", optimizer, OPTIMIZERS),
+        "momentum": momentum,
+        "batch_size": None if batch_size is None else checks.integer("batch_size", batch_size, minimum=1),
+        "record_every": checks.integer("record_every", record_every, minimum=1),
+        "contrast_weight": checks.non_negative("contrast_weight", contrast_weight),
+        "dtype": dtype,
+    }
+
+
+def _check_data(a: Architecture, data, validation, probe, contrast):
+    """The data of a run, defaults filled in, and whether the architecture can take them."""
+    for name, sequences in (("data", data), ("validation", validation)):
+        if sequences is not None and not isinstance(sequences, Sequences):
+            raise checks.reject(name, "be Sequences", type(sequences).__name__)
+    validation = data[:_VALIDATION] if validation is None else validation
+    probe = np.asarray(validation.inputs[:1] if probe is None else probe)
+    if probe.ndim != 2 or 0 in probe.shape:
+        raise checks.reject("probe", "have 2 axes, neither of them empty", f"shape {probe.shape}")
+    longest = max(data.inputs.shape[1], validation.inputs.shape[1], probe.shape[1])
+    if contrast is not None:
+        if not isinstance(contrast, Insertions):
+            raise checks.reject("contrast", "be Insertions", type(contrast).__name__)
+        checks.index_array("contrast", contrast.tokens.ravel(), upper=a.vocab_size)
+        longest = max(longest, data.inputs.shape[1] + contrast.tokens.shape[1])
+    for name, sequences in (("data", data), ("validation", validation)):
+        inputs, outputs = sequences.sizes()
+        if inputs > a.vocab_size:
+            raise checks.reject(name, f"have at most the {a.vocab_size} tokens of the transformer", inputs)
+        soft = sequences.targets.ndim == 3
+        if outputs > a.n_outputs or (soft and outputs != a.n_outputs):
+            raise checks.reject(name, f"have the {a.n_outputs} next tokens of the transformer", outputs)
+    checks.index_array("probe", probe.ravel(), upper=a.vocab_size)
+    if a.positions == "learned" and longest > a.max_length:
+        raise checks.reject("max_length", f"be at least {longest}, the longest input", a.max_length)
+    return validation, probe.astype(np.int32)
+
+
+def _digest(*groups) -> str:
+    """SHA-256 of arrays."""
+    digest = hashlib.sha256()
+    for array in groups:
+        digest.update(f"{array.dtype}{array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+class _Run:
+    """All runs of one call: their state, on the device, and what was recorded."""
+
+    def __init__(self, *, start, data, validation, probe, contrast, **arguments):
+        self.parameters = p = _check(**arguments)
+        if not isinstance(start, (Architecture, Transformer)):
+            raise checks.reject("start", "be an Architecture or a Transformer", type(start).__name__)
+        given = start if isinstance(start, Transformer) else None
+        self.architecture = a = start if given is None else given.architecture
+        validation, self.probe = _check_data(a, data, validation, probe, contrast)
+        if (contrast is None) != (p["contrast_weight"] == 0):
+            raise checks.reject("contrast_weight", "be positive with `contrast`, and 0 without", p["contrast_weight"])
+        arrays = [self.probe]
+        for sequences in (data, validation):
+            arrays += [sequences.inputs, sequences.targets, sequences.mask]
+        arrays += [] if contrast is None else [contrast.tokens, contrast.lengths, contrast.weights]
+        arrays += [] if given is None else [np.asarray(leaf) for leaf in jax.tree.leaves(given)]
+        p["architecture"], p["data"] = a.as_dict(), _digest(*arrays)
+        self.uniform = _uniform_entropy(validation.mask, a.attend_self)
+        self.data, self.validation = _on_device(data, p["dtype"]), _on_device(validation, p["dtype"])
+        self.insertions = contrast
+        self.contrast = None if contrast is None else tuple(map(jnp.asarray, (contrast.tokens, contrast.lengths)))
+        self._begin(given)
+        self.losses = np.empty((self.n_runs, p["steps"]))
+        self.done, self.times, self.records = 0, [], []
+        self._pending = []
+
+    def _begin(self, given):
+        """States and functions of all runs, learning rate by learning rate."""
+        p, dtype = self.parameters, jnp.dtype(self.parameters["dtype"])
+        rates, seeds = np.array(p["learning_rate"]), np.array(p["seeds"])
+        self.n_runs = rates.size * seeds.size
+        self.rates = jnp.asarray(np.repeat(rates, seeds.size), dtype)
+        if given is None:
+            starts = [Transformer(self.architecture, self._rng(seed, 0), dtype=p["dtype"]) for seed in seeds]
+        else:
+            starts = [given] * seeds.size
+        models = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves * rates.size), dtype), *starts)
+        spec = models.trained()
+        self.weights, self.fixed = eqx.partition(models, spec)
+        self.moments = jax.jit(jax.vmap(_rule(p["optimizer"], p["momentum"]).init))(self.weights)
+
+    def _rng(self, seed, *key):
+        """A generator that depends on nothing but a seed and what it is for, so that a run can go on anywhere."""
+        return np.random.default_rng(np.random.SeedSequence(int(seed), spawn_key=key))
+
+    def _draw(self, step) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Rows of the data and of the insertions for one step of all runs, or None."""
+        p, n = self.parameters, len(self.data[0])
+        size = n if p["batch_size"] is None else p["batch_size"]
+        rows, inserted = [], []
+        for seed in p["seeds"]:
+            rng = self._rng(seed, 1, step)
+            rows.append(rng.integers(n, size=size, dtype=np.int32))
+            if self.contrast is not None:
+                weights = self.insertions.weights
+                inserted.append(rng.choice(weights.size, size=size, p=weights / weights.sum()).astype(np.int32))
+        rates = len(p["learning_rate"])
+        return (
+            None if p["batch_size"] is None else np.stack(rows * rates),
+            np.stack(inserted * rates) if inserted else None,
+        )
+
+    def go(self, report: Progress, path: Path | None):
+        """Take all steps that are left."""
+        steps, every = self.parameters["steps"], self.parameters["record_every"]
+        saved = time.monotonic()
+        if not self.times:
+            self._record()
+        while self.done < steps:
+            drawn, p = self._draw(self.done), self.parameters
+            self.weights, self.moments, loss = _steps(
+                p["optimizer"], p["momentum"], p["contrast_weight"], self.weights, self.moments, self.fixed, self.rates,
+                drawn, self.data, self.contrast,
+            )  # fmt: skip
+            self._pending.append(loss)
+            self.done += 1
+            recorded = self.done % every == 0 or self.done == steps
+            if recorded or len(self._pending) == _STEPS_IN_FLIGHT:
+                self._settle(report)
+            if recorded:
+                self._record()
+            due = self.done == steps or (not self._pending and time.monotonic() - saved > _SECONDS_BETWEEN_SAVES)
+            if path is not None and due:
+                self.save(path)
+                saved = time.monotonic()
+
+    def _settle(self, report):
+        """Fetch the losses of the steps under way."""
+        first = self.done - len(self._pending)
+        self.losses[:, first : self.done] = np.stack(jax.device_get(self._pending), axis=1)
+        self._pending = []
+        last, steps = self.losses[:, self.done - 1], self.parameters["steps"]
+        finite = last[np.isfinite(last)]
+        if finite.size == 0:
+            step = int((np.isfinite(self.losses[:, : self.done]).all(axis=0)).argmin())
+            self.done = first
+            raise DivergenceError(
+                f"no run has a finite loss any more from step {step} of {steps} on (learning_rate = "
+                f"{self.parameters['learning_rate']}, {self.parameters['optimizer']}). Try smaller learning rates, "
+                f"then a smaller momentum",
+                step,
+                self.dataset(),
+            )
+        runs = "" if self.n_runs == 1 else f" (mean of {finite.size} of {self.n_runs} runs)"
+        report.update(self.done / steps, f"step {self.done} of {steps}, loss {finite.mean():.4g}{runs}")
+
+    def _record(self):
+        measured = _measures(self.weights, self.fixed, self.validation, jnp.asarray(self.probe))
+        self.times.append(self.done)
+        self.records.append(jax.device_get(measured))
+
+    def _state(self) -> list[np.ndarray]:
+        return [np.asarray(leaf) for leaf in jax.tree.leaves((self.weights, self.moments))]
+
+    def save(self, path: Path):
+        """Write the state of the run, completely or not at all."""
+        header = {"format": _CHECKPOINT, "parameters": self.parameters, "done": self.done, "times": self.times}
+        arrays = {f"state/{i}": array for i, array in enumerate(self._state())}
+        arrays["losses"] = self.losses[:, : self.done]
+        for i, name in enumerate(("loss", "entropy", "attention")):
+            arrays[name] = np.stack([record[i] for record in self.records])
+        files.write(path, archive.encode(header, arrays))
+
+    def restore(self, path: Path):
+        """Go on from what `save` wrote."""
+        try:
+            header, arrays = archive.decode(path.read_bytes())
+        except (ValueError, OSError) as error:
+            raise checks.reject("checkpoint", "be a file written by yzflow", f"{path} ({error})") from error
+        if header.get("format") != _CHECKPOINT:
+            raise checks.reject("checkpoint", "be of a training of transformers", f"{path}, another file")
+        ours, theirs = self.parameters, header["parameters"]
+        for name in ours:
+            if name != "steps" and ours[name] != theirs[name]:
+                brief = "" if name in ("data", "architecture") else f" = {ours[name]!r}"
+                raise checks.reject("checkpoint", f"be of a run with the same `{name}`{brief}", f"{path}")
+        self.done = header["done"]
+        if self.done > ours["steps"]:
+            raise checks.reject("steps", f"be at least the {self.done} steps that the checkpoint has", ours["steps"])
+        like = jax.tree.leaves((self.weights, self.moments))
+        leaves = [jnp.asarray(arrays[f"state/{i}"]) for i in range(len(like))]
+        tree = jax.tree.structure((self.weights, self.moments))
+        self.weights, self.moments = jax.tree.unflatten(tree, leaves)
+        self.losses[:, : self.done] = arrays["losses"]
+        names = ("loss", "entropy", "attention")
+        self.times = header["times"]
+        self.records = list(zip(*(arrays[name] for name in names), strict=True))
+        if self.times[-1] % ours["record_every"] and self.done < ours["steps"]:
+            # The end of a shorter run, which is no end now.
+            self.times, self.records = self.times[:-1], self.records[:-1]
+
+    def dataset(self) -> xr.Dataset:
+        """What was recorded."""
+        p, a = self.parameters, self.architecture
+        shape = (len(p["learning_rate"]), len(p["seeds"]))
+        runs = ("learning_rate", "seed")
+        loss, entropy, attention = (
+            np.stack([record[i] for record in self.records], axis=1).reshape(
+                *shape, len(self.times), *self.records[0][i].shape[1:]
+            )
+            for i in range(3)
+        )
+        losses = self.losses[:, : self.done]
+        bad = ~np.isfinite(losses)
+        diverged = np.where(bad.any(axis=1), bad.argmax(axis=1) if self.done else 0, -1).reshape(shape)
+        models = jax.tree.leaves(eqx.combine(self.weights, self.fixed))
+        flat = np.concatenate([np.asarray(leaf).reshape(self.n_runs, -1) for leaf in models], axis=1)
+        nats = {"units": "nats"}
+        variables = {
+            "loss": ((*runs, "time"), loss, {"long_name": "validation loss", **nats}),
+            "entropy": ((*runs, "time", "layer", "head"), entropy, {"long_name": "entropy of attention", **nats}),
+            "attention": (
+                (*runs, "time", "probe", "layer", "head", "row", "position"),
+                attention,
+                {"long_name": "attention", "units": "1"},
+            ),
+            "batch_loss": (
+                (*runs, "step"),
+                losses.reshape(*shape, -1),
+                {"long_name": "loss of the batch before the step", **nats},
+            ),
+            "diverged": (runs, diverged, {"long_name": "first step whose loss is not finite, or -1"}),
+            "parameters": ((*runs, "parameter"), flat.reshape(*shape, -1), {"long_name": "weights at the end"}),
+            "probe_tokens": (("probe", "position"), self.probe),
+            "uniform_entropy": ((), self.uniform, {"long_name": "entropy of uniform attention", **nats}),
+        }
+        coordinates = {
+            "learning_rate": ("learning_rate", p["learning_rate"], {"units": "1 / step"}),
+            "seed": p["seeds"],
+            "time": ("time", np.array(self.times, dtype=np.float64), {"long_name": "time", "units": "SGD steps"}),
+            "layer": np.arange(1, a.n_layers + 1),
+        }
+        attributes = provenance("deep.train", p, _FORMAT)
+        versions = json.loads(attributes["versions"]) | {
+            name: metadata.version(name) for name in ("jax", "equinox", "optax")
+        }
+        attributes |= {"versions": json.dumps(versions), "device": str(jax.devices()[0])}
+        return xr.Dataset(variables, coordinates, attributes)
+
+
+def _on_device(sequences: Sequences, dtype):
+    targets = sequences.targets.astype(dtype) if sequences.targets.ndim == 3 else sequences.targets
+    return tuple(map(jnp.asarray, (sequences.inputs, targets, sequences.mask)))
+
+
+def _uniform_entropy(mask, attend_self) -> float:
+    """Entropy of uniform attention, mean over the positions that count."""
+    keys = np.maximum(np.arange(mask.shape[1]) + bool(attend_self), 1)
+    return float((mask * np.log(keys)).sum() / mask.sum())
+
+
+def _rule(optimizer, momentum):
+    return optax.scale_by_adam() if optimizer == "adam" else optax.trace(decay=momentum)
+
+
+# Compiled once for runs of one kind, in whatever call of `train`: what names the kind is static.
+@functools.partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=(3, 4))
+def _steps(optimizer, momentum, contrast_weight, weights, moments, fixed, rates, drawn, data, contrast):
+    """One step of each run."""
+    rule = _rule(optimizer, momentum)
+
+    def step(weights, moments, fixed, rate, drawn):
+        rows, inserted = drawn
+        batch = data if rows is None else tuple(array[rows] for array in data)
+
+        def loss(weights):
+            model = eqx.combine(weights, fixed)
+            value = objective.mean_loss(model, *batch)
+            if contrast is not None:
+                inputs, _, mask = batch
+                gap = objective.contrast_loss(model, inputs, mask, *(array[inserted] for array in contrast))
+                value = value + contrast_weight * gap
+            return value
+
+        value, gradient = jax.value_and_grad(loss)(weights)
+        direction, moments = rule.update(gradient, moments)
+        return jax.tree.map(lambda w, d: w - rate * d, weights, direction), moments, value
+
+    return jax.vmap(step)(weights, moments, fixed, rates, drawn)
+
+
+@jax.jit
+def _measures(weights, fixed, validation, probe):
+    """Loss, entropies and attention maps of each run."""
+
+    def measure(weights, fixed):
+        model = eqx.combine(weights, fixed)
+        return (*objective.measure(model, *validation), jax.vmap(model.attention)(probe))
+
+    return jax.vmap(measure)(weights, fixed)

@@ -1,0 +1,99 @@
+"""Ordinary transformers on bounded Dyck languages: seeds find different attention, and long prefixes are hard.
+
+    python examples/deep_dyck.py [--out DIR] [--seeds N] [--quick]
+
+Setting of Figures 1, 3 and 10 and Table 1 of Wen, Li, Liu, Risteski (2023), arXiv 2312.01429: GPTs of two and three
+layers, Adam, sequences of fewer than 28 brackets. Prints the findings and writes figures (PNG and PDF), their captions
+and the data (netCDF). Needs the extra ``deep``.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from dynamics import checks
+from dynamics.files import folder, replacing
+from dynamics.trajectory import save_dataset
+from lab import deep_dyck, dyck, figures
+
+
+def variations(table: xr.Dataset) -> str:
+    """Table 1."""
+    lines = ["Attention variation between seeds (jackknife errors), and accuracy at length < 28:"]
+    for setting in table["setting"].values:
+        row = table.sel(setting=setting)
+        cells = [
+            f"{float(row['variation'].sel(layer=layer)):.2f} +- {float(row['standard_error'].sel(layer=layer)):.2f}"
+            for layer in row["layer"].values
+            if np.isfinite(row["variation"].sel(layer=layer))
+        ]
+        short = float(row["accuracy"].sel(length="below 28"))
+        lines.append(f"  {setting}: {', '.join(cells)}; random rows {float(row['random']):.2f}; accuracy {short:.4f}")
+    return "\n".join(lines)
+
+
+def accuracies(runs: xr.Dataset) -> str:
+    """Figures 3 and 10."""
+    mean = runs["accuracy"].mean("seed")
+    error = runs["accuracy"].std("seed", ddof=1) / np.sqrt(runs.sizes["seed"])
+    lines = ["Closing brackets found, mean over seeds:", "  trained on   regulariser   length < 28          400-500"]
+    for kind in runs["kind"].values:
+        for weight in runs["contrast_weight"].values:
+            at = {"kind": kind, "contrast_weight": weight}
+            cells = [
+                f"{float(mean.sel(at, length=length)):.4f} +- {float(error.sel(at, length=length)):.4f}"
+                for length in runs["length"].values
+            ]
+            lines.append(f"  {kind:10}   {weight:11g}   {'   '.join(cells)}")
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("deep_dyck"), help="folder for the results")
+    parser.add_argument("--seeds", type=int, default=deep_dyck.SEEDS, help="seeds a setting, 3 or more")
+    parser.add_argument("--quick", action="store_true", help="three seeds, few steps and settings")
+    options = parser.parse_args(arguments)
+    try:
+        out = folder("--out", options.out)
+        seeds = checks.integer("--seeds", options.seeds, minimum=3)
+    except ValueError as error:
+        parser.error(str(error))
+    size, rows, weights = {"seeds": seeds, "progress": True}, deep_dyck.TABLE, deep_dyck.CONTRAST_WEIGHTS
+    if options.quick:
+        size = {"seeds": 3, "steps": 30, "n_test": 50, "progress": True}
+        rows, weights = rows[:2], (0.0, 1.0)
+    start = time.process_time()
+    maps = {str(place): deep_dyck.trained(positions=place, **size) for place in (None, "linear")}
+    maps = {"no positions" if name == "None" else f"{name} positions": run for name, run in maps.items()}
+    for name, run in maps.items():
+        found = dyck.variation(run["attention"].isel(time=-1, probe=0, layer=-1, head=0))
+        error = float(found["standard_error"])
+        print(f"Second layer, {name}: attention variation {float(found['mean']):.2f} +- {error:.2f}", flush=True)
+    lengths = deep_dyck.lengths(weights=weights, **size)
+    print(accuracies(lengths), flush=True)
+    table = deep_dyck.table(rows=rows, **size)
+    print(variations(table))
+    print(f"({time.process_time() - start:.0f} s of processor time)", flush=True)
+    for name, run in {"deep_dyck_length": lengths, "deep_dyck_variation": table}.items():
+        save_dataset(run, out / f"{name}.nc")
+    captions = []
+    for name, shown in {"attention": maps, "length": lengths, "variation": table}.items():
+        draw = getattr(figures, f"deep_dyck_{name}")
+        figures.save(draw(shown), out / f"deep_dyck_{name}")
+        captions.append(f"deep_dyck_{name}. {figures.caption(draw)}\n")
+    with replacing(out / "captions.txt") as path:
+        path.write_text("\n".join(captions))
+    print(f"Figures, captions and data are in {out}")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit("interrupted: every file that is there is complete, and the same command starts over")

@@ -1,0 +1,216 @@
+"""Figures of ordinary transformers: Scan and Snap's Figures 7 and 10, and those of bounded Dyck languages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from dynamics import DyckLanguage
+from lab import deep_text
+from lab.figures.bounded_dyck import draw_map
+from lab.figures.style import BLACK, CATEGORIES, ordered_colours, styled
+
+__all__ = ["deep_attention", "deep_dyck_attention", "deep_dyck_length", "deep_dyck_variation", "deep_entropy"]
+
+_TRAINED_ON = {"word": "trained on words", "prefix": "trained on prefixes"}
+
+
+@styled
+def deep_entropy(runs: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
+    """Entropy of attention of an ordinary transformer over training and at its end, by learning rate (Fig. 10).
+
+    Bars and bands are standard errors over seeds. Agrees with the paper: the larger the learning rate of SGD, the lower
+    the entropy after the same number of steps. Rates are not those of the paper, whose normalisation is another.
+
+    Parameters
+    ----------
+    runs : xarray.Dataset, optional
+        From `lab.deep_text.trained`. Default: its own, on a synthetic text.
+    quick : bool
+        Fewer seeds and steps.
+    progress : bool
+        Show progress on standard error.
+    """
+    if runs is None:
+        runs = deep_text.trained(progress=progress, **({"seeds": 2, "steps": 100} if quick else {}))
+    rates = runs["learning_rate"].values
+    figure = Figure(figsize=(8.6, 3.7))
+    over_time, at_end = figure.subplots(1, 2, sharey=True)
+    uniform = float(runs["uniform_entropy"])
+    per_seed = runs["entropy"].where(runs["diverged"] < 0).mean("head")
+    mean, error = per_seed.mean("seed"), per_seed.std("seed", ddof=1) / np.sqrt(per_seed.count("seed"))
+    for rate, colour in zip(rates, ordered_colours(len(rates)), strict=True):
+        line, spread = (part.sel(learning_rate=rate).isel(layer=0).values for part in (mean, error))
+        time = runs["time"].values
+        over_time.plot(time, line, color=colour, label=rf"$\eta$ = {rate:g}")
+        over_time.fill_between(time, line - spread, line + spread, color=colour, alpha=0.25, linewidth=0)
+    end = deep_text.final_entropy(runs)
+    for number, layer in enumerate(runs["layer"].values):
+        cell = end.sel(layer=layer)
+        colour, style = CATEGORIES[number]
+        values, errors = cell["mean"].values, cell["standard_error"].values
+        at_end.errorbar(rates, values, errors, fmt=f"o{style}", color=colour, capsize=3, label=f"layer {layer}")
+    for axes in (over_time, at_end):
+        axes.axhline(uniform, color=BLACK, linewidth=0.8, linestyle=":", label="uniform attention")
+        axes.set_ylabel("entropy of attention (nats)")
+        axes.legend(loc="lower left")
+    over_time.set(xlabel="SGD steps", title="first layer, over training")
+    at_end.set(xlabel=r"learning rate $\eta$ (1 / step)", title=f"after {runs.sizes['step']} steps", xscale="log")
+    at_end.set_xticks(rates, [f"{rate:g}" for rate in rates], minor=False)
+    at_end.minorticks_off()
+    figure.suptitle(f"Ordinary transformer on text, SGD, {runs.sizes['seed']} seeds")
+    return figure
+
+
+@styled
+def deep_attention(runs: Mapping[int, xr.Dataset] | None = None, *, quick=False, progress=False) -> Figure:
+    """Attention of the first layer on a window of text over training, 1 and 3 layers, and how fast it moves (Fig. 7).
+
+    Agrees with the paper in part: attention becomes sparse and, while the learning rate stays the same, moves less
+    after an early burst; within these runs it slows down and does not stop.
+
+    Parameters
+    ----------
+    runs : mapping from number of layers to xarray.Dataset, optional
+        From `lab.deep_text.trained`; the first rate, seed, window and head are drawn. Default: its own, on a synthetic
+        text.
+    quick : bool
+        Fewer steps.
+    progress : bool
+        Show progress on standard error.
+    """
+    if runs is None:
+        steps = 100 if quick else 1000
+        runs = {
+            layers: deep_text.trained(rates=[0.2], seeds=1, n_layers=layers, steps=steps, progress=progress)
+            for layers in (1, 3)
+        }
+    shown = 4
+    figure = Figure(figsize=(12.4, 2.9 * len(runs) + 0.5))
+    panels = figure.subplots(len(runs), shown + 1, squeeze=False, width_ratios=[1] * shown + [1.25])
+    for row, (layers, run) in zip(panels, runs.items(), strict=True):
+        run = run.isel(learning_rate=0, seed=0)
+        times = np.unique(np.linspace(0, run.sizes["time"] - 1, shown).round().astype(int))
+        for axes, time in zip(row, times, strict=False):
+            maps = run["attention"].isel(time=time, probe=0, layer=0, head=0).values
+            causal = np.where(np.tri(len(maps), dtype=bool), maps, np.nan)
+            image = axes.imshow(causal, cmap="cividis", vmin=0, vmax=0.5, interpolation="nearest")
+            axes.grid(False)
+            axes.set_title(f"step {int(run['time'].values[time])}")
+            axes.set_xlabel("key position")
+        for axes in row[len(times) : shown]:
+            axes.set_visible(False)
+        row[0].set_ylabel(f"{layers} layer{'s' * (layers > 1)}\nquery position")
+        moved = deep_text.movement(run)
+        for number, layer in enumerate(moved["layer"].values):
+            colour, style = CATEGORIES[number]
+            line = moved.sel(layer=layer)
+            row[-1].plot(line["time"], line, color=colour, linestyle=style, label=f"layer {layer}")
+        row[-1].set(xlabel="SGD steps", ylabel="total variation\nper 100 steps", ylim=(0, None), title="movement")
+        row[-1].legend()
+    figure.colorbar(image, ax=panels[:, :shown], label="attention", shrink=0.7, extend="max", location="left")
+    figure.suptitle("First layer of an ordinary transformer over training, at one learning rate")
+    return figure
+
+
+@styled
+def deep_dyck_attention(runs: Mapping[str, xr.Dataset]) -> Figure:
+    """Attention of trained 2-layer transformers on a word with every bracket at every depth: seeds differ (Fig. 1).
+
+    S is START. Agrees with the paper: all are right on nearly all short prefixes, their maps differ from seed to seed.
+
+    Parameters
+    ----------
+    runs : mapping from a name to xarray.Dataset
+        From `lab.deep_dyck.trained`; the last layer of the first three seeds is drawn.
+    """
+    columns = 3
+    figure = Figure(figsize=(3.4 * columns + 1, 3.4 * len(runs) + 0.5))
+    panels = figure.subplots(len(runs), columns, sharex="row", sharey="row", squeeze=False)
+    for row, (name, run) in zip(panels, runs.items(), strict=True):
+        language = DyckLanguage(int(run.attrs["k"]), int(run.attrs["D"]))
+        for axes, seed in zip(row, run["seed"].values[:columns], strict=True):
+            one = run.sel(seed=seed)
+            image = draw_map(axes, one["attention"].isel(time=-1, probe=0, layer=-1, head=0).values, language)
+            axes.set_title(f"{name}, seed {seed}: accuracy {float(one['accuracy'].sel(length='below 28')):.3f}")
+            axes.set_xlabel("position")
+        row[0].set_ylabel("query")
+    figure.colorbar(image, ax=panels, label="attention", shrink=0.8)
+    figure.suptitle("Second layer of 2-layer transformers, and accuracy on prefixes of length < 28")
+    return figure
+
+
+@styled
+def deep_dyck_variation(table: xr.Dataset) -> Figure:
+    """Attention variation between seeds by language, number of layers and layer (Table 1), beside that of random rows.
+
+    Bars are jackknife standard errors.
+
+    Parameters
+    ----------
+    table : xarray.Dataset
+        From `lab.deep_dyck.table`.
+    """
+    figure = Figure(figsize=(8.6, 4.0))
+    axes = figure.subplots()
+    place = np.arange(table.sizes["setting"])
+    for number, layer in enumerate(table["layer"].values):
+        cell, (colour, _) = table.sel(layer=layer), CATEGORIES[number]
+        where = place + 0.2 * (number - 1)
+        axes.errorbar(
+            where, cell["variation"], cell["standard_error"], fmt="osD"[number], color=colour, capsize=3,
+            label=f"layer {layer}",
+        )  # fmt: skip
+        axes.plot(
+            where, cell["start"], "_", color=colour, markersize=9, label="before training" if number == 0 else None
+        )
+    for here, value in zip(place, table["random"].values, strict=True):
+        axes.hlines(
+            value, here - 0.4, here + 0.4, color=BLACK, linestyle=":", label="random rows" if here == 0 else None
+        )
+    labels = [str(name).replace(", ", "\n") for name in table["setting"].values]
+    axes.set_xticks(place, labels)
+    axes.set(ylabel=r"attention variation $||A_1 - A_2||_F^2$", ylim=(0, None))
+    axes.legend(ncols=2)
+    figure.suptitle("Attention of ordinary transformers on Dyck varies between seeds")
+    return figure
+
+
+@styled
+def deep_dyck_length(runs: xr.Dataset) -> Figure:
+    """Accuracy of 2-layer transformers on long prefixes by the weight of the contrastive regulariser (Figs. 3 and 10).
+
+    Small dots are seeds, bars standard errors of their mean.
+
+    Parameters
+    ----------
+    runs : xarray.Dataset
+        From `lab.deep_dyck.lengths`.
+    """
+    figure = Figure(figsize=(8.6, 3.7))
+    panels = figure.subplots(1, runs.sizes["kind"], sharey=True, squeeze=False)[0]
+    weights = [f"{weight:g}" for weight in runs["contrast_weight"].values]
+    place = np.arange(len(weights))
+    for axes, kind in zip(panels, runs["kind"].values, strict=True):
+        for number, length in enumerate(runs["length"].values):
+            cell, (colour, style) = runs["accuracy"].sel(kind=kind, length=length), CATEGORIES[1 + 2 * number]
+            shift = 0.08 * (2 * number - 1)
+            for seed in cell["seed"].values:
+                axes.plot(place + shift, cell.sel(seed=seed), ".", color=colour, markersize=4, alpha=0.6)
+            error = cell.std("seed", ddof=1) / np.sqrt(cell.sizes["seed"])
+            label = f"length {length}"
+            axes.errorbar(
+                place + shift, cell.mean("seed"), error, fmt=f"o{style}", color=colour, capsize=3, label=label
+            )
+        axes.set_xticks(place, weights)
+        axes.set(
+            xlabel="weight of the regulariser",
+            title=_TRAINED_ON[str(kind)],
+        )
+    panels[0].set_ylabel("closing brackets found")
+    panels[0].legend(loc="lower right")
+    figure.suptitle("2-layer transformers on Dyck: short and long prefixes")
+    return figure

@@ -1,0 +1,275 @@
+"""Training of transformers: against hand-written steps, single runs, and itself after an interruption."""
+
+import json
+import os
+
+import jax
+import numpy as np
+import pytest
+import xarray as xr
+
+from dynamics import DivergenceError, DyckLanguage, deep, progress
+from dynamics.deep import objective, training
+from dynamics.trajectory import save_dataset
+from lab import deep_dyck, deep_text, dyck, figures
+
+V, LENGTH = 6, 8
+ARCHITECTURE = deep.Architecture(V, width=4, mlp_width=8)
+TEXT = deep.Sequences.from_tokens(np.random.default_rng(0).integers(V, size=20 * LENGTH + 1), length=LENGTH)
+ARGUMENTS = {"learning_rate": 0.1, "steps": 30, "record_every": 10, "batch_size": 4, "seeds": [0, 5]}
+
+
+@pytest.fixture(scope="module")
+def run():
+    return deep.train(ARCHITECTURE, TEXT, **ARGUMENTS)
+
+
+def same(one, other):
+    """Whether two results are equal bit for bit."""
+    return all(np.array_equal(one[name], other[name], equal_nan=True) for name in one.variables)
+
+
+# Steps
+
+
+def flat(model):
+    return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(model)])
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_two_steps_are_those_by_hand(optimizer):
+    start, eta = deep.Transformer(ARCHITECTURE, 3, dtype="float64"), 0.05
+    arguments = {"steps": 2, "learning_rate": eta, "batch_size": None, "momentum": 0.7, "record_every": 1}
+    found = deep.train(start, TEXT, optimizer=optimizer, dtype="float64", **arguments)
+    weights, m, v = flat(start), 0.0, 0.0
+    leaves, tree = jax.tree.flatten(start)
+    cuts = np.cumsum([leaf.size for leaf in leaves])[:-1]
+    with jax.enable_x64(True):
+        slope = jax.jit(jax.value_and_grad(objective.mean_loss))
+        for step in (1, 2):
+            parts = np.split(weights, cuts)
+            model = jax.tree.unflatten(tree, [p.reshape(leaf.shape) for p, leaf in zip(parts, leaves, strict=True)])
+            loss, gradient = slope(model, TEXT.inputs, TEXT.targets, TEXT.mask)
+            assert float(found["batch_loss"][0, 0, step - 1]) == pytest.approx(float(loss), rel=1e-12)
+            g = flat(gradient)
+            if optimizer == "sgd":
+                m = 0.7 * m + g
+                weights = weights - eta * m
+            else:
+                m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+                weights = weights - eta * (m / (1 - 0.9**step)) / (np.sqrt(v / (1 - 0.999**step)) + 1e-8)
+    np.testing.assert_allclose(found["parameters"].values[0, 0], weights, rtol=1e-9, atol=1e-12)
+
+
+def test_many_runs_at_once_are_single_runs(run):
+    both = deep.train(ARCHITECTURE, TEXT, **ARGUMENTS | {"learning_rate": [0.1, 0.3], "seeds": [5]})
+    alone = deep.train(ARCHITECTURE, TEXT, **ARGUMENTS | {"seeds": [5]})
+    for name in ("batch_loss", "loss", "entropy", "attention", "parameters"):
+        single = alone[name].values[0, 0]
+        np.testing.assert_allclose(both[name].values[0, 0], single, rtol=2e-4, atol=2e-5)
+        np.testing.assert_allclose(run[name].values[0, 1], single, rtol=2e-4, atol=2e-5)
+    assert (abs(run["batch_loss"].diff("seed")) > 1e-3).any()
+    # The first batch is the same at each rate; later ones meet other weights.
+    first = both["batch_loss"].values[:, 0]
+    assert first[0, 0] == pytest.approx(first[1, 0], rel=1e-6) and abs(first[0, -1] - first[1, -1]) > 1e-3
+
+
+def test_what_is_recorded(run):
+    assert run["time"].values.tolist() == [0, 10, 20, 30] and run["batch_loss"].shape == (1, 2, 30)
+    assert float(run["loss"][0, 0, -1]) < float(run["loss"][0, 0, 0])
+    for seed in (0, 5):
+        model = deep.model_at(run, seed=seed)
+        last = run.sel(seed=seed, learning_rate=0.1).isel(time=-1)
+        attention = np.asarray(model.attention(TEXT.inputs[0]))
+        np.testing.assert_allclose(last["attention"].values[0], attention, rtol=1e-4, atol=1e-6)
+        maps = np.stack([np.asarray(model.attention(row)) for row in TEXT.inputs])
+        entropy = -(maps * np.log(np.where(maps > 0, maps, 1))).sum(axis=-1).mean(axis=(0, -1))
+        np.testing.assert_allclose(last["entropy"], entropy, rtol=1e-4)
+    assert float(run["uniform_entropy"]) == pytest.approx(np.log(np.arange(1, LENGTH + 1)).mean())
+    assert {"jax", "equinox", "optax", "yzflow"} <= set(json.loads(run.attrs["versions"]))
+    with pytest.raises(ValueError, match=r"`seed` must be one of \[0, 5\], but got None"):
+        deep.model_at(run)
+
+
+def test_the_regulariser_is_part_of_the_loss():
+    language = DyckLanguage(1, 1)  # one insertion, ()
+    sequences = deep.dyck_sequences(language, [[0, 1, 0], [0]], targets="exact")
+    start = deep.Transformer(deep.Architecture(3, n_outputs=2, tied=False, width=4, mlp_width=8), 1)
+    insertions = deep.dyck_insertions(language)
+    arguments = {"learning_rate": 0.1, "steps": 1, "batch_size": None}
+    found = deep.train(start, sequences, contrast=insertions, contrast_weight=3.0, **arguments)
+    plain = float(objective.mean_loss(start, sequences.inputs, sequences.targets, sequences.mask))
+    pairs = np.repeat(insertions.tokens, 2, axis=0), np.repeat(insertions.lengths, 2)
+    gap = float(objective.contrast_loss(start, sequences.inputs, sequences.mask, *pairs))
+    assert gap > 1e-3
+    assert float(found["batch_loss"].values.squeeze()) == pytest.approx(plain + 3 * gap, rel=1e-5)
+
+
+# Interruption, files
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_a_run_goes_on_bit_for_bit_where_it_was_stopped(tmp_path, monkeypatch, optimizer):
+    path = tmp_path / "runs" / "state.npz"
+    arguments = ARGUMENTS | {"optimizer": optimizer, "seeds": 1, "steps": 24}
+    whole = deep.train(ARCHITECTURE, TEXT, **arguments)
+    monkeypatch.setattr(training, "_SECONDS_BETWEEN_SAVES", 0.0)
+    update = progress.Progress.update
+
+    def stop(self, done, note=""):
+        if done >= 0.8:  # after the save at step 16, before the end
+            raise KeyboardInterrupt
+        update(self, done, note)
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(progress.Progress, "update", stop)
+        deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path)
+    assert os.listdir(path.parent) == [path.name]
+    assert same(whole, deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path))
+    # At its end it only reads; with more steps it goes on to what a longer run has.
+    assert same(whole, deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path))
+    if optimizer == "sgd":
+        longer = deep.train(ARCHITECTURE, TEXT, **arguments | {"steps": 27})
+        assert same(longer, deep.train(ARCHITECTURE, TEXT, **arguments | {"steps": 27}, checkpoint=path))
+
+
+def test_other_and_damaged_checkpoints_are_refused(tmp_path):
+    path = tmp_path / "state.npz"
+    arguments = ARGUMENTS | {"steps": 2, "seeds": 1}
+    deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path)
+    content = path.read_bytes()
+    refused = [
+        (
+            arguments | {"learning_rate": 0.2},
+            TEXT,
+            r"a run with the same `learning_rate` = \[0.2\], but got .*state.npz",
+        ),
+        (arguments | {"steps": 1}, TEXT, "`steps` must be at least the 2 steps that the checkpoint has, but got 1"),
+        (arguments, TEXT[1:], "`checkpoint` must be of a run with the same `data`, but got .*state.npz"),
+    ]
+    for changed, text, message in refused:
+        with pytest.raises(ValueError, match=message):
+            deep.train(ARCHITECTURE, text, **changed, checkpoint=path)
+    for place in np.linspace(0, len(content) - 1, 25).astype(int):
+        damaged = bytearray(content)
+        damaged[place] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"`checkpoint` must be .*state.npz \(its checksum is wrong"):
+            deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path)
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match=r"`checkpoint` must be a file written by yzflow, but got .*state\.npz"):
+        deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path)
+
+
+def test_results_are_files(run, tmp_path):
+    save_dataset(run, tmp_path / "run.nc")
+    xr.testing.assert_identical(deep.load_training(tmp_path / "run.nc"), run)
+    save_dataset(xr.Dataset(attrs={"format": "other"}), tmp_path / "other.nc")
+    with pytest.raises(ValueError, match="`path` must be a training of transformers written by yzflow"):
+        deep.load_training(tmp_path / "other.nc")
+
+
+def test_progress_shows_the_loss(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
+    deep.train(ARCHITECTURE, TEXT, learning_rate=0.1, steps=1, batch_size=4, progress=True)
+    assert "transformer, sgd: 100% step 1 of 1, loss 1." in capsys.readouterr().err
+
+
+# Failure
+
+
+def test_divergence_of_all_runs_raises_and_of_some_is_recorded():
+    arguments = {"steps": 40, "batch_size": 4, "record_every": 10}
+    with pytest.raises(DivergenceError, match=r"no run has a finite loss any more from step .* smaller") as caught:
+        deep.train(ARCHITECTURE, TEXT, learning_rate=1e30, **arguments)
+    assert 0 < caught.value.step < 40 and caught.value.trajectory["time"].values.tolist()[0] == 0
+    some = deep.train(ARCHITECTURE, TEXT, learning_rate=[0.1, 1e30], **arguments)
+    assert some["diverged"].values[0, 0] == -1 and some["diverged"].values[1, 0] == caught.value.step
+    assert np.isfinite(some["loss"][0]).all() and not np.isfinite(some["loss"][1, 0, -1])
+
+
+@pytest.mark.parametrize(
+    "changed, message",
+    [
+        ({"learning_rate": -1.0}, "`learning_rate` must be positive, but got -1.0"),
+        ({"learning_rate": [0.1, 0.1]}, "`learning_rate` must hold different values"),
+        ({"seeds": 0}, "`seeds` must be at least 1, but got 0"),
+        ({"optimizer": "lion"}, "`optimizer` must be one of 'sgd', 'adam', but got 'lion'"),
+        ({"momentum": 1.0}, "`momentum` must be below 1"),
+        ({"dtype": "float16"}, "`dtype` must be one of"),
+        ({"contrast_weight": 1.0}, "`contrast_weight` must be positive with `contrast`, and 0 without, but got 1.0"),
+        ({"probe": [[9]]}, "`probe` must hold indices in"),
+        ({"validation": [1, 2]}, "`validation` must be Sequences, but got list"),
+        ({"data": deep.Sequences([[7]], [[0]])}, "`data` must have at most the 6 tokens of the transformer, but got 8"),
+        ({"start": 3}, "`start` must be an Architecture or a Transformer, but got int"),
+        (
+            {"start": deep.Architecture(V, positions="learned", max_length=5)},
+            "`max_length` must be at least 8, the longest input, but got 5",
+        ),
+    ],
+)
+def test_bad_arguments_are_refused(changed, message):
+    arguments = {"start": ARCHITECTURE, "data": TEXT, **ARGUMENTS} | changed
+    with pytest.raises(ValueError, match=message):
+        deep.train(arguments.pop("start"), arguments.pop("data"), **arguments)
+
+
+# Experiments
+
+
+def test_synthetic_text_is_heavy_tailed_and_reproducible():
+    text = deep_text.synthetic_text(50_000, vocab_size=100, n_topics=3, rng=1)
+    assert np.array_equal(text, deep_text.synthetic_text(50_000, vocab_size=100, n_topics=3, rng=1))
+    share = np.sort(np.bincount(text, minlength=100))[::-1] / text.size
+    assert share[0] > 5 * share[50] > 0
+    train, validation = deep_text.split(text, length=50, n_validation=10)
+    assert len(validation) == 10 and len(train) + len(validation) == 999
+
+
+def test_final_entropy_and_movement_by_hand():
+    entropy = np.array([[[1.0, 2.0], [1.0, 4.0], [9.0, 9.0]]])[..., None, None]  # rate, seed, time, layer, head
+    attention = np.zeros((1, 3, 2, 1, 1, 1, 2, 2))
+    attention[..., 0, 0] = 1
+    attention[:, :, 0, ..., 1, :] = [0.5, 0.5]
+    attention[:, :, 1, ..., 1, :] = [0.8, 0.2]
+    axes = ("learning_rate", "seed", "time", "probe", "layer", "head", "row", "position")
+    runs = xr.Dataset(
+        {
+            "entropy": (("learning_rate", "seed", "time", "layer", "head"), entropy),
+            "attention": (axes, attention),
+            "diverged": (("learning_rate", "seed"), [[-1, -1, 7]]),
+        },
+        {"time": [0.0, 50.0]},
+    )
+    end = deep_text.final_entropy(runs)
+    assert end["mean"].item() == 3 and end["n"].item() == 2
+    assert end["standard_error"].item() == pytest.approx(1.0)
+    moved = deep_text.movement(runs)
+    assert moved["time"].values.tolist() == [25.0]
+    np.testing.assert_allclose(moved.values, 100 / 50 * 0.3)
+
+
+def test_dyck_experiment_measures_what_it_says():
+    language = DyckLanguage(2, 2)
+    runs = deep_dyck.trained(language, steps=4, seeds=3, batch_size=8, n_test=40, contrast_weight=0.1)
+    model = deep.model_at(runs.expand_dims("learning_rate"), seed=1)
+    for name, span in deep_dyck.LENGTHS.items():
+        prefixes = deep_dyck.test_prefixes(language, span, n=40)
+        some = prefixes if span[1] < 100 else prefixes[:2]
+        assert all(span[0] <= prefix.size <= span[1] and language.stack(prefix).size for prefix in prefixes)
+        right = []
+        for prefix in some[:8]:
+            padded = np.append(language.n_brackets, prefix)
+            logits = np.asarray(model(np.pad(padded, (0, span[1] + 1 - padded.size))))[prefix.size]
+            right.append(logits[1::2].argmax() == language.stack(prefix)[-1])
+        assert deep_dyck.closing_accuracy(model, language, some[:8]) == np.mean(right)
+        every = deep_dyck.closing_accuracy(model, language, prefixes)
+        assert float(runs["accuracy"].sel(seed=1, length=name)) == every
+    assert runs["attention"].sizes["row"] == dyck.test_prefix(language).size + 1
+    assert figures.deep_dyck_attention({"none": runs}).axes
+
+
+def test_figures_of_text_are_drawn_from_a_run(run):
+    entropy = figures.deep_entropy(run)
+    assert {axes.get_ylabel() for axes in entropy.axes} >= {"entropy of attention (nats)"}
+    assert figures.deep_attention({1: run}).axes
