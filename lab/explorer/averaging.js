@@ -17,7 +17,7 @@ yzflow.unit = async ({ presets, signs: rows }, items) => {
   ], update);
   const show = w.readouts("averaging", {
     rho: "largest wrong score ρ at this m",
-    smallest: "smallest m with ρ ≤ 1/2, this set",
+    smallest: "smallest m from which on ρ ≤ 1/2, up to 256: this set",
     other: "the same for the other kind of set",
     temperature: "temperature τ",
     distance: "error of the attention (L1 distance)",
@@ -34,8 +34,8 @@ yzflow.unit = async ({ presets, signs: rows }, items) => {
     if (!known.has(key)) {
       const rho = [];
       for (let dimension = 1; dimension <= MAX; dimension++) rho.push(averaging.certificate(signs, dimension, subset(how, dimension)).rho);
-      const place = rho.findIndex((value) => value <= 0.5);
-      known.set(key, { rho, smallest: place < 0 ? NaN : place + 1 });
+      const last = rho.findLastIndex((value) => value > 0.5); // the curve is not monotone
+      known.set(key, { rho, smallest: last + 1 === MAX ? NaN : last + 2 });
     }
     return known.get(key);
   }

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from dynamics import DyckLanguage, SequenceClasses, sgd
+from dynamics import DyckLanguage, Layer, SequenceClasses, sgd
 from dynamics.progress import Progress
 from lab.explorer.presets import AVERAGING, DYCK, TRANSITION
 from theory import balance
@@ -16,7 +16,7 @@ LANGUAGE = DyckLanguage(n_types=2, max_depth=3)
 
 
 def sgd_logits(setting: dict, *, seed: int = 0, records: int = 100) -> dict:
-    """SGD of a preset with one common token: steps, and logits of the common and the distinct tokens, mean of classes."""
+    """SGD of a preset: steps, and logits of the common and the distinct tokens, means over the classes."""
     classes = SequenceClasses.single_common_token(
         setting["K"], setting["M"], common=setting["common"], distinct=setting["distinct"]
     )
@@ -38,17 +38,17 @@ def sgd_logits(setting: dict, *, seed: int = 0, records: int = 100) -> dict:
     return {"t": run.dataset["time"].to_numpy().tolist(), "z": logits.round(9).tolist()}
 
 
-def dyck_layer() -> balance.Layer:
+def dyck_layer() -> Layer:
     """A balanced layer whose read-out is sharp enough to see."""
     layer = balance.balanced_layer(LANGUAGE, rng=2, scale=0.3)
-    return type(layer)(layer.Z, 60.0 * layer.Y, layer.V)
+    return Layer(layer.Z, 200.0 * layer.Y, layer.V)
 
 
 def violation_pattern() -> np.ndarray:
-    """What the slider adds to Z, times its value: noise on the open brackets, so that (11) fails by a multiple of it."""
+    """What the slider's value multiplies and adds to Z: noise on the open brackets, which breaks (11)."""
     pattern = np.zeros((LANGUAGE.n_states, LANGUAGE.n_states))
     opens = balance.pairs(LANGUAGE)[0].ravel()
-    pattern[:, opens] = np.random.default_rng(4).normal(size=(LANGUAGE.n_states, opens.size)).round(6)
+    pattern[:, opens] = np.random.default_rng(4).normal(size=(LANGUAGE.n_states, opens.size)).round(6) * -1
     return pattern
 
 

@@ -34,12 +34,21 @@ class Preset:
 
 TRANSITION = (
     Preset(
+        "A first look: attention scans, then snaps",
+        "Two next tokens share a common token that occurs as often as their most frequent distinct one. Training takes "
+        "attention away from the common token and gives it to the frequent distinct tokens, and then almost stops.",
+        "Press Play. At which time does the picture stop changing, and which line in the plots marks it?",
+        "Soon after t*, the peak of the speed: from there on the prediction is good and little gradient is left.",
+        _FIGURE_3 | {"K": 2, "M": 50, "etaZ": 2.0, "common": 1.0, "end": 100.0},
+    ),
+    Preset(
         "Scan and Snap, Fig. 3: growth of attention",
         "Distinct tokens, which tell one next token from another, gain attention early in training (scanning). "
         "Then the prediction is good, little gradient is left, and attention almost stops (snapping).",
         "The learning rate of the decoder is larger in some curves. Do they snap earlier or later, and do they end "
         "higher or lower?",
-        "Earlier and lower: the decoder learns faster, so that the gradient that feeds attention dies sooner.",
+        "Earlier and lower: the decoder learns faster, so that the gradient that feeds attention dies sooner. (The "
+        "paper's own curves are higher: it takes B for the exponent of a distinct token, where B/K is right.)",
         _FIGURE_3,
         ({"etaY": 0.5}, {"etaY": 2.0}, {"etaY": 5.0}),
     ),
@@ -48,7 +57,7 @@ TRANSITION = (
         "h says how much the decoder has learnt after seeing a class some number of times: fast at first, then only "
         "like a logarithm. The smooth formula h(s) and the step-by-step recursion h*(s) nearly agree.",
         "Make the learning rate of the decoder large. Where is the gap between the two curves largest?",
-        "At the first few visits. The gap never exceeds the rate over M, half of the bound in Lemma 7.",
+        "Where the curve bends. The gap never exceeds the rate over M, half of the bound in Lemma 7.",
         _FIGURE_3 | {"M": 50, "K": 2, "end": 160.0},
         ({"etaY": 0.2}, {"etaY": 2.0}),
     ),
@@ -83,7 +92,7 @@ TRANSITION = (
         "Assumption 2 asks for overlaps between classes that are weak, but not too weak for the size of the "
         "vocabulary. Two classes and a million tokens satisfy it.",
         "Raise K step by step. When does Assumption 2 fail, and which of its two sides is it?",
-        "At K = 5 with this overlap, the upper side: K (K − 1) times the overlap must stay below one.",
+        "At K = 5 with this overlap, the upper side: K (K - 1) times the overlap must stay below one.",
         _FIGURE_3 | {"K": 2, "M": 1000000, "etaY": 1.0, "etaZ": 0.02, "common": 0.37, "end": 100.0},
     ),
 )
@@ -101,9 +110,9 @@ DYCK = (
         "A layer off balance: insertions take over",
         "Here opening brackets weigh more or less than their partners, by a different amount for each query. Every "
         "inserted pair leaves a rest, the rests add up, and in the end the layer forgets the open bracket.",
-        "How many pairs does it take until the first bracket is no longer the likeliest guess?",
-        "Only a few. The share that one pair adds, shown below, tells: when the pairs together add more than is there, "
-        "they win.",
+        "How many pairs does it take until the right bracket is no longer the likeliest guess?",
+        "Eight. What one pair adds is little, but the same each time: it points away from what the text says, and "
+        "grows with the number of pairs.",
         {"text": "([]", "type": 1, "level": 2, "pairs": 20, "violation": 0.5},
     ),
     Preset(
@@ -111,19 +120,19 @@ DYCK = (
         "The violation is small, and a short text is still predicted well. Length makes it visible: generalisation to "
         "longer texts needs balance.",
         "Halve the violation. How many more pairs does the layer survive?",
-        "About twice as many: the rest of one pair is about proportional to the violation.",
-        {"text": "(()", "type": 1, "level": 1, "pairs": 50, "violation": 0.1},
+        "About twice as many: what one pair leaves is about proportional to the violation.",
+        {"text": "([]", "type": 1, "level": 2, "pairs": 40, "violation": 0.2},
     ),
 )
 
 AVERAGING = (
     Preset(
         "Enough dimensions: attention averages exactly what it should",
-        "One attention unit should put weight 1/q on q chosen tokens out of 64 and none on the others. With random keys "
-        "of enough dimensions there is a query that scores one on the chosen tokens and below one half elsewhere.",
+        "One attention unit should put weight 1/q on q chosen tokens out of 64 and none on the others. With random "
+        "keys of enough dimensions there is a query that scores one on the chosen tokens and below one half elsewhere.",
         "Lower m. At which m does the score of a wrong token first pass one half?",
-        "Read it from the first plot: where the curve crosses the dashed line.",
-        {"q": 3, "m": 96, "error": 0.1, "hard": False},
+        "At m = 101: from 102 on the curve of this set stays below the dashed line.",
+        {"q": 3, "m": 128, "error": 0.1, "hard": False},
     ),
     Preset(
         "Too few dimensions: what breaks",
@@ -138,7 +147,7 @@ AVERAGING = (
         "The chosen tokens are those whose keys are closest to the key of token 1, so that token 1 looks like all of "
         "them. Such a set needs more dimensions than a random one.",
         "Switch between the two kinds of sets. How much larger must m be for the hard one?",
-        "The smallest m is shown below the plots for both; the ratio grows with q.",
-        {"q": 4, "m": 96, "error": 0.1, "hard": True},
+        "About twice as large, 195 in place of 102. For more chosen tokens the hard set needs more than there is here.",
+        {"q": 3, "m": 128, "error": 0.1, "hard": True},
     ),
 )

@@ -39,7 +39,7 @@ yzflow.transition = async (presets, items) => {
     M: add({ id: "vocab-size", label: "next tokens in the vocabulary, M", min: 2, max: 1e6, step: 0.05, log: true, integer: true }),
     end: add({ id: "t-end", label: "length of training", min: 1, max: 1e5, step: 0.05, log: true, unit: "SGD steps" }),
   };
-  const unitConstant = w.checkbox(rates, "unit-constant", "set the speed constant C₀ to 1, as the paper’s Figs. 3 and 9 do (closed form)", update);
+  const unitConstant = w.checkbox(rates, "unit-constant", "set the speed constant C₀ to 1, as the paper’s Fig. 9 does (closed form)", update);
   const tokens = w.byId("transition-tokens");
   const probabilities = TOKENS.map((name, i) =>
     w.slider(tokens, { id: `token-${i}`, label: `${name} token`, min: 0.01, max: 3, step: 0.01 }, update),
@@ -52,9 +52,9 @@ yzflow.transition = async (presets, items) => {
     snapping: "the paper’s t₀ = 2 K ln M/η_Y",
     exponent: "growth exponent B at the end",
     common: "logit of the common token at the end",
-    growth: "growth χ of distinct token 1 at the end",
-    lower: "Theorem 3: χ is at least",
-    upper: "Theorem 3: χ is at most",
+    growth: "growth χ of the most frequent distinct token at the end",
+    lower: "Theorem 3, with the closed form’s B: this χ is at least",
+    upper: "and at most",
     slowdown: "slow-down s of the full flow, early on",
   });
 
@@ -175,14 +175,15 @@ yzflow.transition = async (presets, items) => {
     plots.decoder.table("Decoder growth", ["s", "h", "h*"], w.sample(visits + 1, 10).map((i) => [i, continuous[i], steps[i]]));
 
     const last = z.at(-1);
-    const own2 = setting.distinct[0] ** 2;
+    const first = setting.distinct.indexOf(Math.max(...setting.distinct));
+    const own2 = setting.distinct[first] ** 2;
     const f0 = own2 / (setting.common ** 2 + attention.sum(setting.distinct.map((p) => p * p)));
     const Bn = exponent.at(-1) / setting.K;
     show({
-      ...spans, overlap: computed.rho, exponent: exponent.at(-1), common: last && last[0], growth: last && Math.exp(2 * last[1]),
+      ...spans, overlap: computed.rho, exponent: exponent.at(-1), common: last && last[0], growth: last && Math.exp(2 * last[first + 1]),
       lower: Math.exp(2 * f0 * Bn), upper: Math.exp(2 * Bn),
     });
-    const grown = last ? `distinct token 1 has grown by a factor ${w.short(Math.exp(2 * last[1]))}, and its share of attention from ${w.short(computed.shares[0][1])} to ${w.short(computed.shares.at(-1)[1])}` : "the integration stopped early";
+    const grown = last ? `the most frequent distinct token has grown by a factor χ = ${w.short(Math.exp(2 * last[first + 1]))}. Its share of attention went from ${w.short(computed.shares[0][first + 1])} to ${w.short(computed.shares.at(-1)[first + 1])}, that of the common token from ${w.short(computed.shares[0][0])} to ${w.short(computed.shares.at(-1)[0])}` : "the integration has stopped early";
     w.byId("transition-summary").textContent = `After ${w.short(times.at(-1))} steps, ${grown}. The speed peaks at t* = ${w.short(spans.peak)}.`;
   }
 
@@ -198,11 +199,12 @@ yzflow.transition = async (presets, items) => {
     show({ slowdown });
     const side = (holds, text) => `${text} ${holds ? "✓ holds" : "✗ fails"}`;
     const both = upper > 1 && lower >= 1;
-    w.byId("transition-regime").textContent =
+    w.byId("transition-regime").replaceChildren(...w.rich(
       `Assumption 2 ${both ? "holds" : "does not hold"}: ${side(upper > 1, "largest |eigenvalue| below 1/K")} (margin ${w.short(upper)}), ` +
       `${side(lower >= 1, "smallest |eigenvalue| at least 6/√M")} (margin ${w.short(lower)}); a margin above 1 is inside. ` +
       `The true gradient moves attention ${w.short(1 / slowdown)} times slower than the theory at first` +
-      `${etaY < 100 * etaZ ? `; attention is not slow beside the decoder here (η_Y/η_Z = ${w.short(etaY / etaZ)}, the theory asks for 100 or more)` : ""}.`;
+      `${etaY < 100 * etaZ ? `; attention is not slow beside the decoder here (η_Y/η_Z = ${w.short(etaY / etaZ)}, the theory asks for 100 or more)` : ""}.`,
+    ));
   }
 
   function drawHeat() {
@@ -221,6 +223,9 @@ yzflow.transition = async (presets, items) => {
       });
     });
     plots.heat.get("cells").data = cells;
+    const most = Math.max(0.05, ...cells.c);
+    plots.heat.get("mapper").high = most;
+    plots.now.get("y").end = 1.08 * most;
     plots.heat.range(times.at(-1) || setting.end);
     plots.heat.text("Bright means much attention. The vertical line is the time of the slider.");
     plots.heat.table("Share of attention of each token", ["t", ...TOKENS], w.sample(times.length, 10).map((i) => [times[i], ...(shares[i] || TOKENS.map(() => null))]));

@@ -9,12 +9,16 @@ yzflow.widgets = (() => {
     return node;
   }
 
+  // Text with η_Y and η_Z set as subscripts.
+  const rich = (text) => text.split(/_([YZ])/).map((part, i) => (i % 2 ? element("sub", {}, part) : part));
+
   // Short for a person; the exact number is in data-value.
   function short(value) {
     if (value === null || Number.isNaN(value)) return "–";
     if (!Number.isFinite(value)) return "∞";
     const size = Math.abs(value);
-    if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(3);
+    if (size < 1e-12) return "0"; // rounding
+    if ((size < 1e-3 || size >= 1e7)) return value.toExponential(3);
     return String(Number(value.toPrecision(5)));
   }
 
@@ -22,7 +26,7 @@ yzflow.widgets = (() => {
   // three digits; `integer`: to whole numbers.
   function slider(parent, { id, label, min, max, step, log = false, integer = false, unit = "" }, change) {
     const place = (value) => (log ? Math.log10(value) : value);
-    const text = element("label", { for: id }, label);
+    const text = element("label", { for: id }, ...rich(label));
     const range = element("input", { type: "range", id, min: place(min), max: place(max), step: log ? step : step || 1 });
     const exact = element("input", { type: "number", id: `${id}-exact`, "aria-label": `${label}: exact value`, min, max });
     exact.step = integer ? 1 : "any";
@@ -62,7 +66,7 @@ yzflow.widgets = (() => {
     const inputs = options.map(({ value, label }) => {
       const input = element("input", { type: "radio", name, value, id: `${name}-${value}` });
       input.addEventListener("change", change);
-      parent.append(element("label", { class: "choice", for: input.id }, input, ` ${label}`));
+      parent.append(element("label", { class: "choice", for: input.id }, input, element("span", {}, label)));
       return input;
     });
     return {
@@ -75,7 +79,7 @@ yzflow.widgets = (() => {
   function checkbox(parent, id, label, change) {
     const input = element("input", { type: "checkbox", id });
     input.addEventListener("change", change);
-    parent.append(element("label", { class: "choice", for: id }, input, ` ${label}`));
+    parent.append(element("label", { class: "choice", for: id }, input, element("span", {}, label)));
     return input;
   }
 
@@ -104,7 +108,7 @@ yzflow.widgets = (() => {
     const outputs = {};
     for (const [name, label] of Object.entries(labels)) {
       outputs[name] = element("output", { id: `${id}-${name}` });
-      byId(`${id}-readouts`).append(element("div", {}, element("dt", {}, label), element("dd", {}, outputs[name])));
+      byId(`${id}-readouts`).append(element("div", {}, element("dt", {}, ...rich(label)), element("dd", {}, outputs[name])));
     }
     return (values) => {
       for (const [name, value] of Object.entries(values)) {
@@ -115,7 +119,7 @@ yzflow.widgets = (() => {
   }
 
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  const DASHES = { solid: "", dashed: "7 4", dotted: "2 3", dotdash: "2 4 7 4" };
+  const DASHES = { solid: "", dashed: "12 5", dotted: "3 4", dotdash: "3 4 12 4" };
 
   function swatch(name, dash) {
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -150,7 +154,7 @@ yzflow.widgets = (() => {
           xs: list.map((line) => line.x),
           ys: list.map((line) => line.y.map((y) => (y === null ? NaN : y))),
           color: list.map((line) => colour(line.color)),
-          dash: list.map((line) => line.dash || "solid"),
+          dash: list.map((line) => DASHES[line.dash] || "solid"),
           width: list.map((line) => line.width || 2.5),
         };
         get("points").data = {
@@ -164,7 +168,7 @@ yzflow.widgets = (() => {
       },
       range(end, start = 0) { get("x").setv({ start, end }); },
       key(list) {
-        key.replaceChildren(...list.map(({ label, color, dash }) => element("li", {}, swatch(color, dash || "solid"), label)));
+        key.replaceChildren(...list.map(({ label, color, dash }) => element("li", {}, swatch(color, dash || "solid"), ...rich(label))));
       },
       text(sentence) { text.textContent = sentence; },
       table(caption, columns, rows) {
@@ -215,5 +219,5 @@ yzflow.widgets = (() => {
     };
   }
 
-  return { byId, element, short, slider, choices, checkbox, presets, readouts, colour, plot, sample, later };
+  return { byId, element, short, slider, choices, checkbox, presets, readouts, colour, plot, sample, later, rich };
 })();
