@@ -286,3 +286,21 @@ def audit(context, only, quick, seed, as_json, out):
         report.to_html(out / "audit.html")
         click.echo(f"wrote {out / 'audit.json'} and {out / 'audit.html'}", err=as_json)
     context.exit(0 if report.passed else 1)
+
+
+@main.command(cls=_Command)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("explorer.html"), show_default=True, help="File.")
+@click.option("--open", "show", is_flag=True, help="Open it in the browser.")
+@_json
+def explore(out, show, as_json):
+    """Write the explorer: one HTML file with sliders, for a lecture, which works offline.
+
+    Example: yzflow explore --open
+    """
+    from lab import explorer
+
+    _file_to_write(out)
+    explorer.write(out, progress=True)
+    _report(as_json, {"out": str(out)}, [f"wrote {out}"])
+    if show:
+        click.launch(str(out.absolute()))
