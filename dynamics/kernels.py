@@ -71,9 +71,8 @@ def _float_of_bits(_, bits):
 def _exponentials(u, top, out):
     """exp(u - top) into ``out``, for u <= top, an entry for each row.
 
-    In single precision numba calls the C library once an entry, which dominates SGD at a full vocabulary. The
-    polynomial of Cephes' expf (S. Moshier) on [-ln(2)/2, ln(2)/2], scaled by a power of two put together from its
-    bits, becomes vector instructions; its relative error is below 9e-8.
+    In single precision numba calls the C library once an entry. The polynomial of Cephes' expf (S. Moshier) on
+    [-ln(2)/2, ln(2)/2], scaled by a power of two made of its bits, becomes vector instructions, exact to 9e-8.
     """
     if u.itemsize == 8:
         for b in range(u.shape[0]):
@@ -142,8 +141,7 @@ def _feature(token, c, V, center, floor, f, norm):
                 f[b, i] = c[b, i]
                 square += c[b, i] * c[b, i]
         else:
-            for k in range(f.shape[1]):
-                f[b, k] = 0.0
+            f[b] = 0
             total = mean = f.dtype.type(0)
             for i in range(token.size):
                 total += c[b, i]
@@ -170,7 +168,7 @@ def _feature(token, c, V, center, floor, f, norm):
 def _decode(rows, f, Y, block, u):
     """Decoder logits Y^T f of the rows of f into the rows of ``u``; f[., i] belongs to row rows[i] of Y.
 
-    ``block`` has these rows of Y side by side unless f has one row, where four rows at a time spare loads and stores.
+    ``block`` has these rows side by side unless f has one row, where four rows at a time spare loads and stores.
     """
     if f.shape[0] > 1:
         np.dot(f, block, u)
@@ -193,9 +191,8 @@ def _decode(rows, f, Y, block, u):
 def _residual(u, target, soft, weight, mass, r):
     """Weighted sum of the cross-entropies of softmax(u); r = (target - alpha) into ``r`` and mass * r into ``u``.
 
-    ``mass`` is the multiplicity of each column. For a hard target the entry 1 - alpha_target is summed from the other
-    columns: formed as a difference it would lose all digits once the target is nearly certain, and the zero-sum
-    invariant with it.
+    ``mass`` is the multiplicity of each column. For a hard target 1 - alpha_target is summed from the other columns: as
+    a difference it would lose all digits once the target is nearly certain, and the zero-sum invariant with it.
     """
     # Typed constants: a bare 0 or 1 would turn single precision into double.
     zero, one = u.dtype.type(0), u.dtype.type(1)
@@ -254,8 +251,7 @@ def _square_residual(u, target, soft, weight, mass, r):
 def _contrast(difference, weight, mass, u, r):
     """Regulariser (22) of a pair of bags: the mean over next tokens of the squared difference of their logits.
 
-    ``difference`` is that of their logits; ``weight`` holds the weights of the loss and of the regulariser. Its
-    gradient is added to that of the loss, and both are multiplied by their weights, in ``r`` and ``u``.
+    ``weight`` holds the weights of the loss and of the regulariser; in ``r`` and ``u`` their gradients are added up.
     """
     columns = mass.sum()
     loss = 0.0
@@ -317,13 +313,9 @@ def _add_outer(rows, f, weight, r, product, dY):
         np.dot(f.T, r, product)
     for i in range(rows.size):
         row = dY[rows[i]]
-        if f.shape[0] > 1:
-            for k in range(row.size):
-                row[k] += product[i, k]
-        else:
-            scale = f[0, i]
-            for k in range(row.size):
-                row[k] += scale * r[0, k]
+        scale, other = (f.dtype.type(1), product[i]) if f.shape[0] > 1 else (f[0, i], r[0])
+        for k in range(row.size):
+            row[k] += scale * other[k]
 
 
 @njit(**_OPTIONS)
@@ -334,11 +326,10 @@ def _pull_back(token, c, f, norm, g, V, center, weight, dz, dV):
     """
     h = np.zeros(token.size, dz.dtype)
     for b in range(f.shape[0]):
-        floored = norm[b] < 0
         inner = mean_g = f.dtype.type(0)
         for k in range(f.shape[1]):
             inner += f[b, k] * g[b, k]
-        if floored:
+        if norm[b] < 0:
             inner = f.dtype.type(0)
         scale = f.dtype.type(weight[b])
         if V.shape[0] == 0:
@@ -381,16 +372,6 @@ def _matrix(buffer, rows, columns):
 
 
 @njit(**_OPTIONS)
-def _largest_group(groups, size, indptr):
-    """The largest number of tokens, and of bags, of a group."""
-    longest, most = 0, 1
-    for group in range(groups):
-        longest = max(longest, indptr[group + 1] - indptr[group])
-        most = max(most, size[group])
-    return longest, most
-
-
-@njit(**_OPTIONS)
 def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
     """Loss -J of a weighted batch, and the gradient of J added into ``slopes``: Lemma 1, and its extensions.
 
@@ -407,7 +388,7 @@ def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
     dZ, dY, dV, dH = slopes
     center, floor, square, contrast = rule
     columns, units = Y.shape[1], H.shape[1]
-    longest, most = _largest_group(groups, size, indptr)
+    longest, most = np.diff(indptr[: groups + 1]).max(), size[:groups].max()
     width = V.shape[1] if V.shape[0] > 0 else longest
     if not contrast:  # whose pairs are compared with each other
         most = max(1, min(most, _TOGETHER // max(1, width * max(columns, units), units * columns)))
@@ -514,9 +495,8 @@ def _catch_up(parameter, slope, first, second, rate, momentum, adam, missed, ste
     if not adam:
         decay = momentum ** parameter.dtype.type(missed)
         path = rate * momentum * (1 - decay) / (1 - momentum)
-        for i in range(parameter.size):
-            parameter[i] += path * first[i]
-            first[i] *= decay
+        parameter += path * first
+        first *= decay
         return
     slope[:] = 0
     whole = min(missed, _FORGOTTEN)
@@ -546,14 +526,22 @@ def _touch(index, now, rows, last, parameter, slope, first, second, rate, moment
     return n
 
 
+@njit(**_OPTIONS)
+def _in_rows(arrays, last):
+    """Z as so many rows as ``last`` has, which are its rows or its entries, and the others as they are."""
+    n = last[0].size
+    return arrays[0].reshape(n, arrays[0].size // max(1, n)), arrays[1], arrays[2], arrays[3]
+
+
 @njit(nogil=True, **_OPTIONS)
 def catch_up(state, slopes, moments, last, rates, momentum, adam, now):
     """Bring every row to step ``now``, as if it had taken every step."""
+    own = (_in_rows(state, last), _in_rows(slopes, last), _in_rows(moments[0], last), _in_rows(moments[1], last))
     for k in range(4):
         for row in range(last[k].size):
             if 0 < last[k][row] < now:
-                own = (state[:4][k][row], slopes[k][row], moments[0][k][row], moments[1][k][row])
-                _catch_up(*own, rates[k], momentum, adam, now - last[k][row], now)
+                rows = (own[0][k][row], own[1][k][row], own[2][k][row], own[3][k][row])
+                _catch_up(*rows, rates[k], momentum, adam, now - last[k][row], now)
                 last[k][row] = now
 
 
@@ -564,28 +552,33 @@ def sgd_steps(batches, groups, state, slopes, moments, last, rule, rates, moment
     ``batches`` holds the arrays of a batch, each with a row for every step, of which the first ``groups`` groups count;
     a single row serves every step. ``state`` is (Z, Y, V, H, multiplicity); its first four arrays move, each at its
     rate; the two ``moments`` (velocity, or first and second) and ``slopes`` match them. Without ``adam`` the slopes are
-    the velocity itself, which the gradient is added into. A step touches only the rows of its queries and tokens:
-    ``last`` has for each row the step that it was brought to, and `catch_up` brings them all to the same.
+    the velocity itself, which the gradient is added into. A step touches only the rows of its queries and tokens, or
+    the entries of Z: ``last`` has for each the step that it was brought to, and `catch_up` brings all to the same.
     """
     query, target, soft, weight, size, indptr, token, count = batches
     Z, Y, V, H, multiplicity = state
+    own = (_in_rows(state, last), _in_rows(slopes, last), _in_rows(moments[0], last), _in_rows(moments[1], last))
     # As `gradient_flow` passes them.
     seen = (_read_only(Z), _read_only(Y), _read_only(V), _read_only(H), _read_only(multiplicity))
     nothing, always = np.empty((0, 0), Z.dtype), losses.size > 0  # a literal True would be a type of its own
     columns = multiplicity.size
     while multiplicity[columns - 1] == 0:
         columns -= 1
-    every = np.arange(max(Y.shape[0], H.shape[0]))
-    rows = (np.empty_like(last[0]), np.empty_like(last[1]), np.empty_like(last[2]), np.empty_like(last[3]))
+    every, cells = np.arange(max(Y.shape[0], V.shape[0], H.shape[0])), np.empty(token.shape[1], np.int64)
+    rows = (np.empty_like(cells), np.empty_like(every), np.empty_like(every), np.empty_like(every))
     touched = np.zeros(4, np.int64)
     for step in range(losses.size):
         s, now = min(step, query.shape[0] - 1), done + step + 1
-        tokens = token[s][: indptr[s][groups[s]]]
+        tokens, n = token[s][: indptr[s][groups[s]]], groups[s]
+        for g in range(groups[s] if last[0].size > Z.shape[0] else 0):
+            n = indptr[s, g + 1]
+            cells[indptr[s, g] : n] = query[s, g] * Z.shape[1] + token[s, indptr[s, g] : n]
+        of_z = cells[:n] if last[0].size > Z.shape[0] else query[s][:n]
         of_y = tokens if V.shape[0] + H.shape[0] == 0 else every[: Y.shape[0]]
         for k in range(4):
-            index = (query[s][: groups[s]], of_y, tokens[: tokens.size * min(1, V.shape[0])], every[: H.shape[0]])[k]
-            own = (state[:4][k], slopes[k], moments[0][k], moments[1][k])
-            touched[k] = _touch(index, now, rows[k], last[k], *own, rates[k], momentum, adam)
+            index = (of_z, of_y, tokens[: tokens.size * min(1, V.shape[0])], every[: H.shape[0]])[k]
+            arrays = (own[0][k], own[1][k], own[2][k], own[3][k])
+            touched[k] = _touch(index, now, rows[k], last[k], *arrays, rates[k], momentum, adam)
         for row in rows[1][: touched[1]]:
             for c in range(columns, Y.shape[1]):  # columns of multiplicity 0: larger, they could starve the softmax
                 Y[row, c] = Y[row, 0]
@@ -595,10 +588,10 @@ def sgd_steps(batches, groups, state, slopes, moments, last, rule, rates, moment
         if not np.isfinite(losses[step]):
             return step
         for k in range(4):
-            own = (state[:4][k], slopes[k], moments[0][k], moments[1][k])
+            x, g, m, v = own[0][k], own[1][k], own[2][k], own[3][k]
             if touched[k] == last[k].size:
-                ascend(own[0].ravel(), own[1].ravel(), own[2].ravel(), own[3].ravel(), rates[k], adam, now)
+                ascend(x.ravel(), g.ravel(), m.ravel(), v.ravel(), rates[k], adam, now)
                 continue
             for row in rows[k][: touched[k]]:
-                ascend(own[0][row], own[1][row], own[2][row], own[3][row], rates[k], adam, now)
+                ascend(x[row], g[row], m[row], v[row], rates[k], adam, now)
     return losses.size

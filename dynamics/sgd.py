@@ -30,6 +30,8 @@ _COLUMNS = 32
 _PADDED = 1024
 # Bytes of a matrix that is not looked through as a whole while it is trained.
 _LARGE = 2**24
+# Entries of a row of Z up to which a step takes it as a whole.
+_ROW = 2**12
 # Bytes of the matrices that init="uniform" may fill.
 _FULL = 2**32
 
@@ -357,7 +359,10 @@ class _Run:
         self.state = (*self.trained[:4], mass)
         self.slopes = zeros()[:4] if self.parameters["optimizer"] == "adam" else self.first[:4]
         self.current, self.large = self.trained, max(array.nbytes for array in self.trained) > _LARGE
-        self.last = tuple(np.zeros(len(array), dtype=np.int64) for array in self.trained[:4])
+        # Single entries of Z are followed where its rows are long.
+        sizes = [len(array) for array in self.trained[:4]]
+        sizes[0] *= 1 if layer.Z.shape[1] <= _ROW else layer.Z.shape[1]
+        self.last = tuple(np.zeros(size, dtype=np.int64) for size in sizes)
         squared, contrast = objective["criterion"] == "squared", objective["contrast"] is not None
         self.rule = (layer.center, self.dtype(layer.floor), squared, contrast)
 
@@ -522,8 +527,11 @@ class _Run:
         limit = np.finfo(self.dtype).max / (4 * len(self.state[1]))
         for array, last in zip_longest(self.trained, self.last):
             if self.large and last is not None:
-                if not all(np.abs(array[row]).max() < limit for row in np.flatnonzero(last > since)):
-                    return False
+                moved = np.flatnonzero(last > since)
+                by_row = array.reshape(max(1, last.size), -1)
+                for part in np.array_split(moved, 1 + moved.size * by_row.shape[1] // 2**22):
+                    if not np.abs(by_row[part]).max(initial=0) < limit:
+                        return False
             elif not np.abs(array).max(initial=0) < limit:
                 return False
         return True
