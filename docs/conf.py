@@ -32,8 +32,7 @@ extensions = [
 exclude_patterns = ["_build", "_generated/sources", "benchmarks"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
-# Benchmarks and the comparison are pages that may be missing.
-suppress_warnings = ["config.cache", "toc.empty_glob"]
+suppress_warnings = ["config.cache"]
 
 napoleon_google_docstring = False
 napoleon_use_ivar = True

@@ -62,7 +62,9 @@ def _fresh(folder: Path, heading: str, text: str, wanted: set[str]):
 def _write_figures(folder: Path):
     names = figures.names()
     files = {name: f"plot_{number:02d}_{name}.py" for number, name in enumerate(names)}
-    text = "Each page says what the figure shows, what agrees with the paper, what does not, and why. The pictures here\n"
+    text = (
+        "Each page says what the figure shows, what agrees with the paper, what does not, and why. The pictures here\n"
+    )
     text += "have few points and seeds; ``yzflow figure NAME`` draws them in full."
     _fresh(folder, "Figures", text, set(files.values()))
     for name, file in files.items():

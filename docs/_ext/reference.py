@@ -43,7 +43,16 @@ def write_pages(app):
         names = modules(package)
         wanted.update({name: _page(name) for name in names})
         heading = f"{title}: {package}"
-        parts = [heading, "=" * len(heading), "", ".. toctree::", "   :maxdepth: 1", "", *(f"   {n}" for n in names), ""]
+        parts = [
+            heading,
+            "=" * len(heading),
+            "",
+            ".. toctree::",
+            "   :maxdepth: 1",
+            "",
+            *(f"   {n}" for n in names),
+            "",
+        ]
         wanted[f"index_{package}"] = "\n".join(parts)
     for old in folder.glob("*.rst"):
         if old.stem not in wanted:
