@@ -1,9 +1,9 @@
-"""Runs the examples in the README and in docstrings as tests."""
+"""Runs the examples in the README, the documentation and docstrings as tests."""
 
 import pytest
 from sybil import Sybil
 from sybil.parsers.doctest import DocTestParser
-from sybil.parsers.markdown import PythonCodeBlockParser
+from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 from sybil.sybil import SybilCollection
 
 
@@ -15,7 +15,11 @@ def empty_folder(tmp_path, monkeypatch):
 
 pytest_collect_file = SybilCollection(
     [
-        Sybil(parsers=[PythonCodeBlockParser()], patterns=["README.md"], fixtures=["empty_folder"]),
+        Sybil(
+            parsers=[PythonCodeBlockParser(), SkipParser()],
+            patterns=["README.md", "docs/*.md", "docs/howto/*.md", "docs/theory/*.md"],
+            fixtures=["empty_folder"],
+        ),
         Sybil(
             parsers=[DocTestParser()],
             patterns=["dynamics/*.py", "theory/*.py", "theory/*/*.py", "lab/*.py"],

@@ -1,0 +1,133 @@
+"""The gallery: a page for each figure that `lab.figures` finds, and one for each script in ``examples``.
+
+The figures' pages are made from their docstrings, which say what agrees with the paper and what does not: a figure of a
+new paper has a page without an entry here.
+"""
+
+import inspect
+import shutil
+from pathlib import Path
+
+from matplotlib.figure import Figure
+from sphinx_gallery.scrapers import figure_rst
+from sphinx_gallery.sorting import FileNameSortKey
+
+from lab import figures
+
+_HEADER = "{title}\n{line}\n\n{text}\n"
+
+
+def settings(here: Path) -> dict:
+    """Writes the scripts, and returns the settings of sphinx-gallery."""
+    generated = here / "_generated"
+    sources = generated / "sources"
+    _write_figures(sources / "figures")
+    _write_examples(here.parent / "examples", sources / "examples")
+    return {
+        "examples_dirs": [str(sources / name) for name in ("figures", "examples")],
+        "gallery_dirs": [str(generated / "gallery" / name) for name in ("figures", "examples")],
+        "filename_pattern": r"[\\/]plot_",
+        "within_subsection_order": FileNameSortKey,
+        "image_scrapers": (scrape,),
+        "reset_argv": quick_arguments,
+        "reset_modules": (),
+        "download_all_examples": False,
+        "remove_config_comments": True,
+        "show_memory": False,
+        "nested_sections": False,
+        "write_computation_times": False,
+    }
+
+
+def title(name: str) -> str:
+    """The heading of a figure's page."""
+    number = name.removeprefix("figure")
+    return f"Scan and Snap, Figure {number}" if number.isdigit() else name.replace("_", " ").capitalize()
+
+
+def _write(path: Path, text: str):
+    # An unchanged script is not run again.
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
+        path.write_text(text, encoding="utf-8")
+
+
+def _fresh(folder: Path, heading: str, text: str, wanted: set[str]):
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.py"):
+        if old.name not in wanted:
+            old.unlink()
+    _write(folder / "GALLERY_HEADER.rst", _HEADER.format(title=heading, line="=" * len(heading), text=text))
+
+
+def _write_figures(folder: Path):
+    names = figures.names()
+    files = {name: f"plot_{number:02d}_{name}.py" for number, name in enumerate(names)}
+    text = (
+        "Each page says what the figure shows, what agrees with the paper, what does not, and why. The pictures here\n"
+    )
+    text += "have few points and seeds; ``yzflow figure NAME`` draws them in full."
+    _fresh(folder, "Figures", text, set(files.values()))
+    for name, file in files.items():
+        function = getattr(figures, name)
+        quick = "quick=True" if "quick" in inspect.signature(function).parameters else ""
+        described = inspect.getdoc(function).split("\n\nParameters\n")[0].replace("\\", "\\\\")
+        heading = title(name)
+        doc = f"{heading}\n{'=' * len(heading)}\n\n{_escaped(described)}\n"
+        code = f"from lab import figures\n\nfigure = figures.{name}({quick})\n"
+        _write(folder / file, f'r"""\n{doc}"""\n\n{code}')
+
+
+def _escaped(text: str) -> str:
+    return text.replace("|", "\\|").replace("*", "\\*")
+
+
+def _write_examples(source: Path, folder: Path):
+    scripts = sorted(source.glob("*.py"))
+    files = {path: ("" if path.name.startswith("test_") else "plot_") + path.name for path in scripts}
+    text = "The scripts in ``examples``, run with ``--quick`` where they have it. Each page shows the whole script."
+    _fresh(folder, "Examples", text, set(files.values()))
+    for path, file in files.items():
+        _, doc, code = path.read_text(encoding="utf-8").split('"""', 2)
+        first, rest = doc.split("\n", 1)
+        heading = path.stem.replace("_", " ").capitalize()
+        body = "\n\n".join(_usage(part) for part in [first, *rest.strip("\n").split("\n\n")] if part)
+        # A script ends in sys.exit, which would end the build.
+        code = code.replace("sys.exit(main())", "main()")
+        _write(folder / file, f'r"""\n{heading}\n{"=" * len(heading)}\n\n{body}\n"""{code}')
+
+
+def _usage(part: str) -> str:
+    return f"::\n\n{part}" if part.startswith("    ") else _escaped(part)
+
+
+def quick_arguments(gallery_conf, script_vars) -> list[str]:
+    """What a script gets on its command line: quick settings, and a folder beside its page for what it writes."""
+    script = Path(script_vars["src_file"])
+    if "--quick" not in script.read_text(encoding="utf-8"):
+        return []
+    out = _out(script)
+    shutil.rmtree(out, ignore_errors=True)
+    return ["--quick", "--out", str(out)]
+
+
+def _out(script: Path) -> Path:
+    return script.parent / "out" / script.stem
+
+
+def scrape(block, block_vars, gallery_conf) -> str:
+    """Save the figures that a script has made: `Figure` objects of its own, and pictures that it has written."""
+    script = Path(block_vars["src_file"])
+    paths = block_vars["image_path_iterator"]
+    known = block_vars["example_globals"]
+    seen, images = known.setdefault("_scraped", set()), []
+    for found in [value for value in known.values() if isinstance(value, Figure)]:
+        if id(found) not in seen:
+            seen.add(id(found))
+            images.append(next(paths))
+            found.savefig(images[-1], dpi=120)
+    for picture in sorted(_out(script).rglob("*.png")):
+        if picture not in seen:
+            seen.add(picture)
+            images.append(next(paths))
+            shutil.copy(picture, images[-1])
+    return figure_rst(images, gallery_conf["src_dir"])

@@ -1,0 +1,89 @@
+"""Directives that put the register's statements and the proofs' steps on a page, as they stand in the code.
+
+``{statements} PAPER`` lists what the register holds of a paper, and ``{proofs} MODULE ..`` the derivations of modules of
+`theory.symbolic`. The steps are those in the call of ``Derivation`` that also holds the expressions which the tests
+prove; it is read and not run, since running all proofs takes a minute.
+"""
+
+import ast
+from pathlib import Path
+
+from sphinx.util.docutils import SphinxDirective
+
+from theory import symbolic
+from theory.statements import REGISTER
+
+FOLDER = Path(symbolic.__file__).parent
+
+
+def derivation(name: str) -> dict:
+    """``statement``, ``steps`` and ``scope`` of the derivation in the module ``name``, without running it."""
+    source = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(source) if isinstance(node, ast.Call) and _called(node) == "Derivation"]
+    if len(calls) != 1:
+        raise ValueError(f"module {name} must make one Derivation, but makes {len(calls)}")
+    wanted = {word.arg: word.value for word in calls[0].keywords if word.arg in ("statement", "steps", "scope")}
+    try:
+        return {key: ast.literal_eval(value) for key, value in wanted.items()}
+    except ValueError:  # put together when it runs
+        made = symbolic.derivations()[name]()
+        return {key: getattr(made, key) for key in wanted}
+
+
+def _called(node: ast.Call) -> str | None:
+    return node.func.id if isinstance(node.func, ast.Name) else None
+
+
+def proof_page(name: str) -> list[str]:
+    """The derivation in the module ``name`` as Markdown."""
+    found = derivation(name)
+    lines = [f"**{found['statement']}** (`theory.symbolic.{name}`)", ""]
+    lines += [f"{number}. {step}" for number, step in enumerate(found["steps"], 1)]
+    return [*lines, "", f"*Proved for:* {found['scope']}.", ""]
+
+
+def statements_page(paper: str) -> list[str]:
+    """The statements of ``paper`` in the register as Markdown."""
+    lines = []
+    for statement in (one for one in REGISTER.values() if one.paper == paper):
+        lines += [f"**{statement.number}. {statement.title}.** {statement.text}", ""]
+        lines += ["```text", statement.printed, "```", ""]
+        if statement.corrected:
+            lines += ["Right is:", "", "```text", statement.corrected, "```", ""]
+    if not lines:
+        raise ValueError(f"no paper {paper!r} in the register")
+    return lines
+
+
+class _Generated(SphinxDirective):
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self):
+        try:
+            lines = self.lines()
+        except (OSError, ValueError) as error:
+            raise self.error(str(error)) from error
+        return self.parse_text_to_nodes("\n".join(lines)) if lines else []
+
+    def note(self, path: Path):
+        self.env.note_dependency(str(path))
+
+
+class Proofs(_Generated):
+    def lines(self):
+        names = self.arguments[0].split()
+        for name in names:
+            self.note(FOLDER / f"{name}.py")
+        return [line for name in names for line in proof_page(name)]
+
+
+class Statements(_Generated):
+    def lines(self):
+        return statements_page(self.arguments[0])
+
+
+def setup(app):
+    app.add_directive("proofs", Proofs)
+    app.add_directive("statements", Statements)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,82 @@
+"""Reference pages: one for each public module of the three packages, found and not listed."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+PACKAGES = {"dynamics": "Simulate", "theory": "Predict", "lab": "Compare"}
+
+
+def modules(package: str) -> list[str]:
+    """``package`` and its public modules. Proofs are on the pages on theory, and commands in ``yzflow --help``."""
+    root = importlib.import_module(package)
+    found = [package] + [module.name for module in pkgutil.walk_packages(root.__path__, f"{package}.")]
+    return [name for name in found if not any(part.startswith("_") for part in name.split(".")) and name != "lab.cli"]
+
+
+def public_names(module: str) -> list[str]:
+    """The functions and classes that ``module`` defines for others: those of its ``__all__``, or without a ``_``."""
+    loaded = importlib.import_module(module)
+    names = getattr(loaded, "__all__", None) or [name for name in vars(loaded) if not name.startswith("_")]
+    objects = {name: getattr(loaded, name) for name in names}
+    return [name for name, found in objects.items() if getattr(found, "__module__", None) == module and callable(found)]
+
+
+def _page(module: str) -> str:
+    kinds = {True: "autoclass", False: "autofunction"}
+    lines = [module, "=" * len(module), "", f".. automodule:: {module}", "   :no-members:", ""]
+    for name in public_names(module):
+        found = inspect.unwrap(getattr(importlib.import_module(module), name))
+        directive = kinds[inspect.isclass(found)]
+        lines += [f".. {directive}:: {module}.{name}"]
+        lines += ["   :members:", ""] if directive == "autoclass" else [""]
+    return "\n".join(lines)
+
+
+def write_pages(app):
+    folder = Path(app.srcdir) / "_generated" / "reference"
+    folder.mkdir(parents=True, exist_ok=True)
+    wanted = {}
+    for package, title in PACKAGES.items():
+        names = modules(package)
+        wanted.update({name: _page(name) for name in names})
+        heading = f"{title}: {package}"
+        parts = [
+            heading,
+            "=" * len(heading),
+            "",
+            ".. toctree::",
+            "   :maxdepth: 1",
+            "",
+            *(f"   {n}" for n in names),
+            "",
+        ]
+        wanted[f"index_{package}"] = "\n".join(parts)
+    for old in folder.glob("*.rst"):
+        if old.stem not in wanted:
+            old.unlink()
+    for name, text in wanted.items():
+        path = folder / f"{name}.rst"
+        # An unchanged page keeps its time, so that sphinx need not read it again.
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def plain_text(app, what, name, obj, options, lines):
+    """Docstrings write formulas as plain text: their bars, stars and final underscores are no markup."""
+    literal = False
+    for i, line in enumerate(lines):
+        doctest = line.lstrip().startswith((">>>", "..."))
+        literal = (literal and bool(line.strip())) or doctest
+        if not literal:
+            parts = re.split(r"(``.*?``|`[^`]*`)", line)
+            parts[::2] = [re.sub(r"([|*]|(?<=\w)_(?!\w))", r"\\\1", part) for part in parts[::2]]
+            lines[i] = "".join(parts)
+
+
+def setup(app):
+    app.connect("builder-inited", write_pages)
+    app.connect("autodoc-process-docstring", plain_text, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,50 @@
+"""Settings of the documentation: ``python -m sphinx -W --keep-going docs docs/_build/html``.
+
+Nothing is loaded from a network: MathJax comes from the package sphinx-mathjax-offline. ``-D plot_gallery=0`` leaves the
+gallery's scripts unrun.
+"""
+
+import sys
+from pathlib import Path
+
+_HERE = Path(__file__).parent
+sys.path[:0] = [str(_HERE.parent), str(_HERE / "_ext")]
+
+import gallery  # noqa: E402
+
+from dynamics import __version__  # noqa: E402
+
+project = "yzflow"
+author = "the yzflow developers"
+copyright = author
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
+    "proofs",
+    "reference",
+    "offline_mathjax",
+]
+exclude_patterns = ["_build", "_generated/sources", "benchmarks"]
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
+myst_heading_anchors = 3
+suppress_warnings = ["config.cache"]
+
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+default_role = "code"
+
+html_theme = "furo"
+html_title = "yzflow"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_show_sphinx = False
+
+sphinx_gallery_conf = gallery.settings(_HERE)

@@ -1,0 +1,138 @@
+"""The documentation: it builds without a warning, every link leads somewhere, every name is there, and pages load alone."""
+
+import importlib
+import inspect
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+
+for name in ("sphinx", "furo", "myst_parser", "sphinx_gallery", "sphinx-mathjax-offline"):
+    if importlib.util.find_spec(name) is None:
+        pytest.skip(f"needs {name}: pip install 'yzflow[docs]'", allow_module_level=True)
+
+
+class Page(HTMLParser):
+    """What a page links to, loads and names."""
+
+    def __init__(self, path: Path):
+        super().__init__()
+        self.links, self.resources, self.anchors = [], [], set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.anchors.update(value for key in ("id", "name") if (value := given.get(key)))
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+        relation = (given.get("rel") or "").split()
+        if tag == "link" and given.get("href") and not {"search", "canonical", "next", "prev"} & set(relation):
+            self.resources.append(given["href"])
+        if given.get("src"):
+            self.resources.append(given["src"])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    out = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-D", "plot_gallery=0"]
+    done = subprocess.run(
+        [*command, str(DOCS), str(out)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "MPLBACKEND": "agg"},
+    )
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def pages(site):
+    return {path: Page(path) for path in site.rglob("*.html")}
+
+
+def test_every_link_inside_the_site_leads_somewhere(site, pages):
+    wrong = []
+    for path, page in pages.items():
+        for link in (*page.links, *page.resources):
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc or link.startswith("data:"):
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.is_file():
+                wrong.append(f"{path.relative_to(site)}: {link}")
+            elif target in pages and parts.fragment and unquote(parts.fragment) not in pages[target].anchors:
+                wrong.append(f"{path.relative_to(site)}: {link} (anchor)")
+    assert len(pages) > 50
+    assert not wrong, wrong[:20]
+
+
+def test_nothing_is_loaded_from_elsewhere(site, pages):
+    loaded = {resource for page in pages.values() for resource in page.resources}
+    assert not [one for one in loaded if urlsplit(one).netloc]
+    # Style sheets may load fonts and pictures.
+    for sheet in site.rglob("*.css"):
+        addresses = re.findall(r"(?:url\(|@import)\s*['\"]?((?:https?:)?//[^'\")]+)", sheet.read_text(encoding="utf-8"))
+        assert not addresses, (sheet, addresses)
+
+
+def test_the_reference_has_every_public_name(pages):
+    import dynamics
+
+    anchors = set().union(*(page.anchors for page in pages.values()))
+    expected = {f"{found.__module__}.{name}" for name in dynamics.__all__ if callable(found := getattr(dynamics, name))}
+    for folder in ("dynamics", "theory", "theory/averaging", "lab", "lab/figures"):
+        for path in (ROOT / folder).glob("[!_]*.py"):
+            name = f"{folder.replace('/', '.')}.{path.stem}"
+            if name == "lab.cli":
+                continue
+            module = importlib.import_module(name)
+            for key, found in inspect.getmembers(module, callable):
+                public = not key.startswith("_") and key in getattr(module, "__all__", [key])
+                if public and getattr(found, "__module__", None) == name:
+                    expected.add(f"{name}.{key}")
+    assert len(expected) > 100
+    assert not expected - anchors
+
+
+def test_the_glossary_names_what_exists():
+    names = re.findall(r"`((?:dynamics|theory|lab)\.[\w.]+)`", (DOCS / "symbols.md").read_text(encoding="utf-8"))
+    assert len(names) > 30
+    for name in names:
+        module, *rest = name.split(".")
+        found = importlib.import_module(module)
+        for part in rest:
+            owner, found = found, getattr(found, part, None)
+            declared = getattr(owner, "__annotations__", {})
+            # Attributes that a constructor sets are in its class's documentation.
+            documented = re.search(rf"\b{part}\b", inspect.getdoc(owner) or "") is not None if found is None else True
+            assert found is not None or part in declared or documented, name
+
+
+def test_every_figure_and_every_proof_has_its_page(site):
+    from lab import figures
+    from theory.symbolic import derivations
+
+    gallery = {path.stem.split("_", 2)[2] for path in (site / "_generated/gallery/figures").glob("plot_*.html")}
+    assert gallery == set(figures.names())
+    text = "".join(path.read_text(encoding="utf-8") for path in (site / "theory").glob("*.html"))
+    assert not [name for name in derivations() if f"theory.symbolic.{name}<" not in text]
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_pages_open_without_a_network(site, browser, scheme, width):
+    page = browser(site / "theory" / "scan_and_snap.html", color_scheme=scheme, width=width)
+    page.wait_for_selector("mjx-container")
+    page.wait_for_function("document.querySelectorAll('mjx-container').length > 100")
+    assert page.locator("mjx-merror").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert "\\dot z" not in page.inner_text("body")
