@@ -2,6 +2,7 @@
 
 import glob
 import shutil
+from contextlib import contextmanager
 
 import pytest
 
@@ -44,6 +45,19 @@ def browser(chromium):
     ``new_context``. Every request that is not to file:, data: or blob: is refused. At its end the test fails if there
     was one, or an error on the console or in a script; ``browser.problems`` lists them so far.
     """
+    with _windows(chromium) as open_file:
+        yield open_file
+
+
+@pytest.fixture(scope="module")
+def shared_browser(chromium):
+    """`browser` for all tests of a module, where a page takes long to load; the last test fails for all."""
+    with _windows(chromium) as open_file:
+        yield open_file
+
+
+@contextmanager
+def _windows(chromium):
     contexts, problems = [], []
 
     def guard(route):

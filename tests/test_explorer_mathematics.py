@@ -13,13 +13,13 @@ from theory.tokens import weak_correlation
 DISTINCT = [1.0, 0.8, 0.6, 0.4, 0.2]
 
 
-@pytest.fixture
-def run(browser, tmp_path):
+@pytest.fixture(scope="module")
+def run(shared_browser, tmp_path_factory):
     """Evaluate an expression beside mathematics.js, with `x` as its argument."""
     script = resources.files("lab.explorer").joinpath("mathematics.js").read_text(encoding="utf-8")
-    path = tmp_path / "mathematics.html"
+    path = tmp_path_factory.mktemp("explorer") / "mathematics.html"
     path.write_text(f"<!doctype html><meta charset=utf-8><title>x</title><script>{script}</script>", encoding="utf-8")
-    page = browser(path)
+    page = shared_browser(path)
     return lambda expression, x=None: page.evaluate(f"(x) => {expression}", x)
 
 

@@ -21,7 +21,7 @@ yzflow.unit = async ({ presets, signs: rows }, items) => {
     other: "the same for the other kind of set",
     temperature: "temperature τ",
     distance: "error of the attention (L1 distance)",
-    exact: "dimensions of the moment curve, 2q + 1: enough for every set, but with large numbers",
+    exact: "dimensions of moment-curve keys, 2q: enough for every set, but with large numbers in the queries",
   });
 
   const subset = (how, dimension) =>
@@ -48,7 +48,7 @@ yzflow.unit = async ({ presets, signs: rows }, items) => {
     const tau = averaging.temperature(N, q.value, error.value);
     const attention = scores && averaging.attend(scores, tau);
     const distance = attention ? averaging.distance(attention, chosen) : NaN;
-    show({ rho, smallest, other, temperature: tau, distance, exact: 2 * q.value + 1 });
+    show({ rho, smallest, other, temperature: tau, distance, exact: 2 * q.value });
 
     const dimensions = all.map((_, i) => i + 1);
     const clipped = all.map((value) => (value <= 2 ? value : NaN));
@@ -67,7 +67,7 @@ yzflow.unit = async ({ presets, signs: rows }, items) => {
       x: tokens, top: attention || tokens.map(() => NaN), color: tokens.map((token) => w.colour(chosen.includes(token - 1) ? "c1" : "c3")),
     };
     weights.range(N + 1);
-    weights.key([{ label: "chosen tokens", color: "c1" }, { label: "wrong tokens", color: "c3" }, ]);
+    weights.key([{ label: "chosen tokens", color: "c1" }, { label: "wrong tokens", color: "c3" }]);
     weights.text(`Each chosen token should have 1/q = ${w.short(1 / q.value)}, and every other token nothing.`);
     weights.table("Attention and score", ["token", "chosen", "score", "attention"], tokens.map((token, i) => [token, chosen.includes(i) ? "yes" : "no", scores ? scores[i] : null, attention ? attention[i] : null]));
 
