@@ -489,7 +489,8 @@ class _Run:
     def _arrays(self):
         """The weights at the last record, Y without padding."""
         Z, Y, *others = self.current
-        return Z, Y[:, : self.layer.multiplicity.size], *others
+        columns = self.layer.multiplicity.size
+        return Z, Y if Y.shape[1] == columns else Y[:, :columns], *others
 
     def _record(self, done):
         self.times.append(done)

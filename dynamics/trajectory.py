@@ -79,7 +79,7 @@ class Trajectory:
         """The layer at the last recorded time."""
         last = self.dataset.isel(time=-1)
         if "entry" in last.dims:
-            arrays = (read_only(last[name].values) for name in ("z_final", "y_final"))
+            arrays = (self.dataset[name].values for name in ("z_final", "y_final"))
             return Layer(*arrays, None, self.dataset["multiplicity"].values)
         V, hidden, vectors, keys, queries, values = (
             last[name].values if name in last else None for name in ("v", "hidden", *_EMBEDDING)
@@ -336,6 +336,7 @@ class LargeRecord:
 
     def add(self, time: float, weights) -> None:
         """Measure the state ``weights``, in the order of `Layer.weights`."""
+        weights = tuple(array.view() for array in weights)  # which become read-only
         Z = weights[0]
         self.times.append(time)
         self.loss.append(self.problem.loss(weights))
@@ -350,8 +351,8 @@ class LargeRecord:
             "attention": (("time", "entry"), np.stack(self.attention), _ATTENTION),
             "z": (("time", "entry"), np.stack(self.z), _Z),
             "distinct": (("entry",), support.distinct, _DISTINCT),
-            "z_final": (("query", "token"), weights[0], _Z),
-            "y_final": (("token", "column"), weights[1], _Y),
+            "z_final": (("query", "token"), read_only(weights[0]), _Z),
+            "y_final": (("token", "column"), read_only(weights[1]), _Y),
             **(extra or {}),
         }
         coordinates = {

@@ -1,4 +1,4 @@
-"""The documentation: it builds without a warning, every link leads somewhere, every name is there, and pages load alone."""
+"""The documentation: it builds without a warning, links lead somewhere, every name is there, pages load alone."""
 
 import importlib
 import inspect
