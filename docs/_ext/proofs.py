@@ -1,7 +1,7 @@
 """Directives that put the register's statements and the proofs' steps on a page, as they stand in the code.
 
-``{statements} PAPER`` lists what the register holds of a paper, and ``{proofs} MODULE ..`` the derivations of modules
-of `theory.symbolic`. The steps are those in the call of ``Derivation`` that also holds the expressions which the tests
+``{statements} PAPER`` lists the statements of a paper, and ``{proofs} MODULE ..`` the derivations of modules of
+`theory.symbolic`. The steps are those in the call of ``Derivation`` that also holds the expressions which the tests
 prove; it is read and not run, since running all proofs takes a minute.
 """
 
