@@ -23,8 +23,8 @@ def deep_entropy(runs: xr.Dataset | None = None, *, quick: bool = False, progres
     """Entropy of attention of an ordinary transformer over training and at its end, by learning rate (Fig. 10).
 
     Bars and bands are standard errors over seeds. Agrees with the paper in that large learning rates of SGD leave
-    a lower entropy after the same number of steps; runs of equal learning rate x steps differ less. Rates are not those of
-    the paper, whose normalisation is another.
+    a lower entropy after the same number of steps; runs of equal learning rate x steps differ less. Rates are not those
+    of the paper, whose normalisation is another.
 
     Parameters
     ----------
