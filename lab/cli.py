@@ -28,7 +28,7 @@ class _Command(click.Command):
                 return super().invoke(context)
         except click.exceptions.Exit:  # itself a RuntimeError
             raise
-        except (ValueError, OSError) as error:
+        except (ValueError, OSError, ImportError) as error:
             raise _BadInput(str(error)) from error
         except RuntimeError as error:  # a simulation that failed is no bad input
             raise click.ClickException(str(error)) from error

@@ -30,7 +30,9 @@ V, WIDTH, LENGTH = 5, 4, 7
 def build(variant, seed=0):
     """A transformer of some variant, in double precision, its weights large enough for attention to be uneven."""
     model = Transformer(Architecture(V, width=WIDTH, **variant), seed, dtype="float64")
-    model = jax.tree.map(lambda leaf: leaf + 0.1, model)  # gains, biases
+    # Unit vectors need larger matrices; gains and biases are to be neither one nor zero.
+    size = 5 if model.architecture.norm_kind == "unit" else 1
+    model = jax.tree.map(lambda leaf: size * leaf + 0.1, model)
     return eqx.tree_at(lambda m: m.embedding, model, 40 * model.embedding)
 
 

@@ -22,8 +22,9 @@ _TRAINED_ON = {"word": "trained on words", "prefix": "trained on prefixes"}
 def deep_entropy(runs: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
     """Entropy of attention of an ordinary transformer over training and at its end, by learning rate (Fig. 10).
 
-    Bars and bands are standard errors over seeds. Agrees with the paper: the larger the learning rate of SGD, the lower
-    the entropy after the same number of steps. Rates are not those of the paper, whose normalisation is another.
+    Bars and bands are standard errors over seeds. Agrees with the paper in that large learning rates of SGD leave
+    a lower entropy after the same number of steps; runs of equal learning rate x steps differ less. Rates are not those
+    of the paper, whose normalisation is another.
 
     Parameters
     ----------
