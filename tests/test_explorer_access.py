@@ -1,0 +1,84 @@
+"""What a keyboard user, a projector and a reader with weak sight need from the explorer's page."""
+
+import re
+from importlib import resources
+
+import pytest
+
+from lab import explorer
+from lab.explorer import data
+
+
+@pytest.fixture(scope="module")
+def explorer_file(tmp_path_factory):
+    """The page without its SGD runs, which take most of the time and change no control."""
+    path = tmp_path_factory.mktemp("explorer") / "explorer.html"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data, "sgd_logits", lambda setting: None)
+        explorer.write(path)
+    return path
+
+
+def _palettes():
+    """Colours by name for light and dark, from the style sheet."""
+    style = resources.files("lab.explorer").joinpath("style.css").read_text(encoding="utf-8")
+    blocks = re.findall(r':root(?:\[data-theme="dark"\])? \{(.*?)\}', style, re.DOTALL)
+    return [dict(re.findall(r"--([\w]+): (#[0-9a-f]{6})", block)) for block in blocks]
+
+
+def _luminance(colour):
+    """Relative luminance of WCAG 2.2."""
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(one, other):
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_by_two_known_values():
+    assert _contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert _contrast("#777777", "#ffffff") == pytest.approx(4.478, abs=1e-3)  # the guideline's near miss
+
+
+@pytest.mark.parametrize("theme", [0, 1], ids=["light", "dark"])
+def test_colours_have_the_contrast_that_wcag_asks_for(theme):
+    """Text 4.5 to 1 on the page and on cards (1.4.3), lines of plots and the focus ring 3 to 1 (1.4.11)."""
+    colours = _palettes()[theme]
+    assert len(_palettes()) == 2
+    for ground in ("paper", "card"):
+        for text in ("ink", "soft", "link"):
+            assert _contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
+        for mark in ("c0", "c1", "c2", "c3", "c4", "c5", "mark", "focus"):
+            assert _contrast(colours[mark], colours[ground]) >= 3, (mark, ground)
+
+
+@pytest.mark.parametrize("key", ["Tab", "Shift+Tab"])
+@pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
+def test_focus_is_seen_wherever_it_goes(browser, explorer_file, width, height, key):
+    """Tab through the whole page: nothing covers the middle of what has the focus (2.4.11)."""
+    page = browser(explorer_file, width=width, height=height)
+    page.wait_for_selector("html[data-ready]")
+    seen = []
+    for _ in range(120):
+        page.keyboard.press(key)
+        found = page.evaluate(
+            """() => {
+              const node = document.activeElement;
+              if (node === document.body) return null;
+              const box = node.getBoundingClientRect();
+              const [x, y] = [box.left + box.width / 2, box.top + box.height / 2];
+              const top = document.elementFromPoint(x, y);
+              const name = node.id || node.getAttribute("aria-label") || node.textContent.trim();
+              return { name, clear: top !== null && node.contains(top) };
+            }"""
+        )
+        if found is None:
+            break
+        seen.append(found)
+    names = [one["name"] for one in seen]
+    assert [one["name"] for one in seen if not one["clear"]] == []
+    for control in ("eta-y", "vocab-size", "token-5", "play", "time", "violation", "m", "theme"):
+        assert control in names
