@@ -73,7 +73,7 @@ def finite_array(name: str, value: object, *, ndim: int | None = None, dtype=np.
         array = np.asarray(value)
         if array.dtype.kind not in "iufb":
             raise TypeError
-        fixed = array.base is None and not array.flags.writeable
+        fixed = not (isinstance(array.base, np.ndarray) or array.flags.writeable)
         array = np.array(array, dtype=dtype, order="C", copy=None if fixed else True)
     except (TypeError, ValueError):
         raise reject(name, "be an array of numbers", _brief(value)) from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import math
+import mmap
 import os
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -286,6 +288,17 @@ def _check(*, steps, batch_size, length, momentum, optimizer, dtype, eta_y, eta_
 _CHECKED = tuple(inspect.signature(_check).parameters)
 
 
+def _zeros(shape, dtype) -> np.ndarray:
+    """Zeros that take memory where they are written to."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size <= _LARGE or not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return np.zeros(shape, dtype)
+    # Huge pages hold many rows, and would take them all with the first.
+    memory = mmap.mmap(-1, size)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.ndarray(shape, dtype, memory)
+
+
 class _Run:
     """One run: its buffers, its state and what it recorded."""
 
@@ -347,8 +360,8 @@ class _Run:
         shapes = [array.shape for array in layer.weights]
         shapes[1] = (shapes[1][0], shapes[1][1] + padding)
 
-        def zeros():  # which take memory where they are written to
-            return tuple(np.zeros(shape, self.dtype) for shape in shapes)
+        def zeros():
+            return tuple(_zeros(shape, self.dtype) for shape in shapes)
 
         self.trained, self.first, self.second = zeros(), zeros(), zeros()
         if self.parameters["init"] != "zero":
