@@ -11,7 +11,7 @@ from dynamics.flow_systems import Full, Modified, Theory
 from dynamics.layer import Layer, check_objective, optional_rates
 from dynamics.orbits import reduced_system
 from dynamics.progress import Progress
-from dynamics.trajectory import Trajectory, assemble
+from dynamics.trajectory import LargeRecord, Trajectory, assemble, is_large
 
 DECODERS = ("full", "modified", "theory")
 METHODS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
@@ -256,7 +256,18 @@ def _integrate(system, clock: _Clock, times, parameters, query_tokens, report: P
             slope *= clock.rate(s)
         return slope
 
+    def record_large(grid, states, labels):
+        kept = LargeRecord(system.bags, system.orbits.start, "cross-entropy")
+        for time, state in zip(grid, states, strict=True):
+            kept.add(time, system.logits(state), system.loss(state))
+        return kept.trajectory(system.logits(states[-1]), None, **labels, extra=system.extra(states))
+
     def record(grid, states):
+        labels = {"kind": "gradient_flow", "parameters": parameters, "query_tokens": query_tokens}
+        if system.reduction != "none" and is_large(system.bags, system.orbits.start, len(grid)):
+            trajectory = record_large(grid, states, labels)
+            trajectory.dataset.attrs["reduction"] = system.reduction
+            return trajectory
         layers = [system.layer(state) for state in states]
         velocity = np.stack([system.velocity(state) for state in states])
         attributes = {"long_name": "rate of change of the attention logit", "units": "1 / SGD step"}
@@ -264,9 +275,7 @@ def _integrate(system, clock: _Clock, times, parameters, query_tokens, report: P
             system.bags,
             grid,
             layers,
-            kind="gradient_flow",
-            parameters=parameters,
-            query_tokens=query_tokens,
+            **labels,
             extra={"z_velocity": (("time", "query", "token"), velocity, attributes), **system.extra(states)},
         )
         trajectory.dataset.attrs["reduction"] = system.reduction

@@ -11,6 +11,8 @@ and products of features are then those of the whole group.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from dynamics import reduced
@@ -22,6 +24,8 @@ from dynamics.symmetry import Symmetry, find_symmetry
 from dynamics.trajectory import Trajectory
 
 _NONE = np.empty((0, 0))
+# How many times smaller the reduced system has to be.
+_WORTH = 2
 
 
 def reduced_system(bags: Bags, layer: Layer, init, parameters, objective):
@@ -31,11 +35,11 @@ def reduced_system(bags: Bags, layer: Layer, init, parameters, objective):
     if objective["criterion"] != "cross-entropy" or objective["contrast"] is not None:
         return None
     symmetry = find_symmetry(bags)
-    if symmetry is None or 2 * symmetry.variables > layer.Z.size + layer.Y.size:
+    if symmetry is None or _WORTH * symmetry.variables > layer.Z.size + layer.Y.size:
         return None
     if parameters["decoder"] != "full":
         pseudo = sum(kind.bags.shape[1] for kind in symmetry.kinds)
-        if 2 * sum((kind.bags.shape[1] + pseudo) ** 3 for kind in symmetry.kinds) > len(bags) ** 3:
+        if _WORTH * sum((kind.bags.shape[1] + pseudo) ** 3 for kind in symmetry.kinds) > len(bags) ** 3:
             return None
     system = {"full": _FullOrbits, "modified": _ModifiedOrbits, "theory": _TheoryOrbits}[parameters["decoder"]]
     try:
@@ -171,10 +175,10 @@ class Orbits:
             count += self.own[-1].size
         self.size = count
 
-    def index(self) -> tuple[np.ndarray, np.ndarray]:
-        """The variable of each entry of Z and of Y, -1 for entries that never move."""
-        symmetry, n_merged = self.symmetry, self.symmetry.bags.n_tokens
-        row = np.full(n_merged, -1)
+    def y_index(self) -> np.ndarray:
+        """The variable of each entry of Y, -1 for entries that never move."""
+        symmetry = self.symmetry
+        row = np.full(symmetry.bags.n_tokens, -1)
         row[symmetry.tokens] = self.hub_rows
         column = np.full(self.start.multiplicity.size, -1)
         inner = self.column_start[-1]
@@ -184,20 +188,33 @@ class Orbits:
             row[kind.tokens] = np.arange(self.row_start[k], self.row_start[k + 1])
             column[kind.columns] = np.arange(self.column_start[k], self.column_start[k + 1])
         y = self.cross[np.ix_(row, column)]
-        z = np.full((self.start.Z.shape[0], n_merged), -1)
+        for k, kind in enumerate(symmetry.kinds):
+            y[kind.tokens[:, :, None], kind.columns[:, None, :]] = self.own[k]
+        return np.where((symmetry.twins < 0)[:, None], -1, y[symmetry.twins])
+
+    def z_index(self) -> np.ndarray:
+        """The variable of each entry of Z, -1 for entries that never move."""
+        symmetry = self.symmetry
+        z = np.full((self.start.Z.shape[0], symmetry.bags.n_tokens), -1)
         z[np.ix_(symmetry.queries, symmetry.tokens)] = self.z[0][
             self.z[0].shape[0] - symmetry.queries.size :, self.z[0].shape[1] - symmetry.tokens.size :
         ]
         for k, kind in enumerate(symmetry.kinds):
-            y[kind.tokens[:, :, None], kind.columns[:, None, :]] = self.own[k]
             queries, tokens = (
                 np.concatenate([own, np.broadcast_to(hubs, (kind.copies, hubs.size))], axis=1)
                 for own, hubs in ((kind.queries, symmetry.queries), (kind.tokens, symmetry.tokens))
             )
             z[queries[:, :, None], tokens[:, None, :]] = self.z[k]
-        twins = symmetry.twins
-        missing = (twins < 0)[None]
-        return np.where(missing, -1, z[:, twins]), np.where(missing.T, -1, y[twins])
+        return np.where(symmetry.twins < 0, -1, z[:, symmetry.twins])
+
+    def y_twins(self) -> np.ndarray:
+        """How many interchangeable tokens each variable of Y is the logit of, 1 for those of Z."""
+        size = np.ones(self.size)
+        rows = [self.twin_size[kind.tokens[0]] for kind in self.symmetry.kinds]
+        size[self.cross] = np.concatenate([*rows, self.twin_size[self.symmetry.tokens]])[:, None]
+        for own, twins in zip(self.own, rows, strict=True):
+            size[own] = twins[:, None]
+        return size
 
     def accumulate(self, parts) -> np.ndarray:
         """A vector over the variables from pairs of indices and contributions."""
@@ -272,17 +289,18 @@ class _FullOrbits:
     def __init__(self, orbits: Orbits, bags: Bags, init, parameters):
         self.orbits, self.bags = orbits, bags
         self.eta_y, self.eta_z = parameters["eta_y"], parameters["eta_z"]
-        self.z_index, self.y_index = orbits.index()
+        self.z_index = orbits.z_index()
         size = np.where(orbits.symmetry.twins >= 0, orbits.twin_size[orbits.symmetry.twins], 1)
         self.twin_scale = np.sqrt(size)[:, None]
         variables = np.zeros(orbits.size)
-        for index, array in ((self.z_index, orbits.start.Z), (self.y_index, orbits.start.Y)):
+        # A start of zeros has any symmetry, and the index of a large Y is not needed for it.
+        moved = () if init is None else ((self.z_index, orbits.start.Z), (self.y_index, orbits.start.Y))
+        for index, array in moved:
             variables[index[index >= 0]] = array[index >= 0]
             if (variables[index] != array)[index >= 0].any():
                 raise _NotReducibleError
         # Twins: Y as the kernels want it, and the rate of Z.
-        scale = np.ones(orbits.size)
-        scale[self.y_index[self.y_index >= 0]] = np.broadcast_to(self.twin_scale, self.y_index.shape)[self.y_index >= 0]
+        scale = np.sqrt(orbits.y_twins())
         self.rate = np.full(orbits.size, self.eta_y)
         self.rate[: orbits.n_logits] = self.eta_z
         where = self.z_index >= 0
@@ -309,14 +327,31 @@ class _FullOrbits:
             parts.append((frame.y, slopes[1] * frame.y_copies * frame.share))
         return self.orbits.accumulate(parts) * self.rate
 
+    @cached_property
+    def y_index(self):
+        return self.orbits.y_index()
+
     def _lift(self, index, variables, start):
         return np.where(index >= 0, variables[index], start)
+
+    def logits(self, state):
+        """Z at a state."""
+        return self._lift(self.z_index, state, self.orbits.start.Z)
+
+    def variables(self, state):
+        """The variables of Z and Y at a state."""
+        return state
+
+    def loss(self, state):
+        """The expected loss at a state, from one copy of each kind."""
+        variables, frames = self.variables(state), self.orbits.frames
+        return sum(f.copies * f.share * f.problem.loss(self.frame_weights(f, variables)) for f in frames)
 
     def layer(self, state):
         """The layer at a state."""
         start = self.orbits.start
-        Y = self._lift(self.y_index, state, start.Y * self.twin_scale) / self.twin_scale
-        return Layer(self._lift(self.z_index, state, start.Z), Y, None, start.multiplicity)
+        Y = self._lift(self.y_index, self.variables(state), start.Y * self.twin_scale) / self.twin_scale
+        return Layer(self.logits(state), Y, None, start.multiplicity)
 
     def velocity(self, state):
         """dZ/dt."""
@@ -424,8 +459,8 @@ class _TheoryOrbits(_ModifiedOrbits):
         out[: orbits.n_logits] = (orbits.accumulate(parts) * self.rate)[: orbits.n_logits]
         return out
 
-    def layer(self, state):
-        """The layer at a state, with Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5)."""
+    def variables(self, state):
+        """The variables at a state, with Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5)."""
         right = []
         for frame, x in zip(self.orbits.frames, self.x(state), strict=True):
             W = np.repeat(-x[:, None] / self.orbits.vocab_size, frame.multiplicity.size, axis=1)
@@ -433,7 +468,7 @@ class _TheoryOrbits(_ModifiedOrbits):
             right.append(W)
         variables = self.orbits.accumulate(self.decode(state, right))
         variables[: self.orbits.n_logits] = state[: self.orbits.n_logits]
-        return super().layer(variables)
+        return variables
 
     def velocity(self, state):
         """dZ/dt."""

@@ -509,7 +509,8 @@ class _Run:
         self.times.append(done)
         if self.large_record is not None:
             if self.recording:
-                self.large_record.add(done, self._arrays())
+                weights = self._arrays()
+                self.large_record.add(done, weights[0], self.large_record.expected_loss(weights))
             return
         whole = [np.array(array, dtype=np.float64, order="C") for array in self._arrays()]
         self.snapshots.append(self.layer.moved(whole))
@@ -571,7 +572,7 @@ class _Run:
             "extra": {"batch_loss": (("step",), self.losses[known].astype(np.float64), attributes)},
         }
         if self.large_record is not None:
-            return self.large_record.trajectory(self._arrays(), **labels)
+            return self.large_record.trajectory(*self._arrays()[:2], **labels)
         return assemble(self.evaluated, self.times, self.snapshots, **labels)
 
     def outcome(self) -> Outcome:

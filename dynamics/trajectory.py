@@ -51,7 +51,8 @@ class Trajectory:
         A run whose tables would need more than 1 GiB keeps them for the pairs (next token, token) that occur together:
         ``attention(time, entry)``, ``z(time, entry)`` (nan where a next token has several queries) and
         ``distinct(entry)``, with the coordinates ``entry_next_token`` and ``entry_token``, and of the matrices the last
-        state, ``z_final(query, token)`` and ``y_final(token, column)``. All methods below work on both.
+        state, ``z_final(query, token)`` and ``y_final(token, column)``. All methods below work on both. A reduced
+        flow of this size never forms Y, and has neither ``y_final`` nor ``z_velocity``.
 
         Attributes hold the parameters (JSON), the versions of the software and the platform.
     """
@@ -79,6 +80,8 @@ class Trajectory:
         """The layer at the last recorded time."""
         last = self.dataset.isel(time=-1)
         if "entry" in last.dims:
+            if "y_final" not in last:
+                raise ValueError("`final` needs Y, which a reduced flow of this size never forms")
             arrays = (self.dataset[name].values for name in ("z_final", "y_final"))
             return Layer(*arrays, None, self.dataset["multiplicity"].values)
         V, hidden, vectors, keys, queries, values = (
@@ -154,8 +157,9 @@ class Trajectory:
         if self._starts is None:
             y, z = self.dataset["y"], self.dataset["z"]
         else:
-            time = self.dataset["time"][-1:]
-            y, z = (self.dataset[name].expand_dims(time=time) for name in ("y_final", "z_final"))
+            time, last = self.dataset["time"][-1:], self.final
+            y = xr.DataArray(last.Y, dims=("token", "column")).expand_dims(time=time)
+            z = self.dataset["z_final"].expand_dims(time=time)
         return xr.Dataset({"y": y.dot(self.dataset["multiplicity"]), "z": z.sum("token")})
 
     def save(self, path: str | os.PathLike) -> None:
@@ -334,27 +338,31 @@ class LargeRecord:
         self.queries = self.support.queries()
         self.times, self.loss, self.attention, self.z = [], [], [], []
 
-    def add(self, time: float, weights) -> None:
-        """Measure the state ``weights``, in the order of `Layer.weights`."""
-        weights = tuple(array.view() for array in weights)  # which become read-only
-        Z = weights[0]
+    def expected_loss(self, weights) -> float:
+        """The loss at ``weights``, in the order of `Layer.weights`."""
+        return self.problem.loss(tuple(array.view() for array in weights))  # which become read-only
+
+    def add(self, time: float, Z: np.ndarray, loss: float) -> None:
+        """Measure attention at the logits ``Z``."""
+        Z = Z.view()
         self.times.append(time)
-        self.loss.append(self.problem.loss(weights))
+        self.loss.append(loss)
         self.attention.append(self.support.attention(attention(self.bags, Z)))
         query = self.queries[self.support.row]
         self.z.append(np.where(query < 0, np.nan, Z[query, self.support.token]))
 
-    def trajectory(self, weights, *, kind: str, parameters: Mapping, query_tokens=None, extra=None) -> Trajectory:
-        """What was added, with ``weights`` as the last state."""
+    def trajectory(self, Z, Y, *, kind: str, parameters: Mapping, query_tokens=None, extra=None) -> Trajectory:
+        """What was added, with Z and Y as the last state; Y is None where it was never formed."""
         support = self.support
         variables = {
             "attention": (("time", "entry"), np.stack(self.attention), _ATTENTION),
             "z": (("time", "entry"), np.stack(self.z), _Z),
             "distinct": (("entry",), support.distinct, _DISTINCT),
-            "z_final": (("query", "token"), read_only(weights[0]), _Z),
-            "y_final": (("token", "column"), read_only(weights[1]), _Y),
+            "z_final": (("query", "token"), read_only(Z), _Z),
             **(extra or {}),
         }
+        if Y is not None:
+            variables["y_final"] = (("token", "column"), read_only(Y), _Y)
         coordinates = {
             "entry_next_token": ("entry", support.present[support.row]),
             "entry_token": ("entry", support.token),

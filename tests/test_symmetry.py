@@ -6,7 +6,7 @@ import strategies as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, SequenceClasses, Trajectory, gradient_flow
+from dynamics import Bags, Layer, SequenceClasses, Trajectory, gradient_flow, trajectory
 from dynamics.symmetry import find_symmetry
 
 decoders = st.sampled_from(("full", "modified", "theory"))
@@ -263,3 +263,23 @@ def test_options_without_reduction():
     assert reduction(run(data, criterion="squared", t_end=1.0)) == "none"
     with pytest.raises(ValueError, match="`reduce` must be"):
         run(data, reduce="always")
+
+
+@pytest.mark.parametrize("decoder", ["full", "modified", "theory"])
+def test_a_large_reduced_flow_says_the_same(decoder, monkeypatch):
+    """Loss and attention of one copy, without Y of all, are those of the whole flow; twins and unequal weights too."""
+    table = [[0.5, 0.25, 0.25, 0, 0, 0, 0], [0.5, 0, 0, 0.25, 0.25, 0, 0], [0.2, 0, 0, 0, 0, 0.5, 0.3]]
+    classes = SequenceClasses(table, [0, 0, 0], vocab_size=9, class_weights=[0.3, 0.3, 0.4])
+    options = {"eta_y": 0.7, "eta_z": 0.4, "t_end": 60.0, "n_times": 5, "decoder": decoder, "rtol": 1e-12}
+    whole = gradient_flow(classes, reduce="none", **options)
+    monkeypatch.setattr(trajectory, "_TABLES", 0)
+    # With so few classes the theory's plain system would be cheaper; what is compared is the way of the reduced one.
+    monkeypatch.setattr("dynamics.orbits._WORTH", 0.0)
+    large = gradient_flow(classes, **options)
+    assert large.dataset.attrs["reduction"].startswith("2 copies of 1 bags") and "entry" in large.dataset.dims
+    np.testing.assert_allclose(large.dataset["loss"], whole.dataset["loss"], rtol=1e-9)
+    np.testing.assert_allclose(large.attention_entropy("all"), whole.attention_entropy("all"), rtol=0, atol=1e-9)
+    np.testing.assert_allclose(large.growth_factor(2, 6), whole.growth_factor(2, 6), rtol=1e-8)
+    np.testing.assert_allclose(large.dataset["z_final"], whole.final.Z, rtol=0, atol=1e-9)
+    with pytest.raises(ValueError, match="never forms"):
+        large.row_sums()
