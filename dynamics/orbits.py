@@ -245,8 +245,8 @@ class _Quotient:
             sizes.append(np.full(frame.own, copies))
             self.spans.append((base, base + frame.own))
             base += frame.own
-        self.token, self.scale = np.concatenate(token), np.concatenate(scale)
-        self.indptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+        self.token, self.scale = read_only(np.concatenate(token)), np.concatenate(scale)
+        self.indptr = read_only(np.concatenate([[0], np.cumsum(np.concatenate(lengths))]))
         self.token_size = np.concatenate(sizes)
         self.bag_size = np.concatenate([np.full(len(frames[j].bags), copies) for j, copies, _ in parts])
 
@@ -427,7 +427,7 @@ class _TheoryOrbits(_ModifiedOrbits):
                 n_own = orbits.own[j].shape[1]
                 labels.append(np.where(target >= n_own, n_own - 1 - target, target + (0 if own else fresh)))
                 fresh += n_own
-            self.labels.append(np.concatenate(labels))
+            self.labels.append(read_only(np.concatenate(labels)))
 
     def x(self, state):
         return [state[lo:hi] for lo, hi in zip(self.bag_start[:-1], self.bag_start[1:], strict=True)]
@@ -441,7 +441,7 @@ class _TheoryOrbits(_ModifiedOrbits):
             orbits.frames, self.quotients, self.labels, values, self.bag_start[:-1], self.bag_start[1:], strict=False
         ):
             n = hi - lo
-            pseudo = np.concatenate([x[j] for j, _, _ in quotient.parts])
+            pseudo = read_only(np.concatenate([x[j] for j, _, _ in quotient.parts]))
             inner = np.empty((pseudo.size, pseudo.size))
             reduced.theory_decoder(pseudo, labels, vocab_size, inner)
             found = quotient.combine(quotient.features(values), np.ascontiguousarray(inner[:, :n]))
