@@ -53,6 +53,7 @@ def step_seconds(M: int, K: int, support: int, T: int) -> float:
 def draw(times: dict[str, list[float]], exponents: dict[str, float]):
     """Seconds a step on log-log axes, with the fitted powers."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullFormatter
 
     figure = Figure(figsize=(9.6, 2.9), layout="constrained")
     axes = figure.subplots(1, len(SWEEPS), sharey=True)
@@ -62,6 +63,8 @@ def draw(times: dict[str, list[float]], exponents: dict[str, float]):
         axis.loglog(x, middle, color=BLUE, label=f"exponent {exponents[name]:.2f}")
         axis.loglog(x, y, "o", color=BLUE)
         axis.set_xlabel(LABELS[name])
+        axis.set_xticks(values, [f"{value:,}" for value in values], rotation=30)
+        axis.xaxis.set_minor_formatter(NullFormatter())
         axis.legend(loc="upper left")
     axes[0].set_ylabel("milliseconds a step")
     base = ", ".join(f"{name} = {value:,}" for name, value in BASE.items())
