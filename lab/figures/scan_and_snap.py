@@ -152,8 +152,8 @@ def fidelity(
 
     Left at the paper's eta_Z = 0.5, right with attention a thousand times slower than the decoder (Assumption 1(c)).
     There the modified flow agrees with the theory to 0.2%. The full flow does not, at either rate: it moves attention
-    ten times more slowly or worse, early on by the factor s of `theory.attention.full_flow_slowdown`, where the paper's Remark 1 expects
-    1 - rho = 0.99.
+    at a tenth of the speed or less. Early on the factor is s of `theory.attention.full_flow_slowdown`, where the
+    paper's Remark 1 expects 1 - rho = 0.99.
 
     Parameters
     ----------
