@@ -34,9 +34,9 @@ class TokenEstimates:
     ----------
     trials : (n_tokens,) int
         Sequences that contain the token.
-    seen : (n_tokens, vocab_size) scipy.sparse array of int
+    seen : (n_tokens, M) scipy.sparse array of int
         Those of them that are followed by the next token.
-    probability : (vocab_size,) float
+    probability : (M,) float
         Share of the next token among all sequences.
 
     Raises

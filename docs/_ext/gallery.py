@@ -42,7 +42,8 @@ def settings(here: Path) -> dict:
 def title(name: str) -> str:
     """The heading of a figure's page."""
     number = name.removeprefix("figure")
-    return f"Scan and Snap, Figure {number}" if number.isdigit() else name.replace("_", " ").capitalize()
+    words = name.replace("qsa_", "sparse_averaging_").replace("_", " ")
+    return f"Scan and Snap, Figure {number}" if number.isdigit() else words.capitalize()
 
 
 def _write(path: Path, text: str):
@@ -65,7 +66,10 @@ def _write_figures(folder: Path):
     text = (
         "Each page says what the figure shows, what agrees with the paper, what does not, and why. The pictures here\n"
     )
-    text += "have few points and seeds; ``yzflow figure NAME`` draws them in full."
+    text += (
+        "have few points and seeds; ``yzflow figure NAME`` draws them in full. Figures of runs that are too long to\n"
+    )
+    text += "be done here, on real text and with transformers on Dyck languages, are on the pages of the examples."
     _fresh(folder, "Figures", text, set(files.values()))
     for name, file in files.items():
         function = getattr(figures, name)

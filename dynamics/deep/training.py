@@ -61,7 +61,7 @@ def train(
 
     Parameters
     ----------
-    start : Architecture or Transformer
+    start : Architecture or dynamics.deep.model.Transformer
         An architecture starts at random, a transformer where it is.
     data : Sequences
     learning_rate : float or sequence of float

@@ -122,6 +122,8 @@ def deep_dyck_attention(runs: Mapping[str, xr.Dataset]) -> Figure:
     """Attention of trained 2-layer transformers on a word with every bracket at every depth: seeds differ (Fig. 1).
 
     S is START. Agrees with the paper: all are right on nearly all short prefixes, their maps differ from seed to seed.
+    Maps are mostly not stack-like. Less training than the paper's: 95% to 98% of short closing brackets are right
+    after 1000 steps.
 
     Parameters
     ----------
@@ -148,7 +150,8 @@ def deep_dyck_attention(runs: Mapping[str, xr.Dataset]) -> Figure:
 def deep_dyck_variation(table: xr.Dataset) -> Figure:
     """Attention variation between seeds by language, number of layers and layer (Table 1), beside that of random rows.
 
-    Bars are jackknife standard errors.
+    Bars are jackknife standard errors. Agrees with the paper, as far as three seeds of one setting tell, in that
+    variation is of the order of random rows or above; the table's eight settings have not been run in full.
 
     Parameters
     ----------
@@ -184,7 +187,8 @@ def deep_dyck_variation(table: xr.Dataset) -> Figure:
 def deep_dyck_length(runs: xr.Dataset) -> Figure:
     """Accuracy of 2-layer transformers on long prefixes by the weight of the contrastive regulariser (Figs. 3 and 10).
 
-    Small dots are seeds, bars standard errors of their mean.
+    Small dots are seeds, bars standard errors of their mean. Not yet compared with the paper: enough seeds have not
+    been run. In the layer Y/Z/V the regulariser helps from small starts only (`dyck_length`).
 
     Parameters
     ----------

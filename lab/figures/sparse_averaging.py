@@ -18,7 +18,8 @@ def qsa_training(run: xr.Dataset | None = None) -> Figure:
     """Attention at 0, 1000 and 40000 steps of training one unit on sparse averaging, and its distance from the target.
 
     N = 20, q = 3, m = 24, linear query. As in the slides: attention starts close to uniform, and in the end each row is
-    1/q on its set and zero elsewhere. The slides do not give their N, q, m or optimizer.
+    1/q on its set and zero elsewhere. The slides do not give their N, q, m or optimizer,
+    so that the numbers of the two (distance 1.69 at the start, 0.05 after 1000 steps here) cannot be compared.
 
     Parameters
     ----------

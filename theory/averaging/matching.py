@@ -202,7 +202,7 @@ class MatchTransformer:
 
     Attributes
     ----------
-    transformer : Transformer
+    transformer : dynamics.attention_unit.Transformer
         Works on the tokens that ``tokens`` makes, with one number a token out.
     n_tokens, modulus : int
         N (exactly) and M.

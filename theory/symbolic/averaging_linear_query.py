@@ -64,7 +64,7 @@ def derive(*, scores=scores, sizes=SIZES) -> Derivation:
             r" 2 x 2 matrix have kernels of equal dimension, at most 1, for the latter holds $1^T D^{-1} 1 > 0$.",
             r"$I - 1 1^T/N$ attains rank N - 1.",
         ),
-        scope=f"form of A: (N, q) in {', '.join(map(str, sizes))}, by the steps all N > q >= 3; determinant: N = 4",
+        scope="form of A: N up to 6 where no other sizes are given, by the steps all N > q >= 3; determinant: N = 4",
     )
 
 
