@@ -57,6 +57,11 @@ def _fresh(folder: Path, heading: str, text: str, wanted: set[str]):
     for old in folder.glob("*.py"):
         if old.name not in wanted:
             old.unlink()
+    # Pages of scripts that are gone would stay in the site, in no table of contents.
+    stems = {Path(name).stem for name in wanted}
+    for old in (folder.parents[1] / "gallery" / folder.name).glob("*plot_*"):
+        if old.name.split(".")[0] not in stems:
+            old.unlink()
     _write(folder / "GALLERY_HEADER.rst", _HEADER.format(title=heading, line="=" * len(heading), text=text))
 
 
