@@ -100,8 +100,8 @@ def _write_examples(source: Path, folder: Path):
         first, rest = doc.split("\n", 1)
         heading = path.stem.replace("_", " ").capitalize()
         body = "\n\n".join(_usage(part) for part in [first, *rest.strip("\n").split("\n\n")] if part)
-        # A script ends in sys.exit, which would end the build.
-        code = code.replace("sys.exit(main())", "main()")
+        # A script ends in sys.exit, which would end the build; sphinx-gallery runs it without its docstring.
+        code = code.replace("sys.exit(main())", "main()").replace("__doc__.splitlines()[0]", repr(first))
         _write(folder / file, f'r"""\n{heading}\n{"=" * len(heading)}\n\n{body}\n"""{code}')
 
 
