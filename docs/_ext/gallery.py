@@ -57,6 +57,11 @@ def _fresh(folder: Path, heading: str, text: str, wanted: set[str]):
     for old in folder.glob("*.py"):
         if old.name not in wanted:
             old.unlink()
+    # Pages of scripts that are gone would stay in the site, in no table of contents.
+    stems = {Path(name).stem for name in wanted}
+    for old in (folder.parents[1] / "gallery" / folder.name).glob("*plot_*"):
+        if old.name.split(".")[0] not in stems:
+            old.unlink()
     _write(folder / "GALLERY_HEADER.rst", _HEADER.format(title=heading, line="=" * len(heading), text=text))
 
 
@@ -95,8 +100,8 @@ def _write_examples(source: Path, folder: Path):
         first, rest = doc.split("\n", 1)
         heading = path.stem.replace("_", " ").capitalize()
         body = "\n\n".join(_usage(part) for part in [first, *rest.strip("\n").split("\n\n")] if part)
-        # A script ends in sys.exit, which would end the build.
-        code = code.replace("sys.exit(main())", "main()")
+        # A script ends in sys.exit, which would end the build; sphinx-gallery runs it without its docstring.
+        code = code.replace("sys.exit(main())", "main()").replace("__doc__.splitlines()[0]", repr(first))
         _write(folder / file, f'r"""\n{heading}\n{"=" * len(heading)}\n\n{body}\n"""{code}')
 
 

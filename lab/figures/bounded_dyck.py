@@ -21,6 +21,7 @@ _NAMES = {
     "type and angle": "(21) type + angle",
 }
 _MARKERS = "osD^v"
+_QUICK_SEEDS = 3
 
 
 def draw_map(axes, attention, language: DyckLanguage):
@@ -158,7 +159,7 @@ def dyck_balance_over_training(runs: xr.Dataset | None = None) -> Figure:
 
 
 @styled
-def dyck_length(runs: xr.Dataset | None = None) -> Figure:
+def dyck_length(runs: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
     """Accuracy after a closing query at lengths 400-500 against violation, and against the prediction from drift.
 
     A point is a trained layer; colours are weights of the regulariser (22), marks are initial scales of Z. The
@@ -170,9 +171,15 @@ def dyck_length(runs: xr.Dataset | None = None) -> Figure:
     ----------
     runs : xarray.Dataset, optional
         From `lab.dyck.trained`. Default: `lab.dyck.CONTRAST_WEIGHTS` at scales 0.1 and 1, 20 seeds.
+    quick : bool
+        Three seeds, and the smallest and largest weight.
+    progress : bool
+        Show the progress of the default runs on standard error.
     """
     if runs is None:
-        runs = dyck.trained(contrast_weight=dyck.CONTRAST_WEIGHTS, scale=(0.1, 1.0))
+        weights = dyck.CONTRAST_WEIGHTS[:: len(dyck.CONTRAST_WEIGHTS) - 1] if quick else dyck.CONTRAST_WEIGHTS
+        seeds = _QUICK_SEEDS if quick else dyck.SEEDS
+        runs = dyck.trained(contrast_weight=weights, scale=(0.1, 1.0), seeds=seeds, progress=progress)
     runs = runs.isel(embedding=0, eta=0)
     at = {"length": "400-500", "query": "close"}
     figure = Figure(figsize=(11, 4.4))
@@ -196,7 +203,7 @@ def dyck_length(runs: xr.Dataset | None = None) -> Figure:
 
 
 @styled
-def dyck_variation(runs: xr.Dataset | None = None) -> Figure:
+def dyck_variation(runs: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
     """Attention variation between seeds against the initial scale of Z, by architecture, before and after training.
 
     Bars are jackknife standard errors. The dotted line is the expectation for random rows. Where Z is free, variation
@@ -208,8 +215,15 @@ def dyck_variation(runs: xr.Dataset | None = None) -> Figure:
     ----------
     runs : xarray.Dataset, optional
         From `lab.dyck.trained`. Default: `lab.dyck.ARCHITECTURES` at `lab.dyck.SCALES`, 20 seeds.
+    quick : bool
+        Three seeds, and the smallest and largest scale.
+    progress : bool
+        Show the progress of the default runs on standard error.
     """
-    runs = dyck.trained(embedding=dyck.ARCHITECTURES, scale=dyck.SCALES) if runs is None else runs
+    if runs is None:
+        scales = dyck.SCALES[:: len(dyck.SCALES) - 1] if quick else dyck.SCALES
+        seeds = _QUICK_SEEDS if quick else dyck.SEEDS
+        runs = dyck.trained(embedding=dyck.ARCHITECTURES, scale=scales, seeds=seeds, progress=progress)
     runs = runs.isel(eta=0, contrast_weight=0)
     figure = Figure(figsize=(9.6, 4.2))
     panels = figure.subplots(1, 2, sharey=True)

@@ -78,7 +78,7 @@ def qsa_training(run: xr.Dataset | None = None) -> Figure:
 
 
 @styled
-def qsa_embedding_dim(errors: xr.Dataset | None = None) -> Figure:
+def qsa_embedding_dim(errors: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
     """Distance of attention from its target after training against the embedding dimension m, with a linear query.
 
     Found here: training works from m = N - 1 on and not below. Scores that are equal on each set of q >= 3 tokens and
@@ -89,8 +89,12 @@ def qsa_embedding_dim(errors: xr.Dataset | None = None) -> Figure:
     ----------
     errors : xarray.Dataset, optional
         From `lab.qsa_training.by_embedding_dim`. Default: computed, in about two minutes.
+    quick : bool
+        One seed.
+    progress : bool
+        Show the progress of the default runs on standard error.
     """
-    errors = runs.by_embedding_dim() if errors is None else errors
+    errors = runs.by_embedding_dim(seeds=1 if quick else 3, progress=progress) if errors is None else errors
     dims = errors["embedding_dim"].values
     figure = Figure(figsize=(6.2, 4))
     axes = figure.subplots()
