@@ -283,3 +283,22 @@ def test_a_large_reduced_flow_says_the_same(decoder, monkeypatch):
     np.testing.assert_allclose(large.dataset["z_final"], whole.final.Z, rtol=0, atol=1e-9)
     with pytest.raises(ValueError, match="never forms"):
         large.row_sums()
+
+
+@pytest.mark.parametrize("decoder", ["full", "modified"])
+def test_a_start_with_interchangeable_tokens_is_reduced(decoder):
+    """Two own tokens of each class that start equal: one variable stands for both, whose logits the norm weighs."""
+    table = np.zeros((4, 9))
+    table[:, 0] = 0.4
+    for n in range(4):
+        table[n, 1 + 2 * n : 3 + 2 * n] = 0.3
+    data = SequenceClasses(table, [0] * 4, vocab_size=6).population()
+    Z, Y = np.zeros((1, 9)), np.zeros((9, 6))
+    Z[0, 1:] = 0.3
+    for n in range(4):
+        Y[1 + 2 * n : 3 + 2 * n] = -0.1
+        Y[1 + 2 * n : 3 + 2 * n, n] = 0.7
+    found = run(data, decoder, init=Layer(Z, Y))
+    assert reduction(found).startswith("4 copies of 1 bags")
+    assert_same(found, run(data, decoder, "none", init=Layer(Z, Y)))
+    np.testing.assert_allclose(found.dataset["y"].values[0], Y, atol=1e-15)
