@@ -12,6 +12,7 @@ Gradients are those of the objective J (ascent directions), summed over the bags
 
 ``error_model="numpy"`` lets a division by zero give inf or nan, which the callers report; reassociation lets the
 compiler use vector instructions for sums; no other fast-math flag is on, so nan and inf keep their meaning.
+Loops over entries stand where an expression of arrays would do, because numba compiles them several times faster.
 """
 
 from __future__ import annotations
@@ -99,13 +100,15 @@ def _exponentials(u, top, out):
 @njit(**_OPTIONS)
 def _weigh_alone(token, count, logits, c):
     """N_l exp(z_l - top) of one bag into ``c``, relative to its own largest logit and with sum one."""
-    top = c.dtype.type(-np.inf)
+    top, total = c.dtype.type(-np.inf), c.dtype.type(0)
     for i in range(token.size):
         if count[i] > 0:
             top = max(top, logits[token[i]])
     for i in range(token.size):
         c[i] = count[i] * np.exp(logits[token[i]] - top) if count[i] > 0 else c.dtype.type(0)
-    c /= c.sum()
+        total += c[i]
+    for i in range(token.size):
+        c[i] /= total
 
 
 @njit(**_OPTIONS)
@@ -135,14 +138,13 @@ def _feature(token, c, V, center, floor, f, norm):
     sum: V is applied to c / sum, and without V, LN takes the factor off. Below the floor, ``norm`` is -floor.
     """
     for b in range(c.shape[0]):
-        square = f.dtype.type(0)
+        total = mean = square = f.dtype.type(0)
         if V.shape[0] == 0:
             for i in range(token.size):
                 f[b, i] = c[b, i]
                 square += c[b, i] * c[b, i]
         else:
             f[b] = 0
-            total = mean = f.dtype.type(0)
             for i in range(token.size):
                 total += c[b, i]
                 for k in range(f.shape[1]):
@@ -173,8 +175,7 @@ def _decode(rows, f, Y, block, u):
     if f.shape[0] > 1:
         np.dot(f, block, u)
         return
-    for c in range(u.shape[1]):
-        u[0, c] = 0
+    u[0, :] = 0
     quads = f.shape[1] - f.shape[1] % 4
     for i in range(0, quads, 4):
         row0, row1, row2, row3 = Y[rows[i]], Y[rows[i + 1]], Y[rows[i + 2]], Y[rows[i + 3]]
@@ -236,8 +237,8 @@ def _square_residual(u, target, soft, weight, mass, r):
     """Like `_residual` for the squared loss sum_c (u_c - target_c)^2 over all next tokens: r = 2 (target - u)."""
     loss = 0.0
     for b in range(u.shape[0]):
-        r[b] = -u[b]
-        r[b, : soft.size] += soft
+        for c in range(mass.size):
+            r[b, c] = (soft[c] if c < soft.size else u.dtype.type(0)) - u[b, c]
         if soft.size == 0:
             r[b, target] += u.dtype.type(1)
         for c in range(mass.size):
@@ -268,15 +269,19 @@ def _contrast(difference, weight, mass, u, r):
 @njit(**_OPTIONS)
 def _rectify(H, a):
     """a = relu(a + bias), with the bias in the last row of H."""
-    a[:] = np.maximum(a + H[H.shape[0] - 1], a.dtype.type(0))
+    for b in range(a.shape[0]):
+        for i in range(a.shape[1]):
+            x = a[b, i] + H[H.shape[0] - 1, i]
+            a[b, i] = a.dtype.type(0) if x < 0 else x  # which keeps nan
 
 
 @njit(**_OPTIONS)
 def _rectify_back(a, weight, da, dH):
     """Gradient before the rectifier from that after it, in place; adds the gradient of the bias."""
-    da[:] = np.where(a > 0, da, da.dtype.type(0))
     for b in range(a.shape[0]):
-        dH[dH.shape[0] - 1] += weight[b] * da[b]
+        for i in range(a.shape[1]):
+            da[b, i] = da[b, i] if a[b, i] > 0 else da.dtype.type(0)
+            dH[dH.shape[0] - 1, i] += weight[b] * da[b, i]
 
 
 @njit(**_OPTIONS)
@@ -285,11 +290,10 @@ def _back(rows, v, Y, block, g):
     if v.shape[0] > 1:
         np.dot(v, block.T, g)
         return
-    zero = v.dtype.type(0)
-    quads = rows.size - rows.size % 4
+    zero, quads = v.dtype.type(0), rows.size - rows.size % 4
     for i in range(0, quads, 4):
         row0, row1, row2, row3 = Y[rows[i]], Y[rows[i + 1]], Y[rows[i + 2]], Y[rows[i + 3]]
-        g0, g1, g2, g3 = zero, zero, zero, zero
+        g0 = g1 = g2 = g3 = zero
         for k in range(v.shape[1]):
             g0 += row0[k] * v[0, k]
             g1 += row1[k] * v[0, k]
@@ -360,9 +364,8 @@ def _pull_back(token, c, f, norm, g, V, center, weight, dz, dV):
 def _gather(rows, Y, block):
     """The rows of Y that a group needs, side by side."""
     for i in range(rows.size):
-        row = Y[rows[i]]
-        for k in range(row.size):
-            block[i, k] = row[k]
+        for k in range(block.shape[1]):
+            block[i, k] = Y[rows[i], k]
 
 
 @njit(**_OPTIONS)
@@ -388,7 +391,9 @@ def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
     dZ, dY, dV, dH = slopes
     center, floor, square, contrast = rule
     columns, units = Y.shape[1], H.shape[1]
-    longest, most = np.diff(indptr[: groups + 1]).max(), size[:groups].max()
+    longest = most = 0
+    for group in range(groups):
+        longest, most = max(longest, indptr[group + 1] - indptr[group]), max(most, size[group])
     width = V.shape[1] if V.shape[0] > 0 else longest
     if not contrast:  # whose pairs are compared with each other
         most = max(1, min(most, _TOGETHER // max(1, width * max(columns, units), units * columns)))
@@ -397,16 +402,14 @@ def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
     f_buffer, g_buffer = np.empty(most * width, Z.dtype), np.empty(most * width, Z.dtype)
     a_buffer, da_buffer = np.empty(most * units, Z.dtype), np.empty(most * units, Z.dtype)
     u_buffer, r_buffer = np.empty(most * columns, Z.dtype), np.empty(most * columns, Z.dtype)
-    first = H if units > 0 else Y  # what the features meet first
-    d_first = dH if units > 0 else dY
+    first, d_first = (H, dH) if units > 0 else (Y, dY)  # what the features meet first
     blocks = width if most > 1 else 0
     block_buffer = np.empty(blocks * first.shape[1], Z.dtype)
     product_buffer = np.empty_like(block_buffer)
     blocks = units if most > 1 else 0
     block_of_units, product_of_units = np.empty((blocks, columns), Z.dtype), np.empty((blocks, columns), Z.dtype)
     mass = multiplicity.astype(Z.dtype)
-    keep = residual.shape[0] > 0
-    one = np.ones(2, Z.dtype)
+    keep, ones = residual.shape[0] > 0, np.ones(2, Z.dtype)
     if most > 1 and units > 0:
         _gather(every_unit, Y, block_of_units)
     loss, bag, entry = 0.0, 0, 0
@@ -437,13 +440,11 @@ def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
                 _decode(rows, f, Y, block, u)
             difference = u[0] - u[n - 1] if contrast else mass[:0]
             rated = u[:1] if contrast else u  # bags with a loss of their own
-            if square:
-                loss += _square_residual(rated, target[group], soft_row, weights, mass, r)
-            else:
-                loss += _residual(rated, target[group], soft_row, weights, mass, r)
+            labels = (target[group], soft_row, weights, mass)
+            loss += _square_residual(rated, *labels, r) if square else _residual(rated, *labels, r)
             if contrast:
                 loss += _contrast(difference, weights, mass, u, r)
-                weights = one
+                weights = ones
             if gradient:
                 if units > 0:
                     _back(every_unit, u, Y, block_of_units, da)
@@ -465,10 +466,12 @@ def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
 def attention(query, indptr, token, count, Z, c):
     """Attention of every bag, c_l = N_l exp(z_l) / sum, into ``c``, aligned with ``token``."""
     for b in range(query.size):
-        lo, hi = indptr[b], indptr[b + 1]
-        own = c[lo:hi]
-        _weigh(token[lo:hi], count[lo:hi].reshape(1, -1), Z[query[b]], own.reshape(1, -1))
-        own /= own.sum()
+        lo, hi, total = indptr[b], indptr[b + 1], c.dtype.type(0)
+        _weigh(token[lo:hi], count[lo:hi].reshape(1, -1), Z[query[b]], c[lo:hi].reshape(1, -1))
+        for i in range(lo, hi):
+            total += c[i]
+        for i in range(lo, hi):
+            c[i] /= total
 
 
 @njit(**_OPTIONS)
