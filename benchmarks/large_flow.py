@@ -19,7 +19,7 @@ def perturbed(n_classes: int, vocab_size: int, seed: int = 0) -> SequenceClasses
 
 
 def run() -> list[Row]:
-    peer = optional_peer("diffrax_large_flow")
+    peer, dense = optional_peer("diffrax_large_flow"), optional_peer("diffrax_flow")
     if peer is None:
         return []
     rows = []
@@ -31,15 +31,10 @@ def run() -> list[Row]:
         def ours(classes=classes):
             return gradient_flow(classes, times=[_SETTING["t_end"]], **_SETTING).final.Z[0]
 
-        rows.append(
-            compare(
-                f"full flow, K = 200, M = 20,000, {name}, t = 1e5",
-                ours,
-                "diffrax Dopri8, our columns",
-                peer.solver(classes, **_SETTING),
-                tolerance=1e-5,
-                result="attention logits",
-                runs=3,
-            )
-        )
+        for peer_name, theirs in (
+            ("diffrax Dopri8, our K + 1 columns", dense.flow(classes, **_SETTING, reduced=True)),
+            ("diffrax Dopri8, our columns and tokens of a class", peer.solver(classes, **_SETTING)),
+        ):
+            task, options = f"full flow, K = 200, M = 20,000, {name}, t = 1e5", {"tolerance": 1e-5, "runs": 3}
+            rows.append(compare(task, ours, peer_name, theirs, result="attention logits", **options))
     return rows

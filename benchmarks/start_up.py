@@ -21,6 +21,17 @@ from benchmarks.peers.diffrax_flow import flow
 from dynamics import SequenceClasses
 print(*flow(SequenceClasses.single_common_token(10, 1000), {SETTING})())
 """
+KERNELS = """
+from dynamics import Layer, SequenceClasses
+bags = SequenceClasses.single_common_token(10, 1000).population()
+print(*Layer.zeros(bags).gradient(bags).Z[0])
+"""
+AUTOGRAD = """
+import torch
+from dynamics import SequenceClasses
+p = torch.tensor(SequenceClasses.single_common_token(10, 1000).probabilities.toarray())
+Z, Y = torch.zeros(1000, requires_grad=True, dtype=p.dtype), torch.zeros(1000, 1000, dtype=p.dtype)
+"""
 
 
 def _fresh(program: str) -> np.ndarray:

@@ -456,7 +456,14 @@ def _steps(optimizer, momentum, contrast_weight, weights, moments, fixed, rates,
         direction, moments = rule.update(gradient, moments)
         return jax.tree.map(lambda w, d: w - rate * d, weights, direction), moments, value
 
-    return jax.vmap(step)(weights, moments, fixed, rates, drawn)
+    return _over_runs(step, weights, moments, fixed, rates, drawn)
+
+
+def _over_runs(function, *arguments):
+    """`jax.vmap`; one run after the other on a CPU, where products of many small matrices are slower than each alone."""
+    if jax.default_backend() != "cpu":
+        return jax.vmap(function)(*arguments)
+    return jax.lax.map(lambda own: function(*own), arguments)
 
 
 @jax.jit
@@ -467,4 +474,4 @@ def _measures(weights, fixed, validation, probe):
         model = eqx.combine(weights, fixed)
         return (*objective.measure(model, *validation), jax.vmap(model.attention)(probe))
 
-    return jax.vmap(measure)(weights, fixed)
+    return _over_runs(measure, weights, fixed)
