@@ -21,16 +21,21 @@ from benchmarks.peers.diffrax_flow import flow
 from dynamics import SequenceClasses
 print(*flow(SequenceClasses.single_common_token(10, 1000), {SETTING})())
 """
-KERNELS = """
+_LAYER = """
+import numpy as np
 from dynamics import Layer, SequenceClasses
-bags = SequenceClasses.single_common_token(10, 1000).population()
-print(*Layer.zeros(bags).gradient(bags).Z[0])
+classes = SequenceClasses.single_common_token(10, 1000)
+Z, Y = np.zeros((1, classes.n_tokens)), np.sin(np.arange(1000.0 * classes.n_tokens)).reshape(-1, 1000)
 """
-AUTOGRAD = """
+KERNELS = f"""{_LAYER}
+print(*Layer(Z, Y).gradient(classes.population()).Z[0])
+"""
+AUTOGRAD = f"""{_LAYER}
 import torch
-from dynamics import SequenceClasses
-p = torch.tensor(SequenceClasses.single_common_token(10, 1000).probabilities.toarray())
-Z, Y = torch.zeros(1000, requires_grad=True, dtype=p.dtype), torch.zeros(1000, 1000, dtype=p.dtype)
+p, Y, z = torch.tensor(classes.probabilities.toarray()), torch.tensor(Y), torch.tensor(Z, requires_grad=True)
+f = torch.nn.functional.normalize(p * z.exp(), dim=1)
+(-torch.nn.functional.cross_entropy(f @ Y, torch.arange(10))).backward()
+print(*z.grad.numpy()[0])
 """
 
 
@@ -44,5 +49,9 @@ def run() -> Iterator[Row]:
     task, options = "new process to the first small flow", {"tolerance": 1e-6, "result": "Z at the end", "runs": 3}
     if optional_peer("diffrax_flow") is not None:
         yield compare(task, lambda: _fresh(OURS), "diffrax Dopri8, jax", lambda: _fresh(DIFFRAX), **options)
+    if optional_peer("torch_sgd") is not None:
+        sides = (lambda: _fresh(KERNELS), "PyTorch autograd", lambda: _fresh(AUTOGRAD))
+        exact = {"tolerance": 1e-9, "result": "gradient of Z", "runs": 3}
+        yield compare("new process to the first loss and gradient", *sides, **exact)
     numpy_flow = DIFFRAX.replace("diffrax_flow", "numpy_flow").replace("())", ")")
     yield compare(task, lambda: _fresh(OURS), "scipy DOP853, NumPy", lambda: _fresh(numpy_flow), **options)

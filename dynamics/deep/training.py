@@ -53,7 +53,7 @@ def train(
     checkpoint=None,
     progress=False,
 ) -> xr.Dataset:
-    r"""Train a transformer at every combination of learning rates and seeds, all of them in one vectorised step.
+    r"""Train a transformer at every combination of learning rates and seeds, by `jax.vmap` on a GPU.
 
     The objective is the mean cross-entropy of the next token over the positions that ``data`` masks in, of
     ``batch_size`` sequences drawn with replacement. "sgd" has the velocity ``v <- momentum v + gradient`` and the step
