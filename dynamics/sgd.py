@@ -16,6 +16,7 @@ import numpy as np
 
 from dynamics import checks, kernels, sampling
 from dynamics.bags import Bags
+from dynamics.checks import read_only
 from dynamics.layer import RATES, Layer, check_objective, embed, embed_back, optional_rates
 from dynamics.progress import Progress
 from dynamics.sequence_classes import SequenceClasses
@@ -34,6 +35,8 @@ _PADDED = 1024
 _LARGE = 2**24
 # Entries of a row of Z up to which a step takes it as a whole.
 _ROW = 2**12
+# Rows of a start that are copied at once.
+_ROWS_A_COPY = 256
 # Bytes of the matrices that init="uniform" may fill.
 _FULL = 2**32
 
@@ -294,7 +297,8 @@ def _zeros(shape, dtype) -> np.ndarray:
     if size <= _LARGE or not hasattr(mmap, "MADV_NOHUGEPAGE"):
         return np.zeros(shape, dtype)
     # Huge pages hold many rows, and would take them all with the first.
-    memory = mmap.mmap(-1, size)
+    # Shared memory, the default, is taken by reading, too.
+    memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_NOHUGEPAGE)
     return np.ndarray(shape, dtype, memory)
 
@@ -366,7 +370,10 @@ class _Run:
         self.trained, self.first, self.second = zeros(), zeros(), zeros()
         if self.parameters["init"] != "zero":
             for own, array in zip(self.trained, layer.weights, strict=True):
-                own[:, : array.shape[1]] = self._cast("init", array)
+                for first in range(0, len(array), _ROWS_A_COPY):
+                    rows = slice(first, first + _ROWS_A_COPY)
+                    part = self._cast("init", array[rows])
+                    np.copyto(own[rows, : array.shape[1]], part, where=part != 0)  # zeros not written take no memory
             self.trained[1][:, layer.Y.shape[1] :] = self.trained[1][:, :1]
         self.vectors = None if layer.embedding is None else self._cast("init", layer.embedding.vectors)
         self.state = (*self.trained[:4], mass)
@@ -577,7 +584,8 @@ class _Run:
 
     def outcome(self) -> Outcome:
         """The end of the run."""
-        return Outcome(self.layer.moved(self._arrays()), self.losses, self.source.bags)
+        weights = [read_only(array) for array in self._arrays()]  # which a layer takes without a copy
+        return Outcome(self.layer.moved(weights), self.losses, self.source.bags)
 
 
 def spawn(seed, n: int = 2) -> Sequence[np.random.SeedSequence]:

@@ -238,7 +238,11 @@ class Transformer(eqx.Module):
 
     def decode(self, hidden):
         """Logits of the next token from what `hidden` returns first: (.., next tokens)."""
-        return hidden @ (self.embedding.T if self.decoder is None else self.decoder)
+        return hidden @ self.rows().T
+
+    def rows(self):
+        """The vector of each next token, whose products with what is decoded are its logits: (next tokens, d)."""
+        return self.embedding if self.decoder is None else self.decoder.T
 
     def __call__(self, tokens) -> jax.Array:
         """Logits of the next token at each position of one sequence: (length, next tokens)."""
