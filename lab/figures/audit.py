@@ -44,10 +44,13 @@ def audit_errors(report=None, statement: str = "Scan and Snap: Theorem 3", *, qu
             for row in (row for row in rows if row.check == check and row.level == level):
                 error = min(max(row.printed if row.corrected is None else row.corrected, _FLOOR), 20)
                 fill = colour if row.inside else "none"
-                axes.plot(error, names.index(row.setting), marker, color=colour, markerfacecolor=fill, markersize=7)
+                place = names.index(row.setting) + 0.16 * (levels.index(level) - (len(levels) - 1) / 2)
+                axes.plot(error, place, marker, color=colour, markerfacecolor=fill, markersize=6)
             axes.plot([], [], marker, color=colour, label=level)
         axes.set(title=check, xscale="log", xlim=(_FLOOR / 3, 30), ylim=(len(names) - 0.5, -0.5))
         axes.set_yticks(range(len(names)), names)
-    panels[-1].set_xlabel("relative error, or relative violation of an inequality")
+        axes.plot([], [], "o", color="0.4", markerfacecolor="none", label="open: outside the\nassumptions")
+    panels[-1].set_xlabel(f"relative error, or violation of an inequality ({_FLOOR:g}: that or less)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
+    figure.suptitle(f"{statement}: what each check misses by")
     return figure

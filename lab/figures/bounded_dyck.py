@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator
 
 from dynamics import DyckLanguage, Layer
 from lab import dyck
-from lab.figures.style import BLACK, CATEGORIES, ordered_colours, styled
+from lab.figures.style import BLACK, CATEGORIES, log_ticks, ordered_colours, styled
 from theory import balance
 
 __all__ = ["dyck_attention", "dyck_balance_over_training", "dyck_balanced_layers", "dyck_length", "dyck_variation"]
@@ -150,8 +149,7 @@ def dyck_balance_over_training(runs: xr.Dataset | None = None) -> Figure:
     panels[2].set(xlabel=r"learning rate $\eta$", ylabel="largest distance from the flow")
     panels[2].set_xticks(etas, [f"{eta:g}" for eta in etas])
     panels[2].minorticks_off()
-    panels[2].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    panels[2].yaxis.set_major_formatter("{x:g}")
+    log_ticks(panels[2].yaxis)
     panels[2].set_title("lines: slope one")
     panels[2].legend()
     figure.suptitle("Balance over training: gradient flow and SGD on the whole population")
@@ -194,6 +192,7 @@ def dyck_length(runs: xr.Dataset | None = None, *, quick: bool = False, progress
             left.scatter(some["violation"], measured, label=f"weight {weight:g}, scale {scale:g}", **style)
             right.scatter(some["predicted"].sel(at), measured, **style)
     left.set(xscale="log", xlabel="balance violation")
+    log_ticks(left.xaxis)
     left.set_ylabel("accuracy at lengths 400-500,\nclosing queries")
     right.set(xlabel="accuracy predicted from the drift", xlim=(0.38, 1.03), ylim=(0.38, 1.03))
     figure.legend(*left.get_legend_handles_labels(), loc="outside right center")
@@ -232,10 +231,11 @@ def dyck_variation(runs: xr.Dataset | None = None, *, quick: bool = False, progr
     titles = ("before training", f"after {runs.attrs['steps']} steps")
     for axes, variable, title in zip(panels, ("start_attention", "attention"), titles, strict=True):
         found = dyck.variation(runs[variable])
-        for kind, (colour, style), marker in zip(names, CATEGORIES[1:], _MARKERS, strict=False):
+        for number, (kind, (colour, style), marker) in enumerate(zip(names, CATEGORIES[1:], _MARKERS, strict=False)):
             some = found.sel(embedding=kind)
+            beside = 1.06 ** (number - (len(names) - 1) / 2)  # bars at one place would hide each other
             axes.errorbar(
-                scales, some["mean"], some["standard_error"], color=colour, linestyle=style, marker=marker,
+                scales * beside, some["mean"], some["standard_error"], color=colour, linestyle=style, marker=marker,
                 markersize=5, capsize=2.5, label=_NAMES[kind],
             )  # fmt: skip
         axes.axhline(dyck.random_variation(runs.sizes["row"]), color="0.4", linestyle=":", label="random rows")

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from lab import qsa_training as runs
-from lab.figures.style import BLACK, BLUE, VERMILION, styled
+from lab.figures.style import BLACK, BLUE, VERMILION, log_ticks, styled
 
 __all__ = ["qsa_embedding_dim", "qsa_training"]
 
@@ -107,11 +107,13 @@ def qsa_embedding_dim(errors: xr.Dataset | None = None, *, quick: bool = False, 
         axes.plot(np.repeat(dims, seeds.shape[1]), seeds.ravel(), marker, color=colour, markersize=4.5, label=label)
     axes.axvline(errors.attrs["n_tokens"] - 1, color="0.4", linestyle=":", label="m = N - 1")
     axes.set(yscale="log", xlabel="embedding dimension m")
+    log_ticks(axes.yaxis)
     axes.set_ylabel(rf"distance $\|a - 1_y/q\|_1$ after {errors.attrs['steps']} steps")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend()
+    n_seeds = errors.sizes["seed"]
     axes.set_title(
-        f"Linear query, N = {errors.attrs['n_tokens']}, q = {errors.attrs['subset_size']}: "
-        f"each of {errors.sizes['seed']} seeds"
+        f"Linear query, N = {errors.attrs['n_tokens']}, q = {errors.attrs['subset_size']}, "
+        + (f"each of {n_seeds} seeds" if n_seeds > 1 else "one seed")
     )
     return figure

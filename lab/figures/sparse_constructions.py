@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from lab import sparse_constructions as measured
-from lab.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, ordered_colours, styled
+from lab.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, log_ticks, ordered_colours, styled
 
 __all__ = ["match2_margins", "qsa_precision", "qsa_query_bits", "qsa_smallest_dimension"]
 
@@ -48,6 +48,7 @@ def qsa_smallest_dimension(data: xr.Dataset | None = None) -> Figure:
             rule = 8 * curve**2 * np.log(n / curve)
             axes.plot(curve * np.log(n), rule, ":", color=BLACK, label=rf"$8\, q^2 \ln(N/q)$, N = {n}")
         axes.set(title=titles[method], xlabel=r"$q \ln N$", xscale="log", yscale="log")
+        log_ticks(axes.xaxis)
         axes.legend(loc="upper left")
     panels[0].set_ylabel("smallest embedding dimension m")
     figure.suptitle(f"Random keys: where {data.attrs['n_sets']} sets of q of N tokens all have a certificate")

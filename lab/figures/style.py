@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import matplotlib
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from dynamics.files import replacing
 
@@ -58,6 +60,13 @@ def ordered_colours(n: int) -> list:
     """``n`` colours for the values of an ordered parameter: dark to light, of rising lightness."""
     ramp = matplotlib.colormaps["viridis"]
     return [ramp(0.85 * i / max(n - 1, 1)) for i in range(n)]
+
+
+def log_ticks(axis: Axis):
+    """Label 1, 2 and 5 of each decade, as plain numbers: for a logarithmic axis over two decades or fewer."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def caption(function: Callable[..., Figure]) -> str:
