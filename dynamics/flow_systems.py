@@ -105,6 +105,7 @@ def feature_values(bags: Bags, Z: np.ndarray) -> np.ndarray:
 
 
 def require_independent_features(bags: Bags, layer: Layer, decoder: str) -> None:
+    """Refuse what has no inverse of F^T F at the start."""
     if layer.V is not None or layer.hidden is not None or layer.embedding is not None:
         raise checks.reject("init", f"consist of Z and Y for decoder={decoder!r}", repr(layer))
     smallest = np.linalg.eigvalsh(Features.of(bags, layer.Z).gram)[0]
@@ -117,6 +118,7 @@ def require_independent_features(bags: Bags, layer: Layer, decoder: str) -> None
 
 
 def require_objective(objective, decoder: str) -> None:
+    """Refuse an objective other than the plain cross-entropy."""
     if objective["criterion"] != "cross-entropy" or objective["contrast"] is not None:
         name = "criterion" if objective["contrast"] is None else "contrast"
         raise checks.reject(name, f"be left out for decoder={decoder!r}", objective[name])
