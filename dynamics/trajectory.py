@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import platform
@@ -405,11 +406,14 @@ def load_dataset(path: str | os.PathLike, file_format: str, what: str) -> xr.Dat
     return dataset
 
 
+_version = functools.cache(metadata.version)  # which reads a file
+
+
 def provenance(kind: str, parameters: Mapping, file_format: str = _FORMAT) -> dict[str, str]:
     """The attributes of a result: the simulator, its arguments (JSON), versions and platform."""
     packages = ("numpy", "scipy", "numba", "xarray")
     versions = {"yzflow": __version__, "python": platform.python_version()}
-    versions.update({name: metadata.version(name) for name in packages})
+    versions.update({name: _version(name) for name in packages})
     return {
         "format": file_format,
         "simulator": kind,

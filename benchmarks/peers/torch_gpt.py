@@ -1,4 +1,4 @@
-"""A small GPT in PyTorch, written the obvious way: LayerNorm before each part, one head, Adam, one seed after the other."""
+"""A small GPT in PyTorch, the obvious way: LayerNorm before each part, one head, Adam, one seed after the other."""
 
 import numpy as np
 import torch

@@ -460,7 +460,7 @@ def _steps(optimizer, momentum, contrast_weight, weights, moments, fixed, rates,
 
 
 def _over_runs(function, *arguments):
-    """`jax.vmap`; one run after the other on a CPU, where products of many small matrices are slower than each alone."""
+    """`jax.vmap`; one run after the other on a CPU, where batches of small products are slow."""
     if jax.default_backend() != "cpu":
         return jax.vmap(function)(*arguments)
     return jax.lax.map(lambda own: function(*own), arguments)
