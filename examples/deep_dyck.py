@@ -4,7 +4,7 @@
 
 Setting of Figures 1, 3 and 10 and Table 1 of Wen, Li, Liu, Risteski (2023), arXiv 2312.01429: GPTs of two and three
 layers, Adam, sequences of fewer than 28 brackets. Prints the findings and writes figures (PNG and PDF), their captions
-and the data (netCDF). Needs the extra ``deep``.
+and the data (netCDF). After an interruption the same command goes on from its checkpoints. Needs the extra ``deep``.
 
 Agrees with the paper in that maps differ between seeds at least as much as random ones and are mostly not stack-like.
 The table and the figures on length have been run with three seeds at most, too few to compare (docs/findings.md,
@@ -58,46 +58,52 @@ def accuracies(runs: xr.Dataset) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("deep_dyck"), help="folder for the results")
+    parser.add_argument("--out", type=Path, default=Path("deep_dyck"), help="folder for results and checkpoints")
     parser.add_argument("--seeds", type=int, default=deep_dyck.SEEDS, help="seeds a setting, 3 or more")
     parser.add_argument("--quick", action="store_true", help="three seeds, few steps and settings")
     options = parser.parse_args(arguments)
+    start = time.process_time()
     try:
         out = folder("--out", options.out)
-        seeds = checks.integer("--seeds", options.seeds, minimum=3)
-    except ValueError as error:
+        results = run(checks.integer("--seeds", options.seeds, minimum=3), out, quick=options.quick)
+    except (ValueError, OSError) as error:
         parser.error(str(error))
-    size, rows, weights = {"seeds": seeds, "progress": True}, deep_dyck.TABLE, deep_dyck.CONTRAST_WEIGHTS
-    if options.quick:
-        size = {"seeds": 3, "steps": 30, "n_test": 50, "progress": True}
-        rows, weights = rows[:2], (0.0, 1.0)
-    start = time.process_time()
-    maps = {str(place): deep_dyck.trained(positions=place, **size) for place in (None, "linear")}
-    maps = {"no positions" if name == "None" else f"{name} positions": run for name, run in maps.items()}
-    for name, run in maps.items():
-        found = dyck.variation(run["attention"].isel(time=-1, probe=0, layer=-1, head=0))
-        error = float(found["standard_error"])
-        print(f"Second layer, {name}: attention variation {float(found['mean']):.2f} +- {error:.2f}", flush=True)
-    lengths = deep_dyck.lengths(weights=weights, **size)
-    print(accuracies(lengths), flush=True)
-    table = deep_dyck.table(rows=rows, **size)
-    print(variations(table))
     print(f"({time.process_time() - start:.0f} s of processor time)", flush=True)
-    for name, run in {"deep_dyck_length": lengths, "deep_dyck_variation": table}.items():
-        save_dataset(run, out / f"{name}.nc")
     captions = []
-    for name, shown in {"attention": maps, "length": lengths, "variation": table}.items():
-        draw = getattr(figures, f"deep_dyck_{name}")
-        figures.save(draw(shown), out / f"deep_dyck_{name}")
-        captions.append(f"deep_dyck_{name}. {figures.caption(draw)}\n")
+    for name, shown in results.items():
+        if not isinstance(shown, dict):
+            save_dataset(shown, out / f"{name}.nc")
+        draw = getattr(figures, name)
+        figures.save(draw(shown), out / name)
+        captions.append(f"{name}. {figures.caption(draw)}\n")
     with replacing(out / "captions.txt") as path:
         path.write_text("\n".join(captions))
     print(f"Figures, captions and data are in {out}")
     return 0
 
 
+def run(seeds: int, out: Path, *, quick: bool) -> dict:
+    """All trainings; what is shown in each figure."""
+    size, rows, weights = {"seeds": seeds}, deep_dyck.TABLE, deep_dyck.CONTRAST_WEIGHTS
+    if quick:
+        size = {"seeds": 3, "steps": 30, "n_test": 50}
+        rows, weights = rows[:2], (0.0, 1.0)
+    size |= {"progress": True, "store": out / ("quick" if quick else "checkpoints")}
+    places = {"no positions": None, "linear positions": "linear"}
+    maps = {name: deep_dyck.trained(positions=place, **size) for name, place in places.items()}
+    for name, one in maps.items():
+        found = dyck.variation(one["attention"].isel(time=-1, probe=0, layer=-1, head=0))
+        error = float(found["standard_error"])
+        print(f"Second layer, {name}: attention variation {float(found['mean']):.2f} +- {error:.2f}", flush=True)
+    lengths = deep_dyck.lengths(weights=weights, **size)
+    print(accuracies(lengths), flush=True)
+    table = deep_dyck.table(rows=rows, **size)
+    print(variations(table), flush=True)
+    return {"deep_dyck_attention": maps, "deep_dyck_length": lengths, "deep_dyck_variation": table}
+
+
 if __name__ == "__main__":
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        sys.exit("interrupted: every file that is there is complete, and the same command starts over")
+        sys.exit("interrupted: the same command goes on from the last checkpoint")

