@@ -124,6 +124,11 @@ def test_every_figure_and_every_proof_has_its_page(site):
 
     gallery = {path.stem.split("_", 2)[2] for path in (site / "_generated/gallery/figures").glob("plot_*.html")}
     assert gallery == set(figures.names())
+    examples = "".join(
+        path.read_text(encoding="utf-8") for path in (site / "_generated/gallery/examples").glob("*.html")
+    )
+    assert figures.names(given=True)
+    assert not [name for name in figures.names(given=True) if f'<p class="rubric">{name}</p>' not in examples]
     text = "".join(path.read_text(encoding="utf-8") for path in (site / "theory").glob("*.html"))
     assert not [name for name in derivations() if f"theory.symbolic.{name}<" not in text]
 

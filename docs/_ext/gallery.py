@@ -1,11 +1,13 @@
 """The gallery: a page for each figure that `lab.figures` finds, and one for each script in ``examples``.
 
 The figures' pages are made from their docstrings, which say what agrees with the paper and what does not: a figure of a
-new paper has a page without an entry here.
+new paper has a page without an entry here. A figure of given runs is described on the page of the example that makes
+them, the one whose name its own begins with.
 """
 
 import inspect
 import shutil
+import sys
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -21,6 +23,7 @@ def settings(here: Path) -> dict:
     """Writes the scripts, and returns the settings of sphinx-gallery."""
     generated = here / "_generated"
     sources = generated / "sources"
+    sys.path.append(str(here.parent / "examples"))  # scripts there import each other
     _write_figures(sources / "figures")
     _write_examples(here.parent / "examples", sources / "examples")
     return {
@@ -79,11 +82,14 @@ def _write_figures(folder: Path):
     for name, file in files.items():
         function = getattr(figures, name)
         quick = "quick=True" if "quick" in inspect.signature(function).parameters else ""
-        described = inspect.getdoc(function).split("\n\nParameters\n")[0].replace("\\", "\\\\")
         heading = title(name)
-        doc = f"{heading}\n{'=' * len(heading)}\n\n{_escaped(described)}\n"
+        doc = f"{heading}\n{'=' * len(heading)}\n\n{_described(function)}\n"
         code = f"from lab import figures\n\nfigure = figures.{name}({quick})\n"
         _write(folder / file, f'r"""\n{doc}"""\n\n{code}')
+
+
+def _described(function) -> str:
+    return _escaped(inspect.getdoc(function).split("\n\nParameters\n")[0].replace("\\", "\\\\"))
 
 
 def _escaped(text: str) -> str:
@@ -92,7 +98,7 @@ def _escaped(text: str) -> str:
 
 def _write_examples(source: Path, folder: Path):
     scripts = sorted(source.glob("*.py"))
-    files = {path: ("" if path.name.startswith("test_") else "plot_") + path.name for path in scripts}
+    files = {path: ("plot_" if "__main__" in path.read_text(encoding="utf-8") else "") + path.name for path in scripts}
     text = "The scripts in ``examples``, run with ``--quick`` where they have it. Each page shows the whole script."
     _fresh(folder, "Examples", text, set(files.values()))
     for path, file in files.items():
@@ -100,6 +106,9 @@ def _write_examples(source: Path, folder: Path):
         first, rest = doc.split("\n", 1)
         heading = path.stem.replace("_", " ").capitalize()
         body = "\n\n".join(_usage(part) for part in [first, *rest.strip("\n").split("\n\n")] if part)
+        for name in figures.names(given=True):
+            if name.startswith(path.stem):
+                body += f"\n\n.. rubric:: {name}\n\n{_described(getattr(figures, name))}"
         # A script ends in sys.exit, which would end the build; sphinx-gallery runs it without its docstring.
         code = code.replace("sys.exit(main())", "main()").replace("__doc__.splitlines()[0]", repr(first))
         _write(folder / file, f'r"""\n{heading}\n{"=" * len(heading)}\n\n{body}\n"""{code}')
@@ -132,11 +141,12 @@ def scrape(block, block_vars, gallery_conf) -> str:
     for found in [value for value in known.values() if isinstance(value, Figure)]:
         if id(found) not in seen:
             seen.add(id(found))
-            images.append(next(paths))
-            found.savefig(images[-1], dpi=120)
+            images.append((next(paths), title(script.stem.split("_", 2)[2])))
+            found.savefig(images[-1][0], dpi=120)
     for picture in sorted(_out(script).rglob("*.png")):
         if picture not in seen:
             seen.add(picture)
-            images.append(next(paths))
-            shutil.copy(picture, images[-1])
-    return figure_rst(images, gallery_conf["src_dir"])
+            images.append((next(paths), title(picture.stem)))
+            shutil.copy(picture, images[-1][0])
+    # One below the other, each with a text for readers who do not see it: side by side they would be too small to read.
+    return "\n".join(figure_rst([path], gallery_conf["src_dir"], text) for path, text in images)

@@ -22,9 +22,15 @@ for _module in iter_modules(__path__):
         __all__ += _found.__all__
 
 
-def names() -> list[str]:
-    """The figures that draw themselves without arguments: those with numbers in Scan and Snap first, then names."""
-    drawings = [name for name in __all__ if name not in _TOOLS and not _needed(globals()[name])]
+def names(*, given: bool = False) -> list[str]:
+    """The figures: those with numbers in Scan and Snap first, then names.
+
+    Parameters
+    ----------
+    given : bool
+        Those that draw runs which they are given. Default: those that need no argument.
+    """
+    drawings = [name for name in __all__ if name not in _TOOLS and bool(_needed(globals()[name])) == given]
     numbers = sorted(int(name[6:]) for name in drawings if name[6:].isdigit())
     numbered = [f"figure{number}" for number in numbers]
     return numbered + sorted(set(drawings) - set(numbered))

@@ -20,7 +20,7 @@ _NAMES = {
     "type and angle": "(21) type + angle",
 }
 _MARKERS = "osD^v"
-_QUICK_SEEDS = 3
+_QUICK = {"seeds": 3, "steps": 500}
 
 
 def draw_map(axes, attention, language: DyckLanguage):
@@ -37,7 +37,7 @@ def draw_map(axes, attention, language: DyckLanguage):
 
 
 @styled
-def dyck_attention(runs: xr.Dataset | None = None) -> Figure:
+def dyck_attention(runs: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
     """Attention of trained layers on a word with every bracket at every depth, by embedding and learning rate (Fig. 2).
 
     S is START. Agrees with the paper in that the patterns differ between embeddings and, less, between learning rates.
@@ -48,8 +48,14 @@ def dyck_attention(runs: xr.Dataset | None = None) -> Figure:
     ----------
     runs : xarray.Dataset, optional
         From `lab.dyck.trained`; its first scale, weight and seed are drawn. Default: (19)-(21) at `lab.dyck.RATES`.
+    quick : bool
+        Fewer steps.
+    progress : bool
+        Show the progress of the default runs on standard error.
     """
-    runs = dyck.trained(embedding=dyck.EMBEDDINGS, eta=dyck.RATES, seeds=1) if runs is None else runs
+    if runs is None:
+        size = {"seeds": 1, "steps": _QUICK["steps"] if quick else dyck.STEPS}
+        runs = dyck.trained(embedding=dyck.EMBEDDINGS, eta=dyck.RATES, progress=progress, **size)
     runs = runs.isel(scale=0, contrast_weight=0, seed=0)
     rows, columns = runs.sizes["eta"], runs.sizes["embedding"]
     figure = Figure(figsize=(3.4 * columns + 1, 3.5 * rows + 0.5))
@@ -170,14 +176,14 @@ def dyck_length(runs: xr.Dataset | None = None, *, quick: bool = False, progress
     runs : xarray.Dataset, optional
         From `lab.dyck.trained`. Default: `lab.dyck.CONTRAST_WEIGHTS` at scales 0.1 and 1, 20 seeds.
     quick : bool
-        Three seeds, and the smallest and largest weight.
+        Three seeds, fewer steps, and the smallest and largest weight.
     progress : bool
         Show the progress of the default runs on standard error.
     """
     if runs is None:
         weights = dyck.CONTRAST_WEIGHTS[:: len(dyck.CONTRAST_WEIGHTS) - 1] if quick else dyck.CONTRAST_WEIGHTS
-        seeds = _QUICK_SEEDS if quick else dyck.SEEDS
-        runs = dyck.trained(contrast_weight=weights, scale=(0.1, 1.0), seeds=seeds, progress=progress)
+        size = _QUICK if quick else {}
+        runs = dyck.trained(contrast_weight=weights, scale=(0.1, 1.0), progress=progress, **size)
     runs = runs.isel(embedding=0, eta=0)
     at = {"length": "400-500", "query": "close"}
     figure = Figure(figsize=(11, 4.4))
@@ -215,14 +221,14 @@ def dyck_variation(runs: xr.Dataset | None = None, *, quick: bool = False, progr
     runs : xarray.Dataset, optional
         From `lab.dyck.trained`. Default: `lab.dyck.ARCHITECTURES` at `lab.dyck.SCALES`, 20 seeds.
     quick : bool
-        Three seeds, and the smallest and largest scale.
+        Three seeds, fewer steps, and the smallest and largest scale.
     progress : bool
         Show the progress of the default runs on standard error.
     """
     if runs is None:
         scales = dyck.SCALES[:: len(dyck.SCALES) - 1] if quick else dyck.SCALES
-        seeds = _QUICK_SEEDS if quick else dyck.SEEDS
-        runs = dyck.trained(embedding=dyck.ARCHITECTURES, scale=scales, seeds=seeds, progress=progress)
+        size = _QUICK if quick else {}
+        runs = dyck.trained(embedding=dyck.ARCHITECTURES, scale=scales, progress=progress, **size)
     runs = runs.isel(eta=0, contrast_weight=0)
     figure = Figure(figsize=(9.6, 4.2))
     panels = figure.subplots(1, 2, sharey=True)
