@@ -15,7 +15,7 @@ import scipy.stats
 import xarray as xr
 
 from dynamics import checks
-from dynamics.files import folder, replacing
+from dynamics.files import folder
 from dynamics.trajectory import save_dataset
 from lab import dyck, figures
 from theory import balance
@@ -106,15 +106,10 @@ def main(arguments: list[str] | None = None) -> int:
     runs["dyck_attention"] = dyck.trained(embedding=dyck.EMBEDDINGS, eta=dyck.RATES, progress=True, **size)
     print(lengths(runs["dyck_length"]))
     print(architectures(runs["dyck_variation"]), flush=True)
-    captions = []
     for name, data in runs.items():
-        draw = getattr(figures, name)
-        figures.save(draw() if data is None else draw(data), out / name)
-        captions.append(f"{name}. {figures.caption(draw)}\n")
         if data is not None:
             save_dataset(data, out / f"{name}.nc")
-    with replacing(out / "captions.txt") as path:
-        path.write_text("\n".join(captions))
+    figures.save_all(runs, out)
     print(f"Figures, captions and data are in {out}")
     return 0
 

@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from dynamics.files import folder, replacing
+from dynamics.files import folder
 from dynamics.trajectory import save_dataset
 from lab import figures, synthetic
 
@@ -32,16 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
         size = {"n_queries": (1, 3), "seeds": 2} if options.quick else {}
         medium = synthetic.syn_medium(progress=True, **size)
         save_dataset(medium, out / "syn_medium.nc")
-    captions = []
-    for number in options.only:
-        draw = getattr(figures, f"figure{number}")
-        figure = draw(medium) if number in (6, 11, 12) else draw()
-        figures.save(figure, out / f"figure{number}")
-        caption = figures.caption(draw)
-        captions.append(f"Figure {number}. {caption}\n")
-        print(f"Figure {number}: {caption}\n", flush=True)
-    with replacing(out / "captions.txt") as path:
-        path.write_text("\n".join(captions))
+    shown = {f"figure{number}": medium if number in (6, 11, 12) else None for number in options.only}
+    print(figures.save_all(shown, out))
     print(f"Figures, captions and data are in {out}")
     return 0
 

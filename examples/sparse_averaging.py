@@ -132,7 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
     except ValueError as error:
         parser.error(str(error))
     rng = np.random.default_rng(0)
-    summary, captions = [], []
+    summary, found = [], {}
     for title, part in TOUR.items():
         summary.append(f"{title}: {part(rng)}.")
         print(summary[-1] + "\n", flush=True)
@@ -140,15 +140,11 @@ def main(arguments: list[str] | None = None) -> int:
     with Progress("figures") as report:
         for number, (name, compute) in enumerate(work):
             report.update(number / len(work), name)
-            data = compute()
-            save_dataset(data, out / f"{name}.nc")
-            draw = getattr(figures, name)
-            figures.save(draw(data), out / name, formats=("png",) if options.quick else ("png", "pdf"))
-            captions.append(f"{name}. {figures.caption(draw)}\n")
-    for name, lines in (("summary.txt", summary), ("captions.txt", captions)):
-        with replacing(out / name) as path:
-            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    print("\n".join(captions))
+            found[name] = compute()
+            save_dataset(found[name], out / f"{name}.nc")
+    with replacing(out / "summary.txt") as path:
+        path.write_text("\n".join(summary) + "\n", encoding="utf-8")
+    print(figures.save_all(found, out, formats=("png",) if options.quick else ("png", "pdf")))
     print(f"Figures, captions, data and summary are in {out}")
     return 0
 

@@ -4,15 +4,19 @@ A figure of a new paper is a function in a module of its own in this folder, nam
 found here without an entry anywhere else.
 """
 
+import os
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from inspect import Parameter, signature
+from pathlib import Path
 from pkgutil import iter_modules
 
 from dynamics import checks
+from dynamics.files import replacing
 from lab.figures.style import caption, draw, save
 
 # The tools of this module; every other name is a figure.
-__all__ = ["caption", "draw", "find", "names", "save"]
+__all__ = ["caption", "draw", "find", "names", "save", "save_all"]
 _TOOLS = tuple(__all__)
 
 for _module in iter_modules(__path__):
@@ -55,3 +59,22 @@ def find(name: str) -> str:
     if name not in known and len(found) != 1:
         raise checks.reject("NAME", "be one of " + ", ".join(key.removeprefix("figure") for key in known), repr(name))
     return name if name in known else found[0]
+
+
+def save_all(shown: Mapping[str, object], folder: str | os.PathLike, *, formats: Sequence[str] = ("png", "pdf")) -> str:
+    """Draw figures and write them to a folder, with their captions in ``captions.txt``; returns the captions.
+
+    Parameters
+    ----------
+    shown : mapping
+        From the name of a figure to what its function takes, or to None if it is to be called without.
+    """
+    captions = []
+    for name, data in shown.items():
+        function = globals()[name]
+        save(function() if data is None else function(data), Path(folder) / name, formats=formats)
+        title = f"Figure {name[6:]}" if name[6:].isdigit() else name
+        captions.append(f"{title}. {caption(function)}\n")
+    with replacing(Path(folder) / "captions.txt") as path:
+        path.write_text("\n".join(captions), encoding="utf-8")
+    return "\n".join(captions)
