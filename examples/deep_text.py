@@ -56,7 +56,8 @@ def freezing(runs: xr.Dataset) -> str:
         f"layer {layer}: {float(line.max()):.3f} at most, {float(line[-1]):.3f} at the end"
         for layer, line in ((layer, moved.sel(layer=layer)) for layer in moved["layer"].values)
     ]
-    return f"Movement of attention, {moved.sizes['layer']} layers, per 100 steps: {'; '.join(cells)}"
+    count = moved.sizes["layer"]
+    return f"Movement of attention, {count} layer{'s' * (count > 1)}, per 100 steps: {'; '.join(cells)}"
 
 
 def flatness(runs: xr.Dataset) -> str:
@@ -86,7 +87,7 @@ def read(text: str | None, out: Path, vocab_size: int) -> np.ndarray:
 
 def entropy_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -> dict[str, xr.Dataset]:
     """Figure 10: many rates and seeds."""
-    few = {"seeds": 2, "steps": 60} if quick else {}
+    few = {"seeds": 2, "steps": 40} if quick else {}
     runs = deep_text.trained(tokens, checkpoint=checkpoints / "entropy.npz", progress=True, **few, **arguments)
     print(entropies(runs), flush=True)
     return {"deep_entropy": runs}
@@ -96,7 +97,7 @@ def attention_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -
     """Figure 7: maps over training."""
     maps = {}
     for layers in (1, 3):
-        own = {"rates": [0.2], "seeds": 1, "n_layers": layers, "steps": 60 if quick else 1000}
+        own = {"rates": [0.2], "seeds": 1, "n_layers": layers, "steps": 40 if quick else 1000}
         path = checkpoints / f"attention{layers}.npz"
         maps[layers] = deep_text.trained(tokens, checkpoint=path, progress=True, **own, **arguments)
         print(freezing(maps[layers]), flush=True)

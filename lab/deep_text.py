@@ -20,7 +20,7 @@ LENGTH = 64
 WIDTH = 32
 STEPS = 400
 # Training until attention no longer changes: one layer, one rate, a real vocabulary, long windows.
-FLATTENING = {"rates": (0.8,), "seeds": 1, "length": 128, "batch_size": 8, "steps": 2400, "records": 60}
+FLATTENING = {"rates": (0.8,), "seeds": 1, "length": 128, "batch_size": 8, "steps": 4800, "records": 120}
 FLATTENING_VOCAB_SIZE = 10_000
 TOLERANCE = 0.1  # nats
 _VALIDATION = 32  # windows

@@ -46,7 +46,7 @@ def deep_entropy(runs: xr.Dataset | None = None, *, quick: bool = False, progres
     if runs is None:
         runs = deep_text.trained(progress=progress, **({"seeds": 2, "steps": 100} if quick else {}))
     rates = runs["learning_rate"].values
-    figure = Figure(figsize=(8.6, 3.7))
+    figure = Figure(figsize=(9.6, 3.7))
     over_time, at_end = figure.subplots(1, 2, sharey=True)
     uniform = float(runs["uniform_entropy"])
     per_seed = runs["entropy"].where(runs["diverged"] < 0).mean("head")
@@ -63,13 +63,16 @@ def deep_entropy(runs: xr.Dataset | None = None, *, quick: bool = False, progres
         values, errors = cell["mean"].values, cell["standard_error"].values
         at_end.errorbar(rates, values, errors, fmt=f"o{style}", color=colour, capsize=3, label=f"layer {layer}")
     for axes in (over_time, at_end):
-        axes.axhline(uniform, color=BLACK, linewidth=0.8, linestyle=":", label="uniform attention")
-        axes.set_ylabel("entropy of attention (nats)")
-        axes.legend(loc="lower left")
+        label = "uniform attention" if axes is over_time else None
+        axes.axhline(uniform, color=BLACK, linewidth=0.8, linestyle=":", label=label)
+    over_time.set_ylabel("entropy of attention (nats)")
     over_time.set(xlabel="SGD steps", title="first layer, over training")
     at_end.set(xlabel=r"learning rate $\eta$ (1 / step)", title=f"after {runs.sizes['step']} steps", xscale="log")
     at_end.set_xticks(rates, [f"{rate:g}" for rate in rates], minor=False)
     at_end.minorticks_off()
+    handles, labels = over_time.get_legend_handles_labels()
+    layers, names = at_end.get_legend_handles_labels()
+    figure.legend(handles + layers, labels + names, loc="outside right center")
     figure.suptitle(f"Ordinary transformer on text, SGD, {runs.sizes['seed']} seeds")
     return figure
 
