@@ -62,17 +62,19 @@ def freezing(runs: xr.Dataset) -> str:
 
 def flatness(runs: xr.Dataset) -> str:
     """Where entropy no longer changes, and what that took."""
-    lines = [f"Entropy of attention that moves by at most {deep_text.TOLERANCE:g} nats up to the end:"]
+    uniform = float(runs["uniform_entropy"])
+    most = deep_text.TOLERANCE * uniform
+    lines = [f"Entropy of attention that moves by at most {most:.3f} nats up to the end (uniform {uniform:.3f}):"]
     since = deep_text.flattened(runs).isel(layer=0)
     for rate in runs["learning_rate"].values:
         for seed in runs["seed"].values:
-            one = runs.sel(learning_rate=rate, seed=seed)
-            entropy, flat = one["entropy"].isel(layer=0).mean("head"), float(since.sel(learning_rate=rate, seed=seed))
-            found = f"from step {flat:g} on" if np.isfinite(flat) else "not within half of the run: it still moves"
+            one, flat = runs.sel(learning_rate=rate, seed=seed), float(since.sel(learning_rate=rate, seed=seed))
+            entropy = one["entropy"].isel(layer=0).mean("head").values
+            found = f"from step {flat:g} on" if np.isfinite(flat) else "not within half of the run"
             lines.append(
-                f"  learning rate {rate:g}, seed {seed}: {found}; {float(entropy[0]):.3f} at the start, at most "
-                f"{float(entropy.max()):.3f}, {float(entropy[-1]):.3f} after {runs.sizes['step']} steps, "
-                f"loss {float(one['loss'][-1]):.3f}"
+                f"  learning rate {rate:g}, seed {seed}: {found}; {entropy[0]:.3f} at the start, then from "
+                f"{entropy.min():.3f} to {entropy.max():.3f}, at the end {entropy[-1]:.3f} "
+                f"({runs.sizes['step']} steps, loss {float(one['loss'][-1]):.3f})"
             )
     return "\n".join(lines)
 
