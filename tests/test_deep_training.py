@@ -266,9 +266,10 @@ def test_entropy_is_flat_from_where_it_no_longer_moves_if_that_is_seen_for_as_lo
     assert deep_text.flattened(runs, tolerance=0.02).values.ravel() == pytest.approx([flat_from], nan_ok=True)
 
 
-def test_dyck_experiment_measures_what_it_says():
+def test_dyck_experiment_measures_what_it_says(tmp_path):
     language = DyckLanguage(2, 2)
-    runs = deep_dyck.trained(language, steps=4, seeds=3, batch_size=8, n_test=40, contrast_weight=0.1)
+    size = {"steps": 4, "seeds": 3, "batch_size": 8, "n_test": 40, "store": tmp_path}
+    runs = deep_dyck.trained(language, contrast_weight=0.1, **size)
     model = deep.model_at(runs.expand_dims("learning_rate"), seed=1)
     for name, span in deep_dyck.LENGTHS.items():
         prefixes = deep_dyck.test_prefixes(language, span, n=40)
@@ -284,6 +285,21 @@ def test_dyck_experiment_measures_what_it_says():
         assert float(runs["accuracy"].sel(seed=1, length=name)) == every
     assert runs["attention"].sizes["row"] == dyck.test_prefix(language).size + 1
     assert figures.deep_dyck_attention({"none": runs}).axes
+    [checkpoint] = tmp_path.iterdir()
+    written = checkpoint.read_bytes()
+    table = deep_dyck.table(rows=((2, 2, 2),), contrast_weight=0.1, **size)
+    lengths = deep_dyck.lengths(language=language, weights=(0.1,), kinds=("word",), **size)
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [written]  # trained once
+    xr.testing.assert_equal(
+        lengths["accuracy"].squeeze(drop=True), runs["accuracy"].squeeze(drop=True).reset_coords(drop=True)
+    )
+    maps = runs["attention"].isel(probe=0, head=0, layer=1)
+    for name, time in (("start", 0), ("variation", -1)):
+        one, two, three = maps.isel(time=time).values.astype(float)
+        pairs = [np.sum((a - b) ** 2) for a, b in ((one, two), (one, three), (two, three))]
+        assert float(table[name].sel(layer=2).item()) == pytest.approx(np.mean(pairs), rel=1e-5)
+    assert np.isnan(table["variation"].sel(layer=3)).all()
+    assert figures.deep_dyck_variation(table).axes and figures.deep_dyck_length(lengths).axes
 
 
 def test_figures_of_text_are_drawn_from_a_run(run):
