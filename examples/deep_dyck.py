@@ -49,7 +49,7 @@ def accuracies(runs: xr.Dataset) -> str:
         for weight in runs["contrast_weight"].values:
             at = {"kind": kind, "contrast_weight": weight}
             cells = [
-                f"{float(mean.sel(at, length=length)):.4f} +- {float(error.sel(at, length=length)):.4f}"
+                f"{float(mean.sel(**at, length=length)):.4f} +- {float(error.sel(**at, length=length)):.4f}"
                 for length in runs["length"].values
             ]
             lines.append(f"  {kind:10}   {weight:11g}   {'   '.join(cells)}")
@@ -84,18 +84,22 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run(seeds: int, out: Path, *, quick: bool) -> dict:
     """All trainings; what is shown in each figure."""
-    size, rows, weights = {"seeds": seeds}, deep_dyck.TABLE, deep_dyck.CONTRAST_WEIGHTS
-    if quick:
-        size = {"seeds": 3, "steps": 30, "n_test": 50}
-        rows, weights = rows[:2], (0.0, 1.0)
-    size |= {"progress": True, "store": out / ("quick" if quick else "checkpoints")}
+    size, rows, grid = {"seeds": seeds}, deep_dyck.TABLE, {}
     places = {"no positions": None, "linear positions": "linear"}
+    if quick:  # two trainings in all, most of whose time is compilation
+        size, rows, grid = (
+            {"seeds": 3, "steps": 30, "n_test": 50},
+            rows[:1],
+            {"weights": (0.0, 1.0), "kinds": ("word",)},
+        )
+        del places["linear positions"]
+    size |= {"progress": True, "store": out / ("quick" if quick else "checkpoints")}
     maps = {name: deep_dyck.trained(positions=place, **size) for name, place in places.items()}
     for name, one in maps.items():
         found = dyck.variation(one["attention"].isel(time=-1, probe=0, layer=-1, head=0))
         error = float(found["standard_error"])
         print(f"Second layer, {name}: attention variation {float(found['mean']):.2f} +- {error:.2f}", flush=True)
-    lengths = deep_dyck.lengths(weights=weights, **size)
+    lengths = deep_dyck.lengths(**grid, **size)
     print(accuracies(lengths), flush=True)
     table = deep_dyck.table(rows=rows, **size)
     print(variations(table), flush=True)

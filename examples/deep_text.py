@@ -56,22 +56,25 @@ def freezing(runs: xr.Dataset) -> str:
         f"layer {layer}: {float(line.max()):.3f} at most, {float(line[-1]):.3f} at the end"
         for layer, line in ((layer, moved.sel(layer=layer)) for layer in moved["layer"].values)
     ]
-    return f"Movement of attention, {moved.sizes['layer']} layers, per 100 steps: {'; '.join(cells)}"
+    count = moved.sizes["layer"]
+    return f"Movement of attention, {count} layer{'s' * (count > 1)}, per 100 steps: {'; '.join(cells)}"
 
 
 def flatness(runs: xr.Dataset) -> str:
     """Where entropy no longer changes, and what that took."""
-    lines = [f"Entropy of attention that moves by at most {deep_text.TOLERANCE:g} nats up to the end:"]
+    uniform = float(runs["uniform_entropy"])
+    most = deep_text.TOLERANCE * uniform
+    lines = [f"Entropy of attention that moves by at most {most:.3f} nats up to the end (uniform {uniform:.3f}):"]
     since = deep_text.flattened(runs).isel(layer=0)
     for rate in runs["learning_rate"].values:
         for seed in runs["seed"].values:
-            one = runs.sel(learning_rate=rate, seed=seed)
-            entropy, flat = one["entropy"].isel(layer=0).mean("head"), float(since.sel(learning_rate=rate, seed=seed))
-            found = f"from step {flat:g} on" if np.isfinite(flat) else "not within half of the run: it still moves"
+            one, flat = runs.sel(learning_rate=rate, seed=seed), float(since.sel(learning_rate=rate, seed=seed))
+            entropy = one["entropy"].isel(layer=0).mean("head").values
+            found = f"from step {flat:g} on" if np.isfinite(flat) else "not within half of the run"
             lines.append(
-                f"  learning rate {rate:g}, seed {seed}: {found}; {float(entropy[0]):.3f} at the start, at most "
-                f"{float(entropy.max()):.3f}, {float(entropy[-1]):.3f} after {runs.sizes['step']} steps, "
-                f"loss {float(one['loss'][-1]):.3f}"
+                f"  learning rate {rate:g}, seed {seed}: {found}; {entropy[0]:.3f} at the start, then from "
+                f"{entropy.min():.3f} to {entropy.max():.3f}, at the end {entropy[-1]:.3f} "
+                f"({runs.sizes['step']} steps, loss {float(one['loss'][-1]):.3f})"
             )
     return "\n".join(lines)
 
@@ -86,7 +89,7 @@ def read(text: str | None, out: Path, vocab_size: int) -> np.ndarray:
 
 def entropy_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -> dict[str, xr.Dataset]:
     """Figure 10: many rates and seeds."""
-    few = {"seeds": 2, "steps": 60} if quick else {}
+    few = {"seeds": 2, "steps": 40} if quick else {}
     runs = deep_text.trained(tokens, checkpoint=checkpoints / "entropy.npz", progress=True, **few, **arguments)
     print(entropies(runs), flush=True)
     return {"deep_entropy": runs}
@@ -96,7 +99,7 @@ def attention_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -
     """Figure 7: maps over training."""
     maps = {}
     for layers in (1, 3):
-        own = {"rates": [0.2], "seeds": 1, "n_layers": layers, "steps": 60 if quick else 1000}
+        own = {"rates": [0.2], "seeds": 1, "n_layers": layers, "steps": 40 if quick else 1000}
         path = checkpoints / f"attention{layers}.npz"
         maps[layers] = deep_text.trained(tokens, checkpoint=path, progress=True, **own, **arguments)
         print(freezing(maps[layers]), flush=True)
