@@ -1,8 +1,7 @@
 """Settings of the documentation: ``python -m sphinx -W --keep-going docs docs/_build/html``.
 
-Nothing is loaded from a network: MathJax comes from the package sphinx-mathjax-offline.
-``-D plot_gallery=0`` leaves the
-gallery's scripts unrun.
+Nothing is loaded from a network: MathJax comes from the package sphinx-mathjax-offline. ``-D plot_gallery=0`` leaves
+the gallery's scripts unrun.
 """
 
 import sys

@@ -69,6 +69,11 @@ def test_the_map_shows_the_errors_and_the_predicted_boundary(errors):
     shown = figure.axes[0].collections[0].get_array()
     expected = cells["error"].sel(statement="Theorem 1", level="full flow").transpose("overlap", "vocab_size")
     np.testing.assert_allclose(np.ma.getdata(shown).ravel(), np.clip(expected.values, 1e-3, None).ravel())
+    # On the logarithmic axes each value is in the middle of its cell, and no cell is cut off.
+    edges = figure.axes[0].collections[0].get_coordinates()
+    for axis, name in ((edges[0, :, 0], "vocab_size"), (edges[:, 0, 1], "overlap")):
+        np.testing.assert_allclose(np.sqrt(axis[1:] * axis[:-1]), cells[name])
+    assert figure.axes[0].get_xlim() == pytest.approx((edges[0, 0, 0], edges[0, -1, 0]))
     assert len(figure.axes[0].collections) == 2  # s is above 1/2 at M = 10 and below at M = 300: the boundary is drawn
 
 

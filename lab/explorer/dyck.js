@@ -8,7 +8,7 @@ yzflow.brackets = async ({ presets, language, layer, pattern }, items) => {
   const update = w.later(draw);
 
   const field = w.element("input", { type: "text", id: "brackets", autocomplete: "off", spellcheck: "false", "aria-describedby": "dyck-note" });
-  const buttons = w.element("div");
+  const buttons = w.element("div", { class: "keys" });
   w.byId("dyck-text").append(w.element("label", { for: "brackets" }, "brackets read so far "), field, buttons);
   const edit = (name, label, change) => {
     const button = w.element("button", { type: "button", "aria-label": label }, name);
@@ -49,7 +49,7 @@ yzflow.brackets = async ({ presets, language, layer, pattern }, items) => {
   function inserted(text, levelOfPairs, pair, n) {
     let depth = 0;
     for (let place = 0; place < Math.max(text.length, 1); place++) {
-      if (depth === levelOfPairs - 1) return text.slice(0, place) + (n > 12 ? `${pair} … (${n} times) …` : pair.repeat(n)) + text.slice(place);
+      if (depth === levelOfPairs - 1) return text.slice(0, place) + (n > 12 ? ` ${pair} × ${n} ` : pair.repeat(n)) + text.slice(place);
       depth += SYMBOLS.indexOf(text[place]) % 2 === 0 ? 1 : -1;
     }
     return null;
@@ -84,7 +84,7 @@ yzflow.brackets = async ({ presets, language, layer, pattern }, items) => {
     plot.lines(lines, SYMBOLS.map((_, b) => ({ x: pairs.value, y: now[b], color: STYLES[b][0] })));
     plot.range(100);
     plot.key(lines);
-    plot.text("Balanced: every line is flat. Off balance: the lines bend, and in the end they no longer depend on the text. The dots are at the chosen number of pairs.");
+    plot.text("Balanced: every line is flat. Off balance: the lines bend, and in the end they no longer depend on the text. Equal probabilities lie on one line. The dots are at the chosen number of pairs.");
     plot.table("Probability of each next bracket", ["pairs", ...SYMBOLS], w.sample(101, 10).map((n) => [n, ...outputs[n]]));
     const moved = now.reduce((total, value, b) => total + Math.abs(value - outputs[0][b]) / 2, 0);
     const { counts } = predict(weights, states, open, 0);

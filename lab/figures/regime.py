@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from lab.figures.style import styled
+from lab.figures.style import log_ticks, styled
 
 __all__ = ["regime_map"]
 
@@ -53,9 +53,12 @@ def regime_map(errors: xr.Dataset | None = None, *, quick=False, progress=False)
             cell = errors["error"].sel(statement=name, level=level)
             shown = np.ma.masked_invalid(np.clip(cell.transpose(y, x).values, 1e-3, None))
             axes.set(xscale="log", yscale="log")
+            if errors[x][-1] < 100 * errors[x][0]:
+                log_ticks(axes.xaxis)
             axes.grid(False)
             if shown.count():
-                mesh = axes.pcolormesh(errors[x], errors[y], shown, cmap="cividis", norm=norm, shading="nearest")
+                edges = _edges(errors[x].values), _edges(errors[y].values)
+                mesh = axes.pcolormesh(*edges, shown, cmap="cividis", norm=norm)
                 slowdown = errors["slowdown"].transpose(y, x).values
                 if np.nanmin(slowdown) < 0.5 < np.nanmax(slowdown):
                     axes.contour(errors[x], errors[y], slowdown, levels=[0.5], colors="white", linestyles="--")
@@ -69,3 +72,11 @@ def regime_map(errors: xr.Dataset | None = None, *, quick=False, progress=False)
     figure.colorbar(mesh, ax=panels, label="relative error", extend="both")
     figure.suptitle("Where the statements hold; dashed: predicted boundary, s = 1/2")
     return figure
+
+
+def _edges(values: np.ndarray) -> np.ndarray:
+    """Edges of cells around rising values, half way between them on a logarithmic axis."""
+    log = np.log(values)
+    inner = (log[1:] + log[:-1]) / 2
+    first, last = (inner[0], inner[-1]) if inner.size else (log[0] + 1, log[0] - 1)
+    return np.exp([2 * log[0] - first, *inner, 2 * log[-1] - last])

@@ -14,7 +14,7 @@ __all__ = ["qsa_embedding_dim", "qsa_training"]
 
 
 @styled
-def qsa_training(run: xr.Dataset | None = None) -> Figure:
+def qsa_training(run: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
     """Attention at 0, 1000 and 40000 steps of training one unit on sparse averaging, and its distance from the target.
 
     N = 20, q = 3, m = 24, linear query. As in the slides: attention starts close to uniform, and in the end each row is
@@ -25,8 +25,12 @@ def qsa_training(run: xr.Dataset | None = None) -> Figure:
     ----------
     run : xarray.Dataset, optional
         From `dynamics.qsa_training.train_qsa`. Default: `lab.qsa_training.training`.
+    quick : bool
+        2000 steps.
+    progress : bool
+        Show the progress of the default run on standard error.
     """
-    run = runs.training() if run is None else run
+    run = runs.training(steps=2000 if quick else runs.STEPS, progress=progress) if run is None else run
     last = int(run["time"][-1])
     shown = [*(step for step in runs.SHOWN if step < last), last]
     sets, n_tokens = run["sets"].values, run.sizes["token"]
@@ -57,7 +61,7 @@ def qsa_training(run: xr.Dataset | None = None) -> Figure:
     for step in shown:
         value = float(run["distance"].sel(time=step))
         axes.plot(step, value, "o", color=BLACK, markersize=5)
-        right = step == last
+        right = step > 0  # the curve falls: below and left of a point there is room
         axes.annotate(
             f"{value:.2g}",
             (step, value),
@@ -90,11 +94,12 @@ def qsa_embedding_dim(errors: xr.Dataset | None = None, *, quick: bool = False, 
     errors : xarray.Dataset, optional
         From `lab.qsa_training.by_embedding_dim`. Default: computed, in about two minutes.
     quick : bool
-        One seed.
+        One seed, fewer steps.
     progress : bool
         Show the progress of the default runs on standard error.
     """
-    errors = runs.by_embedding_dim(seeds=1 if quick else 3, progress=progress) if errors is None else errors
+    size = {"seeds": 1, "steps": 4000} if quick else {}
+    errors = runs.by_embedding_dim(progress=progress, **size) if errors is None else errors
     dims = errors["embedding_dim"].values
     figure = Figure(figsize=(6.2, 4))
     axes = figure.subplots()
