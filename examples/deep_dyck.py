@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics import checks
-from dynamics.files import folder, replacing
+from dynamics.files import folder
 from dynamics.trajectory import save_dataset
 from lab import deep_dyck, dyck, figures
 
@@ -69,15 +69,10 @@ def main(arguments: list[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         parser.error(str(error))
     print(f"({time.process_time() - start:.0f} s of processor time)", flush=True)
-    captions = []
     for name, shown in results.items():
         if not isinstance(shown, dict):
             save_dataset(shown, out / f"{name}.nc")
-        draw = getattr(figures, name)
-        figures.save(draw(shown), out / name)
-        captions.append(f"{name}. {figures.caption(draw)}\n")
-    with replacing(out / "captions.txt") as path:
-        path.write_text("\n".join(captions))
+    figures.save_all(results, out)
     print(f"Figures, captions and data are in {out}")
     return 0
 

@@ -28,7 +28,7 @@ import public_texts
 import xarray as xr
 
 from dynamics import checks
-from dynamics.files import folder, replacing
+from dynamics.files import folder
 from dynamics.text import TextCorpus
 from dynamics.trajectory import save_dataset
 from lab import deep_text, figures
@@ -152,22 +152,12 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"  ({wall:.0f} s, {processor:.0f} s of processor time)", flush=True)
     except (ValueError, OSError) as error:
         parser.error(str(error))
-    write(results, out)
-    print(f"Figures, captions and data are in {out}")
-    return 0
-
-
-def write(results: dict, out: Path) -> None:
-    """Data, figures and captions."""
-    captions = []
     for name, shown in results.items():
         for layers, runs in shown.items() if isinstance(shown, dict) else [("", shown)]:
             save_dataset(runs, out / f"{name}{layers}.nc")
-        draw = getattr(figures, name)
-        figures.save(draw(shown), out / name)
-        captions.append(f"{name}. {figures.caption(draw)}\n")
-    with replacing(out / "captions.txt") as path:
-        path.write_text("\n".join(captions))
+    figures.save_all(results, out)
+    print(f"Figures, captions and data are in {out}")
+    return 0
 
 
 if __name__ == "__main__":
