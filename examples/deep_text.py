@@ -111,7 +111,7 @@ def flattening_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) 
     own = deep_text.FLATTENING | ({"steps": 20, "records": 5} if quick else {}) | arguments
     runs = deep_text.trained(tokens, checkpoint=checkpoints / "flattening.npz", progress=True, **own)
     print(flatness(runs), flush=True)
-    return {"deep_flattening": runs}
+    return {"deep_text_flattening": runs}
 
 
 PARTS = {"entropy": entropy_part, "attention": attention_part, "flattening": flattening_part}

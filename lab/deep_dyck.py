@@ -163,7 +163,7 @@ def table(*, rows: Sequence[tuple[int, int, int]] = TABLE, progress: bool = Fals
     for k, D, n_layers in rows:
         runs = trained(DyckLanguage(k, D), n_layers=n_layers, progress=progress, **arguments)
         maps = runs["attention"].isel(probe=0, head=0)
-        start, end = (dyck.variation(maps.isel(time=time)) for time in (0, -1))
+        start, end = (dyck.variation(maps.isel(time=time, drop=True)) for time in (0, -1))
         found.append(
             xr.Dataset(
                 {

@@ -304,4 +304,4 @@ def test_figures_of_text_are_drawn_from_a_run(run):
     entropy = figures.deep_entropy(run)
     assert {axes.get_ylabel() for axes in entropy.axes} >= {"entropy of attention (nats)"}
     assert figures.deep_attention({1: run}).axes
-    assert {axes.get_ylabel() for axes in figures.deep_flattening(run).axes} >= {"validation loss (nats)"}
+    assert {axes.get_ylabel() for axes in figures.deep_text_flattening(run).axes} >= {"validation loss (nats)"}

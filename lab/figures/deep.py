@@ -20,7 +20,7 @@ __all__ = [
     "deep_dyck_length",
     "deep_dyck_variation",
     "deep_entropy",
-    "deep_flattening",
+    "deep_text_flattening",
 ]
 
 _TRAINED_ON = {"word": "trained on words", "prefix": "trained on prefixes"}
@@ -129,7 +129,7 @@ def deep_attention(runs: Mapping[int, xr.Dataset] | None = None, *, quick=False,
 
 
 @styled
-def deep_flattening(runs: xr.Dataset) -> Figure:
+def deep_text_flattening(runs: xr.Dataset) -> Figure:
     """Loss and entropy of attention of an ordinary transformer on text over training, at a real vocabulary.
 
     The dashed line is where entropy gets flat: from there on it moves by at most 5% of the entropy of uniform attention
