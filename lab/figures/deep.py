@@ -132,9 +132,9 @@ def deep_attention(runs: Mapping[int, xr.Dataset] | None = None, *, quick=False,
 def deep_text_flattening(runs: xr.Dataset) -> Figure:
     """Loss and entropy of attention of an ordinary transformer on text over training, at a real vocabulary.
 
-    The dashed line is where entropy gets flat: from there on it moves by at most 5% of the entropy of uniform attention
-    up to the end of the run, which is at least as long again. Agrees with the paper in that attention gets sparse and
-    its entropy stops to fall; in a longer run than this one it rises again, slowly.
+    The dashed line is where entropy stops falling: from there on it never falls by more than 5% of the entropy of
+    uniform attention up to the end of the run, which is at least as long again. Agrees with the paper in that attention
+    gets sparse and its entropy then stops falling; it does not stay where it is but rises again, slowly.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def deep_text_flattening(runs: xr.Dataset) -> Figure:
             losses.plot(one["time"], one["loss"], color=colour, label=label)
             entropies.plot(one["time"], one["entropy"].isel(layer=0).mean("head"), color=colour, label=label)
             if np.isfinite(flat := float(since.sel(learning_rate=rate, seed=seed))):
-                entropies.axvline(flat, color=colour, linestyle="--", label=f"flat from step {flat:g} on")
+                entropies.axvline(flat, color=colour, linestyle="--", label=f"falls no more from step {flat:g} on")
     uniform = float(runs["uniform_entropy"])
     entropies.axhline(uniform, color=BLACK, linewidth=0.8, linestyle=":", label="uniform attention")
     losses.set(xlabel="SGD steps", ylabel="validation loss (nats)", title="loss")
