@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from dynamics.checks import reject
 
@@ -61,6 +63,29 @@ def write(path: str | os.PathLike, content: bytes) -> None:
         while rest:
             rest = rest[file.write(rest) :]
         os.fsync(file.fileno())
+
+
+def sha256(file: BinaryIO, size: int | None = None) -> str:
+    """SHA-256 of what an open file holds from here on, or of its next ``size`` bytes, in hexadecimal."""
+    found, rest = hashlib.sha256(), float("inf") if size is None else size
+    while block := file.read(int(min(rest, 2**20))):
+        found.update(block)
+        rest -= len(block)
+    return found.hexdigest()
+
+
+def seal(path: str | os.PathLike) -> None:
+    """Append the SHA-256 of a file to it, where readers of HDF5 and thus of netCDF do not look."""
+    with open(path, "rb+") as file:
+        digest = sha256(file)
+        file.write(digest.encode())
+
+
+def sealed(path: str | os.PathLike) -> bool:
+    """Whether every byte of a file is as it was when `seal` was called."""
+    size = os.path.getsize(path) - hashlib.sha256().digest_size * 2
+    with open(path, "rb") as file:
+        return size >= 0 and sha256(file, size) == file.read().decode("ascii", errors="replace")
 
 
 _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY

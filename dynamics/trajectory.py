@@ -12,10 +12,9 @@ from importlib import metadata
 import numpy as np
 import xarray as xr
 
-from dynamics import checks, observables
+from dynamics import checks, files, observables
 from dynamics.bags import Bags
 from dynamics.checks import read_only
-from dynamics.files import replacing
 from dynamics.layer import Embedding, Layer, Problem, attention
 from dynamics.version import __version__
 
@@ -374,9 +373,10 @@ class LargeRecord:
 
 
 def save_dataset(dataset: xr.Dataset, path: str | os.PathLike) -> None:
-    """Write ``dataset`` to a netCDF file, completely or not at all."""
-    with replacing(path) as temporary:
+    """Write ``dataset`` to a netCDF file, completely or not at all, with a checksum that `load_dataset` compares."""
+    with files.replacing(path) as temporary:
         dataset.to_netcdf(temporary, engine="h5netcdf")
+        files.seal(temporary)
 
 
 def load_dataset(path: str | os.PathLike, file_format: str, what: str) -> xr.Dataset:
@@ -385,22 +385,16 @@ def load_dataset(path: str | os.PathLike, file_format: str, what: str) -> xr.Dat
     Raises
     ------
     ValueError
-        If the file is damaged or holds something else.
+        If a byte of the file is not as it was written, or it holds something else.
     FileNotFoundError
         If there is none.
     """
-    import h5py
-
     if not os.path.exists(path):
         raise FileNotFoundError(f"no file {os.fspath(path)!r}")
     rule = f"be {what} written by yzflow"
-    try:
-        # h5netcdf prints a traceback of its own on a file that is no HDF5.
-        with h5py.File(path, "r"):
-            pass
-        dataset = xr.load_dataset(path, engine="h5netcdf")
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
-        raise checks.reject("path", rule, f"an unreadable file {os.fspath(path)!r}") from error
+    if not files.sealed(path):
+        raise checks.reject("path", rule, f"a changed or other file {os.fspath(path)!r} (its checksum is wrong)")
+    dataset = xr.load_dataset(path, engine="h5netcdf")
     if dataset.attrs.get("format") != file_format:
         raise checks.reject("path", rule, f"another file {os.fspath(path)!r}")
     return dataset

@@ -20,7 +20,7 @@ LENGTH = 64
 WIDTH = 32
 STEPS = 400
 # Training until attention gets no sparser: one layer, one rate, a real vocabulary, long windows.
-FLATTENING = {"rates": (0.8,), "seeds": 1, "length": 128, "batch_size": 8, "steps": 6000, "records": 100}
+FLATTENING = {"rates": (0.4,), "seeds": 1, "length": 128, "batch_size": 8, "steps": 7000, "records": 100}
 FLATTENING_VOCAB_SIZE = 10_000
 TOLERANCE = 0.05  # of the entropy of uniform attention
 _VALIDATION = 32  # windows

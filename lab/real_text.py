@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from dynamics import Bags, Layer, TextCorpus
+from dynamics import Bags, Layer, TextCorpus, files
 from theory.early import initial_drift
 from theory.token_estimates import COMMON, DISTINCT, UNDECIDED, TokenEstimates
 
@@ -139,15 +138,7 @@ def digest(path: str | os.PathLike) -> str:
 @lru_cache(maxsize=64)
 def _digest_of(path, size, modified) -> str:
     with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() if hasattr(hashlib, "file_digest") else _digest(file)
-
-
-def _digest(file) -> str:
-    """`hashlib.file_digest`, which Python has from 3.11 on."""
-    found = hashlib.sha256()
-    while block := file.read(2**20):
-        found.update(block)
-    return found.hexdigest()
+        return files.sha256(file)
 
 
 _reading = threading.Lock()

@@ -45,7 +45,8 @@ def deep_entropy(runs: xr.Dataset | None = None, *, quick: bool = False, progres
         Show progress on standard error.
     """
     if runs is None:
-        runs = deep_text.trained(progress=progress, **({"rates": (0.1, 0.4), "seeds": 2, "steps": 300} if quick else {}))
+        few = {"rates": (0.1, 0.4), "seeds": 2, "steps": 300} if quick else {}
+        runs = deep_text.trained(progress=progress, **few)
     rates = runs["learning_rate"].values
     figure = Figure(figsize=(9.6, 3.7))
     over_time, at_end = figure.subplots(1, 2, sharey=True)
