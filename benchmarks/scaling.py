@@ -16,7 +16,6 @@ import scipy.sparse
 from benchmarks import Study, seconds
 from dynamics import SequenceClasses, sgd
 from dynamics.sgd import _Run, complete
-from lab.figures.style import BLUE, styled
 
 BASE = {"M": 20_000, "K": 1_000, "support": 40, "T": 128}
 SWEEPS = {
@@ -49,11 +48,13 @@ def step_seconds(M: int, K: int, support: int, T: int) -> float:
     return min(taken[2:])
 
 
-@styled
 def draw(times: dict[str, list[float]], exponents: dict[str, float]):
     """Seconds a step on log-log axes, with the fitted powers."""
+    # Not above: the peak memory of `memory` is to be that of `sgd`.
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullFormatter
+
+    from lab.figures.style import BLUE
 
     figure = Figure(figsize=(9.6, 2.9), layout="constrained")
     axes = figure.subplots(1, len(SWEEPS), sharey=True)
@@ -79,7 +80,10 @@ def study() -> Study:
     for name, values in SWEEPS.items():
         span = f"{1e3 * times[name][0]:.2f} to {1e3 * times[name][-1]:.2f}"
         lines.append(f"| {LABELS[name]} | {values[0]:,} | {values[-1]:,} | {span} | {exponents[name]:.2f} |")
-    return Study("\n".join(lines), draw(times, exponents), {"times": times, "exponents": exponents, "base": BASE})
+    from lab.figures.style import styled
+
+    data = {"times": times, "exponents": exponents, "base": BASE}
+    return Study("\n".join(lines), styled(draw)(times, exponents), data)
 
 
 def memory(optimizer: str, momentum: float, steps: int) -> None:

@@ -37,6 +37,7 @@ _LARGE = 2**24
 _ROW = 2**12
 # Rows of a start that are copied at once.
 _ROWS_A_COPY = 256
+_NUMBERS_A_CHECK = 2**19
 # Bytes of the matrices that init="uniform" may fill.
 _FULL = 2**32
 
@@ -551,7 +552,7 @@ class _Run:
             if self.large and last is not None:
                 moved = np.flatnonzero(last > since)
                 by_row = array.reshape(max(1, last.size), -1)
-                for part in np.array_split(moved, 1 + moved.size * by_row.shape[1] // 2**22):
+                for part in np.array_split(moved, 1 + moved.size * by_row.shape[1] // _NUMBERS_A_CHECK):
                     if not np.abs(by_row[part]).max(initial=0) < limit:
                         return False
             elif not np.abs(array).max(initial=0) < limit:
