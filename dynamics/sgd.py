@@ -37,6 +37,7 @@ _LARGE = 2**24
 _ROW = 2**12
 # Rows of a start that are copied at once.
 _ROWS_A_COPY = 256
+# Entries of large matrices that are looked through at once.
 _NUMBERS_A_CHECK = 2**19
 # Bytes of the matrices that init="uniform" may fill.
 _FULL = 2**32

@@ -134,35 +134,41 @@ def deep_attention(runs: Mapping[int, xr.Dataset] | None = None, *, quick=False,
 def deep_text_flattening(runs: xr.Dataset) -> Figure:
     """Loss and entropy of attention of an ordinary transformer on text over training, at a real vocabulary.
 
-    The dashed line is where entropy stops falling: from there on it never falls by more than 5% of the entropy of
-    uniform attention up to the end of the run, which is at least as long again. Agrees with the paper in that attention
-    gets sparse and its entropy then stops falling; it does not stay where it is but rises again, slowly.
+    The dots are where entropy stops falling: from there on it never falls by more than 5% of the entropy of uniform
+    attention up to the end of the run, which is at least as long again. Agrees with the paper in that attention gets
+    sparser and its entropy then stops falling. How sparse depends on the seed, at the same loss; and attention does not
+    freeze: its entropy rises again, slowly.
 
     Parameters
     ----------
     runs : xarray.Dataset
         From `lab.deep_text.trained`, with ``lab.deep_text.FLATTENING``; the first layer of each rate and seed is drawn.
     """
-    figure = Figure(figsize=(8.6, 3.7))
+    figure = Figure(figsize=(9.6, 3.7))
     losses, entropies = figure.subplots(1, 2)
     since = deep_text.flattened(runs).isel(layer=0)
-    rates = runs["learning_rate"].values
-    for rate, colour in zip(rates, ordered_colours(len(rates)), strict=True):
-        for number, seed in enumerate(runs["seed"].values):
-            one = runs.sel(learning_rate=rate, seed=seed)
-            label = rf"$\eta$ = {rate:g}" if number == 0 else None
-            losses.plot(one["time"], one["loss"], color=colour, label=label)
-            entropies.plot(one["time"], one["entropy"].isel(layer=0).mean("head"), color=colour, label=label)
-            if np.isfinite(flat := float(since.sel(learning_rate=rate, seed=seed))):
-                entropies.axvline(flat, color=colour, linestyle="--", label=f"falls no more from step {flat:g} on")
+    rates, seeds = runs["learning_rate"].values, runs["seed"].values
+    by_seed = len(rates) == 1  # what colours tell apart
+    colours = ordered_colours(len(seeds) if by_seed else len(rates))
+    for i, rate in enumerate(rates):
+        for j, seed in enumerate(seeds):
+            one, flat = runs.sel(learning_rate=rate, seed=seed), float(since.sel(learning_rate=rate, seed=seed))
+            colour = colours[j if by_seed else i]
+            label = f"seed {seed}" if by_seed else rf"$\eta$ = {rate:g}" if j == 0 else None
+            entropy = one["entropy"].isel(layer=0).mean("head")
+            losses.plot(one["time"], one["loss"], color=colour)
+            entropies.plot(one["time"], entropy, color=colour, label=label)
+            if np.isfinite(flat):
+                entropies.plot(flat, entropy.sel(time=flat), "o", color=colour, markeredgecolor=BLACK)
+    entropies.plot([], [], "o", color="white", markeredgecolor=BLACK, label="falls no more\nfrom here on")
     uniform = float(runs["uniform_entropy"])
     entropies.axhline(uniform, color=BLACK, linewidth=0.8, linestyle=":", label="uniform attention")
     losses.set(xlabel="SGD steps", ylabel="validation loss (nats)", title="loss")
     entropies.set(xlabel="SGD steps", ylabel="entropy of attention (nats)", ylim=(0, None), title="first layer")
-    for axes in (losses, entropies):
-        axes.legend()
+    figure.legend(*entropies.get_legend_handles_labels(), loc="outside right center")
     size = json.loads(runs.attrs["parameters"])["architecture"]["vocab_size"]
-    figure.suptitle(f"Ordinary transformer on text: vocabulary of {size}, windows of {runs.sizes['position']}")
+    which = rf", $\eta$ = {rates[0]:g}" if by_seed else ""
+    figure.suptitle(f"Ordinary transformer on text: vocabulary of {size}, windows of {runs.sizes['position']}{which}")
     return figure
 
 
