@@ -136,8 +136,8 @@ def deep_text_flattening(runs: xr.Dataset) -> Figure:
 
     The dots are where entropy stops falling: from there on it never falls by more than 5% of the entropy of uniform
     attention up to the end of the run, which is at least as long again. Agrees with the paper in that attention gets
-    sparser and its entropy then stops falling. How sparse depends on the seed, at the same loss; and attention does not
-    freeze: its entropy rises again, slowly.
+    sparser and its entropy then stops falling. How sparse depends on the seed, which the loss hardly shows; and attention
+    does not freeze: its entropy rises again, slowly.
 
     Parameters
     ----------
