@@ -163,7 +163,7 @@ class Trajectory:
         return xr.Dataset({"y": y.dot(self.dataset["multiplicity"]), "z": z.sum("token")})
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write to a netCDF file, completely or not at all.
+        """Write to a netCDF file, completely or not at all, with a checksum that `load` compares.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class Trajectory:
         Raises
         ------
         ValueError
-            If the file is damaged or holds something else.
+            If a byte of the file is not as it was written, or it holds something else.
         FileNotFoundError
             If there is none.
         """
