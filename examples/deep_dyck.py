@@ -42,16 +42,17 @@ def variations(table: xr.Dataset) -> str:
 
 def accuracies(runs: xr.Dataset) -> str:
     """Figures 3 and 10."""
-    mean = runs["accuracy"].mean("seed")
-    error = runs["accuracy"].std("seed", ddof=1) / np.sqrt(runs.sizes["seed"])
-    lines = ["Closing brackets found, mean over seeds:", "  trained on   regulariser   length < 28          400-500"]
+    shown = xr.concat([runs["accuracy"], runs["accuracy_after_closing"].isel(length=[-1])], "length")
+    mean, error = shown.mean("seed"), shown.std("seed", ddof=1) / np.sqrt(runs.sizes["seed"])
+    lines = [
+        "Closing brackets found, mean over seeds, and at the end of those whose last bracket closes:",
+        "  trained on   regulariser   length < 28          400-500             400-500, after closing",
+    ]
     for kind in runs["kind"].values:
         for weight in runs["contrast_weight"].values:
             at = {"kind": kind, "contrast_weight": weight}
-            cells = [
-                f"{float(mean.sel(**at, length=length)):.4f} +- {float(error.sel(**at, length=length)):.4f}"
-                for length in runs["length"].values
-            ]
+            pairs = zip(mean.sel(at).values, error.sel(at).values, strict=True)
+            cells = [f"{one:.4f} +- {other:.4f}" for one, other in pairs]
             lines.append(f"  {kind:10}   {weight:11g}   {'   '.join(cells)}")
     return "\n".join(lines)
 

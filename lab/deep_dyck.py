@@ -19,6 +19,7 @@ from lab import dyck
 TABLE = tuple((k, D, layers) for k in (2, 3) for D in (4, 8) for layers in (2, 3))  # rows of Table 1
 CONTRAST_WEIGHTS = (0.0, 0.1, 1.0)
 LENGTHS = {"below 28": (1, 27), "400-500": (400, 500)}
+ACCURACIES = ("accuracy", "accuracy_after_closing")
 WIDTH = 32
 ETA = 3e-3
 STEPS = 1000
@@ -47,10 +48,10 @@ def test_prefixes(language: DyckLanguage, span: tuple[int, int], *, n: int = 500
 test_prefixes.__test__ = False  # for pytest, which collects by name
 
 
-def closing_accuracy(model, language: DyckLanguage, prefixes: Sequence[np.ndarray]) -> float:
-    """Share of prefixes whose right closing bracket has the largest of the k closing logits after their last bracket.
+def closes_right(model, language: DyckLanguage, prefixes: Sequence[np.ndarray]) -> np.ndarray:
+    """Of which prefixes the right closing bracket has the largest of the k closing logits after their last bracket.
 
-    What `theory.balance.closing_accuracy` measures of a layer; each prefix must have an unmatched bracket.
+    Its mean is what `theory.balance.closing_accuracy` measures of a layer; each prefix must have an unmatched bracket.
     """
     longest = max(prefix.size for prefix in prefixes) + 1
     tokens = np.full((len(prefixes), longest), language.n_brackets, dtype=np.int32)
@@ -59,7 +60,7 @@ def closing_accuracy(model, language: DyckLanguage, prefixes: Sequence[np.ndarra
     last = np.array([prefix.size for prefix in prefixes], dtype=np.int32)
     found = np.asarray(_last_logits()(model, tokens, last))[:, 1::2].argmax(axis=1)
     right = np.array([language.stack(prefix)[-1] for prefix in prefixes])
-    return float((found == right).mean())
+    return found == right
 
 
 @functools.cache
@@ -111,7 +112,9 @@ def trained(
     Returns
     -------
     xarray.Dataset
-        That of `dynamics.deep.train`, its attention on `lab.dyck.test_prefix`, with ``accuracy(seed, length)``.
+        That of `dynamics.deep.train`, its attention on `lab.dyck.test_prefix`, with ``accuracy(seed, length)``, and
+        ``accuracy_after_closing(seed, length)`` of the prefixes whose last bracket closes: after an open one its own
+        type is right, which a model may know and guess elsewhere.
     """
     from dynamics import deep
 
@@ -138,15 +141,15 @@ def trained(
         progress=progress,
     ).isel(learning_rate=0)
     spans = {name: span for name, span in LENGTHS.items() if positions != "learned" or span[1] < place}
-    accuracy = [
-        [
-            closing_accuracy(deep.model_at(runs.expand_dims("learning_rate"), seed=seed), language, prefixes)
-            for prefixes in (test_prefixes(language, span, n=n_test) for span in spans.values())
-        ]
-        for seed in runs["seed"].values
-    ]
+    prefixes = [test_prefixes(language, span, n=n_test) for span in spans.values()]
+    models = [deep.model_at(runs.expand_dims("learning_rate"), seed=seed) for seed in runs["seed"].values]
+    right = [[closes_right(model, language, some) for some in prefixes] for model in models]
+    closed = [np.array([prefix[-1] % 2 == 1 for prefix in some]) for some in prefixes]
     attributes = {"long_name": "share of closing brackets whose type is found", "units": "1"}
-    runs["accuracy"] = (("seed", "length"), accuracy, attributes)
+    runs["accuracy"] = (("seed", "length"), [[some.mean() for some in row] for row in right], attributes)
+    hard = [[some[one].mean() for some, one in zip(row, closed, strict=True)] for row in right]
+    attributes = attributes | {"long_name": "the same, of prefixes whose last bracket closes"}
+    runs["accuracy_after_closing"] = (("seed", "length"), hard, attributes)
     return runs.assign_coords(length=list(spans)).assign_attrs(k=language.n_types, D=language.max_depth)
 
 
@@ -186,10 +189,10 @@ def lengths(
     progress=False,
     **arguments,
 ) -> xr.Dataset:
-    """Accuracy on short and long prefixes by the weight of the regulariser and what was trained on (Figs. 3 and 10)."""
+    """Both accuracies of `trained` by the weight of the regulariser and what was trained on (Figs. 3 and 10)."""
     cells = [
         xr.concat(
-            [trained(kind=kind, contrast_weight=w, progress=progress, **arguments)[["accuracy"]] for w in weights],
+            [trained(kind=kind, contrast_weight=w, progress=progress, **arguments)[list(ACCURACIES)] for w in weights],
             "contrast_weight",
         )
         for kind in kinds

@@ -281,9 +281,12 @@ def test_dyck_experiment_measures_what_it_says(tmp_path):
             padded = np.append(language.n_brackets, prefix)
             logits = np.asarray(model(np.pad(padded, (0, span[1] + 1 - padded.size))))[prefix.size]
             right.append(logits[1::2].argmax() == language.stack(prefix)[-1])
-        assert deep_dyck.closing_accuracy(model, language, some[:8]) == np.mean(right)
-        every = deep_dyck.closing_accuracy(model, language, prefixes)
-        assert float(runs["accuracy"].sel(seed=1, length=name)) == every
+        assert deep_dyck.closes_right(model, language, some[:8]).tolist() == right
+        every = deep_dyck.closes_right(model, language, prefixes)
+        assert float(runs["accuracy"].sel(seed=1, length=name)) == every.mean()
+        hard = [one for one, prefix in zip(every, prefixes, strict=True) if language.brackets[prefix[-1]] in ")]"]
+        assert 0 < len(hard) < len(prefixes)
+        assert float(runs["accuracy_after_closing"].sel(seed=1, length=name)) == np.mean(hard)
     assert runs["attention"].sizes["row"] == dyck.test_prefix(language).size + 1
     assert figures.deep_dyck_attention({"none": runs}).axes
     [checkpoint] = tmp_path.iterdir()
