@@ -74,14 +74,14 @@ def draw(times: dict[str, list[float]], exponents: dict[str, float]):
 
 
 def study() -> Study:
+    from lab.figures.style import styled
+
     times = {name: [step_seconds(**BASE | {name: value}) for value in values] for name, values in SWEEPS.items()}
     exponents = {name: float(np.polyfit(np.log(SWEEPS[name]), np.log(times[name]), 1)[0]) for name in SWEEPS}
     lines = ["| against | from | to | milliseconds a step | exponent |", "| --- | --- | --- | --- | --- |"]
     for name, values in SWEEPS.items():
         span = f"{1e3 * times[name][0]:.2f} to {1e3 * times[name][-1]:.2f}"
         lines.append(f"| {LABELS[name]} | {values[0]:,} | {values[-1]:,} | {span} | {exponents[name]:.2f} |")
-    from lab.figures.style import styled
-
     data = {"times": times, "exponents": exponents, "base": BASE}
     return Study("\n".join(lines), styled(draw)(times, exponents), data)
 

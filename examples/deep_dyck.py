@@ -83,11 +83,8 @@ def run(seeds: int, out: Path, *, quick: bool) -> dict:
     size, rows, grid = {"seeds": seeds}, deep_dyck.TABLE, {}
     places = {"no positions": None, "linear positions": "linear"}
     if quick:  # two trainings in all, most of whose time is compilation
-        size, rows, grid = (
-            {"seeds": 3, "steps": 30, "n_test": 50},
-            rows[:1],
-            {"weights": (0.0, 1.0), "kinds": ("word",)},
-        )
+        size, rows = {"seeds": 3, "steps": 30, "n_test": 50}, rows[:1]
+        grid = {"weights": (0.0, 1.0), "kinds": ("word",)}
         del places["linear positions"]
     size |= {"progress": True, "store": out / ("quick" if quick else "checkpoints")}
     maps = {name: deep_dyck.trained(positions=place, **size) for name, place in places.items()}

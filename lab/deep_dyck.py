@@ -19,7 +19,6 @@ from lab import dyck
 TABLE = tuple((k, D, layers) for k in (2, 3) for D in (4, 8) for layers in (2, 3))  # rows of Table 1
 CONTRAST_WEIGHTS = (0.0, 0.1, 1.0)
 LENGTHS = {"below 28": (1, 27), "400-500": (400, 500)}
-ACCURACIES = ("accuracy", "accuracy_after_closing")
 WIDTH = 32
 ETA = 3e-3
 STEPS = 1000
@@ -190,9 +189,10 @@ def lengths(
     **arguments,
 ) -> xr.Dataset:
     """Both accuracies of `trained` by the weight of the regulariser and what was trained on (Figs. 3 and 10)."""
+    names = ["accuracy", "accuracy_after_closing"]
     cells = [
         xr.concat(
-            [trained(kind=kind, contrast_weight=w, progress=progress, **arguments)[list(ACCURACIES)] for w in weights],
+            [trained(kind=kind, contrast_weight=w, progress=progress, **arguments)[names] for w in weights],
             "contrast_weight",
         )
         for kind in kinds

@@ -206,7 +206,7 @@ def deep_dyck_variation(table: xr.Dataset) -> Figure:
     """Attention variation between seeds by language, number of layers and layer (Table 1), beside that of random rows.
 
     Bars are jackknife standard errors. Agrees with the paper, with four seeds, in that layers above the first vary more
-    than random rows, in all eight settings of the table; the first layer, which is close to uniform, does not.
+    than random rows, in all eight settings of the table; the first, mostly close to uniform, not beyond its error.
 
     Parameters
     ----------
