@@ -22,7 +22,11 @@ pytest_collect_file = SybilCollection(
         ),
         Sybil(
             parsers=[DocTestParser()],
-            patterns=["dynamics/*.py", "theory/*.py", "theory/*/*.py", "lab/*.py"],
+            patterns=[
+                f"{package}{depth}/*.py"
+                for package in ("dynamics", "theory", "yzflow")
+                for depth in ("", "/*", "/*/*", "/*/*/*")
+            ],
             fixtures=["empty_folder"],
         ),
     ]

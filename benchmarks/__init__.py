@@ -139,7 +139,7 @@ def optional_peer(name: str) -> ModuleType | None:
     try:
         return import_module(f"benchmarks.peers.{name}")
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] in ("benchmarks", "dynamics", "lab", "theory"):
+        if (error.name or "").split(".")[0] in ("benchmarks", "dynamics", "theory", "yzflow"):
             raise
         message = f"peer {name}: left out, since {error.name} is not installed (pip install 'yzflow[bench]')"
         print(message, file=sys.stderr)

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from benchmarks import Row, Study, machine
-from dynamics.files import folder, replacing
-from lab.figures import style
+from dynamics.support.files import folder, replacing
+from yzflow.figures import style
 
 _COLUMNS = (
     "task",

@@ -15,7 +15,7 @@ import scipy.sparse
 
 from benchmarks import Study, seconds
 from dynamics import SequenceClasses, sgd
-from dynamics.sgd import _Run, complete
+from dynamics.descent import _Run, complete
 
 BASE = {"M": 20_000, "K": 1_000, "support": 40, "T": 128}
 SWEEPS = {
@@ -54,7 +54,7 @@ def draw(times: dict[str, list[float]], exponents: dict[str, float]):
     from matplotlib.figure import Figure
     from matplotlib.ticker import NullFormatter
 
-    from lab.figures.style import BLUE
+    from yzflow.figures.style import BLUE
 
     figure = Figure(figsize=(9.6, 2.9), layout="constrained")
     axes = figure.subplots(1, len(SWEEPS), sharey=True)
@@ -74,7 +74,7 @@ def draw(times: dict[str, list[float]], exponents: dict[str, float]):
 
 
 def study() -> Study:
-    from lab.figures.style import styled
+    from yzflow.figures.style import styled
 
     times = {name: [step_seconds(**BASE | {name: value}) for value in values] for name, values in SWEEPS.items()}
     exponents = {name: float(np.polyfit(np.log(SWEEPS[name]), np.log(times[name]), 1)[0]) for name in SWEEPS}

@@ -14,9 +14,11 @@ from matplotlib.figure import Figure
 from numba import njit
 
 from benchmarks import Study, optional_peer, seconds
-from dynamics import SequenceClasses, kernels, sampling, sgd_many
-from dynamics.sgd import _Run, complete
-from lab.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, styled
+from dynamics import SequenceClasses, sgd_many
+from dynamics._model import kernels
+from dynamics._sgd import sampling
+from dynamics.descent import _Run, complete
+from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, styled
 
 QUERIES = (1, 5, 10)
 SETTING = {"eta_y": 2.0, "eta_z": 1.0, "batch_size": 128, "length": 128, "dtype": "float32", "init": "uniform"}

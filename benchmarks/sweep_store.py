@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-import lab
+import yzflow
 from benchmarks import Row, compare
 
 RUNS = 2000
@@ -21,9 +21,9 @@ def trivial(configuration: dict, seed: int) -> dict:
 
 
 def ours() -> np.ndarray:
-    """`lab.sweep` with one worker thread."""
+    """`yzflow.sweep` with one worker thread."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
-        runs = lab.sweep(trivial, {"a": list(range(RUNS))}, store=folder, executor=pool, progress=False)
+        runs = yzflow.sweep(trivial, {"a": list(range(RUNS))}, store=folder, executor=pool, progress=False)
     return runs["value"].values.ravel()
 
 

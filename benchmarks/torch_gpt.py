@@ -19,7 +19,8 @@ def run() -> Iterator[Row]:
     except ImportError as error:
         print(f"torch_gpt: left out ({error})")
         return
-    from lab import deep_dyck, dyck
+    from yzflow.papers.bounded_dyck import deep as deep_dyck
+    from yzflow.papers.bounded_dyck import training as dyck
 
     peer.torch.set_num_threads(1)
     language = dyck.LANGUAGE

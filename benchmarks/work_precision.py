@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator
 
 from benchmarks import Disagreement, Study, relative_difference, seconds
 from dynamics import SequenceClasses, gradient_flow
-from lab.figures.style import BLACK, BLUE, GREEN, VERMILION, styled
+from yzflow.figures.style import BLACK, BLUE, GREEN, VERMILION, styled
 
 COLOURS = {"DOP853": BLUE, "RK45": VERMILION, "Radau": BLACK, "LSODA": GREEN}
 MARKERS = {"DOP853": "o", "RK45": "s", "Radau": "^", "LSODA": "D"}

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dynamics import checks
-from dynamics.files import replacing
+from dynamics.support import checks
+from dynamics.support.files import replacing
 
 _FORMAT = "yzflow-bags-1"
 _ARRAYS = ("query", "target", "indptr", "token", "count", "weight")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynamics import checks
 from dynamics.bags import Bags
 from dynamics.layer import Layer
+from dynamics.support import checks
 
 
 def residual_connection(data) -> tuple[Bags, Layer]:

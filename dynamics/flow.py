@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import scipy  # which imports its integrators, a third of a second, when they are first used
 
-from dynamics import checks
+from dynamics._flow.orbits import reduced_system
+from dynamics._flow.systems import Full, Modified, Theory
 from dynamics.bags import Bags
-from dynamics.flow_systems import Full, Modified, Theory
 from dynamics.layer import Layer, check_objective, optional_rates
-from dynamics.orbits import reduced_system
-from dynamics.progress import Progress
+from dynamics.support import checks
+from dynamics.support.progress import Progress
 from dynamics.trajectory import LargeRecord, Trajectory, assemble, is_large
 
 DECODERS = ("full", "modified", "theory")
@@ -114,7 +114,7 @@ def gradient_flow(
         "auto" integrates one variable for each orbit of logits where the population and the start are symmetric: where
         classes are copies of each other but for the names of their tokens, or tokens can be exchanged. The result is
         the same up to the tolerances; the cost does not depend on the number of copies. Not used with a value matrix,
-        a hidden layer, an embedding, distributions as targets, or another objective. See `dynamics.symmetry`.
+        a hidden layer, an embedding, distributions as targets, or another objective. See `dynamics._flow.symmetry`.
 
     Returns
     -------

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse
 
-from dynamics import checks, kernels, sampling
+from dynamics._model import kernels
+from dynamics._sgd import sampling
 from dynamics.bags import Bags
-from dynamics.checks import read_only
+from dynamics.support import checks
+from dynamics.support.checks import read_only
 
 CRITERIA = ("cross-entropy", "squared")
 # The argument that holds the learning rate of each of `Layer.weights`.

@@ -12,10 +12,11 @@ from importlib import metadata
 import numpy as np
 import xarray as xr
 
-from dynamics import checks, files, observables
+from dynamics import observables
 from dynamics.bags import Bags
-from dynamics.checks import read_only
 from dynamics.layer import Embedding, Layer, Problem, attention
+from dynamics.support import checks, files
+from dynamics.support.checks import read_only
 from dynamics.version import __version__
 
 _FORMAT = "yzflow-trajectory-1"

@@ -19,10 +19,12 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from dynamics import checks
-from dynamics.files import folder
+from dynamics.support import checks
+from dynamics.support.files import folder
 from dynamics.trajectory import save_dataset
-from lab import deep_dyck, dyck, figures
+from yzflow import figures
+from yzflow.papers.bounded_dyck import deep as deep_dyck
+from yzflow.papers.bounded_dyck import training as dyck
 
 
 def variations(table: xr.Dataset) -> str:

@@ -27,11 +27,12 @@ import numpy as np
 import public_texts
 import xarray as xr
 
-from dynamics import checks
-from dynamics.files import folder
-from dynamics.text import TextCorpus
+from dynamics.data.text import TextCorpus
+from dynamics.support import checks
+from dynamics.support.files import folder
 from dynamics.trajectory import save_dataset
-from lab import deep_text, figures
+from yzflow import figures
+from yzflow.papers.scan_and_snap import deep_text
 
 
 def entropies(runs: xr.Dataset) -> str:

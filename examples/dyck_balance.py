@@ -14,11 +14,12 @@ import numpy as np
 import scipy.stats
 import xarray as xr
 
-from dynamics import checks
-from dynamics.files import folder
+from dynamics.support import checks
+from dynamics.support.files import folder
 from dynamics.trajectory import save_dataset
-from lab import dyck, figures
 from theory import balance
+from yzflow import figures
+from yzflow.papers.bounded_dyck import training as dyck
 
 
 def exact_layers() -> str:

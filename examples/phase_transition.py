@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 
-from dynamics.files import folder, replacing
-from dynamics.progress import Progress
-from lab import figures
-from lab import phase_transition as pt
+from dynamics.support.files import folder, replacing
+from dynamics.support.progress import Progress
+from yzflow import figures
+from yzflow.papers.scan_and_snap import phase_transition as pt
 
 
 def write_flows(folder: Path, name: str, flows: dict) -> None:

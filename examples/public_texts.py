@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from xml.etree import ElementTree
 
-from dynamics.files import replacing
+from dynamics.support.files import replacing
 
 
 def files(package: str, pattern: str) -> list[Path]:

@@ -19,13 +19,14 @@ from pathlib import Path
 import numpy as np
 import public_texts
 
-from dynamics.files import folder, replacing
-from dynamics.text import TOKENIZERS
+from dynamics.data.text import TOKENIZERS
+from dynamics.support.files import folder, replacing
 from dynamics.trajectory import save_dataset
-from lab import figures, real_text
-from lab.sweep import sweep
-from lab.synthetic import standard_error
-from theory.token_estimates import COMMON, DISTINCT, UNDECIDED
+from theory.scan_and_snap.token_estimates import COMMON, DISTINCT, UNDECIDED
+from yzflow import figures
+from yzflow.papers.scan_and_snap import real_text
+from yzflow.papers.scan_and_snap.synthetic import standard_error
+from yzflow.sweeps.sweep import sweep
 
 FATE = {"next_tokens": ["natural", "equal"], "eta_y": [20.0], "eta_z": [20.0], "steps": [3200], "n_times": [11]}
 RATES = {"eta_y": [5.0, 20.0], "eta_z": [1.0, 5.0, 20.0], "steps": [400]}

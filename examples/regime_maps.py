@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dynamics.files import folder
+from dynamics.support.files import folder
 from dynamics.trajectory import save_dataset
-from lab import figures, regime
+from yzflow import figures
+from yzflow.papers.scan_and_snap import regime
 
 
 def main(arguments: list[str] | None = None) -> int:

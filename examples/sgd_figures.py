@@ -10,9 +10,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from dynamics.files import folder
+from dynamics.support.files import folder
 from dynamics.trajectory import save_dataset
-from lab import figures, synthetic
+from yzflow import figures
+from yzflow.papers.scan_and_snap import synthetic
 
 NUMBERS = (4, 5, 6, 11, 12)
 

@@ -15,13 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from dynamics import averaging_tasks as tasks
-from dynamics.attention_unit import attention_weights
-from dynamics.files import folder, replacing
-from dynamics.progress import Progress
+from dynamics.data import averaging as tasks
+from dynamics.support.files import folder, replacing
+from dynamics.support.progress import Progress
 from dynamics.trajectory import save_dataset
-from lab import figures, qsa_training, sparse_constructions
+from dynamics.units.attention_unit import attention_weights
 from theory import averaging
+from yzflow import figures
+from yzflow.papers.sparse_averaging import constructions as sparse_constructions
+from yzflow.papers.sparse_averaging import training as qsa_training
 
 ERROR = 0.01
 

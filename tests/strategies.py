@@ -8,7 +8,8 @@ class, and accept complex numbers, so that derivatives follow from a complex ste
 import numpy as np
 from hypothesis import strategies as st
 
-from dynamics import Bags, DyckLanguage, Layer, SequenceClasses, sampling
+from dynamics import Bags, DyckLanguage, Layer, SequenceClasses
+from dynamics._sgd import sampling
 
 SEEDS = st.integers(0, 2**32 - 1)
 LOGIT_SCALES = st.sampled_from([0.0, 0.3, 3.0, 30.0])

@@ -12,7 +12,7 @@ import sys
 
 
 def run(arguments, folder, limit=None):
-    from lab import cli
+    from yzflow import cli
 
     os.setpgid(0, 0)
     os.chdir(folder)
@@ -30,7 +30,7 @@ def run(arguments, folder, limit=None):
 
 
 def main():
-    from lab.tasks import built_in
+    from yzflow.sweeps.tasks import built_in
 
     built_in()
     for line in sys.stdin:

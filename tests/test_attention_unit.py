@@ -9,8 +9,8 @@ import strategies as reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import attention_unit
-from dynamics.attention_unit import (
+from dynamics.units import attention_unit
+from dynamics.units.attention_unit import (
     AttentionUnit,
     FixedPoint,
     MultiHeadLayer,

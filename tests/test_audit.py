@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import lab
-from dynamics import kernels
-from lab import audit, cli
+import yzflow
+from dynamics._model import kernels
 from theory import attention, balance, decoder, statements
-from theory.papers import _scan_and_snap_checks as checks
+from theory.scan_and_snap import measures as checks
+from yzflow import cli
+from yzflow.audits import audit
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
 def report():
-    return lab.audit(quick=True)
+    return yzflow.audit(quick=True)
 
 
 def test_every_proof_holds_and_no_statement_that_should_hold_fails(report):
@@ -100,7 +101,7 @@ MISTAKES = {
 def test_a_mistake_in_a_formula_alarms_the_right_row(mistake, monkeypatch):
     number, module, name, wrong = MISTAKES[mistake]
     monkeypatch.setattr(module, name, wrong(getattr(module, name)))
-    report = lab.audit([f"Scan and Snap: {number}"], quick=True)
+    report = yzflow.audit([f"Scan and Snap: {number}"], quick=True)
     assert not report.passed
     assert {row.statement for row in report.table if row.alarming} == {f"Scan and Snap: {number}"}
 
@@ -123,7 +124,7 @@ DYCK_MISTAKES = {
 def test_a_mistake_about_balance_alarms_the_right_row(mistake, monkeypatch):
     number, name, wrong = DYCK_MISTAKES[mistake]
     monkeypatch.setattr(balance, name, wrong(getattr(balance, name)))
-    report = lab.audit([number], quick=True)
+    report = yzflow.audit([number], quick=True)
     assert {row.statement for row in report.table if row.alarming} >= {f"Bounded Dyck: {number}"}
 
 
@@ -145,13 +146,13 @@ def test_every_paper_with_checks_has_settings():
 def test_a_mistake_in_the_proof_fails_the_audit(monkeypatch):
     from dataclasses import replace
 
-    from theory.symbolic import transition
+    from theory.scan_and_snap.proofs import transition
 
     register = dict(statements.REGISTER)
     name = "Scan and Snap: Transition time"
     register[name] = replace(register[name], prove=lambda: transition.derive(peak=lambda m, w: w))
     monkeypatch.setattr(statements, "REGISTER", register)
-    report = lab.audit(["Transition time"], quick=True)
+    report = yzflow.audit(["Transition time"], quick=True)
     assert report.proofs[name] and not report.passed
 
 
@@ -163,7 +164,7 @@ def test_e_prime_with_the_other_sign_is_noticed(monkeypatch):
         return 2 * inner - right(gram, inner) if gram.ndim == 3 else right(gram, inner)
 
     monkeypatch.setattr(checks.np.linalg, "solve", wrong)
-    report = lab.audit(["Scan and Snap: Theorem 1"], quick=True)
+    report = yzflow.audit(["Scan and Snap: Theorem 1"], quick=True)
     assert any(row.alarming for row in report.table)
 
 
@@ -184,7 +185,7 @@ def test_no_simulation_uses_a_closed_form(monkeypatch):
 
 def test_unknown_statements_are_refused():
     with pytest.raises(ValueError, match="`only` must name statements of the register, but got 'Theorem 99'"):
-        lab.audit(["Theorem 99"])
+        yzflow.audit(["Theorem 99"])
 
 
 def test_json_and_html_hold_every_row(report, tmp_path):

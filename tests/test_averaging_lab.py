@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from dynamics import averaging_tasks as tasks
-from lab import figures
-from lab import sparse_constructions as measured
+from dynamics.data import averaging as tasks
 from theory import averaging
+from yzflow import figures
+from yzflow.papers.sparse_averaging import constructions as measured
 
 ROOT = Path(__file__).parents[1]
 

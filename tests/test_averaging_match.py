@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import SEEDS
 
-from dynamics import averaging_tasks as tasks
-from dynamics.attention_unit import AttentionUnit, TensorAttentionUnit
+from dynamics.data import averaging as tasks
+from dynamics.units.attention_unit import AttentionUnit, TensorAttentionUnit
 from theory import averaging
 
 UNITS = {2: (averaging.match2, tasks.match2), 3: (averaging.match3_tensor, tasks.match3)}

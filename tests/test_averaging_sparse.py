@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from dynamics import averaging_tasks as tasks
-from dynamics.attention_unit import attend, attention_weights
+from dynamics.data import averaging as tasks
+from dynamics.units.attention_unit import attend, attention_weights
 from theory import averaging
 
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-import lab
+import yzflow
 from theory import averaging, statements
 
 PAPER = "Sparse averaging: "
 
 
 def test_every_check_holds_and_the_printed_slips_show():
-    report = lab.audit([name for name in statements.REGISTER if name.startswith(PAPER)], quick=True)
+    report = yzflow.audit([name for name in statements.REGISTER if name.startswith(PAPER)], quick=True)
     assert report.passed
     verdicts = {}
     for row in report.table:
@@ -20,7 +20,7 @@ def test_every_check_holds_and_the_printed_slips_show():
 
 
 def test_printed_errors_are_those_of_the_mistakes():
-    report = lab.audit([PAPER + name for name in ("Theorem 4", "Rank bound", "Conjecture")], quick=True)
+    report = yzflow.audit([PAPER + name for name in ("Theorem 4", "Rank bound", "Conjecture")], quick=True)
     for row in report.table:
         n = 4 if row.setting.startswith("N = 40") else 2
         if row.statement.endswith("Theorem 4"):
@@ -64,5 +64,5 @@ MISTAKES = {
 def test_a_mistake_alarms_the_right_row(mistake, monkeypatch):
     number, name, wrong = MISTAKES[mistake]
     monkeypatch.setattr(averaging, name, wrong(getattr(averaging, name)))
-    report = lab.audit([PAPER + number], quick=True)
+    report = yzflow.audit([PAPER + number], quick=True)
     assert {row.statement for row in report.table if row.alarming} == {PAPER + number}

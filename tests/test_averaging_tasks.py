@@ -13,7 +13,7 @@ import strategies as reference
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import averaging_tasks as tasks
+from dynamics.data import averaging as tasks
 
 
 @st.composite

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dynamics import Bags, DyckLanguage, Layer
 from theory import balance
-from theory.networks import ReluNetwork
+from theory.bounded_dyck.networks import ReluNetwork
 
 SIZES = [(2, 3), (2, 6), (3, 4), (4, 5)]
 

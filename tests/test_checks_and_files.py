@@ -11,12 +11,13 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, SequenceClasses, checks, files, gradient_flow
-from dynamics.files import replacing
+from dynamics import Bags, Layer, SequenceClasses, gradient_flow
+from dynamics.support import checks, files
+from dynamics.support.files import replacing
 
 
 def refuses(name, value=None):
-    """Expects the error grammar of `dynamics.checks` for the argument ``name``, with ``value`` in the message."""
+    """Expects the grammar of `dynamics.support.checks` for the argument ``name``, with ``value`` in the message."""
     shown = "" if value is None else ".*" + re.escape(str(value))
     return pytest.raises(ValueError, match=rf"(?s)^`{name}` must .*, but got {shown}")
 

@@ -13,8 +13,9 @@ from click.testing import CliRunner
 from test_sweep import assert_same_bits, quietly
 
 from dynamics import SequenceClasses, gradient_flow, sgd
-from lab import cache, cli, config, figures
-from lab.store import Store
+from yzflow import cli, figures
+from yzflow.sweeps import cache, config
+from yzflow.sweeps.store import Store
 
 ROOT = Path(__file__).parents[1]
 SMALL = 'task = "syn_small"\nseeds = 2\n[grid]\neta_z = [0.5, 1]\nsteps = [3]\n'
@@ -151,7 +152,7 @@ def test_a_figure_in_another_format_simulates_nothing_again(folder, monkeypatch)
     assert json.loads(result.stdout)["files"] == ["drawn/figure12.svg"]
     assert drawn(folder / "drawn") == ["figure12.svg"]
     assert len(Store(folder / "drawn" / "store")) == 2 * 4 * 2  # queries, eta_Z, seeds
-    monkeypatch.setattr("dynamics.kernels.sgd_steps", None)  # it cannot run any more
+    monkeypatch.setattr("dynamics._model.kernels.sgd_steps", None)  # it cannot run any more
     assert yzflow("figure", 12, "--quick", "--format", "png,pdf", "--out", "drawn").exit_code == 0
     assert drawn(folder / "drawn") == ["figure12.pdf", "figure12.png", "figure12.svg"]
 
@@ -160,7 +161,7 @@ def test_a_figure_in_another_format_simulates_nothing_again(folder, monkeypatch)
 def test_trajectories_of_figures_are_kept(folder, monkeypatch, number, runs):
     first = figures.__dict__[f"figure{number}"](store=folder / "kept")
     assert len(Store(folder / "kept")) == runs
-    for simulate in ("dynamics.kernels.sgd_steps", "scipy.integrate.solve_ivp"):
+    for simulate in ("dynamics._model.kernels.sgd_steps", "scipy.integrate.solve_ivp"):
         monkeypatch.setattr(simulate, None)
     again = figures.__dict__[f"figure{number}"](store=folder / "kept")
     for one, other in zip(first.axes, again.axes, strict=True):
@@ -231,7 +232,7 @@ def test_ctrl_c_exits_130_in_one_line(monkeypatch):
 
 
 def test_help_imports_no_numerical_library():
-    code = "import sys, lab.cli; print(*sys.modules)"
+    code = "import sys, yzflow.cli; print(*sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     loaded = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     loaded = {name.split(".")[0] for name in loaded.stdout.split()}

@@ -8,10 +8,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from dynamics import DivergenceError, DyckLanguage, deep, progress
+from dynamics import DivergenceError, DyckLanguage, deep
 from dynamics.deep import objective, training
+from dynamics.support import progress
 from dynamics.trajectory import save_dataset
-from lab import deep_dyck, deep_text, dyck, figures
+from yzflow import figures
+from yzflow.papers.bounded_dyck import deep as deep_dyck
+from yzflow.papers.bounded_dyck import training as dyck
+from yzflow.papers.scan_and_snap import deep_text
 
 V, LENGTH = 6, 8
 ARCHITECTURE = deep.Architecture(V, width=4, mlp_width=8)

@@ -90,10 +90,18 @@ def test_the_reference_has_every_public_name(pages):
 
     anchors = set().union(*(page.anchors for page in pages.values()))
     expected = {f"{found.__module__}.{name}" for name in dynamics.__all__ if callable(found := getattr(dynamics, name))}
-    for folder in ("dynamics", "theory", "theory/averaging", "lab", "lab/figures"):
+    for folder in (
+        "dynamics",
+        "theory",
+        "theory/scan_and_snap",
+        "theory/bounded_dyck",
+        "theory/sparse_averaging",
+        "yzflow",
+        "yzflow/figures",
+    ):
         for path in (ROOT / folder).glob("[!_]*.py"):
             name = f"{folder.replace('/', '.')}.{path.stem}"
-            if name == "lab.cli":
+            if name == "yzflow.cli":
                 continue
             module = importlib.import_module(name)
             for key, found in inspect.getmembers(module, callable):
@@ -105,7 +113,7 @@ def test_the_reference_has_every_public_name(pages):
 
 
 def test_the_glossary_names_what_exists():
-    names = re.findall(r"`((?:dynamics|theory|lab)\.[\w.]+)`", (DOCS / "symbols.md").read_text(encoding="utf-8"))
+    names = re.findall(r"`((?:dynamics|theory|yzflow)\.[\w.]+)`", (DOCS / "symbols.md").read_text(encoding="utf-8"))
     assert len(names) > 30
     for name in names:
         module, *rest = name.split(".")
@@ -119,8 +127,8 @@ def test_the_glossary_names_what_exists():
 
 
 def test_every_figure_and_every_proof_has_its_page(site):
-    from lab import figures
-    from theory.symbolic import derivations
+    from theory.symbolic import derivations, rooms
+    from yzflow import figures
 
     gallery = {path.stem.split("_", 2)[2] for path in (site / "_generated/gallery/figures").glob("plot_*.html")}
     assert gallery == set(figures.names())
@@ -130,7 +138,9 @@ def test_every_figure_and_every_proof_has_its_page(site):
     assert figures.names(given=True)
     assert not [name for name in figures.names(given=True) if f'<p class="rubric">{name}</p>' not in examples]
     text = "".join(path.read_text(encoding="utf-8") for path in (site / "theory").glob("*.html"))
-    assert not [name for name in derivations() if f"theory.symbolic.{name}<" not in text]
+    assert not [
+        name for paper in rooms() for name in derivations(paper) if f"theory.{paper}.proofs.{name}<" not in text
+    ]
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])

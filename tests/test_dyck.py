@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamics import DyckLanguage, gradient_flow
-from dynamics.dyck import State
+from dynamics.data.dyck import State
 
 KINDS = ("prefix", "word")
 

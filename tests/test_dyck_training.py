@@ -17,11 +17,12 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-import lab
+import yzflow
 from dynamics import DyckLanguage, sgd
-from lab import dyck, figures
-from lab.figures.bounded_dyck import stack_like_layer
 from theory import balance
+from yzflow import figures
+from yzflow.papers.bounded_dyck import training as dyck
+from yzflow.papers.bounded_dyck.figures.balance import stack_like_layer
 
 FIGURES = ("dyck_attention", "dyck_balance_over_training", "dyck_balanced_layers", "dyck_length", "dyck_variation")
 
@@ -304,7 +305,7 @@ def test_bad_input_is_refused(call, message):
 def test_the_sweep_task_is_the_experiment(tmp_path):
     """Cell by cell the numbers of `trained`, whose data are the same for the same language."""
     options = {"steps": [20], "n_train": [500], "n_test": [200], "scale": [0.1], "contrast_weight": [0.0, 1.0]}
-    swept = lab.sweep("dyck", options, store=tmp_path / "runs", seeds=[1, 2], progress=False)
+    swept = yzflow.sweep("dyck", options, store=tmp_path / "runs", seeds=[1, 2], progress=False)
     samples = dyck.data(n_train=500, n_test=200)
     runs = dyck.trained(scale=[0.1], contrast_weight=[0.0, 1.0], seeds=[1, 2], steps=20, samples=samples)
     for name in ("accuracy", "violation", "attention", "loss"):
@@ -312,4 +313,4 @@ def test_the_sweep_task_is_the_experiment(tmp_path):
         theirs = runs[name].squeeze(("embedding", "scale", "eta"))
         np.testing.assert_array_equal(ours.transpose(*theirs.dims), theirs)
     with pytest.raises(ValueError, match="`open_probability` must be above 0 and below 1"):
-        lab.sweep("dyck", {"open_probability": [1.5]}, store=tmp_path / "runs", progress=False)
+        yzflow.sweep("dyck", {"open_probability": [1.5]}, store=tmp_path / "runs", progress=False)

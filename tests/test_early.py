@@ -6,7 +6,7 @@ import strategies as reference
 from hypothesis import given
 
 from dynamics import Bags, Layer, SequenceClasses, gradient_flow
-from theory.early import initial_drift
+from theory.scan_and_snap.early import initial_drift
 
 
 @given(reference.bags(soft=False))

@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 from dynamics import Layer, SequenceClasses, gradient_flow
-from lab import explorer
-from lab.cli import main
-from lab.explorer import data
-from lab.explorer.presets import AVERAGING, DYCK, TRANSITION
 from theory import attention, averaging, balance, decoder
+from yzflow.cli import main
+from yzflow.pages import explorer
+from yzflow.pages.explorer import data
+from yzflow.pages.explorer.presets import AVERAGING, DYCK, TRANSITION
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_answers_of_the_averaging_presets(hard, last):
 
 
 def _chosen(q, m, hard):
-    from dynamics.averaging_tasks import adversarial_subsets
+    from dynamics.data.averaging import adversarial_subsets
 
     return adversarial_subsets(data.key_signs()[:, :m].astype(float), q)[0] if hard else np.arange(q)
 

@@ -5,8 +5,8 @@ from importlib import resources
 
 import pytest
 
-from lab import explorer
-from lab.explorer import data
+from yzflow.pages import explorer
+from yzflow.pages.explorer import data
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def explorer_file(tmp_path_factory):
 
 def _palettes():
     """Colours by name for light and dark, from the style sheet."""
-    style = resources.files("lab.explorer").joinpath("style.css").read_text(encoding="utf-8")
+    style = resources.files("yzflow.pages.explorer").joinpath("style.css").read_text(encoding="utf-8")
     blocks = re.findall(r':root(?:\[data-theme="dark"\])? \{(.*?)\}', style, re.DOTALL)
     return [dict(re.findall(r"--([\w]+): (#[0-9a-f]{6})", block)) for block in blocks]
 

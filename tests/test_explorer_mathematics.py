@@ -8,7 +8,7 @@ import pytest
 
 from dynamics import DyckLanguage, Layer, SequenceClasses, gradient_flow
 from theory import attention, averaging, balance, decoder
-from theory.tokens import weak_correlation
+from theory.scan_and_snap.tokens import weak_correlation
 
 DISTINCT = [1.0, 0.8, 0.6, 0.4, 0.2]
 
@@ -16,7 +16,7 @@ DISTINCT = [1.0, 0.8, 0.6, 0.4, 0.2]
 @pytest.fixture(scope="module")
 def run(shared_browser, tmp_path_factory):
     """Evaluate an expression beside mathematics.js, with `x` as its argument."""
-    script = resources.files("lab.explorer").joinpath("mathematics.js").read_text(encoding="utf-8")
+    script = resources.files("yzflow.pages.explorer").joinpath("mathematics.js").read_text(encoding="utf-8")
     path = tmp_path_factory.mktemp("explorer") / "mathematics.html"
     path.write_text(f"<!doctype html><meta charset=utf-8><title>x</title><script>{script}</script>", encoding="utf-8")
     page = shared_browser(path)
@@ -186,7 +186,7 @@ def test_certificates(run, m, q):
 
 
 def test_hard_sets_are_the_closest_tokens(run):
-    from dynamics.averaging_tasks import adversarial_subsets
+    from dynamics.data.averaging import adversarial_subsets
 
     signs = np.random.default_rng(0).choice([-1, 1], size=(64, 100))
     hard = run("x.map((_, i) => yzflow.averaging.closest(x, 37, i, 4))", signs.tolist())

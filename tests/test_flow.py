@@ -9,7 +9,8 @@ import strategies as reference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dynamics import Bags, IntegrationError, Layer, SequenceClasses, Trajectory, flow_systems, gradient_flow
+from dynamics import Bags, IntegrationError, Layer, SequenceClasses, Trajectory, gradient_flow
+from dynamics._flow import systems as flow_systems
 
 DECODERS = ("full", "modified", "theory")
 METHODS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")

@@ -14,8 +14,9 @@ import xarray as xr
 from click.testing import CliRunner
 
 from dynamics import SequenceClasses, Trajectory, sgd
-from lab import cli, figures, synthetic
-from lab import phase_transition as pt
+from yzflow import cli, figures
+from yzflow.papers.scan_and_snap import phase_transition as pt
+from yzflow.papers.scan_and_snap import synthetic
 
 ROOT = Path(__file__).parents[1]
 # Those that draw by themselves, on their default settings or the small runs that the tests hand in.
@@ -270,7 +271,7 @@ def test_command_line_figure_writes_both_formats(tmp_path):
 
 
 def test_simulators_import_no_theory_and_neither_imports_lab():
-    code = "import sys, {0}; print(*sorted({{name.split('.')[0] for name in sys.modules}} & {{'theory', 'lab'}}))"
+    code = "import sys, {0}; print(*sorted({{name.split('.')[0] for name in sys.modules}} & {{'theory', 'yzflow'}}))"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     found = {
         package: subprocess.run(

@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_sgd import adam_loop, momentum_loop
 
-from dynamics import Bags, Embedding, Layer, Trajectory, gradient_flow, kernels, sgd
+from dynamics import Bags, Embedding, Layer, Trajectory, gradient_flow, sgd
+from dynamics._model import kernels
+from dynamics.descent import _DEFAULTS, _Run
 from dynamics.layer import Problem
-from dynamics.sgd import _DEFAULTS, _Run
 
 PARTS = ("hidden", "center", "floor", "embedding", "identity")
 

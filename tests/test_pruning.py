@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dynamics import DyckLanguage
 from theory import balance, pruning
-from theory.networks import ReluNetwork
+from theory.bounded_dyck.networks import ReluNetwork
 
 
 def random_points(rng, n, size):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from lab import synthetic
+from yzflow.papers.scan_and_snap import synthetic
 
 
 def test_published_entropy_of_syn_medium():

@@ -12,11 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_sgd import adam_loop, momentum_loop
 
-from dynamics import DivergenceError, qsa_training
-from dynamics import averaging_tasks as tasks
-from dynamics.qsa_training import LinearQueryUnit, load_training, train_qsa, unit_at
-from lab import figures
-from lab import qsa_training as experiment
+from dynamics import DivergenceError
+from dynamics.data import averaging as tasks
+from dynamics.units import qsa as qsa_training
+from dynamics.units.qsa import LinearQueryUnit, load_training, train_qsa, unit_at
+from yzflow import figures
+from yzflow.papers.sparse_averaging import training as experiment
 
 SMALL = {"n_tokens": 5, "subset_size": 2, "embedding_dim": 3, "value_dim": 2, "batch_size": 4}
 

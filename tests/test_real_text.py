@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import lab
+import yzflow
 from dynamics import Layer, TextCorpus
-from lab import figures, real_text
-from lab.tasks.real_text import record_times
-from theory.token_estimates import COMMON, DISTINCT, UNDECIDED
+from theory.scan_and_snap.token_estimates import COMMON, DISTINCT, UNDECIDED
+from yzflow import figures
+from yzflow.papers.scan_and_snap import real_text
+from yzflow.papers.scan_and_snap.tasks.real_text import record_times
 
 ROOT = Path(__file__).parents[1]
 TEXT = ROOT / "tests" / "small_text.txt"
@@ -27,7 +28,7 @@ def data():
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     grid = SMALL | {"next_tokens": ["natural", "equal"], "eta_y": [2.0], "eta_z": [1.0, 10.0]}
-    return lab.sweep("real_text", grid, store=tmp_path_factory.mktemp("text") / "runs", seeds=2, progress=False)
+    return yzflow.sweep("real_text", grid, store=tmp_path_factory.mktemp("text") / "runs", seeds=2, progress=False)
 
 
 def load_example(name, monkeypatch):
@@ -144,12 +145,12 @@ def test_a_run_depends_on_the_content_of_the_text(tmp_path):
     path = tmp_path / "text"
     path.write_text("a b c a b c a c b " * 20)
     grid = SMALL | {"text": [str(path)], "vocab_size": [4]}
-    first = lab.sweep("real_text", grid, store=tmp_path / "runs", progress=False)
-    again = lab.sweep("real_text", grid, store=tmp_path / "runs", progress=False)
+    first = yzflow.sweep("real_text", grid, store=tmp_path / "runs", progress=False)
+    again = yzflow.sweep("real_text", grid, store=tmp_path / "runs", progress=False)
     assert len(list((tmp_path / "runs").glob("*.npz"))) == 1
     assert first["loss"].equals(again["loss"])
     path.write_text("c b a a b c a c b " * 20)
-    other = lab.sweep("real_text", grid, store=tmp_path / "runs", progress=False)
+    other = yzflow.sweep("real_text", grid, store=tmp_path / "runs", progress=False)
     assert len(list((tmp_path / "runs").glob("*.npz"))) == 2
     assert not first["loss"].equals(other["loss"])
     with pytest.raises(ValueError, match="has changed since this work was planned"):
@@ -167,10 +168,10 @@ def test_a_run_depends_on_the_content_of_the_text(tmp_path):
 )
 def test_refused_before_anything_runs(tmp_path, grid, message):
     with pytest.raises(ValueError) as refused:
-        lab.sweep("real_text", SMALL | grid, store=tmp_path / "runs", progress=False)
+        yzflow.sweep("real_text", SMALL | grid, store=tmp_path / "runs", progress=False)
     assert str(refused.value).startswith(message)
     with pytest.raises(ValueError, match="`text` must be the path of a text, but got None"):
-        lab.sweep("real_text", {"steps": [5]}, store=tmp_path / "runs", progress=False)
+        yzflow.sweep("real_text", {"steps": [5]}, store=tmp_path / "runs", progress=False)
 
 
 def test_figures_show_the_runs(runs):

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-import lab
+import yzflow
 from dynamics import gradient_flow
-from lab import figures, regime
-from lab.settings.scan_and_snap import single_common_token
+from yzflow import figures
+from yzflow.papers.scan_and_snap import regime
+from yzflow.papers.scan_and_snap.settings import single_common_token
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,7 @@ def test_the_map_shows_the_errors_and_the_predicted_boundary(errors):
 
 
 def test_the_audit_s_figure_shows_every_row():
-    report = lab.audit(["Lemma 7"], quick=True)
+    report = yzflow.audit(["Lemma 7"], quick=True)
     figure = figures.audit_errors(report, "Scan and Snap: Lemma 7")
     points = [line for line in figure.axes[0].get_lines() if len(line.get_xdata())]
     assert len(points) == len(report.table)

@@ -14,8 +14,9 @@ import strategies as reference
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, SequenceClasses, sampling, sgd
-from dynamics.sgd import _Run
+from dynamics import Bags, Layer, SequenceClasses, sgd
+from dynamics._sgd import sampling
+from dynamics.descent import _Run
 
 FALSE_ALARM = 1e-6
 DEFAULTS = {name: p.default for name, p in inspect.signature(sgd).parameters.items() if p.kind == p.KEYWORD_ONLY}

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from test_sampling import start
 
 from dynamics import Bags, DivergenceError, Layer, SequenceClasses, gradient_flow, sgd, sgd_many
-from lab import synthetic
+from yzflow.papers.scan_and_snap import synthetic
 
 FULL = {"batch_size": None, "length": None, "momentum": 0.0}
 rates = st.floats(0.01, 2)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from test_sampling import start
 from test_sgd import FULL, arrays, complex_step_gradient, generic_layer
 
-from dynamics import Bags, DivergenceError, Layer, SequenceClasses, kernels, sgd
+from dynamics import Bags, DivergenceError, Layer, SequenceClasses, sgd
+from dynamics._model import kernels
 
 # Groups: the sequences of one class in a mini-batch
 

@@ -14,7 +14,10 @@ import pytest
 
 import dynamics
 import theory
-from dynamics import Layer, SequenceClasses, gradient_flow, kernels, reduced, sampling, sgd
+from dynamics import Layer, SequenceClasses, gradient_flow, sgd
+from dynamics._flow import decoder_kernels as reduced
+from dynamics._model import kernels
+from dynamics._sgd import sampling
 
 HEAVY = {"numba", "xarray", "pandas", "h5py", "scipy.integrate", "scipy.optimize", "sympy", "matplotlib"}
 
@@ -29,8 +32,8 @@ def imported(statement: str) -> set[str]:
 @pytest.mark.parametrize(
     ("statement", "allowed"),
     [
-        ("import dynamics, theory, lab", set()),
-        ("import lab.cli", set()),
+        ("import dynamics, theory, yzflow", set()),
+        ("import yzflow.cli", set()),
         ("from dynamics import checks, files, SequenceClasses, Bags", set()),
         ("from theory import attention, decoder, tokens", set()),
         ("from dynamics import Layer", {"numba"}),

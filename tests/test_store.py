@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from dynamics import files
-from lab import runs, store
-from lab.runs import Result
-from lab.store import Store, StoreError
+from dynamics.support import files
+from yzflow.sweeps import runs, store
+from yzflow.sweeps.runs import Result
+from yzflow.sweeps.store import Store, StoreError
 
 
 def identity(**changes):

@@ -15,12 +15,12 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-import lab
+import yzflow
 from dynamics import DivergenceError, SequenceClasses, sgd
-from lab import execution, tasks
-from lab.collect import Collector
-from lab.runs import Result
-from lab.store import Store
+from yzflow.sweeps import execution, tasks
+from yzflow.sweeps.collect import Collector
+from yzflow.sweeps.runs import Result
+from yzflow.sweeps.store import Store
 
 SPAWN = multiprocessing.get_context("spawn")
 GRID = {"a": [1, 2, 3], "b": ["x", "y"]}
@@ -29,9 +29,9 @@ GRID = {"a": [1, 2, 3], "b": ["x", "y"]}
 def quietly(task, grid, **options):
     """A sweep without progress, in one thread unless said otherwise."""
     if "executor" in options or "workers" in options:
-        return lab.sweep(task, grid, progress=False, **options)
+        return yzflow.sweep(task, grid, progress=False, **options)
     with ThreadPoolExecutor(1) as pool:
-        return lab.sweep(task, grid, progress=False, executor=pool, **options)
+        return yzflow.sweep(task, grid, progress=False, executor=pool, **options)
 
 
 def assert_same_bits(one: xr.Dataset, other: xr.Dataset):
@@ -226,7 +226,7 @@ BAD = [
 def test_bad_input(tmp_path, task, grid, options, message):
     task = sweep_tasks.plain if task == "plain" else task
     with pytest.raises(ValueError) as error:
-        lab.sweep(task, grid, store=tmp_path / "store", progress=False, **options)
+        yzflow.sweep(task, grid, store=tmp_path / "store", progress=False, **options)
     assert str(error.value).startswith(message) and "\n" not in str(error.value)
     assert not (tmp_path / "store").exists()
 
@@ -236,7 +236,7 @@ def test_bad_input(tmp_path, task, grid, options, message):
 )
 def test_a_task_that_other_processes_cannot_find(tmp_path, task):
     with pytest.raises(ValueError, match=r"^`task` must be the name of a built-in task or a function at the top level"):
-        lab.sweep(task, {"a": [1]}, store=tmp_path / "store")
+        yzflow.sweep(task, {"a": [1]}, store=tmp_path / "store")
     assert not (tmp_path / "store").exists()
 
 
@@ -331,10 +331,10 @@ def expected(tmp_path_factory):
     folder = tmp_path_factory.mktemp("expected")
     with ThreadPoolExecutor(1) as pool:
         options = {"store": folder, "seeds": 5, "executor": pool, "progress": False}
-        lab.sweep(sweep_tasks.arrays, {"a": [3, 1]}, **options | {"seeds": [4, 2]})
+        yzflow.sweep(sweep_tasks.arrays, {"a": [3, 1]}, **options | {"seeds": [4, 2]})
         return {
-            "arrays": lab.sweep(sweep_tasks.arrays, {"a": [1, 2, 3]}, **options),
-            "syn_small": lab.sweep("syn_small", {"eta_z": [0.5, 1.0], "steps": [20]}, **options),
+            "arrays": yzflow.sweep(sweep_tasks.arrays, {"a": [1, 2, 3]}, **options),
+            "syn_small": yzflow.sweep("syn_small", {"eta_z": [0.5, 1.0], "steps": [20]}, **options),
         }
 
 

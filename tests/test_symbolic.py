@@ -12,19 +12,12 @@ from scipy.special import lambertw
 import theory.symbolic
 from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder
-from theory.symbolic import (
-    Derivation,
-    averaging_disjointness,
-    averaging_linear_query,
-    averaging_match2,
-    averaging_match3,
-    averaging_moments,
+from theory.bounded_dyck.proofs import stack as dyck_stack
+from theory.bounded_dyck.proofs import theorem1 as dyck_theorem1
+from theory.bounded_dyck.proofs import theorem2 as dyck_theorem2
+from theory.bounded_dyck.proofs import uniform as dyck_uniform
+from theory.scan_and_snap.proofs import (
     corollary2,
-    derivations,
-    dyck_stack,
-    dyck_theorem1,
-    dyck_theorem2,
-    dyck_uniform,
     invariants,
     lemma1,
     lemma2,
@@ -43,9 +36,15 @@ from theory.symbolic import (
     theorem5,
     transition,
 )
-from theory.symbolic._decide import has_sign, vanishes
+from theory.sparse_averaging.proofs import disjointness as averaging_disjointness
+from theory.sparse_averaging.proofs import linear_query as averaging_linear_query
+from theory.sparse_averaging.proofs import match2 as averaging_match2
+from theory.sparse_averaging.proofs import match3 as averaging_match3
+from theory.sparse_averaging.proofs import moments as averaging_moments
+from theory.symbolic import Derivation, derivations, rooms
+from theory.symbolic.decide import has_sign, vanishes
 
-MODULES = derivations()
+MODULES = {f"{paper}.{name}": prove for paper in rooms() for name, prove in derivations(paper).items()}
 
 
 @pytest.mark.parametrize("name", MODULES)

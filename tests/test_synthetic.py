@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 from dynamics import SequenceClasses, sgd
-from lab import synthetic
-from lab.tasks.scan_and_snap import THRESHOLDS
+from yzflow.papers.scan_and_snap import synthetic
+from yzflow.papers.scan_and_snap.tasks.synthetic import THRESHOLDS
 
 GRID = {"n_queries": [1, 3], "eta_z": [0.5, 2.0], "ratios": [1.0, 5.0], "seeds": 2, "steps": 30}
 

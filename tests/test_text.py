@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import TextCorpus, text
+from dynamics import TextCorpus
+from dynamics.data import text
 
 WIKI = """
  = Robert Boulter =

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamics import Bags, SequenceClasses
-from theory.token_estimates import COMMON, DISTINCT, UNDECIDED, TokenEstimates
+from theory.scan_and_snap.token_estimates import COMMON, DISTINCT, UNDECIDED, TokenEstimates
 
 LEVELS = (0.001, 0.05, 0.3)
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from test_sampling import start
 from test_sgd import adam_loop, momentum_loop
 
-from dynamics import Bags, SequenceClasses, Trajectory, kernels, sgd, trajectory
-from dynamics.sgd import _Run
+from dynamics import Bags, SequenceClasses, Trajectory, sgd, trajectory
+from dynamics._model import kernels
+from dynamics.descent import _Run
 
 KINDS = [("sgd", 0.0), ("sgd", 0.9), ("adam", 0.9)]
 

@@ -1,19 +1,19 @@
 """The register of every statement: what is printed, what is right, when it applies, and how to check it.
 
 A paper is a module in `theory.papers` with a tuple ``STATEMENTS``; it is found without an entry elsewhere. A
-statement's proof is a module of `theory.symbolic`; its numerical checks are run by `lab.audit` on simulations.
+statement's proof is a module of `theory.symbolic`; its numerical checks are run by `yzflow.audit` on simulations.
 """
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Protocol
 
 from dynamics import Trajectory
-from theory.symbolic import Derivation
+from theory.symbolic import Derivation, rooms
 
 LEVELS = ("closed form", "theory flow", "modified flow", "full flow", "SGD")
 
@@ -21,7 +21,7 @@ LEVELS = ("closed form", "theory flow", "modified flow", "full flow", "SGD")
 class Setting(Protocol):
     """One task that a paper's statements are checked on; further attributes are a matter of the paper.
 
-    `lab.settings` has a module of them for each paper.
+    `yzflow.audits.settings` has a module of them for each paper.
     """
 
     name: str
@@ -118,11 +118,8 @@ class Statement:
         return {assumption.text: float(assumption.margin(setting)) for assumption in self.assumptions}
 
 
-def _papers() -> list:
-    from theory import papers
-
-    modules = sorted(module.name for module in pkgutil.iter_modules(papers.__path__))
-    return [importlib.import_module(f"theory.papers.{name}") for name in modules if not name.startswith("_")]
+def _papers() -> list[ModuleType]:
+    return [importlib.import_module(f"theory.{paper}.statements") for paper in rooms()]
 
 
 def not_examined() -> list[str]:

@@ -1,4 +1,4 @@
-"""The gallery: a page for each figure that `lab.figures` finds, and one for each script in ``examples``.
+"""The gallery: a page for each figure that `yzflow.figures` finds, and one for each script in ``examples``.
 
 The figures' pages are made from their docstrings, which say what agrees with the paper and what does not: a figure of a
 new paper has a page without an entry here. A figure of given runs is described on the page of the example that makes
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
 from sphinx_gallery.sorting import FileNameSortKey
 
-from lab import figures
+from yzflow import figures
 
 _HEADER = "{title}\n{line}\n\n{text}\n"
 
@@ -84,7 +84,7 @@ def _write_figures(folder: Path):
         quick = "quick=True" if "quick" in inspect.signature(function).parameters else ""
         heading = title(name)
         doc = f"{heading}\n{'=' * len(heading)}\n\n{_described(function)}\n"
-        code = f"from lab import figures\n\nfigure = figures.{name}({quick})\n"
+        code = f"import yzflow as yz\n\nfigure = yz.figures.{name}({quick})\n"
         _write(folder / file, f'r"""\n{doc}"""\n\n{code}')
 
 

@@ -1,7 +1,7 @@
 """Directives that put the register's statements and the proofs' steps on a page, as they stand in the code.
 
-``{statements} PAPER`` lists the statements of a paper, and ``{proofs} MODULE ..`` the derivations of modules of
-`theory.symbolic`. The steps are those in the call of ``Derivation`` that also holds the expressions which the tests
+``{statements} PAPER`` lists the statements of a paper, and ``{proofs} ROOM MODULE ..`` the derivations of modules of
+``theory/ROOM/proofs``. The steps are those in the call of ``Derivation`` that also holds the expressions which the tests
 prove; it is read and not run, since running all proofs takes a minute.
 """
 
@@ -10,15 +10,19 @@ from pathlib import Path
 
 from sphinx.util.docutils import SphinxDirective
 
+import theory
 from theory import symbolic
 from theory.statements import REGISTER
 
-FOLDER = Path(symbolic.__file__).parent
+
+def source_of(paper: str, name: str) -> Path:
+    """The file of a proof."""
+    return Path(theory.__file__).parent / paper / "proofs" / f"{name}.py"
 
 
-def derivation(name: str) -> dict:
-    """``statement``, ``steps`` and ``scope`` of the derivation in the module ``name``, without running it."""
-    source = ast.parse((FOLDER / f"{name}.py").read_text(encoding="utf-8"))
+def derivation(paper: str, name: str) -> dict:
+    """``statement``, ``steps`` and ``scope`` of the derivation in the module ``name`` of a paper's proofs, without running it."""
+    source = ast.parse(source_of(paper, name).read_text(encoding="utf-8"))
     calls = [node for node in ast.walk(source) if isinstance(node, ast.Call) and _called(node) == "Derivation"]
     if len(calls) != 1:
         raise ValueError(f"module {name} must make one Derivation, but makes {len(calls)}")
@@ -26,7 +30,7 @@ def derivation(name: str) -> dict:
     try:
         return {key: ast.literal_eval(value) for key, value in wanted.items()}
     except ValueError:  # put together when it runs
-        made = symbolic.derivations()[name]()
+        made = symbolic.derivations(paper)[name]()
         return {key: getattr(made, key) for key in wanted}
 
 
@@ -34,10 +38,10 @@ def _called(node: ast.Call) -> str | None:
     return node.func.id if isinstance(node.func, ast.Name) else None
 
 
-def proof_page(name: str) -> list[str]:
+def proof_page(paper: str, name: str) -> list[str]:
     """The derivation in the module ``name`` as Markdown."""
-    found = derivation(name)
-    lines = [f"**{found['statement']}** (`theory.symbolic.{name}`)", ""]
+    found = derivation(paper, name)
+    lines = [f"**{found['statement']}** (`theory.{paper}.proofs.{name}`)", ""]
     lines += [f"{number}. {step}" for number, step in enumerate(found["steps"], 1)]
     return [*lines, "", f"*Proved for:* {found['scope']}.", ""]
 
@@ -72,10 +76,10 @@ class _Generated(SphinxDirective):
 
 class Proofs(_Generated):
     def lines(self):
-        names = self.arguments[0].split()
+        paper, *names = self.arguments[0].split()
         for name in names:
-            self.note(FOLDER / f"{name}.py")
-        return [line for name in names for line in proof_page(name)]
+            self.note(source_of(paper, name))
+        return [line for name in names for line in proof_page(paper, name)]
 
 
 class Statements(_Generated):

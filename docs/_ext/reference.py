@@ -6,14 +6,16 @@ import pkgutil
 import re
 from pathlib import Path
 
-PACKAGES = {"dynamics": "Simulate", "theory": "Predict", "lab": "Compare"}
+PACKAGES = {"dynamics": "Simulate", "theory": "Predict", "yzflow": "Compare"}
 
 
 def modules(package: str) -> list[str]:
     """``package`` and its public modules. Proofs are on the pages on theory, and commands in ``yzflow --help``."""
     root = importlib.import_module(package)
     found = [package] + [module.name for module in pkgutil.walk_packages(root.__path__, f"{package}.")]
-    return [name for name in found if not any(part.startswith("_") for part in name.split(".")) and name != "lab.cli"]
+    return [
+        name for name in found if not any(part.startswith("_") for part in name.split(".")) and name != "yzflow.cli"
+    ]
 
 
 def public_names(module: str) -> list[str]:

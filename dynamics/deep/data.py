@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynamics import checks
-from dynamics.checks import read_only
-from dynamics.dyck import DyckLanguage
+from dynamics.data.dyck import DyckLanguage
+from dynamics.support import checks
+from dynamics.support.checks import read_only
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dynamics import checks
 from dynamics.layer import Layer
+from dynamics.support import checks
 
 NORMS = ("before", "after", "mixture", "none")
 NORM_KINDS = ("layer", "unit")

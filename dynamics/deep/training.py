@@ -19,12 +19,12 @@ import numpy as np
 import optax
 import xarray as xr
 
-from dynamics import archive, checks, files
 from dynamics.deep import objective
 from dynamics.deep.data import Insertions, Sequences
 from dynamics.deep.model import Architecture, Transformer
-from dynamics.progress import Progress
-from dynamics.sgd import DTYPES, OPTIMIZERS, DivergenceError
+from dynamics.descent import DTYPES, OPTIMIZERS, DivergenceError
+from dynamics.support import archive, checks, files
+from dynamics.support.progress import Progress
 from dynamics.trajectory import load_dataset, provenance
 
 _FORMAT = "yzflow-deep-1"

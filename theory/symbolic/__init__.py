@@ -4,11 +4,11 @@ Scan and Snap: Tian, Wang, Chen, Du (NeurIPS 2023, arXiv 2305.16380). Modules ``
 (NeurIPS 2023, arXiv 2312.01429). Modules ``averaging_..``: Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896).
 
 A module states what the paper claims as functions of symbols, and has a function ``derive``, which derives the same
-from the definition of the layer (`theory.symbolic._model`), or from a statement proved in another module, which its
+from the definition of the layer (`theory.symbolic.model`), or from a statement proved in another module, which its
 docstring then names. ``derive`` takes every claimed formula as a keyword argument, by default the right one, so that
 anyone can put a mistake in and see it refuted:
 
->>> from theory.symbolic import transition
+>>> from theory.scan_and_snap.proofs import transition
 >>> transition.derive().failures()
 []
 >>> transition.derive(peak=lambda m, w: w).failures()
@@ -21,12 +21,13 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import sympy
 
-from theory.symbolic._decide import has_sign, vanishes
+from theory.symbolic.decide import has_sign, vanishes
 
-__all__ = ["Derivation", "derivations"]
+__all__ = ["Derivation", "derivations", "rooms"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,14 @@ class Derivation:
         return wrong + [name for name, (expression, sign) in self.signed.items() if not has_sign(expression, sign)]
 
 
-def derivations() -> dict[str, Callable[..., Derivation]]:
-    """The function ``derive`` of every module of this package, by the module's name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
-    return {name: importlib.import_module(f"{__name__}.{name}").derive for name in names}
+def rooms() -> list[str]:
+    """The papers: the folders of `theory` that hold a module ``statements``."""
+    folder = Path(__file__).parents[1]
+    return sorted(path.parent.name for path in folder.glob("*/statements.py"))
+
+
+def derivations(paper: str) -> dict[str, Callable[..., Derivation]]:
+    """The function ``derive`` of every module in ``theory/<paper>/proofs``, by the module's name."""
+    proofs = importlib.import_module(f"theory.{paper}.proofs")
+    names = sorted(module.name for module in pkgutil.iter_modules(proofs.__path__) if not module.name.startswith("_"))
+    return {name: importlib.import_module(f"{proofs.__name__}.{name}").derive for name in names}

@@ -1,0 +1,1 @@
+"""Gradient flow: what is integrated, what symmetry saves, and in which time."""

@@ -1,0 +1,208 @@
+"""Right-hand sides of the gradient flow: the full, the modified and the theory's decoder."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from dynamics._flow import decoder_kernels as reduced
+from dynamics._model import kernels
+from dynamics.bags import Bags
+from dynamics.layer import RATES, Layer, Problem
+from dynamics.support import checks
+from dynamics.support.checks import read_only
+from dynamics.trajectory import Trajectory
+
+
+class Full:
+    """State: the weights of the layer, one array after the other."""
+
+    reduction = "none"
+
+    def __init__(self, bags, layer, init, parameters, objective):
+        self.bags = bags
+        self.problem = Problem(bags, layer, **objective)
+        self.like = layer
+        arrays = layer.weights
+        self.shapes = [array.shape for array in arrays]
+        self.bounds = np.cumsum([0] + [array.size for array in arrays]).tolist()
+        rates = [parameters.get(name, 0.0) for name in RATES]
+        self.moving = [part for part in zip(self.bounds[:-1], self.bounds[1:], rates, strict=True) if part[0] < part[1]]
+        # Most parts have no entries in most layers, and views of nothing took a fifth of the time of small flows.
+        nothing = [np.empty(shape if 0 in shape else 0) for shape in self.shapes]
+        self.empty = {True: nothing, False: [read_only(array.copy()) for array in nothing]}
+        self.initial = np.concatenate([array.ravel() for array in arrays]).astype(np.float64)
+
+    def split(self, state):
+        empty = self.empty[state.flags.writeable]
+        parts = zip(self.bounds[:-1], self.bounds[1:], self.shapes, empty, strict=True)
+        return [state[lo:hi].reshape(shape) if lo < hi else nothing for lo, hi, shape, nothing in parts]
+
+    def weights(self, state):
+        """The state in the form of `Layer.weights`."""
+        return tuple(self.split(read_only(state.view())))
+
+    def slopes(self, out):
+        """Arrays for the gradient of each weight, in ``out``; of Z and V beside it if they follow from an embedding."""
+        arrays = self.split(out)
+        if self.like.embedding is not None:
+            arrays[0], _, arrays[2] = self.problem.zeros()[:3]
+        return tuple(arrays)
+
+    def scaled(self, out):
+        """The gradients in ``out``, each times its learning rate, in place."""
+        for lo, hi, rate in self.moving:
+            out[lo:hi] *= rate
+        return out
+
+    def layer(self, state):
+        """The layer at a state."""
+        return self.like.moved(self.weights(state))
+
+    def derivative(self, state):
+        out = np.zeros_like(state)
+        self.problem.loss_and_gradient(self.weights(state), self.slopes(out))
+        return self.scaled(out)
+
+    def velocity(self, state):
+        """dZ/dt."""
+        slopes = self.split(self.derivative(state))
+        if self.like.embedding is None:
+            return slopes[0]
+        vectors = self.like.embedding.vectors
+        keys, queries, d_keys, d_queries = (vectors @ w.T for w in (*self.weights(state)[4:6], *slopes[4:6]))
+        return d_queries @ keys.T + queries @ d_keys.T
+
+    def extra(self, states):
+        """Variables of the trajectory beside those that every simulator records."""
+        return {}
+
+
+class Features:
+    """Unit features f_n in CSR form, and the inverse of their Gram matrix, I - E' = (F^T F)^{-1}."""
+
+    def __init__(self, indptr, token, values, n_tokens: int):
+        self.indptr, self.token, self.values = indptr, token, values
+        self.gram = np.empty((indptr.size - 1, indptr.size - 1))
+        reduced.gram(indptr, token, values, np.zeros(n_tokens), self.gram)
+
+    @classmethod
+    def of(cls, bags: Bags, Z: np.ndarray) -> Features:
+        """The features of bags at given attention logits."""
+        return cls(bags.indptr, bags.token, feature_values(bags, Z), Z.shape[1])
+
+    def combine(self, right: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Add F (I - E') ``right`` to ``out``; nan where F^T F is singular, so that the integrator steps back."""
+        try:
+            solved = np.linalg.solve(self.gram, right)
+        except np.linalg.LinAlgError:
+            solved = np.full_like(right, np.nan)
+        reduced.add_outer(self.indptr, self.token, self.values, solved, out)
+        return out
+
+
+def feature_values(bags: Bags, Z: np.ndarray) -> np.ndarray:
+    """The entries of the features f_n at given attention logits, aligned with ``bags.token``."""
+    values = np.empty(bags.token.size)
+    kernels.attention(bags.query, bags.indptr, bags.token, bags.count, Z, values)
+    norms = np.sqrt(np.add.reduceat(values**2, bags.indptr[:-1]))
+    values /= np.repeat(norms, np.diff(bags.indptr))
+    return values
+
+
+def require_independent_features(bags: Bags, layer: Layer, decoder: str) -> None:
+    """Refuse what has no inverse of F^T F at the start."""
+    if layer.V is not None or layer.hidden is not None or layer.embedding is not None:
+        raise checks.reject("init", f"consist of Z and Y for decoder={decoder!r}", repr(layer))
+    smallest = np.linalg.eigvalsh(Features.of(bags, layer.Z).gram)[0]
+    if smallest < 1e-12:
+        raise checks.reject(
+            "data",
+            f"have linearly independent features f_n for decoder={decoder!r}, which inverts F^T F",
+            f"a smallest eigenvalue of {smallest:.1e}",
+        )
+
+
+def require_objective(objective, decoder: str) -> None:
+    """Refuse an objective other than the plain cross-entropy."""
+    if objective["criterion"] != "cross-entropy" or objective["contrast"] is not None:
+        name = "criterion" if objective["contrast"] is None else "contrast"
+        raise checks.reject(name, f"be left out for decoder={decoder!r}", objective[name])
+
+
+class Modified(Full):
+    """As Full, with the decoder gradient of Lemma 3."""
+
+    def __init__(self, bags, layer, init, parameters, objective):
+        super().__init__(bags, layer, init, parameters, objective)
+        require_objective(objective, "modified")
+        require_independent_features(bags, layer, "modified")
+
+    def derivative(self, state):
+        out = np.zeros_like(state)
+        weights, slopes = self.weights(state), self.slopes(out)
+        residual = np.empty((len(self.bags), self.like.multiplicity.size))
+        self.problem.loss_and_gradient(weights, slopes, residual)
+        Features.of(self.bags, weights[0]).combine(self.bags.weight[:, None] * residual, slopes[1])
+        return self.scaled(out)
+
+
+class Theory:
+    """State: Z, then x_n = M h_n for each bag, which is of order one at any M and so suits an absolute tolerance."""
+
+    reduction = "none"
+
+    def __init__(self, bags, layer, init, parameters, objective):
+        if not bags.hard:
+            raise checks.reject("data", "have one next token a bag for decoder='theory'", "distributions")
+        require_objective(objective, "theory")
+        require_independent_features(bags, layer, "theory")
+        self.bags = bags
+        self.vocab_size = layer.vocab_size
+        self.multiplicity = layer.multiplicity
+        self.eta_y, self.eta_z = parameters["eta_y"], parameters["eta_z"]
+        self.shape, self.size = layer.Z.shape, layer.Z.size
+        if isinstance(init, Trajectory) and "h" in init.dataset:
+            scaled = init.dataset["h"].values[-1] * self.vocab_size
+            if scaled.size != len(bags):
+                raise checks.reject("init", f"have h for each of {len(bags)} bags", scaled.size)
+        elif (layer.Y != 0).any():
+            raise checks.reject("init", "have Y = 0 for decoder='theory', where Y follows from h", repr(layer))
+        else:
+            scaled = np.zeros(len(bags))
+        self.initial = np.concatenate([layer.Z.ravel(), scaled]).astype(np.float64)
+
+    def split(self, state):
+        return state[: self.size].reshape(self.shape), state[self.size :]
+
+    def derivative(self, state):
+        bags = self.bags
+        Z, x = (read_only(part) for part in self.split(state))
+        features = Features.of(bags, Z)
+        inner = np.empty((len(bags), len(bags)))
+        reduced.theory_decoder(x, bags.target, float(self.vocab_size), inner)
+        backpropagated = features.combine(inner, np.zeros((self.shape[1], len(bags))))
+        out = np.zeros_like(state)
+        dZ, dx = self.split(out)
+        reduced.pull_back(bags.query, bags.weight, bags.indptr, bags.token, features.values, backpropagated, dZ)
+        dZ *= self.eta_z
+        with np.errstate(over="ignore"):  # a trial step may overshoot; 1 / inf is then the right limit
+            dx[:] = bags.weight * self.vocab_size * self.eta_y / (self.vocab_size - 1 + np.exp(x))
+        return out
+
+    def layer(self, state):
+        """The layer at a state, with Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5)."""
+        Z, x = (read_only(part) for part in self.split(state))
+        W = np.repeat(-x[:, None] / self.vocab_size, self.multiplicity.size, axis=1)
+        W[np.arange(x.size), self.bags.target] += x
+        Y = Features.of(self.bags, Z).combine(W, np.zeros((self.shape[1], self.multiplicity.size)))
+        return Layer(Z, Y, None, self.multiplicity)
+
+    def velocity(self, state):
+        """dZ/dt."""
+        return self.split(self.derivative(state))[0]
+
+    def extra(self, states):
+        """h of each class over time."""
+        h = np.stack([self.split(state)[1] for state in states]) / self.vocab_size
+        attributes = {"long_name": "h of each class (44)", "units": "1"}
+        return {"h": (("time", "bag"), h, attributes)}

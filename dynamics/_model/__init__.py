@@ -1,0 +1,1 @@
+"""The one kernel for loss and gradient, and what it computes with."""

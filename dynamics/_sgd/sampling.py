@@ -1,0 +1,355 @@
+"""Numba kernels that draw mini-batches: independent tokens by alias tables, in groups for the layer's kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from dynamics.bags import Bags
+from dynamics.support import checks
+from dynamics.support.checks import read_only
+
+_OPTIONS = {"cache": True, "error_model": "numpy"}
+
+# Cells of all alias tables together up to which pairs of tokens are drawn: as many as stay in a processor's cache.
+_PAIR_CELLS = 2**16
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+
+@njit(**_OPTIONS)
+def _alias_table(weight, threshold, choice):
+    """Alias table (Walker 1977, Vose 1991) of the probabilities ``weight / weight.sum()``.
+
+    A cell i gives ``choice[i, 0]`` below the threshold, in units of 2^-32, and ``choice[i, 1]`` above.
+    """
+    size = weight.size
+    height = weight * (size / weight.sum())
+    pending = np.empty(size, np.int64)  # cells below one from the left, the others from the right
+    small, large = 0, size
+    for i in range(size):
+        choice[i, :] = i
+        if height[i] < 1:
+            pending[small] = i
+            small += 1
+        else:
+            large -= 1
+            pending[large] = i
+    while small > 0 and large < size:
+        small -= 1
+        low, high = pending[small], pending[large]
+        choice[low, 1] = high
+        height[high] -= 1 - height[low]
+        if height[high] < 1:
+            large += 1
+            pending[small] = high
+            small += 1
+    for i in range(size):
+        threshold[i] = np.uint64(min(height[i], 1.0) * 4294967296.0 + 0.5)
+
+
+@njit(**_OPTIONS)
+def _alias_tables(indptr, weight, start, threshold, choice, pairs):
+    """Alias tables of all rows; of pairs (first, second), packed as first + 2^32 second, where ``pairs``."""
+    for row in range(indptr.size - 1):
+        single = weight[indptr[row] : indptr[row + 1]]
+        lo, hi = start[row], start[row + 1]
+        if not pairs:
+            # A copy, since what is made below may be written to: the function compiles once.
+            _alias_table(single.copy(), threshold[lo:hi], choice[lo:hi])
+            continue
+        single = single / single.sum()
+        _alias_table((single.reshape(-1, 1) * single).ravel(), threshold[lo:hi], choice[lo:hi])
+        size = np.uint64(single.size)
+        for cell in range(lo, hi):
+            for side in range(2):
+                pair = choice[cell, side]
+                choice[cell, side] = pair // size + ((pair % size) << _HALF)
+
+
+def alias_tables(indptr: np.ndarray, weight: np.ndarray, *, pairs: bool = False) -> tuple:
+    """Tables from which `draw_batches` draws, for each CSR row of ``weight``: (pairs, start, threshold, choice).
+
+    With ``pairs``, and unless their tables would be large, one look-up gives two independent tokens.
+    """
+    size = np.diff(indptr)
+    pairs = bool(pairs and (size**2).sum() <= _PAIR_CELLS)
+    start = np.concatenate([[0], np.cumsum(size**2 if pairs else size)])
+    threshold, choice = np.empty(start[-1], dtype=np.uint64), np.empty((start[-1], 2), dtype=np.uint64)
+    indptr, weight = (read_only(array.view()) for array in (indptr, weight))
+    _alias_tables(indptr, weight, start, threshold, choice, pairs)
+    return (pairs, *(read_only(array) for array in (start, threshold, choice)))
+
+
+@njit(inline="always", **_OPTIONS)
+def _advance(a, b, c, d):
+    """64 random bits by xoshiro256++ (Blackman and Vigna 2019), and its next state.
+
+    Not numpy's generators: a call of theirs through a function pointer takes several times as long.
+    """
+    total = a + d
+    bits = ((total << np.uint64(23)) | (total >> np.uint64(41))) + a
+    shifted = b << np.uint64(17)
+    c ^= a
+    d ^= b
+    b ^= c
+    a ^= d
+    c ^= shifted
+    d = (d << np.uint64(45)) | (d >> np.uint64(19))
+    return bits, a, b, c, d
+
+
+@njit(**_OPTIONS)
+def random_bits(state, out):
+    """Fill ``out`` with random bits; ``state`` moves on."""
+    a, b, c, d = state
+    for i in range(out.size):
+        out[i], a, b, c, d = _advance(a, b, c, d)
+    state[0], state[1], state[2], state[3] = a, b, c, d
+
+
+@njit(inline="always", **_OPTIONS)
+def _pick(bits, threshold, choice):
+    """Entry drawn from an alias table with the lower 32 of ``bits``: the law is exact to 2^-32.
+
+    The product with the number of cells has the cell in its upper half and the position within it in the lower. The
+    side is looked up, not branched on: no processor can predict it.
+    """
+    position = (bits & _LOW) * np.uint64(threshold.size)
+    cell = position >> _HALF
+    return choice[cell, np.uint64((position & _LOW) >= threshold[cell])]
+
+
+@njit(inline="always", **_OPTIONS)
+def _pick_two(bits, threshold, choice, pairs):
+    """Two independent tokens, packed as first + 2^32 second."""
+    if pairs:
+        cell = ((bits & _LOW) * np.uint64(threshold.size)) >> _HALF
+        return choice[cell, np.uint64((bits >> _HALF) >= threshold[cell])]
+    return _pick(bits, threshold, choice) + (_pick(bits >> _HALF, threshold, choice) << _HALF)
+
+
+@njit(**_OPTIONS)
+def _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, count):
+    """Each row of ``count``: the weights of the positions, added up by the tokens drawn for them.
+
+    Tokens at even and at odd positions are counted apart, so that one store need not wait for the other.
+    """
+    positions, size = position_weight.size, count.shape[1]
+    alike = position_weight[positions - 1] == 1  # weights fall from one, so that all are one: integers add up faster
+    even, odd = tallies
+    a, b, c, d = random
+    for row in range(count.shape[0]):
+        for i in range(size):
+            even[i] = odd[i] = 0
+            count[row, i] = 0
+        if alike:
+            for _ in range(positions // 2):
+                bits, a, b, c, d = _advance(a, b, c, d)
+                two = _pick_two(bits, threshold, choice, pairs)
+                even[two & _LOW] += 1
+                odd[two >> _HALF] += 1
+            for i in range(size):
+                count[row, i] = even[i] + odd[i]
+        else:
+            for t in range(positions // 2):
+                bits, a, b, c, d = _advance(a, b, c, d)
+                two = _pick_two(bits, threshold, choice, pairs)
+                count[row, two & _LOW] += position_weight[2 * t]
+                count[row, two >> _HALF] += position_weight[2 * t + 1]
+        if positions % 2 == 1:
+            bits, a, b, c, d = _advance(a, b, c, d)
+            last = _pick_two(bits, threshold, choice, pairs)
+            count[row, last & _LOW] += position_weight[positions - 1]
+    random[0], random[1], random[2], random[3] = a, b, c, d
+
+
+@njit(**_OPTIONS)
+def _join(token, count, more_token, more_count, out_token, out_count):
+    """A bag and the same with an insertion, as two rows of counts over the tokens of either; returns their number."""
+    size = token.size
+    for i in range(token.size):
+        out_token[i] = token[i]
+        out_count[i] = count[i]
+    for j in range(more_token.size):
+        known = False
+        for i in range(token.size):
+            known = known or token[i] == more_token[j]
+        if not known:
+            out_token[size] = more_token[j]
+            out_count[size] = 0
+            size += 1
+    for i in range(size):
+        out_count[size + i] = out_count[i]
+        for j in range(more_token.size):
+            if more_token[j] == out_token[i]:
+                out_count[size + i] += more_count[j]
+    return size
+
+
+@njit(**_OPTIONS)
+def _contrasted(batch, insertions, strength, joined):
+    """Fill the batch ``joined`` with a pair of bags for every bag of ``batch`` and every insertion."""
+    query, target, soft, weight, _, indptr, token, count = batch
+    i_weight, i_indptr, i_token, i_count = insertions
+    j_query, j_target, j_soft, j_weight, j_size, j_indptr, j_token, j_count = joined
+    group = entry = 0
+    for b in range(query.size):
+        own = slice(indptr[b], indptr[b + 1])
+        for i in range(i_weight.size):
+            more = slice(i_indptr[i], i_indptr[i + 1])
+            at = j_indptr[group]
+            size = _join(token[own], count[own], i_token[more], i_count[more], j_token[at:], j_count[entry:])
+            j_query[group], j_target[group], j_size[group] = query[b], target[b], 2
+            for k in range(soft.shape[1]):
+                j_soft[group, k] = soft[b, k]
+            j_weight[2 * group] = weight[b] * i_weight[i]
+            j_weight[2 * group + 1] = strength * weight[b] * i_weight[i]
+            group += 1
+            entry += 2 * size
+            j_indptr[group] = at + size
+
+
+def contrasted(batch: tuple, insertions: Bags, strength: float) -> tuple:
+    """A batch of pairs for the regulariser (22): every bag with every insertion, by the product of their weights."""
+    query, _, soft, _, _, _, token, count = batch
+    pairs = query.size * len(insertions)
+    entries = token.size * len(insertions) + insertions.token.size * query.size
+    index, j_target, size = np.zeros((3, pairs), dtype=np.int64)
+    j_soft = np.empty((pairs if soft.shape[0] else 0, soft.shape[1]), soft.dtype)
+    j_weight, j_count = np.empty(2 * pairs, count.dtype), np.empty(2 * entries, count.dtype)
+    joined = (
+        index,
+        j_target,
+        j_soft,
+        j_weight,
+        size,
+        np.zeros(pairs + 1, np.int64),
+        np.empty(entries, np.int64),
+        j_count,
+    )
+    own = (insertions.weight, insertions.indptr, insertions.token, insertions.count)
+    _contrasted(batch, own, strength, joined)
+    return tuple(read_only(array) for array in joined)
+
+
+@njit(**_OPTIONS)
+def _draw_batch(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batch):
+    """Fill a batch; returns the number of its groups."""
+    query, target, soft, indptr, token, count = data
+    i_indptr, i_token, i_count, i_threshold, i_choice, strength = insertions
+    contrast = i_token.size > 0
+    _, _, bag_threshold, bag_choice = bag_tables
+    pairs, start, token_threshold, token_choice = token_tables
+    drawn, tally, bits, tallies = workspace
+    b_query, b_target, b_soft, b_weight, b_size, b_indptr, b_token, b_count = batch
+    random_bits(random, bits)
+    for b in range(drawn.size):
+        drawn[b] = np.int64(_pick(bits[b], bag_threshold, bag_choice))
+        tally[drawn[b]] += 1
+    share = b_weight.dtype.type(1) / b_weight.dtype.type(drawn.size)
+    groups = end = entry = 0
+    for b in range(drawn.size):
+        source = drawn[b]
+        times = 1 if contrast else tally[source]
+        tally[source] = 0
+        if times == 0:
+            continue
+        lo, hi = indptr[source], indptr[source + 1]
+        b_query[groups] = query[source]
+        b_target[groups] = target[source]
+        for k in range(b_soft.shape[1]):
+            b_soft[groups, k] = soft[source, k]
+        if contrast:
+            random_bits(random, bits[:1])
+            more = np.int64(_pick(bits[0], i_threshold, i_choice))
+            own, extra = slice(lo, hi), slice(i_indptr[more], i_indptr[more + 1])
+            size = _join(token[own], count[own], i_token[extra], i_count[extra], b_token[end:], b_count[entry:])
+            b_size[groups] = 2
+            b_weight[2 * groups] = share
+            b_weight[2 * groups + 1] = share * strength
+            end += size
+            entry += 2 * size
+            groups += 1
+            b_indptr[groups] = end
+            continue
+        for i in range(hi - lo):
+            b_token[end + i] = token[lo + i]
+        end += hi - lo
+        if position_weight.size > 0:
+            b_size[groups] = times
+            threshold = token_threshold[start[source] : start[source + 1]]
+            choice = token_choice[start[source] : start[source + 1]]
+            counts = b_count[entry : entry + times * (hi - lo)].reshape(times, hi - lo)
+            _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, counts)
+            entry += times * (hi - lo)
+        else:
+            b_size[groups] = 1
+            b_weight[groups] = share * times
+            for i in range(hi - lo):
+                b_count[entry + i] = count[lo + i]
+            entry += hi - lo
+        groups += 1
+        b_indptr[groups] = end
+    return groups
+
+
+@njit(nogil=True, **_OPTIONS)
+def draw_batches(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batches, groups):
+    """Fill the first ``groups.size`` of ``batches`` with bags drawn from ``data``, and ``groups`` with their numbers.
+
+    ``data`` is (query, target, soft, indptr, token, count), ``batches`` what `kernels.sgd_steps` takes. With positions,
+    each bag is a sequence whose tokens are drawn from the counts: sequences of one class are the bags of a group.
+    Without, each is a bag of the data as it is, once, with the weight of all times that it was drawn. ``workspace`` is
+    (drawn classes, a zero for each class, random bits, two tallies of tokens). ``insertions`` are (indptr, token,
+    count, threshold, choice, weight of the regulariser (22)): if there are any, each bag comes as a pair with one.
+    """
+    query, target, soft, weight, size, indptr, token, count = batches
+    for s in range(groups.size):
+        batch = (query[s], target[s], soft[s], weight[s], size[s], indptr[s], token[s], count[s])
+        groups[s] = _draw_batch(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batch)
+
+
+class Source:
+    """Data in the form that the sampling kernel takes, shared by all runs on it."""
+
+    def __init__(self, data):
+        self.draws_tokens = hasattr(data, "population")
+        self.bags = data.population() if self.draws_tokens else data
+        if not isinstance(self.bags, Bags):
+            raise checks.reject("data", "be Bags or offer population()", type(data).__name__)
+        self.query_tokens = getattr(data, "query_tokens", None)
+        bags = self.bags
+        self.target = bags.target if bags.hard else read_only(np.full(len(bags), -1))
+        self.soft = np.empty((len(bags), 0)) if bags.hard else bags.target
+        self.token_tables = alias_tables(bags.indptr, bags.count, pairs=self.draws_tokens)
+        self.bag_tables = alias_tables(np.array([0, len(bags)]), bags.weight)
+
+    def positions(self, batch_size: int | None, length: int | None, position_bias: float) -> int:
+        """How many tokens to draw for each sequence; 0 takes the bags as they are."""
+        if not self.draws_tokens:
+            longest = np.add.reduceat(self.bags.count, self.bags.indptr[:-1]).max()
+            if length is not None and longest > (length - 1) * (1 + 1e-9):
+                raise checks.reject("length", f"hold the query and the {longest:g} tokens of the longest bag", length)
+        elif batch_size is None and length is not None:
+            raise checks.reject("length", "be None when batch_size is None, which takes the whole population", length)
+        elif length is not None:
+            return length - 1
+        if position_bias > 0:
+            raise checks.reject(
+                "position_bias", "be 0 without drawn sequences, for bags have no positions", position_bias
+            )
+        return 0
+
+
+def insertion_tables(contrast: Bags | None, strength) -> tuple:
+    """The insertions of the regulariser as `draw_batches` takes them."""
+    nothing = np.empty(0, dtype=np.int64)
+    if contrast is None:
+        empty = np.empty(0, dtype=np.uint64), np.empty((0, 2), dtype=np.uint64)
+        arrays = (nothing, nothing, np.empty(0, dtype=type(strength)), *empty)
+    else:
+        tables = alias_tables(np.array([0, len(contrast)]), contrast.weight)[2:]
+        arrays = (contrast.indptr, contrast.token, contrast.count.astype(type(strength)), *tables)
+    return *(read_only(array) for array in arrays), strength

@@ -1,0 +1,354 @@
+"""Text: words as tokens, and windows of them as bags."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import itertools
+import os
+import re
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+
+import numpy as np
+from numba import njit
+
+from dynamics.bags import Bags
+from dynamics.support import checks
+from dynamics.support.checks import read_only
+from dynamics.support.progress import Progress
+
+UNKNOWN = "<unk>"
+# Markers of tokenised texts as they are; numbers; words, with apostrophes, hyphens and points inside; marks one by one.
+_WORDS = re.compile(r"<\w+>|@[^\w\s]@|\d+(?:[.,]\d+)+|\w+(?:['\u2019.-]\w+)*|[^\w\s]")
+TOKENIZERS: dict[str, Callable[[str], list[str]]] = {"whitespace": str.split, "words": _WORDS.findall}
+_ENCODING = "utf-8-sig"  # UTF-8, with or without a byte-order mark
+_LINES_A_REPORT = 10_000
+_BYTES_A_READ = 2**20
+
+
+class TextCorpus:
+    """A text as a sequence of token ids, with its vocabulary.
+
+    Parameters
+    ----------
+    source : path, open file or iterable of str
+        UTF-8 text, read once and line by line. A file may be open for text or for bytes.
+    vocab_size : int, optional
+        M, at least 2: the ``M - 1`` most frequent tokens keep an id of their own, all others become ``<unk>``.
+        Default: all keep theirs.
+    lowercase : bool
+        Whether capital letters are read as small ones.
+    tokenizer : "whitespace", "words" or callable
+        "whitespace": what stands between blanks, which leaves files of tokens such as WikiText's ``wiki.train.tokens``
+        (with ``<unk>``, ``@-@`` and headings `` = Heading = ``) as they are. "words": for plain prose, punctuation
+        marks are tokens of their own. A callable takes a line, without its end, and returns a list of tokens:
+        ``lambda line: line.split() + ["<eos>"]`` marks the ends of lines.
+    vocabulary : sequence of str, optional
+        Ids to use in place of those by frequency: ``train.vocabulary`` for a validation text. Excludes ``vocab_size``.
+    progress : bool
+        Show progress on standard error.
+
+    Attributes
+    ----------
+    tokens : (n,) int32, read-only
+        The text.
+    vocabulary : tuple of str
+        Token of each id: ``<unk>`` first, which also stands for what the vocabulary leaves out, then by falling
+        frequency, equal ones in the order of their code points.
+
+    Raises
+    ------
+    ValueError
+        If the text is empty, is no UTF-8 (the message says where), or an argument is invalid.
+    OSError
+        If a path cannot be read.
+
+    Notes
+    -----
+    Memory: four bytes a token, and the distinct tokens while they are counted.
+
+    Examples
+    --------
+    >>> corpus = TextCorpus(["the cat and the dog and the bird"], vocab_size=3)
+    >>> corpus.vocabulary
+    ('<unk>', 'the', 'and')
+    >>> corpus.decode(corpus.tokens)
+    'the <unk> and the <unk> and the <unk>'
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike | Iterable[str],
+        *,
+        vocab_size: int | None = None,
+        lowercase: bool = True,
+        tokenizer: str | Callable[[str], list[str]] = "whitespace",
+        vocabulary: Sequence[str] | None = None,
+        progress: bool = False,
+    ):
+        if vocab_size is not None:
+            vocab_size = checks.integer("vocab_size", vocab_size, minimum=2)
+            if vocabulary is not None:
+                raise checks.reject("vocab_size", "be left out beside a vocabulary", vocab_size)
+        if not callable(tokenizer):
+            tokenizer = TOKENIZERS[checks.one_of("tokenizer", tokenizer, tuple(TOKENIZERS))]
+        self._lowercase, self._tokenizer = bool(lowercase), tokenizer
+        with Progress("reading text", enabled=progress) as report:
+            words, tokens = self._number(_lines(source, report))
+        if tokens.size == 0:
+            raise checks.reject("source", "hold at least one token", "an empty text")
+        if vocabulary is None:
+            vocabulary = _by_frequency(words, np.bincount(tokens), vocab_size)
+        self.vocabulary = tuple(vocabulary)
+        self._ids = {word: i for i, word in enumerate(self.vocabulary)}
+        if len(self._ids) < len(self.vocabulary) or UNKNOWN not in self._ids:
+            raise checks.reject("vocabulary", f"hold {UNKNOWN} and each token once", f"{len(self.vocabulary)} entries")
+        self.tokens = read_only(self._known(words)[tokens])
+
+    def _number(self, lines: Iterable[str]) -> tuple[list[str], np.ndarray]:
+        """The distinct tokens in the order of their appearance, and the text as places in that list."""
+        places = defaultdict(itertools.count().__next__)
+        tokens = array("i")
+        for line in lines:
+            tokens.extend(map(places.__getitem__, self._split(line)))
+        return list(places), np.frombuffer(tokens, dtype=np.int32) if tokens else np.empty(0, np.int32)
+
+    def _split(self, line: str) -> list[str]:
+        line = line.rstrip("\r\n")
+        return self._tokenizer(line.lower() if self._lowercase else line)
+
+    def _known(self, words: Sequence[str]) -> np.ndarray:
+        unknown = self._ids[UNKNOWN]
+        return np.array([self._ids.get(word, unknown) for word in words], dtype=np.int32)
+
+    def __len__(self) -> int:
+        return self.tokens.size
+
+    def __repr__(self) -> str:
+        return f"<TextCorpus: {len(self)} tokens, vocabulary of {self.vocab_size}>"
+
+    @property
+    def vocab_size(self) -> int:
+        """M, the number of ids; less than was asked for where the text has fewer distinct tokens."""
+        return len(self.vocabulary)
+
+    @property
+    def unknown(self) -> int:
+        """The id of ``<unk>``."""
+        return self._ids[UNKNOWN]
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How often each id occurs: (vocab_size,) int."""
+        return np.bincount(self.tokens, minlength=self.vocab_size)
+
+    def encode(self, text: str) -> np.ndarray:
+        """Ids of the tokens of a text, (n,) int32; the reverse of `decode`."""
+        return self._known([word for line in io.StringIO(text, newline=None) for word in self._split(line)])
+
+    def decode(self, tokens) -> str:
+        """The tokens with these ids, with a blank between each two."""
+        ids = checks.index_array("tokens", tokens, upper=self.vocab_size)
+        return " ".join([self.vocabulary[i] for i in ids])
+
+    def windows(
+        self,
+        length: int,
+        *,
+        stride: int = 1,
+        limit: int | None = None,
+        rng: np.random.Generator | None = None,
+        start: int = 0,
+        stop: int | None = None,
+    ) -> Bags:
+        """Windows x_1..x_T of the text with the token x_{T+1} that follows, as bags.
+
+        As in Section 3.1 of Tian et al. (2023), arXiv 2305.16380: x_1..x_{T-1} are the contextual tokens, whose counts
+        sum to T - 1; x_T is the query token and x_{T+1} the next token. Ids of tokens are rows and columns of Z and Y.
+
+        Parameters
+        ----------
+        length : int
+            T, at least 2, query included.
+        stride : int
+            Tokens from the start of a window to that of the next one.
+        limit : int, optional
+            How many windows at most: evenly spread, or drawn without repetition by ``rng`` where one is given.
+        rng : numpy.random.Generator, optional
+        start, stop : int
+            The windows lie, with their next tokens, in ``tokens[start:stop]``.
+
+        Returns
+        -------
+        Bags
+            In the order of the text, of equal weight. About 16 bytes for each distinct token of each window: ``limit``
+            or ``stride`` keep that small.
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid, or the text too short for one window.
+        """
+        length = checks.integer("length", length, minimum=2)
+        stride = checks.integer("stride", stride, minimum=1)
+        start = checks.integer("start", start, minimum=0)
+        stop = len(self) if stop is None else min(checks.integer("stop", stop, minimum=start), len(self))
+        if length >= stop - start:
+            rule = f"be below the {max(stop - start, 0)} tokens of the text, the last of which is the next token"
+            raise checks.reject("length", rule, length)
+        starts = np.arange(start, stop - length, stride)
+        if limit is not None and checks.integer("limit", limit, minimum=1) < starts.size:
+            if rng is None:
+                starts = starts[np.arange(limit) * starts.size // limit]
+            else:
+                starts = np.sort(rng.choice(starts, limit, replace=False))
+        elif rng is not None and limit is None:
+            raise checks.reject("limit", "say how many windows `rng` draws", limit)
+        indptr = np.zeros(starts.size + 1, dtype=np.int64)
+        nothing = np.empty(0, dtype=np.int64), np.empty(0)
+        read_only(starts)
+        _window_counts(self.tokens, starts, length - 1, indptr, *nothing, False)
+        indptr = np.cumsum(indptr)
+        token, count = np.empty(indptr[-1], dtype=np.int64), np.empty(indptr[-1])
+        _window_counts(self.tokens, starts, length - 1, indptr, token, count, True)
+        query, target = self.tokens[starts + length - 1], self.tokens[starts + length]
+        sizes = dict.fromkeys(("n_queries", "n_tokens", "vocab_size"), self.vocab_size)
+        return Bags(query, target, indptr, token, count, **sizes)
+
+
+@njit(cache=True, error_model="numpy")
+def _replace(ordered, old, new):
+    """Take one ``old`` out of an ascending array and put in ``new``."""
+    at = np.searchsorted(ordered, old)
+    while at + 1 < ordered.size and ordered[at + 1] < new:
+        ordered[at] = ordered[at + 1]
+        at += 1
+    while at > 0 and ordered[at - 1] > new:
+        ordered[at] = ordered[at - 1]
+        at -= 1
+    ordered[at] = new
+
+
+@njit(cache=True, error_model="numpy")
+def _window_counts(tokens, starts, width, indptr, token, count, fill):
+    """Distinct tokens of each window of ``width`` tokens, in order, with their counts.
+
+    Without ``fill``, ``indptr[b + 1]`` gets their number; with it, ``token`` and ``count`` get the entries. ``starts``
+    ascend: a window is made from the one before where they overlap.
+    """
+    ordered = np.empty(width, tokens.dtype)
+    for b in range(starts.size):
+        first = starts[b]
+        if b == 0 or first - starts[b - 1] >= width:
+            ordered[:] = np.sort(tokens[first : first + width])
+        else:
+            for i in range(starts[b - 1], first):
+                _replace(ordered, tokens[i], tokens[i + width])
+        entry = indptr[b] if fill else 0
+        run = 0
+        for i in range(width):
+            run += 1
+            if i + 1 == width or ordered[i + 1] != ordered[i]:
+                if fill:
+                    token[entry], count[entry] = ordered[i], run
+                entry += 1
+                run = 0
+        if not fill:
+            indptr[b + 1] = entry
+
+
+def _by_frequency(words: list[str], counts: np.ndarray, vocab_size: int | None) -> list[str]:
+    """``<unk>`` and the most frequent others, ``vocab_size`` in all."""
+    ranked = sorted(((-count, word) for word, count in zip(words, counts.tolist(), strict=True) if word != UNKNOWN))
+    kept = ranked if vocab_size is None else ranked[: vocab_size - 1]
+    return [UNKNOWN, *(word for _, word in kept)]
+
+
+def _lines(source, report: Progress) -> Iterator[str]:
+    """The lines of a text, whatever it comes in."""
+    if isinstance(source, str) and "\n" in source:
+        raise checks.reject("source", "be a path, an open file or an iterable of lines", "text: pass its splitlines()")
+    if isinstance(source, (str, os.PathLike)):
+        with open(source, encoding=_ENCODING) as file:
+            yield from _text_file(file, 0, report)
+    elif hasattr(source, "read"):
+        if isinstance(source.read(0), str):
+            yield from _text_file(source, 0, report)
+        else:
+            start = source.tell() if source.seekable() else 0
+            file = io.TextIOWrapper(source, encoding=_ENCODING)
+            try:
+                yield from _text_file(file, start, report)
+            finally:
+                file.detach()
+    elif isinstance(source, (bytes, bytearray)) or not isinstance(source, Iterable):
+        raise checks.reject("source", "be a path, an open file or an iterable of lines", type(source).__name__)
+    else:
+        yield from _given_lines(source)
+
+
+def _given_lines(source: Iterable[str]) -> Iterator[str]:
+    """Lines of an iterable, which may itself read files."""
+    number = 0
+    try:
+        for number, line in enumerate(source, 1):
+            if not isinstance(line, str):
+                raise checks.reject("source", "hold lines of text", f"{type(line).__name__} at index {number - 1}")
+            yield line
+    except UnicodeDecodeError as error:
+        filename = getattr(source, "filename", None)  # of a fileinput.FileInput
+        raise _refused(error, filename() if callable(filename) else None, f"after line {number}") from None
+
+
+def _text_file(file, start: int, report: Progress) -> Iterator[str]:
+    """Lines of a file that is open for text from the byte ``start`` on."""
+    size = _size(file)
+    number = 0
+    try:
+        for number, line in enumerate(file, 1):
+            yield line
+            if size and number % _LINES_A_REPORT == 0:
+                report.update(file.buffer.tell() / size, f"line {number}")
+    except UnicodeDecodeError as error:
+        position, byte = _undecodable(file, start)
+        place = f"after line {number}" if position is None else f"at position {position}"
+        raise _refused(error, getattr(file, "name", None), place, byte) from None
+
+
+def _refused(error: UnicodeDecodeError, name, place: str, byte: int | None = None) -> ValueError:
+    """The error to raise for a text in another encoding."""
+    where = repr(os.fspath(name)) if isinstance(name, (str, os.PathLike)) else "an open file"
+    byte = error.object[error.start] if byte is None else byte
+    return checks.reject("source", f"be {error.encoding.upper()} text", f"byte 0x{byte:02x} {place} of {where}")
+
+
+def _size(file) -> int:
+    """Bytes of a file on disk; 0 for anything else."""
+    with suppress(OSError, AttributeError):
+        return os.fstat(file.buffer.fileno()).st_size
+    return 0
+
+
+def _undecodable(file, start: int) -> tuple[int | None, int | None]:
+    """Position and value of the first byte, from ``start`` on, that the encoding of a text file refuses.
+
+    Errors of the file itself count from somewhere inside it. (None, None) where it cannot be read again.
+    """
+    binary = getattr(file, "buffer", None)
+    if binary is None or not binary.seekable():
+        return None, None
+    binary.seek(start)
+    decoder = codecs.getincrementaldecoder(file.encoding)()
+    end = start
+    while True:
+        chunk = binary.read(_BYTES_A_READ)
+        end += len(chunk)
+        try:
+            decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError as error:
+            return end - len(error.object) + error.start, error.object[error.start]
+        if not chunk:
+            return None, None

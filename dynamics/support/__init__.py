@@ -1,0 +1,1 @@
+"""What every part needs: checks of input, files, archives, progress."""

@@ -1,0 +1,498 @@
+r"""Training of one attention unit on sparse averaging: what the pictures of the talk show (T = 0, 1000, 40000).
+
+The unit has a linear query, free keys and a learned value matrix. For token i with the set y_i,
+
+.. math:: s_i = K \sum_{j \in y_i} w_j, \qquad a_i = \mathrm{softmax}(s_i), \qquad f(X)_i = V^T \sum_l a_{il} z_l
+
+with rows w_j of W (N, m), K (N, m) and V (d', d'). Attention depends on the set alone. Time is in SGD steps.
+
+Source: the task is that of Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896. The slides do not give the settings of
+their pictures.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from numba import njit
+
+from dynamics._model import kernels
+from dynamics.data import averaging as tasks
+from dynamics.descent import OPTIMIZERS, DivergenceError, spawn
+from dynamics.support import checks
+from dynamics.support.checks import read_only
+from dynamics.support.files import folder
+from dynamics.support.progress import Progress
+from dynamics.trajectory import load_dataset, provenance, save_dataset
+from dynamics.units.attention_unit import AttentionUnit, attention_weights
+
+__all__ = ["LinearQueryUnit", "load_training", "train_qsa", "unit_at"]
+
+SCHEDULES = ("cosine", "constant")
+_FORMAT = "yzflow-qsa-training-1"
+# Inputs are drawn for as many steps at a time as give this many numbers, each time by a generator of its own, so that a
+# run can be continued.
+_NUMBERS_A_DRAW = 2**19
+# Attention is compared with its target on all sets if there are no more than this, else on as many random ones.
+_SETS = 4096
+_SECONDS_BETWEEN_SAVES = 5.0
+_MATRICES = {"query": ("token", "dimension"), "key": ("token", "dimension"), "value": ("input", "output")}
+
+
+@dataclass(frozen=True, eq=False)
+class LinearQueryUnit:
+    """The trained unit: queries ``sum_{j in y} w_j``, one key a token, and values ``V^T z``.
+
+    Parameters
+    ----------
+    query, key : (N, m) arrays
+        W and K.
+    value : (d', d') array
+        V.
+
+    Raises
+    ------
+    ValueError
+        If an entry is not finite, or shapes do not fit.
+    """
+
+    query: np.ndarray
+    key: np.ndarray
+    value: np.ndarray
+
+    def __post_init__(self):
+        for name in _MATRICES:
+            array = checks.finite_array(name, getattr(self, name), ndim=2)
+            if 0 in array.shape:
+                raise checks.reject(name, "have at least one row and one column", f"shape {array.shape}")
+            object.__setattr__(self, name, read_only(array))
+        if self.key.shape != self.query.shape:
+            raise checks.reject("key", f"have the shape of the query, {self.query.shape}", f"shape {self.key.shape}")
+        if self.value.shape[0] != self.value.shape[1]:
+            raise checks.reject("value", "be square", f"shape {self.value.shape}")
+
+    @property
+    def matrices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """W, K, V."""
+        return self.query, self.key, self.value
+
+    @classmethod
+    def random(cls, n_tokens, value_dim, embedding_dim, rng) -> LinearQueryUnit:
+        """Independent normal entries of variance 1/m in W and K, and V = 1: attention is close to uniform."""
+        sizes = {"n_tokens": n_tokens, "value_dim": value_dim, "embedding_dim": embedding_dim}
+        n_tokens, value_dim, m = (checks.integer(name, size, minimum=1) for name, size in sizes.items())
+        query, key = rng.normal(scale=m**-0.5, size=(2, n_tokens, m))
+        return cls(query, key, np.eye(value_dim))
+
+    def attention(self, y) -> np.ndarray:
+        """Attention for each set of ``y`` (.., R, q): (.., R, N)."""
+        return attention_weights(self.query[tasks.checked_sets(y, len(self.query))].sum(axis=-2), self.key)
+
+    def loss(self, z, y) -> float:
+        """Mean squared error ``mean_i |f(X)_i - qSA(X)_i|^2`` over tokens and inputs z (b, N, d'), y (b, N, q)."""
+        return self._loss_and_gradient(z, y)[0]
+
+    def gradient(self, z, y) -> LinearQueryUnit:
+        """Gradient of minus the loss, as a unit."""
+        return LinearQueryUnit(*self._loss_and_gradient(z, y)[1])
+
+    def _loss_and_gradient(self, z, y):
+        z, y = tasks.checked_qsa(z, y)
+        if z.ndim != 3 or z.shape[1:] != (len(self.query), len(self.value)):
+            expected = f"({len(self.query)}, {len(self.value)})"
+            raise checks.reject("z", f"have shape (inputs, {expected[1:]}", f"shape {z.shape}")
+        gradient = tuple(np.empty(matrix.shape) for matrix in self.matrices)
+        return _loss_and_gradient(read_only(z), read_only(y), self.matrices, gradient), gradient
+
+    def expected_loss(self, y) -> float:
+        r"""The loss for uniform z in the unit ball and the sets ``y`` (R, q), each as likely.
+
+        The vectors have mean zero and covariance 1/(d' + 2), so that the expectation of the squared error is
+        ``sum_l ||a_l V - 1{l in y}/q||_F^2 / (d' + 2)``, with the identity beside the last term.
+        """
+        target = np.zeros((len(y), len(self.query)))
+        np.put_along_axis(target, np.asarray(y), 1 / np.shape(y)[1], axis=1)
+        attention = self.attention(y)
+        with np.errstate(over="ignore"):
+            squares = (attention**2).sum(axis=1) * (self.value**2).sum() + (target**2).sum(axis=1) * len(self.value)
+            squares -= 2 * (attention * target).sum(axis=1) * self.value.trace()
+            return float(squares.mean() / (len(self.value) + 2))
+
+    def unit(self) -> AttentionUnit:
+        """The same as an `AttentionUnit` on the tokens of `averaging_tasks.qsa_tokens`.
+
+        phi gives (z_i, indicator of y_i, indicator of i), and Q, K, V select from it.
+        """
+        (n_tokens, m), dim = self.query.shape, len(self.value)
+
+        def phi(X):
+            tokens = X[..., dim:].astype(np.int64)
+            one_hot = np.eye(n_tokens)[tokens]
+            return np.concatenate([X[..., :dim], one_hot[..., :-1, :].sum(axis=-2), one_hot[..., -1, :]], axis=-1)
+
+        Q = np.concatenate([np.zeros((dim, m)), self.query, np.zeros((n_tokens, m))])
+        K = np.concatenate([np.zeros((dim + n_tokens, m)), self.key])
+        return AttentionUnit(Q, K, np.concatenate([self.value, np.zeros((2 * n_tokens, dim))]), phi=phi)
+
+
+@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def _qsa_kernel(z, y, B, V, dB, dV):
+    """The loss of a batch and, in ``dB`` and ``dV``, the gradient of minus the loss; ``B = W K^T`` (N, N).
+
+    With g = sum_l a_l z_l and the error e = V^T g - qSA: dV = -2 g e^T; with u = -2 V e, da_l = <z_l, u>, and through
+    the softmax ds_l = a_l (da_l - sum_k a_k da_k), which goes to the rows of B that y names.
+    """
+    n_inputs, n_tokens, dim = z.shape
+    size = y.shape[2]
+    share = 1.0 / (n_inputs * n_tokens)
+    a, da = np.empty(n_tokens), np.empty(n_tokens)
+    g, e, u = np.empty(dim), np.empty(dim), np.empty(dim)
+    dB[:] = 0
+    dV[:] = 0
+    loss = 0.0
+    for b in range(n_inputs):
+        for i in range(n_tokens):
+            a[:] = B[y[b, i, 0]]
+            for k in range(1, size):
+                row = y[b, i, k]
+                for token in range(n_tokens):
+                    a[token] += B[row, token]
+            top = a.max()
+            total = 0.0
+            for token in range(n_tokens):
+                a[token] = np.exp(a[token] - top)
+                total += a[token]
+            g[:] = 0
+            for token in range(n_tokens):
+                a[token] /= total
+                for c in range(dim):
+                    g[c] += a[token] * z[b, token, c]
+            for c in range(dim):
+                e[c] = 0
+                for k in range(size):
+                    e[c] -= z[b, y[b, i, k], c] / size
+            for r in range(dim):
+                for c in range(dim):
+                    e[c] += V[r, c] * g[r]
+            for r in range(dim):
+                loss += share * e[r] * e[r]
+                u[r] = 0
+                for c in range(dim):
+                    u[r] -= 2 * share * V[r, c] * e[c]
+                    dV[r, c] -= 2 * share * g[r] * e[c]
+            mean = 0.0
+            for token in range(n_tokens):
+                da[token] = 0
+                for c in range(dim):
+                    da[token] += z[b, token, c] * u[c]
+                mean += a[token] * da[token]
+            for k in range(size):
+                row = y[b, i, k]
+                for token in range(n_tokens):
+                    dB[row, token] += a[token] * (da[token] - mean)
+    return loss
+
+
+def _loss_and_gradient(z, y, matrices, gradient) -> float:
+    """The loss of a batch; the gradient of minus the loss for W, K, V goes into ``gradient``."""
+    W, K, V = matrices
+    dW, dK, dV = gradient
+    dB = np.empty((len(W), len(W)))
+    loss = _qsa_kernel(z, y, read_only(W @ K.T), read_only(V[:]), dB, dV)
+    np.matmul(dB, K, out=dW)
+    np.matmul(dB.T, W, out=dK)
+    return loss
+
+
+def train_qsa(
+    n_tokens=20,
+    subset_size=3,
+    *,
+    embedding_dim=24,
+    value_dim=8,
+    steps=40_000,
+    learning_rate=0.01,
+    schedule="cosine",
+    optimizer="adam",
+    momentum=0.9,
+    batch_size=8,
+    init="random",
+    seed=0,
+    record_every=1000,
+    times=(),
+    checkpoint=None,
+    progress=False,
+) -> xr.Dataset:
+    r"""Train a `LinearQueryUnit` on q-sparse averaging by steps on the mean squared error of random inputs.
+
+    Each step draws ``batch_size`` inputs by `averaging_tasks.random_qsa`: uniform sets, uniform vectors of the unit
+    ball. "adam" and "sgd" are those of `dynamics.sgd`, for W, K and V alike.
+
+    Parameters
+    ----------
+    n_tokens, subset_size : int
+        N and q.
+    embedding_dim, value_dim : int
+        m and d'.
+    steps : int
+        Number of steps.
+    learning_rate : float
+        Per step, positive.
+    schedule : "cosine" or "constant"
+        "cosine": the rate of step t is ``learning_rate (1 + cos(pi t / steps)) / 2``.
+    optimizer : "adam" or "sgd"
+    momentum : float
+        In [0, 1); not used by "adam".
+    batch_size : int
+        Inputs a step, each with N sets.
+    init : "random" or LinearQueryUnit
+        "random": `LinearQueryUnit.random`.
+    seed : int or numpy.random.SeedSequence
+        Same seed, same result.
+    record_every : int
+        Steps between recorded states; the first and the last state always are.
+    times : sequence of int, optional
+        More steps to record.
+    checkpoint : path, optional
+        A netCDF file with the state of the run, written every few seconds and at the end. Where it exists, the run goes
+        on from it, to the same result bit for bit. It must be of a run with the same arguments, but ``record_every``
+        and ``times`` may differ, and ``steps`` may be larger under a constant schedule.
+    progress : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``time`` counts steps. Variables:
+
+        - ``query(time, token, dimension)``, ``key(..)``: W, K; ``value(time, input, output)``: V.
+        - ``distance(time)``, ``largest_distance(time)``: mean and largest L1 distance of attention from 1_y/q over sets
+          y: all of them where there are at most 4096, else 4096 random ones.
+        - ``loss(time)``: `LinearQueryUnit.expected_loss` on these sets.
+        - ``attention(time, row, token)``: on N fixed random sets, ``sets(row, member)``.
+        - ``batch_loss(step)``: loss of each batch before its step.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or ``checkpoint`` is of another run.
+    DivergenceError
+        If the loss stops being finite; its ``trajectory`` is the dataset of what was recorded.
+    """
+    arguments = {name: value for name, value in locals().items() if name not in ("checkpoint", "progress")}
+    run = _Run(**arguments)
+    path = None if checkpoint is None else folder("checkpoint", Path(checkpoint).parent) / Path(checkpoint).name
+    if path is not None and path.exists():
+        run.restore(load_training(path))
+    with Progress(f"qSA, {optimizer}", enabled=progress) as report:
+        run.go(report, path)
+    return run.dataset()
+
+
+def load_training(path: str | os.PathLike) -> xr.Dataset:
+    """Read a dataset that `train_qsa` wrote as a checkpoint.
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or holds something else.
+    FileNotFoundError
+        If there is none.
+    """
+    return load_dataset(path, _FORMAT, "a training on sparse averaging")
+
+
+def unit_at(dataset: xr.Dataset, at: int | None = None) -> LinearQueryUnit:
+    """The unit at a recorded time, in steps, of `train_qsa`; by default the last."""
+    at = dataset["time"].values[-1] if at is None else at
+    if at not in dataset["time"].values:
+        raise checks.reject("at", "be a recorded time", at)
+    state = dataset.sel(time=at)
+    return LinearQueryUnit(*(state[name].values for name in _MATRICES))
+
+
+def _check(*, n_tokens, subset_size, embedding_dim, value_dim, steps, learning_rate, momentum, batch_size, **rest):
+    """The arguments of a run, checked, in a form that JSON holds."""
+    whole = {
+        "n_tokens": n_tokens,
+        "subset_size": subset_size,
+        "embedding_dim": embedding_dim,
+        "value_dim": value_dim,
+        "steps": steps,
+        "batch_size": batch_size,
+        "record_every": rest["record_every"],
+    }
+    parameters = {name: checks.integer(name, value, minimum=1) for name, value in whole.items()}
+    if parameters["subset_size"] > parameters["n_tokens"]:
+        raise checks.reject("subset_size", f"be at most the number of tokens, {n_tokens}", subset_size)
+    parameters["learning_rate"] = checks.positive("learning_rate", learning_rate)
+    parameters["momentum"] = checks.non_negative("momentum", momentum)
+    if parameters["momentum"] >= 1:
+        raise checks.reject("momentum", "be below 1", momentum)
+    parameters["schedule"] = checks.one_of("schedule", rest["schedule"], SCHEDULES)
+    parameters["optimizer"] = checks.one_of("optimizer", rest["optimizer"], OPTIMIZERS)
+    times = checks.index_array("times", rest["times"], upper=parameters["steps"] + 1)
+    parameters["times"] = np.unique(times).tolist()
+    return parameters
+
+
+class _Run:
+    """One run: its parameters, its state and what it recorded."""
+
+    def __init__(self, *, init, seed, **arguments):
+        self.parameters = p = _check(**arguments)
+        start, self.draws, shown = spawn(seed, 3)
+        unit = _start(init, p, np.random.default_rng(start))
+        p["init"] = "random" if isinstance(init, str) else "unit"
+        p["seed"] = [str(start.entropy), *map(int, start.spawn_key[:-1])]
+        # One flat vector of all parameters, so that a step of the optimizer is one call; W, K, V are views.
+        self.state = np.concatenate([matrix.ravel() for matrix in unit.matrices])
+        self.slope, self.first, self.second = (np.zeros_like(self.state) for _ in range(3))
+        self.matrices, self.gradient = (_split(flat, unit.matrices) for flat in (self.state, self.slope))
+        n_tokens, subset_size = p["n_tokens"], p["subset_size"]
+        rng = np.random.default_rng(shown)
+        self.rows = tasks.random_subsets(n_tokens, subset_size, size=n_tokens, rng=rng)
+        unit.attention(self.rows)  # refuses a start whose scores are out of range
+        if math.comb(n_tokens, subset_size) <= _SETS:
+            self.sets = tasks.all_subsets(n_tokens, subset_size)
+        else:
+            self.sets = tasks.random_subsets(n_tokens, subset_size, size=_SETS, rng=rng)
+        numbers_a_step = p["batch_size"] * n_tokens * (p["value_dim"] + subset_size)
+        self.steps_a_draw = max(1, _NUMBERS_A_DRAW // numbers_a_step)
+        self.losses = np.empty(p["steps"])
+        self.done, self.drawn = 0, -1
+        self.units = {0: unit}
+
+    def restore(self, saved: xr.Dataset):
+        """Go on from a saved run."""
+        theirs, ours = json.loads(saved.attrs["parameters"]), self.parameters
+        free = ("steps", "times", "record_every") if ours["schedule"] == "constant" else ("times", "record_every")
+        for name in ours:
+            if name not in free and ours[name] != theirs.get(name):
+                raise checks.reject("checkpoint", f"be of a run with {name} = {ours[name]!r}", repr(theirs.get(name)))
+        units = {int(step): unit_at(saved, step) for step in saved["time"].values}
+        if not all(map(np.array_equal, units[0].matrices, self.units[0].matrices)):
+            raise checks.reject("checkpoint", "be of a run with the same `init`", "another start")
+        self.done = max(units)
+        if self.done > ours["steps"]:
+            raise checks.reject("steps", f"be at least the {self.done} steps that the checkpoint has", ours["steps"])
+        self.losses[: self.done] = saved["batch_loss"].values
+        self.state[:] = np.concatenate([matrix.ravel() for matrix in units[self.done].matrices])
+        self.first[:], self.second[:] = saved["moments"].values
+        self.units = {step: unit for step, unit in units.items() if self._is_recorded(step)}
+
+    def _is_recorded(self, step: int) -> bool:
+        p = self.parameters
+        return step % p["record_every"] == 0 or step == p["steps"] or step in p["times"]
+
+    def go(self, report: Progress, path: Path | None):
+        """Take all steps that are left; save the run now and then if there is a ``path``."""
+        steps = self.parameters["steps"]
+        saved = time.monotonic()
+        while self.done < steps:
+            self._step()
+            if self._is_recorded(self.done):
+                self.units[self.done] = self._unit()
+            if self.done % self.steps_a_draw == 0 or self.done == steps:
+                report.update(self.done / steps, f"step {self.done} of {steps}, loss {self.losses[self.done - 1]:.4g}")
+            if path is not None and (self.done == steps or time.monotonic() - saved > _SECONDS_BETWEEN_SAVES):
+                save_dataset(self.dataset(), path)
+                saved = time.monotonic()
+
+    def _step(self):
+        p, step = self.parameters, self.done
+        if self.drawn != step // self.steps_a_draw:
+            self.drawn = step // self.steps_a_draw
+            child = np.random.SeedSequence(self.draws.entropy, spawn_key=(*self.draws.spawn_key, self.drawn))
+            sizes = (p["n_tokens"], p["subset_size"], p["value_dim"])
+            drawn = tasks.random_qsa(*sizes, size=self.steps_a_draw * p["batch_size"], rng=np.random.default_rng(child))
+            self.z, self.y = map(read_only, drawn)
+        first = step % self.steps_a_draw * p["batch_size"]
+        batch = slice(first, first + p["batch_size"])
+        loss = _loss_and_gradient(self.z[batch], self.y[batch], self.matrices, self.gradient)
+        rate = p["learning_rate"]
+        if p["schedule"] == "cosine":
+            rate *= 0.5 * (1 + math.cos(math.pi * step / p["steps"]))
+        if np.isfinite(loss):
+            adam = p["optimizer"] == "adam"
+            if not adam:
+                self.first[:] = p["momentum"] * self.first + self.slope
+            kernels.ascend(self.state, self.slope, self.first, self.second, rate, adam, step + 1)
+        if not (np.isfinite(loss) and np.isfinite(self.state).all()):
+            if step > 0 and not np.isfinite(loss):
+                self.units.pop(step, None)  # its scores may be out of range
+            raise DivergenceError(
+                f"the loss is no longer finite at step {step} of {p['steps']} (learning_rate = "
+                f"{p['learning_rate']:g}, {p['optimizer']}). Try a smaller learning rate, then a smaller momentum",
+                step,
+                self.dataset(recorded_only=True),
+            )
+        self.losses[step] = loss
+        self.done += 1
+
+    def _unit(self) -> LinearQueryUnit:
+        return LinearQueryUnit(*self.matrices)
+
+    def dataset(self, *, recorded_only=False) -> xr.Dataset:
+        """What was recorded, with the present state as the last unless ``recorded_only``."""
+        units = self.units if recorded_only else {**self.units, self.done: self._unit()}
+        times = np.array(list(units))
+        attention = [unit.attention(self.sets) for unit in units.values()]
+        errors = np.array([tasks.attention_error(a, self.sets) for a in attention])
+        distance = {"units": "1"}
+        variables = {
+            "loss": (
+                "time",
+                [unit.expected_loss(self.sets) for unit in units.values()],
+                {"long_name": "expected squared error", "units": "1"},
+            ),
+            "distance": ("time", errors.mean(axis=1), {"long_name": "mean L1 distance from 1_y/q", **distance}),
+            "largest_distance": ("time", errors.max(axis=1), {"long_name": "largest L1 distance", **distance}),
+            "attention": (
+                ("time", "row", "token"),
+                np.stack([unit.attention(self.rows) for unit in units.values()]),
+                {"long_name": "attention", "units": "1"},
+            ),
+            "sets": (("row", "member"), self.rows, {"long_name": "set y of each row"}),
+            "batch_loss": (
+                "step",
+                self.losses[: times[-1]],
+                {"long_name": "loss of the batch before the step", "units": "1"},
+            ),
+            "moments": (
+                ("moment", "parameter"),
+                np.stack([self.first, self.second]),
+                {"long_name": "of the optimizer"},
+            ),
+        }
+        for name, dims in _MATRICES.items():
+            stacked = np.stack([getattr(unit, name) for unit in units.values()])
+            variables[name] = (("time", *dims), stacked, {"long_name": f"{name} matrix", "units": "1"})
+        coordinates = {"time": ("time", times.astype(np.float64), {"long_name": "time", "units": "SGD steps"})}
+        return xr.Dataset(variables, coordinates, provenance("train_qsa", self.parameters, _FORMAT))
+
+
+def _start(init, parameters, rng) -> LinearQueryUnit:
+    n_tokens, m, dim = (parameters[name] for name in ("n_tokens", "embedding_dim", "value_dim"))
+    if isinstance(init, str) and init == "random":
+        return LinearQueryUnit.random(n_tokens, dim, m, rng)
+    if not isinstance(init, LinearQueryUnit):
+        raise checks.reject("init", "be 'random' or a LinearQueryUnit", repr(init))
+    shapes = [(n_tokens, m), (n_tokens, m), (dim, dim)]
+    given = [matrix.shape for matrix in init.matrices]
+    if given != shapes:
+        raise checks.reject("init", f"have matrices of the shapes {shapes}", given)
+    return init
+
+
+def _split(flat: np.ndarray, like) -> list[np.ndarray]:
+    """Views of parts of ``flat`` with the shapes of the matrices ``like``."""
+    parts = np.split(flat, np.cumsum([matrix.size for matrix in like])[:-1])
+    return [part.reshape(matrix.shape) for part, matrix in zip(parts, like, strict=True)]

@@ -1,0 +1,1 @@
+from . import balance, measures, networks, proofs, pruning, statements

@@ -1,0 +1,54 @@
+"""Small ReLU networks that a construction writes down, weight by weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from dynamics.support import checks
+
+
+@dataclass(frozen=True, eq=False)
+class ReluNetwork:
+    """``x -> W_L relu(.. relu(W_1 x + b_1) ..) + b_L``.
+
+    Attributes
+    ----------
+    weights : tuple of (outputs, inputs) array
+        One a layer.
+    biases : tuple of (outputs,) array, optional
+        One a layer. Default: none.
+    """
+
+    weights: tuple[np.ndarray, ...]
+    biases: tuple[np.ndarray, ...] | None = None
+
+    def __post_init__(self):
+        weights = tuple(checks.finite_array("weights", weight, ndim=2) for weight in self.weights)
+        if not weights:
+            raise checks.reject("weights", "hold at least one matrix", "none")
+        biases = self.biases
+        if biases is None:
+            biases = [np.zeros(len(weight)) for weight in weights]
+        biases = tuple(checks.finite_array("biases", bias, ndim=1) for bias in biases)
+        for layer, (weight, following) in enumerate(pairwise(weights)):
+            if following.shape[1] != weight.shape[0]:
+                shapes = f"shapes {weight.shape} and {following.shape} at layers {layer} and {layer + 1}"
+                raise checks.reject("weights", "have as many inputs as the layer before has outputs", shapes)
+        if [bias.size for bias in biases] != [len(weight) for weight in weights]:
+            sizes = [bias.size for bias in biases]
+            raise checks.reject("biases", f"have the sizes {[len(weight) for weight in weights]}", sizes)
+        object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "biases", biases)
+
+    def __call__(self, inputs) -> np.ndarray:
+        """Outputs for one input or for rows of inputs, in the same form."""
+        hidden = np.asarray(inputs)
+        last = len(self.weights) - 1
+        for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            hidden = hidden @ weight.T + bias
+            if layer < last:
+                hidden = np.maximum(hidden, 0)
+        return hidden

@@ -1,0 +1,91 @@
+"""The exactly balanced family and its head (sufficiency in Theorem 1 of Wen et al. 2023, arXiv 2312.01429).
+
+One coordinate a pair (i, l): what its open and closed brackets add to it, for any random attention; and the network of
+three layers that reads the stack off the coordinates.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import sympy as sp
+
+from theory.symbolic import Derivation
+from theory.symbolic.model import positive
+
+
+def open_value(a):
+    """V_open(i, l) on its coordinate, for the logit R + a."""
+    return sp.exp(-a)
+
+
+def close_value(b):
+    """V_close(i, l - 1) on the same coordinate, for the logit R + b."""
+    return -sp.exp(-b)
+
+
+def step(f, smallest):
+    """h: 0 at f = 0 and 1 from the smallest coordinate on."""
+    return _relu(2 * f / smallest - 1) - _relu(2 * f / smallest - 2)
+
+
+def top(own, deeper):
+    """t: 1 for the last unmatched bracket, from its h and those one level deeper."""
+    return _relu(own - sum(deeper))
+
+
+def derive(*, open_value=open_value, close_value=close_value, step=step, top=top, sizes=((1, 2), (2, 2), (2, 3))):
+    """Coordinates for symbolic counts and logits; the head for every stack of ``sizes`` (k, D) and symbolic q."""
+    R, a, b = sp.symbols("R a b", real=True)
+    pairs, smallest, q = positive("m s q")
+    more = sp.Symbol("g", nonnegative=True)
+    vanishing = {}
+    for unmatched in (0, 1):
+        coordinate = (pairs + unmatched) * open_value(a) * sp.exp(R + a) + pairs * close_value(b) * sp.exp(R + b)
+        vanishing[f"coordinate, {unmatched} unmatched"] = coordinate - unmatched * sp.exp(R)
+    vanishing["step at 0"] = step(sp.Integer(0), smallest)
+    vanishing["step from the smallest coordinate on"] = step(smallest * (1 + more), smallest) - 1
+    for k, depth in sizes:
+        for height in range(depth + 1):
+            for stack in itertools.product(range(k), repeat=height):
+                outcome = _outcome(stack, k, depth, q, top)
+                expected = _next_token(stack[-1:], height, k, depth, q)
+                vanishing[f"head, k = {k}, D = {depth}, stack {stack}"] = sum(
+                    (one - other) ** 2 for one, other in zip(outcome, expected, strict=True)
+                )
+    return Derivation(
+        statement="Exactly balanced family (bounded Dyck)",
+        vanishing=vanishing,
+        steps=(
+            r"At coordinate $(i,l)$, $m + s$ open and m closed brackets add $(m+s)e^{R+a}e^{-a} - m e^{R+b}e^{-b} ="
+            r" s e^{R}$: matched pairs cancel, whatever R.",
+            r"START has a coordinate of its own, so that LN is defined on the empty stack; LN divides by one"
+            r" number, and coordinates of unmatched brackets stay at least $s > 0$, the others 0.",
+            r"$h = relu(2f/s - 1) - relu(2f/s - 2)$ is the stack in zeros and ones; $t_{il} = relu(h_{il} - \sum_j"
+            r" h_{j,l+1})$ keeps the last, $e = relu(1 - \sum_j h_{j1})$ marks the empty one.",
+            r"$\sum t_{il} p(i,l) + e\,p(0)$ is the exact distribution: three layers of weights.",
+        ),
+        scope="coordinates: any k, D, counts, logits; head: every stack of (k, D) = (1, 2), (2, 2), (2, 3), any q",
+    )
+
+
+def _relu(value):
+    return sp.Max(0, value)
+
+
+def _outcome(stack, k, depth, q, top):
+    """The head's output for a stack that is given as zeros and ones."""
+    h = [[int(level < len(stack) and stack[level] == kind) for kind in range(k)] for level in range(depth + 1)]
+    outcome = [_relu(1 - sum(h[0])) * entry for entry in _next_token((), 0, k, depth, q)]
+    for level in range(depth):
+        for kind in range(k):
+            weight = top(h[level][kind], h[level + 1])
+            for index, entry in enumerate(_next_token((kind,), level + 1, k, depth, q)):
+                outcome[index] += weight * entry
+    return outcome
+
+
+def _next_token(last, height, k, depth, q):
+    """Definition 1: open brackets, then closed ones, for the last unmatched type and the depth."""
+    opens = sp.Integer(1) if height == 0 else sp.Integer(0) if height == depth else q
+    return [opens / k] * k + [(1 - opens) * int(last == (kind,)) for kind in range(k)]

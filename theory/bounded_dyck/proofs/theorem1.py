@@ -1,0 +1,76 @@
+"""Theorem 1 of Wen et al. 2023 (arXiv 2312.01429): what inserted pairs add, and when they add nothing.
+
+From the definition of the layer: at a query q, the sum before LN is ``u = sum_s N_s V_s exp(Z[q, s])`` (12). The open
+bracket of a pair has the logit x and its partner the logit y, at each of two closing queries.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from theory.symbolic import Derivation
+from theory.symbolic.model import matrix, named, norm, positive
+
+X, Y = sp.symbols("x_1 x_2", real=True), sp.symbols("y_1 y_2", real=True)
+
+
+def insertion(open_value, close_value, x, y):
+    """delta of (14): what one matched pair adds to u."""
+    return open_value * sp.exp(x) + close_value * sp.exp(y)
+
+
+def partner_value(open_value, difference):
+    """V_close of a balanced pair, from V_open and the difference x - y of (11)."""
+    return -sp.exp(difference) * open_value
+
+
+def derive(*, insertion=insertion, partner_value=partner_value, width=2) -> Derivation:
+    """(14) for all queries holds exactly when (11) and V_close = -exp(x - y) V_open do."""
+    opened, closed, rest = (matrix(name, width, 1, positive=True) for name in ("V_o", "V_c", "u_r"))
+    n, opens, closes, gap = positive("n N_o N_c g")
+
+    def attended(extra, query, close_value=closed):
+        return rest + (opens + extra) * opened * sp.exp(X[query]) + (closes + extra) * close_value * sp.exp(Y[query])
+
+    vanishing = named(
+        "u_n = u_0 + n delta", attended(n, 0) - attended(0, 0) - n * insertion(opened, closed, X[0], Y[0])
+    )
+    # Sufficiency: under (11) one value of V_close serves both queries.
+    difference = sp.Symbol("c", real=True)
+    for query in (0, 1):
+        added = insertion(opened, partner_value(opened, difference), Y[query] + difference, Y[query])
+        vanishing.update(named(f"(11) gives (14) at query {query}", added))
+    # Necessity: (14) at one query determines V_close; at another it leaves (e^{x_2 - y_2} - e^{x_1 - y_1}) V_o.
+    forced = partner_value(opened, X[0] - Y[0])
+    vanishing.update(named("(14) forces V_close", attended(n, 0, forced) - attended(0, 0, forced)))
+    left = attended(1, 1, forced) - attended(0, 1, forced)
+    between = sp.exp(Y[1]) * (sp.exp(X[1] - Y[1]) - sp.exp(X[0] - Y[0])) * opened
+    vanishing.update(named("what is left at another query", left - between))
+    # Differences x - y that differ: x_2 - y_2 = x_1 - y_1 + ln(1 + g), for either order of the queries.
+    apart = between[0].subs(X[1], Y[1] + X[0] - Y[0] + sp.log(1 + gap))
+    # LN is scale-free: LN(u_0 + n delta) = LN(u_0 / n + delta), continuous where delta is not 0.
+    step, delta = sp.Symbol("epsilon", nonnegative=True), matrix("delta", width, 1, positive=True)
+    scaled = (rest + n * delta) / norm(rest + n * delta)
+    vanishing.update(named("LN is scale-free", scaled - (rest / n + delta) / norm(rest / n + delta)))
+    near = rest * step + delta
+    vanishing.update(named("limit of LN", (near / norm(near)).subs(step, 0) - delta / norm(delta)))
+    rate = (rest - delta * (delta.T * rest)[0] / norm(delta) ** 2) / norm(delta)
+    vanishing.update(named("rate of the limit", (near / norm(near)).diff(step).subs(step, 0) - rate))
+    return Derivation(
+        statement="Theorem 1 (bounded Dyck)",
+        vanishing=vanishing,
+        signed={"unequal differences leave something": (sp.simplify(sp.expand(apart)), "> 0")},
+        steps=(
+            r"The output depends on $LN(u)$ only, $u = \sum_s N_s V_s e^{Z_{qs}}$: the normaliser of softmax drops out."
+            r" n more pairs give $u_n = u_0 + n\delta$, $\delta = V_o e^{x} + V_c e^{y}$.",
+            r"If $\delta \ne 0$, $LN(u_n) = LN(u_0/n + \delta) \to \delta/\|\delta\|$, with an error of"
+            r" $P^\perp u_0/(n\|\delta\|)$: the stack is forgotten, and two prefixes with other last unmatched types"
+            r" have nearly the same output. A layer that is right at every length has $\delta = 0$ (14).",
+            r"$\delta = 0$ at one query gives $V_c = -e^{x - y} V_o$, so at another query"
+            r" $e^{y'}(e^{x' - y'} - e^{x - y}) V_o = 0$: for $V_o \ne 0$ the difference $x - y$ is the same (11).",
+            r"Conversely (11) and that $V_c$ give $\delta = 0$. With $x - y = -a$ it is $V_c = -e^{-a} V_o$; with"
+            r" $x - y = a$ it is $-e^{a} V_o$: one statement, two names of the constant.",
+        ),
+        scope="any width of V by linearity (2 written out), any logits and counts; LN with or without mean subtraction,"
+        " which is linear, and no floor",
+    )

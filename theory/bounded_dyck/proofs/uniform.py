@@ -1,0 +1,52 @@
+"""Corollary 1 and Proposition 1 of Wen et al. 2023 (arXiv 2312.01429): attention that says nothing about the task."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from theory.symbolic import Derivation
+from theory.symbolic.model import gradient, matrix, named, norm, positive, softmax
+
+
+def depth_of(start, height):
+    """Depth from the two coordinates of the first layer: START's and the signed count of brackets."""
+    return height / start
+
+
+def shared_value(values):
+    """Rows of V for which no attention matters, from any row."""
+    return sp.ones(values.rows, 1) * values.row(0)
+
+
+def derive(*, depth_of=depth_of, shared_value=shared_value, size=3) -> Derivation:
+    """Depth under uniform attention, why START is needed, and a layer that no attention changes."""
+    opens, closes = positive("N_o N_c")
+    length = opens + closes
+    # Values: START (1, 0), open (0, 1), closed (0, -1), each with weight 1/(length + 1).
+    mean = sp.Matrix([1 / (length + 1), (opens - closes) / (length + 1)])
+    unit = mean / norm(mean)
+    vanishing = {
+        "depth, before LN": depth_of(*mean) - (opens - closes),
+        "depth, after LN": depth_of(*unit) - (opens - closes),
+    }
+    # Without START, a word and the same word twice are one bag up to scale.
+    counts = matrix("N", size, 1, positive=True)
+    vanishing.update(named("twice the word", 2 * counts / norm(2 * counts) - counts / norm(counts)))
+    z, V = matrix("z", 1, size), matrix("V", size, 2, positive=True)
+    attended = shared_value(V).T * softmax(z.T)
+    for index, entry in enumerate(attended):
+        vanishing.update(named(f"attention moves coordinate {index}", gradient(entry, z).T))
+    return Derivation(
+        statement="Corollary 1 and Proposition 1 (bounded Dyck)",
+        vanishing=vanishing,
+        steps=(
+            r"Uniform attention gives START the share $1/(n+1)$ and the signed count $(N_o - N_c)/(n+1)$: their ratio"
+            r" is the depth, and LN keeps ratios. With its bracket from the residual link, a token knows its state.",
+            r"Uniform attention has $x - y = 0$ in (11) for every query: Theorem 1 applies with $V_c = -V_o$.",
+            r"Without START, $LN(2N) = LN(N)$: a prefix and the same prefix twice, such as one and two open brackets,"
+            r" are the same to the layer, although their depths differ.",
+            r"If all rows of V are equal, in particular 0, $V^T c$ is that row for every attention c, whose entries sum"
+            r" to one: whatever the head computes, attention has no part in it.",
+        ),
+        scope="any counts; any attention logits, written out for three tokens",
+    )

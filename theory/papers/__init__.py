@@ -1,1 +1,0 @@
-"""The statements of each paper, a module a paper with a tuple ``STATEMENTS``."""

@@ -1,0 +1,1 @@
+from . import attention, decoder, early, measures, proofs, statements, token_estimates, tokens

@@ -1,0 +1,254 @@
+"""Numerical checks of Scan and Snap: how far each formula is from a simulation.
+
+Every function takes runs and a level and returns a relative error, or for an inequality its relative violation.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from theory.scan_and_snap import attention, decoder
+from theory.statements import Runs
+
+
+def _sizes(runs: Runs) -> dict:
+    return {"vocab_size": runs.setting.classes.vocab_size, "n_classes": runs.setting.classes.n_classes}
+
+
+def _decoder_arguments(runs: Runs) -> dict:
+    return {**_sizes(runs), "eta_y": runs.setting.eta_y}
+
+
+def _logits(runs: Runs, level: str) -> tuple[np.ndarray, np.ndarray]:
+    """Times after the start, and z of the single query there: (times, tokens)."""
+    data = runs.trajectory(level).dataset
+    return data["time"].values[1:], data["z"].values[1:, 0]
+
+
+def _features(runs: Runs, level: str) -> np.ndarray:
+    """F at each time after the start: (times, classes, tokens)."""
+    shares = runs.trajectory(level).dataset["attention"].values[1:]
+    return shares / np.linalg.norm(shares, axis=2, keepdims=True)
+
+
+def _backpropagated(runs: Runs, level: str) -> np.ndarray:
+    """g_n of Theorem 1 by its formula, at the features of the run: (times, classes, tokens)."""
+    times, _ = _logits(runs, level)
+    features = _features(runs, level)
+    sizes = _sizes(runs)
+    rest = sizes["vocab_size"] - 1
+    inner = np.full((sizes["n_classes"],) * 2, -sizes["vocab_size"] / rest**2)
+    np.fill_diagonal(inner, sizes["vocab_size"] / rest)
+    gram = features @ features.transpose(0, 2, 1)
+    gamma = decoder.gamma(times, **_decoder_arguments(runs))
+    # Column n of (I - E') u, with I - E' = (F^T F)^{-1}.
+    coefficients = np.linalg.solve(gram, np.broadcast_to(inner, gram.shape))
+    return gamma[:, None, None] * (coefficients.transpose(0, 2, 1) @ features)
+
+
+def lemma6(runs: Runs, level: str) -> float:
+    """(45) at log-spaced times."""
+    vocab_size, eta_y = runs.setting.classes.vocab_size, runs.setting.eta_y
+    times = np.geomspace(1e-3, runs.setting.t_end, 50)
+    x = vocab_size * decoder.h(times, vocab_size=vocab_size, eta_y=eta_y)
+    scaled = vocab_size * eta_y * times
+    return float(np.abs((np.expm1(x) + (vocab_size - 1) * x) / scaled - 1).max())
+
+
+def _h(runs: Runs, level: str) -> np.ndarray:
+    """h(t/K) in closed form, at each time after the start."""
+    sizes = _sizes(runs)
+    times = runs.trajectory(level).dataset["time"].values[1:] / sizes["n_classes"]
+    return decoder.h(times, vocab_size=sizes["vocab_size"], eta_y=runs.setting.eta_y)
+
+
+def lemma6_flow(runs: Runs, level: str) -> float:
+    """The closed form of h against the h that the theory flow integrates."""
+    integrated = runs.trajectory(level).dataset["h"].values[1:, 0]
+    return float(np.abs(integrated / _h(runs, level) - 1).max())
+
+
+def lemma7(runs: Runs, level: str) -> float:
+    """0 <= h* - h <= 2 eta_Y / M over the steps of a class."""
+    vocab_size, eta_y = runs.setting.classes.vocab_size, runs.setting.eta_y
+    n_steps = int(np.ceil(runs.setting.t_end))
+    discrete = decoder.h_steps(n_steps, vocab_size=vocab_size, eta_y=eta_y)
+    gap = discrete - decoder.h(np.arange(n_steps + 1.0), vocab_size=vocab_size, eta_y=eta_y)
+    bound = 2 * eta_y / vocab_size
+    return float(max((-gap).max(), (gap - bound).max(), 0.0) / bound)
+
+
+def gamma_stages(runs: Runs, level: str) -> float:
+    """gamma <= eta_Y t / K for t <= t0', and gamma <= 2.2 K ln(M eta_Y t / K) / (eta_Y t) for t >= t0.
+
+    The largest constant found for the second stage is 2.124, at t0 and M = 1e9.
+    """
+    arguments = _decoder_arguments(runs)
+    first = np.geomspace(1e-6, decoder.scanning_time(**arguments), 100)
+    second = decoder.snapping_time(**arguments) * np.geomspace(1, 1e9, 100)
+    steps = runs.setting.eta_y / arguments["n_classes"]
+    early = decoder.gamma(first, **arguments) / (steps * first)
+    late = decoder.gamma(second, **arguments) * steps * second / np.log(arguments["vocab_size"] * steps * second)
+    return float(max(early.max() - 1, late.max() / 2.2 - 1, 0.0))
+
+
+def theorem1(runs: Runs, level: str) -> float:
+    """g_n = Y (e_n - alpha_n) of the run against (9)."""
+    data = runs.trajectory(level).dataset
+    features, Y, mass = _features(runs, level), data["y"].values[1:], data["multiplicity"].values
+    logits = features @ Y
+    alpha = np.exp(logits - logits.max(axis=2, keepdims=True))
+    alpha /= (alpha * mass).sum(axis=2, keepdims=True)
+    residual = np.eye(*alpha.shape[1:])[None] - alpha
+    found = (residual * mass) @ Y.transpose(0, 2, 1)
+    expected = _backpropagated(runs, level)
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+def _velocity(runs: Runs, level: str) -> np.ndarray:
+    """dz/dt by (10), with the class probability 1/K: (times, tokens)."""
+    features, g = _features(runs, level), _backpropagated(runs, level)
+    along = (features * g).sum(axis=2, keepdims=True)
+    return runs.setting.eta_z * (features * (g - features * along)).mean(axis=1)
+
+
+def _velocity_error(runs: Runs, level: str, factor: float) -> float:
+    found = runs.trajectory(level).dataset["z_velocity"].values[1:, 0]
+    expected = factor * _velocity(runs, level)
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+def lemma4(runs: Runs, level: str) -> float:
+    """The velocity of the logits against (10), as printed: without the class probability."""
+    return _velocity_error(runs, level, runs.setting.classes.n_classes)
+
+
+def lemma4_corrected(runs: Runs, level: str) -> float:
+    """The same with the class probability 1/K."""
+    return _velocity_error(runs, level, 1.0)
+
+
+def _displacement(runs: Runs, level: str, common: bool) -> np.ndarray:
+    """z(t) - z(0) of the tokens that are common, or distinct."""
+    data = runs.trajectory(level).dataset
+    moved = (data["z"].values[1:] - data["z"].values[:1])[:, 0]
+    distinct = data["distinct"].values.any(axis=0)
+    return moved[:, ~distinct if common else distinct]
+
+
+def theorem2_distinct(runs: Runs, level: str) -> float:
+    """Share of (time, distinct token) that has not gained attention logit."""
+    return float((_displacement(runs, level, common=False) <= 0).mean())
+
+
+def theorem2_common(runs: Runs, level: str) -> float:
+    """Share of (time, common token) that has not lost attention logit."""
+    return float((_displacement(runs, level, common=True) >= 0).mean())
+
+
+def theorem3_identity(runs: Runs, level: str) -> float:
+    """r_{l/l'}(t) = r_{l/l'}(0) chi_l(t) for the most frequent distinct token l of class 0 and each other l'."""
+    run = runs.trajectory(level)
+    tokens = runs.setting.classes.distinct_tokens(0)
+    growth = run.growth_factor(0, int(tokens[0])).values
+    errors = []
+    for other in tokens[1:]:
+        gain = run.relative_gain(0, int(tokens[0]), int(other)).values
+        errors.append(np.abs(gain / (gain[0] * growth) - 1).max())
+    return float(max(errors))
+
+
+def theorem3_bounds(runs: Runs, level: str) -> float:
+    """(12), with B_n integrated from the motion of the dominant token, dz_l0 = f_l0^2 dB_n."""
+    _, logits = _logits(runs, level)
+    top = int(runs.setting.classes.distinct_tokens(0)[0])
+    start = runs.trajectory(level).dataset.isel(time=0)
+    shares = start["attention"].values[0]
+    first = (shares / np.linalg.norm(shares))[top]
+    share = np.concatenate([[first], _features(runs, level)[:, 0, top]])
+    moved = np.concatenate([[0.0], logits[:, top] - float(start["z"][0, top])])
+    exponent = np.cumsum(np.diff(moved) * 0.5 * (1 / share[1:] ** 2 + 1 / share[:-1] ** 2))
+    lower, upper = attention.growth_bounds(np.maximum(exponent, 0), first)
+    growth = np.exp(2 * moved[1:])
+    return float(max((lower / growth).max() - 1, (growth / upper).max() - 1, 0.0))
+
+
+def _fall(runs: Runs, level: str, exponent) -> float:
+    """Relative error of -z of the common token against an exponent B over time."""
+    times, _ = _logits(runs, level)
+    fall = -_displacement(runs, level, common=True)[:, 0]
+    rho, classes = runs.setting.overlap, runs.setting.classes.n_classes
+    arguments = {**_decoder_arguments(runs), "eta_z": runs.setting.eta_z}
+    predicted = exponent(times, arguments, rho, classes)
+    return float(np.abs(fall / predicted - 1).max())
+
+
+def theorem4_printed(runs: Runs, level: str) -> float:
+    """(14), with C_0 = rho_0^4 / (K P_c^4)."""
+    return _fall(runs, level, lambda t, a, rho, k: attention.printed_growth_exponent(t, **a, c0=1 / (k * rho**2)))
+
+
+def theorem4_corrected(runs: Runs, level: str) -> float:
+    """B with B(0) = 0 and C_0 = rho_0^4 / ((K - 1) P_c^4)."""
+    return _fall(
+        runs, level,
+        lambda t, a, rho, k: attention.growth_exponent(t, **a, c0=attention.speed_constant(n_classes=k, overlap=rho)),
+    )  # fmt: skip
+
+
+def _early_slowdown(runs: Runs) -> float:
+    """The ratio of the full and the modified flow's logits at the first recorded time."""
+    return float(_displacement(runs, "full flow", True)[0, 0] / _displacement(runs, "modified flow", True)[0, 0])
+
+
+def remark1_printed(runs: Runs, level: str) -> float:
+    """The full flow's slow-down against 1 - rho."""
+    return abs(_early_slowdown(runs) / (1 - runs.setting.overlap) - 1)
+
+
+def remark1_corrected(runs: Runs, level: str) -> float:
+    """The full flow's slow-down against s."""
+    slowdown = attention.full_flow_slowdown(**_sizes(runs), overlap=runs.setting.overlap)
+    return abs(_early_slowdown(runs) / slowdown - 1)
+
+
+def zero_sums(runs: Runs, level: str) -> float:
+    """Rows of Y and Z sum to what they did at the start, relative to the largest entry."""
+    run = runs.trajectory(level)
+    sums = run.row_sums()
+    return float(max(np.abs(sums[name] - sums[name][0]).max() / np.abs(run.dataset[name]).max() for name in ("y", "z")))
+
+
+def theorem5(runs: Runs, level: str) -> float:
+    """Y against F (I - E') W with the rows w_n = (M - 1) h(t/K) zeta_n, at the features of the run."""
+    data = runs.trajectory(level).dataset
+    features, found = _features(runs, level), data["y"].values[1:]
+    sizes = _sizes(runs)
+    scaled = sizes["vocab_size"] * _h(runs, level)
+    rows = np.eye(sizes["n_classes"], found.shape[2]) - 1 / sizes["vocab_size"]
+    gram = features @ features.transpose(0, 2, 1)
+    weights = np.linalg.solve(gram, scaled[:, None, None] * rows)
+    expected = features.transpose(0, 2, 1) @ weights
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+def corollary1(runs: Runs, level: str) -> float:
+    """The loss against ln(1 + (M - 1) exp(-M h(t/K))), which falls like K / (eta_Y t)."""
+    data = runs.trajectory(level).dataset
+    sizes = _sizes(runs)
+    scaled = sizes["vocab_size"] * _h(runs, level)
+    expected = np.log1p((sizes["vocab_size"] - 1) * np.exp(-scaled))
+    return float(np.abs(data["loss"].values[1:] / expected - 1).max())
+
+
+def lemma18(runs: Runs, level: str) -> float:
+    """How much more often than delta a token's frequency leaves Hoeffding's interval of confidence 1 - delta."""
+    delta, length, n = 0.05, 256, 4000
+    classes = runs.setting.classes
+    bags = classes.sample(n, length=length, rng=0)
+    counts = np.zeros((n, classes.n_tokens))
+    counts[np.repeat(np.arange(n), np.diff(bags.indptr)), bags.token] = bags.count
+    expected = classes.probabilities.toarray()[bags.target]
+    radius = np.sqrt(np.log(2 / delta) / (2 * (length - 1)))
+    outside = (np.abs(counts / (length - 1) - expected) > radius).mean(axis=0)
+    return float(max(outside.max() - delta, 0.0))

@@ -1,0 +1,160 @@
+"""Lemmas 8 and 9 with Theorem 1 (b): the two stages of h and gamma, with constants.
+
+The paper gives orders. Here each order is an inequality with its constant, from (45) and gamma of Theorem 1, in the
+margin x = M h and the class time tau = eta_Y t (t counts the visits of the class). The crossing of exp(x) and
+(M - 1) x separates the stages.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from theory.scan_and_snap.proofs import lemma6, theorem1
+from theory.symbolic import Derivation
+
+X, TAU = sp.symbols("x tau", positive=True)
+OTHERS = sp.Symbol("m", positive=True)  # M - 1
+M = OTHERS + 1
+
+
+def early_bounds(m, tau):
+    """While exp(x) <= (M - 1) x: (M tau + 1)/2 <= (M - 1) M h <= M tau + 1. Returns the bounds of M h."""
+    return (m * tau + 1) / (2 * (m - 1)), (m * tau + 1) / (m - 1)
+
+
+def late_bounds(m, tau):
+    """While exp(x) >= (M - 1) x: (M tau + 1)/2 <= exp(M h) <= M tau + 1. Returns the bounds of exp(M h)."""
+    return (m * tau + 1) / 2, m * tau + 1
+
+
+def gamma_early(m, h):
+    """Upper bound of gamma at all times, and a lower bound while exp(M h) <= M - 1."""
+    return (m - 1) ** 2 * h / m, (m - 1) * h / 2
+
+
+def gamma_late(m, x):
+    """Upper bound of gamma at all times; its half is a lower bound while exp(x) >= M - 1."""
+    return (m - 1) ** 2 / m * x * sp.exp(-x)
+
+
+def derive(
+    *, early_bounds=early_bounds, late_bounds=late_bounds, gamma_early=gamma_early, gamma_late=gamma_late
+) -> Derivation:
+    """Two crossings (Lemma 8), two stages of h and gamma (Lemma 9), and what is left of Theorem 1 (b)."""
+    vanishing, signed = _crossings()
+    signed.update(_stages(early_bounds, late_bounds))
+    more, more_signed = _gamma(gamma_early, gamma_late)
+    vanishing.update(more)
+    signed.update(more_signed)
+    vanishing.update(_late_order())
+    return Derivation(
+        statement="Lemmas 8 and 9",
+        vanishing=vanishing,
+        signed=signed,
+        steps=(
+            r"Lemma 8: $\phi(x) = e^x - (M-1)x$ is convex, $\phi(0) = 1$ and its least value $(M-1)(1 - \ln(M-1))$,"
+            r" at $x ="
+            r" \ln(M-1)$, is negative for $M - 1 > e$, i.e. $M \ge 4$: two zeros; for M = 2, 3 there is none.",
+            r"The upper zero in terms of x: $M = 1 + e^x/x$. With $x = (1+\delta')\ln M$: $\delta'\ln M/\ln\ln M \to"
+            r" 1$."
+            r" The lower one: $(M-1)x \to 1$.",
+            r"Lemma 9: (45) is $e^x + (M-1)x = M\tau + 1$; the larger term on the left is between half the sum and"
+            r" the sum.",
+            r"$M\tau + 1 \ge (M-1)x + 1 + x$ gives $x \le \tau$ at all times.",
+            r"$\gamma = \frac{(M-1)^2}{M}\frac{x}{M-1+e^x}$ with $M-1+e^x \ge M$ (early) or $\ge e^x$ (late), and at"
+            r" most twice the"
+            r" larger term: $\gamma \le (M-1)^2\tau/M^2$ at all times, hence $O(\eta_Y t/K)$ with constant 1.",
+            r"Late: $\gamma \le \frac{(M-1)^2}{M}\frac{2\ln(M\tau+1)}{M\tau+1}$, that is $O(\ln(M\tau)/\tau)$.",
+            r"$O(\ln\tau/\tau)$ is not uniform in M: the late stage begins at $\tau = 2(1+\delta')\ln M$ up to $O(1/M)$"
+            r" relative, where $\gamma = \frac{M-1}{M}\frac{x}{1+x} \to 1$ but $\ln\tau/\tau \to 0$.",
+        ),
+        scope="all M > 1 unless a step says otherwise; asymptotic claims for M -> infinity",
+    )
+
+
+def _crossings():
+    """Lemma 8: zeros of phi(x) = exp(x) - (M - 1) x."""
+    phi = sp.exp(X) - OTHERS * X
+    lowest = sp.log(OTHERS)
+    excess = sp.Symbol("a", positive=True)
+    u, w = sp.Symbol("u", positive=True), sp.Symbol("w", negative=True)
+    root = -w  # w = W(-u), w exp(w) = -u, on either branch of Lambert's W
+    # Upper zero by x: M - 1 = exp(x)/x, and ln M = x - ln x + ln(1 + x exp(-x)). With the last term -> 0 and ln M ~ x,
+    # delta' ln M / ln ln M = (x - ln M)/ln ln M -> ln x/ln x.
+    log_m = X - sp.log(X)
+    vanishing = {
+        "phi(0) = 1": phi.subs(X, 0) - 1,
+        "slope of phi at its lowest point": sp.diff(phi, X).subs(X, lowest),
+        "lowest value of phi": phi.subs(X, lowest) - OTHERS * (1 - sp.log(OTHERS)),
+        "M by the upper zero": phi.subs(OTHERS, sp.exp(X) / X),
+        "what ln(M) neglects": sp.limit(X * sp.exp(-X), X, sp.oo),
+        "ln M/x at the upper zero": sp.limit(log_m / X, X, sp.oo) - 1,
+        "delta' ln M / ln x at the upper zero": sp.simplify((X - log_m) / sp.log(X)) - 1,
+        # With u = 1/(M - 1): x = u exp(x), that is x = -W(-u).
+        "lower zero": phi.subs(X, root).subs(OTHERS, -1 / (w * sp.exp(w))),
+        "(M - 1) x at the lower zero": sp.limit(-sp.LambertW(-u) / u, u, 0) - 1,
+    }
+    signed = {
+        "phi is convex": (sp.diff(phi, X, 2), "> 0"),
+        "lowest value < 0 for M - 1 > e": (sp.expand_log(1 - sp.log(sp.E * sp.exp(excess))), "< 0"),
+        "lowest value > 0 for M = 3": (1 - sp.log(2), "> 0"),
+        "lowest value > 0 for M = 2": (sp.Integer(1) - sp.log(1), "> 0"),
+    }
+    return vanishing, signed
+
+
+def _stages(early_bounds, late_bounds):
+    """Lemma 9: bounds on h in both stages, as differences that are non-negative.
+
+    Early is (M - 1) x = exp(x) + slack, late is exp(x) = (M - 1) x + slack, and M tau is eliminated by (45).
+    """
+    slack, power = sp.Symbol("s", nonnegative=True), sp.Symbol("y", positive=True)  # y = exp(x)
+    time = sp.solve(lemma6.implicit(M, X / M, 1, TAU), TAU)[0].subs(sp.exp(X), power)
+    early = {X: (power + slack) / OTHERS}
+    late = {power: OTHERS * X + slack}
+    low, high = (bound.subs(TAU, time) for bound in early_bounds(M, TAU))
+    low_late, high_late = (bound.subs(TAU, time) for bound in late_bounds(M, TAU))
+    above = sp.Symbol("a", nonnegative=True)  # exp(x) = 1 + x + a
+    return {
+        "early: lower bound of M h": (sp.expand((X - low).subs(early)), ">= 0"),
+        "early: upper bound of M h": (sp.expand((high - X).subs(early)), ">= 0"),
+        "late: lower bound of exp(M h)": (sp.expand((power - low_late).subs(late)), ">= 0"),
+        "late: upper bound of exp(M h)": (sp.expand((high_late - power).subs(late)), ">= 0"),
+        "M h <= eta_Y t at all times": (sp.expand((M * (time - X)).subs(power, 1 + X + above)), ">= 0"),
+    }
+
+
+def _gamma(gamma_early, gamma_late):
+    """Upper bounds of gamma, and how much of each is left in its stage."""
+    gamma = theorem1.gamma(M, X / M)
+    power, slack = sp.Symbol("y", positive=True), sp.Symbol("s", nonnegative=True)
+    by_power = gamma.subs(sp.exp(X), power)
+    upper, lower = gamma_early(M, X / M)
+    tail = gamma_late(M, X).subs(sp.exp(-X), 1 / power)
+    # exp(x) = 1 + s; M - 1 = exp(x) + s (early); exp(x) = M - 1 + s (late).
+    signed = {
+        "gamma <= (M - 1)^2 h/M": ((upper / by_power - 1).subs(power, 1 + slack), ">= 0"),
+        "early: gamma >= (M - 1) h/2": ((by_power / lower - 1).subs(OTHERS, power + slack), ">= 0"),
+        "gamma <= (M - 1)^2/M x exp(-x)": (tail / by_power - 1, ">= 0"),
+        "late: at least half of it": ((2 * by_power / tail - 1).subs(power, OTHERS + slack), ">= 0"),
+    }
+    # x <= tau turns the first bound into one in time.
+    vanishing = {"gamma/tau at t = 0": sp.limit(gamma / X, X, 0) - OTHERS**2 / M**2}
+    return vanishing, signed
+
+
+def _late_order():
+    """gamma where the late stage begins, at the upper crossing exp(x) = (M - 1) x.
+
+    It tends to 1 for M -> infinity, while ln(tau)/tau tends to 0: Theorem 1 (b) needs ln(M tau).
+    """
+    size = 1 + sp.exp(X) / X
+    tau = (sp.exp(X) + (size - 1) * X - 1) / size
+    height = (size - 1) / size * X / (1 + X)
+    return {
+        "time of the crossing": lemma6.implicit(size, X / size, 1, tau),
+        "gamma at the crossing": theorem1.gamma(size, X / size) - height,
+        "gamma at the crossing, M -> infinity": sp.limit(sp.simplify(height), X, sp.oo) - 1,
+        "tau/x at the crossing, M -> infinity": sp.limit(sp.simplify(tau / X), X, sp.oo) - 2,
+        "ln(tau)/tau, M -> infinity": sp.limit(sp.log(TAU) / TAU, TAU, sp.oo),
+    }

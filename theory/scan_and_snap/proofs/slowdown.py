@@ -1,0 +1,121 @@
+"""The factor by which attention moves slower in the full flow than in the modified flow. Not in the paper.
+
+Remark 1 after Lemma 5, (40)-(43), gives 1 - rho, which is the case K = M. Both flows are expanded in t from zero
+weights and a fixed bag, for equal overlaps rho: the logits move at order t^2, so that the features are constants up to
+the order used here. Rates are those of Lemma 1 and Lemma 3, each class with probability 1/K.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from theory.scan_and_snap.proofs import lemma3
+from theory.symbolic import Derivation
+from theory.symbolic.model import Even, equal_overlaps, softmax, unit
+
+ETA, T, Q = sp.symbols("eta_Y t q", positive=True)
+RHO = 1 / (1 + Q)
+
+
+def slowdown(m, k, rho):
+    """s = (1 - rho)(1 + (K - 1) rho)/(1 + (M - 1) rho): ratio of the speeds of every token as t -> 0."""
+    return (1 - rho) * (1 + (k - 1) * rho) / (1 + (m - 1) * rho)
+
+
+def first_correction(m, k, rho, eta):
+    """s_1 of the ratio s (1 + s_1 t + O(t^2)) of the speeds; for the logits it is 2/3 of that."""
+    return 3 * eta * rho * (m - k + 1) / (2 * k * m)
+
+
+def derive(*, slowdown=slowdown, first_correction=first_correction, sizes=((2, 3), (3, 4))) -> Derivation:
+    """s and its first correction for symbolic K and M, and from the flows themselves for ``sizes`` (K, M)."""
+    vanishing = _symbolic(slowdown, first_correction)
+    for k, m in sizes:
+        vanishing.update(_explicit(k, m, slowdown, first_correction))
+    k, extra = sp.symbols("K j", positive=True)
+    m = sp.Symbol("M", positive=True)
+    detail = RHO / ((1 - RHO) * (1 + (k - 1) * RHO))
+    vanishing["Remark 1 is K = M"] = slowdown(k, k, RHO) - (1 - RHO)
+    vanishing["form with rho''"] = 1 / slowdown(m, k, RHO) - (1 / (1 - RHO) + (m - k) * detail)
+    at_least_two = 2 + sp.Symbol("i", nonnegative=True)
+    signed = {
+        "s > 0": (slowdown(1 + m, at_least_two, RHO), "> 0"),
+        "s is below Remark 1 for K < M": (slowdown(k + extra, k, RHO) - (1 - RHO), "< 0"),
+        "the factor weakens with time": (first_correction(k + extra, k, RHO, ETA), "> 0"),
+    }
+    return Derivation(
+        statement="Slow-down of the full flow (Remark 1)",
+        vanishing=vanishing,
+        signed=signed,
+        steps=(
+            r"$R_0$ has the rows $r_n = e_n - 1/M$, so that $S = R_0R_0^T = I - 11^T/M$ (K x K).",
+            r"Full flow: $Y = FV$, $\dot V = \frac{\eta_Y}{K}R$. Modified: $Y = FG^{-1}W$, $\dot W ="
+            r" \frac{\eta_Y}{K}R$, $G = F^TF$.",
+            r"Logits $GV$ (W), so that $R = R_0 - \frac{\eta_Y t}{KM} G R_0 + \dots$ (without G), as the softmax at 0"
+            r" has the"
+            r" Jacobian $I/M - 11^T/M^2$ and rows of $R_0$ sum to zero.",
+            r"$g_n = Y r_n = F C e_n$ with $C = \frac{\eta_Y t}{K}[S - \frac{3\eta_Y t}{2KM} G S]$ in the full and"
+            r" $\frac{\eta_Y t}{K} G^{-1}S[1 - \frac{3\eta_Y t}{2KM}]$ in the modified flow.",
+            r"All these are $aI + b11^T$; the part $a f_n$ of $g_n$ is removed by $P^\perp$, and every token's speed is"
+            r" proportional to b. The ratio of the b is $s(1 + s_1 t)$.",
+            r"s is the limit t -> 0, with a relative error of order t:"
+            r" $s_1 = \frac{3\eta_Y\rho(M-K+1)}{2KM}$; integrating, the ratio of the logits has"
+            r" $\frac{\eta_Y\rho(M-K+1)}{KM}$.",
+        ),
+        scope="all K, M, 0 < rho < 1 for equal overlaps; entry by entry from the flows for (K, M) = (2, 3), (3, 4)",
+    )
+
+
+def _symbolic(slowdown, first_correction):
+    """Ratio of the coefficients of F 1 in g_n, to first order in t, in the algebra of a I + b 1 1^T."""
+    k, m = sp.symbols("K M", positive=True)
+    gram, ones = Even(1 - RHO, RHO, k), Even(1, -1 / m, k)
+    inverse = gram.inverse()
+    loss = ETA * T / (k * m)
+    # C = int_0^t R R_0^T + ... : S t - loss (G S/2 + S G) t in the full flow, the same without G in the modified flow.
+    full = ones + gram * ones * (-loss / 2) + ones * gram * (-loss)
+    modified = inverse * (ones + ones * (-loss / 2) + ones * (-loss))
+    ratio = sp.together(full.ones / modified.ones)
+    return {
+        "s, all K and M": ratio.subs(T, 0) - slowdown(m, k, RHO),
+        "s_1, all K and M": sp.diff(ratio, T).subs(T, 0) / ratio.subs(T, 0) - first_correction(m, k, RHO, ETA),
+    }
+
+
+def _explicit(k, m, slowdown, first_correction):
+    """The same from the flows: softmax and features written out, expanded in t by differentiation; eta_Y = 1."""
+    # One token common to all classes and one distinct each: rho is the squared share of the common one. A rational
+    # parametrisation of the circle of shares keeps everything rational.
+    u = sp.Symbol("u", positive=True)
+    common, distinct = 2 * u / (1 + u**2), (1 - u**2) / (1 + u**2)
+    rho = common**2
+    F = sp.zeros(k + 1, k)
+    for n in range(k):
+        F[0, n], F[n + 1, n] = common, distinct
+    directions = {"full": F, "modified": F - F * lemma3.correction(equal_overlaps(k, rho))}
+    speeds = {name: _speed(F, direction.applyfunc(sp.cancel), k, m) for name, direction in directions.items()}
+    s = slowdown(m, k, rho)
+    s_1 = first_correction(m, k, rho, 1)
+    vanishing = {}
+    for token in range(k + 1):
+        first, second = speeds["full"][token]
+        base, base_second = speeds["modified"][token]
+        vanishing[f"speed at order t, K = {k}, M = {m}, token {token}"] = first - s * base
+        vanishing[f"speed at order t^2, K = {k}, M = {m}, token {token}"] = second - s * (base_second + s_1 * base)
+    return vanishing
+
+
+def _speed(F, direction, k, m):
+    """Coefficients of t and t^2 of the speed of each logit, when class n moves Y along direction_n r_n^T."""
+    uniform = [unit(m, n) - sp.ones(m, 1) / m for n in range(k)]
+    first = sum((direction.col(n) * uniform[n].T / k for n in range(k)), sp.zeros(F.rows, m))
+    # Residuals to first order, by differentiating softmax(t Y_1^T f_n) at t = 0.
+    first = first.applyfunc(sp.cancel)
+    change = [-(softmax(T * first.T * F.col(n)).diff(T).subs(T, 0)).applyfunc(sp.cancel) for n in range(k)]
+    second = sum((direction.col(n) * change[n].T / (2 * k) for n in range(k)), sp.zeros(F.rows, m))
+    total = [sp.zeros(F.rows, 1), sp.zeros(F.rows, 1)]
+    for n in range(k):
+        f = F.col(n)
+        for order, signal in enumerate((first * uniform[n], second * uniform[n] + first * change[n])):
+            total[order] += f.multiply_elementwise(signal - f * f.dot(signal)) / k
+    return list(zip(*(list(entry.applyfunc(sp.cancel)) for entry in total), strict=True))

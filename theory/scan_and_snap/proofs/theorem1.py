@@ -1,0 +1,152 @@
+"""Theorem 1, (9), (85)-(92): the gradient g_n that the modified decoder sends back, and the sign of xi_n.
+
+From Lemma 5: after the same growth h of every class, row n of W = F^T Y is (M - 1) h zeta_n and the residual r_n is
+(M - 1)/(M - 1 + exp(M h)) zeta_n. From Lemma 3: Y = F (F^T F)^{-1} W from a zero start. Then g_n = Y r_n.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from theory.scan_and_snap.proofs import lemma3, lemma5
+from theory.symbolic import Derivation
+from theory.symbolic.model import Even, equal_overlaps, matrix, named, unit
+
+OTHERS, H, Q = sp.symbols("m h q", positive=True)  # M - 1, the growth, and rho = 1/(1 + q) between 0 and 1
+M = OTHERS + 1
+RHO = 1 / (1 + Q)
+
+
+def gamma(m, h):
+    """(85): gamma = (M - 1)^2 h / (M - 1 + exp(M h)), with h = h(t/K)."""
+    return (m - 1) ** 2 * h / (m - 1 + sp.exp(m * h))
+
+
+def coefficients(m):
+    """(q_1, q_0): the entries of u_n at n and elsewhere."""
+    return m / (m - 1), -m / (m - 1) ** 2
+
+
+def beta(m, k, rho):
+    """beta_{nn'} for equal overlaps rho."""
+    return m * (1 + (m - 1) * rho) / ((m - 1) ** 2 * (1 - rho) * (1 + (k - 1) * rho))
+
+
+def derive(*, gamma=gamma, coefficients=coefficients, correction=lemma3.correction, beta=beta) -> Derivation:
+    """The form of g_n for any overlaps, beta for equal overlaps and symbolic K, and xi_n > 0."""
+    at, off = lemma5.zeta(M)
+    q_1, q_0 = coefficients(M)
+    scale = (M - 1) * H * lemma5.residual(M, H)
+    vanishing = {
+        "w_n . r_n": scale * (at**2 + (M - 1) * off**2) - gamma(M, H) * q_1,
+        "w_n' . r_n": scale * (2 * at * off + (M - 2) * off**2) - gamma(M, H) * q_0,
+    }
+    for k in (2, 3):
+        vanishing.update(_backpropagated(k, k + 1, gamma, coefficients, correction))
+    vanishing.update(_equal_overlaps(beta, q_1, q_0))
+    signed = _signs(beta)
+    vanishing["xi, K = 3, any overlaps"], formula = _three_classes(q_1, q_0)
+    signed["xi > 0, K = 3, any overlaps"] = (formula, "> 0")
+    signed["xi < 0 is possible outside Assumption 2, K = 4, M = 10"] = (_negative_example(), "< 0")
+    return Derivation(
+        statement="Theorem 1",
+        vanishing=vanishing,
+        signed=signed,
+        steps=(
+            r"Lemma 3's step moves Y in the span of F: $Y = F(F^TF)^{-1}W = F(I-E')W$, and $g_n = Y r_n = F(I-E')\,W"
+            r" r_n$.",
+            r"$w_{n'}\cdot r_n = \frac{(M-1)^2 h}{M-1+e^{Mh}}\,\zeta_{n'}\cdot\zeta_n$, with $\zeta_n\cdot\zeta_n ="
+            r" \frac{M}{M-1} = q_1$ and $\zeta_{n'}\cdot\zeta_n = -\frac{M}{(M-1)^2} = q_0$: $W r_n = \gamma u_n$.",
+            r"(9): $\iota_n = ((I-E')u_n)_n$, $\beta_{nn'} = -((I-E')u_n)_{n'}$.",
+            r"With $G = F^TF$: $\xi_n/\gamma = \sum_{n'\ne n}\beta_{nn'}G_{nn'} = (G^{-1}u_n)_n - (G G^{-1}u_n)_n ="
+            r" (G^{-1}u_n)_n - q_1$.",
+            r"Equal overlaps: $\beta = (\rho q_1 - q_0)/((1-\rho)(1+(K-1)\rho)) > 0$ for $0 < \rho < 1$ and every K.",
+            r"In general, with g the column of overlaps of n and S the Gram matrix of the others: $\xi_n/\gamma ="
+            r" (q_1\,g^TS^{-1}g - q_0\,1^TS^{-1}g)/(1 - g^TS^{-1}g)$. The first term is positive unless n overlaps with"
+            r" no class. $|\lambda_1(E)| < 1/K$ gives $\|S^{-1}1 - 1\| \le \sqrt{K-1}\sum_{j\ge1}K^{-j} ="
+            r" 1/\sqrt{K-1}$,"
+            r" so that all entries of $S^{-1}1$ are positive and so is the second.",
+            r"Single $\beta_{nn'}$ may be negative: for overlaps in a chain 1-2-3, $\beta_{13}$ is, for large M.",
+        ),
+        scope="form of g_n: K = 2, 3 and any linearly independent features; w_n . r_n: all M; "
+        "beta, xi for equal overlaps: all K, M; xi: K = 3 and any overlaps; all K by the argument in the steps",
+    )
+
+
+def _backpropagated(k, m, gamma, coefficients, correction):
+    """g_n = Y r_n against gamma F (I - E') u_n, in full vectors, with Y from the modified flow."""
+    entries = {(i, j): sp.Symbol(f"G_{i}{j}", real=True) for i in range(k) for j in range(i, k)}
+    gram = sp.Matrix(k, k, lambda i, j: entries[min(i, j), max(i, j)])
+    F = matrix("F", m, k)
+    size = sp.Integer(m)
+    at, off = lemma5.zeta(size)
+    zeta = sp.Matrix(k, m, lambda n, j: at if n == j else off)
+    W = (size - 1) * H * zeta
+    R = lemma5.residual(size, H) * zeta
+    Y = F * gram.inv() * W
+    q_1, q_0 = coefficients(size)
+    vanishing = {}
+    for n in range(k):
+        u = sp.Matrix([q_1 if j == n else q_0 for j in range(k)])
+        claim = gamma(size, H) * F * (sp.eye(k) - correction(gram)) * u
+        vanishing.update(named(f"g_{n}, K = {k}, M = {m}", Y * R.row(n).T - claim))
+        # Y solves the modified flow: its rate is the sum of (f_n - F E' e_n) r_n^T, that of W the sum of e_n r_n^T.
+        direction = F.col(n) - F * correction(gram).col(n) - F * gram.inv() * unit(k, n)
+        vanishing.update(named(f"direction of the step for class {n}, K = {k}", direction))
+    return vanishing
+
+
+def _equal_overlaps(beta, q_1, q_0):
+    """beta and xi for a symbol K, through the inverse of (1 - rho) I + rho 1 1^T."""
+    k = sp.Symbol("K", positive=True)
+    gram = Even(1 - RHO, RHO, k)
+    inverse = gram.inverse()
+    product = gram * inverse
+    # u_n is column n of (q_1 - q_0) I + q_0 1 1^T.
+    weights = inverse * Even(q_1 - q_0, q_0, k)
+    found = -weights.ones
+    xi = (weights.diagonal + weights.ones) - q_1
+    return {
+        "inverse, diagonal part": product.diagonal - 1,
+        "inverse, constant part": product.ones,
+        "beta, equal overlaps": found - beta(M, k, RHO),
+        "xi = (G^{-1} u_n)_n - q_1": (k - 1) * found * RHO - xi,
+        "beta through q_1, q_0": found - (RHO * q_1 - q_0) / ((1 - RHO) * (1 + (k - 1) * RHO)),
+    }
+
+
+def _signs(beta):
+    extra = sp.Symbol("j", nonnegative=True)
+    k = 2 + extra
+    # Chain 1-2-3 with overlaps 1/2: the entry of (I - E') u_1 that gives -beta_13, as M -> infinity.
+    chain = sp.Matrix([[1, sp.Rational(1, 2), 0], [sp.Rational(1, 2), 1, sp.Rational(1, 2)], [0, sp.Rational(1, 2), 1]])
+    return {
+        "beta > 0, equal overlaps": (beta(M, k, RHO), "> 0"),
+        "xi > 0, equal overlaps": (beta(M, k, RHO) * (k - 1) * RHO, "> 0"),
+        "a single beta can be negative": (-chain.inv()[2, 0], "< 0"),
+        "diagonal of E' <= 0 (Lemma 16)": (1 - equal_overlaps(3, RHO).inv()[0, 0], "<= 0"),
+    }
+
+
+def _three_classes(q_1, q_0):
+    """xi_1/gamma for K = 3 and any overlaps less a form that shows its sign, and that form.
+
+    The Gram matrix is positive definite: s = G_23 < 1 and its determinant is a positive symbol.
+    """
+    a, b, q, determinant = sp.symbols("a b q_s d", positive=True)
+    s = 1 / (1 + q)
+    gram = sp.Matrix([[1, a, b], [a, 1, s], [b, s, 1]])
+    u = sp.Matrix([q_1, q_0, q_0])
+    # Cramer's rule, with the determinant kept as one symbol.
+    xi = (gram.adjugate() * u)[0] / determinant - q_1 * gram.det() / determinant
+    gap = sp.Symbol("g", real=True)  # a - b s, of either sign
+    formula = (q_1 * (gap**2 + b**2 * (1 - s**2)) - q_0 * (a + b) * (1 - s)) / determinant
+    return xi - formula.subs(gap, a - b * s), formula
+
+
+def _negative_example():
+    """xi_1/gamma where class 2 overlaps strongly with 3 and 4 and weakly with 1: |lambda_1(E)| = 0.85 > 1/K."""
+    weak, strong = sp.Rational(1, 1000), sp.Rational(3, 5)
+    gram = sp.Matrix([[1, weak, 0, 0], [weak, 1, strong, strong], [0, strong, 1, 0], [0, strong, 0, 1]])
+    q_1, q_0 = coefficients(sp.Integer(10))
+    return (gram.inv() * sp.Matrix([q_1, q_0, q_0, q_0]))[0] - q_1

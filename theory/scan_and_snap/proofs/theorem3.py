@@ -1,0 +1,130 @@
+"""Theorem 3, (11)-(12), (108)-(117): the relative gain of distinct tokens, and bounds on the growth factor.
+
+Start: Theorem 2 (a), zdot_l = (eta_Z/K) f_nl^2 xi_n, and Lemma 2, f_nl = P(l|n) exp(z_l)/||c~_n||.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from theory.scan_and_snap.proofs import theorem2
+from theory.symbolic import Derivation
+from theory.symbolic.model import norm, positive
+
+
+def relative_gain(initial, growth):
+    """(11): r_{l/l'|n}(t) from r(0) and the growth factor chi_l = exp(2 (z_l(t) - z_l(0))) of the first token."""
+    return initial * growth
+
+
+def bounds(f0_squared, exponent):
+    """(12): lower and upper bound of chi of the dominant token, with B_n = (eta_Z/K) int xi_n."""
+    return sp.exp(2 * f0_squared * exponent), sp.exp(2 * exponent)
+
+
+def derive(*, relative_gain=relative_gain, bounds=bounds) -> Derivation:
+    """(11) by differentiation along the dynamics, monotone attention on the dominant token, and (12)."""
+    vanishing = _gain(relative_gain)
+    vanishing_bounds, signed = _bounds(bounds)
+    vanishing.update(vanishing_bounds)
+    dominant, rate = _dominant()
+    vanishing.update(dominant)
+    signed["attention on the dominant token grows"] = (rate, ">= 0")
+    return Derivation(
+        statement="Theorem 3",
+        vanishing=vanishing,
+        signed=signed,
+        steps=(
+            r"Two distinct tokens of n: $\dot z_l/f_{nl}^2 = \dot z_{l'}/f_{nl'}^2$ and $f_{nl}\propto P(l|n)e^{z_l}$"
+            r" give"
+            r" $P(l|n)^{-2} d(e^{-2z_l}) = P(l'|n)^{-2} d(e^{-2z_{l'}})$.",
+            r"So $D = P(l|n)^{-2}e^{-2z_l} - P(l'|n)^{-2}e^{-2z_{l'}}$ is constant, and $r_{l/l'|n} = -P(l|n)^2"
+            r" e^{2z_l} D$, which"
+            r" is (11).",
+            r"$\dot f_0/f_0 = \dot z_0 - \sum_k f_k^2\dot z_k$, the sum over all tokens of n. Distinct tokens give at"
+            r" most"
+            r" $f_0^2$ times their weight, common ones (falling) help: $\dot f_0 \ge 0$.",
+            r"$d\ln\chi_0/dB_n = 2 f_0^2$ lies between $2 f_0(0)^2$ and 2. Integrate from $B_n = 0$, $\chi_0 = 1$.",
+        ),
+        scope="(11) and (12): any tokens; monotone attention: two further distinct tokens and one common one",
+    )
+
+
+def _gain(relative_gain):
+    """d/dt of both sides of (11), and both sides at t = 0."""
+    p, p_other, xi, length = positive("p p' xi rho")
+    z, z_other = sp.symbols("z z'", real=True)
+    start, start_other = sp.symbols("z_0 z'_0", real=True)
+    f, f_other = p * sp.exp(z) / length, p_other * sp.exp(z_other) / length
+    # The norm cancels from the ratio, and its motion with it.
+    gain = (f / f_other) ** 2 - 1
+    weight = sp.Symbol("P_n", positive=True)
+    rate = theorem2.distinct_rate(weight, f, xi)
+    rate_other = theorem2.distinct_rate(weight, f_other, xi)
+    initial = gain.subs({z: start, z_other: start_other})
+    growth = sp.exp(2 * (z - start))
+    quotient = gain / relative_gain(1, growth)
+    along = sp.diff(quotient, z) * rate + sp.diff(quotient, z_other) * rate_other
+    return {
+        "(11) is conserved": along,
+        "(11) at t = 0": (gain - relative_gain(initial, growth)).subs({z: start, z_other: start_other}),
+    }
+
+
+def _bounds(bounds):
+    """(12) from d ln chi/dB = 2 f^2 and f(0)^2 <= f^2 <= 1, by comparison of rates."""
+    B, rest, risen = sp.symbols("B e a", nonnegative=True)
+    xi, weight = positive("xi P_n")
+    z = sp.Symbol("z", real=True)
+    f = sp.Symbol("f", positive=True)
+    # ln chi = 2 (z - z_0) and dB_n/dt = P_n xi, with P_n the class probability.
+    rate = sp.diff(2 * z, z) * theorem2.distinct_rate(weight, f, xi) / (weight * xi)
+    low = sp.Symbol("f_0^2", positive=True)
+    lower, upper = bounds(low, B)
+    log_low, log_up = (sp.expand_log(sp.log(bound), force=True) for bound in (lower, upper))
+    # f^2 = f(0)^2 + a with a >= 0 (monotone), and 1 = f^2 + e with e >= 0 (unit norm).
+    slack = {
+        "lower bound rises slower": rate.subs(f, sp.sqrt(low + risen)) - sp.diff(log_low, B),
+        "upper bound rises faster": sp.diff(log_up, B) - rate,
+    }
+    signed = {
+        "lower bound rises slower": (sp.expand(slack["lower bound rises slower"]), ">= 0"),
+        "upper bound rises faster": (sp.expand(slack["upper bound rises faster"].subs(f, sp.sqrt(1 - rest))), ">= 0"),
+    }
+    vanishing = {
+        "lower bound starts at 1": lower.subs(B, 0) - 1,
+        "upper bound starts at 1": upper.subs(B, 0) - 1,
+        "d ln chi/dB": rate - 2 * f**2,
+        # Sharp: a token that has all attention of its class follows the upper bound.
+        "upper bound is reached at f = 1": sp.diff(log_up, B) - rate.subs(f, 1),
+        "lower bound is reached while f stands still": sp.diff(log_low, B) - rate.subs(f, sp.sqrt(low)),
+    }
+    return vanishing, signed
+
+
+def _dominant():
+    """Rate of f_0 from the quotient P(l|n) exp(z_l)/norm, against the form whose sign is plain.
+
+    Token 0 is dominant, 1 and 2 are distinct with f_k^2 <= f_0^2, and 3 is common and falls.
+    """
+    p = sp.Matrix(positive("p_:4"))
+    z = sp.Matrix(sp.symbols("z_:4", real=True))
+    weights = p.multiply_elementwise(z.applyfunc(sp.exp))
+    f = weights / norm(weights)
+    xi, weight, fall = positive("xi P_n v")
+    rates = [*(theorem2.distinct_rate(weight, f[k], xi) for k in range(3)), -fall]
+    log_rate = sum(sp.diff(sp.log(f[0]), z[k]) * rates[k] for k in range(4))
+
+    s_0, s_1, s_2, s_3 = positive("s_:4")  # squares of f
+    short = weight * xi * (s_0 - s_0**2 - s_1**2 - s_2**2) + fall * s_3
+    difference = log_rate - short.subs(dict(zip((s_0, s_1, s_2, s_3), (f[k] ** 2 for k in range(4)), strict=True)))
+    # s_0 = s_0 (s_0 + s_1 + s_2 + s_3); s_0 = s_k + a_k with a_k >= 0 is dominance.
+    a_1, a_2 = sp.symbols("a_1 a_2", nonnegative=True)
+    inside = s_0 * s_3 + s_1 * a_1 + s_2 * a_2
+    exact = s_0 * (s_0 + s_1 + s_2 + s_3) - s_0**2 - s_1**2 - s_2**2 - inside.subs({a_1: s_0 - s_1, a_2: s_0 - s_2})
+    plain = {z[k]: sp.log(sp.Dummy("w", positive=True)) for k in range(4)}
+    vanishing = {
+        "rate of the dominant token's attention": difference.subs(plain),
+        "rate through the distances to the dominant token": exact,
+    }
+    return vanishing, weight * xi * inside + fall * s_3

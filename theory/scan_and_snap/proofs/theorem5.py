@@ -1,0 +1,80 @@
+"""Theorem 5 and Corollary 1: the decoder weights after training on all classes, and their rate of convergence.
+
+h_n is the growth of class n after its own visits (Lemmas 5 and 6); without sampling noise it is h(t/K) for every class.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from theory.scan_and_snap.proofs import lemma3, lemma5, lemma6
+from theory.symbolic import Derivation
+from theory.symbolic.model import matrix, named
+
+ETA, K, X = sp.symbols("eta_Y K x", positive=True)
+OTHERS = sp.Symbol("m", positive=True)  # M - 1
+M = OTHERS + 1
+
+
+def weights(features, correction, margins, size):
+    """Y = F (I - E') W with the rows w_n = (M - 1) h_n zeta_n; ``margins`` are the h_n."""
+    at, off = lemma5.zeta(size)
+    k = len(margins)
+    rows = sp.Matrix(k, size, lambda n, j: (size - 1) * margins[n] * (at if n == j else off))
+    return features * (sp.eye(k) - correction) * rows
+
+
+def late_residual(m, k, eta, t):
+    """Leading order of the factor of zeta_n in e_n - alpha_n for t -> infinity: (M - 1) K/(M eta_Y t)."""
+    return (m - 1) * k / (m * eta * t)
+
+
+def derive(*, weights=weights, late_residual=late_residual, sizes=((2, 3), (3, 4))) -> Derivation:
+    """Y solves the modified flow from zero, and the residuals fall like 1/t; ``sizes`` are pairs (K, M)."""
+    vanishing = {}
+    for k, m in sizes:
+        vanishing.update(_solves_the_flow(k, sp.Integer(m), weights))
+    # Time by (45) at class time t/K, in terms of x = M h. x exp(-x) and exp(-x) vanish for t -> infinity.
+    time = K * (sp.exp(X) + OTHERS * X - 1) / (M * ETA)
+    ratio = lemma5.residual(M, X / M) / late_residual(M, K, ETA, time)
+    small, product = sp.symbols("u v", positive=True)
+    top, bottom = (sp.expand(part * sp.exp(-X)) for part in sp.fraction(sp.together(ratio)))
+    late = (top / bottom).subs(X * sp.exp(-X), product).subs(sp.exp(-X), small)
+    vanishing["time by (45)"] = lemma6.implicit(M, X / M, ETA, time / K)
+    vanishing["x exp(-x) for t -> infinity"] = sp.limit(X * sp.exp(-X), X, sp.oo)
+    vanishing["residual over its late form"] = sp.cancel(late).subs({small: 0, product: 0}) - 1
+    return Derivation(
+        statement="Theorem 5 and Corollary 1",
+        vanishing=vanishing,
+        signed={"the residual never is zero": (lemma5.residual(M, X / M), "> 0")},
+        steps=(
+            r"Lemma 3's step for class n is $F (F^TF)^{-1} e_n r_n^T$: from Y = 0 the columns of Y stay in the span"
+            r" of F.",
+            r"There $F^T Y = W$ has one solution, $Y = F (F^TF)^{-1} W = F (I - E') W$.",
+            r"Row n of W moves with the visits of class n alone: $w_n = (M-1) h_n \zeta_n$ (Lemma 5).",
+            r"$e_n - \alpha_n = \frac{M-1}{M-1+e^{Mh}}\zeta_n$ and, by (45), $e^{Mh} = M\eta_Y t/K + 1 - (M-1)Mh$ with"
+            r" $Mh = O(\ln t)$: the residual is $\frac{(M-1)K}{M\eta_Y t}\zeta_n (1 + o(1))$.",
+        ),
+        scope="Y: (K, M) = (2, 3), (3, 4), any linearly independent features, any visits; rate: all M, K",
+    )
+
+
+def _solves_the_flow(k, m, weights):
+    """Derivative of Y in each class's visits against the modified gradient with alpha = softmax(Y^T f_n)."""
+    entries = {(i, j): sp.Symbol(f"G_{i}{j}", real=True) for i in range(k) for j in range(i, k)}
+    gram = sp.Matrix(k, k, lambda i, j: entries[min(i, j), max(i, j)])
+    # Features in the coordinates of the classes: F^T F = G, and F itself only multiplies from the left.
+    F = matrix("F", int(m), k)
+    margins = sp.symbols(f"h_:{k}", positive=True)
+    E_prime = lemma3.correction(gram)
+    Y = weights(F, E_prime, margins, m)
+    in_span = weights(sp.eye(k), E_prime, margins, m)
+    vanishing = named(f"Y at h = 0, K = {k}", Y.subs(dict.fromkeys(margins, 0)))
+    for n in range(k):
+        logits = (gram.row(n) * in_span).T  # f_n^T Y
+        exps = logits.applyfunc(lambda entry: sp.exp(sp.cancel(entry)))
+        residual = sp.Matrix([int(j == n) - exps[j] / sum(exps) for j in range(int(m))])
+        direction = F.col(n) - F * E_prime.col(n)
+        rate = Y.applyfunc(lambda entry, n=n: sp.diff(entry, margins[n])) * lemma6.rate(m, margins[n], 1)
+        vanishing.update(named(f"dY/dt for class {n}, K = {k}", rate - direction * residual.T))
+    return vanishing

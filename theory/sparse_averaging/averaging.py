@@ -1,0 +1,78 @@
+"""Sparse averaging, pairs and triples: what one attention unit can and cannot represent, as constructions that run.
+
+Source: Sanford, Hsu, Telgarsky, "Representational Strengths and Limitations of Transformers" (NeurIPS 2023), arXiv
+2306.02896. The units are those of `dynamics.units.attention_unit`, the tasks those of `dynamics.data.averaging`.
+"""
+
+from theory.sparse_averaging.groups import match3_groups
+from theory.sparse_averaging.keys import (
+    Certificate,
+    Infeasible,
+    certificate,
+    error_bound,
+    random_keys,
+    smallest_dimension,
+    temperature,
+)
+from theory.sparse_averaging.matching import (
+    MatchTransformer,
+    MatchUnit,
+    angle_gap,
+    match2,
+    match3_bigram,
+    match3_histogram,
+    match3_local,
+    match3_tensor,
+)
+from theory.sparse_averaging.moments import MomentCurve, is_face, moment_curve, no_face_witness
+from theory.sparse_averaging.other_architectures import Collision, collision, state_count
+from theory.sparse_averaging.precision import error_parts, rounded_query, smallest_bits, sufficient_bits
+from theory.sparse_averaging.protocols import (
+    ProtocolRun,
+    bit_strings,
+    disjointness_matrix,
+    disjointness_residues,
+    exact_rank,
+    match3_protocol,
+    qsa_protocol,
+)
+from theory.sparse_averaging.units import moment_curve_unit, random_keys_unit
+
+__all__ = [
+    "Certificate",
+    "Collision",
+    "Infeasible",
+    "MatchTransformer",
+    "MatchUnit",
+    "MomentCurve",
+    "ProtocolRun",
+    "angle_gap",
+    "bit_strings",
+    "certificate",
+    "collision",
+    "disjointness_matrix",
+    "disjointness_residues",
+    "error_bound",
+    "error_parts",
+    "exact_rank",
+    "is_face",
+    "match2",
+    "match3_bigram",
+    "match3_groups",
+    "match3_histogram",
+    "match3_local",
+    "match3_protocol",
+    "match3_tensor",
+    "moment_curve",
+    "moment_curve_unit",
+    "no_face_witness",
+    "qsa_protocol",
+    "random_keys",
+    "random_keys_unit",
+    "rounded_query",
+    "smallest_bits",
+    "smallest_dimension",
+    "state_count",
+    "sufficient_bits",
+    "temperature",
+]

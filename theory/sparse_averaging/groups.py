@@ -1,0 +1,102 @@
+"""Match3 with D = 2, H = 3 and m = N^(2/3): against the conjecture mHD = Omega(N / log N) as it is printed.
+
+The conjecture is on the last slides of the talk on Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896. Found: a
+transformer of two layers whose mHD is 6 N^(2/3). The theorem on one layer stands, and weaker forms of the conjecture,
+such as N^Omega(1), are not touched.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dynamics.support import checks
+from dynamics.units.attention_unit import AttentionUnit, MultiHeadLayer, Transformer
+from theory.sparse_averaging.matching import MatchTransformer
+
+
+def match3_groups(*, root: int, modulus: int) -> MatchTransformer:
+    """Match3 on N = G^3 tokens by two layers of three heads with m = N^(2/3).
+
+    Positions are split into G groups of S = G^2 slots. Token t stands for one of the G^3 triples of groups (A, B, C).
+    In layer 1 each head gathers one group: token t averages ``x_j e_slot(j)`` over it. The map between the layers knows
+    all 3S tokens and sets, for each slot of A, a bit: is there a match with one token of B and one of C? In layer 2
+    token i averages these bits over the G^2 tokens whose first group is its own; the output map reads its own slot.
+
+    A token is (x, position, 3 S numbers): those gathered by layer 1, then the bits, and their averages by layer 2. The
+    width m of a head is that of its queries and keys, G, or the rank of its value matrix, S, whichever is larger.
+
+    Parameters
+    ----------
+    root : int
+        G >= 1, the cube root of N.
+    modulus : int
+        M.
+    """
+    groups = checks.integer("root", root, minimum=1)
+    modulus = checks.integer("modulus", modulus, minimum=2)
+    slots, n_tokens = groups**2, groups**3
+    width = 2 + 3 * slots
+    # Beside the chosen group all weights together are below 1/(4 S M): a gathered number is within 1/4 of an integer.
+    scale = math.log(4 * n_tokens * slots * modulus)
+
+    def tokens(x):
+        x = np.asarray(x, dtype=np.float64)
+        start = np.stack([x, np.broadcast_to(np.arange(n_tokens, dtype=float), x.shape)], -1)
+        return np.concatenate([start, np.zeros((*x.shape, width - 2))], -1)
+
+    def position(X):
+        return X[..., 1].astype(np.int64)
+
+    def one_hot(index):
+        return (index[..., None] == np.arange(groups)).astype(float)
+
+    def block(columns, start: int):
+        """``columns`` behind the first two of a token, from ``start`` on, and zeros elsewhere."""
+        out = np.zeros((*columns.shape[:-1], width))
+        out[..., 2 + start : 2 + start + columns.shape[-1]] = columns
+        return out
+
+    def gather(head: int) -> AttentionUnit:
+        def value(X):
+            out = np.zeros((*X.shape[:-1], width))
+            place = 2 + head * slots + position(X) % slots
+            np.put_along_axis(out, place[..., None], X[..., :1], -1)
+            return out
+
+        return AttentionUnit.from_maps(
+            lambda X: one_hot(position(X) // groups**head % groups),
+            lambda X: one_hot(position(X) // slots),
+            value,
+            embedding_dim=groups,
+            scale=scale,
+        )
+
+    def match_bits(X):
+        first, second, third = np.split(np.rint(slots * X[..., 2 : 2 + 3 * slots]).astype(np.int64), 3, axis=-1)
+        sums = (second[..., :, None] + third[..., None, :]) % modulus
+        reached = np.zeros((*X.shape[:-1], modulus), bool)
+        np.put_along_axis(reached, sums.reshape(*sums.shape[:-2], -1), True, -1)
+        bits = np.take_along_axis(reached, -first % modulus, -1)
+        return block(bits.astype(float), 0) + block(X[..., :2], -2)
+
+    def bits_of_token(X):
+        return block(X[..., 2 : 2 + slots], slots)
+
+    spread = AttentionUnit.from_maps(
+        lambda X: one_hot(position(X) // slots),
+        lambda X: one_hot(position(X) % groups),
+        bits_of_token,
+        embedding_dim=groups,
+        scale=scale,
+    )
+
+    def read(X):
+        average = np.take_along_axis(X[..., 2 + slots : 2 + 2 * slots], (position(X) % slots)[..., None], -1)
+        return (average > 0.5 / slots).astype(float)
+
+    layers = [MultiHeadLayer([gather(head) for head in range(3)]), MultiHeadLayer([spread])]
+    return MatchTransformer(
+        Transformer(layers, [None, match_bits, read]), n_tokens, modulus, 3, max(slots, groups), tokens
+    )

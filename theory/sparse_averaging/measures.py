@@ -1,0 +1,156 @@
+"""How far the statements on sparse averaging, pairs and triples are from constructions and protocols that are run.
+
+A check takes (runs, level), ``runs.setting`` as in `yzflow.papers.sparse_averaging.settings`, and returns the violation
+of a bound in units of it, or the share of wrong answers; 0 where the statement holds.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from dynamics.data import averaging as tasks
+from dynamics.units.attention_unit import attention_weights
+from theory.sparse_averaging import averaging
+
+ETA = 0.01
+_MATCH_TOKENS = 400  # N of Match2 at most, for time
+_TRIPLE_TOKENS = 16  # N of Match3 by a tensor unit
+_ROUNDING = 1e-15  # of an output of order one
+
+
+def random_keys(runs, level: str) -> float:
+    """Largest error of attention beyond eps, over random sets and those closest to another key, m = 12 q ln N."""
+    setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
+    n, q = setting.n_tokens, setting.subset_size
+    keys = averaging.random_keys(n, math.ceil(12 * q * math.log(n)), rng=rng)
+    hard = np.argsort(-keys[:4] @ keys.T, axis=1)[:, 1 : q + 1]
+    subsets = np.concatenate([tasks.random_subsets(n, q, size=4, rng=rng), np.sort(hard, axis=1)])
+    queries = np.array([averaging.certificate(keys, subset).query for subset in subsets])
+    tau = averaging.temperature(n_tokens=n, q=q, error=ETA)
+    return _beyond(tasks.attention_error(attention_weights(queries, keys, scale=tau), subsets).max(), ETA)
+
+
+def moment_curve(runs, level: str) -> float:
+    """The same for the moment curve with m = 2q, or 1 where an integer gap is below one."""
+    setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
+    n, q = setting.n_tokens, setting.subset_size
+    curve = averaging.moment_curve(n, q)
+    subsets = np.stack([np.arange(n - q, n), *tasks.random_subsets(n, q, size=1, rng=rng)])
+    if min(curve.gap(subset) for subset in subsets) < 1:
+        return 1.0
+    attention = np.array([curve.attention(subset, error=ETA) for subset in subsets])
+    return _beyond(tasks.attention_error(attention, subsets).max(), ETA)
+
+
+def qsa_printed(runs, level: str) -> float:
+    """Share of wrong answers of the protocol with the slides' encoding."""
+    return _qsa(runs, "printed")
+
+
+def qsa_corrected(runs, level: str) -> float:
+    """Share of wrong answers with z_{2i} = 2 b_i - 1, and 1 where Alice sends fewer than q bits."""
+    return _qsa(runs, "corrected")
+
+
+def _qsa(runs, encoding: str) -> float:
+    q = runs.setting.bits
+    n = 2 * q + 1
+    keys = averaging.random_keys(n, 12 * q * n.bit_length(), rng=np.random.default_rng(runs.setting.seed))
+    run = averaging.qsa_protocol(averaging.random_keys_unit(keys, q, error=0.5 / q, bits=8), q, encoding=encoding)
+    return 1.0 if run.bits < q else run.errors / run.disjoint.size
+
+
+def rank_of_intersection(runs, level: str) -> float:
+    """What the rank of max_i a_i b_i lacks of 2^q."""
+    full = 2**runs.setting.bits
+    return 1 - averaging.exact_rank(1 - averaging.disjointness_matrix(runs.setting.bits)) / full
+
+
+def rank_of_disjointness(runs, level: str) -> float:
+    """What the rank of disjointness lacks of 2^q."""
+    full = 2**runs.setting.bits
+    return 1 - averaging.exact_rank(averaging.disjointness_matrix(runs.setting.bits)) / full
+
+
+def narrow_network(runs, level: str) -> float:
+    """What the error forced by a random first layer of width N d'/2, d' = 2, lacks of one."""
+    n = min(runs.setting.n_tokens, 64)
+    rng = np.random.default_rng(runs.setting.seed)
+    return max(0.0, 1 - averaging.collision(rng.normal(size=(n, 2 * n)), n // 4, n_tokens=n, value_dimension=2).error)
+
+
+def recurrent_states(runs, level: str) -> float:
+    """Distance of the counted states before the last token from 2^{N-1}, relative."""
+    n = min(runs.setting.n_tokens, 8)
+    return abs(averaging.state_count(n) / 2 ** (n - 1) - 1)
+
+
+def match2_printed(runs, level: str) -> float:
+    """Share of tokens on which the unit and the sum over positive integers, without "mod M", disagree."""
+    x, outputs, _ = _match2(runs)
+    positive = np.where(x == 0, runs.setting.modulus, x)  # [M] = 1..M
+    exists = (positive[:, :, None] + positive[:, None, :] == 0).any(axis=2)
+    return float(((outputs > 0.5) != exists).mean())
+
+
+def match2_corrected(runs, level: str) -> float:
+    """Largest error of the unit beyond eta, on random and adversarial inputs."""
+    x, outputs, modulus = _match2(runs)
+    return _beyond(np.abs(outputs - tasks.match2(x, modulus)).max(), ETA)
+
+
+def _match2(runs):
+    setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
+    n, modulus = min(setting.n_tokens, _MATCH_TOKENS), setting.modulus
+    x = tasks.random_match(n, modulus, size=4, rng=rng, planted=0.5)
+    x = np.concatenate([x, tasks.adversarial_match(n, modulus)])
+    return x, averaging.match2(n_tokens=n, modulus=modulus, error=ETA)(x), modulus
+
+
+def match3_tensor(runs, level: str) -> float:
+    """Largest error of the tensor unit beyond eta, on random and adversarial inputs."""
+    setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
+    n, modulus = min(setting.n_tokens, _TRIPLE_TOKENS), setting.modulus
+    x = tasks.random_match(n, modulus, size=8, rng=rng, order=3, planted=0.5)
+    x = np.concatenate([x, tasks.adversarial_match(n, modulus, order=3)])
+    outputs = averaging.match3_tensor(n_tokens=n, modulus=modulus, error=ETA)(x)
+    return _beyond(np.abs(outputs - tasks.match3(x, modulus)).max(), ETA)
+
+
+def match3_protocol(runs, level: str) -> float:
+    """Share of wrong answers of the protocol, by a layer of m = M = 2n + 3; 1 where it sends fewer than n bits."""
+    n = runs.setting.bits
+    model = averaging.match3_histogram(n_tokens=2 * n + 1, modulus=2 * n + 3)
+    run = averaging.match3_protocol(model, bits=10)
+    return 1.0 if run.bits < n else run.errors / run.disjoint.size
+
+
+def assisted(runs, level: str) -> float:
+    """Share of wrong tokens of the bigram construction, against Match3 of neighbours by its definition."""
+    setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
+    n, modulus = min(setting.n_tokens, 100), setting.modulus
+    x = tasks.random_match(n, modulus, size=4, rng=rng)
+    x[:, 0] = -(x[:, 1] + x[:, 2]) % modulus
+    pairs = (x[:, :-1] + x[:, 1:]) % modulus
+    truth = ((x[:, :, None] + pairs[:, None, :]) % modulus == 0).any(axis=2)
+    return float((averaging.match3_bigram(n_tokens=n, modulus=modulus)(x) != truth).mean())
+
+
+def conjecture_contradicted(runs, level: str) -> float:
+    """Share of tokens on which two layers with H = 3 and m = N^(2/3) are right: what the conjecture rules out."""
+    return 1 - counter_example(runs, level)
+
+
+def counter_example(runs, level: str) -> float:
+    """Share of tokens on which those two layers are wrong, on random and adversarial inputs."""
+    setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
+    n, modulus = setting.root**3, setting.modulus
+    x = tasks.random_match(n, modulus, size=8, rng=rng, order=3, planted=0.5)
+    x = np.concatenate([x, tasks.adversarial_match(n, modulus, order=3)])
+    return float((averaging.match3_groups(root=setting.root, modulus=modulus)(x) != tasks.match3(x, modulus)).mean())
+
+
+def _beyond(value: float, bound: float) -> float:
+    return max(0.0, (float(value) - _ROUNDING) / bound - 1)

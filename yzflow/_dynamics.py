@@ -1,0 +1,12 @@
+"""What the public face offers of `dynamics`, imported from there when it is first asked for."""
+
+from typing import TYPE_CHECKING
+
+import dynamics
+
+if TYPE_CHECKING:
+    from dynamics import *  # noqa: F403
+
+
+def __getattr__(name: str) -> object:
+    return getattr(dynamics, name)

@@ -1,0 +1,1 @@
+"""Statements against simulations: the audit, its verdicts and its reports."""

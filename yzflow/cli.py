@@ -1,0 +1,306 @@
+"""The command `yzflow`.
+
+Heavy imports stand inside the commands, so that ``yzflow --help`` starts at once.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import click
+
+
+class _BadInput(click.ClickException):
+    exit_code = 2
+
+
+class _Command(click.Command):
+    """A command whose bad input ends in one line and exit status 2, and Ctrl-C in one line and 130."""
+
+    def invoke(self, context):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", UserWarning)
+                warnings.showwarning = lambda message, *_: click.echo(f"Warning: {message}", err=True)
+                return super().invoke(context)
+        except click.exceptions.Exit:  # itself a RuntimeError
+            raise
+        except (ValueError, OSError, ImportError) as error:
+            raise _BadInput(str(error)) from error
+        except RuntimeError as error:  # a simulation that failed is no bad input
+            raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            what = context.meta.get("interrupted", "every file that is there is complete; the same command starts over")
+            click.echo(f"\ninterrupted: {what}", err=True)
+            context.exit(130)
+
+
+def _file_to_write(path: Path) -> Path:
+    """Refuse a path in a folder that is not there before long work, and not after it."""
+    if not path.absolute().parent.is_dir():
+        raise ValueError(f"`--out` must lie in a folder that exists, but got {path}")
+    return path
+
+
+def _report(as_json: bool, facts: dict, lines: list[str]) -> None:
+    """Facts for a machine, or lines for a person."""
+    click.echo(json.dumps(facts, indent=2) if as_json else "\n".join(lines))
+
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="yzflow")
+def main():
+    """A numerical laboratory for the training dynamics of attention."""
+
+
+@main.command(cls=_Command)
+@click.option("--eta-y", type=float, default=1.0, show_default=True, help="Learning rate of the decoder, per step.")
+@click.option("--eta-z", type=float, default=0.5, show_default=True, help="Learning rate of attention, per step.")
+@click.option("--t-end", type=float, default=700.0, show_default=True, help="Last time, in SGD steps.")
+@click.option("--decoder", default="full", show_default=True, help="full, modified or theory.")
+@click.option("--classes", "n_classes", type=int, default=10, show_default=True, help="K, next tokens that occur.")
+@click.option("--vocab-size", type=int, default=1000, show_default=True, help="M, next tokens in all.")
+@click.option("--common", type=float, default=0.15, show_default=True, help="Unnormalised weight of the common token.")
+@click.option("--n-times", type=int, default=200, show_default=True, help="Number of output times.")
+@click.option("--log-time", is_flag=True, help="Integrate and record in log(1 + t).")
+@_json
+@click.option("--out", type=click.Path(path_type=Path), default=Path("flow.nc"), show_default=True, help="netCDF file.")
+def flow(eta_y, eta_z, t_end, decoder, n_classes, vocab_size, common, n_times, log_time, as_json, out):
+    """Integrate the gradient flow with one common token (Theorem 4's setting) and write the trajectory.
+
+    Example: yzflow flow --eta-y 2 --t-end 1e5 --log-time --out flow.nc
+    """
+    from dynamics import SequenceClasses, gradient_flow
+
+    _file_to_write(out)
+    classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
+    trajectory = gradient_flow(
+        classes,
+        eta_y=eta_y,
+        eta_z=eta_z,
+        t_end=t_end,
+        decoder=decoder,
+        n_times=n_times,
+        time_scale="log" if log_time else "linear",
+        progress=True,
+    )
+    trajectory.save(out)
+    loss = float(trajectory.dataset["loss"][-1])
+    common_logit, distinct_logit = map(float, trajectory.final.Z[0, :2])
+    _report(
+        as_json,
+        {"loss": loss, "common_logit": common_logit, "distinct_logit": distinct_logit, "out": str(out)},
+        [
+            f"{trajectory}",
+            f"final loss {loss:.6g} nats",
+            f"final logits: common token {common_logit:.6g}, most frequent distinct token {distinct_logit:.6g}",
+            f"wrote {out}",
+        ],
+    )
+
+
+@main.command(cls=_Command)
+@click.option("--data", default="syn_small", show_default=True, help="syn_small, or syn_medium with --queries.")
+@click.option("--queries", "n_queries", type=int, default=5, show_default=True, help="Query tokens of syn_medium.")
+@click.option("--eta-y", type=float, default=1.0, show_default=True, help="Learning rate of the decoder, per step.")
+@click.option("--eta-z", type=float, default=1.0, show_default=True, help="Learning rate of attention, per step.")
+@click.option("--steps", type=int, default=100, show_default=True, help="Number of steps.")
+@click.option("--batch-size", type=int, default=128, show_default=True, help="Sequences a step.")
+@click.option("--length", type=int, default=128, show_default=True, help="T, tokens a sequence.")
+@click.option("--momentum", type=float, default=0.9, show_default=True, help="Momentum of SGD.")
+@click.option("--optimizer", default="sgd", show_default=True, help="sgd or adam.")
+@click.option("--init", default="zero", show_default=True, help="zero or uniform.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of start and samples.")
+@click.option("--record-every", type=int, default=1, show_default=True, help="Steps between recorded states.")
+@click.option("--dtype", default="float64", show_default=True, help="float64 or float32.")
+@_json
+@click.option("--out", type=click.Path(path_type=Path), default=Path("sgd.nc"), show_default=True, help="netCDF file.")
+def sgd(data, n_queries, as_json, out, **arguments):
+    """Train by SGD on one of the paper's synthetic data sets and write the trajectory.
+
+    Example: yzflow sgd --data syn_medium --queries 5 --eta-y 2 --init uniform --out sgd.nc
+    """
+    import dynamics
+    from dynamics.support import checks
+
+    _file_to_write(out)
+    checks.one_of("data", data, ("syn_small", "syn_medium"))
+    classes = dynamics.SequenceClasses
+    classes = classes.syn_small() if data == "syn_small" else classes.syn_medium(n_queries)
+    trajectory = dynamics.sgd(classes, progress=True, **arguments)
+    trajectory.save(out)
+    loss = float(trajectory.dataset["loss"][-1])
+    entropy = float(trajectory.attention_entropy().isel(time=-1).mean())
+    _report(
+        as_json,
+        {"loss": loss, "entropy": entropy, "out": str(out)},
+        [
+            f"{trajectory}",
+            f"final loss {loss:.6g} nats",
+            f"final entropy of attention on distinct tokens {entropy:.4g} nats, mean over next tokens",
+            f"wrote {out}",
+        ],
+    )
+
+
+@main.command(cls=_Command)
+@click.argument("config", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--store", type=click.Path(path_type=Path), help="Folder of the runs. Default: CONFIG's, or CONFIG.store."
+)
+@click.option("--out", type=click.Path(path_type=Path), help="netCDF file. Default: CONFIG's, or CONFIG.nc.")
+@click.option("--seeds", type=int, help="Number of seeds. Default: CONFIG's, or 1.")
+@click.option("--workers", type=int, help="Threads, processes or local dask workers. Default: one a core.")
+@click.option("--dask", help="Run on a dask cluster: its ADDRESS, or 'local' for one on this machine.")
+@_json
+@click.pass_context
+def sweep(context, config, store, out, seeds, workers, dask, as_json):
+    """Run a task over a grid of configurations and seeds; the same command resumes it after any interruption.
+
+    CONFIG is a TOML file, see examples/sweep.toml. The exit status is 1 if a run failed: it is marked in the result,
+    and tried again by the same command.
+
+    Example: yzflow sweep examples/sweep.toml --seeds 10 --out entropy.nc
+    """
+    import sys
+
+    from dynamics.support.files import replacing
+    from yzflow.sweeps import config as configuration
+    from yzflow.sweeps.sweep import sweep as run
+
+    asked = configuration.load(config)
+    out = _file_to_write(asked.out if out is None else out)
+    sys.path.insert(0, "")  # for a task 'module:function' beside the person, as `python -m` does
+    store = asked.store if store is None else store
+    context.meta["interrupted"] = f"what is done is in {store}; the same command goes on from there"
+    options = {"store": store, "seeds": asked.seeds if seeds is None else seeds}
+    with _dask_executor(dask, workers) as executor:
+        workers = None if dask else workers
+        runs = run(asked.task, asked.grid, executor=executor, workers=workers, **options)
+    with replacing(out) as path:
+        runs.to_netcdf(path, engine="h5netcdf")
+    n, failed = runs["failed"].size, int(runs["failed"].sum())
+    _report(
+        as_json,
+        {"task": asked.task, "runs": n, "failed": failed, "store": str(store), "out": str(out)},
+        [f"{n} runs of {asked.task}, {failed} failed", f"runs are in {store}", f"wrote {out}"],
+    )
+    context.exit(1 if failed else 0)
+
+
+@contextmanager
+def _dask_executor(address: str | None, workers: int | None):
+    """The executor of a dask cluster, or None without an address."""
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ValueError("`--dask` must have dask.distributed: pip install 'yzflow[cluster]'") from error
+    if address != "local" and workers is not None:
+        raise ValueError(f"`--workers` must be left out with the address of a cluster, but got {workers}")
+    with _local_cluster(workers) if address == "local" else nullcontext(address) as cluster:
+        try:
+            client = Client(cluster, timeout=10)
+        except OSError as error:
+            raise ValueError(
+                f"`--dask` must be the address of a dask scheduler, but got {address} ({error})"
+            ) from error
+        with client:
+            yield client.get_executor()
+
+
+def _local_cluster(workers: int | None):
+    import logging
+
+    from distributed import LocalCluster
+
+    from yzflow.sweeps.execution import without_interrupt
+
+    with without_interrupt():
+        # Runs hold the interpreter's lock or use all of a core: a process for each.
+        return LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.ERROR
+        )
+
+
+@main.command(cls=_Command)
+@click.argument("name")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("figures"), show_default=True, help="Folder.")
+@click.option("--format", "formats", default="png,pdf", show_default=True, help="Some of png, pdf, svg.")
+@click.option("--store", type=click.Path(path_type=Path), help="Where simulations are kept. Default: OUT/store.")
+@click.option("--quick", is_flag=True, help="Fewer seeds or output times.")
+@_json
+def figure(name, out, formats, store, quick, as_json):
+    """Draw a figure: its number in the Scan and Snap paper, or its name.
+
+    What it simulates is kept, and drawing it again or in another format simulates nothing.
+
+    Example: yzflow figure 6 --quick --format pdf --out figures
+    """
+    import inspect
+
+    from dynamics.support import checks
+    from dynamics.support.files import folder
+    from yzflow import figures
+
+    name = figures.find(name)
+    formats = [checks.one_of("--format", kind, ("png", "pdf", "svg")) for kind in formats.split(",")]
+    folder("--out", out)
+    draw = getattr(figures, name)
+    options = {"store": out / "store" if store is None else store, "quick": quick, "progress": True}
+    drawn = draw(**{key: value for key, value in options.items() if key in inspect.signature(draw).parameters})
+    paths = [str(path) for path in figures.save(drawn, out / name, formats=formats)]
+    facts = {"figure": name, "caption": figures.caption(draw), "files": paths}
+    _report(as_json, facts, [facts["caption"], *(f"wrote {path}" for path in paths)])
+
+
+@main.command(cls=_Command)
+@click.option("--only", multiple=True, help="A statement, by id or number; may be repeated. Default: all.")
+@click.option("--quick", is_flag=True, help="Only some of the settings.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the SGD runs.")
+@_json
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for audit.json and audit.html.")
+@click.pass_context
+def audit(context, only, quick, seed, as_json, out):
+    """Prove and measure every statement of the register; exit status 1 if one that should hold does not.
+
+    Example: yzflow audit --only "Scan and Snap: Theorem 3" --quick --out audit
+    """
+    from dynamics.support.files import folder
+    from yzflow.audits.audit import audit as run
+
+    if out is not None:
+        folder("--out", out)
+    report = run(only or None, quick=quick, seed=seed, progress=True)
+    click.echo(report.json() if as_json else report.text())
+    if out is not None:
+        report.to_json(out / "audit.json")
+        report.to_html(out / "audit.html")
+        click.echo(f"wrote {out / 'audit.json'} and {out / 'audit.html'}", err=as_json)
+    context.exit(0 if report.passed else 1)
+
+
+@main.command(cls=_Command)
+@click.option("--out", type=click.Path(path_type=Path), default=Path("explorer.html"), show_default=True, help="File.")
+@click.option("--open", "show", is_flag=True, help="Open it in the browser.")
+@_json
+def explore(out, show, as_json):
+    """Write the explorer: one HTML file with sliders, for a lecture, which works offline.
+
+    Example: yzflow explore --open
+    """
+    from yzflow.pages import explorer
+
+    _file_to_write(out)
+    explorer.write(out, progress=True)
+    _report(as_json, {"out": str(out)}, [f"wrote {out}"])
+    if show:
+        click.launch(str(out.absolute()))

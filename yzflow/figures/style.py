@@ -1,0 +1,90 @@
+"""One style for every figure: sizes, fonts, colour-blind-safe colours, files."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import matplotlib
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from dynamics.support.files import replacing
+
+# Okabe and Ito's palette (2008), safe for the common colour-vision deficiencies; a line style goes with each so that a
+# black-and-white print can be read too.
+BLUE, VERMILION, GREEN, PURPLE, ORANGE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#000000"
+CATEGORIES = ((BLACK, "-"), (BLUE, "-"), (GREEN, "--"), (VERMILION, "-."), (PURPLE, ":"), (ORANGE, "-"))
+
+_SETTINGS = {
+    "axes.grid": True,
+    "axes.labelsize": 10,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 10,
+    "figure.constrained_layout.use": True,
+    "figure.dpi": 100,
+    "figure.titlesize": 11,
+    "font.family": "DejaVu Sans",
+    "font.size": 10,
+    "grid.alpha": 0.25,
+    "legend.fontsize": 8.5,
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0.85,
+    "lines.linewidth": 1.6,
+    "pdf.fonttype": 42,
+    "savefig.dpi": 200,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+}
+
+
+def styled(function: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Run a figure function under the project's style, whatever the caller's own settings are."""
+
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        with matplotlib.rc_context(
+            {**matplotlib.rcParamsDefault, **_SETTINGS, "backend": matplotlib.rcParams["backend"]}
+        ):
+            return function(*args, **kwargs)
+
+    return wrapper
+
+
+def ordered_colours(n: int) -> list:
+    """``n`` colours for the values of an ordered parameter: dark to light, of rising lightness."""
+    ramp = matplotlib.colormaps["viridis"]
+    return [ramp(0.85 * i / max(n - 1, 1)) for i in range(n)]
+
+
+def log_ticks(axis: Axis):
+    """Label 1, 2 and 5 of each decade, as plain numbers: for a logarithmic axis over two decades or fewer."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def caption(function: Callable[..., Figure]) -> str:
+    """What a figure shows and whether it agrees with the paper: its docstring up to the parameters, on one line."""
+    return " ".join(inspect.getdoc(function).split("\n\nParameters\n")[0].split())
+
+
+def save(figure: Figure, stem: str | os.PathLike, *, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:
+    """Write ``figure`` as ``stem.png`` and ``stem.pdf``, each completely or not at all; returns the paths."""
+    paths = [Path(f"{os.fspath(stem)}.{name}") for name in formats]
+    for path in paths:
+        with replacing(path) as temporary:
+            figure.savefig(temporary, dpi=_SETTINGS["savefig.dpi"])
+    return paths
+
+
+def draw(name: str, stem: str | os.PathLike, *arguments) -> list[Path]:
+    """Call the figure function ``name`` of `yzflow.figures` and save what it draws: a task for another process."""
+    from yzflow import figures
+
+    return save(getattr(figures, name)(*arguments), stem)

@@ -1,0 +1,1 @@
+"""Bounded Dyck languages (Wen, Li, Liu and Risteski 2023): settings, experiments, tasks of sweeps, figures."""

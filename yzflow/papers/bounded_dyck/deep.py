@@ -1,0 +1,201 @@
+"""Ordinary 2- and 3-layer transformers on bounded Dyck languages: attention variation, regulariser, long prefixes.
+
+Setting: Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Figures 1, 3 and 10 and Table 1: Adam, sequences of fewer than
+28 brackets behind START, next-token cross-entropy. The extra ``deep`` is needed to train, not to look at results.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from dynamics import DyckLanguage
+from dynamics.support import checks
+from yzflow.papers.bounded_dyck import training as dyck
+
+TABLE = tuple((k, D, layers) for k in (2, 3) for D in (4, 8) for layers in (2, 3))  # rows of Table 1
+CONTRAST_WEIGHTS = (0.0, 0.1, 1.0)
+LENGTHS = {"below 28": (1, 27), "400-500": (400, 500)}
+WIDTH = 32
+ETA = 3e-3
+STEPS = 1000
+SEEDS = 4
+_LONGEST = 26  # of the training words
+
+
+@functools.lru_cache(maxsize=4)
+def data(language: DyckLanguage, *, kind: str = "word", n: int = 10_000, seed: int = 0):
+    """Training sequences, drawn targets; words or prefixes of fewer than 28 brackets."""
+    from dynamics import deep
+
+    longest = _LONGEST if kind == "word" else _LONGEST + 1
+    drawn = language.sample_sequences(n, max_length=longest, rng=np.random.default_rng([seed, 0]), kind=kind)
+    return deep.dyck_sequences(language, drawn, length=_LONGEST + 2)
+
+
+@functools.lru_cache(maxsize=8)
+def test_prefixes(language: DyckLanguage, span: tuple[int, int], *, n: int = 500, seed: int = 0) -> list[np.ndarray]:
+    """Random prefixes with an open bracket, of lengths in ``span``."""
+    rng = np.random.default_rng([seed, 1])
+    drawn = language.sample_sequences(4 * n, min_length=span[0], max_length=span[1], rng=rng)
+    return [prefix for prefix in drawn if np.sum(1 - 2 * (prefix % 2)) > 0][:n]
+
+
+test_prefixes.__test__ = False  # for pytest, which collects by name
+
+
+def closes_right(model, language: DyckLanguage, prefixes: Sequence[np.ndarray]) -> np.ndarray:
+    """Of which prefixes the right closing bracket has the largest of the k closing logits after their last bracket.
+
+    Its mean is what `theory.balance.closing_accuracy` measures of a layer; each prefix must have an unmatched bracket.
+    """
+    longest = max(prefix.size for prefix in prefixes) + 1
+    tokens = np.full((len(prefixes), longest), language.n_brackets, dtype=np.int32)
+    for row, prefix in zip(tokens, prefixes, strict=True):
+        row[1 : prefix.size + 1] = prefix
+    last = np.array([prefix.size for prefix in prefixes], dtype=np.int32)
+    found = np.asarray(_last_logits()(model, tokens, last))[:, 1::2].argmax(axis=1)
+    right = np.array([language.stack(prefix)[-1] for prefix in prefixes])
+    return found == right
+
+
+@functools.cache
+def _last_logits():
+    import equinox as eqx
+    import jax
+
+    def one(model, sequence, last):
+        return model.decode(model.hidden(sequence)[0][last])
+
+    return eqx.filter_jit(lambda model, *rows: jax.lax.map(lambda row: one(model, *row), rows, batch_size=16))
+
+
+def trained(
+    language: DyckLanguage = dyck.LANGUAGE,
+    *,
+    n_layers: int = 2,
+    positions: str | None = None,
+    contrast_weight: float = 0.0,
+    kind: str = "word",
+    eta: float = ETA,
+    steps: int = STEPS,
+    seeds: int | Sequence[int] = SEEDS,
+    batch_size: int = 64,
+    n_test: int = 500,
+    store=None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Train a GPT by Adam on one language at several seeds and measure it.
+
+    Parameters
+    ----------
+    language : DyckLanguage
+    n_layers : int
+    positions : None, "learned", "sinusoidal" or "linear"
+        As in `dynamics.deep.Architecture`; only the last two reach prefixes longer than the training ones.
+    contrast_weight : float
+        Weight of the regulariser (22).
+    kind : "word" or "prefix"
+        What it trains on: words (Section 4) or prefixes (Appendix D.2).
+    eta, steps, seeds, batch_size, progress
+        As in `dynamics.deep.train`.
+    n_test : int
+        Test prefixes of each of `LENGTHS`.
+    store : path, optional
+        A folder of checkpoints, one for each setting: where there is one, training goes on from it, and what is trained
+        already is not trained again.
+
+    Returns
+    -------
+    xarray.Dataset
+        That of `dynamics.deep.train`, its attention on `training.test_prefix`, with ``accuracy(seed, length)``, and
+        ``accuracy_after_closing(seed, length)`` of the prefixes whose last bracket closes: after an open one its own
+        type is right, which a model may know and guess elsewhere.
+    """
+    from dynamics import deep
+
+    place = {"linear": 512, "learned": 2 * _LONGEST}.get(positions)
+    architecture = deep.Architecture(
+        language.n_brackets + 1, n_outputs=language.n_brackets, tied=False, n_layers=n_layers, width=WIDTH,
+        positions=positions, max_length=place,
+    )  # fmt: skip
+    probe = np.append(language.n_brackets, dyck.test_prefix(language))[None]
+    name = f"k{language.n_types}-D{language.max_depth}-{n_layers}layers-{positions}-{kind}-{contrast_weight:g}.npz"
+    runs = deep.train(
+        architecture,
+        data(language, kind=checks.one_of("kind", kind, ("word", "prefix"))),
+        learning_rate=eta,
+        steps=steps,
+        optimizer="adam",
+        seeds=seeds,
+        batch_size=batch_size,
+        probe=probe,
+        contrast=deep.dyck_insertions(language) if contrast_weight > 0 else None,
+        contrast_weight=contrast_weight,
+        record_every=max(1, steps // 5),
+        checkpoint=None if store is None else Path(store) / name,
+        progress=progress,
+    ).isel(learning_rate=0)
+    spans = {name: span for name, span in LENGTHS.items() if positions != "learned" or span[1] < place}
+    prefixes = [test_prefixes(language, span, n=n_test) for span in spans.values()]
+    models = [deep.model_at(runs.expand_dims("learning_rate"), seed=seed) for seed in runs["seed"].values]
+    right = [[closes_right(model, language, some) for some in prefixes] for model in models]
+    closed = [np.array([prefix[-1] % 2 == 1 for prefix in some]) for some in prefixes]
+    attributes = {"long_name": "share of closing brackets whose type is found", "units": "1"}
+    runs["accuracy"] = (("seed", "length"), [[some.mean() for some in row] for row in right], attributes)
+    hard = [[some[one].mean() for some, one in zip(row, closed, strict=True)] for row in right]
+    attributes = attributes | {"long_name": "the same, of prefixes whose last bracket closes"}
+    runs["accuracy_after_closing"] = (("seed", "length"), hard, attributes)
+    return runs.assign_coords(length=list(spans)).assign_attrs(k=language.n_types, D=language.max_depth)
+
+
+def table(*, rows: Sequence[tuple[int, int, int]] = TABLE, progress: bool = False, **arguments) -> xr.Dataset:
+    """Attention variation between seeds (Table 1): over (setting, layer), with what random rows would give.
+
+    Parameters
+    ----------
+    rows : sequence of (k, D, layers)
+    **arguments
+        Of `trained`; three seeds at least.
+    """
+    found = []
+    for k, D, n_layers in rows:
+        runs = trained(DyckLanguage(k, D), n_layers=n_layers, progress=progress, **arguments)
+        maps = runs["attention"].isel(probe=0, head=0)
+        start, end = (dyck.variation(maps.isel(time=time, drop=True)) for time in (0, -1))
+        found.append(
+            xr.Dataset(
+                {
+                    "variation": end["mean"],
+                    "standard_error": end["standard_error"],
+                    "start": start["mean"],
+                    "random": dyck.random_variation(maps.sizes["row"]),
+                    "accuracy": runs["accuracy"].mean("seed"),
+                }
+            ).reindex(layer=[1, 2, 3])
+        )
+    names = [f"k = {k}, D = {D}, {layers} layers" for k, D, layers in rows]
+    return xr.concat(found, "setting").assign_coords(setting=names)
+
+
+def lengths(
+    *,
+    weights: Sequence[float] = CONTRAST_WEIGHTS,
+    kinds: Sequence[str] = ("word", "prefix"),
+    progress=False,
+    **arguments,
+) -> xr.Dataset:
+    """Both accuracies of `trained` by the weight of the regulariser and what was trained on (Figs. 3 and 10)."""
+    names = ["accuracy", "accuracy_after_closing"]
+    cells = [
+        xr.concat(
+            [trained(kind=kind, contrast_weight=w, progress=progress, **arguments)[names] for w in weights],
+            "contrast_weight",
+        )
+        for kind in kinds
+    ]
+    return xr.concat(cells, "kind").assign_coords(kind=list(kinds), contrast_weight=list(weights))

@@ -1,0 +1,1 @@
+"""Figures, declared in modules."""

@@ -1,0 +1,61 @@
+"""Task of bounded Dyck languages (Wen, Li, Liu, Risteski 2023, arXiv 2312.01429): Adam on the layer Y/Z/V."""
+
+from __future__ import annotations
+
+from functools import cache, partial
+
+from dynamics import DyckLanguage
+from dynamics.support import checks
+from yzflow.papers.bounded_dyck import training as experiment
+from yzflow.sweeps.runs import Task
+
+_whole = partial(checks.integer, minimum=1)
+_KEYS = {
+    "n_types": (2, _whole),
+    "max_depth": (4, _whole),
+    "open_probability": (0.5, checks.positive),
+    "embedding": (experiment.FREE, lambda name, value: checks.one_of(name, value, experiment.ARCHITECTURES)),
+    "scale": (1.0, checks.positive),
+    "eta": (experiment.ETA, checks.positive),
+    "contrast_weight": (0.0, checks.non_negative),
+    "steps": (experiment.STEPS, _whole),
+    "batch_size": (128, _whole),
+    "n_train": (40_000, _whole),
+    "n_test": (10_000, _whole),
+}
+_LABELS = {
+    "n_types": {"long_name": "k, types of brackets"},
+    "max_depth": {"long_name": "D, largest depth"},
+    "open_probability": {"long_name": "q, probability of an open bracket"},
+    "scale": {"long_name": "initial scale of Z", "units": "1"},
+    "eta": {"long_name": "learning rate of all weights", "units": "1 / step"},
+    "contrast_weight": {"long_name": "weight of the contrastive regulariser (22)"},
+    "steps": {"long_name": "number of steps", "units": "SGD steps"},
+    "n_train": {"long_name": "training prefixes"},
+    "n_test": {"long_name": "test prefixes for each range of lengths"},
+    "seed": {"long_name": "seed of start and batches"},
+}
+
+
+def _complete(given: dict) -> dict:
+    whole = {name: check(name, given.get(name, default)) for name, (default, check) in _KEYS.items()}
+    _language(*(whole[name] for name in _SIZES))
+    return whole
+
+
+_SIZES = ("n_types", "max_depth", "open_probability")
+_language = cache(DyckLanguage)  # one object a language, for which its data are drawn once
+
+
+def dyck(configuration: dict, seed: int) -> dict:
+    """One run of `training.trained`: accuracy, drift's prediction, balance and attention at its end."""
+    one = {name: [configuration[name]] for name in ("embedding", "scale", "eta", "contrast_weight")}
+    rest = {name: configuration[name] for name in ("steps", "batch_size")}
+    language = _language(*(configuration[name] for name in _SIZES))
+    samples = experiment.data(language, n_train=configuration["n_train"], n_test=configuration["n_test"])
+    runs = experiment.trained(**one, **rest, seeds=[seed], language=language, samples=samples, threads=1)
+    result = runs.isel(dict.fromkeys((*one, "seed"), 0), drop=True)
+    return {str(name): result[name] for name in result.data_vars}
+
+
+TASKS = (Task("dyck", dyck, keys=tuple(_KEYS), complete=_complete, threads=True, labels=_LABELS),)

@@ -1,0 +1,323 @@
+"""Training on a bounded Dyck language: what attention looks like afterwards, and what predicts long prefixes.
+
+Setting: Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Section 4 and Appendix D: k = 2, D = 4, q = 0.5, 40,000
+prefixes of fewer than 28 brackets, Adam. The layer sees the states of a minimal first layer and has no head but Y.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from dynamics import Bags, DyckLanguage, Embedding, Layer, Trajectory, gradient_flow, sgd, sgd_many
+from dynamics.support import checks
+from theory import balance
+
+LANGUAGE = DyckLanguage(n_types=2, max_depth=4, open_probability=0.5)
+STEPS = 2000
+ETA = 0.01
+RATES = (0.01, 0.003)  # of the paper's Fig. 2
+SEEDS = 20
+WIDTH = 32  # columns of V, rows of W_K and W_Q
+EMBEDDINGS = ("one-hot", "type and depth", "type and angle")  # (19), (20), (21)
+FREE = "none"  # Z and V free, not made of an embedding
+ARCHITECTURES = (FREE, *EMBEDDINGS)
+SCALES = (0.1, 0.3, 1.0)
+CONTRAST_WEIGHTS = (0.0, 0.1, 1.0, 10.0)
+LENGTHS = {"below 28": (1, 27), "400-500": (400, 500), "4000-5000": (4000, 5000)}
+QUERIES = ("open", "close", "all")
+
+
+def start(language: DyckLanguage, rng=None, *, embedding: str = FREE, scale: float = 1.0, width: int = WIDTH) -> Layer:
+    """A random layer Y/Z/V to start training from.
+
+    Parameters
+    ----------
+    language : DyckLanguage
+    rng : numpy.random.Generator or seed, optional
+    embedding : "none" or one of `dynamics.data.dyck.EMBEDDINGS`
+        "none": Z and V have free, normal entries. Else W_K, W_Q and W_V do.
+    scale : float
+        Positive. Root mean square of the entries of Z, in expectation.
+    width : int
+        Columns of V, and rows of W_K and W_Q. Entries of V and Y have mean square 1 / width.
+
+    Raises
+    ------
+    ValueError
+        If an argument breaks one of these rules.
+    """
+    checks.one_of("embedding", embedding, ARCHITECTURES)
+    scale, width = checks.positive("scale", scale), checks.integer("width", width, minimum=1)
+    rng = np.random.default_rng(rng)
+    Y = rng.normal(size=(width, language.n_brackets)) / np.sqrt(width)
+    if embedding == FREE:
+        Z = scale * rng.normal(size=(language.n_states, language.n_states))
+        return Layer(Z, Y, rng.normal(size=(language.n_states, width)) / np.sqrt(width))
+    vectors = language.embedding(embedding)
+    square = (vectors**2).sum(axis=1).mean()
+    # E Z[q, s]^2 = width sigma^4 |e(q)|^2 |e(s)|^2 for entries of W_K and W_Q of standard deviation sigma.
+    sigma = np.sqrt(scale / (square * np.sqrt(width)))
+    keys, queries = sigma * rng.normal(size=(2, width, vectors.shape[1]))
+    values = rng.normal(size=(width, vectors.shape[1])) / np.sqrt(width * square)
+    return Layer.embedded(Embedding(vectors, keys, queries, values), Y)
+
+
+class Data(NamedTuple):
+    """Training prefixes, and test prefixes by range of lengths."""
+
+    train: Bags
+    test: dict[str, Bags]
+
+
+@functools.lru_cache(maxsize=4)
+def data(
+    language: DyckLanguage = LANGUAGE,
+    *,
+    n_train: int = 40_000,
+    n_test: int = 10_000,
+    lengths: tuple[str, ...] = ("below 28", "400-500"),
+    seed: int = 0,
+) -> Data:
+    """The paper's number of prefixes, and ``n_test`` for each of some `LENGTHS`; the same ones for the same seed."""
+    draws = dict(zip(("train", *LENGTHS), np.random.SeedSequence(seed).spawn(1 + len(LENGTHS)), strict=True))
+
+    def draw(which, n, span):
+        return language.sample(n, min_length=span[0], max_length=span[1], rng=np.random.default_rng(draws[which]))
+
+    test = {name: draw(name, n_test, LENGTHS[checks.one_of("lengths", name, tuple(LENGTHS))]) for name in lengths}
+    return Data(draw("train", n_train, LENGTHS["below 28"]), test)
+
+
+def test_prefix(language: DyckLanguage) -> np.ndarray:
+    """A word with every bracket at every depth once: for each i, D nested pairs of the types i, i + 1, .. modulo k."""
+    levels = np.arange(language.max_depth)
+    words = [(i + levels) % language.n_types for i in range(language.n_types)]
+    return np.concatenate([np.concatenate([2 * types, 2 * types[::-1] + 1]) for types in words])
+
+
+test_prefix.__test__ = False  # for pytest, which collects by name
+
+
+def attention_map(layer: Layer, language: DyckLanguage) -> np.ndarray:
+    """Attention on `test_prefix` with START first: row n, of the n-th position, sums to one over positions up to n.
+
+    No state occurs twice in that prefix, so that attention on states is attention on positions.
+    """
+    prefix = test_prefix(language)
+    return layer.attention(language.bags([prefix], positions="all"))[:, language.state_sequence(prefix)]
+
+
+def stack_share(attention: xr.DataArray, language: DyckLanguage) -> xr.DataArray:
+    """Share of attention on open brackets of the query's own depth, mean over the closing queries of `test_prefix`.
+
+    One is a stack-like map: such a query looks for the last unmatched bracket, which is one of these. Queries at depth
+    0 are left out.
+    """
+    states = language.state_sequence(test_prefix(language))
+    state = [language.states[number] for number in states]
+    rows = [n for n, one in enumerate(state) if one.kind == "close" and one.depth > 0]
+    wanted = np.array([[one.kind == "open" and one.depth == state[row].depth for one in state] for row in rows])
+    some = attention.isel(row=rows)
+    return some.where(xr.DataArray(wanted, dims=("row", "position")), 0.0).sum("position").mean("row")
+
+
+def random_variation(rows: int) -> float:
+    r"""Expected ``||A_1 - A_2||_F^2`` of two causal attention maps whose rows are uniform on their simplices.
+
+    A row of n entries is Dirichlet(1, .., 1): each entry has the variance ``(n - 1) / (n^2 (n + 1))``. Two independent
+    rows differ by twice the sum of n of these, ``2 (n - 1) / (n (n + 1))``, summed here over n = 1..rows.
+    """
+    n = np.arange(1, checks.integer("rows", rows, minimum=1) + 1)
+    return float((2 * (n - 1) / (n * (n + 1))).sum())
+
+
+def variation(attention: xr.DataArray) -> xr.Dataset:
+    """Attention variation, the mean of ``||A_1 - A_2||_F^2`` over pairs of seeds, with its jackknife standard error.
+
+    Parameters
+    ----------
+    attention : xarray.DataArray
+        Over (.., seed, row, position) with at least three seeds, as in the result of `trained`.
+    """
+    maps = attention.transpose(..., "seed", "row", "position")
+    if maps.sizes["seed"] < 3:
+        raise checks.reject("attention", "have at least three seeds", maps.sizes["seed"])
+    flat = maps.values.reshape(*maps.shape[:-2], -1)
+    n = flat.shape[-2]
+    distances = ((flat[..., :, None, :] - flat[..., None, :, :]) ** 2).sum(axis=-1)
+    sums = distances.sum(axis=(-1, -2), keepdims=True)[..., 0]
+    mean = sums[..., 0] / (n * (n - 1))
+    without = (sums - 2 * distances.sum(axis=-1)) / ((n - 1) * (n - 2))
+    error = np.sqrt((n - 1) / n * ((without - without.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1))
+    others = {name: maps.coords[name] for name in maps.dims[:-3] if name in maps.coords}
+    units = {"long_name": "attention variation between seeds", "units": "1"}
+    return xr.Dataset(
+        {"mean": (maps.dims[:-3], mean, units), "standard_error": (maps.dims[:-3], error, {"units": "1"})}, others
+    )
+
+
+def measure(layer: Layer, language: DyckLanguage, test: dict[str, Bags]) -> dict[str, np.ndarray]:
+    """What `trained` keeps of a layer, by the names of its variables."""
+    layer = layer.moved([array.astype(np.float64) for array in layer.weights])
+    found = [balance.closing_accuracy(layer, language, bags) for bags in test.values()]
+    spans = [np.arange(LENGTHS[name][0], LENGTHS[name][1] + 1) for name in test]
+    expected = [balance.predicted_accuracy(layer, language, lengths) for lengths in spans]
+    return {
+        "accuracy": np.array([[row[kind] for kind in QUERIES] for row in found]),
+        "predicted": np.array([[row[kind] for kind in QUERIES] for row in expected]),
+        "residual": np.array(balance.residual(layer.Z, language)),
+        "violation": np.array(balance.violation(layer, language)),
+        "attention": attention_map(layer, language),
+    }
+
+
+_DESCRIPTIONS = {
+    "accuracy": (("length", "query"), "share of closing brackets whose type is found", "1"),
+    "predicted": (("length", "query"), "accuracy predicted from the drift", "1"),
+    "residual": ((), "balance residual, (11)", "1"),
+    "violation": ((), "balance violation, (15)-(17)", "1"),
+    "attention": (("row", "position"), "attention on the test prefix", "1"),
+    "start_attention": (("row", "position"), "attention on the test prefix before training", "1"),
+    "loss": ((), "mean loss of the last 100 mini-batches, regulariser included", "nats"),
+}
+
+
+def trained(
+    *,
+    embedding: Sequence[str] = (FREE,),
+    scale: Sequence[float] = (1.0,),
+    eta: Sequence[float] = (ETA,),
+    contrast_weight: Sequence[float] = (0.0,),
+    seeds: int | Sequence[int] = SEEDS,
+    steps: int = STEPS,
+    batch_size: int = 128,
+    language: DyckLanguage = LANGUAGE,
+    samples: Data | None = None,
+    threads: int | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Train by Adam, in single precision, at every combination of settings and seed; measure the end of each run.
+
+    A seed decides the start and the batches; settings share it.
+
+    Parameters
+    ----------
+    embedding, scale : sequences
+        As in `start`.
+    eta : sequence of float
+        Learning rate of all weights, per step.
+    contrast_weight : sequence of float
+        Weight of the regulariser (22) with the insertions `DyckLanguage.nested_pairs`.
+    seeds : int or sequence of int
+        How many (0, 1, ..), or which.
+    steps, batch_size : int
+    language : DyckLanguage
+    samples : Data, optional
+        Default: `data` of the language.
+    threads, progress
+        As in `dynamics.sgd_many`.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over (embedding, scale, eta, contrast_weight, seed): ``accuracy`` and ``predicted`` (length, query), by the kind
+        of the query, ``residual``, ``violation``, ``attention`` and ``start_attention`` (row, position) on
+        `test_prefix`, ``loss``.
+    """
+    samples = data(language) if samples is None else samples
+    pairs = language.nested_pairs()
+    seeds = range(seeds) if isinstance(seeds, int) else seeds
+    settings = list(itertools.product(embedding, scale, eta, contrast_weight, seeds))
+    starts = [start(language, seed, embedding=kind, scale=size) for kind, size, _, _, seed in settings]
+    runs = []
+    for layer, (_, _, rate, weight, seed) in zip(starts, settings, strict=True):
+        arguments = {"eta_y": rate, "eta_z": rate, "steps": steps, "batch_size": batch_size, "init": layer}
+        arguments |= {"optimizer": "adam", "dtype": "float32", "seed": seed}
+        if weight > 0:
+            arguments |= {"contrast": pairs, "contrast_weight": weight}
+        runs.append((samples.train, arguments))
+
+    def observe(outcome):
+        measured = measure(outcome.layer, language, samples.test)
+        return measured | {"loss": np.array(outcome.batch_loss[-100:].mean(dtype=float))}
+
+    results = sgd_many(runs, observe=observe, threads=threads, progress=progress)
+    for result, layer in zip(results, starts, strict=True):
+        result["start_attention"] = attention_map(layer, language)
+    shape = (len(embedding), len(scale), len(eta), len(contrast_weight), len(seeds))
+    axes = ("embedding", "scale", "eta", "contrast_weight", "seed")
+    variables = {}
+    for name, (dims, long_name, units) in _DESCRIPTIONS.items():
+        values = np.array([result[name] for result in results])
+        attributes = {"long_name": long_name, "units": units}
+        variables[name] = ((*axes, *dims), values.reshape(*shape, *values.shape[1:]), attributes)
+    coordinates = {
+        "embedding": list(embedding),
+        "scale": ("scale", list(scale), {"long_name": "initial scale of Z", "units": "1"}),
+        "eta": ("eta", list(eta), {"long_name": "learning rate", "units": "1 / step"}),
+        "contrast_weight": ("contrast_weight", list(contrast_weight), {"units": "nats"}),
+        "seed": list(seeds),
+        "length": ("length", list(samples.test), {"units": "brackets"}),
+        "query": list(QUERIES),
+    }
+    sizes = {"k": language.n_types, "D": language.max_depth, "q": language.open_probability, "steps": steps}
+    return xr.Dataset(variables, coordinates, sizes)
+
+
+def balance_along(run: Trajectory, language: DyckLanguage) -> xr.Dataset:
+    """Balance residual and violation at the recorded times of a run, over time x learning rate."""
+    layers = [Trajectory(run.dataset.isel(time=[n])).final for n in range(run.dataset.sizes["time"])]
+    time = run.dataset["time"].values * run.parameters["eta_z"]
+    return xr.Dataset(
+        {
+            "residual": ("time", [balance.residual(layer.Z, language) for layer in layers], {"units": "1"}),
+            "violation": ("time", [balance.violation(layer, language) for layer in layers], {"units": "1"}),
+        },
+        {"time": ("time", time, {"long_name": "steps x learning rate", "units": "1"})},
+    )
+
+
+def flow_and_sgd(
+    *,
+    etas: Sequence[float] = (1.0, 0.5, 0.25, 0.125),
+    t_end: float = 200.0,
+    n_times: int = 41,
+    language: DyckLanguage | None = None,
+    max_length: int = 6,
+    batch_size: int | None = None,
+    scale: float = 0.5,
+    seed: int = 0,
+) -> xr.Dataset:
+    """Balance along the flow and along SGD from one start, on the enumerated prefixes of a small language.
+
+    SGD has no momentum and takes the whole population at each step, or mini-batches of ``batch_size``. Times are
+    steps x learning rate.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``residual`` and ``violation`` over (run, time); run is "flow" and the learning rates of SGD, largest first.
+    """
+    language = DyckLanguage(2, 2) if language is None else language
+    population = language.enumerate(max_length=max_length)
+    init = start(language, seed, scale=scale, width=8)
+    times = np.linspace(0, t_end, n_times)
+    flow = gradient_flow(population, eta_y=1.0, eta_z=1.0, t_end=t_end, times=times, init=init)
+    runs = {"flow": balance_along(flow, language)}
+    for eta in etas:
+        steps = t_end / eta
+        every = steps / (n_times - 1)
+        if abs(every - round(every)) > 1e-9:
+            raise checks.reject("etas", f"divide the {t_end / (n_times - 1):g} between recorded times", eta)
+        run = sgd(
+            population, eta_y=eta, eta_z=eta, steps=round(steps), record_every=round(every), init=init, momentum=0.0,
+            batch_size=batch_size, length=None, seed=seed,
+        )  # fmt: skip
+        runs[f"{eta:g}"] = balance_along(run, language).assign_coords(time=runs["flow"]["time"])
+    return xr.concat(list(runs.values()), "run").assign_coords(run=list(runs))

@@ -1,0 +1,207 @@
+"""The phase transition of Scan and Snap: the paper's settings, simulated at each level of fidelity.
+
+Settings: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Figs. 3, 8 and 9.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+
+from dynamics import SequenceClasses, Trajectory, gradient_flow
+from theory import attention, decoder, tokens
+from yzflow.sweeps import cache
+from yzflow.sweeps.store import Store
+
+LEVELS = ("theory", "modified", "full")  # the simulated levels of fidelity, from the theory down
+N_CLASSES = 10
+VOCAB_SIZE = 1000
+ETA_Z = 0.5
+ETA_Y = (0.5, 1.0, 2.0, 5.0)
+T_END = 700.0
+# In the fidelity figure attention learns this much slower than the decoder, as Assumption 1(c) wants it.
+SLOW_RATIO = 1e-3
+
+FIGURE_8 = ((50, (0.1, 0.2, 0.5, 1.0, 2.0), 80), (1000, (0.2, 0.5, 1.0, 2.0, 4.0), 70))  # M, eta_Y, steps
+FIGURE_9 = ((10.0, 100, 5.0), (1.0, 10_000, 50.0))  # nu = eta_Y / eta_Z, M, last time
+FIGURE_9_ETA_Z = (0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+def weak_classes() -> SequenceClasses:
+    """K = 10 classes with one common token, of overlap 0.0101: below 1/(K (K - 1)), so |lambda_1(E)| < 1/K."""
+    return SequenceClasses.single_common_token(N_CLASSES, VOCAB_SIZE, common=0.15)
+
+
+def strong_classes() -> SequenceClasses:
+    """The same with a frequent common token (overlap 0.65), outside Assumption 2: attention visibly moves."""
+    return SequenceClasses.single_common_token(N_CLASSES, VOCAB_SIZE, common=2.0)
+
+
+def speed_constant(classes: SequenceClasses) -> float:
+    """C_0 = 1 / ((K - 1) rho^2) of these classes, rho their (equal) overlap at the start."""
+    return attention.speed_constant(n_classes=classes.n_classes, overlap=float(classes.overlap()[0, 1]))
+
+
+def fidelity_flows(
+    classes: SequenceClasses,
+    *,
+    eta_y: float,
+    eta_z: float = ETA_Z,
+    t_end: float = T_END,
+    n_times: int = 400,
+    decoders: Sequence[str] = LEVELS,
+    time_scale: str = "log",
+    progress: bool = False,
+    store: str | os.PathLike | Store | None = None,
+) -> dict[str, Trajectory]:
+    """The same training at each simulated level: decoder -> trajectory; from ``store`` if it is there."""
+    return {
+        name: cache.trajectory(
+            gradient_flow,
+            classes,
+            eta_y=eta_y,
+            eta_z=eta_z,
+            t_end=t_end,
+            decoder=name,
+            n_times=n_times,
+            rtol=1e-10,
+            atol=1e-12,
+            time_scale=time_scale,
+            progress=progress,
+            store=store,
+        )
+        for name in decoders
+    }
+
+
+def decoder_curves() -> xr.Dataset:
+    """Fig. 8: the discrete h*(s) (33) and the continuous h(t) (44) at whole steps, for each M and eta_Y."""
+    parts = {}
+    for vocab_size, rates, n_steps in FIGURE_8:
+        steps = np.arange(n_steps + 1)
+        discrete = np.stack([decoder.h_steps(n_steps, vocab_size=vocab_size, eta_y=rate) for rate in rates])
+        continuous = np.stack([decoder.h(steps, vocab_size=vocab_size, eta_y=rate) for rate in rates])
+        names = (f"eta_y_{vocab_size}", f"time_{vocab_size}")
+        parts[f"h_steps_{vocab_size}"] = (names, discrete, {"long_name": "h* (33)", "units": "1"})
+        parts[f"h_{vocab_size}"] = (names, continuous, {"long_name": "h (44)", "units": "1"})
+        parts[names[0]] = (names[0], list(rates), {"long_name": "eta_Y", "units": "1 / SGD step"})
+        parts[names[1]] = (names[1], steps, {"long_name": "time", "units": "SGD steps"})
+    return xr.Dataset(parts)
+
+
+def exponent_curves(n_times: int = 400) -> xr.Dataset:
+    """Fig. 9: B(t) at fixed nu = eta_Y / eta_Z, K = 1, C_0 = 1, with t0 and B(t0)."""
+    parts = {"eta_z": ("eta_z", list(FIGURE_9_ETA_Z), {"long_name": "eta_Z", "units": "1 / SGD step"})}
+    for nu, vocab_size, t_end in FIGURE_9:
+        times = np.linspace(0, t_end, n_times)
+        settings = [
+            {"vocab_size": vocab_size, "n_classes": 1, "eta_y": nu * eta_z, "eta_z": eta_z, "c0": 1.0}
+            for eta_z in FIGURE_9_ETA_Z
+        ]
+        snap = [
+            decoder.snapping_time(vocab_size=vocab_size, n_classes=1, eta_y=setting["eta_y"]) for setting in settings
+        ]
+        exponents = np.stack([attention.growth_exponent(times, **setting) for setting in settings])
+        at_snap = [attention.growth_exponent(t, **setting) for t, setting in zip(snap, settings, strict=True)]
+        name = f"{vocab_size}"
+        parts[f"time_{name}"] = (f"time_{name}", times, {"long_name": "time", "units": "SGD steps"})
+        parts[f"exponent_{name}"] = (("eta_z", f"time_{name}"), exponents, {"long_name": "B", "units": "1"})
+        parts[f"t0_{name}"] = ("eta_z", snap, {"long_name": "t0", "units": "SGD steps"})
+        parts[f"exponent_at_t0_{name}"] = ("eta_z", at_snap, {"long_name": "B(t0)", "units": "1"})
+    return xr.Dataset(parts)
+
+
+def peak_time(speed: xr.DataArray) -> float:
+    """Time at which a speed over ``time`` is largest, by a parabola through the three samples around the largest.
+
+    Raises
+    ------
+    ValueError
+        If the largest sample is the first or the last: the peak lies outside what was recorded.
+    """
+    times, values = speed["time"].values, speed.values
+    top = int(np.argmax(values))
+    if top in (0, len(values) - 1):
+        raise ValueError(f"`speed` must peak inside the recorded times, but got its maximum at t = {times[top]:g}")
+    near = slice(top - 1, top + 2)
+    curvature, slope, _ = np.polyfit(times[near] - times[top], values[near], 2)
+    return float(times[top] - slope / (2 * curvature))
+
+
+def simulated_gamma(trajectory: Trajectory) -> xr.DataArray:
+    """gamma of Theorem 1 from the h that the theory flow integrated (class 0)."""
+    vocab_size = int(trajectory.dataset["multiplicity"].sum())
+    h = trajectory.dataset["h"].isel(bag=0)
+    return (vocab_size - 1) ** 2 * h / (vocab_size - 1 + np.exp(vocab_size * h))
+
+
+@dataclass(frozen=True)
+class TransitionTimes:
+    """One row of the table of the main job: transition times at one eta_Y, in SGD steps."""
+
+    eta_y: float
+    scanning: float  # t0' = K ln M / eta_Y
+    snapping: float  # t0 = 2 K ln M / eta_Y
+    exact: float  # t*, the closed-form peak of gamma
+    gamma: float  # the peak of gamma in the theory flow
+    speed: Mapping[str, float]  # the peak of the dominant distinct token's speed, by decoder
+
+
+def transition_times(flows: Mapping[str, Trajectory], *, eta_y: float) -> TransitionTimes:
+    """The row for the flows of `fidelity_flows` on classes of `SequenceClasses.single_common_token`."""
+    first = next(iter(flows.values()))
+    setting = {
+        "vocab_size": int(first.dataset["multiplicity"].sum()),
+        "n_classes": first.dataset.sizes["next_token"],
+        "eta_y": eta_y,
+    }
+    return TransitionTimes(
+        eta_y,
+        decoder.scanning_time(**setting),
+        decoder.snapping_time(**setting),
+        decoder.transition_time(**setting),
+        peak_time(simulated_gamma(flows["theory"])),
+        {name: peak_time(flow.dataset["z_velocity"].isel(query=0).sel(token=1)) for name, flow in flows.items()},
+    )
+
+
+def transition_cells(rows: Sequence[TransitionTimes]) -> tuple[list[str], list[list[float]]]:
+    """Column names and values of the table."""
+    names = ["eta_Y", "t0'", "t0", "t* exact", "gamma peak", *(f"speed: {name}" for name in rows[0].speed)]
+    return names, [[r.eta_y, r.scanning, r.snapping, r.exact, r.gamma, *r.speed.values()] for r in rows]
+
+
+def transition_table(rows: Sequence[TransitionTimes]) -> str:
+    """The table as aligned text."""
+    names, cells = transition_cells(rows)
+    lines = ["".join(f"{name:>16}" for name in names)]
+    lines += ["".join(f"{value:16.5g}" for value in row) for row in cells]
+    return "\n".join(lines)
+
+
+def transition_csv(rows: Sequence[TransitionTimes]) -> str:
+    """The table as comma-separated values."""
+    names, cells = transition_cells(rows)
+    return "\n".join([",".join(names), *(",".join(f"{value:.10g}" for value in row) for row in cells)]) + "\n"
+
+
+def regime(classes: SequenceClasses) -> str:
+    """Where these classes stand: Assumption 2 with its margins, and the slow-down s of the full flow, as text."""
+    overlap = classes.overlap()
+    weak = tokens.weak_correlation(overlap, vocab_size=classes.vocab_size)
+    slowdown = attention.full_flow_slowdown(
+        vocab_size=classes.vocab_size, n_classes=classes.n_classes, overlap=float(overlap[0, 1])
+    )
+    upper, lower = (
+        f"{'holds' if margin >= 1 else 'fails'} (by a factor of {max(margin, 1 / margin):.3g})"
+        for margin in (weak.upper_margin, weak.lower_margin)
+    )
+    return (
+        f"Overlap f_n . f_n' = {overlap[0, 1]:.4g}. Assumption 2: |lambda_1(E)| < 1/K {upper}; "
+        f"|lambda_i(E)| >= 6/sqrt(M) {lower}.\n"
+        f"Early in training the full flow moves attention s = {slowdown:.3g} times as fast as the theory says."
+    )

@@ -1,0 +1,73 @@
+"""The paper's SGD experiments on Syn-Small and Syn-Medium (Section 8 and Appendix G of Scan and Snap).
+
+Settings: Tian, Wang, Chen, Du (2023), arXiv 2305.16380: momentum 0.9, batches of 128 sequences of length 128, 100
+steps.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import nullcontext
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import xarray as xr
+
+from dynamics import SequenceClasses, Trajectory, sgd
+from yzflow.sweeps import cache
+from yzflow.sweeps.store import Store
+from yzflow.sweeps.sweep import sweep
+
+STEPS = 100
+SEEDS = 10
+SMALL_RATES = ((1.0, 1.0), (10.0, 1.0))  # (eta_Y, eta_Z) of Fig. 4
+ADAM_RATES = (0.1, 0.5, 1.0)  # eta_Y = eta_Z of Fig. 5
+N_QUERIES = (1, 3, 5, 10)
+ETA_Z = (0.5, 1.0, 2.0, 3.0)
+RATIOS = (1.0, 2.0, 5.0, 10.0)
+
+
+def syn_small(
+    *,
+    eta_y: float,
+    eta_z: float,
+    optimizer: str = "sgd",
+    steps: int = STEPS,
+    seed: int = 0,
+    store: str | os.PathLike | Store | None = None,
+) -> Trajectory:
+    """One run on Syn-Small from a zero start, every step recorded (Figs. 4 and 5); from ``store`` if it is there."""
+    rates = {"eta_y": eta_y, "eta_z": eta_z}
+    return cache.trajectory(
+        sgd, SequenceClasses.syn_small(), **rates, steps=steps, optimizer=optimizer, seed=seed, store=store
+    )
+
+
+def syn_medium(
+    *,
+    n_queries: Sequence[int] = N_QUERIES,
+    eta_z: Sequence[float] = ETA_Z,
+    ratios: Sequence[float] = RATIOS,
+    seeds: int = SEEDS,
+    steps: int = STEPS,
+    threads: int | None = None,
+    store: str | os.PathLike | Store | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Syn-Medium over (n_queries, eta_z, ratio = eta_Y / eta_Z, seed): what attention looks like after training.
+
+    The sweep "syn_medium" of `yzflow.sweep` (Y and Z start uniform in +-1/sqrt(M); single precision), kept in
+    ``store`` if there is one. Variables: ``entropy``, of attention on the distinct tokens, renormalised, mean over next
+    tokens (Fig. 6), nats; ``recall(.., threshold)``, the share of distinct tokens with attention above ``threshold``, mean
+    over next tokens (Figs. 11 and 12); ``loss`` at the end and ``batch_loss`` of the last step, nats.
+    """
+    grid = {"n_queries": n_queries, "eta_z": eta_z, "ratio": ratios, "steps": [steps]}
+    with TemporaryDirectory(prefix="yzflow-") if store is None else nullcontext(store) as kept:
+        runs = sweep("syn_medium", grid, store=kept, seeds=seeds, workers=threads, progress=progress)
+    return runs.isel(steps=0, drop=True)
+
+
+def standard_error(values: xr.DataArray) -> xr.DataArray:
+    """Standard error of the mean over seeds."""
+    return values.std("seed", ddof=1) / np.sqrt(values.sizes["seed"])

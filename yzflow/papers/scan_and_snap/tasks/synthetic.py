@@ -1,0 +1,158 @@
+"""Tasks of Scan and Snap (Tian, Wang, Chen, Du 2023, arXiv 2305.16380): SGD on its data sets, and the gradient flow."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import xarray as xr
+
+from dynamics import Layer, SequenceClasses, gradient_flow, observables, sgd_many
+from dynamics.descent import ARGUMENTS, complete
+from dynamics.flow import DECODERS, METHODS
+from dynamics.support import checks
+from yzflow.sweeps.runs import Task
+
+THRESHOLDS = np.linspace(0, 0.2, 101)  # of attention
+
+_RATE = {"units": "1 / SGD step"}
+_LABELS = {
+    "n_queries": {"long_name": "number of query tokens"},
+    "eta_y": {"long_name": "learning rate of the decoder, eta_Y", **_RATE},
+    "eta_z": {"long_name": "learning rate of attention, eta_Z", **_RATE},
+    "ratio": {"long_name": "eta_Y / eta_Z"},
+    "steps": {"long_name": "number of steps", "units": "SGD steps"},
+    "t_end": {"long_name": "last time", "units": "SGD steps"},
+    "n_classes": {"long_name": "K, next tokens that occur"},
+    "vocab_size": {"long_name": "M, next tokens in all"},
+    "common": {"long_name": "unnormalised weight of the common token"},
+    "seed": {"long_name": "seed of start and samples"},
+}
+# The seed is the sweep's; what belongs to a start layer or to bags of insertions, no grid can hold; only the end is
+# recorded.
+_NO_KEYS = ("seed", "eta_v", "eta_hidden", "contrast", "contrast_weight", "record_every")
+_SGD_KEYS = ("ratio", *(name for name in ARGUMENTS if name not in _NO_KEYS))
+
+
+def _rates(given: dict) -> dict:
+    """eta_Y and eta_Z, both 1 by default, from any two of eta_y, eta_z and ratio."""
+    if "ratio" in given and "eta_y" in given:
+        raise checks.reject("grid", "have one of 'ratio' and 'eta_y'", "both")
+    eta_z = checks.positive("eta_z", given.get("eta_z", 1.0))
+    eta_y = given["eta_y"] if "eta_y" in given else checks.positive("ratio", given.get("ratio", 1.0)) * eta_z
+    return {"eta_y": checks.positive("eta_y", eta_y), "eta_z": eta_z}
+
+
+def _sgd_arguments(given: dict) -> dict:
+    arguments = {name: value for name, value in given.items() if name not in ("ratio", "n_queries")}
+    arguments = complete(arguments | _rates(given))
+    arguments["init"] = checks.one_of("init", arguments["init"], ("zero", "uniform"))
+    return {name: value for name, value in arguments.items() if name not in _NO_KEYS}
+
+
+def _complete_small(given: dict) -> dict:
+    return _sgd_arguments({"steps": 100} | given)
+
+
+def _complete_medium(given: dict) -> dict:
+    n_queries = checks.integer("n_queries", given.get("n_queries", 1), minimum=1)
+    given = {"steps": 100, "init": "uniform", "dtype": "float32"} | given
+    return {"n_queries": n_queries, **_sgd_arguments(given)}
+
+
+def syn_small(configuration: dict, seed: int) -> dict:
+    """SGD on Syn-Small from a zero start, 100 steps by default."""
+    return _sgd(_small(), configuration, seed)
+
+
+def syn_medium(configuration: dict, seed: int) -> dict:
+    """SGD on Syn-Medium from a start uniform in +-1/sqrt(M), in single precision, 100 steps by default."""
+    arguments = {name: value for name, value in configuration.items() if name != "n_queries"}
+    return _sgd(_medium(configuration["n_queries"]), arguments, seed)
+
+
+@cache
+def _small() -> SequenceClasses:
+    return SequenceClasses.syn_small()
+
+
+@cache
+def _medium(n_queries: int) -> SequenceClasses:
+    return SequenceClasses.syn_medium(n_queries)
+
+
+def _sgd(classes: SequenceClasses, arguments: dict, seed: int) -> dict:
+    """What attention looks like at the end of a run."""
+    [outcome] = sgd_many([(classes, {**arguments, "seed": seed})], threads=1)
+    bags, end = outcome.bags, outcome.layer
+    layer = Layer(end.Z.astype(np.float64), end.Y.astype(np.float64), None, end.multiplicity)
+    attention = observables.expected_attention(layer, bags)[1]
+    mask = observables.distinct_mask(bags)
+    recall = observables.recall(attention, mask, THRESHOLDS).mean(axis=0)
+    nats = {"units": "nats"}
+    return {
+        "entropy": xr.DataArray(
+            observables.entropy(attention, mask).mean(),
+            attrs={"long_name": "entropy of attention on distinct tokens, mean over next tokens", **nats},
+        ),
+        "loss": xr.DataArray(layer.loss(bags), attrs={"long_name": "expected cross-entropy at the end", **nats}),
+        "batch_loss": xr.DataArray(
+            float(outcome.batch_loss[-1]), attrs={"long_name": "loss of the last mini-batch", **nats}
+        ),
+        "recall": xr.DataArray(
+            recall,
+            {"threshold": ("threshold", THRESHOLDS, {"long_name": "threshold on attention", "units": "1"})},
+            attrs={"long_name": "share of distinct tokens above the threshold, mean over next tokens", "units": "1"},
+        ),
+    }
+
+
+_FLOW = {
+    "n_classes": (10, lambda name, value: checks.integer(name, value, minimum=2)),
+    "vocab_size": (1000, lambda name, value: checks.integer(name, value, minimum=2)),
+    "common": (0.15, checks.positive),
+    "t_end": (700.0, checks.positive),
+    "decoder": ("full", lambda name, value: checks.one_of(name, value, DECODERS)),
+    "n_times": (50, lambda name, value: checks.integer(name, value, minimum=2)),
+    "time_scale": ("linear", lambda name, value: checks.one_of(name, value, ("linear", "log"))),
+    "rtol": (1e-8, checks.positive),
+    "atol": (1e-10, checks.positive),
+    "method": ("DOP853", lambda name, value: checks.one_of(name, value, METHODS)),
+}
+
+
+def _complete_flow(given: dict) -> dict:
+    rest = {name: check(name, given.get(name, default)) for name, (default, check) in _FLOW.items()}
+    return _rates(given) | rest
+
+
+def flow(configuration: dict, seed: int) -> dict:
+    """Gradient flow with one common token (Theorem 4's setting); without chance, so that the seed does nothing."""
+    arguments = dict(configuration)
+    n_classes, vocab_size, common = (arguments.pop(name) for name in ("n_classes", "vocab_size", "common"))
+    classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
+    run = gradient_flow(classes, **arguments)
+    logits = run.dataset["z"].isel(query=0, drop=True)
+    logit = {"units": "1"}
+    return {
+        "loss": run.dataset["loss"],
+        "entropy": run.attention_entropy().mean("next_token", keep_attrs=True),
+        "common_logit": logits.sel(token=0, drop=True).assign_attrs(long_name="logit of the common token", **logit),
+        "distinct_logit": logits.sel(token=1, drop=True).assign_attrs(
+            long_name="logit of the most frequent distinct token of next token 0", **logit
+        ),
+    }
+
+
+TASKS = (
+    Task("syn_small", syn_small, keys=_SGD_KEYS, complete=_complete_small, threads=True, labels=_LABELS),
+    Task(
+        "syn_medium",
+        syn_medium,
+        keys=("n_queries", *_SGD_KEYS),
+        complete=_complete_medium,
+        threads=True,
+        labels=_LABELS,
+    ),
+    Task("flow", flow, keys=("eta_y", "eta_z", "ratio", *_FLOW), complete=_complete_flow, labels=_LABELS),
+)

@@ -1,0 +1,170 @@
+"""Figures of the constructions for sparse averaging and pairs (Sanford, Hsu, Telgarsky 2023, arXiv 2306.02896)."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, log_ticks, ordered_colours, styled
+from yzflow.papers.sparse_averaging import constructions as measured
+
+__all__ = ["match2_margins", "qsa_precision", "qsa_query_bits", "qsa_smallest_dimension"]
+
+_SETS = {"adversarial": (VERMILION, "s"), "random": (BLUE, "o")}
+
+
+@styled
+def qsa_smallest_dimension(data: xr.Dataset | None = None) -> Figure:
+    """Smallest dimension m of random keys against q ln N, for random sets and for those closest to another key.
+
+    As the theorem says, m of a few q ln N is enough, for all sets that were tried, if the nearest keys are pinned. The
+    shortest certificate needs m of about 8 q^2 ln(N/q) for the adversarial sets.
+
+    Parameters
+    ----------
+    data : xarray.Dataset, optional
+        From `sparse_averaging.constructions.smallest_dimensions`. Default: computed, in about half a minute.
+    """
+    data = measured.smallest_dimensions() if data is None else data
+    figure = Figure(figsize=(9.6, 4.2))
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    sizes = data["n_tokens"].values
+    q = data["q"].values
+    titles = {"exclusion": "nearest keys pinned (exclusion)", "minimum norm": "minimum norm"}
+    for axes, method in zip(panels, titles, strict=True):
+        for sets, (colour, marker) in _SETS.items():
+            for number, n in enumerate(sizes):
+                m = data["dimension"].sel(n_tokens=n, sets=sets, certificate=method)
+                fill = {"markerfacecolor": colour if number else "white"}
+                axes.plot(q * np.log(n), m, marker, color=colour, **fill, label=f"{sets} sets, N = {n}")
+        n = sizes[-1]
+        x = np.array([np.log(sizes[0]), q[-1] * np.log(n)])
+        if method == "exclusion":
+            axes.plot(x, 4 * x, "-", color=BLACK, linewidth=1, label=r"$4\, q \ln N$")
+        else:
+            axes.plot(x, 12 * x, "--", color=BLACK, linewidth=1, label=r"$12\, q \ln N$")
+            curve = np.linspace(q[0], q[-1], 100)
+            rule = 8 * curve**2 * np.log(n / curve)
+            axes.plot(curve * np.log(n), rule, ":", color=BLACK, label=rf"$8\, q^2 \ln(N/q)$, N = {n}")
+        axes.set(title=titles[method], xlabel=r"$q \ln N$", xscale="log", yscale="log")
+        log_ticks(axes.xaxis)
+        axes.legend(loc="upper left")
+    panels[0].set_ylabel("smallest embedding dimension m")
+    figure.suptitle(f"Random keys: where {data.attrs['n_sets']} sets of q of N tokens all have a certificate")
+    return figure
+
+
+@styled
+def qsa_precision(data: xr.Dataset | None = None) -> Figure:
+    """Error of attention against the bits p of the scaled query's numbers, in two parts.
+
+    Found: with too few bits attention becomes uneven on the set, while the weight off it stays small. From a few bits
+    on the error falls by about half with each bit.
+
+    Parameters
+    ----------
+    data : xarray.Dataset, optional
+        From `sparse_averaging.constructions.rounding_errors`. Default: computed.
+    """
+    data = measured.rounding_errors() if data is None else data
+    figure = Figure(figsize=(4.2 * data.sizes["q"] + 2.2, 4))
+    panels = figure.subplots(1, data.sizes["q"], sharey=True, squeeze=False)[0]
+    lines = (
+        ("error", BLACK, "-", "o", r"error $\|a - 1_y/q\|_1$"),
+        ("uneven", VERMILION, "--", "s", "uneven on y"),
+        ("off", BLUE, ":", "^", "weight off y, twice"),
+    )
+    for axes, q in zip(panels, data["q"].values, strict=True):
+        at = data.sel(q=q)
+        for name, colour, style, marker, label in lines:
+            axes.plot(
+                data["bits"],
+                at[name].where(at[name] > 0),
+                style,
+                color=colour,
+                marker=marker,
+                markersize=3.5,
+                label=label,
+            )
+        axes.axhline(data.attrs["error"], color=GREEN, linewidth=1, label=r"$\varepsilon$")
+        axes.axvline(
+            float(at["rule"]), color="0.4", linestyle="-.", linewidth=1, label=r"$\log_2(q \ln N/\varepsilon)$"
+        )
+        axes.axvline(int(at["sufficient"]), color=PURPLE, linestyle="--", linewidth=1, label="proved to be enough")
+        axes.set(title=f"q = {q}", xlabel="bits p of a number of the query", yscale="log")
+    panels[0].set_ylabel("part of the error")
+    figure.legend(*panels[-1].get_legend_handles_labels(), loc="outside right center")
+    figure.suptitle(f"Rounded queries, N = {data.attrs['n_tokens']}, m = 12 q ln N, a set next to another key")
+    return figure
+
+
+@styled
+def match2_margins(data: xr.Dataset | None = None) -> Figure:
+    """Margin of Match2 at one temperature against the modulus M, for several N: measured marks on the formula's lines.
+
+    The margin L is the least log-odds of a right answer. It falls like 1/M^2 and by half of ln N; where it is below
+    zero no blank score helps.
+
+    Parameters
+    ----------
+    data : xarray.Dataset, optional
+        From `sparse_averaging.constructions.match2_margins`. Default: computed.
+    """
+    data = measured.match2_margins() if data is None else data
+    figure = Figure(figsize=(9.6, 4))
+    by_modulus, by_tokens = figure.subplots(1, 2)
+    scale = data.attrs["scale"]
+    modulus = np.geomspace(float(data["modulus"].min()), float(data["modulus"].max()), 200)
+    for n, colour in zip(data["n_tokens"].values, ordered_colours(data.sizes["n_tokens"]), strict=True):
+        by_modulus.plot(modulus, (scale * 2 * np.sin(np.pi / modulus) ** 2 - np.log(n)) / 2, "-", color=colour)
+        by_modulus.plot(data["modulus"], data["measured"].sel(n_tokens=n), "o", color=colour, label=f"N = {n}")
+    by_modulus.axhline(0, color=BLACK, linewidth=0.8)
+    by_modulus.set(xlabel="modulus M", ylabel="margin L (nats)", xscale="log")
+    by_modulus.set_xticks(data["modulus"].values, [str(value) for value in data["modulus"].values])
+    by_modulus.minorticks_off()
+    by_modulus.legend(title=f"c = {scale:g}")
+    tokens = np.geomspace(float(data["n_tokens"].min()), float(data["n_tokens"].max()), 200)
+    shown = data["modulus"].values[-3:]
+    for m, colour in zip(shown, ordered_colours(len(shown)), strict=True):
+        by_tokens.plot(tokens, (scale * 2 * np.sin(np.pi / m) ** 2 - np.log(tokens)) / 2, "-", color=colour)
+        by_tokens.plot(data["n_tokens"], data["measured"].sel(modulus=m), "o", color=colour, label=f"M = {m}")
+    by_tokens.axhline(0, color=BLACK, linewidth=0.8)
+    by_tokens.set(xlabel="tokens N", ylabel="margin L (nats)", xscale="log")
+    by_tokens.legend(title=f"c = {scale:g}")
+    figure.suptitle(
+        r"Match2 by one unit of 3 dimensions: $L = (c\,(1 - \cos(2\pi/M)) - \ln N)/2$ (lines), measured (marks)"
+    )
+    return figure
+
+
+@styled
+def qsa_query_bits(data: xr.Dataset | None = None) -> Figure:
+    """Bits m p of a query for q-sparse averaging: moment curve (m = 2q) and random keys (m = 12 q ln N).
+
+    Unbounded precision does not save bits: the moment curve's few numbers are long. The lower bound is q bits for query
+    and key together.
+
+    Parameters
+    ----------
+    data : xarray.Dataset, optional
+        From `sparse_averaging.constructions.query_bits`. Default: computed.
+    """
+    data = measured.query_bits() if data is None else data
+    n, q = data.attrs["n_tokens"], data["q"].values
+    figure = Figure(figsize=(8.6, 4.2))
+    axes = figure.subplots()
+    for name, colour, marker, label in (
+        ("moment_curve", VERMILION, "s", "moment curve, numbers of equal length"),
+        ("own_lengths", ORANGE, "D", "moment curve, each its own length"),
+        ("random_keys", BLUE, "o", rf"random keys, error {data.attrs['error']:g}"),
+    ):
+        axes.plot(q, data[name], marker, color=colour, markersize=5, label=label)
+    axes.plot(q, 4 * q**2 * np.log2(n), "-", color=VERMILION, linewidth=1, label=r"$4\, q^2 \log_2 N$")
+    axes.plot(q, q, ":", color=BLACK, label="q (lower bound)")
+    axes.set(xlabel="q", ylabel="bits of a query", xscale="log", yscale="log")
+    axes.set_xticks(q, [str(value) for value in q])
+    axes.minorticks_off()
+    figure.legend(loc="outside right center")
+    axes.set_title(f"Query bits of both constructions, N = {n}")
+    return figure

@@ -1,0 +1,124 @@
+"""Figures of sparse averaging (Sanford, Hsu, Telgarsky 2023, arXiv 2306.02896): training of one unit."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from yzflow.figures.style import BLACK, BLUE, VERMILION, log_ticks, styled
+from yzflow.papers.sparse_averaging import training as runs
+
+__all__ = ["qsa_embedding_dim", "qsa_training"]
+
+
+@styled
+def qsa_training(run: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
+    """Attention at 0, 1000 and 40000 steps of training one unit on sparse averaging, and its distance from the target.
+
+    N = 20, q = 3, m = 24, linear query. As in the slides: attention starts close to uniform, and in the end each row is
+    1/q on its set and zero elsewhere. The slides do not give their N, q, m or optimizer,
+    so that the numbers of the two (distance 1.69 at the start, 0.05 after 1000 steps here) cannot be compared.
+
+    Parameters
+    ----------
+    run : xarray.Dataset, optional
+        From `dynamics.units.qsa.train_qsa`. Default: `sparse_averaging.training.training`.
+    quick : bool
+        2000 steps.
+    progress : bool
+        Show the progress of the default run on standard error.
+    """
+    run = runs.training(steps=2000 if quick else runs.STEPS, progress=progress) if run is None else run
+    last = int(run["time"][-1])
+    shown = [*(step for step in runs.SHOWN if step < last), last]
+    sets, n_tokens = run["sets"].values, run.sizes["token"]
+    target = np.zeros((len(sets), n_tokens))
+    np.put_along_axis(target, sets, 1 / sets.shape[1], axis=1)
+    pictures = [(f"T = {step}", run["attention"].sel(time=step).values) for step in shown]
+    pictures.append((r"target $1_y / q$", target))
+
+    figure = Figure(figsize=(2.75 * len(pictures), 5.8))
+    upper, lower = figure.subfigures(2, 1, height_ratios=(1, 0.95))
+    panels = upper.subplots(1, len(pictures), sharey=True)
+    largest = max(1 / sets.shape[1], *(picture.max() for _, picture in pictures))
+    for axes, (title, picture) in zip(panels, pictures, strict=True):
+        image = axes.imshow(picture, cmap="cividis", vmin=0, vmax=largest, interpolation="nearest")
+        axes.grid(False)
+        axes.set(title=title, xlabel="token j")
+        axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+    panels[0].set_ylabel("token i, with its set $y_i$")
+    upper.colorbar(image, ax=panels, label="attention $a_{ij}$", shrink=0.85)
+
+    axes = lower.subplots()
+    for name, colour, style, label in (
+        ("distance", BLUE, "-", "mean over sets y"),
+        ("largest_distance", VERMILION, "--", "largest over sets y"),
+    ):
+        axes.plot(run["time"], run[name], style, color=colour, label=label)
+    for step in shown:
+        value = float(run["distance"].sel(time=step))
+        axes.plot(step, value, "o", color=BLACK, markersize=5)
+        right = step > 0  # the curve falls: below and left of a point there is room
+        axes.annotate(
+            f"{value:.2g}",
+            (step, value),
+            xytext=(-6 if right else 6, -11 if step else -13),
+            textcoords="offset points",
+            ha="right" if right else "left",
+            fontsize=9,
+        )
+    axes.set_xscale("symlog", linthresh=1, linscale=0.3)
+    axes.set(yscale="log", xlim=(-0.1, last * 1.3), xlabel="time T (SGD steps)")
+    axes.set_ylim(bottom=0.5 * float(run["distance"].min()))
+    axes.set_ylabel(r"distance $\|a_i - 1_{y_i}/q\|_1$")
+    axes.legend(loc="lower left")
+    figure.suptitle(
+        f"One unit trained on sparse averaging: N = {n_tokens}, q = {sets.shape[1]}, m = {run.sizes['dimension']}"
+    )
+    return figure
+
+
+@styled
+def qsa_embedding_dim(errors: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
+    """Distance of attention from its target after training against the embedding dimension m, with a linear query.
+
+    Found here: training works from m = N - 1 on and not below. Scores that are equal on each set of q >= 3 tokens and
+    lower off it take a matrix W K^T of rank N - 1 at least, so that below it the largest distance has a floor that no
+    training removes. Constructions with a query that is not linear in the set need m of about q log N only.
+
+    Parameters
+    ----------
+    errors : xarray.Dataset, optional
+        From `sparse_averaging.training.by_embedding_dim`. Default: computed, in about two minutes.
+    quick : bool
+        One seed, fewer steps.
+    progress : bool
+        Show the progress of the default runs on standard error.
+    """
+    size = {"seeds": 1, "steps": 4000} if quick else {}
+    errors = runs.by_embedding_dim(progress=progress, **size) if errors is None else errors
+    dims = errors["embedding_dim"].values
+    figure = Figure(figsize=(6.2, 4))
+    axes = figure.subplots()
+    for name, colour, marker, label in (
+        ("largest_distance", VERMILION, "s", "largest over sets y"),
+        ("distance", BLUE, "o", "mean over sets y"),
+    ):
+        seeds = errors[name].transpose("embedding_dim", "seed").values
+        axes.plot(dims, seeds.mean(axis=1), "-", color=colour, linewidth=1, alpha=0.6)
+        axes.plot(np.repeat(dims, seeds.shape[1]), seeds.ravel(), marker, color=colour, markersize=4.5, label=label)
+    axes.axvline(errors.attrs["n_tokens"] - 1, color="0.4", linestyle=":", label="m = N - 1")
+    axes.set(yscale="log", xlabel="embedding dimension m")
+    log_ticks(axes.yaxis)
+    axes.set_ylabel(rf"distance $\|a - 1_y/q\|_1$ after {errors.attrs['steps']} steps")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend()
+    n_seeds = errors.sizes["seed"]
+    axes.set_title(
+        f"Linear query, N = {errors.attrs['n_tokens']}, q = {errors.attrs['subset_size']}, "
+        + (f"each of {n_seeds} seeds" if n_seeds > 1 else "one seed")
+    )
+    return figure

@@ -1,0 +1,1 @@
+"""Sweeps: grids of runs that are kept, resumed and gathered."""

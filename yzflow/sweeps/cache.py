@@ -1,0 +1,75 @@
+"""Trajectories that are kept in a store, so that a figure drawn twice is simulated once."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+
+from dynamics import SequenceClasses, Trajectory
+from yzflow.sweeps.runs import Result, Task, key
+from yzflow.sweeps.store import Store
+
+# Raise it when trajectories change.
+_VERSION = 1
+
+
+def trajectory(
+    simulate: Callable[..., Trajectory],
+    classes: SequenceClasses,
+    *,
+    store: str | os.PathLike | Store | None,
+    progress: bool = False,
+    **arguments,
+) -> Trajectory:
+    """``simulate(classes, **arguments)``, from the store if it is there; without a store, just simulated.
+
+    Parameters
+    ----------
+    simulate : callable
+        `dynamics.sgd` or `dynamics.gradient_flow`.
+    classes : SequenceClasses
+    store : path-like, Store or None
+    progress : bool
+        Show progress on standard error.
+    **arguments
+        Numbers and words.
+    """
+    if store is None:
+        return simulate(classes, progress=progress, **arguments)
+    store = store if isinstance(store, Store) else Store(store)
+    task = Task(f"trajectory:{simulate.__name__}", simulate, version=_VERSION)
+    settings = {name: value for name, value in arguments.items() if name != "seed"}
+    identity = task.identity({"data": _digest(classes), **settings}, arguments.get("seed", 0))
+    found = store.read(key(identity))
+    if found is not None:
+        return Trajectory(_dataset(found[1]))
+    made = simulate(classes, progress=progress, **arguments)
+    store.write(identity, _result(made.dataset))
+    return made
+
+
+def _digest(classes: SequenceClasses) -> str:
+    """SHA-256 of what a simulation takes from the data."""
+    bags = classes.population()
+    digest = hashlib.sha256(repr(bags.sizes).encode())
+    for array in (bags.query, bags.target, bags.indptr, bags.token, bags.count, bags.weight, classes.query_tokens):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _result(dataset: xr.Dataset) -> Result:
+    variables = {
+        name: (tuple(map(str, variable.dims)), variable.values, dict(variable.attrs))
+        for name, variable in dataset.data_vars.items()
+    }
+    coordinates = {dim: (variable.values, dict(variable.attrs)) for dim, variable in dataset.coords.items()}
+    return Result(variables, coordinates, attributes=dict(dataset.attrs))
+
+
+def _dataset(result: Result) -> xr.Dataset:
+    coordinates = {dim: (dim, labels, attributes) for dim, (labels, attributes) in result.coordinates.items()}
+    return xr.Dataset(result.variables, coordinates, result.attributes)

@@ -1,0 +1,84 @@
+"""The file that describes a sweep for the command line, in TOML."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dynamics.support import checks
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+@dataclass(frozen=True)
+class SweepFile:
+    """What a file ``CONFIG.toml`` asks for.
+
+    Attributes
+    ----------
+    task : str
+        A built-in task, or "module:function".
+    grid : dict
+        Key -> list of values.
+    seeds : int or list of int
+    store : Path
+        Folder of the runs. Default: CONFIG.store, where the command runs.
+    out : Path
+        netCDF file of the result. Default: CONFIG.nc, where the command runs.
+    """
+
+    task: str
+    grid: Mapping[str, list]
+    seeds: int | list[int]
+    store: Path
+    out: Path
+
+
+# Key -> the types that it may have, in words and for isinstance, and whether it must be there.
+_KEYS = {
+    "task": ("a string", str, True),
+    "grid": ("a table of lists of values", dict, True),
+    "seeds": ("an integer or a list of integers", (int, list), False),
+    "store": ("a string, the path of a folder", str, False),
+    "out": ("a string, the path of a netCDF file", str, False),
+}
+
+
+def load(path: str | os.PathLike) -> SweepFile:
+    """Read the description of a sweep; the values of the grid are checked by `yzflow.sweep`.
+
+    Raises
+    ------
+    ValueError
+        If it is not TOML, or has an unknown key, a missing one or one of a wrong type.
+    OSError
+        If it cannot be read.
+    """
+    path = Path(path)
+    try:
+        with open(path, "rb") as file:
+            table = tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise checks.reject("CONFIG", "be a TOML file", f"{path} ({error})") from error
+    for key in table:
+        if key not in _KEYS:
+            raise checks.reject("CONFIG", f"have the keys {', '.join(_KEYS)}", f"{key!r} in {path}")
+    for key, (words, types, needed) in _KEYS.items():
+        if key not in table:
+            if needed:
+                raise checks.reject("CONFIG", f"have the key {key!r}, {words}", f"none in {path}")
+        elif not isinstance(table[key], types) or isinstance(table[key], bool):
+            raise checks.reject(key, f"be {words}", f"{table[key]!r} in {path}")
+    return SweepFile(
+        table["task"],
+        table["grid"],
+        table.get("seeds", 1),
+        Path(table.get("store", f"{path.stem}.store")),
+        Path(table.get("out", f"{path.stem}.nc")),
+    )

@@ -1,0 +1,226 @@
+"""The store of a sweep: a folder with one file a run, each complete and checked, or absent.
+
+A run's file is ``KEY.npz``, with KEY the SHA-256 of the canonical JSON of its identity (schema, task, version,
+configuration, seed): a sealed `dynamics.support.archive` with an array a variable, and ``run.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from dynamics.support import archive, checks, files
+from dynamics.trajectory import save_dataset
+from yzflow.sweeps import runs
+from yzflow.sweeps.collect import Collector
+from yzflow.sweeps.runs import SCHEMA, Result
+
+MARKER = "yzflow-store.json"
+_PROJECT = "yzflow"
+_STALE = 3600.0  # seconds after which a temporary file was left by a process that is dead
+
+
+class StoreError(RuntimeError):
+    """A result could not be written; everything that is in the store is complete, and the sweep can go on from it."""
+
+
+class Store:
+    """Results of runs in a folder.
+
+    Any number of processes may use one store at once.
+
+    Parameters
+    ----------
+    path : path-like
+        A store, or a new or empty folder, which becomes one.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds anything else, or a store of another schema version or project.
+    """
+
+    def __init__(self, path: str | os.PathLike):
+        self.path = Path(path)
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._claim()
+        except OSError as error:
+            raise self._reject("be a folder that can be written", f" ({error.strerror})") from error
+        for name in self._names(".npz", hidden=True):
+            with suppress(FileNotFoundError):
+                if time.time() - (self.path / name).stat().st_mtime > _STALE:
+                    (self.path / name).unlink()
+
+    def __repr__(self) -> str:
+        return f"<Store: {len(self)} runs in {os.fspath(self.path)!r}>"
+
+    def __len__(self) -> int:
+        return len(self._names(".npz"))
+
+    def __contains__(self, key: str) -> bool:
+        return self._file(key).exists()
+
+    def keys(self) -> list[str]:
+        """The keys of all runs, sorted; damaged files among them."""
+        return sorted(name.removesuffix(".npz") for name in self._names(".npz"))
+
+    def write(self, identity: dict, result: Result) -> None:
+        """Put in a run: completely or not at all.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be written, for example for want of space.
+        """
+        content = _encode(identity, result)
+        try:
+            files.write(self._file(runs.key(identity)), content)
+        except OSError as error:
+            raise StoreError(
+                f"cannot write into the store {os.fspath(self.path)}: {error.strerror}. The {len(self)} runs in it are "
+                f"complete: remedy this, and the same sweep goes on from there"
+            ) from error
+
+    def read(self, key: str) -> tuple[dict, Result] | None:
+        """The identity and the result of a run; None if it is not there.
+
+        A damaged file counts as not there: it is renamed to ``KEY.npz.damaged``, with a warning.
+        """
+        try:
+            content = self._file(key).read_bytes()
+        except FileNotFoundError:
+            return None
+        try:
+            identity, result = _decode(content)
+            if runs.key(identity) != key:
+                raise ValueError("it holds another run")
+        except ValueError as error:
+            aside = self._file(key).with_suffix(".npz.damaged")
+            with suppress(FileNotFoundError):  # another sweep was faster
+                os.replace(self._file(key), aside)
+            warnings.warn(
+                f"{self._file(key)} is damaged ({error}): set aside as {aside.name}, to be run again", stacklevel=2
+            )
+            return None
+        return identity, result
+
+    def tasks(self) -> dict[str, int]:
+        """The number of runs of each task."""
+        counts: dict[str, int] = {}
+        for identity, _ in self._all():
+            counts[identity["task"]] = counts.get(identity["task"], 0) + 1
+        return dict(sorted(counts.items()))
+
+    def dataset(self, task: str | None = None) -> xr.Dataset:
+        """All runs of a task along one dimension ``run``, each with its configuration, seed and results.
+
+        Parameters
+        ----------
+        task : str, optional
+            Not needed where the store holds one task.
+
+        Raises
+        ------
+        ValueError
+            If the store holds no such runs.
+        """
+        found = [(identity, result) for identity, result in self._all() if task in (None, identity["task"])]
+        names = sorted({identity["task"] for identity, _ in found})
+        if len(names) != 1:
+            known = ", ".join(repr(name) for name in names or self.tasks()) or "none, as the store is empty"
+            raise checks.reject("task", f"name one of the tasks in the store ({known})", repr(task))
+        collector = Collector(len(found))
+        for cell, (_, result) in enumerate(found):
+            collector.add(cell, result)
+        variables, coordinates = collector.variables()
+        identities = [identity for identity, _ in found]
+        configurations = [identity["configuration"] for identity in identities]
+        settings = {name: None for configuration in configurations for name in configuration}
+        return xr.Dataset(
+            {
+                **{name: (("run", *dims), array, attributes) for name, (dims, array, attributes) in variables.items()},
+                "failed": ("run", collector.failed, {"long_name": "whether the run failed"}),
+                "error": ("run", np.array(collector.errors, dtype=str), {"long_name": "what ended a failed run"}),
+            },
+            {
+                **{dim: (dim, labels, attributes) for dim, (labels, attributes) in coordinates.items()},
+                **{name: ("run", column([c.get(name) for c in configurations])) for name in settings},
+                "seed": ("run", [identity["seed"] for identity in identities]),
+                "version": ("run", column([identity["version"] for identity in identities])),
+            },
+            {"task": names[0], **collector.provenance()},
+        )
+
+    def consolidate(self, path: str | os.PathLike, task: str | None = None) -> None:
+        """Write `dataset` to a netCDF file, completely or not at all."""
+        save_dataset(self.dataset(task), path)
+
+    def _all(self) -> Iterator[tuple[dict, Result]]:
+        return (run for run in map(self.read, self.keys()) if run is not None)
+
+    def _file(self, key: str) -> Path:
+        return self.path / f"{key}.npz"
+
+    def _names(self, suffix: str, *, hidden: bool = False) -> list[str]:
+        with os.scandir(self.path) as entries:
+            return [e.name for e in entries if e.name.endswith(suffix) and e.name.startswith(".") is hidden]
+
+    def _claim(self) -> None:
+        """See that the folder is a store, or make it one if it is empty."""
+        marker = self.path / MARKER
+        # The marker comes before the runs, and another process may be making it at this moment.
+        others = [name for name in os.listdir(self.path) if not name.removeprefix(".").startswith(Path(MARKER).stem)]
+        if not marker.exists():
+            if others:
+                raise self._reject("be a store, or a new or empty folder", ", which holds other files")
+            files.write(marker, (json.dumps({"project": _PROJECT, "schema": SCHEMA}) + "\n").encode())
+        try:
+            found = json.loads(marker.read_text())
+            project, schema = found["project"], found["schema"]
+        except (ValueError, TypeError, KeyError):
+            raise self._reject("be a store of yzflow", f", whose {MARKER} cannot be read") from None
+        if (project, schema) != (_PROJECT, SCHEMA):
+            raise self._reject(f"be a store of {_PROJECT}, schema {SCHEMA}", f", of {project}, schema {schema}")
+
+    def _reject(self, rule: str, what: str) -> ValueError:
+        return checks.reject("store", rule, f"{os.fspath(self.path)}{what}")
+
+
+def column(values: list) -> np.ndarray:
+    """Values of a key as an array that netCDF can hold: numbers, booleans, or words; a mixture as words."""
+    kinds = {"number" if type(value) in (int, float) else type(value).__name__ for value in values}
+    if len(kinds) == 1 and kinds <= {"number", "bool", "str"}:
+        return np.array(values)
+    return np.array([str(value) for value in values])
+
+
+def _encode(identity: dict, result: Result) -> bytes:
+    header = {
+        "identity": json.loads(runs.canonical(identity)),
+        "variables": [[name, dims, attributes] for name, (dims, _, attributes) in result.variables.items()],
+        "coordinates": [[dim, attributes] for dim, (_, attributes) in result.coordinates.items()],
+        "error": result.error,
+        "traceback": result.traceback,
+        "attributes": result.attributes,
+    }
+    arrays = {name: array for name, (_, array, _) in result.variables.items()}
+    arrays |= {f"labels/{dim}": labels for dim, (labels, _) in result.coordinates.items()}
+    return archive.encode(header, arrays)
+
+
+def _decode(content: bytes) -> tuple[dict, Result]:
+    header, arrays = archive.decode(content)
+    variables = {name: (tuple(dims), arrays[name], attributes) for name, dims, attributes in header["variables"]}
+    coordinates = {dim: (arrays[f"labels/{dim}"], attributes) for dim, attributes in header["coordinates"]}
+    return header["identity"], Result(
+        variables, coordinates, header["error"], header["traceback"], header["attributes"]
+    )

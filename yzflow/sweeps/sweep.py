@@ -1,0 +1,238 @@
+"""Sweeps: a task over a grid of configurations and seeds, which no crash costs more than the runs in hand."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import numbers
+import os
+import platform
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from importlib import metadata
+
+import numpy as np
+import xarray as xr
+
+from dynamics import __version__
+from dynamics.support import checks
+from dynamics.support.progress import Progress
+from yzflow.sweeps import runs, tasks
+from yzflow.sweeps.collect import Collector
+from yzflow.sweeps.execution import Workers, execute
+from yzflow.sweeps.runs import RESERVED, Result, Task
+from yzflow.sweeps.store import Store, column
+
+_FORMAT = "yzflow-sweep-1"
+# Files are flushed to disk one by one; a few at once let the file system do that together.
+_WRITERS = 4
+
+
+def sweep(
+    task: str | Callable[[dict, int], Mapping],
+    grid: Mapping[str, Sequence],
+    *,
+    store: str | os.PathLike | Store,
+    seeds: int | Sequence[int] = 1,
+    executor: Executor | None = None,
+    progress: bool = True,
+    workers: int | None = None,
+) -> xr.Dataset:
+    """Run a task for every configuration of a grid and every seed; what the store already holds is not run again.
+
+    An interrupted sweep (Ctrl-C, a crash, ``kill -9``, a full disk) goes on with the same call. The result is the same,
+    bit for bit, whatever the executor, the number of workers and the interruptions.
+
+    Parameters
+    ----------
+    task : str or callable
+        "syn_small", "syn_medium" (keys ``n_queries``, ``eta_z``, ``ratio`` = eta_Y / eta_Z or ``eta_y``, and arguments
+        of `dynamics.sgd`), "flow" (keys of `dynamics.gradient_flow` and of
+        `SequenceClasses.single_common_token`), "dyck" (keys of `DyckLanguage` and of `trained` there);
+        "module:function"; or a function at the top level of a module, ``f(configuration, seed) -> dict of arrays``. An
+        ``xarray.DataArray`` among these keeps its dimensions, labels and units. A function is known by module and name:
+        raise its attribute ``f.version`` (1 if there is none) when its results change, for the store cannot see that.
+    grid : mapping
+        Key -> list of values: finite numbers, words, booleans or None.
+    store : path-like or Store
+        A store, or a new or empty folder. Any number of sweeps may share one, also at the same time.
+    seeds : int or sequence of int
+        How many (0, 1, ..), or which.
+    executor : concurrent.futures.Executor, optional
+        Where to run, for example ``dask.distributed``'s ``Client(..).get_executor()``. Default: threads of this process
+        for the built-in SGD tasks, a pool of processes otherwise. A run whose worker dies is tried again, three times
+        in all.
+    progress : bool
+        Show progress on standard error.
+    workers : int, optional
+        Threads or processes of the default executor. Default: the cores that this process may use.
+
+    Returns
+    -------
+    xarray.Dataset
+        A dimension for each key of ``grid``, and ``seed``; a variable for each result, "loss" and "entropy" among those
+        of the SGD tasks (at the end of the run). ``failed`` marks runs that raised, ``error`` says what; their
+        results are nan, and the next call tries them again. Attributes hold the configuration, the versions of the
+        software and the platform that the runs were done with.
+
+    Raises
+    ------
+    ValueError
+        Before anything runs, if an argument is invalid, the workers cannot import the task, or the folder is no store.
+    StoreError
+        If the disk is full or cannot be written; the sweep can go on from there.
+
+    Examples
+    --------
+    >>> import yzflow
+    >>> runs = yzflow.sweep("syn_small", {"eta_z": [0.5, 1.0], "steps": [10]}, store="runs", seeds=2, progress=False)
+    >>> dict(runs["entropy"].sizes)
+    {'eta_z': 2, 'steps': 1, 'seed': 2}
+    """
+    plan = _Plan(tasks.resolve(task), grid, seeds)
+    plan.check()
+    pool = Workers(plan.task, executor, workers)
+    store = store if isinstance(store, Store) else Store(store)
+    collector = Collector(plan.n)
+    missing = [cell for cell in range(plan.n) if not _recall(store, plan, cell, collector)]
+    if missing:
+        _run(plan, pool, store, missing, collector, progress)
+    if collector.failed.any():
+        first = next(text for text in collector.errors if text)
+        warnings.warn(f"{collector.failed.sum()} of {plan.n} runs failed, the first with {first}", stacklevel=3)
+    return plan.dataset(collector)
+
+
+class _Plan:
+    """The cells of a sweep: the grid times the seeds, in C order."""
+
+    def __init__(self, task: Task, grid: Mapping[str, Sequence], seeds: int | Sequence[int]):
+        self.task = task
+        if not isinstance(grid, Mapping):
+            raise checks.reject("grid", "be a mapping of keys to lists of values", repr(grid))
+        self.grid = {key: _values(f"grid[{key!r}]", values) for key, values in grid.items()}
+        for key in self.grid:
+            if not isinstance(key, str) or not key or "/" in key or key in RESERVED:
+                raise checks.reject("grid", f"have words as keys, none of {', '.join(RESERVED)}", repr(key))
+            if task.keys is not None and key not in task.keys:
+                known = ", ".join(repr(name) for name in task.keys)
+                raise checks.reject("grid", f"have keys among {known} for the task {task.name!r}", repr(key))
+        if isinstance(seeds, numbers.Integral):
+            seeds = range(checks.integer("seeds", seeds, minimum=1))
+        self.seeds = [checks.integer("seeds", seed, minimum=0) for seed in _values("seeds", seeds)]
+        self.shape = (*(len(values) for values in self.grid.values()), len(self.seeds))
+        self.n = math.prod(self.shape)
+
+    def check(self) -> None:
+        """Raise ``ValueError`` if the task refuses a value of the grid."""
+        first = {key: values[0] for key, values in self.grid.items()}
+        for key, values in self.grid.items():
+            for value in values:
+                self.task.identity(first | {key: value}, self.seeds[0])
+
+    def identity(self, cell: int) -> dict:
+        """What tells a cell's run from every other; ValueError if its configuration is invalid."""
+        *places, seed = np.unravel_index(cell, self.shape)
+        values = {key: values[i] for (key, values), i in zip(self.grid.items(), places, strict=True)}
+        return self.task.identity(values, self.seeds[seed])
+
+    def dataset(self, collector: Collector) -> xr.Dataset:
+        """The labelled results of all cells."""
+        axes = (*self.grid, "seed")
+        variables, coordinates = collector.variables()
+        variables |= {
+            "failed": ((), collector.failed, {"long_name": "whether the run failed"}),
+            "error": ((), np.array(collector.errors, dtype=str), {"long_name": "what ended a failed run"}),
+        }
+        labels = {**self.grid, "seed": self.seeds}
+        return xr.Dataset(
+            {
+                name: ((*axes, *dims), array.reshape(*self.shape, *array.shape[1:]), attributes)
+                for name, (dims, array, attributes) in variables.items()
+            },
+            {
+                **{key: (key, column(values), dict(self.task.labels.get(key, {}))) for key, values in labels.items()},
+                **{dim: (dim, values, attributes) for dim, (values, attributes) in coordinates.items()},
+            },
+            {"format": _FORMAT, **self._attributes(), **collector.provenance()},
+        )
+
+    def _attributes(self) -> dict[str, str]:
+        whole = self.identity(0)
+        fixed = {key: value for key, value in whole["configuration"].items() if key not in self.grid}
+        if "ratio" in self.grid:
+            del fixed["eta_y"]
+        configuration = {"grid": self.grid, "seeds": self.seeds, "fixed": fixed}
+        return {
+            "task": self.task.name,
+            "task_version": str(self.task.version),
+            "configuration": json.dumps(configuration),
+        }
+
+
+def _values(name: str, values: Sequence) -> list:
+    """The values of a key in plain Python types."""
+    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
+        raise checks.reject(name, "be a non-empty list of values", repr(values))
+    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    if not plain:
+        raise checks.reject(name, "be a non-empty list of values", "an empty one")
+    for value in plain:
+        finite = math.isfinite(value) if isinstance(value, float) else not isinstance(value, int) or abs(value) < 2**63
+        if not isinstance(value, (bool, int, float, str, type(None))) or not finite:
+            raise checks.reject(name, "hold finite numbers, words, booleans or None", repr(value))
+    if len(set(plain)) != len(plain):
+        twice = next(value for i, value in enumerate(plain) if value in plain[:i])
+        raise checks.reject(name, "hold each value once", f"{twice!r} twice")
+    return plain
+
+
+def _recall(store: Store, plan: _Plan, cell: int, collector: Collector) -> bool:
+    """Take the result of a cell from the store; False if it is to be run."""
+    found = store.read(runs.key(plan.identity(cell)))
+    if found is None or found[1].error:
+        return False
+    collector.add(cell, found[1])
+    return True
+
+
+def _run(plan: _Plan, pool: Workers, store: Store, missing: list[int], collector: Collector, progress: bool) -> None:
+    """Run what is missing; each result goes into the store as it comes."""
+    versions = _versions()
+    done = 0
+
+    def job(cell):
+        nonlocal done
+        # Another sweep on the same store may have been here.
+        if _recall(store, plan, cell, collector):
+            done += 1
+            return None
+        identity = plan.identity(cell)
+        return identity["configuration"], identity["seed"]
+
+    def keep(pair: tuple[int, Result]) -> None:
+        cell, result = pair
+        result.attributes["versions"] = versions
+        store.write(plan.identity(cell), result)
+
+    with Progress(f"sweep {plan.task.name}", enabled=progress) as report, pool, ThreadPoolExecutor(_WRITERS) as writers:
+        report.update(0.0, "starting the workers")
+        pool.start()
+        for group in execute(pool, missing, job):
+            for _ in writers.map(keep, group):
+                pass
+            for cell, result in group:
+                collector.add(cell, result)
+            done += len(group)
+            failed = collector.failed.sum()
+            note = f"run {plan.n - len(missing) + done} of {plan.n}" + (f", {failed} failed" if failed else "")
+            report.update(done / len(missing), note)
+
+
+@functools.cache
+def _versions() -> str:
+    versions = {"yzflow": __version__, "python": platform.python_version()}
+    versions |= {name: metadata.version(name) for name in ("numpy", "scipy", "numba", "xarray")}
+    return json.dumps(versions)

@@ -1,0 +1,63 @@
+"""The built-in tasks of sweeps: the tuples ``TASKS`` of the papers' modules ``tasks``, found without an entry here."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from dynamics.support import checks
+from yzflow import papers
+from yzflow.sweeps.runs import Task
+
+
+@cache
+def built_in() -> dict[str, Task]:
+    """Name -> task."""
+    found: dict[str, Task] = {}
+    for module in papers.parts("tasks"):
+        for task in module.TASKS:
+            if task.name in found:
+                raise ValueError(f"`TASKS` must name each task once, but got {task.name} twice")
+            found[task.name] = task
+    return found
+
+
+def resolve(task: str | Callable | Task) -> Task:
+    """The task that a name or a function of a module stands for.
+
+    Raises
+    ------
+    ValueError
+        If there is no such task, or other processes could not find the function.
+    """
+    if isinstance(task, Task):
+        return task
+    if isinstance(task, str):
+        if ":" in task:
+            return resolve(_import(task))
+        known = built_in()
+        if task not in known:
+            names = ", ".join(repr(name) for name in known)
+            raise checks.reject("task", f"be one of {names}, or 'module:function'", repr(task))
+        return known[task]
+    module, name = getattr(task, "__module__", None), getattr(task, "__qualname__", None)
+    if not callable(task) or getattr(sys.modules.get(module), name or "", None) is not task:
+        shown = f"{module}.{name}" if name else repr(task)
+        raise checks.reject("task", "be the name of a built-in task or a function at the top level of a module", shown)
+    if module == "__main__":
+        # The same function, whether its file is run or imported.
+        main = sys.modules["__main__"]
+        spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+        module = spec.name if spec else Path(file).stem if file else module
+    return Task(f"{module}:{name}", task, version=getattr(task, "version", 1))
+
+
+def _import(path: str) -> Callable:
+    module, _, name = path.partition(":")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise checks.reject("task", "name a function as 'module:function'", f"{path!r} ({error})") from error
