@@ -1,8 +1,8 @@
 """Directives that put the register's statements and the proofs' steps on a page, as they stand in the code.
 
 ``{statements} PAPER`` lists the statements of a paper, and ``{proofs} ROOM MODULE ..`` the derivations of modules of
-``theory/ROOM/proofs``. The steps are those in the call of ``Derivation`` that also holds the expressions which the tests
-prove; it is read and not run, since running all proofs takes a minute.
+``theory/ROOM/proofs``. The steps are those in the call of ``Derivation`` that also holds the expressions which the
+tests prove; it is read and not run, since running all proofs takes a minute.
 """
 
 import ast
@@ -21,7 +21,7 @@ def source_of(paper: str, name: str) -> Path:
 
 
 def derivation(paper: str, name: str) -> dict:
-    """``statement``, ``steps`` and ``scope`` of the derivation in the module ``name`` of a paper's proofs, without running it."""
+    """``statement``, ``steps`` and ``scope`` of the derivation in a paper's proof ``name``, without running it."""
     source = ast.parse(source_of(paper, name).read_text(encoding="utf-8"))
     calls = [node for node in ast.walk(source) if isinstance(node, ast.Call) and _called(node) == "Derivation"]
     if len(calls) != 1:

@@ -2,11 +2,11 @@
 
 Let L be the map that copies each variable to the entries of its orbit. By `dynamics._flow.symmetry` the flow stays in
 the image of L, so that the reduced system is the full one at one entry of each orbit. One copy of each kind of
-components sees: its own next tokens; the hubs; and the next tokens of all other copies, where those that correspond to each other
-have equal logits, and so are one column of Y with a multiplicity. It is a small layer of its own, a *frame*, for which
-the kernels of the full flow give loss and gradient. A group of s twins acts as one token with count sqrt(s) times that
-of a twin, decoder logits sqrt(s) times theirs, and an attention logit that moves 1/s as fast as its gradient says: norm
-and products of features are then those of the whole group.
+components sees: its own next tokens; the hubs; and the next tokens of all other copies, where those that correspond to
+each other have equal logits, and so are one column of Y with a multiplicity. It is a small layer of its own, a *frame*,
+for which the kernels of the full flow give loss and gradient. A group of s twins acts as one token with count sqrt(s)
+times that of a twin, decoder logits sqrt(s) times theirs, and an attention logit that moves 1/s as fast as its gradient
+says: norm and products of features are then those of the whole group.
 """
 
 from __future__ import annotations

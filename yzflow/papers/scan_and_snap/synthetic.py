@@ -57,9 +57,9 @@ def syn_medium(
 ) -> xr.Dataset:
     """Syn-Medium over (n_queries, eta_z, ratio = eta_Y / eta_Z, seed): what attention looks like after training.
 
-    The sweep "syn_medium" of `yzflow.sweep` (Y and Z start uniform in +-1/sqrt(M); single precision), kept in
-    ``store`` if there is one. Variables: ``entropy``, of attention on the distinct tokens, renormalised, mean over next
-    tokens (Fig. 6), nats; ``recall(.., threshold)``, the share of distinct tokens with attention above ``threshold``, mean
+    The sweep "syn_medium" of `yzflow.sweep` (Y and Z start uniform in +-1/sqrt(M); single precision), kept in ``store``
+    if there is one. Variables: ``entropy``, of attention on the distinct tokens, renormalised, mean over next tokens
+    (Fig. 6), nats; ``recall(.., threshold)``, the share of distinct tokens with attention above ``threshold``, mean
     over next tokens (Figs. 11 and 12); ``loss`` at the end and ``batch_loss`` of the last step, nats.
     """
     grid = {"n_queries": n_queries, "eta_z": eta_z, "ratio": ratios, "steps": [steps]}
