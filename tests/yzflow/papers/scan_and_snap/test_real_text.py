@@ -14,8 +14,8 @@ from yzflow import figures
 from yzflow.papers.scan_and_snap import real_text
 from yzflow.papers.scan_and_snap.tasks.real_text import record_times
 
-ROOT = Path(__file__).parents[1]
-TEXT = ROOT / "tests" / "small_text.txt"
+ROOT = Path(__file__).parents[4]
+TEXT = Path(__file__).with_name("small_text.txt")
 SMALL = {"text": [str(TEXT)], "vocab_size": [60], "length": [6], "steps": [30], "n_times": [4], "windows": [300]}
 
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 for name in ("sphinx", "furo", "myst_parser", "sphinx_gallery", "sphinx-mathjax-offline"):

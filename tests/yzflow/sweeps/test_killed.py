@@ -15,7 +15,7 @@ import sweep_tasks
 import xarray as xr
 from test_sweep import assert_same_bits, quietly
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[2]
 GRID = {"a": [1, 2, 3], "sleep": [0.01]}
 SEEDS = 140
 CONFIG = f"""

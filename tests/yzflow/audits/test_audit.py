@@ -15,7 +15,7 @@ from theory.scan_and_snap import measures as checks
 from yzflow import cli
 from yzflow.audits import audit
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

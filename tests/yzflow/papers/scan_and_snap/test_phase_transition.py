@@ -18,7 +18,7 @@ from yzflow import cli, figures
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap import synthetic
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[4]
 # Those that draw by themselves, on their default settings or the small runs that the tests hand in.
 PAPER_FIGURES = [name for name in figures.__all__ if name.startswith("figure")] + [
     "fidelity",

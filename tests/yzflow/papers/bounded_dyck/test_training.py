@@ -263,7 +263,7 @@ def test_figures_show_the_runs_that_they_are_given(regularised, architectures):
 
 def test_the_example_prints_its_findings_and_writes_figures_captions_and_data(tmp_path, capsys):
     spec = importlib.util.spec_from_file_location(
-        "dyck_balance", Path(__file__).parents[1] / "examples/dyck_balance.py"
+        "dyck_balance", Path(__file__).parents[4] / "examples/dyck_balance.py"
     )
     example = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(example)

@@ -17,7 +17,7 @@ from yzflow import cli, figures
 from yzflow.sweeps import cache, config
 from yzflow.sweeps.store import Store
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 SMALL = 'task = "syn_small"\nseeds = 2\n[grid]\neta_z = [0.5, 1]\nsteps = [3]\n'
 
 

@@ -14,7 +14,7 @@ from theory import averaging
 from yzflow import figures
 from yzflow.papers.sparse_averaging import constructions as measured
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(scope="module")
