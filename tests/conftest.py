@@ -2,7 +2,7 @@
 
 import signal
 
-from browser import browser, chromium, shared_browser  # noqa: F401, fixtures
+from driving import browser, chromium, shared_browser  # noqa: F401, fixtures
 from hypothesis import HealthCheck, settings
 
 # No deadline: the first example of a run may compile a kernel. Derandomised: a failure is the same everywhere.

@@ -6,11 +6,10 @@ Nothing here is timed: what takes time is to import numba, xarray and scipy's in
 import ast
 import inspect
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
+from driving import python
 
 import dynamics
 import theory
@@ -25,8 +24,7 @@ HEAVY = {"numba", "xarray", "pandas", "h5py", "scipy.integrate", "scipy.optimize
 def imported(statement: str) -> set[str]:
     """The packages of ``HEAVY`` that a new process has imported after ``statement``."""
     program = f"{statement}\nimport sys\nprint(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    return HEAVY & set(done.stdout.split())
+    return HEAVY & set(python(program).split())
 
 
 @pytest.mark.parametrize(
@@ -56,7 +54,7 @@ def test_public_names_are_where_type_checkers_look_for_them():
 
 def test_a_package_has_its_modules_and_nothing_else():
     program = "import dynamics, theory; dynamics.observables.entropy; theory.balance.residual"
-    subprocess.run([sys.executable, "-c", program], check=True)
+    python(program)
     for package in (dynamics, theory):
         with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nothing'"):
             _ = package.nothing
@@ -64,12 +62,12 @@ def test_a_package_has_its_modules_and_nothing_else():
 
 def test_names_are_listed_before_they_are_imported():
     program = "import dynamics, theory\nfor p in (dynamics, theory): assert set(p.__all__) <= set(dir(p))"
-    subprocess.run([sys.executable, "-c", program], check=True)
+    python(program)
 
 
 def test_an_import_of_the_module_leaves_the_function_sgd_in_place():
     program = "import dynamics.sgd\nfrom dynamics import sgd\nassert callable(sgd) and dynamics.sgd is sgd"
-    subprocess.run([sys.executable, "-c", program], check=True)
+    python(program)
 
 
 def test_public_names_can_be_pickled():

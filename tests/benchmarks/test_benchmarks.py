@@ -2,11 +2,11 @@
 
 import json
 import math
-import subprocess
 import sys
 
 import numpy as np
 import pytest
+from driving import python
 from matplotlib.figure import Figure
 
 import benchmarks
@@ -173,7 +173,7 @@ def test_the_command_runs_what_it_is_asked_for(tmp_path, monkeypatch, capsys):
 
 def test_settings_of_the_command_are_not_made_by_an_import():
     program = "import os; before = dict(os.environ); import benchmarks.__main__; assert dict(os.environ) == before"
-    subprocess.run([sys.executable, "-c", program], check=True)
+    python(program)
 
 
 def test_work_precision_finds_the_quickest_run_that_is_good_enough():

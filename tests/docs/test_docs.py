@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from driving import ROOT
 
-ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 
 for name in ("sphinx", "furo", "myst_parser", "sphinx_gallery", "sphinx-mathjax-offline"):

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-import strategies as reference
+import reference
+import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -46,13 +47,13 @@ def test_soft_targets_by_hand():
     np.testing.assert_allclose(data.joint(), [[0.2, 0], [0.2, 0.06], [0, 0.54]], rtol=1e-15)
 
 
-@given(reference.bags())
+@given(strategies.bags())
 def test_dense_counts_survive(data):
     again = Bags.from_dense(data.query, data.target, reference.dense_counts(data), data.weight, **data.sizes)
     assert_same(again, data)
 
 
-@given(reference.bags(soft=False))
+@given(strategies.bags(soft=False))
 def test_certain_soft_targets_are_hard_ones(data):
     soft = Bags(
         data.query,
@@ -69,7 +70,7 @@ def test_certain_soft_targets_are_hard_ones(data):
     np.testing.assert_array_equal(soft.joint(), data.joint())
 
 
-@given(reference.bags())
+@given(strategies.bags())
 def test_joint_is_a_distribution(data):
     np.testing.assert_allclose(
         data.joint(), (reference.dense_targets(data) * data.weight[:, None]).T[: data.n_targets], rtol=1e-15
@@ -77,7 +78,7 @@ def test_joint_is_a_distribution(data):
     assert data.joint().sum() == pytest.approx(1, rel=1e-12)
 
 
-@given(reference.bags(), st.lists(st.integers(0, 5), min_size=1, max_size=12), reference.SEEDS)
+@given(strategies.bags(), st.lists(st.integers(0, 5), min_size=1, max_size=12), strategies.SEEDS)
 def test_merge_joins_exactly_the_equal_bags_and_keeps_the_loss(data, copies, seed):
     index = np.array(copies) % len(data)
     weight = np.random.default_rng(seed).dirichlet(np.ones(index.size))
@@ -98,7 +99,7 @@ def test_merge_joins_exactly_the_equal_bags_and_keeps_the_loss(data, copies, see
     assert layer.loss(merged) == pytest.approx(layer.loss(repeated), rel=1e-12)
 
 
-@given(reference.bags(soft=False), reference.bags(soft=False), st.integers(1, 9), st.integers(0, 9))
+@given(strategies.bags(soft=False), strategies.bags(soft=False), st.integers(1, 9), st.integers(0, 9))
 def test_loss_of_a_mixture_is_the_mixture_of_the_losses(one, other, share, other_share):
     mixture = Bags.concatenate([one, other], [share, other_share])
     assert mixture.sizes == {name: max(one.sizes[name], other.sizes[name]) for name in one.sizes}
@@ -109,7 +110,7 @@ def test_loss_of_a_mixture_is_the_mixture_of_the_losses(one, other, share, other
     assert layer.loss(Bags.concatenate([one, other])) == pytest.approx(by_size, rel=1e-12)
 
 
-@given(reference.bags())
+@given(strategies.bags())
 def test_file_holds_the_bags(tmp_path_factory, data):
     path = tmp_path_factory.mktemp("bags") / "bags.npz"
     data.save(path)

@@ -5,7 +5,8 @@ import pickle
 
 import numpy as np
 import pytest
-import strategies as reference
+import reference
+import strategies
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -79,7 +80,7 @@ def test_flow_is_the_one_of_the_formulas(decoder, vocab_size):
         assert reference.scaled_difference(trajectory.final.expand().Y, second) < 1e-9
 
 
-@given(reference.sequence_classes(max_unseen=5), moving_decoders, reference.SEEDS)
+@given(strategies.sequence_classes(max_unseen=5), moving_decoders, strategies.SEEDS)
 def test_velocity_of_random_classes_follows_the_formulas(classes, decoder, seed):
     """At a random layer, with class probabilities of any kind."""
     data = classes.population()
@@ -93,7 +94,7 @@ def test_velocity_of_random_classes_follows_the_formulas(classes, decoder, seed)
     assert np.abs(moved - dY).max() < 1e-4 * max(1, np.abs(dY).max())
 
 
-@given(reference.sequence_classes(uniform=True, max_unseen=5))
+@given(strategies.sequence_classes(uniform=True, max_unseen=5))
 def test_theory_velocity_of_random_classes_follows_the_formulas(classes):
     trajectory = run(classes, "theory", t_end=30.0, n_times=4)
     h = trajectory.dataset["h"].values
@@ -103,7 +104,7 @@ def test_theory_velocity_of_random_classes_follows_the_formulas(classes):
         np.testing.assert_allclose(trajectory.dataset["z_velocity"].values[i], 0.7 * dZ, rtol=1e-8, atol=1e-12)
 
 
-@given(reference.sequence_classes(uniform=False, max_unseen=5))
+@given(strategies.sequence_classes(uniform=False, max_unseen=5))
 def test_theory_with_unequal_classes_backpropagates_through_its_decoder(classes):
     """Theorem 5's Y = F (I - E') W^T from the trajectory's own h, then Lemma 1 with matrices: another route to (10).
 
@@ -236,9 +237,9 @@ def test_theory_starts_from_a_layer_with_attention():
 @given(st.data(), moving_decoders)
 def test_rows_keep_their_sums(draws, decoder):
     """The zero-sum invariants of Lemma 1, which Lemma 3's decoder gradient shares."""
-    classes = draws.draw(reference.sequence_classes())
+    classes = draws.draw(strategies.sequence_classes())
     data = classes.population()
-    init = draws.draw(reference.layers(data)) if draws.draw(st.booleans()) else None
+    init = draws.draw(strategies.layers(data)) if draws.draw(st.booleans()) else None
     scale = 1.0 if init is None else max(1, np.abs(init.Y).max(), np.abs(init.Z).max())
     assume(scale < 10)  # else softmax is saturated at the start: little moves, and the features may be dependent
     sums = run(data, decoder, init=init, rtol=1e-8).row_sums()
@@ -249,7 +250,7 @@ def test_rows_keep_their_sums(draws, decoder):
 @given(st.data(), moving_decoders)
 def test_what_is_never_seen_never_moves(draws, decoder):
     """Exactly: rows of Y of unseen tokens, entries of z_m at tokens not seen with m, whole rows of unseen queries."""
-    classes = draws.draw(reference.sequence_classes())
+    classes = draws.draw(strategies.sequence_classes())
     population = classes.population()
     data = Bags.from_dense(
         population.query + 1,
@@ -259,7 +260,7 @@ def test_what_is_never_seen_never_moves(draws, decoder):
         n_queries=population.n_queries + 2,
         vocab_size=population.vocab_size,
     )
-    rng = np.random.default_rng(draws.draw(reference.SEEDS))
+    rng = np.random.default_rng(draws.draw(strategies.SEEDS))
     Z, Y = rng.normal(size=(data.n_queries, data.n_tokens)), rng.normal(size=(data.n_tokens, data.vocab_size))
     trajectory = run(data, decoder, init=Layer(Z, Y), rtol=1e-6)
     counts = reference.dense_counts(data)
@@ -273,7 +274,7 @@ def test_what_is_never_seen_never_moves(draws, decoder):
     assert (trajectory.final.Y[~unseen_tokens] != Y[~unseen_tokens]).all()
 
 
-@given(reference.sequence_classes(), decoders)
+@given(strategies.sequence_classes(), decoders)
 def test_compressed_columns_are_the_dense_flow(classes, decoder):
     data = classes.population()
     compressed = run(data, decoder)
@@ -304,7 +305,7 @@ def test_a_million_next_tokens(decoder):
     assert sizes[1_000_000].vocab_size == 1_000_000
 
 
-@given(reference.bags())
+@given(strategies.bags())
 @settings(max_examples=15)
 def test_full_flow_of_any_bags_lowers_the_loss(data):
     """dJ/dt is a sum of squares: the loss falls by eta_Y |dJ/dY|^2 + eta_Z |dJ/dZ|^2 per step."""
@@ -325,7 +326,7 @@ def test_full_flow_of_any_bags_lowers_the_loss(data):
 # Symmetries
 
 
-@given(reference.sequence_classes(), decoders, reference.SEEDS)
+@given(strategies.sequence_classes(), decoders, strategies.SEEDS)
 def test_renaming_tokens_and_classes_renames_the_result(classes, decoder, seed):
     rng = np.random.default_rng(seed)
     tokens, order = rng.permutation(classes.n_tokens), rng.permutation(classes.n_classes)
@@ -345,7 +346,7 @@ def test_renaming_tokens_and_classes_renames_the_result(classes, decoder, seed):
     np.testing.assert_allclose(other.dataset["loss"], one.dataset["loss"], rtol=1e-9)
 
 
-@given(reference.sequence_classes(), decoders, st.floats(0.01, 100))
+@given(strategies.sequence_classes(), decoders, st.floats(0.01, 100))
 def test_faster_learning_for_a_shorter_time_is_the_same(classes, decoder, c):
     one = run(classes, decoder, t_end=20.0, n_times=4)
     other = run(classes, decoder, eta_y=c, eta_z=0.7 * c, t_end=20.0 / c, n_times=4)

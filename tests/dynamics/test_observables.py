@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import reference
 import scipy.stats
-import strategies as reference
+import strategies
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from dynamics import Bags, Layer, SequenceClasses, Trajectory, gradient_flow, ob
 def attentions(draw):
     """Rows of attention with zeros, in up to two leading axes, and a mask of any size, none and all included."""
     leading = draw(st.sampled_from([(), (1,), (3,), (2, 3)]))
-    rng = np.random.default_rng(draw(reference.SEEDS))
+    rng = np.random.default_rng(draw(strategies.SEEDS))
     size = draw(st.integers(1, 7))
     values = rng.dirichlet(np.full(size, draw(st.sampled_from([0.05, 1.0]))), leading)
     values = np.where(rng.random(values.shape) < 0.3, 0.0, values)
@@ -87,7 +88,7 @@ def test_recall_takes_a_scalar_and_a_table_of_thresholds():
 # Masks and expected attention
 
 
-@given(reference.bags(), st.integers(0, 2))
+@given(strategies.bags(), st.integers(0, 2))
 def test_distinct_mask_follows_the_definition(bags, extra):
     """Omega(l), the next tokens with which l has positive probability, by loops; |Omega(l)| = 1."""
     targets, counts = reference.dense_targets(bags), reference.dense_counts(bags)
@@ -106,7 +107,7 @@ def test_distinct_mask_follows_the_definition(bags, extra):
     np.testing.assert_array_equal(observables.distinct_mask(bags), expected[:, : bags.n_tokens])
 
 
-@given(reference.sequence_classes())
+@given(strategies.sequence_classes())
 def test_distinct_mask_is_that_of_the_classes(classes):
     mask = observables.distinct_mask(classes.population())
     for n in range(classes.n_classes):
@@ -116,8 +117,8 @@ def test_distinct_mask_is_that_of_the_classes(classes):
 @given(st.data())
 def test_expected_attention_is_the_mean_given_the_next_token(draws):
     """c_n = E[c | n] by loops over bags, for hard and soft targets."""
-    bags = draws.draw(reference.bags())
-    layer = draws.draw(reference.layers(bags))
+    bags = draws.draw(strategies.bags())
+    layer = draws.draw(strategies.layers(bags))
     present, attention = observables.expected_attention(layer, bags)
     targets, counts = reference.dense_targets(bags), reference.dense_counts(bags)
     for n in range(bags.vocab_size):

@@ -4,29 +4,21 @@ Statistical tests have fixed seeds. Each fails at a p-value below `FALSE_ALARM`,
 together would fail by chance less than once in ten thousand times.
 """
 
-import inspect
 import itertools
 
+import driving
 import numpy as np
 import pytest
+import reference
 import scipy.stats
-import strategies as reference
+import strategies
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, SequenceClasses, sgd
+from dynamics import Bags, Layer, SequenceClasses
 from dynamics._sgd import sampling
-from dynamics.descent import _Run
 
 FALSE_ALARM = 1e-6
-DEFAULTS = {name: p.default for name, p in inspect.signature(sgd).parameters.items() if p.kind == p.KEYWORD_ONLY}
-
-
-def start(data, **options):
-    """A run before its first step: its buffers, its tables and its random state."""
-    data = reference.Population(data) if isinstance(data, Bags) else data
-    del (arguments := {**DEFAULTS, "eta_y": 1.0, "eta_z": 1.0, "steps": 1, **options})["progress"]
-    return _Run(data, **arguments)
 
 
 def draw(run):
@@ -34,7 +26,7 @@ def draw(run):
 
     The bags of a group follow each other; a bag that stands for several draws is repeated.
     """
-    groups = reference.draw_batch(run)
+    groups = driving.draw_batch(run)
     counts, query, target = [], [], []
     size = run.batches[3].shape[1]
     for group in groups:
@@ -55,7 +47,7 @@ def draw(run):
 def draw_positions(data, n, length, seed):
     """n sequences, token by token: with weights 2^-j of the positions, the weighted counts are binary numbers whose
     digits tell which token stands at which position."""
-    counts, _, _ = draw(start(data, batch_size=n, length=length, seed=seed, position_bias=np.log(2)))
+    counts, _, _ = draw(driving.start(data, batch_size=n, length=length, seed=seed, position_bias=np.log(2)))
     digits = np.rint(counts * 2.0 ** (length - 2)).astype(np.int64)
     tokens = np.full((n, length - 1), -1)
     for j in range(length - 1):
@@ -129,7 +121,7 @@ def csr_weights(draw):
     for _ in range(draw(st.integers(1, 3))):
         size = draw(st.integers(1, 40))
         kind = draw(st.sampled_from(["equal", "generic", "huge", "zeros"]))
-        rng = np.random.default_rng(draw(reference.SEEDS))
+        rng = np.random.default_rng(draw(strategies.SEEDS))
         row = rng.exponential(size=size)
         if kind == "equal":
             row[:] = draw(st.floats(1e-300, 1e300))
@@ -250,7 +242,7 @@ def test_a_pair_takes_its_cell_from_one_half_and_its_side_from_the_other(rows):
             assert two == choice[cell, int(high >= cut)]
 
 
-@given(csr_weights(), st.integers(1, 9), st.booleans(), st.booleans(), reference.SEEDS)
+@given(csr_weights(), st.integers(1, 9), st.booleans(), st.booleans(), strategies.SEEDS)
 def test_counts_add_up_the_positions(rows, positions, pairs, alike, seed):
     """Two positions from each 64 bits, in order, the last of an odd number alone; sequences follow each other."""
     threshold, choice = tables(rows[:1], pairs=pairs)[0]
@@ -312,7 +304,7 @@ def test_pairs_of_tokens_are_uncorrelated_in_long_sequences():
 @pytest.mark.parametrize("length", [2, 3, 4, 6, 7])
 def test_counts_are_multinomial(length, dtype):
     """Chi-square over all count vectors of T - 1 tokens."""
-    counts, _, _ = draw(start(one_bag(SKEWED), batch_size=100_000, length=length, seed=length, dtype=dtype))
+    counts, _, _ = draw(driving.start(one_bag(SKEWED), batch_size=100_000, length=length, seed=length, dtype=dtype))
     assert (counts.sum(axis=1) == length - 1).all()
     assert count_law(counts, SKEWED) > FALSE_ALARM
     assert count_law(counts, SKEWED + 2 * SHIFT) < FALSE_ALARM
@@ -322,7 +314,7 @@ def test_counts_are_multinomial(length, dtype):
 def test_long_counts_have_binomial_marginals(length):
     """Each token of Syn-Small over the full range of its count, and the covariances by their sum of squares."""
     classes = SequenceClasses.syn_small()
-    counts, query, target = draw(start(classes, batch_size=40_000, length=length, seed=1))
+    counts, query, target = draw(driving.start(classes, batch_size=40_000, length=length, seed=1))
     assert (query == target).all()
     for n in range(2):
         mine, p = counts[target == n], classes.probabilities.toarray()[n]
@@ -342,7 +334,7 @@ def test_bags_are_drawn_by_their_weights():
     """Unequal weights, one of them zero, and the tokens, query and next token of a bag stay together."""
     weight = np.array([0.05, 0.0, 0.5, 0.2, 0.25])
     bags = Bags.from_dense([0, 1, 2, 1, 0], [4, 3, 2, 1, 0], np.eye(5) + np.eye(5, k=1), weight)
-    counts, query, target = draw(start(bags, batch_size=100_000, length=20, seed=0))
+    counts, query, target = draw(driving.start(bags, batch_size=100_000, length=20, seed=0))
     source = 4 - target
     assert chi_square(np.bincount(source, minlength=5)[weight > 0], weight[weight > 0] * len(source)) > FALSE_ALARM
     assert (source != 1).all()
@@ -355,7 +347,7 @@ def test_bags_of_a_batch_are_independent():
     """Batches of two, whose groups stand in the order of their first bags: all ordered pairs, by chi-square."""
     weight = np.array([0.05, 0.0, 0.5, 0.2, 0.25])
     bags = Bags.from_dense(np.zeros(5, int), np.arange(5), np.eye(5), weight)
-    run = start(bags, batch_size=2, length=2, seed=0)
+    run = driving.start(bags, batch_size=2, length=2, seed=0)
     pairs = np.array([draw(run)[2] for _ in range(20_000)])
     assert sequence_law(pairs, weight) > FALSE_ALARM
     assert sequence_law(pairs, np.array([0.07, 0.0, 0.48, 0.2, 0.25])) < FALSE_ALARM
@@ -364,7 +356,7 @@ def test_bags_of_a_batch_are_independent():
 def test_tokens_do_not_depend_on_the_bag_drawn_before_them():
     """The token after a bag's draw, jointly with the bag: chi-square over (bag, token)."""
     table = np.array([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]])
-    counts, _, target = draw(start(SequenceClasses(table, [0, 0]), batch_size=100_000, length=2, seed=4))
+    counts, _, target = draw(driving.start(SequenceClasses(table, [0, 0]), batch_size=100_000, length=2, seed=4))
     joint = np.bincount(3 * target + counts.argmax(axis=1), minlength=6)
     assert chi_square(joint, (table / 2).ravel() * len(target)) > FALSE_ALARM
     assert chi_square(joint, (table / 2 + SHIFT).ravel() * len(target)) < FALSE_ALARM
@@ -373,17 +365,17 @@ def test_tokens_do_not_depend_on_the_bag_drawn_before_them():
 def test_soft_targets_travel_with_their_bag():
     rng = np.random.default_rng(0)
     bags = Bags.from_dense([0, 1, 0], rng.dirichlet(np.ones(4), 3), np.eye(3))
-    counts, query, target = draw(start(bags, batch_size=500, length=5, seed=0))
+    counts, query, target = draw(driving.start(bags, batch_size=500, length=5, seed=0))
     source = counts.argmax(axis=1)
     assert len(np.unique(source)) == 3
     np.testing.assert_array_equal(target, bags.target[source])
     np.testing.assert_array_equal(query, bags.query[source])
 
 
-@given(reference.bags())
+@given(strategies.bags())
 def test_without_a_length_bags_come_as_they_are(bags):
     """Every drawn bag is one of those of positive weight, entry by entry."""
-    counts, query, target = draw(start(bags, batch_size=20, length=None, seed=3))
+    counts, query, target = draw(driving.start(bags, batch_size=20, length=None, seed=3))
     known = {
         (q, t.tobytes(), c.tobytes())
         for q, t, c, w in zip(bags.query, bags.target, reference.dense_counts(bags), bags.weight, strict=True)
@@ -392,10 +384,10 @@ def test_without_a_length_bags_come_as_they_are(bags):
     assert all((q, t.tobytes(), c.tobytes()) in known for q, t, c in zip(query, target, counts, strict=True))
 
 
-@given(reference.bags(), st.integers(2, 40), reference.SEEDS)
+@given(strategies.bags(), st.integers(2, 40), strategies.SEEDS)
 def test_sequences_hold_the_tokens_of_their_bag(bags, length, seed):
     """Valid counts for any data: T - 1 tokens, all from one bag of positive weight, with its query and target."""
-    counts, query, target = draw(start(bags, batch_size=8, length=length, seed=seed))
+    counts, query, target = draw(driving.start(bags, batch_size=8, length=length, seed=seed))
     assert (counts.sum(axis=1) == length - 1).all()
     population = reference.dense_counts(bags)
     for c, q, t in zip(counts, query, target, strict=True):
@@ -406,7 +398,7 @@ def test_sequences_hold_the_tokens_of_their_bag(bags, length, seed):
 
 def test_batches_follow_each_other_without_repeating():
     """Consecutive batches of one run, and runs of other seeds, are different draws."""
-    run, other = (start(one_bag(np.full(8, 1 / 8)), batch_size=50, length=40, seed=seed) for seed in (0, 1))
+    run, other = (driving.start(one_bag(np.full(8, 1 / 8)), batch_size=50, length=40, seed=seed) for seed in (0, 1))
     batches = [draw(run)[0] for _ in range(5)] + [draw(other)[0]]
     assert len({batch.tobytes() for batch in batches}) == 6
 
@@ -414,17 +406,17 @@ def test_batches_follow_each_other_without_repeating():
 # Linear position bias
 
 
-@given(reference.bags(), st.floats(0, 3), st.integers(2, 30), reference.SEEDS)
+@given(strategies.bags(), st.floats(0, 3), st.integers(2, 30), strategies.SEEDS)
 def test_position_bias_weighs_positions_geometrically(bags, bias, length, seed):
     """The counts of a sequence add up to sum_j exp(-b j) instead of T - 1."""
-    counts, _, _ = draw(start(bags, batch_size=5, length=length, seed=seed, position_bias=bias))
+    counts, _, _ = draw(driving.start(bags, batch_size=5, length=length, seed=seed, position_bias=bias))
     np.testing.assert_allclose(counts.sum(axis=1), np.exp(-bias * np.arange(length - 1)).sum(), rtol=1e-13)
 
 
 def test_no_position_bias_is_the_plain_law():
     """b = 0 counts; and b > 0 moves no random number: the same tokens stand behind the weighted counts."""
     options = {"batch_size": 500, "length": 20, "seed": 5}
-    plain, _, _ = draw(start(one_bag(SKEWED), **options))
+    plain, _, _ = draw(driving.start(one_bag(SKEWED), **options))
     tokens = draw_positions(one_bag(SKEWED), 500, 20, seed=5)
     np.testing.assert_array_equal(plain, (tokens[:, :, None] == np.arange(3)).sum(axis=1))
 
@@ -437,7 +429,7 @@ def test_position_bias_is_a_prior_of_contextual_tokens():
     Z = rng.normal(size=(1, 3))
     layer = Layer(Z, np.zeros((3, 2)))
     tokens = draw_positions(one_bag(SKEWED), 50, length, seed=7)
-    counts, _, _ = draw(start(one_bag(SKEWED), batch_size=50, length=length, seed=7, position_bias=bias))
+    counts, _, _ = draw(driving.start(one_bag(SKEWED), batch_size=50, length=length, seed=7, position_bias=bias))
     distance = np.arange(length - 1)
     for sequence, weighted in zip(tokens, counts, strict=True):
         scores = np.exp(Z[0, sequence] - bias * distance)
@@ -452,7 +444,7 @@ def test_position_bias_is_a_prior_of_contextual_tokens():
 def test_mean_of_the_prior_is_that_of_the_class():
     """The prior leaves the law of the classes as it is: E N_l = P(l|n) sum_j exp(-b j)."""
     bias, n = 0.1, 50_000
-    counts, _, _ = draw(start(one_bag(SKEWED), batch_size=n, length=30, seed=2, position_bias=bias))
+    counts, _, _ = draw(driving.start(one_bag(SKEWED), batch_size=n, length=30, seed=2, position_bias=bias))
     weight = np.exp(-bias * np.arange(29))
     deviation = (counts.mean(axis=0) - SKEWED * weight.sum()) / np.sqrt((weight**2).sum() * SKEWED * (1 - SKEWED) / n)
     assert np.abs(deviation).max() < 4.9
@@ -475,7 +467,7 @@ def test_counts_concentrate_as_hoeffding_says(length):
     A frequency in 20,000 samples exceeds the bound by 4.9 standard errors with probability below `FALSE_ALARM`.
     """
     n = 20_000
-    counts, _, _ = draw(start(one_bag(SKEWED), batch_size=n, length=int(length), seed=int(length)))
+    counts, _, _ = draw(driving.start(one_bag(SKEWED), batch_size=n, length=int(length), seed=int(length)))
     deviation = np.abs(counts / (length - 1) - SKEWED)
     for delta in (0.5, 0.1, 0.01, 0.001):
         eps = np.sqrt(np.log(2 / delta) / (2 * (length - 1)))
@@ -494,7 +486,7 @@ def test_attention_deviates_like_one_over_root_length():
     n = 20_000
     means = []
     for length in LENGTHS:
-        counts, _, _ = draw(start(one_bag(SKEWED), batch_size=n, length=int(length), seed=int(length)))
+        counts, _, _ = draw(driving.start(one_bag(SKEWED), batch_size=n, length=int(length), seed=int(length)))
         deviation = np.linalg.norm(attention_of(counts, logits) - limit, axis=1)
         means.append(deviation.mean())
         scaled = deviation * np.sqrt(length - 1)
@@ -511,7 +503,7 @@ def test_samples_of_sequence_classes_have_the_same_law():
     """`SequenceClasses.sample` (numpy's multinomial) and the kernel (alias tables) agree: two-sample chi-square."""
     classes = SequenceClasses([[0.2, 0.3, 0.5, 0], [0.5, 0.2, 0, 0.3]], [0, 1], class_weights=[0.3, 0.7])
     n, length = 50_000, 5
-    counts, _, target = draw(start(classes, batch_size=n, length=length, seed=11))
+    counts, _, target = draw(driving.start(classes, batch_size=n, length=length, seed=11))
     bags = classes.sample(n, length=length, rng=12)
     rows = np.vstack([np.column_stack([target, counts]), np.column_stack([bags.target, reference.dense_counts(bags)])])
     _, cell = np.unique(rows, axis=0, return_inverse=True)

@@ -5,14 +5,16 @@ Statistical tests have fixed seeds; each states the probability with which it wo
 
 import itertools
 
+import driving
 import numpy as np
 import pytest
+import reference
 import scipy.special
 import scipy.stats
-import strategies as reference
+import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-from test_sampling import start
+from reference import arrays
 
 from dynamics import Bags, DivergenceError, Layer, SequenceClasses, gradient_flow, sgd, sgd_many
 from yzflow.papers.scan_and_snap import synthetic
@@ -27,60 +29,6 @@ def small_classes(vocab_size=9, **options):
     return SequenceClasses(table, [2, 4, 2], vocab_size=vocab_size, **options)
 
 
-def generic_layer(data, *, value=False, seed=0, scale=1.0):
-    rng = np.random.default_rng(seed)
-    n_values = 3 if value else data.n_tokens
-    return Layer(
-        scale * rng.normal(size=(data.n_queries, data.n_tokens)),
-        scale * rng.normal(size=(n_values, data.vocab_size)),
-        rng.normal(size=(data.n_tokens, n_values)) if value else None,
-    )
-
-
-def arrays(layer):
-    return [array for array in (layer.Z, layer.Y, layer.V) if array is not None]
-
-
-def complex_step_gradient(data, parameters):
-    """The gradient of J from the loss (2) written with dense matrices: no derivative by hand, no difference."""
-    out = [np.zeros(array.shape) for array in parameters]
-    for which, array in enumerate(parameters):
-        for at in np.ndindex(array.shape):
-            moved = [np.array(other, dtype=complex) for other in parameters]
-            moved[which][at] += 1e-40j
-            out[which][at] = -reference.loss(data, *moved).imag / 1e-40
-    return out
-
-
-def lemma1(data, parameters):
-    return reference.full_flow(data, *parameters)
-
-
-def momentum_loop(gradient, parameters, etas, steps, mu):
-    velocity = [np.zeros_like(array) for array in parameters]
-    for _ in range(steps):
-        slopes = gradient(parameters)
-        velocity = [mu * v + g for v, g in zip(velocity, slopes, strict=True)]
-        parameters = [x + eta * v for x, eta, v in zip(parameters, etas, velocity, strict=True)]
-    return parameters
-
-
-def adam_loop(gradient, parameters, etas, steps):
-    """Algorithm 1 of Kingma and Ba (2015) with its default constants, upwards."""
-    beta1, beta2, epsilon = 0.9, 0.999, 1e-8
-    m = [np.zeros_like(array) for array in parameters]
-    v = [np.zeros_like(array) for array in parameters]
-    for t in range(1, steps + 1):
-        slopes = gradient(parameters)
-        m = [beta1 * a + (1 - beta1) * g for a, g in zip(m, slopes, strict=True)]
-        v = [beta2 * a + (1 - beta2) * g**2 for a, g in zip(v, slopes, strict=True)]
-        parameters = [
-            x + eta * (a / (1 - beta1**t)) / (np.sqrt(b / (1 - beta2**t)) + epsilon)
-            for x, eta, a, b in zip(parameters, etas, m, v, strict=True)
-        ]
-    return parameters
-
-
 def assert_equal_arrays(ours, theirs):
     for a, b in zip(ours, theirs, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -92,8 +40,8 @@ def assert_equal_arrays(ours, theirs):
 @given(st.data(), rates, rates)
 def test_full_batch_step_is_an_euler_step_of_the_flow(draws, eta_y, eta_z):
     """State + eta * derivative, with the derivative of Lemma 1 in dense matrices and with that of `Layer.gradient`."""
-    bags = draws.draw(reference.bags())
-    layer = draws.draw(reference.layers(bags))
+    bags = draws.draw(strategies.bags())
+    layer = draws.draw(strategies.layers(bags))
     final = sgd(bags, eta_y=eta_y, eta_z=eta_z, steps=1, init=layer, **FULL).final
     gradient = layer.gradient(bags)
     assert reference.scaled_difference(final.Z, layer.Z + eta_z * gradient.Z) < 1e-14
@@ -120,9 +68,9 @@ def test_the_first_step_from_zero_is_known_in_closed_form():
 def test_momentum_is_that_of_the_usual_libraries(momentum):
     """v <- mu v + g, theta <- theta + eta v (not eta inside the velocity, not (1 - mu) g), from Lemma 1."""
     data = small_classes().population()
-    layer = generic_layer(data)
+    layer = strategies.generic_layer(data)
     final = sgd(data, eta_y=0.8, eta_z=0.5, steps=12, init=layer, **{**FULL, "momentum": momentum}).final
-    expected = momentum_loop(lambda p: lemma1(data, p), arrays(layer), (0.5, 0.8), 12, momentum)
+    expected = reference.momentum_loop(lambda p: reference.lemma1(data, p), arrays(layer), (0.5, 0.8), 12, momentum)
     for ours, theirs in zip(arrays(final), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13)
 
@@ -140,7 +88,7 @@ def some_bags(soft):
 def test_loops_are_those_of_the_textbooks(optimizer, value, soft, dtype):
     """Momentum and Adam with bias correction, on gradients by complex step of the loss; three different rates."""
     data = some_bags(soft)
-    layer = generic_layer(data, value=value, seed=1)
+    layer = strategies.generic_layer(data, value=value, seed=1)
     etas = (0.05, 0.08, 0.03)[: len(arrays(layer))]
     options = {"eta_v": 0.03} if value else {}
     final = sgd(
@@ -154,11 +102,11 @@ def test_loops_are_those_of_the_textbooks(optimizer, value, soft, dtype):
         **{**FULL, "momentum": 0.7},
         **options,
     ).final
-    gradient = lambda parameters: complex_step_gradient(data, parameters)  # noqa: E731
+    gradient = lambda parameters: reference.complex_step_gradient(data, parameters)  # noqa: E731
     if optimizer == "adam":
-        expected = adam_loop(gradient, arrays(layer), etas, 6)
+        expected = reference.adam_loop(gradient, arrays(layer), etas, 6)
     else:
-        expected = momentum_loop(gradient, arrays(layer), etas, 6, 0.7)
+        expected = reference.momentum_loop(gradient, arrays(layer), etas, 6, 0.7)
     tolerance = {"float64": 1e-12, "float32": 1e-6}[dtype]
     for ours, theirs, before in zip(arrays(final), expected, arrays(layer), strict=True):
         assert np.abs(theirs - before).max() > 0.01  # the tolerance is small against what moves
@@ -168,7 +116,7 @@ def test_loops_are_those_of_the_textbooks(optimizer, value, soft, dtype):
 def test_first_step_of_adam_has_the_size_of_the_rate():
     """Bias correction makes the first step eta g / (|g| + epsilon), whatever g is; later ones too at equal g."""
     data = some_bags(soft=False)
-    layer = generic_layer(data)
+    layer = strategies.generic_layer(data)
     gradient = layer.gradient(data)
     for steps in (1, 2):
         final = sgd(data, eta_y=1e-9, eta_z=1e-9, steps=steps, init=layer, optimizer="adam", **FULL).final
@@ -179,7 +127,7 @@ def test_first_step_of_adam_has_the_size_of_the_rate():
 
 def test_value_matrix_takes_the_rate_of_y_by_default():
     data = some_bags(soft=True)
-    layer = generic_layer(data, value=True)
+    layer = strategies.generic_layer(data, value=True)
     run = {"eta_y": 0.3, "eta_z": 0.1, "steps": 3, "init": layer, **FULL}
     assert_equal_arrays(arrays(sgd(data, **run).final), arrays(sgd(data, eta_v=0.3, **run).final))
     assert not np.array_equal(sgd(data, **run).final.V, sgd(data, eta_v=0.1, **run).final.V)
@@ -201,7 +149,7 @@ def distance(layer, other):
 def test_full_batch_converges_to_the_flow_at_first_order(momentum):
     """At t = 20 the state errs in proportion to the step; with momentum mu the effective rate is eta / (1 - mu)."""
     classes, t_end = small_classes(), 20.0
-    layer = generic_layer(classes.population(), scale=0.3)
+    layer = strategies.generic_layer(classes.population(), scale=0.3)
     flow = gradient_flow(
         classes, eta_y=1.0, eta_z=0.7, t_end=t_end, times=[t_end], init=layer, rtol=1e-11, atol=1e-13
     ).final
@@ -235,7 +183,7 @@ TINY = SequenceClasses([[0.5, 0.3, 0.2], [0.2, 0.2, 0.6]], [0, 1], class_weights
 
 def test_bias_of_finite_sequences_falls_like_one_over_their_length():
     """E of the gradient over all multinomial counts, exactly, against the limit T -> infinity."""
-    layer = generic_layer(TINY.population())
+    layer = strategies.generic_layer(TINY.population())
     limit = layer.gradient(TINY.population())
     positions = np.array([16, 32, 64, 128])
     biases = [distance(layer.gradient(enumerated(TINY, n)), limit) for n in positions]
@@ -250,7 +198,7 @@ def test_mini_batch_gradient_has_the_mean_and_covariance_of_its_law(length):
     variance has its own standard error from the runs; false alarm 1e-5 too.
     """
     size, runs, eta = 128, 400, 0.5
-    layer = generic_layer(TINY.population())
+    layer = strategies.generic_layer(TINY.population())
     law = enumerated(TINY, length - 1)
     slopes = []
     for b in range(len(law)):
@@ -283,7 +231,7 @@ def test_sgd_converges_to_the_flow():
     The root mean square over 100 seeds has a standard error of 6%, so the slope one of 0.04: false alarm 2e-4.
     """
     t_end = 4.0
-    layer = generic_layer(TINY.population(), scale=0.5)
+    layer = strategies.generic_layer(TINY.population(), scale=0.5)
     flow = gradient_flow(TINY, eta_y=1.0, eta_z=1.0, t_end=t_end, times=[t_end], init=layer).final
     counts = np.array([10, 20, 40, 80])
     errors = []
@@ -301,11 +249,11 @@ def test_sgd_converges_to_the_flow():
 @given(st.data(), st.sampled_from([None, 3]), st.sampled_from([0.0, 0.9]))
 def test_sgd_conserves_row_sums(draws, batch_size, momentum):
     """Lemma 1 sums to zero over next tokens and over tokens, for any data, batch and momentum."""
-    bags = draws.draw(reference.bags())
-    layer = draws.draw(reference.layers(bags))
+    bags = draws.draw(strategies.bags())
+    layer = draws.draw(strategies.layers(bags))
     length = draws.draw(st.sampled_from([None, 2, 7])) if batch_size else None
     options = {"batch_size": batch_size, "length": length, "momentum": momentum}
-    trajectory = sgd(reference.Population(bags), eta_y=0.3, eta_z=0.2, steps=20, init=layer, **options)
+    trajectory = sgd(strategies.Population(bags), eta_y=0.3, eta_z=0.2, steps=20, init=layer, **options)
     for name, sums in trajectory.row_sums().items():
         moved = np.abs(trajectory.dataset[name]).sum().item() / trajectory.dataset.sizes["time"] + 1
         assert np.abs(sums - sums.isel(time=0)).max() < 1e-13 * moved * 20
@@ -322,10 +270,10 @@ def test_adam_does_not_conserve_row_sums():
 @given(st.data(), st.sampled_from(["sgd", "adam"]), st.sampled_from([None, 5]), st.sampled_from(["float64", "float32"]))
 def test_what_no_bag_reaches_stays_exactly_equal(draws, optimizer, batch_size, dtype):
     """Rows of Y of tokens without a bag, and logits of tokens that never meet that query."""
-    bags = draws.draw(reference.bags())
-    layer = draws.draw(reference.layers(bags))
+    bags = draws.draw(strategies.bags())
+    layer = draws.draw(strategies.layers(bags))
     options = {"batch_size": batch_size, "length": 6 if batch_size else None, "optimizer": optimizer, "dtype": dtype}
-    final = sgd(reference.Population(bags), eta_y=0.3, eta_z=0.2, steps=5, init=layer, **options).final
+    final = sgd(strategies.Population(bags), eta_y=0.3, eta_z=0.2, steps=5, init=layer, **options).final
     seen = reference.dense_counts(bags) * bags.weight[:, None] > 0
     together = np.array([seen[bags.query == q].any(axis=0) for q in range(bags.n_queries)])
     start = [array.astype(dtype) for array in arrays(layer)]
@@ -356,7 +304,7 @@ def test_compressed_start_is_the_full_one(vocab_size, optimizer):
 def test_a_constant_added_to_the_logits_changes_nothing(shift, dtype):
     """Softmax is blind to it. The columns that pad Y must not show either, whatever lies between them and the rest."""
     data = some_bags(soft=False)
-    layer = generic_layer(data)
+    layer = strategies.generic_layer(data)
     moved = Layer(layer.Z, layer.Y + shift)
     options = {"eta_y": 0.5, "eta_z": 0.5, "steps": 5, "batch_size": 4, "length": 8, "dtype": dtype}
     one, other = (sgd(data, init=init, **options) for init in (layer, moved))
@@ -370,12 +318,12 @@ def test_batch_loss_is_that_of_the_positional_model():
     """With a bias: the loss of the first mini-batch from its sequences token by token, attention over positions."""
     bias, length, size = 0.4, 7, 16
     options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "batch_size": size, "length": length, "seed": 5}
-    layer = generic_layer(TINY.population())
+    layer = strategies.generic_layer(TINY.population())
     trajectory = sgd(TINY, position_bias=bias, init=layer, **options)
     # With weights 2^-j of the positions, the counts of the same sequences are binary numbers that spell them out.
-    run = start(TINY, **{**options, "position_bias": np.log(2)})
+    run = driving.start(TINY, **{**options, "position_bias": np.log(2)})
     losses = []
-    for group in reference.draw_batch(run):
+    for group in driving.draw_batch(run):
         query, target = group["query"], group["target"]
         for count in group["count"]:
             sequence = np.zeros(length - 1, dtype=int)
@@ -436,7 +384,7 @@ def many_runs():
         (classes, {"batch_size": 4, "length": 9}),
         (bags, {"optimizer": "adam", "dtype": "float32", "init": "uniform"}),
         (classes, {"batch_size": 3, "length": 4, "position_bias": 0.2, "seed": 5}),
-        (bags, {"batch_size": 2, "length": None, "init": generic_layer(bags, value=True), "momentum": 0.5}),
+        (bags, {"batch_size": 2, "length": None, "init": strategies.generic_layer(bags, value=True), "momentum": 0.5}),
         (classes, {"batch_size": None, "length": None, "dtype": "float32"}),
     ]
     common = {"eta_y": 0.4, "eta_z": 0.3}
@@ -498,10 +446,10 @@ def test_records(steps, record_every):
 def test_adam_counts_its_steps_through_all_calls():
     """Bias correction after 500 steps, where the compiled loop is entered again, still is that of the textbook."""
     data = some_bags(soft=True)
-    layer = generic_layer(data)
+    layer = strategies.generic_layer(data)
     options = {"eta_y": 1e-3, "eta_z": 2e-3, "steps": 520, "optimizer": "adam", "init": layer, **FULL}
     final = sgd(data, record_every=90, **options).final
-    expected = adam_loop(lambda p: lemma1(data, p), arrays(layer), (2e-3, 1e-3), 520)
+    expected = reference.adam_loop(lambda p: reference.lemma1(data, p), arrays(layer), (2e-3, 1e-3), 520)
     for ours, theirs in zip(arrays(final), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
 
@@ -532,7 +480,7 @@ def test_progress_changes_nothing(capsys):
 def test_given_bags_are_the_sequences_and_not_what_they_are_drawn_from():
     """Each step of batch size 1 sees one of the bags with its own counts, chosen by weight."""
     bags = Bags.from_dense([0, 0], [0, 1], [[3.0, 1.0], [1.0, 6.0]], [0.25, 0.75])
-    start = generic_layer(bags)
+    start = strategies.generic_layer(bags)
     options = {"eta_y": 0.5, "eta_z": 0.5, "steps": 1, "batch_size": 1, "momentum": 0.0, "init": start}
     ends = [arrays(sgd(bags, seed=seed, **options).final) for seed in range(40)]
     single = [Bags.from_dense([0], [n], [bags.count[2 * n : 2 * n + 2]], vocab_size=2) for n in range(2)]

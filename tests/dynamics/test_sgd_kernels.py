@@ -1,15 +1,18 @@
 """SGD in the groups of a mini-batch, in single precision, and where it diverges."""
 
+import driving
 import numpy as np
 import pytest
-import strategies as reference
+import reference
+import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-from test_sampling import start
-from test_sgd import FULL, arrays, complex_step_gradient, generic_layer
+from reference import arrays
 
 from dynamics import Bags, DivergenceError, Layer, SequenceClasses, sgd
 from dynamics._model import kernels
+
+FULL = {"batch_size": None, "length": None, "momentum": 0.0}
 
 # Groups: the sequences of one class in a mini-batch
 
@@ -29,16 +32,16 @@ def bags_of(groups, data):
     return Bags.from_dense(query, np.array(target), np.array(rows), weight, vocab_size=data.vocab_size)
 
 
-@given(st.data(), st.booleans(), st.integers(2, 30), reference.SEEDS)
+@given(st.data(), st.booleans(), st.integers(2, 30), strategies.SEEDS)
 def test_a_step_is_that_of_its_bags_one_by_one(draws, value, length, seed):
     """Matrix products over a group against the definition of the gradient, bag by bag, in plain NumPy."""
-    data = draws.draw(reference.bags())
-    layer = draws.draw(reference.layers(data, value=value)).expand()
+    data = draws.draw(strategies.bags())
+    layer = draws.draw(strategies.layers(data, value=value)).expand()
     options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "batch_size": 12, "length": length, "seed": seed, "init": layer}
-    batch = bags_of(reference.draw_batch(start(data, **options)), data)
-    trajectory = sgd(reference.Population(data), momentum=0.0, **options)
+    batch = bags_of(driving.draw_batch(driving.start(data, **options)), data)
+    trajectory = sgd(strategies.Population(data), momentum=0.0, **options)
     largest = max(1.0, *(np.abs(array).max() for array in arrays(layer)))
-    slopes = complex_step_gradient(batch, arrays(layer))
+    slopes = reference.complex_step_gradient(batch, arrays(layer))
     for end, begin, slope in zip(arrays(trajectory.final), arrays(layer), slopes, strict=True):
         np.testing.assert_allclose(end, begin + slope, rtol=0, atol=1e-12 * largest**2)
     loss = reference.loss(batch, *arrays(layer))
@@ -52,9 +55,9 @@ def test_large_groups_are_taken_in_parts(batch_size, dtype):
     classes = SequenceClasses([[0.7, 0.2, 0.1, 0], [0.1, 0.2, 0, 0.7]], [0, 1], vocab_size=40)
     data = classes.population()
     assert 2 * kernels._TOGETHER < 9000 * 3 * 64 and kernels._TOGETHER > 40 * 3 * 64
-    layer = generic_layer(data)
+    layer = strategies.generic_layer(data)
     options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "batch_size": batch_size, "length": 9, "init": layer}
-    batch = bags_of(reference.draw_batch(start(classes, **options)), data).merge()
+    batch = bags_of(driving.draw_batch(driving.start(classes, **options)), data).merge()
     trajectory = sgd(classes, momentum=0.0, dtype=dtype, **options)
     tolerance = 2e-6 if dtype == "float32" else 1e-14
     expected = [x + g for x, g in zip(arrays(layer), reference.full_flow(batch, *arrays(layer)), strict=True)]
@@ -69,7 +72,7 @@ def test_attention_of_a_bag_far_below_its_class(dtype):
     # Powers of two, so that steps of Z are resolved in single precision too.
     layer = Layer([[0.0, -2048.0, -2047.0]], [[0.5, -0.5], [1.0, 0.0], [0.0, 2.0]])
     options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "batch_size": 30, "length": 5, "init": layer, "seed": 1}
-    groups = reference.draw_batch(start(classes, **options))
+    groups = driving.draw_batch(driving.start(classes, **options))
     assert 0 < (groups[0]["count"][:, 0] == 0).sum() < len(groups[0]["count"])
     dZ, dY = reference.full_flow(bags_of(groups, classes.population()), *arrays(layer))
     final = sgd(classes, momentum=0.0, dtype=dtype, **options).final
@@ -108,8 +111,8 @@ def test_float32_exponentials_at_the_ends():
 @given(st.data())
 def test_float32_gradient_is_the_float64_one(draws):
     """One full-batch step in both precisions, from a layer that is exact in both."""
-    bags = draws.draw(reference.bags())
-    layer = draws.draw(reference.layers(bags, value=draws.draw(st.booleans())))
+    bags = draws.draw(strategies.bags())
+    layer = draws.draw(strategies.layers(bags, value=draws.draw(st.booleans())))
     layer = Layer(*(None if a is None else a.astype("f4") for a in (layer.Z, layer.Y, layer.V)), layer.multiplicity)
     options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "init": layer, **FULL}
     single, double = (sgd(bags, dtype=dtype, **options) for dtype in ("float32", "float64"))
@@ -160,7 +163,7 @@ def test_divergence_says_where_and_what_to_do(rates, record_every):
     error.trajectory.final  # noqa: B018 (a layer refuses what is not finite)
 
 
-@given(st.sampled_from(ENORMOUS), st.integers(1, 12), reference.SEEDS)
+@given(st.sampled_from(ENORMOUS), st.integers(1, 12), strategies.SEEDS)
 def test_no_state_that_is_not_finite_is_returned(rates, steps, seed):
     """Stopping before, at or after the overflow: a finite trajectory, or the error."""
     try:

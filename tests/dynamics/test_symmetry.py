@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-import strategies as reference
+import reference
+import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,7 +35,7 @@ def symmetric_bags(draw, *, max_unseen=3):
     Each kind of class has common tokens, of all and of its own kind only, and own tokens, of which some are twins. A
     kind has one query for all of it, or one for each of its copies, which may hold two classes.
     """
-    rng = np.random.default_rng(draw(reference.SEEDS))
+    rng = np.random.default_rng(draw(strategies.SEEDS))
     n_common = draw(st.integers(0, 2))
     common = iter(range(10**6))
     shared = [next(common) for _ in range(n_common)]
@@ -85,7 +86,7 @@ def test_the_reduced_flow_is_the_whole_flow(data, decoder):
     assert_same(run(data, decoder), run(data, decoder, "none"))
 
 
-@given(symmetric_bags(), decoders, reference.SEEDS)
+@given(symmetric_bags(), decoders, strategies.SEEDS)
 @settings(max_examples=20)
 def test_names_do_not_matter(data, decoder, seed):
     """Neither for what is found, nor for the result."""
@@ -139,13 +140,13 @@ def test_the_number_of_variables_does_not_depend_on_the_number_of_classes():
     assert len(sizes) == 1
 
 
-@given(reference.bags(soft=False), st.sampled_from(["linear", "log"]))
+@given(strategies.bags(soft=False), st.sampled_from(["linear", "log"]))
 def test_any_bags(data, time_scale):
     """Whatever is found, the result does not change."""
     assert_same(run(data, time_scale=time_scale), run(data, "full", "none", time_scale=time_scale))
 
 
-@given(reference.sequence_classes(), decoders)
+@given(strategies.sequence_classes(), decoders)
 def test_classes_without_symmetry_are_not_reduced(classes, decoder):
     """Random probabilities differ; what is left is that classes have at most one common token and one of their own."""
     trajectory = run(classes, decoder, t_end=1.0)

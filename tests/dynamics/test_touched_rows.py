@@ -1,13 +1,13 @@
 """SGD that touches only the rows of its batch, and trajectories that keep only what occurs: against plain loops."""
 
+import driving
 import numpy as np
 import pytest
+import reference
 import scipy.sparse
-import strategies as reference
+import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_sampling import start
-from test_sgd import adam_loop, momentum_loop
 
 from dynamics import Bags, SequenceClasses, Trajectory, sgd, trajectory
 from dynamics._model import kernels
@@ -30,10 +30,10 @@ def rare_bags(draw):
 
 def batches(bags, **options):
     """The batches of a run, as Bags."""
-    run, found = start(bags, **options), []
+    run, found = driving.start(bags, **options), []
     for _ in range(options["steps"]):
         rows, weight = [], []
-        for group in reference.draw_batch(run):
+        for group in driving.draw_batch(run):
             for count, share in zip(group["count"], group["weight"], strict=True):
                 dense = np.zeros(bags.n_tokens)
                 dense[group["token"]] = count
@@ -57,13 +57,13 @@ def test_numbers_are_those_of_the_textbook_loops(draws, kind, entries):
 
     zero = [np.zeros((bags.n_queries, bags.n_tokens)), np.zeros((bags.n_tokens, bags.vocab_size))]
     if optimizer == "adam":
-        expected = adam_loop(slopes, zero, (0.3, 0.8), 30)
+        expected = reference.adam_loop(slopes, zero, (0.3, 0.8), 30)
     else:
-        expected = momentum_loop(slopes, zero, (0.3, 0.8), 30, momentum)
+        expected = reference.momentum_loop(slopes, zero, (0.3, 0.8), 30, momentum)
     with pytest.MonkeyPatch.context() as patch:
         # Entries of Z are followed one by one where its rows count as long.
         patch.setitem(_Run.__init__.__globals__, "_ROW", 0 if entries else 2**12)
-        run = sgd(reference.Population(bags), optimizer=optimizer, record_every=7, **options)
+        run = sgd(strategies.Population(bags), optimizer=optimizer, record_every=7, **options)
     # Adam divides a gradient that is zero but for round-off by itself plus 1e-8.
     tolerance = 1e-7 if optimizer == "adam" else 1e-12
     for ours, theirs in zip((run.final.Z, run.final.expand().Y), expected, strict=True):
@@ -91,11 +91,11 @@ def test_missed_steps_are_those_of_a_zero_gradient(optimizer, momentum, dtype, m
     kernels.catch_up(state, slopes, moments, last, (rate,) * 4, mu, kind, 1 + missed)
     every = iter([gradient] + [np.zeros((2, 5))] * missed)
     if kind:
-        total = adam_loop(lambda _: [next(every)], [np.zeros((2, 5))], (0.1,), 1 + missed)[0]
-        before = adam_loop(lambda _: [gradient], [np.zeros((2, 5))], (0.1,), 1)[0]
+        total = reference.adam_loop(lambda _: [next(every)], [np.zeros((2, 5))], (0.1,), 1 + missed)[0]
+        before = reference.adam_loop(lambda _: [gradient], [np.zeros((2, 5))], (0.1,), 1)[0]
         kept = (0.1 * gradient * 0.9**missed, 0.001 * gradient**2 * 0.999**missed)
     else:
-        total = momentum_loop(lambda _: [next(every)], [np.zeros((2, 5))], (0.1,), 1 + missed, momentum)[0]
+        total = reference.momentum_loop(lambda _: [next(every)], [np.zeros((2, 5))], (0.1,), 1 + missed, momentum)[0]
         before = 0.1 * gradient
         kept = (gradient * momentum**missed, np.zeros((2, 5)))
     tolerance = {"float64": 1e-13, "float32": 5e-6}[dtype]

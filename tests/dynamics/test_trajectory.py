@@ -3,8 +3,9 @@
 import h5py
 import numpy as np
 import pytest
+import reference
 import scipy.stats
-import strategies as reference
+import strategies
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -25,7 +26,7 @@ def trajectory():
     return run(classes)
 
 
-@given(reference.sequence_classes(), st.sampled_from(["full", "modified", "theory"]))
+@given(strategies.sequence_classes(), st.sampled_from(["full", "modified", "theory"]))
 @settings(max_examples=15)
 def test_dataset_describes_its_layers(classes, decoder):
     """Loss and attention recorded at each time are those of the layer recorded there."""
@@ -61,7 +62,7 @@ def test_attention_of_soft_targets_is_weighted_by_their_probability():
     assert not dataset["distinct"].any()
 
 
-@given(reference.sequence_classes())
+@given(strategies.sequence_classes())
 @settings(max_examples=15)
 def test_entropy_is_the_one_of_scipy(classes):
     trajectory = run(classes)

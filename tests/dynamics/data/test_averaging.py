@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 import scipy.stats
-import strategies as reference
+import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +21,7 @@ def qsa_inputs(draw):
     """One or two inputs; N = q and q = 1 among them."""
     n_tokens = draw(st.integers(1, 7))
     size = draw(st.sampled_from([1, n_tokens, max(1, n_tokens // 2)]))
-    rng = np.random.default_rng(draw(reference.SEEDS))
+    rng = np.random.default_rng(draw(strategies.SEEDS))
     return tasks.random_qsa(n_tokens, size, draw(st.integers(1, 3)), size=draw(st.integers(1, 2)), rng=rng)
 
 
@@ -66,7 +66,7 @@ def test_sparse_average_of_single_tokens_and_of_all():
     np.testing.assert_allclose(tasks.sparse_average(z, everything), np.tile(z.mean(axis=0), (3, 1)), rtol=1e-15)
 
 
-@given(qsa_inputs(), reference.SEEDS)
+@given(qsa_inputs(), strategies.SEEDS)
 def test_attention_error_is_the_largest_output_error_over_the_unit_ball(problem, seed):
     """Attained by `worst_values`, and exceeded by no random values."""
     z, y = problem
@@ -173,7 +173,7 @@ def test_random_vectors_are_uniform_in_the_unit_ball(dim):
     assert np.abs(flat.mean(axis=0)).max() < 5.5 / math.sqrt((dim + 2) * len(flat))
 
 
-@given(st.integers(2, 8), st.integers(1, 4), st.sampled_from([1, -1]), reference.SEEDS)
+@given(st.integers(2, 8), st.integers(1, 4), st.sampled_from([1, -1]), strategies.SEEDS)
 def test_adversarial_subsets_hold_the_keys_most_correlated_with_another_one(n_tokens, m, sign, seed):
     rng = np.random.default_rng(seed)
     keys = rng.normal(size=(n_tokens, m))

@@ -4,8 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
+import reference
 import scipy.stats
-import strategies as reference
+import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -73,7 +74,7 @@ def test_states_are_numbered_so_that_partners_are_k_d_apart():
     assert language.partner(State("close", 1, 1)) == State("open", 1, 2)
 
 
-@given(reference.dyck_languages())
+@given(strategies.dyck_languages())
 def test_every_state_has_its_number_and_a_partner_that_it_matches(language):
     for number, state in enumerate(language.states[:-1]):
         numbered = language.open if state.kind == "open" else language.close
@@ -93,7 +94,7 @@ def test_the_prefixes_listed_are_those_of_all_strings_that_parse(k, depth, lengt
     assert len(listed) == len(expected) and set(listed) == expected
 
 
-@given(reference.dyck_languages(max_types=3, max_depth=4), st.integers(0, 6))
+@given(strategies.dyck_languages(max_types=3, max_depth=4), st.integers(0, 6))
 def test_probabilities_of_the_prefixes_of_a_length_sum_to_one(language, length):
     prefixes = language.prefixes(length)
     found = np.exp([language.log_probability(prefix) for prefix in prefixes])
@@ -102,7 +103,7 @@ def test_probabilities_of_the_prefixes_of_a_length_sum_to_one(language, length):
     assert found.sum() == pytest.approx(1, abs=1e-12)
 
 
-@given(reference.dyck_languages(), reference.SEEDS, st.sampled_from(KINDS), st.integers(0, 30), st.integers(0, 10))
+@given(strategies.dyck_languages(), strategies.SEEDS, st.sampled_from(KINDS), st.integers(0, 30), st.integers(0, 10))
 def test_every_sequence_is_valid_and_its_bag_holds_its_states(language, seed, kind, shortest, more):
     longest = shortest + more + (kind == "word")
     options = {"max_length": longest, "min_length": shortest, "rng": seed, "kind": kind}
@@ -124,7 +125,7 @@ def test_every_sequence_is_valid_and_its_bag_holds_its_states(language, seed, ki
         np.testing.assert_array_equal(language.next_token(sequence), bags.target[b])
 
 
-@given(reference.dyck_languages(max_types=3), reference.SEEDS)
+@given(strategies.dyck_languages(max_types=3), strategies.SEEDS)
 def test_bags_at_all_positions_are_those_of_the_prefixes(language, seed):
     options = {"max_length": 9, "min_length": 0, "rng": seed}
     sequences = language.sample_sequences(3, **options)
@@ -248,7 +249,7 @@ def test_words_far_below_the_smallest_float_keep_their_law():
     assert abs(returns.mean() - 90 / 32) < 5 * returns.std() / np.sqrt(20_000)
 
 
-@given(reference.dyck_languages(max_types=3, max_depth=4))
+@given(strategies.dyck_languages(max_types=3, max_depth=4))
 def test_nested_pairs_are_the_insertions_of_22(language):
     """Listed by brackets: the bag of ``open .. open close .. close`` less START, r uniform, types uniform."""
     k, depth = language.n_types, language.max_depth

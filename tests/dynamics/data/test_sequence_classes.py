@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+import reference
 import scipy.sparse
 import scipy.stats
-import strategies as reference
+import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,7 +65,7 @@ def test_single_common_token_by_hand():
 
 @st.composite
 def tables(draw):
-    rng = np.random.default_rng(draw(reference.SEEDS))
+    rng = np.random.default_rng(draw(strategies.SEEDS))
     shape = (draw(st.integers(2, 5)), draw(st.integers(1, 7)))
     table = rng.exponential(size=shape) * (rng.random(shape) < 0.5)
     table[np.arange(shape[0]), rng.integers(shape[1], size=shape[0])] += 0.1
@@ -97,7 +98,7 @@ def test_sparse_probabilities_are_the_dense_ones_and_stay_untouched(table, kind)
     assert sparse.nnz == before[1]
 
 
-@given(reference.sequence_classes())
+@given(strategies.sequence_classes())
 def test_population_has_a_bag_for_each_class(classes):
     data = classes.population()
     assert len(data) == classes.n_classes == data.n_targets
@@ -115,7 +116,7 @@ def test_population_has_a_bag_for_each_class(classes):
     )
 
 
-@given(reference.sequence_classes(), st.integers(2, 40), st.integers(1, 30), st.integers(0, 99))
+@given(strategies.sequence_classes(), st.integers(2, 40), st.integers(1, 30), st.integers(0, 99))
 def test_samples_are_sequences_of_their_class(classes, length, n, seed):
     data = classes.sample(n, length=length, rng=seed)
     counts = reference.dense_counts(data)

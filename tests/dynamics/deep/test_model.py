@@ -1,14 +1,13 @@
 """Transformers against what is independently known: the Y/Z layer, NumPy, finite differences, exact properties."""
 
 import functools
-import subprocess
-import sys
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from driving import python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SEEDS
@@ -402,4 +401,4 @@ def test_without_the_extra_everything_else_works_and_the_message_names_it():
         "    else:\n"
         "        raise SystemExit('no error')\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    python(code)

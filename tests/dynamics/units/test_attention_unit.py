@@ -5,7 +5,8 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-import strategies as reference
+import reference
+import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,15 +30,9 @@ def matrices(rng, d, m, width):
     return rng.normal(size=(d, m)), rng.normal(size=(d, m)), rng.normal(size=(d, width))
 
 
-def softmax(scores):
-    """Of all entries, by the definition."""
-    weights = np.exp(scores - scores.max())
-    return weights / weights.sum()
-
-
 def unit_by_definition(X, Q, K, V, phi, scale):
     rows = [phi(x) for x in X]
-    attention = [softmax(np.array([scale * (x @ Q) @ (other @ K) for other in rows])) for x in rows]
+    attention = [reference.softmax(np.array([scale * (x @ Q) @ (other @ K) for other in rows])) for x in rows]
     return np.array([sum(a * (x @ V) for a, x in zip(row, rows, strict=True)) for row in attention])
 
 
@@ -46,7 +41,7 @@ def tensor_by_definition(X, Q, K, V, scale):
     out = []
     for x in X:
         scores = np.array([[scale * ((x @ Q) * (j @ K) * (k @ K) ** 2).sum() for k in X] for j in X])
-        weights = softmax(scores)
+        weights = reference.softmax(scores)
         pairs = ((weights[j, k], X[j] @ V, np.sin(X[k] @ V)) for j in range(len(X)) for k in range(len(X)))
         out.append(sum(a * v * w for a, v, w in pairs))
     return np.array(out)
@@ -66,7 +61,7 @@ def wave(X):
 # The definitions
 
 
-@given(sizes, sizes, sizes, sizes, scales, reference.SEEDS)
+@given(sizes, sizes, sizes, sizes, scales, strategies.SEEDS)
 def test_unit_is_its_definition_on_each_sequence_of_a_batch(n_tokens, d, m, width, scale, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(2, 3, n_tokens, d))
@@ -78,7 +73,7 @@ def test_unit_is_its_definition_on_each_sequence_of_a_batch(n_tokens, d, m, widt
     np.testing.assert_allclose(unit.attention(X).sum(axis=-1), 1, rtol=1e-14)
 
 
-@given(sizes, sizes, sizes, sizes, scales, reference.SEEDS)
+@given(sizes, sizes, sizes, sizes, scales, strategies.SEEDS)
 def test_tensor_unit_is_its_definition(n_tokens, d, m, width, scale, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(2, n_tokens, d))
@@ -89,7 +84,7 @@ def test_tensor_unit_is_its_definition(n_tokens, d, m, width, scale, seed):
     np.testing.assert_allclose(unit.attention(X).sum(axis=(-1, -2)), 1, rtol=1e-14)
 
 
-@given(sizes, sizes, sizes, reference.SEEDS)
+@given(sizes, sizes, sizes, strategies.SEEDS)
 def test_tensor_unit_with_a_constant_second_key_is_a_unit(n_tokens, d, m, seed):
     """Scores that do not depend on the second token: each gets 1/N of the attention of an ordinary unit."""
     rng = np.random.default_rng(seed)
@@ -157,7 +152,7 @@ def functions(rng, d):
     return unit, tensor_unit(Q, K, V), MultiHeadLayer([unit, unit]), two_layers(rng, d)
 
 
-@given(st.integers(1, 6), st.integers(1, 3), reference.SEEDS)
+@given(st.integers(1, 6), st.integers(1, 3), strategies.SEEDS)
 def test_everything_is_equivariant_under_permutations_of_the_tokens(n_tokens, d, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_tokens, d))
@@ -166,7 +161,7 @@ def test_everything_is_equivariant_under_permutations_of_the_tokens(n_tokens, d,
         np.testing.assert_allclose(function(X[order]), function(X)[order], rtol=0, atol=1e-11)
 
 
-@given(st.integers(1, 4), st.integers(1, 3), st.integers(2, 3), reference.SEEDS)
+@given(st.integers(1, 4), st.integers(1, 3), st.integers(2, 3), strategies.SEEDS)
 def test_repeating_every_token_changes_nothing(n_tokens, d, times, seed):
     """Copies share what the original had: attention depends on the shares of the tokens and not on their number."""
     rng = np.random.default_rng(seed)
@@ -176,7 +171,7 @@ def test_repeating_every_token_changes_nothing(n_tokens, d, times, seed):
         np.testing.assert_allclose(function(repeated), np.repeat(function(X), times, axis=0), rtol=0, atol=1e-11)
 
 
-@given(st.integers(1, 5), reference.SEEDS)
+@given(st.integers(1, 5), strategies.SEEDS)
 def test_a_token_alone_gets_its_own_value(d, seed):
     rng = np.random.default_rng(seed)
     Q, K, V = matrices(rng, d, 2, 3)
@@ -185,7 +180,7 @@ def test_a_token_alone_gets_its_own_value(d, seed):
     np.testing.assert_allclose(tensor_unit(Q, K, V)(X), (X @ V) * np.sin(X @ V), rtol=1e-13)
 
 
-@given(st.integers(1, 5), st.integers(1, 4), reference.SEEDS)
+@given(st.integers(1, 5), st.integers(1, 4), strategies.SEEDS)
 def test_a_vector_added_to_all_keys_changes_no_attention(n_tokens, m, seed):
     rng = np.random.default_rng(seed)
     queries, keys = rng.normal(size=(2, n_tokens, m))
@@ -206,7 +201,7 @@ def test_attention_is_formed_in_blocks_of_queries_with_the_same_result(monkeypat
 # Huge scales and exact integers
 
 
-@given(st.integers(1, 6), st.sampled_from([1e10, 1e100, 1e300]), reference.SEEDS)
+@given(st.integers(1, 6), st.sampled_from([1e10, 1e100, 1e300]), strategies.SEEDS)
 def test_at_a_huge_scale_the_largest_scores_share_the_attention(n_keys, scale, seed):
     rng = np.random.default_rng(seed)
     scores = rng.integers(-3, 4, size=n_keys).astype(float)
@@ -230,7 +225,9 @@ def exact_softmax(queries, keys, scale):
     return np.array(rows)
 
 
-@given(st.integers(1, 4), st.integers(1, 3), st.sampled_from([3, 24, 27, 60, 300, 700]), st.booleans(), reference.SEEDS)
+@given(
+    st.integers(1, 4), st.integers(1, 3), st.sampled_from([3, 24, 27, 60, 300, 700]), st.booleans(), strategies.SEEDS
+)
 def test_integers_of_any_size_give_exact_attention(n_keys, m, bits, fractions, seed):
     """At a scale of the order of 1/score, with keys that differ by a few units, where float64 sees none."""
     rng = np.random.default_rng(seed)
@@ -321,7 +318,7 @@ def test_values_out_of_range_go_to_the_ends():
     np.testing.assert_array_equal(FixedPoint(3, 900).round([1e300, -1e300]), np.array([3, -4]) * 2.0**-900)
 
 
-@given(st.integers(2, 12), reference.SEEDS)
+@given(st.integers(2, 12), strategies.SEEDS)
 def test_precision_rounds_scaled_queries_keys_values_and_output(bits, seed):
     rng = np.random.default_rng(seed)
     queries, keys, values = rng.normal(size=(3, 5, 4))

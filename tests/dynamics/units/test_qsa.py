@@ -7,10 +7,10 @@ import json
 
 import numpy as np
 import pytest
-import strategies as reference
+import reference
+import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-from test_sgd import adam_loop, momentum_loop
 
 from dynamics import DivergenceError
 from dynamics.data import averaging as tasks
@@ -36,13 +36,7 @@ def loss_by_definition(z, y, W, K, V):
 
 def gradient_by_complex_step(z, y, matrices):
     """Of minus the loss."""
-    out = [np.zeros(matrix.shape) for matrix in matrices]
-    for which, matrix in enumerate(matrices):
-        for at in np.ndindex(matrix.shape):
-            moved = [np.array(other, dtype=complex) for other in matrices]
-            moved[which][at] += 1e-40j
-            out[which][at] = -loss_by_definition(z, y, *moved).imag / 1e-40
-    return out
+    return reference.complex_step(lambda *moved: -loss_by_definition(z, y, *moved), matrices)
 
 
 @st.composite
@@ -52,7 +46,7 @@ def problems(draw):
     size = draw(st.sampled_from([1, n_tokens, max(1, n_tokens // 2)]))
     dim, m = draw(st.integers(1, 3)), draw(st.integers(1, 4))
     scale = draw(st.sampled_from([0.3, 1.0, 20.0]))
-    rng = np.random.default_rng(draw(reference.SEEDS))
+    rng = np.random.default_rng(draw(strategies.SEEDS))
     z, y = tasks.random_qsa(n_tokens, size, dim, size=2, rng=rng)
     W, K = scale * rng.normal(size=(2, n_tokens, m))
     return LinearQueryUnit(W, K, rng.normal(size=(dim, dim))), z, y
@@ -191,7 +185,7 @@ def test_steps_are_those_of_the_textbooks(optimizer):
         return gradient_by_complex_step(z, y, matrices)
 
     start = list(unit_at(run, 0).matrices)
-    loop = momentum_loop if optimizer == "sgd" else adam_loop
+    loop = reference.momentum_loop if optimizer == "sgd" else reference.adam_loop
     final = loop(gradient, start, (0.3, 0.3, 0.3), 6, *([0.7] if optimizer == "sgd" else []))
     for ours, theirs in zip(unit_at(run).matrices, final, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)

@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
-import strategies as reference
+import reference
+import strategies
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -63,7 +64,7 @@ def insert_pairs(language, prefix, rng, n):
     return prefix
 
 
-@given(st.integers(2, 3), st.integers(2, 4), reference.SEEDS, st.booleans())
+@given(st.integers(2, 3), st.integers(2, 4), strategies.SEEDS, st.booleans())
 def test_violation_is_the_brute_force_one(k, depth, seed, value):
     language = DyckLanguage(k, depth)
     layer = random_layer(language, seed, value=value)
@@ -71,7 +72,7 @@ def test_violation_is_the_brute_force_one(k, depth, seed, value):
     assert balance.violation(layer, language) == pytest.approx(expected, rel=1e-10)
 
 
-@given(reference.SEEDS, st.integers(0, 5), st.integers(1, 4), st.sampled_from([0.01, 1.0, 30.0]))
+@given(strategies.SEEDS, st.integers(0, 5), st.integers(1, 4), st.sampled_from([0.01, 1.0, 30.0]))
 def test_the_search_finds_the_smallest_norm(seed, n_levels, n_types, scale):
     rng = np.random.default_rng(seed)
     fixed = rng.normal(size=3) * scale
@@ -112,7 +113,7 @@ def test_constructed_layers_predict_the_exact_distribution(k, depth, scale):
         assert np.ptp(layer.attention(long)[:, language.start]) > 1e-4
 
 
-@given(reference.dyck_languages(), reference.SEEDS)
+@given(strategies.dyck_languages(), strategies.SEEDS)
 def test_features_of_a_balanced_layer_are_the_stack(language, seed):
     layer = balance.balanced_layer(language, seed)
     bags = language.sample(5, min_length=0, max_length=40, rng=seed)
@@ -127,7 +128,7 @@ def test_features_of_a_balanced_layer_are_the_stack(language, seed):
         assert (features > -1e-11).all()
 
 
-@given(st.integers(1, 4), st.integers(2, 5), reference.SEEDS)
+@given(st.integers(1, 4), st.integers(2, 5), strategies.SEEDS)
 def test_inserted_pairs_change_nothing_exactly_where_balance_holds(k, depth, seed):
     language = DyckLanguage(k, depth)
     rng = np.random.default_rng(seed)
@@ -151,7 +152,7 @@ def test_inserted_pairs_change_nothing_exactly_where_balance_holds(k, depth, see
         assert np.abs(after - before).max() > 1e-6
 
 
-@given(st.integers(1, 3), st.integers(1, 4), reference.SEEDS, st.booleans())
+@given(st.integers(1, 3), st.integers(1, 4), strategies.SEEDS, st.booleans())
 def test_insertion_law(k, depth, seed, value):
     """u_n = u_0 + n delta, from whole prefixes."""
     language = DyckLanguage(k, depth)
@@ -169,7 +170,7 @@ def test_insertion_law(k, depth, seed, value):
     np.testing.assert_allclose(feature, reference.normalise(attended(layer, language, longer)), atol=1e-12)
 
 
-@given(st.integers(1, 3), st.integers(2, 4), reference.SEEDS, st.floats(-3, 3))
+@given(st.integers(1, 3), st.integers(2, 4), strategies.SEEDS, st.floats(-3, 3))
 def test_residual_is_the_spread_over_closing_queries(k, depth, seed, shift):
     language = DyckLanguage(k, depth)
     rng = np.random.default_rng(seed)
@@ -192,7 +193,7 @@ def test_residual_is_the_spread_over_closing_queries(k, depth, seed, shift):
     np.testing.assert_allclose(balance.residual(several, language), [balance.residual(Z, language), 0])
 
 
-@given(st.integers(2, 3), st.integers(2, 4), reference.SEEDS)
+@given(st.integers(2, 3), st.integers(2, 4), strategies.SEEDS)
 def test_any_attention_that_meets_11_is_balanced_by_some_values(k, depth, seed):
     language = DyckLanguage(k, depth)
     rng = np.random.default_rng(seed)
@@ -209,7 +210,7 @@ def test_any_attention_that_meets_11_is_balanced_by_some_values(k, depth, seed):
     assert balance.violation(broken, language) > 1e-5
 
 
-@given(st.integers(1, 3), st.integers(1, 3), reference.SEEDS)
+@given(st.integers(1, 3), st.integers(1, 3), strategies.SEEDS)
 def test_the_head_knows_the_smallest_coordinate_of_an_unmatched_bracket(k, depth, seed):
     language = DyckLanguage(k, depth)
     layer = balance.balanced_layer(language, seed)
@@ -265,7 +266,7 @@ def test_a_drift_towards_one_answer_is_predicted_and_found():
     assert flat["open"] == flat["all"] == 1 and np.isnan(flat["close"])
 
 
-@given(reference.dyck_languages(max_types=3, max_depth=3), reference.SEEDS)
+@given(strategies.dyck_languages(max_types=3, max_depth=3), strategies.SEEDS)
 def test_balanced_layers_are_predicted_to_be_right(language, seed):
     layer = balance.balanced_layer(language, seed)
     predicted = balance.predicted_accuracy(layer, language, [40, 41])
@@ -319,7 +320,7 @@ def test_bad_input_is_refused(call, message):
         call()
 
 
-@given(reference.SEEDS)
+@given(strategies.SEEDS)
 def test_mean_subtraction_takes_the_mean_off_the_values(seed):
     """LN with centring sees P u: violation is that of P V, and what a million pairs leave points along P delta."""
     language = DyckLanguage(2, 3)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-import strategies as reference
+import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ def random_points(rng, n, size):
     return points / np.linalg.norm(points, axis=1, keepdims=True) * rng.choice([1.0, 0.3], (n, 1))
 
 
-@given(st.integers(0, 11), reference.SEEDS, st.floats(-3, 3))
+@given(st.integers(0, 11), strategies.SEEDS, st.floats(-3, 3))
 def test_subset_sums_are_the_nearest_of_all(size, seed, target):
     values = np.random.default_rng(seed).uniform(-1, 1, size)
     chosen = pruning.subset_sum(values, target)
@@ -28,14 +28,14 @@ def test_subset_sums_are_the_nearest_of_all(size, seed, target):
     assert abs(values[chosen].sum() - target) == pytest.approx(min(abs(total - target) for total in every), abs=1e-14)
 
 
-@given(st.integers(25, 60), reference.SEEDS, st.floats(-1, 1))
+@given(st.integers(25, 60), strategies.SEEDS, st.floats(-1, 1))
 def test_subset_sums_of_many_numbers_are_near(size, seed, target):
     rng = np.random.default_rng(seed)
     values = rng.uniform(-1, 1, size)
     assert abs(values[pruning.subset_sum(values, target)].sum() - target) < 1e-4
 
 
-@given(st.integers(1, 4), st.integers(1, 4), st.integers(3, 12), reference.SEEDS)
+@given(st.integers(1, 4), st.integers(1, 4), st.integers(3, 12), strategies.SEEDS)
 def test_certificates_hold_and_are_attained(outputs, inputs, n, seed):
     rng = np.random.default_rng(seed)
     matrix = rng.uniform(-1, 1, (outputs, inputs))
@@ -64,7 +64,7 @@ def test_errors_fall_as_the_specification_measured(n, low, high):
     assert low < np.median(certificates) < high
 
 
-@given(st.integers(1, 4), st.integers(1, 4), reference.SEEDS)
+@given(st.integers(1, 4), st.integers(1, 4), strategies.SEEDS)
 def test_key_and_query_matrices_hold_any_logits(rows, columns, seed):
     rng = np.random.default_rng(seed)
     matrix = rng.uniform(-1, 1, (rows, columns))
@@ -75,7 +75,7 @@ def test_key_and_query_matrices_hold_any_logits(rows, columns, seed):
     assert np.abs(product - matrix).max() == pruned.certificate < 1e-3
 
 
-@given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 3), reference.SEEDS, st.booleans())
+@given(st.integers(1, 3), st.integers(1, 4), st.integers(1, 3), strategies.SEEDS, st.booleans())
 def test_pruned_networks_stay_within_their_certificate(inputs, hidden, outputs, seed, biased):
     rng = np.random.default_rng(seed)
     sizes = [inputs, hidden, hidden, outputs]

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-import strategies as reference
+import strategies
 from hypothesis import given
 
 from dynamics import Bags, Layer, SequenceClasses, gradient_flow
 from theory.scan_and_snap.early import initial_drift
 
 
-@given(reference.bags(soft=False))
+@given(strategies.bags(soft=False))
 def test_drift_is_the_derivative_of_the_gradient(bags):
     start = Layer(np.zeros((bags.n_queries, bags.n_tokens)), np.zeros((bags.n_tokens, bags.vocab_size)))
     first = start.gradient(bags).Y

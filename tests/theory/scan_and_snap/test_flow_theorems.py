@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import reference
 import scipy.integrate
-import strategies as reference
+import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +25,7 @@ def equal_overlap(n_classes, vocab_size, rho):
 def one_common_token(draw):
     """Random classes with one token common to all, random distinct ones, one query and a random M."""
     n_classes, n_distinct = draw(st.integers(2, 4)), draw(st.integers(1, 3))
-    rng = np.random.default_rng(draw(reference.SEEDS))
+    rng = np.random.default_rng(draw(strategies.SEEDS))
     table = np.zeros((n_classes, 1 + n_classes * n_distinct))
     table[:, 0] = rng.uniform(0.1, 1, n_classes)
     for n in range(n_classes):
@@ -76,7 +77,7 @@ def test_distinct_tokens_follow_theorem_2_with_xi_of_theorem_1(classes):
             np.testing.assert_allclose(found[i], expected[n], rtol=1e-8)
 
 
-@given(st.integers(2, 4), st.integers(2, 3), st.integers(0, 60), st.floats(0.1, 1.0), reference.SEEDS)
+@given(st.integers(2, 4), st.integers(2, 3), st.integers(0, 60), st.floats(0.1, 1.0), strategies.SEEDS)
 def test_all_common_tokens_shrink_in_the_symmetric_case(n_classes, n_common, unseen, strength, seed):
     """Corollary 2: the same common part in every class, the same distinct part up to names."""
     rng = np.random.default_rng(seed)

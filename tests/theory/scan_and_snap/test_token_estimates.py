@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.stats
-import strategies as reference
+import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ def sequences(followed):
     return Bags.from_dense(np.zeros(target.size, int), target, np.ones((target.size, 1)), vocab_size=len(followed))
 
 
-@given(reference.bags(soft=False), st.booleans())
+@given(strategies.bags(soft=False), st.booleans())
 def test_counts_are_those_of_sequences(bags, repeat):
     bags = Bags(bags.query, bags.target, bags.indptr, bags.token, bags.count + 3 * repeat, **bags.sizes)
     found = TokenEstimates(bags)

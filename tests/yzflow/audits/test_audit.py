@@ -2,11 +2,11 @@
 
 import json
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from driving import ROOT
 
 import yzflow
 from dynamics._model import kernels
@@ -14,8 +14,6 @@ from theory import attention, balance, decoder, statements
 from theory.scan_and_snap import measures as checks
 from yzflow import cli
 from yzflow.audits import audit
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(scope="module")

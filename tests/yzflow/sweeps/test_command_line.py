@@ -1,23 +1,19 @@
 """The command line of sweeps and figures: files in, files and JSON out, one line for what is wrong."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import xarray as xr
 from click.testing import CliRunner
-from test_sweep import assert_same_bits, quietly
+from driving import ROOT, assert_same_bits, python, quietly
 
 from dynamics import SequenceClasses, gradient_flow, sgd
 from yzflow import cli, figures
 from yzflow.sweeps import cache, config
 from yzflow.sweeps.store import Store
 
-ROOT = Path(__file__).parents[3]
 SMALL = 'task = "syn_small"\nseeds = 2\n[grid]\neta_z = [0.5, 1]\nsteps = [3]\n'
 
 
@@ -232,9 +228,6 @@ def test_ctrl_c_exits_130_in_one_line(monkeypatch):
 
 
 def test_help_imports_no_numerical_library():
-    code = "import sys, yzflow.cli; print(*sys.modules)"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    loaded = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    loaded = {name.split(".")[0] for name in loaded.stdout.split()}
+    loaded = {name.split(".")[0] for name in python("import sys, yzflow.cli; print(*sys.modules)").split()}
     assert "click" in loaded
     assert not loaded & {"numpy", "scipy", "numba", "xarray", "matplotlib", "sympy", "dynamics", "theory", "tqdm"}

@@ -1,11 +1,8 @@
 """Sweeps as processes of their own: killed, interrupted, out of space, two at once; then the result is as it should."""
 
-import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,9 +10,8 @@ from pathlib import Path
 import pytest
 import sweep_tasks
 import xarray as xr
-from test_sweep import assert_same_bits, quietly
+from driving import Commands, assert_same_bits, quietly, until
 
-HERE = Path(__file__).parents[2]
 GRID = {"a": [1, 2, 3], "sleep": [0.01]}
 SEEDS = 140
 CONFIG = f"""
@@ -27,30 +23,6 @@ out = "out.nc"
 a = [1, 2, 3]
 sleep = [0.01]
 """
-
-
-class Commands:
-    """Runs commands by `sweep_processes`."""
-
-    def __init__(self):
-        environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
-        self._process = subprocess.Popen(
-            [sys.executable, HERE / "sweep_processes.py"], env=environment, text=True, stdin=-1, stdout=-1
-        )
-
-    def _ask(self, **request) -> int:
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
-
-    def start(self, arguments, folder, **more) -> int:
-        return self._ask(start=arguments, folder=str(folder), **more)
-
-    def wait(self, number) -> int:
-        return self._ask(wait=number)
-
-    def close(self):
-        self._process.communicate()
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +47,6 @@ def uninterrupted(tmp_path_factory):
 
 def count(folder):
     return len(list((folder / "store").glob("[0-9a-f]*.npz")))
-
-
-def until(condition, seconds=30.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.003)
 
 
 def test_ten_kills_of_the_whole_sweep_change_nothing(tmp_path, config, commands, uninterrupted):

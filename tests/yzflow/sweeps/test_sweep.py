@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import sweep_tasks
 import xarray as xr
+from driving import assert_same_bits, quietly
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,24 +25,6 @@ from yzflow.sweeps.store import Store
 
 SPAWN = multiprocessing.get_context("spawn")
 GRID = {"a": [1, 2, 3], "b": ["x", "y"]}
-
-
-def quietly(task, grid, **options):
-    """A sweep without progress, in one thread unless said otherwise."""
-    if "executor" in options or "workers" in options:
-        return yzflow.sweep(task, grid, progress=False, **options)
-    with ThreadPoolExecutor(1) as pool:
-        return yzflow.sweep(task, grid, progress=False, executor=pool, **options)
-
-
-def assert_same_bits(one: xr.Dataset, other: xr.Dataset):
-    """Equal in every byte, name, order, type, label and attribute."""
-    assert list(one.variables) == list(other.variables)
-    assert json.dumps(one.attrs) == json.dumps(other.attrs)
-    for name in one.variables:
-        a, b = one[name], other[name]
-        assert (a.dims, a.dtype, dict(a.attrs)) == (b.dims, b.dtype, dict(b.attrs)), name
-        assert a.values.tobytes() == b.values.tobytes(), name
 
 
 # What a sweep returns

@@ -4,15 +4,14 @@ The 20-seed version is in docs/findings.md. Runs have fixed seeds; where a mean 
 with a false-alarm rate of 1 %.
 """
 
-import importlib.util
 import itertools
-from pathlib import Path
 
+import driving
 import matplotlib
 import numpy as np
 import pytest
 import scipy.stats
-import strategies as reference
+import strategies
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
@@ -164,7 +163,7 @@ def test_a_start_has_the_scale_that_was_asked_for(kind):
     assert (starts[0].embedding is None) == (kind == dyck.FREE)
 
 
-@given(reference.dyck_languages(max_types=3, max_depth=4), reference.SEEDS)
+@given(strategies.dyck_languages(max_types=3, max_depth=4), strategies.SEEDS)
 def test_attention_on_the_test_prefix_is_a_softmax_over_positions(language, seed):
     prefix = dyck.test_prefix(language)
     states = language.state_sequence(prefix)
@@ -199,7 +198,7 @@ def test_random_rows_vary_as_they_should():
     assert dyck.random_variation(1) == 0 and dyck.random_variation(2) == pytest.approx(1 / 3)
 
 
-@given(st.integers(3, 6), st.integers(1, 3), reference.SEEDS)
+@given(st.integers(3, 6), st.integers(1, 3), strategies.SEEDS)
 def test_variation_is_the_mean_over_pairs_and_its_error_the_jackknife(n, rows, seed):
     maps = np.random.default_rng(seed).normal(size=(2, n, rows, rows))
 
@@ -262,11 +261,7 @@ def test_figures_show_the_runs_that_they_are_given(regularised, architectures):
 
 
 def test_the_example_prints_its_findings_and_writes_figures_captions_and_data(tmp_path, capsys):
-    spec = importlib.util.spec_from_file_location(
-        "dyck_balance", Path(__file__).parents[4] / "examples/dyck_balance.py"
-    )
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
+    example = driving.example("dyck_balance")
     assert example.main(["--quick", "--out", str(tmp_path)]) == 0
     names = {path.name for path in tmp_path.iterdir()}
     drawn = {f"{name}.{kind}" for name in FIGURES for kind in ("png", "pdf")}

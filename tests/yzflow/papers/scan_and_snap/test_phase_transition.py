@@ -1,12 +1,8 @@
 """Experiments, figures, the main job and the command line."""
 
 import csv
-import importlib.util
-import os
-import subprocess
-import sys
-from pathlib import Path
 
+import driving
 import matplotlib
 import numpy as np
 import pytest
@@ -18,7 +14,6 @@ from yzflow import cli, figures
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap import synthetic
 
-ROOT = Path(__file__).parents[4]
 # Those that draw by themselves, on their default settings or the small runs that the tests hand in.
 PAPER_FIGURES = [name for name in figures.__all__ if name.startswith("figure")] + [
     "fidelity",
@@ -29,13 +24,6 @@ PAPER_FIGURES = [name for name in figures.__all__ if name.startswith("figure")] 
 @pytest.fixture(scope="module")
 def flows():
     return pt.fidelity_flows(pt.weak_classes(), eta_y=1.0, n_times=600)
-
-
-def load_example(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_peak_time_finds_the_vertex_of_a_parabola_between_samples():
@@ -165,7 +153,7 @@ def test_captions_are_the_docstrings_without_their_parameters():
 
 
 def test_the_sgd_example_writes_figures_captions_and_data(tmp_path, capsys):
-    example = load_example("sgd_figures")
+    example = driving.example("sgd_figures")
     assert example.main(["--quick", "--only", "4", "12", "--out", str(tmp_path)]) == 0
     assert {path.name for path in tmp_path.iterdir()} == {
         *(f"figure{number}.{kind}" for number in (4, 12) for kind in ("png", "pdf")), "syn_medium.nc", "captions.txt",
@@ -186,7 +174,7 @@ def test_saving_a_figure_writes_png_and_pdf_or_nothing(tmp_path):
 
 def test_the_main_job_writes_figures_data_and_table(tmp_path, capsys):
     out = tmp_path / "results"
-    assert load_example("phase_transition").main(["--quick", "--out", str(out)]) == 0
+    assert driving.example("phase_transition").main(["--quick", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
     row = next(line for line in printed.splitlines() if line.split()[:1] == ["1"])
     assert [float(cell) for cell in row.split()][1:4] == pytest.approx([69.078, 138.16, 56.401])
@@ -208,7 +196,7 @@ def test_the_main_job_refuses_a_folder_that_cannot_be_written(tmp_path, capsys):
     blocked.write_text("")
     for out in (blocked, blocked / "below"):
         with pytest.raises(SystemExit) as error:
-            load_example("phase_transition").main(["--out", str(out)])
+            driving.example("phase_transition").main(["--out", str(out)])
         assert error.value.code == 2
         assert "`--out` must be a folder that can be written, but got" in capsys.readouterr().err
     assert blocked.read_text() == ""
@@ -272,11 +260,5 @@ def test_command_line_figure_writes_both_formats(tmp_path):
 
 def test_simulators_import_no_theory_and_neither_imports_lab():
     code = "import sys, {0}; print(*sorted({{name.split('.')[0] for name in sys.modules}} & {{'theory', 'yzflow'}}))"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    found = {
-        package: subprocess.run(
-            [sys.executable, "-c", code.format(package)], env=environment, capture_output=True, text=True, check=True
-        ).stdout.split()
-        for package in ("dynamics", "theory")
-    }
+    found = {package: driving.python(code.format(package)).split() for package in ("dynamics", "theory")}
     assert found == {"dynamics": [], "theory": ["theory"]}

@@ -1,9 +1,8 @@
 """The Y/Z layer on real text: measures against plain counting, runs that start again, the example from end to end."""
 
-import importlib.util
-import sys
 from pathlib import Path
 
+import driving
 import numpy as np
 import pytest
 
@@ -14,7 +13,6 @@ from yzflow import figures
 from yzflow.papers.scan_and_snap import real_text
 from yzflow.papers.scan_and_snap.tasks.real_text import record_times
 
-ROOT = Path(__file__).parents[4]
 TEXT = Path(__file__).with_name("small_text.txt")
 SMALL = {"text": [str(TEXT)], "vocab_size": [60], "length": [6], "steps": [30], "n_times": [4], "windows": [300]}
 
@@ -29,15 +27,6 @@ def data():
 def runs(tmp_path_factory):
     grid = SMALL | {"next_tokens": ["natural", "equal"], "eta_y": [2.0], "eta_z": [1.0, 10.0]}
     return yzflow.sweep("real_text", grid, store=tmp_path_factory.mktemp("text") / "runs", seeds=2, progress=False)
-
-
-def load_example(name, monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "examples"))
-    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.modules.pop("public_texts", None)
-    return module
 
 
 def test_held_out_windows_are_of_the_rest_and_do_not_overlap(data):
@@ -188,7 +177,7 @@ def test_figures_show_the_runs(runs):
 
 
 def test_the_example_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
-    example = load_example("real_text", monkeypatch)
+    example = driving.example("real_text")
     arguments = ["--text", str(TEXT), "--vocab", "40", "--length", "6", "--quick", "--out", str(tmp_path)]
     assert example.main(arguments) == 0
     table = capsys.readouterr().out
@@ -208,7 +197,7 @@ def test_the_example_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("arguments", [["--text", "nowhere"], ["--text", str(TEXT), "--vocab", "1"]])
 def test_the_example_refuses(tmp_path, monkeypatch, capsys, arguments):
-    example = load_example("real_text", monkeypatch)
+    example = driving.example("real_text")
     with pytest.raises(SystemExit) as ended:
         example.main([*arguments, "--out", str(tmp_path)])
     assert ended.value.code == 2
@@ -216,7 +205,7 @@ def test_the_example_refuses(tmp_path, monkeypatch, capsys, arguments):
 
 
 def test_markup_is_taken_out(monkeypatch):
-    texts = load_example("public_texts", monkeypatch)
+    texts = driving.example("public_texts")
     markup = (
         "== Early life ==\n'''Ada''' was a [[mathematics|mathematician]]<ref name=a>{{cite|x}}</ref> of "
         "[[London]].{{cn|{{date}}}}\n{| class=x\n| cell\n|}\n* one&nbsp;item [[File:a.png|thumb|a [[b]]]]<!-- no -->"
@@ -225,7 +214,7 @@ def test_markup_is_taken_out(monkeypatch):
 
 
 def test_a_package_that_is_not_there_is_named(monkeypatch):
-    texts = load_example("public_texts", monkeypatch)
+    texts = driving.example("public_texts")
     with pytest.raises(ValueError, match="the package no-such-package is not installed: pip install no-such-package"):
         texts.files("no-such-package", "*.txt")
     with pytest.raises(ValueError, match=r"the package numpy .* has no files \*\.nothing"):

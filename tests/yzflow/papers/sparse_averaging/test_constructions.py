@@ -1,9 +1,8 @@
 """Measured sizes, figures and the tour of sparse averaging."""
 
-import importlib.util
 import math
-from pathlib import Path
 
+import driving
 import matplotlib
 import numpy as np
 import pytest
@@ -13,8 +12,6 @@ from dynamics.data import averaging as tasks
 from theory import averaging
 from yzflow import figures
 from yzflow.papers.sparse_averaging import constructions as measured
-
-ROOT = Path(__file__).parents[4]
 
 
 @pytest.fixture(scope="module")
@@ -78,9 +75,7 @@ def test_figures_label_their_axes_and_show_their_data(name, dimensions):
 
 
 def test_the_tour_writes_what_it_says(tmp_path, capsys):
-    spec = importlib.util.spec_from_file_location("sparse_averaging", ROOT / "examples" / "sparse_averaging.py")
-    tour = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tour)
+    tour = driving.example("sparse_averaging")
     assert tour.main(["--quick", "--out", str(tmp_path / "out")]) == 0
     out = capsys.readouterr().out
     names = ["qsa_smallest_dimension", "qsa_precision", "qsa_query_bits", "match2_margins", "qsa_training"]
