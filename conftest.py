@@ -1,4 +1,7 @@
-"""Runs the examples in the README, the documentation and docstrings as tests."""
+"""Runs the examples in the README, the documentation and docstrings as tests; sums up coverage by package."""
+
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from sybil import Sybil
@@ -31,3 +34,25 @@ pytest_collect_file = SybilCollection(
         ),
     ]
 ).pytest()
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    """With ``--cov``: the share of lines that ran in each package, before pytest's own summary."""
+    if not getattr(config.option, "cov_source", None):
+        return
+    import coverage
+
+    data = coverage.Coverage()
+    data.load()
+    lines, ran = Counter(), Counter()
+    for file in data.get_data().measured_files():
+        _, statements, _, missing, _ = data.analysis2(file)
+        *folders, _ = Path(file).relative_to(config.rootpath).parts
+        for depth in range(1, len(folders) + 1):
+            lines[tuple(folders[:depth])] += len(statements)
+            ran[tuple(folders[:depth])] += len(statements) - len(missing)
+    terminalreporter.section("lines that ran, compiled kernels left out")
+    for package in sorted(lines):
+        if lines[package]:
+            name = "  " * (len(package) - 1) + package[-1]
+            terminalreporter.write_line(f"{name:30} {ran[package] / lines[package]:5.1%} of {lines[package]}")

@@ -1,8 +1,20 @@
-from . import data, deep, extensions, observables, support, units
-from .bags import Bags
-from .data import DyckLanguage, SequenceClasses, TextCorpus
-from .descent import DivergenceError, Outcome, sgd, sgd_many
-from .flow import IntegrationError, gradient_flow
-from .layer import Embedding, Layer
-from .trajectory import Trajectory
-from .version import __version__
+from . import data as data
+from . import deep as deep
+from . import extensions as extensions
+from . import observables as observables
+from . import support as support
+from . import units as units
+from .bags import Bags as Bags
+from .data import DyckLanguage as DyckLanguage
+from .data import SequenceClasses as SequenceClasses
+from .data import TextCorpus as TextCorpus
+from .descent import DivergenceError as DivergenceError
+from .descent import Outcome as Outcome
+from .descent import sgd as sgd
+from .descent import sgd_many as sgd_many
+from .flow import IntegrationError as IntegrationError
+from .flow import gradient_flow as gradient_flow
+from .layer import Embedding as Embedding
+from .layer import Layer as Layer
+from .trajectory import Trajectory as Trajectory
+from .version import __version__ as __version__

@@ -485,7 +485,7 @@ class _Run:
                 slopes[1],
                 nothing,
                 slopes[3],
-                *embed_back(self.vectors, *inner[:2], slopes[0], slopes[2]),
+                *embed_back(self.vectors, inner[0], inner[1], slopes[0], slopes[2]),
             )
             for weights, slope, *moments, rate in zip(
                 self.trained, slopes, self.first, self.second, self.rates, strict=True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy  # which imports its integrators, a third of a second, when they are first used
 
@@ -221,7 +223,7 @@ class _Steps:
     def __init__(self, method: str, right_hand_side, end: float, initial: np.ndarray, options):
         self.s, self.state = 0.0, initial
         self._make = lambda: getattr(scipy.integrate, method)(right_hand_side, 0.0, initial, end, **options)
-        self._solver = None
+        self._solver: Any = None  # one of scipy's
 
     def advance(self) -> str | None:
         """Take a step; returns None, or the reason if there is no further step."""

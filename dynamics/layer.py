@@ -382,7 +382,7 @@ class Problem:
         loss = kernels.loss_and_gradient(self.batch, self.groups, state, self.rule, slopes[:4], residual, True)
         if self.vectors.size:
             for slope, own in zip(
-                slopes[4:], embed_back(self.vectors, *weights[4:6], slopes[0], slopes[2]), strict=True
+                slopes[4:], embed_back(self.vectors, weights[4], weights[5], slopes[0], slopes[2]), strict=True
             ):
                 slope += own
         return loss

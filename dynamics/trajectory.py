@@ -83,8 +83,8 @@ class Trajectory:
         if "entry" in last.dims:
             if "y_final" not in last:
                 raise ValueError("`final` needs Y, which a reduced flow of this size never forms")
-            arrays = (self.dataset[name].values for name in ("z_final", "y_final"))
-            return Layer(*arrays, None, self.dataset["multiplicity"].values)
+            Z, Y = (self.dataset[name].values for name in ("z_final", "y_final"))
+            return Layer(Z, Y, None, self.dataset["multiplicity"].values)
         V, hidden, vectors, keys, queries, values = (
             last[name].values if name in last else None for name in ("v", "hidden", *_EMBEDDING)
         )

@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dynamics import Trajectory
 from theory.symbolic import Derivation, rooms
@@ -24,10 +24,15 @@ class Setting(Protocol):
     `yzflow.audits.settings` has a module of them for each paper.
     """
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def simulate(self, level: str, *, seed: int) -> Trajectory:
         """The simulation at one of `LEVELS` but "closed form"."""
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
 
 
 class Runs(Protocol):

@@ -1,20 +1,24 @@
-from . import figures
-from ._dynamics import (
-    Bags,
-    DivergenceError,
-    DyckLanguage,
-    Embedding,
-    IntegrationError,
-    Layer,
-    Outcome,
-    SequenceClasses,
-    TextCorpus,
-    Trajectory,
-    __version__,
-    gradient_flow,
-    sgd,
-    sgd_many,
-)
-from ._theory import attention, averaging, balance, decoder, statements, symbolic
-from .audits.audit import AuditReport, audit
-from .sweeps.sweep import sweep
+from . import figures as figures
+from ._dynamics import Bags as Bags
+from ._dynamics import DivergenceError as DivergenceError
+from ._dynamics import DyckLanguage as DyckLanguage
+from ._dynamics import Embedding as Embedding
+from ._dynamics import IntegrationError as IntegrationError
+from ._dynamics import Layer as Layer
+from ._dynamics import Outcome as Outcome
+from ._dynamics import SequenceClasses as SequenceClasses
+from ._dynamics import TextCorpus as TextCorpus
+from ._dynamics import Trajectory as Trajectory
+from ._dynamics import __version__ as __version__
+from ._dynamics import gradient_flow as gradient_flow
+from ._dynamics import sgd as sgd
+from ._dynamics import sgd_many as sgd_many
+from ._theory import attention as attention
+from ._theory import averaging as averaging
+from ._theory import balance as balance
+from ._theory import decoder as decoder
+from ._theory import statements as statements
+from ._theory import symbolic as symbolic
+from .audits.audit import AuditReport as AuditReport
+from .audits.audit import audit as audit
+from .sweeps.sweep import sweep as sweep

@@ -1,4 +1,7 @@
-from . import averaging, dyck, sequence_classes, text
-from .dyck import DyckLanguage
-from .sequence_classes import SequenceClasses
-from .text import TextCorpus
+from . import averaging as averaging
+from . import dyck as dyck
+from . import sequence_classes as sequence_classes
+from . import text as text
+from .dyck import DyckLanguage as DyckLanguage
+from .sequence_classes import SequenceClasses as SequenceClasses
+from .text import TextCorpus as TextCorpus

@@ -24,7 +24,7 @@ def folder(name: str, path: str | os.PathLike) -> Path:
     """
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path):
+        with tempfile.TemporaryFile(dir=os.fspath(path)):
             pass
     except OSError as error:
         raise reject(name, "be a folder that can be written", f"{os.fspath(path)} ({error.strerror})") from error

@@ -1,1 +1,2 @@
-from . import attention_unit, qsa
+from . import attention_unit as attention_unit
+from . import qsa as qsa

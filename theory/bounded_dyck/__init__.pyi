@@ -1,1 +1,6 @@
-from . import balance, measures, networks, proofs, pruning, statements
+from . import balance as balance
+from . import measures as measures
+from . import networks as networks
+from . import proofs as proofs
+from . import pruning as pruning
+from . import statements as statements

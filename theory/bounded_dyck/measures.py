@@ -166,7 +166,7 @@ def one_matrix(runs: Runs, level: str) -> float:
     """Error of two prunings of one random model that agree on matrix 0, in units of how far their targets differ."""
     rng = np.random.default_rng(0)
     targets = [ReluNetwork((rng.uniform(-1, 1, (3, 2)), rng.uniform(-1, 1, (2, 3)))) for _ in range(2)]
-    models = pruning.indistinguishable(*targets, 0, 30, 1)
+    models = pruning.indistinguishable(targets[0], targets[1], 0, 30, 1)
     agree = np.array_equal(*(model[0].network.weights[0] for model in models))
     points = rng.normal(size=(100, 2))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
@@ -174,4 +174,4 @@ def one_matrix(runs: Runs, level: str) -> float:
         pruning.approximation_error(lambda x, m=model: m[1].network(m[0].network(x)), target, points)
         for model, target in zip(models, targets, strict=True)
     ]
-    return max(errors) / pruning.approximation_error(*targets, points) if agree else np.inf
+    return max(errors) / pruning.approximation_error(targets[0], targets[1], points) if agree else np.inf

@@ -1,1 +1,8 @@
-from . import attention, decoder, early, measures, proofs, statements, token_estimates, tokens
+from . import attention as attention
+from . import decoder as decoder
+from . import early as early
+from . import measures as measures
+from . import proofs as proofs
+from . import statements as statements
+from . import token_estimates as token_estimates
+from . import tokens as tokens

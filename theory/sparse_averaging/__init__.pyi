@@ -1,14 +1,12 @@
-from . import (
-    averaging,
-    groups,
-    keys,
-    matching,
-    measures,
-    moments,
-    other_architectures,
-    precision,
-    proofs,
-    protocols,
-    statements,
-    units,
-)
+from . import averaging as averaging
+from . import groups as groups
+from . import keys as keys
+from . import matching as matching
+from . import measures as measures
+from . import moments as moments
+from . import other_architectures as other_architectures
+from . import precision as precision
+from . import proofs as proofs
+from . import protocols as protocols
+from . import statements as statements
+from . import units as units

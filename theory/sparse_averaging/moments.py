@@ -158,7 +158,7 @@ def no_face_witness(subset: Sequence[int], *, n_tokens: int) -> tuple[dict[int, 
     kept = sorted({int(i) for i in subset} | {int(i) - 1 for i in subset} | {int(subset[-1]) + 1})
     # A dependency of points t_k on a curve of degree 2q - 1 has the weights of the divided difference of order 2q.
     weights = [Fraction(1, math.prod(a - b for b in kept if b != a)) for a in kept]
-    total = sum(abs(weight) for weight in weights) / 2
+    total = sum((abs(weight) for weight in weights), Fraction()) / 2
     inside = {point: abs(weight) / total for point, weight in zip(kept, weights, strict=True) if point in subset}
     outside = {point: abs(weight) / total for point, weight in zip(kept, weights, strict=True) if point not in subset}
     return inside, outside

@@ -287,7 +287,7 @@ def _page(report: AuditReport) -> str:
 def _plot(report: AuditReport, statement: str) -> str:
     """The errors of a statement as an inline picture, so that the page stands alone."""
     picture = io.BytesIO()
-    figures.audit_errors(report, statement).savefig(picture, format="png", dpi=110)
+    figures.audit.audit_errors(report, statement).savefig(picture, format="png", dpi=110)
     encoded = base64.b64encode(picture.getvalue()).decode()
     text = html.escape(f"Errors of {statement} by setting and level, as in the table below", quote=True)
     return f"<img alt='{text}' src='data:image/png;base64,{encoded}'>"

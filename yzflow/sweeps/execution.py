@@ -20,6 +20,7 @@ from concurrent.futures import (
 from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from multiprocessing import resource_tracker
+from typing import Any
 
 from dynamics.support import checks
 from yzflow.sweeps import runs
@@ -244,11 +245,11 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _is_dask(executor: Executor) -> bool:
+def _is_dask(executor: Any) -> bool:
     return type(executor).__module__.startswith("distributed")
 
 
-def _count(executor: Executor) -> int:
+def _count(executor: Any) -> int:
     if _is_dask(executor):
         return sum(executor._client.ncores().values()) or _UNKNOWN_WORKERS
     return getattr(executor, "_max_workers", None) or _UNKNOWN_WORKERS

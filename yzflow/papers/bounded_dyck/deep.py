@@ -45,7 +45,7 @@ def test_prefixes(language: DyckLanguage, span: tuple[int, int], *, n: int = 500
     return [prefix for prefix in drawn if np.sum(1 - 2 * (prefix % 2)) > 0][:n]
 
 
-test_prefixes.__test__ = False  # for pytest, which collects by name
+test_prefixes.__test__ = False  # type: ignore[attr-defined]  # for pytest, which collects by name
 
 
 def closes_right(model, language: DyckLanguage, prefixes: Sequence[np.ndarray]) -> np.ndarray:

@@ -101,7 +101,7 @@ def test_prefix(language: DyckLanguage) -> np.ndarray:
     return np.concatenate([np.concatenate([2 * types, 2 * types[::-1] + 1]) for types in words])
 
 
-test_prefix.__test__ = False  # for pytest, which collects by name
+test_prefix.__test__ = False  # type: ignore[attr-defined]  # for pytest, which collects by name
 
 
 def attention_map(layer: Layer, language: DyckLanguage) -> np.ndarray:

@@ -80,7 +80,7 @@ def fidelity_flows(
 
 def decoder_curves() -> xr.Dataset:
     """Fig. 8: the discrete h*(s) (33) and the continuous h(t) (44) at whole steps, for each M and eta_Y."""
-    parts = {}
+    parts: dict[str, tuple] = {}
     for vocab_size, rates, n_steps in FIGURE_8:
         steps = np.arange(n_steps + 1)
         discrete = np.stack([decoder.h_steps(n_steps, vocab_size=vocab_size, eta_y=rate) for rate in rates])
@@ -95,7 +95,9 @@ def decoder_curves() -> xr.Dataset:
 
 def exponent_curves(n_times: int = 400) -> xr.Dataset:
     """Fig. 9: B(t) at fixed nu = eta_Y / eta_Z, K = 1, C_0 = 1, with t0 and B(t0)."""
-    parts = {"eta_z": ("eta_z", list(FIGURE_9_ETA_Z), {"long_name": "eta_Z", "units": "1 / SGD step"})}
+    parts: dict[str, tuple] = {
+        "eta_z": ("eta_z", list(FIGURE_9_ETA_Z), {"long_name": "eta_Z", "units": "1 / SGD step"})
+    }
     for nu, vocab_size, t_end in FIGURE_9:
         times = np.linspace(0, t_end, n_times)
         settings = [

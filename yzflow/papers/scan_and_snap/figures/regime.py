@@ -38,7 +38,10 @@ def regime_map(errors: xr.Dataset | None = None, *, quick=False, progress=False)
     if errors is None:
         from yzflow.papers.scan_and_snap import regime
 
-        grid = {"vocab_size": [10, 30, 100, 300, 1000, 3000], "overlap": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]}
+        grid: dict[str, list] = {
+            "vocab_size": [10, 30, 100, 300, 1000, 3000],
+            "overlap": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3],
+        }
         if quick:
             grid = {name: values[::2] for name, values in grid.items()}
         errors = regime.regime_map(grid, progress=progress)
