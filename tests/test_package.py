@@ -1,0 +1,30 @@
+"""What is installed: every module, the stubs, the marks of typed packages and the explorer's page."""
+
+import subprocess
+import sys
+
+import pytest
+from driving import ROOT
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The files that a wheel would hold, by path, built out of the tree."""
+    folder = tmp_path_factory.mktemp("build")
+    command = "import setuptools; setuptools.setup()"
+    # The lists of files that setuptools keeps go into the folder too: nothing is left in the tree.
+    subprocess.run(
+        [sys.executable, "-c", command, "-q", "egg_info", "-e", str(folder), "build_py", "-d", str(folder / "lib")],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+    )
+    return {str(path.relative_to(folder / "lib")) for path in (folder / "lib").rglob("*") if path.is_file()}
+
+
+def test_all_that_is_no_python_is_installed_too(installed):
+    packages = ("dynamics", "theory", "yzflow")
+    here = {str(path.relative_to(ROOT)) for name in packages for path in (ROOT / name).rglob("*") if path.is_file()}
+    assert installed == {path for path in here if "__pycache__" not in path}
+    assert {f"{name}/{file}" for name in packages for file in ("py.typed", "__init__.pyi")} <= installed
+    assert {path.rpartition(".")[2] for path in installed} == {"py", "pyi", "typed", "html", "css", "js"}
