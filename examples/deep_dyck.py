@@ -11,8 +11,6 @@ stack-like. That the regulariser helps on long prefixes is not seen after this m
 22, which has the results of the defaults: 37 minutes of processor time).
 """
 
-import argparse
-import sys
 import time
 from pathlib import Path
 
@@ -20,9 +18,8 @@ import numpy as np
 import xarray as xr
 
 from dynamics.support import checks
-from dynamics.support.files import folder
 from dynamics.trajectory import save_dataset
-from yzflow import figures
+from yzflow import figures, scripts
 from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow.papers.bounded_dyck import training as dyck
 
@@ -60,17 +57,13 @@ def accuracies(runs: xr.Dataset) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("deep_dyck"), help="folder for results and checkpoints")
-    parser.add_argument("--seeds", type=int, default=deep_dyck.SEEDS, help="seeds a setting, 3 or more")
-    parser.add_argument("--quick", action="store_true", help="three seeds, few steps and settings")
-    options = parser.parse_args(arguments)
+    script = scripts.Script(__doc__, out="deep_dyck", quick="three seeds, few steps and settings")
+    script.add_argument("--seeds", type=int, default=deep_dyck.SEEDS, help="seeds a setting, 3 or more")
+    options = script.options(arguments)
+    out = options.out
     start = time.process_time()
-    try:
-        out = folder("--out", options.out)
+    with script.refusing():
         results = run(checks.integer("--seeds", options.seeds, minimum=3), out, quick=options.quick)
-    except (ValueError, OSError) as error:
-        parser.error(str(error))
     print(f"({time.process_time() - start:.0f} s of processor time)", flush=True)
     for name, shown in results.items():
         if not isinstance(shown, dict):
@@ -102,7 +95,4 @@ def run(seeds: int, out: Path, *, quick: bool) -> dict:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("interrupted: the same command goes on from the last checkpoint")
+    scripts.run(main, interrupted="the same command goes on from the last checkpoint")

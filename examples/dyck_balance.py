@@ -6,19 +6,14 @@ Setting of Wen, Li, Liu, Risteski (2023), arXiv 2312.01429: two types, depth fou
 brackets, Adam. Prints the findings and writes figures (PNG and PDF), their captions and the data (netCDF).
 """
 
-import argparse
-import sys
-from pathlib import Path
-
 import numpy as np
 import scipy.stats
 import xarray as xr
 
 from dynamics.support import checks
-from dynamics.support.files import folder
 from dynamics.trajectory import save_dataset
 from theory import balance
-from yzflow import figures
+from yzflow import figures, scripts
 from yzflow.papers.bounded_dyck import training as dyck
 
 
@@ -83,16 +78,12 @@ def architectures(runs: xr.Dataset) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("dyck_balance"), help="folder for the results")
-    parser.add_argument("--seeds", type=int, default=4, help="seeds a setting, 3 or more; the findings have 20")
-    parser.add_argument("--quick", action="store_true", help="three seeds, 50 steps")
-    options = parser.parse_args(arguments)
-    try:
-        out = folder("--out", options.out)
+    script = scripts.Script(__doc__, out="dyck_balance", quick="three seeds, 50 steps")
+    script.add_argument("--seeds", type=int, default=4, help="seeds a setting, 3 or more; the findings have 20")
+    options = script.options(arguments)
+    out = options.out
+    with script.refusing():
         seeds = checks.integer("--seeds", options.seeds, minimum=3)
-    except ValueError as error:
-        parser.error(str(error))
     size = {"seeds": 3, "steps": 50} if options.quick else {"seeds": seeds, "steps": 1000}
     print(exact_layers(), flush=True)
     flow = dyck.flow_and_sgd(**({"t_end": 50.0, "n_times": 11} if options.quick else {}))
@@ -116,7 +107,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("interrupted: every file that is there is complete, and the same command starts over")
+    scripts.run(main)

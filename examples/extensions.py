@@ -1,6 +1,6 @@
 """What Section 7 of Scan and Snap discusses, run: residual connection, several heads, linear position bias.
 
-    python examples/extensions.py
+    python examples/extensions.py [--help]
 
 Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
 """
@@ -9,6 +9,7 @@ import numpy as np
 
 from dynamics import Layer, SequenceClasses, gradient_flow, sgd
 from dynamics.extensions import residual_connection
+from yzflow import scripts
 
 
 def residual() -> None:
@@ -47,7 +48,13 @@ def position_bias() -> None:
         print(f"  b = {slope:<4g}: {loss:.3g} nats, {float(run.attention_entropy().isel(time=-1).mean()):.3f} nats")
 
 
-if __name__ == "__main__":
+def main(arguments: list[str] | None = None) -> int:
+    scripts.Script(__doc__).options(arguments)
     residual()
     heads()
     position_bias()
+    return 0
+
+
+if __name__ == "__main__":
+    scripts.run(main, interrupted="nothing is written, and the same command starts over")

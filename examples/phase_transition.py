@@ -6,16 +6,14 @@ Settings of Tian, Wang, Chen, Du (2023), arXiv 2305.16380: K = 10 next tokens of
 {0.5, 1, 2, 5}. Writes figures (PNG and PDF), data (netCDF) and a table of transition times.
 """
 
-import argparse
 import multiprocessing
-import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 
-from dynamics.support.files import folder, replacing
+from dynamics.support.files import replacing
 from dynamics.support.progress import Progress
-from yzflow import figures
+from yzflow import figures, scripts
 from yzflow.papers.scan_and_snap import phase_transition as pt
 
 
@@ -74,14 +72,8 @@ STEPS = 3 + len(pt.ETA_Y) + 5
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("phase_transition"), help="folder for the results")
-    parser.add_argument("--quick", action="store_true", help="fewer output times: under 30 s with compilation")
-    options = parser.parse_args(arguments)
-    try:
-        folder("--out", options.out)
-    except ValueError as error:
-        parser.error(str(error))
+    script = scripts.Script(__doc__, out="phase_transition", quick="fewer output times: under 30 s with compilation")
+    options = script.options(arguments)
     print(f"K = {pt.N_CLASSES}, M = {pt.VOCAB_SIZE}, eta_Z = {pt.ETA_Z}", flush=True)
     rows = []
     # Spawned and not forked: a fork would inherit the threads of the libraries in an unknown state.
@@ -100,7 +92,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("interrupted: every file that is there is complete, and the same command starts over")
+    scripts.run(main)

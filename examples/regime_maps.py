@@ -6,27 +6,17 @@ Each cell is the error of a statement against the full gradient flow and against
 flow is predicted to be half as fast as the theory.
 """
 
-import argparse
-import sys
-from pathlib import Path
-
 import numpy as np
 
-from dynamics.support.files import folder
 from dynamics.trajectory import save_dataset
-from yzflow import figures
+from yzflow import figures, scripts
 from yzflow.papers.scan_and_snap import regime
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("regime_maps"), help="folder for the results")
-    parser.add_argument("--quick", action="store_true", help="coarse maps")
-    options = parser.parse_args(arguments)
-    try:
-        out = folder("--out", options.out)
-    except ValueError as error:
-        parser.error(str(error))
+    script = scripts.Script(__doc__, out="regime_maps", quick="coarse maps")
+    options = script.options(arguments)
+    out = options.out
     n = 3 if options.quick else 9
     grids = {
         "vocabulary_overlap": {
@@ -47,7 +37,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("interrupted: every file that is there is complete, and the same command starts over")
+    scripts.run(main)

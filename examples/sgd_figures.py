@@ -6,28 +6,18 @@ Settings of Tian, Wang, Chen, Du (2023), arXiv 2305.16380: Syn-Small and Syn-Med
 sequences of length 128, 100 steps. Writes figures (PNG and PDF), their captions and the data (netCDF).
 """
 
-import argparse
-import sys
-from pathlib import Path
-
-from dynamics.support.files import folder
 from dynamics.trajectory import save_dataset
-from yzflow import figures
+from yzflow import figures, scripts
 from yzflow.papers.scan_and_snap import synthetic
 
 NUMBERS = (4, 5, 6, 11, 12)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("sgd_figures"), help="folder for the results")
-    parser.add_argument("--only", type=int, nargs="+", choices=NUMBERS, default=NUMBERS, help="figures to draw")
-    parser.add_argument("--quick", action="store_true", help="two seeds and two numbers of queries in 6, 11 and 12")
-    options = parser.parse_args(arguments)
-    try:
-        out = folder("--out", options.out)
-    except ValueError as error:
-        parser.error(str(error))
+    script = scripts.Script(__doc__, out="sgd_figures", quick="two seeds and two numbers of queries in 6, 11 and 12")
+    script.add_argument("--only", type=int, nargs="+", choices=NUMBERS, default=NUMBERS, help="figures to draw")
+    options = script.options(arguments)
+    out = options.out
     medium = None
     if {6, 11, 12} & set(options.only):
         size = {"n_queries": (1, 3), "seeds": 2} if options.quick else {}
@@ -40,7 +30,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("interrupted: every file that is there is complete, and the same command starts over")
+    scripts.run(main)

@@ -7,25 +7,21 @@ protocols behind the lower bounds, and one unit in training. Writes figures (PNG
 (netCDF) and a summary.
 """
 
-import argparse
 import math
-import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 
 from dynamics.data import averaging as tasks
-from dynamics.support.files import folder, replacing
+from dynamics.support.files import replacing
 from dynamics.support.progress import Progress
 from dynamics.trajectory import save_dataset
 from dynamics.units.attention_unit import attention_weights
 from theory import averaging
-from yzflow import figures
-from yzflow.papers.sparse_averaging import constructions as sparse_constructions
-from yzflow.papers.sparse_averaging import training as qsa_training
+from yzflow import figures, scripts
 
 ERROR = 0.01
+FIGURES = ("qsa_smallest_dimension", "qsa_precision", "qsa_query_bits", "match2_margins", "qsa_training")
 
 
 def random_keys(rng: np.random.Generator) -> str:
@@ -114,35 +110,19 @@ TOUR: dict[str, Callable[[np.random.Generator], str]] = {
 }
 
 
-def measure(quick: bool) -> Iterator[tuple[str, Callable]]:
-    """Name of each figure, and what computes its data."""
-    small = {"n_tokens": (64, 128), "subset_sizes": (1, 2, 4), "n_sets": 32} if quick else {}
-    yield "qsa_smallest_dimension", lambda: sparse_constructions.smallest_dimensions(**small)
-    yield "qsa_precision", lambda: sparse_constructions.rounding_errors(**({"n_tokens": 256} if quick else {}))
-    yield "qsa_query_bits", lambda: sparse_constructions.query_bits(**({"n_tokens": 64} if quick else {}))
-    yield "match2_margins", sparse_constructions.match2_margins
-    yield "qsa_training", lambda: qsa_training.training(**({"steps": 2000} if quick else {}))
-
-
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("sparse_averaging"), help="folder for the results")
-    parser.add_argument("--quick", action="store_true", help="smaller sizes, 2000 steps of training, no PDF")
-    options = parser.parse_args(arguments)
-    try:
-        out = folder("--out", options.out)
-    except ValueError as error:
-        parser.error(str(error))
+    script = scripts.Script(__doc__, out="sparse_averaging", quick="smaller sizes, 2000 steps of training, no PDF")
+    options = script.options(arguments)
+    out = options.out
     rng = np.random.default_rng(0)
     summary, found = [], {}
     for title, part in TOUR.items():
         summary.append(f"{title}: {part(rng)}.")
         print(summary[-1] + "\n", flush=True)
-    work = list(measure(options.quick))
     with Progress("figures") as report:
-        for number, (name, compute) in enumerate(work):
-            report.update(number / len(work), name)
-            found[name] = compute()
+        for number, name in enumerate(FIGURES):
+            report.update(number / len(FIGURES), name)
+            found[name] = figures.entries()[name].data(figures.Effort(quick=options.quick))
             save_dataset(found[name], out / f"{name}.nc")
     with replacing(out / "summary.txt") as path:
         path.write_text("\n".join(summary) + "\n", encoding="utf-8")
@@ -152,7 +132,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except KeyboardInterrupt:
-        sys.exit("interrupted: every file that is there is complete, and the same command starts over")
+    scripts.run(main)

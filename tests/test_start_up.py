@@ -6,13 +6,16 @@ Nothing here is timed: what takes time is to import numba, xarray and scipy's in
 import ast
 import inspect
 import pickle
+from graphlib import TopologicalSorter
+from pathlib import Path
 
 import numpy as np
 import pytest
-from driving import python
+from driving import ROOT, python
 
 import dynamics
 import theory
+import yzflow as yz
 from dynamics import Layer, SequenceClasses, gradient_flow, sgd
 from dynamics._flow import decoder_kernels as reduced
 from dynamics._model import kernels
@@ -32,7 +35,7 @@ def imported(statement: str) -> set[str]:
     [
         ("import dynamics, theory, yzflow", set()),
         ("import yzflow.cli", set()),
-        ("from dynamics import checks, files, SequenceClasses, Bags", set()),
+        ("from dynamics.support import checks, files; from dynamics import SequenceClasses, Bags", set()),
         ("from theory import attention, decoder, tokens", set()),
         ("from dynamics import Layer", {"numba"}),
         ("from dynamics import gradient_flow", {"numba", "xarray", "pandas"}),
@@ -42,38 +45,140 @@ def test_imports_wait_until_they_are_needed(statement, allowed):
     assert imported(statement) <= allowed
 
 
-def test_public_names_are_where_type_checkers_look_for_them():
-    tree = ast.parse(inspect.getsource(dynamics))
-    (guarded,) = (node for node in tree.body if isinstance(node, ast.If))
-    seen = {alias.name: node.module for node in guarded.body for alias in node.names}
-    assert seen == {name: f"dynamics.{home}" for name, home in dynamics._HOMES.items()}
-    assert {*seen, "__version__"} == set(dynamics.__all__)
-    for name, module in seen.items():
-        assert getattr(dynamics, name).__module__ == module
+PACKAGES = (dynamics, theory, yz)
 
 
-def test_a_package_has_its_modules_and_nothing_else():
-    program = "import dynamics, theory; dynamics.observables.entropy; theory.balance.residual"
+def stub(package) -> dict[str, str]:
+    """Public name -> the module that it is imported from, as type checkers read it."""
+    path = Path(package.__file__).with_suffix(".pyi")
+    imports = ast.parse(path.read_text(encoding="utf-8")).body
+    assert all(isinstance(node, ast.ImportFrom) and node.level == 1 for node in imports)
+    # Without "as" a name of a stub is its own and nobody else's (PEP 484).
+    assert all(alias.asname == alias.name for node in imports for alias in node.names), path
+    return {
+        alias.name: ".".join(filter(None, (package.__name__, node.module, alias.name)))
+        for node in imports
+        for alias in node.names
+    }
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_public_names_are_those_of_the_stub_and_nothing_else(package):
+    names = stub(package)
+    assert set(package.__all__) == set(names)
+    # Also after submodules were imported, which Python puts into the package.
+    program = (
+        f"import {package.__name__} as p, importlib, pkgutil; before = dir(p)\n"
+        "for module in pkgutil.iter_modules(p.__path__, p.__name__ + '.'):\n"
+        "    if module.name != 'dynamics.deep': importlib.import_module(module.name)  # an extra\n"
+        "assert dir(p) == before, set(dir(p)) ^ set(before); print(*before)"
+    )
+    assert set(python(program).split()) == set(names)
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = package.nothing
+
+
+def test_the_public_face_is_about_thirty_names():
+    assert 20 <= len(dir(yz)) <= 40
+
+
+def test_a_plain_import_offers_what_lies_deeper():
+    program = (
+        "import yzflow as yz, dynamics, theory\n"
+        "dynamics.observables.entropy; dynamics.data.dyck.DyckLanguage; dynamics.support.checks.positive\n"
+        "theory.early; theory.balance.residual; theory.statements.Statement\n"
+        "assert 'Scan and Snap: Theorem 3' in yz.statements.REGISTER\n"
+        "assert 'figure3' in dir(yz.figures) and yz.figures.figure3.number == 3\n"
+        "for name in dir(yz):\n"
+        "    assert all(getattr(yz, name) is getattr(p, name) for p in (dynamics, theory) if name in dir(p)), name"
+    )
     python(program)
-    for package in (dynamics, theory):
-        with pytest.raises(AttributeError, match=f"module '{package.__name__}' has no attribute 'nothing'"):
-            _ = package.nothing
 
 
-def test_names_are_listed_before_they_are_imported():
-    program = "import dynamics, theory\nfor p in (dynamics, theory): assert set(p.__all__) <= set(dir(p))"
-    python(program)
+def modules_of(*folders: str) -> list[str]:
+    """Every module below these folders, by its dotted name."""
+    paths = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    return sorted(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__") for path in paths)
 
 
-def test_an_import_of_the_module_leaves_the_function_sgd_in_place():
-    program = "import dynamics.sgd\nfrom dynamics import sgd\nassert callable(sgd) and dynamics.sgd is sgd"
-    python(program)
+def imports_of(module: str, *, at_import: bool) -> set[str]:
+    """What a module imports, by dotted name (``a.b`` of ``from a import b`` too); or only what it does on import."""
+    path = ROOT.joinpath(*module.split("."))
+    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    found, todo = set(), [ast.parse(path.read_text(encoding="utf-8"))]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module} imports relatively"
+            found.update((node.module, *(f"{node.module}.{alias.name}" for alias in node.names)))
+        later = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        guarded = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if not at_import or not (later or guarded):
+            todo.extend(ast.iter_child_nodes(node))
+    return found
+
+
+def room_of(name: str) -> str | None:
+    """The paper whose room a module stands in, or that of the contract's name ``theory.NAME``."""
+    name = stub(theory).get(name.removeprefix("theory."), name)
+    for root in ("theory", "yzflow.papers"):
+        rest = name.removeprefix(root + ".").split(".")[0]
+        if name.startswith(root + ".") and rest in ROOMS:
+            return rest
+    return None
+
+
+# The explorer shows what three papers are about, and is no engine.
+EXPLORER = modules_of("yzflow/pages/explorer")
+ROOMS = {path.name for path in (ROOT / "yzflow" / "papers").iterdir() if (path / "__init__.py").is_file()}
+
+
+def test_no_room_imports_another_and_no_arrow_goes_up():
+    assert len(ROOMS) >= 2
+    order = {"dynamics": 0, "theory": 1, "yzflow": 2}
+    wrong = []
+    for module in modules_of(*order):
+        for other in imports_of(module, at_import=False):
+            if order.get(other.split(".")[0], -1) > order[module.split(".")[0]]:
+                wrong.append(f"{module} imports {other}, which is above it")
+            if {room_of(module), room_of(other)} <= ROOMS and room_of(module) != room_of(other):
+                wrong.append(f"{module} imports {other}, of another paper")
+    assert not wrong
+
+
+def test_engines_import_no_room():
+    names = [name for name in modules_of("yzflow", "theory") if room_of(name) is None and name not in EXPLORER]
+    assert not [(name, other) for name in names for other in imports_of(name, at_import=False) if room_of(other)]
+
+
+def parents(module: str) -> list[str]:
+    parts = module.split(".")
+    return [".".join(parts[:i]) for i in range(1, len(parts))]
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_the_figures_of_a_room_can_be_imported_first(room):
+    found = [name for name in modules_of(f"yzflow/papers/{room}") if ".figures." in name]
+    if found:
+        python(f"import {found[0]}")
+
+
+def test_imports_make_no_circle():
+    modules = modules_of("dynamics", "theory", "yzflow")
+    known, graph = set(modules), {}
+    for module in modules:
+        needed = {other for other in imports_of(module, at_import=True) if other in known}
+        needed.update(parent for other in needed.copy() for parent in parents(other))  # which Python imports first
+        graph[module] = needed - {module, *parents(module)}
+    list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
 def test_public_names_can_be_pickled():
     for name in dynamics.__all__:
-        value = getattr(dynamics, name)
-        assert pickle.loads(pickle.dumps(value)) == value
+        value = getattr(dynamics, name, None) if name != "deep" else None  # an extra
+        assert inspect.ismodule(value) or pickle.loads(pickle.dumps(value)) == value
 
 
 def signatures() -> dict[str, list]:

@@ -6,6 +6,7 @@ import dynamics
 
 if TYPE_CHECKING:
     from dynamics import *  # noqa: F403
+    from dynamics import __version__ as __version__  # which a star leaves out
 
 
 def __getattr__(name: str) -> object:

@@ -9,6 +9,7 @@ import json
 import warnings
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,7 +21,7 @@ class _BadInput(click.ClickException):
 class _Command(click.Command):
     """A command whose bad input ends in one line and exit status 2, and Ctrl-C in one line and 130."""
 
-    def invoke(self, context):
+    def invoke(self, context: click.Context) -> Any:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("always", UserWarning)
@@ -55,7 +56,7 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON in plac
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="yzflow")
-def main():
+def main() -> None:
     """A numerical laboratory for the training dynamics of attention."""
 
 
@@ -71,7 +72,19 @@ def main():
 @click.option("--log-time", is_flag=True, help="Integrate and record in log(1 + t).")
 @_json
 @click.option("--out", type=click.Path(path_type=Path), default=Path("flow.nc"), show_default=True, help="netCDF file.")
-def flow(eta_y, eta_z, t_end, decoder, n_classes, vocab_size, common, n_times, log_time, as_json, out):
+def flow(
+    eta_y: float,
+    eta_z: float,
+    t_end: float,
+    decoder: str,
+    n_classes: int,
+    vocab_size: int,
+    common: float,
+    n_times: int,
+    log_time: bool,
+    as_json: bool,
+    out: Path,
+) -> None:
     """Integrate the gradient flow with one common token (Theorem 4's setting) and write the trajectory.
 
     Example: yzflow flow --eta-y 2 --t-end 1e5 --log-time --out flow.nc
@@ -121,7 +134,7 @@ def flow(eta_y, eta_z, t_end, decoder, n_classes, vocab_size, common, n_times, l
 @click.option("--dtype", default="float64", show_default=True, help="float64 or float32.")
 @_json
 @click.option("--out", type=click.Path(path_type=Path), default=Path("sgd.nc"), show_default=True, help="netCDF file.")
-def sgd(data, n_queries, as_json, out, **arguments):
+def sgd(data: str, n_queries: int, as_json: bool, out: Path, **arguments: Any) -> None:
     """Train by SGD on one of the paper's synthetic data sets and write the trajectory.
 
     Example: yzflow sgd --data syn_medium --queries 5 --eta-y 2 --init uniform --out sgd.nc
@@ -160,7 +173,16 @@ def sgd(data, n_queries, as_json, out, **arguments):
 @click.option("--dask", help="Run on a dask cluster: its ADDRESS, or 'local' for one on this machine.")
 @_json
 @click.pass_context
-def sweep(context, config, store, out, seeds, workers, dask, as_json):
+def sweep(
+    context: click.Context,
+    config: Path,
+    store: Path | None,
+    out: Path | None,
+    seeds: int | None,
+    workers: int | None,
+    dask: str | None,
+    as_json: bool,
+) -> None:
     """Run a task over a grid of configurations and seeds; the same command resumes it after any interruption.
 
     CONFIG is a TOML file, see examples/sweep.toml. The exit status is 1 if a run failed: it is marked in the result,
@@ -238,27 +260,23 @@ def _local_cluster(workers: int | None):
 @click.option("--store", type=click.Path(path_type=Path), help="Where simulations are kept. Default: OUT/store.")
 @click.option("--quick", is_flag=True, help="Fewer seeds or output times.")
 @_json
-def figure(name, out, formats, store, quick, as_json):
-    """Draw a figure: its number in the Scan and Snap paper, or its name.
+def figure(name: str, out: Path, formats: str, store: Path | None, quick: bool, as_json: bool) -> None:
+    """Draw a figure: its number in its paper, or its name.
 
     What it simulates is kept, and drawing it again or in another format simulates nothing.
 
     Example: yzflow figure 6 --quick --format pdf --out figures
     """
-    import inspect
-
     from dynamics.support import checks
     from dynamics.support.files import folder
     from yzflow import figures
 
-    name = figures.find(name)
+    entry = figures.find(name)
     formats = [checks.one_of("--format", kind, ("png", "pdf", "svg")) for kind in formats.split(",")]
     folder("--out", out)
-    draw = getattr(figures, name)
-    options = {"store": out / "store" if store is None else store, "quick": quick, "progress": True}
-    drawn = draw(**{key: value for key, value in options.items() if key in inspect.signature(draw).parameters})
-    paths = [str(path) for path in figures.save(drawn, out / name, formats=formats)]
-    facts = {"figure": name, "caption": figures.caption(draw), "files": paths}
+    data = entry.data(figures.Effort(quick=quick, store=out / "store" if store is None else store, progress=True))
+    paths = [str(path) for path in figures.save(entry.draw(data), out / entry.name, formats=formats)]
+    facts = {"figure": entry.name, "caption": entry.caption(data), "files": paths}
     _report(as_json, facts, [facts["caption"], *(f"wrote {path}" for path in paths)])
 
 
@@ -269,7 +287,9 @@ def figure(name, out, formats, store, quick, as_json):
 @_json
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for audit.json and audit.html.")
 @click.pass_context
-def audit(context, only, quick, seed, as_json, out):
+def audit(
+    context: click.Context, only: tuple[str, ...], quick: bool, seed: int, as_json: bool, out: Path | None
+) -> None:
     """Prove and measure every statement of the register; exit status 1 if one that should hold does not.
 
     Example: yzflow audit --only "Scan and Snap: Theorem 3" --quick --out audit
@@ -292,7 +312,7 @@ def audit(context, only, quick, seed, as_json, out):
 @click.option("--out", type=click.Path(path_type=Path), default=Path("explorer.html"), show_default=True, help="File.")
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
 @_json
-def explore(out, show, as_json):
+def explore(out: Path, show: bool, as_json: bool) -> None:
     """Write the explorer: one HTML file with sliders, for a lecture, which works offline.
 
     Example: yzflow explore --open

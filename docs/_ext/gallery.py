@@ -5,7 +5,7 @@ new paper has a page without an entry here. A figure of given runs is described 
 them, the one whose name its own begins with.
 """
 
-import inspect
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -43,10 +43,9 @@ def settings(here: Path) -> dict:
 
 
 def title(name: str) -> str:
-    """The heading of a figure's page."""
-    number = name.removeprefix("figure")
-    words = name.replace("qsa_", "sparse_averaging_").replace("_", " ")
-    return f"Scan and Snap, Figure {number}" if number.isdigit() else words.capitalize()
+    """What a picture shows: the heading of its figure's page, or its own name."""
+    entry = figures.entries().get(name)
+    return name.replace("_", " ").capitalize() if entry is None else entry.title
 
 
 def _write(path: Path, text: str):
@@ -80,16 +79,20 @@ def _write_figures(folder: Path):
     text += "be done here, on real text and with transformers on Dyck languages, are on the pages of the examples."
     _fresh(folder, "Figures", text, set(files.values()))
     for name, file in files.items():
-        function = getattr(figures, name)
-        quick = "quick=True" if "quick" in inspect.signature(function).parameters else ""
         heading = title(name)
-        doc = f"{heading}\n{'=' * len(heading)}\n\n{_described(function)}\n"
-        code = f"import yzflow as yz\n\nfigure = yz.figures.{name}({quick})\n"
+        doc = f"{heading}\n{'=' * len(heading)}\n\n{_described(name)}\n"
+        code = f"import yzflow as yz\n\nfigure = yz.figures.{name}(quick=True)\n"
+        if figures.entries()[name].claims:  # which are in its caption, made from the data
+            code = (
+                f"import yzflow as yz\n\nentry = yz.figures.{name}\n"
+                "data = entry.data(yz.figures.Effort(quick=True))\n"
+                "figure = entry.draw(data)\nprint(entry.claims(data))\n"
+            )
         _write(folder / file, f'r"""\n{doc}"""\n\n{code}')
 
 
-def _described(function) -> str:
-    return _escaped(inspect.getdoc(function).split("\n\nParameters\n")[0].replace("\\", "\\\\"))
+def _described(name: str) -> str:
+    return _escaped(figures.entries()[name].text.replace("\\", "\\\\"))
 
 
 def _escaped(text: str) -> str:
@@ -108,9 +111,9 @@ def _write_examples(source: Path, folder: Path):
         body = "\n\n".join(_usage(part) for part in [first, *rest.strip("\n").split("\n\n")] if part)
         for name in figures.names(given=True):
             if name.startswith(path.stem):
-                body += f"\n\n.. rubric:: {name}\n\n{_described(getattr(figures, name))}"
-        # A script ends in sys.exit, which would end the build; sphinx-gallery runs it without its docstring.
-        code = code.replace("sys.exit(main())", "main()").replace("__doc__.splitlines()[0]", repr(first))
+                body += f"\n\n.. rubric:: {name}\n\n{_described(name)}"
+        # A script ends in an exit, which would end the build; sphinx-gallery runs it without its docstring.
+        code = re.sub(r"scripts\.run\(main.*\)", "main()", code).replace("__doc__", repr(first))
         _write(folder / file, f'r"""\n{heading}\n{"=" * len(heading)}\n\n{body}\n"""{code}')
 
 
@@ -118,7 +121,7 @@ def _usage(part: str) -> str:
     return f"::\n\n{part}" if part.startswith("    ") else _escaped(part)
 
 
-def quick_arguments(gallery_conf, script_vars) -> list[str]:
+def quick_arguments(gallery_conf: dict, script_vars: dict) -> list[str]:
     """What a script gets on its command line: quick settings, and a folder beside its page for what it writes."""
     script = Path(script_vars["src_file"])
     if "--quick" not in script.read_text(encoding="utf-8"):
@@ -132,7 +135,7 @@ def _out(script: Path) -> Path:
     return script.parent / "out" / script.stem
 
 
-def scrape(block, block_vars, gallery_conf) -> str:
+def scrape(block: tuple, block_vars: dict, gallery_conf: dict) -> str:
     """Save the figures that a script has made: `Figure` objects of its own, and pictures that it has written."""
     script = Path(block_vars["src_file"])
     paths = block_vars["image_path_iterator"]

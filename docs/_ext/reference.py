@@ -6,6 +6,8 @@ import pkgutil
 import re
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 PACKAGES = {"dynamics": "Simulate", "theory": "Predict", "yzflow": "Compare"}
 
 
@@ -37,7 +39,7 @@ def _page(module: str) -> str:
     return "\n".join(lines)
 
 
-def write_pages(app):
+def write_pages(app: Sphinx) -> None:
     folder = Path(app.srcdir) / "_generated" / "reference"
     folder.mkdir(parents=True, exist_ok=True)
     wanted = {}
@@ -66,7 +68,7 @@ def write_pages(app):
             path.write_text(text, encoding="utf-8")
 
 
-def plain_text(app, what, name, obj, options, lines):
+def plain_text(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     """Docstrings write formulas as plain text: their bars, stars and final underscores are no markup."""
     literal = False
     for i, line in enumerate(lines):
@@ -78,7 +80,7 @@ def plain_text(app, what, name, obj, options, lines):
             lines[i] = "".join(parts)
 
 
-def setup(app):
+def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_pages)
     app.connect("autodoc-process-docstring", plain_text, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

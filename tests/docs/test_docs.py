@@ -90,17 +90,11 @@ def test_the_reference_has_every_public_name(pages):
 
     anchors = set().union(*(page.anchors for page in pages.values()))
     expected = {f"{found.__module__}.{name}" for name in dynamics.__all__ if callable(found := getattr(dynamics, name))}
-    for folder in (
-        "dynamics",
-        "theory",
-        "theory/scan_and_snap",
-        "theory/bounded_dyck",
-        "theory/sparse_averaging",
-        "yzflow",
-        "yzflow/figures",
-    ):
-        for path in (ROOT / folder).glob("[!_]*.py"):
-            name = f"{folder.replace('/', '.')}.{path.stem}"
+    for pattern in ("dynamics/*.py", "theory/*.py", "theory/*/*.py", "yzflow/*.py", "yzflow/figures/*.py"):
+        for path in ROOT.glob(pattern):
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            if path.stem.startswith("_"):
+                continue
             if name == "yzflow.cli":
                 continue
             module = importlib.import_module(name)

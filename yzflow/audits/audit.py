@@ -18,8 +18,8 @@ from dynamics.support.files import replacing
 from dynamics.support.progress import Progress
 from theory import statements
 from theory.statements import Check, Setting, Statement
-from yzflow import figures
 from yzflow.audits.settings import settings
+from yzflow.figures.audit import audit_errors
 
 _EXACT = 1e-8
 
@@ -287,7 +287,7 @@ def _page(report: AuditReport) -> str:
 def _plot(report: AuditReport, statement: str) -> str:
     """The errors of a statement as an inline picture, so that the page stands alone."""
     picture = io.BytesIO()
-    figures.audit.audit_errors(report, statement).savefig(picture, format="png", dpi=110)
+    audit_errors(report, statement).savefig(picture, format="png", dpi=110)
     encoded = base64.b64encode(picture.getvalue()).decode()
     text = html.escape(f"Errors of {statement} by setting and level, as in the table below", quote=True)
     return f"<img alt='{text}' src='data:image/png;base64,{encoded}'>"

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from matplotlib.figure import Figure
 
 from yzflow.figures.style import CATEGORIES, styled
 
-__all__ = ["audit_errors"]
+if TYPE_CHECKING:
+    from yzflow.audits.audit import AuditReport
 
 _MARKERS = "osD^v"
 _FLOOR = 1e-12
 
 
 @styled
-def audit_errors(report=None, statement: str = "Scan and Snap: Theorem 3", *, quick=False, progress=False) -> Figure:
+def audit_errors(report: AuditReport, statement: str | None = None) -> Figure:
     """Error of each check of one statement, by setting and level; filled inside the assumptions, open outside.
 
     Where there is a corrected form, its error is shown. Errors below 1e-12 are drawn there, and errors above 20 at 20.
 
     Parameters
     ----------
-    report : yzflow.audits.audit.AuditReport, optional
-        Default: the audit of the statement.
-    statement : str
-        Id in the register.
-    quick : bool
-        Half the settings in the default audit.
-    progress : bool
-        Show the progress of the default audit on standard error.
+    report : yzflow.audits.audit.AuditReport
+    statement : str, optional
+        Id in the register. Default: the report's first.
     """
-    if report is None:
-        from yzflow.audits.audit import audit
-
-        report = audit([statement], quick=quick, progress=progress)
+    statement = report.table[0].statement if statement is None else statement
     rows = [row for row in report.table if row.statement == statement]
     checks = list(dict.fromkeys(row.check for row in rows))
     names = list(dict.fromkeys(row.setting for row in rows))

@@ -7,6 +7,7 @@ import inspect
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 from matplotlib.axis import Axis
@@ -47,7 +48,7 @@ def styled(function: Callable[..., Figure]) -> Callable[..., Figure]:
     """Run a figure function under the project's style, whatever the caller's own settings are."""
 
     @functools.wraps(function)
-    def wrapper(*args, **kwargs):
+    def wrapper(*args: Any, **kwargs: Any) -> Figure:
         with matplotlib.rc_context(
             {**matplotlib.rcParamsDefault, **_SETTINGS, "backend": matplotlib.rcParams["backend"]}
         ):
@@ -56,13 +57,13 @@ def styled(function: Callable[..., Figure]) -> Callable[..., Figure]:
     return wrapper
 
 
-def ordered_colours(n: int) -> list:
+def ordered_colours(n: int) -> list[tuple[float, float, float, float]]:
     """``n`` colours for the values of an ordered parameter: dark to light, of rising lightness."""
     ramp = matplotlib.colormaps["viridis"]
     return [ramp(0.85 * i / max(n - 1, 1)) for i in range(n)]
 
 
-def log_ticks(axis: Axis):
+def log_ticks(axis: Axis) -> None:
     """Label 1, 2 and 5 of each decade, as plain numbers: for a logarithmic axis over two decades or fewer."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter("{x:g}")
@@ -70,7 +71,7 @@ def log_ticks(axis: Axis):
 
 
 def caption(function: Callable[..., Figure]) -> str:
-    """What a figure shows and whether it agrees with the paper: its docstring up to the parameters, on one line."""
+    """What a figure shows and whether it agrees with the paper: the docstring up to the parameters, on one line."""
     return " ".join(inspect.getdoc(function).split("\n\nParameters\n")[0].split())
 
 
@@ -83,8 +84,8 @@ def save(figure: Figure, stem: str | os.PathLike, *, formats: Sequence[str] = ("
     return paths
 
 
-def draw(name: str, stem: str | os.PathLike, *arguments) -> list[Path]:
-    """Call the figure function ``name`` of `yzflow.figures` and save what it draws: a task for another process."""
-    from yzflow import figures
+def draw(name: str, stem: str | os.PathLike, *arguments: object) -> list[Path]:
+    """Draw the figure ``name`` of `yzflow.figures` and save it: a task for another process."""
+    from yzflow.figures.registry import entries
 
-    return save(getattr(figures, name)(*arguments), stem)
+    return save(entries()[name](*arguments), stem)

@@ -277,7 +277,7 @@ def test_dyck_experiment_measures_what_it_says(tmp_path):
     runs = deep_dyck.trained(language, contrast_weight=0.1, **size)
     model = deep.model_at(runs.expand_dims("learning_rate"), seed=1)
     for name, span in deep_dyck.LENGTHS.items():
-        prefixes = deep_dyck.test_prefixes(language, span, n=40)
+        prefixes = deep_dyck.open_prefixes(language, span, n=40)
         some = prefixes if span[1] < 100 else prefixes[:2]
         assert all(span[0] <= prefix.size <= span[1] and language.stack(prefix).size for prefix in prefixes)
         right = []
@@ -291,7 +291,7 @@ def test_dyck_experiment_measures_what_it_says(tmp_path):
         hard = [one for one, prefix in zip(every, prefixes, strict=True) if language.brackets[prefix[-1]] in ")]"]
         assert 0 < len(hard) < len(prefixes)
         assert float(runs["accuracy_after_closing"].sel(seed=1, length=name)) == np.mean(hard)
-    assert runs["attention"].sizes["row"] == dyck.test_prefix(language).size + 1
+    assert runs["attention"].sizes["row"] == dyck.probe_prefix(language).size + 1
     assert figures.deep_dyck_attention({"none": runs}).axes
     [checkpoint] = tmp_path.iterdir()
     written = checkpoint.read_bytes()

@@ -155,11 +155,11 @@ def test_a_figure_in_another_format_simulates_nothing_again(folder, monkeypatch)
 
 @pytest.mark.parametrize(("number", "runs"), [(3, 4), (5, 3)])
 def test_trajectories_of_figures_are_kept(folder, monkeypatch, number, runs):
-    first = figures.__dict__[f"figure{number}"](store=folder / "kept")
+    first = figures.find(str(number))(store=folder / "kept")
     assert len(Store(folder / "kept")) == runs
     for simulate in ("dynamics._model.kernels.sgd_steps", "scipy.integrate.solve_ivp"):
         monkeypatch.setattr(simulate, None)
-    again = figures.__dict__[f"figure{number}"](store=folder / "kept")
+    again = figures.find(str(number))(store=folder / "kept")
     for one, other in zip(first.axes, again.axes, strict=True):
         for a, b in zip(one.get_lines(), other.get_lines(), strict=True):
             np.testing.assert_array_equal(a.get_ydata(), b.get_ydata())
@@ -183,8 +183,10 @@ def test_kept_trajectories_are_told_apart_and_come_back_as_they_were(folder):
 
 
 def test_figures_have_numbers_and_names():
-    assert figures.find("3") == "figure3" and figures.find("figure12") == "figure12"
-    assert figures.find("audit") == "audit_errors" and figures.find("attention") == "attention_over_training"
+    found = {asked: figures.find(asked).name for asked in ("3", "figure12", "audit", "attention")}
+    assert found == {
+        "3": "figure3", "figure12": "figure12", "audit": "audit_errors", "attention": "attention_over_training",
+    }  # fmt: skip
     for name in ("1", "f", "figure", "figure1", "save", ""):
         with pytest.raises(ValueError, match=r"^`NAME` must be one of 3, .*, fidelity, .*but got"):
             figures.find(name)

@@ -7,8 +7,10 @@ Setting: Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Figures 1, 3 and 10 an
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -16,6 +18,9 @@ import xarray as xr
 from dynamics import DyckLanguage
 from dynamics.support import checks
 from yzflow.papers.bounded_dyck import training as dyck
+
+if TYPE_CHECKING:
+    from dynamics.deep import Sequences, Transformer
 
 TABLE = tuple((k, D, layers) for k in (2, 3) for D in (4, 8) for layers in (2, 3))  # rows of Table 1
 CONTRAST_WEIGHTS = (0.0, 0.1, 1.0)
@@ -28,7 +33,7 @@ _LONGEST = 26  # of the training words
 
 
 @functools.lru_cache(maxsize=4)
-def data(language: DyckLanguage, *, kind: str = "word", n: int = 10_000, seed: int = 0):
+def data(language: DyckLanguage, *, kind: str = "word", n: int = 10_000, seed: int = 0) -> Sequences:
     """Training sequences, drawn targets; words or prefixes of fewer than 28 brackets."""
     from dynamics import deep
 
@@ -38,17 +43,14 @@ def data(language: DyckLanguage, *, kind: str = "word", n: int = 10_000, seed: i
 
 
 @functools.lru_cache(maxsize=8)
-def test_prefixes(language: DyckLanguage, span: tuple[int, int], *, n: int = 500, seed: int = 0) -> list[np.ndarray]:
+def open_prefixes(language: DyckLanguage, span: tuple[int, int], *, n: int = 500, seed: int = 0) -> list[np.ndarray]:
     """Random prefixes with an open bracket, of lengths in ``span``."""
     rng = np.random.default_rng([seed, 1])
     drawn = language.sample_sequences(4 * n, min_length=span[0], max_length=span[1], rng=rng)
     return [prefix for prefix in drawn if np.sum(1 - 2 * (prefix % 2)) > 0][:n]
 
 
-test_prefixes.__test__ = False  # type: ignore[attr-defined]  # for pytest, which collects by name
-
-
-def closes_right(model, language: DyckLanguage, prefixes: Sequence[np.ndarray]) -> np.ndarray:
+def closes_right(model: Transformer, language: DyckLanguage, prefixes: Sequence[np.ndarray]) -> np.ndarray:
     """Of which prefixes the right closing bracket has the largest of the k closing logits after their last bracket.
 
     Its mean is what `theory.balance.closing_accuracy` measures of a layer; each prefix must have an unmatched bracket.
@@ -86,7 +88,7 @@ def trained(
     seeds: int | Sequence[int] = SEEDS,
     batch_size: int = 64,
     n_test: int = 500,
-    store=None,
+    store: str | os.PathLike | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Train a GPT by Adam on one language at several seeds and measure it.
@@ -112,7 +114,7 @@ def trained(
     Returns
     -------
     xarray.Dataset
-        That of `dynamics.deep.train`, its attention on `training.test_prefix`, with ``accuracy(seed, length)``, and
+        That of `dynamics.deep.train`, its attention on `training.probe_prefix`, with ``accuracy(seed, length)``, and
         ``accuracy_after_closing(seed, length)`` of the prefixes whose last bracket closes: after an open one its own
         type is right, which a model may know and guess elsewhere.
     """
@@ -123,7 +125,7 @@ def trained(
         language.n_brackets + 1, n_outputs=language.n_brackets, tied=False, n_layers=n_layers, width=WIDTH,
         positions=positions, max_length=place,
     )  # fmt: skip
-    probe = np.append(language.n_brackets, dyck.test_prefix(language))[None]
+    probe = np.append(language.n_brackets, dyck.probe_prefix(language))[None]
     name = f"k{language.n_types}-D{language.max_depth}-{n_layers}layers-{positions}-{kind}-{contrast_weight:g}.npz"
     runs = deep.train(
         architecture,
@@ -141,7 +143,7 @@ def trained(
         progress=progress,
     ).isel(learning_rate=0)
     spans = {name: span for name, span in LENGTHS.items() if positions != "learned" or span[1] < place}
-    prefixes = [test_prefixes(language, span, n=n_test) for span in spans.values()]
+    prefixes = [open_prefixes(language, span, n=n_test) for span in spans.values()]
     models = [deep.model_at(runs.expand_dims("learning_rate"), seed=seed) for seed in runs["seed"].values]
     right = [[closes_right(model, language, some) for some in prefixes] for model in models]
     closed = [np.array([prefix[-1] % 2 == 1 for prefix in some]) for some in prefixes]
@@ -153,7 +155,7 @@ def trained(
     return runs.assign_coords(length=list(spans)).assign_attrs(k=language.n_types, D=language.max_depth)
 
 
-def table(*, rows: Sequence[tuple[int, int, int]] = TABLE, progress: bool = False, **arguments) -> xr.Dataset:
+def table(*, rows: Sequence[tuple[int, int, int]] = TABLE, progress: bool = False, **arguments: Any) -> xr.Dataset:
     """Attention variation between seeds (Table 1): over (setting, layer), with what random rows would give.
 
     Parameters
@@ -186,8 +188,8 @@ def lengths(
     *,
     weights: Sequence[float] = CONTRAST_WEIGHTS,
     kinds: Sequence[str] = ("word", "prefix"),
-    progress=False,
-    **arguments,
+    progress: bool = False,
+    **arguments: Any,
 ) -> xr.Dataset:
     """Both accuracies of `trained` by the weight of the regulariser and what was trained on (Figs. 3 and 10)."""
     names = ["accuracy", "accuracy_after_closing"]

@@ -33,7 +33,14 @@ LENGTHS = {"below 28": (1, 27), "400-500": (400, 500), "4000-5000": (4000, 5000)
 QUERIES = ("open", "close", "all")
 
 
-def start(language: DyckLanguage, rng=None, *, embedding: str = FREE, scale: float = 1.0, width: int = WIDTH) -> Layer:
+def start(
+    language: DyckLanguage,
+    rng: int | np.random.Generator | None = None,
+    *,
+    embedding: str = FREE,
+    scale: float = 1.0,
+    width: int = WIDTH,
+) -> Layer:
     """A random layer Y/Z/V to start training from.
 
     Parameters
@@ -94,32 +101,34 @@ def data(
     return Data(draw("train", n_train, LENGTHS["below 28"]), test)
 
 
-def test_prefix(language: DyckLanguage) -> np.ndarray:
+def probe_prefix(language: DyckLanguage) -> np.ndarray:
     """A word with every bracket at every depth once: for each i, D nested pairs of the types i, i + 1, .. modulo k."""
     levels = np.arange(language.max_depth)
     words = [(i + levels) % language.n_types for i in range(language.n_types)]
     return np.concatenate([np.concatenate([2 * types, 2 * types[::-1] + 1]) for types in words])
 
 
-test_prefix.__test__ = False  # type: ignore[attr-defined]  # for pytest, which collects by name
+def probe_labels(language: DyckLanguage) -> list[str]:
+    """What stands at each position of `probe_prefix` with START, which is S."""
+    return ["S", *(language.brackets[bracket] for bracket in probe_prefix(language))]
 
 
 def attention_map(layer: Layer, language: DyckLanguage) -> np.ndarray:
-    """Attention on `test_prefix` with START first: row n, of the n-th position, sums to one over positions up to n.
+    """Attention on `probe_prefix` with START first: row n, of the n-th position, sums to one over positions up to n.
 
     No state occurs twice in that prefix, so that attention on states is attention on positions.
     """
-    prefix = test_prefix(language)
+    prefix = probe_prefix(language)
     return layer.attention(language.bags([prefix], positions="all"))[:, language.state_sequence(prefix)]
 
 
 def stack_share(attention: xr.DataArray, language: DyckLanguage) -> xr.DataArray:
-    """Share of attention on open brackets of the query's own depth, mean over the closing queries of `test_prefix`.
+    """Share of attention on open brackets of the query's own depth, mean over the closing queries of `probe_prefix`.
 
     One is a stack-like map: such a query looks for the last unmatched bracket, which is one of these. Queries at depth
     0 are left out.
     """
-    states = language.state_sequence(test_prefix(language))
+    states = language.state_sequence(probe_prefix(language))
     state = [language.states[number] for number in states]
     rows = [n for n, one in enumerate(state) if one.kind == "close" and one.depth > 0]
     wanted = np.array([[one.kind == "open" and one.depth == state[row].depth for one in state] for row in rows])
@@ -228,7 +237,7 @@ def trained(
     xarray.Dataset
         Over (embedding, scale, eta, contrast_weight, seed): ``accuracy`` and ``predicted`` (length, query), by the kind
         of the query, ``residual``, ``violation``, ``attention`` and ``start_attention`` (row, position) on
-        `test_prefix`, ``loss``.
+        `probe_prefix`, ``loss``.
     """
     samples = data(language) if samples is None else samples
     pairs = language.nested_pairs()

@@ -6,12 +6,18 @@ train, not to look at results.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 
 from dynamics.support import checks
+
+if TYPE_CHECKING:
+    from dynamics.deep import Sequences
 
 RATES = (0.05, 0.1, 0.2, 0.4)
 SEEDS = 5
@@ -26,7 +32,9 @@ TOLERANCE = 0.05  # of the entropy of uniform attention
 _VALIDATION = 32  # windows
 
 
-def synthetic_text(n: int, *, vocab_size: int = VOCAB_SIZE, n_topics: int = 10, rng=0) -> np.ndarray:
+def synthetic_text(
+    n: int, *, vocab_size: int = VOCAB_SIZE, n_topics: int = 10, rng: int | np.random.Generator = 0
+) -> np.ndarray:
     """A heavy-tailed text with something to attend to, for runs without a real one.
 
     Stretches of 100 tokens have one of ``n_topics`` topics. Half of the tokens follow Zipf's law, probability in
@@ -42,7 +50,9 @@ def synthetic_text(n: int, *, vocab_size: int = VOCAB_SIZE, n_topics: int = 10, 
     return np.where(rng.random(n) < 0.5, rank, orders[topic, rank])
 
 
-def split(tokens, *, length: int = LENGTH, n_validation: int = _VALIDATION):
+def split(
+    tokens: npt.ArrayLike, *, length: int = LENGTH, n_validation: int = _VALIDATION
+) -> tuple[Sequences, Sequences]:
     """Windows of a text to train on, and every so many-th of them, ``n_validation`` in all, to measure on."""
     from dynamics import deep
 
@@ -57,7 +67,7 @@ def split(tokens, *, length: int = LENGTH, n_validation: int = _VALIDATION):
 
 
 def trained(
-    tokens=None,
+    tokens: npt.ArrayLike | None = None,
     *,
     rates: Sequence[float] = RATES,
     seeds: int | Sequence[int] = SEEDS,
@@ -67,9 +77,9 @@ def trained(
     width: int = WIDTH,
     batch_size: int = 16,
     records: int = 20,
-    checkpoint=None,
+    checkpoint: str | os.PathLike | None = None,
     progress: bool = False,
-    **architecture,
+    **architecture: Any,
 ) -> xr.Dataset:
     """`dynamics.deep.train` on windows of a text by SGD without momentum, at several learning rates and seeds.
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -145,7 +146,7 @@ def _digest_of(path, size, modified) -> str:
 _reading = threading.Lock()
 
 
-def load(text: str, content: str, **settings) -> RealText:
+def load(text: str, content: str, **settings: Any) -> RealText:
     """`RealText` of a file whose SHA-256 is ``content``, made once for all runs of a process that ask for it.
 
     Raises

@@ -165,7 +165,7 @@ def test_a_start_has_the_scale_that_was_asked_for(kind):
 
 @given(strategies.dyck_languages(max_types=3, max_depth=4), strategies.SEEDS)
 def test_attention_on_the_test_prefix_is_a_softmax_over_positions(language, seed):
-    prefix = dyck.test_prefix(language)
+    prefix = dyck.probe_prefix(language)
     states = language.state_sequence(prefix)
     assert sorted(states) == list(range(language.n_states))
     layer = dyck.start(language, seed, scale=2.0, width=3)
@@ -179,7 +179,7 @@ def test_attention_on_the_test_prefix_is_a_softmax_over_positions(language, seed
 def test_the_share_on_the_stack_by_hand():
     """k = D = 2, ``([])[()]``: the closing queries of depth 1 are rows 3 and 7 with START first."""
     language = DyckLanguage(2, 2)
-    assert "".join(language.brackets[b] for b in dyck.test_prefix(language)) == "([])[()]"
+    assert "".join(language.brackets[b] for b in dyck.probe_prefix(language)) == "([])[()]"
     maps = np.tile(np.arange(9.0) / 100, (9, 1))
     maps[3, 1], maps[7, 5] = 0.6, 0.2
     # Row 3 sees the bracket at 1; row 7 those at 1 and 5. Both count 1 and 5 in any map.
@@ -242,7 +242,7 @@ def test_figures_label_every_axis_and_leave_the_callers_style_alone(name, regula
     for axes in figure.axes:
         bottom_row = axes.get_subplotspec() is None or axes.get_subplotspec().is_last_row()
         assert axes.get_xlabel() or not bottom_row or axes.get_label() == "<colorbar>"
-    assert figures.caption(getattr(figures, name)).endswith(".")
+    assert getattr(figures, name).text.endswith(".")
 
 
 def test_figures_show_the_runs_that_they_are_given(regularised, architectures):

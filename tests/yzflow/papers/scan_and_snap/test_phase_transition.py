@@ -1,6 +1,7 @@
 """Experiments, figures, the main job and the command line."""
 
 import csv
+from types import SimpleNamespace
 
 import driving
 import matplotlib
@@ -10,12 +11,15 @@ import xarray as xr
 from click.testing import CliRunner
 
 from dynamics import SequenceClasses, Trajectory, sgd
-from yzflow import cli, figures
+from theory import decoder
+from yzflow import cli, figures, papers
+from yzflow.figures import registry
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap import synthetic
+from yzflow.papers.scan_and_snap.figures import transition
 
 # Those that draw by themselves, on their default settings or the small runs that the tests hand in.
-PAPER_FIGURES = [name for name in figures.__all__ if name.startswith("figure")] + [
+PAPER_FIGURES = [name for name in figures.names() if name.startswith("figure")] + [
     "fidelity",
     "attention_over_training",
 ]
@@ -147,9 +151,39 @@ def test_figure_6_shows_mean_and_standard_error_over_seeds(medium):
     np.testing.assert_allclose(lengths, 2 * half)
 
 
-def test_captions_are_the_docstrings_without_their_parameters():
-    caption = figures.caption(figures.figure6)
+def test_captions_say_what_the_data_shows(medium):
+    caption = figures.figure6.caption(medium)
     assert caption.startswith("Entropy of attention") and "Parameters" not in caption and "\n" not in caption
+    assert "falls from one eta_Z to the next in 4 of 4 cases, and rises with the ratio from 2 to 5 in 4 of 4" in caption
+    swapped = medium.assign_coords(ratio=[5.0, 2.0], eta_z=[2.0, 1.0]).sortby(["eta_z", "ratio"])
+    assert "in 0 of 4 cases, and rises with the ratio from 2 to 5 in 0 of 4" in figures.figure6.caption(swapped)
+    assert figures.figure9.caption(None) == figures.figure9.text  # it claims nothing of its data
+
+
+def test_the_share_of_a_change_is_that_of_total_variation():
+    # Attention 1, 0 -> 0.6, 0.4 -> 0.2, 0.8 at times 0, t*, 2 t*: half of the change is done at t*.
+    peak = decoder.transition_time(vocab_size=20, n_classes=1, eta_y=1.0)
+    attention = np.array([[[1.0, 0.0]], [[0.6, 0.4]], [[0.2, 0.8]]])
+    dataset = xr.Dataset(
+        {"attention": (("time", "next_token", "token"), attention), "multiplicity": ("kind", [1, 19])},
+        {"time": [0.0, peak, 2 * peak], "next_token": [0]},
+    )
+    flow = SimpleNamespace(dataset=dataset, parameters={"eta_y": 1.0})
+    assert transition.share_at_transition(flow) == pytest.approx(0.5, rel=1e-12)
+    caption = figures.attention_over_training.caption({"theory": flow, "full": flow})
+    assert caption.endswith(f"At t* = {peak:.0f}, 50% of the change is done in the theory flow, 50% in the full flow.")
+
+
+def test_a_figure_of_given_runs_says_so():
+    with pytest.raises(ValueError, match="`data` must be given to draw real_text_fate, but got none"):
+        figures.real_text_fate()
+
+
+def test_entries_are_declared_once(monkeypatch):
+    module = SimpleNamespace(FIGURES=(figures.figure9, figures.figure9))
+    monkeypatch.setattr(papers, "parts", lambda name: [module])
+    with pytest.raises(ValueError, match="`FIGURES` must name each figure once, but got figure9 twice"):
+        registry.entries.__wrapped__()
 
 
 def test_the_sgd_example_writes_figures_captions_and_data(tmp_path, capsys):

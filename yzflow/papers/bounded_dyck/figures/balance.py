@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
 from dynamics import DyckLanguage, Layer
 from theory import balance
+from yzflow.figures.maps import causal_map
+from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, log_ticks, ordered_colours, styled
 from yzflow.papers.bounded_dyck import training as dyck
-
-__all__ = ["dyck_attention", "dyck_balance_over_training", "dyck_balanced_layers", "dyck_length", "dyck_variation"]
+from yzflow.papers.bounded_dyck.settings import PAPER
 
 _NAMES = {
     "none": "Z free",
@@ -20,24 +23,24 @@ _NAMES = {
     "type and angle": "(21) type + angle",
 }
 _MARKERS = "osD^v"
-_QUICK = {"seeds": 3, "steps": 500}
 
 
-def draw_map(axes, attention, language: DyckLanguage):
-    """One attention map on the test prefix, positions labelled by their brackets."""
-    causal = np.where(np.tri(len(attention), dtype=bool), attention, np.nan)
-    image = axes.imshow(causal, cmap="cividis", vmin=0, vmax=1, interpolation="nearest")
-    brackets = dyck.test_prefix(language)
-    labels = ["S", *(language.brackets[bracket] for bracket in brackets)]
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_ticks(range(len(labels)), labels, fontsize=7)
-        axis.set_tick_params(length=0, pad=2)
-    axes.grid(False)
-    return image
+def _trained(effort: Effort, **settings: Sequence) -> xr.Dataset:
+    return dyck.trained(progress=effort.progress, **settings, **({"seeds": 3, "steps": 500} if effort.quick else {}))
+
+
+def _ends(values: Sequence[float]) -> Sequence[float]:
+    """The smallest and the largest."""
+    return values[:: len(values) - 1]
+
+
+def _embeddings_and_rates(effort: Effort) -> xr.Dataset:
+    size = {"seeds": 1, "steps": 500 if effort.quick else dyck.STEPS}
+    return dyck.trained(embedding=dyck.EMBEDDINGS, eta=dyck.RATES, progress=effort.progress, **size)
 
 
 @styled
-def dyck_attention(runs: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
+def dyck_attention(runs: xr.Dataset) -> Figure:
     """Attention of trained layers on a word with every bracket at every depth, by embedding and learning rate (Fig. 2).
 
     S is START. Agrees with the paper in that the patterns differ between embeddings and, less, between learning rates.
@@ -46,16 +49,9 @@ def dyck_attention(runs: xr.Dataset | None = None, *, quick: bool = False, progr
 
     Parameters
     ----------
-    runs : xarray.Dataset, optional
-        From `training.trained`; its first scale, weight and seed are drawn. Default: (19)-(21) at `training.RATES`.
-    quick : bool
-        Fewer steps.
-    progress : bool
-        Show the progress of the default runs on standard error.
+    runs : xarray.Dataset
+        From `training.trained`; its first scale, weight and seed are drawn.
     """
-    if runs is None:
-        size = {"seeds": 1, "steps": _QUICK["steps"] if quick else dyck.STEPS}
-        runs = dyck.trained(embedding=dyck.EMBEDDINGS, eta=dyck.RATES, progress=progress, **size)
     runs = runs.isel(scale=0, contrast_weight=0, seed=0)
     rows, columns = runs.sizes["eta"], runs.sizes["embedding"]
     figure = Figure(figsize=(3.4 * columns + 1, 3.5 * rows + 0.5))
@@ -63,7 +59,7 @@ def dyck_attention(runs: xr.Dataset | None = None, *, quick: bool = False, progr
     for row, eta in zip(panels, runs["eta"].values, strict=True):
         for axes, kind in zip(row, runs["embedding"].values, strict=True):
             run = runs.sel(eta=eta, embedding=kind)
-            image = draw_map(axes, run["attention"].values, _language(runs))
+            image = causal_map(axes, run["attention"].values, labels=dyck.probe_labels(_language(runs)))
             right = float(run["accuracy"].sel(length="below 28", query="all"))
             axes.set_title(rf"{_NAMES[str(kind)]}, $\eta$ = {eta:g}: accuracy {right:.3f}", fontsize=9)
         row[0].set_ylabel("query")
@@ -93,7 +89,7 @@ def stack_like_layer(language: DyckLanguage, *, logit: float = 4.0) -> Layer:
 
 
 @styled
-def dyck_balanced_layers(language: DyckLanguage = dyck.LANGUAGE) -> Figure:
+def dyck_balanced_layers(language: DyckLanguage) -> Figure:
     """Attention of exactly balanced layers: uniform, two random ones and a stack-like one.
 
     Agrees with Theorem 1 and Corollary 1: all four predict the next bracket exactly, to round-off, at lengths up to 500
@@ -110,7 +106,7 @@ def dyck_balanced_layers(language: DyckLanguage = dyck.LANGUAGE) -> Figure:
     figure = Figure(figsize=(14, 4.1))
     panels = figure.subplots(1, len(layers), sharey=True)
     for axes, (name, layer) in zip(panels, layers.items(), strict=True):
-        image = draw_map(axes, dyck.attention_map(layer, language), language)
+        image = causal_map(axes, dyck.attention_map(layer, language), labels=dyck.probe_labels(language))
         error = np.abs(balance.exact_head(layer, language)(layer.features(bags)) - bags.target).max()
         axes.set_title(f"{name}\nlargest error {error:.0e}")
         axes.set_xlabel("position")
@@ -122,7 +118,7 @@ def dyck_balanced_layers(language: DyckLanguage = dyck.LANGUAGE) -> Figure:
 
 
 @styled
-def dyck_balance_over_training(runs: xr.Dataset | None = None) -> Figure:
+def dyck_balance_over_training(runs: xr.Dataset) -> Figure:
     """Balance residual and violation along the gradient flow and along SGD, and their distance against the step.
 
     All prefixes of up to six brackets of the language k = D = 2, one random start of the Y/Z/V layer. Agrees with the
@@ -132,10 +128,9 @@ def dyck_balance_over_training(runs: xr.Dataset | None = None) -> Figure:
 
     Parameters
     ----------
-    runs : xarray.Dataset, optional
-        From `training.flow_and_sgd`. Default: computed.
+    runs : xarray.Dataset
+        From `training.flow_and_sgd`.
     """
-    runs = dyck.flow_and_sgd() if runs is None else runs
     names = [str(name) for name in runs["run"].values]
     etas = np.array([float(name) for name in names[1:]])
     figure = Figure(figsize=(11.5, 3.7))
@@ -162,8 +157,13 @@ def dyck_balance_over_training(runs: xr.Dataset | None = None) -> Figure:
     return figure
 
 
+def _regularised(effort: Effort) -> xr.Dataset:
+    weights = _ends(dyck.CONTRAST_WEIGHTS) if effort.quick else dyck.CONTRAST_WEIGHTS
+    return _trained(effort, contrast_weight=weights, scale=(0.1, 1.0))
+
+
 @styled
-def dyck_length(runs: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
+def dyck_length(runs: xr.Dataset) -> Figure:
     """Accuracy after a closing query at lengths 400-500 against violation, and against the prediction from drift.
 
     A point is a trained layer; colours are weights of the regulariser (22), marks are initial scales of Z. The
@@ -173,17 +173,9 @@ def dyck_length(runs: xr.Dataset | None = None, *, quick: bool = False, progress
 
     Parameters
     ----------
-    runs : xarray.Dataset, optional
-        From `training.trained`. Default: `training.CONTRAST_WEIGHTS` at scales 0.1 and 1, 20 seeds.
-    quick : bool
-        Three seeds, fewer steps, and the smallest and largest weight.
-    progress : bool
-        Show the progress of the default runs on standard error.
+    runs : xarray.Dataset
+        From `training.trained`.
     """
-    if runs is None:
-        weights = dyck.CONTRAST_WEIGHTS[:: len(dyck.CONTRAST_WEIGHTS) - 1] if quick else dyck.CONTRAST_WEIGHTS
-        size = _QUICK if quick else {}
-        runs = dyck.trained(contrast_weight=weights, scale=(0.1, 1.0), progress=progress, **size)
     runs = runs.isel(embedding=0, eta=0)
     at = {"length": "400-500", "query": "close"}
     figure = Figure(figsize=(11, 4.4))
@@ -207,8 +199,12 @@ def dyck_length(runs: xr.Dataset | None = None, *, quick: bool = False, progress
     return figure
 
 
+def _architectures(effort: Effort) -> xr.Dataset:
+    return _trained(effort, embedding=dyck.ARCHITECTURES, scale=_ends(dyck.SCALES) if effort.quick else dyck.SCALES)
+
+
 @styled
-def dyck_variation(runs: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
+def dyck_variation(runs: xr.Dataset) -> Figure:
     """Attention variation between seeds against the initial scale of Z, by architecture, before and after training.
 
     Bars are jackknife standard errors. The dotted line is the expectation for random rows. Where Z is free, variation
@@ -218,17 +214,9 @@ def dyck_variation(runs: xr.Dataset | None = None, *, quick: bool = False, progr
 
     Parameters
     ----------
-    runs : xarray.Dataset, optional
-        From `training.trained`. Default: `training.ARCHITECTURES` at `training.SCALES`, 20 seeds.
-    quick : bool
-        Three seeds, fewer steps, and the smallest and largest scale.
-    progress : bool
-        Show the progress of the default runs on standard error.
+    runs : xarray.Dataset
+        From `training.trained`.
     """
-    if runs is None:
-        scales = dyck.SCALES[:: len(dyck.SCALES) - 1] if quick else dyck.SCALES
-        size = _QUICK if quick else {}
-        runs = dyck.trained(embedding=dyck.ARCHITECTURES, scale=scales, progress=progress, **size)
     runs = runs.isel(eta=0, contrast_weight=0)
     figure = Figure(figsize=(9.6, 4.2))
     panels = figure.subplots(1, 2, sharey=True)
@@ -253,3 +241,12 @@ def dyck_variation(runs: xr.Dataset | None = None, *, quick: bool = False, progr
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
     figure.suptitle(f"Attention variation between {runs.sizes['seed']} seeds")
     return figure
+
+
+FIGURES = (
+    Entry("dyck_attention", PAPER, dyck_attention, _embeddings_and_rates),
+    Entry("dyck_balanced_layers", PAPER, dyck_balanced_layers, lambda effort: dyck.LANGUAGE),
+    Entry("dyck_balance_over_training", PAPER, dyck_balance_over_training, lambda effort: dyck.flow_and_sgd()),
+    Entry("dyck_length", PAPER, dyck_length, _regularised),
+    Entry("dyck_variation", PAPER, dyck_variation, _architectures),
+)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from yzflow.figures.registry import Entry
 from yzflow.figures.style import BLACK, BLUE, VERMILION, ordered_colours, styled
+from yzflow.papers.scan_and_snap.settings import PAPER
 from yzflow.papers.scan_and_snap.synthetic import standard_error
-
-__all__ = ["real_text_entropy", "real_text_fate"]
 
 _GROUPS = {"distinct": (BLUE, "-"), "undecided": ("0.6", ":"), "common": (VERMILION, "--")}
 _TITLES = {"natural": "next tokens as in the text", "equal": "next tokens weighted to be equally likely"}
@@ -85,7 +86,10 @@ def real_text_entropy(runs: xr.Dataset) -> Figure:
     return figure
 
 
-def _band(axes, values: xr.DataArray, *, colour, **style) -> None:
+def _band(axes: Axes, values: xr.DataArray, *, colour: str, **style: object) -> None:
     mean, error = values.mean("seed"), standard_error(values)
     axes.plot(values["time"], mean, color=colour, **style)
     axes.fill_between(values["time"], mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
+
+
+FIGURES = (Entry("real_text_entropy", PAPER, real_text_entropy), Entry("real_text_fate", PAPER, real_text_fate))

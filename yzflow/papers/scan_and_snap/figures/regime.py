@@ -7,9 +7,10 @@ import xarray as xr
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
+from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import log_ticks, styled
-
-__all__ = ["regime_map"]
+from yzflow.papers.scan_and_snap import regime
+from yzflow.papers.scan_and_snap.settings import PAPER
 
 _NAMES = {
     "n_classes": "next tokens K",
@@ -19,8 +20,16 @@ _NAMES = {
 }
 
 
+def _small_map(effort: Effort) -> xr.Dataset:
+    """Over M and rho at K = 10."""
+    grid = {"vocab_size": [10, 30, 100, 300, 1000, 3000], "overlap": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]}
+    if effort.quick:
+        grid = {name: values[::2] for name, values in grid.items()}
+    return regime.regime_map(grid, progress=effort.progress)
+
+
 @styled
-def regime_map(errors: xr.Dataset | None = None, *, quick=False, progress=False) -> Figure:
+def regime_map(errors: xr.Dataset) -> Figure:
     """Error of each statement over two parameters, against the full flow and SGD.
 
     The line is where the predicted slow-down of the full flow is s = 1/2: beyond it, on the side of large M and rho,
@@ -28,23 +37,9 @@ def regime_map(errors: xr.Dataset | None = None, *, quick=False, progress=False)
 
     Parameters
     ----------
-    errors : xarray.Dataset, optional
-        From `scan_and_snap.regime.regime_map` over two parameters. Default: computed over M and rho at K = 10.
-    quick : bool
-        A coarser default map.
-    progress : bool
-        Show the progress of the default map on standard error.
+    errors : xarray.Dataset
+        From `scan_and_snap.regime.regime_map` over two parameters.
     """
-    if errors is None:
-        from yzflow.papers.scan_and_snap import regime
-
-        grid: dict[str, list] = {
-            "vocab_size": [10, 30, 100, 300, 1000, 3000],
-            "overlap": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3],
-        }
-        if quick:
-            grid = {name: values[::2] for name, values in grid.items()}
-        errors = regime.regime_map(grid, progress=progress)
     x, y = errors["slowdown"].dims
     names, levels = errors["statement"].values, errors["level"].values
     figure = Figure(figsize=(2.4 * len(names) + 1.4, 2.5 * len(levels) + 0.8))
@@ -83,3 +78,6 @@ def _edges(values: np.ndarray) -> np.ndarray:
     inner = (log[1:] + log[:-1]) / 2
     first, last = (inner[0], inner[-1]) if inner.size else (log[0] + 1, log[0] - 1)
     return np.exp([2 * log[0] - first, *inner, 2 * log[-1] - last])
+
+
+FIGURES = (Entry("regime_map", PAPER, regime_map, _small_map),)

@@ -9,16 +9,16 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dynamics import SequenceClasses, Trajectory
+from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import ordered_colours, styled
 from yzflow.papers.scan_and_snap import synthetic
-
-__all__ = ["figure4", "figure5", "figure6", "figure11", "figure12"]
+from yzflow.papers.scan_and_snap.settings import PAPER
 
 _ROWS = (0, 2, 4, 6, 8, 10)  # iterations that Figs. 4 and 5 show beside the last
 
 
 @styled
-def figure4(runs: Sequence[Trajectory] | None = None, *, store=None) -> Figure:
+def figure4(runs: Sequence[Trajectory]) -> Figure:
     """Attention on Syn-Small over training by SGD, eta_Y = 1 and 10 at eta_Z = 1 (Fig. 4).
 
     Agrees with the paper: attention leaves the common tokens and settles on the most frequent distinct ones; the larger
@@ -26,18 +26,14 @@ def figure4(runs: Sequence[Trajectory] | None = None, *, store=None) -> Figure:
 
     Parameters
     ----------
-    runs : sequence of Trajectory, optional
-        One for each column. Default: `scan_and_snap.synthetic.syn_small` at both rates.
-    store : path-like or Store, optional
-        Where the default runs are kept.
+    runs : sequence of Trajectory
+        One for each column, from `scan_and_snap.synthetic.syn_small`.
     """
-    if runs is None:
-        runs = [synthetic.syn_small(eta_y=eta_y, eta_z=eta_z, store=store) for eta_y, eta_z in synthetic.SMALL_RATES]
     return _attention_maps(runs, "Syn-Small, SGD with momentum 0.9: attention leaves common tokens (0-9)")
 
 
 @styled
-def figure5(runs: Sequence[Trajectory] | None = None, *, store=None) -> Figure:
+def figure5(runs: Sequence[Trajectory]) -> Figure:
     """Attention on Syn-Small over training by Adam, eta_Y = eta_Z in {0.1, 0.5, 1} (Fig. 5).
 
     Agrees with the paper in that the rate decides which distinct tokens get most attention: improbable ones at 0.1, the
@@ -45,16 +41,21 @@ def figure5(runs: Sequence[Trajectory] | None = None, *, store=None) -> Figure:
 
     Parameters
     ----------
-    runs : sequence of Trajectory, optional
-        One for each column. Default: `scan_and_snap.synthetic.syn_small` with Adam at the three rates.
-    store : path-like or Store, optional
-        Where the default runs are kept.
+    runs : sequence of Trajectory
+        One for each column, from `scan_and_snap.synthetic.syn_small`.
     """
-    if runs is None:
-        runs = [
-            synthetic.syn_small(eta_y=rate, eta_z=rate, optimizer="adam", store=store) for rate in synthetic.ADAM_RATES
-        ]
     return _attention_maps(runs, "Syn-Small, Adam: the learning rate chooses which distinct tokens keep attention")
+
+
+def _sgd_runs(effort: Effort) -> list[Trajectory]:
+    return [synthetic.syn_small(eta_y=eta_y, eta_z=eta_z, store=effort.store) for eta_y, eta_z in synthetic.SMALL_RATES]
+
+
+def _adam_runs(effort: Effort) -> list[Trajectory]:
+    return [
+        synthetic.syn_small(eta_y=rate, eta_z=rate, optimizer="adam", store=effort.store)
+        for rate in synthetic.ADAM_RATES
+    ]
 
 
 def _attention_maps(runs: Sequence[Trajectory], title: str) -> Figure:
@@ -80,25 +81,17 @@ def _attention_maps(runs: Sequence[Trajectory], title: str) -> Figure:
 
 
 @styled
-def figure6(runs: xr.Dataset | None = None, *, store=None, quick=False, progress=False) -> Figure:
+def figure6(runs: xr.Dataset) -> Figure:
     """Entropy of attention on distinct tokens against eta_Y / eta_Z on Syn-Medium, mean and standard error (Fig. 6).
 
-    A panel for each number of query tokens, two next tokens a query. Agrees with the paper: larger eta_Z, sparser
-    attention; at fixed eta_Z attention gets denser as eta_Y grows beyond about twice eta_Z.
+    A panel for each number of query tokens, two next tokens a query. The paper finds sparser attention at larger eta_Z,
+    and denser attention as eta_Y grows at a fixed eta_Z.
 
     Parameters
     ----------
-    runs : xarray.Dataset, optional
-        Default: `scan_and_snap.synthetic.syn_medium`, 640 runs.
-    store : path-like or Store, optional
-        Where the default runs are kept.
-    quick : bool
-        Two seeds and two numbers of queries.
-    progress : bool
-        Show the progress of the default runs on standard error.
+    runs : xarray.Dataset
+        From `scan_and_snap.synthetic.syn_medium`.
     """
-    if runs is None:
-        runs = _medium(quick=quick, store=store, progress=progress)
     figure = Figure(figsize=(11, 3.6))
     panels = figure.subplots(1, runs.sizes["n_queries"], sharey=True, squeeze=False)[0]
     error = synthetic.standard_error(runs["entropy"])
@@ -122,7 +115,7 @@ def figure6(runs: xr.Dataset | None = None, *, store=None, quick=False, progress
 
 
 @styled
-def figure11(runs: xr.Dataset | None = None, *, store=None, quick=False, progress=False) -> Figure:
+def figure11(runs: xr.Dataset) -> Figure:
     """Recall of distinct tokens against the threshold on attention, by eta_Y / eta_Z at eta_Z = 1 (Fig. 11).
 
     A curve that falls more slowly means fewer distinct tokens with more attention each. Agrees with the paper for
@@ -131,22 +124,14 @@ def figure11(runs: xr.Dataset | None = None, *, store=None, quick=False, progres
 
     Parameters
     ----------
-    runs : xarray.Dataset, optional
-        Default: `scan_and_snap.synthetic.syn_medium`, 160 runs.
-    store : path-like or Store, optional
-        Where the default runs are kept.
-    quick : bool
-        Two seeds and two numbers of queries.
-    progress : bool
-        Show the progress of the default runs on standard error.
+    runs : xarray.Dataset
+        From `scan_and_snap.synthetic.syn_medium`.
     """
-    if runs is None:
-        runs = _medium(quick=quick, store=store, progress=progress, eta_z=(1.0,))
     return _recall_panels(runs.sel(eta_z=[1.0]), "ratio", r"\eta_Y/\eta_Z", r"$\eta_Z = 1$")
 
 
 @styled
-def figure12(runs: xr.Dataset | None = None, *, store=None, quick=False, progress=False) -> Figure:
+def figure12(runs: xr.Dataset) -> Figure:
     """Recall of distinct tokens against the threshold on attention, by eta_Z at eta_Y = 2 eta_Z (Fig. 12).
 
     Agrees with the paper: the larger eta_Z, the more slowly recall falls at high thresholds, so the sparser attention.
@@ -154,22 +139,30 @@ def figure12(runs: xr.Dataset | None = None, *, store=None, quick=False, progres
 
     Parameters
     ----------
-    runs : xarray.Dataset, optional
-        Default: `scan_and_snap.synthetic.syn_medium`, 160 runs.
-    store : path-like or Store, optional
-        Where the default runs are kept.
-    quick : bool
-        Two seeds and two numbers of queries.
-    progress : bool
-        Show the progress of the default runs on standard error.
+    runs : xarray.Dataset
+        From `scan_and_snap.synthetic.syn_medium`.
     """
-    if runs is None:
-        runs = _medium(quick=quick, store=store, progress=progress, ratios=(2.0,))
     return _recall_panels(runs.sel(ratio=[2.0]), "eta_z", r"\eta_Z", r"$\eta_Y = 2 \eta_Z$")
 
 
-def _medium(*, quick: bool, **options) -> xr.Dataset:
-    return synthetic.syn_medium(**options, **({"n_queries": (1, 3), "seeds": 2} if quick else {}))
+def _orders(runs: xr.Dataset) -> str:
+    """In how many pairs of neighbouring rates the mean entropy has the paper's order."""
+    mean = runs["entropy"].mean("seed")
+    sparser, denser = mean.diff("eta_z") < 0, mean.diff("ratio") > 0
+    ratios = runs["ratio"].values
+    steps = [
+        f"from {low:g} to {high:g} in {int(cell.sum())} of {cell.size}"
+        for low, high, cell in zip(ratios, ratios[1:], denser.transpose("ratio", ...), strict=False)
+    ]
+    return (
+        f"Here entropy falls from one eta_Z to the next in {int(sparser.sum())} of {sparser.size} cases, and rises "
+        f"with the ratio {', '.join(steps)}."
+    )
+
+
+def _medium(effort: Effort, **options: Sequence[float]) -> xr.Dataset:
+    size = {"n_queries": (1, 3), "seeds": 2} if effort.quick else {}
+    return synthetic.syn_medium(store=effort.store, progress=effort.progress, **options, **size)
 
 
 def _recall_panels(runs: xr.Dataset, by: str, symbol: str, fixed: str) -> Figure:
@@ -193,3 +186,12 @@ def _recall_panels(runs: xr.Dataset, by: str, symbol: str, fixed: str) -> Figure
         f"Syn-Medium, {fixed}: share of distinct tokens above a threshold, {runs.sizes['seed']} seeds (band: SE)"
     )
     return figure
+
+
+FIGURES = (
+    Entry("figure4", PAPER, figure4, _sgd_runs, number=4),
+    Entry("figure5", PAPER, figure5, _adam_runs, number=5),
+    Entry("figure6", PAPER, figure6, _medium, number=6, claims=_orders),
+    Entry("figure11", PAPER, figure11, lambda effort: _medium(effort, eta_z=(1.0,)), number=11),
+    Entry("figure12", PAPER, figure12, lambda effort: _medium(effort, ratios=(2.0,)), number=12),
+)

@@ -6,22 +6,33 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from dynamics import SequenceClasses, Trajectory
 from theory import attention, decoder
+from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, CATEGORIES, GREEN, VERMILION, ordered_colours, styled
 from yzflow.papers.scan_and_snap import phase_transition as pt
-
-__all__ = ["attention_over_training", "fidelity", "figure3", "figure8", "figure9"]
+from yzflow.papers.scan_and_snap.settings import PAPER
 
 _TIME = "time t (SGD steps)"
 
 
+def _options(effort: Effort) -> dict[str, object]:
+    """What `phase_transition.fidelity_flows` is told by this effort."""
+    return {"n_times": 100 if effort.quick else 400, "store": effort.store, "progress": effort.progress}
+
+
+def _theory_flows(effort: Effort) -> dict[float, Trajectory]:
+    classes, options = pt.weak_classes(), _options(effort)
+    return {rate: pt.fidelity_flows(classes, eta_y=rate, decoders=["theory"], **options)["theory"] for rate in pt.ETA_Y}
+
+
 @styled
-def figure3(flows: Mapping[float, Trajectory] | None = None, *, store=None, quick=False, progress=False) -> Figure:
+def figure3(flows: Mapping[float, Trajectory]) -> Figure:
     """Growth factor chi of the dominant distinct token, K = 10, M = 1000, eta_Z = 0.5, for four eta_Y (Fig. 3).
 
     Left: the paper's convention, exponent B and C_0 = rho_0^4 / K with rho_0 = 1 (the paper does not state its
@@ -32,19 +43,10 @@ def figure3(flows: Mapping[float, Trajectory] | None = None, *, store=None, quic
 
     Parameters
     ----------
-    flows : mapping, optional
-        eta_Y -> theory flow on `phase_transition.weak_classes`. Default: computed.
-    store : path-like or Store, optional
-        Where the default flows are kept.
-    quick : bool
-        Fewer output times.
-    progress : bool
-        Show the progress of the default flows on standard error.
+    flows : mapping
+        eta_Y -> theory flow on `phase_transition.weak_classes`.
     """
     classes = pt.weak_classes()
-    if flows is None:
-        options = {"decoders": ["theory"], "n_times": 100 if quick else 400, "store": store, "progress": progress}
-        flows = {rate: pt.fidelity_flows(classes, eta_y=rate, **options)["theory"] for rate in pt.ETA_Y}
     figure = Figure(figsize=(10, 4.2))
     printed, consistent = figure.subplots(1, 2)
     times = np.linspace(0, pt.T_END, 701)
@@ -84,13 +86,17 @@ def figure3(flows: Mapping[float, Trajectory] | None = None, *, store=None, quic
 
 
 @styled
-def figure8(curves: xr.Dataset | None = None) -> Figure:
+def figure8(curves: xr.Dataset) -> Figure:
     """h*(s) of discrete steps against the continuous h(t), for two vocabularies (Fig. 8).
 
     Agrees with Lemma 7: steps run ahead of the continuous h, by at most 0.19 to 0.21 eta_Y / M in these curves. The
     lemma allows 2 eta_Y / M; eta_Y / M holds for every eta_Y.
+
+    Parameters
+    ----------
+    curves : xarray.Dataset
+        From `phase_transition.decoder_curves`.
     """
-    curves = pt.decoder_curves() if curves is None else curves
     figure = Figure(figsize=(9.5, 6))
     axes = figure.subplots(2, 2, sharex="col", gridspec_kw={"height_ratios": [2.2, 1]})
     for column, (vocab_size, rates, _) in enumerate(pt.FIGURE_8):
@@ -113,13 +119,17 @@ def figure8(curves: xr.Dataset | None = None) -> Figure:
 
 
 @styled
-def figure9(curves: xr.Dataset | None = None) -> Figure:
+def figure9(curves: xr.Dataset) -> Figure:
     """Growth exponent B(t) at fixed nu = eta_Y / eta_Z, K = 1, C_0 = 1, dots at t0 (Fig. 9).
 
     Agrees with the paper: at a fixed nu, B at t0 does not depend on eta_Z, and larger rates get there earlier. With
     K = 1 and C_0 = 1 the paper's printed B and the corrected one are the same curve; elsewhere they are not.
+
+    Parameters
+    ----------
+    curves : xarray.Dataset
+        From `phase_transition.exponent_curves`.
     """
-    curves = pt.exponent_curves() if curves is None else curves
     figure = Figure(figsize=(9.5, 4))
     for axes, (nu, vocab_size, t_end) in zip(figure.subplots(1, 2), pt.FIGURE_9, strict=True):
         for i, colour in enumerate(ordered_colours(len(pt.FIGURE_9_ETA_Z))):
@@ -140,36 +150,25 @@ def figure9(curves: xr.Dataset | None = None) -> Figure:
     return figure
 
 
+def _slow_and_slower(effort: Effort) -> list[tuple[SequenceClasses, dict[str, Trajectory]]]:
+    classes, options = pt.weak_classes(), _options(effort)
+    return [
+        (classes, pt.fidelity_flows(classes, eta_y=1.0, eta_z=rate, **options)) for rate in (pt.ETA_Z, pt.SLOW_RATIO)
+    ]
+
+
 @styled
-def fidelity(
-    panels: Sequence[tuple[SequenceClasses, Mapping[str, Trajectory]]] | None = None,
-    *,
-    store=None,
-    quick=False,
-    progress=False,
-) -> Figure:
+def fidelity(panels: Sequence[tuple[SequenceClasses, Mapping[str, Trajectory]]]) -> Figure:
     """How far the common token's logit has fallen at each level of fidelity, and the disagreement between levels.
 
     Left at the paper's eta_Z = 0.5, right with attention a thousand times slower than the decoder (Assumption 1(c)).
-    There the modified flow agrees with the theory to 0.2%. The full flow does not, at either rate: it moves attention
-    at a tenth of the speed or less. Early on the factor is s of `theory.attention.full_flow_slowdown`, where the
-    paper's Remark 1 expects 1 - rho = 0.99.
+    There the modified flow agrees with the theory. The full flow does not, at either rate. Early on the factor between
+    them is s of `theory.attention.full_flow_slowdown`, where the paper's Remark 1 expects 1 - rho = 0.99.
 
     Parameters
     ----------
-    panels : two pairs (classes, decoder -> trajectory), optional
-        Default: computed at eta_Y = 1 on `phase_transition.weak_classes`.
-    store : path-like or Store, optional
-        Where the default flows are kept.
-    quick : bool
-        Fewer output times.
-    progress : bool
-        Show the progress of the default flows on standard error.
+    panels : two pairs (classes, decoder -> trajectory)
     """
-    if panels is None:
-        classes = pt.weak_classes()
-        options = {"eta_y": 1.0, "n_times": 100 if quick else 400, "store": store, "progress": progress}
-        panels = [(classes, pt.fidelity_flows(classes, eta_z=rate, **options)) for rate in (pt.ETA_Z, pt.SLOW_RATIO)]
     figure = Figure(figsize=(10, 6))
     axes = figure.subplots(2, 2, sharex="col", sharey="row", gridspec_kw={"height_ratios": [1.6, 1]})
     for (top, bottom), (classes, flows) in zip(axes.T, panels, strict=True):
@@ -182,10 +181,29 @@ def fidelity(
     return figure
 
 
-def _fidelity_panel(top, bottom, classes: SequenceClasses, flows: Mapping[str, Trajectory]) -> None:
+def _falls(flows: Mapping[str, Trajectory]) -> dict[str, xr.DataArray]:
+    """How far the common token's logit has fallen, by flow, after the start."""
+    return {name: -flows[name].dataset["z"].isel(query=0).sel(token=0)[1:] for name in pt.LEVELS}
+
+
+def _disagreements(panels: Sequence[tuple[SequenceClasses, Mapping[str, Trajectory]]]) -> str:
+    parts = []
+    for _, flows in panels:
+        fall = {name: values.where(values["time"] >= 1, drop=True) for name, values in _falls(flows).items()}
+        gap = float(np.abs(fall["theory"] / fall["modified"] - 1).max())
+        share = fall["full"] / fall["modified"]
+        parts.append(
+            f"At eta_Z = {flows['full'].parameters['eta_z']:g} theory and modified flow are at most {100 * gap:.2g}% "
+            f"apart, and the full flow's fall is {float(share[0]):.2g} of the modified one's at the first time and "
+            f"{float(share[-1]):.2g} at the last."
+        )
+    return " ".join(parts)
+
+
+def _fidelity_panel(top: Axes, bottom: Axes, classes: SequenceClasses, flows: Mapping[str, Trajectory]) -> None:
     rates = {name: flows["theory"].parameters[name] for name in ("eta_y", "eta_z")}
     sizes = {"vocab_size": classes.vocab_size, "n_classes": classes.n_classes}
-    fall = {name: -flows[name].dataset["z"].isel(query=0).sel(token=0)[1:] for name in ("theory", "modified", "full")}
+    fall = _falls(flows)
     times = fall["theory"]["time"].values
     closed = attention.growth_exponent(times, **sizes, **rates, c0=pt.speed_constant(classes))
     slowdown = attention.full_flow_slowdown(**sizes, overlap=float(classes.overlap()[0, 1]))
@@ -218,31 +236,45 @@ def _fidelity_panel(top, bottom, classes: SequenceClasses, flows: Mapping[str, T
     top.set_title(rf"$\eta_Y = {rates['eta_y']:g}$, $\eta_Z = {rates['eta_z']:g}$")
 
 
+def _two_flows(effort: Effort) -> dict[str, Trajectory]:
+    return pt.fidelity_flows(pt.strong_classes(), eta_y=1.0, t_end=1e5, decoders=["theory", "full"], **_options(effort))
+
+
+def share_at_transition(flow: Trajectory, next_token: int = 0) -> float:
+    """Which part of the change of attention given ``next_token``, in total variation, is done at the time t*."""
+    attention = flow.dataset["attention"].sel(next_token=next_token)
+    change = np.abs(attention - attention.isel(time=0)).sum("token")
+    return float(change.interp(time=_transition_time(flow)) / change.isel(time=-1))
+
+
+def _transition_time(flow: Trajectory) -> float:
+    sizes = {"vocab_size": int(flow.dataset["multiplicity"].sum()), "n_classes": flow.dataset.sizes["next_token"]}
+    return decoder.transition_time(**sizes, eta_y=flow.parameters["eta_y"])
+
+
+def _done_at_transition(flows: Mapping[str, Trajectory]) -> str:
+    peak = _transition_time(next(iter(flows.values())))
+    shares = {name: f"{share_at_transition(flow):.0%}" for name, flow in flows.items()}
+    (first, share), *others = shares.items()
+    rest = "".join(f", {share} in the {name} flow" for name, share in others)
+    return f"At t* = {peak:.0f}, {share} of the change is done in the {first} flow{rest}."
+
+
 @styled
-def attention_over_training(
-    flows: Mapping[str, Trajectory] | None = None, *, next_token: int = 0, store=None, quick=False, progress=False
-) -> Figure:
+def attention_over_training(flows: Mapping[str, Trajectory], *, next_token: int = 0) -> Figure:
     """Attention c_n over training, a row for each token that occurs with next token n, theory and full flow.
 
-    Agrees with the paper in both flows: attention leaves the common token for the distinct ones, in the order of their
-    frequency, and hardly moves after the transition. The full flow does this later and more weakly than the theory.
+    Agrees with the paper in both flows in that attention leaves the common token for the distinct ones, in the order of
+    their frequency. The full flow does this later and more weakly than the theory: how much of it is done at the
+    transition, after which the paper has the pattern hardly move, stands above each.
 
     Parameters
     ----------
-    flows : mapping, optional
-        decoder -> trajectory. Default: theory and full flow on `phase_transition.strong_classes`, eta_Y = 1.
+    flows : mapping
+        decoder -> trajectory.
     next_token : int
         n.
-    store : path-like or Store, optional
-        Where the default flows are kept.
-    quick : bool
-        Fewer output times.
-    progress : bool
-        Show the progress of the default flows on standard error.
     """
-    if flows is None:
-        options = {"n_times": 100 if quick else 400, "store": store, "progress": progress}
-        flows = pt.fidelity_flows(pt.strong_classes(), eta_y=1.0, t_end=1e5, decoders=["theory", "full"], **options)
     figure = Figure(figsize=(10, 4.2))
     all_axes = figure.subplots(1, len(flows), sharey=True)
     for axes, (name, flow) in zip(np.atleast_1d(all_axes), flows.items(), strict=True):
@@ -258,12 +290,11 @@ def attention_over_training(
         mesh = axes.pcolormesh(
             shares["time"], rows, shares.values.T, cmap="cividis", norm=norm, shading="nearest", rasterized=True
         )
-        axes.set(title=f"{name} flow", xlabel=_TIME, xscale="log", xlim=(1, float(shares["time"][-1])))
+        title = f"{name} flow: {share_at_transition(flow, next_token):.0%} of the change is done at $t^*$"
+        axes.set(title=title, xlabel=_TIME, xscale="log", xlim=(1, float(shares["time"][-1])))
         axes.set_yticks(rows, labels)
         axes.grid(False)
-        rate = flow.parameters["eta_y"]
-        sizes = {"vocab_size": int(flow.dataset["multiplicity"].sum()), "n_classes": flow.dataset.sizes["next_token"]}
-        peak = decoder.transition_time(**sizes, eta_y=rate)
+        peak = _transition_time(flow)
         axes.axvline(peak, color="white", linestyle="--", linewidth=1.2)
         axes.annotate("$t^*$", (peak, 0.01), xycoords=("data", "axes fraction"), xytext=(4, 2), color="white",
                       textcoords="offset points")  # fmt: skip
@@ -273,6 +304,15 @@ def attention_over_training(
     bar.ax.yaxis.set_major_locator(FixedLocator([0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5]))
     bar.ax.yaxis.set_major_formatter(ScalarFormatter())
     bar.ax.yaxis.set_minor_locator(NullLocator())
-    eta_z = flow.parameters["eta_z"]
+    rate, eta_z = flow.parameters["eta_y"], flow.parameters["eta_z"]
     figure.suptitle(rf"Scan and snap: attention over training, $\eta_Y = {rate:g}$, $\eta_Z = {eta_z:g}$")
     return figure
+
+
+FIGURES = (
+    Entry("figure3", PAPER, figure3, _theory_flows, number=3),
+    Entry("figure8", PAPER, figure8, lambda effort: pt.decoder_curves(), number=8),
+    Entry("figure9", PAPER, figure9, lambda effort: pt.exponent_curves(), number=9),
+    Entry("fidelity", PAPER, fidelity, _slow_and_slower, claims=_disagreements),
+    Entry("attention_over_training", PAPER, attention_over_training, _two_flows, claims=_done_at_transition),
+)

@@ -6,16 +6,16 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, log_ticks, ordered_colours, styled
 from yzflow.papers.sparse_averaging import constructions as measured
-
-__all__ = ["match2_margins", "qsa_precision", "qsa_query_bits", "qsa_smallest_dimension"]
+from yzflow.papers.sparse_averaging.settings import PAPER
 
 _SETS = {"adversarial": (VERMILION, "s"), "random": (BLUE, "o")}
 
 
 @styled
-def qsa_smallest_dimension(data: xr.Dataset | None = None) -> Figure:
+def qsa_smallest_dimension(data: xr.Dataset) -> Figure:
     """Smallest dimension m of random keys against q ln N, for random sets and for those closest to another key.
 
     As the theorem says, m of a few q ln N is enough, for all sets that were tried, if the nearest keys are pinned. The
@@ -23,10 +23,9 @@ def qsa_smallest_dimension(data: xr.Dataset | None = None) -> Figure:
 
     Parameters
     ----------
-    data : xarray.Dataset, optional
-        From `sparse_averaging.constructions.smallest_dimensions`. Default: computed, in about half a minute.
+    data : xarray.Dataset
+        From `sparse_averaging.constructions.smallest_dimensions`.
     """
-    data = measured.smallest_dimensions() if data is None else data
     figure = Figure(figsize=(9.6, 4.2))
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     sizes = data["n_tokens"].values
@@ -56,7 +55,7 @@ def qsa_smallest_dimension(data: xr.Dataset | None = None) -> Figure:
 
 
 @styled
-def qsa_precision(data: xr.Dataset | None = None) -> Figure:
+def qsa_precision(data: xr.Dataset) -> Figure:
     """Error of attention against the bits p of the scaled query's numbers, in two parts.
 
     Found: with too few bits attention becomes uneven on the set, while the weight off it stays small. From a few bits
@@ -64,10 +63,9 @@ def qsa_precision(data: xr.Dataset | None = None) -> Figure:
 
     Parameters
     ----------
-    data : xarray.Dataset, optional
-        From `sparse_averaging.constructions.rounding_errors`. Default: computed.
+    data : xarray.Dataset
+        From `sparse_averaging.constructions.rounding_errors`.
     """
-    data = measured.rounding_errors() if data is None else data
     figure = Figure(figsize=(4.2 * data.sizes["q"] + 2.2, 4))
     panels = figure.subplots(1, data.sizes["q"], sharey=True, squeeze=False)[0]
     lines = (
@@ -100,7 +98,7 @@ def qsa_precision(data: xr.Dataset | None = None) -> Figure:
 
 
 @styled
-def match2_margins(data: xr.Dataset | None = None) -> Figure:
+def match2_margins(data: xr.Dataset) -> Figure:
     """Margin of Match2 at one temperature against the modulus M, for several N: measured marks on the formula's lines.
 
     The margin L is the least log-odds of a right answer. It falls like 1/M^2 and by half of ln N; where it is below
@@ -108,10 +106,9 @@ def match2_margins(data: xr.Dataset | None = None) -> Figure:
 
     Parameters
     ----------
-    data : xarray.Dataset, optional
-        From `sparse_averaging.constructions.match2_margins`. Default: computed.
+    data : xarray.Dataset
+        From `sparse_averaging.constructions.match2_margins`.
     """
-    data = measured.match2_margins() if data is None else data
     figure = Figure(figsize=(9.6, 4))
     by_modulus, by_tokens = figure.subplots(1, 2)
     scale = data.attrs["scale"]
@@ -139,7 +136,7 @@ def match2_margins(data: xr.Dataset | None = None) -> Figure:
 
 
 @styled
-def qsa_query_bits(data: xr.Dataset | None = None) -> Figure:
+def qsa_query_bits(data: xr.Dataset) -> Figure:
     """Bits m p of a query for q-sparse averaging: moment curve (m = 2q) and random keys (m = 12 q ln N).
 
     Unbounded precision does not save bits: the moment curve's few numbers are long. The lower bound is q bits for query
@@ -147,10 +144,9 @@ def qsa_query_bits(data: xr.Dataset | None = None) -> Figure:
 
     Parameters
     ----------
-    data : xarray.Dataset, optional
-        From `sparse_averaging.constructions.query_bits`. Default: computed.
+    data : xarray.Dataset
+        From `sparse_averaging.constructions.query_bits`.
     """
-    data = measured.query_bits() if data is None else data
     n, q = data.attrs["n_tokens"], data["q"].values
     figure = Figure(figsize=(8.6, 4.2))
     axes = figure.subplots()
@@ -168,3 +164,24 @@ def qsa_query_bits(data: xr.Dataset | None = None) -> Figure:
     figure.legend(loc="outside right center")
     axes.set_title(f"Query bits of both constructions, N = {n}")
     return figure
+
+
+def _dimensions(effort: Effort) -> xr.Dataset:
+    few = {"n_tokens": (64, 128), "subset_sizes": (1, 2, 4), "n_sets": 32} if effort.quick else {}
+    return measured.smallest_dimensions(progress=effort.progress, **few)
+
+
+def _rounding(effort: Effort) -> xr.Dataset:
+    return measured.rounding_errors(**({"n_tokens": 256} if effort.quick else {}))
+
+
+def _bits(effort: Effort) -> xr.Dataset:
+    return measured.query_bits(**({"n_tokens": 64} if effort.quick else {}))
+
+
+FIGURES = (
+    Entry("qsa_smallest_dimension", PAPER, qsa_smallest_dimension, _dimensions),
+    Entry("qsa_precision", PAPER, qsa_precision, _rounding),
+    Entry("qsa_query_bits", PAPER, qsa_query_bits, _bits),
+    Entry("match2_margins", PAPER, match2_margins, lambda effort: measured.match2_margins()),
+)

@@ -7,14 +7,14 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, VERMILION, log_ticks, styled
 from yzflow.papers.sparse_averaging import training as runs
-
-__all__ = ["qsa_embedding_dim", "qsa_training"]
+from yzflow.papers.sparse_averaging.settings import PAPER
 
 
 @styled
-def qsa_training(run: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
+def qsa_training(run: xr.Dataset) -> Figure:
     """Attention at 0, 1000 and 40000 steps of training one unit on sparse averaging, and its distance from the target.
 
     N = 20, q = 3, m = 24, linear query. As in the slides: attention starts close to uniform, and in the end each row is
@@ -23,14 +23,9 @@ def qsa_training(run: xr.Dataset | None = None, *, quick: bool = False, progress
 
     Parameters
     ----------
-    run : xarray.Dataset, optional
-        From `dynamics.units.qsa.train_qsa`. Default: `sparse_averaging.training.training`.
-    quick : bool
-        2000 steps.
-    progress : bool
-        Show the progress of the default run on standard error.
+    run : xarray.Dataset
+        From `dynamics.units.qsa.train_qsa`, as by `sparse_averaging.training.training`.
     """
-    run = runs.training(steps=2000 if quick else runs.STEPS, progress=progress) if run is None else run
     last = int(run["time"][-1])
     shown = [*(step for step in runs.SHOWN if step < last), last]
     sets, n_tokens = run["sets"].values, run.sizes["token"]
@@ -82,7 +77,7 @@ def qsa_training(run: xr.Dataset | None = None, *, quick: bool = False, progress
 
 
 @styled
-def qsa_embedding_dim(errors: xr.Dataset | None = None, *, quick: bool = False, progress: bool = False) -> Figure:
+def qsa_embedding_dim(errors: xr.Dataset) -> Figure:
     """Distance of attention from its target after training against the embedding dimension m, with a linear query.
 
     Found here: training works from m = N - 1 on and not below. Scores that are equal on each set of q >= 3 tokens and
@@ -91,15 +86,9 @@ def qsa_embedding_dim(errors: xr.Dataset | None = None, *, quick: bool = False, 
 
     Parameters
     ----------
-    errors : xarray.Dataset, optional
-        From `sparse_averaging.training.by_embedding_dim`. Default: computed, in about two minutes.
-    quick : bool
-        One seed, fewer steps.
-    progress : bool
-        Show the progress of the default runs on standard error.
+    errors : xarray.Dataset
+        From `sparse_averaging.training.by_embedding_dim`.
     """
-    size = {"seeds": 1, "steps": 4000} if quick else {}
-    errors = runs.by_embedding_dim(progress=progress, **size) if errors is None else errors
     dims = errors["embedding_dim"].values
     figure = Figure(figsize=(6.2, 4))
     axes = figure.subplots()
@@ -122,3 +111,18 @@ def qsa_embedding_dim(errors: xr.Dataset | None = None, *, quick: bool = False, 
         + (f"each of {n_seeds} seeds" if n_seeds > 1 else "one seed")
     )
     return figure
+
+
+def _run(effort: Effort) -> xr.Dataset:
+    return runs.training(steps=2000 if effort.quick else runs.STEPS, progress=effort.progress)
+
+
+def _errors(effort: Effort) -> xr.Dataset:
+    few = {"seeds": 1, "steps": 4000} if effort.quick else {}
+    return runs.by_embedding_dim(progress=effort.progress, **few)
+
+
+FIGURES = (
+    Entry("qsa_training", PAPER, qsa_training, _run),
+    Entry("qsa_embedding_dim", PAPER, qsa_embedding_dim, _errors),
+)

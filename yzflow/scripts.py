@@ -1,0 +1,61 @@
+"""What the scripts in ``examples`` share: their options, how they refuse bad input, and how they end at Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+
+from dynamics.support.files import folder
+
+
+class Script(argparse.ArgumentParser):
+    """The options of a script.
+
+    Parameters
+    ----------
+    doc : str
+        The script's docstring, whose first line describes it.
+    out : str, optional
+        Adds ``--out``, the folder for the results, with this default.
+    quick : str, optional
+        Adds ``--quick``, with this help.
+    """
+
+    def __init__(self, doc: str, *, out: str | None = None, quick: str | None = None):
+        super().__init__(description=doc.splitlines()[0])
+        if out is not None:
+            self.add_argument("--out", type=Path, default=Path(out), help="folder for the results")
+        if quick is not None:
+            self.add_argument("--quick", action="store_true", help=quick)
+
+    def options(self, arguments: Sequence[str] | None = None) -> argparse.Namespace:
+        """The options given, by default on the command line; the folder ``out`` is there and can be written."""
+        given = self.parse_args(arguments)
+        if "out" in given:
+            with self.refusing():
+                folder("--out", given.out)
+        return given
+
+    @contextmanager
+    def refusing(self) -> Iterator[None]:
+        """End in one line and exit status 2 where what was asked for turns out to be wrong."""
+        try:
+            yield
+        except (ValueError, OSError) as error:
+            self.error(str(error))
+
+
+def run(
+    main: Callable[[], int],
+    *,
+    interrupted: str = "every file that is there is complete, and the same command starts over",
+) -> NoReturn:
+    """Run a script and exit with its status; Ctrl-C ends it in one line, which says what was kept."""
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(f"interrupted: {interrupted}")
