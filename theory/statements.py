@@ -1,21 +1,23 @@
-"""The register of every statement: what is printed, what is right, when it applies, and how to check it.
+"""The register of every statement: what is printed, what is right, when it applies, how to check it, what it rests on.
 
-A paper is a module in `theory.papers` with a tuple ``STATEMENTS``; it is found without an entry elsewhere. A
-statement's proof is a module of `theory.symbolic`; its numerical checks are run by `yzflow.audit` on simulations.
+A paper is a folder of `theory` with a module ``statements``; it is found without an entry elsewhere. The module has a
+tuple ``STATEMENTS``, and ``LEVELS``, the levels of fidelity at which the paper's statements can be checked, from the
+formulas to what a user trains. A statement's proof is a module of the folder's ``proofs``; its numerical checks are run
+by `yzflow.audit` on simulations.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dynamics import Trajectory
 from theory.symbolic import Derivation, rooms
-
-LEVELS = ("closed form", "theory flow", "modified flow", "full flow", "SGD")
+from theory.trust import Label, Trust
 
 
 class Setting(Protocol):
@@ -28,7 +30,7 @@ class Setting(Protocol):
     def name(self) -> str: ...
 
     def simulate(self, level: str, *, seed: int) -> Trajectory:
-        """The simulation at one of `LEVELS` but "closed form"."""
+        """The simulation at one of the paper's levels, where it has one."""
 
     if TYPE_CHECKING:
 
@@ -38,10 +40,10 @@ class Setting(Protocol):
 class Runs(Protocol):
     """What a check may look at: a setting, and its simulations by level, made on first use."""
 
-    setting: Setting
+    setting: Any  # a `Setting` with what the paper's settings have besides
 
     def trajectory(self, level: str) -> Trajectory:
-        """The simulation at one of `LEVELS` but "closed form"."""
+        """The simulation at one of the paper's levels, where it has one."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,11 @@ class Assumption:
     """A condition on a setting; it holds where its margin, a ratio of the two sides, is at least one."""
 
     text: str
-    margin: Callable[[Setting], float]
+    margin: Callable[[Any], float]
+
+
+Measure = Callable[[Runs, str], float]
+"""What a check computes from simulations at a level: a relative error, or the relative violation of an inequality."""
 
 
 @dataclass(frozen=True)
@@ -71,14 +77,17 @@ class Check:
     expected : tuple of str
         Levels at which it should hold whenever the assumptions do; elsewhere a failure is what the audit reports, and
         no failure of the software.
+    needed : bool
+        Whether the statement rests on the check although it has a proof. Without a proof it always does.
     """
 
     name: str
     levels: tuple[str, ...]
-    printed: Callable[[Runs, str], float]
-    corrected: Callable[[Runs, str], float] | None = None
+    printed: Measure
+    corrected: Measure | None = None
     tolerance: float = 0.05
     expected: tuple[str, ...] = ()
+    needed: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,10 @@ class Statement:
     prove : callable or None
         The symbolic derivation.
     checks : tuple of Check
+    argued : tuple of str
+        Parts that neither the proof nor a check covers, and that rest on an argument in words.
+    not_examined : tuple of str
+        Parts that nothing here covers, each with the reason.
     """
 
     paper: str
@@ -111,12 +124,39 @@ class Statement:
     assumptions: tuple[Assumption, ...] = ()
     errata: tuple[str, ...] = ()
     prove: Callable[[], Derivation] | None = None
-    checks: tuple[Check, ...] = field(default=())
+    checks: tuple[Check, ...] = ()
+    argued: tuple[str, ...] = ()
+    not_examined: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
         """Its key in the register."""
         return f"{self.paper}: {self.number}"
+
+    @cached_property
+    def trust(self) -> tuple[Label, ...]:
+        """A label for the proof, which is run when first asked for, for each check, and for each other part.
+
+        A check's label has its tolerance and levels; `yzflow.audit` adds the error, the settings and the seeds.
+        """
+        proof = () if self.prove is None else (self.prove().label,)
+        measured = [self.measured(check, level=check.expected) for check in self.checks if check.expected]
+        return (*proof, *measured, *self.in_words)
+
+    @property
+    def in_words(self) -> tuple[Label, ...]:
+        """The labels of parts that were argued only, or not examined."""
+        return (
+            *(Label(Trust.ARGUED, prose=(part,)) for part in self.argued),
+            *(Label(Trust.NOT_EXAMINED, prose=(part,)) for part in self.not_examined),
+        )
+
+    def measured(self, check: Check, *, failures: tuple[str, ...] = (), **scope: object) -> Label:
+        """The label of a check, with what is known of where it was measured."""
+        scope = {"check": check.name, **scope, "tolerance": float(check.tolerance)}
+        if self.assumptions:
+            scope["assuming"] = tuple(assumption.text for assumption in self.assumptions)
+        return Label(Trust.MEASURED, scope, failures=failures, needed=check.needed or self.prove is None)
 
     def margins(self, setting: Setting) -> dict[str, float]:
         """The margin of each assumption; all at least one inside the assumptions."""
@@ -133,16 +173,19 @@ def not_examined() -> list[str]:
 
 
 def _register() -> dict[str, Statement]:
-    found = {}
+    found: dict[str, Statement] = {}
     for paper in _papers():
         for statement in paper.STATEMENTS:
             if statement.id in found:
                 raise ValueError(f"`STATEMENTS` must name each statement once, but got {statement.id} twice")
+            for level in (level for check in statement.checks for level in (*check.levels, *check.expected)):
+                if level not in paper.LEVELS:
+                    raise ValueError(f"`levels` must be of {', '.join(paper.LEVELS)}, but {statement.id} has {level}")
             found[statement.id] = statement
     return found
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> dict[str, Statement]:
     # The papers' modules need the classes above, so that the register is put together on first use.
     if name == "REGISTER":
         globals()["REGISTER"] = register = _register()

@@ -6,13 +6,16 @@ tests prove; it is read and not run, since running all proofs takes a minute.
 """
 
 import ast
+import dataclasses
+import importlib
+import inspect
 from pathlib import Path
 
 from sphinx.util.docutils import SphinxDirective
 
 import theory
-from theory import symbolic
 from theory.statements import REGISTER
+from theory.symbolic import Derivation
 
 
 def source_of(paper: str, name: str) -> Path:
@@ -20,18 +23,20 @@ def source_of(paper: str, name: str) -> Path:
     return Path(theory.__file__).parent / paper / "proofs" / f"{name}.py"
 
 
-def derivation(paper: str, name: str) -> dict:
-    """``statement``, ``steps`` and ``scope`` of the derivation in a paper's proof ``name``, without running it."""
+def derivation(paper: str, name: str) -> Derivation:
+    """The derivation in a paper's proof ``name`` without its expressions, and without running it."""
     source = ast.parse(source_of(paper, name).read_text(encoding="utf-8"))
     calls = [node for node in ast.walk(source) if isinstance(node, ast.Call) and _called(node) == "Derivation"]
     if len(calls) != 1:
         raise ValueError(f"module {name} must make one Derivation, but makes {len(calls)}")
-    wanted = {word.arg: word.value for word in calls[0].keywords if word.arg in ("statement", "steps", "scope")}
-    try:
-        return {key: ast.literal_eval(value) for key, value in wanted.items()}
-    except ValueError:  # put together when it runs
-        made = symbolic.derivations(paper)[name]()
-        return {key: getattr(made, key) for key in wanted}
+    wanted = ("statement", "steps", "scope", "sizes", "prose")
+    module = importlib.import_module(f"theory.{paper}.proofs.{name}")
+    # Sizes may be those that the function has as defaults.
+    known = {**vars(module), **{key: one.default for key, one in inspect.signature(module.derive).parameters.items()}}
+    found = {}
+    for word in (word for word in calls[0].keywords if word.arg in wanted):
+        found[word.arg] = eval(compile(ast.Expression(word.value), source_of(paper, name), "eval"), known)
+    return Derivation(vanishing={}, **found)
 
 
 def _called(node: ast.Call) -> str | None:
@@ -41,9 +46,11 @@ def _called(node: ast.Call) -> str | None:
 def proof_page(paper: str, name: str) -> list[str]:
     """The derivation in the module ``name`` as Markdown."""
     found = derivation(paper, name)
-    lines = [f"**{found['statement']}** (`theory.{paper}.proofs.{name}`)", ""]
-    lines += [f"{number}. {step}" for number, step in enumerate(found["steps"], 1)]
-    return [*lines, "", f"*Proved for:* {found['scope']}.", ""]
+    lines = [f"**{found.statement}** (`theory.{paper}.proofs.{name}`)", ""]
+    lines += [f"{number}. {step}" for number, step in enumerate(found.steps, 1)]
+    words = f" In words: {'; '.join(found.prose)}." if found.prose else ""
+    label = str(dataclasses.replace(found.claim, prose=()))
+    return [*lines, "", f"*{label[0].upper()}{label[1:]}.* In detail: {found.scope}.{words}", ""]
 
 
 def statements_page(paper: str) -> list[str]:

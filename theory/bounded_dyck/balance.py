@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics import Bags, DyckLanguage, Layer
 from dynamics.support import checks
@@ -23,7 +24,7 @@ from theory.bounded_dyck.networks import ReluNetwork
 _MOST_NUMBERS = 20_000_000
 
 
-def _fit(name: str, array: np.ndarray, language: DyckLanguage):
+def _fit(name: str, array: np.ndarray, language: DyckLanguage) -> None:
     if array.shape[-2:] != (language.n_states,) * 2:
         raise checks.reject(
             name, f"have a row and a column for each of the {language.n_states} states", f"shape {array.shape}"
@@ -42,7 +43,7 @@ def pairs(language: DyckLanguage) -> tuple[np.ndarray, np.ndarray]:
     return opens, language.partner(opens.ravel()).reshape(opens.shape)
 
 
-def residual(Z, language: DyckLanguage) -> np.ndarray | float:
+def residual(Z: ArrayLike, language: DyckLanguage) -> np.ndarray | float:
     """How far attention logits are from the balance condition (11).
 
     (11) says that ``Z[q, open(i, l)] - Z[q, close(i, l - 1)]`` is the same for all queries q = close (j, d) with
@@ -164,7 +165,7 @@ def _smallest_norm(fixed: np.ndarray, levels: list[np.ndarray]) -> float:
     return float(np.linalg.norm(sums, axis=1).min())
 
 
-def balancing_values(Z, language: DyckLanguage) -> np.ndarray:
+def balancing_values(Z: ArrayLike, language: DyckLanguage) -> np.ndarray:
     """A value matrix that balances any attention logits with (11) for all queries: (states, k D + 1).
 
     ``V_open(i, l) = e_il`` and ``V_close(i, l - 1) = -exp(c_il) e_il`` with c_il the query's average of
@@ -180,7 +181,9 @@ def balancing_values(Z, language: DyckLanguage) -> np.ndarray:
     return values
 
 
-def balanced_layer(language: DyckLanguage, rng=None, *, scale: float = 1.0) -> Layer:
+def balanced_layer(
+    language: DyckLanguage, rng: np.random.Generator | int | None = None, *, scale: float = 1.0
+) -> Layer:
     """A layer with random attention that is exactly balanced, so that its features are the stack.
 
     With R (states by pairs), a and b random normal of standard deviation ``scale``:
@@ -292,7 +295,7 @@ def _smallest_coordinate(layer: Layer, language: DyckLanguage) -> float:
     return float(np.sqrt(smallest))
 
 
-def _lengths(lengths) -> np.ndarray:
+def _lengths(lengths: ArrayLike) -> np.ndarray:
     values = checks.index_array("lengths", np.atleast_1d(lengths))
     if values.size == 0 or values.min() < 1:
         raise checks.reject("lengths", "be positive", values.tolist())
@@ -328,9 +331,9 @@ def matched_pairs(language: DyckLanguage, lengths: int | Sequence[int]) -> np.nd
     lengths : int or sequence of int
         Length of the prefix in brackets; of several, each is as likely.
     """
-    lengths = _lengths(lengths)
-    closing = (_depths(language, int(lengths.max()) - 1) * (1 - _opening(language)))[:, 1:]
-    return np.cumsum(closing, axis=0)[lengths - 1].mean(axis=0) / language.n_types
+    chosen = _lengths(lengths)
+    closing = (_depths(language, int(chosen.max()) - 1) * (1 - _opening(language)))[:, 1:]
+    return np.cumsum(closing, axis=0)[chosen - 1].mean(axis=0) / language.n_types
 
 
 def drift(layer: Layer, language: DyckLanguage, lengths: int | Sequence[int]) -> np.ndarray:
@@ -371,11 +374,11 @@ def predicted_accuracy(layer: Layer, language: DyckLanguage, lengths: int | Sequ
         raise checks.reject("language", "have at most 1,000,000 stacks", k**D)
     if layer.hidden is not None:
         raise checks.reject("layer", "have no hidden layer, for it needs features and not sums", repr(layer))
-    lengths = _lengths(lengths)
+    chosen = _lengths(lengths)
     u = contributions(layer, language, scaled=True)
     added = np.einsum("qilv,l->qv", insertions(layer, language, scaled=True), matched_pairs(language, lengths))
     Y = layer.expand().Y[:, 1 : 2 * k : 2]
-    before = _depths(language, int(lengths.max()))[lengths - 1].mean(axis=0)
+    before = _depths(language, int(chosen.max()))[chosen - 1].mean(axis=0)
     opening = _opening(language)
     mass, right = {"open": 0.0, "close": 0.0}, {"open": 0.0, "close": 0.0}
     for depth in range(1, D + 1):

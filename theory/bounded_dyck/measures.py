@@ -162,16 +162,21 @@ def _rate() -> float:
     return float(max(0.0, 1 + slope / 0.5))
 
 
+def _in_turn(blocks: tuple[pruning.Pruned, pruning.Pruned], inputs: np.ndarray) -> np.ndarray:
+    """A model of two pruned blocks, one after the other."""
+    return blocks[1].network(blocks[0].network(inputs))
+
+
 def one_matrix(runs: Runs, level: str) -> float:
     """Error of two prunings of one random model that agree on matrix 0, in units of how far their targets differ."""
     rng = np.random.default_rng(0)
-    targets = [ReluNetwork((rng.uniform(-1, 1, (3, 2)), rng.uniform(-1, 1, (2, 3)))) for _ in range(2)]
-    models = pruning.indistinguishable(targets[0], targets[1], 0, 30, 1)
-    agree = np.array_equal(*(model[0].network.weights[0] for model in models))
+    first, second = (ReluNetwork((rng.uniform(-1, 1, (3, 2)), rng.uniform(-1, 1, (2, 3)))) for _ in range(2))
+    models = pruning.indistinguishable(first, second, 0, 30, 1)
+    agree = np.array_equal(models[0][0].network.weights[0], models[1][0].network.weights[0])
     points = rng.normal(size=(100, 2))
     points /= np.linalg.norm(points, axis=1, keepdims=True)
     errors = [
-        pruning.approximation_error(lambda x, m=model: m[1].network(m[0].network(x)), target, points)
-        for model, target in zip(models, targets, strict=True)
+        pruning.approximation_error(functools.partial(_in_turn, model), target, points)
+        for model, target in zip(models, (first, second), strict=True)
     ]
-    return max(errors) / pruning.approximation_error(targets[0], targets[1], points) if agree else np.inf
+    return max(errors) / pruning.approximation_error(first, second, points) if agree else np.inf

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 
@@ -23,16 +24,14 @@ class ReluNetwork:
     """
 
     weights: tuple[np.ndarray, ...]
-    biases: tuple[np.ndarray, ...] | None = None
+    biases: tuple[np.ndarray, ...] = None  # type: ignore[assignment]  # zeros, put in when it is built
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         weights = tuple(checks.finite_array("weights", weight, ndim=2) for weight in self.weights)
         if not weights:
             raise checks.reject("weights", "hold at least one matrix", "none")
-        biases = self.biases
-        if biases is None:
-            biases = [np.zeros(len(weight)) for weight in weights]
-        biases = tuple(checks.finite_array("biases", bias, ndim=1) for bias in biases)
+        given = [np.zeros(len(weight)) for weight in weights] if self.biases is None else self.biases
+        biases = tuple(checks.finite_array("biases", bias, ndim=1) for bias in given)
         for layer, (weight, following) in enumerate(pairwise(weights)):
             if following.shape[1] != weight.shape[0]:
                 shapes = f"shapes {weight.shape} and {following.shape} at layers {layer} and {layer + 1}"
@@ -43,7 +42,7 @@ class ReluNetwork:
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "biases", biases)
 
-    def __call__(self, inputs) -> np.ndarray:
+    def __call__(self, inputs: ArrayLike) -> np.ndarray:
         """Outputs for one input or for rows of inputs, in the same form."""
         hidden = np.asarray(inputs)
         last = len(self.weights) - 1

@@ -8,12 +8,13 @@ small one (Theorem 3), and a single pruned matrix does not tell which (Corollary
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from dynamics import DyckLanguage, Layer
+from dynamics import Bags, DyckLanguage, Layer
 from dynamics.support import checks
 from theory.bounded_dyck import balance
 from theory.bounded_dyck.networks import ReluNetwork
@@ -22,7 +23,7 @@ from theory.bounded_dyck.networks import ReluNetwork
 _SEARCHED = 24
 
 
-def max_row_norm(matrix) -> float:
+def max_row_norm(matrix: ArrayLike) -> float:
     """The largest norm of a row (Definition 6)."""
     return float(np.linalg.norm(checks.finite_array("matrix", matrix, ndim=2), axis=1).max())
 
@@ -37,12 +38,14 @@ def is_pruning(pruned: Sequence, original: Sequence) -> bool:
     )
 
 
-def approximation_error(function, other, inputs) -> float:
+def approximation_error(
+    function: Callable[[np.ndarray], np.ndarray], other: Callable[[np.ndarray], np.ndarray], inputs: np.ndarray
+) -> float:
     """``max |f(x) - g(x)|_2`` over rows x: a lower bound of the epsilon of Definition 5, which is a supremum."""
     return float(np.linalg.norm(np.asarray(function(inputs)) - other(inputs), axis=-1).max())
 
 
-def subset_sum(values, target: float) -> np.ndarray:
+def subset_sum(values: ArrayLike, target: float) -> np.ndarray:
     """A subset whose sum is near a target, by meeting in the middle: a mask over ``values``.
 
     Up to 24 numbers: the nearest of all subsets (the empty one counts), in time and memory 2^{n/2}. Of more, the
@@ -111,7 +114,7 @@ class Pruned:
     certificate: float
 
 
-def prune_linear(matrix, n: int, rng) -> Pruned:
+def prune_linear(matrix: ArrayLike, n: int, rng: np.random.Generator | int | None) -> Pruned:
     r"""Prune a random 2-layer ReLU network with 2 n hidden units an input to a linear map (Lemma 2).
 
     Units of block j are pruned to input j; those with U_rj > 0 see relu(x_j), the others relu(-x_j). A subset of the
@@ -147,7 +150,7 @@ def prune_linear(matrix, n: int, rng) -> Pruned:
     return Pruned(network, ReluNetwork((U, V)), float(np.linalg.norm(errors, 2)))
 
 
-def prune_product(matrix, n: int, rng) -> tuple[Pruned, np.ndarray]:
+def prune_product(matrix: ArrayLike, n: int, rng: np.random.Generator | int | None) -> tuple[Pruned, np.ndarray]:
     """Prune two random matrices so that ``K^T Q`` is near a matrix, as key and query matrix (Lemma 7).
 
     Row r of Q is pruned to one column j, n rows a column; a subset of the numbers K_ri Q_rj sums to the entry (i, j).
@@ -175,7 +178,7 @@ def prune_product(matrix, n: int, rng) -> tuple[Pruned, np.ndarray]:
     return Pruned(ReluNetwork((kept_q, kept_k.T)), ReluNetwork((Q, K.T)), error), product
 
 
-def prune_network(network: ReluNetwork, n: int, rng) -> Pruned:
+def prune_network(network: ReluNetwork, n: int, rng: np.random.Generator | int | None) -> Pruned:
     """Prune a random ReLU network of twice the layers to a given one, each layer as in `prune_linear` (Lemma 6).
 
     Biases become weights of an input that is 1 and is passed on. To bring every weight into [-1, 1], within reach of a
@@ -187,7 +190,7 @@ def prune_network(network: ReluNetwork, n: int, rng) -> Pruned:
     parts = [prune_linear(matrix, n, rng) for matrix in matrices]
     size, error = 1.0, 0.0
     for matrix, part in zip(matrices, parts, strict=True):
-        gain = np.linalg.norm(matrix, 2)
+        gain = float(np.linalg.norm(matrix, 2))
         error = (gain + part.certificate) * error + part.certificate * size
         size *= gain
     return Pruned(
@@ -245,7 +248,7 @@ def pad(network: ReluNetwork, sizes: Sequence[int]) -> ReluNetwork:
 
 
 def indistinguishable(
-    first: ReluNetwork, second: ReluNetwork, matrix: int, n: int, rng
+    first: ReluNetwork, second: ReluNetwork, matrix: int, n: int, rng: np.random.Generator | int | None
 ) -> tuple[tuple[Pruned, Pruned], tuple[Pruned, Pruned]]:
     """Two prunings of one random model that differ as functions and agree on one weight matrix (Corollary 3).
 
@@ -305,13 +308,15 @@ class PrunedDyckLayer:
     attention: Pruned
     head: Pruned
 
-    def predict(self, bags) -> np.ndarray:
+    def predict(self, bags: Bags) -> np.ndarray:
         """The head's output for each bag: (bags, 2 k); near the exact distribution of the next bracket."""
         features = self.layer.features(bags)
         return self.head.network(np.column_stack([features, np.ones(len(features))]))
 
 
-def prune_balanced_layer(language: DyckLanguage, n: int, rng, *, scale: float = 0.0) -> PrunedDyckLayer:
+def prune_balanced_layer(
+    language: DyckLanguage, n: int, rng: np.random.Generator | int | None, *, scale: float = 0.0
+) -> PrunedDyckLayer:
     """Prune random networks to a `balance.balanced_layer` and its exact head (Theorem 3, end to end).
 
     An error of the values or the logits breaks balance by as much, and grows with the length of the prefix.
@@ -328,8 +333,9 @@ def prune_balanced_layer(language: DyckLanguage, n: int, rng, *, scale: float = 
     rng = np.random.default_rng(rng)
     perfect = balance.balanced_layer(language, rng, scale=scale)
     head = balance.exact_head(perfect, language)
-    # Features do not see the scale of V.
-    values = prune_linear(perfect.V.T / np.abs(perfect.V).max(), n, rng)
+    # Features do not see the scale of V, which a balanced layer has.
+    value_map = np.asarray(perfect.V)
+    values = prune_linear(value_map.T / np.abs(value_map).max(), n, rng)
     attention, logits = prune_product(perfect.Z.T, 2 * n, rng)
     layer = Layer(logits.T, perfect.Y, values.network(np.eye(language.n_states)))
     return PrunedDyckLayer(layer, values, attention, prune_network(head, n, rng))

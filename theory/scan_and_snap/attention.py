@@ -9,10 +9,13 @@ its growth factor. Time is in SGD steps and learning rates are per step.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics.support import checks
-from theory.scan_and_snap.decoder import _sizes, gamma_integral
+from theory.scan_and_snap.decoder import gamma_integral, sizes
 
 __all__ = [
     "distinct_growth",
@@ -25,7 +28,7 @@ __all__ = [
 ]
 
 
-def growth_exponent(t, *, vocab_size, n_classes, eta_y, eta_z, c0):
+def growth_exponent(t: ArrayLike, *, vocab_size: int, n_classes: int, eta_y: float, eta_z: float, c0: float) -> Any:
     """Growth exponent B(t) = eta_Z int_0^t xi = 1/4 ln(1 + 4 Gamma(t)/C_0): Theorem 4, (14), corrected.
 
     Setting: one common token in every class, one query, zero initial logits. With xi = gamma exp(4 z)/C_0 and
@@ -63,7 +66,9 @@ def growth_exponent(t, *, vocab_size, n_classes, eta_y, eta_z, c0):
     return 0.25 * np.log1p(4.0 * accumulated / c0)
 
 
-def printed_growth_exponent(t, *, vocab_size, n_classes, eta_y, eta_z, c0):
+def printed_growth_exponent(
+    t: ArrayLike, *, vocab_size: int, n_classes: int, eta_y: float, eta_z: float, c0: float
+) -> Any:
     """The paper's growth exponent as printed, 1/4 ln(C_0 + 4 Gamma(t)): (14), (124), (129).
 
     Erratum: it drops the lower limit of the integral, so that its value at t = 0 is 1/4 ln C_0 and not 0. It differs
@@ -97,7 +102,7 @@ def printed_growth_exponent(t, *, vocab_size, n_classes, eta_y, eta_z, c0):
     return 0.25 * np.log(c0 + 4.0 * accumulated)
 
 
-def speed_constant(*, n_classes, overlap):
+def speed_constant(*, n_classes: int, overlap: ArrayLike) -> Any:
     """C_0 = 1/((K - 1) rho^2) of `growth_exponent`, with rho = f_n.f_n' at t = 0.
 
     For one common token of probability P_c and norm rho_0 of the unnormalised attention, rho = P_c^2/rho_0^2, so that
@@ -133,7 +138,7 @@ def speed_constant(*, n_classes, overlap):
     return (1.0 / (k - 1) / rho / rho)[()]
 
 
-def growth_bounds(exponent, f0):
+def growth_bounds(exponent: ArrayLike, f0: ArrayLike) -> tuple[Any, Any]:
     """Bounds on the growth factor of a dominant distinct token: Theorem 3, (12).
 
     exp(2 f0^2 B_n) <= chi <= exp(2 B_n), with B_n = (eta_Z/K) int_0^t xi_n.
@@ -166,7 +171,7 @@ def growth_bounds(exponent, f0):
     return np.exp(2.0 * f0 * f0 * exponent)[()], np.exp(2.0 * exponent)[()]
 
 
-def distinct_growth(exponent, distinct):
+def distinct_growth(exponent: ArrayLike, distinct: ArrayLike) -> np.ndarray:
     """Growth factors chi_l of all distinct tokens of a class, in closed form up to one scalar root.
 
     Theorem 2 (a) is dz_l/dB_n = f_l^2. While common tokens carry a negligible share of the norm,
@@ -213,7 +218,7 @@ def distinct_growth(exponent, distinct):
     return np.exp(log_chi).reshape(*exponent.shape, p.size)
 
 
-def relative_gain(share, other):
+def relative_gain(share: ArrayLike, other: ArrayLike) -> Any:
     """Relative gain r_{l/l'|n} = f_nl^2/f_nl'^2 - 1 of token l over token l', defined before (11).
 
     Parameters
@@ -241,7 +246,7 @@ def relative_gain(share, other):
     return ((share - other) / other * (share / other + 1.0))[()]
 
 
-def full_flow_slowdown(*, vocab_size, n_classes, overlap):
+def full_flow_slowdown(*, vocab_size: int, n_classes: int, overlap: ArrayLike) -> Any:
     """Factor s by which attention moves slower under Lemma 1's decoder gradient than under Lemma 3's, early on.
 
     For equal overlaps f_n.f_n' = rho, to first order in eta_Y t, and for every token, distinct or common to all:
@@ -279,16 +284,17 @@ def full_flow_slowdown(*, vocab_size, n_classes, overlap):
     1/(1 + (M - K) rho'') neglects rho/(1 - rho) beside 1, the weakening of the gradient by rho itself: close for
     small rho, but 1 instead of 1 - rho at K = M.
     """
-    m, k = _sizes(vocab_size, n_classes, minimum=2)
+    m, k = sizes(vocab_size, n_classes, minimum=2)
     rho = checks.non_negative_array("overlap", overlap)
     if (rho >= 1).any():
         raise checks.reject("overlap", "be below 1", rho.max())
     return ((1.0 - rho) * (1.0 + (k - 1) * rho) / (1.0 + (m - 1) * rho))[()]
 
 
-def _broadcast(first: np.ndarray, name: str, second: np.ndarray) -> list[np.ndarray]:
+def _broadcast(first: np.ndarray, name: str, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     try:
-        return np.broadcast_arrays(first, second)
+        first, second = np.broadcast_arrays(first, second)
+        return first, second
     except ValueError:
         raise checks.reject(name, f"broadcast to shape {first.shape}", f"shape {second.shape}") from None
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from theory.scan_and_snap import measures as checks
 from theory.scan_and_snap import tokens
-from theory.statements import Assumption, Check, Setting, Statement
+from theory.statements import Assumption, Check, Statement
 from theory.symbolic import derivations
 
 _PAPER = "Scan and Snap"
 _FLOWS = ("theory flow", "modified flow", "full flow")
 _ALL = (*_FLOWS, "SGD")
+LEVELS = ("closed form", *_ALL)
 _PROOFS = derivations("scan_and_snap")
 
 NOT_EXAMINED = (
@@ -18,7 +21,7 @@ NOT_EXAMINED = (
 )
 
 
-def _weak(setting: Setting) -> tokens.WeakCorrelation:
+def _weak(setting: Any) -> tokens.WeakCorrelation:
     return tokens.weak_correlation(setting.classes.overlap(), vocab_size=setting.classes.vocab_size)
 
 

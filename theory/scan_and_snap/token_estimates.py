@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 import scipy.special
+from numpy.typing import ArrayLike
 
 from dynamics import Bags
 from dynamics.support import checks
@@ -60,7 +61,9 @@ class TokenEstimates:
         self.trials = np.bincount(bags.token, minlength=bags.n_tokens)
         self.probability = np.bincount(bags.target, minlength=bags.vocab_size) / len(bags)
 
-    def interval(self, token, next_token, *, level: float = 0.05) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def interval(
+        self, token: ArrayLike, next_token: ArrayLike, *, level: float = 0.05
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Estimate of P(n | l), with the interval of Clopper and Pearson (1934).
 
         Parameters
@@ -84,7 +87,15 @@ class TokenEstimates:
         upper = scipy.special.betaincinv(seen + 1, np.maximum(trials - seen, 1), 1 - level / 2)
         return estimate, np.where(seen > 0, lower, 0.0), np.where(seen < trials, upper, 1.0)
 
-    def kind(self, token, next_token, *, share: float | None = None, lift: float | None = None, level: float = 0.05):
+    def kind(
+        self,
+        token: ArrayLike,
+        next_token: ArrayLike,
+        *,
+        share: float | None = None,
+        lift: float | None = None,
+        level: float = 0.05,
+    ) -> np.ndarray:
         """Whether token l is distinct to next token n, or common, or too rare to say.
 
         Parameters
@@ -147,18 +158,20 @@ class TokenEstimates:
         kind = self.kind(np.arange(most.size), np.maximum(most, 0), share=share, level=level)
         return np.where(most < 0, UNDECIDED, kind).astype(np.int8), most
 
-    def _bound(self, share, lift) -> np.ndarray:
+    def _bound(self, share: float | None, lift: float | None) -> np.ndarray:
         if (share is None) == (lift is None):
             raise checks.reject("share", "be given, or `lift`, and not both", f"share {share} and lift {lift}")
         if share is None:
-            if checks.positive("lift", lift) <= 1:
+            lift = checks.positive("lift", lift)
+            if lift <= 1:
                 raise checks.reject("lift", "be above 1", lift)
             return np.minimum(lift * self.probability, 1.0)
-        if checks.positive("share", share) >= 1:
+        share = checks.positive("share", share)
+        if share >= 1:
             raise checks.reject("share", "be below 1", share)
-        return np.full(self.probability.size, float(share))
+        return np.full(self.probability.size, share)
 
-    def _pairs(self, token, next_token) -> tuple[np.ndarray, np.ndarray]:
+    def _pairs(self, token: ArrayLike, next_token: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of sequences with both, and with the token."""
         try:
             token, next_token = np.broadcast_arrays(token, next_token)
@@ -175,7 +188,7 @@ class TokenEstimates:
         return seen.reshape(token.shape), self.trials[flat].reshape(token.shape)
 
 
-def _level(level) -> float:
+def _level(level: float) -> float:
     level = checks.positive("level", level)
     if level > 0.5:
         raise checks.reject("level", "be at most 0.5", level)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 
@@ -37,7 +38,7 @@ class WeakCorrelation:
         return self.upper_margin > 1 and self.lower_margin >= 1
 
 
-def weak_correlation(overlap, *, vocab_size: int) -> WeakCorrelation:
+def weak_correlation(overlap: ArrayLike, *, vocab_size: int) -> WeakCorrelation:
     """Assumption 2 of Tian et al. (2023), arXiv 2305.16380, Section 4, for a (K, K) matrix ``overlap`` = F^T F.
 
     For equal overlaps rho the eigenvalues of E are (K - 1) rho and -rho, so that both inequalities together need

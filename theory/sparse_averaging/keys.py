@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.optimize import linprog
 
@@ -68,7 +69,7 @@ def random_keys(n_tokens: int, dimension: int, *, rng: np.random.Generator) -> n
     return (2 * signs - 1) / math.sqrt(dimension)
 
 
-def as_subset(name: str, value, *, n_tokens: int) -> np.ndarray:
+def as_subset(name: str, value: object, *, n_tokens: int) -> np.ndarray:
     """A non-empty subset of [N] as sorted indices from 0."""
     subset = np.sort(checks.index_array(name, value, upper=n_tokens))
     if not subset.size:
@@ -79,7 +80,13 @@ def as_subset(name: str, value, *, n_tokens: int) -> np.ndarray:
 
 
 def certificate(
-    keys, subset, *, method: str = "exclusion", rho: float = RHO, level: float = LEVEL, throw: bool = True
+    keys: ArrayLike,
+    subset: ArrayLike,
+    *,
+    method: str = "exclusion",
+    rho: float = RHO,
+    level: float = LEVEL,
+    throw: bool = True,
 ) -> Certificate:
     r"""A query direction that tells a subset from all other keys.
 

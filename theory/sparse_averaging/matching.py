@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from dynamics.data.averaging import BLANK, match_tokens
@@ -50,7 +51,7 @@ class MatchUnit:
     scale: float
     blank_score: float
 
-    def __call__(self, x) -> np.ndarray:
+    def __call__(self, x: ArrayLike) -> np.ndarray:
         """Outputs for integers ``x`` in [0, M), shape (.., n) with n <= N: within ``error`` of 0 or 1."""
         tokens = match_tokens(x)
         if tokens.shape[-2] - 1 > self.n_tokens:
@@ -226,7 +227,7 @@ class MatchTransformer:
         """D."""
         return self.transformer.depth
 
-    def __call__(self, x) -> np.ndarray:
+    def __call__(self, x: ArrayLike) -> np.ndarray:
         """Whether each of the integers ``x`` in [0, M), shape (.., N), has a match: (.., N) of bool."""
         x = checks.finite_array("x", x)
         if x.ndim == 0 or x.shape[-1] != self.n_tokens:
@@ -272,6 +273,7 @@ def match3_bigram(*, n_tokens: int, modulus: int) -> MatchTransformer:
     """
     n_tokens = checks.integer("n_tokens", n_tokens, minimum=1)
     pair = match2(n_tokens=n_tokens, modulus=modulus, error=0.1)
+    matching = _pair_unit(modulus, pair.blank_score, pair.scale)
     ring = n_tokens + 1
     # All weight but 1/(4 M) is on the next position, so that the copy is within 1/4 of an integer.
     copy_scale = math.log(4 * ring * (modulus + 1)) / angle_gap(ring)
@@ -294,7 +296,7 @@ def match3_bigram(*, n_tokens: int, modulus: int) -> MatchTransformer:
         return np.where(((token != BLANK) & (following == BLANK))[..., None], [0.0, 0.0, -1.0], columns)
 
     find = AttentionUnit.from_maps(
-        lambda X: pair.unit.queries(X[..., :1]),
+        lambda X: matching.queries(X[..., :1]),
         key,
         lambda X: _column(_is_token(X[..., 0]), 3, 4),
         embedding_dim=3,

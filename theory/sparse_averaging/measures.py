@@ -13,6 +13,7 @@ import numpy as np
 from dynamics.data import averaging as tasks
 from dynamics.units.attention_unit import attention_weights
 from theory.sparse_averaging import averaging
+from theory.statements import Runs
 
 ETA = 0.01
 _MATCH_TOKENS = 400  # N of Match2 at most, for time
@@ -20,7 +21,7 @@ _TRIPLE_TOKENS = 16  # N of Match3 by a tensor unit
 _ROUNDING = 1e-15  # of an output of order one
 
 
-def random_keys(runs, level: str) -> float:
+def random_keys(runs: Runs, level: str) -> float:
     """Largest error of attention beyond eps, over random sets and those closest to another key, m = 12 q ln N."""
     setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
     n, q = setting.n_tokens, setting.subset_size
@@ -32,29 +33,29 @@ def random_keys(runs, level: str) -> float:
     return _beyond(tasks.attention_error(attention_weights(queries, keys, scale=tau), subsets).max(), ETA)
 
 
-def moment_curve(runs, level: str) -> float:
+def moment_curve(runs: Runs, level: str) -> float:
     """The same for the moment curve with m = 2q, or 1 where an integer gap is below one."""
     setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
     n, q = setting.n_tokens, setting.subset_size
     curve = averaging.moment_curve(n, q)
     subsets = np.stack([np.arange(n - q, n), *tasks.random_subsets(n, q, size=1, rng=rng)])
-    if min(curve.gap(subset) for subset in subsets) < 1:
+    if any(gap is None or gap < 1 for gap in map(curve.gap, subsets)):
         return 1.0
     attention = np.array([curve.attention(subset, error=ETA) for subset in subsets])
     return _beyond(tasks.attention_error(attention, subsets).max(), ETA)
 
 
-def qsa_printed(runs, level: str) -> float:
+def qsa_printed(runs: Runs, level: str) -> float:
     """Share of wrong answers of the protocol with the slides' encoding."""
     return _qsa(runs, "printed")
 
 
-def qsa_corrected(runs, level: str) -> float:
+def qsa_corrected(runs: Runs, level: str) -> float:
     """Share of wrong answers with z_{2i} = 2 b_i - 1, and 1 where Alice sends fewer than q bits."""
     return _qsa(runs, "corrected")
 
 
-def _qsa(runs, encoding: str) -> float:
+def _qsa(runs: Runs, encoding: str) -> float:
     q = runs.setting.bits
     n = 2 * q + 1
     keys = averaging.random_keys(n, 12 * q * n.bit_length(), rng=np.random.default_rng(runs.setting.seed))
@@ -62,32 +63,32 @@ def _qsa(runs, encoding: str) -> float:
     return 1.0 if run.bits < q else run.errors / run.disjoint.size
 
 
-def rank_of_intersection(runs, level: str) -> float:
+def rank_of_intersection(runs: Runs, level: str) -> float:
     """What the rank of max_i a_i b_i lacks of 2^q."""
     full = 2**runs.setting.bits
     return 1 - averaging.exact_rank(1 - averaging.disjointness_matrix(runs.setting.bits)) / full
 
 
-def rank_of_disjointness(runs, level: str) -> float:
+def rank_of_disjointness(runs: Runs, level: str) -> float:
     """What the rank of disjointness lacks of 2^q."""
     full = 2**runs.setting.bits
     return 1 - averaging.exact_rank(averaging.disjointness_matrix(runs.setting.bits)) / full
 
 
-def narrow_network(runs, level: str) -> float:
+def narrow_network(runs: Runs, level: str) -> float:
     """What the error forced by a random first layer of width N d'/2, d' = 2, lacks of one."""
     n = min(runs.setting.n_tokens, 64)
     rng = np.random.default_rng(runs.setting.seed)
     return max(0.0, 1 - averaging.collision(rng.normal(size=(n, 2 * n)), n // 4, n_tokens=n, value_dimension=2).error)
 
 
-def recurrent_states(runs, level: str) -> float:
+def recurrent_states(runs: Runs, level: str) -> float:
     """Distance of the counted states before the last token from 2^{N-1}, relative."""
     n = min(runs.setting.n_tokens, 8)
     return abs(averaging.state_count(n) / 2 ** (n - 1) - 1)
 
 
-def match2_printed(runs, level: str) -> float:
+def match2_printed(runs: Runs, level: str) -> float:
     """Share of tokens on which the unit and the sum over positive integers, without "mod M", disagree."""
     x, outputs, _ = _match2(runs)
     positive = np.where(x == 0, runs.setting.modulus, x)  # [M] = 1..M
@@ -95,13 +96,13 @@ def match2_printed(runs, level: str) -> float:
     return float(((outputs > 0.5) != exists).mean())
 
 
-def match2_corrected(runs, level: str) -> float:
+def match2_corrected(runs: Runs, level: str) -> float:
     """Largest error of the unit beyond eta, on random and adversarial inputs."""
     x, outputs, modulus = _match2(runs)
     return _beyond(np.abs(outputs - tasks.match2(x, modulus)).max(), ETA)
 
 
-def _match2(runs):
+def _match2(runs: Runs) -> tuple[np.ndarray, np.ndarray, int]:
     setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
     n, modulus = min(setting.n_tokens, _MATCH_TOKENS), setting.modulus
     x = tasks.random_match(n, modulus, size=4, rng=rng, planted=0.5)
@@ -109,7 +110,7 @@ def _match2(runs):
     return x, averaging.match2(n_tokens=n, modulus=modulus, error=ETA)(x), modulus
 
 
-def match3_tensor(runs, level: str) -> float:
+def match3_tensor(runs: Runs, level: str) -> float:
     """Largest error of the tensor unit beyond eta, on random and adversarial inputs."""
     setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
     n, modulus = min(setting.n_tokens, _TRIPLE_TOKENS), setting.modulus
@@ -119,7 +120,7 @@ def match3_tensor(runs, level: str) -> float:
     return _beyond(np.abs(outputs - tasks.match3(x, modulus)).max(), ETA)
 
 
-def match3_protocol(runs, level: str) -> float:
+def match3_protocol(runs: Runs, level: str) -> float:
     """Share of wrong answers of the protocol, by a layer of m = M = 2n + 3; 1 where it sends fewer than n bits."""
     n = runs.setting.bits
     model = averaging.match3_histogram(n_tokens=2 * n + 1, modulus=2 * n + 3)
@@ -127,7 +128,7 @@ def match3_protocol(runs, level: str) -> float:
     return 1.0 if run.bits < n else run.errors / run.disjoint.size
 
 
-def assisted(runs, level: str) -> float:
+def assisted(runs: Runs, level: str) -> float:
     """Share of wrong tokens of the bigram construction, against Match3 of neighbours by its definition."""
     setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
     n, modulus = min(setting.n_tokens, 100), setting.modulus
@@ -138,12 +139,12 @@ def assisted(runs, level: str) -> float:
     return float((averaging.match3_bigram(n_tokens=n, modulus=modulus)(x) != truth).mean())
 
 
-def conjecture_contradicted(runs, level: str) -> float:
+def conjecture_contradicted(runs: Runs, level: str) -> float:
     """Share of tokens on which two layers with H = 3 and m = N^(2/3) are right: what the conjecture rules out."""
     return 1 - counter_example(runs, level)
 
 
-def counter_example(runs, level: str) -> float:
+def counter_example(runs: Runs, level: str) -> float:
     """Share of tokens on which those two layers are wrong, on random and adversarial inputs."""
     setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
     n, modulus = setting.root**3, setting.modulus

@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 from theory.sparse_averaging.keys import as_subset, temperature
@@ -40,7 +41,7 @@ class MomentCurve:
         """u_i = (i, i^2, .., i^{2q}) for i = 1..N: (N, 2q) of Python integers, read-only."""
         return _curve(self.n_tokens, self.dimension)
 
-    def query(self, subset) -> np.ndarray:
+    def query(self, subset: ArrayLike) -> np.ndarray:
         """Coefficients of t, .., t^{2q} in -prod_{j in y} (t - j)^2: (2q,) Python integers; indices count from 0."""
         polynomial = [-1]
         for position in self._positions(subset):
@@ -50,11 +51,11 @@ class MomentCurve:
                 ]
         return np.array(polynomial[1:], dtype=object)
 
-    def scores(self, subset) -> np.ndarray:
+    def scores(self, subset: ArrayLike) -> np.ndarray:
         """<query, u_i> for every token: (N,) Python integers, equal on the subset and at least 1 less off it."""
         return self.keys() @ self.query(subset)
 
-    def gap(self, subset) -> int | None:
+    def gap(self, subset: ArrayLike) -> int | None:
         """Least difference of a score on the subset and one off it; None if nothing is off it, or scores on it differ.
 
         At least 1: it is the least prod_j (i - j)^2 over integers i off the subset.
@@ -69,7 +70,7 @@ class MomentCurve:
         """tau = ln(2 (N - q)/(q eps)), with which attention is within eps of 1_y/q in L1."""
         return temperature(n_tokens=self.n_tokens, q=self.q, error=error, rho=0.0)
 
-    def attention(self, subset, *, error: float) -> np.ndarray:
+    def attention(self, subset: ArrayLike, *, error: float) -> np.ndarray:
         """Softmax of tau times the scores, whose differences are taken in integers: (N,), within ``error`` of 1_y/q."""
         scores, tau = self.scores(subset), self.temperature(error)
         top = scores.max()
@@ -77,7 +78,7 @@ class MomentCurve:
         weights = np.array([math.exp(-tau * min(int(top - score), 10_000)) for score in scores])
         return weights / weights.sum()
 
-    def query_bits(self, subset) -> int:
+    def query_bits(self, subset: ArrayLike) -> int:
         """Bits of the query with numbers of their own lengths: for each coefficient its length and a sign."""
         return sum(int(coefficient).bit_length() + 1 for coefficient in self.query(subset))
 
@@ -89,7 +90,7 @@ class MomentCurve:
         last = self.query(np.arange(self.n_tokens - self.q, self.n_tokens))
         return max(int(coefficient).bit_length() for coefficient in last) + 1
 
-    def _positions(self, subset) -> list[int]:
+    def _positions(self, subset: ArrayLike) -> list[int]:
         subset = as_subset("subset", subset, n_tokens=self.n_tokens)
         if subset.size != self.q:
             raise checks.reject("subset", f"hold q = {self.q} indices", subset.size)
@@ -121,7 +122,7 @@ def moment_curve(n_tokens: int, q: int) -> MomentCurve:
     return MomentCurve(n_tokens, q)
 
 
-def is_face(subset, *, n_tokens: int, dimension: int) -> bool:
+def is_face(subset: ArrayLike, *, n_tokens: int, dimension: int) -> bool:
     """Whether the chosen points on the moment curve are the vertices of a face of the hull of all N (Gale's evenness).
 
     They are when at most ``dimension - q`` of the subset's runs of consecutive positions are odd and touch neither end.
@@ -151,14 +152,14 @@ def no_face_witness(subset: Sequence[int], *, n_tokens: int) -> tuple[dict[int, 
     inside, outside : dict of int to Fraction
         Weights of either combination, each with sum 1, by index from 0. None if the subset is not isolated and inner.
     """
-    subset = as_subset("subset", subset, n_tokens=n_tokens)
-    if subset[0] == 0 or subset[-1] == n_tokens - 1 or (np.diff(subset) < 2).any():
+    members = as_subset("subset", subset, n_tokens=n_tokens)
+    if members[0] == 0 or members[-1] == n_tokens - 1 or (np.diff(members) < 2).any():
         return None
     # Each member, the point before it, and the one after the last.
-    kept = sorted({int(i) for i in subset} | {int(i) - 1 for i in subset} | {int(subset[-1]) + 1})
+    kept = sorted({int(i) for i in members} | {int(i) - 1 for i in members} | {int(members[-1]) + 1})
     # A dependency of points t_k on a curve of degree 2q - 1 has the weights of the divided difference of order 2q.
     weights = [Fraction(1, math.prod(a - b for b in kept if b != a)) for a in kept]
-    total = sum((abs(weight) for weight in weights), Fraction()) / 2
-    inside = {point: abs(weight) / total for point, weight in zip(kept, weights, strict=True) if point in subset}
-    outside = {point: abs(weight) / total for point, weight in zip(kept, weights, strict=True) if point not in subset}
+    total = sum((abs(weight) for weight in weights), Fraction(0)) / 2
+    inside = {point: abs(weight) / total for point, weight in zip(kept, weights, strict=True) if point in members}
+    outside = {point: abs(weight) / total for point, weight in zip(kept, weights, strict=True) if point not in members}
     return inside, outside

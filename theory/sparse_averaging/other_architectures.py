@@ -7,10 +7,12 @@ with the number of tokens N, where one attention unit grows with q.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import null_space
 from scipy.optimize import linprog
 
@@ -39,7 +41,14 @@ class Collision:
     error: float
 
 
-def collision(first_layer, q: int, *, n_tokens: int, value_dimension: int = 1, rng=None) -> Collision:
+def collision(
+    first_layer: ArrayLike,
+    q: int,
+    *,
+    n_tokens: int,
+    value_dimension: int = 1,
+    rng: np.random.Generator | None = None,
+) -> Collision:
     r"""Inputs that collide in a fully connected network whose first layer has the weights ``first_layer`` on z.
 
     The first layer sees W z + (a function of the subsets) with W of shape (k, N d'). For k < N d' some z has W z = 0,
@@ -90,13 +99,12 @@ def collision(first_layer, q: int, *, n_tokens: int, value_dimension: int = 1, r
     # Projected, for the solver meets W z = 0 only within its tolerance; then back into the cube.
     values = kernel @ (kernel.T @ result.x)
     values = (values / max(1.0, float(np.abs(values).max()))).reshape(n_tokens, value_dimension)
-    best = None
+    found = []
     for coordinate, sign in itertools.product(range(value_dimension), (1, -1)):
         subset = np.sort(np.argsort(-sign * values[:, coordinate], kind="stable")[:q])
         error = float(sign * values[subset, coordinate].mean())
-        if best is None or error > best.error:
-            best = Collision(sign * values, subset, coordinate, error)
-    return best
+        found.append(Collision(sign * values, subset, coordinate, error))
+    return max(found, key=lambda collision: collision.error)
 
 
 def state_count(n_tokens: int, *, read: int | None = None, outputs: str = "last") -> int:
@@ -137,12 +145,12 @@ def state_count(n_tokens: int, *, read: int | None = None, outputs: str = "last"
     return len(behaviours)
 
 
-def _tokens(choices) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _tokens(choices: Sequence[Sequence[int]]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """Every (subsets, values) of the given tokens."""
     return itertools.product(itertools.product(*choices), itertools.product((-1, 1), repeat=len(choices)))
 
 
-def _join(prefix, choices, n_tokens: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _join(prefix: Any, choices: Any, n_tokens: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
     """The whole input for every continuation of a prefix."""
     subsets, values = prefix
     for more_subsets, more_values in _tokens(choices[len(values) :]):

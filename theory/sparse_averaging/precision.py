@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 from dynamics.units.attention_unit import FixedPoint, Precision, attention_weights
@@ -16,13 +17,13 @@ from theory.sparse_averaging.keys import as_subset
 MOST_BITS = 53
 
 
-def rounded_query(query, *, tau: float, bits: int) -> Precision:
+def rounded_query(query: ArrayLike, *, tau: float, bits: int) -> Precision:
     """The finest ``bits``-bit fixed-point numbers that hold ``tau * query``, as the precision of a unit."""
     query = checks.finite_array("query", query)
     return Precision(query=FixedPoint.covering(bits, checks.positive("tau", tau) * _largest(query)))
 
 
-def error_parts(attention, subset) -> tuple[float, float]:
+def error_parts(attention: ArrayLike, subset: ArrayLike) -> tuple[float, float]:
     """||a - 1_y/q||_1 in two parts: how uneven attention is on y, and what it leaves off y.
 
     Parameters
@@ -42,7 +43,7 @@ def error_parts(attention, subset) -> tuple[float, float]:
     return float(np.abs(inside - inside.mean()).sum()), float(2 * np.delete(attention, subset).sum())
 
 
-def sufficient_bits(query, *, tau: float, error: float) -> int:
+def sufficient_bits(query: ArrayLike, *, tau: float, error: float) -> int:
     r"""Bits p with which rounding the scaled query adds at most ``error`` to ||a - 1_y/q||_1.
 
     Rounding with the step s moves an entry by at most s/2, or s where it saturates, and a score by at most s ||u||_1 =
@@ -63,7 +64,7 @@ def sufficient_bits(query, *, tau: float, error: float) -> int:
     raise checks.reject("error", f"be within reach of {MOST_BITS} bits", error)
 
 
-def smallest_bits(keys, query, subset, *, tau: float, error: float) -> int | None:
+def smallest_bits(keys: ArrayLike, query: ArrayLike, subset: ArrayLike, *, tau: float, error: float) -> int | None:
     """Smallest p from which on every p up to 53 keeps ||a - 1_y/q||_1 within ``error``, by trying; None if 53 fail."""
     keys, query = checks.finite_array("keys", keys, ndim=2), checks.finite_array("query", query, ndim=1)
     subset = as_subset("subset", subset, n_tokens=len(keys))

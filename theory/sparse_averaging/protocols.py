@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from dynamics.data.averaging import qsa_tokens
@@ -55,7 +57,7 @@ def disjointness_matrix(n: int) -> np.ndarray:
     return (strings @ strings.T == 0).astype(np.int64)
 
 
-def exact_rank(matrix) -> int:
+def exact_rank(matrix: ArrayLike) -> int:
     """Rank of an integer matrix over the rationals, by elimination in exact arithmetic."""
     from sympy import ZZ  # here, for it takes half a second that no other use of the package needs
     from sympy.polys.matrices import DomainMatrix
@@ -193,13 +195,13 @@ def match3_protocol(model: MatchTransformer, *, bits: int) -> ProtocolRun:
         bob_sum, bob_mean = _part(head, own, np.delete(bob_tokens, np.s_[1 : n + 1], axis=1))
         share = 1 / (1 + np.exp(bob_sum[None] - log_sum[:, None]))[..., None]
         total += (share * mean[:, None] + (1 - share) * bob_mean[None])[..., None, :]
-    answer = finish(total)[..., 0, 0]
+    answer = (total if finish is None else finish(total))[..., 0, 0]
     message_bits = sum(part[0].size for part in sent) * bits
     return ProtocolRun(answer < 0.5, message_bits, _different(sent))
 
 
-def _part(head: AttentionUnit, own: np.ndarray, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Log of the sum of exponentials over some tokens in the row of token ``own``, and the average value over them."""
+def _part(head: Any, own: np.ndarray, tokens: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Log of an `AttentionUnit`'s sum of exponentials over tokens in the row of token ``own``, and their mean value."""
     scores = head.scale * (head.queries(own) @ np.swapaxes(head.keys(tokens), -1, -2))[:, 0]
     log_sum = logsumexp(scores, axis=-1)
     return log_sum, np.einsum("bj,bjd->bd", np.exp(scores - log_sum[:, None]), head.values(tokens))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from theory.sparse_averaging import measures as checks
-from theory.statements import Assumption, Check, Statement
+from theory.statements import Assumption, Check, Measure, Statement
 from theory.symbolic import derivations
 
 _PAPER = "Sparse averaging"
-_EXACT = ("closed form",)
+_EXACT = LEVELS = ("closed form",)  # nothing is trained
 _PROOFS = derivations("sparse_averaging")
 
 NOT_EXAMINED = (
@@ -15,14 +17,17 @@ NOT_EXAMINED = (
     "that our specification gives, and what is called printed is what the slides print."
 )
 
+_LOG_RANK = "that a protocol sends at least log2 of the rank in bits, which is quoted"
 _QUARTER = Assumption("q <= N/4", lambda setting: setting.n_tokens / 4 / setting.subset_size)
 
 
-def _check(name: str, printed, corrected=None, tolerance: float = 0.0) -> tuple[Check, ...]:
-    return (Check(name, _EXACT, printed, corrected, tolerance=tolerance, expected=_EXACT),)
+def _check(
+    name: str, printed: Measure, corrected: Measure | None = None, tolerance: float = 0.0, *, needed: bool = False
+) -> tuple[Check, ...]:
+    return (Check(name, _EXACT, printed, corrected, tolerance=tolerance, expected=_EXACT, needed=needed),)
 
 
-def _statement(number: str, title: str, text: str, printed: str, **more) -> Statement:
+def _statement(number: str, title: str, text: str, printed: str, **more: Any) -> Statement:
     return Statement(_PAPER, number, title, text, printed, **more)
 
 
@@ -38,6 +43,7 @@ STATEMENTS = (
             "was tried; that this holds for all sets is the cited theorem, not our proof.",
         ),
         checks=_check("||a - 1_y/q||_1 <= eps, adversarial y, m = 12 q ln N", checks.random_keys),
+        not_examined=("m of about q log N for all sets, which is the cited theorem",),
     ),
     _statement(
         "Theorem 2, exact",
@@ -65,7 +71,10 @@ STATEMENTS = (
             "Bob's values are printed with a_i in place of b_i.",
             "Row 2q + 1 of the softmax has its own token in it: Bob needs that key and value too, not only the query.",
         ),
-        checks=_check("wrong answers over all pairs, 8-bit numbers", checks.qsa_printed, checks.qsa_corrected),
+        checks=_check(
+            "wrong answers over all pairs, 8-bit numbers", checks.qsa_printed, checks.qsa_corrected, needed=True
+        ),
+        argued=(_LOG_RANK,),
     ),
     _statement(
         "Rank bound",
@@ -76,6 +85,7 @@ STATEMENTS = (
         prove=_PROOFS["disjointness"],
         errata=("max_i a_i b_i is intersection: its matrix has the rank 2^n - 1, for the row of a = 0 is zero.",),
         checks=_check("rank below 2^n", checks.rank_of_intersection, checks.rank_of_disjointness),
+        argued=(_LOG_RANK,),
     ),
     _statement(
         "Fully connected",
@@ -115,7 +125,8 @@ STATEMENTS = (
         "mH = Omega(N / log N)",
         prove=_PROOFS["disjointness"],
         errata=("The pairs {v, 1 - v} of Z_M must be different ones, and leave out {-1, 2}.",),
-        checks=_check("wrong answers over all pairs, one layer of m = M", checks.match3_protocol),
+        checks=_check("wrong answers over all pairs, one layer of m = M", checks.match3_protocol, needed=True),
+        argued=(_LOG_RANK,),
     ),
     _statement(
         "Match3, tensor unit",
@@ -125,7 +136,7 @@ STATEMENTS = (
         corrected="m = 4, c as for Match2 with N^2 + 2N in place of N",
         prove=_PROOFS["match3"],
         errata=("For M <= 3 the gap is 1 and not 1 - cos(2 pi/M), for pairs of a token and the blank score zero.",),
-        checks=_check("error beyond eta, random and adversarial inputs", checks.match3_tensor),
+        checks=_check("error beyond eta, random and adversarial inputs", checks.match3_tensor, needed=True),
     ),
     _statement(
         "Match3, assisted",
@@ -154,6 +165,7 @@ STATEMENTS = (
             checks.conjecture_contradicted,
             checks.counter_example,
         ),
+        argued=("the bounds on leaking attention for all N, and that O(log N) bits are enough",),
     ),
     _statement(
         "Linear query",

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 from dynamics.units.attention_unit import AttentionUnit, FixedPoint, Precision
@@ -17,7 +18,13 @@ from theory.sparse_averaging.moments import MomentCurve
 
 
 def random_keys_unit(
-    keys, q: int, *, error: float, value_dimension: int = 1, method: str = "exclusion", bits: int | None = None
+    keys: ArrayLike,
+    q: int,
+    *,
+    error: float,
+    value_dimension: int = 1,
+    method: str = "exclusion",
+    bits: int | None = None,
 ) -> AttentionUnit:
     """q-sparse averaging by random keys and certificates: every row of attention is within ``error`` of 1_y/q in L1.
 
@@ -45,9 +52,9 @@ def random_keys_unit(
     """
     keys = checks.finite_array("keys", keys, ndim=2)
     scale = temperature(n_tokens=len(keys), q=q, error=error) or 1.0
-    known: dict[tuple[int, ...], np.ndarray] = {}
+    known: dict[tuple[int, ...], np.ndarray | None] = {}
 
-    def query(subset: tuple[int, ...]) -> np.ndarray:
+    def query(subset: tuple[int, ...]) -> np.ndarray | None:  # never None: a missing certificate raises
         if subset not in known:
             known[subset] = certificate(keys, subset, method=method, rho=RHO).query
         return known[subset]
@@ -69,7 +76,9 @@ def moment_curve_unit(curve: MomentCurve, *, error: float, value_dimension: int 
     return _unit(curve.query, curve.keys(), curve.q, value_dimension, scale, None)
 
 
-def _unit(query: Callable, keys: np.ndarray, q: int, value_dimension: int, scale: float, precision) -> AttentionUnit:
+def _unit(
+    query: Callable, keys: np.ndarray, q: int, value_dimension: int, scale: float, precision: Precision | None
+) -> AttentionUnit:
     value_dimension = checks.integer("value_dimension", value_dimension, minimum=1)
 
     def queries(X):

@@ -1,31 +1,35 @@
 """Symbolic proofs of the papers' statements, a module each or for a few together, from the model's definition.
 
-Scan and Snap: Tian, Wang, Chen, Du (NeurIPS 2023, arXiv 2305.16380). Modules ``dyck_..``: Wen, Li, Liu, Risteski
-(NeurIPS 2023, arXiv 2312.01429). Modules ``averaging_..``: Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896).
+A module of ``theory/<paper>/proofs`` states what the paper claims as functions of symbols, and has a function
+``derive``, which derives the same from the definition of the layer (`theory.symbolic.model`), or from a statement
+proved in another module, which its docstring then names. ``derive`` takes every claimed formula as a keyword argument,
+by default the right one, so that anyone can put a mistake in and see it refuted:
 
-A module states what the paper claims as functions of symbols, and has a function ``derive``, which derives the same
-from the definition of the layer (`theory.symbolic.model`), or from a statement proved in another module, which its
-docstring then names. ``derive`` takes every claimed formula as a keyword argument, by default the right one, so that
-anyone can put a mistake in and see it refuted:
-
->>> from theory.scan_and_snap.proofs import transition
->>> transition.derive().failures()
-[]
->>> transition.derive(peak=lambda m, w: w).failures()
-['gamma at the peak']
+>>> from sympy import Symbol, integrate
+>>> from theory.symbolic import Derivation
+>>> x = Symbol("x", positive=True)
+>>> def derive(*, area=lambda side: side**2 / 2):
+...     return Derivation("Triangle", {"area": integrate(x, (x, 0, x)) - area(x)}, sizes={})
+>>> str(derive().label)
+'proved for all sizes'
+>>> derive(area=lambda side: side**2).failures()
+['area']
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import sympy
 
 from theory.symbolic.decide import has_sign, vanishes
+from theory.trust import Label, Trust
 
 __all__ = ["Derivation", "derivations", "rooms"]
 
@@ -45,7 +49,13 @@ class Derivation:
     steps : tuple of str
         The derivation to read, one step each, with LaTeX between dollar signs.
     scope : str
-        The sizes for which the expressions prove the statement.
+        The sizes for which the expressions prove the statement, in a sentence that may tell its parts apart.
+    sizes : dict of str to tuple
+        The same as data: the sizes, by symbol, at which an expression that the statement needs was written out.
+        Empty where the expressions are for all sizes. ``{"(K, M)": ((2, 3), (3, 4))}`` for sizes that go together.
+        There is no label without it: nothing is proved for all sizes because nobody said otherwise.
+    prose : tuple of str
+        What is argued in words beside the expressions: an induction, a limit, a quoted theorem.
     """
 
     statement: str
@@ -53,6 +63,27 @@ class Derivation:
     signed: dict[str, tuple[sympy.Expr, str]] = field(default_factory=dict)
     steps: tuple[str, ...] = ()
     scope: str = ""
+    sizes: dict[str, tuple] | None = None
+    prose: tuple[str, ...] = ()
+
+    @property
+    def claim(self) -> Label:
+        """What the expressions prove if they hold, without deciding them.
+
+        Raises
+        ------
+        ValueError
+            If `sizes` was not given.
+        """
+        if self.sizes is None:
+            raise ValueError(f"`sizes` must name those that {self.statement} was written out at, or be empty for all")
+        trust = Trust.PROVED_AT_SIZES if self.sizes else Trust.PROVED
+        return Label(trust, self.sizes, self.prose)
+
+    @cached_property
+    def label(self) -> Label:
+        """What the statement rests on, with `failures`; the expressions are decided when it is first asked for."""
+        return dataclasses.replace(self.claim, failures=tuple(self.failures()))
 
     def failures(self) -> list[str]:
         """Names of the expressions that do not hold, or that exact algebra cannot decide."""

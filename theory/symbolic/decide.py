@@ -7,6 +7,7 @@ of known sign. Anything else is a no, so that a derivation can fail for want of 
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import sympy as sp
 
@@ -18,7 +19,7 @@ _RELATIONS = {
 }
 
 
-def vanishes(expression) -> bool:
+def vanishes(expression: Any) -> bool:
     """Whether ``expression`` is identically zero, shown symbolically."""
     expression = sp.sympify(expression)
     if expression.is_number or expression.has(sp.nan, sp.zoo, sp.oo):
@@ -29,7 +30,7 @@ def vanishes(expression) -> bool:
     return _rational_zero(expression) or sp.simplify(sp.expand_log(expression, force=False)) == 0
 
 
-def has_sign(expression, relation: str) -> bool:
+def has_sign(expression: Any, relation: str) -> bool:
     """Whether ``expression`` satisfies "> 0", ">= 0", "< 0" or "<= 0" under the assumptions on its symbols."""
     if relation not in _RELATIONS:
         raise ValueError(f"`relation` must be one of {', '.join(map(repr, _RELATIONS))}, but got {relation!r}")
@@ -44,7 +45,7 @@ def has_sign(expression, relation: str) -> bool:
     return False
 
 
-def _certain(expression, attribute: str) -> bool:
+def _certain(expression: Any, attribute: str) -> bool:
     """Sign of a product from its factors, each as printed or expanded into terms of one sign."""
     if getattr(expression, attribute) or getattr(sp.expand(expression), attribute):
         return True
@@ -60,12 +61,12 @@ def _certain(expression, attribute: str) -> bool:
     return sign > 0
 
 
-def _one_sided(factor, sign: int, attribute: str) -> bool:
+def _one_sided(factor: Any, sign: int, attribute: str) -> bool:
     signed = sp.expand(sign * factor)
     return bool(getattr(sign * factor, attribute) or getattr(signed, attribute))
 
 
-def _rational_zero(expression) -> bool:
+def _rational_zero(expression: Any) -> bool:
     """Zero as a rational function of its symbols, exponentials, logarithms and square roots.
 
     Square roots of sums become new symbols r with r^2 = sum. A numerator that lies in the ideal of these relations is
@@ -74,7 +75,7 @@ def _rational_zero(expression) -> bool:
     expression = sp.expand_power_exp(expression)
     roots: dict[sp.Expr, sp.Symbol] = {}
 
-    def symbol(base, exponent):
+    def symbol(base: Any, exponent: Any) -> Any:
         if base.is_Add and exponent.is_Rational and exponent.q == 2:
             base = sp.expand(base)
             root = roots.setdefault(base, sp.Dummy(f"r{len(roots)}", positive=True))
@@ -88,7 +89,7 @@ def _rational_zero(expression) -> bool:
     return sp.expand(sp.expand_power_exp(sp.expand(numerator))) == 0
 
 
-def _differs_somewhere(expression) -> bool:
+def _differs_somewhere(expression: Any) -> bool:
     """Whether the value at one random admissible point is clearly not zero."""
     if expression.atoms(sp.core.function.AppliedUndef) or expression.atoms(sp.Derivative, sp.Integral, sp.Limit):
         return False

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from yzflow.figures.style import CATEGORIES, styled
 
 if TYPE_CHECKING:
-    from yzflow.audits.audit import AuditReport
+    from yzflow.audits.report import AuditReport
 
 _MARKERS = "osD^v"
 _FLOOR = 1e-12
@@ -23,7 +23,7 @@ def audit_errors(report: AuditReport, statement: str | None = None) -> Figure:
 
     Parameters
     ----------
-    report : yzflow.audits.audit.AuditReport
+    report : yzflow.audits.report.AuditReport
     statement : str, optional
         Id in the register. Default: the report's first.
     """
@@ -37,7 +37,7 @@ def audit_errors(report: AuditReport, statement: str | None = None) -> Figure:
     for axes, check in zip(panels, checks, strict=True):
         for level, (colour, _), marker in zip(levels, CATEGORIES, _MARKERS, strict=False):
             for row in (row for row in rows if row.check == check and row.level == level):
-                error = min(max(row.printed if row.corrected is None else row.corrected, _FLOOR), 20)
+                error = min(max(row.error, _FLOOR), 20)
                 fill = colour if row.inside else "none"
                 place = names.index(row.setting) + 0.16 * (levels.index(level) - (len(levels) - 1) / 2)
                 axes.plot(error, place, marker, color=colour, markerfacecolor=fill, markersize=6)

@@ -337,6 +337,7 @@ TAKES = {
     decoder.scanning_time: ("vocab_size", "n_classes", "eta_y"),
     decoder.snapping_time: ("vocab_size", "n_classes", "eta_y"),
     decoder.peak_gamma: ("vocab_size",),
+    decoder.Decoder: ("vocab_size", "n_classes", "eta_y"),
 }
 BAD = [
     ("t", -1.0, "`t` must be non-negative, but got -1.0"),
@@ -373,3 +374,21 @@ def test_bad_input(function, name, value, message):
 def test_arguments_after_the_first_are_keywords():
     with pytest.raises(TypeError, match="positional"):
         decoder.h(1.0, 10, 0.5)
+
+
+def test_a_decoder_is_a_value_with_its_peak_where_gamma_is_largest():
+    one = decoder.Decoder(1000, 10, 1.0)
+    assert one == decoder.Decoder(np.int64(1000), 10, 1) and hash(one) == hash(decoder.Decoder(1000, 10, 1.0))
+    with pytest.raises(AttributeError):
+        one.eta_y = 2.0
+    assert one.transition_time == pytest.approx(56.40, abs=5e-3)
+    times = np.linspace(0.5, 1.5, 10_001) * one.transition_time
+    assert times[np.argmax(one.gamma(times))] == pytest.approx(one.transition_time, rel=1e-4)
+    assert one.gamma(times).max() == pytest.approx(one.peak_gamma, rel=1e-8)
+    # A class is seen in one step out of ten: after 30 of its own steps the bound of Lemma 7, halved, holds.
+    gap = one.h_steps(30) - one.h(np.arange(31.0))
+    assert (gap >= -1e-15).all() and gap.max() <= 1.0 / 1000
+    # Gamma is the integral of gamma.
+    area, _ = quad(lambda t: float(one.gamma(t)), 0, one.snapping_time, points=[one.transition_time], limit=200)
+    assert float(one.gamma_integral(one.snapping_time, eta_z=0.5)) == pytest.approx(0.5 * area, rel=1e-9)
+    assert one.snapping_time == 2 * one.scanning_time == pytest.approx(20 * math.log(1000))

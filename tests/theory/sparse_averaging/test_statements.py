@@ -4,6 +4,7 @@ import pytest
 
 import yzflow
 from theory import averaging, statements
+from yzflow.audits.verdicts import Verdict
 
 PAPER = "Sparse averaging: "
 
@@ -15,8 +16,8 @@ def test_every_check_holds_and_the_printed_slips_show():
     for row in report.table:
         verdicts.setdefault(row.statement.removeprefix(PAPER), set()).add(row.verdict)
     slips = {"Theorem 4", "Rank bound", "Match2", "Conjecture"}
-    assert {name for name, found in verdicts.items() if found == {"holds with the correction"}} == slips
-    assert all(found == {"holds exactly"} for name, found in verdicts.items() if name not in slips)
+    assert {name for name, found in verdicts.items() if found == {Verdict.CORRECTED}} == slips
+    assert all(found == {Verdict.EXACT} for name, found in verdicts.items() if name not in slips)
 
 
 def test_printed_errors_are_those_of_the_mistakes():

@@ -66,6 +66,8 @@ def derive(*, open_value=open_value, close_value=close_value, step=step, top=top
             r"$\sum t_{il} p(i,l) + e\,p(0)$ is the exact distribution: three layers of weights.",
         ),
         scope="coordinates: any k, D, counts, logits; head: every stack of (k, D) = (1, 2), (2, 2), (2, 3), any q",
+        sizes={"(k, D)": tuple(sizes)},
+        prose=("LN divides by one number, and the least coordinate of an unmatched bracket stays positive",),
     )
 
 

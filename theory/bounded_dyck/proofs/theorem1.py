@@ -73,4 +73,6 @@ def derive(*, insertion=insertion, partner_value=partner_value, width=2) -> Deri
         ),
         scope="any width of V by linearity (2 written out), any logits and counts; LN with or without mean subtraction,"
         " which is linear, and no floor",
+        sizes={"width of V": (width,)},
+        prose=("a layer that forgets the stack has nearly one output for several last types, and is wrong for one",),
     )

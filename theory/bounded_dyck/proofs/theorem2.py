@@ -61,4 +61,10 @@ def derive(*, bound=bound) -> Derivation:
             r" R(\theta_0)$ bounds $\gamma$: Theorem 2 applies with $\tau$ at the exact distance in the limit.",
         ),
         scope="any dimension: only two norms and an angle enter",
+        sizes={},
+        prose=(
+            "n pairs fit into length N up to n = N/2 - D",
+            "depths that no stack reaches: the bound twice",
+            "Corollary 2: a minimiser is no worse than a weight of zero loss, and bounds gamma",
+        ),
     )

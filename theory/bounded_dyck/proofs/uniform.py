@@ -49,4 +49,6 @@ def derive(*, depth_of=depth_of, shared_value=shared_value, size=3) -> Derivatio
             r" to one: whatever the head computes, attention has no part in it.",
         ),
         scope="any counts; any attention logits, written out for three tokens",
+        sizes={"tokens": (size,)},
+        prose=("the second layer is that of Theorem 1 with V_close = -V_open",),
     )

@@ -82,4 +82,6 @@ def derive(*, common_rate=common_rate, distinct_rate=distinct_rate) -> Derivatio
             r" $-\gamma\beta(K-1)f_l^2(1-\rho) < 0$.",
         ),
         scope="K = 3, two common and two distinct tokens a class, any P(.|n); the sign for all K >= 2",
+        sizes={"K": (3,), "M": (8,), "common tokens": (2,), "distinct tokens a class": (2,)},
+        prose=("the symmetric solution is the solution, as (10) is locally Lipschitz",),
     )

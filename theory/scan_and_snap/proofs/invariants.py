@@ -63,4 +63,6 @@ def derive(*, conserved=conserved, vocab_size=3, target=1) -> Derivation:
             r" only through column k of Y: equal columns stay equal.",
         ),
         scope="M = 3 by default, any counts, any Y and z; the shift argument is the same for all M",
+        sizes={"M": (vocab_size,)},
+        prose=("mixtures of sequences: each row that vanishes is linear in J",),
     )

@@ -63,6 +63,7 @@ def derive(
             r"$J$ contains no row of $Z$ but $z_m$.",
         ),
         scope="M = 3, T - 1 = 3 by default, all of Y and Z symbolic; any explicit sequence and M can be given",
+        sizes={"M": (vocab_size,), "T - 1": tuple(sorted({len(tokens) for tokens, _, _ in sequences}))},
     )
 
 

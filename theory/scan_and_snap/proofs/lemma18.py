@@ -58,4 +58,9 @@ def derive(*, deviation=deviation) -> Derivation:
             r"All tokens at once: replace $\delta$ by $\delta$ over their number. Lemma 2 then gives the bag.",
         ),
         scope="all L, delta and 0 < p < 1",
+        sizes={},
+        prose=(
+            "Taylor's theorem for psi, Markov's inequality, independent tokens",
+            "the lower tail is that of 1 - x",
+        ),
     )

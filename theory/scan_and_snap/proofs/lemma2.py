@@ -65,6 +65,8 @@ def derive(*, attention=attention, feature=feature, vocab_size=3) -> Derivation:
             r"The bag is continuous in $N/(T-1)$ at P(.|n), with limit (5), and (6) after normalisation.",
         ),
         scope="M = 3 by default, any z and P(.|n); one explicit sequence for the first step",
+        sizes={"M": (vocab_size,), "T - 1": (len(SEQUENCE),)},
+        prose=("the bag of the limit is the limit of the bags: it is continuous in the frequencies, which converge",),
     )
 
 

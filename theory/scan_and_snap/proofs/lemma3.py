@@ -43,6 +43,8 @@ def derive(*, correction=correction, update=update, sizes=((2, 3), (3, 4))) -> D
             r" e_n$.",
         ),
         scope="(K, M) = (2, 3) and (3, 4) by default, any linearly independent features, any W",
+        sizes={"(K, M)": tuple(sizes)},
+        prose=("the span of F holds no other solution",),
     )
 
 

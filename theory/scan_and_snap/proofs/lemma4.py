@@ -79,4 +79,5 @@ def derive(*, rate=rate, vocab_size=3) -> Derivation:
             r"What is left is $p_n\gamma f_n * \sum_{n'}\beta_{nn'}(f_n f_n^T - I) f_{n'}$.",
         ),
         scope="M = 3, K = 3 with two queries, any P(.|n), z, beta and class probabilities",
+        sizes={"K": (len(QUERIES),), "M": (vocab_size,), "queries": (len(set(QUERIES)),)},
     )

@@ -63,6 +63,11 @@ def derive(*, zeta=zeta, residual=residual, step=step, vocab_sizes=(2, 3, 5)) ->
             r"Adding $\eta_Y$ times it keeps the form, with $h + \eta_Y/(M-1+e^{Mh})$ in place of h.",
         ),
         scope="all M > 1, eta_Y > 0 and s (induction); whole vectors for M = 2, 3, 5 by default",
+        sizes={},
+        prose=(
+            "induction over s",
+            "a vector constant outside n has two distinct entries",
+        ),
     )
 
 

@@ -65,4 +65,6 @@ def derive(*, rate=rate, implicit=implicit, omega_argument=omega_argument) -> De
             r" = \frac{\eta_Y}{M-1+e^{Mh}}$.",
         ),
         scope="all M > 1, eta_Y > 0, t >= 0",
+        sizes={},
+        prose=("(44) has one solution",),
     )

@@ -67,6 +67,12 @@ def derive(*, bound=bound, small_rate_gap=small_rate_gap) -> Derivation:
             r" \frac12 r\ln(r(0)/r)$, which is largest, $\eta_Y/(2eM)$, where $r = r(0)/e$.",
         ),
         scope="all M > 1 and eta_Y > 0; the gap for small eta_Y to leading order",
+        sizes={},
+        prose=(
+            "the steps joined by straight lines stay above the flow, by comparison of rates",
+            "induction over the steps",
+            "small eta_Y: the equation of the gap to first order",
+        ),
     )
 
 

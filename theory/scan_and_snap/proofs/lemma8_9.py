@@ -69,6 +69,12 @@ def derive(
             r" relative, where $\gamma = \frac{M-1}{M}\frac{x}{1+x} \to 1$ but $\ln\tau/\tau \to 0$.",
         ),
         scope="all M > 1 unless a step says otherwise; asymptotic claims for M -> infinity",
+        sizes={},
+        prose=(
+            "a convex function with a negative least value has two zeros",
+            "the upper zero: terms that vanish for M to infinity",
+            "the stages of gamma in time from those in x",
+        ),
     )
 
 

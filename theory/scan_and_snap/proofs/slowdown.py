@@ -63,6 +63,11 @@ def derive(*, slowdown=slowdown, first_correction=first_correction, sizes=((2, 3
             r" $\frac{\eta_Y\rho(M-K+1)}{KM}$.",
         ),
         scope="all K, M, 0 < rho < 1 for equal overlaps; entry by entry from the flows for (K, M) = (2, 3), (3, 4)",
+        sizes={},
+        prose=(
+            "the residuals to first order in t for all K and M, beside the flows written out at two sizes",
+            "the part of g_n along f_n is removed, so that every token's speed is proportional to b",
+        ),
     )
 
 

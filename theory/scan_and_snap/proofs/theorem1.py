@@ -70,6 +70,8 @@ def derive(*, gamma=gamma, coefficients=coefficients, correction=lemma3.correcti
         ),
         scope="form of g_n: K = 2, 3 and any linearly independent features; w_n . r_n: all M; "
         "beta, xi for equal overlaps: all K, M; xi: K = 3 and any overlaps; all K by the argument in the steps",
+        sizes={"(K, M)": ((2, 3), (3, 4))},
+        prose=("xi_n > 0 for K >= 4 and unequal overlaps: the bound of S^-1 1 in the steps",),
     )
 
 

@@ -69,4 +69,8 @@ def derive(*, distinct_rate=distinct_rate, common_rate=common_rate) -> Derivatio
             r"$\xi_n > 0$ (Theorem 1), and $f_{nl} < 1$ as soon as n has a distinct token.",
         ),
         scope="K = 3, one query, two distinct tokens in two classes and none in the third; any features, beta and p_n",
+        sizes={
+            "K": (len(DISTINCT),),
+            "distinct tokens of the classes": tuple(len(tokens) for tokens in DISTINCT.values()),
+        },
     )

@@ -47,6 +47,8 @@ def derive(*, relative_gain=relative_gain, bounds=bounds) -> Derivation:
             r"$d\ln\chi_0/dB_n = 2 f_0^2$ lies between $2 f_0(0)^2$ and 2. Integrate from $B_n = 0$, $\chi_0 = 1$.",
         ),
         scope="(11) and (12): any tokens; monotone attention: two further distinct tokens and one common one",
+        sizes={"tokens of the class (monotone attention)": (4,)},
+        prose=("rates are integrated from B_n = 0",),
     )
 
 

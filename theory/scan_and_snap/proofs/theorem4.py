@@ -67,6 +67,8 @@ def derive(
             r" $4\Gamma \sim 2K\frac{(M-1)^2}{M^2}\frac{\eta_Z}{\eta_Y}\ln^2(M\eta_Y t/K)$.",
         ),
         scope="Gamma, B and limits: all M, K, rates; C_0: leading order for M rho >> 1 and K rho << 1",
+        sizes={"K (fall of the common token)": (4,)},
+        prose=("C_0 to leading order, first M rho to infinity and then rho to 0",),
     )
 
 

@@ -56,6 +56,8 @@ def derive(*, weights=weights, late_residual=late_residual, sizes=((2, 3), (3, 4
             r" $Mh = O(\ln t)$: the residual is $\frac{(M-1)K}{M\eta_Y t}\zeta_n (1 + o(1))$.",
         ),
         scope="Y: (K, M) = (2, 3), (3, 4), any linearly independent features, any visits; rate: all M, K",
+        sizes={"(K, M)": tuple(sizes)},
+        prose=("the flow from Y = 0 has one solution",),
     )
 
 

@@ -70,4 +70,6 @@ def derive(*, peak_margin=peak_margin, peak_time=peak_time, peak=peak) -> Deriva
             r"$e^{u^*} = (M-1)/(u^*-1)$ gives $\gamma(t^*) = \frac{M-1}{M}(u^*-1)$, without K and $\eta_Y$.",
         ),
         scope="all M > 1, K and eta_Y",
+        sizes={},
+        prose=("a slope that changes its sign once, from plus to minus, is that of one peak",),
     )

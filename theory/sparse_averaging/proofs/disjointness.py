@@ -49,4 +49,6 @@ def derive(*, determinant=determinant, intersection_rank=intersection_rank) -> D
             r"Intersection is $1 1^T - D_q$: its rank is at least $2^q - 1$, and the row of the empty set is zero.",
         ),
         scope="q up to 4 by computation, all q by the Kronecker product",
+        sizes={"q": (1, 2, 3, 4)},
+        prose=("all q: induction by the Kronecker product",),
     )

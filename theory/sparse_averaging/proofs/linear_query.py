@@ -65,6 +65,11 @@ def derive(*, scores=scores, sizes=SIZES) -> Derivation:
             r"$I - 1 1^T/N$ attains rank N - 1.",
         ),
         scope="form of A: N up to 6 where no other sizes are given, by the steps all N > q >= 3; determinant: N = 4",
+        sizes={"(N, q)": tuple(sizes)},
+        prose=(
+            "other N > q >= 3: the exchange of a third member of y",
+            "the rank: A and the 2 x 2 matrix have kernels of equal dimension",
+        ),
     )
 
 

@@ -64,4 +64,6 @@ def derive(*, temperature=temperature, blank_score=blank_score) -> Derivation:
             r" sines are of angles in $[0, \pi]$.",
         ),
         scope="all N, M >= 2 and 0 < eta < 1/2",
+        sizes={},
+        prose=("both sines are of angles between 0 and pi",),
     )

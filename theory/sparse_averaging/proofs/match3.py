@@ -39,4 +39,5 @@ def derive(*, products=products) -> Derivation:
             r" other one moves by $-2\pi k/3$ and sums to zero.",
         ),
         scope="all angles",
+        sizes={},
     )

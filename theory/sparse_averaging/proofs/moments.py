@@ -58,4 +58,9 @@ def derive(*, functional=functional, radon_weight=radon_weight) -> Derivation:
             r" the even ones have a common convex combination, so that no query prefers the q odd ones to all others.",
         ),
         scope="gap: q = 1, 2, 3, any y and t; dependency: q up to 5",
+        sizes={"q": (1, 2, 3)},
+        prose=(
+            "an integer other than 0 has a square of at least 1",
+            "Radon: two convex combinations that agree cannot be told apart by a linear query",
+        ),
     )

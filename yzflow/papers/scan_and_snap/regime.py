@@ -11,6 +11,7 @@ import xarray as xr
 from dynamics.support import checks
 from dynamics.support.progress import Progress
 from theory import attention, decoder, statements
+from theory.scan_and_snap.statements import LEVELS
 from yzflow.audits.audit import Simulations
 from yzflow.papers.scan_and_snap.settings import PAPER, Setting, single_common_token
 
@@ -61,7 +62,7 @@ def regime_map(
     for number in numbers:
         checks.one_of("numbers", number, known)
     for level in levels:
-        checks.one_of("levels", level, statements.LEVELS[1:])
+        checks.one_of("levels", level, LEVELS[1:])
     shape = tuple(len(values) for values in grid.values())
     error = np.full((*shape, len(numbers), len(levels)), np.nan)
     slowdown = np.full(shape, np.nan)

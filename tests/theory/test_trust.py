@@ -1,0 +1,231 @@
+"""What a verdict rests on: labels that cannot be had without their scope, and engines that know no paper."""
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import pytest
+import sympy as sp
+
+import yzflow
+from theory import statements
+from theory.scan_and_snap.proofs import lemma5, transition
+from theory.statements import Assumption, Check, Statement
+from theory.symbolic import Derivation, rooms
+from theory.trust import Label, Trust, weakest
+from yzflow.audits import verdicts
+from yzflow.audits.report import AuditReport, errata_page
+from yzflow.audits.verdicts import Row, Verdict
+
+ROOT = Path(__file__).parents[2]
+BARE = re.compile(r"\bproved\b(?! (for all sizes|at \S.* = \d|at \S+ = \())", re.IGNORECASE)
+X = sp.Symbol("x", positive=True)
+
+
+def square(claimed, **more):
+    """The area under y = x by integration, against a claim."""
+    return Derivation("Triangle", {"area": sp.integrate(X, (X, 0, X)) - claimed}, **more)
+
+
+def test_a_false_claim_has_a_failing_label():
+    right, wrong = square(X**2 / 2, sizes={}), square(X**2, sizes={})
+    assert right.label.holds and right.label.trust is Trust.PROVED
+    assert not wrong.label.holds and wrong.label.failures == ("area",)
+    assert str(wrong.label) == "FAILS: area"
+    assert weakest([right.label, wrong.label]) is wrong.label
+
+
+def test_a_false_claim_of_a_paper_fails_where_it_is_false():
+    assert lemma5.derive().label.holds
+    # Without the -1 the recursion is that of another layer.
+    label = lemma5.derive(step=lambda m, h, eta: h + eta / (m + sp.exp(m * h))).label
+    assert "step at n" in label.failures and not label.holds
+
+
+def test_a_proof_says_for_which_sizes_or_has_no_label():
+    with pytest.raises(ValueError, match="`sizes` must name those that Triangle was written out at, or be empty"):
+        square(X**2 / 2).label  # noqa: B018
+    label = square(X**2 / 2, sizes={"K": (2, 3), "(N, q)": ((4, 3), (5, 3))}, prose=("induction",)).label
+    assert label.trust is Trust.PROVED_AT_SIZES
+    assert str(label) == "proved at K = 2, 3 and (N, q) = (4, 3), (5, 3) (in words: induction)"
+
+
+@pytest.mark.parametrize(
+    ("trust", "scope", "prose", "message"),
+    [
+        (Trust.PROVED, {"K": (3,)}, (), "`scope` must be empty for a proof of all sizes"),
+        (Trust.PROVED_AT_SIZES, {}, (), "`scope` must say where what is proved at sizes is so"),
+        (Trust.MEASURED, {}, (), "`scope` must say where what is measured is so"),
+        (Trust.ENCLOSED, {}, (), "`scope` must say where what is enclosed is so"),
+        (Trust.ARGUED, {}, (), "`prose` must give the reason"),
+        (Trust.NOT_EXAMINED, {}, (), "`prose` must give the reason"),
+    ],
+)
+def test_a_label_without_its_scope_is_refused(trust, scope, prose, message):
+    with pytest.raises(ValueError, match=message):
+        Label(trust, scope, prose)
+
+
+def test_the_summary_is_the_weakest_needed_part():
+    proof, sizes = Label(Trust.PROVED), Label(Trust.PROVED_AT_SIZES, {"K": (3,)})
+    measured = Label(Trust.MEASURED, {"error": 0.1}, needed=False)
+    argued = Label(Trust.ARGUED, prose=("a limit",))
+    assert list(Trust) == sorted(Trust) and Trust.PROVED < Trust.PROVED_AT_SIZES < Trust.MEASURED < Trust.ARGUED
+    assert weakest([proof, sizes]) is sizes
+    assert weakest([sizes, measured, proof]) is sizes
+    assert weakest([proof, dataclasses.replace(measured, needed=True)]).trust is Trust.MEASURED
+    assert weakest([argued, measured, proof]) is argued
+    assert weakest([proof, dataclasses.replace(measured, failures=("bound",))]).failures == ("bound",)
+    assert weakest([]).trust is weakest([measured]).trust is Trust.NOT_EXAMINED
+
+
+def at_sizes(prove=lambda: square(X**2 / 2, sizes={"K": (3,)}), **more):
+    more = {
+        "assumptions": (Assumption("K >= 2", lambda setting: 1.5),),
+        "checks": (Check("area", ("closed form",), lambda runs, level: 0.01, expected=("closed form",)),),
+        **more,
+    }
+    return Statement("A paper", "Theorem 1", "Areas", "Half.", "x^2/2", prove=prove, **more)
+
+
+def row(statement, printed=0.01, corrected=None, *, inside=True, setting="one", **scope):
+    check = statement.checks[0]
+    error = printed if corrected is None else corrected
+    label = statement.measured(
+        check, failures=() if error <= check.tolerance else ("area",), level="closed form", setting=setting,
+        error=error, **scope,
+    )  # fmt: skip
+    expected = inside and "closed form" in check.expected
+    return Row(
+        statement.id, "area", "closed form", setting, inside, {"K >= 2": 1.5}, printed, corrected, 0.05, expected, label
+    )
+
+
+def test_a_statement_has_a_label_for_each_part():
+    statement = at_sizes(argued=("a limit",), not_examined=("the case K = 2: nobody looked",))
+    assert [label.trust for label in statement.trust] == [
+        Trust.PROVED_AT_SIZES, Trust.MEASURED, Trust.ARGUED, Trust.NOT_EXAMINED,
+    ]  # fmt: skip
+    proof, measured, *_ = statement.trust
+    assert proof.scope == {"K": (3,)} and proof.needed
+    expected = {"check": "area", "tolerance": 0.05, "level": ("closed form",), "assuming": ("K >= 2",)}
+    assert measured.scope == expected and not measured.needed
+    assert at_sizes(prove=None).trust[0].needed
+    assert weakest(statement.trust).trust is Trust.NOT_EXAMINED
+
+
+def test_reports_never_say_proved_without_sizes(tmp_path):
+    statement = at_sizes()
+    report = AuditReport([row(statement)], (statement,), {statement.id: statement.prove().label})
+    report.to_html(tmp_path / "audit.html")
+    for text in (report.text(), report.json(), errata_page(report), (tmp_path / "audit.html").read_text()):
+        assert "proved at K = 3" in text
+        assert not BARE.search(text), BARE.search(text)
+    assert BARE.search("proved.") and BARE.search("Theorem 1   proved\n") and not BARE.search("proved at K = 2, 3")
+
+
+def test_reports_name_what_a_printed_form_misses_by(tmp_path):
+    statement = at_sizes(corrected="x^2/2")
+    table = [
+        row(statement, 0.5, 0.001),
+        row(statement, 0.25, 0.02, setting="two"),
+        row(statement, 9.0, 8.0, inside=False),
+    ]
+    report = AuditReport(table, (statement,), {statement.id: statement.prove().label})
+    report.to_html(tmp_path / "audit.html")
+    assert re.search(r"closed form +misses by 50% +within 2% +within 5% +fails \(by 800%\)", report.text())
+    assert "| area | closed form | misses by 50% | within 2% | within 5% |" in errata_page(report)
+    page = (tmp_path / "audit.html").read_text()
+    assert "<td>misses by 25%<td>within 2%<td>within 5%<td>holds with the correction" in page
+    assert "<th>printed<th>corrected<th>expected" in page
+    forms = [one["forms"] for one in json.loads(report.json())["rows"]]
+    assert forms[1] == {"printed": "misses by 25%", "corrected": "within 2%", "expected": "within 5%"}
+    assert forms[2]["expected"] == "nothing"
+    (measured,) = [label for label in report.labels(statement) if label.trust is Trust.MEASURED]
+    assert measured.scope["error"] == 0.02 and measured.scope["settings"] == ("one", "two")
+
+
+def test_a_failure_is_the_summary_even_beside_a_proof():
+    statement = at_sizes()
+    report = AuditReport([row(statement, 0.2)], (statement,), {statement.id: statement.prove().label})
+    assert report.summary(statement).failures == ("area",) and not report.passed
+    assert "FAILS: area" in report.text() and "<- should hold" in report.text()
+    # What is outside its assumptions says nothing against it.
+    fine = AuditReport([row(statement, 0.2, inside=False)], (statement,), {statement.id: statement.prove().label})
+    assert fine.summary(statement).trust is Trust.PROVED_AT_SIZES and fine.passed
+
+
+def test_a_correction_that_is_wrong_is_an_alarm_although_the_printed_form_holds():
+    statement = at_sizes(corrected="x^2")
+    assert row(statement, 0.01, 0.3).verdict is Verdict.WITHIN and row(statement, 0.01, 0.3).alarming
+    assert not row(statement, 0.3, 0.01).alarming
+
+
+@pytest.mark.parametrize(
+    ("error", "tolerance", "expected"),
+    [
+        (0.5, 0.05, "misses by 50%"),
+        (0.956, 0.05, "misses by 95.6%"),
+        (12.0, 0.05, "misses by 12 times"),
+        (float("nan"), 0.05, "misses by an undefined amount"),
+        (0.004, 0.05, "within 0.4%"),
+        (1e-9, 0.05, "exact"),
+        (1e-9, 0.0, "misses by 1e-07%"),
+        (0.0, 0.0, "exact"),
+        (None, 0.0, "-"),
+    ],
+)
+def test_what_a_form_does_in_words(error, tolerance, expected):
+    assert verdicts.describe(error, tolerance) == expected
+
+
+def test_the_audit_puts_scope_on_every_row():
+    report = yzflow.audit(["Scan and Snap: Remark 1", "Scan and Snap: Lemma 18"], quick=True)
+    (remark,) = [one for one in report.table if one.statement.endswith("Remark 1") and one.setting.startswith("inside")]
+    # K = 2, M = 1000, rho = 0.3: s = 0.7 * 1.3 / (1 + 999 * 0.3), and the paper prints 0.7.
+    assert remark.printed == pytest.approx(1 - 1.3 / 300.7, abs=1e-4)
+    assert remark.forms[0] == "misses by 99.6%"
+    scope = remark.label.scope
+    assert scope["error"] == remark.corrected and scope["tolerance"] == 0.02
+    assert scope["level"] == "full flow" and scope["setting"] == remark.setting and "seeds" not in scope
+    rests = json.loads(report.json())["trust"]["Scan and Snap: Lemma 18"]
+    assert rests["summary"]["trust"] == "PROVED" and rests["labels"][1]["trust"] == "MEASURED"
+    assert rests["labels"][1]["scope"]["settings"]
+
+
+def test_seeds_are_named_where_something_was_drawn():
+    report = yzflow.audit(["Bounded Dyck: Equation 13"], quick=True, seed=7)
+    assert {one.level: one.label.scope.get("seeds") for one in report.table} == {"full flow": None, "SGD": (7,)}
+
+
+def test_labels_of_the_register_are_those_of_its_proofs():
+    statement = statements.REGISTER["Scan and Snap: Transition time"]
+    assert [str(label) for label in statement.trust] == [str(transition.derive().label)]
+    assert not BARE.search(str(statement.trust[0]))
+
+
+def test_levels_are_those_of_the_paper(monkeypatch):
+    from theory.sparse_averaging import statements as paper
+
+    odd = Check("error", ("another level",), lambda runs, level: 0.0)
+    wrong = dataclasses.replace(paper.STATEMENTS[0], checks=(odd,))
+    monkeypatch.setattr(paper, "STATEMENTS", (wrong,))
+    with pytest.raises(ValueError, match=r"`levels` must be of closed form, but .* has another level"):
+        statements._register()
+
+
+def test_engines_name_no_paper():
+    papers = {statement.paper for statement in statements.REGISTER.values()}
+    names = papers | set(rooms()) | {"arxiv", "theory flow", "modified flow"}
+    engines = [
+        *(ROOT / "theory" / "symbolic").glob("*.py"),
+        *(ROOT / "yzflow" / "audits").glob("*.py"),
+        ROOT / "theory" / "statements.py",
+        ROOT / "theory" / "trust.py",
+        ROOT / "yzflow" / "figures" / "audit.py",
+        ROOT / "yzflow" / "papers" / "__init__.py",
+    ]
+    assert len(engines) >= 12
+    found = {(path.name, name) for path in engines for name in names if name.lower() in path.read_text().lower()}
+    assert not found

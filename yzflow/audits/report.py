@@ -1,0 +1,244 @@
+"""The audit's result, and its reports: text, JSON, a page of HTML, and the page of errata."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import html
+import io
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from dynamics.support.files import replacing
+from theory import statements
+from theory.statements import Statement
+from theory.trust import Label, weakest
+from yzflow.audits.verdicts import Row, amount, claim, describe
+from yzflow.figures.audit import audit_errors
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """The result of `yzflow.audit`.
+
+    Attributes
+    ----------
+    table : list of Row
+    statements : tuple of Statement
+        What was audited.
+    labels_of_proofs : dict
+        Statement -> what its symbolic proof proves, with the names of expressions that it could not decide.
+    """
+
+    table: list[Row]
+    statements: tuple[Statement, ...]
+    labels_of_proofs: dict[str, Label]
+
+    @property
+    def proofs(self) -> dict[str, list[str]]:
+        """Statement -> names of the expressions that its symbolic proof could not decide; empty lists are proofs."""
+        return {name: list(label.failures) for name, label in self.labels_of_proofs.items()}
+
+    @property
+    def passed(self) -> bool:
+        """Whether every proof holds, and every statement that should hold in a setting does."""
+        return not any(self.proofs.values()) and not any(row.alarming for row in self.table)
+
+    def labels(self, statement: Statement) -> tuple[Label, ...]:
+        """What the statement rests on: its proof, each check and level where it should hold, and what is prose.
+
+        A check's label has its largest error at a level, over all settings inside the assumptions.
+        """
+        proof = [self.labels_of_proofs[statement.id]] if statement.id in self.labels_of_proofs else []
+        rows = [row for row in self.table if row.statement == statement.id and row.expected]
+        return (*proof, *(_over_settings(cell) for cell in _cells(rows)), *statement.in_words)
+
+    def summary(self, statement: Statement) -> Label:
+        """The weakest needed part of what the statement rests on, or a part that fails."""
+        return weakest(self.labels(statement))
+
+    def text(self) -> str:
+        """What each statement rests on, and a line for each check and level.
+
+        The line shows the worst setting inside the assumptions: what the printed form does, what the corrected form
+        does, and what is expected of the form that the register stands for; then the worst setting outside.
+        """
+        lines = ["What each statement rests on"]
+        lines += [f"  {statement.id:40}{self.summary(statement)}" for statement in self.statements]
+        head = f"{'printed':22}{'corrected':22}{'expected':18}"
+        lines += ["", f"{'statement':38}{'check':60}{'level':16}{head}outside the assumptions"]
+        for rows in _cells(self.table):
+            first = rows[0]
+            inside, outside = ([row for row in rows if row.inside is where] for where in (True, False))
+            printed, corrected, expected = _worst_forms(inside)
+            flag = " <- should hold" if any(row.alarming for row in rows) else ""
+            forms = f"{printed:22}{corrected:22}{expected:18}"
+            lines.append(f"{first.statement:38}{first.check:60}{first.level:16}{forms}{_worst(outside)}{flag}")
+        return "\n".join(lines)
+
+    def json(self) -> str:
+        """Everything as JSON."""
+        rests = {
+            statement.id: {
+                "summary": self.summary(statement).as_dict(),
+                "labels": [label.as_dict() for label in self.labels(statement)],
+            }
+            for statement in self.statements
+        }
+        rows = [row.as_dict() for row in self.table]
+        return json.dumps({"passed": self.passed, "proofs": self.proofs, "trust": rests, "rows": rows}, indent=2)
+
+    def to_json(self, path: str | os.PathLike) -> None:
+        """Write everything to a JSON file."""
+        with replacing(path) as temporary:
+            temporary.write_text(self.json() + "\n", encoding="utf-8")
+
+    def to_html(self, path: str | os.PathLike) -> None:
+        """Write a self-contained page: each statement with its forms, errata, what it rests on and its table."""
+        with replacing(path) as temporary:
+            temporary.write_text(_page(self), encoding="utf-8")
+
+
+def _cells(table: Sequence[Row]) -> Iterator[list[Row]]:
+    """The rows of each statement, check and level."""
+    cells: dict[tuple[str, str, str], list[Row]] = {}
+    for row in table:
+        cells.setdefault((row.statement, row.check, row.level), []).append(row)
+    yield from cells.values()
+
+
+def _over_settings(rows: Sequence[Row]) -> Label:
+    """One label for the rows of a check and level: the worst of them, with all the settings."""
+    worst = max(rows, key=lambda row: (row.alarming, row.error))
+    scope = dict(worst.label.scope)
+    del scope["setting"]
+    return dataclasses.replace(worst.label, scope={**scope, "settings": tuple(row.setting for row in rows)})
+
+
+def _worst_forms(rows: Sequence[Row]) -> tuple[str, str, str]:
+    """The three columns for the rows of a check and level: the largest error of each form, and what is expected."""
+    if not rows:
+        return "-", "-", "nothing"
+    tolerance = rows[0].tolerance
+    corrected = [row.corrected for row in rows if row.corrected is not None]
+    return (
+        describe(_largest([row.printed for row in rows]), tolerance),
+        describe(_largest(corrected) if corrected else None, tolerance),
+        claim(tolerance) if any(row.expected for row in rows) else "nothing",
+    )
+
+
+def _largest(errors: Sequence[float]) -> float:
+    """The largest error, where one that is no number is larger than any."""
+    return max(errors, key=lambda error: (error != error, error))
+
+
+def _worst(rows: Sequence[Row]) -> str:
+    if not rows:
+        return "-"
+    worst = max(rows, key=lambda row: (row.verdict, row.error))
+    return worst.words + (f" (by {amount(worst.error)})" if worst.words == "fails" else "")
+
+
+def errata_page(report: AuditReport) -> str:
+    """The errata of every statement of a report as a Markdown page, with what each rests on and by how much it misses.
+
+    A statement without an erratum says so.
+    """
+    lines = [
+        "# Errata",
+        "",
+        "Made from the register (`theory.statements`) and an audit (`yzflow audit --quick`) by",
+        "`yzflow.audits.report.errata_page`. The tables show the largest error over the settings inside the",
+        "assumptions: of the formula as printed, of the corrected one, and what is expected.",
+        "",
+        *(line for note in statements.not_examined() for line in (f"Not examined: {note}", "")),
+    ]
+    for statement in report.statements:
+        lines += [
+            f"## {statement.id}. {statement.title}",
+            "",
+            statement.text,
+            "",
+            f"As printed: `{statement.printed}`",
+            "",
+        ]
+        if statement.corrected:
+            lines += [f"Corrected: `{statement.corrected}`", ""]
+        lines += [f"- {erratum}" for erratum in statement.errata] or ["No erratum found."]
+        cells = [cell for cell in _cells(report.table) if cell[0].statement == statement.id]
+        if cells:
+            lines += ["", "| check | level | printed | corrected | expected |", "|---|---|---|---|---|"]
+        for cell in cells:
+            forms = _worst_forms([row for row in cell if row.inside])
+            entries = (cell[0].check, cell[0].level, *forms)
+            lines.append("| " + " | ".join(entry.replace("|", "\\|") for entry in entries) + " |")
+        proof = [report.labels_of_proofs[statement.id]] if statement.id in report.labels_of_proofs else []
+        words = [str(label) for label in (*proof, *statement.in_words)]
+        words += ["measured, as the table says"] if cells else []
+        lines += ["", f"Rests on: {'; '.join(words)}.", ""]
+    return "\n".join(lines)
+
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem }
+:root { color-scheme: light dark }
+table { border-collapse: collapse; font-size: 0.85rem; margin: 0.5rem 0 1rem }
+th, td { border-bottom: 1px solid #8886; padding: 0.2rem 0.8rem 0.2rem 0; text-align: left; vertical-align: top }
+code { font-size: 0.9em }
+img { max-width: 100%; background: white }
+.bad { font-weight: bold }
+h2 { margin-top: 2.5rem }
+"""
+
+
+def _page(report: AuditReport) -> str:
+    escape = html.escape
+    summary = "Every statement that should hold does." if report.passed else "A statement that should hold does not."
+    parts = [
+        "<!doctype html><html lang='en'><meta charset='utf-8'>",
+        "<meta name='viewport' content='width=device-width'><title>yzflow: theorem audit</title>",
+        f"<style>{_STYLE}</style><h1>Theorem audit</h1>",
+        f"<p>{summary}</p>",
+    ]
+    for statement in report.statements:
+        parts.append(f"<h2>{escape(statement.id)}. {escape(statement.title)}</h2><p>{escape(statement.text)}</p>")
+        parts.append(f"<p>As printed: <code>{escape(statement.printed)}</code></p>")
+        if statement.corrected:
+            parts.append(f"<p>Corrected: <code>{escape(statement.corrected)}</code></p>")
+        parts += [f"<p>Erratum: {escape(erratum)}</p>" for erratum in statement.errata] or ["<p>No erratum found.</p>"]
+        parts.append(f"<p>Summary: {escape(str(report.summary(statement)))}.</p><p>Rests on:</p><ul>")
+        parts += [f"<li>{escape(str(label))}" for label in report.labels(statement)] + ["</ul>"]
+        rows = [row for row in report.table if row.statement == statement.id]
+        if rows:
+            parts.append(_plot(report, statement.id))
+            names = ("check", "level", "setting", "assumptions", "printed", "corrected", "expected", "verdict")
+            parts.append(f"<table><tr>{''.join(f'<th>{name}' for name in names)}</tr>")
+            parts += [_html_row(row) for row in rows] + ["</table>"]
+    return "\n".join(parts) + "\n</html>\n"
+
+
+def _plot(report: AuditReport, statement: str) -> str:
+    """The errors of a statement as an inline picture, so that the page stands alone."""
+    picture = io.BytesIO()
+    audit_errors(report, statement).savefig(picture, format="png", dpi=110)
+    encoded = base64.b64encode(picture.getvalue()).decode()
+    text = html.escape(f"Errors of {statement} by setting and level, as in the table below", quote=True)
+    return f"<img alt='{text}' src='data:image/png;base64,{encoded}'>"
+
+
+def _html_row(row: Row) -> str:
+    broken = [text for text, margin in row.margins.items() if margin < 1]
+    cells = [
+        row.check,
+        row.level,
+        row.setting,
+        "hold" if row.inside else "broken: " + "; ".join(broken),
+        *row.forms,
+        row.words,
+    ]
+    return (
+        f"<tr{' class=bad' if row.alarming else ''}>" + "".join(f"<td>{html.escape(cell)}" for cell in cells) + "</tr>"
+    )

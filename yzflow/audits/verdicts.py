@@ -1,0 +1,149 @@
+"""What a number says about a statement: verdicts, and the rows of the audit that hold them."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass
+
+from theory.trust import Label
+
+_EXACT = 1e-8
+
+
+class Verdict(enum.IntEnum):
+    """Whether a statement holds, from best to worst.
+
+    Attributes
+    ----------
+    EXACT
+        As printed, up to rounding.
+    WITHIN
+        As printed, within the tolerance.
+    CORRECTED
+        Not as printed, but in the corrected form.
+    FAILS
+        In no form that the register has.
+    """
+
+    EXACT = 0
+    WITHIN = 1
+    CORRECTED = 2
+    FAILS = 3
+
+
+def judge(error: float | None, tolerance: float) -> Verdict:
+    """The verdict on one form of a statement, from its error; one that is missing or no number fails."""
+    if error is None or not math.isfinite(error) or error > tolerance:
+        return Verdict.FAILS
+    return Verdict.EXACT if error <= _EXACT else Verdict.WITHIN
+
+
+def verdict(printed: float, corrected: float | None, tolerance: float) -> Verdict:
+    """The verdict on a statement, from the errors of the printed and, where there is one, the corrected form."""
+    as_printed = judge(printed, tolerance)
+    if as_printed is Verdict.FAILS and judge(corrected, tolerance) is not Verdict.FAILS:
+        return Verdict.CORRECTED
+    return as_printed
+
+
+def amount(error: float) -> str:
+    """A relative error for people: in per cent up to ten, then as a multiple."""
+    if not math.isfinite(error):
+        return "an undefined amount"
+    return f"{100 * error:.3g}%" if error < 10 else f"{error:.2g} times"
+
+
+def describe(error: float | None, tolerance: float) -> str:
+    """What one form does, for a table: "exact", "within 2%", "misses by 50%", or "-" where there is no such form."""
+    if error is None:
+        return "-"
+    found = judge(error, tolerance)
+    if found is Verdict.FAILS:
+        return f"misses by {amount(error)}"
+    return "exact" if found is Verdict.EXACT else f"within {amount(error)}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell of the audit: a check of a statement, at one level, in one setting.
+
+    Attributes
+    ----------
+    statement, check, level, setting : str
+    inside : bool
+        Whether every assumption of the statement holds in the setting.
+    margins : dict
+        The margin of each assumption.
+    printed, corrected : float or None
+        Errors of the two forms (None where there is no second form).
+    tolerance : float
+        Up to which error a form counts as holding.
+    expected : bool
+        Whether the statement should hold here.
+    label : Label
+        What was measured here, with its scope.
+    """
+
+    statement: str
+    check: str
+    level: str
+    setting: str
+    inside: bool
+    margins: dict[str, float]
+    printed: float
+    corrected: float | None
+    tolerance: float
+    expected: bool
+    label: Label
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the statement here."""
+        return verdict(self.printed, self.corrected, self.tolerance)
+
+    @property
+    def error(self) -> float:
+        """Error of the form that the register stands for: the corrected one where there is one."""
+        return self.printed if self.corrected is None else self.corrected
+
+    @property
+    def alarming(self) -> bool:
+        """A statement that should hold and does not, in the form that the register stands for."""
+        return self.expected and judge(self.error, self.tolerance) is Verdict.FAILS
+
+    @property
+    def words(self) -> str:
+        """The verdict for people, with the number that belongs to it."""
+        if self.verdict is Verdict.EXACT:
+            return "holds exactly"
+        if self.verdict is Verdict.WITHIN:
+            return f"holds within {self.printed:.1%}"
+        return "holds with the correction" if self.verdict is Verdict.CORRECTED else "fails"
+
+    @property
+    def forms(self) -> tuple[str, str, str]:
+        """What the printed and the corrected form do, and what is expected, for three columns."""
+        printed, corrected = (describe(error, self.tolerance) for error in (self.printed, self.corrected))
+        return printed, corrected, claim(self.tolerance) if self.expected else "nothing"
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON."""
+        return {
+            **{name: getattr(self, name) for name in _PLAIN},
+            "verdict": self.words,
+            "outcome": self.verdict.name,
+            "forms": dict(zip(("printed", "corrected", "expected"), self.forms, strict=True)),
+            "alarming": self.alarming,
+            "label": self.label.as_dict(),
+        }
+
+
+_PLAIN = (
+    "statement", "check", "level", "setting", "inside", "margins", "printed", "corrected", "tolerance", "expected",
+)  # fmt: skip
+
+
+def claim(tolerance: float) -> str:
+    """What is expected of a form that should hold."""
+    return "exact" if tolerance <= _EXACT else f"within {amount(tolerance)}"
