@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator
 
 from benchmarks import Row, compare, optional_peer
-from dynamics import SequenceClasses, gradient_flow
+from dynamics import SequenceClasses, Solver, gradient_flow
 
 SIZES = ((10, 1000), (50, 2000))
 SETTING = {"eta_y": 1.0, "eta_z": 0.5, "t_end": 700.0, "rtol": 1e-8, "atol": 1e-10}
@@ -36,7 +36,7 @@ def run() -> Iterator[Row]:
 
 
 def _ours(classes, reduce):
-    return gradient_flow(classes, times=[SETTING["t_end"]], reduce=reduce, **SETTING).final.Z[0]
+    return gradient_flow(classes, times=[SETTING["t_end"]], solver=Solver(reduce=reduce), **SETTING).final.Z[0]
 
 
 def _call(peer, classes):

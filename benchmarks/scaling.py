@@ -15,7 +15,8 @@ import scipy.sparse
 
 from benchmarks import Study, seconds
 from dynamics import SequenceClasses, sgd
-from dynamics.descent import _Run, complete
+from dynamics._sgd.run import Run
+from dynamics.descent import complete
 
 BASE = {"M": 20_000, "K": 1_000, "support": 40, "T": 128}
 SWEEPS = {
@@ -40,8 +41,8 @@ def classes(n_classes: int, n_tokens: int, sizes, seed: int = 0) -> SequenceClas
 
 def step_seconds(M: int, K: int, support: int, T: int) -> float:
     """Seconds of a step, the least of some calls of the kernels after those that touch rows for the first time."""
-    run = _Run(classes(K, M, support), **complete({**SETTING, "length": T}), recording=False)
-    taken, steps = [], run.groups.size
+    run = Run(classes(K, M, support), **complete({**SETTING, "length": T}), recording=False)
+    taken, steps = [], run.feed.most
     for done in range(0, 6 * steps, steps):
         run.losses = np.empty(done + steps, run.dtype)
         taken.append(seconds(lambda done=done: run._take(done, done + steps))[0] / steps)

@@ -16,8 +16,8 @@ from numba import njit
 from benchmarks import Study, optional_peer, seconds
 from dynamics import SequenceClasses, sgd_many
 from dynamics._model import kernels
-from dynamics._sgd import sampling
-from dynamics.descent import _Run, complete
+from dynamics._sgd.run import Run
+from dynamics.descent import complete
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, styled
 
 QUERIES = (1, 5, 10)
@@ -108,24 +108,24 @@ def profile(n_queries: int) -> dict:
     """Microseconds a step of each stage, and what a step has to compute."""
     classes = SequenceClasses.syn_medium(n_queries)
     arguments = complete({**SETTING, "steps": STEPS, "seed": 1})
-    run = _Run(classes, **{**arguments, "record_every": STEPS})
+    run = Run(classes, **{**arguments, "record_every": STEPS})
     run.go(None)
-    batches, groups, state, mass = run.batches, run.groups, run.state, run.state[4]
-    taken, size, columns = groups.size, batches[4], run.state[1].shape[1]
+    batches, groups, weights, mass = run.feed.batches, run.feed.groups, run.weights, run.rule.multiplicity
+    taken, size, columns = groups.size, batches.size, weights.Y.shape[1]
     longest, most = int(np.diff(run.source.bags.indptr).max()), SETTING["batch_size"]
     f, g = (np.full(most * longest, 0.1, np.float32) for _ in range(2))
     u, r = (np.zeros(most * columns, np.float32) for _ in range(2))
     blocks = [np.zeros(longest * columns, np.float32) for _ in range(2)]
     ones, norm = np.ones(most, np.float32), np.ones(most, np.float32)
-    tables = (run.source.bag_tables, run.source.token_tables, run.position_weight, run.insertions)
-    moved = (run.slopes[:2], run.first[:2], run.second[:2])
+    slopes, first, second, _ = run.memory
+    moved = (slopes[:2], first[:2], second[:2])
     work = {
-        "drawing tokens": lambda: sampling.draw_batches(run.random, run.data, *tables, run.workspace, batches, groups),
-        "attention": lambda: _attention(batches, groups, state[0], norm, f, g),
-        "products": lambda: _products(batches, groups, state[1], run.slopes[1], f, g, u, ones, *blocks),
+        "drawing tokens": lambda: run.feed.draw(taken),
+        "attention": lambda: _attention(batches, groups, weights.Z, norm, f, g),
+        "products": lambda: _products(batches, groups, weights.Y, slopes.Y, f, g, u, ones, *blocks),
         "exponentials": lambda: _exponentials(groups, size, u, r, columns),
         "softmax, rest": lambda: _softmax(batches, groups, u, r, mass.astype(np.float32)),
-        "optimiser": lambda: _optimiser(taken, state[:2], *moved, run.rates[:2], run.momentum, mass),
+        "optimiser": lambda: _optimiser(taken, weights[:2], *moved, run.update.rates[:2], run.update.momentum, mass),
     }
     spent = {name: 1e6 * _quickest(call) / taken for name, call in work.items()}
     spent["softmax, rest"] -= spent["exponentials"]
@@ -135,7 +135,7 @@ def profile(n_queries: int) -> dict:
     a_run = short - whole
     batch, positions = SETTING["batch_size"], SETTING["length"] - 1
     used = np.arange(size.shape[1]) < groups[:, None]
-    tokens = float((size * np.diff(batches[5], axis=1))[used].sum() / taken)
+    tokens = float((size * np.diff(batches.indptr, axis=1))[used].sum() / taken)
     return {
         "queries": n_queries,
         "stages": spent,

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 
 from benchmarks import Disagreement, Study, relative_difference, seconds
-from dynamics import SequenceClasses, gradient_flow
+from dynamics import SequenceClasses, Solver, gradient_flow
 from yzflow.figures.style import BLACK, BLUE, GREEN, VERMILION, styled
 
 COLOURS = {"DOP853": BLUE, "RK45": VERMILION, "Radau": BLACK, "LSODA": GREEN}
@@ -36,7 +36,8 @@ def _logits(common: float, t_end: float, *, method: str, time_scale: str, rtol: 
     times = np.expm1(np.linspace(0.0, np.log1p(t_end), 41))[1:]
     times[-1] = t_end
     options = {"eta_y": 1.0, "eta_z": 0.5, "t_end": t_end, "times": times, "rtol": rtol, "atol": rtol / 100}
-    return gradient_flow(classes, **options, reduce="none", method=method, time_scale=time_scale).dataset["z"].values
+    solver = Solver(method=method, time_scale=time_scale, reduce="none")
+    return gradient_flow(classes, **options, solver=solver).dataset["z"].values
 
 
 def reference(common: float, t_end: float) -> tuple[np.ndarray, float]:

@@ -12,8 +12,10 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 from dynamics.support.files import replacing
@@ -57,12 +59,28 @@ class Bags:
     indptr: np.ndarray
     token: np.ndarray
     count: np.ndarray
-    weight: np.ndarray | None = None
-    n_queries: int | None = field(default=None, kw_only=True)
-    n_tokens: int | None = field(default=None, kw_only=True)
-    vocab_size: int | None = field(default=None, kw_only=True)
+    weight: np.ndarray = None  # type: ignore[assignment]
+    n_queries: int = field(default=None, kw_only=True)  # type: ignore[assignment]
+    n_tokens: int = field(default=None, kw_only=True)  # type: ignore[assignment]
+    vocab_size: int = field(default=None, kw_only=True)  # type: ignore[assignment]
 
-    def __post_init__(self):
+    if TYPE_CHECKING:  # what is given; above stands what it becomes
+
+        def __init__(
+            self,
+            query: ArrayLike,
+            target: ArrayLike,
+            indptr: ArrayLike,
+            token: ArrayLike,
+            count: ArrayLike,
+            weight: ArrayLike | None = None,
+            *,
+            n_queries: int | None = None,
+            n_tokens: int | None = None,
+            vocab_size: int | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
         query = checks.index_array("query", self.query)
         if query.size == 0:
             raise checks.reject("query", "hold at least one bag", "an empty array")
@@ -74,14 +92,14 @@ class Bags:
         for name in _ARRAYS:
             getattr(self, name).flags.writeable = False
 
-    def _set(self, name, value):
+    def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
     def _size(self, name: str, largest: int) -> int:
         given = getattr(self, name)
         return int(largest) + 1 if given is None else checks.integer(name, given, minimum=int(largest) + 1)
 
-    def _check_target(self):
+    def _check_target(self) -> None:
         if np.ndim(self.target) == 2:
             target = checks.non_negative_array("target", self.target, ndim=2)
             if target.shape[1] == 0:
@@ -99,7 +117,7 @@ class Bags:
         self._set("target", target)
         self._set("vocab_size", self._size("vocab_size", largest))
 
-    def _check_tokens(self):
+    def _check_tokens(self) -> None:
         indptr = checks.index_array("indptr", self.indptr)
         token = checks.index_array("token", self.token)
         count = checks.finite_array("count", self.count, ndim=1)
@@ -126,7 +144,7 @@ class Bags:
         self._set("count", count)
         self._set("n_tokens", self._size("n_tokens", token.max()))
 
-    def _check_weight(self):
+    def _check_weight(self) -> None:
         if self.weight is None:
             weight = np.full(len(self.query), 1 / len(self.query))
         else:
@@ -152,18 +170,25 @@ class Bags:
         return self.target.ndim == 1
 
     @property
+    def owner(self) -> np.ndarray:
+        """The bag of each entry of ``token`` and ``count``: (nnz,) int."""
+        return np.repeat(np.arange(len(self)), np.diff(self.indptr))
+
+    @property
     def n_targets(self) -> int:
         """Largest next token that occurs, plus one: the columns of Y that training can tell apart from a zero start."""
         return int(self.target.max()) + 1 if self.hard else self.target.shape[1]
 
     @classmethod
-    def from_dense(cls, query, target, counts, weight=None, **sizes) -> Bags:
+    def from_dense(
+        cls, query: ArrayLike, target: ArrayLike, counts: ArrayLike, weight: ArrayLike | None = None, **sizes: int
+    ) -> Bags:
         """Bags from a dense (n, tokens) array of counts or probabilities; zeros are left out."""
-        counts = checks.non_negative_array("counts", counts, ndim=2)
-        bag, token = np.nonzero(counts)
-        indptr = np.searchsorted(bag, np.arange(len(counts) + 1))
-        sizes.setdefault("n_tokens", counts.shape[1])
-        return cls(query, target, indptr, token, counts[bag, token], weight, **sizes)
+        table = checks.non_negative_array("counts", counts, ndim=2)
+        bag, token = np.nonzero(table)
+        indptr = np.searchsorted(bag, np.arange(len(table) + 1))
+        sizes.setdefault("n_tokens", table.shape[1])
+        return cls(query, target, indptr, token, table[bag, token], weight, **sizes)
 
     def joint(self) -> np.ndarray:
         """Probability of (next token, bag): an (n_targets, n) array that sums to one."""
@@ -175,7 +200,7 @@ class Bags:
 
     def merge(self) -> Bags:
         """The same distribution with equal bags (query, target and counts) as one, their weights added."""
-        keys = {}
+        keys: dict[tuple[bytes, ...], int] = {}
         owner = np.empty(len(self), dtype=np.int64)
         for b in range(len(self)):
             at = slice(self.indptr[b], self.indptr[b + 1])
@@ -215,9 +240,9 @@ class Bags:
             raise checks.reject("parts", "hold at least one batch", "none")
         if shares is None:
             shares = [len(part) for part in parts]
-        shares = checks.non_negative_array("shares", shares, ndim=1)
-        if shares.size != len(parts) or shares.sum() <= 0:
-            raise checks.reject("shares", f"be {len(parts)} numbers with a positive sum", list(shares))
+        share = checks.non_negative_array("shares", shares, ndim=1)
+        if share.size != len(parts) or share.sum() <= 0:
+            raise checks.reject("shares", f"be {len(parts)} numbers with a positive sum", list(share))
         widths = {part.target.shape[1:] for part in parts}
         if len(widths) > 1:
             raise checks.reject("parts", "have targets of one kind and width", sorted(widths))
@@ -228,7 +253,7 @@ class Bags:
             np.concatenate([[0], *(part.indptr[1:] + start for part, start in zip(parts, starts, strict=False))]),
             np.concatenate([part.token for part in parts]),
             np.concatenate([part.count for part in parts]),
-            np.concatenate([part.weight * share for part, share in zip(parts, shares / shares.sum(), strict=True)]),
+            np.concatenate([part.weight * own for part, own in zip(parts, share / share.sum(), strict=True)]),
             **{name: max(getattr(part, name) for part in parts) for name in _SIZES},
         )
 
@@ -254,7 +279,7 @@ class Bags:
             return cls._read(handle, path)
 
     @classmethod
-    def _read(cls, handle, path) -> Bags:
+    def _read(cls, handle: BinaryIO, path: str | os.PathLike) -> Bags:
         refused = checks.reject("path", "be a file of bags written by yzflow", repr(str(path)))
         try:
             with np.load(handle, allow_pickle=False) as file:
@@ -268,3 +293,26 @@ class Bags:
             if str(error).startswith("`"):
                 raise
             raise refused from error
+
+
+class HasPopulation(Protocol):
+    """What draws sequences, such as `SequenceClasses`: its limit T -> infinity are bags."""
+
+    def population(self) -> Bags: ...
+
+
+Data: TypeAlias = Bags | HasPopulation
+
+
+def population_of(data: Data) -> Bags:
+    """The bags of the argument ``data``: itself, or its population.
+
+    Raises
+    ------
+    ValueError
+        If it is neither Bags nor has a method ``population()`` that returns Bags.
+    """
+    bags = data.population() if hasattr(data, "population") else data
+    if not isinstance(bags, Bags):
+        raise checks.reject("data", "be Bags or offer population()", type(data).__name__)
+    return bags

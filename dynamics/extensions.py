@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynamics.bags import Bags
+from dynamics.bags import Bags, Data, population_of
 from dynamics.layer import Layer
-from dynamics.support import checks
 
 
-def residual_connection(data) -> tuple[Bags, Layer]:
+def residual_connection(data: Data) -> tuple[Bags, Layer]:
     r"""Bags and a start layer whose feature is LN(X^T b + x_T): the query token added to what attention gathers.
 
     Attention weights sum to one, so that X^T b + x_T = sum_l c_l (e_l + e_query): a fixed value matrix does it. As
@@ -39,11 +38,9 @@ def residual_connection(data) -> tuple[Bags, Layer]:
 
     Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Section 7.
     """
-    bags = data.population() if hasattr(data, "population") else data
-    if not isinstance(bags, Bags):
-        raise checks.reject("data", "be Bags or offer population()", type(data).__name__)
+    bags = population_of(data)
     n_queries, n_tokens = bags.n_queries, bags.n_tokens
-    pair = np.repeat(bags.query, np.diff(bags.indptr)) * n_tokens + bags.token
+    pair = bags.query[bags.owner] * n_tokens + bags.token
     paired = Bags(
         bags.query,
         bags.target,

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy  # which imports its integrators, a third of a second, when they are first used
+from numpy.typing import ArrayLike
 
-from dynamics._flow.orbits import reduced_system
-from dynamics._flow.systems import Full, Modified, Theory
-from dynamics.bags import Bags
-from dynamics.layer import Layer, check_objective, optional_rates
+from dynamics._flow.clock import Clock
+from dynamics._flow.orbits import FullOrbits
+from dynamics._flow.registry import SYSTEMS, system_for
+from dynamics._flow.solver import METHODS, Solver, as_solver
+from dynamics._flow.systems import Setting, System
+from dynamics._model.objective import Objective, as_objective
+from dynamics.bags import Bags, Data, population_of
+from dynamics.layer import Layer, optional_rates
 from dynamics.support import checks
 from dynamics.support.progress import Progress
 from dynamics.trajectory import LargeRecord, Trajectory, assemble, is_large
 
-DECODERS = ("full", "modified", "theory")
-METHODS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
+__all__ = ["DECODERS", "METHODS", "IntegrationError", "Solver", "gradient_flow"]
+
+DECODERS = tuple(SYSTEMS)
 
 
 class IntegrationError(RuntimeError):
@@ -32,38 +39,34 @@ class IntegrationError(RuntimeError):
         What was recorded until then.
     """
 
-    def __init__(self, message: str, time: float, layer: Layer, trajectory: Trajectory | None):
+    def __init__(self, message: str, time: float, layer: Layer, trajectory: Trajectory | None) -> None:
         super().__init__(message)
         self.time = time
         self.layer = layer
         self.trajectory = trajectory
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple:
         # The default hands only the message to __init__, and an error in a worker process would break its pool.
         return type(self), (str(self), self.time, self.layer, self.trajectory)
 
 
 def gradient_flow(
-    data,
+    data: Data,
     *,
-    eta_y,
-    eta_z,
-    t_end,
-    decoder="full",
-    times=None,
-    n_times=200,
-    init=None,
-    rtol=1e-8,
-    atol=1e-10,
-    progress=False,
-    eta_v=None,
-    time_scale="linear",
-    method="DOP853",
-    eta_hidden=None,
-    criterion="cross-entropy",
-    contrast=None,
-    contrast_weight=0.0,
-    reduce="auto",
+    eta_y: float,
+    eta_z: float,
+    t_end: float,
+    decoder: str = "full",
+    times: ArrayLike | None = None,
+    n_times: int = 200,
+    init: Layer | Trajectory | None = None,
+    rtol: float = 1e-8,
+    atol: float = 1e-10,
+    progress: bool = False,
+    eta_v: float | None = None,
+    eta_hidden: float | None = None,
+    objective: Objective | None = None,
+    solver: Solver | None = None,
 ) -> Trajectory:
     r"""Integrate the gradient flow of the layer on a population of bags.
 
@@ -88,7 +91,7 @@ def gradient_flow(
     decoder : "full", "modified" or "theory"
     times : (n,) array, optional
         Output times, increasing, within the span of the integration. Default: ``n_times`` of them, equally spaced in
-        t, or in log(1 + t) if ``time_scale`` is "log".
+        t, or in log(1 + t) if that is the solver's time scale.
     n_times : int
         Number of output times if ``times`` is None.
     init : Layer or Trajectory, optional
@@ -100,23 +103,13 @@ def gradient_flow(
         Show progress on standard error.
     eta_v : float, optional
         Learning rate of the value matrix, if ``init`` has one; 0 keeps it fixed. Default: ``eta_y``.
-    time_scale : "linear" or "log"
-        Integrate in t or in log(1 + t). The flow slows down like a logarithm, so that "log" suits a large ``t_end``.
-    method : str
-        Method of `scipy.integrate.solve_ivp`, by name.
     eta_hidden : float, optional
         Learning rate of the hidden layer, if ``init`` has one; 0 keeps it fixed. Default: ``eta_y``.
-    criterion : "cross-entropy" or "squared"
-        What is descended on: nats (2), or ``sum_c (u_c - target_c)^2`` of the logits u (Wen et al. 2023, (5)).
-    contrast : Bags, optional
-        Insertions for the regulariser ``contrast_weight E ||u(x) - u(x + insertion)||^2 / M`` (Wen et al. 2023, (22)),
-        each as likely as its weight; `DyckLanguage.nested_pairs` makes them.
-    contrast_weight : float
-    reduce : "auto" or "none"
-        "auto" integrates one variable for each orbit of logits where the population and the start are symmetric: where
-        classes are copies of each other but for the names of their tokens, or tokens can be exchanged. The result is
-        the same up to the tolerances; the cost does not depend on the number of copies. Not used with a value matrix,
-        a hidden layer, an embedding, distributions as targets, or another objective. See `dynamics._flow.symmetry`.
+    objective : Objective, optional
+        What is descended on. Default: the cross-entropy (2).
+    solver : Solver, optional
+        Method, time scale, and whether symmetry is used. Default: DOP853 in t, with one variable for each orbit of
+        logits where the population is symmetric.
 
     Returns
     -------
@@ -133,33 +126,28 @@ def gradient_flow(
 
     Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Sections 3-5 and Appendix D.
     """
-    bags = data.population() if hasattr(data, "population") else data
-    if not isinstance(bags, Bags):
-        raise checks.reject("data", "be Bags or offer population()", type(data).__name__)
-    parameters = {
-        "eta_y": checks.positive("eta_y", eta_y),
-        "eta_z": checks.positive("eta_z", eta_z),
+    bags, solver, objective = population_of(data), as_solver(solver), as_objective(objective)
+    rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
+    parameters: dict[str, Any] = {
+        **rates,
         "t_end": checks.positive("t_end", t_end),
         "decoder": checks.one_of("decoder", decoder, DECODERS),
         "rtol": checks.positive("rtol", rtol),
         "atol": checks.positive("atol", atol),
-        "time_scale": checks.one_of("time_scale", time_scale, ("linear", "log")),
-        "method": checks.one_of("method", method, METHODS),
+        "time_scale": solver.time_scale,
+        "method": solver.method,
     }
     start, layer = _start(init, bags)
     layer.check_fits(bags, name="data")
-    parameters |= optional_rates(layer, parameters["eta_y"], eta_v, eta_hidden)
-    objective = check_objective(layer, criterion, contrast, contrast_weight)
-    parameters |= {name: value for name, value in objective.items() if name != "contrast"}
+    optional = optional_rates(layer, rates["eta_y"], eta_v, eta_hidden)
+    objective.check_fits(layer)
+    parameters |= optional | objective.parameters
     if parameters["t_end"] <= start:
         raise checks.reject("t_end", f"be after the last time of `init`, {start:g}", t_end)
-    clock = _Clock(start, parameters["t_end"], logarithmic=time_scale == "log")
-    times = _output_times(times, n_times, clock)
-    checks.one_of("reduce", reduce, ("auto", "none"))
-    system = reduced_system(bags, layer, init, parameters, objective) if reduce == "auto" else None
-    if system is None:
-        plain = {"full": Full, "modified": Modified, "theory": Theory}[decoder]
-        system = plain(bags, layer, init, parameters, objective)
+    clock = Clock(start, parameters["t_end"], logarithmic=solver.time_scale == "log")
+    times = clock.output_times(times, n_times)
+    setting = Setting(bags, layer, init, rates | optional, objective)
+    system = system_for(setting, decoder, reduce=solver.reduce == "auto")
     query_tokens = getattr(data, "query_tokens", None)
     if query_tokens is not None and len(query_tokens) != layer.Z.shape[0]:
         raise checks.reject("init", f"have {len(query_tokens)} rows of Z, one a query token", layer.Z.shape[0])
@@ -167,7 +155,7 @@ def gradient_flow(
         return _integrate(system, clock, times, parameters, query_tokens, report)
 
 
-def _start(init, bags: Bags) -> tuple[float, Layer]:
+def _start(init: Layer | Trajectory | None, bags: Bags) -> tuple[float, Layer]:
     if init is None:
         return 0.0, Layer.zeros(bags)
     if isinstance(init, Trajectory):
@@ -175,41 +163,6 @@ def _start(init, bags: Bags) -> tuple[float, Layer]:
     if isinstance(init, Layer):
         return 0.0, init
     raise checks.reject("init", "be None, a Layer or a Trajectory", type(init).__name__)
-
-
-class _Clock:
-    """The map between time t and the variable of integration s: t = t_0 + s, or t = t_0 + exp(s) - 1."""
-
-    def __init__(self, start: float, end: float, *, logarithmic: bool):
-        self.start, self.end, self.logarithmic = start, end, logarithmic
-
-    def variable(self, t):
-        return np.log1p(np.asarray(t) - self.start) if self.logarithmic else np.asarray(t) - self.start
-
-    def time(self, s):
-        return self.start + (np.expm1(s) if self.logarithmic else s)
-
-    def rate(self, s) -> float:
-        """dt/ds."""
-        return np.exp(s) if self.logarithmic else 1.0
-
-
-def _output_times(times, n_times, clock: _Clock) -> np.ndarray:
-    if times is None:
-        n_times = checks.integer("n_times", n_times, minimum=2)
-        times = clock.time(np.linspace(0.0, clock.variable(clock.end), n_times))
-        times[-1] = clock.end
-        return times
-    times = checks.finite_array("times", times, ndim=1)
-    if times.size == 0:
-        raise checks.reject("times", "hold at least one time", "none")
-    if times[0] < clock.start or times[-1] > clock.end:
-        outside = times[0] if times[0] < clock.start else times[-1]
-        raise checks.reject("times", f"lie in [{clock.start:g}, {clock.end:g}]", outside)
-    if (np.diff(times) <= 0).any():
-        where = int(np.argmax(np.diff(times) <= 0))
-        raise checks.reject("times", "increase", f"{times[where + 1]} after {times[where]}")
-    return times
 
 
 class _Steps:
@@ -220,10 +173,17 @@ class _Steps:
 
     _IDLE = 100
 
-    def __init__(self, method: str, right_hand_side, end: float, initial: np.ndarray, options):
+    def __init__(
+        self,
+        method: str,
+        right_hand_side: Callable[[float, np.ndarray], np.ndarray],
+        end: float,
+        initial: np.ndarray,
+        options: Mapping[str, float],
+    ) -> None:
         self.s, self.state = 0.0, initial
         self._make = lambda: getattr(scipy.integrate, method)(right_hand_side, 0.0, initial, end, **options)
-        self._solver: Any = None  # one of scipy's
+        self._solver: Any = None
 
     def advance(self) -> str | None:
         """Take a step; returns None, or the reason if there is no further step."""
@@ -248,53 +208,53 @@ class _Steps:
         return self._solver.dense_output()(s)
 
 
-def _integrate(system, clock: _Clock, times, parameters, query_tokens, report: Progress) -> Trajectory:
-    end = float(clock.variable(clock.end))
+def _trajectory(system: System, times: np.ndarray, states: Sequence[np.ndarray], labels: Mapping) -> Trajectory:
+    """What is kept of the states at these times."""
+    if isinstance(system, FullOrbits) and is_large(system.setting.bags, system.setting.start, len(times)):
+        kept = LargeRecord(system.setting.bags, system.setting.start, system.setting.objective)
+        for time, state in zip(times, states, strict=True):
+            kept.add(time, system.logits(state), system.loss(state))
+        trajectory = kept.trajectory(system.logits(states[-1]), None, **labels, extra=system.extra(states))
+    else:
+        layers = [system.layer(state) for state in states]
+        velocity = np.stack([system.velocity(state) for state in states])
+        attributes = {"long_name": "rate of change of the attention logit", "units": "1 / SGD step"}
+        extra = {"z_velocity": (("time", "query", "token"), velocity, attributes), **system.extra(states)}
+        trajectory = assemble(system.setting.bags, times, layers, **labels, extra=extra)
+    trajectory.dataset.attrs["reduction"] = system.reduction
+    return trajectory
 
-    def right_hand_side(s, state):
+
+def _integrate(
+    system: System,
+    clock: Clock,
+    times: np.ndarray,
+    parameters: Mapping,
+    query_tokens: np.ndarray | None,
+    report: Progress,
+) -> Trajectory:
+    end = float(clock.variable(clock.end))
+    labels = {"kind": "gradient_flow", "parameters": parameters, "query_tokens": query_tokens}
+
+    def right_hand_side(s: float, state: np.ndarray) -> np.ndarray:
         report.update(s / end, f"at t = {clock.time(s):.4g} of {clock.end:g}")
         slope = system.derivative(state)
         if clock.logarithmic:
             slope *= clock.rate(s)
         return slope
 
-    def record_large(grid, states, labels):
-        kept = LargeRecord(system.bags, system.orbits.start, "cross-entropy")
-        for time, state in zip(grid, states, strict=True):
-            kept.add(time, system.logits(state), system.loss(state))
-        return kept.trajectory(system.logits(states[-1]), None, **labels, extra=system.extra(states))
-
-    def record(grid, states):
-        labels = {"kind": "gradient_flow", "parameters": parameters, "query_tokens": query_tokens}
-        if system.reduction != "none" and is_large(system.bags, system.orbits.start, len(grid)):
-            trajectory = record_large(grid, states, labels)
-            trajectory.dataset.attrs["reduction"] = system.reduction
-            return trajectory
-        layers = [system.layer(state) for state in states]
-        velocity = np.stack([system.velocity(state) for state in states])
-        attributes = {"long_name": "rate of change of the attention logit", "units": "1 / SGD step"}
-        trajectory = assemble(
-            system.bags,
-            grid,
-            layers,
-            **labels,
-            extra={"z_velocity": (("time", "query", "token"), velocity, attributes), **system.extra(states)},
-        )
-        trajectory.dataset.attrs["reduction"] = system.reduction
-        return trajectory
-
-    def fail(reason, s, state, states):
+    def fail(reason: str, s: float, state: np.ndarray, states: Sequence[np.ndarray]) -> NoReturn:
         layer = system.layer(np.ascontiguousarray(state))
         time = float(clock.time(s))
         largest = max(np.abs(layer.Z).max(), np.abs(layer.Y).max())
         raise IntegrationError(
             f"the gradient flow ({parameters['decoder']}) stopped after t = {time:g} of {clock.end:g} SGD steps, where "
             f"the largest logit is {largest:.3g}: {reason}. Try, in this order: smaller learning rates (eta_y = "
-            f"{parameters['eta_y']:g}, eta_z = {parameters['eta_z']:g}), time_scale='log', a larger rtol and atol, "
-            f"or method='Radau'",
+            f"{parameters['eta_y']:g}, eta_z = {parameters['eta_z']:g}), Solver(time_scale='log'), a larger rtol and "
+            f"atol, or Solver(method='Radau')",
             time,
             layer,
-            record(times[: len(states)], states) if states else None,
+            _trajectory(system, times[: len(states)], states, labels) if states else None,
         )
 
     # A trial step may overshoot into overflow or nan; the integrator then steps back.
@@ -305,7 +265,7 @@ def _integrate(system, clock: _Clock, times, parameters, query_tokens, report: P
         options = {"rtol": parameters["rtol"], "atol": parameters["atol"]}
         steps = _Steps(parameters["method"], right_hand_side, end, system.initial, options)
         grid = np.clip(clock.variable(times), 0.0, end)
-        states = []
+        states: list[np.ndarray] = []
         while len(states) < len(grid):
             reason = steps.advance()
             if reason:
@@ -313,4 +273,4 @@ def _integrate(system, clock: _Clock, times, parameters, query_tokens, report: P
             due = grid[len(states) : np.searchsorted(grid, steps.s, side="right")]
             if due.size:
                 states.extend(np.ascontiguousarray(steps.interpolate(due).T))
-    return record(times, states)
+    return _trajectory(system, times, states, labels)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike, DTypeLike
 
 from dynamics._model import kernels
+from dynamics._model.batch import Batch
+from dynamics._model.objective import Objective, as_objective
+from dynamics._model.weights import Rule, Weights
 from dynamics._sgd import sampling
 from dynamics.bags import Bags
 from dynamics.support import checks
 from dynamics.support.checks import read_only
-
-CRITERIA = ("cross-entropy", "squared")
-# The argument that holds the learning rate of each of `Layer.weights`.
-RATES = ("eta_z", "eta_y", "eta_v", "eta_hidden", "eta_z", "eta_z", "eta_v")
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +44,13 @@ class Embedding:
     queries: np.ndarray
     values: np.ndarray | None = None
 
-    def __post_init__(self):
+    if TYPE_CHECKING:  # what is given; above stands what it becomes
+
+        def __init__(
+            self, vectors: ArrayLike, keys: ArrayLike, queries: ArrayLike, values: ArrayLike | None = None
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
         for name in ("vectors", "keys", "queries", "values"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, _matrix(name, getattr(self, name)))
@@ -53,10 +61,11 @@ class Embedding:
         if self.keys.shape != self.queries.shape:
             raise checks.reject("queries", f"have the shape of `keys`, {self.keys.shape}", self.queries.shape)
 
-    def astype(self, dtype) -> Embedding:
+    def astype(self, dtype: DTypeLike) -> Embedding:
         """The same in another precision."""
-        parts = (self.vectors, self.keys, self.queries, self.values)
-        return Embedding(*(None if part is None else part.astype(dtype) for part in parts))
+        values = None if self.values is None else self.values.astype(dtype)
+        vectors, keys, queries = (part.astype(dtype) for part in (self.vectors, self.keys, self.queries))
+        return Embedding(vectors, keys, queries, values)
 
     def matrices(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Z (tokens, tokens) and V (tokens, values), or None in place of V."""
@@ -64,13 +73,17 @@ class Embedding:
         return Z, None if self.values is None else V
 
 
-def embed(vectors, keys, queries, values) -> tuple[np.ndarray, np.ndarray]:
+def embed(
+    vectors: np.ndarray, keys: np.ndarray, queries: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Z and V of an `Embedding`; V has no entries if ``values`` has none."""
     Z = (vectors @ queries.T) @ (vectors @ keys.T).T
     return Z, vectors @ values.T if values.size else values
 
 
-def embed_back(vectors, keys, queries, dZ, dV) -> tuple[np.ndarray, ...]:
+def embed_back(
+    vectors: np.ndarray, keys: np.ndarray, queries: np.ndarray, dZ: np.ndarray, dV: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gradients with respect to W_K, W_Q and W_V from those with respect to Z and V."""
     d_keys = (dZ.T @ (vectors @ queries.T)).T @ vectors
     d_queries = (dZ @ (vectors @ keys.T)).T @ vectors
@@ -85,7 +98,7 @@ def attention(bags: Bags, Z: np.ndarray) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array((shares, bags.token, bags.indptr), shape=(len(bags), Z.shape[1]))
 
 
-def _matrix(name: str, value) -> np.ndarray:
+def _matrix(name: str, value: ArrayLike) -> np.ndarray:
     """A read-only matrix in the precision of ``value``; one that nobody can write to is not copied."""
     dtype = np.float32 if getattr(value, "dtype", None) == np.float32 else np.float64
     array = checks.finite_array(name, value, ndim=2, dtype=dtype)
@@ -134,13 +147,27 @@ class Layer:
     Z: np.ndarray
     Y: np.ndarray
     V: np.ndarray | None = None
-    multiplicity: np.ndarray | None = None
+    multiplicity: np.ndarray = None  # type: ignore[assignment]
     hidden: np.ndarray | None = None
     center: bool = False
     floor: float = 0.0
     embedding: Embedding | None = None
 
-    def __post_init__(self):
+    if TYPE_CHECKING:  # what is given; above stands what it becomes
+
+        def __init__(
+            self,
+            Z: ArrayLike,
+            Y: ArrayLike,
+            V: ArrayLike | None = None,
+            multiplicity: ArrayLike | None = None,
+            hidden: ArrayLike | None = None,
+            center: bool = False,
+            floor: float = 0.0,
+            embedding: Embedding | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in ("Z", "Y", "V", "hidden")}
         arrays = {name: _matrix(name, a) for name, a in given.items() if a is not None or name in ("Z", "Y")}
         dtype = np.result_type(*arrays.values())
@@ -159,9 +186,11 @@ class Layer:
                     list(multiplicity),
                 )
         object.__setattr__(self, "multiplicity", multiplicity)
-        inputs, rows = (self.Z.shape[1], self.Z.shape[1]) if self.V is None else self.V.shape
-        if self.Z.shape[1] != inputs:
-            raise checks.reject("V", f"have {self.Z.shape[1]} rows, one a token", f"shape {self.V.shape}")
+        rows = self.Z.shape[1]
+        if self.V is not None:
+            if len(self.V) != rows:
+                raise checks.reject("V", f"have {rows} rows, one a token", f"shape {self.V.shape}")
+            rows = self.V.shape[1]
         what = "token" if self.V is None else "column of V"
         if self.hidden is not None:
             if self.hidden.shape[0] != rows + 1:
@@ -184,6 +213,11 @@ class Layer:
         optional = "".join(f", {part}" for part in parts)
         return f"<Layer: Z {self.Z.shape}, Y {self.Y.shape}{optional}, {self.vocab_size} next tokens>"
 
+    @property
+    def plain(self) -> bool:
+        """Whether Z and Y are all that there is: no value matrix, no hidden layer, no embedding."""
+        return self.V is None and self.hidden is None and self.embedding is None
+
     @classmethod
     def zeros(cls, bags: Bags) -> Layer:
         """The start Y = Z = 0 for these bags, with one column of Y for all next tokens that never occur."""
@@ -197,7 +231,7 @@ class Layer:
         return cls(Z, Y, None, columns)
 
     @classmethod
-    def embedded(cls, embedding: Embedding, Y, **options) -> Layer:
+    def embedded(cls, embedding: Embedding, Y: ArrayLike, **options: Any) -> Layer:
         """A layer whose Z and V come from an embedding; ``options`` are further parameters of `Layer`."""
         Z, V = embedding.matrices()
         return cls(Z, Y, V, embedding=embedding, **options)
@@ -208,30 +242,32 @@ class Layer:
         return int(self.multiplicity.sum())
 
     @property
-    def weights(self) -> tuple[np.ndarray, ...]:
-        """What training moves: (Z, Y, V, hidden, W_K, W_Q, W_V), where what does not exist has no entries.
+    def weights(self) -> Weights:
+        """What training moves, where what does not exist has no entries.
 
         Z and V are among what does not exist if they follow from an embedding.
         """
-        attention = (self.Z, self.V) if self.embedding is None else (None, None)
-        inner = (None,) * 3
+        arrays: tuple[np.ndarray | None, ...] = (self.Z, self.Y, self.V, self.hidden, None, None, None)
         if self.embedding is not None:
-            inner = (self.embedding.keys, self.embedding.queries, self.embedding.values)
-        arrays = (attention[0], self.Y, attention[1], self.hidden, *inner)
-        return tuple(read_only(np.empty((0, 0), self.Y.dtype)) if array is None else array for array in arrays)
+            own = self.embedding
+            arrays = (None, self.Y, None, self.hidden, own.keys, own.queries, own.values)
+        return Weights(*(read_only(np.empty((0, 0), self.Y.dtype)) if array is None else array for array in arrays))
 
-    def moved(self, weights) -> Layer:
+    def moved(self, weights: Iterable[np.ndarray]) -> Layer:
         """A layer of the same kind with other `weights`."""
-        Z, Y, V, hidden, keys, queries, values = (array if array.size else None for array in weights)
+        own = Weights(*weights)
+        hidden = own.hidden if own.hidden.size else None
         if self.embedding is None:
-            return replace(self, Z=Z, Y=Y, V=V, hidden=hidden)
-        embedding = replace(self.embedding, keys=keys, queries=queries, values=values)
+            return replace(self, Z=own.Z, Y=own.Y, V=own.V if own.V.size else None, hidden=hidden)
+        values = own.values if own.values.size else None
+        embedding = replace(self.embedding, keys=own.keys, queries=own.queries, values=values)
         Z, V = embedding.matrices()
-        return replace(self, Z=Z, Y=Y, V=V, hidden=hidden, embedding=embedding)
+        return replace(self, Z=Z, Y=own.Y, V=V, hidden=hidden, embedding=embedding)
 
     def expand(self) -> Layer:
         """The same layer with a column of Y for every next token."""
-        return replace(self, Y=np.repeat(self.Y, self.multiplicity, axis=1), multiplicity=None)
+        Y = np.repeat(self.Y, self.multiplicity, axis=1)
+        return replace(self, Y=Y, multiplicity=np.ones(Y.shape[1], dtype=np.int64))
 
     def check_fits(self, bags: Bags, *, name: str = "bags") -> None:
         """Raise ``ValueError`` unless this layer has rows and columns for every index in ``bags``."""
@@ -299,7 +335,7 @@ class Layer:
             In nats (2), or ``sum_c (u_c - target_c)^2`` of the logits u (Wen et al. 2023, (5)).
         """
         self.check_fits(bags)
-        return Problem(bags, self, criterion=criterion).loss(self.weights)
+        return Problem(bags, self, Objective(criterion)).loss(self.weights)
 
     def gradient(self, bags: Bags, *, criterion: str = "cross-entropy") -> Layer:
         """Gradient of the objective J = -loss with respect to each array (Lemma 1, (3)), as a layer.
@@ -307,14 +343,14 @@ class Layer:
         With an embedding, Z and V of the result are the gradients at these, and its embedding those at its weights.
         """
         self.check_fits(bags)
-        problem = Problem(bags, self, criterion=criterion)
+        problem = Problem(bags, self, Objective(criterion))
         slopes = problem.zeros()
         problem.loss_and_gradient(self.weights, slopes)
-        dZ, dY, dV, d_hidden, d_keys, d_queries, d_values = (array if array.size else None for array in slopes)
-        embedding = None
-        if self.embedding is not None:
-            embedding = replace(self.embedding, keys=d_keys, queries=d_queries, values=d_values)
-        return replace(self, Z=dZ, Y=dY, V=dV, hidden=d_hidden, embedding=embedding)
+        V, hidden, values = (part if part.size else None for part in (slopes.V, slopes.hidden, slopes.values))
+        embedding = self.embedding
+        if embedding is not None:
+            embedding = replace(embedding, keys=slopes.keys, queries=slopes.queries, values=values)
+        return replace(self, Z=slopes.Z, Y=slopes.Y, V=V, hidden=hidden, embedding=embedding)
 
 
 class Problem:
@@ -325,84 +361,62 @@ class Problem:
     bags : Bags
     layer : Layer
         Its kind counts, not its weights.
-    criterion : "cross-entropy" or "squared"
-    contrast : Bags, optional
-        Insertions for the regulariser ``contrast_weight E ||u(x) - u(x + insertion)||^2 / M`` (Wen et al. 2023, (22)),
-        drawn by their weights.
-    contrast_weight : float
+    objective : Objective, optional
+        Each bag comes with each insertion, by the product of their weights.
     dtype : numpy dtype, optional
         Precision of the weights. Default: that of ``layer``.
     """
 
     def __init__(
-        self, bags: Bags, layer: Layer, *, criterion="cross-entropy", contrast=None, contrast_weight=0.0, dtype=None
-    ):
-        checks.one_of("criterion", criterion, CRITERIA)
-        hard, dtype = bags.hard, layer.Z.dtype if dtype is None else np.dtype(dtype)
-        target = bags.target if hard else read_only(np.full(len(bags), -1))
-        soft = np.empty((0, 0)) if hard else bags.target
-        soft, weight, count = (read_only(array.astype(dtype)) for array in (soft, bags.weight, bags.count))
-        alone = read_only(np.ones(len(bags), dtype=np.int64))
-        self.groups = len(bags)
-        self.batch = (bags.query, target, soft, weight, alone, bags.indptr, bags.token, count)
-        if contrast is not None:
-            self.batch = sampling.contrasted(self.batch, contrast, contrast_weight)
-            self.groups = self.batch[0].size
-        self.rule = (layer.center, dtype.type(layer.floor), criterion == "squared", contrast is not None)
-        self.multiplicity = layer.multiplicity
-        vectors = np.empty((0, 0), dtype) if layer.embedding is None else layer.embedding.vectors
+        self, bags: Bags, layer: Layer, objective: Objective | None = None, dtype: DTypeLike | None = None
+    ) -> None:
+        objective = as_objective(objective)
+        self._dtype = layer.Z.dtype if dtype is None else np.dtype(dtype)
+        self.batch = Batch.of(bags, self._dtype)
+        if objective.contrast is not None:
+            self.batch = sampling.contrasted(self.batch, objective.contrast, objective.contrast_weight)
+        self.groups = self.batch.query.size
+        self.rule = Rule.of(layer, objective, self._dtype)
+        vectors = np.empty((0, 0), self._dtype) if layer.embedding is None else layer.embedding.vectors
         self.vectors = read_only(vectors)
-        self._shapes = [array.shape for array in layer.weights]
-        self._matrices = (layer.Z.shape, (0, 0) if layer.V is None else layer.V.shape)
-        self._dtype = dtype
+        like = layer.weights._replace(Z=layer.Z, V=np.empty((0, 0)) if layer.V is None else layer.V)
+        self._shapes = [array.shape for array in like]
+        self._none = np.empty((0, 0), self._dtype)
+        self._no_slopes = Weights(*(self._none,) * len(like))
 
-    def zeros(self) -> tuple[np.ndarray, ...]:
+    def zeros(self) -> Weights:
         """Arrays for the gradient: those of `Layer.weights`, and Z and V in any case."""
-        shapes = [self._matrices[0], self._shapes[1], self._matrices[1], *self._shapes[3:]]
-        return tuple(np.zeros(shape, self._dtype) for shape in shapes)
+        return Weights(*(np.zeros(shape, self._dtype) for shape in self._shapes))
 
-    def state(self, weights) -> tuple:
-        """(Z, Y, V, hidden, multiplicity) for the kernels."""
-        Z, Y, V, hidden, *inner = weights
+    def _whole(self, weights: Weights) -> Weights:
+        """The weights with the Z and V that follow from them."""
+        if self.vectors.size == 0:
+            return weights
+        Z, V = embed(self.vectors, weights.keys, weights.queries, weights.values)
+        return weights._replace(Z=read_only(Z), V=read_only(V))
+
+    def loss(self, weights: Weights) -> float:
+        """The loss alone, at weights that are read-only."""
+        own = (self._whole(weights), self.rule, self._no_slopes)
+        return kernels.loss_and_gradient(self.batch, self.groups, *own, self._none, False)
+
+    def loss_and_gradient(self, weights: Weights, slopes: Weights, residual: np.ndarray | None = None) -> float:
+        """The loss at weights that are read-only, with the gradient of J added into ``slopes``.
+
+        For ``residual`` see the kernel.
+        """
+        own = (self._whole(weights), self.rule, slopes)
+        loss = kernels.loss_and_gradient(
+            self.batch, self.groups, *own, self._none if residual is None else residual, True
+        )
         if self.vectors.size:
-            Z, V = embed(self.vectors, *inner)
-        return (*(read_only(array) for array in (Z, Y, V, hidden)), self.multiplicity)
-
-    def loss(self, weights) -> float:
-        """The loss alone."""
-        none = np.empty((0, 0), self._dtype)
-        state = self.state(weights)
-        return kernels.loss_and_gradient(self.batch, self.groups, state, self.rule, (none,) * 4, none, False)
-
-    def loss_and_gradient(self, weights, slopes, residual=None) -> float:
-        """The loss, with the gradient of J added into ``slopes`` (see the kernel for ``residual``)."""
-        if residual is None:
-            residual = np.empty((0, 0), self._dtype)
-        state = self.state(weights)
-        loss = kernels.loss_and_gradient(self.batch, self.groups, state, self.rule, slopes[:4], residual, True)
-        if self.vectors.size:
-            for slope, own in zip(
-                slopes[4:], embed_back(self.vectors, weights[4], weights[5], slopes[0], slopes[2]), strict=True
-            ):
-                slope += own
+            inner = embed_back(self.vectors, weights.keys, weights.queries, slopes.Z, slopes.V)
+            for slope, own_slope in zip(slopes[4:], inner, strict=True):
+                slope += own_slope
         return loss
 
 
-def check_objective(layer: Layer, criterion, contrast, contrast_weight) -> dict:
-    """The arguments of `Problem` that say what is descended on, checked."""
-    checks.one_of("criterion", criterion, CRITERIA)
-    weight = checks.non_negative("contrast_weight", contrast_weight)
-    if contrast is None:
-        if weight > 0:
-            raise checks.reject("contrast_weight", "be 0 without `contrast`", weight)
-    elif not isinstance(contrast, Bags):
-        raise checks.reject("contrast", "be Bags, one an insertion", type(contrast).__name__)
-    elif contrast.n_tokens > layer.Z.shape[1]:
-        raise checks.reject("contrast", f"have at most the {layer.Z.shape[1]} tokens of the layer", contrast.n_tokens)
-    return {"criterion": criterion, "contrast": contrast, "contrast_weight": weight}
-
-
-def optional_rates(layer: Layer, eta_y: float, eta_v, eta_hidden) -> dict[str, float]:
+def optional_rates(layer: Layer, eta_y: float, eta_v: float | None, eta_hidden: float | None) -> dict[str, float]:
     """Learning rates of the parts that not every layer has, ``eta_y`` where they are None."""
     rates = {}
     for name, given, part in (("eta_v", eta_v, layer.V), ("eta_hidden", eta_hidden, layer.hidden)):

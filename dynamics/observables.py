@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from dynamics.bags import Bags
 from dynamics.layer import Layer
@@ -37,7 +38,7 @@ class Support:
         Whether the token occurs with this next token only.
     """
 
-    def __init__(self, bags: Bags, n_tokens: int | None = None):
+    def __init__(self, bags: Bags, n_tokens: int | None = None) -> None:
         self.bags, self.n_tokens = bags, bags.n_tokens if n_tokens is None else n_tokens
         self.present, self.conditional = given_next_token(bags)
         ones = np.ones(bags.token.size, dtype=np.int64)
@@ -109,7 +110,9 @@ def entropy(attention: np.ndarray, mask: np.ndarray | None = None, starts: np.nd
     return _once(-_sums(shares * np.log(np.where(shares > 0, shares, 1.0)), starts), starts)
 
 
-def recall(attention: np.ndarray, mask: np.ndarray, threshold, starts: np.ndarray | None = None) -> np.ndarray:
+def recall(
+    attention: np.ndarray, mask: np.ndarray, threshold: ArrayLike, starts: np.ndarray | None = None
+) -> np.ndarray:
     """Share of the tokens on ``mask`` with attention above each threshold: shape of attention less the last axis, then
     the shape of ``threshold``; nan where the mask is empty. For ``starts`` see `entropy`."""
     threshold = np.asarray(threshold, dtype=float)

@@ -6,13 +6,17 @@ import functools
 import json
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
+from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import ArrayLike, DTypeLike
 
 from dynamics import observables
+from dynamics._model.objective import Objective
+from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.layer import Embedding, Layer, Problem, attention
 from dynamics.support import checks, files
@@ -58,7 +62,7 @@ class Trajectory:
         Attributes hold the parameters (JSON), the versions of the software and the platform.
     """
 
-    def __init__(self, dataset: xr.Dataset):
+    def __init__(self, dataset: xr.Dataset) -> None:
         if dataset.attrs.get("format") != _FORMAT:
             raise checks.reject("dataset", f"have the attribute format = {_FORMAT!r}", dataset.attrs.get("format"))
         self.dataset = dataset
@@ -83,15 +87,15 @@ class Trajectory:
         if "entry" in last.dims:
             if "y_final" not in last:
                 raise ValueError("`final` needs Y, which a reduced flow of this size never forms")
-            Z, Y = (self.dataset[name].values for name in ("z_final", "y_final"))
-            return Layer(Z, Y, None, self.dataset["multiplicity"].values)
-        V, hidden, vectors, keys, queries, values = (
-            last[name].values if name in last else None for name in ("v", "hidden", *_EMBEDDING)
-        )
+            Z, Y, multiplicity = (self.dataset[name].values for name in ("z_final", "y_final", "multiplicity"))
+            return Layer(Z, Y, None, multiplicity)
+        names = ("v", "hidden", *_EMBEDDING)
+        parts: list[Any] = [last[name].values if name in last else None for name in names]
+        V, hidden, vectors, keys, queries, values = parts
         embedding = None if vectors is None else Embedding(vectors, keys, queries, values)
-        kind = {"center": bool(last.attrs.get("center", 0)), "floor": float(last.attrs.get("floor", 0.0))}
+        center, floor = bool(last.attrs.get("center", 0)), float(last.attrs.get("floor", 0.0))
         multiplicity = self.dataset["multiplicity"].values
-        return Layer(last["z"].values, last["y"].values, V, multiplicity, hidden, embedding=embedding, **kind)
+        return Layer(last["z"].values, last["y"].values, V, multiplicity, hidden, center, floor, embedding)
 
     def attention_entropy(self, tokens: str = "distinct") -> xr.DataArray:
         """Entropy of c_n over (time, next_token), in nats.
@@ -113,7 +117,7 @@ class Trajectory:
             attrs={"long_name": f"entropy of attention, {tokens} tokens", "units": "nats"},
         )
 
-    def recall(self, thresholds) -> xr.DataArray:
+    def recall(self, thresholds: ArrayLike) -> xr.DataArray:
         """Share of the distinct tokens of n with attention c_nl above each threshold.
 
         Over (time, next_token, threshold). The measure of Figs. 11 and 12 of the paper, which average it over n.
@@ -142,7 +146,7 @@ class Trajectory:
     def growth_factor(self, next_token: int, token: int) -> xr.DataArray:
         """``chi_l(t) = exp(2 (z_l(t) - z_l(0)))`` of Theorem 3 over time, with z_l(0) the first recorded state."""
         logit = self._logit(next_token, token)
-        growth = np.exp(2 * (logit - logit.isel(time=0)))
+        growth: xr.DataArray = np.exp(2 * (logit - logit.isel(time=0)))  # type: ignore[assignment]
         return growth.rename("growth_factor").assign_attrs(long_name="growth factor", units="1")
 
     def relative_gain(self, next_token: int, token: int, other: int) -> xr.DataArray:
@@ -196,7 +200,8 @@ class Trajectory:
 
     def _entries(self, next_token: int) -> slice:
         position = int(self._at("next_token", next_token, self._positions("next_token")))
-        return slice(*self._starts[position : position + 2])
+        starts: Any = self._starts
+        return slice(*starts[position : position + 2])
 
     def _positions(self, dimension: str) -> xr.DataArray:
         return xr.DataArray(np.arange(self.dataset.sizes[dimension]), {dimension: self.dataset[dimension]})
@@ -232,7 +237,16 @@ class Trajectory:
         return share
 
 
-def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query_tokens=None, extra=None) -> Trajectory:
+def assemble(
+    bags: Bags,
+    times: Sequence[float] | np.ndarray,
+    layers: Sequence[Layer],
+    *,
+    kind: str,
+    parameters: Mapping,
+    query_tokens: np.ndarray | None = None,
+    extra: Mapping[str, tuple] | None = None,
+) -> Trajectory:
     """A trajectory from recorded states.
 
     Parameters
@@ -252,14 +266,14 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
         More variables, name -> (dimensions, array, attributes).
     """
     first = layers[0]
-    problem = Problem(bags, first, criterion=parameters.get("criterion", "cross-entropy"))
+    problem = Problem(bags, first, Objective(parameters.get("criterion", "cross-entropy")))
     support = observables.Support(bags, first.Z.shape[1])
     loss = np.array([problem.loss(layer.weights) for layer in layers])
     shares = np.empty((len(times), support.present.size, support.n_tokens))
     for i, layer in enumerate(layers):
         shares[i] = (support.conditional @ layer.sparse_attention(bags)).toarray()
     rows_of_y = "unit" if first.hidden is not None else "token" if first.V is None else "value"
-    variables = {
+    variables: dict[str, tuple] = {
         "attention": (("time", "next_token", "token"), shares, _ATTENTION),
         "z": (("time", "query", "token"), np.stack([layer.Z for layer in layers]), _Z),
         "y": (("time", rows_of_y, "column"), np.stack([layer.Y for layer in layers]), _Y),
@@ -268,10 +282,12 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
     }
     if first.V is not None:
         attributes = {"long_name": "value matrix", "units": "1"}
-        variables["v"] = (("time", "token", "value"), np.stack([layer.V for layer in layers]), attributes)
+        V: list[Any] = [layer.V for layer in layers]
+        variables["v"] = (("time", "token", "value"), np.stack(V), attributes)
     if first.hidden is not None:
         attributes = {"long_name": "hidden layer, biases last", "units": "1"}
-        variables["hidden"] = (("time", "input", "unit"), np.stack([layer.hidden for layer in layers]), attributes)
+        hidden: list[Any] = [layer.hidden for layer in layers]
+        variables["hidden"] = (("time", "input", "unit"), np.stack(hidden), attributes)
     if first.embedding is not None:
         variables["embedding"] = (("token", "embedding_dimension"), first.embedding.vectors)
         rows = {"keys": "attention_dimension", "queries": "attention_dimension", "values": "value"}
@@ -282,7 +298,17 @@ def assemble(bags: Bags, times, layers, *, kind: str, parameters: Mapping, query
     return _labelled(support, times, loss, first, variables, kind, parameters, query_tokens)
 
 
-def _labelled(support, times, loss, layer, variables, kind, parameters, query_tokens, coordinates=None) -> Trajectory:
+def _labelled(
+    support: observables.Support,
+    times: Sequence[float] | np.ndarray,
+    loss: np.ndarray,
+    layer: Layer,
+    variables: dict[str, tuple],
+    kind: str,
+    parameters: Mapping,
+    query_tokens: np.ndarray | None,
+    coordinates: Mapping[str, tuple] | None = None,
+) -> Trajectory:
     """The variables of a run, and what every trajectory has."""
     if query_tokens is None:
         query_tokens = np.arange(layer.Z.shape[0])
@@ -314,7 +340,7 @@ def is_large(bags: Bags, layer: Layer, times: int) -> bool:
 
     Only a layer of Z and Y has a form that keeps less.
     """
-    if layer.V is not None or layer.hidden is not None or layer.embedding is not None:
+    if not layer.plain:
         return False
     entries = layer.Z.size + layer.Y.size + bags.n_targets * layer.Z.shape[1]
     return 8 * times * entries > _TABLES
@@ -329,19 +355,23 @@ class LargeRecord:
         What loss and attention are measured on.
     layer : Layer
         Its kind and its precision count, not its weights.
-    criterion : "cross-entropy" or "squared"
+    objective : Objective
+        Its criterion counts, since a regulariser is no part of the expected loss.
     """
 
-    def __init__(self, bags: Bags, layer: Layer, criterion: str, dtype=np.float64):
+    def __init__(self, bags: Bags, layer: Layer, objective: Objective, dtype: DTypeLike = np.float64) -> None:
         self.bags, self.layer = bags, layer
-        self.problem = Problem(bags, layer, criterion=criterion, dtype=dtype)
+        self.problem = Problem(bags, layer, Objective(objective.criterion), dtype)
         self.support = observables.Support(bags, layer.Z.shape[1])
         self.queries = self.support.queries()
-        self.times, self.loss, self.attention, self.z = [], [], [], []
+        self.times: list[float] = []
+        self.loss: list[float] = []
+        self.attention: list[np.ndarray] = []
+        self.z: list[np.ndarray] = []
 
-    def expected_loss(self, weights) -> float:
-        """The loss at ``weights``, in the order of `Layer.weights`."""
-        return self.problem.loss(tuple(array.view() for array in weights))  # which become read-only
+    def expected_loss(self, weights: Weights) -> float:
+        """The loss at ``weights``."""
+        return self.problem.loss(Weights(*(read_only(array.view()) for array in weights)))
 
     def add(self, time: float, Z: np.ndarray, loss: float) -> None:
         """Measure attention at the logits ``Z``."""
@@ -352,7 +382,16 @@ class LargeRecord:
         query = self.queries[self.support.row]
         self.z.append(np.where(query < 0, np.nan, Z[query, self.support.token]))
 
-    def trajectory(self, Z, Y, *, kind: str, parameters: Mapping, query_tokens=None, extra=None) -> Trajectory:
+    def trajectory(
+        self,
+        Z: np.ndarray,
+        Y: np.ndarray | None,
+        *,
+        kind: str,
+        parameters: Mapping,
+        query_tokens: np.ndarray | None = None,
+        extra: Mapping[str, tuple] | None = None,
+    ) -> Trajectory:
         """What was added, with Z and Y as the last state; Y is None where it was never formed."""
         support = self.support
         variables = {

@@ -117,25 +117,19 @@ def start(data, **options):
     from strategies import Population
 
     import dynamics
-    from dynamics.descent import _Run
+    from dynamics._sgd.run import Run
 
     data = Population(data) if isinstance(data, dynamics.Bags) else data
     parameters = inspect.signature(dynamics.sgd).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.kind == p.KEYWORD_ONLY}
     del (arguments := {**defaults, "eta_y": 1.0, "eta_z": 1.0, "steps": 1, **options})["progress"]
-    return _Run(data, **arguments)
+    return Run(data, **arguments)
 
 
 def draw_batch(run):
     """The groups of the next mini-batch of a run of SGD: query, target, tokens, counts (bags, tokens) and weights."""
-    import numpy as np
-
-    from dynamics._sgd import sampling
-
-    groups = np.zeros(1, dtype=np.int64)
-    tables = (run.source.bag_tables, run.source.token_tables, run.position_weight, run.insertions)
-    sampling.draw_batches(run.random, run.data, *tables, run.workspace, run.batches, groups)
-    query, target, soft, weight, size, indptr, token, count = (array[0] for array in run.batches)
+    groups = run.feed.draw(1)
+    query, target, soft, weight, size, indptr, token, count = (array[0] for array in run.feed.batches)
     bag = entry = 0
     found = []
     for g in range(groups[0]):

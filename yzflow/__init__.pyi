@@ -5,8 +5,11 @@ from ._dynamics import DyckLanguage as DyckLanguage
 from ._dynamics import Embedding as Embedding
 from ._dynamics import IntegrationError as IntegrationError
 from ._dynamics import Layer as Layer
+from ._dynamics import Objective as Objective
+from ._dynamics import Optimizer as Optimizer
 from ._dynamics import Outcome as Outcome
 from ._dynamics import SequenceClasses as SequenceClasses
+from ._dynamics import Solver as Solver
 from ._dynamics import TextCorpus as TextCorpus
 from ._dynamics import Trajectory as Trajectory
 from ._dynamics import __version__ as __version__

@@ -89,7 +89,7 @@ def flow(
 
     Example: yzflow flow --eta-y 2 --t-end 1e5 --log-time --out flow.nc
     """
-    from dynamics import SequenceClasses, gradient_flow
+    from dynamics import SequenceClasses, Solver, gradient_flow
 
     _file_to_write(out)
     classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
@@ -100,7 +100,7 @@ def flow(
         t_end=t_end,
         decoder=decoder,
         n_times=n_times,
-        time_scale="log" if log_time else "linear",
+        solver=Solver(time_scale="log" if log_time else "linear"),
         progress=True,
     )
     trajectory.save(out)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
-_OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 
 
 @njit(**_OPTIONS)

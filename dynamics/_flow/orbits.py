@@ -11,45 +11,44 @@ says: norm and products of features are then those of the whole group.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from dynamics._flow import decoder_kernels as reduced
 from dynamics._flow.symmetry import Symmetry, find_symmetry
-from dynamics._flow.systems import Features, feature_values
+from dynamics._flow.systems import Features, Setting, feature_values
+from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.layer import Layer, Problem
 from dynamics.support.checks import read_only
-from dynamics.trajectory import Trajectory
 
-_NONE = np.empty((0, 0))
+_NONE = (read_only(np.empty((0, 0))),) * 5
 # How many times smaller the reduced system has to be.
 _WORTH = 2
 
 
-def reduced_system(bags: Bags, layer: Layer, init, parameters, objective):
-    """The reduced system, or None if there is no symmetry that pays or the start does not have it."""
-    if layer.V is not None or layer.hidden is not None or layer.embedding is not None:
-        return None
-    if objective["criterion"] != "cross-entropy" or objective["contrast"] is not None:
+class NotReducibleError(Exception):
+    """The start lacks the symmetry of the population, or is one that the plain system refuses and says why."""
+
+
+def find_orbits(setting: Setting, *, inverts: bool) -> Orbits | None:
+    """The orbits of a setting, or None where there is no symmetry that pays.
+
+    ``inverts`` says whether the decoder inverts F^T F, whose cost may be what has to pay.
+    """
+    bags, layer = setting.bags, setting.start
+    if not layer.plain or not setting.objective.plain:
         return None
     symmetry = find_symmetry(bags)
     if symmetry is None or _WORTH * symmetry.variables > layer.Z.size + layer.Y.size:
         return None
-    if parameters["decoder"] != "full":
+    if inverts:
         pseudo = sum(kind.bags.shape[1] for kind in symmetry.kinds)
         if _WORTH * sum((kind.bags.shape[1] + pseudo) ** 3 for kind in symmetry.kinds) > len(bags) ** 3:
             return None
-    system = {"full": _FullOrbits, "modified": _ModifiedOrbits, "theory": _TheoryOrbits}[parameters["decoder"]]
-    try:
-        return system(Orbits(symmetry, layer), bags, init, parameters)
-    except _NotReducibleError:
-        return None
-
-
-class _NotReducibleError(Exception):
-    """The start lacks the symmetry of the population, or is one that the plain system refuses and says why."""
+    return Orbits(symmetry, layer)
 
 
 class _Frame:
@@ -60,7 +59,7 @@ class _Frame:
     first.
     """
 
-    def __init__(self, orbits: Orbits, k: int):
+    def __init__(self, orbits: Orbits, k: int) -> None:
         symmetry, kind = orbits.symmetry, orbits.symmetry.kinds[k]
         self.copies = kind.copies
         bags, tokens, columns, queries = (m[0] for m in (kind.bags, kind.tokens, kind.columns, kind.queries))
@@ -69,8 +68,7 @@ class _Frame:
         source = symmetry.bags
         part = source._take(bags, np.full(bags.size, 1 / bags.size))
         token = _positions(local[0], source.n_tokens)[part.token]
-        owner = np.repeat(np.arange(bags.size), np.diff(part.indptr))
-        order = np.lexsort((token, owner))
+        order = np.lexsort((token, part.owner))
         self.weight = source.weight[bags]
         self.share = self.weight.sum()
         classes = np.concatenate([columns, symmetry.columns])
@@ -123,7 +121,7 @@ def _positions(members: np.ndarray, size: int) -> np.ndarray:
 class Orbits:
     """The variables of the reduced system and the entries of Z and Y that each stands for."""
 
-    def __init__(self, symmetry: Symmetry, layer: Layer):
+    def __init__(self, symmetry: Symmetry, layer: Layer) -> None:
         kinds = symmetry.kinds
         self.symmetry, self.start = symmetry, layer
         self.vocab_size = layer.vocab_size
@@ -144,10 +142,11 @@ class Orbits:
         """The tokens of a frame in the numbering of tokens of all kinds, hubs last."""
         return np.concatenate([np.arange(self.row_start[k], self.row_start[k + 1]), self.hub_rows])
 
-    def _number_variables(self):
+    def _number_variables(self) -> None:
         """Variables of Z, then of Y: tokens against next tokens of other copies, and of the same copy."""
         symmetry = self.symmetry
-        count, self.z = 0, []
+        count = 0
+        self.z: list[np.ndarray] = []
         hubs = (symmetry.queries.size, symmetry.tokens.size)
         shared = np.arange(hubs[0] * hubs[1]).reshape(hubs)
         count += shared.size
@@ -159,12 +158,12 @@ class Orbits:
             index[fresh] = count + np.arange(np.count_nonzero(fresh))
             index[~fresh] = shared.ravel()
             self.z.append(index)
-            count += np.count_nonzero(fresh)
+            count += int(np.count_nonzero(fresh))
         self.n_logits = count
         shape = (self.hub_rows.size + self.row_start[-1], self.multiplicity.size)
         self.cross = count + np.arange(shape[0] * shape[1]).reshape(shape)
         count += self.cross.size
-        self.own = []
+        self.own: list[np.ndarray] = []
         for k, kind in enumerate(symmetry.kinds):
             if kind.copies == 1:
                 lo, hi = self.column_start[k : k + 2]
@@ -216,7 +215,7 @@ class Orbits:
             size[own] = twins[:, None]
         return size
 
-    def accumulate(self, parts) -> np.ndarray:
+    def accumulate(self, parts: Iterable[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
         """A vector over the variables from pairs of indices and contributions."""
         indices, values = zip(*((index.ravel(), value.ravel()) for index, value in parts), strict=True)
         return np.bincount(np.concatenate(indices), weights=np.concatenate(values), minlength=self.size)
@@ -229,7 +228,7 @@ class _Quotient:
     it is, F is again sparse, and F^T F, its inverse, and their products with symmetric vectors are those of the whole.
     """
 
-    def __init__(self, orbits: Orbits, k: int | None):
+    def __init__(self, orbits: Orbits, k: int | None) -> None:
         frames = orbits.frames
         parts = [] if k is None else [(k, 1, True)]
         parts += [(j, frame.copies - (j == k), False) for j, frame in enumerate(frames) if frame.copies > (j == k)]
@@ -250,18 +249,18 @@ class _Quotient:
         self.token_size = np.concatenate(sizes)
         self.bag_size = np.concatenate([np.full(len(frames[j].bags), copies) for j, copies, _ in parts])
 
-    def features(self, values) -> Features:
+    def features(self, values: Sequence[np.ndarray]) -> Features:
         """From the features of each frame."""
         own = np.concatenate([values[j] for j, _, _ in self.parts]) * self.scale
         return Features(self.indptr, self.token, own, self.token_size.size)
 
-    def combine(self, features: Features, right) -> np.ndarray:
+    def combine(self, features: Features, right: np.ndarray) -> np.ndarray:
         """F (I - E') ``right``, for one row of ``right`` a bag, with a row for each token: hubs, then the parts."""
         out = np.zeros((self.token_size.size, right.shape[1]))
         features.combine(right * np.sqrt(self.bag_size)[:, None], out)
         return out / np.sqrt(self.token_size)[:, None]
 
-    def columns(self, right):
+    def columns(self, right: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Pairs (indices of variables, F (I - E') right) for the columns of this copy, or of the hubs.
 
         ``right[j]`` (bags, columns of the frame) belongs to frame j.
@@ -279,26 +278,26 @@ class _Quotient:
         index = [orbits.cross[np.ix_(orbits.hub_rows, classes)]]
         for j, _, own in self.parts:
             span = np.arange(orbits.row_start[j], orbits.row_start[j + 1])
-            index.append(orbits.own[k] if own else orbits.cross[np.ix_(span, classes)])
+            index.append(orbits.own[j] if own else orbits.cross[np.ix_(span, classes)])
         return np.concatenate(index), np.concatenate(rows)
 
 
-class _FullOrbits:
+class FullOrbits:
     """As `Full`; the state has the variables of Z, then those of Y."""
 
-    def __init__(self, orbits: Orbits, bags: Bags, init, parameters):
-        self.orbits, self.bags = orbits, bags
-        self.eta_y, self.eta_z = parameters["eta_y"], parameters["eta_z"]
+    def __init__(self, setting: Setting, orbits: Orbits) -> None:
+        self.setting, self.orbits = setting, orbits
+        self.eta_y, self.eta_z = setting.rates["eta_y"], setting.rates["eta_z"]
         self.z_index = orbits.z_index()
         size = np.where(orbits.symmetry.twins >= 0, orbits.twin_size[orbits.symmetry.twins], 1)
         self.twin_scale = np.sqrt(size)[:, None]
         variables = np.zeros(orbits.size)
         # A start of zeros has any symmetry, and the index of a large Y is not needed for it.
-        moved = () if init is None else ((self.z_index, orbits.start.Z), (self.y_index, orbits.start.Y))
+        moved = () if setting.init is None else ((self.z_index, orbits.start.Z), (self.y_index, orbits.start.Y))
         for index, array in moved:
             variables[index[index >= 0]] = array[index >= 0]
             if (variables[index] != array)[index >= 0].any():
-                raise _NotReducibleError
+                raise NotReducibleError
         # Twins: Y as the kernels want it, and the rate of Z.
         scale = np.sqrt(orbits.y_twins())
         self.rate = np.full(orbits.size, self.eta_y)
@@ -315,92 +314,98 @@ class _FullOrbits:
         whole = self.orbits.start.Z.size + self.orbits.start.Y.size
         return f"{copies}: {self.initial.size} variables in place of {whole} logits"
 
-    def frame_weights(self, frame: _Frame, state):
-        return tuple(read_only(array) for array in (state[frame.z], state[frame.y], *(_NONE,) * 5))
+    def frame_weights(self, frame: _Frame, state: np.ndarray) -> Weights:
+        """The weights of a frame at a state."""
+        return Weights(read_only(state[frame.z]), read_only(state[frame.y]), *_NONE)
 
-    def derivative(self, state):
+    def derivative(self, state: np.ndarray) -> np.ndarray:
+        """The rate of change of each variable."""
         parts = []
         for frame in self.orbits.frames:
             slopes = frame.problem.zeros()
             frame.problem.loss_and_gradient(self.frame_weights(frame, state), slopes)
-            parts.append((frame.z, slopes[0] * frame.z_copies * frame.share))
-            parts.append((frame.y, slopes[1] * frame.y_copies * frame.share))
+            parts.append((frame.z, slopes.Z * frame.z_copies * frame.share))
+            parts.append((frame.y, slopes.Y * frame.y_copies * frame.share))
         return self.orbits.accumulate(parts) * self.rate
 
     @cached_property
-    def y_index(self):
+    def y_index(self) -> np.ndarray:
+        """The variable of each entry of Y, -1 for entries that never move."""
         return self.orbits.y_index()
 
-    def _lift(self, index, variables, start):
+    def _lift(self, index: np.ndarray, variables: np.ndarray, start: np.ndarray | float) -> np.ndarray:
         return np.where(index >= 0, variables[index], start)
 
-    def logits(self, state):
+    def logits(self, state: np.ndarray) -> np.ndarray:
         """Z at a state."""
         return self._lift(self.z_index, state, self.orbits.start.Z)
 
-    def variables(self, state):
+    def variables(self, state: np.ndarray) -> np.ndarray:
         """The variables of Z and Y at a state."""
         return state
 
-    def loss(self, state):
+    def loss(self, state: np.ndarray) -> float:
         """The expected loss at a state, from one copy of each kind."""
         variables, frames = self.variables(state), self.orbits.frames
         return sum(f.copies * f.share * f.problem.loss(self.frame_weights(f, variables)) for f in frames)
 
-    def layer(self, state):
+    def layer(self, state: np.ndarray) -> Layer:
         """The layer at a state."""
         start = self.orbits.start
         Y = self._lift(self.y_index, self.variables(state), start.Y * self.twin_scale) / self.twin_scale
         return Layer(self.logits(state), Y, None, start.multiplicity)
 
-    def velocity(self, state):
+    def velocity(self, state: np.ndarray) -> np.ndarray:
         """dZ/dt."""
         return self._lift(self.z_index, self.derivative(state), 0.0)
 
-    def extra(self, states):
-        """Variables of the trajectory beside those that every simulator records."""
+    def extra(self, states: Sequence[np.ndarray]) -> dict[str, tuple]:
+        """Nothing beside what every simulator records."""
         return {}
 
 
-class _ModifiedOrbits(_FullOrbits):
-    """As _FullOrbits, with the decoder gradient of Lemma 3."""
+class ModifiedOrbits(FullOrbits):
+    """As FullOrbits, with the decoder gradient of Lemma 3."""
 
-    def __init__(self, orbits, bags, init, parameters):
-        super().__init__(orbits, bags, init, parameters)
+    def __init__(self, setting: Setting, orbits: Orbits) -> None:
+        super().__init__(setting, orbits)
         self.quotients = [_Quotient(orbits, k) for k in range(len(orbits.frames))]
         if orbits.multiplicity.size > orbits.column_start[-1]:
             self.quotients.append(_Quotient(orbits, None))
         values = self.feature_values(self.initial)
         if min(np.linalg.eigvalsh(q.features(values).gram)[0] for q in self.quotients) < 1e-12:
-            raise _NotReducibleError
+            raise NotReducibleError
 
-    def feature_values(self, state):
+    def feature_values(self, state: np.ndarray) -> list[np.ndarray]:
+        """The entries of the features of each frame."""
         return [feature_values(frame.bags, read_only(state[frame.z])) for frame in self.orbits.frames]
 
-    def decode(self, state, right):
+    def decode(self, state: np.ndarray, right: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Pairs (indices of variables of Y, F (I - E') right), ``right`` (bags, columns) for each frame."""
         values = self.feature_values(state)
         for quotient in self.quotients:
             index, rows = quotient.columns(right)
             yield index, quotient.combine(quotient.features(values), rows)
 
-    def derivative(self, state):
+    def derivative(self, state: np.ndarray) -> np.ndarray:
+        """The rate of change of each variable."""
         parts, right = [], []
         for frame in self.orbits.frames:
             slopes = frame.problem.zeros()
             residual = np.empty((len(frame.bags), frame.multiplicity.size))
             frame.problem.loss_and_gradient(self.frame_weights(frame, state), slopes, residual)
-            parts.append((frame.z, slopes[0] * frame.z_copies * frame.share))
+            parts.append((frame.z, slopes.Z * frame.z_copies * frame.share))
             right.append(frame.weight[:, None] * residual)
         parts.extend(self.decode(state, right))
         return self.orbits.accumulate(parts) * self.rate
 
 
-class _TheoryOrbits(_ModifiedOrbits):
+class TheoryOrbits(ModifiedOrbits):
     """As `Theory`; the state has the variables of Z, then x_n = M h_n of the bags of one copy of each kind."""
 
-    def __init__(self, orbits, bags, init, parameters):
-        super().__init__(orbits, bags, init, parameters)
+    def __init__(self, setting: Setting, orbits: Orbits) -> None:
+        super().__init__(setting, orbits)
+        bags, h = setting.bags, setting.recorded_h()
         kinds = orbits.symmetry.kinds
         self.bag_start = orbits.n_logits + np.cumsum([0, *(kind.bags.shape[1] for kind in kinds)])
         self.bag_index = np.empty(len(bags), dtype=np.int64)
@@ -408,15 +413,15 @@ class _TheoryOrbits(_ModifiedOrbits):
             self.bag_index[kind.bags] = np.arange(lo, hi)
         state = np.zeros(self.bag_start[-1])
         state[: orbits.n_logits] = self.initial[: orbits.n_logits]
-        if isinstance(init, Trajectory) and "h" in init.dataset:
-            scaled = init.dataset["h"].values[-1] * orbits.vocab_size
+        if h is not None:
+            scaled = h * orbits.vocab_size
             if scaled.size != len(bags):
-                raise _NotReducibleError  # the plain system says what is wrong
+                raise NotReducibleError  # the plain system says what is wrong
             state[self.bag_index] = scaled
             if (state[self.bag_index] != scaled).any():
-                raise _NotReducibleError
+                raise NotReducibleError
         elif (orbits.start.Y != 0).any():
-            raise _NotReducibleError
+            raise NotReducibleError
         self.initial = state
         # Next tokens of other copies get labels of their own.
         self.labels = []
@@ -429,10 +434,12 @@ class _TheoryOrbits(_ModifiedOrbits):
                 fresh += n_own
             self.labels.append(read_only(np.concatenate(labels)))
 
-    def x(self, state):
+    def x(self, state: np.ndarray) -> list[np.ndarray]:
+        """x of the bags of one copy of each kind."""
         return [state[lo:hi] for lo, hi in zip(self.bag_start[:-1], self.bag_start[1:], strict=True)]
 
-    def derivative(self, state):
+    def derivative(self, state: np.ndarray) -> np.ndarray:
+        """The rate of change of each variable of Z, and of each x."""
         orbits, x = self.orbits, self.x(state)
         values, vocab_size = self.feature_values(state), float(orbits.vocab_size)
         out = np.zeros_like(state)
@@ -459,7 +466,7 @@ class _TheoryOrbits(_ModifiedOrbits):
         out[: orbits.n_logits] = (orbits.accumulate(parts) * self.rate)[: orbits.n_logits]
         return out
 
-    def variables(self, state):
+    def variables(self, state: np.ndarray) -> np.ndarray:
         """The variables at a state, with Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5)."""
         right = []
         for frame, x in zip(self.orbits.frames, self.x(state), strict=True):
@@ -470,11 +477,7 @@ class _TheoryOrbits(_ModifiedOrbits):
         variables[: self.orbits.n_logits] = state[: self.orbits.n_logits]
         return variables
 
-    def velocity(self, state):
-        """dZ/dt."""
-        return self._lift(self.z_index, self.derivative(state), 0.0)
-
-    def extra(self, states):
+    def extra(self, states: Sequence[np.ndarray]) -> dict[str, tuple]:
         """h of each class over time."""
         h = np.stack([state[self.bag_index] for state in states]) / self.orbits.vocab_size
         return {"h": (("time", "bag"), h, {"long_name": "h of each class (44)", "units": "1"})}

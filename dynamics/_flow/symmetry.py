@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from dynamics.bags import Bags
 
@@ -95,16 +96,16 @@ def find_symmetry(bags: Bags) -> Symmetry | None:
             (merged.query, merged.n_queries),
         )
     ]
-    found = []
+    found: list[Symmetry] = []
     if _look_alike(merged, twins):
         tried = set()
         for limit in (0, *(2**j for j in range(max(int(degree.max()) for degree in degrees).bit_length() + 1))):
             hubs = [degree > limit for degree in degrees]
             form = tuple(np.count_nonzero(hub) for hub in hubs)
-            if form not in tried:
-                found.append(_split(merged, twins, hubs))
+            symmetry = None if form in tried else _split(merged, twins, hubs)
+            if symmetry is not None:
+                found.append(symmetry)
             tried.add(form)
-        found = [symmetry for symmetry in found if symmetry is not None]
     if merged.n_tokens < np.count_nonzero(twins >= 0):
         found.append(_whole(merged, twins))
     return min(found, key=lambda symmetry: symmetry.variables, default=None)
@@ -113,7 +114,7 @@ def find_symmetry(bags: Bags) -> Symmetry | None:
 def _look_alike(bags: Bags, twins: np.ndarray) -> bool:
     """Whether two bags have equal weights and counts, as two copies would."""
     group_size = np.bincount(twins[twins >= 0], minlength=bags.n_tokens)
-    bag = np.repeat(np.arange(len(bags)), np.diff(bags.indptr))
+    bag = bags.owner
     counts = _Sums(bag, len(bags))(_mix(_key(bags.count), group_size[bags.token]))
     return np.unique(_mix(_key(bags.weight), counts)).size < len(bags)
 
@@ -131,7 +132,7 @@ def _key(values: np.ndarray) -> np.ndarray:
     return (np.ascontiguousarray(values, dtype=np.float64).view(np.uint64) + np.uint64(1 << 11)) >> np.uint64(12)
 
 
-def _mix(*values) -> np.ndarray:
+def _mix(*values: ArrayLike) -> np.ndarray:
     """A hash of each row of several arrays (the finaliser of splitmix64)."""
     out = np.full(1, 0x9E3779B97F4A7C15, dtype=np.uint64)  # arrays wrap around without a warning, scalars do not
     for value in values:
@@ -145,7 +146,7 @@ def _mix(*values) -> np.ndarray:
 class _Sums:
     """Sums of hashes over the edges at each vertex; sums modulo 2^64 do not depend on their order."""
 
-    def __init__(self, ends: np.ndarray, size: int):
+    def __init__(self, ends: np.ndarray, size: int) -> None:
         self.order = np.argsort(ends, kind="stable")
         self.at, self.starts = np.unique(ends[self.order], return_index=True)
         self.size = size
@@ -159,7 +160,7 @@ class _Sums:
 
 def _merge_twins(bags: Bags) -> tuple[Bags, np.ndarray]:
     """Bags with one token for each group of twins, and the token that each token became, -1 if it never occurs."""
-    bag = np.repeat(np.arange(len(bags)), np.diff(bags.indptr))
+    bag = bags.owner
     order = np.lexsort((bag, bags.token))
     key = _key(bags.count)
     degree = np.bincount(bags.token, minlength=bags.n_tokens)
@@ -189,7 +190,7 @@ def _merge_twins(bags: Bags) -> tuple[Bags, np.ndarray]:
 
 def _split(bags: Bags, twins: np.ndarray, hubs: list[np.ndarray]) -> Symmetry | None:
     """The kinds of components without the given hubs (of tokens, next tokens and queries); None if all differ."""
-    bag = np.repeat(np.arange(len(bags)), np.diff(bags.indptr))
+    bag = bags.owner
     edges = [(bag, bags.token), (np.arange(len(bags)), bags.target), (np.arange(len(bags)), bags.query)]
     sizes = [len(bags), *(hub.size for hub in hubs)]
     offsets = np.cumsum([0, *sizes])
@@ -214,11 +215,16 @@ def _split(bags: Bags, twins: np.ndarray, hubs: list[np.ndarray]) -> Symmetry | 
     kinds = _kinds(bags, bag, members, group_size)
     if kinds is None:
         return None
-    present = [np.flatnonzero(hub) for hub in hubs]
-    return Symmetry(bags, twins, kinds, *present)
+    return Symmetry(bags, twins, kinds, *(np.flatnonzero(hub) for hub in hubs))
 
 
-def _refine(bags, edges, hubs, components, group_size) -> list[np.ndarray] | None:
+def _refine(
+    bags: Bags,
+    edges: list[tuple[np.ndarray, np.ndarray]],
+    hubs: list[np.ndarray],
+    components: list[np.ndarray],
+    group_size: np.ndarray,
+) -> list[np.ndarray] | None:
     """Colours of bags, tokens, next tokens and queries that order each component; None if no two look the same.
 
     Colour refinement; then one of the bags that still look the same gets a colour of its own in each component, and so
@@ -265,7 +271,7 @@ def _refine(bags, edges, hubs, components, group_size) -> list[np.ndarray] | Non
 class _Members:
     """The vertices of one sort in each component, in the order of their colours."""
 
-    def __init__(self, component: np.ndarray, colour: np.ndarray):
+    def __init__(self, component: np.ndarray, colour: np.ndarray) -> None:
         inside = np.flatnonzero(component >= 0)
         self.order = inside[np.lexsort((inside, colour[inside], component[inside]))]
         n = int(component.max(initial=-1)) + 1
@@ -281,7 +287,7 @@ class _Members:
         return self.order[self.indptr[component] : self.indptr[component + 1]]
 
 
-def _kinds(bags: Bags, bag, members: list[_Members], group_size) -> list[Kind] | None:
+def _kinds(bags: Bags, bag: np.ndarray, members: list[_Members], group_size: np.ndarray) -> list[Kind] | None:
     """Components with the same form, which is exact: what their bags hold, in the order of their members."""
     own, tokens, columns, queries = members
     component = np.empty(len(bags), dtype=np.int64)
@@ -293,7 +299,7 @@ def _kinds(bags: Bags, bag, members: list[_Members], group_size) -> list[Kind] |
     codes = np.ascontiguousarray(codes[order])
     heads = np.stack([queries.code[bags.query], columns.code[bags.target], np.diff(bags.indptr)], axis=1)
     heads = np.column_stack([heads, _key(bags.weight).astype(np.int64)])[own.order]
-    forms = {}
+    forms: dict[tuple[bytes, bytes], list[int]] = {}
     for c in np.unique(component):
         head, entry = slice(own.indptr[c], own.indptr[c + 1]), slice(entries[c], entries[c + 1])
         forms.setdefault((heads[head].tobytes(), codes[entry].tobytes()), []).append(int(c))

@@ -2,15 +2,80 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 
 from dynamics._flow import decoder_kernels as reduced
 from dynamics._model import kernels
+from dynamics._model.objective import Objective
+from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags
-from dynamics.layer import RATES, Layer, Problem
+from dynamics.layer import Layer, Problem
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.trajectory import Trajectory
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a flow is of.
+
+    Attributes
+    ----------
+    bags : Bags
+    start : Layer
+    init : Layer, Trajectory or None
+        The argument of `gradient_flow` that ``start`` was made of.
+    rates : mapping
+        Learning rates, by the names of the arguments of `gradient_flow`.
+    objective : Objective
+    """
+
+    bags: Bags
+    start: Layer
+    init: Layer | Trajectory | None
+    rates: Mapping[str, float]
+    objective: Objective
+
+    def recorded_h(self) -> np.ndarray | None:
+        """h of each bag at the start, if ``init`` is a trajectory that has it."""
+        if isinstance(self.init, Trajectory) and "h" in self.init.dataset:
+            return self.init.dataset["h"].values[-1]
+        return None
+
+
+class System(Protocol):
+    """What `gradient_flow` integrates: a vector, its derivative, and what can be observed of it.
+
+    Attributes
+    ----------
+    setting : Setting
+    initial : (n,) array
+        The state at the start.
+    reduction : str
+        What was reduced to what, in words, or "none".
+    """
+
+    setting: Setting
+    initial: np.ndarray
+
+    @property
+    def reduction(self) -> str: ...
+
+    def derivative(self, state: np.ndarray) -> np.ndarray:
+        """Its rate of change per SGD step: a new array."""
+
+    def layer(self, state: np.ndarray) -> Layer:
+        """The layer at a state."""
+
+    def velocity(self, state: np.ndarray) -> np.ndarray:
+        """dZ/dt."""
+
+    def extra(self, states: Sequence[np.ndarray]) -> dict[str, tuple]:
+        """Variables of the trajectory beside those that every simulator records."""
 
 
 class Full:
@@ -18,69 +83,72 @@ class Full:
 
     reduction = "none"
 
-    def __init__(self, bags, layer, init, parameters, objective):
-        self.bags = bags
-        self.problem = Problem(bags, layer, **objective)
-        self.like = layer
-        arrays = layer.weights
+    def __init__(self, setting: Setting) -> None:
+        self.setting, self.like = setting, setting.start
+        self.problem = Problem(setting.bags, setting.start, setting.objective)
+        arrays = setting.start.weights
         self.shapes = [array.shape for array in arrays]
         self.bounds = np.cumsum([0] + [array.size for array in arrays]).tolist()
-        rates = [parameters.get(name, 0.0) for name in RATES]
+        rates = [setting.rates.get(name, 0.0) for name in RATES]
         self.moving = [part for part in zip(self.bounds[:-1], self.bounds[1:], rates, strict=True) if part[0] < part[1]]
         # Most parts have no entries in most layers, and views of nothing took a fifth of the time of small flows.
         nothing = [np.empty(shape if 0 in shape else 0) for shape in self.shapes]
         self.empty = {True: nothing, False: [read_only(array.copy()) for array in nothing]}
         self.initial = np.concatenate([array.ravel() for array in arrays]).astype(np.float64)
 
-    def split(self, state):
+    def split(self, state: np.ndarray) -> Weights:
+        """Views of the parts of a vector."""
         empty = self.empty[state.flags.writeable]
         parts = zip(self.bounds[:-1], self.bounds[1:], self.shapes, empty, strict=True)
-        return [state[lo:hi].reshape(shape) if lo < hi else nothing for lo, hi, shape, nothing in parts]
+        return Weights(*[state[lo:hi].reshape(shape) if lo < hi else nothing for lo, hi, shape, nothing in parts])
 
-    def weights(self, state):
-        """The state in the form of `Layer.weights`."""
-        return tuple(self.split(read_only(state.view())))
+    def weights(self, state: np.ndarray) -> Weights:
+        """The weights at a state."""
+        return self.split(read_only(state.view()))
 
-    def slopes(self, out):
+    def slopes(self, out: np.ndarray) -> Weights:
         """Arrays for the gradient of each weight, in ``out``; of Z and V beside it if they follow from an embedding."""
-        arrays = self.split(out)
-        if self.like.embedding is not None:
-            arrays[0], _, arrays[2] = self.problem.zeros()[:3]
-        return tuple(arrays)
+        weights = self.split(out)
+        if self.like.embedding is None:
+            return weights
+        beside = self.problem.zeros()
+        return weights._replace(Z=beside.Z, V=beside.V)
 
-    def scaled(self, out):
+    def scaled(self, out: np.ndarray) -> np.ndarray:
         """The gradients in ``out``, each times its learning rate, in place."""
         for lo, hi, rate in self.moving:
             out[lo:hi] *= rate
         return out
 
-    def layer(self, state):
+    def layer(self, state: np.ndarray) -> Layer:
         """The layer at a state."""
         return self.like.moved(self.weights(state))
 
-    def derivative(self, state):
+    def derivative(self, state: np.ndarray) -> np.ndarray:
+        """The gradient of each weight, each times its learning rate."""
         out = np.zeros_like(state)
         self.problem.loss_and_gradient(self.weights(state), self.slopes(out))
         return self.scaled(out)
 
-    def velocity(self, state):
+    def velocity(self, state: np.ndarray) -> np.ndarray:
         """dZ/dt."""
-        slopes = self.split(self.derivative(state))
+        slopes, weights = self.split(self.derivative(state)), self.weights(state)
         if self.like.embedding is None:
-            return slopes[0]
+            return slopes.Z
         vectors = self.like.embedding.vectors
-        keys, queries, d_keys, d_queries = (vectors @ w.T for w in (*self.weights(state)[4:6], *slopes[4:6]))
+        parts = (weights.keys, weights.queries, slopes.keys, slopes.queries)
+        keys, queries, d_keys, d_queries = (vectors @ part.T for part in parts)
         return d_queries @ keys.T + queries @ d_keys.T
 
-    def extra(self, states):
-        """Variables of the trajectory beside those that every simulator records."""
+    def extra(self, states: Sequence[np.ndarray]) -> dict[str, tuple]:
+        """Nothing beside what every simulator records."""
         return {}
 
 
 class Features:
     """Unit features f_n in CSR form, and the inverse of their Gram matrix, I - E' = (F^T F)^{-1}."""
 
-    def __init__(self, indptr, token, values, n_tokens: int):
+    def __init__(self, indptr: np.ndarray, token: np.ndarray, values: np.ndarray, n_tokens: int) -> None:
         self.indptr, self.token, self.values = indptr, token, values
         self.gram = np.empty((indptr.size - 1, indptr.size - 1))
         reduced.gram(indptr, token, values, np.zeros(n_tokens), self.gram)
@@ -109,11 +177,15 @@ def feature_values(bags: Bags, Z: np.ndarray) -> np.ndarray:
     return values
 
 
-def require_independent_features(bags: Bags, layer: Layer, decoder: str) -> None:
-    """Refuse what has no inverse of F^T F at the start."""
-    if layer.V is not None or layer.hidden is not None or layer.embedding is not None:
+def _require_inverse(setting: Setting, decoder: str) -> None:
+    """Refuse an objective that Lemma 3 is not of, and what has no inverse of F^T F at the start."""
+    objective, layer = setting.objective, setting.start
+    if not objective.plain:
+        name = "criterion" if objective.contrast is None else "contrast"
+        raise checks.reject(name, f"be left out for decoder={decoder!r}", getattr(objective, name))
+    if not layer.plain:
         raise checks.reject("init", f"consist of Z and Y for decoder={decoder!r}", repr(layer))
-    smallest = np.linalg.eigvalsh(Features.of(bags, layer.Z).gram)[0]
+    smallest = np.linalg.eigvalsh(Features.of(setting.bags, layer.Z).gram)[0]
     if smallest < 1e-12:
         raise checks.reject(
             "data",
@@ -122,27 +194,20 @@ def require_independent_features(bags: Bags, layer: Layer, decoder: str) -> None
         )
 
 
-def require_objective(objective, decoder: str) -> None:
-    """Refuse an objective other than the plain cross-entropy."""
-    if objective["criterion"] != "cross-entropy" or objective["contrast"] is not None:
-        name = "criterion" if objective["contrast"] is None else "contrast"
-        raise checks.reject(name, f"be left out for decoder={decoder!r}", objective[name])
-
-
 class Modified(Full):
     """As Full, with the decoder gradient of Lemma 3."""
 
-    def __init__(self, bags, layer, init, parameters, objective):
-        super().__init__(bags, layer, init, parameters, objective)
-        require_objective(objective, "modified")
-        require_independent_features(bags, layer, "modified")
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        _require_inverse(setting, "modified")
 
-    def derivative(self, state):
-        out = np.zeros_like(state)
+    def derivative(self, state: np.ndarray) -> np.ndarray:
+        """The gradient of Z, and the decoder's of Lemma 3, each times its learning rate."""
+        bags, out = self.setting.bags, np.zeros_like(state)
         weights, slopes = self.weights(state), self.slopes(out)
-        residual = np.empty((len(self.bags), self.like.multiplicity.size))
+        residual = np.empty((len(bags), self.like.multiplicity.size))
         self.problem.loss_and_gradient(weights, slopes, residual)
-        Features.of(self.bags, weights[0]).combine(self.bags.weight[:, None] * residual, slopes[1])
+        Features.of(bags, weights.Z).combine(bags.weight[:, None] * residual, slopes.Y)
         return self.scaled(out)
 
 
@@ -151,18 +216,19 @@ class Theory:
 
     reduction = "none"
 
-    def __init__(self, bags, layer, init, parameters, objective):
+    def __init__(self, setting: Setting) -> None:
+        bags, layer = setting.bags, setting.start
         if not bags.hard:
             raise checks.reject("data", "have one next token a bag for decoder='theory'", "distributions")
-        require_objective(objective, "theory")
-        require_independent_features(bags, layer, "theory")
-        self.bags = bags
+        _require_inverse(setting, "theory")
+        self.setting = setting
         self.vocab_size = layer.vocab_size
         self.multiplicity = layer.multiplicity
-        self.eta_y, self.eta_z = parameters["eta_y"], parameters["eta_z"]
+        self.eta_y, self.eta_z = setting.rates["eta_y"], setting.rates["eta_z"]
         self.shape, self.size = layer.Z.shape, layer.Z.size
-        if isinstance(init, Trajectory) and "h" in init.dataset:
-            scaled = init.dataset["h"].values[-1] * self.vocab_size
+        h = setting.recorded_h()
+        if h is not None:
+            scaled = h * self.vocab_size
             if scaled.size != len(bags):
                 raise checks.reject("init", f"have h for each of {len(bags)} bags", scaled.size)
         elif (layer.Y != 0).any():
@@ -171,11 +237,13 @@ class Theory:
             scaled = np.zeros(len(bags))
         self.initial = np.concatenate([layer.Z.ravel(), scaled]).astype(np.float64)
 
-    def split(self, state):
+    def split(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Z, and x of each bag, as views of a vector."""
         return state[: self.size].reshape(self.shape), state[self.size :]
 
-    def derivative(self, state):
-        bags = self.bags
+    def derivative(self, state: np.ndarray) -> np.ndarray:
+        """dZ/dt by (10) with Theorem 1, and M dh/dt (44)."""
+        bags = self.setting.bags
         Z, x = (read_only(part) for part in self.split(state))
         features = Features.of(bags, Z)
         inner = np.empty((len(bags), len(bags)))
@@ -189,19 +257,19 @@ class Theory:
             dx[:] = bags.weight * self.vocab_size * self.eta_y / (self.vocab_size - 1 + np.exp(x))
         return out
 
-    def layer(self, state):
+    def layer(self, state: np.ndarray) -> Layer:
         """The layer at a state, with Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5)."""
         Z, x = (read_only(part) for part in self.split(state))
         W = np.repeat(-x[:, None] / self.vocab_size, self.multiplicity.size, axis=1)
-        W[np.arange(x.size), self.bags.target] += x
-        Y = Features.of(self.bags, Z).combine(W, np.zeros((self.shape[1], self.multiplicity.size)))
+        W[np.arange(x.size), self.setting.bags.target] += x
+        Y = Features.of(self.setting.bags, Z).combine(W, np.zeros((self.shape[1], self.multiplicity.size)))
         return Layer(Z, Y, None, self.multiplicity)
 
-    def velocity(self, state):
+    def velocity(self, state: np.ndarray) -> np.ndarray:
         """dZ/dt."""
         return self.split(self.derivative(state))[0]
 
-    def extra(self, states):
+    def extra(self, states: Sequence[np.ndarray]) -> dict[str, tuple]:
         """h of each class over time."""
         h = np.stack([self.split(state)[1] for state in states]) / self.vocab_size
         attributes = {"long_name": "h of each class (44)", "units": "1"}

@@ -2,12 +2,8 @@
 
 They stand in one file because numba's cache of a caller is not invalidated when a callee in another file changes.
 
-Bags are given in CSR form: bag b has the tokens ``token[indptr[b]:indptr[b + 1]]`` with counts (or
-probabilities) ``count[...]``, the query row ``query[b]``, the weight ``weight[b]`` and either the next token
-``target[b]`` or, where ``soft`` has rows, the distribution ``soft[b]`` over next tokens. A batch to learn from is in
-groups: the ``size[g]`` bags of group g share query, next token and tokens, and ``count`` has a row for each of them,
-so that the products of a group are matrix products. Bags in CSR form are groups of one.
-``multiplicity[c]`` next tokens share column c of Y. An empty V (no rows) stands for the identity.
+Bags come as a `Batch`, in groups that share query, next token and tokens, so that the products of a group are matrix
+products. ``multiplicity[c]`` next tokens share column c of Y. An empty V (no rows) stands for the identity.
 Gradients are those of the objective J (ascent directions), summed over the bags with their weights.
 
 ``error_model="numpy"`` lets a division by zero give inf or nan, which the callers report; reassociation lets the
@@ -17,13 +13,18 @@ Loops over entries stand where an expression of arrays would do, because numba c
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
-_OPTIONS = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+from dynamics._model.batch import Batch
+from dynamics._model.weights import Weights
+
+_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
 
 # Multiplications in one matrix product. OpenBLAS uses one thread up to 2^18 of them: runs side by side then do not
 # compete, and their bits do not depend on the number of threads.
@@ -375,21 +376,19 @@ def _matrix(buffer, rows, columns):
 
 
 @njit(**_OPTIONS)
-def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
+def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     """Loss -J of a weighted batch, and the gradient of J added into ``slopes``: Lemma 1, and its extensions.
 
     The cost is (non-zeros of the bags) x (columns of Y), whatever the vocabulary.
 
-    ``batch`` is (query, target, soft, weight, size, indptr, token, count), of which the first ``groups`` groups count;
-    ``state`` is (Z, Y, V, H, multiplicity) and ``slopes`` (dZ, dY, dV, dH). ``rule`` is (center, floor, square,
-    contrast): LN's mean subtraction and floor, the squared loss in place of the cross-entropy, and whether each group
-    is a pair of bags, the first for the loss, both for the regulariser (22), with a weight each. Where ``residual`` has
-    rows it receives each bag's r = target - alpha, and the decoder's gradient is left to the caller.
+    Of the `Batch` the first ``groups`` groups count; ``weights`` and ``slopes`` are `Weights`, ``rule`` is a `Rule`.
+    Where ``residual`` has rows it receives each bag's r = target - alpha, and the decoder's gradient is left to the
+    caller.
     """
     query, target, soft, weight, size, indptr, token, count = batch
-    Z, Y, V, H, multiplicity = state
-    dZ, dY, dV, dH = slopes
-    center, floor, square, contrast = rule
+    Z, Y, V, H = weights.Z, weights.Y, weights.V, weights.hidden
+    dZ, dY, dV, dH = slopes.Z, slopes.Y, slopes.V, slopes.hidden
+    center, floor, square, contrast = rule.center, rule.floor, rule.squared, rule.contrasted
     columns, units = Y.shape[1], H.shape[1]
     longest = most = 0
     for group in range(groups):
@@ -408,7 +407,7 @@ def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
     product_buffer = np.empty_like(block_buffer)
     blocks = units if most > 1 else 0
     block_of_units, product_of_units = np.empty((blocks, columns), Z.dtype), np.empty((blocks, columns), Z.dtype)
-    mass = multiplicity.astype(Z.dtype)
+    mass = rule.multiplicity.astype(Z.dtype)
     keep, ones = residual.shape[0] > 0, np.ones(2, Z.dtype)
     if most > 1 and units > 0:
         _gather(every_unit, Y, block_of_units)
@@ -429,7 +428,7 @@ def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
             a, da = _matrix(a_buffer, n, units), _matrix(da_buffer, n, units)
             u = _matrix(u_buffer, n, columns)
             r = _matrix(residual[bag:].ravel() if keep else r_buffer, n, columns)
-            weights = weight[bag : bag + n]
+            shares = weight[bag : bag + n]
             _weigh(tokens, _matrix(count[entry:], n, tokens.size), Z[query[group]], c)
             _feature(tokens, c, V, center, floor, f, norm)
             if units > 0:
@@ -440,23 +439,23 @@ def loss_and_gradient(batch, groups, state, rule, slopes, residual, gradient):
                 _decode(rows, f, Y, block, u)
             difference = u[0] - u[n - 1] if contrast else mass[:0]
             rated = u[:1] if contrast else u  # bags with a loss of their own
-            labels = (target[group], soft_row, weights, mass)
+            labels = (target[group], soft_row, shares, mass)
             loss += _square_residual(rated, *labels, r) if square else _residual(rated, *labels, r)
             if contrast:
-                loss += _contrast(difference, weights, mass, u, r)
-                weights = ones
+                loss += _contrast(difference, shares, mass, u, r)
+                shares = ones
             if gradient:
                 if units > 0:
                     _back(every_unit, u, Y, block_of_units, da)
-                    _rectify_back(a, weights, da, dH)
+                    _rectify_back(a, shares, da, dH)
                     _back(rows, da, H, block, g)
                 else:
                     _back(rows, u, Y, block, g)
-                _pull_back(tokens, c, f, norm, g, V, center, weights, dZ[query[group]], dV)
+                _pull_back(tokens, c, f, norm, g, V, center, shares, dZ[query[group]], dV)
                 if not keep:
                     if units > 0:
-                        _add_outer(every_unit, a, weights, r, product_of_units, dY)
-                    _add_outer(rows, f, weights, da if units > 0 else r, product, d_first)
+                        _add_outer(every_unit, a, shares, r, product_of_units, dY)
+                    _add_outer(rows, f, shares, da if units > 0 else r, product, d_first)
             bag += n
             entry += n * tokens.size
     return loss
@@ -530,42 +529,49 @@ def _touch(index, now, rows, last, parameter, slope, first, second, rate, moment
 
 
 @njit(**_OPTIONS)
-def _in_rows(arrays, last):
+def _in_rows(weights, last):
     """Z as so many rows as ``last`` has, which are its rows or its entries, and the others as they are."""
     n = last[0].size
-    return arrays[0].reshape(n, arrays[0].size // max(1, n)), arrays[1], arrays[2], arrays[3]
+    return weights.Z.reshape(n, weights.Z.size // max(1, n)), weights.Y, weights.V, weights.hidden
 
 
 @njit(nogil=True, **_OPTIONS)
-def catch_up(state, slopes, moments, last, rates, momentum, adam, now):
+def catch_up(weights, memory, update, now):
     """Bring every row to step ``now``, as if it had taken every step."""
-    own = (_in_rows(state, last), _in_rows(slopes, last), _in_rows(moments[0], last), _in_rows(moments[1], last))
+    x, slopes, last = _in_rows(weights, memory.last), _in_rows(memory.slopes, memory.last), memory.last
+    first, second = _in_rows(memory.first, last), _in_rows(memory.second, last)
     for k in range(4):
         for row in range(last[k].size):
             if 0 < last[k][row] < now:
-                rows = (own[0][k][row], own[1][k][row], own[2][k][row], own[3][k][row])
-                _catch_up(*rows, rates[k], momentum, adam, now - last[k][row], now)
+                own = (x[k][row], slopes[k][row], first[k][row], second[k][row])
+                _catch_up(*own, update.rates[k], update.momentum, update.adam, now - last[k][row], now)
                 last[k][row] = now
 
 
 @njit(nogil=True, **_OPTIONS)
-def sgd_steps(batches, groups, state, slopes, moments, last, rule, rates, momentum, adam, done, losses):
+def sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
     """Take ``losses.size`` steps from step ``done``; returns how many gave a finite loss, and stops at the first other.
 
-    ``batches`` holds the arrays of a batch, each with a row for every step, of which the first ``groups`` groups count;
-    a single row serves every step. ``state`` is (Z, Y, V, H, multiplicity); its first four arrays move, each at its
-    rate; the two ``moments`` (velocity, or first and second) and ``slopes`` match them. Without ``adam`` the slopes are
-    the velocity itself, which the gradient is added into. A step touches only the rows of its queries and tokens, or
-    the entries of Z: ``last`` has for each the step that it was brought to, and `catch_up` brings all to the same.
+    ``batches`` is a `Batch` of arrays with a row for every step, of which the first ``groups`` groups count; a single
+    row serves every step. Of ``weights`` the first four move, as the ``update`` says, with what ``memory`` holds of
+    earlier steps. A step touches only the rows of its queries and tokens, or the entries of Z: ``memory.last`` has for
+    each the step that it was brought to, and `catch_up` brings all to the same.
     """
     query, target, soft, weight, size, indptr, token, count = batches
-    Z, Y, V, H, multiplicity = state
-    own = (_in_rows(state, last), _in_rows(slopes, last), _in_rows(moments[0], last), _in_rows(moments[1], last))
+    Z, Y, V, H = weights.Z, weights.Y, weights.V, weights.hidden
+    rates, momentum, adam, last = update.rates, update.momentum, update.adam, memory.last
+    own = (
+        _in_rows(weights, last),
+        _in_rows(memory.slopes, last),
+        _in_rows(memory.first, last),
+        _in_rows(memory.second, last),
+    )
     # As `gradient_flow` passes them.
-    seen = (_read_only(Z), _read_only(Y), _read_only(V), _read_only(H), _read_only(multiplicity))
+    keys, queries, values = _read_only(weights.keys), _read_only(weights.queries), _read_only(weights.values)
+    seen = Weights(_read_only(Z), _read_only(Y), _read_only(V), _read_only(H), keys, queries, values)
     nothing, always = np.empty((0, 0), Z.dtype), losses.size > 0  # a literal True would be a type of its own
-    columns = multiplicity.size
-    while multiplicity[columns - 1] == 0:
+    columns = rule.multiplicity.size
+    while rule.multiplicity[columns - 1] == 0:
         columns -= 1
     every, cells = np.arange(max(Y.shape[0], V.shape[0], H.shape[0])), np.empty(token.shape[1], np.int64)
     rows = (np.empty_like(cells), np.empty_like(every), np.empty_like(every), np.empty_like(every))
@@ -585,9 +591,17 @@ def sgd_steps(batches, groups, state, slopes, moments, last, rule, rates, moment
         for row in rows[1][: touched[1]]:
             for c in range(columns, Y.shape[1]):  # columns of multiplicity 0: larger, they could starve the softmax
                 Y[row, c] = Y[row, 0]
-        labels = (_read_only(query[s]), _read_only(target[s]), _read_only(soft[s]), _read_only(weight[s]))
-        batch = (*labels, _read_only(size[s]), _read_only(indptr[s]), _read_only(token[s]), _read_only(count[s]))
-        losses[step] = loss_and_gradient(batch, groups[s], seen, rule, slopes, nothing, always)
+        batch = Batch(
+            _read_only(query[s]),
+            _read_only(target[s]),
+            _read_only(soft[s]),
+            _read_only(weight[s]),
+            _read_only(size[s]),
+            _read_only(indptr[s]),
+            _read_only(token[s]),
+            _read_only(count[s]),
+        )
+        losses[step] = loss_and_gradient(batch, groups[s], seen, rule, memory.slopes, nothing, always)
         if not np.isfinite(losses[step]):
             return step
         for k in range(4):

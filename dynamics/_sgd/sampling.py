@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 
+from dynamics._model.batch import Batch
 from dynamics.bags import Bags
-from dynamics.support import checks
 from dynamics.support.checks import read_only
 
-_OPTIONS = {"cache": True, "error_model": "numpy"}
+_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy"}
 
 # Cells of all alias tables together up to which pairs of tokens are drawn: as many as stay in a processor's cache.
 _PAIR_CELLS = 2**16
@@ -68,7 +70,9 @@ def _alias_tables(indptr, weight, start, threshold, choice, pairs):
                 choice[cell, side] = pair // size + ((pair % size) << _HALF)
 
 
-def alias_tables(indptr: np.ndarray, weight: np.ndarray, *, pairs: bool = False) -> tuple:
+def alias_tables(
+    indptr: np.ndarray, weight: np.ndarray, *, pairs: bool = False
+) -> tuple[bool, np.ndarray, np.ndarray, np.ndarray]:
     """Tables from which `draw_batches` draws, for each CSR row of ``weight``: (pairs, start, threshold, choice).
 
     With ``pairs``, and unless their tables would be large, one look-up gives two independent tokens.
@@ -211,33 +215,31 @@ def _contrasted(batch, insertions, strength, joined):
             j_indptr[group] = at + size
 
 
-def contrasted(batch: tuple, insertions: Bags, strength: float) -> tuple:
+def contrasted(batch: Batch, insertions: Bags, strength: float) -> Batch:
     """A batch of pairs for the regulariser (22): every bag with every insertion, by the product of their weights."""
-    query, _, soft, _, _, _, token, count = batch
-    pairs = query.size * len(insertions)
-    entries = token.size * len(insertions) + insertions.token.size * query.size
-    index, j_target, size = np.zeros((3, pairs), dtype=np.int64)
-    j_soft = np.empty((pairs if soft.shape[0] else 0, soft.shape[1]), soft.dtype)
-    j_weight, j_count = np.empty(2 * pairs, count.dtype), np.empty(2 * entries, count.dtype)
-    joined = (
-        index,
-        j_target,
-        j_soft,
-        j_weight,
+    soft, dtype = batch.soft, batch.count.dtype
+    pairs = batch.query.size * len(insertions)
+    entries = batch.token.size * len(insertions) + insertions.token.size * batch.query.size
+    query, target, size = np.zeros((3, pairs), dtype=np.int64)
+    joined = Batch(
+        query,
+        target,
+        np.empty((pairs if soft.shape[0] else 0, soft.shape[1]), soft.dtype),
+        np.empty(2 * pairs, dtype),
         size,
         np.zeros(pairs + 1, np.int64),
         np.empty(entries, np.int64),
-        j_count,
+        np.empty(2 * entries, dtype),
     )
     own = (insertions.weight, insertions.indptr, insertions.token, insertions.count)
     _contrasted(batch, own, strength, joined)
-    return tuple(read_only(array) for array in joined)
+    return Batch(*(read_only(array) for array in joined))
 
 
 @njit(**_OPTIONS)
 def _draw_batch(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batch):
     """Fill a batch; returns the number of its groups."""
-    query, target, soft, indptr, token, count = data
+    query, target, soft, _, _, indptr, token, count = data
     i_indptr, i_token, i_count, i_threshold, i_choice, strength = insertions
     contrast = i_token.size > 0
     _, _, bag_threshold, bag_choice = bag_tables
@@ -299,57 +301,13 @@ def _draw_batch(random, data, bag_tables, token_tables, position_weight, inserti
 def draw_batches(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batches, groups):
     """Fill the first ``groups.size`` of ``batches`` with bags drawn from ``data``, and ``groups`` with their numbers.
 
-    ``data`` is (query, target, soft, indptr, token, count), ``batches`` what `kernels.sgd_steps` takes. With positions,
-    each bag is a sequence whose tokens are drawn from the counts: sequences of one class are the bags of a group.
-    Without, each is a bag of the data as it is, once, with the weight of all times that it was drawn. ``workspace`` is
-    (drawn classes, a zero for each class, random bits, two tallies of tokens). ``insertions`` are (indptr, token,
-    count, threshold, choice, weight of the regulariser (22)): if there are any, each bag comes as a pair with one.
+    ``data`` is a `Batch` of single bags, ``batches`` what `kernels.sgd_steps` takes. With positions, each bag is a
+    sequence whose tokens are drawn from the counts: sequences of one class are the bags of a group. Without, each is a
+    bag of the data as it is, once, with the weight of all times that it was drawn. ``workspace`` is (drawn classes, a
+    zero for each class, random bits, two tallies of tokens). ``insertions`` are (indptr, token, count, threshold,
+    choice, weight of the regulariser (22)): if there are any, each bag comes as a pair with one.
     """
     query, target, soft, weight, size, indptr, token, count = batches
     for s in range(groups.size):
-        batch = (query[s], target[s], soft[s], weight[s], size[s], indptr[s], token[s], count[s])
+        batch = Batch(query[s], target[s], soft[s], weight[s], size[s], indptr[s], token[s], count[s])
         groups[s] = _draw_batch(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batch)
-
-
-class Source:
-    """Data in the form that the sampling kernel takes, shared by all runs on it."""
-
-    def __init__(self, data):
-        self.draws_tokens = hasattr(data, "population")
-        self.bags = data.population() if self.draws_tokens else data
-        if not isinstance(self.bags, Bags):
-            raise checks.reject("data", "be Bags or offer population()", type(data).__name__)
-        self.query_tokens = getattr(data, "query_tokens", None)
-        bags = self.bags
-        self.target = bags.target if bags.hard else read_only(np.full(len(bags), -1))
-        self.soft = np.empty((len(bags), 0)) if bags.hard else bags.target
-        self.token_tables = alias_tables(bags.indptr, bags.count, pairs=self.draws_tokens)
-        self.bag_tables = alias_tables(np.array([0, len(bags)]), bags.weight)
-
-    def positions(self, batch_size: int | None, length: int | None, position_bias: float) -> int:
-        """How many tokens to draw for each sequence; 0 takes the bags as they are."""
-        if not self.draws_tokens:
-            longest = np.add.reduceat(self.bags.count, self.bags.indptr[:-1]).max()
-            if length is not None and longest > (length - 1) * (1 + 1e-9):
-                raise checks.reject("length", f"hold the query and the {longest:g} tokens of the longest bag", length)
-        elif batch_size is None and length is not None:
-            raise checks.reject("length", "be None when batch_size is None, which takes the whole population", length)
-        elif length is not None:
-            return length - 1
-        if position_bias > 0:
-            raise checks.reject(
-                "position_bias", "be 0 without drawn sequences, for bags have no positions", position_bias
-            )
-        return 0
-
-
-def insertion_tables(contrast: Bags | None, strength) -> tuple:
-    """The insertions of the regulariser as `draw_batches` takes them."""
-    nothing = np.empty(0, dtype=np.int64)
-    if contrast is None:
-        empty = np.empty(0, dtype=np.uint64), np.empty((0, 2), dtype=np.uint64)
-        arrays = (nothing, nothing, np.empty(0, dtype=type(strength)), *empty)
-    else:
-        tables = alias_tables(np.array([0, len(contrast)]), contrast.weight)[2:]
-        arrays = (contrast.indptr, contrast.token, contrast.count.astype(type(strength)), *tables)
-    return *(read_only(array) for array in arrays), strength

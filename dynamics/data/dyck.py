@@ -407,7 +407,7 @@ class DyckLanguage:
         Returns
         -------
         Bags
-            k + k^2 + .. + k^D of them: the argument ``contrast`` of `gradient_flow` and `sgd`.
+            k + k^2 + .. + k^D of them: the argument ``contrast`` of `Objective`.
 
         Raises
         ------

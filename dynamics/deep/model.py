@@ -324,7 +324,7 @@ def from_layer(layer: Layer, embedding=None) -> Transformer:
     Transformer
         In double precision, which training keeps with ``dtype="float64"``.
     """
-    if layer.V is not None or layer.hidden is not None or layer.embedding is not None:
+    if not layer.plain:
         raise checks.reject("layer", "have no parts beside Z and Y", layer)
     layer = layer.expand()
     n = layer.Z.shape[1]

@@ -48,6 +48,14 @@ def non_negative(name: str, value: object) -> float:
     return number
 
 
+def below(name: str, value: object, bound: float) -> float:
+    """A number at or above zero, and below ``bound``."""
+    number = non_negative(name, value)
+    if number >= bound:
+        raise reject(name, f"be below {bound:g}", value)
+    return number
+
+
 def integer(name: str, value: object, *, minimum: int) -> int:
     """An integer not below ``minimum``."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):

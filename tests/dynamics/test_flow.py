@@ -10,7 +10,7 @@ import strategies
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dynamics import Bags, IntegrationError, Layer, SequenceClasses, Trajectory, gradient_flow
+from dynamics import Bags, IntegrationError, Layer, SequenceClasses, Solver, Trajectory, gradient_flow
 from dynamics._flow import systems as flow_systems
 
 DECODERS = ("full", "modified", "theory")
@@ -25,9 +25,10 @@ def small_classes(vocab_size=9):
     return SequenceClasses(table, [2, 4, 2], vocab_size=vocab_size)
 
 
-def run(data, decoder="full", **options):
+def run(data, decoder="full", method="DOP853", time_scale="linear", **options):
     arguments = {"eta_y": 1.0, "eta_z": 0.7, "t_end": 20.0, "n_times": 5, "rtol": 1e-10, "atol": 1e-13}
-    return gradient_flow(data, decoder=decoder, **(arguments | options))
+    solver = Solver(method, time_scale)
+    return gradient_flow(data, decoder=decoder, solver=solver, **(arguments | options))
 
 
 def logits(trajectory):

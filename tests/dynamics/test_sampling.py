@@ -28,7 +28,7 @@ def draw(run):
     """
     groups = driving.draw_batch(run)
     counts, query, target = [], [], []
-    size = run.batches[3].shape[1]
+    size = run.feed.batches.weight.shape[1]
     for group in groups:
         assert (np.diff(group["token"]) > 0).all() and (group["count"] >= 0).all()
         assert (group["count"].sum(axis=1) > 0).all()

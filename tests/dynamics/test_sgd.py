@@ -14,7 +14,6 @@ import scipy.stats
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import arrays
 
 from dynamics import Bags, DivergenceError, Layer, SequenceClasses, gradient_flow, sgd, sgd_many
 from yzflow.papers.scan_and_snap import synthetic
@@ -70,8 +69,10 @@ def test_momentum_is_that_of_the_usual_libraries(momentum):
     data = small_classes().population()
     layer = strategies.generic_layer(data)
     final = sgd(data, eta_y=0.8, eta_z=0.5, steps=12, init=layer, **{**FULL, "momentum": momentum}).final
-    expected = reference.momentum_loop(lambda p: reference.lemma1(data, p), arrays(layer), (0.5, 0.8), 12, momentum)
-    for ours, theirs in zip(arrays(final), expected, strict=True):
+    expected = reference.momentum_loop(
+        lambda p: reference.lemma1(data, p), reference.arrays(layer), (0.5, 0.8), 12, momentum
+    )
+    for ours, theirs in zip(reference.arrays(final), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-13)
 
 
@@ -89,7 +90,7 @@ def test_loops_are_those_of_the_textbooks(optimizer, value, soft, dtype):
     """Momentum and Adam with bias correction, on gradients by complex step of the loss; three different rates."""
     data = some_bags(soft)
     layer = strategies.generic_layer(data, value=value, seed=1)
-    etas = (0.05, 0.08, 0.03)[: len(arrays(layer))]
+    etas = (0.05, 0.08, 0.03)[: len(reference.arrays(layer))]
     options = {"eta_v": 0.03} if value else {}
     final = sgd(
         data,
@@ -104,11 +105,11 @@ def test_loops_are_those_of_the_textbooks(optimizer, value, soft, dtype):
     ).final
     gradient = lambda parameters: reference.complex_step_gradient(data, parameters)  # noqa: E731
     if optimizer == "adam":
-        expected = reference.adam_loop(gradient, arrays(layer), etas, 6)
+        expected = reference.adam_loop(gradient, reference.arrays(layer), etas, 6)
     else:
-        expected = reference.momentum_loop(gradient, arrays(layer), etas, 6, 0.7)
+        expected = reference.momentum_loop(gradient, reference.arrays(layer), etas, 6, 0.7)
     tolerance = {"float64": 1e-12, "float32": 1e-6}[dtype]
-    for ours, theirs, before in zip(arrays(final), expected, arrays(layer), strict=True):
+    for ours, theirs, before in zip(reference.arrays(final), expected, reference.arrays(layer), strict=True):
         assert np.abs(theirs - before).max() > 0.01  # the tolerance is small against what moves
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance)
 
@@ -120,7 +121,9 @@ def test_first_step_of_adam_has_the_size_of_the_rate():
     gradient = layer.gradient(data)
     for steps in (1, 2):
         final = sgd(data, eta_y=1e-9, eta_z=1e-9, steps=steps, init=layer, optimizer="adam", **FULL).final
-        for ours, before, slope in zip(arrays(final), arrays(layer), arrays(gradient), strict=True):
+        for ours, before, slope in zip(
+            reference.arrays(final), reference.arrays(layer), reference.arrays(gradient), strict=True
+        ):
             moved = (ours - before) / 1e-9 / steps
             np.testing.assert_allclose(moved, slope / (np.abs(slope) + 1e-8), atol=1e-6)
 
@@ -129,7 +132,7 @@ def test_value_matrix_takes_the_rate_of_y_by_default():
     data = some_bags(soft=True)
     layer = strategies.generic_layer(data, value=True)
     run = {"eta_y": 0.3, "eta_z": 0.1, "steps": 3, "init": layer, **FULL}
-    assert_equal_arrays(arrays(sgd(data, **run).final), arrays(sgd(data, eta_v=0.3, **run).final))
+    assert_equal_arrays(reference.arrays(sgd(data, **run).final), reference.arrays(sgd(data, eta_v=0.3, **run).final))
     assert not np.array_equal(sgd(data, **run).final.V, sgd(data, eta_v=0.1, **run).final.V)
     np.testing.assert_array_equal(sgd(data, eta_v=0, **run).final.V, layer.V)
 
@@ -142,7 +145,9 @@ def slope(x, y):
 
 
 def distance(layer, other):
-    return np.sqrt(sum(((a - b) ** 2).sum() for a, b in zip(arrays(layer), arrays(other), strict=True)))
+    return np.sqrt(
+        sum(((a - b) ** 2).sum() for a, b in zip(reference.arrays(layer), reference.arrays(other), strict=True))
+    )
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
@@ -204,14 +209,16 @@ def test_mini_batch_gradient_has_the_mean_and_covariance_of_its_law(length):
     for b in range(len(law)):
         at = slice(law.indptr[b], law.indptr[b + 1])
         bag = Bags(law.query[[b]], law.target[[b]], [0, at.stop - at.start], law.token[at], law.count[at], **law.sizes)
-        slopes.append(np.concatenate([array.ravel() for array in arrays(layer.gradient(bag))]))
+        slopes.append(np.concatenate([array.ravel() for array in reference.arrays(layer.gradient(bag))]))
     slopes = np.array(slopes)
     mean = law.weight @ slopes
     covariance = (slopes - mean).T @ np.diag(law.weight) @ (slopes - mean)
     options = {"eta_y": eta, "eta_z": eta, "steps": 1, "batch_size": size, "length": length, "init": layer}
     outcomes = sgd_many([(TINY, {**options, "seed": seed}) for seed in range(runs)])
     steps = [
-        np.concatenate([((a - b) / eta).ravel() for a, b in zip(arrays(o.layer), arrays(layer), strict=True)])
+        np.concatenate(
+            [((a - b) / eta).ravel() for a, b in zip(reference.arrays(o.layer), reference.arrays(layer), strict=True)]
+        )
         for o in outcomes
     ]
     errors = (np.array(steps) - mean) * np.sqrt(size)
@@ -276,7 +283,7 @@ def test_what_no_bag_reaches_stays_exactly_equal(draws, optimizer, batch_size, d
     final = sgd(strategies.Population(bags), eta_y=0.3, eta_z=0.2, steps=5, init=layer, **options).final
     seen = reference.dense_counts(bags) * bags.weight[:, None] > 0
     together = np.array([seen[bags.query == q].any(axis=0) for q in range(bags.n_queries)])
-    start = [array.astype(dtype) for array in arrays(layer)]
+    start = [array.astype(dtype) for array in reference.arrays(layer)]
     np.testing.assert_array_equal(final.Z[~together], start[0][~together])
     np.testing.assert_array_equal(final.Y[~seen.any(axis=0)], start[1][~seen.any(axis=0)])
 
@@ -397,7 +404,9 @@ def test_many_runs_are_those_of_sgd(threads):
     runs = many_runs()
     for outcome, (data, arguments) in zip(sgd_many(runs, threads=threads), runs, strict=True):
         alone = sgd(data, **arguments)
-        assert_equal_arrays([array.astype(float) for array in arrays(outcome.layer)], arrays(alone.final))
+        assert_equal_arrays(
+            [array.astype(float) for array in reference.arrays(outcome.layer)], reference.arrays(alone.final)
+        )
         np.testing.assert_array_equal(outcome.layer.multiplicity, alone.final.multiplicity)
         np.testing.assert_array_equal(outcome.batch_loss, alone.dataset["batch_loss"])
         assert outcome.layer.Z.dtype == arguments.get("dtype", "float64")
@@ -449,8 +458,8 @@ def test_adam_counts_its_steps_through_all_calls():
     layer = strategies.generic_layer(data)
     options = {"eta_y": 1e-3, "eta_z": 2e-3, "steps": 520, "optimizer": "adam", "init": layer, **FULL}
     final = sgd(data, record_every=90, **options).final
-    expected = reference.adam_loop(lambda p: reference.lemma1(data, p), arrays(layer), (2e-3, 1e-3), 520)
-    for ours, theirs in zip(arrays(final), expected, strict=True):
+    expected = reference.adam_loop(lambda p: reference.lemma1(data, p), reference.arrays(layer), (2e-3, 1e-3), 520)
+    for ours, theirs in zip(reference.arrays(final), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
 
 
@@ -482,9 +491,9 @@ def test_given_bags_are_the_sequences_and_not_what_they_are_drawn_from():
     bags = Bags.from_dense([0, 0], [0, 1], [[3.0, 1.0], [1.0, 6.0]], [0.25, 0.75])
     start = strategies.generic_layer(bags)
     options = {"eta_y": 0.5, "eta_z": 0.5, "steps": 1, "batch_size": 1, "momentum": 0.0, "init": start}
-    ends = [arrays(sgd(bags, seed=seed, **options).final) for seed in range(40)]
+    ends = [reference.arrays(sgd(bags, seed=seed, **options).final) for seed in range(40)]
     single = [Bags.from_dense([0], [n], [bags.count[2 * n : 2 * n + 2]], vocab_size=2) for n in range(2)]
-    expected = [arrays(sgd(one, **{**options, **FULL, "init": start}).final) for one in single]
+    expected = [reference.arrays(sgd(one, **{**options, **FULL, "init": start}).final) for one in single]
     chosen = [int(np.argmin([np.abs(end[0] - other[0]).max() for other in expected])) for end in ends]
     for end, n in zip(ends, chosen, strict=True):
         for array, other in zip(end, expected[n], strict=True):

@@ -7,7 +7,6 @@ import reference
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import arrays
 
 from dynamics import Bags, DivergenceError, Layer, SequenceClasses, sgd
 from dynamics._model import kernels
@@ -40,11 +39,11 @@ def test_a_step_is_that_of_its_bags_one_by_one(draws, value, length, seed):
     options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "batch_size": 12, "length": length, "seed": seed, "init": layer}
     batch = bags_of(driving.draw_batch(driving.start(data, **options)), data)
     trajectory = sgd(strategies.Population(data), momentum=0.0, **options)
-    largest = max(1.0, *(np.abs(array).max() for array in arrays(layer)))
-    slopes = reference.complex_step_gradient(batch, arrays(layer))
-    for end, begin, slope in zip(arrays(trajectory.final), arrays(layer), slopes, strict=True):
+    largest = max(1.0, *(np.abs(array).max() for array in reference.arrays(layer)))
+    slopes = reference.complex_step_gradient(batch, reference.arrays(layer))
+    for end, begin, slope in zip(reference.arrays(trajectory.final), reference.arrays(layer), slopes, strict=True):
         np.testing.assert_allclose(end, begin + slope, rtol=0, atol=1e-12 * largest**2)
-    loss = reference.loss(batch, *arrays(layer))
+    loss = reference.loss(batch, *reference.arrays(layer))
     np.testing.assert_allclose(trajectory.dataset["batch_loss"], loss, rtol=1e-11, atol=1e-12)
 
 
@@ -60,8 +59,11 @@ def test_large_groups_are_taken_in_parts(batch_size, dtype):
     batch = bags_of(driving.draw_batch(driving.start(classes, **options)), data).merge()
     trajectory = sgd(classes, momentum=0.0, dtype=dtype, **options)
     tolerance = 2e-6 if dtype == "float32" else 1e-14
-    expected = [x + g for x, g in zip(arrays(layer), reference.full_flow(batch, *arrays(layer)), strict=True)]
-    for end, other in zip(arrays(trajectory.final), expected, strict=True):
+    expected = [
+        x + g
+        for x, g in zip(reference.arrays(layer), reference.full_flow(batch, *reference.arrays(layer)), strict=True)
+    ]
+    for end, other in zip(reference.arrays(trajectory.final), expected, strict=True):
         np.testing.assert_allclose(end, other, rtol=0, atol=tolerance * np.abs(other).max())
 
 
@@ -74,7 +76,7 @@ def test_attention_of_a_bag_far_below_its_class(dtype):
     options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "batch_size": 30, "length": 5, "init": layer, "seed": 1}
     groups = driving.draw_batch(driving.start(classes, **options))
     assert 0 < (groups[0]["count"][:, 0] == 0).sum() < len(groups[0]["count"])
-    dZ, dY = reference.full_flow(bags_of(groups, classes.population()), *arrays(layer))
+    dZ, dY = reference.full_flow(bags_of(groups, classes.population()), *reference.arrays(layer))
     final = sgd(classes, momentum=0.0, dtype=dtype, **options).final
     np.testing.assert_allclose(final.Y - layer.Y, dY, rtol=0, atol=1e-6 if dtype == "float32" else 1e-14)
     assert np.abs(dZ).max() > 0.01
@@ -116,10 +118,10 @@ def test_float32_gradient_is_the_float64_one(draws):
     layer = Layer(*(None if a is None else a.astype("f4") for a in (layer.Z, layer.Y, layer.V)), layer.multiplicity)
     options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "init": layer, **FULL}
     single, double = (sgd(bags, dtype=dtype, **options) for dtype in ("float32", "float64"))
-    largest = max(1.0, *(np.abs(array).max() for array in arrays(layer)))
+    largest = max(1.0, *(np.abs(array).max() for array in reference.arrays(layer)))
     # exp(z) and alpha err by eps times their arguments; Z's gradient has a factor Y.
     tolerance = 30 * np.finfo(np.float32).eps * largest**2
-    for a, b in zip(arrays(single.final), arrays(double.final), strict=True):
+    for a, b in zip(reference.arrays(single.final), reference.arrays(double.final), strict=True):
         np.testing.assert_allclose(a, b, rtol=0, atol=tolerance)
     np.testing.assert_allclose(single.dataset["batch_loss"], double.dataset["batch_loss"], rtol=0, atol=tolerance)
 

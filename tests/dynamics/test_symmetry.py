@@ -7,15 +7,16 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, SequenceClasses, Trajectory, gradient_flow, trajectory
+from dynamics import Bags, Layer, Objective, SequenceClasses, Solver, Trajectory, gradient_flow, trajectory
 from dynamics._flow.symmetry import find_symmetry
 
 decoders = st.sampled_from(("full", "modified", "theory"))
 
 
-def run(data, decoder="full", reduce="auto", **options):
+def run(data, decoder="full", reduce="auto", time_scale="linear", **options):
     arguments = {"eta_y": 1.0, "eta_z": 0.7, "t_end": 10.0, "n_times": 3, "rtol": 1e-12, "atol": 1e-14}
-    return gradient_flow(data, decoder=decoder, reduce=reduce, **(arguments | options))
+    solver = Solver(reduce=reduce, time_scale=time_scale)
+    return gradient_flow(data, decoder=decoder, solver=solver, **(arguments | options))
 
 
 def reduction(trajectory):
@@ -261,7 +262,7 @@ def test_options_without_reduction():
     data = SequenceClasses.single_common_token(4, 9)
     assert reduction(run(data)) != "none"
     assert reduction(run(data, reduce="none")) == "none"
-    assert reduction(run(data, criterion="squared", t_end=1.0)) == "none"
+    assert reduction(run(data, objective=Objective("squared"), t_end=1.0)) == "none"
     with pytest.raises(ValueError, match="`reduce` must be"):
         run(data, reduce="always")
 
@@ -272,7 +273,7 @@ def test_a_large_reduced_flow_says_the_same(decoder, monkeypatch):
     table = [[0.5, 0.25, 0.25, 0, 0, 0, 0], [0.5, 0, 0, 0.25, 0.25, 0, 0], [0.2, 0, 0, 0, 0, 0.5, 0.3]]
     classes = SequenceClasses(table, [0, 0, 0], vocab_size=9, class_weights=[0.3, 0.3, 0.4])
     options = {"eta_y": 0.7, "eta_z": 0.4, "t_end": 60.0, "n_times": 5, "decoder": decoder, "rtol": 1e-12}
-    whole = gradient_flow(classes, reduce="none", **options)
+    whole = gradient_flow(classes, solver=Solver(reduce="none"), **options)
     monkeypatch.setattr(trajectory, "_TABLES", 0)
     # With so few classes the theory's plain system would be cheaper; what is compared is the way of the reduced one.
     monkeypatch.setattr("dynamics._flow.orbits._WORTH", 0.0)

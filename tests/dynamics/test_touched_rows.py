@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from dynamics import Bags, SequenceClasses, Trajectory, sgd, trajectory
 from dynamics._model import kernels
-from dynamics.descent import _Run
+from dynamics._model.weights import Weights
+from dynamics._sgd.memory import Memory
+from dynamics._sgd.optimiser import Update
 
 KINDS = [("sgd", 0.0), ("sgd", 0.9), ("adam", 0.9)]
 
@@ -62,7 +64,7 @@ def test_numbers_are_those_of_the_textbook_loops(draws, kind, entries):
         expected = reference.momentum_loop(slopes, zero, (0.3, 0.8), 30, momentum)
     with pytest.MonkeyPatch.context() as patch:
         # Entries of Z are followed one by one where its rows count as long.
-        patch.setitem(_Run.__init__.__globals__, "_ROW", 0 if entries else 2**12)
+        patch.setattr("dynamics._sgd.run._ROW", 0 if entries else 2**12)
         run = sgd(strategies.Population(bags), optimizer=optimizer, record_every=7, **options)
     # Adam divides a gradient that is zero but for round-off by itself plus 1e-8.
     tolerance = 1e-7 if optimizer == "adam" else 1e-12
@@ -84,11 +86,10 @@ def test_missed_steps_are_those_of_a_zero_gradient(optimizer, momentum, dtype, m
     rate, mu = np.dtype(dtype).type(0.1), np.dtype(dtype).type(momentum)
     # Row 1 had its gradient at step 1, row 0 never; the layer has no V and no hidden layer.
     last = (np.zeros(1, np.int64), np.array([0, 1]), *np.zeros((2, 0), np.int64))
-    arrays = [(np.zeros((1, 1), dtype), array, empty, empty) for array in (x, slope, m, v)]
-    state = (*arrays[0], np.ones(5, np.int64))
-    moments = (arrays[2], arrays[3])
-    slopes = arrays[1] if kind else arrays[2]
-    kernels.catch_up(state, slopes, moments, last, (rate,) * 4, mu, kind, 1 + missed)
+    nothing = (empty,) * 5
+    weights, slopes, first, second = (Weights(np.zeros((1, 1), dtype), a, *nothing) for a in (x, slope, m, v))
+    memory = Memory(slopes if kind else first, first, second, last)
+    kernels.catch_up(weights, memory, Update(kind, mu, (rate,) * 4), 1 + missed)
     every = iter([gradient] + [np.zeros((2, 5))] * missed)
     if kind:
         total = reference.adam_loop(lambda _: [next(every)], [np.zeros((2, 5))], (0.1,), 1 + missed)[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable
+from dataclasses import asdict, is_dataclass
 
 import numpy as np
 import xarray as xr
@@ -36,13 +37,15 @@ def trajectory(
     progress : bool
         Show progress on standard error.
     **arguments
-        Numbers and words.
+        Numbers and words, or a `Solver`.
     """
     if store is None:
         return simulate(classes, progress=progress, **arguments)
     store = store if isinstance(store, Store) else Store(store)
     task = Task(f"trajectory:{simulate.__name__}", simulate, version=_VERSION)
-    settings = {name: value for name, value in arguments.items() if name != "seed"}
+    settings = {
+        name: asdict(value) if is_dataclass(value) else value for name, value in arguments.items() if name != "seed"
+    }
     identity = task.identity({"data": _digest(classes), **settings}, arguments.get("seed", 0))
     found = store.read(key(identity))
     if found is not None:

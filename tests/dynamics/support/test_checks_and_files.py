@@ -11,7 +11,7 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, SequenceClasses, gradient_flow
+from dynamics import Bags, Layer, Objective, Optimizer, SequenceClasses, Solver, gradient_flow, sgd
 from dynamics.support import checks, files
 from dynamics.support.files import replacing
 
@@ -50,8 +50,8 @@ BAD_FLOW = [
     ("decoder", {"decoder": "exact"}, "'exact'"),
     ("decoder", {"decoder": None}, "None"),
     ("decoder", {"decoder": ["full"]}, "'full'"),
-    ("method", {"method": "Euler"}, "'Euler'"),
-    ("time_scale", {"time_scale": "sqrt"}, "'sqrt'"),
+    ("solver", {"solver": "Euler"}, "str"),
+    ("objective", {"objective": "squared"}, "str"),
     ("times", {"times": []}, None),
     ("times", {"times": [0.0, 2.0, 1.0]}, "1.0 after 2.0"),
     ("times", {"times": [0.0, 1.0, 1.0]}, "1.0 after 1.0"),
@@ -83,6 +83,42 @@ BAD_FLOW = [
 def test_gradient_flow_refuses(name, change, value):
     with refuses(name, value):
         gradient_flow(CLASSES, **({"eta_y": 1.0, "eta_z": 1.0, "t_end": 5.0} | change))
+
+
+BAD_VALUES = [
+    (Solver, "method", "Euler"),
+    (Solver, "time_scale", "sqrt"),
+    (Solver, "reduce", "always"),
+    (Solver, "reduce", None),
+    (Objective, "criterion", "hinge"),
+    (Objective, "contrast", [1]),
+    (Objective, "contrast_weight", 0.5),
+    (Objective, "contrast_weight", -1),
+    (Optimizer, "momentum", 1.0),
+    (Optimizer, "momentum", -0.1),
+]
+
+
+@pytest.mark.parametrize(("kind", "name", "value"), BAD_VALUES)
+def test_values_that_group_options_refuse(kind, name, value):
+    with refuses(name, None if isinstance(value, list) else value if not isinstance(value, str) else repr(value)):
+        kind(**{name: value})
+
+
+def test_optimizers_have_names():
+    with refuses("optimizer", "'adagrad'"):
+        Optimizer("adagrad")
+
+
+def test_momentum_stands_in_one_place():
+    """Beside an Optimizer, which has its own, an argument that says something else is refused."""
+    arguments = {"eta_y": 1.0, "eta_z": 1.0, "steps": 2, "batch_size": 4, "length": 5}
+    one = sgd(CLASSES, **arguments, momentum=0.5)
+    other = sgd(CLASSES, **arguments, optimizer=Optimizer("sgd", momentum=0.5))
+    np.testing.assert_array_equal(one.dataset["y"], other.dataset["y"])
+    assert one.parameters == other.parameters and one.parameters["momentum"] == 0.5
+    with refuses("momentum", 0.3):
+        sgd(CLASSES, **arguments, momentum=0.3, optimizer=Optimizer("sgd", momentum=0.5))
 
 
 @pytest.mark.parametrize("data", [3, None, "bags", np.zeros((3, 4)), [1, 2], {}])

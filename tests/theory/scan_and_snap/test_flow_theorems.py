@@ -8,12 +8,13 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics import SequenceClasses, gradient_flow
+from dynamics import SequenceClasses, Solver, gradient_flow
 
 
-def run(data, decoder="theory", **options):
+def run(data, decoder="theory", time_scale="linear", **options):
     arguments = {"eta_y": 1.0, "eta_z": 0.5, "t_end": 200.0, "n_times": 41, "rtol": 1e-11, "atol": 1e-14}
-    return gradient_flow(data, decoder=decoder, **(arguments | options))
+    solver = Solver(time_scale=time_scale)
+    return gradient_flow(data, decoder=decoder, solver=solver, **(arguments | options))
 
 
 def equal_overlap(n_classes, vocab_size, rho):

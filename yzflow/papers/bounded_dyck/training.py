@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from dynamics import Bags, DyckLanguage, Embedding, Layer, Trajectory, gradient_flow, sgd, sgd_many
+from dynamics import Bags, DyckLanguage, Embedding, Layer, Objective, Trajectory, gradient_flow, sgd, sgd_many
 from dynamics.support import checks
 from theory import balance
 
@@ -249,7 +249,7 @@ def trained(
         arguments = {"eta_y": rate, "eta_z": rate, "steps": steps, "batch_size": batch_size, "init": layer}
         arguments |= {"optimizer": "adam", "dtype": "float32", "seed": seed}
         if weight > 0:
-            arguments |= {"contrast": pairs, "contrast_weight": weight}
+            arguments["objective"] = Objective(contrast=pairs, contrast_weight=weight)
         runs.append((samples.train, arguments))
 
     def observe(outcome):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import xarray as xr
 
-from dynamics import SequenceClasses, Trajectory, gradient_flow
+from dynamics import SequenceClasses, Solver, Trajectory, gradient_flow
 from theory import attention, decoder, tokens
 from yzflow.sweeps import cache
 from yzflow.sweeps.store import Store
@@ -70,7 +70,7 @@ def fidelity_flows(
             n_times=n_times,
             rtol=1e-10,
             atol=1e-12,
-            time_scale=time_scale,
+            solver=Solver(time_scale=time_scale),
             progress=progress,
             store=store,
         )

@@ -6,7 +6,7 @@ from importlib import resources
 import numpy as np
 import pytest
 
-from dynamics import DyckLanguage, Layer, SequenceClasses, gradient_flow
+from dynamics import DyckLanguage, Layer, SequenceClasses, Solver, gradient_flow
 from theory import attention, averaging, balance, decoder
 from theory.scan_and_snap.tokens import weak_correlation
 
@@ -94,7 +94,7 @@ def test_flow_of_one_class_is_the_flow_of_all(run, level, k, m, eta_y, eta_z, co
     """Logits over time against the general integrator, which holds all classes."""
     times = np.concatenate([[0.0], np.geomspace(t_end / 1e3, t_end, 12)])
     classes = SequenceClasses.single_common_token(k, m, common=common, distinct=DISTINCT)
-    options = {"rtol": 1e-11, "atol": 1e-13, "time_scale": "log"}
+    options = {"rtol": 1e-11, "atol": 1e-13, "solver": Solver(time_scale="log")}
     flow = gradient_flow(classes, eta_y=eta_y, eta_z=eta_z, t_end=t_end, times=times, decoder=level, **options)
     expected = flow.dataset["z"].to_numpy()[:, 0, :6]
     setting = {"M": m, "K": k, "etaY": eta_y, "etaZ": eta_z}

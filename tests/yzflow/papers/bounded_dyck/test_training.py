@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import yzflow
-from dynamics import DyckLanguage, sgd
+from dynamics import DyckLanguage, Objective, sgd
 from theory import balance
 from yzflow import figures
 from yzflow.papers.bounded_dyck import training as dyck
@@ -135,7 +135,7 @@ def test_a_run_measures_the_layer_that_sgd_ends_with():
     start = dyck.start(language, 1, embedding="type and depth", scale=0.7)
     end = sgd(
         samples.train, eta_y=0.05, eta_z=0.05, steps=5, batch_size=9, optimizer="adam", dtype="float32", init=start,
-        seed=1, contrast=language.nested_pairs(), contrast_weight=2.0,
+        seed=1, objective=Objective(contrast=language.nested_pairs(), contrast_weight=2.0),
     )  # fmt: skip
     layer, one = end.final, runs.sel(at)
     for name, span in (("below 28", range(1, 28)), ("400-500", range(400, 501))):

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import xarray as xr
 
-from dynamics import Layer, SequenceClasses, gradient_flow, observables, sgd_many
+from dynamics import Layer, Objective, SequenceClasses, Solver, gradient_flow, observables, sgd_many
 from dynamics.descent import ARGUMENTS, complete
 from dynamics.flow import DECODERS, METHODS
 from dynamics.support import checks
@@ -30,8 +30,8 @@ _LABELS = {
 }
 # The seed is the sweep's; what belongs to a start layer or to bags of insertions, no grid can hold; only the end is
 # recorded.
-_NO_KEYS = ("seed", "eta_v", "eta_hidden", "contrast", "contrast_weight", "record_every")
-_SGD_KEYS = ("ratio", *(name for name in ARGUMENTS if name not in _NO_KEYS))
+_NO_KEYS = ("seed", "eta_v", "eta_hidden", "objective", "record_every")
+_SGD_KEYS = ("ratio", *(name for name in ARGUMENTS if name not in _NO_KEYS), "criterion")
 
 
 def _rates(given: dict) -> dict:
@@ -44,10 +44,11 @@ def _rates(given: dict) -> dict:
 
 
 def _sgd_arguments(given: dict) -> dict:
-    arguments = {name: value for name, value in given.items() if name not in ("ratio", "n_queries")}
+    arguments = {name: value for name, value in given.items() if name not in ("ratio", "n_queries", "criterion")}
     arguments = complete(arguments | _rates(given))
     arguments["init"] = checks.one_of("init", arguments["init"], ("zero", "uniform"))
-    return {name: value for name, value in arguments.items() if name not in _NO_KEYS}
+    rest = {name: value for name, value in arguments.items() if name not in _NO_KEYS}
+    return rest | {"criterion": Objective(given.get("criterion", "cross-entropy")).criterion}
 
 
 def _complete_small(given: dict) -> dict:
@@ -83,7 +84,9 @@ def _medium(n_queries: int) -> SequenceClasses:
 
 def _sgd(classes: SequenceClasses, arguments: dict, seed: int) -> dict:
     """What attention looks like at the end of a run."""
-    [outcome] = sgd_many([(classes, {**arguments, "seed": seed})], threads=1)
+    rest = {name: value for name, value in arguments.items() if name != "criterion"}
+    rest |= {"objective": Objective(arguments["criterion"]), "seed": seed}
+    [outcome] = sgd_many([(classes, rest)], threads=1)
     bags, end = outcome.bags, outcome.layer
     layer = Layer(end.Z.astype(np.float64), end.Y.astype(np.float64), None, end.multiplicity)
     attention = observables.expected_attention(layer, bags)[1]
@@ -131,7 +134,8 @@ def flow(configuration: dict, seed: int) -> dict:
     arguments = dict(configuration)
     n_classes, vocab_size, common = (arguments.pop(name) for name in ("n_classes", "vocab_size", "common"))
     classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
-    run = gradient_flow(classes, **arguments)
+    solver = Solver(method=arguments.pop("method"), time_scale=arguments.pop("time_scale"))
+    run = gradient_flow(classes, solver=solver, **arguments)
     logits = run.dataset["z"].isel(query=0, drop=True)
     logit = {"units": "1"}
     return {

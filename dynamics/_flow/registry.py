@@ -1,0 +1,33 @@
+"""The flows that there are, by decoder, whole and reduced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dynamics._flow import orbits, systems
+from dynamics._flow.systems import Setting, System
+
+# Decoder -> the flow of all logits, and that of one for each orbit.
+SYSTEMS: dict[str, tuple[Callable[[Setting], System], Callable[[Setting, orbits.Orbits], System]]] = {
+    "full": (systems.Full, orbits.FullOrbits),
+    "modified": (systems.Modified, orbits.ModifiedOrbits),
+    "theory": (systems.Theory, orbits.TheoryOrbits),
+}
+
+
+def system_for(setting: Setting, decoder: str, *, reduce: bool) -> System:
+    """What to integrate: where it pays, and ``reduce``, one variable for each orbit.
+
+    Raises
+    ------
+    ValueError
+        If the decoder cannot be used on this setting.
+    """
+    whole, reduced = SYSTEMS[decoder]
+    found = orbits.find_orbits(setting, inverts=decoder != "full") if reduce else None
+    if found is not None:
+        try:
+            return reduced(setting, found)
+        except orbits.NotReducibleError:
+            pass
+    return whole(setting)

@@ -1,0 +1,52 @@
+"""How a flow is integrated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dynamics.support import checks
+
+METHODS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
+TIME_SCALES = ("linear", "log")
+REDUCTIONS = ("auto", "none")
+
+
+@dataclass(frozen=True)
+class Solver:
+    """How `gradient_flow` integrates; its tolerances are arguments of its own.
+
+    Parameters
+    ----------
+    method : str
+        Method of `scipy.integrate.solve_ivp`, by name.
+    time_scale : "linear" or "log"
+        Integrate in t or in log(1 + t). The flow slows down like a logarithm, so that "log" suits a large ``t_end``.
+    reduce : "auto" or "none"
+        "auto" integrates one variable for each orbit of logits where the population and the start are symmetric: where
+        classes are copies of each other but for the names of their tokens, or tokens can be exchanged. The result is
+        the same up to the tolerances; the cost does not depend on the number of copies. Not used with a value matrix,
+        a hidden layer, an embedding, distributions as targets, or another objective. See `dynamics._flow.symmetry`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid.
+    """
+
+    method: str = "DOP853"
+    time_scale: str = "linear"
+    reduce: str = "auto"
+
+    def __post_init__(self) -> None:
+        checks.one_of("method", self.method, METHODS)
+        checks.one_of("time_scale", self.time_scale, TIME_SCALES)
+        checks.one_of("reduce", self.reduce, REDUCTIONS)
+
+
+def as_solver(solver: Solver | None) -> Solver:
+    """The argument ``solver``, checked; None is the default."""
+    if solver is None:
+        return Solver()
+    if not isinstance(solver, Solver):
+        raise checks.reject("solver", "be a Solver", type(solver).__name__)
+    return solver

@@ -1,0 +1,69 @@
+"""What training moves, and what kind of layer and loss it belongs to, in the form that the kernels take them.
+
+Numba's cache names the classes of its arguments: where `Weights`, `Rule` or `Batch` is renamed, moved or given other
+fields, the files of kernels that take it have to change as well, and caches of before have to be deleted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from dynamics._model.objective import Objective
+    from dynamics.layer import Layer
+
+
+class Weights(NamedTuple):
+    """The arrays that training moves, or their gradients, velocities or moments; what does not exist has no entries.
+
+    Z and V are among what does not exist if they follow from an embedding. The kernels use the first four alone, and
+    are given the Z and V that follow from it.
+
+    Attributes
+    ----------
+    Z, Y, V, hidden : arrays
+        Those of `Layer`.
+    keys, queries, values : arrays
+        W_K, W_Q and W_V of an `Embedding`.
+    """
+
+    Z: np.ndarray
+    Y: np.ndarray
+    V: np.ndarray
+    hidden: np.ndarray
+    keys: np.ndarray
+    queries: np.ndarray
+    values: np.ndarray
+
+
+# The argument that holds the learning rate of each.
+RATES = ("eta_z", "eta_y", "eta_v", "eta_hidden", "eta_z", "eta_z", "eta_v")
+
+
+class Rule(NamedTuple):
+    """What a kernel has to know of a layer and an objective beside weights and bags.
+
+    Attributes
+    ----------
+    multiplicity : (columns of Y,) int
+    center, floor : bool, float
+        LN's mean subtraction and floor.
+    squared : bool
+        The squared loss in place of the cross-entropy.
+    contrasted : bool
+        Whether each group is a pair of bags, the first for the loss, both for the regulariser (22), with a weight each.
+    """
+
+    multiplicity: np.ndarray
+    center: bool
+    floor: np.floating
+    squared: bool
+    contrasted: bool
+
+    @classmethod
+    def of(cls, layer: Layer, objective: Objective, dtype: np.dtype) -> Rule:
+        """The rule of a kind of layer and an objective, in the precision of the weights."""
+        squared, contrasted = objective.criterion == "squared", objective.contrast is not None
+        return cls(layer.multiplicity, layer.center, dtype.type(layer.floor), squared, contrasted)

@@ -1,0 +1,158 @@
+"""The mini-batches of a run."""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+
+from dynamics._model.batch import Batch
+from dynamics._model.objective import Objective
+from dynamics._sgd import sampling
+from dynamics.bags import Bags, Data, population_of
+from dynamics.data.sequence_classes import SequenceClasses
+from dynamics.support import checks
+from dynamics.support.checks import read_only
+
+# Steps in a call of the kernels: few enough to be interrupted, and for their batches to stay in the processor's cache.
+STEPS_A_CALL = 64
+_ENTRIES_A_CALL = 2**16
+
+
+class Source:
+    """Data in the form that the sampling kernel takes, shared by all runs on it."""
+
+    def __init__(self, data: Data) -> None:
+        self.draws_tokens = hasattr(data, "population")
+        self.bags = bags = population_of(data)
+        self.query_tokens: np.ndarray | None = getattr(data, "query_tokens", None)
+        self.token_tables = sampling.alias_tables(bags.indptr, bags.count, pairs=self.draws_tokens)
+        self.bag_tables = sampling.alias_tables(np.array([0, len(bags)]), bags.weight)
+
+    def positions(self, batch_size: int | None, length: int | None, position_bias: float) -> int:
+        """How many tokens to draw for each sequence; 0 takes the bags as they are."""
+        if not self.draws_tokens:
+            longest = np.add.reduceat(self.bags.count, self.bags.indptr[:-1]).max()
+            if length is not None and longest > (length - 1) * (1 + 1e-9):
+                raise checks.reject("length", f"hold the query and the {longest:g} tokens of the longest bag", length)
+        elif batch_size is None and length is not None:
+            raise checks.reject("length", "be None when batch_size is None, which takes the whole population", length)
+        elif length is not None:
+            return length - 1
+        if position_bias > 0:
+            raise checks.reject(
+                "position_bias", "be 0 without drawn sequences, for bags have no positions", position_bias
+            )
+        return 0
+
+
+_sources: weakref.WeakKeyDictionary[object, Source] = weakref.WeakKeyDictionary()
+
+
+def source_of(data: Data | Source) -> Source:
+    """`Source` of data, made once for data that cannot change."""
+    if isinstance(data, Source):
+        return data
+    if not isinstance(data, (Bags, SequenceClasses)):
+        return Source(data)
+    if data not in _sources:
+        _sources[data] = Source(data)
+    return _sources[data]
+
+
+def _insertion_tables(contrast: Bags | None, strength: np.floating) -> tuple:
+    """The insertions of the regulariser as `draw_batches` takes them."""
+    nothing = np.empty(0, dtype=np.int64)
+    if contrast is None:
+        empty = np.empty(0, dtype=np.uint64), np.empty((0, 2), dtype=np.uint64)
+        arrays = (nothing, nothing, np.empty(0, dtype=type(strength)), *empty)
+    else:
+        tables = sampling.alias_tables(np.array([0, len(contrast)]), contrast.weight)[2:]
+        arrays = (contrast.indptr, contrast.token, contrast.count.astype(type(strength)), *tables)
+    return *(read_only(array) for array in arrays), strength
+
+
+class Feed:
+    """The batches that a run learns from: drawn anew for each step, or all bags of the source at every step.
+
+    Parameters
+    ----------
+    source : Source
+    objective : Objective
+    random : (4,) uint64
+        The state of the generator; moves on.
+    batch_size, length, position_bias
+        As in `sgd`.
+    steps : int
+        Most steps that are asked for at once.
+    dtype : numpy dtype
+        Precision of counts and weights.
+
+    Attributes
+    ----------
+    batches : Batch
+        With a row for each step of a call, or a single one that serves every step.
+    most : int
+        Steps that may be asked for at once.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        objective: Objective,
+        random: np.ndarray,
+        *,
+        batch_size: int | None,
+        length: int | None,
+        position_bias: float,
+        steps: int,
+        dtype: np.dtype,
+    ) -> None:
+        contrast = objective.contrast
+        positions = source.positions(batch_size, length, position_bias)
+        if positions and contrast is not None:
+            raise checks.reject("contrast", "be left out where sequences are drawn from a population", contrast)
+        self.source, self.random = source, random
+        self.position_weight = np.exp(-position_bias * np.arange(positions)).astype(dtype)
+        self.data = Batch.of(source.bags, dtype)
+        self.insertions = _insertion_tables(contrast, dtype.type(objective.contrast_weight))
+        self.drawn = batch_size is not None
+        if batch_size is None:
+            batch = self.data
+            if contrast is not None:
+                batch = sampling.contrasted(batch, contrast, objective.contrast_weight)
+            self.groups, self.most = np.array([batch.query.size]), STEPS_A_CALL
+            self.batches = Batch(*(np.array(array)[None] for array in batch))
+        else:
+            self._allocate(batch_size, contrast, steps, dtype)
+
+    def _allocate(self, batch_size: int, contrast: Bags | None, steps: int, dtype: np.dtype) -> None:
+        bags, columns = self.source.bags, self.data.soft.shape[1]
+        longest = int(np.diff(bags.indptr).max())
+        each, extra = (1, 0) if contrast is None else (2, int(np.diff(contrast.indptr).max()))
+        entries = batch_size * (longest + extra)
+        self.most = steps = min(STEPS_A_CALL, steps, 1 + _ENTRIES_A_CALL // entries)
+        self.groups = np.zeros(steps, dtype=np.int64)
+        query, target, size = np.zeros((3, steps, batch_size), dtype=np.int64)
+        self.batches = Batch(
+            query,
+            target,
+            np.empty((steps, batch_size, columns), dtype),
+            np.full((steps, each * batch_size), 1 / batch_size, dtype),
+            size,
+            np.zeros((steps, batch_size + 1), dtype=np.int64),
+            np.empty((steps, entries), dtype=np.int64),
+            np.empty((steps, each * entries), dtype),
+        )
+        drawn, tally = np.zeros(batch_size, dtype=np.int64), np.zeros(len(bags), dtype=np.int64)
+        bits, tallies = np.empty(batch_size, dtype=np.uint64), np.empty((2, longest), dtype=np.int64)
+        self._workspace = (drawn, tally, bits, tuple(tallies))
+
+    def draw(self, steps: int) -> np.ndarray:
+        """Make the next ``steps`` batches; returns the number of groups of each."""
+        if not self.drawn:
+            return self.groups
+        groups, source = self.groups[:steps], self.source
+        tables = (source.bag_tables, source.token_tables, self.position_weight, self.insertions)
+        sampling.draw_batches(self.random, self.data, *tables, self._workspace, self.batches, groups)
+        return groups

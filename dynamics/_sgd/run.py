@@ -1,0 +1,339 @@
+"""One run of stochastic gradient descent."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dynamics._model import kernels
+from dynamics._model.batch import Batch
+from dynamics._model.objective import Objective, as_objective
+from dynamics._model.weights import RATES, Rule, Weights
+from dynamics._sgd.feed import Feed, Source, source_of
+from dynamics._sgd.memory import LARGE, Memory, bounded, copy_of, zeros
+from dynamics._sgd.optimiser import Optimizer, Update, as_optimizer
+from dynamics.bags import Bags, Data
+from dynamics.layer import Layer, embed, embed_back, optional_rates
+from dynamics.support import checks
+from dynamics.support.checks import read_only
+from dynamics.support.progress import Progress
+from dynamics.trajectory import LargeRecord, Trajectory, assemble, is_large
+
+DTYPES: dict[str, type[np.floating]] = {"float64": np.float64, "float32": np.float32}
+# Columns of Y are padded to a multiple of this, with multiplicity 0: compilers unroll a vectorised loop so far, and
+# what is left over runs entry by entry.
+_COLUMNS = 32
+_PADDED = 1024
+# Entries of a row of Z up to which a step takes it as a whole.
+_ROW = 2**12
+# Rows of a start that are copied at once.
+_ROWS_A_COPY = 256
+# Bytes of the matrices that init="uniform" may fill.
+_FULL = 2**32
+
+
+class DivergenceError(RuntimeError):
+    """The loss stopped being finite.
+
+    Attributes
+    ----------
+    step : int
+        Number of the step (from 0) whose loss is not finite.
+    trajectory : Trajectory
+        What was recorded before.
+    """
+
+    def __init__(self, message: str, step: int, trajectory: Trajectory) -> None:
+        super().__init__(message)
+        self.step = step
+        self.trajectory = trajectory
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a run, without the labels of a `Trajectory`: what a sweep of thousands of runs keeps.
+
+    Attributes
+    ----------
+    layer : Layer
+        The last state.
+    batch_loss : (steps,) array
+        The loss of each mini-batch before its step.
+    bags : Bags
+        The population.
+    """
+
+    layer: Layer
+    batch_loss: np.ndarray
+    bags: Bags
+
+
+def spawn(seed: int | np.random.SeedSequence, n: int = 2) -> Sequence[np.random.SeedSequence]:
+    """``n`` independent seeds from the argument ``seed`` of a run, the same ones each time."""
+    if isinstance(seed, np.random.SeedSequence):
+        # Spawning would count up the caller's sequence: the same seed given twice must mean the same run.
+        seed = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
+    else:
+        seed = np.random.SeedSequence(checks.integer("seed", seed, minimum=0))
+    return seed.spawn(n)
+
+
+def checked(
+    *, steps, batch_size, length, momentum, optimizer, dtype, eta_y, eta_z, position_bias, record_every
+) -> dict[str, Any]:
+    """The arguments of a run that do not depend on its layer, checked, as a trajectory records them."""
+    return {
+        "eta_y": checks.positive("eta_y", eta_y),
+        "eta_z": checks.positive("eta_z", eta_z),
+        "steps": checks.integer("steps", steps, minimum=1),
+        "batch_size": None if batch_size is None else checks.integer("batch_size", batch_size, minimum=1),
+        "length": None if length is None else checks.integer("length", length, minimum=2),
+        **as_optimizer(optimizer, momentum).parameters,
+        "record_every": checks.integer("record_every", record_every, minimum=1),
+        "dtype": checks.one_of("dtype", dtype, DTYPES),
+        "position_bias": checks.non_negative("position_bias", position_bias),
+    }
+
+
+CHECKED = tuple(inspect.signature(checked).parameters)
+
+
+def _start(init: str | Layer, bags: Bags, rng: np.random.Generator) -> Layer:
+    """The layer that the argument ``init`` of `sgd` stands for."""
+    if isinstance(init, Layer):
+        return init
+    if not isinstance(init, str) or init not in ("zero", "uniform"):
+        raise checks.reject("init", "be 'zero', 'uniform' or a Layer", repr(init))
+    if init == "zero":
+        return Layer.zeros(bags)
+    size = 8 * bags.n_tokens * (bags.n_queries + bags.vocab_size)
+    if size > _FULL:
+        rule = "be 'zero' or a Layer where 'uniform' would fill matrices of more than 4 GiB"
+        raise checks.reject("init", rule, f"'uniform' with {size / 2**30:.1f} GiB")
+    bound = bags.vocab_size**-0.5
+    Z = rng.uniform(-bound, bound, size=(bags.n_queries, bags.n_tokens))
+    return Layer(Z, rng.uniform(-bound, bound, size=(bags.n_tokens, bags.vocab_size)))
+
+
+class Run:
+    """One run: its state and what it recorded. The arguments are those of `sgd`.
+
+    Attributes
+    ----------
+    feed : Feed
+        The batches that it learns from.
+    weights : Weights
+        The state, Y with padding.
+    memory : Memory
+    rule : Rule
+    update : Update
+    """
+
+    def __init__(
+        self,
+        data: Data | Source,
+        *,
+        init: str | Layer,
+        seed: int | np.random.SeedSequence,
+        optimizer: str | Optimizer,
+        momentum: float,
+        eta_v: float | None,
+        eta_hidden: float | None,
+        objective: Objective | None,
+        evaluate: Bags | None,
+        recording: bool = True,
+        **arguments,
+    ) -> None:
+        self.source, self.recording = source_of(data), recording
+        self.parameters = parameters = checked(momentum=momentum, optimizer=optimizer, **arguments)
+        self.steps, self.record_every = parameters["steps"], parameters["record_every"]
+        self.dtype = np.dtype(DTYPES[parameters["dtype"]])
+        start_seed, draw_seed = spawn(seed)
+        self.layer = layer = _start(init, self.source.bags, np.random.default_rng(start_seed))
+        self._check_fits(evaluate)
+        parameters["init"] = init if isinstance(init, str) else "layer"
+        parameters |= optional_rates(layer, parameters["eta_y"], eta_v, eta_hidden)
+        objective = as_objective(objective)
+        objective.check_fits(layer)
+        parameters |= objective.parameters
+        self.rates = tuple(self._cast(name, parameters.get(name, 0.0)) for name in RATES)
+        adam = parameters["optimizer"] == "adam"
+        self.update = Update(adam, self.dtype.type(parameters["momentum"]), self.rates[:4])
+        self.feed = Feed(
+            self.source,
+            objective,
+            draw_seed.generate_state(4, np.uint64),
+            **{name: parameters[name] for name in ("batch_size", "length", "position_bias")},
+            steps=min(self.record_every, self.steps),
+            dtype=self.dtype,
+        )
+        self._place(layer, objective)
+        records = 1 + -(-self.steps // self.record_every)
+        self.evaluated = self.source.bags if evaluate is None else evaluate
+        self.large_record = None
+        if is_large(self.evaluated, layer, records):
+            self.large_record = LargeRecord(self.evaluated, layer, objective, self.dtype)
+        self.times: list[int] = []
+        self.snapshots: list[Layer] = []
+        self._record(0)
+        self.losses = np.empty(self.steps, dtype=self.dtype)
+
+    def _check_fits(self, evaluate: Bags | None) -> None:
+        layer, queries = self.layer, self.source.query_tokens
+        layer.check_fits(self.source.bags, name="data")
+        if evaluate is not None:
+            if not isinstance(evaluate, Bags):
+                raise checks.reject("evaluate", "be Bags", type(evaluate).__name__)
+            layer.check_fits(evaluate, name="evaluate")
+        if queries is not None and len(queries) != layer.Z.shape[0]:
+            raise checks.reject("init", f"have {len(queries)} rows of Z, one a query token", layer.Z.shape[0])
+
+    def _place(self, layer: Layer, objective: Objective) -> None:
+        """The weights in the precision of the run, Y with padding, and what goes with them."""
+        columns = layer.Y.shape[1]
+        padding = -columns % _COLUMNS if columns < _PADDED else 0
+        shapes = [array.shape for array in layer.weights]
+        shapes[1] = (shapes[1][0], columns + padding)
+
+        def blank() -> Weights:
+            return Weights(*(zeros(shape, self.dtype) for shape in shapes))
+
+        self.weights, first, second = blank(), blank(), blank()
+        if self.parameters["init"] != "zero":
+            for own, array in zip(self.weights, layer.weights, strict=True):
+                for row in range(0, len(array), _ROWS_A_COPY):
+                    rows = slice(row, row + _ROWS_A_COPY)
+                    part = self._cast("init", array[rows])
+                    np.copyto(own[rows, : array.shape[1]], part, where=part != 0)  # zeros not written take no memory
+            self.weights.Y[:, columns:] = self.weights.Y[:, :1]
+        embedding = layer.embedding
+        self.vectors: np.ndarray | None = None if embedding is None else self._cast("init", embedding.vectors)
+        # Single entries of Z are followed where its rows are long.
+        sizes = [len(array) for array in self.weights[:4]]
+        sizes[0] *= 1 if layer.Z.shape[1] <= _ROW else layer.Z.shape[1]
+        last = tuple(np.zeros(size, dtype=np.int64) for size in sizes)
+        self.memory = Memory(blank() if self.update.adam else first, first, second, last)
+        self.current, self.large = self.weights, max(array.nbytes for array in self.weights) > LARGE
+        mass = read_only(np.pad(layer.multiplicity, (0, padding)))
+        self.rule = Rule.of(layer, objective, self.dtype)._replace(multiplicity=mass)
+
+    def _cast(self, name: str, value: float | np.ndarray) -> Any:
+        """A rate or a new array in the precision of the run."""
+        with np.errstate(over="ignore"):
+            cast = np.array(value, dtype=self.dtype)[()]
+        if not np.isfinite(cast).all() or (np.ndim(value) == 0 and value > 0 and cast == 0):
+            raise checks.reject(name, f"be in the range of {self.parameters['dtype']}", np.max(np.abs(value)))
+        return cast
+
+    def _take(self, done: int, until: int) -> int:
+        """Take steps ``done`` to ``until``; returns how many had a finite loss."""
+        groups, losses = self.feed.draw(until - done), self.losses[done:until]
+        if self.vectors is not None:
+            return self._take_embedded(self.vectors, groups, done, losses)
+        fixed = (self.weights, self.rule, self.memory, self.update)
+        return kernels.sgd_steps(self.feed.batches, groups, *fixed, done, losses)
+
+    def _take_embedded(self, vectors: np.ndarray, groups: np.ndarray, done: int, losses: np.ndarray) -> int:
+        """Like `kernels.sgd_steps`, where Z and V follow from an embedding."""
+        nothing, weights, adam = np.empty((0, 0), self.dtype), self.weights, self.update.adam
+        inner = weights.keys, weights.queries, weights.values
+        for step in range(losses.size):
+            weights.Y[:, self.layer.multiplicity.size :] = weights.Y[:, :1]
+            Z, V = embed(vectors, *inner)
+            # Read-only, as `gradient_flow` passes them, so that the kernel compiles once.
+            whole = Weights(*(read_only(array.view()) for array in weights._replace(Z=Z, V=V)))
+            slopes = Weights(*(np.zeros(array.shape, self.dtype) for array in whole))
+            batch = Batch(*(read_only(array[min(step, len(array) - 1)]) for array in self.feed.batches))
+            n_groups = groups[min(step, len(groups) - 1)]
+            losses[step] = kernels.loss_and_gradient(batch, n_groups, whole, self.rule, slopes, nothing, True)
+            if not np.isfinite(losses[step]):
+                return step
+            moved = Weights(
+                nothing, slopes.Y, nothing, slopes.hidden, *embed_back(vectors, *inner[:2], slopes.Z, slopes.V)
+            )
+            parts = zip(weights, moved, self.memory.first, self.memory.second, self.rates, strict=True)
+            for array, slope, first, second, rate in parts:
+                if array.size:
+                    if not adam:
+                        first[:] = self.update.momentum * first + slope
+                    flat = (own.ravel() for own in (array, np.ascontiguousarray(slope), first, second))
+                    kernels.ascend(*flat, rate, adam, done + step + 1)
+        return losses.size
+
+    def _catch_up(self, done: int) -> None:
+        """Bring every row to step ``done``: in copies, so that recording changes no bit, unless they are large."""
+        weights, memory = self.weights, self.memory
+        if not self.large:
+            weights, memory = copy_of(weights), memory.copy()
+        kernels.catch_up(weights, memory, self.update, done)
+        self.current = weights
+
+    def _arrays(self) -> Weights:
+        """The weights at the last record, Y without padding."""
+        Y, columns = self.current.Y, self.layer.multiplicity.size
+        return self.current if Y.shape[1] == columns else self.current._replace(Y=Y[:, :columns])
+
+    def _record(self, done: int) -> None:
+        self.times.append(done)
+        if self.large_record is not None:
+            if self.recording:
+                weights = self._arrays()
+                self.large_record.add(done, weights.Z, self.large_record.expected_loss(weights))
+            return
+        whole = [np.array(array, dtype=np.float64, order="C") for array in self._arrays()]
+        self.snapshots.append(self.layer.moved(whole))
+
+    def go(self, report: Progress | None) -> Run:
+        """Take all steps."""
+        done, most = 0, self.feed.most
+        while done < self.steps:
+            until = min(done + self.record_every - done % self.record_every, done + most, self.steps)
+            finite = self._take(done, until)
+            if finite < until - done:
+                self._diverge(done + finite)
+            done = until
+            recording = done % self.record_every == 0 or done == self.steps
+            if recording:
+                self._catch_up(done)
+            # The loss may overlook it for a while: tokens that are not drawn, a logit of -inf, or the last step.
+            if not bounded(self.weights, self.memory.last if self.large else None, since=done - most):
+                self._diverge(done)
+            if recording:
+                self._record(done)
+            if report is not None:
+                report.update(done / self.steps, f"step {done} of {self.steps}, loss {self.losses[done - 1]:.4g}")
+        return self
+
+    def _diverge(self, step: int) -> NoReturn:
+        rates = ", ".join(f"{name} = {self.parameters[name]:g}" for name in ("eta_y", "eta_z"))
+        raise DivergenceError(
+            f"the loss is no longer finite at step {step} of {self.steps} ({rates}, {self.parameters['optimizer']}, "
+            f"{self.parameters['dtype']}). Try, in this order: smaller learning rates, a smaller momentum, "
+            f"dtype='float64'",
+            step,
+            self.trajectory(),
+        )
+
+    def trajectory(self) -> Trajectory:
+        """What was recorded."""
+        known = np.arange(self.times[-1])
+        attributes = {"long_name": "loss of the mini-batch before the step", "units": "nats"}
+        labels: dict[str, Any] = {
+            "kind": "sgd",
+            "parameters": self.parameters,
+            "query_tokens": self.source.query_tokens,
+            "extra": {"batch_loss": (("step",), self.losses[known].astype(np.float64), attributes)},
+        }
+        if self.large_record is not None:
+            weights = self._arrays()
+            return self.large_record.trajectory(weights.Z, weights.Y, **labels)
+        return assemble(self.evaluated, self.times, self.snapshots, **labels)
+
+    def outcome(self) -> Outcome:
+        """The end of the run."""
+        weights = [read_only(array) for array in self._arrays()]  # which a layer takes without a copy
+        return Outcome(self.layer.moved(weights), self.losses, self.source.bags)
