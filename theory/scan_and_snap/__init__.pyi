@@ -1,4 +1,5 @@
 from . import attention as attention
+from . import bounds as bounds
 from . import decoder as decoder
 from . import early as early
 from . import measures as measures

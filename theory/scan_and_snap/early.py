@@ -20,8 +20,15 @@ def initial_drift(bags: Bags) -> scipy.sparse.csr_array:
 
     (elementwise *). It needs none of the assumptions of Theorem 2 (Tian et al. 2023, arXiv 2305.16380): neither classes
     of equal probability, nor long windows, nor a modified decoder. A token that is as frequent with every next token
-    enters g_b as ``(P(n_b) - 1/M) E[f_l]``. Where all bags of a class are the same, that part drops out of D, and
-    common tokens lose, as in Theorem 2. Where they differ, common tokens gain with next tokens of P(n) > 1/M.
+    enters g_b as ``(P(n_b) - 1/M) E[f_l]``. Where all bags of a class are the same, f_n drops out of its part of D.
+    With K such classes of equal probability and one query,
+
+        D_l = 1/(K^2 M) sum_{n < k} [(f_nl^2 + f_kl^2) f_n.f_k - 2 f_nl f_kl].
+
+    Distinct tokens gain (or stand still, if no class overlaps with theirs) and a single common token loses, as in
+    Theorem 2, for any overlaps: Assumption 2 is not needed. Of several common tokens one can gain, if it is much more
+    frequent in one class than in another that overlaps by other tokens. Where bags of a class differ, common tokens
+    gain with next tokens of P(n) > 1/M.
 
     Parameters
     ----------

@@ -1,22 +1,17 @@
 """Numerical checks of Scan and Snap: how far each formula is from a simulation.
 
-Every function takes runs and a level and returns a relative error, or for an inequality its relative violation.
+Every function takes runs and a level and returns a relative error, or for an inequality its relative violation. What
+needs no simulation is in `theory.scan_and_snap.bounds`.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.interpolate import PchipInterpolator
 
 from theory.scan_and_snap import attention, decoder
+from theory.scan_and_snap.bounds import decoder_arguments, inner_coefficients, sizes, xi_over_gamma
 from theory.statements import Runs
-
-
-def _sizes(runs: Runs) -> dict:
-    return {"vocab_size": runs.setting.classes.vocab_size, "n_classes": runs.setting.classes.n_classes}
-
-
-def _decoder_arguments(runs: Runs) -> dict:
-    return {**_sizes(runs), "eta_y": runs.setting.eta_y}
 
 
 def _logits(runs: Runs, level: str) -> tuple[np.ndarray, np.ndarray]:
@@ -35,61 +30,26 @@ def _backpropagated(runs: Runs, level: str) -> np.ndarray:
     """g_n of Theorem 1 by its formula, at the features of the run: (times, classes, tokens)."""
     times, _ = _logits(runs, level)
     features = _features(runs, level)
-    sizes = _sizes(runs)
-    rest = sizes["vocab_size"] - 1
-    inner = np.full((sizes["n_classes"],) * 2, -sizes["vocab_size"] / rest**2)
-    np.fill_diagonal(inner, sizes["vocab_size"] / rest)
+    counts = sizes(runs)
+    inner = inner_coefficients(counts["n_classes"], counts["vocab_size"])
     gram = features @ features.transpose(0, 2, 1)
-    gamma = decoder.gamma(times, **_decoder_arguments(runs))
+    gamma = decoder.gamma(times, **decoder_arguments(runs))
     # Column n of (I - E') u, with I - E' = (F^T F)^{-1}.
     coefficients = np.linalg.solve(gram, np.broadcast_to(inner, gram.shape))
     return gamma[:, None, None] * (coefficients.transpose(0, 2, 1) @ features)
 
 
-def lemma6(runs: Runs, level: str) -> float:
-    """(45) at log-spaced times."""
-    vocab_size, eta_y = runs.setting.classes.vocab_size, runs.setting.eta_y
-    times = np.geomspace(1e-3, runs.setting.t_end, 50)
-    x = vocab_size * decoder.h(times, vocab_size=vocab_size, eta_y=eta_y)
-    scaled = vocab_size * eta_y * times
-    return float(np.abs((np.expm1(x) + (vocab_size - 1) * x) / scaled - 1).max())
-
-
 def _h(runs: Runs, level: str) -> np.ndarray:
     """h(t/K) in closed form, at each time after the start."""
-    sizes = _sizes(runs)
-    times = runs.trajectory(level).dataset["time"].values[1:] / sizes["n_classes"]
-    return decoder.h(times, vocab_size=sizes["vocab_size"], eta_y=runs.setting.eta_y)
+    counts = sizes(runs)
+    times = runs.trajectory(level).dataset["time"].values[1:] / counts["n_classes"]
+    return decoder.h(times, vocab_size=counts["vocab_size"], eta_y=runs.setting.eta_y)
 
 
 def lemma6_flow(runs: Runs, level: str) -> float:
     """The closed form of h against the h that the theory flow integrates."""
     integrated = runs.trajectory(level).dataset["h"].values[1:, 0]
     return float(np.abs(integrated / _h(runs, level) - 1).max())
-
-
-def lemma7(runs: Runs, level: str) -> float:
-    """0 <= h* - h <= 2 eta_Y / M over the steps of a class."""
-    vocab_size, eta_y = runs.setting.classes.vocab_size, runs.setting.eta_y
-    n_steps = int(np.ceil(runs.setting.t_end))
-    discrete = decoder.h_steps(n_steps, vocab_size=vocab_size, eta_y=eta_y)
-    gap = discrete - decoder.h(np.arange(n_steps + 1.0), vocab_size=vocab_size, eta_y=eta_y)
-    bound = 2 * eta_y / vocab_size
-    return float(max((-gap).max(), (gap - bound).max(), 0.0) / bound)
-
-
-def gamma_stages(runs: Runs, level: str) -> float:
-    """gamma <= eta_Y t / K for t <= t0', and gamma <= 2.2 K ln(M eta_Y t / K) / (eta_Y t) for t >= t0.
-
-    The largest constant found for the second stage is 2.124, at t0 and M = 1e9.
-    """
-    arguments = _decoder_arguments(runs)
-    first = np.geomspace(1e-6, decoder.scanning_time(**arguments), 100)
-    second = decoder.snapping_time(**arguments) * np.geomspace(1, 1e9, 100)
-    steps = runs.setting.eta_y / arguments["n_classes"]
-    early = decoder.gamma(first, **arguments) / (steps * first)
-    late = decoder.gamma(second, **arguments) * steps * second / np.log(arguments["vocab_size"] * steps * second)
-    return float(max(early.max() - 1, late.max() / 2.2 - 1, 0.0))
 
 
 def theorem1(runs: Runs, level: str) -> float:
@@ -146,6 +106,46 @@ def theorem2_common(runs: Runs, level: str) -> float:
     return float((_displacement(runs, level, common=True) >= 0).mean())
 
 
+def _still(runs: Runs, level: str, common: bool, sign: int) -> float:
+    """Share of (time after the start, token) whose velocity has not the sign."""
+    data = runs.trajectory(level).dataset
+    velocity = data["z_velocity"].values[1:, 0]
+    distinct = data["distinct"].values.any(axis=0)
+    return float((sign * velocity[:, ~distinct if common else distinct] <= 0).mean())
+
+
+def theorem2_distinct_velocity(runs: Runs, level: str) -> float:
+    """Share of (time, distinct token) with z' <= 0."""
+    return _still(runs, level, common=False, sign=1)
+
+
+def theorem2_common_velocity(runs: Runs, level: str) -> float:
+    """Share of (time, common token) with z' >= 0."""
+    return _still(runs, level, common=True, sign=-1)
+
+
+def _distinct_rate_error(runs: Runs, level: str, weight: float) -> float:
+    """z' of the distinct tokens of class 0 against weight f^2 xi_n, xi_n by (9)."""
+    times, _ = _logits(runs, level)
+    features = _features(runs, level)
+    xi = xi_over_gamma(features @ features.transpose(0, 2, 1), runs.setting.classes.vocab_size)[:, 0]
+    tokens = runs.setting.classes.distinct_tokens(0)
+    speed = weight * runs.setting.eta_z * decoder.gamma(times, **decoder_arguments(runs)) * xi
+    expected = features[:, 0, tokens] ** 2 * speed[:, None]
+    found = runs.trajectory(level).dataset["z_velocity"].values[1:, 0][:, tokens]
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+def theorem2_rate_printed(runs: Runs, level: str) -> float:
+    """(98) as printed, without the class probability."""
+    return _distinct_rate_error(runs, level, 1.0)
+
+
+def theorem2_rate_corrected(runs: Runs, level: str) -> float:
+    """The same with 1/K."""
+    return _distinct_rate_error(runs, level, 1 / runs.setting.classes.n_classes)
+
+
 def theorem3_identity(runs: Runs, level: str) -> float:
     """r_{l/l'}(t) = r_{l/l'}(0) chi_l(t) for the most frequent distinct token l of class 0 and each other l'."""
     run = runs.trajectory(level)
@@ -158,19 +158,44 @@ def theorem3_identity(runs: Runs, level: str) -> float:
     return float(max(errors))
 
 
-def theorem3_bounds(runs: Runs, level: str) -> float:
-    """(12), with B_n integrated from the motion of the dominant token, dz_l0 = f_l0^2 dB_n."""
-    _, logits = _logits(runs, level)
+def _exponent(runs: Runs, level: str) -> np.ndarray:
+    """B_n = (eta_Z/K) int xi_n of class 0, with xi_n by (9) at the features of the run and gamma in closed form."""
+    data = runs.trajectory(level).dataset
+    shares = data["attention"].values
+    features = shares / np.linalg.norm(shares, axis=2, keepdims=True)
+    counts = sizes(runs)
+    xi = xi_over_gamma(features @ features.transpose(0, 2, 1), counts["vocab_size"])[:, 0]
+    # eta_Z gamma dt = dGamma: what is left to integrate changes as slowly as the features do.
+    total = decoder.gamma_integral(data["time"].values, **decoder_arguments(runs), eta_z=runs.setting.eta_z)
+    return PchipInterpolator(total, xi / counts["n_classes"]).antiderivative()(total)
+
+
+def _bounds_error(runs: Runs, level: str, weight: float) -> float:
+    """(12) for the dominant token, as relative violation of ln chi, with B_n weight times that of `_exponent`."""
     top = int(runs.setting.classes.distinct_tokens(0)[0])
-    start = runs.trajectory(level).dataset.isel(time=0)
-    shares = start["attention"].values[0]
+    data = runs.trajectory(level).dataset
+    shares = data["attention"].values[0, 0]
     first = (shares / np.linalg.norm(shares))[top]
-    share = np.concatenate([[first], _features(runs, level)[:, 0, top]])
-    moved = np.concatenate([[0.0], logits[:, top] - float(start["z"][0, top])])
-    exponent = np.cumsum(np.diff(moved) * 0.5 * (1 / share[1:] ** 2 + 1 / share[:-1] ** 2))
-    lower, upper = attention.growth_bounds(np.maximum(exponent, 0), first)
-    growth = np.exp(2 * moved[1:])
-    return float(max((lower / growth).max() - 1, (growth / upper).max() - 1, 0.0))
+    exponent = weight * _exponent(runs, level)
+    moved = 2 * (data["z"].values[:, 0, top] - data["z"].values[0, 0, top])
+    seen = exponent > 1e-10  # where exp(2 B_n) still tells B_n to five digits
+    lower, upper = attention.growth_bounds(exponent[seen], first)
+    return _outside(np.log(lower), moved[seen], np.log(upper))
+
+
+def theorem3_bounds_printed(runs: Runs, level: str) -> float:
+    """(12) as printed, without the class probability in B_n."""
+    return _bounds_error(runs, level, runs.setting.classes.n_classes)
+
+
+def theorem3_bounds(runs: Runs, level: str) -> float:
+    """(12) with B_n = (eta_Z/K) int xi_n; xi_n is that of (9), not the one that the motion implies."""
+    return _bounds_error(runs, level, 1.0)
+
+
+def _outside(lower: np.ndarray, value: np.ndarray, upper: np.ndarray) -> float:
+    """By how much positive values leave their bounds, relative to the bound."""
+    return float(max((1 - value / lower).max(), (value / upper - 1).max(), 0.0))
 
 
 def _fall(runs: Runs, level: str, exponent) -> float:
@@ -178,7 +203,7 @@ def _fall(runs: Runs, level: str, exponent) -> float:
     times, _ = _logits(runs, level)
     fall = -_displacement(runs, level, common=True)[:, 0]
     rho, classes = runs.setting.overlap, runs.setting.classes.n_classes
-    arguments = {**_decoder_arguments(runs), "eta_z": runs.setting.eta_z}
+    arguments = {**decoder_arguments(runs), "eta_z": runs.setting.eta_z}
     predicted = exponent(times, arguments, rho, classes)
     return float(np.abs(fall / predicted - 1).max())
 
@@ -208,7 +233,7 @@ def remark1_printed(runs: Runs, level: str) -> float:
 
 def remark1_corrected(runs: Runs, level: str) -> float:
     """The full flow's slow-down against s."""
-    slowdown = attention.full_flow_slowdown(**_sizes(runs), overlap=runs.setting.overlap)
+    slowdown = attention.full_flow_slowdown(**sizes(runs), overlap=runs.setting.overlap)
     return abs(_early_slowdown(runs) / slowdown - 1)
 
 
@@ -223,9 +248,9 @@ def theorem5(runs: Runs, level: str) -> float:
     """Y against F (I - E') W with the rows w_n = (M - 1) h(t/K) zeta_n, at the features of the run."""
     data = runs.trajectory(level).dataset
     features, found = _features(runs, level), data["y"].values[1:]
-    sizes = _sizes(runs)
-    scaled = sizes["vocab_size"] * _h(runs, level)
-    rows = np.eye(sizes["n_classes"], found.shape[2]) - 1 / sizes["vocab_size"]
+    counts = sizes(runs)
+    scaled = counts["vocab_size"] * _h(runs, level)
+    rows = np.eye(counts["n_classes"], found.shape[2]) - 1 / counts["vocab_size"]
     gram = features @ features.transpose(0, 2, 1)
     weights = np.linalg.solve(gram, scaled[:, None, None] * rows)
     expected = features.transpose(0, 2, 1) @ weights
@@ -235,9 +260,9 @@ def theorem5(runs: Runs, level: str) -> float:
 def corollary1(runs: Runs, level: str) -> float:
     """The loss against ln(1 + (M - 1) exp(-M h(t/K))), which falls like K / (eta_Y t)."""
     data = runs.trajectory(level).dataset
-    sizes = _sizes(runs)
-    scaled = sizes["vocab_size"] * _h(runs, level)
-    expected = np.log1p((sizes["vocab_size"] - 1) * np.exp(-scaled))
+    counts = sizes(runs)
+    scaled = counts["vocab_size"] * _h(runs, level)
+    expected = np.log1p((counts["vocab_size"] - 1) * np.exp(-scaled))
     return float(np.abs(data["loss"].values[1:] / expected - 1).max())
 
 

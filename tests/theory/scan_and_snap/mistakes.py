@@ -3,7 +3,9 @@
 import sympy as sp
 
 from theory.scan_and_snap.proofs import (
+    concentration,
     corollary2,
+    gram,
     invariants,
     lemma1,
     lemma2,
@@ -14,6 +16,7 @@ from theory.scan_and_snap.proofs import (
     lemma7,
     lemma8_9,
     lemma18,
+    remark2,
     slowdown,
     theorem1,
     theorem2,
@@ -118,6 +121,13 @@ MISTAKES = {
         {"late_residual": lambda m, k, e, t: theorem5.late_residual(m, 1, e, t), "sizes": ()},
         "residual over",
     ),
+    "remark2: half the lag early": (
+        remark2,
+        {"early_lag": lambda m, x: remark2.early_lag(m, x) / 2},
+        "early: the bound",
+    ),
+    "concentration: (62) as printed": (concentration, {"residual_gap": lambda eta, d: eta * d / 3}, "(62): largest"),
+    "gram: sign of the diagonal": (gram, {"diagonal": lambda a: a / (1 - a)}, "Lemma 16"),
     "lemma18: delta for delta/2": (
         lemma18,
         {"deviation": lambda d, n: lemma18.deviation(2 * d, n)},

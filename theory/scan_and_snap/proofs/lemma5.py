@@ -43,7 +43,7 @@ def derive(*, zeta=zeta, residual=residual, step=step, vocab_sizes=(2, 3, 5)) ->
         "step at n": w_at + ETA * r_at - (M - 1) * step(M, h, ETA) * at,
         "step elsewhere": w_off + ETA * r_off - (M - 1) * step(M, h, ETA) * off,
         "zeta sums to 0": at + OTHERS * off,
-        # Base: W = 0, so that alpha is uniform. (36) prints eta_Y (1 - 1/M) for the entries j != n too.
+        # Base: W = 0, so that alpha is uniform: (36).
         "first step at n": ETA * (1 - 1 / M) - (M - 1) * step(M, sp.Integer(0), ETA) * at,
         "first step elsewhere": ETA * (0 - 1 / M) - (M - 1) * step(M, sp.Integer(0), ETA) * off,
     }
@@ -55,7 +55,7 @@ def derive(*, zeta=zeta, residual=residual, step=step, vocab_sizes=(2, 3, 5)) ->
         signed={"h* grows": (step(M, h, ETA) - h, "> 0")},
         steps=(
             r"Base: W = 0 gives $\alpha = 1/M$ and $w_n(1) = \eta_Y (e_n - 1/M) = (M-1) h^*(1) \zeta_n$ with $h^*(1) ="
-            r" \eta_Y/M$; the entries other than n are $-\eta_Y/M$, where (36) prints $\eta_Y(1 - 1/M)$.",
+            r" \eta_Y/M$: the entries of (36), $\eta_Y(1 - 1/M)$ at n and $-\eta_Y/M$ elsewhere.",
             r"Hypothesis $w_n = (M-1) h \zeta_n$: its entries are $(M-1)h$ at n and $-h$ elsewhere.",
             r"Softmax: $1 - \alpha_{nn} = (M-1)/(M-1+e^{Mh})$ and $\alpha_{nj} = 1/(M-1+e^{Mh})$, so that $e_n -"
             r" \alpha_n ="

@@ -37,8 +37,18 @@ def gamma_late(m, x):
     return (m - 1) ** 2 / m * x * sp.exp(-x)
 
 
+def late_constant():
+    """gamma <= this ((M - 1)/M)^2 ln(M tau)/tau from the upper crossing on; the least constant for all M."""
+    return sp.Integer(2)
+
+
 def derive(
-    *, early_bounds=early_bounds, late_bounds=late_bounds, gamma_early=gamma_early, gamma_late=gamma_late
+    *,
+    early_bounds=early_bounds,
+    late_bounds=late_bounds,
+    gamma_early=gamma_early,
+    gamma_late=gamma_late,
+    late_constant=late_constant,
 ) -> Derivation:
     """Two crossings (Lemma 8), two stages of h and gamma (Lemma 9), and what is left of Theorem 1 (b)."""
     vanishing, signed = _crossings()
@@ -47,6 +57,9 @@ def derive(
     vanishing.update(more)
     signed.update(more_signed)
     vanishing.update(_late_order())
+    more, more_signed = _printed_range(late_constant)
+    vanishing.update(more)
+    signed.update(more_signed)
     return Derivation(
         statement="Lemmas 8 and 9",
         vanishing=vanishing,
@@ -54,17 +67,29 @@ def derive(
         steps=(
             r"Lemma 8: $\phi(x) = e^x - (M-1)x$ is convex, $\phi(0) = 1$ and its least value $(M-1)(1 - \ln(M-1))$,"
             r" at $x ="
-            r" \ln(M-1)$, is negative for $M - 1 > e$, i.e. $M \ge 4$: two zeros; for M = 2, 3 there is none.",
+            r" \ln(M-1)$, is negative for $M - 1 > e$, i.e. $M \ge 4$: two zeros, and $e^x$ is the smaller between"
+            r" them; for M = 2, 3 there"
+            r" is none.",
             r"The upper zero in terms of x: $M = 1 + e^x/x$. With $x = (1+\delta')\ln M$: $\delta'\ln M/\ln\ln M \to"
             r" 1$."
-            r" The lower one: $(M-1)x \to 1$.",
+            r" The lower one: $(M-1)x \to 1$, at $M\tau = 2e^x - 1 \to 1$: for $\eta_Y \gg M^{-0.99}$ one step, $\tau"
+            r" = \eta_Y$, is"
+            r" past it (Remark 3).",
             r"Lemma 9: (45) is $e^x + (M-1)x = M\tau + 1$; the larger term on the left is between half the sum and"
             r" the sum.",
             r"$M\tau + 1 \ge (M-1)x + 1 + x$ gives $x \le \tau$ at all times.",
             r"$\gamma = \frac{(M-1)^2}{M}\frac{x}{M-1+e^x}$ with $M-1+e^x \ge M$ (early) or $\ge e^x$ (late), and at"
             r" most twice the"
             r" larger term: $\gamma \le (M-1)^2\tau/M^2$ at all times, hence $O(\eta_Y t/K)$ with constant 1.",
-            r"Late: $\gamma \le \frac{(M-1)^2}{M}\frac{2\ln(M\tau+1)}{M\tau+1}$, that is $O(\ln(M\tau)/\tau)$.",
+            r"Late: $e^x = M\tau + 1 - (M-1)x \le M\tau$ as soon as $(M-1)x \ge 1$, hence $x \le \ln(M\tau)$, and"
+            r" $M-1+e^x \ge"
+            r" M\tau/2$: $\gamma \le 2\left(\frac{M-1}{M}\right)^2\frac{\ln(M\tau)}{\tau}$. The paper's time $\tau ="
+            r" 2(1+\omega_1)\ln M$ lies behind the crossing, where $M\tau = 2(M-1)(1+\omega_1)\ln M - 1$. The constant"
+            r" 2 is"
+            r" the least for all M: it is reached at the crossing as $M\to\infty$.",
+            r"$e^x \le M-1$ holds up to $\tau = (M-2+(M-1)\ln(M-1))/M$, which is $\ln M$ or more for $M \ge 5$ only."
+            r" At the"
+            r" very start $e^x = 1 > (M-1)x$: the bounds on h and $\gamma$ hold there all the same.",
             r"$O(\ln\tau/\tau)$ is not uniform in M: the late stage begins at $\tau = 2(1+\delta')\ln M$ up to $O(1/M)$"
             r" relative, where $\gamma = \frac{M-1}{M}\frac{x}{1+x} \to 1$ but $\ln\tau/\tau \to 0$.",
         ),
@@ -99,6 +124,8 @@ def _crossings():
         # With u = 1/(M - 1): x = u exp(x), that is x = -W(-u).
         "lower zero": phi.subs(X, root).subs(OTHERS, -1 / (w * sp.exp(w))),
         "(M - 1) x at the lower zero": sp.limit(-sp.LambertW(-u) / u, u, 0) - 1,
+        # (45) at the lower zero, where (M - 1) x = exp(x): M tau = 2 exp(x) - 1 -> 1.
+        "M tau at the lower zero": sp.limit(2 * sp.exp(-sp.LambertW(-u)) - 1, u, 0) - 1,
     }
     signed = {
         "phi is convex": (sp.diff(phi, X, 2), "> 0"),
@@ -163,4 +190,27 @@ def _late_order():
         "gamma at the crossing, M -> infinity": sp.limit(sp.simplify(height), X, sp.oo) - 1,
         "tau/x at the crossing, M -> infinity": sp.limit(sp.simplify(tau / X), X, sp.oo) - 2,
         "ln(tau)/tau, M -> infinity": sp.limit(sp.log(TAU) / TAU, TAU, sp.oo),
+    }
+
+
+def _printed_range(late_constant):
+    """Lemma 9's second stage as printed, tau >= 2 (1 + omega_1) ln M, and the least constant there."""
+    power, slack = sp.Symbol("y", positive=True), sp.Symbol("s", nonnegative=True)
+    time = sp.solve(lemma6.implicit(M, X / M, 1, TAU), TAU)[0].subs(sp.exp(X), power)
+    # From the upper crossing on: exp(x) = (M - 1) x + s.
+    room = late_constant() * (OTHERS + power) - M * time
+    size = 1 + sp.exp(X) / X
+    scaled = 2 * sp.exp(X) - 1  # M tau at the crossing
+    at_crossing = (size - 1) / size * X / (1 + X) * scaled / size / sp.log(scaled)
+    any_time = sp.Symbol("w", positive=True)  # (1 + omega_1) ln M, which is x at the crossing
+    return {
+        "late: M tau at the crossing": scaled - lemma6.implicit(size, X / size, 1, 0),
+        "late: constant reached at the crossing, M -> infinity": sp.limit(at_crossing, X, sp.oo) - late_constant(),
+        "late: M tau - exp(x)": M * time - power - (OTHERS * X - 1),
+    }, {
+        "late: M - 1 + exp(x) >= M tau over the constant": (
+            sp.expand(room.subs(power, OTHERS * X + slack)),
+            "> 0",
+        ),
+        "late: the printed time lies behind the crossing": (2 * M * any_time - (2 * OTHERS * any_time - 1), "> 0"),
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.scan_and_snap.proofs import lemma3
+from theory.scan_and_snap.proofs import lemma3, theorem1
 from theory.symbolic import Derivation
 from theory.symbolic.model import Even, equal_overlaps, softmax, unit
 
@@ -27,9 +27,17 @@ def first_correction(m, k, rho, eta):
     return 3 * eta * rho * (m - k + 1) / (2 * k * m)
 
 
-def derive(*, slowdown=slowdown, first_correction=first_correction, sizes=((2, 3), (3, 4))) -> Derivation:
-    """s and its first correction for symbolic K and M, and from the flows themselves for ``sizes`` (K, M)."""
+def late_ratio(m, k, rho):
+    """s_inf: the ratio of the speeds for t -> infinity with frozen features; above one, the full flow is faster."""
+    return 1 / (1 - rho) + (m - k) * rho / ((1 + (m - 1) * rho) * (1 + (k - 1) * rho))
+
+
+def derive(
+    *, slowdown=slowdown, first_correction=first_correction, late_ratio=late_ratio, sizes=((2, 3), (3, 4))
+) -> Derivation:
+    """s, its first correction and s_inf for symbolic K and M; s from the flows themselves for ``sizes`` (K, M)."""
     vanishing = _symbolic(slowdown, first_correction)
+    vanishing.update(_late(late_ratio))
     for k, m in sizes:
         vanishing.update(_explicit(k, m, slowdown, first_correction))
     k, extra = sp.symbols("K j", positive=True)
@@ -42,6 +50,10 @@ def derive(*, slowdown=slowdown, first_correction=first_correction, sizes=((2, 3
         "s > 0": (slowdown(1 + m, at_least_two, RHO), "> 0"),
         "s is below Remark 1 for K < M": (slowdown(k + extra, k, RHO) - (1 - RHO), "< 0"),
         "the factor weakens with time": (first_correction(k + extra, k, RHO, ETA), "> 0"),
+        "late, the full flow is the faster one": (
+            sp.factor(late_ratio(at_least_two + extra, at_least_two, RHO) - 1),
+            "> 0",
+        ),
     }
     return Derivation(
         statement="Slow-down of the full flow (Remark 1)",
@@ -61,12 +73,26 @@ def derive(*, slowdown=slowdown, first_correction=first_correction, sizes=((2, 3
             r"s is the limit t -> 0, with a relative error of order t:"
             r" $s_1 = \frac{3\eta_Y\rho(M-K+1)}{2KM}$; integrating, the ratio of the logits has"
             r" $\frac{\eta_Y\rho(M-K+1)}{KM}$.",
+            r"Late, with frozen features, $V = aI$-like on class n, b on other classes, c on other tokens; the two"
+            r" margins"
+            r" $u = (1-\rho)(a-b)$ and $w = (a-b) + (1+(K-1)\rho)(b-c)$ both grow like $\ln t$ (each is driven by"
+            r" $e^{-u}$"
+            r" and $e^{-w}$ alone). With $A = te^{-u}$, $B = te^{-w}$ and $\dot u = \dot w = 1/t$: $A = \kappa B$,"
+            r" $\kappa ="
+            r" \frac{1+(M-1)\rho}{1-\rho}$, $B = \frac{1}{(1-\rho)(K\kappa+M-K)}$.",
+            r"The coefficient of the other features in $g_n$ is $(a-b)e^{-u} - (M-K)(b-c)e^{-w}$ with $a - b \sim"
+            r" \frac{\ln"
+            r" t}{1-\rho}$, $b - c \sim \frac{-\rho\ln t}{(1-\rho)(1+(K-1)\rho)}$; in the modified flow it is"
+            r" $\gamma\beta$. Their ratio tends to $s_\infty = \frac{1}{1-\rho} +"
+            r" \frac{(M-K)\rho}{(1+(M-1)\rho)(1+(K-1)\rho)} > 1$, slowly, with errors of order $1/\ln t$.",
         ),
-        scope="all K, M, 0 < rho < 1 for equal overlaps; entry by entry from the flows for (K, M) = (2, 3), (3, 4)",
+        scope="all K, M, 0 < rho < 1 for equal overlaps (s_inf: leading order in ln t); "
+        "s entry by entry from the flows for (K, M) = (2, 3), (3, 4)",
         sizes={},
         prose=(
             "the residuals to first order in t for all K and M, beside the flows written out at two sizes",
             "the part of g_n along f_n is removed, so that every token's speed is proportional to b",
+            "late: that both margins grow like ln t is taken from the flow",
         ),
     )
 
@@ -84,6 +110,29 @@ def _symbolic(slowdown, first_correction):
     return {
         "s, all K and M": ratio.subs(T, 0) - slowdown(m, k, RHO),
         "s_1, all K and M": sp.diff(ratio, T).subs(T, 0) / ratio.subs(T, 0) - first_correction(m, k, RHO, ETA),
+    }
+
+
+def _late(late_ratio):
+    """s_inf from the leading order of both flows, eta_Y t/K as time."""
+    k, m = sp.symbols("K M", positive=True)
+    A, B = sp.symbols("A B", positive=True)
+    wide = 1 + (k - 1) * RHO
+    # Rates of a, b, c: the residual at n, -exp(-u) at other classes, -exp(-w) elsewhere, times t.
+    a, b, c = (k - 1) * A + (m - k) * B, -A, -B
+    u, w = (1 - RHO) * (a - b), (a - b) + wide * (b - c)
+    found = sp.solve([u - 1, w - 1], [A, B], dict=True)[0]
+    apart, below = 1 / (1 - RHO), (1 - 1 / (1 - RHO)) / wide  # (a - b)/ln t and (b - c)/ln t
+    full = (apart * A - (m - k) * below * B).subs(found)
+    modified = (m - 1) ** 2 / m**2 * theorem1.beta(m, k, RHO)  # gamma beta over ln t/t
+    kappa = (1 + (m - 1) * RHO) / (1 - RHO)
+    return {
+        "late: A = kappa B": found[A] - kappa * found[B],
+        "late: u = ln t": (1 - RHO) * apart - 1,
+        "late: w = ln t": apart + wide * below - 1,
+        "late: s_inf, all K and M": sp.cancel(full / modified) - late_ratio(m, k, RHO),
+        "late: 1/(1 - rho) at K = M": late_ratio(k, k, RHO) - 1 / (1 - RHO),
+        "late: s_inf by kappa": late_ratio(m, k, RHO) - (k * kappa**2 + (2 * kappa - 1) * (m - k)) / (m * kappa * wide),
     }
 
 

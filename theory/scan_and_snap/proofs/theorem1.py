@@ -32,8 +32,28 @@ def beta(m, k, rho):
     return m * (1 + (m - 1) * rho) / ((m - 1) ** 2 * (1 - rho) * (1 + (k - 1) * rho))
 
 
-def derive(*, gamma=gamma, coefficients=coefficients, correction=lemma3.correction, beta=beta) -> Derivation:
-    """The form of g_n for any overlaps, beta for equal overlaps and symbolic K, and xi_n > 0."""
+def sharp_bound(k):
+    """(a): xi_n > 0 for every M if |lambda_1(E)| is below this; a star of overlaps fails just above it."""
+    return 1 / sp.sqrt(k - 2)
+
+
+def xi_by_blocks(q_1, q_0, quadratic, total):
+    """(a): xi_n/gamma by g^T S^{-1} g and 1^T S^{-1} g, with S the Gram matrix of the other classes, g their"
+    " overlaps."""
+    return (q_1 * quadratic - q_0 * total) / (1 - quadratic)
+
+
+def derive(
+    *,
+    gamma=gamma,
+    coefficients=coefficients,
+    correction=lemma3.correction,
+    beta=beta,
+    sharp_bound=sharp_bound,
+    xi_by_blocks=xi_by_blocks,
+) -> Derivation:
+    """The form of g_n for any overlaps, beta for equal overlaps and symbolic K, and xi_n > 0 with the sharp"
+    " condition."""
     at, off = lemma5.zeta(M)
     q_1, q_0 = coefficients(M)
     scale = (M - 1) * H * lemma5.residual(M, H)
@@ -47,7 +67,12 @@ def derive(*, gamma=gamma, coefficients=coefficients, correction=lemma3.correcti
     signed = _signs(beta)
     vanishing["xi, K = 3, any overlaps"], formula = _three_classes(q_1, q_0)
     signed["xi > 0, K = 3, any overlaps"] = (formula, "> 0")
-    signed["xi < 0 is possible outside Assumption 2, K = 4, M = 10"] = (_negative_example(), "< 0")
+    more, more_signed = _sharp(q_1, q_0, sharp_bound, xi_by_blocks)
+    vanishing.update(more)
+    signed.update(more_signed)
+    more, more_signed = _counter_examples()
+    vanishing.update(more)
+    signed.update(more_signed)
     return Derivation(
         statement="Theorem 1",
         vanishing=vanishing,
@@ -63,15 +88,30 @@ def derive(*, gamma=gamma, coefficients=coefficients, correction=lemma3.correcti
             r"Equal overlaps: $\beta = (\rho q_1 - q_0)/((1-\rho)(1+(K-1)\rho)) > 0$ for $0 < \rho < 1$ and every K.",
             r"In general, with g the column of overlaps of n and S the Gram matrix of the others: $\xi_n/\gamma ="
             r" (q_1\,g^TS^{-1}g - q_0\,1^TS^{-1}g)/(1 - g^TS^{-1}g)$. The first term is positive unless n overlaps with"
-            r" no class. $|\lambda_1(E)| < 1/K$ gives $\|S^{-1}1 - 1\| \le \sqrt{K-1}\sum_{j\ge1}K^{-j} ="
-            r" 1/\sqrt{K-1}$,"
-            r" so that all entries of $S^{-1}1$ are positive and so is the second.",
+            r" no class. With $A = S - I \ge 0$ entry by entry, $S^{-1}1 = (I-A^2)^{-1}(1 - A1)$, where $(I-A^2)^{-1}"
+            r" \ge I$"
+            r" entry by entry for $\lambda_1(A) < 1$, and a row of A has $K-2$ entries at most: its sum is at most"
+            r" $\sqrt{K-2}$ times its norm, hence at most $\sqrt{K-2}\,\lambda_1(E)$. So $\lambda_1(E) < 1/\sqrt{K-2}$"
+            r" makes"
+            r" the second positive, too, for every M and K. (The paper asks for $1/K$.)",
+            r"That is sharp: if the others form a star of $K-2$ leaves with overlaps a, $\lambda_1 = a\sqrt{K-2}$ and"
+            r" the"
+            r" entry of $S^{-1}1$ at the centre is $\frac{1-(K-2)a}{1-(K-2)a^2}$, negative from $\lambda_1 ="
+            r" 1/\sqrt{K-2}$ on;"
+            r" class n with a small enough overlap with the centre alone then has $\xi_n < 0$.",
+            r"The lower half of Assumption 2 is enough, too, unless the features are nearly dependent: $\|g\| ="
+            r" \|Ee_n\| \ge"
+            r" \mu = \min|\lambda_i|$, $g^TS^{-1}g \ge \|g\|^2/(1+\lambda_1)$ and $|1^TS^{-1}g| \le"
+            r" \sqrt{K-1}\,\|g\|/(1-"
+            r"\lambda_1)$ give $\xi_n > 0$ for $\mu\frac{1-\lambda_1}{1+\lambda_1} > \frac{\sqrt{K-1}}{M-1}$,"
+            r" $\lambda_1 < 1$.",
             r"Single $\beta_{nn'}$ may be negative: for overlaps in a chain 1-2-3, $\beta_{13}$ is, for large M.",
         ),
         scope="form of g_n: K = 2, 3 and any linearly independent features; w_n . r_n: all M; "
-        "beta, xi for equal overlaps: all K, M; xi: K = 3 and any overlaps; all K by the argument in the steps",
+        "beta, xi for equal overlaps: all K, M; xi by blocks and the sharp condition: all K, M, with two inequalities"
+        " (row sums, a Neumann series of non-negative terms) in the steps; xi written out: K = 3 and any overlaps",
         sizes={"(K, M)": ((2, 3), (3, 4))},
-        prose=("xi_n > 0 for K >= 4 and unequal overlaps: the bound of S^-1 1 in the steps",),
+        prose=("xi_n > 0 for any overlaps: row sums of the block without n, and a Neumann series of terms >= 0",),
     )
 
 
@@ -146,9 +186,68 @@ def _three_classes(q_1, q_0):
     return xi - formula.subs(gap, a - b * s), formula
 
 
-def _negative_example():
-    """xi_1/gamma where class 2 overlaps strongly with 3 and 4 and weakly with 1: |lambda_1(E)| = 0.85 > 1/K."""
+def _sharp(q_1, q_0, sharp_bound, xi_by_blocks):
+    """xi_n by the block inverse, the resolvent that shows its sign, the star that shows the bound sharp."""
+    a, b, x, r = sp.symbols("a b lambda r", positive=True)
+    size = sp.Symbol("n", positive=True, integer=True)
+    S, g = sp.MatrixSymbol("S", size, size), sp.MatrixSymbol("g", size, 1)
+    # (G^{-1} u_n)_n = (1, -S^{-1} g)^T (q_1, q_0 1)/(1 - a) with a = g^T S^{-1} g, b = 1^T S^{-1} g.
+    first = (q_1 - q_0 * b) / (1 - a)
+    below = (g - S * (S.I * g)).doit()
+    k = 4 + sp.Symbol("j", nonnegative=True)  # a star of two leaves at least
+    weight = sp.Symbol("w", positive=True)  # overlap of the centre with each leaf
+    centre, leaf = sp.symbols("s_c s_l", real=True)
+    star = sp.solve([centre + (k - 2) * weight * leaf - 1, leaf + weight * centre - 1], [centre, leaf])[centre]
+    turn = sp.solve(sp.numer(sp.together(star)), weight)[0]
+    # Where n has the overlap e with the centre alone: quadratic a = e^2 c_2, total b = e c_1.
+    overlap, c_1, c_2 = sp.symbols("e c_1 c_2", positive=True)
+    slope = sp.diff(xi_by_blocks(q_1, q_0, overlap**2 * c_2, -overlap * c_1), overlap).subs(overlap, 0)
+    least, room = sp.Symbol("mu", positive=True), sp.Symbol("s", positive=True)
+    low = least**2 / (1 + x)  # g^T S^{-1} g for |g| = mu, its least
+    most = room * (M - 1) * least / (1 + x) * least  # 1^T S^{-1} g, at the edge of the condition, room < 1
+    return {
+        "xi by blocks": first - q_1 - xi_by_blocks(q_1, q_0, a, b),
+        "block inverse, rows below": sp.Integer(0) if below == sp.ZeroMatrix(size, 1) else sp.nan,
+        "resolvent: (1 + x) (1 - x) = 1 - x^2": (1 - x) / (1 - x**2) - 1 / (1 + x),
+        "a row of K - 2 entries: sum/norm": sp.sqrt(k - 2) * sharp_bound(k) - 1,
+        "star: the centre": star - (1 - (k - 2) * weight) / (1 - (k - 2) * weight**2),
+        "star: sign changes at the bound": sp.sqrt(k - 2) * turn - sharp_bound(k),
+    }, {
+        "xi > 0 by its terms": (sp.factor(xi_by_blocks(q_1, q_0, a / (a + r), b)), "> 0"),
+        "star: above the centre's zero": (1 - (k - 2) * turn * (1 + r), "< 0"),
+        "star: the denominator below eigenvalue 1": (1 - (k - 2) * (1 / (sp.sqrt(k - 2) * (1 + r))) ** 2, "> 0"),
+        "star: xi of a class that touches it lightly": (sp.factor(slope), "< 0"),
+        "lower half of Assumption 2: the edge": (
+            sp.factor(sp.expand(q_1 * low + q_0 * most).subs(room, 1 / (1 + r))),
+            "> 0",
+        ),
+    }
+
+
+def _counter_examples():
+    """xi_1 < 0 where Assumption 2 does not hold.
+
+    K = 4, M = 10: class 2 overlaps strongly with 3 and 4 and weakly with 1, |lambda_1(E)| = 0.85. K = 4, M = 1000:
+    overlaps that obey |lambda_i(E)| >= 6/sqrt(M), so that only |lambda_1(E)| < 1/K is broken.
+    """
     weak, strong = sp.Rational(1, 1000), sp.Rational(3, 5)
     gram = sp.Matrix([[1, weak, 0, 0], [weak, 1, strong, strong], [0, strong, 1, 0], [0, strong, 0, 1]])
-    q_1, q_0 = coefficients(sp.Integer(10))
-    return (gram.inv() * sp.Matrix([q_1, q_0, q_0, q_0]))[0] - q_1
+    a, b, c, d = sp.Rational("0.35184"), sp.Rational("0.28356"), sp.Rational("0.806225734519"), sp.Rational("0.3")
+    strict = sp.Matrix([[1, a, b, b], [a, 1, c, c], [b, c, 1, d], [b, c, d, 1]])
+    value = sp.Symbol("lambda")
+    polynomial = sp.Poly((strict - sp.eye(4)).charpoly(value).as_expr(), value)
+    bound = sp.Rational(18974, 100_000)  # above 6/sqrt(1000)
+    minors = {f"M = 1000: minor {j} of the Gram matrix": (strict[:j, :j].det(), "> 0") for j in range(2, 5)}
+    return {
+        "M = 1000: no eigenvalue of E below 6/sqrt(M)": sp.Integer(polynomial.count_roots(-bound, bound)),
+    }, {
+        "xi < 0 is possible outside Assumption 2, K = 4, M = 10": (_first_xi(gram, 10), "< 0"),
+        "xi < 0 is possible with the lower half of Assumption 2, K = 4, M = 1000": (_first_xi(strict, 1000), "< 0"),
+        "M = 1000: 6/sqrt(M) is below the bound used": (bound**2 - sp.Rational(36, 1000), "> 0"),
+        **minors,
+    }
+
+
+def _first_xi(gram, m):
+    q_1, q_0 = coefficients(sp.Integer(m))
+    return (gram.inv() * sp.Matrix([q_1] + [q_0] * (gram.rows - 1)))[0] - q_1

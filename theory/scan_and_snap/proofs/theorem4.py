@@ -35,10 +35,36 @@ def common_logit(exponent_value):
     return -exponent_value
 
 
+def branch_gaps():
+    """How far x = M h falls short of the printed branches at their ends t0' and t0, as M -> infinity.
+
+    (14) has ln M for x at t0' and ln(M eta_Y t/K) for x at t0; the relative error of 4 Gamma is 2/ln M times the gap.
+    """
+    return sp.LambertW(1), sp.log(2)
+
+
+def decoder_rate_sign(m, x):
+    """Sign of dB/d(eta_Y) at fixed time and eta_Z, with x = M h: negative late (insight (b) after (133))."""
+    return (m - 1) * x - (x - 2) * sp.exp(x) - 2
+
+
+def late_margin(k, nu):
+    """ln(M eta_Y t/K) from which on 4 Gamma > 1, up to M/(M - 1): what (132) asks for, nu = eta_Y/eta_Z."""
+    return sp.sqrt(nu / (2 * k))
+
+
 def derive(
-    *, accumulated=accumulated, speed_constant=speed_constant, exponent=exponent, common_logit=common_logit
+    *,
+    accumulated=accumulated,
+    speed_constant=speed_constant,
+    exponent=exponent,
+    common_logit=common_logit,
+    branch_gaps=branch_gaps,
+    decoder_rate_sign=decoder_rate_sign,
+    late_margin=late_margin,
 ) -> Derivation:
-    """Gamma by change of variable, C_0 from Theorems 1 and 2, B from the ODE, and the limits of 4 Gamma."""
+    """Gamma by change of variable, C_0 from Theorems 1 and 2, B from the ODE, the limits of 4 Gamma and their"
+    " errors."""
     m = OTHERS + 1
     h = sp.Symbol("h", positive=True)
     # dt = K dh / (dh/d(t/K)).
@@ -48,9 +74,13 @@ def derive(
     vanishing.update(_constant(speed_constant))
     vanishing.update(_exponent(exponent, common_logit))
     vanishing.update(_limits(accumulated))
+    vanishing.update(_branches(*branch_gaps()))
+    more, signed = _rates(accumulated, decoder_rate_sign, late_margin)
+    vanishing.update(more)
     return Derivation(
         statement="Theorem 4",
         vanishing=vanishing,
+        signed=signed,
         steps=(
             r"$\Gamma = \eta_Z\int\gamma\,dt$ with $dt = K\,dh\,(M-1+e^{Mh})/\eta_Y$: the factor that makes $\gamma$"
             r" fall cancels,"
@@ -65,6 +95,23 @@ def derive(
             r"$4\Gamma \to 2(M-1)^2\eta_Y\eta_Z t^2/(KM^2)$ for $t\to0$; for $t\to\infty$, $Mh - \ln(M\eta_Y t/K) \to"
             r" 0$ and"
             r" $4\Gamma \sim 2K\frac{(M-1)^2}{M^2}\frac{\eta_Z}{\eta_Y}\ln^2(M\eta_Y t/K)$.",
+            r"The branches of (14) put $\tau = \eta_Y t/K$, or $\ln(M\tau)$, in the place of $x = Mh$. At $t_0'$ (45)"
+            r" gives"
+            r" $x = \ln M - a$ with $e^{-a} - a \to 0$, $a \to W(1) = 0.567$; at $t_0$ it gives $\ln(M\tau) - x \to"
+            r" \ln 2$."
+            r" So $4\Gamma$ is too large by about $1.13/\ln M$ and $1.39/\ln M$ there: 18.5% and 23.8% at M = 1000"
+            r" (exactly),"
+            r" 28.0% and 36.6% at M = 100, and it falls with $\ln M$ only.",
+            r"(131): h depends on $\eta_Y t$ alone, so that at $t = cK/\eta_Y$ the sum $4\Gamma = 2K(M-1)^2h^2/\nu$"
+            r" depends on"
+            r" $\nu = \eta_Y/\eta_Z$ alone; at fixed $\nu$ and t it grows with both rates (insight (a)).",
+            r"Insight (b), fixed $\eta_Z$ and t: $\frac{d\ln\Gamma}{d\ln\eta_Y} = \frac{2\tau\dot x}{x} - 1 ="
+            r" \frac{(M-1)x - (x-2)e^x - 2}{x(M-1+e^x)}$, which tends to 1 at the start and to -1 at the end. At the"
+            r" upper"
+            r" crossing $e^x = (M-1)x$ the numerator is $(3-x)e^x - 2$, and behind it the numerator falls: B falls with"
+            r" $\eta_Y$ from there on if $x \ge 3$, that is for $M \ge 8$.",
+            r"(132) holds where $4\Gamma \gg 1$: $\ln(M\eta_Yt/K) \gg \sqrt{\nu/(2K)}$. The printed $t \gg"
+            r" e^{1/\sqrt{2\nu}}/(M\eta_Y)$ is that for $\nu = \eta_Z/\eta_Y$ and K = 1.",
         ),
         scope="Gamma, B and limits: all M, K, rates; C_0: leading order for M rho >> 1 and K rho << 1",
         sizes={"K (fall of the common token)": (4,)},
@@ -116,6 +163,33 @@ def _exponent(exponent, common_logit):
     return vanishing
 
 
+def _rates(accumulated, decoder_rate_sign, late_margin):
+    """How Gamma depends on the rates at a fixed time: (131) and the insights after (133)."""
+    m = OTHERS + 1
+    nu, h, tau = sp.symbols("nu h tau", positive=True)
+    by_ratio = accumulated(m, K, ETA_Y, ETA_Y / nu, h)
+    # x as a function of tau = eta_Y t/K by (45), with dx/dtau = M/(M - 1 + exp(x)).
+    slope = m * lemma6.rate(m, X / m, 1)
+    at = sp.solve(lemma6.implicit(m, X / m, 1, tau), tau)[0]
+    total = accumulated(m, K, ETA_Y, ETA_Z, X / m)
+    elasticity = sp.diff(sp.log(total), X) * slope * at + ETA_Y * sp.diff(sp.log(total), ETA_Y)
+    sign = decoder_rate_sign(m, X)
+    over = sp.Symbol("a", nonnegative=True)
+    at_crossing = sign.subs(OTHERS, sp.exp(X) / X)
+    vanishing = {
+        "(131): Gamma by nu": by_ratio - K * (m - 1) ** 2 * h**2 / (2 * nu),
+        "insight (b): elasticity in eta_Y": sp.cancel(elasticity * X * (OTHERS + sp.exp(X)) - sign),
+        "insight (b): at the upper crossing": sp.expand(at_crossing - (3 - X) * sp.exp(X) + 2),
+        "insight (b): slope of the sign": sp.diff(sign, X) - (OTHERS - (X - 1) * sp.exp(X)),
+        "insight (b): starts at 0": sign.subs(X, 0),
+        "(132): 4 Gamma = 1": 2 * K / nu * late_margin(K, nu) ** 2 - 1,
+    }
+    return vanishing, {
+        "insight (a): Gamma grows with the margin": (sp.diff(by_ratio, h), "> 0"),
+        "insight (b): falls at the crossing, x >= 3": (-over * sp.exp(X) - 2, "< 0"),
+    }
+
+
 def _limits(accumulated):
     """4 Gamma at both ends, with the margin x = M h as the parameter of time (45)."""
     m = OTHERS + 1
@@ -130,4 +204,24 @@ def _limits(accumulated):
         "4 Gamma/t^2 for t -> 0": sp.limit(sp.simplify(total / X**2), X, 0) / sp.limit(time / X, X, 0) ** 2 - early,
         "x - ln(M eta_Y t/K) for t -> infinity": excess,
         "4 Gamma/x^2 for t -> infinity": sp.simplify(total / X**2) - late,
+    }
+
+
+def _branches(early_gap, late_gap):
+    """x by (45) at tau = ln M and at tau = 2 ln M, for M -> infinity."""
+    m, a = sp.symbols("M a", positive=True)
+    log_m = sp.log(m)
+    early = lemma6.implicit(m, (log_m - a) / m, 1, log_m) / m
+    # At t0, exp(x) = M y: (45) over M ln M leaves y/ln M -> 1, and ln(M tau) - x = ln(2 ln M/y).
+    share = sp.Symbol("y'", positive=True)  # y/ln M
+    late = lemma6.implicit(m, sp.log(m * share * log_m) / m, 1, 2 * log_m) / (m * log_m)
+    late = sp.expand(sp.expand_log(late))
+    length = sp.Symbol("L", positive=True)  # ln M, with 1/M = exp(-L)
+    late = late.subs(log_m, length).subs(m, sp.exp(length))
+    return {
+        "branches: (45) at t0', M -> infinity": early_gap - sp.solve(sp.exp(-a) - a, a)[0],
+        "branches: what that neglects": sp.limit(sp.expand(sp.expand_log(early)).subs(a, sp.Rational(1, 2)), m, sp.oo)
+        - (sp.exp(-a) - a).subs(a, sp.Rational(1, 2)),
+        "branches: (45) at t0, M -> infinity": sp.limit(late.subs(share, 1), length, sp.oo),
+        "branches: gap at t0": sp.log(2 * length / length) - late_gap,
     }

@@ -29,9 +29,23 @@ def late_residual(m, k, eta, t):
     return (m - 1) * k / (m * eta * t)
 
 
-def derive(*, weights=weights, late_residual=late_residual, sizes=((2, 3), (3, 4))) -> Derivation:
+def theta(margin, mean):
+    """theta_n of (70): h_n = (1 + theta_n) h(Nbar)."""
+    return margin / mean - 1
+
+
+def steps_needed(k, eta, eps, m):
+    """Corollary 1: after this many steps ||e_n - alpha_n|| <= eps, with classes in turn. Printed: a product."""
+    return k / eta * (1 / eps + sp.log(m / eps))
+
+
+def derive(
+    *, weights=weights, late_residual=late_residual, theta=theta, steps_needed=steps_needed, sizes=((2, 3), (3, 4))
+) -> Derivation:
     """Y solves the modified flow from zero, and the residuals fall like 1/t; ``sizes`` are pairs (K, M)."""
-    vanishing = {}
+    vanishing, signed = _critical_point(steps_needed)
+    own, mean = sp.symbols("h_n hbar", positive=True)
+    vanishing["(70): (1 + theta_n) h(Nbar) = h_n"] = (1 + theta(own, mean)) * mean - own
     for k, m in sizes:
         vanishing.update(_solves_the_flow(k, sp.Integer(m), weights))
     # Time by (45) at class time t/K, in terms of x = M h. x exp(-x) and exp(-x) vanish for t -> infinity.
@@ -46,17 +60,24 @@ def derive(*, weights=weights, late_residual=late_residual, sizes=((2, 3), (3, 4
     return Derivation(
         statement="Theorem 5 and Corollary 1",
         vanishing=vanishing,
-        signed={"the residual never is zero": (lemma5.residual(M, X / M), "> 0")},
+        signed=signed | {"the residual never is zero": (lemma5.residual(M, X / M), "> 0")},
         steps=(
             r"Lemma 3's step for class n is $F (F^TF)^{-1} e_n r_n^T$: from Y = 0 the columns of Y stay in the span"
             r" of F.",
             r"There $F^T Y = W$ has one solution, $Y = F (F^TF)^{-1} W = F (I - E') W$.",
-            r"Row n of W moves with the visits of class n alone: $w_n = (M-1) h_n \zeta_n$ (Lemma 5).",
+            r"Row n of W moves with the visits of class n alone: $w_n = (M-1) h_n \zeta_n$ (Lemma 5), $h_n ="
+            r" (1+\theta_n)"
+            r" h(\bar N)$, which is (70) for whatever visits; the size of $\theta_n$ is Lemma 12.",
             r"$e_n - \alpha_n = \frac{M-1}{M-1+e^{Mh}}\zeta_n$ and, by (45), $e^{Mh} = M\eta_Y t/K + 1 - (M-1)Mh$ with"
             r" $Mh = O(\ln t)$: the residual is $\frac{(M-1)K}{M\eta_Y t}\zeta_n (1 + o(1))$.",
+            r"Its norm is $\epsilon$ where $M-1+e^x = \sqrt{M(M-1)}/\epsilon \le M/\epsilon$, so that $e^x/M \le"
+            r" 1/\epsilon$"
+            r" and $x \le \ln(M/\epsilon)$: by (45) this takes at most $\frac{K}{\eta_Y}(\frac1\epsilon +"
+            r" \ln\frac{M}{\epsilon})$ steps, classes in turn. The printed bound is the product of the two terms.",
+            r"$\sigma = G(N_n)/G(\bar N) - 1 > -1$, as $G > 0$, and $|\sigma| \le \eta_Y|N_n - \bar N|$ by Lemma 11.",
         ),
         scope="Y: (K, M) = (2, 3), (3, 4), any linearly independent features, any visits; rate: all M, K",
-        sizes={"(K, M)": tuple(sizes)},
+        sizes={"(K, M)": tuple(sizes)} if sizes else {},
         prose=("the flow from Y = 0 has one solution",),
     )
 
@@ -80,3 +101,29 @@ def _solves_the_flow(k, m, weights):
         rate = Y.applyfunc(lambda entry, n=n: sp.diff(entry, margins[n])) * lemma6.rate(m, margins[n], 1)
         vanishing.update(named(f"dY/dt for class {n}, K = {k}", rate - direction * residual.T))
     return vanishing
+
+
+def _critical_point(steps_needed):
+    """Steps until the residual is eps: the sum of the two terms of (45), each below its bound."""
+    at, off = lemma5.zeta(M)
+    eps, power = sp.symbols("epsilon y", positive=True)
+    # M - 1 = p^2 with p = (1 - u^2)/(2 u), so that sqrt(M (M - 1)) is rational; u = 1/(1 + v).
+    u = 1 / (1 + sp.Symbol("v", positive=True))
+    p, root = (1 - u**2) / (2 * u), (1 + u**2) / (2 * u)
+    reached = p * root / eps - p**2  # exp(x) where the norm is eps
+    norm = lemma5.residual(M, X / M) ** 2 * (at**2 + OTHERS * off**2)
+    step = sp.Symbol("s", positive=True)
+    exact = sp.solve(lemma6.implicit(M, X / M, ETA, step / K), step)[0].subs(sp.exp(X), power)
+    # y <= M/eps and x <= ln(M/eps): what is left of the claim.
+    left = steps_needed(K, ETA, eps, M) - exact.subs({power: M / eps, X: sp.log(M / eps)})
+    more = sp.Symbol("g", nonnegative=True)  # ln(M/eps)
+    vanishing = {
+        "norm of the residual": sp.cancel(norm - M * OTHERS / (OTHERS + sp.exp(X)) ** 2),
+        "sqrt(M (M - 1))": p**2 + 1 - root**2,
+        "norm is eps there": sp.cancel(p**2 * root**2 / (p**2 + reached) ** 2 - eps**2),
+    }
+    signed = {
+        "exp(x) <= M/eps": (sp.factor(root**2 / eps - reached), "> 0"),
+        "(45) with both bounds": (sp.factor(sp.together(left.subs(sp.log(M / eps), more))), "> 0"),
+    }
+    return vanishing, signed

@@ -79,8 +79,8 @@ def test_the_map_shows_the_errors_and_the_predicted_boundary(errors):
 
 
 def test_the_audit_s_figure_shows_every_row():
-    report = yzflow.audit(["Lemma 7"], quick=True)
-    figure = figures.audit_errors(report, "Scan and Snap: Lemma 7")
+    report = yzflow.audit(["Lemma 8"], quick=True)
+    figure = figures.audit_errors(report, "Scan and Snap: Lemma 8")
     points = [line for line in figure.axes[0].get_lines() if len(line.get_xdata())]
     assert len(points) == len(report.table)
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [row.setting for row in report.table]

@@ -1,0 +1,237 @@
+"""Lemmas 13 to 17 and (86)-(93): what the overlaps E = F^T F - I say about E' = I - (I + E)^{-1} and about beta.
+
+E is symmetric with a zero diagonal, and its entries are not negative. E and E' have the same eigenvectors v_i, so that
+a claim on both is a claim on their eigenvalues lambda_i and lambda'_i; ``top`` is |lambda_1|, the largest modulus.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from theory.scan_and_snap.proofs import theorem1
+from theory.symbolic import Derivation
+from theory.symbolic.model import named
+
+LAMBDA = sp.Symbol("lambda", real=True)
+RHO = 1 / (1 + sp.Symbol("q", positive=True))  # an overlap between 0 and 1
+
+
+def corrected_eigenvalue(value):
+    """Lemma 14: lambda' of lambda."""
+    return value / (1 + value)
+
+
+def correction_bound(top, limit):
+    """Lemma 15: |lambda'_i| is at most this for |lambda_1| = top <= limit < 1."""
+    return top / (1 - limit)
+
+
+def diagonal(quadratic):
+    """Lemma 16: E'_nn by g^T S^{-1} g, with g the overlaps of n and S the Gram matrix of the other classes."""
+    return -quadratic / (1 - quadratic)
+
+
+def difference_bound(top):
+    """Lemma 17: |E'_nn' - E_nn'|, for any signs of the entries of E."""
+    return top**2 / (1 - top)
+
+
+def sharp_difference_bound(top):
+    """The same for entries that are not negative, as those of features are; two classes attain it."""
+    return top**2 / (1 - top**2)
+
+
+def off_bound(k):
+    """(90): |E'_kn| under |lambda_1| < 1/K."""
+    return 1 / (k - 1)
+
+
+def beta(q_1, q_0, theta, correction, n, other):
+    """(88) without (1 + sigma), with the sign of its second term put right: beta_{n, other}."""
+    rest = sum((1 + theta[j]) * correction[j, other] for j in range(correction.rows) if j != n)
+    return q_1 * (1 + theta[n]) * correction[n, other] + q_0 * (-(1 + theta[other]) + rest)
+
+
+def iota(q_1, q_0, theta, correction, n):
+    """(86) without (1 + sigma)."""
+    rest = sum((1 + theta[j]) * correction[j, n] for j in range(correction.rows) if j != n)
+    return q_1 * (1 + theta[n]) * (1 - correction[n, n]) - q_0 * rest
+
+
+def derive(
+    *,
+    corrected_eigenvalue=corrected_eigenvalue,
+    correction_bound=correction_bound,
+    diagonal=diagonal,
+    difference_bound=difference_bound,
+    sharp_difference_bound=sharp_difference_bound,
+    off_bound=off_bound,
+    beta=beta,
+    iota=iota,
+    sizes=(2, 3),
+) -> Derivation:
+    """The lemmas by eigenvalues and blocks, (86) and (88) by coefficients for K in ``sizes``, (93) by its factors."""
+    vanishing, signed = _spectrum(corrected_eigenvalue, correction_bound)
+    for part in (
+        _diagonal(diagonal),
+        _difference(corrected_eigenvalue, difference_bound, sharp_difference_bound),
+        _lower_bound(corrected_eigenvalue, off_bound),
+    ):
+        vanishing.update(part[0])
+        signed.update(part[1])
+    for k in sizes:
+        vanishing.update(_coefficients(k, beta, iota))
+    return Derivation(
+        statement="Lemmas 13 to 17 and (86)-(93)",
+        vanishing=vanishing,
+        signed=signed,
+        steps=(
+            r"Lemma 13: for $v = (e_i + e_j)/\sqrt2$ the zero diagonal gives $v^TEv = E_{ij}$, and $|\lambda_1| \pm"
+            r" v^TEv ="
+            r" \sum_k (|\lambda_1| \pm\lambda_k)(v\cdot v_k)^2 \ge 0$.",
+            r"Lemma 14: $I - (I+E)^{-1}$ has the eigenvalues $1 - 1/(1+\lambda_i) = \lambda_i/(1+\lambda_i)$; it needs"
+            r" $\lambda_i \ne -1$ only, which linearly independent features give.",
+            r"Lemma 15: the extreme is $\lambda_i = -|\lambda_1|$, where the bound with $\lambda = |\lambda_1|$ is"
+            r" attained;"
+            r" two classes have such an eigenvalue.",
+            r"Lemma 16: $E'_{nn} = 1 - (G^{-1})_{nn}$ and $(G^{-1})_{nn} = 1/(1 - g^TS^{-1}g) \ge 1$ (block inverse),"
+            r" with"
+            r" equality for $g = 0$ only. Linear independence is all it takes: no part of Assumption 2.",
+            r"Lemma 17: $\lambda' - \lambda = -\lambda^2/(1+\lambda)$, and an entry of a symmetric matrix is at most"
+            r" its"
+            r" spectral norm. With $E \ge 0$ entry by entry, $E - E' = E^2(I-E^2)^{-1} - E^3(I-E^2)^{-1}$ is a"
+            r" difference of"
+            r" matrices with non-negative entries, each at most the norm of the first: $\lambda_1^2/(1-\lambda_1^2)$,"
+            r" which"
+            r" $E'_{11}$ of two classes attains.",
+            r"(92): $EE' = E - E'$, whose diagonal is $-E'_{nn}$.",
+            r"(88): $\beta_{nn'} = -((I-E')(I+\Theta)u_n)_{n'}$, in which $q_0(1+\theta_{n'})$ has the sign minus. As"
+            r" printed,"
+            r" with a plus, $\beta$ at $\theta = 0$ is off by $2q_0 = -2M/(M-1)^2$.",
+            r"(93): $-E'_{nn} = \sum_i \frac{\lambda_i^2}{1+\lambda_i}v_{in}^2 \ge \frac{\min\lambda_i^2}{1+1/K}$; with"
+            r" $\delta_1 \ge -\frac14$ and $K\ge2$ this is at least half of $\min\lambda_i^2$, Assumption 2 makes that"
+            r" $\ge"
+            r" 18/M$, and $3K|\lambda_1|/M < 3/M$.",
+        ),
+        scope="Lemmas 13 to 17, (90), (92), (93): all K, through eigenvalues, blocks and the steps; "
+        "(86), (88): K = 2, 3, any E' and theta",
+        sizes={"K": tuple(sizes)} if sizes else {},
+        prose=("from one eigenvalue, one block or one row to all of them: the argument in the steps",),
+    )
+
+
+def _spectrum(corrected_eigenvalue, correction_bound):
+    """Lemmas 13 to 15; |lambda_i| = s <= |lambda_1| <= limit < 1, each over the same positive sum."""
+    share = sp.Symbol("c", real=True)
+    size, above, spare = sp.symbols("s a b", nonnegative=True)
+    total = size + above + spare + sp.Symbol("r", positive=True)
+    value, top, limit = size / total, (size + above) / total, (size + above + spare) / total
+    bound = correction_bound(top, limit)
+    halves = sp.Matrix([1, 1]) / sp.sqrt(2)
+    two = sp.Matrix([[0, RHO], [RHO, 0]])
+    vanishing = {
+        "Lemma 13: quadratic form": (halves.T * two * halves)[0] - RHO,
+        "Lemma 14": 1 - 1 / (1 + LAMBDA) - corrected_eigenvalue(LAMBDA),
+        "Lemma 15: attained by -|lambda_1|": correction_bound(RHO, RHO) + corrected_eigenvalue(-RHO),
+        "Lemma 15: two classes have that eigenvalue": (two + RHO * sp.eye(2)).det(),
+    }
+    signed = {
+        "Lemma 13: |lambda_1| - lambda_i": (above * share**2, ">= 0"),
+        "Lemma 15: lambda_i < 0": (sp.factor(bound + corrected_eigenvalue(-value)), ">= 0"),
+        "Lemma 15: lambda_i > 0": (sp.factor(bound - corrected_eigenvalue(value)), ">= 0"),
+    }
+    return vanishing, signed
+
+
+def _diagonal(diagonal):
+    """The block inverse, for any S: its first column is (1, -S^{-1} g)/(1 - g^T S^{-1} g)."""
+    size = sp.Symbol("n", positive=True, integer=True)
+    S, g = sp.MatrixSymbol("S", size, size), sp.MatrixSymbol("g", size, 1)
+    quadratic, room = sp.Symbol("a", nonnegative=True), sp.Symbol("r", positive=True)
+    first = 1 / (1 - quadratic)
+    below = (g - S * (S.I * g)).doit()  # times 1/(1 - a): the rows of G under the first
+    entries = {(i, j): sp.Symbol(f"G_{i}{j}", real=True) for i in range(3) for j in range(i + 1, 3)}
+    gram = sp.Matrix(3, 3, lambda i, j: 1 if i == j else entries[min(i, j), max(i, j)])
+    column = gram[1:, 0]
+    explicit = (column.T * gram[1:, 1:].inv() * column)[0]
+    share, above = sp.Symbol("u", nonnegative=True), sp.Symbol("v", positive=True)
+    vanishing = {
+        "Lemma 16: first row of the block inverse": first - quadratic * first - 1,
+        "Lemma 16: rows below": sp.Integer(0) if below == sp.ZeroMatrix(size, 1) else sp.nan,
+        "Lemma 16: E'_nn": 1 - first - diagonal(quadratic),
+        "Lemma 16: E'_11, K = 3": 1 - gram.inv()[0, 0] - diagonal(explicit),
+    }
+    inside = share / (share + room)  # a in [0, 1)
+    signed = {
+        "Lemma 16: E'_nn <= 0": (sp.factor(diagonal(inside)), "<= 0"),
+        "Lemma 16: E'_nn < 0 with an overlap": (sp.factor(diagonal(above / (above + room))), "< 0"),
+    }
+    return vanishing, signed
+
+
+def _difference(corrected_eigenvalue, difference_bound, sharp_difference_bound):
+    square = LAMBDA**2 / (1 - LAMBDA**2)
+    above, size = sp.Symbol("a", nonnegative=True), sp.Symbol("s", nonnegative=True)
+    room = sp.Symbol("r", positive=True)
+    top = (size + above) / (size + above + room)  # |lambda_1| in [0, 1), and |lambda_i| = s/(s + a + r) below it
+    value = size / (size + above + room)
+    two = sp.Matrix([[1, RHO], [RHO, 1]])
+    vanishing = {
+        "Lemma 17: lambda' - lambda": corrected_eigenvalue(LAMBDA) - LAMBDA + LAMBDA**2 / (1 + LAMBDA),
+        "Lemma 17: the two halves": LAMBDA**2 / (1 + LAMBDA) - square * (1 - LAMBDA),
+        "Lemma 17: the sharp bound is attained by two classes": sharp_difference_bound(RHO) + (1 - two.inv()[0, 0]),
+        "(92): E E' = E - E'": LAMBDA * corrected_eigenvalue(LAMBDA) - LAMBDA + corrected_eigenvalue(LAMBDA),
+    }
+    signed = {
+        "Lemma 17: lambda_i < 0": (sp.factor(difference_bound(top) - value**2 / (1 - value)), ">= 0"),
+        "Lemma 17: lambda_i > 0": (sp.factor(difference_bound(top) - value**2 / (1 + value)), ">= 0"),
+        "Lemma 17: sharp, first half": (sp.factor(sharp_difference_bound(top) - value**2 / (1 - value**2)), ">= 0"),
+        "Lemma 17: the sharp bound is smaller": (
+            sp.factor(difference_bound(RHO) - sharp_difference_bound(RHO)),
+            "> 0",
+        ),
+    }
+    return vanishing, signed
+
+
+def _lower_bound(corrected_eigenvalue, off_bound):
+    """(90) and the three factors of (93)."""
+    extra, over = sp.symbols("j p", nonnegative=True)
+    k, m = 2 + extra, sp.Symbol("M", positive=True)
+    least, more = sp.Symbol("l", positive=True), sp.Symbol("b", nonnegative=True)
+    any_k = sp.Symbol("K", positive=True)
+    noise = sp.Symbol("nu", nonnegative=True)  # delta_1 = nu - 1/4
+    small = sp.Symbol("e", positive=True)
+    top = 1 / (k * (1 + small))  # |lambda_1| < 1/K
+    value = sp.Symbol("lambda_i", real=True)
+    shift = value - corrected_eigenvalue(value)
+    vanishing = {
+        "(90): at |lambda_1| = 1/K": (1 / any_k) / (1 - 1 / any_k) - off_bound(any_k),
+        "(93): lambda - lambda'": shift - value**2 / (1 + value),
+    }
+    factor = (1 + noise - sp.Rational(1, 4)) / (1 + 1 / k)
+    signed = {
+        "(93): half of min lambda^2": (sp.factor(sp.together(factor - sp.Rational(1, 2))), ">= 0"),
+        "(93): Assumption 2": (sp.factor((36 / m + over) / 2 - 3 * k * top / m), "> 0"),
+        "(93): eigenvalues below 1/K": (
+            sp.factor((least + more) ** 2 / (1 + top) - least**2 / (1 + 1 / k)),
+            "> 0",
+        ),
+    }
+    return vanishing, signed
+
+
+def _coefficients(k, beta, iota):
+    """(86), (88) against (I - E')(I + Theta) u_n."""
+    q_1, q_0 = sp.symbols("q_1 q_0", real=True)
+    entries = {(i, j): sp.Symbol(f"E_{i}{j}", real=True) for i in range(k) for j in range(i, k)}
+    correction = sp.Matrix(k, k, lambda i, j: entries[min(i, j), max(i, j)])
+    theta = sp.symbols(f"theta_:{k}", real=True)
+    u = sp.Matrix([(1 + theta[j]) * (q_1 if j == 0 else q_0) for j in range(k)])
+    weights = (sp.eye(k) - correction) * u
+    others = [-beta(q_1, q_0, theta, correction, 0, j) for j in range(1, k)]
+    claims = sp.Matrix([iota(q_1, q_0, theta, correction, 0), *others])
+    names = named(f"(86), (88), K = {k}", weights - claims)
+    # At theta = 0 and the values of q the same is Theorem 1's.
+    values = dict(zip((q_1, q_0), theorem1.coefficients(sp.Integer(10)), strict=True)) | dict.fromkeys(theta, 0)
+    return names | {f"{name}, theta = 0": value.subs(values) for name, value in names.items()}
