@@ -19,16 +19,18 @@ from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 from dynamics.support.files import replacing
+from dynamics.support.frozen import Frozen
 
 _FORMAT = "yzflow-bags-1"
 _ARRAYS = ("query", "target", "indptr", "token", "count", "weight")
 _SIZES = ("n_queries", "n_tokens", "vocab_size")
+_LARGEST_COUNT, _SMALLEST_COUNT = 2.0**64, 2.0**-40  # of the largest count of a bag, before it is scaled
 # What numpy and zipfile raise on damaged files, found by inverting each byte; OSError is a seek before the start.
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, RuntimeError, OSError)
 
 
 @dataclass(frozen=True, eq=False)
-class Bags:
+class Bags(Frozen):
     """A frozen batch of weighted sparse bags in CSR form.
 
     Parameters
@@ -42,7 +44,9 @@ class Bags:
     token : (nnz,) int
         Contextual tokens, increasing within a bag.
     count : (nnz,) float
-        How often each occurs, or its probability: positive, in any unit, since attention is scale-free.
+        How often each occurs, or its probability: positive, in any unit, since attention is scale-free. The counts of a
+        bag whose largest one is above 2^64 or below 2^-40 are scaled by a power of two, so that neither their sum nor
+        single precision overflows.
     weight : (n,) float, optional
         Probability of each bag; sums to one. Default: uniform. Losses and gradients are expectations under it.
     n_queries, n_tokens, vocab_size : int, optional
@@ -100,7 +104,7 @@ class Bags:
         return int(largest) + 1 if given is None else checks.integer(name, given, minimum=int(largest) + 1)
 
     def _check_target(self) -> None:
-        if np.ndim(self.target) == 2:
+        if checks.array("target", self.target).ndim == 2:
             target = checks.non_negative_array("target", self.target, ndim=2)
             if target.shape[1] == 0:
                 raise checks.reject("target", "have at least one column", f"shape {target.shape}")
@@ -141,7 +145,7 @@ class Bags:
             raise checks.reject("token", "increase within a bag, each token once", f"bag {bag}")
         self._set("indptr", indptr)
         self._set("token", token)
-        self._set("count", count)
+        self._set("count", _in_range(count, indptr))
         self._set("n_tokens", self._size("n_tokens", token.max()))
 
     def _check_weight(self) -> None:
@@ -181,7 +185,12 @@ class Bags:
 
     @classmethod
     def from_dense(
-        cls, query: ArrayLike, target: ArrayLike, counts: ArrayLike, weight: ArrayLike | None = None, **sizes: int
+        cls,
+        query: ArrayLike,
+        target: ArrayLike,
+        counts: ArrayLike,
+        weight: ArrayLike | None = None,
+        **sizes: int | None,
     ) -> Bags:
         """Bags from a dense (n, tokens) array of counts or probabilities; zeros are left out."""
         table = checks.non_negative_array("counts", counts, ndim=2)
@@ -234,13 +243,15 @@ class Bags:
         return {name: getattr(self, name) for name in _SIZES}
 
     @classmethod
-    def concatenate(cls, parts: Sequence[Bags], shares: Sequence[float] | None = None) -> Bags:
+    def concatenate(cls, parts: Sequence[Bags], shares: ArrayLike | None = None) -> Bags:
         """The mixture of several batches; ``shares`` (default: their numbers of bags) are scaled to sum to one."""
+        parts = [checks.instance("parts", part, Bags) for part in checks.listed("parts", parts, "be batches of bags")]
         if len(parts) == 0:
             raise checks.reject("parts", "hold at least one batch", "none")
         if shares is None:
             shares = [len(part) for part in parts]
         share = checks.non_negative_array("shares", shares, ndim=1)
+        share = np.ldexp(share, -np.frexp(share.max(initial=0.0))[1])  # whose sum might overflow
         if share.size != len(parts) or share.sum() <= 0:
             raise checks.reject("shares", f"be {len(parts)} numbers with a positive sum", list(share))
         widths = {part.target.shape[1:] for part in parts}
@@ -260,7 +271,7 @@ class Bags:
     def save(self, path: str | os.PathLike) -> None:
         """Write to an ``.npz`` file, completely or not at all."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        with replacing(path) as temporary, open(temporary, "wb") as file:
+        with replacing(checks.path("path", path)) as temporary, open(temporary, "wb") as file:
             np.savez_compressed(file, format=_FORMAT, sizes=[getattr(self, name) for name in _SIZES], **arrays)
 
     @classmethod
@@ -275,7 +286,7 @@ class Bags:
             If there is none.
         """
         # Opened here: numpy leaves a file that it opened itself open if it turns out to be damaged.
-        with open(path, "rb") as handle:
+        with open(checks.path("path", path), "rb") as handle:
             return cls._read(handle, path)
 
     @classmethod
@@ -316,3 +327,19 @@ def population_of(data: Data) -> Bags:
     if not isinstance(bags, Bags):
         raise checks.reject("data", "be Bags or offer population()", type(data).__name__)
     return bags
+
+
+def _in_range(count: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    """Counts, where a bag's largest one is far from 1 in units of a power of two."""
+    largest = np.maximum.reduceat(count, indptr[:-1])
+    far = (largest > _LARGEST_COUNT) | (largest < _SMALLEST_COUNT)
+    if not far.any():
+        return count
+    exponent = np.where(far, np.frexp(largest)[1], 0)
+    scaled = np.ldexp(count, -np.repeat(exponent, np.diff(indptr)))
+    if (scaled == 0).any():
+        where = int(np.argmax(scaled == 0))
+        bag = int(np.searchsorted(indptr, where, side="right")) - 1
+        found = f"{count[where]} at index {where} beside {largest[bag]}"
+        raise checks.reject("count", "have ratios within a bag that floating point holds", found)
+    return scaled

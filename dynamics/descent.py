@@ -158,8 +158,13 @@ def sgd_many(
         If a loss stops being finite.
     """
     threads = os.cpu_count() if threads is None else checks.integer("threads", threads, minimum=1)
+    if observe is not None:
+        checks.function("observe", observe)
     prepared = []
-    for data, arguments in runs:
+    for run in checks.listed("runs", runs, "be pairs of data and arguments of `sgd`"):
+        if not (isinstance(run, (tuple, list)) and len(run) == 2 and isinstance(run[1], Mapping)):
+            raise checks.reject("runs", "be pairs of data and arguments of `sgd`", checks.brief(run))
+        data, arguments = run
         arguments = complete({"record_every": arguments.get("steps", 1), **arguments}, name="runs")
         prepared.append((source_of(data), arguments))
 

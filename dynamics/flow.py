@@ -24,6 +24,8 @@ from dynamics.trajectory import LargeRecord, Trajectory, assemble, is_large
 __all__ = ["DECODERS", "METHODS", "IntegrationError", "Solver", "gradient_flow"]
 
 DECODERS = tuple(SYSTEMS)
+# Evaluations of the derivative after which a flow is given up: an hour or more, where a flow takes thousands.
+_MOST_EVALUATIONS = 10_000_000
 
 
 class IntegrationError(RuntimeError):
@@ -148,6 +150,7 @@ def gradient_flow(
     times = clock.output_times(times, n_times)
     setting = Setting(bags, layer, init, rates | optional, objective)
     system = system_for(setting, decoder, reduce=solver.reduce == "auto")
+    checks.fits_in_memory("times", 8 * len(times) * system.initial.size, "record states")
     query_tokens = getattr(data, "query_tokens", None)
     if query_tokens is not None and len(query_tokens) != layer.Z.shape[0]:
         raise checks.reject("init", f"have {len(query_tokens)} rows of Z, one a query token", layer.Z.shape[0])
@@ -159,7 +162,8 @@ def _start(init: Layer | Trajectory | None, bags: Bags) -> tuple[float, Layer]:
     if init is None:
         return 0.0, Layer.zeros(bags)
     if isinstance(init, Trajectory):
-        return float(init.dataset["time"].values[-1]), init.final
+        time = checks.real("init", float(init.dataset["time"].values[-1]), rule="end at a finite time")
+        return time, init.final
     if isinstance(init, Layer):
         return 0.0, init
     raise checks.reject("init", "be None, a Layer or a Trajectory", type(init).__name__)
@@ -236,7 +240,11 @@ def _integrate(
     end = float(clock.variable(clock.end))
     labels = {"kind": "gradient_flow", "parameters": parameters, "query_tokens": query_tokens}
 
+    evaluations = 0
+
     def right_hand_side(s: float, state: np.ndarray) -> np.ndarray:
+        nonlocal evaluations
+        evaluations += 1
         report.update(s / end, f"at t = {clock.time(s):.4g} of {clock.end:g}")
         slope = system.derivative(state)
         if clock.logarithmic:
@@ -268,6 +276,8 @@ def _integrate(
         states: list[np.ndarray] = []
         while len(states) < len(grid):
             reason = steps.advance()
+            if not reason and evaluations > _MOST_EVALUATIONS:
+                reason = f"more than {_MOST_EVALUATIONS:,} evaluations of the derivative"
             if reason:
                 fail(reason, steps.s, steps.state, states)
             due = grid[len(states) : np.searchsorted(grid, steps.s, side="right")]

@@ -18,10 +18,11 @@ from dynamics._sgd import sampling
 from dynamics.bags import Bags
 from dynamics.support import checks
 from dynamics.support.checks import read_only
+from dynamics.support.frozen import Frozen
 
 
 @dataclass(frozen=True, eq=False)
-class Embedding:
+class Embedding(Frozen):
     """Attention logits through embeddings: ``Z[q, s] = e(s)^T W_K^T W_Q e(q)`` and ``V_s = W_V e(s)``.
 
     Parameters
@@ -52,7 +53,7 @@ class Embedding:
 
     def __post_init__(self) -> None:
         for name in ("vectors", "keys", "queries", "values"):
-            if getattr(self, name) is not None:
+            if name != "values" or self.values is not None:
                 object.__setattr__(self, name, _matrix(name, getattr(self, name)))
         for name in ("keys", "queries", "values"):
             array = getattr(self, name)
@@ -108,7 +109,7 @@ def _matrix(name: str, value: ArrayLike) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Layer:
+class Layer(Frozen):
     """A 1-layer transformer in the Y/Z parameterisation (Section 3.1 of Tian et al. 2023).
 
     For a bag with query m and counts N: attention ``c_l = N_l exp(Z[m, l]) / sum``, feature ``f = LN(V^T c)`` with
@@ -174,6 +175,7 @@ class Layer:
         for name, array in arrays.items():
             object.__setattr__(self, name, read_only(array.astype(dtype, copy=False)))
         if self.embedding is not None:
+            checks.instance("embedding", self.embedding, Embedding)
             object.__setattr__(self, "embedding", self.embedding.astype(dtype))
         if self.multiplicity is None:
             multiplicity = np.ones(self.Y.shape[1], dtype=np.int64)
@@ -200,11 +202,24 @@ class Layer:
         if self.Y.shape[0] != rows:
             raise checks.reject("Y", f"have {rows} rows, one a {what}", f"shape {self.Y.shape}")
         read_only(self.multiplicity)
-        object.__setattr__(self, "center", bool(self.center))
+        object.__setattr__(self, "center", checks.flag("center", self.center))
         object.__setattr__(self, "floor", checks.non_negative("floor", self.floor))
         if self.V is None and (self.center or self.floor > 0):
             name = "center" if self.center else "floor"
             raise checks.reject(name, "be left out without a value matrix", getattr(self, name))
+        if self.embedding is not None:
+            self._check_embedding()
+
+    def _check_embedding(self):
+        """The kernels read Z and V of the embedding by the indices that the shapes of the layer's own allow."""
+        tokens, values = len(self.embedding.vectors), self.embedding.values
+        if self.Z.shape != (tokens, tokens):
+            rule = f"have a vector for each of the {self.Z.shape[1]} tokens, which all are queries too"
+            raise checks.reject("embedding", rule, f"{tokens} vectors and Z of shape {self.Z.shape}")
+        width = None if values is None else len(values)
+        if (None if self.V is None else self.V.shape[1]) != width:
+            found = "no V" if self.V is None else f"V of shape {self.V.shape}"
+            raise checks.reject("embedding", "have the values that V is made of", f"{width} of them and {found}")
 
     def __repr__(self) -> str:
         parts = [f"{name} {getattr(self, name).shape}" for name in ("V", "hidden") if getattr(self, name) is not None]
@@ -221,7 +236,7 @@ class Layer:
     @classmethod
     def zeros(cls, bags: Bags) -> Layer:
         """The start Y = Z = 0 for these bags, with one column of Y for all next tokens that never occur."""
-        columns = np.ones(bags.n_targets, dtype=np.int64)
+        columns = np.ones(checks.instance("bags", bags, Bags).n_targets, dtype=np.int64)
         if bags.vocab_size > bags.n_targets:
             columns = np.append(columns, bags.vocab_size - bags.n_targets)
         # Never written to, so that they take no memory at any size.
@@ -233,7 +248,7 @@ class Layer:
     @classmethod
     def embedded(cls, embedding: Embedding, Y: ArrayLike, **options: Any) -> Layer:
         """A layer whose Z and V come from an embedding; ``options`` are further parameters of `Layer`."""
-        Z, V = embedding.matrices()
+        Z, V = checks.instance("embedding", embedding, Embedding).matrices()
         return cls(Z, Y, V, embedding=embedding, **options)
 
     @property
@@ -271,6 +286,7 @@ class Layer:
 
     def check_fits(self, bags: Bags, *, name: str = "bags") -> None:
         """Raise ``ValueError`` unless this layer has rows and columns for every index in ``bags``."""
+        checks.instance(name, bags, Bags)
         for what, needed, present in (
             ("queries", bags.n_queries, self.Z.shape[0]),
             ("tokens", bags.n_tokens, self.Z.shape[1]),

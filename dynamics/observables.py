@@ -8,11 +8,12 @@ from numpy.typing import ArrayLike
 
 from dynamics.bags import Bags
 from dynamics.layer import Layer
+from dynamics.support import checks
 
 
 def given_next_token(bags: Bags) -> tuple[np.ndarray, scipy.sparse.csr_array]:
     """The next tokens that occur, and the probability of each bag given each of them: (next tokens, bags)."""
-    if bags.hard:
+    if checks.instance("bags", bags, Bags).hard:
         entries = (bags.weight, (bags.target, np.arange(len(bags))))
         joint = scipy.sparse.csr_array(entries, shape=(bags.n_targets, len(bags)))
     else:
@@ -39,7 +40,10 @@ class Support:
     """
 
     def __init__(self, bags: Bags, n_tokens: int | None = None) -> None:
-        self.bags, self.n_tokens = bags, bags.n_tokens if n_tokens is None else n_tokens
+        self.bags = checks.instance("bags", bags, Bags)
+        # Sparse arrays do not look whether their indices are in range.
+        given = bags.n_tokens if n_tokens is None else n_tokens
+        self.n_tokens = checks.integer("n_tokens", given, minimum=bags.n_tokens)
         self.present, self.conditional = given_next_token(bags)
         ones = np.ones(bags.token.size, dtype=np.int64)
         support = scipy.sparse.csr_array((ones, bags.token, bags.indptr), shape=(len(bags), self.n_tokens))
@@ -77,6 +81,7 @@ class Support:
 
 def expected_attention(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
     """c_n, expected attention given the next token: the next tokens that occur, and a (next tokens, tokens) array."""
+    checks.instance("layer", layer, Layer)
     present, conditional = given_next_token(bags)
     return present, (conditional @ layer.sparse_attention(bags)).toarray()
 
@@ -84,7 +89,25 @@ def expected_attention(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray
 def distinct_mask(bags: Bags, n_tokens: int | None = None) -> np.ndarray:
     """Whether a token occurs with one next token only: (next tokens that occur, tokens), bool."""
     support = Support(bags, n_tokens)
+    checks.fits_in_memory("n_tokens", support.present.size * support.n_tokens, "make the table")
     return support.dense(support.distinct)
+
+
+def _checked(attention, mask, starts) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """The arguments of the measures below, in shapes that fit each other."""
+    attention = checks.array("attention", attention)
+    if attention.dtype.kind not in "iufb" or attention.ndim == 0 or attention.size == 0:
+        raise checks.reject("attention", "be an array of numbers, not empty", f"{attention.dtype} {attention.shape}")
+    if mask is not None:
+        mask = checks.array("mask", mask)
+        if mask.dtype != bool or mask.ndim == 0 or mask.shape != attention.shape[attention.ndim - mask.ndim :]:
+            rule = f"be True or False for the last axes of attention, {attention.shape}"
+            raise checks.reject("mask", rule, f"{mask.dtype} {mask.shape}")
+    if starts is not None:
+        starts, pairs = checks.index_array("starts", starts), attention.shape[-1]
+        if starts.size < 2 or starts[0] != 0 or starts[-1] != pairs or (np.diff(starts) <= 0).any():
+            raise checks.reject("starts", f"rise from 0 to the {pairs} pairs", starts.tolist())
+    return attention, mask, starts
 
 
 def _sums(values: np.ndarray, starts: np.ndarray | None) -> np.ndarray:
@@ -104,6 +127,7 @@ def entropy(attention: np.ndarray, mask: np.ndarray | None = None, starts: np.nd
 
     With ``starts``, those of a `Support`, the last axis holds pairs, and the result has an entry for each next token.
     """
+    attention, mask, starts = _checked(attention, mask, starts)
     shares = attention if mask is None else np.where(mask, attention, 0.0)
     total = _sums(shares, starts)
     shares = shares / np.where(total > 0, total, np.nan)
@@ -115,7 +139,10 @@ def recall(
 ) -> np.ndarray:
     """Share of the tokens on ``mask`` with attention above each threshold: shape of attention less the last axis, then
     the shape of ``threshold``; nan where the mask is empty. For ``starts`` see `entropy`."""
-    threshold = np.asarray(threshold, dtype=float)
+    attention, mask, starts = _checked(attention, checks.array("mask", mask), starts)
+    threshold = checks.finite_array("threshold", threshold)
+    if threshold.size == 0:
+        raise checks.reject("threshold", "hold at least one number", "none")
     sizes = _once(_sums(mask, starts), starts)
     counts = np.stack([_once(_sums((attention > t) & mask, starts), starts) for t in threshold.ravel()], axis=-1)
     shares = counts / np.where(sizes > 0, sizes, np.nan)[..., None]

@@ -63,6 +63,7 @@ class Trajectory:
     """
 
     def __init__(self, dataset: xr.Dataset) -> None:
+        checks.instance("dataset", dataset, xr.Dataset)
         if dataset.attrs.get("format") != _FORMAT:
             raise checks.reject("dataset", f"have the attribute format = {_FORMAT!r}", dataset.attrs.get("format"))
         self.dataset = dataset
@@ -207,12 +208,14 @@ class Trajectory:
         return xr.DataArray(np.arange(self.dataset.sizes[dimension]), {dimension: self.dataset[dimension]})
 
     def _at(self, dimension: str, value: int, array: xr.DataArray) -> xr.DataArray:
+        value = checks.integer(dimension, value, minimum=0)
         if value not in self.dataset[dimension].values:
             raise checks.reject(dimension, f"be a {dimension.replace('_', ' ')} of the trajectory", value)
         return array.sel({dimension: value}, drop=True)
 
     def _pair(self, name: str, next_token: int, token: int) -> xr.DataArray:
         """A variable on entries at one of them."""
+        token = checks.integer("token", token, minimum=0)
         own = self._entries(next_token)
         tokens = self.dataset["entry_token"].values[own]
         if token not in tokens:
@@ -414,7 +417,7 @@ class LargeRecord:
 
 def save_dataset(dataset: xr.Dataset, path: str | os.PathLike) -> None:
     """Write ``dataset`` to a netCDF file, completely or not at all, with a checksum that `load_dataset` compares."""
-    with files.replacing(path) as temporary:
+    with files.replacing(checks.path("path", path)) as temporary:
         dataset.to_netcdf(temporary, engine="h5netcdf")
         files.seal(temporary)
 
@@ -429,7 +432,7 @@ def load_dataset(path: str | os.PathLike, file_format: str, what: str) -> xr.Dat
     FileNotFoundError
         If there is none.
     """
-    if not os.path.exists(path):
+    if not os.path.exists(checks.path("path", path)):
         raise FileNotFoundError(f"no file {os.fspath(path)!r}")
     rule = f"be {what} written by yzflow"
     if not files.sealed(path):

@@ -34,6 +34,7 @@ class Clock:
         """The arguments ``times`` and ``n_times`` of `gradient_flow` as an array, checked."""
         if times is None:
             n_times = checks.integer("n_times", n_times, minimum=2)
+            checks.fits_in_memory("n_times", 8 * n_times, "record times")
             equal: np.ndarray = self.time(np.linspace(0.0, self.variable(self.end), n_times))
             equal[-1] = self.end
             return equal

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -34,6 +34,8 @@ _ROW = 2**12
 _ROWS_A_COPY = 256
 # Bytes of the matrices that init="uniform" may fill.
 _FULL = 2**32
+# Tokens that a step may draw, in a kernel that Ctrl-C does not end.
+_MOST_DRAWN = 2**30
 
 
 class DivergenceError(RuntimeError):
@@ -78,7 +80,7 @@ def spawn(seed: int | np.random.SeedSequence, n: int = 2) -> Sequence[np.random.
         # Spawning would count up the caller's sequence: the same seed given twice must mean the same run.
         seed = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
     else:
-        seed = np.random.SeedSequence(checks.integer("seed", seed, minimum=0))
+        seed = np.random.SeedSequence(checks.integer("seed", seed, minimum=0, maximum=None))
     return seed.spawn(n)
 
 
@@ -86,7 +88,7 @@ def checked(
     *, steps, batch_size, length, momentum, optimizer, dtype, eta_y, eta_z, position_bias, record_every
 ) -> dict[str, Any]:
     """The arguments of a run that do not depend on its layer, checked, as a trajectory records them."""
-    return {
+    parameters = {
         "eta_y": checks.positive("eta_y", eta_y),
         "eta_z": checks.positive("eta_z", eta_z),
         "steps": checks.integer("steps", steps, minimum=1),
@@ -97,6 +99,9 @@ def checked(
         "dtype": checks.one_of("dtype", dtype, DTYPES),
         "position_bias": checks.non_negative("position_bias", position_bias),
     }
+    if DTYPES[dtype](parameters["momentum"]) >= 1:
+        raise checks.reject("momentum", f"be below 1 in {dtype}", parameters["momentum"])
+    return parameters
 
 
 CHECKED = tuple(inspect.signature(checked).parameters)
@@ -114,9 +119,27 @@ def _start(init: str | Layer, bags: Bags, rng: np.random.Generator) -> Layer:
     if size > _FULL:
         rule = "be 'zero' or a Layer where 'uniform' would fill matrices of more than 4 GiB"
         raise checks.reject("init", rule, f"'uniform' with {size / 2**30:.1f} GiB")
+    # What is drawn, the layer, three or four matrices of the optimizer, and copies of those to record.
+    checks.fits_in_memory("init", 9 * size, "start at 'uniform'")
     bound = bags.vocab_size**-0.5
     Z = rng.uniform(-bound, bound, size=(bags.n_queries, bags.n_tokens))
     return Layer(Z, rng.uniform(-bound, bound, size=(bags.n_tokens, bags.vocab_size)))
+
+
+def _foresee(parameters: Mapping[str, Any], source: Source, layer: Layer, contrast: Bags | None) -> None:
+    """Refuse runs that need more memory than there is, or steps that draw for minutes without a pause."""
+    steps, batch_size, bags = parameters["steps"], parameters["batch_size"], source.bags
+    records = 1 + -(-steps // parameters["record_every"])
+    recorded = 1 if is_large(bags, layer, records) else 8 * (layer.Z.size + layer.Y.size)
+    checks.fits_in_memory("steps", 8 * steps + records * recorded, "record losses and states")
+    if batch_size is not None:
+        positions = source.positions(*(parameters[name] for name in ("batch_size", "length", "position_bias")))
+        entries = int(np.diff(bags.indptr).max()) + (0 if contrast is None else int(np.diff(contrast.indptr).max()))
+        checks.fits_in_memory("batch_size", 16 * batch_size * (entries + 3), "draw a batch")
+        checks.fits_in_memory("length", 24 * positions, "weigh positions")
+        if batch_size * positions > _MOST_DRAWN:
+            rule = f"leave at most {_MOST_DRAWN:,} tokens to draw a step"
+            raise checks.reject("length", rule, f"{batch_size * positions:,}")
 
 
 class Run:
@@ -163,6 +186,7 @@ class Run:
         self.rates = tuple(self._cast(name, parameters.get(name, 0.0)) for name in RATES)
         adam = parameters["optimizer"] == "adam"
         self.update = Update(adam, self.dtype.type(parameters["momentum"]), self.rates[:4])
+        _foresee(parameters, self.source, layer, objective.contrast)
         self.feed = Feed(
             self.source,
             objective,

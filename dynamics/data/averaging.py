@@ -14,6 +14,7 @@ import itertools
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 
@@ -37,11 +38,12 @@ __all__ = [
 
 BLANK = -1  # stands for the blank token, which is no integer of [0, M)
 _MOST_CASES = 2**24  # of an exhaustive list
+_MOST_FACTORS = 64  # beyond which there are more than 2^64 cases, a number that may have a million digits
 _LARGEST_MODULUS = 2**61  # sums of two stay in int64
 _AT_ONCE = 2**22  # entries of a temporary array
 
 
-def sparse_average(z, y) -> np.ndarray:
+def sparse_average(z: ArrayLike, y: ArrayLike) -> np.ndarray:
     """``qSA(X)_i = (1/q) sum_{j in y_i} z_j``.
 
     Parameters
@@ -73,7 +75,7 @@ def sparse_average(z, y) -> np.ndarray:
     return means.reshape(z.shape)
 
 
-def attention_error(attention, y) -> np.ndarray:
+def attention_error(attention: ArrayLike, y: ArrayLike) -> np.ndarray:
     """``||a - 1_y/q||_1`` for rows a of attention: the largest error of the output over all z in the unit ball.
 
     Parameters
@@ -89,7 +91,7 @@ def attention_error(attention, y) -> np.ndarray:
     return np.abs(_gap(attention, y)).sum(axis=-1)
 
 
-def worst_values(attention, y) -> np.ndarray:
+def worst_values(attention: ArrayLike, y: ArrayLike) -> np.ndarray:
     """Values z_j of -1 and 1 with which a row of attention has the output error `attention_error`.
 
     Parameters
@@ -117,17 +119,21 @@ def _gap(attention, y) -> np.ndarray:
     return gap
 
 
-def qsa_tokens(z, y) -> np.ndarray:
+def qsa_tokens(z: ArrayLike, y: ArrayLike) -> np.ndarray:
     """The tokens ``(z_i, y_i, i)`` as rows of ``d' + q + 1`` numbers, the set in rising order: what a unit reads."""
     z, y = checked_qsa(z, y)
     number = np.broadcast_to(np.arange(z.shape[-2], dtype=np.float64)[:, None], (*z.shape[:-1], 1))
     return np.concatenate([z, np.sort(y, axis=-1), number], axis=-1)
 
 
-def random_qsa(n_tokens, subset_size, dim, *, size, rng) -> tuple[np.ndarray, np.ndarray]:
+def random_qsa(
+    n_tokens: int, subset_size: int, dim: int, *, size: int, rng: np.random.Generator | int
+) -> tuple[np.ndarray, np.ndarray]:
     """``size`` random inputs: z (size, N, d') uniform in the unit ball, y (size, N, q) uniform sets."""
     n_tokens, subset_size = _sizes(n_tokens, subset_size)
     dim, size = checks.integer("dim", dim, minimum=1), checks.integer("size", size, minimum=1)
+    checks.fits_in_memory("size", 8 * size * n_tokens * (dim + subset_size), "draw inputs")
+    rng = checks.generator("rng", rng)
     y = random_subsets(n_tokens, subset_size, size=size * n_tokens, rng=rng)
     z = rng.normal(size=(size, n_tokens, dim))
     norm = np.sqrt(np.einsum("...d, ...d", z, z))
@@ -135,10 +141,12 @@ def random_qsa(n_tokens, subset_size, dim, *, size, rng) -> tuple[np.ndarray, np
     return z, y.reshape(size, n_tokens, subset_size)
 
 
-def random_subsets(n_tokens, subset_size, *, size, rng) -> np.ndarray:
+def random_subsets(n_tokens: int, subset_size: int, *, size: int, rng: np.random.Generator | int) -> np.ndarray:
     """``size`` sets of q of N tokens, uniform and independent: (size, q), each row rising."""
     n_tokens, subset_size = _sizes(n_tokens, subset_size)
     size = checks.integer("size", size, minimum=1)
+    checks.fits_in_memory("size", 8 * size * subset_size, "draw sets")
+    rng = checks.generator("rng", rng)
     sets = np.empty((size, subset_size), dtype=np.int64)
     for k, last in enumerate(range(n_tokens - subset_size, n_tokens)):
         # Floyd's algorithm, in all rows at once: a token drawn again gives way to the last one, which is not there yet.
@@ -149,15 +157,19 @@ def random_subsets(n_tokens, subset_size, *, size, rng) -> np.ndarray:
     return sets
 
 
-def all_subsets(n_tokens, subset_size) -> np.ndarray:
+def all_subsets(n_tokens: int, subset_size: int) -> np.ndarray:
     """All sets of q of N tokens, in lexicographic order: (binomial(N, q), q)."""
     n_tokens, subset_size = _sizes(n_tokens, subset_size)
-    count = _few_enough("n_tokens", math.comb(n_tokens, subset_size), f"sets of {subset_size} of {n_tokens} tokens")
+    what = f"sets of {subset_size} of {n_tokens} tokens"
+    if min(subset_size, n_tokens - subset_size) > _MOST_FACTORS:
+        raise checks.reject("n_tokens", f"give at most {_MOST_CASES} cases", f"far more {what}")
+    count = _few_enough("n_tokens", math.comb(n_tokens, subset_size), what)
+    checks.fits_in_memory("n_tokens", 8 * count * subset_size, "list sets")
     numbers = itertools.chain.from_iterable(itertools.combinations(range(n_tokens), subset_size))
     return np.fromiter(numbers, np.int64, count * subset_size).reshape(count, subset_size)
 
 
-def adversarial_subsets(keys, subset_size, *, sign=1) -> np.ndarray:
+def adversarial_subsets(keys: ArrayLike, subset_size: int, *, sign: int = 1) -> np.ndarray:
     """For each key, the q other ones whose inner product with it is the largest: the sets that are hard for these keys.
 
     Parameters
@@ -176,14 +188,14 @@ def adversarial_subsets(keys, subset_size, *, sign=1) -> np.ndarray:
     n_tokens, subset_size = _sizes(len(keys), subset_size)
     if subset_size == n_tokens:
         raise checks.reject("subset_size", f"be below the number of keys, {n_tokens}", subset_size)
-    if sign not in (1, -1):
+    if abs(checks.integer("sign", sign, minimum=-1)) != 1:
         raise checks.reject("sign", "be 1 or -1", sign)
     product = sign * (keys @ keys.T)
     np.fill_diagonal(product, -np.inf)
     return np.sort(np.argsort(-product, axis=1, kind="stable")[:, :subset_size], axis=1)
 
 
-def match2(x, modulus) -> np.ndarray:
+def match2(x: ArrayLike, modulus: int) -> np.ndarray:
     """``Match2(X)_i = 1{exists j: x_i + x_j = 0 mod M}``.
 
     Parameters
@@ -209,7 +221,7 @@ def match2(x, modulus) -> np.ndarray:
     return _search(x, modulus, lambda block: (-block) % modulus, x.shape[-1])
 
 
-def match3(x, modulus) -> np.ndarray:
+def match3(x: ArrayLike, modulus: int) -> np.ndarray:
     """``Match3(X)_i = 1{exists j, k: x_i + x_j + x_k = 0 mod M}``, j = k and j = i allowed.
 
     Parameters
@@ -244,9 +256,9 @@ def _search(x, modulus, wanted, size) -> np.ndarray:
     return np.concatenate(found).reshape(*x.shape[:-1], -1)
 
 
-def match_tokens(x, *, blank=True) -> np.ndarray:
+def match_tokens(x: ArrayLike, *, blank: bool = True) -> np.ndarray:
     """The tokens of Match2 or Match3 as rows of one number, with the blank token (`BLANK`) last if ``blank``."""
-    x = _whole("x", x)
+    x, blank = _whole("x", x), checks.flag("blank", blank)
     if x.min() < 0:
         raise checks.reject("x", "hold integers of at least 0", x.min())
     if blank:
@@ -254,7 +266,9 @@ def match_tokens(x, *, blank=True) -> np.ndarray:
     return x[..., None].astype(np.float64)
 
 
-def random_match(n_tokens, modulus, *, size, rng, order=2, planted=0.0) -> np.ndarray:
+def random_match(
+    n_tokens: int, modulus: int, *, size: int, rng: np.random.Generator | int, order: int = 2, planted: float = 0.0
+) -> np.ndarray:
     """``size`` random inputs, (size, N): uniform integers of [0, M), a share ``planted`` of them with a match.
 
     A planted match is a random token set to minus the sum of ``order - 1`` random other ones (fewer where N is less):
@@ -274,6 +288,8 @@ def random_match(n_tokens, modulus, *, size, rng, order=2, planted=0.0) -> np.nd
     planted = checks.non_negative("planted", planted)
     if planted > 1:
         raise checks.reject("planted", "be at most 1", planted)
+    checks.fits_in_memory("size", 8 * size * (n_tokens + 1), "draw inputs")
+    rng = checks.generator("rng", rng)
     x = rng.integers(modulus, size=(size, n_tokens))
     chosen = np.flatnonzero(rng.random(size) < planted)
     if n_tokens > 1 and chosen.size:
@@ -285,15 +301,18 @@ def random_match(n_tokens, modulus, *, size, rng, order=2, planted=0.0) -> np.nd
     return x
 
 
-def all_match(n_tokens, modulus) -> np.ndarray:
+def all_match(n_tokens: int, modulus: int) -> np.ndarray:
     """All M^N inputs, in lexicographic order: (M^N, N)."""
     n_tokens, modulus = checks.integer("n_tokens", n_tokens, minimum=1), _modulus(modulus)
-    count = _few_enough("n_tokens", modulus**n_tokens, f"inputs of {n_tokens} tokens mod {modulus}")
+    what = f"inputs of {n_tokens} tokens mod {modulus}"
+    if n_tokens > _MOST_FACTORS:
+        raise checks.reject("n_tokens", f"give at most {_MOST_CASES} cases", f"far more {what}")
+    count = _few_enough("n_tokens", modulus**n_tokens, what)
     number = np.arange(count)
     return np.stack([number // modulus ** (n_tokens - 1 - i) % modulus for i in range(n_tokens)], axis=1)
 
 
-def adversarial_match(n_tokens, modulus, *, order=2) -> np.ndarray:
+def adversarial_match(n_tokens: int, modulus: int, *, order: int = 2) -> np.ndarray:
     """Inputs that miss a match by one as often as they can, and ones with a single match among such: (n, N).
 
     Constant rows c, with ``order * c`` next to 0 mod M or at it; and rows that start with some a, with the rest such
@@ -307,6 +326,7 @@ def adversarial_match(n_tokens, modulus, *, order=2) -> np.ndarray:
     """
     n_tokens, modulus = checks.integer("n_tokens", n_tokens, minimum=1), _modulus(modulus)
     order = _order(order)
+    checks.fits_in_memory("n_tokens", 8 * 52 * (order - 1) * n_tokens, "list inputs")
     rows = []
     for wrap in range(order):
         constant = wrap * modulus // order
@@ -339,7 +359,7 @@ def _modulus(modulus) -> int:
 
 
 def _order(order) -> int:
-    if order not in (2, 3):
+    if checks.integer("order", order, minimum=2) > 3:
         raise checks.reject("order", "be 2 or 3", order)
     return int(order)
 
@@ -350,14 +370,11 @@ def _few_enough(name: str, count: int, what: str) -> int:
     return count
 
 
-def _whole(name: str, value) -> np.ndarray:
-    try:
-        array = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        raise checks.reject(name, "be an array of integers", "rows of different lengths") from None
+def _whole(name: str, value: object) -> np.ndarray:
+    array = checks.array(name, value, rule="be an array of integers")
     if array.dtype.kind not in "iu" or array.ndim == 0 or array.size == 0:
         raise checks.reject(name, "be an array of integers, not empty", f"dtype {array.dtype}, shape {array.shape}")
-    return array
+    return checks.integer_array(name, array)
 
 
 def _integers(x, modulus) -> tuple[np.ndarray, int]:
@@ -365,10 +382,10 @@ def _integers(x, modulus) -> tuple[np.ndarray, int]:
     bad = (x < 0) | (x >= modulus)
     if bad.any():
         raise checks.reject("x", f"hold integers in [0, {modulus})", x[bad][0])
-    return x.astype(np.int64), modulus
+    return x, modulus
 
 
-def checked_sets(y, n_tokens: int) -> np.ndarray:
+def checked_sets(y: ArrayLike, n_tokens: int) -> np.ndarray:
     """Sets of tokens as a new int64 array (.., q); ``ValueError`` unless each row holds different tokens in [0, N)."""
     y = _whole("y", y)
     bad = (y < 0) | (y >= n_tokens)
@@ -377,10 +394,10 @@ def checked_sets(y, n_tokens: int) -> np.ndarray:
     repeated = (np.diff(np.sort(y, axis=-1), axis=-1) == 0).any(axis=-1)
     if repeated.any():
         raise checks.reject("y", "hold each token once in a row", y[repeated][0].tolist())
-    return y.astype(np.int64)
+    return y
 
 
-def checked_qsa(z, y) -> tuple[np.ndarray, np.ndarray]:
+def checked_qsa(z: ArrayLike, y: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
     """An input of qSA as new arrays; ``ValueError`` unless z is in the unit ball and y has a set for each token."""
     z = checks.finite_array("z", z)
     if z.ndim < 2 or 0 in z.shape:

@@ -10,16 +10,19 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics.bags import Bags
 from dynamics.data import _dyck_kernels as kernels
 from dynamics.support import checks
+from dynamics.support.frozen import Frozen
 
 KINDS = ("prefix", "word")
 POSITIONS = ("last", "all")
 EMBEDDINGS = ("one-hot", "type and depth", "type and angle")
 _SYMBOLS = "()[]{}<>"
 _MOST_PREFIXES = 1_000_000
+_MOST_STATES = 10_000_000
 
 
 class State(NamedTuple):
@@ -40,7 +43,7 @@ class State(NamedTuple):
     depth: int
 
 
-class DyckLanguage:
+class DyckLanguage(Frozen):
     r"""The language Dyck_{k,D}: well-nested words of k types of brackets whose depth never exceeds D.
 
     Prefixes grow bracket by bracket (Definition 1, (3)): at depth 0 an open bracket, 1/k each type; at depth D the
@@ -79,12 +82,20 @@ class DyckLanguage:
     ValueError: `prefix` must close '[' before any other, but got ')' at position 2
     """
 
-    def __init__(self, n_types: int, max_depth: int, open_probability: float = 0.5):
-        self.n_types = checks.integer("n_types", n_types, minimum=1)
-        self.max_depth = checks.integer("max_depth", max_depth, minimum=1)
-        self.open_probability = checks.real("open_probability", open_probability)
-        if not 0 < self.open_probability < 1:
-            raise checks.reject("open_probability", "be above 0 and below 1", self.open_probability)
+    n_types: int
+    max_depth: int
+    open_probability: float
+
+    def __init__(self, n_types: int, max_depth: int, open_probability: float = 0.5) -> None:
+        n_types = checks.integer("n_types", n_types, minimum=1)
+        max_depth = checks.integer("max_depth", max_depth, minimum=1)
+        if 2 * n_types * max_depth >= _MOST_STATES:
+            rule = f"leave fewer than {_MOST_STATES:,} states, two a type and depth and one more"
+            raise checks.reject("max_depth", rule, f"{2 * n_types * max_depth + 1:,}")
+        open_probability = checks.real("open_probability", open_probability)
+        if not 0 < open_probability < 1:
+            raise checks.reject("open_probability", "be above 0 and below 1", open_probability)
+        vars(self).update(n_types=n_types, max_depth=max_depth, open_probability=open_probability)
 
     def __repr__(self) -> str:
         return f"DyckLanguage(n_types={self.n_types}, max_depth={self.max_depth}, q={self.open_probability:g})"
@@ -119,26 +130,33 @@ class DyckLanguage:
             return tuple(_SYMBOLS[: self.n_brackets])
         return tuple(f"{side}{i}" for i in range(self.n_types) for side in "()")
 
-    def open(self, type, depth):
+    def open(self, type: ArrayLike, depth: ArrayLike) -> np.ndarray | np.int64:
         """Number of the state open (type, depth); integers or arrays of them, depth from 1 to D."""
-        return self._state(type, np.asarray(depth) - 1, "depth", 1)
+        return self._state(type, depth, 1)
 
-    def close(self, type, depth):
+    def close(self, type: ArrayLike, depth: ArrayLike) -> np.ndarray | np.int64:
         """Number of the state close (type, depth); integers or arrays of them, depth from 0 to D - 1."""
-        return self.n_types * self.max_depth + self._state(type, np.asarray(depth), "depth", 0)
+        return self.n_types * self.max_depth + self._state(type, depth, 0)
 
-    def _state(self, type, level, name, lowest):
-        for argument, value, upper, first in (("type", type, self.n_types, 0), (name, level, self.max_depth, lowest)):
-            array = np.asarray(value)
-            if array.dtype.kind not in "iu":
-                raise checks.reject(argument, "hold integers", f"dtype {array.dtype}")
-            bad = (array < 0) | (array >= upper)
+    def _state(self, type, depth, lowest):
+        """``type`` D + ``depth`` - ``lowest`` in int64, whatever integers they come in."""
+        arrays = []
+        for name, value, first, last in (
+            ("type", type, 0, self.n_types - 1),
+            ("depth", depth, lowest, self.max_depth - 1 + lowest),
+        ):
+            array = checks.integer_array(name, value)
+            bad = (array < first) | (array > last)
             if bad.any():
-                rule = f"be from {first} to {upper - 1 + first}"
-                raise checks.reject(argument, rule, int((array + first).ravel()[np.argmax(bad)]))
-        return np.asarray(type) * self.max_depth + level
+                raise checks.reject(name, f"be from {first} to {last}", int(array.ravel()[np.argmax(bad)]))
+            arrays.append(array)
+        kinds, depths = arrays
+        try:
+            return kinds * self.max_depth + (depths - lowest)
+        except ValueError:
+            raise checks.reject("depth", f"broadcast against types of shape {kinds.shape}", depths.shape) from None
 
-    def partner(self, state):
+    def partner(self, state: ArrayLike | State) -> int | np.ndarray | State:
         """The state that a state is matched with: open (i, d) and close (i, d - 1).
 
         Parameters
@@ -155,12 +173,12 @@ class DyckLanguage:
                 raise checks.reject("state", "be a bracket of this language", state)
             change = 1 if state.kind == "close" else -1
             return State("open" if change > 0 else "close", state.type, state.depth + change)
-        numbers = checks.index_array("state", np.atleast_1d(state), upper=self.start)
+        numbers = checks.index_array("state", np.atleast_1d(checks.array("state", state)), upper=self.start)
         pairs = self.n_types * self.max_depth
         partners = np.where(numbers < pairs, numbers + pairs, numbers - pairs)
         return partners if np.ndim(state) else int(partners[0])
 
-    def encode(self, prefix: str | Sequence[int]) -> np.ndarray:
+    def encode(self, prefix: str | Sequence[int] | np.ndarray) -> np.ndarray:
         """A prefix as an array of bracket numbers, from those or, with up to four types, from a string like "([]".
 
         Raises
@@ -206,20 +224,20 @@ class DyckLanguage:
         last = {int(state % self.max_depth): int(state // self.max_depth) for state in opens}
         return np.array([last[level] for level in range(depth)], dtype=np.int64)
 
-    def state_sequence(self, prefix) -> np.ndarray:
+    def state_sequence(self, prefix: str | Sequence[int] | np.ndarray) -> np.ndarray:
         """Numbers of the states of START and each bracket of a prefix: (length + 1,)."""
         brackets = self.encode(prefix)
         return np.append(self.start, self._states_of(brackets, np.array([0, brackets.size])))
 
-    def stack(self, prefix) -> np.ndarray:
+    def stack(self, prefix: str | Sequence[int] | np.ndarray) -> np.ndarray:
         """Types of the brackets that a prefix leaves open, outermost first: (depth,)."""
         return self._stack(self.state_sequence(prefix)[1:])
 
-    def next_token(self, prefix) -> np.ndarray:
+    def next_token(self, prefix: str | Sequence[int] | np.ndarray) -> np.ndarray:
         """Distribution of the next bracket after a prefix, (3): (2 k,)."""
         return self.bags([prefix]).target[0]
 
-    def log_probability(self, prefix) -> float:
+    def log_probability(self, prefix: str | Sequence[int] | np.ndarray) -> float:
         """Log of the probability that the brackets of a prefix are drawn one after the other, in nats.
 
         The probability is ``(1/k)^{opens at depth 1} (q/k)^{deeper opens} (1 - q)^{closes to a depth below D - 1}``,
@@ -297,7 +315,7 @@ class DyckLanguage:
         n: int,
         *,
         max_length: int,
-        rng,
+        rng: np.random.Generator | int,
         kind: str = "prefix",
         min_length: int = 1,
         positions: str = "last",
@@ -332,7 +350,7 @@ class DyckLanguage:
         return self._bags(brackets, indptr, checks.one_of("positions", positions, POSITIONS))
 
     def sample_sequences(
-        self, n: int, *, max_length: int, rng, kind: str = "prefix", min_length: int = 1
+        self, n: int, *, max_length: int, rng: np.random.Generator | int, kind: str = "prefix", min_length: int = 1
     ) -> list[np.ndarray]:
         """The sequences themselves that `sample` makes bags of, each an array of bracket numbers."""
         brackets, indptr = self._draw(n, max_length, rng, kind, min_length)
@@ -349,7 +367,10 @@ class DyckLanguage:
     def _draw(self, n, max_length, rng, kind, min_length) -> tuple[np.ndarray, np.ndarray]:
         n = checks.integer("n", n, minimum=1)
         min_length, max_length = self._check_lengths(min_length, max_length, kind)
-        rng = np.random.default_rng(rng)
+        rng = checks.generator("rng", rng)
+        shortest = min_length if kind == "word" else (min_length + max_length) // 2
+        checks.fits_in_memory("n", 8 * n * (2 + shortest), "draw sequences")
+        checks.fits_in_memory("max_length", 8 * (max_length + 1) * (self.max_depth + 1), "weigh lengths")
         if kind == "prefix":
             log_return = np.empty((0, 0))
             lengths = rng.integers(min_length, max_length + 1, size=n)
@@ -363,7 +384,7 @@ class DyckLanguage:
         kernels.walk(rng, indptr, self.n_types, self.max_depth, self.open_probability, log_return, brackets)
         return brackets, indptr
 
-    def bags(self, prefixes: Iterable, *, positions: str = "last", weight=None) -> Bags:
+    def bags(self, prefixes: Iterable, *, positions: str = "last", weight: ArrayLike | None = None) -> Bags:
         """Bags of given prefixes, in the form that `sample` returns.
 
         Parameters
@@ -375,7 +396,7 @@ class DyckLanguage:
         weight : (bags,) float, optional
             Weight of each bag; sums to one. Default: uniform.
         """
-        encoded = [self.encode(prefix) for prefix in prefixes]
+        encoded = [self.encode(prefix) for prefix in checks.listed("prefixes", prefixes, "be an iterable of prefixes")]
         if not encoded:
             raise checks.reject("prefixes", "hold at least one prefix", "none")
         indptr = _indptr([prefix.size for prefix in encoded])
@@ -387,6 +408,8 @@ class DyckLanguage:
         bags = int((lengths - first + 1).sum())
         # A bag has at most one entry a bracket and START, and at most one a state.
         space = np.minimum(lengths + 1, self.n_states) * (lengths - first + 1)
+        size = 16 * int(space.sum()) + 8 * bags * (self.n_brackets + 2)
+        checks.fits_in_memory("prefixes", size, f"make {bags:,} bags")
         query, starts = np.empty(bags, dtype=np.int64), np.empty(bags + 1, dtype=np.int64)
         target = np.zeros((bags, self.n_brackets))
         token, count = np.empty(space.sum(), dtype=np.int64), np.empty(space.sum())
@@ -442,6 +465,8 @@ class DyckLanguage:
             ``theta_d = arctan(d / (D + 2 - d))``. In all three START has a coordinate of its own, the last.
         """
         checks.one_of("kind", kind, EMBEDDINGS)
+        width = self.n_states if kind == "one-hot" else self.n_brackets + self.max_depth + 2
+        checks.fits_in_memory("kind", 16 * self.n_states * width, f"embed {self.n_states:,} states")
         if kind == "one-hot":
             return np.eye(self.n_states)
         depth = np.array([state.depth for state in self.states[:-1]])

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 
 from dynamics.bags import Bags
 from dynamics.support import checks
+from dynamics.support.checks import read_only
+from dynamics.support.frozen import Frozen
 
 
-class SequenceClasses:
+class SequenceClasses(Frozen):
     """A mixture of K sequence classes ``s_n = (P(.|n), psi(n), n)``, one for each next token.
 
     To draw a sample: next token n with its class probability, query token ``psi(n)``, then T - 1 independent
@@ -31,6 +34,17 @@ class SequenceClasses:
     ValueError
         If an argument breaks one of these rules.
 
+    Attributes
+    ----------
+    n_classes, n_tokens, vocab_size : int
+        K, S and M.
+    query, class_weights : (K,) arrays
+        As given.
+    query_tokens : (queries,) int
+        The query tokens that occur, rising: those of the rows of Z.
+
+    Attributes cannot be set, and arrays are read-only.
+
     Examples
     --------
     Two next tokens share token 0; tokens 1 and 2 tell them apart.
@@ -42,9 +56,31 @@ class SequenceClasses:
     array([2])
     """
 
-    def __init__(self, probabilities, query, *, vocab_size=None, class_weights=None):
+    n_classes: int
+    n_tokens: int
+    vocab_size: int
+    query: np.ndarray
+    class_weights: np.ndarray
+    query_tokens: np.ndarray
+    _query_row: np.ndarray
+    _data: np.ndarray
+    _indices: np.ndarray
+    _indptr: np.ndarray
+
+    def __init__(
+        self,
+        probabilities: ArrayLike | scipy.sparse.sparray | scipy.sparse.spmatrix,
+        query: ArrayLike,
+        *,
+        vocab_size: int | None = None,
+        class_weights: ArrayLike | None = None,
+    ) -> None:
         if scipy.sparse.issparse(probabilities):
             sparse = scipy.sparse.csr_array(probabilities, copy=True)
+            try:
+                sparse.check_format()
+            except ValueError as error:
+                raise checks.reject("probabilities", "be a sparse matrix whose parts fit each other", error) from None
             sparse.sum_duplicates()
             sparse.data = checks.non_negative_array("probabilities", sparse.data)
         else:
@@ -60,23 +96,32 @@ class SequenceClasses:
             raise checks.reject("probabilities", "have rows that sum to one", f"{sums[row]} in row {row}")
         if vocab_size is None:
             vocab_size = max(n_classes, n_tokens)
-        self.vocab_size = checks.integer("vocab_size", vocab_size, minimum=n_classes)
-        self.query = checks.index_array("query", query, upper=max(self.vocab_size, n_tokens))
-        if self.query.size != n_classes:
-            raise checks.reject("query", f"have one entry for each of {n_classes} next tokens", self.query.size)
+        vocab_size = checks.integer("vocab_size", vocab_size, minimum=n_classes)
+        query = checks.index_array("query", query, upper=max(vocab_size, n_tokens))
+        if query.size != n_classes:
+            raise checks.reject("query", f"have one entry for each of {n_classes} next tokens", query.size)
         if class_weights is None:
-            self.class_weights = np.full(n_classes, 1 / n_classes)
+            class_weights = np.full(n_classes, 1 / n_classes)
         else:
-            self.class_weights = checks.finite_array("class_weights", class_weights, ndim=1)
-            if self.class_weights.size != n_classes:
-                raise checks.reject("class_weights", f"have {n_classes} entries", self.class_weights.size)
-            if (self.class_weights <= 0).any():
-                raise checks.reject("class_weights", "be positive", self.class_weights.min())
-            if abs(self.class_weights.sum() - 1) > 1e-9:
-                raise checks.reject("class_weights", "sum to one", f"a sum of {self.class_weights.sum()}")
-        self.probabilities = sparse
+            class_weights = checks.finite_array("class_weights", class_weights, ndim=1)
+            if class_weights.size != n_classes:
+                raise checks.reject("class_weights", f"have {n_classes} entries", class_weights.size)
+            if (class_weights <= 0).any():
+                raise checks.reject("class_weights", "be positive", class_weights.min())
+            if abs(class_weights.sum() - 1) > 1e-9:
+                raise checks.reject("class_weights", "sum to one", f"a sum of {class_weights.sum()}")
         # Row i of Z belongs to query token query_tokens[i]: only queries that occur have a row.
-        self.query_tokens, self._query_row = np.unique(self.query, return_inverse=True)
+        query_tokens, query_row = np.unique(query, return_inverse=True)
+        arrays = {"query": query, "class_weights": class_weights, "query_tokens": query_tokens, "_query_row": query_row}
+        parts = {"_data": sparse.data, "_indices": sparse.indices, "_indptr": sparse.indptr}
+        vars(self).update({name: read_only(array) for name, array in (arrays | parts).items()})
+        vars(self).update(vocab_size=vocab_size, n_classes=n_classes, n_tokens=n_tokens)
+
+    @property
+    def probabilities(self) -> scipy.sparse.csr_array:
+        """``P(l|n)``: (K, S), of read-only arrays."""
+        # A new one each time: a sparse array, unlike its parts, could be given other entries.
+        return scipy.sparse.csr_array((self._data, self._indices, self._indptr), shape=(self.n_classes, self.n_tokens))
 
     def __repr__(self) -> str:
         return (
@@ -106,6 +151,7 @@ class SequenceClasses:
         n_queries = checks.integer("n_queries", n_queries, minimum=1)
         n_classes = 2 * n_queries
         n_tokens = 10 + 10 * n_classes
+        checks.fits_in_memory("n_queries", 4 * 8 * n_classes * n_tokens, "list probabilities")
         unnormalised = np.zeros((n_classes, n_tokens))
         unnormalised[:, :10] = 1
         for n in range(n_classes):
@@ -117,7 +163,9 @@ class SequenceClasses:
         )
 
     @classmethod
-    def single_common_token(cls, n_classes: int, vocab_size: int, *, common=0.15, distinct=(1.0, 0.8, 0.6, 0.4, 0.2)):
+    def single_common_token(
+        cls, n_classes: int, vocab_size: int, *, common: float = 0.15, distinct: ArrayLike = (1.0, 0.8, 0.6, 0.4, 0.2)
+    ) -> SequenceClasses:
         """Theorem 4's setting: one common token, which is the one query too, and distinct tokens in each class.
 
         Parameters
@@ -136,23 +184,16 @@ class SequenceClasses:
         distinct = checks.finite_array("distinct", distinct, ndim=1)
         if distinct.size == 0 or (distinct <= 0).any():
             raise checks.reject("distinct", "hold at least one number, all positive", distinct.tolist())
-        row = np.concatenate([[common], distinct]) / (common + distinct.sum())
+        checks.fits_in_memory("n_classes", 6 * 8 * n_classes * (distinct.size + 1), "list probabilities")
+        row = np.concatenate([[common], distinct])
+        row = np.ldexp(row, -np.frexp(row.max())[1])  # whose sum might overflow
+        row = row / (row[0] + row[1:].sum())
         own = 1 + distinct.size * np.arange(n_classes)[:, None] + np.arange(distinct.size)
         token = np.concatenate([np.zeros((n_classes, 1), dtype=np.int64), own], axis=1)
         indptr = row.size * np.arange(n_classes + 1)
         shape = (n_classes, 1 + n_classes * distinct.size)
         probabilities = scipy.sparse.csr_array((np.tile(row, n_classes), token.ravel(), indptr), shape=shape)
         return cls(probabilities, np.zeros(n_classes, dtype=np.int64), vocab_size=vocab_size)
-
-    @property
-    def n_classes(self) -> int:
-        """K, the number of next tokens that occur."""
-        return self.probabilities.shape[0]
-
-    @property
-    def n_tokens(self) -> int:
-        """S, the number of contextual token ids."""
-        return self.probabilities.shape[1]
 
     @property
     def common_tokens(self) -> np.ndarray:
@@ -164,16 +205,18 @@ class SequenceClasses:
         n = checks.integer("n", n, minimum=0)
         if n >= self.n_classes:
             raise checks.reject("n", f"be below {self.n_classes}", n)
-        support = self.probabilities.indices[self.probabilities.indptr[n] : self.probabilities.indptr[n + 1]]
+        support = self._indices[self._indptr[n] : self._indptr[n + 1]]
         return np.sort(support[self._occurrences()[support] == 1]).astype(np.int64)
 
     def _occurrences(self) -> np.ndarray:
-        return np.bincount(self.probabilities.indices, minlength=self.n_tokens)
+        return np.bincount(self._indices, minlength=self.n_tokens)
 
     def overlap(self) -> np.ndarray:
         """F^T F at z = 0: the (K, K) inner products ``f_n . f_n'`` of the unit vectors along ``P(.|n)``."""
-        norms = np.sqrt(self.probabilities.multiply(self.probabilities).sum(axis=1))
-        features = scipy.sparse.diags_array(1 / np.asarray(norms).ravel()) @ self.probabilities
+        checks.fits_in_memory("n_classes", 8 * self.n_classes**2, "form all inner products")
+        shares = self.probabilities
+        norms = np.sqrt(shares.multiply(shares).sum(axis=1))
+        features = scipy.sparse.diags_array(1 / np.asarray(norms).ravel()) @ shares
         return (features @ features.T).toarray()
 
     def population(self) -> Bags:
@@ -182,7 +225,7 @@ class SequenceClasses:
         sparse.sort_indices()
         return self._bags(np.arange(self.n_classes), sparse.indptr, sparse.indices, sparse.data, self.class_weights)
 
-    def sample(self, n: int, *, length: int, rng) -> Bags:
+    def sample(self, n: int, *, length: int, rng: np.random.Generator | int) -> Bags:
         """Bags of ``n`` finite sequences, exactly distributed.
 
         Parameters
@@ -195,16 +238,18 @@ class SequenceClasses:
         """
         n = checks.integer("n", n, minimum=1)
         length = checks.integer("length", length, minimum=2)
-        rng = np.random.default_rng(rng)
+        rng = checks.generator("rng", rng)
+        fewest = min(length - 1, int(np.diff(self._indptr).min()))
+        checks.fits_in_memory("n", 16 * n * (1 + fewest), "draw sequences")
         classes = rng.choice(self.n_classes, size=n, p=self.class_weights)
         rows, tokens, counts = [], [], []
         for k in np.unique(classes):
             members = np.flatnonzero(classes == k)
-            at = slice(self.probabilities.indptr[k], self.probabilities.indptr[k + 1])
-            drawn = rng.multinomial(length - 1, self.probabilities.data[at], size=members.size)
+            at = slice(self._indptr[k], self._indptr[k + 1])
+            drawn = rng.multinomial(length - 1, self._data[at], size=members.size)
             member, entry = np.nonzero(drawn)
             rows.append(members[member])
-            tokens.append(self.probabilities.indices[at][entry])
+            tokens.append(self._indices[at][entry])
             counts.append(drawn[member, entry])
         row, token, count = np.concatenate(rows), np.concatenate(tokens), np.concatenate(counts)
         order = np.lexsort((token, row))

@@ -14,10 +14,12 @@ from contextlib import suppress
 
 import numpy as np
 from numba import njit
+from numpy.typing import ArrayLike
 
 from dynamics.bags import Bags
 from dynamics.support import checks
 from dynamics.support.checks import read_only
+from dynamics.support.frozen import Frozen
 from dynamics.support.progress import Progress
 
 UNKNOWN = "<unk>"
@@ -29,7 +31,7 @@ _LINES_A_REPORT = 10_000
 _BYTES_A_READ = 2**20
 
 
-class TextCorpus:
+class TextCorpus(Frozen):
     """A text as a sequence of token ids, with its vocabulary.
 
     Parameters
@@ -79,6 +81,12 @@ class TextCorpus:
     'the <unk> and the <unk> and the <unk>'
     """
 
+    tokens: np.ndarray
+    vocabulary: tuple[str, ...]
+    _ids: dict[str, int]
+    _lowercase: bool
+    _tokenizer: Callable[[str], list[str]]
+
     def __init__(
         self,
         source: str | os.PathLike | Iterable[str],
@@ -88,29 +96,35 @@ class TextCorpus:
         tokenizer: str | Callable[[str], list[str]] = "whitespace",
         vocabulary: Sequence[str] | None = None,
         progress: bool = False,
-    ):
+    ) -> None:
         if vocab_size is not None:
             vocab_size = checks.integer("vocab_size", vocab_size, minimum=2)
             if vocabulary is not None:
                 raise checks.reject("vocab_size", "be left out beside a vocabulary", vocab_size)
+        lowercase, progress = checks.flag("lowercase", lowercase), checks.flag("progress", progress)
+        if vocabulary is not None:
+            vocabulary = checks.listed("vocabulary", vocabulary, "be a sequence of tokens")
+            for word in vocabulary:
+                checks.instance("vocabulary", word, str, rule="hold text")
         if not callable(tokenizer):
             tokenizer = TOKENIZERS[checks.one_of("tokenizer", tokenizer, tuple(TOKENIZERS))]
-        self._lowercase, self._tokenizer = bool(lowercase), tokenizer
+        vars(self).update(_lowercase=lowercase, _tokenizer=tokenizer)
         with Progress("reading text", enabled=progress) as report:
             words, tokens = self._number(_lines(source, report))
         if tokens.size == 0:
             raise checks.reject("source", "hold at least one token", "an empty text")
         if vocabulary is None:
             vocabulary = _by_frequency(words, np.bincount(tokens), vocab_size)
-        self.vocabulary = tuple(vocabulary)
-        self._ids = {word: i for i, word in enumerate(self.vocabulary)}
-        if len(self._ids) < len(self.vocabulary) or UNKNOWN not in self._ids:
-            raise checks.reject("vocabulary", f"hold {UNKNOWN} and each token once", f"{len(self.vocabulary)} entries")
-        self.tokens = read_only(self._known(words)[tokens])
+        vocabulary = tuple(vocabulary)
+        ids = {word: i for i, word in enumerate(vocabulary)}
+        if len(ids) < len(vocabulary) or UNKNOWN not in ids:
+            raise checks.reject("vocabulary", f"hold {UNKNOWN} and each token once", f"{len(vocabulary)} entries")
+        vars(self).update(vocabulary=vocabulary, _ids=ids)
+        vars(self).update(tokens=read_only(self._known(words)[tokens]))
 
     def _number(self, lines: Iterable[str]) -> tuple[list[str], np.ndarray]:
         """The distinct tokens in the order of their appearance, and the text as places in that list."""
-        places = defaultdict(itertools.count().__next__)
+        places: defaultdict[str, int] = defaultdict(itertools.count().__next__)
         tokens = array("i")
         for line in lines:
             tokens.extend(map(places.__getitem__, self._split(line)))
@@ -147,9 +161,10 @@ class TextCorpus:
 
     def encode(self, text: str) -> np.ndarray:
         """Ids of the tokens of a text, (n,) int32; the reverse of `decode`."""
+        checks.instance("text", text, str, rule="be text")
         return self._known([word for line in io.StringIO(text, newline=None) for word in self._split(line)])
 
-    def decode(self, tokens) -> str:
+    def decode(self, tokens: ArrayLike) -> str:
         """The tokens with these ids, with a blank between each two."""
         ids = checks.index_array("tokens", tokens, upper=self.vocab_size)
         return " ".join([self.vocabulary[i] for i in ids])
@@ -200,6 +215,8 @@ class TextCorpus:
             rule = f"be below the {max(stop - start, 0)} tokens of the text, the last of which is the next token"
             raise checks.reject("length", rule, length)
         starts = np.arange(start, stop - length, stride)
+        if rng is not None:
+            checks.instance("rng", rng, np.random.Generator, rule="be a numpy.random.Generator")
         if limit is not None and checks.integer("limit", limit, minimum=1) < starts.size:
             if rng is None:
                 starts = starts[np.arange(limit) * starts.size // limit]
@@ -272,7 +289,7 @@ def _lines(source, report: Progress) -> Iterator[str]:
     if isinstance(source, str) and "\n" in source:
         raise checks.reject("source", "be a path, an open file or an iterable of lines", "text: pass its splitlines()")
     if isinstance(source, (str, os.PathLike)):
-        with open(source, encoding=_ENCODING) as file:
+        with open(checks.path("source", source), encoding=_ENCODING) as file:
             yield from _text_file(file, 0, report)
     elif hasattr(source, "read"):
         if isinstance(source.read(0), str):
@@ -284,7 +301,7 @@ def _lines(source, report: Progress) -> Iterator[str]:
                 yield from _text_file(file, start, report)
             finally:
                 file.detach()
-    elif isinstance(source, (bytes, bytearray)) or not isinstance(source, Iterable):
+    elif isinstance(source, (bytes, bytearray)) or not isinstance(source, Iterable) or getattr(source, "ndim", 1) == 0:
         raise checks.reject("source", "be a path, an open file or an iterable of lines", type(source).__name__)
     else:
         yield from _given_lines(source)

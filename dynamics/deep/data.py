@@ -7,14 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics.data.dyck import DyckLanguage
 from dynamics.support import checks
 from dynamics.support.checks import read_only
+from dynamics.support.frozen import Frozen
 
 
 @dataclass(frozen=True, eq=False)
-class Sequences:
+class Sequences(Frozen):
     """Sequences of one length, with the next token of each position.
 
     Parameters
@@ -38,16 +40,16 @@ class Sequences:
     targets: np.ndarray
     mask: np.ndarray | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         inputs = _tokens("inputs", self.inputs)
-        targets = np.asarray(self.targets)
+        targets = checks.array("targets", self.targets)
         if targets.ndim == 3:
             targets = checks.non_negative_array("targets", targets, ndim=3).astype(np.float32)
             if np.abs(targets.sum(axis=-1) - 1).max() > 1e-5:
                 raise checks.reject("targets", "be distributions that sum to one", targets.sum(axis=-1).ravel()[0])
         else:
             targets = _tokens("targets", targets)
-        mask = np.ones(inputs.shape, dtype=bool) if self.mask is None else np.array(self.mask)
+        mask = np.ones(inputs.shape, dtype=bool) if self.mask is None else checks.array("mask", self.mask).copy()
         if mask.dtype != bool:
             raise checks.reject("mask", "hold booleans", f"dtype {mask.dtype}")
         for name, array in (("targets", targets), ("mask", mask)):
@@ -65,12 +67,12 @@ class Sequences:
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def __getitem__(self, rows) -> Sequences:
+    def __getitem__(self, rows: slice | ArrayLike) -> Sequences:
         """Some of the sequences, by a slice or an array of their numbers."""
         return Sequences(self.inputs[rows], self.targets[rows], self.mask[rows])
 
     @classmethod
-    def from_tokens(cls, tokens, *, length: int = 128) -> Sequences:
+    def from_tokens(cls, tokens: ArrayLike, *, length: int = 128) -> Sequences:
         """Windows of a text, one after the other, each with the token that follows every position.
 
         Parameters
@@ -100,14 +102,22 @@ class Sequences:
 
 
 def _tokens(name, value) -> np.ndarray:
-    array = np.asarray(value)
+    array = checks.array(name, value, rule="be an array of integers")
     if array.ndim != 2 or 0 in array.shape:
         raise checks.reject(name, "have 2 axes, neither of them empty", f"shape {array.shape}")
-    return checks.index_array(name, array.ravel()).astype(np.int32).reshape(array.shape)
+    tokens = checks.index_array(name, array.ravel())
+    if tokens.max() >= 2**31:
+        raise checks.reject(name, f"hold indices below {2**31}", tokens.max())
+    return tokens.astype(np.int32).reshape(array.shape)
 
 
 def dyck_sequences(
-    language: DyckLanguage, prefixes: Iterable, *, first_layer: str = "trained", targets: str = "drawn", length=None
+    language: DyckLanguage,
+    prefixes: Iterable,
+    *,
+    first_layer: str = "trained",
+    targets: str = "drawn",
+    length: int | None = None,
 ) -> Sequences:
     """Sequences of brackets behind a token START, as a language model trains on them (Wen et al. 2023, (4)).
 
@@ -132,11 +142,14 @@ def dyck_sequences(
     """
     checks.one_of("first_layer", first_layer, ("trained", "minimal"))
     checks.one_of("targets", targets, ("drawn", "exact"))
-    encoded = [language.encode(prefix) for prefix in prefixes]
+    checks.instance("language", language, DyckLanguage)
+    encoded = [language.encode(prefix) for prefix in checks.listed("prefixes", prefixes, "be an iterable of prefixes")]
     if not encoded:
         raise checks.reject("prefixes", "hold at least one prefix", "none")
     longest = max(prefix.size for prefix in encoded) + 1
     length = longest if length is None else checks.integer("length", length, minimum=longest)
+    width = language.n_brackets if targets == "exact" else 1
+    checks.fits_in_memory("length", 8 * len(encoded) * length * (2 + width), "fill up sequences")
     inputs = np.full((len(encoded), length), language.n_brackets)
     mask = np.zeros((len(encoded), length), dtype=bool)
     hard = np.zeros((len(encoded), length), dtype=np.int64)
@@ -158,7 +171,7 @@ def _numbers(language: DyckLanguage, prefix: np.ndarray, first_layer: str) -> np
 
 
 @dataclass(frozen=True, eq=False)
-class Insertions:
+class Insertions(Frozen):
     """Sequences that the contrastive regulariser (22) inserts behind the first token of others.
 
     Parameters
@@ -175,7 +188,7 @@ class Insertions:
     lengths: np.ndarray
     weights: np.ndarray
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         tokens = _tokens("tokens", self.tokens)
         lengths = checks.index_array("lengths", self.lengths, upper=tokens.shape[1] + 1).astype(np.int32)
         weights = checks.non_negative_array("weights", self.weights, ndim=1)
@@ -194,6 +207,7 @@ def dyck_insertions(language: DyckLanguage, *, first_layer: str = "trained") -> 
     `DyckLanguage.nested_pairs` has the same ones as bags of states.
     """
     checks.one_of("first_layer", first_layer, ("trained", "minimal"))
+    checks.instance("language", language, DyckLanguage)
     k, D = language.n_types, language.max_depth
     language.nested_pairs()  # refuses a language with too many
     rows, weights = [], []

@@ -9,7 +9,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
+from dynamics.descent import DTYPES
 from dynamics.layer import Layer
 from dynamics.support import checks
 
@@ -81,7 +83,9 @@ class Architecture:
     attend_self: bool = True
     train_embedding: bool = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
+        for name in ("residual", "tied", "values", "factored", "attend_self", "train_embedding"):
+            object.__setattr__(self, name, checks.flag(name, getattr(self, name)))
         for name in ("vocab_size", "n_layers", "n_heads", "width"):
             object.__setattr__(self, name, checks.integer(name, getattr(self, name), minimum=1))
         defaults = {"n_outputs": self.vocab_size, "mlp_width": 4 * self.width}
@@ -103,12 +107,28 @@ class Architecture:
             raise checks.reject("width", f"be a multiple of the {self.n_heads} heads", self.width)
         if self.tied and self.n_outputs != self.vocab_size:
             raise checks.reject("n_outputs", f"be the {self.vocab_size} tokens of a tied embedding", self.n_outputs)
-        for name in ("residual", "tied", "values", "factored", "attend_self", "train_embedding"):
-            object.__setattr__(self, name, bool(getattr(self, name)))
 
     def as_dict(self) -> dict:
         """The parameters, as JSON holds them."""
         return asdict(self)
+
+    @property
+    def n_weights(self) -> int:
+        """How many numbers a `Transformer` of this architecture has."""
+        d, heads = self.width, self.n_heads
+        norm = 0 if self.norm_kind == "unit" else 2
+        block = 2 * d * d if self.factored else heads * d * d
+        block += (d * d if self.values else 0) + heads * self.head_width * d
+        if self.mlp_width:
+            block += 2 * d * self.mlp_width + self.mlp_width + d
+        if self.norm == "mixture":
+            block += norm * self.head_width
+        elif self.norm != "none":
+            block += norm * d * (2 if self.mlp_width else 1)
+        place = {"learned": (self.max_length or 0) * d, "linear": d}.get(self.positions or "", 0)
+        decoder = 0 if self.tied else d * self.n_outputs
+        last = norm * d if self.norm == "before" else 0
+        return self.vocab_size * d + place + decoder + self.n_layers * block + last
 
     @property
     def head_width(self) -> int:
@@ -151,11 +171,15 @@ class Transformer(eqx.Module):
     last_norm: tuple
     decoder: jax.Array | None  # (d, next tokens)
 
-    def __init__(self, architecture: Architecture, rng=None, *, dtype="float32"):
-        a = self.architecture = architecture
+    def __init__(
+        self, architecture: Architecture, rng: np.random.Generator | int | None = None, *, dtype: str = "float32"
+    ) -> None:
+        a = self.architecture = checks.instance("architecture", architecture, Architecture)
+        checks.one_of("dtype", dtype, DTYPES)
+        checks.fits_in_memory("architecture", 16 * a.n_weights, "draw weights")
 
         # Drawn by NumPy: the same start on every device, and nothing to compile.
-        rng = np.random.default_rng(rng)
+        rng = checks.generator("rng", rng)
 
         def normal(*shape, scale=None):
             scale = shape[-2] ** -0.5 if scale is None else scale
@@ -169,7 +193,7 @@ class Transformer(eqx.Module):
         self.blocks = tuple(_block(a, normal, dtype) for _ in range(a.n_layers))
         self.last_norm = _norm_weights(a, a.width, dtype) if a.norm == "before" else ()
 
-    def hidden(self, tokens) -> tuple[jax.Array, jax.Array]:
+    def hidden(self, tokens: ArrayLike) -> tuple[jax.Array, jax.Array]:
         """What is decoded at each position of one sequence (length,), and the attention maps.
 
         Returns
@@ -177,8 +201,17 @@ class Transformer(eqx.Module):
         hidden : (length, d)
         attention : (layers, heads, length, length)
             Row i holds the attention of the query at position i on the keys.
+
+        Raises
+        ------
+        ValueError
+            If a token is none of the vocabulary, or there are more of them than learned positions.
         """
         a = self.architecture
+        if not isinstance(tokens, jax.core.Tracer):  # in compiled code nothing can be seen, and jax clamps indices
+            tokens = checks.index_array("tokens", tokens, upper=a.vocab_size)
+        if a.positions == "learned" and len(tokens) > a.max_length:
+            raise checks.reject("tokens", f"be at most {a.max_length}, as there are positions", len(tokens))
         x = jnp.asarray(self.embedding)[tokens]
         if a.positions == "learned":
             x = x + self.position[: len(tokens)]
@@ -236,19 +269,19 @@ class Transformer(eqx.Module):
         total = weights.sum(axis=-1, keepdims=True)
         return weights / jnp.where(total > 0, total, 1)
 
-    def decode(self, hidden):
+    def decode(self, hidden: jax.Array) -> jax.Array:
         """Logits of the next token from what `hidden` returns first: (.., next tokens)."""
         return hidden @ self.rows().T
 
-    def rows(self):
+    def rows(self) -> jax.Array:
         """The vector of each next token, whose products with what is decoded are its logits: (next tokens, d)."""
         return self.embedding if self.decoder is None else self.decoder.T
 
-    def __call__(self, tokens) -> jax.Array:
+    def __call__(self, tokens: ArrayLike) -> jax.Array:
         """Logits of the next token at each position of one sequence: (length, next tokens)."""
         return self.decode(self.hidden(tokens)[0])
 
-    def attention(self, tokens) -> jax.Array:
+    def attention(self, tokens: ArrayLike) -> jax.Array:
         """Attention maps on one sequence: (layers, heads, length, length)."""
         return self.hidden(tokens)[1]
 
@@ -306,7 +339,7 @@ def reparameterised(vocab_size: int, width: int) -> Architecture:
     )  # fmt: skip
 
 
-def from_layer(layer: Layer, embedding=None) -> Transformer:
+def from_layer(layer: Layer, embedding: ArrayLike | None = None) -> Transformer:
     r"""The transformer that a Y/Z layer is the reparameterisation of (Tian et al. 2023, Section 3.1).
 
     With orthonormal rows of the tied embedding U, ``Z = U W U^T`` and ``Y = U W_O U^T``: the output of the two is the
@@ -324,6 +357,7 @@ def from_layer(layer: Layer, embedding=None) -> Transformer:
     Transformer
         In double precision, which training keeps with ``dtype="float64"``.
     """
+    checks.instance("layer", layer, Layer)
     if not layer.plain:
         raise checks.reject("layer", "have no parts beside Z and Y", layer)
     layer = layer.expand()
@@ -347,7 +381,7 @@ def _yz(model: Transformer):
 
 def to_layer(model: Transformer) -> Layer:
     """The Y/Z layer of a transformer that `from_layer` made, before or after training: the same function of bags."""
-    a = model.architecture
+    a = checks.instance("model", model, Transformer).architecture
     if a != reparameterised(a.vocab_size, a.width):
         raise checks.reject("model", "have the architecture that `from_layer` gives", a)
     U, W, output = (np.asarray(array, dtype=np.float64) for array in _yz(model))

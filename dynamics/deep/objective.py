@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import jax
 import jax.numpy as jnp
+
+if TYPE_CHECKING:
+    from dynamics.deep.model import Transformer
 
 # Logits held at once: more leave the processor's caches, and their memory grows with the batch.
 _MOST_LOGITS = 2**20
 
 
-def mean_loss(model, inputs, targets, mask) -> jax.Array:
+def mean_loss(model: Transformer, inputs: jax.Array, targets: jax.Array, mask: jax.Array) -> jax.Array:
     """Mean cross-entropy over the positions that count, nats."""
     hidden = jax.vmap(lambda tokens: model.hidden(tokens)[0])(inputs)
     if inputs.size * model.architecture.n_outputs > _MOST_LOGITS and targets.ndim == 2:
@@ -61,7 +66,7 @@ def _large_loss_backward(slopes, weight):
 _large_loss.defvjp(_large_loss_forward, _large_loss_backward)
 
 
-def sequence_loss(logits, target, counts) -> jax.Array:
+def sequence_loss(logits: jax.Array, target: jax.Array, counts: jax.Array) -> jax.Array:
     """Sum of the cross-entropy over the positions of one sequence that count."""
     log_total = jax.nn.logsumexp(logits, axis=-1)
     if target.ndim == 1:
@@ -71,7 +76,7 @@ def sequence_loss(logits, target, counts) -> jax.Array:
     return jnp.where(counts, log_total - chosen, 0).sum()
 
 
-def insert(tokens, insertion, length):
+def insert(tokens: jax.Array, insertion: jax.Array, length: jax.Array) -> jax.Array:
     """``tokens`` with the first ``length`` of ``insertion`` behind its first token, then zeros."""
     index = jnp.arange(tokens.size + insertion.size)
     padded = jnp.concatenate([tokens, jnp.zeros_like(insertion)])
@@ -80,7 +85,9 @@ def insert(tokens, insertion, length):
     return jnp.where(inside, new, padded[jnp.where(index > length, index - length, 0)])
 
 
-def contrast_loss(model, inputs, mask, insertions, lengths) -> jax.Array:
+def contrast_loss(
+    model: Transformer, inputs: jax.Array, mask: jax.Array, insertions: jax.Array, lengths: jax.Array
+) -> jax.Array:
     """(22): mean squared difference of the logits of each position with and without an insertion."""
 
     def one(tokens, counts, insertion, length):
@@ -92,12 +99,12 @@ def contrast_loss(model, inputs, mask, insertions, lengths) -> jax.Array:
     return jax.vmap(one)(inputs, mask, insertions, lengths).sum() / mask.sum()
 
 
-def entropies(attention) -> jax.Array:
+def entropies(attention: jax.Array) -> jax.Array:
     """Entropy of each row of attention maps, nats: (.., queries)."""
     return jax.scipy.special.entr(attention).sum(axis=-1)
 
 
-def measure(model, inputs, targets, mask):
+def measure(model: Transformer, inputs: jax.Array, targets: jax.Array, mask: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Mean loss (), and mean entropy of attention over the positions that count (layers, heads)."""
 
     def one(sequence):

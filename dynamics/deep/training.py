@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import xarray as xr
+from numpy.typing import ArrayLike
 
 from dynamics.deep import objective
 from dynamics.deep.data import Insertions, Sequences
@@ -40,18 +41,18 @@ def train(
     *,
     learning_rate: float | Sequence[float],
     steps: int,
-    optimizer="sgd",
-    momentum=0.9,
-    batch_size=32,
+    optimizer: str = "sgd",
+    momentum: float = 0.9,
+    batch_size: int | None = 32,
     seeds: int | Sequence[int] = 1,
     validation: Sequences | None = None,
-    probe=None,
+    probe: ArrayLike | None = None,
     contrast: Insertions | None = None,
-    contrast_weight=0.0,
-    record_every=100,
-    dtype="float32",
-    checkpoint=None,
-    progress=False,
+    contrast_weight: float = 0.0,
+    record_every: int = 100,
+    dtype: str = "float32",
+    checkpoint: str | os.PathLike | None = None,
+    progress: bool = False,
 ) -> xr.Dataset:
     r"""Train a transformer at every combination of learning rates and seeds, by `jax.vmap` on a GPU.
 
@@ -113,11 +114,9 @@ def train(
     """
     arguments = {name: value for name, value in locals().items() if name not in ("checkpoint", "progress")}
     checks.one_of("dtype", dtype, DTYPES)
+    progress, path = checks.flag("progress", progress), files.checkpoint(checkpoint)
     with jax.enable_x64(True) if dtype == "float64" else contextlib.nullcontext():
         run = _Run(**arguments)
-        path = (
-            None if checkpoint is None else files.folder("checkpoint", Path(checkpoint).parent) / Path(checkpoint).name
-        )
         if path is not None and path.exists():
             run.restore(path)
         with Progress(f"transformer, {optimizer}", enabled=progress) as report:
@@ -140,11 +139,16 @@ def load_training(path: str | os.PathLike) -> xr.Dataset:
 
 def model_at(dataset: xr.Dataset, *, learning_rate: float | None = None, seed: int | None = None) -> Transformer:
     """The trained transformer of a run of `train`; a learning rate or seed may be left out where there is one."""
+    checks.instance("dataset", dataset, xr.Dataset)
+    if dataset.attrs.get("format") != _FORMAT:
+        raise checks.reject("dataset", "be one of `train`", f"the format {dataset.attrs.get('format')!r}")
     chosen = dataset
     for name, value in (("learning_rate", learning_rate), ("seed", seed)):
         labels = dataset[name].values
         if value is None and labels.size == 1:
             value = labels[0]
+        elif value is not None:
+            value = checks.real(name, value)
         if value not in labels:
             raise checks.reject(name, f"be one of {labels.tolist()}", value)
         chosen = chosen.sel({name: value})
@@ -157,10 +161,15 @@ def model_at(dataset: xr.Dataset, *, learning_rate: float | None = None, seed: i
 
 def _check(*, steps, optimizer, momentum, batch_size, record_every, dtype, learning_rate, seeds, contrast_weight):
     """The arguments of a run that are numbers or words, checked, in a form that JSON holds."""
-    rates = checks.finite_array("learning_rate", np.atleast_1d(np.asarray(learning_rate)), ndim=1)
+    rates = np.atleast_1d(checks.finite_array("learning_rate", learning_rate))
+    if rates.ndim != 1:
+        raise checks.reject("learning_rate", "be a number or have 1 axis", f"shape {rates.shape}")
     for rate in rates:
         checks.positive("learning_rate", float(rate))
-    seeds = np.arange(checks.integer("seeds", seeds, minimum=1)) if np.ndim(seeds) == 0 else seeds
+    if checks.array("seeds", seeds).ndim == 0:
+        number = checks.integer("seeds", seeds, minimum=1)
+        checks.fits_in_memory("seeds", 64 * number, "number runs")
+        seeds = np.arange(number)
     seeds = checks.index_array("seeds", seeds, upper=2**31)
     for name, values in (("learning_rate", rates), ("seeds", seeds)):
         if values.size == 0 or np.unique(values).size < values.size:
@@ -168,6 +177,11 @@ def _check(*, steps, optimizer, momentum, batch_size, record_every, dtype, learn
     momentum = checks.non_negative("momentum", momentum)
     if momentum >= 1:
         raise checks.reject("momentum", "be below 1", momentum)
+    contrast_weight = checks.non_negative("contrast_weight", contrast_weight)
+    for name, values in (("learning_rate", rates), ("contrast_weight", contrast_weight), ("momentum", momentum)):
+        _in_range(name, np.atleast_1d(values), dtype)
+    if DTYPES[dtype](momentum) >= 1:
+        raise checks.reject("momentum", f"be below 1 in {dtype}", momentum)
     return {
         "learning_rate": rates.tolist(),
         "seeds": seeds.tolist(),
@@ -176,9 +190,18 @@ def _check(*, steps, optimizer, momentum, batch_size, record_every, dtype, learn
         "momentum": momentum,
         "batch_size": None if batch_size is None else checks.integer("batch_size", batch_size, minimum=1),
         "record_every": checks.integer("record_every", record_every, minimum=1),
-        "contrast_weight": checks.non_negative("contrast_weight", contrast_weight),
+        "contrast_weight": contrast_weight,
         "dtype": dtype,
     }
+
+
+def _in_range(name: str, values: np.ndarray, dtype: str) -> None:
+    """Refuse numbers that a precision makes infinite, or zero where they are not."""
+    with np.errstate(over="ignore", under="ignore"):
+        cast = values.astype(dtype)
+    lost = ~np.isfinite(cast) | ((cast == 0) & (values != 0))
+    if lost.any():
+        raise checks.reject(name, f"be in the range of {dtype}", values[lost][0])
 
 
 def _check_data(a: Architecture, data, validation, probe, contrast):
@@ -187,7 +210,7 @@ def _check_data(a: Architecture, data, validation, probe, contrast):
         if sequences is not None and not isinstance(sequences, Sequences):
             raise checks.reject(name, "be Sequences", type(sequences).__name__)
     validation = data[:_VALIDATION] if validation is None else validation
-    probe = np.asarray(validation.inputs[:1] if probe is None else probe)
+    probe = checks.array("probe", validation.inputs[:1] if probe is None else probe)
     if probe.ndim != 2 or 0 in probe.shape:
         raise checks.reject("probe", "have 2 axes, neither of them empty", f"shape {probe.shape}")
     longest = max(data.inputs.shape[1], validation.inputs.shape[1], probe.shape[1])
@@ -229,11 +252,16 @@ class _Run:
         validation, self.probe = _check_data(a, data, validation, probe, contrast)
         if (contrast is None) != (p["contrast_weight"] == 0):
             raise checks.reject("contrast_weight", "be positive with `contrast`, and 0 without", p["contrast_weight"])
+        self._foresee()
         arrays = [self.probe]
         for sequences in (data, validation):
             arrays += [sequences.inputs, sequences.targets, sequences.mask]
         arrays += [] if contrast is None else [contrast.tokens, contrast.lengths, contrast.weights]
-        arrays += [] if given is None else [np.asarray(leaf) for leaf in jax.tree.leaves(given)]
+        weights = [] if given is None else [np.asarray(leaf) for leaf in jax.tree.leaves(given)]
+        with np.errstate(over="ignore"):
+            if not all(np.isfinite(array.astype(p["dtype"])).all() for array in weights):
+                raise checks.reject("start", f"have finite weights in {p['dtype']}", "others")
+        arrays += weights
         p["architecture"], p["data"] = a.as_dict(), _digest(*arrays)
         self.uniform = _uniform_entropy(validation.mask, a.attend_self)
         self.data, self.validation = _on_device(data, p["dtype"]), _on_device(validation, p["dtype"])
@@ -243,6 +271,18 @@ class _Run:
         self.losses = np.empty((self.n_runs, p["steps"]))
         self.done, self.times, self.records = 0, [], []
         self._pending = []
+
+    def _foresee(self):
+        """Refuse runs that need more memory than there is."""
+        p, a, (probes, length) = self.parameters, self.architecture, self.probe.shape
+        runs, each = len(p["learning_rate"]) * len(p["seeds"]), np.dtype(p["dtype"]).itemsize
+        # Of each weight there are the start, the value, the gradient and one or two moments.
+        checks.fits_in_memory("seeds", 4 * each * runs * a.n_weights, f"train {runs:,} transformers")
+        batch = p["batch_size"] or 1
+        checks.fits_in_memory("batch_size", 4 * batch * (2 * runs + length * a.width), "take a step")
+        records = 1 + -(-p["steps"] // p["record_every"])
+        maps = each * a.n_layers * a.n_heads * (1 + probes * length**2)
+        checks.fits_in_memory("steps", runs * (8 * p["steps"] + records * maps), "record losses and attention")
 
     def _begin(self, given):
         """States and functions of all runs, learning rate by learning rate."""

@@ -7,9 +7,15 @@ Every check raises ``ValueError`` with the argument's name, the rule and the val
 from __future__ import annotations
 
 import numbers
-from collections.abc import Collection
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
+
+_LARGEST = 2**63 - 1  # of int64
 
 
 def reject(name: str, rule: str, value: object) -> ValueError:
@@ -21,7 +27,7 @@ def real(name: str, value: object, *, rule: str = "be a finite number") -> float
     """A finite real number, returned as ``float``."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.ndarray)):
         raise reject(name, rule, repr(value))
-    if isinstance(value, np.ndarray) and (value.ndim != 0 or value.dtype.kind not in "iuf"):
+    if isinstance(value, np.ndarray) and (value.ndim != 0 or value.dtype.kind not in "iuf" or np.ma.is_masked(value)):
         raise reject(name, rule, repr(value))
     try:
         number = float(value)
@@ -56,12 +62,14 @@ def below(name: str, value: object, bound: float) -> float:
     return number
 
 
-def integer(name: str, value: object, *, minimum: int) -> int:
-    """An integer not below ``minimum``."""
+def integer(name: str, value: object, *, minimum: int, maximum: int | None = _LARGEST) -> int:
+    """An integer from ``minimum`` to ``maximum``, by default the last that arrays count with; None sets no end."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise reject(name, "be an integer", repr(value))
     if value < minimum:
         raise reject(name, f"be at least {minimum}", value)
+    if maximum is not None and value > maximum:
+        raise reject(name, f"be at most {maximum}", value)
     return int(value)
 
 
@@ -72,27 +80,108 @@ def one_of(name: str, value: object, options: Collection[str]) -> str:
     return value
 
 
-def finite_array(name: str, value: object, *, ndim: int | None = None, dtype=np.float64) -> np.ndarray:
+def instance(name: str, value: object, kinds: type | tuple[type, ...], *, rule: str | None = None) -> Any:
+    """An object of one of the given classes; ``rule`` says what it must be where their names do not."""
+    if not isinstance(value, kinds):
+        kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+        raise reject(name, rule or "be " + " or ".join(_with_article(kind.__name__) for kind in kinds), brief(value))
+    return value
+
+
+def function(name: str, value: object) -> Callable:
+    """Something that can be called."""
+    if not callable(value):
+        raise reject(name, "be a function", brief(value))
+    return value
+
+
+def listed(name: str, value: object, rule: str) -> list:
+    """The items of a sequence, a set or an iterator in a list; text is one item and no list of them."""
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise reject(name, rule, brief(value))
+    try:
+        return list(value)
+    except TypeError:  # an array without axes
+        raise reject(name, rule, brief(value)) from None
+
+
+def flag(name: str, value: object) -> bool:
+    """A yes or no: a boolean, or 0 or 1."""
+    if not isinstance(value, (bool, np.bool_)) and not (isinstance(value, numbers.Integral) and value in (0, 1)):
+        raise reject(name, "be True or False", brief(value))
+    return bool(value)
+
+
+def path(name: str, value: object) -> Path:
+    """The path of a file, as text or as an object that stands for a path."""
+    given = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(given, str) or "\0" in given or not Path(given).name:
+        raise reject(name, "be the path of a file", brief(value))
+    return Path(given)
+
+
+def generator(name: str, value: object) -> np.random.Generator:
+    """A generator as it is, or a new one from a seed; None takes fresh randomness."""
+    if isinstance(value, bool):  # which numpy takes for 0 or 1
+        raise reject(name, "be a numpy.random.Generator or a seed", value)
+    try:
+        return np.random.default_rng(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise reject(name, "be a numpy.random.Generator or a seed", brief(value)) from None
+
+
+def fits_in_memory(name: str, size: int, what: str) -> None:
+    """Refuse what would need more bytes than the machine, or a limit set on this process, has."""
+    bound = memory()
+    if size > bound:
+        raise reject(name, f"leave at most {bound:,} bytes, this machine's memory, to {what}", f"{size:,} bytes")
+
+
+def memory() -> int:
+    """Bytes that this process may ever take: the machine's, or fewer under a limit on its address space."""
+    try:
+        import resource  # which Windows lacks
+
+        machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    except (ImportError, AttributeError, ValueError, OSError):
+        return 2**36
+    return machine if limit == resource.RLIM_INFINITY else min(machine, limit)
+
+
+def array(name: str, value: object, *, rule: str = "be an array of numbers") -> np.ndarray:
+    """``value`` as `numpy.asarray` has it; a mask, which that would drop, must hide nothing."""
+    hidden = [value] if isinstance(value, np.ma.MaskedArray) else []
+    if isinstance(value, (list, tuple)):
+        hidden += [item for item in value if isinstance(item, np.ma.MaskedArray)]
+    if any(map(np.ma.is_masked, hidden)):
+        raise reject(name, "have no masked entries", "a masked array")
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError):
+        ragged = "rows of different lengths, " if isinstance(value, (list, tuple)) else ""
+        raise reject(name, rule, ragged + brief(value)) from None
+
+
+def finite_array(name: str, value: object, *, ndim: int | None = None, dtype: DTypeLike = np.float64) -> np.ndarray:
     """A C-contiguous array of finite numbers with ``ndim`` axes (any number if None).
 
     It is new, unless ``value`` is one already that owns its memory and cannot be written to.
     """
-    try:
-        array = np.asarray(value)
-        if array.dtype.kind not in "iufb":
-            raise TypeError
-        fixed = not (isinstance(array.base, np.ndarray) or array.flags.writeable)
-        array = np.array(array, dtype=dtype, order="C", copy=None if fixed else True)
-    except (TypeError, ValueError):
-        raise reject(name, "be an array of numbers", _brief(value)) from None
-    if ndim is not None and array.ndim != ndim:
-        raise reject(name, f"have {ndim} {'axis' if ndim == 1 else 'axes'}", f"shape {array.shape}")
+    given = array(name, value)
+    if given.dtype.kind not in "iufb":
+        raise reject(name, "be an array of numbers", brief(value))
+    fixed = not (isinstance(given.base, np.ndarray) or given.flags.writeable)
+    with np.errstate(over="ignore"):
+        result = np.array(given, dtype=dtype, order="C", copy=None if fixed else True)
+    if ndim is not None and result.ndim != ndim:
+        raise reject(name, f"have {ndim} {'axis' if ndim == 1 else 'axes'}", f"shape {result.shape}")
     # Without a temporary array of the same size: minimum and maximum of nan are nan.
-    if array.size and not (np.isfinite(array.min()) and np.isfinite(array.max())):
-        bad = ~np.isfinite(array)
+    if result.size and not (np.isfinite(result.min()) and np.isfinite(result.max())):
+        bad = ~np.isfinite(result)
         where = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise reject(name, "hold finite numbers", f"{array[where]} at index {_index(where)}")
-    return array
+        raise reject(name, "hold finite numbers", f"{given[where]} at index {_index(where)}")
+    return result
 
 
 def non_negative_array(name: str, value: object, *, ndim: int | None = None) -> np.ndarray:
@@ -104,31 +193,40 @@ def non_negative_array(name: str, value: object, *, ndim: int | None = None) -> 
     return array
 
 
+def integer_array(name: str, value: object) -> np.ndarray:
+    """A new int64 array with any number of axes, so that sums and products do not wrap as narrower integers do."""
+    given = array(name, value, rule="be an array of integers")
+    if given.size and given.dtype.kind not in "iu":
+        raise reject(name, "hold integers", f"dtype {given.dtype}")
+    if given.size and given.max() > _LARGEST:
+        raise reject(name, f"hold integers of at most {_LARGEST}", int(given.max()))
+    return np.array(given, dtype=np.int64)
+
+
 def index_array(name: str, value: object, *, upper: int | None = None) -> np.ndarray:
     """A new one-dimensional int64 array of indices in ``[0, upper)``."""
-    try:
-        array = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        raise reject(name, "be an array of integers", _brief(value)) from None
-    if array.ndim != 1:
-        raise reject(name, "have 1 axis", f"shape {array.shape}")
-    if array.size and array.dtype.kind not in "iu":
-        raise reject(name, "hold integers", f"dtype {array.dtype}")
-    array = np.array(array, dtype=np.int64)
-    limit = np.inf if upper is None else upper
-    bad = (array < 0) | (array >= limit)
+    given = array(name, value, rule="be an array of integers")
+    if given.ndim != 1:
+        raise reject(name, "have 1 axis", f"shape {given.shape}")
+    result = integer_array(name, given)
+    bad = (result < 0) | (result >= (np.inf if upper is None else upper))
     if bad.any():
         where = int(np.argmax(bad))
         rule = "hold indices of at least 0" if upper is None else f"hold indices in [0, {upper})"
-        raise reject(name, rule, f"{array[where]} at index {where}")
-    return array
+        raise reject(name, rule, f"{result[where]} at index {where}")
+    return result
+
+
+def _with_article(name: str) -> str:
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
 
 
 def _index(where: tuple[int, ...]) -> str:
     return str(where[0]) if len(where) == 1 else str(where)
 
 
-def _brief(value: object) -> str:
+def brief(value: object) -> str:
+    """A value in a message: the start of what it is shown as."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 

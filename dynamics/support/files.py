@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from dynamics.support import checks
 from dynamics.support.checks import reject
 
 
@@ -29,6 +30,14 @@ def folder(name: str, path: str | os.PathLike) -> Path:
     except OSError as error:
         raise reject(name, "be a folder that can be written", f"{os.fspath(path)} ({error.strerror})") from error
     return Path(path)
+
+
+def checkpoint(path: str | os.PathLike | None) -> Path | None:
+    """The path of a run's checkpoint, in a folder that is there and can be written; None if there is to be none."""
+    if path is None:
+        return None
+    file = checks.path("checkpoint", path)
+    return folder("checkpoint", file.parent) / file.name
 
 
 @contextmanager

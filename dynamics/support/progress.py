@@ -7,6 +7,8 @@ import time
 
 from tqdm import tqdm
 
+from dynamics.support import checks
+
 _SECONDS_BETWEEN_LINES = 5.0
 
 
@@ -22,6 +24,7 @@ class Progress:
     """
 
     def __init__(self, label: str, *, enabled: bool = True):
+        enabled = checks.flag("progress", enabled)
         self._label = label
         self._done = 0.0
         self._start = self._last = time.monotonic()

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 
@@ -53,11 +54,11 @@ class FixedPoint:
     bits: int
     fraction_bits: int
 
-    def __post_init__(self):
-        if checks.integer("bits", self.bits, minimum=1) > 53:
-            raise checks.reject("bits", "be at most 53", self.bits)
-        if checks.integer("fraction_bits", self.fraction_bits, minimum=-900) > 900:
-            raise checks.reject("fraction_bits", "be at most 900", self.fraction_bits)
+    def __post_init__(self) -> None:
+        for name, lowest, largest in (("bits", 1, 53), ("fraction_bits", -900, 900)):
+            # Kept as Python's integers: minus a narrow one may wrap.
+            number = checks.integer(name, getattr(self, name), minimum=lowest, maximum=largest)
+            object.__setattr__(self, name, number)
 
     @classmethod
     def covering(cls, bits: int, bound: float) -> FixedPoint:
@@ -71,7 +72,7 @@ class FixedPoint:
         """Distance of neighbours, 2^-f."""
         return float(np.ldexp(1.0, -self.fraction_bits))
 
-    def round(self, values) -> np.ndarray:
+    def round(self, values: ArrayLike) -> np.ndarray:
         """The nearest of the numbers (ties to even k); values out of range go to the nearer end."""
         values = checks.finite_array("values", values)
         with np.errstate(over="ignore"):
@@ -94,13 +95,19 @@ class Precision:
     value: FixedPoint | None = None
     output: FixedPoint | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("query", "key", "value", "output"):
+            _optional(name, getattr(self, name), FixedPoint)
+
     def apply(self, name: str, values: np.ndarray) -> np.ndarray:
         """Round what ``name`` ("query", "key", "value" or "output") stands for."""
-        numbers = getattr(self, name)
+        numbers = getattr(self, checks.one_of("name", name, ("query", "key", "value", "output")))
         return values if numbers is None else numbers.round(values)
 
 
-def attention_weights(queries, keys, *, scale=1.0, precision: Precision | None = None) -> np.ndarray:
+def attention_weights(
+    queries: ArrayLike, keys: ArrayLike, *, scale: float = 1.0, precision: Precision | None = None
+) -> np.ndarray:
     """Attention ``softmax_j(scale <query_i, key_j>)`` of each query on each key.
 
     Where queries and keys both hold integers (or objects: Python integers, `fractions.Fraction`), scores and their
@@ -132,7 +139,7 @@ def attention_weights(queries, keys, *, scale=1.0, precision: Precision | None =
     >>> attention_weights([[2**80, 1]], [[1, 0], [1, 1], [0, 5]], scale=1000.0)
     array([[0., 1., 0.]])
     """
-    scale = checks.positive("scale", scale)
+    scale, precision = checks.positive("scale", scale), _optional("precision", precision, Precision)
     queries, keys = _numbers("queries", queries), _numbers("keys", keys)
     _same_width(queries, keys)
     if queries.dtype.kind != "f" and keys.dtype.kind != "f":
@@ -147,7 +154,9 @@ def attention_weights(queries, keys, *, scale=1.0, precision: Precision | None =
     return _softmax(_scores(queries, keys), scale)
 
 
-def attend(queries, keys, values, *, scale=1.0, precision: Precision | None = None) -> np.ndarray:
+def attend(
+    queries: ArrayLike, keys: ArrayLike, values: ArrayLike, *, scale: float = 1.0, precision: Precision | None = None
+) -> np.ndarray:
     """Values averaged with `attention_weights`: what a unit computes, from its queries, keys and values.
 
     Parameters
@@ -163,6 +172,7 @@ def attend(queries, keys, values, *, scale=1.0, precision: Precision | None = No
     (.., R, d') array
     """
     queries, keys = _numbers("queries", queries), _numbers("keys", keys)
+    precision = _optional("precision", precision, Precision)
     values = _to_float("values", _numbers("values", values))
     if values.shape[-2] != keys.shape[-2]:
         raise checks.reject("values", f"have {keys.shape[-2]} rows, one a key", f"shape {values.shape}")
@@ -207,8 +217,19 @@ class AttentionUnit:
     Source: Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896, Section 2.
     """
 
-    def __init__(self, Q, K, V, *, phi: Callable | None = None, scale=1.0, precision: Precision | None = None):
+    def __init__(
+        self,
+        Q: ArrayLike,
+        K: ArrayLike,
+        V: ArrayLike,
+        *,
+        phi: Callable | None = None,
+        scale: float = 1.0,
+        precision: Precision | None = None,
+    ) -> None:
         Q, K, V = (_matrix(name, value) for name, value in (("Q", Q), ("K", K), ("V", V)))
+        if phi is not None:
+            checks.function("phi", phi)
         for name, matrix, shape in (("K", K, Q.shape), ("V", V, (Q.shape[0], V.shape[1]))):
             if matrix.shape != shape:
                 raise checks.reject(name, f"have shape {shape}", f"shape {matrix.shape}")
@@ -216,7 +237,14 @@ class AttentionUnit:
 
     @classmethod
     def from_maps(
-        cls, query: Callable, key: Callable, value: Callable, *, embedding_dim: int, scale=1.0, precision=None
+        cls,
+        query: Callable,
+        key: Callable,
+        value: Callable,
+        *,
+        embedding_dim: int,
+        scale: float = 1.0,
+        precision: Precision | None = None,
     ) -> AttentionUnit:
         """A unit from its three maps: phi concatenates them, and Q, K, V select the parts.
 
@@ -231,6 +259,8 @@ class AttentionUnit:
         scale, precision
             See the class.
         """
+        for name, given in (("query", query), ("key", key), ("value", value)):
+            checks.function(name, given)
         unit = cls.__new__(cls)
         unit._setup((query, key, value), checks.integer("embedding_dim", embedding_dim, minimum=1), scale, precision)
         return unit
@@ -239,26 +269,26 @@ class AttentionUnit:
         self._query, self._key, self._value = maps
         self.embedding_dim = embedding_dim
         self.scale = checks.positive("scale", scale)
-        self.precision = precision
+        self.precision = _optional("precision", precision, Precision)
 
-    def queries(self, X) -> np.ndarray:
+    def queries(self, X: ArrayLike) -> np.ndarray:
         """Queries of the tokens, (.., N, m), before scale and rounding."""
         return _mapped("query", self._query, _tokens(X), self.embedding_dim)
 
-    def keys(self, X) -> np.ndarray:
+    def keys(self, X: ArrayLike) -> np.ndarray:
         """Keys of the tokens, (.., N, m), before rounding."""
         return _mapped("key", self._key, _tokens(X), self.embedding_dim)
 
-    def values(self, X) -> np.ndarray:
+    def values(self, X: ArrayLike) -> np.ndarray:
         """Values of the tokens, (.., N, d'), before rounding."""
         return _mapped("value", self._value, _tokens(X), None)
 
-    def attention(self, X) -> np.ndarray:
+    def attention(self, X: ArrayLike) -> np.ndarray:
         """Attention of each token on each, (.., N, N)."""
         X = _tokens(X)
         return attention_weights(self.queries(X), self.keys(X), scale=self.scale, precision=self.precision)
 
-    def __call__(self, X) -> np.ndarray:
+    def __call__(self, X: ArrayLike) -> np.ndarray:
         """f(X): (.., N, d') from tokens (.., N, d_0)."""
         X = _tokens(X)
         return attend(self.queries(X), self.keys(X), self.values(X), scale=self.scale, precision=self.precision)
@@ -295,16 +325,20 @@ class TensorAttentionUnit:
         values: tuple[Callable, Callable],
         *,
         embedding_dim: int,
-        scale=1.0,
+        scale: float = 1.0,
         precision: Precision | None = None,
-    ):
-        self._query, self._keys, self._values = query, tuple(keys), tuple(values)
+    ) -> None:
+        self._query = checks.function("query", query)
+        self._keys, self._values = (
+            tuple(checks.function(name, one) for one in checks.listed(name, maps, "be two maps"))
+            for name, maps in (("keys", keys), ("values", values))
+        )
         for name, maps in (("keys", self._keys), ("values", self._values)):
             if len(maps) != 2:
                 raise checks.reject(name, "be two maps", len(maps))
         self.embedding_dim = checks.integer("embedding_dim", embedding_dim, minimum=1)
         self.scale = checks.positive("scale", scale)
-        self.precision = Precision() if precision is None else precision
+        self.precision = _optional("precision", precision, Precision) or Precision()
 
     def _maps(self, X):
         precision, m = self.precision, self.embedding_dim
@@ -323,11 +357,11 @@ class TensorAttentionUnit:
         pairs = scores.shape[-2:]
         return _softmax(scores.reshape(*scores.shape[:-2], -1), scale).reshape(*scores.shape[:-2], *pairs)
 
-    def attention(self, X) -> np.ndarray:
+    def attention(self, X: ArrayLike) -> np.ndarray:
         """Attention of each token on each pair, (.., N, N, N)."""
         return self._attention(*self._maps(_tokens(X)))
 
-    def __call__(self, X) -> np.ndarray:
+    def __call__(self, X: ArrayLike) -> np.ndarray:
         """f(X): (.., N, d') from tokens (.., N, d_0)."""
         X = _tokens(X)
         query, keys, scale = self._maps(X)
@@ -351,17 +385,17 @@ class MultiHeadLayer:
         At least one; `AttentionUnit`, `TensorAttentionUnit` or any callable from (.., N, d) to (.., N, d).
     """
 
-    def __init__(self, heads: Sequence[Callable]):
-        self.heads = tuple(heads)
+    def __init__(self, heads: Sequence[Callable]) -> None:
+        self.heads = tuple(checks.function("heads", head) for head in checks.listed("heads", heads, "be units"))
         if not self.heads:
             raise checks.reject("heads", "hold at least one unit", "none")
 
-    def __call__(self, X) -> np.ndarray:
+    def __call__(self, X: ArrayLike) -> np.ndarray:
         """L(X), of the shape of X."""
         X = _tokens(X)
         total = X
         for number, head in enumerate(self.heads):
-            out = head(X)
+            out = checks.array("heads", head(X))
             if out.shape != X.shape:
                 wide = f"give {X.shape[-1]} numbers a token, as many as come in"
                 raise checks.reject("heads", wide, f"shape {out.shape} of head {number}")
@@ -380,9 +414,10 @@ class Transformer:
         phi_0, .., phi_D, each token by itself; None is the identity. Default: all identities.
     """
 
-    def __init__(self, layers: Sequence[MultiHeadLayer], maps: Sequence[Callable | None] | None = None):
-        self.layers = tuple(layers)
-        self.maps = (None,) * (len(self.layers) + 1) if maps is None else tuple(maps)
+    def __init__(self, layers: Sequence[MultiHeadLayer], maps: Sequence[Callable | None] | None = None) -> None:
+        self.layers = tuple(checks.function("layers", layer) for layer in checks.listed("layers", layers, "be layers"))
+        given = [None] * (len(self.layers) + 1) if maps is None else checks.listed("maps", maps, "be maps, or None")
+        self.maps = tuple(phi if phi is None else checks.function("maps", phi) for phi in given)
         if len(self.maps) != len(self.layers) + 1:
             raise checks.reject("maps", f"hold {len(self.layers) + 1} maps, one more than layers", len(self.maps))
 
@@ -391,7 +426,7 @@ class Transformer:
         """D, the number of layers."""
         return len(self.layers)
 
-    def __call__(self, X) -> np.ndarray:
+    def __call__(self, X: ArrayLike) -> np.ndarray:
         """T(X): (.., N, d_out) from tokens (.., N, d_0)."""
         X = _tokens(X)
         for number, phi in enumerate(self.maps):
@@ -400,6 +435,10 @@ class Transformer:
             if phi is not None:
                 X = _tokens(_mapped(f"maps[{number}]", phi, X, None))
         return X
+
+
+def _optional(name: str, value, kind: type):
+    return None if value is None else checks.instance(name, value, kind, rule=f"be None or a {kind.__name__}")
 
 
 def _tokens(X) -> np.ndarray:
@@ -438,10 +477,7 @@ def _mapped(name: str, function: Callable, X: np.ndarray, width: int | None) -> 
 
 def _numbers(name: str, value) -> np.ndarray:
     """A finite array of at least two axes; integers of any size stay exact."""
-    try:
-        array = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        raise checks.reject(name, "be an array of numbers", type(value).__name__) from None
+    array = checks.array(name, value)
     if array.dtype.kind == "O":
         for entry in array.flat:
             if not isinstance(entry, (int, np.integer, Fraction)) or isinstance(entry, bool):

@@ -22,13 +22,14 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 from numba import njit
+from numpy.typing import ArrayLike
 
 from dynamics._model import kernels
 from dynamics.data import averaging as tasks
 from dynamics.descent import OPTIMIZERS, DivergenceError, spawn
-from dynamics.support import checks
+from dynamics.support import checks, files
 from dynamics.support.checks import read_only
-from dynamics.support.files import folder
+from dynamics.support.frozen import Frozen
 from dynamics.support.progress import Progress
 from dynamics.trajectory import load_dataset, provenance, save_dataset
 from dynamics.units.attention_unit import AttentionUnit, attention_weights
@@ -47,7 +48,7 @@ _MATRICES = {"query": ("token", "dimension"), "key": ("token", "dimension"), "va
 
 
 @dataclass(frozen=True, eq=False)
-class LinearQueryUnit:
+class LinearQueryUnit(Frozen):
     """The trained unit: queries ``sum_{j in y} w_j``, one key a token, and values ``V^T z``.
 
     Parameters
@@ -67,7 +68,7 @@ class LinearQueryUnit:
     key: np.ndarray
     value: np.ndarray
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in _MATRICES:
             array = checks.finite_array(name, getattr(self, name), ndim=2)
             if 0 in array.shape:
@@ -84,22 +85,26 @@ class LinearQueryUnit:
         return self.query, self.key, self.value
 
     @classmethod
-    def random(cls, n_tokens, value_dim, embedding_dim, rng) -> LinearQueryUnit:
+    def random(
+        cls, n_tokens: int, value_dim: int, embedding_dim: int, rng: np.random.Generator | int
+    ) -> LinearQueryUnit:
         """Independent normal entries of variance 1/m in W and K, and V = 1: attention is close to uniform."""
         sizes = {"n_tokens": n_tokens, "value_dim": value_dim, "embedding_dim": embedding_dim}
         n_tokens, value_dim, m = (checks.integer(name, size, minimum=1) for name, size in sizes.items())
+        checks.fits_in_memory("n_tokens", 8 * (4 * n_tokens * m + 2 * value_dim**2), "draw matrices")
+        rng = checks.generator("rng", rng)
         query, key = rng.normal(scale=m**-0.5, size=(2, n_tokens, m))
         return cls(query, key, np.eye(value_dim))
 
-    def attention(self, y) -> np.ndarray:
+    def attention(self, y: ArrayLike) -> np.ndarray:
         """Attention for each set of ``y`` (.., R, q): (.., R, N)."""
         return attention_weights(self.query[tasks.checked_sets(y, len(self.query))].sum(axis=-2), self.key)
 
-    def loss(self, z, y) -> float:
+    def loss(self, z: ArrayLike, y: ArrayLike) -> float:
         """Mean squared error ``mean_i |f(X)_i - qSA(X)_i|^2`` over tokens and inputs z (b, N, d'), y (b, N, q)."""
         return self._loss_and_gradient(z, y)[0]
 
-    def gradient(self, z, y) -> LinearQueryUnit:
+    def gradient(self, z: ArrayLike, y: ArrayLike) -> LinearQueryUnit:
         """Gradient of minus the loss, as a unit."""
         return LinearQueryUnit(*self._loss_and_gradient(z, y)[1])
 
@@ -111,14 +116,17 @@ class LinearQueryUnit:
         gradient = tuple(np.empty(matrix.shape) for matrix in self.matrices)
         return _loss_and_gradient(read_only(z), read_only(y), self.matrices, gradient), gradient
 
-    def expected_loss(self, y) -> float:
+    def expected_loss(self, y: ArrayLike) -> float:
         r"""The loss for uniform z in the unit ball and the sets ``y`` (R, q), each as likely.
 
         The vectors have mean zero and covariance 1/(d' + 2), so that the expectation of the squared error is
         ``sum_l ||a_l V - 1{l in y}/q||_F^2 / (d' + 2)``, with the identity beside the last term.
         """
+        y = tasks.checked_sets(y, len(self.query))
+        if y.ndim != 2:
+            raise checks.reject("y", "have 2 axes", f"shape {y.shape}")
         target = np.zeros((len(y), len(self.query)))
-        np.put_along_axis(target, np.asarray(y), 1 / np.shape(y)[1], axis=1)
+        np.put_along_axis(target, y, 1 / y.shape[1], axis=1)
         attention = self.attention(y)
         with np.errstate(over="ignore"):
             squares = (attention**2).sum(axis=1) * (self.value**2).sum() + (target**2).sum(axis=1) * len(self.value)
@@ -212,23 +220,23 @@ def _loss_and_gradient(z, y, matrices, gradient) -> float:
 
 
 def train_qsa(
-    n_tokens=20,
-    subset_size=3,
+    n_tokens: int = 20,
+    subset_size: int = 3,
     *,
-    embedding_dim=24,
-    value_dim=8,
-    steps=40_000,
-    learning_rate=0.01,
-    schedule="cosine",
-    optimizer="adam",
-    momentum=0.9,
-    batch_size=8,
-    init="random",
-    seed=0,
-    record_every=1000,
-    times=(),
-    checkpoint=None,
-    progress=False,
+    embedding_dim: int = 24,
+    value_dim: int = 8,
+    steps: int = 40_000,
+    learning_rate: float = 0.01,
+    schedule: str = "cosine",
+    optimizer: str = "adam",
+    momentum: float = 0.9,
+    batch_size: int = 8,
+    init: str | LinearQueryUnit = "random",
+    seed: int | np.random.SeedSequence = 0,
+    record_every: int = 1000,
+    times: ArrayLike = (),
+    checkpoint: str | os.PathLike | None = None,
+    progress: bool = False,
 ) -> xr.Dataset:
     r"""Train a `LinearQueryUnit` on q-sparse averaging by steps on the mean squared error of random inputs.
 
@@ -287,8 +295,8 @@ def train_qsa(
         If the loss stops being finite; its ``trajectory`` is the dataset of what was recorded.
     """
     arguments = {name: value for name, value in locals().items() if name not in ("checkpoint", "progress")}
+    progress, path = checks.flag("progress", progress), files.checkpoint(checkpoint)
     run = _Run(**arguments)
-    path = None if checkpoint is None else folder("checkpoint", Path(checkpoint).parent) / Path(checkpoint).name
     if path is not None and path.exists():
         run.restore(load_training(path))
     with Progress(f"qSA, {optimizer}", enabled=progress) as report:
@@ -311,7 +319,10 @@ def load_training(path: str | os.PathLike) -> xr.Dataset:
 
 def unit_at(dataset: xr.Dataset, at: int | None = None) -> LinearQueryUnit:
     """The unit at a recorded time, in steps, of `train_qsa`; by default the last."""
-    at = dataset["time"].values[-1] if at is None else at
+    checks.instance("dataset", dataset, xr.Dataset)
+    if dataset.attrs.get("format") != _FORMAT:
+        raise checks.reject("dataset", "be one of `train_qsa`", f"the format {dataset.attrs.get('format')!r}")
+    at = dataset["time"].values[-1] if at is None else checks.real("at", at)
     if at not in dataset["time"].values:
         raise checks.reject("at", "be a recorded time", at)
     state = dataset.sel(time=at)
@@ -349,6 +360,7 @@ class _Run:
     def __init__(self, *, init, seed, **arguments):
         self.parameters = p = _check(**arguments)
         start, self.draws, shown = spawn(seed, 3)
+        _foresee(p)
         unit = _start(init, p, np.random.default_rng(start))
         p["init"] = "random" if isinstance(init, str) else "unit"
         p["seed"] = [str(start.entropy), *map(int, start.spawn_key[:-1])]
@@ -360,7 +372,9 @@ class _Run:
         rng = np.random.default_rng(shown)
         self.rows = tasks.random_subsets(n_tokens, subset_size, size=n_tokens, rng=rng)
         unit.attention(self.rows)  # refuses a start whose scores are out of range
-        if math.comb(n_tokens, subset_size) <= _SETS:
+        # There are 2^min(q, N - q) or more, a number that takes long where it is large.
+        few = min(subset_size, n_tokens - subset_size) <= _SETS.bit_length()
+        if few and math.comb(n_tokens, subset_size) <= _SETS:
             self.sets = tasks.all_subsets(n_tokens, subset_size)
         else:
             self.sets = tasks.random_subsets(n_tokens, subset_size, size=_SETS, rng=rng)
@@ -477,6 +491,18 @@ class _Run:
             variables[name] = (("time", *dims), stacked, {"long_name": f"{name} matrix", "units": "1"})
         coordinates = {"time": ("time", times.astype(np.float64), {"long_name": "time", "units": "SGD steps"})}
         return xr.Dataset(variables, coordinates, provenance("train_qsa", self.parameters, _FORMAT))
+
+
+def _foresee(parameters) -> None:
+    """Refuse runs that need more memory than there is."""
+    steps, batch_size, n, q, m, dim = (
+        parameters[name] for name in ("steps", "batch_size", "n_tokens", "subset_size", "embedding_dim", "value_dim")
+    )
+    records = 1 + -(-steps // parameters["record_every"]) + len(parameters["times"])
+    weights = 2 * n * m + dim**2
+    checks.fits_in_memory("n_tokens", 8 * (6 * weights + n**2), "hold the matrices")
+    checks.fits_in_memory("batch_size", 8 * batch_size * n * (dim + q), "draw a batch")
+    checks.fits_in_memory("steps", 8 * (steps + records * (weights + n**2)), "record losses and states")
 
 
 def _start(init, parameters, rng) -> LinearQueryUnit:

@@ -25,6 +25,7 @@ _MOST_NUMBERS = 20_000_000
 
 
 def _fit(name: str, array: np.ndarray, language: DyckLanguage) -> None:
+    checks.instance("language", language, DyckLanguage)
     if array.shape[-2:] != (language.n_states,) * 2:
         raise checks.reject(
             name, f"have a row and a column for each of the {language.n_states} states", f"shape {array.shape}"
@@ -33,12 +34,14 @@ def _fit(name: str, array: np.ndarray, language: DyckLanguage) -> None:
 
 def queries(language: DyckLanguage) -> np.ndarray:
     """States close (j, d), d = 1..D - 1, whose next bracket depends on what is before: (k, D - 1)."""
+    checks.instance("language", language, DyckLanguage)
     types, depths = np.arange(language.n_types), np.arange(1, language.max_depth)
     return language.close(types[:, None], depths)
 
 
 def pairs(language: DyckLanguage) -> tuple[np.ndarray, np.ndarray]:
     """The states open (i, l) and their partners close (i, l - 1), l = 1..D: two (k, D) arrays."""
+    checks.instance("language", language, DyckLanguage)
     opens = language.open(np.arange(language.n_types)[:, None], np.arange(1, language.max_depth + 1))
     return opens, language.partner(opens.ravel()).reshape(opens.shape)
 
@@ -82,7 +85,8 @@ def contributions(layer: Layer, language: DyckLanguage, *, scaled: bool = False)
     ``scaled``: every row of Z has its maximum subtracted first. Features do not change with the scale of a row. Where
     LN subtracts the mean, V_s stands for P V_s, with the mean taken off.
     """
-    _fit("layer", layer.Z, language)
+    scaled = checks.flag("scaled", scaled)
+    _fit("layer", checks.instance("layer", layer, Layer).Z, language)
     if layer.floor > 0:
         # A floor sees the scale, which grows with every inserted pair: then balance says nothing.
         raise checks.reject("layer", "have no floor in LN", layer.floor)
@@ -122,6 +126,7 @@ def violation(layer: Layer, language: DyckLanguage) -> float:
         If the layer has another size, the language has k = 1 or D = 1 (where nothing before a closing query matters),
         or the search would hold more than 20 million numbers, which takes k^(D - 1) times the width of V to be larger.
     """
+    checks.instance("language", language, DyckLanguage)
     if min(language.n_types, language.max_depth) < 2:
         raise checks.reject("language", "have at least two types and depths", language)
     scales = np.linalg.norm(insertions(layer, language, scaled=True), axis=-1)
@@ -217,8 +222,10 @@ def balanced_layer(
     >>> bool(np.abs(errors).max() < 1e-10)
     True
     """
+    checks.instance("language", language, DyckLanguage)
     scale = checks.non_negative("scale", scale)
-    rng = np.random.default_rng(rng)
+    checks.fits_in_memory("language", 3 * 8 * language.n_states**2, "make matrices over the states")
+    rng = checks.generator("rng", rng)
     n_pairs = language.n_types * language.max_depth
     R = scale * rng.normal(size=(language.n_states, n_pairs))
     a, b = scale * rng.normal(size=(2, n_pairs))
@@ -253,6 +260,7 @@ def exact_head(layer: Layer, language: DyckLanguage) -> ReluNetwork:
     ValueError
         If the layer is not of the form that `balanced_layer` has.
     """
+    checks.instance("language", language, DyckLanguage)
     k, D, n_pairs = language.n_types, language.max_depth, language.n_types * language.max_depth
     smallest = _smallest_coordinate(layer, language)
     first = np.zeros((2 * n_pairs, n_pairs + 1))
@@ -296,7 +304,7 @@ def _smallest_coordinate(layer: Layer, language: DyckLanguage) -> float:
 
 
 def _lengths(lengths: ArrayLike) -> np.ndarray:
-    values = checks.index_array("lengths", np.atleast_1d(lengths))
+    values = checks.index_array("lengths", np.atleast_1d(checks.array("lengths", lengths)))
     if values.size == 0 or values.min() < 1:
         raise checks.reject("lengths", "be positive", values.tolist())
     return values
@@ -304,6 +312,7 @@ def _lengths(lengths: ArrayLike) -> np.ndarray:
 
 def _depths(language: DyckLanguage, length: int) -> np.ndarray:
     """``P[t, d]``: probability that a prefix of t brackets has depth d, for t = 0..length."""
+    checks.fits_in_memory("lengths", 3 * 8 * (length + 1) * (language.max_depth + 1), "weigh depths")
     opening = _opening(language)
     probability = np.zeros((length + 1, language.max_depth + 1))
     probability[0, 0] = 1
@@ -331,6 +340,7 @@ def matched_pairs(language: DyckLanguage, lengths: int | Sequence[int]) -> np.nd
     lengths : int or sequence of int
         Length of the prefix in brackets; of several, each is as likely.
     """
+    checks.instance("language", language, DyckLanguage)
     chosen = _lengths(lengths)
     closing = (_depths(language, int(chosen.max()) - 1) * (1 - _opening(language)))[:, 1:]
     return np.cumsum(closing, axis=0)[chosen - 1].mean(axis=0) / language.n_types
@@ -369,7 +379,8 @@ def predicted_accuracy(layer: Layer, language: DyckLanguage, lengths: int | Sequ
     ValueError
         If there are more than a million stacks, or the layer has a hidden layer.
     """
-    k, D = language.n_types, language.max_depth
+    checks.instance("layer", layer, Layer)
+    k, D = checks.instance("language", language, DyckLanguage).n_types, language.max_depth
     if k**D > 1_000_000:
         raise checks.reject("language", "have at most 1,000,000 stacks", k**D)
     if layer.hidden is not None:
@@ -414,7 +425,8 @@ def closing_accuracy(layer: Layer, language: DyckLanguage, bags: Bags) -> dict[s
     dict
         Like that of `predicted_accuracy`, which predicts it.
     """
-    _fit("layer", layer.Z, language)
+    _fit("layer", checks.instance("layer", layer, Layer).Z, language)
+    checks.instance("bags", bags, Bags)
     closing = bags.target[:, 1::2]
     chosen = closing.max(axis=1) > 0
     found = np.argmax(layer.expand().predict(bags)[:, 1 : language.n_brackets : 2], axis=1)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,16 +26,25 @@ _SEARCHED = 24
 
 def max_row_norm(matrix: ArrayLike) -> float:
     """The largest norm of a row (Definition 6)."""
-    return float(np.linalg.norm(checks.finite_array("matrix", matrix, ndim=2), axis=1).max())
+    return float(np.linalg.norm(_matrix(matrix), axis=1).max())
+
+
+def _matrix(value) -> np.ndarray:
+    matrix = checks.finite_array("matrix", value, ndim=2)
+    if matrix.size == 0:
+        raise checks.reject("matrix", "have at least one row and one column", f"shape {matrix.shape}")
+    return matrix
 
 
 def is_pruning(pruned: Sequence, original: Sequence) -> bool:
     """Whether every weight of the matrices ``pruned`` is that of ``original`` or zero (Definition 4)."""
-    if len(pruned) != len(original):
-        return False
-    return all(
-        np.shape(one) == np.shape(other) and bool(((np.asarray(one) == other) | (np.asarray(one) == 0)).all())
-        for one, other in zip(pruned, original, strict=True)
+    ours, theirs = (
+        [checks.finite_array(name, matrix) for matrix in checks.listed(name, matrices, "be a sequence of matrices")]
+        for name, matrices in (("pruned", pruned), ("original", original))
+    )
+    return len(ours) == len(theirs) and all(
+        one.shape == other.shape and bool(((one == other) | (one == 0)).all())
+        for one, other in zip(ours, theirs, strict=True)
     )
 
 
@@ -128,10 +138,10 @@ def prune_linear(matrix: ArrayLike, n: int, rng: np.random.Generator | int | Non
         Half of the hidden units of an input; errors fall about like 2^-n.
     rng : numpy.random.Generator or seed
     """
-    matrix = checks.finite_array("matrix", matrix, ndim=2)
-    n = checks.integer("n", n, minimum=1)
-    rng = np.random.default_rng(rng)
+    matrix, n = _matrix(matrix), checks.integer("n", n, minimum=1)
+    rng = checks.generator("rng", rng)
     n_outputs, n_inputs = matrix.shape
+    checks.fits_in_memory("n", 8 * 4 * n * n_inputs * (n_inputs + n_outputs), "draw a network")
     U = rng.uniform(-1, 1, (2 * n * n_inputs, n_inputs))
     V = rng.uniform(-1, 1, (n_outputs, 2 * n * n_inputs))
     kept_u, kept_v = np.zeros_like(U), np.zeros_like(V)
@@ -161,10 +171,10 @@ def prune_product(matrix: ArrayLike, n: int, rng: np.random.Generator | int | No
         The network with the weights (Q, K^T), whose certificate is the largest entry of |K^T Q - matrix|, the norm of
         the lemma; and K^T Q.
     """
-    matrix = checks.finite_array("matrix", matrix, ndim=2)
-    n = checks.integer("n", n, minimum=1)
-    rng = np.random.default_rng(rng)
+    matrix, n = _matrix(matrix), checks.integer("n", n, minimum=1)
+    rng = checks.generator("rng", rng)
     rows, columns = matrix.shape
+    checks.fits_in_memory("n", 8 * 2 * n * columns * (columns + rows), "draw a network")
     Q, K = rng.uniform(-1, 1, (n * columns, columns)), rng.uniform(-1, 1, (n * columns, rows))
     kept_q, kept_k = np.zeros_like(Q), np.zeros_like(K)
     for j in range(columns):
@@ -185,7 +195,8 @@ def prune_network(network: ReluNetwork, n: int, rng: np.random.Generator | int |
     sum, layers are scaled to equal largest weights, and hidden units copied where that is not enough; neither changes
     the function, as relu(c x) = c relu(x). The certificate adds up the layers' errors as Lemma 5 does.
     """
-    rng = np.random.default_rng(rng)
+    checks.instance("network", network, ReluNetwork)
+    rng = checks.generator("rng", rng)
     matrices = _scaled(_without_biases(network))
     parts = [prune_linear(matrix, n, rng) for matrix in matrices]
     size, error = 1.0, 0.0
@@ -230,15 +241,20 @@ def identity_network(size: int, n_layers: int) -> ReluNetwork:
     """The identity as a ReLU network of at least two layers: relu(x) and relu(-x) are passed on."""
     size = checks.integer("size", size, minimum=1)
     n_layers = checks.integer("n_layers", n_layers, minimum=2)
+    checks.fits_in_memory("size", 8 * 4 * size**2 * n_layers, "write down the identity")
     both = np.vstack([np.eye(size), -np.eye(size)])
     return ReluNetwork((both, *(np.eye(2 * size) for _ in range(n_layers - 2)), both.T))
 
 
 def pad(network: ReluNetwork, sizes: Sequence[int]) -> ReluNetwork:
     """The network with zero weights added up to these sizes: inputs, hidden layers, outputs."""
+    checks.instance("network", network, ReluNetwork)
+    sizes = checks.index_array("sizes", sizes).tolist()
     present = [network.weights[0].shape[1], *(len(weight) for weight in network.weights)]
     if len(sizes) != len(present) or any(size < now for size, now in zip(sizes, present, strict=True)):
         raise checks.reject("sizes", f"be at least {present}", list(sizes))
+    numbers = sum(after * before for after, before in pairwise(sizes))
+    checks.fits_in_memory("sizes", 16 * numbers, "write down the weights")
     weights, biases = [], []
     for layer, (weight, bias) in enumerate(zip(network.weights, network.biases, strict=True)):
         more = sizes[layer + 1] - len(weight)
@@ -270,6 +286,9 @@ def indistinguishable(
     (block, block), (block, block)
         The two pruned models.
     """
+    for name, network in (("first", first), ("second", second)):
+        checks.instance(name, network, ReluNetwork)
+    rng = checks.generator("rng", rng)
     shapes = [weight.shape for weight in first.weights]
     size, n_layers = shapes[0][1], len(shapes)
     if shapes != [weight.shape for weight in second.weights] or shapes[-1][0] != size or n_layers < 2:
@@ -280,7 +299,7 @@ def indistinguishable(
     if matrix >= 4 * n_layers:
         raise checks.reject("matrix", f"be below {4 * n_layers}", matrix)
     wide = [size, *(max(shape[0], 2 * size) for shape in shapes[:-1]), size]
-    seeds = np.random.default_rng(rng).integers(2**63, size=2)
+    seeds = rng.integers(2**63, size=2)
     # One seed is one random block, whatever it is pruned to: weights are drawn before, layer by layer, in this order.
     place = matrix // (2 * n_layers)
     identity = prune_network(pad(identity_network(size, n_layers), wide), n, seeds[place])
@@ -330,7 +349,7 @@ def prune_balanced_layer(
     scale : float
         Of the random attention; 0 is uniform attention, whose logits are pruned to exactly zero.
     """
-    rng = np.random.default_rng(rng)
+    rng = checks.generator("rng", rng)
     perfect = balance.balanced_layer(language, rng, scale=scale)
     head = balance.exact_head(perfect, language)
     # Features do not see the scale of V, which a balanced layer has.

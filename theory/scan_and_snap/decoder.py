@@ -118,6 +118,7 @@ class Decoder:
         """
         n_steps = checks.integer("n_steps", n_steps, minimum=0)
         m = self.vocab_size
+        checks.fits_in_memory("n_steps", 8 * (n_steps + 1), "list steps")
         steps = np.zeros(n_steps + 1)
         value = 0.0
         for s in range(1, n_steps + 1):

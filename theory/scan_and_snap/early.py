@@ -50,7 +50,7 @@ def initial_drift(bags: Bags) -> scipy.sparse.csr_array:
     Derivation: alpha = 1/M at Y = 0, so that Ydot = eta_Y E[f r^T] with r = e_n - 1/M, and Y = eta_Y t E[f r^T] to
     first order. In g_b = Y r_b the row sums of Y vanish, which leaves column n_b of E[f r^T].
     """
-    if not bags.hard:
+    if not checks.instance("bags", bags, Bags).hard:
         raise checks.reject("bags", "have next tokens", "distributions over them")
     lengths = np.diff(bags.indptr)
     bag = np.repeat(np.arange(len(bags)), lengths)

@@ -48,7 +48,7 @@ class TokenEstimates:
     """
 
     def __init__(self, bags: Bags):
-        if not bags.hard:
+        if not checks.instance("bags", bags, Bags).hard:
             raise checks.reject("bags", "have next tokens", "distributions over them")
         if np.ptp(bags.weight) > 1e-9 / len(bags):
             raise checks.reject("bags", "have equal weights, one for each sequence", f"{bags.weight}")
@@ -131,7 +131,7 @@ class TokenEstimates:
         level = _level(level)
         bound = self._bound(share, lift)
         seen, trials = self._pairs(token, next_token)
-        bound = bound[np.asarray(next_token)]
+        bound = bound[checks.integer_array("next_token", next_token)]
         possible = (bound < 1) & (seen > 0)
         at_least = np.where(possible, scipy.special.betainc(np.maximum(seen, 1), trials - seen + 1, bound), 1.0)
         at_most = scipy.special.betaincc(seen + 1, np.maximum(trials - seen, 1), bound)
@@ -173,6 +173,7 @@ class TokenEstimates:
 
     def _pairs(self, token: ArrayLike, next_token: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of sequences with both, and with the token."""
+        token, next_token = checks.array("token", token), checks.array("next_token", next_token)
         try:
             token, next_token = np.broadcast_arrays(token, next_token)
         except ValueError:

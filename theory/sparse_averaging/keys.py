@@ -63,8 +63,8 @@ def random_keys(n_tokens: int, dimension: int, *, rng: np.random.Generator) -> n
     """Keys ``u_i = k_i / sqrt(m)``, k_i of m independent random signs: an (N, m) array with rows of norm one."""
     n_tokens = checks.integer("n_tokens", n_tokens, minimum=1)
     dimension = checks.integer("dimension", dimension, minimum=1)
-    if not isinstance(rng, np.random.Generator):
-        raise checks.reject("rng", "be a numpy.random.Generator", repr(rng))
+    checks.instance("rng", rng, np.random.Generator, rule="be a numpy.random.Generator")
+    checks.fits_in_memory("dimension", 17 * n_tokens * dimension, "draw keys")
     signs = rng.integers(0, 2, size=(n_tokens, dimension), dtype=np.int8)
     return (2 * signs - 1) / math.sqrt(dimension)
 
@@ -121,6 +121,7 @@ def certificate(
     subset = as_subset("subset", subset, n_tokens=len(keys))
     method = checks.one_of("method", method, METHODS)
     rho, level = _levels(rho, level)
+    throw = checks.flag("throw", throw)
     if method == "linear program":
         found = _linear_program(keys, subset, rho)
     else:
@@ -151,6 +152,8 @@ def error_bound(tau: float, *, n_tokens: int, q: int, rho: float = RHO) -> float
     """Bound 2 (N - q)/q exp(-tau (1 - rho)) on ||attention - 1_y/q||_1; `temperature` is its inverse."""
     n_tokens, q = _sizes(n_tokens, q)
     tau, rho = checks.non_negative("tau", tau), checks.real("rho", rho)
+    if rho > 1:
+        raise checks.reject("rho", "be at most 1", rho)
     return 2 * (n_tokens - q) / q * math.exp(-tau * (1 - rho))
 
 
@@ -204,6 +207,8 @@ def smallest_dimension(
         wide = 13 * q * q * math.log(n_tokens / q) + 200
         maximum = int(wide if method == "minimum norm" else 8 * q * math.log(n_tokens) + 100)
     maximum = checks.integer("maximum", maximum, minimum=q)
+    checks.instance("rng", rng, np.random.Generator, rule="be a numpy.random.Generator")
+    checks.fits_in_memory("n_tokens", 5 * n_tokens * maximum + 8 * n_tokens**2, "compare keys")
     # float32 holds sums of signs exactly up to 2^24 dimensions.
     signs = (2 * rng.integers(0, 2, size=(n_tokens, maximum), dtype=np.int8) - 1).astype(np.float32)
     order = list(range(n_sets))
@@ -266,6 +271,8 @@ def _pin(
         size[chosen] = 0.0
         worst = np.argsort(-size)[: subset.size]
         worst = worst[size[worst] > level]
+        if worst.size == 0:  # rounding alone leaves a pinned key above rho
+            break
         chosen = np.concatenate([chosen, worst])
         target = np.concatenate([target, level * np.sign(scores[worst])])
         gram = np.hstack([gram, columns(worst)])

@@ -337,6 +337,7 @@ def match3_local(
     n_tokens = checks.integer("n_tokens", n_tokens, minimum=1)
     modulus = checks.integer("modulus", modulus, minimum=2)
     reach = checks.integer("reach", reach, minimum=0)
+    checks.instance("rng", rng, np.random.Generator, rule="be a numpy.random.Generator")
     q, padded = 2 * reach + 1, n_tokens + 2 * reach
     if dimension is None:
         dimension = max(q, math.ceil(12 * q * math.log(padded + 1)))

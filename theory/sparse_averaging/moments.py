@@ -32,6 +32,13 @@ class MomentCurve:
     n_tokens: int
     q: int
 
+    def __post_init__(self):
+        # Kept as Python's integers, which are exact at any size.
+        object.__setattr__(self, "n_tokens", checks.integer("n_tokens", self.n_tokens, minimum=1))
+        object.__setattr__(self, "q", checks.integer("q", self.q, minimum=1))
+        if self.q > self.n_tokens:
+            raise checks.reject("q", f"be at most `n_tokens` = {self.n_tokens}", self.q)
+
     @property
     def dimension(self) -> int:
         """m = 2q."""
@@ -99,6 +106,9 @@ class MomentCurve:
 
 @lru_cache(maxsize=4)
 def _curve(n_tokens: int, dimension: int) -> np.ndarray:
+    # Integers of up to 2q log2(N) bits each.
+    size = n_tokens * dimension * (28 + dimension * n_tokens.bit_length() // 16)
+    checks.fits_in_memory("n_tokens", size, "list the keys")
     points = np.array([[i**k for k in range(1, dimension + 1)] for i in range(1, n_tokens + 1)], dtype=object)
     points.flags.writeable = False
     return points
@@ -115,10 +125,6 @@ def moment_curve(n_tokens: int, q: int) -> MomentCurve:
     >>> curve.gap([1, 4])
     4
     """
-    n_tokens = checks.integer("n_tokens", n_tokens, minimum=1)
-    q = checks.integer("q", q, minimum=1)
-    if q > n_tokens:
-        raise checks.reject("q", f"be at most `n_tokens` = {n_tokens}", q)
     return MomentCurve(n_tokens, q)
 
 
@@ -131,6 +137,7 @@ def is_face(subset: ArrayLike, *, n_tokens: int, dimension: int) -> bool:
 
     Source: Ziegler, Lectures on Polytopes, Theorem 0.7 and Exercise 0.8.
     """
+    n_tokens = checks.integer("n_tokens", n_tokens, minimum=1)
     subset = as_subset("subset", subset, n_tokens=n_tokens)
     dimension = checks.integer("dimension", dimension, minimum=2)
     if n_tokens <= dimension:  # a simplex, or less: every subset is a face
@@ -152,6 +159,7 @@ def no_face_witness(subset: Sequence[int], *, n_tokens: int) -> tuple[dict[int, 
     inside, outside : dict of int to Fraction
         Weights of either combination, each with sum 1, by index from 0. None if the subset is not isolated and inner.
     """
+    n_tokens = checks.integer("n_tokens", n_tokens, minimum=1)
     members = as_subset("subset", subset, n_tokens=n_tokens)
     if members[0] == 0 or members[-1] == n_tokens - 1 or (np.diff(members) < 2).any():
         return None

@@ -89,7 +89,7 @@ def collision(
     kernel = null_space(weights) if len(weights) else np.eye(size)
     if not kernel.shape[1]:
         raise checks.reject("first_layer", "have a kernel, hence a rank below N d'", f"rank {size}")
-    rng = np.random.default_rng(0) if rng is None else rng
+    rng = checks.generator("rng", 0 if rng is None else rng)
     # The simplex method ends at a vertex, the extreme point in a random direction.
     direction = kernel @ rng.standard_normal(kernel.shape[1])
     constraints = {"A_eq": weights, "b_eq": np.zeros(len(weights))} if len(weights) else {}

@@ -55,6 +55,8 @@ def sufficient_bits(query: ArrayLike, *, tau: float, error: float) -> int:
         If more than 53 bits are needed.
     """
     query = checks.finite_array("query", query, ndim=1)
+    if query.size == 0:
+        raise checks.reject("query", "hold at least one number", "none")
     tau, error = checks.positive("tau", tau), checks.positive("error", error)
     step = math.log1p(error) / math.sqrt(query.size)
     for bits in range(1, MOST_BITS + 1):

@@ -7,7 +7,6 @@ Source: Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896, Theorem 4 and 
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,12 +46,21 @@ class ProtocolRun:
 
 def bit_strings(n: int) -> np.ndarray:
     """All 2^n strings, (2^n, n) of 0 and 1, in the order of binary numbers."""
-    n = checks.integer("n", n, minimum=1)
-    return np.array(list(itertools.product((0, 1), repeat=n)))
+    n = _few_bits("n", n, pairs=False)
+    return np.arange(2**n)[:, None] >> np.arange(n)[::-1] & 1
+
+
+def _few_bits(name: str, n: int, *, pairs: bool) -> int:
+    """The number n of bits of an input, where all inputs, or all ``pairs`` of them, fit into memory."""
+    n = checks.integer(name, n, minimum=1)
+    numbers = 2 * n * 2 ** min(n, 64) + pairs * 2 * 4 ** min(n, 64)  # above that a number of a million digits, or more
+    checks.fits_in_memory(name, 8 * numbers, "list all inputs")
+    return n
 
 
 def disjointness_matrix(n: int) -> np.ndarray:
     """1 where the sets of row a and column b are disjoint: (2^n, 2^n) integers. Its complement is intersection."""
+    n = _few_bits("n", n, pairs=True)
     strings = bit_strings(n)
     return (strings @ strings.T == 0).astype(np.int64)
 
@@ -62,7 +70,7 @@ def exact_rank(matrix: ArrayLike) -> int:
     from sympy import ZZ  # here, for it takes half a second that no other use of the package needs
     from sympy.polys.matrices import DomainMatrix
 
-    matrix = np.asarray(matrix)
+    matrix = checks.array("matrix", matrix, rule="be a matrix of integers")
     if matrix.ndim != 2 or matrix.dtype.kind not in "iub":
         raise checks.reject("matrix", "be a matrix of integers", f"dtype {matrix.dtype}, shape {matrix.shape}")
     rows = [[ZZ(int(entry)) for entry in row] for row in matrix]
@@ -91,8 +99,10 @@ def qsa_protocol(unit: AttentionUnit, q: int, *, encoding: str = "corrected") ->
     ValueError
         If the unit's numbers are not rounded to one number of bits.
     """
-    q = checks.integer("q", q, minimum=1)
+    q = _few_bits("q", q, pairs=True)
     encoding = checks.one_of("encoding", encoding, ("corrected", "printed"))
+    if not all(hasattr(unit, part) for part in ("queries", "keys", "values", "scale", "precision")):
+        raise checks.reject("unit", "be an AttentionUnit", checks.brief(unit))
     p = _bits(unit.precision)
     n_tokens, strings = 2 * q + 1, bit_strings(q)
     # Bob's tokens need subsets too, and the last token a value: any will do.
@@ -167,6 +177,8 @@ def match3_protocol(model: MatchTransformer, *, bits: int) -> ProtocolRun:
     bits : int
         p, of fixed-point numbers that cover what is sent.
     """
+    checks.instance("model", model, MatchTransformer)
+    checks.integer("bits", bits, minimum=1, maximum=53)
     if model.depth != 1 or model.n_tokens % 2 == 0 or model.n_tokens < 3:
         raise checks.reject(
             "model", "have one layer and an odd number of tokens >= 3", f"{model.depth}, {model.n_tokens}"

@@ -51,6 +51,8 @@ def random_keys_unit(
         By the unit, at a subset without a certificate.
     """
     keys = checks.finite_array("keys", keys, ndim=2)
+    if keys.size == 0:
+        raise checks.reject("keys", "have at least one row and one column", f"shape {keys.shape}")
     scale = temperature(n_tokens=len(keys), q=q, error=error) or 1.0
     known: dict[tuple[int, ...], np.ndarray | None] = {}
 
@@ -72,7 +74,7 @@ def random_keys_unit(
 
 def moment_curve_unit(curve: MomentCurve, *, error: float, value_dimension: int = 1) -> AttentionUnit:
     """q-sparse averaging by the moment curve with m = 2q: scores are exact integers, without rounding."""
-    scale = curve.temperature(error) or 1.0
+    scale = checks.instance("curve", curve, MomentCurve).temperature(error) or 1.0
     return _unit(curve.query, curve.keys(), curve.q, value_dimension, scale, None)
 
 

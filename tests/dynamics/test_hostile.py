@@ -1,0 +1,562 @@
+"""Every public callable of `dynamics` and `theory`, with hostile values in every argument in turn.
+
+A call gives a result, or one of the errors that are documented: ``ValueError`` in our grammar ("`name` must .., but got
+.."), and where a simulation really ran, its own error. Nothing else: no error from deep inside, no hang, no memory
+beyond a bound. A new public callable fails the test until it has a valid call in `calls` or stands in `RECORDS`.
+
+By default each argument gets a few of the values, chosen by a seeded generator, and `deep.train`, which compiles for
+seconds a call, none. All of them, in about ten minutes::
+
+    YZFLOW_HOSTILE=all python -m pytest -n 0 tests/dynamics/test_hostile.py
+"""
+
+# ruff: noqa: C408
+import copy
+import importlib
+import inspect
+import io
+import os
+import pkgutil
+import re
+import signal
+import warnings
+import zlib
+from contextlib import contextmanager, redirect_stderr
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dynamics
+import theory
+from dynamics import (
+    Bags,
+    DivergenceError,
+    DyckLanguage,
+    Embedding,
+    IntegrationError,
+    Layer,
+    SequenceClasses,
+    TextCorpus,
+    Trajectory,
+    data,
+    extensions,
+    flow,
+    gradient_flow,
+    observables,
+    sgd,
+    sgd_many,
+)
+from dynamics.data import averaging as tasks
+from dynamics.units import attention_unit as units
+from dynamics.units import qsa
+from theory.bounded_dyck import balance, networks, pruning
+from theory.scan_and_snap import attention, decoder, early, token_estimates, tokens
+from theory.sparse_averaging import (
+    averaging,
+    groups,
+    keys,
+    matching,
+    moments,
+    other_architectures,
+    precision,
+    protocols,
+)
+from theory.sparse_averaging import units as averaging_units
+
+resource = pytest.importorskip("resource")
+deep = pytest.importorskip("dynamics.deep")
+
+ALL = os.environ.get("YZFLOW_HOSTILE") == "all"
+VALUES_AN_ARGUMENT = 10
+SECONDS = 60.0  # a call may compile
+BYTES = 2**32  # above what the process has
+
+# Modules whose names are no calls for users: helpers, proofs and checks that take each other's objects.
+INNER = re.compile(r"\._|\.support|\.version|\.proofs|\.measures|\.statements|^theory\.symbolic|\.deep\.objective")
+# What functions return or raise, and what simulators are made of: built by this package alone.
+RECORDS = {
+    "data.dyck.State", "deep.model.Block", "descent.DivergenceError", "descent.Outcome", "descent.complete",
+    "descent.spawn", "flow.IntegrationError", "layer.Problem", "layer.attention", "layer.check_objective",
+    "layer.embed", "layer.embed_back", "layer.optional_rates", "layer.Layer.moved", "layer.Embedding.astype",
+    "layer.Layer.check_fits", "observables.Support", "trajectory.LargeRecord", "trajectory.assemble",
+    "trajectory.is_large", "trajectory.load_dataset", "trajectory.provenance", "trajectory.save_dataset",
+    "deep.model.Transformer.decode", "deep.model.Transformer.rows", "deep.model.reparameterised",
+    "bounded_dyck.pruning.Pruned", "bounded_dyck.pruning.PrunedDyckLayer", "bounded_dyck.pruning.approximation_error",
+    "scan_and_snap.tokens.WeakCorrelation", "sparse_averaging.keys.Certificate", "sparse_averaging.keys.Infeasible",
+    "sparse_averaging.keys.as_subset", "sparse_averaging.matching.MatchTransformer",
+    "sparse_averaging.matching.MatchUnit", "sparse_averaging.other_architectures.Collision",
+    "sparse_averaging.protocols.ProtocolRun",
+}  # fmt: skip
+
+
+# Arguments that are functions: what those raise is not ours.
+FUNCTIONS = {"tokenizer", "phi", "query", "key", "value", "keys", "values", "heads", "layers", "maps", "observe"}
+
+
+class Foreign:
+    """An object of no class that anything here knows, with a length."""
+
+    def __len__(self):
+        return 3
+
+
+HOSTILE = {
+    "None": None,
+    "text": "x",
+    "empty text": "",
+    "bytes": b"",
+    "-1": -1,
+    "0": 0,
+    "2.5": 2.5,
+    "nan": np.nan,
+    "inf": np.inf,
+    "10**30": 10**30,
+    "-10**30": -(10**30),
+    "1e300": 1e300,
+    "1e-300": 1e-300,
+    "True": True,
+    "empty list": [],
+    "list of a list": [[]],
+    "ragged list": [[1], [1, 2]],
+    "list of None": [None],
+    "list of text": ["x"],
+    "empty dict": {},
+    "empty set": set(),
+    "object": object(),
+    "masked array": np.ma.array([1.0, 2.0], mask=[True, False]),
+    "object array": np.array([None, {}], dtype=object),
+    "complex": 1j,
+    "complex array": np.array([1j]),
+    "int8": np.int8(1),
+    "int8 array": np.array([1, 0], dtype=np.int8),
+    "uint64": np.array([2**64 - 1], dtype=np.uint64),
+    "empty array": np.empty(0),
+    "0-d array": np.array(0.5),
+    "3-d array": np.zeros((2, 1, 3)),
+    "array of nan": np.full((2, 2), np.nan),
+    "array of text": np.array(["a"]),
+    "class": int,
+    "function": len,
+    "foreign object": Foreign(),
+    "folder": os.curdir,
+}
+
+
+def public():
+    """Every public function and class, and every method that takes an argument, by name."""
+    found = {}
+    for package in (dynamics, theory):
+        for info in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            if INNER.search(info.name):
+                continue
+            module = importlib.import_module(info.name)
+            for name in getattr(module, "__all__", vars(module)):
+                thing = getattr(module, name)
+                if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__ or not callable(thing):
+                    continue
+                key = f"{info.name}.{name}".split(".", 1)[1]
+                found[key] = thing
+                for inner, method in vars(thing).items() if inspect.isclass(thing) else ():
+                    method = getattr(method, "__func__", method)
+                    if not inspect.isfunction(method) or (inner.startswith("_") and inner != "__call__"):
+                        continue
+                    if len(inspect.signature(method).parameters) > 1:
+                        found[f"{key}.{inner}"] = method
+    return found
+
+
+def calls():
+    """A valid call of each: name -> (callable, arguments); made anew, so that no call sees another's objects."""
+    rng = partial(np.random.default_rng, 0)
+    classes = SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 0], vocab_size=4)
+    bags = classes.population()
+    dyck = DyckLanguage(2, 3)
+    dyck_bags = dyck.sample(3, max_length=4, rng=0)
+    corpus = TextCorpus(["a b a c a b"])
+    layer, embedding = Layer.zeros(bags), Embedding(np.eye(3), np.ones((2, 3)), np.ones((2, 3)))
+    rates = {"eta_y": 0.1, "eta_z": 0.1}
+    run = gradient_flow(classes, **rates, t_end=1.0, n_times=2)
+    entropy = {"attention": np.full((2, 1, 2), 0.5), "mask": np.ones((1, 2), dtype=bool), "starts": None}
+    balanced = balance.balanced_layer(dyck, 0)
+    network = networks.ReluNetwork((np.eye(2), np.eye(2)))
+    z, y = np.full((3, 1), 0.5), np.array([[0, 1], [1, 2], [0, 2]])
+    maps = (lambda X: X, lambda X: X, lambda X: X)
+    unit = units.AttentionUnit(np.eye(2), np.eye(2), np.eye(2))
+    tensor = units.TensorAttentionUnit(maps[0], maps[:2], maps[:2], embedding_dim=2)
+    X = np.eye(2)
+    linear = qsa.LinearQueryUnit(np.ones((3, 2)), np.eye(3)[:, :2], np.eye(1))
+    small = {"n_tokens": 4, "subset_size": 2, "embedding_dim": 3, "value_dim": 1, "steps": 2, "batch_size": 1}
+    trained = qsa.train_qsa(**small)
+    architecture = deep.Architecture(3, width=2, mlp_width=2)
+    sequences = deep.Sequences([[0, 1, 2]], [[1, 2, 0]])
+    model, plain = deep.Transformer(architecture, 0), Layer(np.eye(3), np.eye(3))
+    training = dict(
+        start=architecture,
+        data=sequences,
+        learning_rate=0.1,
+        steps=1,
+        optimizer="sgd",
+        momentum=0.5,
+        batch_size=1,
+        seeds=1,
+        validation=sequences,
+        probe=[[0, 1]],
+        contrast=None,
+        contrast_weight=0.0,
+        record_every=1,
+        dtype="float32",
+        checkpoint=None,
+        progress=False,
+    )
+    deep_run = deep.train(**training)
+    estimates = token_estimates.TokenEstimates(Bags([0, 0], [0, 1], [0, 1, 2], [0, 1], [1.0, 1.0]))
+    signs = keys.random_keys(4, 8, rng=rng())
+    curve = moments.moment_curve(5, 2)
+    histogram = matching.match3_histogram(n_tokens=3, modulus=5)
+    sizes = {"vocab_size": 10, "n_classes": 2, "eta_y": 1.0}
+    growth = {"t": 1.0, **sizes, "eta_z": 1.0, "c0": 1.0}
+    single = {"X": X}
+    found = {
+        "bags.Bags": (Bags, dict(query=[0], target=[0], indptr=[0, 1], token=[0], count=[1.0], weight=[1.0],
+                                 n_queries=1, n_tokens=1, vocab_size=1)),
+        "bags.Bags.from_dense": (Bags.from_dense, dict(query=[0], target=[0], counts=[[1.0]], weight=[1.0])),
+        "bags.Bags.concatenate": (Bags.concatenate, dict(parts=[bags, bags], shares=[1, 1])),
+        "bags.Bags.save": (bags.save, dict(path="bags.npz")),
+        "bags.Bags.load": (Bags.load, dict(path="kept.npz")),
+        "data.averaging.adversarial_match": (tasks.adversarial_match, dict(n_tokens=3, modulus=7, order=2)),
+        "data.averaging.adversarial_subsets": (tasks.adversarial_subsets, dict(keys=np.eye(3), subset_size=1, sign=1)),
+        "data.averaging.all_match": (tasks.all_match, dict(n_tokens=2, modulus=3)),
+        "data.averaging.all_subsets": (tasks.all_subsets, dict(n_tokens=3, subset_size=2)),
+        "data.averaging.attention_error": (tasks.attention_error, dict(attention=np.full((3, 3), 1 / 3), y=y)),
+        "data.averaging.worst_values": (tasks.worst_values, dict(attention=np.full((3, 3), 1 / 3), y=y)),
+        "data.averaging.match2": (tasks.match2, dict(x=[1, 2], modulus=3)),
+        "data.averaging.match3": (tasks.match3, dict(x=[1, 2], modulus=3)),
+        "data.averaging.match_tokens": (tasks.match_tokens, dict(x=[1, 2], blank=True)),
+        "data.averaging.qsa_tokens": (tasks.qsa_tokens, dict(z=z, y=y)),
+        "data.averaging.sparse_average": (tasks.sparse_average, dict(z=z, y=y)),
+        "data.averaging.random_match": (tasks.random_match, dict(n_tokens=3, modulus=7, size=2, rng=rng(), order=2,
+                                                                 planted=0.5)),
+        "data.averaging.random_qsa": (tasks.random_qsa, dict(n_tokens=3, subset_size=2, dim=1, size=1, rng=rng())),
+        "data.averaging.random_subsets": (tasks.random_subsets, dict(n_tokens=3, subset_size=2, size=1, rng=rng())),
+        "data.dyck.DyckLanguage": (DyckLanguage, dict(n_types=2, max_depth=3, open_probability=0.5)),
+        "data.dyck.DyckLanguage.open": (dyck.open, dict(type=0, depth=1)),
+        "data.dyck.DyckLanguage.close": (dyck.close, dict(type=0, depth=0)),
+        "data.dyck.DyckLanguage.partner": (dyck.partner, dict(state=0)),
+        **{f"data.dyck.DyckLanguage.{name}": (getattr(dyck, name), dict(prefix="(["))
+           for name in ("encode", "state_sequence", "stack", "next_token", "log_probability")},
+        "data.dyck.DyckLanguage.prefixes": (dyck.prefixes, dict(length=2)),
+        "data.dyck.DyckLanguage.enumerate": (dyck.enumerate, dict(max_length=2, min_length=1, kind="prefix",
+                                                                  positions="last")),
+        "data.dyck.DyckLanguage.sample": (dyck.sample, dict(n=2, max_length=4, rng=0, kind="word", min_length=1,
+                                                            positions="all")),
+        "data.dyck.DyckLanguage.sample_sequences": (dyck.sample_sequences, dict(n=2, max_length=4, rng=0,
+                                                                                kind="prefix", min_length=1)),
+        "data.dyck.DyckLanguage.bags": (dyck.bags, dict(prefixes=["(", "()"], positions="last", weight=[0.5, 0.5])),
+        "data.dyck.DyckLanguage.embedding": (dyck.embedding, dict(kind="one-hot")),
+        "data.sequence_classes.SequenceClasses": (SequenceClasses, dict(
+            probabilities=[[0.5, 0.5], [0.0, 1.0]], query=[0, 1], vocab_size=3, class_weights=[0.5, 0.5])),
+        "data.sequence_classes.SequenceClasses.syn_medium": (SequenceClasses.syn_medium, dict(n_queries=1)),
+        "data.sequence_classes.SequenceClasses.single_common_token": (SequenceClasses.single_common_token, dict(
+            n_classes=2, vocab_size=5, common=0.2, distinct=(1.0, 0.5))),
+        "data.sequence_classes.SequenceClasses.distinct_tokens": (classes.distinct_tokens, dict(n=0)),
+        "data.sequence_classes.SequenceClasses.sample": (classes.sample, dict(n=2, length=4, rng=0)),
+        "data.text.TextCorpus": (TextCorpus, dict(source=["a b"], vocab_size=None, lowercase=True,
+                                                  tokenizer="whitespace", vocabulary=["<unk>", "a"], progress=False)),
+        "data.text.TextCorpus.encode": (corpus.encode, dict(text="a b")),
+        "data.text.TextCorpus.decode": (corpus.decode, dict(tokens=[0, 1])),
+        "data.text.TextCorpus.windows": (corpus.windows, dict(length=2, stride=1, limit=2, rng=rng(), start=0,
+                                                              stop=6)),
+        "deep.data.Insertions": (deep.Insertions, dict(tokens=[[0, 1]], lengths=[2], weights=[1.0])),
+        "deep.data.Sequences": (deep.Sequences, dict(inputs=[[0, 1]], targets=[[1, 0]], mask=np.ones((1, 2), bool))),
+        "deep.data.Sequences.from_tokens": (deep.Sequences.from_tokens, dict(tokens=[0, 1, 2], length=2)),
+        "deep.data.dyck_insertions": (deep.dyck_insertions, dict(language=dyck, first_layer="trained")),
+        "deep.data.dyck_sequences": (deep.dyck_sequences, dict(language=dyck, prefixes=["()"], first_layer="trained",
+                                                               targets="drawn", length=4)),
+        "deep.model.Architecture": (deep.Architecture, dict(
+            vocab_size=3, n_outputs=3, n_layers=1, n_heads=1, width=2, mlp_width=2, positions="learned", max_length=4,
+            norm="before", norm_kind="layer", residual=True, tied=True, values=True, factored=True, attend_self=True,
+            train_embedding=True)),
+        "deep.model.Transformer": (deep.Transformer, dict(architecture=architecture, rng=0, dtype="float32")),
+        **{f"deep.model.Transformer.{name}": (getattr(model, name), dict(tokens=[0, 1]))
+           for name in ("hidden", "__call__", "attention")},
+        "deep.model.from_layer": (deep.from_layer, dict(layer=plain, embedding=np.eye(3))),
+        "deep.model.to_layer": (deep.to_layer, dict(model=deep.from_layer(plain))),
+        "deep.training.load_training": (deep.load_training, dict(path="deep.nc")),
+        "deep.training.model_at": (deep.model_at, dict(dataset=deep_run, learning_rate=0.1, seed=0)),
+        "deep.training.train": (deep.train, training),
+        "descent.sgd": (sgd, dict(
+            data=classes, **rates, steps=2, batch_size=2, length=4, momentum=0.9, optimizer="sgd", init="zero", seed=0,
+            record_every=1, dtype="float64", progress=False, eta_v=None, position_bias=0.0, eta_hidden=None,
+            criterion="cross-entropy", contrast=None, contrast_weight=0.0, evaluate=None)),
+        "descent.sgd_many": (sgd_many, dict(runs=[(classes, {**rates, "steps": 1})], observe=None, threads=1,
+                                            progress=False)),
+        "extensions.residual_connection": (extensions.residual_connection, dict(data=classes)),
+        "flow.gradient_flow": (gradient_flow, dict(
+            data=classes, **rates, t_end=1.0, decoder="full", times=[0.5], n_times=2, init=None, rtol=1e-3, atol=1e-3,
+            progress=False, eta_v=None, time_scale="linear", method="DOP853", eta_hidden=None,
+            criterion="cross-entropy", contrast=None, contrast_weight=0.0, reduce="auto")),
+        "layer.Embedding": (Embedding, dict(vectors=np.eye(3), keys=np.ones((2, 3)), queries=np.ones((2, 3)),
+                                            values=np.ones((2, 3)))),
+        "layer.Layer": (Layer, dict(Z=np.zeros((3, 3)), Y=np.zeros((3, 2)), V=None, multiplicity=[1, 1], hidden=None,
+                                    center=False, floor=0.0, embedding=embedding)),
+        "layer.Layer.zeros": (Layer.zeros, dict(bags=bags)),
+        "layer.Layer.embedded": (Layer.embedded, dict(embedding=embedding, Y=np.zeros((3, 2)))),
+        **{f"layer.Layer.{name}": (getattr(layer, name), dict(bags=bags))
+           for name in ("attention", "sparse_attention", "features", "logits", "predict")},
+        "layer.Layer.loss": (layer.loss, dict(bags=bags, criterion="cross-entropy")),
+        "layer.Layer.gradient": (layer.gradient, dict(bags=bags, criterion="cross-entropy")),
+        "observables.distinct_mask": (observables.distinct_mask, dict(bags=bags, n_tokens=3)),
+        "observables.entropy": (observables.entropy, entropy),
+        "observables.recall": (observables.recall, {**entropy, "threshold": [0.1]}),
+        "observables.expected_attention": (observables.expected_attention, dict(layer=layer, bags=bags)),
+        "observables.given_next_token": (observables.given_next_token, dict(bags=bags)),
+        "trajectory.Trajectory": (Trajectory, dict(dataset=run.dataset)),
+        "trajectory.Trajectory.attention_entropy": (run.attention_entropy, dict(tokens="distinct")),
+        "trajectory.Trajectory.recall": (run.recall, dict(thresholds=[0.1])),
+        "trajectory.Trajectory.surviving_tokens": (run.surviving_tokens, dict(next_token=0, threshold=0.1)),
+        "trajectory.Trajectory.growth_factor": (run.growth_factor, dict(next_token=0, token=1)),
+        "trajectory.Trajectory.relative_gain": (run.relative_gain, dict(next_token=0, token=1, other=0)),
+        "trajectory.Trajectory.save": (run.save, dict(path="run.nc")),
+        "trajectory.Trajectory.load": (Trajectory.load, dict(path="kept.nc")),
+        "units.attention_unit.AttentionUnit": (units.AttentionUnit, dict(Q=X, K=X, V=X, phi=None, scale=1.0,
+                                                                         precision=units.Precision())),
+        "units.attention_unit.AttentionUnit.from_maps": (units.AttentionUnit.from_maps, dict(
+            query=maps[0], key=maps[1], value=maps[2], embedding_dim=2, scale=1.0, precision=None)),
+        **{f"units.attention_unit.AttentionUnit.{name}": (getattr(unit, name), single)
+           for name in ("queries", "keys", "values", "attention", "__call__")},
+        "units.attention_unit.FixedPoint": (units.FixedPoint, dict(bits=4, fraction_bits=2)),
+        "units.attention_unit.FixedPoint.covering": (units.FixedPoint.covering, dict(bits=4, bound=2.0)),
+        "units.attention_unit.FixedPoint.round": (units.FixedPoint(4, 2).round, dict(values=[0.3])),
+        "units.attention_unit.MultiHeadLayer": (units.MultiHeadLayer, dict(heads=[unit])),
+        "units.attention_unit.MultiHeadLayer.__call__": (units.MultiHeadLayer([unit]), single),
+        "units.attention_unit.Precision": (units.Precision, dict.fromkeys(("query", "key", "value", "output"))),
+        "units.attention_unit.Precision.apply": (units.Precision(units.FixedPoint(4, 2)).apply, dict(
+            name="query", values=X)),
+        "units.attention_unit.TensorAttentionUnit": (units.TensorAttentionUnit, dict(
+            query=maps[0], keys=maps[:2], values=maps[:2], embedding_dim=2, scale=1.0, precision=None)),
+        "units.attention_unit.TensorAttentionUnit.attention": (tensor.attention, single),
+        "units.attention_unit.TensorAttentionUnit.__call__": (tensor, single),
+        "units.attention_unit.Transformer": (units.Transformer, dict(layers=[units.MultiHeadLayer([unit])],
+                                                                     maps=[None, None])),
+        "units.attention_unit.Transformer.__call__": (units.Transformer([units.MultiHeadLayer([unit])]), single),
+        **{f"units.attention_unit.{f.__name__}": (f, dict(queries=X, keys=X, scale=1.0, precision=None) | more)
+           for f, more in ((units.attend, {"values": X}), (units.attention_weights, {}))},
+        "units.qsa.LinearQueryUnit": (qsa.LinearQueryUnit, dict(query=X, key=X, value=X)),
+        "units.qsa.LinearQueryUnit.random": (qsa.LinearQueryUnit.random, dict(n_tokens=3, value_dim=1, embedding_dim=2,
+                                                                              rng=rng())),
+        "units.qsa.LinearQueryUnit.attention": (linear.attention, dict(y=y)),
+        "units.qsa.LinearQueryUnit.loss": (linear.loss, dict(z=z[None], y=y[None])),
+        "units.qsa.LinearQueryUnit.gradient": (linear.gradient, dict(z=z[None], y=y[None])),
+        "units.qsa.LinearQueryUnit.expected_loss": (linear.expected_loss, dict(y=y)),
+        "units.qsa.load_training": (qsa.load_training, dict(path="qsa.nc")),
+        "units.qsa.train_qsa": (qsa.train_qsa, dict(
+            **small, learning_rate=0.1, schedule="cosine", optimizer="adam", momentum=0.9, init="random", seed=0,
+            record_every=1, times=(), checkpoint=None, progress=False)),
+        "units.qsa.unit_at": (qsa.unit_at, dict(dataset=trained, at=2)),
+        "bounded_dyck.balance.balanced_layer": (balance.balanced_layer, dict(language=dyck, rng=0, scale=1.0)),
+        "bounded_dyck.balance.balancing_values": (balance.balancing_values, dict(Z=balanced.Z, language=dyck)),
+        "bounded_dyck.balance.residual": (balance.residual, dict(Z=balanced.Z, language=dyck)),
+        "bounded_dyck.balance.closing_accuracy": (balance.closing_accuracy, dict(layer=balanced, language=dyck,
+                                                                                 bags=dyck_bags)),
+        **{f"bounded_dyck.balance.{f.__name__}": (f, dict(layer=balanced, language=dyck, scaled=False))
+           for f in (balance.contributions, balance.insertions)},
+        **{f"bounded_dyck.balance.{f.__name__}": (f, dict(layer=balanced, language=dyck, lengths=[1, 4]))
+           for f in (balance.drift, balance.predicted_accuracy)},
+        **{f"bounded_dyck.balance.{f.__name__}": (f, dict(layer=balanced, language=dyck))
+           for f in (balance.exact_head, balance.violation)},
+        "bounded_dyck.balance.matched_pairs": (balance.matched_pairs, dict(language=dyck, lengths=4)),
+        "bounded_dyck.balance.pairs": (balance.pairs, dict(language=dyck)),
+        "bounded_dyck.balance.queries": (balance.queries, dict(language=dyck)),
+        "bounded_dyck.networks.ReluNetwork": (networks.ReluNetwork, dict(weights=(X, X), biases=([0, 0], [0, 0]))),
+        "bounded_dyck.networks.ReluNetwork.__call__": (network, dict(inputs=X)),
+        "bounded_dyck.pruning.PrunedDyckLayer.predict": (
+            pruning.prune_balanced_layer(DyckLanguage(1, 1), 1, 0).predict,
+            dict(bags=DyckLanguage(1, 1).sample(1, max_length=2, rng=0))),
+        "bounded_dyck.pruning.identity_network": (pruning.identity_network, dict(size=2, n_layers=2)),
+        "bounded_dyck.pruning.indistinguishable": (pruning.indistinguishable, dict(first=network, second=network,
+                                                                                   matrix=0, n=1, rng=0)),
+        "bounded_dyck.pruning.is_pruning": (pruning.is_pruning, dict(pruned=[X], original=[X])),
+        "bounded_dyck.pruning.max_row_norm": (pruning.max_row_norm, dict(matrix=X)),
+        "bounded_dyck.pruning.pad": (pruning.pad, dict(network=network, sizes=[2, 3, 2])),
+        "bounded_dyck.pruning.prune_balanced_layer": (pruning.prune_balanced_layer, dict(
+            language=DyckLanguage(1, 1), n=1, rng=0, scale=0.0)),
+        **{f"bounded_dyck.pruning.{f.__name__}": (f, dict(matrix=X, n=1, rng=0))
+           for f in (pruning.prune_linear, pruning.prune_product)},
+        "bounded_dyck.pruning.prune_network": (pruning.prune_network, dict(network=network, n=1, rng=0)),
+        "bounded_dyck.pruning.subset_sum": (pruning.subset_sum, dict(values=[0.5, 1.0], target=1.0)),
+        "scan_and_snap.attention.distinct_growth": (attention.distinct_growth, dict(exponent=1.0, distinct=[1, 0.5])),
+        "scan_and_snap.attention.full_flow_slowdown": (attention.full_flow_slowdown, dict(vocab_size=10, n_classes=2,
+                                                                                          overlap=0.1)),
+        "scan_and_snap.attention.growth_bounds": (attention.growth_bounds, dict(exponent=1.0, f0=0.5)),
+        "scan_and_snap.attention.growth_exponent": (attention.growth_exponent, growth),
+        "scan_and_snap.attention.printed_growth_exponent": (attention.printed_growth_exponent, growth),
+        "scan_and_snap.attention.relative_gain": (attention.relative_gain, dict(share=0.5, other=0.25)),
+        "scan_and_snap.attention.speed_constant": (attention.speed_constant, dict(n_classes=2, overlap=0.1)),
+        "scan_and_snap.decoder.gamma": (decoder.gamma, dict(t=1.0, **sizes)),
+        "scan_and_snap.decoder.gamma_integral": (decoder.gamma_integral, dict(t=1.0, **sizes, eta_z=1.0)),
+        "scan_and_snap.decoder.h": (decoder.h, dict(t=1.0, vocab_size=10, eta_y=1.0)),
+        "scan_and_snap.decoder.h_steps": (decoder.h_steps, dict(n_steps=3, vocab_size=10, eta_y=1.0)),
+        "scan_and_snap.decoder.peak_gamma": (decoder.peak_gamma, dict(vocab_size=10)),
+        **{f"scan_and_snap.decoder.{f.__name__}": (f, sizes)
+           for f in (decoder.scanning_time, decoder.snapping_time, decoder.transition_time)},
+        "scan_and_snap.early.initial_drift": (early.initial_drift, dict(bags=bags)),
+        "scan_and_snap.token_estimates.TokenEstimates": (token_estimates.TokenEstimates, dict(bags=bags)),
+        "scan_and_snap.token_estimates.TokenEstimates.interval": (estimates.interval, dict(token=0, next_token=0,
+                                                                                           level=0.05)),
+        "scan_and_snap.token_estimates.TokenEstimates.kind": (estimates.kind, dict(token=0, next_token=0, share=0.5,
+                                                                                   lift=None, level=0.05)),
+        "scan_and_snap.token_estimates.TokenEstimates.tokens": (estimates.tokens, dict(share=0.5, level=0.05)),
+        "scan_and_snap.tokens.weak_correlation": (tokens.weak_correlation, dict(overlap=np.eye(2), vocab_size=10)),
+        "sparse_averaging.groups.match3_groups": (groups.match3_groups, dict(root=2, modulus=5)),
+        "sparse_averaging.keys.certificate": (keys.certificate, dict(
+            keys=signs, subset=[0], method="exclusion", rho=0.9, level=0.35, throw=False)),
+        "sparse_averaging.keys.error_bound": (keys.error_bound, dict(tau=1.0, n_tokens=4, q=2, rho=0.5)),
+        "sparse_averaging.keys.random_keys": (keys.random_keys, dict(n_tokens=4, dimension=2, rng=rng())),
+        "sparse_averaging.keys.smallest_dimension": (keys.smallest_dimension, dict(
+            n_tokens=6, q=1, rng=rng(), method="exclusion", sets="random", n_sets=2, maximum=100, rho=0.5, level=0.35)),
+        "sparse_averaging.keys.temperature": (keys.temperature, dict(n_tokens=4, q=2, error=0.1, rho=0.5)),
+        "sparse_averaging.matching.MatchTransformer.__call__": (histogram, dict(x=[1, 2, 3])),
+        "sparse_averaging.matching.MatchUnit.__call__": (matching.match2(n_tokens=3, modulus=5, error=0.1), dict(
+            x=[1, 2])),
+        "sparse_averaging.matching.angle_gap": (matching.angle_gap, dict(modulus=5)),
+        **{f"sparse_averaging.matching.{f.__name__}": (f, dict(n_tokens=3, modulus=5, error=0.1, scale=None))
+           for f in (matching.match2, matching.match3_tensor)},
+        **{f"sparse_averaging.matching.{f.__name__}": (f, dict(n_tokens=3, modulus=5))
+           for f in (matching.match3_bigram, matching.match3_histogram)},
+        "sparse_averaging.matching.match3_local": (matching.match3_local, dict(n_tokens=3, modulus=5, reach=1,
+                                                                               rng=rng(), dimension=200)),
+        "sparse_averaging.moments.MomentCurve": (moments.MomentCurve, dict(n_tokens=5, q=2)),
+        **{f"sparse_averaging.moments.MomentCurve.{name}": (getattr(curve, name), dict(subset=[0, 2]))
+           for name in ("query", "scores", "gap", "query_bits")},
+        "sparse_averaging.moments.MomentCurve.temperature": (curve.temperature, dict(error=0.1)),
+        "sparse_averaging.moments.MomentCurve.attention": (curve.attention, dict(subset=[0, 2], error=0.1)),
+        "sparse_averaging.moments.moment_curve": (moments.moment_curve, dict(n_tokens=5, q=2)),
+        "sparse_averaging.moments.is_face": (moments.is_face, dict(subset=[1, 3], n_tokens=6, dimension=4)),
+        "sparse_averaging.moments.no_face_witness": (moments.no_face_witness, dict(subset=[1, 3], n_tokens=6)),
+        "sparse_averaging.other_architectures.collision": (other_architectures.collision, dict(
+            first_layer=np.ones((1, 4)), q=1, n_tokens=4, value_dimension=1, rng=rng())),
+        "sparse_averaging.other_architectures.state_count": (other_architectures.state_count, dict(
+            n_tokens=2, read=1, outputs="last")),
+        "sparse_averaging.precision.error_parts": (precision.error_parts, dict(attention=[0.5, 0.5], subset=[0])),
+        "sparse_averaging.precision.rounded_query": (precision.rounded_query, dict(query=[0.5], tau=1.0, bits=4)),
+        "sparse_averaging.precision.smallest_bits": (precision.smallest_bits, dict(
+            keys=signs, query=signs[0], subset=[0], tau=5.0, error=0.5)),
+        "sparse_averaging.precision.sufficient_bits": (precision.sufficient_bits, dict(query=[0.5], tau=1.0,
+                                                                                       error=0.1)),
+        "sparse_averaging.protocols.bit_strings": (protocols.bit_strings, dict(n=2)),
+        "sparse_averaging.protocols.disjointness_matrix": (protocols.disjointness_matrix, dict(n=2)),
+        "sparse_averaging.protocols.disjointness_residues": (protocols.disjointness_residues, dict(n=2, modulus=9)),
+        "sparse_averaging.protocols.exact_rank": (protocols.exact_rank, dict(matrix=[[1, 0], [0, 1]])),
+        "sparse_averaging.protocols.match3_protocol": (protocols.match3_protocol, dict(
+            model=matching.match3_histogram(n_tokens=3, modulus=5), bits=8)),
+        "sparse_averaging.protocols.qsa_protocol": (protocols.qsa_protocol, dict(
+            unit=averaging.random_keys_unit(keys.random_keys(3, 16, rng=rng()), 1, error=0.5, bits=8), q=1,
+            encoding="corrected")),
+        "sparse_averaging.units.moment_curve_unit": (averaging_units.moment_curve_unit, dict(
+            curve=curve, error=0.1, value_dimension=1)),
+        "sparse_averaging.units.random_keys_unit": (averaging_units.random_keys_unit, dict(
+            keys=signs, q=1, error=0.1, value_dimension=1, method="exclusion", bits=8)),
+    }  # fmt: skip
+    run.save("kept.nc")
+    bags.save("kept.npz")
+    dynamics.trajectory.save_dataset(trained, "qsa.nc")
+    dynamics.trajectory.save_dataset(deep_run, "deep.nc")
+    return found
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """The calls, made in a folder that takes the files of hostile paths too."""
+    before = os.getcwd()
+    os.chdir(tmp_path_factory.mktemp("hostile"))
+    try:
+        yield calls()
+    finally:
+        os.chdir(before)
+
+
+class Slow(BaseException):
+    """A call took too long."""
+
+
+@contextmanager
+def limits():
+    """Time and memory that one call may take."""
+
+    def late(*_):
+        raise Slow
+
+    statm = Path("/proc/self/statm")
+    used = int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 0
+    before, handler = resource.getrlimit(resource.RLIMIT_AS), signal.signal(signal.SIGALRM, late)
+    if used:
+        resource.setrlimit(resource.RLIMIT_AS, (used + BYTES, before[1]))
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+GRAMMAR = re.compile(r"`[\w.\[\]]+` must .+", re.DOTALL)
+
+
+def complaint(function, arguments, path):
+    """What is wrong with how a call ends, or None."""
+    try:
+        with limits(), warnings.catch_warnings(), redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            function(**arguments)
+    except ValueError as error:
+        return None if GRAMMAR.match(str(error)) else f"ValueError: {error}"
+    except (IntegrationError, DivergenceError):
+        return None
+    except OSError as error:
+        return None if path else f"{type(error).__name__}: {error}"
+    except Slow:
+        return f"took more than {SECONDS} s"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def test_every_public_callable_has_a_valid_call(table):
+    names = set(public())
+    missing = names - set(table) - RECORDS - {name for name in names if name.rsplit(".", 1)[0] in RECORDS}
+    assert not missing
+    assert set(table) <= names | {name for name in table if name.endswith("__call__")}
+    assert names >= RECORDS - {"deep.model.Transformer.rows"}
+    for name, (function, arguments) in table.items():
+        assert complaint(function, copy.copy(arguments), path=False) is None, name
+
+
+ROOMS = [
+    "bags", "data", "deep", "flow", "descent", "layer", "observables", "trajectory", "extensions", "units",
+    "bounded_dyck", "scan_and_snap", "sparse_averaging",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_hostile_arguments_end_in_a_result_or_our_grammar(table, room, monkeypatch):
+    monkeypatch.setattr(flow, "_MOST_EVALUATIONS", 2000)
+    monkeypatch.setattr(data.averaging, "_MOST_CASES", 2**16)
+    found = []
+    for name, (function, arguments) in table.items():
+        if name.split(".")[0] != room or (name == "deep.training.train" and not ALL):
+            continue
+        for argument in arguments:
+            labels = list(HOSTILE)
+            if not ALL:
+                rng = np.random.default_rng(zlib.crc32(f"{name}.{argument}".encode()))
+                labels = [labels[i] for i in rng.choice(len(labels), VALUES_AN_ARGUMENT, replace=False)]
+            for label in labels:
+                if argument in FUNCTIONS and callable(HOSTILE[label]):
+                    continue
+                wrong = complaint(function, {**arguments, argument: HOSTILE[label]}, argument in ("path", "source"))
+                if wrong:
+                    found.append(f"{name}({argument} = {label}): {wrong.splitlines()[0][:200]}")
+    assert not found, f"{len(found)} calls:\n" + "\n".join(found)

@@ -1,0 +1,248 @@
+"""What must not matter does not: names and order of tokens, bags and classes, units and widths, copies and files."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import SEEDS, bags, dyck_languages, layers, sequence_classes
+
+from dynamics import Bags, DyckLanguage, Layer, SequenceClasses, TextCorpus, gradient_flow, sgd
+from dynamics.data import averaging as tasks
+from theory.scan_and_snap import early
+
+INTEGERS = st.sampled_from([np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64])
+RATES = {"eta_y": 1.0, "eta_z": 1.0}
+
+
+@st.composite
+def problems(draw, **options):
+    """Bags, a layer that fits them, and a generator."""
+    data = draw(bags(**options))
+    return data, draw(layers(data, compressed=False)), np.random.default_rng(draw(SEEDS))
+
+
+def rebuilt(data, *, order=None, rename=None, widths=(np.int64, np.float64), unit=1.0):
+    """The same bags in another order, with tokens of other numbers, in other types and in another unit."""
+    order = np.arange(len(data)) if order is None else order
+    rename = np.arange(data.n_tokens) if rename is None else rename
+    whole, real = widths
+    query, target, indptr, token, count, weight = [], [], [0], [], [], []
+    for b in order:
+        at = slice(data.indptr[b], data.indptr[b + 1])
+        place = np.argsort(rename[data.token[at]])
+        token.extend(rename[data.token[at]][place])
+        count.extend(unit * data.count[at][place])
+        indptr.append(len(token))
+        query.append(data.query[b])
+        target.append(data.target[b])
+        weight.append(data.weight[b])
+    target = np.array(target, dtype=whole) if data.hard else np.array(target)
+    arrays = (np.array(query, dtype=whole), target, np.array(indptr, dtype=whole), np.array(token, dtype=whole))
+    return Bags(*arrays, np.array(count, dtype=real), weight, **data.sizes)
+
+
+def close(a, b, scale=1.0):
+    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-11 * scale)
+
+
+@given(problems())
+def test_the_order_of_bags_permutes_what_is_said_of_them(problem):
+    data, layer, rng = problem
+    order = rng.permutation(len(data))
+    other = rebuilt(data, order=order)
+    np.testing.assert_array_equal(layer.attention(other), layer.attention(data)[order])
+    close(layer.predict(other), layer.predict(data)[order])
+    close(layer.loss(other), layer.loss(data))
+    close(layer.gradient(other).Z, layer.gradient(data).Z)
+
+
+@given(problems())
+def test_tokens_may_have_other_numbers(problem):
+    data, layer, rng = problem
+    rename = rng.permutation(data.n_tokens)
+    other = rebuilt(data, rename=rename)
+    Z, Y = np.empty_like(layer.Z), np.empty_like(layer.Y)
+    Z[:, rename], Y[rename] = layer.Z, layer.Y
+    renamed = Layer(Z, Y)
+    close(renamed.attention(other)[:, rename], layer.attention(data))
+    close(renamed.loss(other), layer.loss(data))
+    close(renamed.gradient(other).Z[:, rename], layer.gradient(data).Z)
+    close(renamed.gradient(other).Y[rename], layer.gradient(data).Y)
+
+
+@given(problems(soft=False))
+def test_next_tokens_and_queries_may_have_other_numbers(problem):
+    data, layer, rng = problem
+    names, rows = rng.permutation(data.vocab_size), rng.permutation(data.n_queries)
+    other = Bags(rows[data.query], names[data.target], data.indptr, data.token, data.count, data.weight, **data.sizes)
+    Z, Y = np.empty_like(layer.Z), np.empty_like(layer.Y)
+    Z[rows], Y[:, names] = layer.Z, layer.Y
+    close(Layer(Z, Y).loss(other), layer.loss(data))
+    close(Layer(Z, Y).gradient(other).Y[:, names], layer.gradient(data).Y)
+
+
+@given(problems())
+def test_a_bag_twice_is_a_bag_of_twice_the_weight(problem):
+    data, layer, _ = problem
+    twice = Bags.concatenate([data, data])
+    assert len(twice) == 2 * len(data)
+    close(layer.loss(twice), layer.loss(data))
+    close(layer.gradient(twice).Z, layer.gradient(data).Z)
+    merged = twice.merge()
+    assert len(merged) == len(data.merge())
+    close(merged.weight, data.merge().weight)
+    close(layer.loss(merged), layer.loss(data))
+    if data.hard:
+        close(early.initial_drift(twice).toarray(), early.initial_drift(data).toarray())
+
+
+@given(problems(), INTEGERS, st.sampled_from([np.float32, np.float64, np.longdouble]))
+def test_widths_of_types_do_not_matter(problem, whole, real):
+    data, layer, _ = problem
+    data = rebuilt(data, widths=(np.int64, real))  # with counts that the width holds
+    other = rebuilt(data, widths=(whole, real))
+    for name in ("query", "target", "indptr", "token", "count", "weight"):
+        found = getattr(other, name)
+        assert found.dtype == getattr(data, name).dtype
+        np.testing.assert_array_equal(found, getattr(data, name))
+    assert layer.loss(other) == layer.loss(data)
+
+
+@given(problems(), st.sampled_from([1e-300, 1e-60, 1e-9, 7.0, 1e9, 1e39, 1e300]), st.sampled_from(["f4", "f8"]))
+def test_the_unit_of_counts_does_not_matter(problem, unit, dtype):
+    data, layer, _ = problem
+    layer = Layer(layer.Z.astype(dtype), layer.Y.astype(dtype))
+    other = rebuilt(data, unit=unit)
+    tolerance = 1e-5 if dtype == "f4" else 1e-11
+    np.testing.assert_allclose(layer.attention(other), layer.attention(data), atol=tolerance)
+    np.testing.assert_allclose(layer.loss(other), layer.loss(data), rtol=tolerance, atol=tolerance)
+    slopes = layer.gradient(other).Z, layer.gradient(data).Z
+    np.testing.assert_allclose(*slopes, atol=tolerance * max(1.0, np.abs(layer.Y).max()))
+
+
+@given(problems())
+def test_copies_and_files_are_the_same_data(problem):
+    data, layer, _ = problem
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        data.save(f"{folder}/bags.npz")
+        loaded = Bags.load(f"{folder}/bags.npz")
+    for other in (copy.copy(data), copy.deepcopy(data), pickle.loads(pickle.dumps(data)), loaded):
+        assert layer.loss(other) == layer.loss(data)
+        assert not other.count.flags.writeable
+    for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert other.loss(data) == layer.loss(data)
+        assert not other.Z.flags.writeable
+
+
+@given(problems())
+def test_what_was_given_may_change_afterwards(problem):
+    data, layer, _ = problem
+    arrays = [np.array(getattr(data, name)) for name in ("query", "target", "indptr", "token", "count", "weight")]
+    other = Bags(*arrays, **data.sizes)
+    Z, Y = np.array(layer.Z), np.array(layer.Y)
+    kept = Layer(Z, Y)
+    for array in (*arrays, Z, Y):
+        array[...] = 99
+    assert kept.loss(other) == layer.loss(data)
+
+
+@given(sequence_classes(uniform=False), SEEDS)
+def test_classes_may_stand_in_another_order(classes, seed):
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(classes.n_classes)
+    other = SequenceClasses(
+        classes.probabilities.toarray()[order],
+        classes.query[order],
+        vocab_size=classes.vocab_size,
+        class_weights=classes.class_weights[order],
+    )
+    np.testing.assert_array_equal(other.common_tokens, classes.common_tokens)
+    close(other.overlap(), classes.overlap()[np.ix_(order, order)])
+    ends = [gradient_flow(data, **RATES, t_end=3.0, n_times=2, rtol=1e-10, atol=1e-12) for data in (classes, other)]
+    np.testing.assert_allclose(ends[1].final.Z, ends[0].final.Z, atol=1e-7)
+    Y = [end.final.Y for end in ends]
+    np.testing.assert_allclose(Y[1][:, : order.size], Y[0][:, order], atol=1e-7)
+
+
+@given(sequence_classes(), st.sampled_from(["f4", "f8"]), INTEGERS, SEEDS)
+def test_training_does_not_see_how_data_was_given(classes, real, whole, seed):
+    table = classes.probabilities.toarray()
+    if not np.array_equal(table, table.astype(real)):
+        real = "f8"  # rows of narrower numbers would not sum to one
+    again = SequenceClasses(
+        table.astype(real),
+        classes.query.astype(whole),
+        vocab_size=classes.vocab_size,
+        class_weights=classes.class_weights,
+    )
+    options = RATES | {"steps": 4, "batch_size": 4, "length": 6, "seed": seed % 1000}
+    ends = [sgd(d, **options).final for d in (classes, again, pickle.loads(pickle.dumps(classes)))]
+    for end in ends[1:]:
+        np.testing.assert_array_equal(end.Z, ends[0].Z)
+        np.testing.assert_array_equal(end.Y, ends[0].Y)
+
+
+@given(dyck_languages(max_depth=4), INTEGERS, SEEDS)
+def test_brackets_in_any_width(language, whole, seed):
+    sequences = language.sample_sequences(3, max_length=6, rng=seed)
+    plain, narrow = (language.bags([sequence.astype(t) for sequence in sequences]) for t in (np.int64, whole))
+    np.testing.assert_array_equal(narrow.token, plain.token)
+    np.testing.assert_array_equal(narrow.target, plain.target)
+
+
+@given(st.integers(1, 100), st.integers(1, 100), INTEGERS)
+def test_states_are_counted_in_any_width(n_types, max_depth, whole):
+    language = DyckLanguage(n_types, max_depth)
+    types, depths = np.arange(n_types, dtype=whole)[:, None], np.arange(1, max_depth + 1, dtype=whole)
+    opens = np.arange(n_types * max_depth).reshape(n_types, max_depth)
+    np.testing.assert_array_equal(language.open(types, depths), opens)
+    np.testing.assert_array_equal(language.close(types, depths - whole(1)), opens + opens.size)
+
+
+@given(dyck_languages(max_types=3, max_depth=3), SEEDS)
+def test_types_of_brackets_are_alike(language, seed):
+    """Another naming of the types permutes the distribution of the next bracket."""
+    rng = np.random.default_rng(seed)
+    names = rng.permutation(language.n_types)
+    (sequence,) = language.sample_sequences(1, max_length=8, rng=rng)
+    renamed = 2 * names[sequence // 2] + sequence % 2
+    columns = (2 * names[:, None] + [0, 1]).ravel()
+    close(language.next_token(renamed)[columns], language.next_token(sequence))
+    close(language.log_probability(renamed), language.log_probability(sequence))
+    made = pickle.loads(pickle.dumps(language))
+    close(made.next_token(sequence), DyckLanguage(*vars(language).values()).next_token(sequence))
+
+
+@given(st.integers(2, 100), st.integers(1, 12), INTEGERS, SEEDS)
+def test_matching_in_any_width_and_order(modulus, n_tokens, whole, seed):
+    rng = np.random.default_rng(seed)
+    x = rng.integers(modulus, size=(2, n_tokens))
+    order = rng.permutation(n_tokens)
+    for match in (tasks.match2, tasks.match3):
+        expected = match(x, modulus)
+        np.testing.assert_array_equal(match(x.astype(whole), modulus), expected)
+        np.testing.assert_array_equal(match(x[:, order], modulus), expected[:, order])
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=6, max_size=30), st.integers(2, 4))
+def test_words_may_have_other_names(words, length):
+    corpus = TextCorpus([" ".join(words)])
+    other = TextCorpus([" ".join("xyz"["abc".index(word)] for word in words)], vocabulary=None)
+    plain, renamed = corpus.windows(length), other.windows(length)
+    # Equally frequent words are numbered by their letters, whose order is kept.
+    np.testing.assert_array_equal(plain.token, renamed.token)
+    np.testing.assert_array_equal(plain.target, renamed.target)
+    made = pickle.loads(pickle.dumps(corpus)).windows(length)
+    np.testing.assert_array_equal(made.count, plain.count)
+
+
+def test_masks_and_negative_numbers_of_narrow_types_are_refused():
+    with pytest.raises(ValueError, match="`token` must hold indices of at least 0, but got -1 at index 0"):
+        Bags([0], [0], [0, 1], np.array([-1], dtype=np.int8), [1.0])
+    with pytest.raises(ValueError, match="`count` must have no masked entries"):
+        Bags([0], [0], [0, 1], [0], np.ma.array([1.0], mask=True))

@@ -1,0 +1,237 @@
+"""What could give a wrong result without a word is right or refused: narrow integers, masks, units, changed data."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from dynamics import Bags, DyckLanguage, Embedding, Layer, SequenceClasses, TextCorpus, gradient_flow, sgd
+from dynamics.data import averaging as tasks
+from dynamics.support import checks
+from dynamics.units.attention_unit import FixedPoint
+from dynamics.units.qsa import LinearQueryUnit
+
+WIDTHS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
+
+
+def classes(**options):
+    return SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 1], vocab_size=4, **options)
+
+
+# Integers of every width
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_states_are_numbered_in_any_width(width):
+    language = DyckLanguage(n_types=10, max_depth=100)
+    assert language.open(width(5), width(1)) == 500
+    assert language.close(width(5), width(99)) == 1000 + 599
+    types, depths = np.array([0, 9], dtype=width), np.array([1, 100], dtype=width)
+    np.testing.assert_array_equal(language.open(types, depths), [0, 999])
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_depth_of_zero_is_refused_in_any_width(width):
+    with pytest.raises(ValueError, match=r"`depth` must be from 1 to 3, but got 0"):
+        DyckLanguage(2, 3).open(0, width(0))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_fixed_point_numbers_in_any_width(width):
+    numbers = FixedPoint(width(8), width(3))
+    assert numbers.step == 0.125
+    assert numbers.round([0.3]) == [0.25]
+
+
+def test_integers_beyond_int64_are_shown_as_they_are():
+    with pytest.raises(ValueError, match=r"`x` must .* 18446744073709551615"):
+        checks.index_array("x", np.array([2**64 - 1], dtype=np.uint64))
+    with pytest.raises(ValueError, match=r"`x` must .* 18446744073709551615"):
+        tasks.match2(np.array([2**64 - 1], dtype=np.uint64), 5)
+
+
+def test_tokens_beyond_int32_are_refused():
+    deep = pytest.importorskip("dynamics.deep")
+    with pytest.raises(ValueError, match=r"`inputs` must hold indices below 2147483648, but got 2147483649"):
+        deep.Sequences([[2**31 + 1]], [[0]])
+
+
+# Masks
+
+
+MASKED = np.ma.array([0.5, 0.5], mask=[True, False])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: checks.finite_array("x", MASKED),
+        lambda: checks.finite_array("x", [MASKED, MASKED]),
+        lambda: checks.index_array("x", np.ma.array([1, 2], mask=[False, True])),
+        lambda: checks.real("x", np.ma.masked),
+        lambda: Bags([0], [0], [0, 2], [0, 1], MASKED),
+        lambda: classes(class_weights=MASKED),
+        lambda: Layer(np.ma.array(np.zeros((1, 2)), mask=True), np.zeros((2, 2))),
+        lambda: tasks.match2(np.ma.array([1, 2], mask=[True, False]), 5),
+        lambda: FixedPoint(4, 1).round(MASKED),
+    ],
+)
+def test_masked_entries_are_refused(call):
+    with pytest.raises(ValueError, match=r"`\w+` must .*mask"):
+        call()
+
+
+def test_a_mask_that_hides_nothing_does_not_matter():
+    array = checks.finite_array("x", np.ma.array([1.0, 2.0], mask=False))
+    assert type(array) is np.ndarray
+    np.testing.assert_array_equal(array, [1.0, 2.0])
+
+
+# Units of counts
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-60, 1e39, 3e307])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_attention_does_not_depend_on_the_unit_of_counts(unit, dtype):
+    counts = np.array([[1.0, 2.0, 3.0], [4.0, 0.0, 1.0]])
+    Z = np.random.default_rng(0).normal(size=(2, 3)).astype(dtype)
+    layer = Layer(Z, np.eye(3, dtype=dtype))
+    plain, scaled = (Bags.from_dense([0, 1], [0, 2], array) for array in (counts, counts * [[unit], [1.0]]))
+    np.testing.assert_allclose(layer.attention(scaled), layer.attention(plain), rtol=2e-7)
+    assert layer.loss(scaled) == pytest.approx(layer.loss(plain), rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-60, 1e39])
+def test_a_run_in_single_precision_does_not_depend_on_the_unit_of_counts(unit):
+    counts = np.array([[1.0, 2.0, 3.0], [4.0, 0.0, 1.0]])
+    ends = [
+        sgd(Bags.from_dense([0, 0], [0, 1], array), eta_y=1.0, eta_z=1.0, steps=5, batch_size=None, dtype="float32",
+            length=None).final.Z
+        for array in (counts, unit * counts)
+    ]  # fmt: skip
+    assert np.abs(ends[0]).max() > 0.01
+    np.testing.assert_allclose(*ends, rtol=1e-4)
+
+
+def test_counts_of_usual_size_stay_as_they_are():
+    counts = np.array([[1.0, 2.0**64, 2.0**-60], [2.0**-40, 0, 0]])
+    np.testing.assert_array_equal(Bags.from_dense([0, 0], [0, 0], counts).count, [1.0, 2.0**64, 2.0**-60, 2.0**-40])
+
+
+def test_counts_that_no_unit_makes_positive_are_refused():
+    with pytest.raises(ValueError, match=r"`count` must have ratios within a bag .* 5e-324 at index 1 beside 1e\+300"):
+        Bags([0], [0], [0, 2], [0, 1], [1e300, 5e-324])
+
+
+def test_probabilities_and_shares_whose_sum_overflows():
+    large = SequenceClasses.single_common_token(2, 5, common=1.5e308, distinct=[1.5e308, 0.75e308])
+    plain = SequenceClasses.single_common_token(2, 5, common=2.0, distinct=[2.0, 1.0])
+    np.testing.assert_allclose(large.probabilities.toarray(), plain.probabilities.toarray(), rtol=1e-15)
+    part = Bags([0], [0], [0, 1], [0], [1.0])
+    np.testing.assert_array_equal(Bags.concatenate([part, part], [1e308, 1e308]).weight, [0.5, 0.5])
+
+
+# Numbers that a precision loses
+
+
+def test_a_momentum_that_single_precision_rounds_to_one():
+    arguments = {"eta_y": 0.1, "eta_z": 0.1, "steps": 1, "momentum": 1 - 1e-10}
+    sgd(classes(), **arguments)
+    with pytest.raises(ValueError, match=r"`momentum` must be below 1 in float32"):
+        sgd(classes(), **arguments, dtype="float32")
+
+
+# Embeddings that do not fit
+
+
+def test_an_embedding_fits_its_layer():
+    rng = np.random.default_rng(0)
+    keys, queries = rng.normal(size=(2, 2, 3))
+    small, valued = Embedding(np.eye(3), keys, queries), Embedding(np.eye(3), keys, queries, rng.normal(size=(2, 3)))
+    with pytest.raises(ValueError, match=r"`embedding` must have a vector for each of the 500 tokens"):
+        Layer(np.zeros((3, 500)), np.zeros((500, 2)), embedding=small)
+    with pytest.raises(ValueError, match=r"`embedding` must have a vector .* 3 vectors and Z of shape \(5, 3\)"):
+        Layer(np.zeros((5, 3)), np.zeros((3, 2)), embedding=small)
+    for V, embedding in ((None, valued), (np.zeros((3, 4)), valued), (np.zeros((3, 2)), small)):
+        rows = 3 if V is None else V.shape[1]
+        with pytest.raises(ValueError, match=r"`embedding` must have the values that V is made of"):
+            Layer(np.zeros((3, 3)), np.zeros((rows, 2)), V, embedding=embedding)
+    assert Layer.embedded(valued, np.zeros((2, 2))).V.shape == (3, 2)
+
+
+# Data that does not change
+
+
+def examples():
+    bags = Bags([0, 1], [0, 1], [0, 2, 3], [0, 1, 1], [1.0, 2.0, 1.0])
+    embedding = Embedding(np.eye(3), np.ones((2, 3)), np.ones((2, 3)))
+    found = [
+        bags,
+        classes(),
+        DyckLanguage(2, 3),
+        TextCorpus(["the cat and the dog"]),
+        embedding,
+        Layer.embedded(embedding, np.zeros((3, 2))),
+        Layer(np.zeros((2, 2)), np.zeros((3, 2)), np.zeros((2, 3)), hidden=None),
+        LinearQueryUnit(np.ones((3, 2)), np.ones((3, 2)), np.eye(2)),
+    ]
+    return [pytest.param(thing, id=f"{type(thing).__name__}{i}") for i, thing in enumerate(found)]
+
+
+@pytest.mark.parametrize("thing", examples())
+def test_nothing_of_a_data_object_can_be_set(thing):
+    for name in [*vars(thing), "new"]:
+        with pytest.raises(AttributeError):
+            setattr(thing, name, None)
+        with pytest.raises(AttributeError):
+            delattr(thing, name)
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda thing: pickle.loads(pickle.dumps(thing))])
+@pytest.mark.parametrize("thing", examples())
+def test_copies_are_as_read_only_as_the_original(thing, way):
+    made = way(thing)
+    assert type(made) is type(thing)
+    arrays = 0
+    for name, value in vars(made).items():
+        if isinstance(value, np.ndarray):
+            arrays += 1
+            assert not value.flags.writeable, name
+            np.testing.assert_array_equal(value, getattr(thing, name))
+    assert arrays or isinstance(thing, (DyckLanguage, SequenceClasses))
+    if isinstance(thing, SequenceClasses):
+        assert not made.class_weights.flags.writeable
+    with pytest.raises(AttributeError):
+        made.new = 1
+
+
+def test_class_weights_cannot_change_under_a_run():
+    data = classes()
+    sgd(data, eta_y=0.1, eta_z=0.1, steps=1)
+    with pytest.raises(AttributeError, match=r"cannot be changed: make a new SequenceClasses with another"):
+        data.class_weights = np.array([0.9, 0.1])
+    with pytest.raises(ValueError, match="read-only"):
+        data.class_weights[0] = 0.9
+    with pytest.raises(ValueError, match="read-only"):
+        data.probabilities.data[0] = 0.9
+
+
+def test_new_entries_of_the_probabilities_stay_outside():
+    data = classes()
+    shares = data.probabilities
+    shares.data = np.full(4, 0.5)
+    np.testing.assert_array_equal(data.probabilities.toarray(), [[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]])
+
+
+def test_a_sparse_matrix_with_foreign_indices_is_refused():
+    shares = classes().probabilities
+    shares.indices = np.array([0, 7, 0, 2])
+    with pytest.raises(ValueError, match=r"`probabilities` must be a sparse matrix whose parts fit"):
+        SequenceClasses(shares, [0, 1])
+
+
+def test_a_copy_trains_like_the_original():
+    data = classes()
+    runs = [gradient_flow(d, eta_y=1.0, eta_z=1.0, t_end=2.0).final.Z for d in (data, pickle.loads(pickle.dumps(data)))]
+    np.testing.assert_array_equal(*runs)

@@ -1,0 +1,47 @@
+"""Tokens and rates that jax would clamp or round away without a word."""
+
+import numpy as np
+import pytest
+
+deep = pytest.importorskip("dynamics.deep")
+
+SMALL = deep.Architecture(5, width=4, mlp_width=4, positions="learned", max_length=3)
+DATA = deep.Sequences([[0, 1, 2]], [[1, 2, 3]])
+
+
+@pytest.mark.parametrize("method", ["__call__", "hidden", "attention"])
+def test_tokens_beyond_the_vocabulary_are_refused(method):
+    call = getattr(deep.Transformer(SMALL, 0), method)
+    call([0, 4])
+    for tokens in ([0, 5], [-1, 0]):
+        with pytest.raises(ValueError, match=r"`tokens` must hold indices in \[0, 5\)"):
+            call(tokens)
+    with pytest.raises(ValueError, match=r"`tokens` must be at most 3, as there are positions, but got 4"):
+        call([0, 0, 0, 0])
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"learning_rate": 1e-300}, "`learning_rate` must be in the range of float32, but got 1e-300"),
+        ({"learning_rate": [0.1, 1e300]}, r"`learning_rate` must be in the range of float32, but got 1e\+300"),
+        ({"momentum": 1 - 1e-10}, "`momentum` must be below 1 in float32"),
+        ({"contrast_weight": 1e-300}, "`contrast_weight` must be in the range of float32"),
+    ],
+)
+def test_rates_that_single_precision_loses_are_refused(option, message):
+    with pytest.raises(ValueError, match=message):
+        deep.train(SMALL, DATA, **{"learning_rate": 0.1, "steps": 1} | option)
+
+
+def test_a_start_beyond_single_precision_is_refused():
+    layer = deep.to_layer(deep.from_layer(deep.to_layer(deep.from_layer(_layer(1.0)))))
+    assert np.isfinite(layer.Z).all()
+    with pytest.raises(ValueError, match="`start` must have finite weights in float32"):
+        deep.train(deep.from_layer(_layer(1e300)), DATA, learning_rate=0.1, steps=1)
+
+
+def _layer(scale):
+    from dynamics import Layer
+
+    return Layer(scale * np.eye(5), np.eye(5))
