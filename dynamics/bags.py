@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.support import checks
-from dynamics.support.files import replacing
+from dynamics.support.files import opened, replacing
 from dynamics.support.frozen import Frozen
 
 _FORMAT = "yzflow-bags-1"
@@ -286,7 +286,7 @@ class Bags(Frozen):
             If there is none.
         """
         # Opened here: numpy leaves a file that it opened itself open if it turns out to be damaged.
-        with open(checks.path("path", path), "rb") as handle:
+        with opened("path", path) as handle:
             return cls._read(handle, path)
 
     @classmethod

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
-import platform
 from collections.abc import Mapping, Sequence
-from importlib import metadata
 from typing import Any
 
 import numpy as np
@@ -19,9 +16,10 @@ from dynamics._model.objective import Objective
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.layer import Embedding, Layer, Problem, attention
-from dynamics.support import checks, files
+from dynamics.support import checks
 from dynamics.support.checks import read_only
-from dynamics.version import __version__
+from dynamics.support.netcdf import load_dataset, save_dataset
+from dynamics.support.provenance import provenance
 
 _FORMAT = "yzflow-trajectory-1"
 # Bytes of the tables of a trajectory that keeps every state whole.
@@ -334,7 +332,7 @@ def _labelled(
         "next_token": ("next_token", support.present),
         **(coordinates or {}),
     }
-    attributes = provenance(kind, parameters) | {"center": int(layer.center), "floor": layer.floor}
+    attributes = provenance(kind, parameters, _FORMAT) | {"center": int(layer.center), "floor": layer.floor}
     return Trajectory(xr.Dataset(variables, coordinates, attributes))
 
 
@@ -413,48 +411,3 @@ class LargeRecord:
         loss = np.array(self.loss)
         common = (kind, parameters, query_tokens)
         return _labelled(support, self.times, loss, self.layer, variables, *common, coordinates)
-
-
-def save_dataset(dataset: xr.Dataset, path: str | os.PathLike) -> None:
-    """Write ``dataset`` to a netCDF file, completely or not at all, with a checksum that `load_dataset` compares."""
-    with files.replacing(checks.path("path", path)) as temporary:
-        dataset.to_netcdf(temporary, engine="h5netcdf")
-        files.seal(temporary)
-
-
-def load_dataset(path: str | os.PathLike, file_format: str, what: str) -> xr.Dataset:
-    """Read what `save_dataset` wrote, if its attribute ``format`` is ``file_format``; ``what`` it is goes into errors.
-
-    Raises
-    ------
-    ValueError
-        If a byte of the file is not as it was written, or it holds something else.
-    FileNotFoundError
-        If there is none.
-    """
-    if not os.path.exists(checks.path("path", path)):
-        raise FileNotFoundError(f"no file {os.fspath(path)!r}")
-    rule = f"be {what} written by yzflow"
-    if not files.sealed(path):
-        raise checks.reject("path", rule, f"a changed or other file {os.fspath(path)!r} (its checksum is wrong)")
-    dataset = xr.load_dataset(path, engine="h5netcdf")
-    if dataset.attrs.get("format") != file_format:
-        raise checks.reject("path", rule, f"another file {os.fspath(path)!r}")
-    return dataset
-
-
-_version = functools.cache(metadata.version)  # which reads a file
-
-
-def provenance(kind: str, parameters: Mapping, file_format: str = _FORMAT) -> dict[str, str]:
-    """The attributes of a result: the simulator, its arguments (JSON), versions and platform."""
-    packages = ("numpy", "scipy", "numba", "xarray")
-    versions = {"yzflow": __version__, "python": platform.python_version()}
-    versions.update({name: _version(name) for name in packages})
-    return {
-        "format": file_format,
-        "simulator": kind,
-        "parameters": json.dumps(dict(parameters)),
-        "versions": json.dumps(versions),
-        "platform": platform.platform(),
-    }

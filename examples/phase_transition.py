@@ -12,6 +12,7 @@ from concurrent.futures import Executor, ProcessPoolExecutor
 from pathlib import Path
 
 from dynamics.support.files import replacing
+from dynamics.support.netcdf import save_dataset
 from dynamics.support.progress import Progress
 from yzflow import figures, scripts
 from yzflow.papers.scan_and_snap import phase_transition as pt
@@ -34,8 +35,7 @@ def run(out: Path, *, quick: bool, rows: list, pool: Executor) -> Iterator[str]:
     yield "closed forms of Figs. 8 and 9"
     curves, exponents = pt.decoder_curves(), pt.exponent_curves()
     for name, dataset in (("figure8", curves), ("figure9", exponents)):
-        with replacing(data / f"{name}.nc") as path:
-            dataset.to_netcdf(path, engine="h5netcdf")
+        save_dataset(dataset, data / f"{name}.nc")
     drawings = [
         pool.submit(figures.draw, "figure8", out / "figure8_decoder", curves),
         pool.submit(figures.draw, "figure9", out / "figure9_growth_exponent", exponents),

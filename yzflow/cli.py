@@ -6,6 +6,8 @@ Heavy imports stand inside the commands, so that ``yzflow --help`` starts at onc
 from __future__ import annotations
 
 import json
+import math
+import os
 import warnings
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -40,15 +42,18 @@ class _Command(click.Command):
 
 
 def _file_to_write(path: Path) -> Path:
-    """Refuse a path in a folder that is not there before long work, and not after it."""
-    if not path.absolute().parent.is_dir():
-        raise ValueError(f"`--out` must lie in a folder that exists, but got {path}")
-    return path
+    """Refuse what cannot be written before long work, and not after it."""
+    from dynamics.support.files import writable
+
+    if path.name.startswith("--"):
+        raise ValueError(f"`--out` must be the path of a file, but got {path}, which reads like an option")
+    return writable("--out", path)
 
 
 def _report(as_json: bool, facts: dict, lines: list[str]) -> None:
-    """Facts for a machine, or lines for a person."""
-    click.echo(json.dumps(facts, indent=2) if as_json else "\n".join(lines))
+    """Facts for a machine, where null stands for what is no finite number, or lines for a person."""
+    plain = {key: None if isinstance(fact, float) and not math.isfinite(fact) else fact for key, fact in facts.items()}
+    click.echo(json.dumps(plain, indent=2, allow_nan=False) if as_json else "\n".join(lines))
 
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
@@ -192,21 +197,27 @@ def sweep(
     """
     import sys
 
-    from dynamics.support.files import replacing
+    from dynamics.support import checks
+    from dynamics.support.netcdf import save_dataset
     from yzflow.sweeps import config as configuration
     from yzflow.sweeps.sweep import sweep as run
 
     asked = configuration.load(config)
     out = _file_to_write(asked.out if out is None else out)
-    sys.path.insert(0, "")  # for a task 'module:function' beside the person, as `python -m` does
+    if out.resolve() == config.resolve():
+        raise checks.reject("--out", "be another file than CONFIG", out)
+    if workers is not None:
+        checks.integer("workers", workers, minimum=1)
+    if ":" in asked.task and os.getcwd() not in sys.path:
+        # A module beside the person, after all others: its name may be one that a library imports.
+        sys.path.append(os.getcwd())
     store = asked.store if store is None else store
     context.meta["interrupted"] = f"what is done is in {store}; the same command goes on from there"
     options = {"store": store, "seeds": asked.seeds if seeds is None else seeds}
     with _dask_executor(dask, workers) as executor:
         workers = None if dask else workers
         runs = run(asked.task, asked.grid, executor=executor, workers=workers, **options)
-    with replacing(out) as path:
-        runs.to_netcdf(path, engine="h5netcdf")
+    save_dataset(runs, out)
     n, failed = runs["failed"].size, int(runs["failed"].sum())
     _report(
         as_json,
@@ -244,9 +255,9 @@ def _local_cluster(workers: int | None):
 
     from distributed import LocalCluster
 
-    from yzflow.sweeps.execution import without_interrupt
+    from yzflow.sweeps.execution import starting_processes
 
-    with without_interrupt():
+    with starting_processes():
         # Runs hold the interpreter's lock or use all of a core: a process for each.
         return LocalCluster(
             n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.ERROR

@@ -25,8 +25,9 @@ from dynamics.deep.data import Insertions, Sequences
 from dynamics.deep.model import Architecture, Transformer
 from dynamics.descent import DTYPES, OPTIMIZERS, DivergenceError
 from dynamics.support import archive, checks, files
+from dynamics.support.netcdf import load_dataset
 from dynamics.support.progress import Progress
-from dynamics.trajectory import load_dataset, provenance
+from dynamics.support.provenance import provenance
 
 _FORMAT = "yzflow-deep-1"
 _CHECKPOINT = "yzflow-deep-checkpoint-1"
@@ -125,7 +126,7 @@ def train(
 
 
 def load_training(path: str | os.PathLike) -> xr.Dataset:
-    """Read a dataset of `train` that `dynamics.trajectory.save_dataset` wrote.
+    """Read a dataset of `train` that `dynamics.support.netcdf.save_dataset` wrote.
 
     Raises
     ------
@@ -384,7 +385,7 @@ class _Run:
     def restore(self, path: Path):
         """Go on from what `save` wrote."""
         try:
-            header, arrays = archive.decode(path.read_bytes())
+            header, arrays = archive.decode(files.read("checkpoint", path))
         except (ValueError, OSError) as error:
             raise checks.reject("checkpoint", "be a file written by yzflow", f"{path} ({error})") from error
         if header.get("format") != _CHECKPOINT:

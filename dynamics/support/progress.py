@@ -23,7 +23,7 @@ class Progress:
         Whether to report at all.
     """
 
-    def __init__(self, label: str, *, enabled: bool = True):
+    def __init__(self, label: str, *, enabled: bool = True) -> None:
         enabled = checks.flag("progress", enabled)
         self._label = label
         self._done = 0.0
@@ -50,6 +50,6 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._bar is not None:
             self._bar.close()

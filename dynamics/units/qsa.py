@@ -30,8 +30,9 @@ from dynamics.descent import OPTIMIZERS, DivergenceError, spawn
 from dynamics.support import checks, files
 from dynamics.support.checks import read_only
 from dynamics.support.frozen import Frozen
+from dynamics.support.netcdf import load_dataset, save_dataset
 from dynamics.support.progress import Progress
-from dynamics.trajectory import load_dataset, provenance, save_dataset
+from dynamics.support.provenance import provenance
 from dynamics.units.attention_unit import AttentionUnit, attention_weights
 
 __all__ = ["LinearQueryUnit", "load_training", "train_qsa", "unit_at"]

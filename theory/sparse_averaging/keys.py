@@ -31,6 +31,10 @@ class Infeasible(ValueError):
         super().__init__(message)
         self.certificate = certificate
 
+    def __reduce__(self) -> tuple:
+        # As BaseException's would call it with the message alone, and a pool of processes break on it.
+        return type(self), (str(self), self.certificate)
+
 
 @dataclass(frozen=True)
 class Certificate:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import io
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,7 +15,8 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from dynamics.support.files import replacing
+from dynamics.support import checks
+from dynamics.support.files import writable, write
 
 # Okabe and Ito's palette (2008), safe for the common colour-vision deficiencies; a line style goes with each so that a
 # black-and-white print can be read too.
@@ -76,12 +78,24 @@ def caption(function: Callable[..., Figure]) -> str:
 
 
 def save(figure: Figure, stem: str | os.PathLike, *, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:
-    """Write ``figure`` as ``stem.png`` and ``stem.pdf``, each completely or not at all; returns the paths."""
-    paths = [Path(f"{os.fspath(stem)}.{name}") for name in formats]
-    for path in paths:
-        with replacing(path) as temporary:
-            figure.savefig(temporary, dpi=_SETTINGS["savefig.dpi"])
-    return paths
+    """Write ``figure`` as ``stem.png`` and ``stem.pdf``, each completely or not at all; returns the paths.
+
+    Raises
+    ------
+    ValueError
+        If ``stem`` names no file, as "figures/" does, or something stands there that is no regular file.
+    OSError
+        If a file cannot be written.
+    """
+    text = os.fspath(stem) if isinstance(stem, (str, os.PathLike)) else None
+    if not isinstance(text, str) or text.endswith(("/", os.sep)) or Path(text).name in ("", ".."):
+        raise checks.reject("stem", "be the path of files without their ending", repr(stem if text is None else text))
+    paths = {name: writable("stem", f"{text}.{name}") for name in formats}
+    for name, path in paths.items():
+        content = io.BytesIO()  # in which matplotlib cannot fail for want of space
+        figure.savefig(content, format=name, dpi=_SETTINGS["savefig.dpi"])
+        write(path, content.getbuffer())
+    return list(paths.values())
 
 
 def draw(name: str, stem: str | os.PathLike, *arguments: object) -> list[Path]:

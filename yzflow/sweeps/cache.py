@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from collections.abc import Callable
 from dataclasses import asdict, is_dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,8 +16,9 @@ from dynamics import SequenceClasses, Trajectory
 from yzflow.sweeps.runs import Result, Task, key
 from yzflow.sweeps.store import Store
 
+_BESIDE = "coordinates beside dimensions"
 # Raise it when trajectories change.
-_VERSION = 1
+_VERSION = 2
 
 
 def trajectory(
@@ -24,7 +27,7 @@ def trajectory(
     *,
     store: str | os.PathLike | Store | None,
     progress: bool = False,
-    **arguments,
+    **arguments: Any,
 ) -> Trajectory:
     """``simulate(classes, **arguments)``, from the store if it is there; without a store, just simulated.
 
@@ -69,10 +72,18 @@ def _result(dataset: xr.Dataset) -> Result:
         name: (tuple(map(str, variable.dims)), variable.values, dict(variable.attrs))
         for name, variable in dataset.data_vars.items()
     }
-    coordinates = {dim: (variable.values, dict(variable.attrs)) for dim, variable in dataset.coords.items()}
-    return Result(variables, coordinates, attributes=dict(dataset.attrs))
+    coordinates, beside = {}, []
+    for name, variable in dataset.coords.items():
+        if variable.dims == (name,):
+            coordinates[name] = (variable.values, dict(variable.attrs))
+        else:  # labels beside those of a dimension are kept as a variable
+            beside.append(name)
+            variables[name] = (tuple(map(str, variable.dims)), variable.values, dict(variable.attrs))
+    return Result(variables, coordinates, attributes={_BESIDE: json.dumps(beside), **dataset.attrs})
 
 
 def _dataset(result: Result) -> xr.Dataset:
     coordinates = {dim: (dim, labels, attributes) for dim, (labels, attributes) in result.coordinates.items()}
-    return xr.Dataset(result.variables, coordinates, result.attributes)
+    attributes = dict(result.attributes)
+    beside = json.loads(attributes.pop(_BESIDE))
+    return xr.Dataset(result.variables, coordinates, attributes).set_coords(beside)

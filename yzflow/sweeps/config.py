@@ -66,6 +66,8 @@ def load(path: str | os.PathLike) -> SweepFile:
             table = tomllib.load(file)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise checks.reject("CONFIG", "be a TOML file", f"{path} ({error})") from error
+    except RecursionError as error:
+        raise checks.reject("CONFIG", "be a TOML file of tables that are not so deep", path) from error
     for key in table:
         if key not in _KEYS:
             raise checks.reject("CONFIG", f"have the keys {', '.join(_KEYS)}", f"{key!r} in {path}")
@@ -74,7 +76,10 @@ def load(path: str | os.PathLike) -> SweepFile:
             if needed:
                 raise checks.reject("CONFIG", f"have the key {key!r}, {words}", f"none in {path}")
         elif not isinstance(table[key], types) or isinstance(table[key], bool):
-            raise checks.reject(key, f"be {words}", f"{table[key]!r} in {path}")
+            raise checks.reject(key, f"be {words}", f"{checks.brief(table[key])} in {path}")
+    for key in ("store", "out"):
+        if table.get(key) == "":
+            raise checks.reject(key, f"be {_KEYS[key][0]}", f"an empty one in {path}")
     return SweepFile(
         table["task"],
         table["grid"],

@@ -31,6 +31,7 @@ ATTEMPTS = 3
 _LARGEST_CHUNK = 256
 # Workers of an executor that does not tell how many it has.
 _UNKNOWN_WORKERS = 64
+_SAFE_PATH = "PYTHONSAFEPATH"  # of Python 3.11 and later
 
 
 class Workers:
@@ -46,7 +47,7 @@ class Workers:
         Workers of the default executor. Default: the cores that this process may use.
     """
 
-    def __init__(self, task: Task, executor: Executor | None = None, n: int | None = None):
+    def __init__(self, task: Task, executor: Executor | None = None, n: int | None = None) -> None:
         self.task = task
         self._own = executor is None
         if executor is not None and not isinstance(executor, Executor):
@@ -88,10 +89,10 @@ class Workers:
         """Results of the first of the jobs, see `yzflow.sweeps.runs.run_chunk`."""
         return self._submit(runs.run_chunk, self.task, jobs)
 
-    def _submit(self, function: Callable, *arguments) -> Future:
+    def _submit(self, function: Callable, *arguments: object) -> Future:
         # A pool starts its processes when something is submitted.
         pool = isinstance(self._executor, ProcessPoolExecutor)
-        with without_interrupt() if pool else nullcontext():
+        with starting_processes() if pool else nullcontext():
             return self._executor.submit(function, *arguments)
 
     def restart(self) -> None:
@@ -118,22 +119,25 @@ class Workers:
         if self.task.threads:
             return ThreadPoolExecutor(self.n)
         # Spawned and not forked: a fork would inherit the threads of the libraries in an unknown state.
-        return ProcessPoolExecutor(
-            self.n, mp_context=multiprocessing.get_context("spawn"), initializer=runs.follow_parent
-        )
+        context = multiprocessing.get_context("spawn")
+        safe = (os.environ.get(_SAFE_PATH),)
+        with starting_processes():  # its locks start the resource tracker
+            return ProcessPoolExecutor(self.n, mp_context=context, initializer=runs.start_worker, initargs=safe)
 
     def __enter__(self) -> Workers:
         return self
 
-    def __exit__(self, kind, *exception) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
         self.close(kill=kind is not None)
 
 
 class _Queue:
     """Cells that wait: fresh ones, those to try again singly, and those to try for the last time, alone."""
 
-    def __init__(self, cells: Sequence[int], n_workers: int, job: Callable[[int], tuple[dict, int] | None]):
-        self._fresh, self._again, self._last = deque(cells), deque(), deque()
+    def __init__(self, cells: Sequence[int], n_workers: int, job: Callable[[int], tuple[dict, int] | None]) -> None:
+        self._fresh = deque(cells)
+        self._again: deque[int] = deque()
+        self._last: deque[int] = deque()
         self._attempts: Counter[int] = Counter()
         self._n_workers, self._job = n_workers, job
         self._solitary = False
@@ -150,7 +154,7 @@ class _Queue:
         source = self._last or self._again or self._fresh
         # Short at the end, so that all workers finish together.
         size = 1 if source is not self._fresh else min(_LARGEST_CHUNK, 1 + len(source) // (4 * self._n_workers))
-        chunk = []
+        chunk: list[tuple[int, tuple[dict, int]]] = []
         while source and len(chunk) < size:
             cell = source.popleft()
             if (job := self._job(cell)) is not None:
@@ -167,7 +171,7 @@ class _Queue:
         for cell, _ in chunk:
             self._attempts[cell] += 1
             if self._attempts[cell] >= ATTEMPTS:
-                cause = "killed, or out of memory" if isinstance(error, BrokenExecutor) else f"{error}"
+                cause = "killed, or out of memory" if isinstance(error, BrokenExecutor) else runs.told(error)
                 text = (
                     f"{type(error).__name__}: its worker died {ATTEMPTS} times, at last with this run alone ({cause})"
                 )
@@ -193,7 +197,7 @@ def execute(
     queue = _Queue(cells, workers.n, job)
     flying: dict[Future, list] = {}
 
-    def landed(future) -> tuple[list, bool]:
+    def landed(future: Future) -> tuple[list, bool]:
         chunk = flying.pop(future)
         try:
             results = future.result()
@@ -227,18 +231,27 @@ def execute(
 
 
 @contextmanager
-def without_interrupt() -> Iterator[None]:
-    """Hold Ctrl-C back; processes and threads started meanwhile never get it, so that their parent ends them."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    # Started by the first process otherwise, and its start lets Ctrl-C through again.
-    resource_tracker.ensure_running()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def starting_processes() -> Iterator[None]:
+    """Hold Ctrl-C back, and the modules in the person's folder.
+
+    Processes and threads started meanwhile never get Ctrl-C, so that their parent ends them. Python looks for the
+    modules of a process started by ``python -c`` in the present folder first: a ``bisect.py`` there would be run.
+    """
+    safe_path = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
     try:
-        yield
+        if not hasattr(signal, "pthread_sigmask"):
+            yield
+            return
+        # Started by the first process otherwise, and its start lets Ctrl-C through again.
+        resource_tracker.ensure_running()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        runs.set_or_unset(_SAFE_PATH, safe_path)
 
 
 def _cores() -> int:

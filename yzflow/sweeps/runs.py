@@ -12,16 +12,24 @@ import platform
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-SCHEMA = 1
+SCHEMA = 2
 # Names in a sweep's dataset that no task may give to a result.
-RESERVED = ("seed", "failed", "error")
+RESERVED = ("seed", "failed", "error", "run", "version")
 # Seconds after which a worker hands in what it has: the most work that the death of a worker costs, beside one run.
 CHUNK_SECONDS = 0.25
+
+_LONGEST_NAME, _LONGEST_ERROR, _LONGEST_TRACEBACK = 255, 1000, 20_000  # characters
+# Names of attributes that netCDF and HDF5 take for themselves, or by which their readers change values.
+_TAKEN = (
+    *("CLASS", "NAME", "DIMENSION_LIST", "REFERENCE_LIST", "_Netcdf4Dimid", "_Netcdf4Coordinates", "_NCProperties"),
+    *("_nc3_strict", "_FillValue", "missing_value", "scale_factor", "add_offset", "_Unsigned", "_Encoding", "dtype"),
+    *("coordinates", "grid_mapping"),
+)
 
 _NUMBERS = {np.dtype(name) for name in ("bool", "int8", "int16", "int32", "int64", "float32", "float64")} | {
     np.dtype(name) for name in ("uint8", "uint16", "uint32", "uint64")
@@ -116,15 +124,50 @@ def run_chunk(task: Task, jobs: Sequence[tuple[dict, int]]) -> list[Result]:
 
 
 def run(task: Task, configuration: Mapping, seed: int) -> Result:
-    """Do one run; what it raises is its result."""
+    """Do one run; whatever it raises is its result, except a Ctrl-C of the person."""
     attributes = {"platform": _platform()}
     try:
         # Each run gets its own copy: a task may change it.
         variables, coordinates = _labelled(task.run(dict(configuration), seed), forbidden=(*configuration, *RESERVED))
-    except (Exception, SystemExit) as error:
-        text = " ".join(f"{type(error).__name__}: {error}".split())
-        return Result(error=text, traceback=traceback.format_exc(), attributes=attributes)
+    except BaseException as error:
+        ours = multiprocessing.parent_process() is None and threading.current_thread() is threading.main_thread()
+        if ours and isinstance(error, KeyboardInterrupt):
+            raise
+        whole = plain_text(traceback.format_exc())[-_LONGEST_TRACEBACK:]
+        return Result(error=told(error), traceback=whole, attributes=attributes)
     return Result(variables, coordinates, attributes=attributes)
+
+
+def told(error: BaseException) -> str:
+    """What an exception says, on one line that every file can hold."""
+    try:
+        text = f"{type(error).__name__}: {error}"
+    except BaseException as another:
+        text = f"{type(error).__name__}, whose text raises {type(another).__name__}"
+    text = " ".join(plain_text(text).split())
+    return text if len(text) <= _LONGEST_ERROR else f"{text[:_LONGEST_ERROR]}..."
+
+
+def plain_text(text: str) -> str:
+    """A text without what no file of text can hold: NUL, and halves of characters."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\0")
+
+
+def is_text(text: str) -> bool:
+    """Whether `plain_text` leaves a text as it is."""
+    return "\0" not in text and not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def is_name(name: object) -> bool:
+    """Whether a netCDF file can hold something of this name and gives it back."""
+    return (
+        isinstance(name, str)
+        and name not in ("", ".")
+        and len(name) <= _LONGEST_NAME
+        and "/" not in name
+        and not name.startswith("_nc4_non_coord_")
+        and is_text(name)
+    )
 
 
 def probe(task: Callable | bytes) -> str:
@@ -137,14 +180,29 @@ def probe(task: Callable | bytes) -> str:
     return ""
 
 
-def follow_parent() -> None:
-    """Start of a worker process: die with the parent, for nobody else would end a worker."""
+def set_or_unset(name: str, value: str | None) -> None:
+    """Give a variable of the environment the value that it had, or none."""
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
-    def watch():
-        multiprocessing.parent_process().join()
+
+def start_worker(safe_path: str | None) -> None:
+    """Start of a worker process: die with the parent, for nobody else would end a worker.
+
+    What a task starts sees the environment of the person, not the one that the worker was started with.
+    """
+    set_or_unset("PYTHONSAFEPATH", safe_path)
+
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        parent.join()
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    if parent is not None:
+        threading.Thread(target=watch, daemon=True).start()
 
 
 @functools.cache
@@ -152,40 +210,69 @@ def _platform() -> str:
     return platform.platform()
 
 
-def _labelled(outputs, forbidden: Sequence[str]) -> tuple[dict, dict]:
+def _labelled(outputs: object, forbidden: Collection[str]) -> tuple[dict, dict]:
     """The arrays of a task's dictionary with their dimensions, and the labels of these."""
     if not isinstance(outputs, Mapping):
         raise TypeError(f"a task must return a dict of arrays, but got {type(outputs).__name__}")
-    variables, coordinates = {}, {}
+    variables: dict[str, tuple] = {}
+    coordinates: dict[str, tuple] = {}
+    sizes: dict[str, int] = {}
     for name, value in outputs.items():
-        if not isinstance(name, str) or not name or "/" in name or name in forbidden:
+        if not is_name(name) or name in forbidden:
             rule = "be words without '/' that are no grid key and none of " + ", ".join(RESERVED)
             raise ValueError(f"names of results must {rule}, but got {name!r}")
-        dims = getattr(value, "dims", None)  # an xarray.DataArray brings dimensions, labels and attributes
-        array = np.array(value if dims is None else value.values)
-        dtype = array.dtype.newbyteorder("=")
-        if dtype not in _NUMBERS:
-            raise TypeError(f"`{name}` must be an array of real numbers, but got dtype {array.dtype}")
-        variables[name] = (
-            tuple(f"{name}_{i}" for i in range(array.ndim)) if dims is None else tuple(dims),
-            np.asarray(array, dtype=dtype, order="C"),
-            {} if dims is None else _plain(value.attrs),
-        )
-        for dim in dims or ():
-            if dim in forbidden:
-                raise ValueError(f"dimensions of `{name}` must be no grid key, but got {dim!r}")
-            if dim in value.coords:
-                labels = value.coords[dim].values
-                labels = np.array(labels.tolist()) if labels.dtype == object else np.array(labels)
-                if labels.dtype.kind != "U" and labels.dtype not in _NUMBERS:
-                    raise TypeError(f"labels along {dim!r} must be numbers or words, but got dtype {labels.dtype}")
-                known = coordinates.setdefault(dim, (labels, _plain(value.coords[dim].attrs)))[0]
-                if not np.array_equal(known, labels):
+        own = getattr(value, "dims", None)  # an xarray.DataArray brings dimensions, labels and attributes
+        array = _numbers(name, value if own is None else value.values)
+        dims = tuple(f"{name}_{i}" for i in range(array.ndim)) if own is None else tuple(own)
+        for dim, size in zip(dims, array.shape, strict=True):
+            if not is_name(dim) or dim in forbidden or dims.count(dim) > 1:
+                rule = "be different words without '/' that are no grid key and none of " + ", ".join(RESERVED)
+                raise ValueError(f"dimensions of `{name}` must {rule}, but got {dim!r}")
+            if sizes.setdefault(dim, size) != size:
+                rule = f"have {sizes[dim]} entries along {dim!r} as other results"
+                raise ValueError(f"`{name}` must {rule}, but got {size}")
+            if own is not None and dim in value.coords:
+                labels = _labels(dim, value.coords[dim].values)
+                known = coordinates.setdefault(dim, (labels, _attributes(dim, value.coords[dim].attrs)))[0]
+                if not np.array_equal(known, labels, equal_nan=labels.dtype.kind == "f"):
                     raise ValueError(f"`{name}` must have the labels of the other results along {dim!r}")
+        variables[name] = (dims, array, {} if own is None else _attributes(name, value.attrs))
+    if both := variables.keys() & sizes.keys():
+        raise ValueError(f"names of results must be no dimensions, but got {min(both)!r} for both")
     return variables, coordinates
 
 
-def _plain(attributes: Mapping) -> dict:
-    return {
-        str(name): value if isinstance(value, (str, int, float)) else str(value) for name, value in attributes.items()
-    }
+def _numbers(name: str, value: object) -> np.ndarray:
+    if np.ma.is_masked(value):
+        raise ValueError(f"`{name}` must have no masked entries")
+    array = np.array(value)
+    dtype = array.dtype.newbyteorder("=")
+    if dtype not in _NUMBERS:
+        raise TypeError(f"`{name}` must be an array of real numbers, but got dtype {array.dtype}")
+    return np.asarray(array, dtype=dtype, order="C")
+
+
+def _labels(dim: str, value: np.ndarray) -> np.ndarray:
+    """Labels along a dimension: numbers or words, each once, so that they can be looked up."""
+    labels = np.array(value.tolist() if value.dtype == object else value)
+    labels = labels.astype(labels.dtype.newbyteorder("="))
+    if labels.ndim != 1 or (labels.dtype.kind != "U" and labels.dtype not in _NUMBERS):
+        raise TypeError(f"labels along {dim!r} must be numbers or words, but got {labels.ndim} axes of {labels.dtype}")
+    if labels.dtype.kind == "U" and not all(map(is_text, value.tolist() if value.dtype != object else labels.tolist())):
+        raise ValueError(f"labels along {dim!r} must be words that a file can hold")
+    different, counts = np.unique(labels, return_counts=True)
+    if different.size < labels.size:
+        raise ValueError(f"labels along {dim!r} must stand there once, but got {different[counts > 1][0]} twice")
+    return labels
+
+
+def _attributes(name: str, attributes: Mapping) -> dict[str, str | int | float]:
+    """Attributes in types that every file can hold."""
+    plain: dict[str, str | int | float] = {}
+    for key, value in attributes.items():
+        if not is_name(key) or key in _TAKEN:
+            raise ValueError(f"attributes of `{name}` must be words that mean nothing to netCDF, but got {key!r}")
+        value = value.item() if isinstance(value, np.generic) else value
+        number = isinstance(value, float) or (type(value) is int and abs(value) < 2**63)
+        plain[key] = value if number else plain_text(str(value))
+    return plain

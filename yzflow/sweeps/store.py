@@ -6,8 +6,11 @@ configuration, seed): a sealed `dynamics.support.archive` with an array a variab
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import re
+import secrets
 import time
 import warnings
 from collections.abc import Iterator
@@ -18,14 +21,18 @@ import numpy as np
 import xarray as xr
 
 from dynamics.support import archive, checks, files
-from dynamics.trajectory import save_dataset
+from dynamics.support.netcdf import save_dataset
 from yzflow.sweeps import runs
 from yzflow.sweeps.collect import Collector
 from yzflow.sweeps.runs import SCHEMA, Result
 
 MARKER = "yzflow-store.json"
 _PROJECT = "yzflow"
+_FORMAT = "yzflow-runs-1"
+_KEY = re.compile("[0-9a-f]{64}")
 _STALE = 3600.0  # seconds after which a temporary file was left by a process that is dead
+# Why a file could not be read that say nothing of the file.
+_PASSING = (errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class StoreError(RuntimeError):
@@ -48,30 +55,35 @@ class Store:
         If the folder holds anything else, or a store of another schema version or project.
     """
 
-    def __init__(self, path: str | os.PathLike):
+    def __init__(self, path: str | os.PathLike) -> None:
+        if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or not os.fspath(path):
+            raise checks.reject("store", "be the path of a folder", repr(path))
         self.path = Path(path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._claim()
         except OSError as error:
             raise self._reject("be a folder that can be written", f" ({error.strerror})") from error
-        for name in self._names(".npz", hidden=True):
-            with suppress(FileNotFoundError):
-                if time.time() - (self.path / name).stat().st_mtime > _STALE:
-                    (self.path / name).unlink()
+        files.sweep_up(self.path)
+        with os.scandir(self.path) as entries:
+            for entry in entries:
+                if entry.name.startswith(".") and entry.name.endswith(".npz"):
+                    with suppress(OSError):
+                        if time.time() - entry.stat().st_mtime > _STALE:
+                            os.unlink(entry.path)
 
     def __repr__(self) -> str:
         return f"<Store: {len(self)} runs in {os.fspath(self.path)!r}>"
 
     def __len__(self) -> int:
-        return len(self._names(".npz"))
+        return len(self._keys())
 
-    def __contains__(self, key: str) -> bool:
-        return self._file(key).exists()
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and _KEY.fullmatch(key) is not None and self._file(key).exists()
 
     def keys(self) -> list[str]:
         """The keys of all runs, sorted; damaged files among them."""
-        return sorted(name.removesuffix(".npz") for name in self._names(".npz"))
+        return sorted(self._keys())
 
     def write(self, identity: dict, result: Result) -> None:
         """Put in a run: completely or not at all.
@@ -83,35 +95,61 @@ class Store:
         """
         content = _encode(identity, result)
         try:
-            files.write(self._file(runs.key(identity)), content)
+            files.write(self._file(runs.key(identity)), content, clean=False)
         except OSError as error:
-            raise StoreError(
-                f"cannot write into the store {os.fspath(self.path)}: {error.strerror}. The {len(self)} runs in it are "
-                f"complete: remedy this, and the same sweep goes on from there"
-            ) from error
+            raise self._failure("write into", error) from error
+        except ValueError:  # what stands there is no file
+            self._set_aside(self._file(runs.key(identity)), "it is no file")
+            self.write(identity, result)
 
     def read(self, key: str) -> tuple[dict, Result] | None:
         """The identity and the result of a run; None if it is not there.
 
-        A damaged file counts as not there: it is renamed to ``KEY.npz.damaged``, with a warning.
+        A file that is damaged or cannot be read counts as not there: it is renamed to ``KEY.npz.damaged``, with a
+        warning.
+
+        Raises
+        ------
+        ValueError
+            If ``key`` is not that of a run.
+        StoreError
+            If the file may be sound, but cannot be read or set aside at this moment.
         """
+        path = self._file(key)
         try:
-            content = self._file(key).read_bytes()
-        except FileNotFoundError:
-            return None
-        try:
-            identity, result = _decode(content)
+            identity, result = _decode(files.read("path", path))
             if runs.key(identity) != key:
                 raise ValueError("it holds another run")
+        except FileNotFoundError:
+            return None
         except ValueError as error:
-            aside = self._file(key).with_suffix(".npz.damaged")
-            with suppress(FileNotFoundError):  # another sweep was faster
-                os.replace(self._file(key), aside)
-            warnings.warn(
-                f"{self._file(key)} is damaged ({error}): set aside as {aside.name}, to be run again", stacklevel=2
-            )
+            self._set_aside(path, "it is no file" if str(error).startswith("`path` must be a") else f"{error}")
+            return None
+        except OSError as error:
+            if error.errno in _PASSING:
+                raise self._failure("read", error) from error
+            self._set_aside(path, error.strerror)
             return None
         return identity, result
+
+    def _set_aside(self, path: Path, why: str) -> None:
+        """Give another name to what is not a run, whatever it is."""
+        aside = path.with_suffix(".npz.damaged")
+        if os.path.lexists(aside) and not (aside.is_file() and path.is_file()):
+            aside = path.with_suffix(f".npz.damaged-{secrets.token_hex(3)}")
+        try:
+            os.replace(path, aside)
+        except FileNotFoundError:  # another sweep was faster
+            return
+        except OSError as error:
+            raise self._failure(f"set {path.name} aside in", error) from error
+        warnings.warn(f"{path} is damaged ({why}): set aside as {aside.name}, to be run again", stacklevel=3)
+
+    def _failure(self, what: str, error: OSError) -> StoreError:
+        return StoreError(
+            f"cannot {what} the store {os.fspath(self.path)}: {error.strerror}. The {len(self)} runs in it are "
+            f"complete: remedy this, and the same sweep goes on from there"
+        )
 
     def tasks(self) -> dict[str, int]:
         """The number of runs of each task."""
@@ -141,10 +179,10 @@ class Store:
         collector = Collector(len(found))
         for cell, (_, result) in enumerate(found):
             collector.add(cell, result)
-        variables, coordinates = collector.variables()
         identities = [identity for identity, _ in found]
         configurations = [identity["configuration"] for identity in identities]
         settings = {name: None for configuration in configurations for name in configuration}
+        variables, coordinates = collector.variables(taken={*settings, *runs.RESERVED})
         return xr.Dataset(
             {
                 **{name: (("run", *dims), array, attributes) for name, (dims, array, attributes) in variables.items()},
@@ -157,49 +195,61 @@ class Store:
                 "seed": ("run", [identity["seed"] for identity in identities]),
                 "version": ("run", column([identity["version"] for identity in identities])),
             },
-            {"task": names[0], **collector.provenance()},
+            {"format": _FORMAT, "task": names[0], **collector.provenance()},
         )
 
     def consolidate(self, path: str | os.PathLike, task: str | None = None) -> None:
-        """Write `dataset` to a netCDF file, completely or not at all."""
+        """Write `dataset` to a netCDF file, completely or not at all, sealed as other results are."""
         save_dataset(self.dataset(task), path)
 
     def _all(self) -> Iterator[tuple[dict, Result]]:
         return (run for run in map(self.read, self.keys()) if run is not None)
 
     def _file(self, key: str) -> Path:
+        if not isinstance(key, str) or not _KEY.fullmatch(key):
+            raise checks.reject("key", "be the 64 hexadecimal digits of a run", repr(key))
         return self.path / f"{key}.npz"
 
-    def _names(self, suffix: str, *, hidden: bool = False) -> list[str]:
-        with os.scandir(self.path) as entries:
-            return [e.name for e in entries if e.name.endswith(suffix) and e.name.startswith(".") is hidden]
+    def _keys(self) -> list[str]:
+        names = (name.removesuffix(".npz") for name in os.listdir(self.path) if name.endswith(".npz"))
+        return [name for name in names if _KEY.fullmatch(name)]
 
     def _claim(self) -> None:
         """See that the folder is a store, or make it one if it is empty."""
         marker = self.path / MARKER
         # The marker comes before the runs, and another process may be making it at this moment.
-        others = [name for name in os.listdir(self.path) if not name.removeprefix(".").startswith(Path(MARKER).stem)]
-        if not marker.exists():
+        others = [
+            name
+            for name in os.listdir(self.path)
+            if not name.removeprefix(".").startswith(Path(MARKER).stem) and not files.is_temporary(name)
+        ]
+        if not os.path.lexists(marker):
             if others:
                 raise self._reject("be a store, or a new or empty folder", ", which holds other files")
             files.write(marker, (json.dumps({"project": _PROJECT, "schema": SCHEMA}) + "\n").encode())
         try:
-            found = json.loads(marker.read_text())
+            found = json.loads(files.read("store", marker))
             project, schema = found["project"], found["schema"]
         except (ValueError, TypeError, KeyError):
             raise self._reject("be a store of yzflow", f", whose {MARKER} cannot be read") from None
         if (project, schema) != (_PROJECT, SCHEMA):
-            raise self._reject(f"be a store of {_PROJECT}, schema {SCHEMA}", f", of {project}, schema {schema}")
+            why = ", whose runs are known by other names of tasks: take a new folder" if schema == 1 else ""
+            raise self._reject(f"be a store of {_PROJECT}, schema {SCHEMA}", f", of {project}, schema {schema}{why}")
 
     def _reject(self, rule: str, what: str) -> ValueError:
         return checks.reject("store", rule, f"{os.fspath(self.path)}{what}")
 
 
 def column(values: list) -> np.ndarray:
-    """Values of a key as an array that netCDF can hold: numbers, booleans, or words; a mixture as words."""
+    """Values of a key as an array that netCDF can hold: numbers, booleans, or words.
+
+    A mixture, and integers that a common type of numbers would round, become words.
+    """
     kinds = {"number" if type(value) in (int, float) else type(value).__name__ for value in values}
     if len(kinds) == 1 and kinds <= {"number", "bool", "str"}:
-        return np.array(values)
+        array = np.array(values)
+        if array.tolist() == values:
+            return array
     return np.array([str(value) for value in values])
 
 
@@ -219,8 +269,10 @@ def _encode(identity: dict, result: Result) -> bytes:
 
 def _decode(content: bytes) -> tuple[dict, Result]:
     header, arrays = archive.decode(content)
-    variables = {name: (tuple(dims), arrays[name], attributes) for name, dims, attributes in header["variables"]}
-    coordinates = {dim: (arrays[f"labels/{dim}"], attributes) for dim, attributes in header["coordinates"]}
-    return header["identity"], Result(
-        variables, coordinates, header["error"], header["traceback"], header["attributes"]
-    )
+    try:
+        variables = {name: (tuple(dims), arrays[name], attributes) for name, dims, attributes in header["variables"]}
+        coordinates = {dim: (arrays[f"labels/{dim}"], attributes) for dim, attributes in header["coordinates"]}
+        rest = (header["error"], header["traceback"], header["attributes"])
+        return header["identity"], Result(variables, coordinates, *rest)
+    except (KeyError, TypeError) as error:
+        raise ValueError("it holds something else") from error

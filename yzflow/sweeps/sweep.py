@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import functools
+import itertools
 import json
 import math
 import numbers
 import os
-import platform
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from importlib import metadata
 
 import numpy as np
 import xarray as xr
 
-from dynamics import __version__
 from dynamics.support import checks
+from dynamics.support.netcdf import load_dataset
 from dynamics.support.progress import Progress
+from dynamics.support.provenance import versions
 from yzflow.sweeps import runs, tasks
 from yzflow.sweeps.collect import Collector
 from yzflow.sweeps.execution import Workers, execute
@@ -28,6 +27,8 @@ from yzflow.sweeps.store import Store, column
 _FORMAT = "yzflow-sweep-1"
 # Files are flushed to disk one by one; a few at once let the file system do that together.
 _WRITERS = 4
+# A run is a file in one folder, and some hundred bytes of the plan.
+_MOST_RUNS = 10_000_000
 
 
 def sweep(
@@ -74,8 +75,9 @@ def sweep(
     xarray.Dataset
         A dimension for each key of ``grid``, and ``seed``; a variable for each result, "loss" and "entropy" among those
         of the SGD tasks (at the end of the run). ``failed`` marks runs that raised, ``error`` says what; their
-        results are nan, and the next call tries them again. Attributes hold the configuration, the versions of the
-        software and the platform that the runs were done with.
+        results are nan, and the next call tries them again. Runs whose results cannot stand beside those of the others,
+        as they have other dimensions, are marked as well; they are in the store. Attributes hold the configuration,
+        the versions of the software and the platform that the runs were done with.
 
     Raises
     ------
@@ -96,34 +98,55 @@ def sweep(
     pool = Workers(plan.task, executor, workers)
     store = store if isinstance(store, Store) else Store(store)
     collector = Collector(plan.n)
-    missing = [cell for cell in range(plan.n) if not _recall(store, plan, cell, collector)]
+    missing = [cell for cell in range(plan.n) if not _recall(store, plan.identity(cell), cell, collector)]
     if missing:
         _run(plan, pool, store, missing, collector, progress)
+    dataset = plan.dataset(collector)
     if collector.failed.any():
         first = next(text for text in collector.errors if text)
         warnings.warn(f"{collector.failed.sum()} of {plan.n} runs failed, the first with {first}", stacklevel=3)
-    return plan.dataset(collector)
+    return dataset
+
+
+def load_sweep(path: str | os.PathLike) -> xr.Dataset:
+    """Read a dataset of `sweep` that the command ``yzflow sweep`` wrote.
+
+    Raises
+    ------
+    ValueError
+        If a byte of the file is not as it was written, or it holds something else.
+    FileNotFoundError
+        If there is none.
+    """
+    return load_dataset(path, _FORMAT, "a sweep")
 
 
 class _Plan:
     """The cells of a sweep: the grid times the seeds, in C order."""
 
-    def __init__(self, task: Task, grid: Mapping[str, Sequence], seeds: int | Sequence[int]):
+    def __init__(self, task: Task, grid: Mapping[str, Sequence], seeds: int | Sequence[int]) -> None:
         self.task = task
         if not isinstance(grid, Mapping):
             raise checks.reject("grid", "be a mapping of keys to lists of values", repr(grid))
         self.grid = {key: _values(f"grid[{key!r}]", values) for key, values in grid.items()}
         for key in self.grid:
-            if not isinstance(key, str) or not key or "/" in key or key in RESERVED:
+            if not runs.is_name(key) or key in RESERVED:
                 raise checks.reject("grid", f"have words as keys, none of {', '.join(RESERVED)}", repr(key))
             if task.keys is not None and key not in task.keys:
                 known = ", ".join(repr(name) for name in task.keys)
                 raise checks.reject("grid", f"have keys among {known} for the task {task.name!r}", repr(key))
-        if isinstance(seeds, numbers.Integral):
-            seeds = range(checks.integer("seeds", seeds, minimum=1))
+            _check_labels(f"grid[{key!r}]", self.grid[key])
+        if isinstance(seeds, numbers.Integral) and checks.integer("seeds", seeds, minimum=1) <= _MOST_RUNS:
+            seeds = range(int(seeds))
+        elif isinstance(seeds, numbers.Integral):
+            raise checks.reject("seeds", f"be at most {_MOST_RUNS}, a file of the store each", seeds)
         self.seeds = [checks.integer("seeds", seed, minimum=0) for seed in _values("seeds", seeds)]
         self.shape = (*(len(values) for values in self.grid.values()), len(self.seeds))
         self.n = math.prod(self.shape)
+        if self.n > _MOST_RUNS:
+            sizes = " x ".join(map(str, self.shape))
+            rule = f"make at most {_MOST_RUNS} runs with `seeds`, a file of the store each"
+            raise checks.reject("grid", rule, f"{sizes} = {self.n}")
 
     def check(self) -> None:
         """Raise ``ValueError`` if the task refuses a value of the grid."""
@@ -176,22 +199,38 @@ def _values(name: str, values: Sequence) -> list:
     """The values of a key in plain Python types."""
     if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
         raise checks.reject(name, "be a non-empty list of values", repr(values))
-    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    some = itertools.islice(values, _MOST_RUNS + 1)  # it may have no end
+    plain = [value.item() if isinstance(value, np.generic) else value for value in some]
+    if len(plain) > _MOST_RUNS:
+        raise checks.reject(name, f"be at most {_MOST_RUNS} values", "more")
     if not plain:
         raise checks.reject(name, "be a non-empty list of values", "an empty one")
     for value in plain:
         finite = math.isfinite(value) if isinstance(value, float) else not isinstance(value, int) or abs(value) < 2**63
         if not isinstance(value, (bool, int, float, str, type(None))) or not finite:
-            raise checks.reject(name, "hold finite numbers, words, booleans or None", repr(value))
-    if len(set(plain)) != len(plain):
-        twice = next(value for i, value in enumerate(plain) if value in plain[:i])
-        raise checks.reject(name, "hold each value once", f"{twice!r} twice")
+            raise checks.reject(name, "hold finite numbers, words, booleans or None", checks.brief(value))
+        if isinstance(value, str) and not runs.is_text(value):
+            raise checks.reject(name, "hold words that a file can hold", checks.brief(value))
+    known = set()
+    for value in plain:
+        if value in known:
+            raise checks.reject(name, "hold each value once", f"{value!r} twice")
+        known.add(value)
     return plain
 
 
-def _recall(store: Store, plan: _Plan, cell: int, collector: Collector) -> bool:
+def _check_labels(name: str, values: list) -> None:
+    """A mixture of words and others is labelled by words."""
+    known: dict = {}
+    for value, label in zip(values, column(values).tolist(), strict=True):
+        if label in known:
+            raise checks.reject(name, "hold values that are written differently", f"{known[label]!r} and {value!r}")
+        known[label] = value
+
+
+def _recall(store: Store, identity: dict, cell: int, collector: Collector) -> bool:
     """Take the result of a cell from the store; False if it is to be run."""
-    found = store.read(runs.key(plan.identity(cell)))
+    found = store.read(runs.key(identity))
     if found is None or found[1].error:
         return False
     collector.add(cell, found[1])
@@ -200,22 +239,24 @@ def _recall(store: Store, plan: _Plan, cell: int, collector: Collector) -> bool:
 
 def _run(plan: _Plan, pool: Workers, store: Store, missing: list[int], collector: Collector, progress: bool) -> None:
     """Run what is missing; each result goes into the store as it comes."""
-    versions = _versions()
     done = 0
+    in_hand: dict[int, dict] = {}  # identities of cells that run
 
-    def job(cell):
+    def job(cell: int) -> tuple[dict, int] | None:
         nonlocal done
+        identity = in_hand[cell] if cell in in_hand else plan.identity(cell)
         # Another sweep on the same store may have been here.
-        if _recall(store, plan, cell, collector):
+        if _recall(store, identity, cell, collector):
+            in_hand.pop(cell, None)
             done += 1
             return None
-        identity = plan.identity(cell)
+        in_hand[cell] = identity
         return identity["configuration"], identity["seed"]
 
     def keep(pair: tuple[int, Result]) -> None:
         cell, result = pair
-        result.attributes["versions"] = versions
-        store.write(plan.identity(cell), result)
+        result.attributes["versions"] = versions()
+        store.write(in_hand.pop(cell), result)
 
     with Progress(f"sweep {plan.task.name}", enabled=progress) as report, pool, ThreadPoolExecutor(_WRITERS) as writers:
         report.update(0.0, "starting the workers")
@@ -229,10 +270,3 @@ def _run(plan: _Plan, pool: Workers, store: Store, missing: list[int], collector
             failed = collector.failed.sum()
             note = f"run {plan.n - len(missing) + done} of {plan.n}" + (f", {failed} failed" if failed else "")
             report.update(done / len(missing), note)
-
-
-@functools.cache
-def _versions() -> str:
-    versions = {"yzflow": __version__, "python": platform.python_version()}
-    versions |= {name: metadata.version(name) for name in ("numpy", "scipy", "numba", "xarray")}
-    return json.dumps(versions)

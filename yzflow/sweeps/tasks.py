@@ -10,7 +10,7 @@ from pathlib import Path
 
 from dynamics.support import checks
 from yzflow import papers
-from yzflow.sweeps.runs import Task
+from yzflow.sweeps.runs import Task, told
 
 
 @cache
@@ -37,7 +37,11 @@ def resolve(task: str | Callable | Task) -> Task:
         return task
     if isinstance(task, str):
         if ":" in task:
-            return resolve(_import(task))
+            found = _import(task)
+            if not isinstance(found, Task) and not callable(found):
+                rule = "name a function as 'module:function'"
+                raise checks.reject("task", rule, f"{task!r}, a {type(found).__name__}")
+            return resolve(found)
         known = built_in()
         if task not in known:
             names = ", ".join(repr(name) for name in known)
@@ -52,12 +56,17 @@ def resolve(task: str | Callable | Task) -> Task:
         main = sys.modules["__main__"]
         spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
         module = spec.name if spec else Path(file).stem if file else module
-    return Task(f"{module}:{name}", task, version=getattr(task, "version", 1))
+    version = getattr(task, "version", 1)
+    if type(version) not in (int, str):
+        raise checks.reject("task", "have an integer or a word as its attribute `version`", repr(version))
+    return Task(f"{module}:{name}", task, version=version)
 
 
-def _import(path: str) -> Callable:
+def _import(path: str) -> object:
     module, _, name = path.partition(":")
     try:
         return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise checks.reject("task", "name a function as 'module:function'", f"{path!r} ({error})") from error
+    except (Exception, SystemExit) as error:  # a module of other people can raise anything
+        plain = isinstance(error, (ImportError, AttributeError, ValueError, TypeError))
+        why = " ".join(str(error).split()) if plain else told(error)
+        raise checks.reject("task", "name a function as 'module:function'", f"{path!r} ({why})") from error

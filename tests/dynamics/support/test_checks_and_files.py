@@ -1,6 +1,5 @@
 """Bad input and bad files: one clear error each, with the argument's name, the rule and the value."""
 
-import hashlib
 import os
 import re
 import stat
@@ -12,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamics import Bags, Layer, Objective, Optimizer, SequenceClasses, Solver, gradient_flow, sgd
-from dynamics.support import checks, files
+from dynamics.support import checks
 from dynamics.support.files import replacing
 
 
@@ -529,19 +528,3 @@ def test_bags_into_a_missing_folder(tmp_path):
     with pytest.raises(FileNotFoundError):
         Bags(**BAG).save(tmp_path / "missing" / "bags.npz")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_seal_is_the_sha256_of_all_bytes_before_it(tmp_path):
-    """Of several blocks of a mebibyte, in which it is read."""
-    content = np.random.default_rng(0).bytes(2**21 + 5)
-    path = tmp_path / "file"
-    for size in (0, 1, 2**20 - 64, 2**20, 2**20 + 1, 2**21, len(content)):
-        path.write_bytes(content[:size])
-        assert not files.sealed(path)
-        files.seal(path)
-        assert path.read_bytes() == content[:size] + hashlib.sha256(content[:size]).hexdigest().encode()
-        assert files.sealed(path)
-        damaged = bytearray(path.read_bytes())
-        damaged[size // 2] ^= 1
-        path.write_bytes(damaged)
-        assert not files.sealed(path)

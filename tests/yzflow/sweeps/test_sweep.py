@@ -178,7 +178,12 @@ BAD = [
     ("plain", {"a": [1, 1.0]}, {}, "`grid['a']` must hold each value once, but got 1.0 twice"),
     ("plain", {"a": [np.nan]}, {}, "`grid['a']` must hold finite numbers, words, booleans or None, but got nan"),
     ("plain", {"a": [[1]]}, {}, "`grid['a']` must hold finite numbers"),
-    ("plain", {"seed": [1]}, {}, "`grid` must have words as keys, none of seed, failed, error, but got 'seed'"),
+    (
+        "plain",
+        {"seed": [1]},
+        {},
+        "`grid` must have words as keys, none of seed, failed, error, run, version, but got 'seed'",
+    ),
     ("plain", {1: [1]}, {}, "`grid` must have words as keys"),
     ("plain", [1], {}, "`grid` must be a mapping of keys to lists of values, but got [1]"),
     ("plain", {"a": [1]}, {"seeds": 0}, "`seeds` must be at least 1, but got 0"),

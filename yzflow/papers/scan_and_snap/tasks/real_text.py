@@ -8,7 +8,7 @@ import os
 import numpy as np
 import xarray as xr
 
-from dynamics import Layer, sgd_many
+from dynamics import Bags, Layer, sgd_many
 from dynamics.data.text import TOKENIZERS
 from dynamics.descent import DTYPES
 from dynamics.support import checks
@@ -98,7 +98,7 @@ def real_text(configuration: dict, seed: int) -> dict:
     }
 
 
-def _row(data: measures.RealText, layer: Layer, held_out, batch_loss: np.ndarray) -> dict[str, float]:
+def _row(data: measures.RealText, layer: Layer, held_out: Bags, batch_loss: np.ndarray) -> dict[str, float]:
     losses = {"loss": float(layer.loss(held_out)), "batch_loss": float(np.mean(batch_loss[-50:]))}
     return losses | data.measure(layer)
 

@@ -1,0 +1,241 @@
+"""A machine that does to a store and its sweeps whatever can be done; ``YZFLOW_EXAMPLES=1000`` makes it run long."""
+
+import itertools
+import os
+import shutil
+import tempfile
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+import yzflow
+from dynamics.support import netcdf
+from yzflow.sweeps.store import Store
+from yzflow.sweeps.sweep import load_sweep
+
+OUTCOMES = {}  # configuration -> what the task does
+SETTINGS = ["u", "v", "w"]
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # where flushing to disk costs nothing
+
+
+def task(configuration, seed):
+    outcome = OUTCOMES[configuration["a"]]
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return {name: made.array(seed) for name, made in outcome.items()}
+
+
+class Made:
+    """A result that depends on the seed, so that runs are told apart."""
+
+    def __init__(self, dims, labels, dtype, attributes, offset):
+        self.dims, self.labels, self.dtype, self.attributes, self.offset = dims, labels, dtype, attributes, offset
+
+    def __repr__(self):
+        return f"Made({self.dims}, {self.labels}, {self.dtype}, {self.attributes}, {self.offset})"
+
+    def values(self, seed):
+        shape = [len(labels) for labels in self.labels]
+        return (np.arange(np.prod(shape, dtype=int)).reshape(shape) + self.offset + 20 * seed).astype(self.dtype)
+
+    def array(self, seed):
+        coordinates = {dim: own for dim, own in zip(self.dims, self.labels, strict=True) if not isinstance(own, range)}
+        return xr.DataArray(self.values(seed), coordinates, dims=self.dims, attrs=self.attributes)
+
+
+# Few names, so that they meet; and, now and then, any text.
+NAMES = (
+    st.sampled_from(["y", "y", "y", "z"])
+    | st.sampled_from(["x", "x_0", "é b", "failed", "run", "a"])
+    | st.text(max_size=3)
+)
+DIMENSIONS = st.sampled_from(["x", "x", "t"]) | NAMES
+LABELS = st.one_of(
+    st.integers(0, 3).map(range),
+    st.lists(st.integers(-2, 3) | st.sampled_from([2**53, 2**53 + 1, 2**63 - 1]), max_size=3, unique=True),
+    st.lists(st.sampled_from([0.5, -0.0, 1.0, np.nan, np.inf]), max_size=3, unique=True),
+    st.lists(st.sampled_from([0.0, 1, "1", "p", True]) | st.text(max_size=2), max_size=3),
+)
+ATTRIBUTES = st.dictionaries(
+    st.sampled_from(["long_name", "units", "CLASS"]) | st.text(max_size=3),
+    st.sampled_from(["m", "", True, None, 2**70, 1.5, np.nan, "\0"]) | st.text(max_size=3),
+    max_size=2,
+)
+
+
+@st.composite
+def made(draw):
+    dims = draw(st.lists(DIMENSIONS, max_size=2, unique=True))
+    dtype = draw(st.sampled_from(["f8", "f8", "f4", "i8", "u1", "?"]))
+    return Made(dims, [draw(LABELS) for _ in dims], dtype, draw(ATTRIBUTES), draw(st.integers(0, 9)))
+
+
+ERRORS = st.builds(
+    lambda kind, text: kind(text),
+    st.sampled_from([ValueError, KeyError, SystemExit, KeyboardInterrupt, GeneratorExit, MemoryError]),
+    st.text(max_size=5) | st.sampled_from(["\0", "\ud800", "two\nlines"]),
+)
+POOLS = st.sampled_from([[0, 1, 2, 3], [0.5, -1.0, np.nan, np.inf], ["p", "q", "1", "\u00e9"], [2**53, 2**53 + 1, 2]])
+
+
+@st.composite
+def sound(draw):
+    """What most tasks give: some variables over some labelled dimensions."""
+    labels = {dim: draw(POOLS.flatmap(st.permutations)) for dim in ("x", "t")}
+    dims = st.sampled_from([("x",), ("x", "t"), ("t",), ()])
+    over = draw(st.dictionaries(st.sampled_from(["y", "z"]), dims, min_size=1))
+    dtypes = st.sampled_from(["f8", "f4", "i8"])
+    return {
+        name: Made(dims, [labels[dim] for dim in dims], draw(dtypes), {"units": "m"}, draw(st.integers(0, 9)))
+        for name, dims in over.items()
+    }
+
+
+ODD = st.dictionaries(NAMES, made(), min_size=1, max_size=3)
+RESULTS = st.integers(0, 5).flatmap(lambda kind: ERRORS if kind == 4 else ODD if kind == 5 else sound())
+
+
+@st.composite
+def rearranged(draw, outcome):
+    """The same with labels in another order, and some left out."""
+    if isinstance(outcome, BaseException):
+        return outcome
+    seen = {}
+    for own in outcome.values():
+        for dim, labels in zip(own.dims, own.labels, strict=True):
+            if dim not in seen:
+                order = draw(st.permutations(list(labels)))
+                seen[dim] = labels if isinstance(labels, range) else order[draw(st.integers(0, 1)) :]
+    return {
+        name: Made(own.dims, [seen[dim] for dim in own.dims], own.dtype, own.attributes, own.offset + 3)
+        for name, own in outcome.items()
+    }
+
+
+def a_loop(path):
+    path.unlink()
+    path.symlink_to(path)
+
+
+def a_folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def a_pipe(path):
+    path.unlink()
+    os.mkfifo(path)
+
+
+FAULTS = {
+    "gone": Path.unlink,
+    "empty": lambda path: path.write_bytes(b""),
+    "short": lambda path: path.write_bytes(path.read_bytes()[:-9]),
+    "flipped": lambda path: path.write_bytes(bytes([path.read_bytes()[0] ^ 4]) + path.read_bytes()[1:]),
+    "loop": a_loop,
+    "folder": a_folder,
+    "pipe": a_pipe,
+}
+
+
+class Sweeps(RuleBasedStateMachine):
+    @initialize(first=sound(), data=st.data())
+    def start(self, first, data):
+        self.folder = Path(tempfile.mkdtemp(dir=MEMORY))
+        OUTCOMES.clear()
+        OUTCOMES.update((setting, data.draw(rearranged(first))) for setting in SETTINGS)
+        self.kept = {}  # (setting, seed) -> what the run in the store was made of
+
+    def teardown(self):
+        if hasattr(self, "folder"):
+            shutil.rmtree(self.folder)
+
+    def sweep(self, values, seeds):
+        with ThreadPoolExecutor(1) as pool, warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            options = {"store": self.folder / "store", "seeds": seeds, "executor": pool, "progress": False}
+            return yzflow.sweep(task, {"a": values}, **options)
+
+    @rule(setting=st.sampled_from(SETTINGS), outcome=RESULTS)
+    def change(self, setting, outcome):
+        OUTCOMES[setting] = outcome
+
+    @rule(setting=st.sampled_from(SETTINGS), other=st.sampled_from(SETTINGS), data=st.data())
+    def rearrange(self, setting, other, data):
+        OUTCOMES[setting] = data.draw(rearranged(OUTCOMES[other]))
+
+    @precondition(lambda self: self.kept)
+    @rule(data=st.data(), fault=st.sampled_from(sorted(FAULTS)))
+    def damage(self, data, fault):
+        store = Store(self.folder / "store")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            runs = {key: found[0] for key in store.keys() if (found := store.read(key))}  # noqa: SIM118
+        if runs:
+            key = data.draw(st.sampled_from(sorted(runs)))
+            FAULTS[fault](store.path / f"{key}.npz")
+            self.kept.pop((runs[key]["configuration"]["a"], runs[key]["seed"]), None)
+
+    @rule(
+        values=st.sampled_from([SETTINGS, SETTINGS[::-1], SETTINGS[:2], SETTINGS[2:]]),
+        seeds=st.lists(st.integers(0, 2), min_size=1, max_size=2, unique=True),
+    )
+    def run(self, values, seeds):
+        found = self.sweep(values, seeds)
+        for setting, seed in itertools.product(values, seeds):
+            outcome = self.kept.get((setting, seed), OUTCOMES[setting])
+            if self.agrees(found.sel(a=setting, seed=seed), outcome, seed):
+                self.kept[setting, seed] = outcome
+        xr.testing.assert_identical(self.sweep(values, seeds), found)  # the same call ends in the same
+        path = self.folder / "out.nc"
+        netcdf.save_dataset(found, path)
+        xr.testing.assert_identical(load_sweep(path), found)
+        store = Store(self.folder / "store")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of entries that were damaged since
+            store.consolidate(path)
+        whole = netcdf.load_dataset(path, "yzflow-runs-1", "runs")
+        for place in range(whole.sizes["run"]):
+            one = whole.isel(run=place)
+            key = (one["a"].item(), one["seed"].item())
+            self.agrees(one, self.kept.get(key, OUTCOMES[key[0]]), key[1])
+        assert {path.name for path in self.folder.iterdir()} == {"store", "out.nc"}
+
+    @staticmethod
+    def agrees(found, outcome, seed):
+        """Whether a run was stored; what it gave stands under its labels, or it is marked as failed."""
+        if found["failed"].item():
+            assert found["error"].item()
+            return found["error"].item().endswith("; the run is in the store")
+        assert not isinstance(outcome, BaseException) and found["error"].item() == ""
+        for name, own in outcome.items():
+            places = []
+            for dim, labels in zip(own.dims, own.labels, strict=True):
+                known = found[dim].values.tolist() if dim in found.coords else list(range(found.sizes[dim]))
+                where = [[i for i, other in enumerate(known) if same(label, other)] for label in labels]
+                assert all(len(one) == 1 for one in where), (dim, labels, known)
+                places.append([i for [i] in where])
+            values = found[name].transpose(*own.dims).values
+            np.testing.assert_array_equal(values[np.ix_(*places)], own.values(seed))
+            assert np.isnan(values.astype(float)).sum() == values.size - own.values(seed).size
+        return True
+
+
+def same(label, other):
+    """Numbers by value; of a mixture that cannot be numbers, the text."""
+    return label == other or (label != label and other != other) or str(label) == other
+
+
+Sweeps.TestCase.settings = settings(
+    max_examples=int(os.environ.get("YZFLOW_EXAMPLES", 12)),
+    stateful_step_count=8,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+)
+TestSweeps = Sweeps.TestCase
