@@ -33,6 +33,7 @@ from theory.scan_and_snap.proofs import (
     transition,
 )
 from yzflow.audits import audit
+from yzflow.audits.verdicts import Verdict, judge
 from yzflow.papers.scan_and_snap.settings import Setting, single_common_token
 
 # Module, the wrong claim, and how the name of an entry that must fail begins.
@@ -279,9 +280,9 @@ def test_a_false_statement_fails_its_check(name, monkeypatch):
     if wrong is not None:
         module, attribute, wrap = wrong
         right = (check.corrected or check.printed)(runs, "closed form")
-        assert audit.verdict(right, None, check.tolerance) != "fails"
+        assert judge(right, check.tolerance) is not Verdict.FAILS
         monkeypatch.setattr(module, attribute, wrap(getattr(module, attribute)))
-    assert audit.verdict(check.printed(runs, "closed form"), None, check.tolerance) == "fails"
+    assert judge(check.printed(runs, "closed form"), check.tolerance) is Verdict.FAILS
 
 
 @pytest.fixture(scope="module")
