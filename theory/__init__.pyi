@@ -1,3 +1,4 @@
+from . import enclosures as enclosures
 from . import statements as statements
 from . import symbolic as symbolic
 from .bounded_dyck import balance as balance

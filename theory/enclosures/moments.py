@@ -1,0 +1,211 @@
+"""The state of an enclosed flow at a time, or over a span of time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from flint import arb, arb_poly, arb_series, ctx
+
+from dynamics.support import checks
+from theory.enclosures.fields import Field
+from theory.enclosures.quantities import ORDER, Quantity, Span
+from theory.enclosures.reading import Reading
+from theory.enclosures.stepping import Step, defect, moved, speed_margin, taylor
+
+
+class Moment:
+    """What a predicate gets: quantities of the flow on the span of time (start, end], or at one time.
+
+    Names are those of a `dynamics.Trajectory`: rows of Z by their query token, attention by its next token.
+
+    Attributes
+    ----------
+    start, end : float
+        The span; equal for a single time.
+    """
+
+    def __init__(self, reading: Reading, tube: Tube, start: float, end: float):
+        self.start, self.end = start, end
+        self._reading = reading
+        self._field = reading.field
+        self._span, self._variables = tube.variables(start, end)
+
+    def _number(self, value: float | arb) -> Quantity:
+        return self._variables[0] * 0 + value
+
+    def variable(self, place: int) -> Quantity:
+        """A variable of the reduced flow by its place; one that never moves by -1."""
+        return self._number(0.0) if place < 0 else self._variables[place]
+
+    def _place(self, name: str, labels: Sequence[int] | np.ndarray, value: int) -> int:
+        found = np.flatnonzero(np.asarray(labels) == value)
+        if found.size == 0:
+            raise checks.reject(name, "be one of the population's", value)
+        return int(found[0])
+
+    @property
+    def time(self) -> Quantity:
+        """t, in SGD steps."""
+        ctx.cap = ORDER + 1
+        thin = arb_series([self._span.centre, 1], ORDER)
+        wide = arb_series([self._span.centre + self._span.distance, 1], ORDER + 1)
+        return Quantity(thin, wide, self._span, arb(0), arb(0))
+
+    def z(self, query: int, token: int) -> Quantity:
+        """The attention logit z_l of a query token."""
+        row = self._place("query", self._reading.query_tokens, query)
+        if not 0 <= token < self._reading.z_index.shape[1]:
+            raise checks.reject("token", "be one of the population's", token)
+        return self.variable(int(self._reading.z_index[row, token]))
+
+    def velocity(self, query: int, token: int) -> Quantity:
+        """dz_l/dt, per SGD step."""
+        return self.z(query, token).rate
+
+    def y(self, token: int, next_token: int) -> Quantity:
+        """The decoder logit Y[l, n]; any next token that never occurs has the same."""
+        if self._field.decoder == "theory":
+            raise ValueError("the theory flow has no Y: `h` stands for it")
+        if not 0 <= next_token < self._reading.bags.vocab_size:
+            raise checks.reject("next_token", "be below the vocabulary's size", next_token)
+        names = self._reading.next_tokens
+        column = int(np.searchsorted(names, next_token)) if next_token in names else names.size
+        return self.variable(int(self._reading.y_index[token, column]))
+
+    def h(self, next_token: int) -> Quantity:
+        """h_n of the theory flow (44)."""
+        if self._field.decoder != "theory":
+            raise ValueError("only the theory flow has h")
+        bag = self._bags(next_token)[0]
+        return self.variable(int(self._reading.x_index[bag])) / self._reading.bags.vocab_size
+
+    def attention(self, next_token: int, token: int) -> Quantity:
+        """c_nl, expected attention to a token given the next token."""
+        shares, weights = [], []
+        for bag in self._bags(next_token):
+            weight = float(self._reading.bags.weight[bag])
+            weights.append(weight)
+            share = self._share(bag, token)
+            if share is not None:
+                shares.append(share * weight)
+        if not shares:
+            raise checks.reject("token", f"occur with next token {next_token}", token)
+        # The sum as balls: a sum of floats would be rounded.
+        return sum(shares[1:], shares[0]) / sum((self._number(w) for w in weights[1:]), self._number(weights[0]))
+
+    def shares(self, next_token: int) -> dict[int, Quantity]:
+        """c_nl of every token that occurs with a next token."""
+        tokens = {int(token) for bag in self._bags(next_token) for token in self._reading.entries(bag)[0]}
+        return {token: self.attention(next_token, token) for token in sorted(tokens)}
+
+    def _share(self, bag: int, token: int) -> Quantity | None:
+        tokens, counts, places = self._reading.entries(bag)
+        if token not in tokens:
+            return None
+        own = int(np.flatnonzero(tokens == token)[0])
+        groups: dict[tuple[int, float], int] = {}
+        for count, place in zip(counts.tolist(), places.tolist(), strict=True):
+            groups[place, count] = groups.get((place, count), 0) + 1
+
+        # c_l = 1 / sum_l' (N_l' / N_l) exp(z_l' - z_l)
+        mine = self.variable(int(places[own]))
+        terms = [
+            (self.variable(place) - mine).exp() * (arb(count) * number / arb(float(counts[own])))
+            for (place, count), number in groups.items()
+        ]
+        return 1 / sum(terms[1:], terms[0])
+
+    def relative_gain(self, next_token: int, token: int, other: int) -> Quantity:
+        """r_{l/l'|n} = f_nl^2 / f_nl'^2 - 1 (11)."""
+        bags = self._bags(next_token)
+        if len(bags) > 1:
+            ratio = self.attention(next_token, token) / self.attention(next_token, other)
+            return ratio * ratio - 1
+        tokens, counts, places = self._reading.entries(bags[0])
+        first, second = (self._place("token", tokens, which) for which in (token, other))
+        ratio = arb(float(counts[first])) / arb(float(counts[second]))
+        lead = self.variable(int(places[first])) - self.variable(int(places[second]))
+        return (lead * 2).exp() * (ratio * ratio) - 1
+
+    def growth_factor(self, query: int, token: int) -> Quantity:
+        """chi_l = exp(2 (z_l(t) - z_l(0))) of Theorem 3."""
+        return (self.z(query, token) * 2).exp()
+
+    @cached_property
+    def loss(self) -> Quantity:
+        """The expected cross-entropy, nats."""
+        return self._field.loss(self._variables)
+
+    def _bags(self, next_token: int) -> list[int]:
+        found = np.flatnonzero(self._reading.bags.target == next_token).tolist()
+        if not found:
+            raise checks.reject("next_token", "be one that occurs", next_token)
+        return found
+
+
+class Tube:
+    """The steps, as enclosures of every variable and its velocity at any time."""
+
+    def __init__(self, field: Field, steps: Sequence[Step]):
+        self._field = field
+        self._steps = steps
+        self._starts = np.array([step.start for step in steps])
+        self._open: tuple[int, list[arb_poly], list[arb], list[arb]] | None = None
+
+    def _step(self, start: float, end: float) -> int:
+        """The step that holds a span; where two hold a single time, the later."""
+        place = max(0, int(np.searchsorted(self._starts, start, side="right")) - 1)
+        if end > self._steps[place].end:
+            raise ValueError(f"no step holds the span from {start!r} to {end!r}")
+        return place
+
+    def _opened(self, place: int) -> tuple[list[arb_poly], list[arb], list[arb]]:
+        """Polynomials of a step, and bounds of the flow's distance to them and of its velocity's to theirs."""
+        if self._open is None or self._open[0] != place:
+            step = self._steps[place]
+            polynomials, radius = step.polynomials(), arb(step.radius)
+            delta = defect(self._field, polynomials, step.length, step.degree)
+            speed = speed_margin(self._field, polynomials, step.length, delta, radius)
+            weights = [arb(weight) for weight in self._field.weights.tolist()]
+            margins = [[(bound / weight).upper() for weight in weights] for bound in (radius, speed)]
+            self._open = (place, polynomials, margins[0], margins[1])
+        return self._open[1:]
+
+    def variables(self, start: float, end: float) -> tuple[Span, list[Quantity]]:
+        """Every variable on a span within a step."""
+        if start == 0.0:
+            return self._from_zero(end)
+        place = self._step(start, end)
+        polynomials, margins, speeds = self._opened(place)
+        half = (arb(end) - arb(start)) / 2
+        centre = arb(start) + half
+        span = Span(start, end, centre, arb(0, half.upper()) if end > start else arb(0))
+        found = []
+        ctx.cap = ORDER + 1
+        for polynomial, margin, speed in zip(polynomials, margins, speeds, strict=True):
+            thin = moved(polynomial, centre - arb(self._steps[place].start))
+            wide = moved(thin, span.distance)
+            series = arb_series(thin.coeffs()[:ORDER], ORDER), arb_series(wide.coeffs()[: ORDER + 1], ORDER + 1)
+            found.append(Quantity(*series, span, margin, speed))
+        return span, found
+
+    def _from_zero(self, end: float) -> tuple[Span, list[Quantity]]:
+        """From the exact start: Taylor coefficients of the flow itself, so that what is zero there is exactly zero."""
+        zero = arb(0)
+        state = [zero] * self._field.size
+        half = arb(end) / 2
+        span = Span(0.0, end, zero, half + arb(0, half.upper()) if end else zero)
+        thin = taylor(self._field, state, ORDER - 1, exact=False)
+        if end:
+            polynomials, margins, _ = self._opened(self._step(0.0, end))
+            state = [
+                moved(p, half)(arb(0, half.upper())) + arb(0, m) for p, m in zip(polynomials, margins, strict=True)
+            ]
+        wide = taylor(self._field, state, ORDER, exact=False)
+        ctx.cap = ORDER + 1
+        return span, [
+            Quantity(arb_series(first, ORDER), arb_series(whole, ORDER + 1), span, zero, zero)
+            for first, whole in zip(thin, wide, strict=True)
+        ]

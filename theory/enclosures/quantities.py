@@ -1,0 +1,261 @@
+"""Quantities of a flow over a span of time, and claims about them that are true, false or open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from flint import arb, arb_series, ctx
+
+from theory.enclosures.stepping import above
+
+# Terms of the expansions in time.
+ORDER = 6
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement about a span of time: true at every time of it, false at every time of it, or open.
+
+    Claims combine with ``&`` (and), ``|`` (or) and ``~`` (not); ``and``, ``or``, ``not`` and chains such as
+    ``0 < q < 1`` would take an open claim for one or the other and raise.
+    """
+
+    value: bool | None
+
+    def __and__(self, other: Claim) -> Claim:
+        if self.value is False or other.value is False:
+            return Claim(False)
+        return Claim(True if self.value and other.value else None)
+
+    def __or__(self, other: Claim) -> Claim:
+        return ~(~self & ~other)
+
+    def __invert__(self) -> Claim:
+        return Claim(None if self.value is None else not self.value)
+
+    def __bool__(self) -> bool:
+        raise TypeError("a claim can be open: combine claims with &, | and ~, one comparison at a time")
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """The times (start, end], and where expansions in time have their centre.
+
+    Attributes
+    ----------
+    start, end : float
+    centre : arb
+    distance : arb
+        A ball that holds t - centre.
+    """
+
+    start: float
+    end: float
+    centre: arb
+    distance: arb
+
+
+class Quantity:
+    """A function of time on a span (start, end], enclosed with its derivative.
+
+    It has arithmetic with numbers and other quantities, `exp`, `log`, `sqrt` and `rate`; a comparison gives a `Claim`
+    on every time of the span.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Bounds of its values on the span.
+    """
+
+    # Along the polynomial of the step: Taylor coefficients at the centre (thin), and at all times of the span with one
+    # order more (wide). The flow itself differs from that by at most `error`, and its derivative by `slope_error`.
+    __slots__ = ("_ball", "_error", "_slope_error", "_thin", "_wide", "span")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, thin: arb_series, wide: arb_series, span: Span, error: arb, slope_error: arb | None):
+        self._thin, self._wide, self.span = thin, wide, span
+        self._error, self._slope_error = error, slope_error
+        self._ball: arb | None = None
+
+    def _operand(self, other: object) -> Quantity:
+        if isinstance(other, Quantity):
+            if other.span is not self.span:
+                raise ValueError("quantities of two spans of time do not combine")
+            return other
+        number = other if isinstance(other, arb) else arb(float(other))  # type: ignore[arg-type]
+        thin = arb_series([number], self._thin.prec)
+        return Quantity(thin, arb_series([number], self._wide.prec), self.span, arb(0), arb(0))
+
+    def _slope(self) -> arb | None:
+        """A bound of the derivative, if there is one."""
+        return None if self._slope_error is None else self.rate.ball().abs_upper()
+
+    def __add__(self, other: Quantity | float) -> Quantity:
+        other = self._operand(other)
+        ctx.cap = ORDER + 1
+        return Quantity(
+            self._thin + other._thin,
+            self._wide + other._wide,
+            self.span,
+            self._error + other._error,
+            _plus(self._slope_error, other._slope_error),
+        )
+
+    def __neg__(self) -> Quantity:
+        return Quantity(-self._thin, -self._wide, self.span, self._error, self._slope_error)
+
+    def __sub__(self, other: Quantity | float) -> Quantity:
+        return self + (-self._operand(other))
+
+    def __rsub__(self, other: float) -> Quantity:
+        return -self + other
+
+    def __mul__(self, other: Quantity | float) -> Quantity:
+        other = self._operand(other)
+        ctx.cap = ORDER + 1
+        thin, wide = self._thin * other._thin, self._wide * other._wide
+        if self._error.is_zero() and other._error.is_zero():
+            return Quantity(thin, wide, self.span, arb(0), _plus(self._slope_error, other._slope_error))
+        # a b - a' b' = a (b - b') + (a - a') b', and the derivative of that.
+        mine, its = self.ball().abs_upper(), other.ball().abs_upper()
+        error = mine * other._error + its * self._error
+        slope_error = None
+        if self._slope_error is not None and other._slope_error is not None:
+            slope_error = (
+                self._slope() * other._error
+                + mine * other._slope_error
+                + self._slope_error * its
+                + self._error * other._slope()
+            ).upper()
+        return Quantity(thin, wide, self.span, error.upper(), slope_error)
+
+    __radd__, __rmul__ = __add__, __mul__
+
+    def _through(self, function: Callable[[arb_series], arb_series], slope: arb, bend: arb) -> Quantity:
+        """g of the quantity, from bounds of g' and g'' over its ball."""
+        ctx.cap = ORDER + 1
+        thin, wide = function(self._thin), function(self._wide)
+        if self._error.is_zero():
+            return Quantity(thin, wide, self.span, self._error, self._slope_error)
+        slope, bend = slope.abs_upper(), bend.abs_upper()
+        slope_error = None
+        if self._slope_error is not None:
+            slope_error = (bend * self._error * self._slope() + slope * self._slope_error).upper()
+        return Quantity(thin, wide, self.span, (slope * self._error).upper(), slope_error)
+
+    def exp(self) -> Quantity:
+        """The exponential."""
+        value = self.ball().exp()
+        return self._through(lambda a: a.exp(), value, value)
+
+    def log(self) -> Quantity:
+        """The natural logarithm."""
+        inverse = 1 / self.ball()
+        return self._through(lambda a: a.log(), inverse, inverse * inverse)
+
+    def sqrt(self) -> Quantity:
+        """The square root."""
+        ball = self.ball()
+        half = ball.rsqrt() / 2
+        return self._through(lambda a: a.sqrt(), half, half / ball)
+
+    def rsqrt(self) -> Quantity:
+        """One over the square root."""
+        ball = self.ball()
+        slope = ball.rsqrt() / ball
+        return self._through(lambda a: a.rsqrt(), slope / 2, slope / ball)
+
+    def _inverse(self) -> Quantity:
+        inverse = 1 / self.ball()
+        square = inverse * inverse
+        return self._through(_inverse, square, square * inverse * 2)
+
+    def __truediv__(self, other: Quantity | float) -> Quantity:
+        return self * self._operand(other)._inverse()
+
+    def __rtruediv__(self, other: float) -> Quantity:
+        return self._inverse() * other
+
+    @property
+    def rate(self) -> Quantity:
+        """The derivative in time; it has no derivative itself."""
+        if self._slope_error is None:
+            raise ValueError("a rate has no rate: only first derivatives are enclosed")
+        ctx.cap = ORDER + 1
+        return Quantity(self._thin.derivative(), self._wide.derivative(), self.span, self._slope_error, None)
+
+    def ball(self) -> arb:
+        """A ball of all its values on the span."""
+        if self._ball is None:
+            direct, expanded = self._wide[0], self._expanded(0)
+            if direct.is_finite() and expanded.is_finite():
+                direct = direct.intersection(expanded)
+            self._ball = direct + arb(0, self._error)
+        return self._ball
+
+    @property
+    def lower(self) -> float:
+        return -above(-self.ball())
+
+    @property
+    def upper(self) -> float:
+        return above(self.ball())
+
+    def _expanded(self, zeros: int) -> arb:
+        """Its values along the polynomial, over (t - centre)^zeros if the first ``zeros`` coefficients vanish."""
+        order = min(self._thin.prec, self._wide.prec - 1)
+        distance = self.span.distance
+        value = self._wide[order]
+        for k in range(order - 1, zeros - 1, -1):
+            value = value * distance + self._thin[k]
+        return value
+
+    def _sign(self) -> arb:
+        """A ball with the sign that the quantity has on (start, end]."""
+        zeros = 0
+        if self.span.start < self.span.end and self._error.is_zero() and (self.span.centre == self.span.start):
+            order = min(self._thin.prec, self._wide.prec - 1)
+            while zeros < order and self._thin[zeros].is_zero():
+                zeros += 1
+        return self._expanded(zeros) if zeros else self.ball()
+
+    def __gt__(self, other: Quantity | float) -> Claim:
+        sign = (self - other)._sign()
+        return Claim(True if sign > 0 else False if sign <= 0 else None)
+
+    def __ge__(self, other: Quantity | float) -> Claim:
+        sign = (self - other)._sign()
+        return Claim(True if sign >= 0 else False if sign < 0 else None)
+
+    def __lt__(self, other: Quantity | float) -> Claim:
+        return ~(self >= other)
+
+    def __le__(self, other: Quantity | float) -> Claim:
+        return ~(self > other)
+
+    def __eq__(self, other: object) -> Claim:  # type: ignore[override]
+        raise TypeError("balls cannot prove that two quantities are equal: bound their difference")
+
+    def __repr__(self) -> str:
+        return f"<Quantity in [{self.lower!r}, {self.upper!r}]>"
+
+
+def _plus(first: arb | None, second: arb | None) -> arb | None:
+    return None if first is None or second is None else first + second
+
+
+def _inverse(series: arb_series) -> arb_series:
+    """One over a series; of unknown value where its ball holds zero."""
+    if series[0].contains(0):
+        return arb_series([arb.nan()] * series.prec, series.prec)
+    return 1 / series
+
+
+def midpoint_and_radius(ball: arb) -> tuple[float, float]:
+    """A float and how far it can be from any point of a ball."""
+    if not ball.is_finite():
+        return math.nan, math.inf
+    middle = float(ball)
+    return middle, above(abs(ball - arb(middle)))
