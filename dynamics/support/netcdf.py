@@ -9,9 +9,7 @@ import hashlib
 import io
 import os
 
-import h5netcdf
 import xarray as xr
-from xarray.backends import H5NetCDFStore
 
 from dynamics.support import checks, files
 
@@ -58,6 +56,10 @@ def load_dataset(path: str | os.PathLike, file_format: str, what: str) -> xr.Dat
 
 def encode(dataset: xr.Dataset) -> memoryview:
     """The bytes of a netCDF file."""
+    # HDF5 is imported by those who write, not by those who simulate.
+    import h5netcdf
+    from xarray.backends import H5NetCDFStore
+
     buffer = io.BytesIO()
     with h5netcdf.File(buffer, "w") as file:
         dataset.dump_to_store(H5NetCDFStore(file))
