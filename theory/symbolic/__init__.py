@@ -25,13 +25,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import sympy
 
 from theory.symbolic.decide import has_sign, vanishes
 from theory.trust import Label, Trust
 
-__all__ = ["Derivation", "derivations", "rooms"]
+__all__ = ["Claim", "Derivation", "Scalar", "derivations", "rooms"]
+
+# A claimed formula, as a function of symbols; and what it takes where an integer may stand for an expression.
+Claim: TypeAlias = Callable[..., Any]
+Scalar: TypeAlias = sympy.Expr | int
 
 
 @dataclass(frozen=True)

@@ -7,34 +7,42 @@ three layers that reads the stack off the coordinates.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation, Scalar
 from theory.symbolic.model import positive
 
 
-def open_value(a):
+def open_value(a: sp.Expr) -> sp.Expr:
     """V_open(i, l) on its coordinate, for the logit R + a."""
     return sp.exp(-a)
 
 
-def close_value(b):
+def close_value(b: sp.Expr) -> sp.Expr:
     """V_close(i, l - 1) on the same coordinate, for the logit R + b."""
     return -sp.exp(-b)
 
 
-def step(f, smallest):
+def step(f: sp.Expr, smallest: sp.Expr) -> sp.Expr:
     """h: 0 at f = 0 and 1 from the smallest coordinate on."""
     return _relu(2 * f / smallest - 1) - _relu(2 * f / smallest - 2)
 
 
-def top(own, deeper):
+def top(own: Scalar, deeper: Sequence[Scalar]) -> sp.Expr:
     """t: 1 for the last unmatched bracket, from its h and those one level deeper."""
     return _relu(own - sum(deeper))
 
 
-def derive(*, open_value=open_value, close_value=close_value, step=step, top=top, sizes=((1, 2), (2, 2), (2, 3))):
+def derive(
+    *,
+    open_value: Claim = open_value,
+    close_value: Claim = close_value,
+    step: Claim = step,
+    top: Claim = top,
+    sizes: Sequence[tuple[int, int]] = ((1, 2), (2, 2), (2, 3)),
+) -> Derivation:
     """Coordinates for symbolic counts and logits; the head for every stack of ``sizes`` (k, D) and symbolic q."""
     R, a, b = sp.symbols("R a b", real=True)
     pairs, smallest, q = positive("m s q")

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import matrix, named, norm, positive
 
 X, Y = sp.symbols("x_1 x_2", real=True), sp.symbols("y_1 y_2", real=True)
 
 
-def insertion(open_value, close_value, x, y):
+def insertion(open_value: sp.Matrix, close_value: sp.Matrix, x: sp.Expr, y: sp.Expr) -> sp.Matrix:
     """delta of (14): what one matched pair adds to u."""
     return open_value * sp.exp(x) + close_value * sp.exp(y)
 
 
-def partner_value(open_value, difference):
+def partner_value(open_value: sp.Matrix, difference: sp.Expr) -> sp.Matrix:
     """V_close of a balanced pair, from V_open and the difference x - y of (11)."""
     return -sp.exp(difference) * open_value
 
 
-def derive(*, insertion=insertion, partner_value=partner_value, width=2) -> Derivation:
+def derive(*, insertion: Claim = insertion, partner_value: Claim = partner_value, width: int = 2) -> Derivation:
     """(14) for all queries holds exactly when (11) and V_close = -exp(x - y) V_open do."""
     opened, closed, rest = (matrix(name, width, 1, positive=True) for name in ("V_o", "V_c", "u_r"))
     n, opens, closes, gap = positive("n N_o N_c g")

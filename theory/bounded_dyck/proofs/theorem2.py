@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import positive
 
 
-def bound(p, lipschitz, separation, n):
+def bound(p: sp.Expr, lipschitz: sp.Expr, separation: sp.Expr, n: sp.Expr) -> sp.Expr:
     """Largest S for which outputs stay ``separation`` apart after n pairs."""
     return p * (1 + 2 * lipschitz / separation) / n
 
 
-def derive(*, bound=bound) -> Derivation:
+def derive(*, bound: Claim = bound) -> Derivation:
     """||LN(a) - LN(b)|| <= 2 ||a - b|| / (||a|| + ||b||), the bound of S, and what weight decay leaves of the loss."""
     a, b, p, n, gamma, tau = positive("A B P n gamma tau")
     angle = sp.Symbol("r", nonnegative=True)  # 1 + cosine

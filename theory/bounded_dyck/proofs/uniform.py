@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import gradient, matrix, named, norm, positive, softmax
 
 
-def depth_of(start, height):
+def depth_of(start: sp.Expr, height: sp.Expr) -> sp.Expr:
     """Depth from the two coordinates of the first layer: START's and the signed count of brackets."""
     return height / start
 
 
-def shared_value(values):
+def shared_value(values: sp.Matrix) -> sp.Matrix:
     """Rows of V for which no attention matters, from any row."""
     return sp.ones(values.rows, 1) * values.row(0)
 
 
-def derive(*, depth_of=depth_of, shared_value=shared_value, size=3) -> Derivation:
+def derive(*, depth_of: Claim = depth_of, shared_value: Claim = shared_value, size: int = 3) -> Derivation:
     """Depth under uniform attention, why START is needed, and a layer that no attention changes."""
     opens, closes = positive("N_o N_c")
     length = opens + closes

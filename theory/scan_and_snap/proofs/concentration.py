@@ -9,7 +9,7 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma6, lemma18
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation, Scalar
 
 X, ETA, N, K = sp.symbols("x eta_Y N K", positive=True)
 OTHERS = sp.Symbol("m", positive=True)  # M - 1
@@ -18,50 +18,50 @@ D = OTHERS + sp.exp(X)
 VISITS = (sp.exp(X) + OTHERS * X - 1) / (M * ETA)  # (45)
 
 
-def radius(n, logarithm):
+def radius(n: sp.Expr, logarithm: sp.Expr) -> sp.Expr:
     """(58): the deviation of N_n from N P(n) with probability 1 - delta, without the 1 of the ceiling."""
     return sp.sqrt(n * logarithm / 2)
 
 
-def needed():
+def needed() -> sp.Expr:
     """The second "<" of (58) holds exactly where N ln(2/delta) is larger than this."""
     return 6 + 4 * sp.sqrt(2)
 
 
-def growth_gap(gap, mean):
+def growth_gap(gap: sp.Expr, mean: sp.Expr) -> sp.Expr:
     """(61): |h(N_n) - h(Nbar)|/h(Nbar) for |N_n - Nbar| = gap; the paper's order with the constant 1."""
     return gap / mean
 
 
-def log_residual_gap(m, eta, gap):
+def log_residual_gap(m: sp.Expr, eta: sp.Expr, gap: sp.Expr) -> sp.Expr:
     """|ln G(N_n) - ln G(Nbar)|, a form of (62) for both signs of N_n - Nbar."""
     return m * eta * gap / (4 * (m - 1))
 
 
-def residual_gap(eta, gap):
+def residual_gap(eta: sp.Expr, gap: Scalar) -> sp.Expr:
     """(62) with a bound that always holds: |G(N_n)/G(Nbar) - 1| <= eta_Y Delta. Printed: a third of it."""
     return eta * gap
 
 
-def late_elasticity():
+def late_elasticity() -> sp.Expr:
     """From the upper crossing of Lemma 8 on, |d ln G/d ln s| is at most this: sigma' <~ Delta/Nbar."""
     return sp.Integer(2)
 
 
-def bernstein(variance, logarithm):
+def bernstein(variance: sp.Expr, logarithm: sp.Expr) -> sp.Expr:
     """Deviation that a sum of Bernoulli variables exceeds with probability exp(-logarithm) at most, on each side."""
     return logarithm / 3 + sp.sqrt(logarithm**2 / 9 + 2 * variance * logarithm)
 
 
 def derive(
     *,
-    radius=radius,
-    needed=needed,
-    growth_gap=growth_gap,
-    log_residual_gap=log_residual_gap,
-    residual_gap=residual_gap,
-    late_elasticity=late_elasticity,
-    bernstein=bernstein,
+    radius: Claim = radius,
+    needed: Claim = needed,
+    growth_gap: Claim = growth_gap,
+    log_residual_gap: Claim = log_residual_gap,
+    residual_gap: Claim = residual_gap,
+    late_elasticity: Claim = late_elasticity,
+    bernstein: Claim = bernstein,
 ) -> Derivation:
     """Lemma 10 from Hoeffding, Lemma 11 from the concavity of h and the slope of D, Lemma 12 from both."""
     vanishing, signed = _visits(radius, needed)

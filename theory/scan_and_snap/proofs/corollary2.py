@@ -9,24 +9,24 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma4, theorem1
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation, Scalar
 from theory.symbolic.model import norm, positive
 
 # Tokens 0 and 1 are common. Two distinct tokens a class, in an order that the symmetry maps: token -> its image's role.
 DISTINCT = ((2, 3), (5, 4), (6, 7))
 
 
-def common_rate(share, overlap, speed, n_classes):
+def common_rate(share: sp.Expr, overlap: sp.Expr, speed: sp.Expr, n_classes: Scalar) -> sp.Expr:
     """zdot of a common token, -gamma beta (K - 1) f_l^2 (1 - rho) in units of eta_Z; ``speed`` is gamma beta."""
     return -speed * (n_classes - 1) * share**2 * (1 - overlap)
 
 
-def distinct_rate(share, overlap, speed, n_classes):
+def distinct_rate(share: sp.Expr, overlap: sp.Expr, speed: sp.Expr, n_classes: Scalar) -> sp.Expr:
     """zdot of a distinct token, gamma beta (K - 1) rho f_l^2 / K in units of eta_Z."""
     return speed * (n_classes - 1) * overlap * share**2 / n_classes
 
 
-def derive(*, common_rate=common_rate, distinct_rate=distinct_rate) -> Derivation:
+def derive(*, common_rate: Claim = common_rate, distinct_rate: Claim = distinct_rate) -> Derivation:
     """The symmetric state is invariant under (10), and every common token falls."""
     classes, size = len(DISTINCT), 8
     c_0, c_1, d_0, d_1 = positive("c_0 c_1 d_0 d_1")

@@ -6,53 +6,55 @@ a claim on both is a claim on their eigenvalues lambda_i and lambda'_i; ``top`` 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
 from theory.scan_and_snap.proofs import theorem1
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import named
 
 LAMBDA = sp.Symbol("lambda", real=True)
 RHO = 1 / (1 + sp.Symbol("q", positive=True))  # an overlap between 0 and 1
 
 
-def corrected_eigenvalue(value):
+def corrected_eigenvalue(value: sp.Expr) -> sp.Expr:
     """Lemma 14: lambda' of lambda."""
     return value / (1 + value)
 
 
-def correction_bound(top, limit):
+def correction_bound(top: sp.Expr, limit: sp.Expr) -> sp.Expr:
     """Lemma 15: |lambda'_i| is at most this for |lambda_1| = top <= limit < 1."""
     return top / (1 - limit)
 
 
-def diagonal(quadratic):
+def diagonal(quadratic: sp.Expr) -> sp.Expr:
     """Lemma 16: E'_nn by g^T S^{-1} g, with g the overlaps of n and S the Gram matrix of the other classes."""
     return -quadratic / (1 - quadratic)
 
 
-def difference_bound(top):
+def difference_bound(top: sp.Expr) -> sp.Expr:
     """Lemma 17: |E'_nn' - E_nn'|, for any signs of the entries of E."""
     return top**2 / (1 - top)
 
 
-def sharp_difference_bound(top):
+def sharp_difference_bound(top: sp.Expr) -> sp.Expr:
     """The same for entries that are not negative, as those of features are; two classes attain it."""
     return top**2 / (1 - top**2)
 
 
-def off_bound(k):
+def off_bound(k: sp.Expr) -> sp.Expr:
     """(90): |E'_kn| under |lambda_1| < 1/K."""
     return 1 / (k - 1)
 
 
-def beta(q_1, q_0, theta, correction, n, other):
+def beta(q_1: sp.Expr, q_0: sp.Expr, theta: Sequence[sp.Expr], correction: sp.Matrix, n: int, other: int) -> sp.Expr:
     """(88) without (1 + sigma), with the sign of its second term put right: beta_{n, other}."""
     rest = sum((1 + theta[j]) * correction[j, other] for j in range(correction.rows) if j != n)
     return q_1 * (1 + theta[n]) * correction[n, other] + q_0 * (-(1 + theta[other]) + rest)
 
 
-def iota(q_1, q_0, theta, correction, n):
+def iota(q_1: sp.Expr, q_0: sp.Expr, theta: Sequence[sp.Expr], correction: sp.Matrix, n: int) -> sp.Expr:
     """(86) without (1 + sigma)."""
     rest = sum((1 + theta[j]) * correction[j, n] for j in range(correction.rows) if j != n)
     return q_1 * (1 + theta[n]) * (1 - correction[n, n]) - q_0 * rest
@@ -60,15 +62,15 @@ def iota(q_1, q_0, theta, correction, n):
 
 def derive(
     *,
-    corrected_eigenvalue=corrected_eigenvalue,
-    correction_bound=correction_bound,
-    diagonal=diagonal,
-    difference_bound=difference_bound,
-    sharp_difference_bound=sharp_difference_bound,
-    off_bound=off_bound,
-    beta=beta,
-    iota=iota,
-    sizes=(2, 3),
+    corrected_eigenvalue: Claim = corrected_eigenvalue,
+    correction_bound: Claim = correction_bound,
+    diagonal: Claim = diagonal,
+    difference_bound: Claim = difference_bound,
+    sharp_difference_bound: Claim = sharp_difference_bound,
+    off_bound: Claim = off_bound,
+    beta: Claim = beta,
+    iota: Claim = iota,
+    sizes: Sequence[int] = (2, 3),
 ) -> Derivation:
     """The lemmas by eigenvalues and blocks, (86) and (88) by coefficients for K in ``sizes``, (93) by its factors."""
     vanishing, signed = _spectrum(corrected_eigenvalue, correction_bound)

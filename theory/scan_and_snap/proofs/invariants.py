@@ -6,18 +6,20 @@ any length and for any mixture of sequences: the expected J is a sum of such ter
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import gradient, log_probability, matrix, named, norm
 
 
-def conserved(row) -> sp.Expr:
+def conserved(row: Sequence[sp.Expr]) -> sp.Expr:
     """What a row of Y or Z keeps."""
     return sum(row)
 
 
-def derive(*, conserved=conserved, vocab_size=3, target=1) -> Derivation:
+def derive(*, conserved: Claim = conserved, vocab_size: int = 3, target: int = 1) -> Derivation:
     """Rates of the conserved quantities under gradient ascent on J, for symbolic counts, Y and z_m.
 
     ``conserved`` is the claimed linear invariant of a row. Token 0 has any count, token M - 1 never occurs, and next

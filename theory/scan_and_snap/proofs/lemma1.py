@@ -6,9 +6,11 @@ J = log alpha_{x_{T+1}} (1)-(2).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import gradient, log_probability, matrix, named, norm, one_hot, softmax, unit
 
 # Sequences (contextual tokens, query, next token) for M = 3: all tokens; a repeated and an unseen one; one token only.
@@ -34,7 +36,12 @@ def bag_rate(feature: sp.Matrix, signal: sp.Matrix) -> sp.Matrix:
 
 
 def derive(
-    *, decoder_rate=decoder_rate, attention_rate=attention_rate, bag_rate=bag_rate, sequences=SEQUENCES, vocab_size=3
+    *,
+    decoder_rate: Claim = decoder_rate,
+    attention_rate: Claim = attention_rate,
+    bag_rate: Claim = bag_rate,
+    sequences: Sequence[tuple[tuple[int, ...], int, int]] = SEQUENCES,
+    vocab_size: int = 3,
 ) -> Derivation:
     """Compare the derivatives of J with (3) and with the bag form, for symbolic Y and Z and explicit sequences.
 

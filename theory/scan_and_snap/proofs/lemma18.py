@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 
 LENGTH, EPSILON, DELTA = sp.symbols("L epsilon delta", positive=True)
 
 
-def deviation(delta, length):
+def deviation(delta: sp.Expr, length: sp.Expr) -> sp.Expr:
     """(136): |N_l/L - P(l|n)| is at most this with a probability of at least 1 - delta."""
     return sp.sqrt(sp.log(2 / delta) / (2 * length))
 
 
-def derive(*, deviation=deviation) -> Derivation:
+def derive(*, deviation: Claim = deviation) -> Derivation:
     """Bound on the moment generating function, the best exponent, and the deviation for a given probability."""
     slope = sp.Symbol("lambda", real=True)
     odds = sp.Symbol("o", positive=True)

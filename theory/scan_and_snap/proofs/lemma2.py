@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import named, norm, one_hot, softmax
 
 SEQUENCE = (0, 1, 1, 2, 0, 1)
@@ -25,7 +25,7 @@ def feature(p: sp.Matrix, z: sp.Matrix) -> sp.Matrix:
     return weights / norm(weights)
 
 
-def derive(*, attention=attention, feature=feature, vocab_size=3) -> Derivation:
+def derive(*, attention: Claim = attention, feature: Claim = feature, vocab_size: int = 3) -> Derivation:
     """The bag from the positions, and its limit; ``attention`` and ``feature`` are the claims of (P(.|n), z)."""
     size = vocab_size
     z = sp.Matrix(sp.symbols(f"z_:{size}", real=True))

@@ -5,9 +5,11 @@ F^T F = I + E. The features are any linearly independent columns; their unit nor
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import gradient, matrix, named, softmax, unit
 
 
@@ -21,7 +23,9 @@ def update(index: int, target: int, residual: sp.Matrix) -> sp.Matrix:
     return int(index == target) * residual
 
 
-def derive(*, correction=correction, update=update, sizes=((2, 3), (3, 4))) -> Derivation:
+def derive(
+    *, correction: Claim = correction, update: Claim = update, sizes: Sequence[tuple[int, int]] = ((2, 3), (3, 4))
+) -> Derivation:
     """(8) from J as a function of W, and from the modified gradient; ``sizes`` are pairs (K, M).
 
     The claims: ``correction(F^T F)`` is E', and ``update(j, n, residual)`` the rate of row j of W.

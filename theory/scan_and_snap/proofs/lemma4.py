@@ -5,16 +5,25 @@ The derivative of the expected J along z_m is taken from the definition of the b
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import gradient, matrix, named, norm
 
 # Query of each class: two classes share query 0.
 QUERIES = (0, 0, 1)
 
 
-def rate(query, queries, features, beta, gamma, probability):
+def rate(
+    query: int,
+    queries: Sequence[int],
+    features: Sequence[sp.Matrix],
+    beta: sp.Matrix,
+    gamma: sp.Expr,
+    probability: Sequence[sp.Expr],
+) -> sp.Matrix:
     """(10): zdot_m in units of eta_Z, with class n weighted by its probability p_n (erratum: the paper omits it).
 
     ``features`` is the list of f_n, ``beta[n, n']`` a matrix whose diagonal is not used.
@@ -32,7 +41,7 @@ def rate(query, queries, features, beta, gamma, probability):
     return total
 
 
-def derive(*, rate=rate, vocab_size=3) -> Derivation:
+def derive(*, rate: Claim = rate, vocab_size: int = 3) -> Derivation:
     """(10) by differentiating the expected J along z_m, for K = 3 classes of which two share the query."""
     size, classes = vocab_size, len(QUERIES)
     z = [matrix(f"z{query}", size, 1) for query in range(2)]

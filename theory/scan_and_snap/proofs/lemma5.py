@@ -6,31 +6,35 @@ M - 1 others. Row n of W moves by eta_Y (e_n - alpha_n) (Lemma 3).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 
 ETA = sp.Symbol("eta_Y", positive=True)
 OTHERS = sp.Symbol("m", positive=True)  # M - 1
 M = OTHERS + 1
 
 
-def zeta(m):
+def zeta(m: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """(31): entries of zeta_n = M/(M - 1) (e_n - 1/M) at n and elsewhere."""
     return m / (m - 1) * (1 - 1 / m), m / (m - 1) * (-1 / m)
 
 
-def residual(m, h):
+def residual(m: sp.Expr, h: sp.Expr) -> sp.Expr:
     """(32): entries of e_n - alpha_n = (M - 1)/(M - 1 + exp(M h)) zeta_n, as the factor of zeta_n."""
     return (m - 1) / (m - 1 + sp.exp(m * h))
 
 
-def step(m, h, eta):
+def step(m: sp.Expr, h: sp.Expr, eta: sp.Expr) -> sp.Expr:
     """(33): h*(s) from h*(s - 1)."""
     return h + eta / (m - 1 + sp.exp(m * h))
 
 
-def derive(*, zeta=zeta, residual=residual, step=step, vocab_sizes=(2, 3, 5)) -> Derivation:
+def derive(
+    *, zeta: Claim = zeta, residual: Claim = residual, step: Claim = step, vocab_sizes: Sequence[int] = (2, 3, 5)
+) -> Derivation:
     """Base and step of the induction for symbolic M, and whole vectors for some M."""
     h = sp.Symbol("h", nonnegative=True)
     at, off = zeta(M)

@@ -8,29 +8,29 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma5
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation, Scalar
 
 ETA, T = sp.symbols("eta_Y t", positive=True)
 OTHERS = sp.Symbol("m", positive=True)  # M - 1
 M = OTHERS + 1
 
 
-def rate(m, h, eta):
+def rate(m: sp.Expr, h: sp.Expr, eta: Scalar) -> sp.Expr:
     """(44): dh/dt."""
     return eta / (m - 1 + sp.exp(m * h))
 
 
-def implicit(m, h, eta, t):
+def implicit(m: Scalar, h: sp.Expr, eta: Scalar, t: Scalar) -> sp.Expr:
     """(45): zero along the solution."""
     return sp.exp(m * h) + (m - 1) * m * h - m * eta * t - 1
 
 
-def omega_argument(m, eta, t):
+def omega_argument(m: sp.Expr, eta: sp.Expr, t: sp.Expr) -> sp.Expr:
     """The argument of Wright's omega, A - ln(M - 1) with A = (M eta_Y t + 1)/(M - 1)."""
     return (m * eta * t + 1) / (m - 1) - sp.log(m - 1)
 
 
-def derive(*, rate=rate, implicit=implicit, omega_argument=omega_argument) -> Derivation:
+def derive(*, rate: Claim = rate, implicit: Claim = implicit, omega_argument: Claim = omega_argument) -> Derivation:
     """(45) and the closed form M h = ln((M - 1) omega(A - ln(M - 1))), for symbolic M, eta_Y, t."""
     growth = sp.Function("h")(T)
     h = sp.Symbol("h", real=True)

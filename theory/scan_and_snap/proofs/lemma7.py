@@ -9,24 +9,24 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma6
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 
 ETA, X = sp.symbols("eta_Y x", positive=True)
 OTHERS = sp.Symbol("m", positive=True)  # M - 1
 M = OTHERS + 1
 
 
-def bound(m, eta):
+def bound(m: sp.Expr, eta: sp.Expr) -> sp.Expr:
     """Largest possible h* - h."""
     return eta / m
 
 
-def small_rate_gap(m, eta, fraction):
+def small_rate_gap(m: sp.Expr, eta: sp.Expr, fraction: sp.Expr) -> sp.Expr:
     """h* - h to first order in eta_Y where the rate has fallen to ``fraction`` of its first value."""
     return eta * fraction * sp.log(1 / fraction) / (2 * m)
 
 
-def derive(*, bound=bound, small_rate_gap=small_rate_gap) -> Derivation:
+def derive(*, bound: Claim = bound, small_rate_gap: Claim = small_rate_gap) -> Derivation:
     """The inequalities behind Lemma 7 (a), and the gap for very large and very small learning rates."""
     # exp(M h) = 1 + a, and 1 + a + b after growth.
     a, b = sp.symbols("a b", nonnegative=True)

@@ -10,45 +10,45 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma6, theorem1
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 
 X, TAU = sp.symbols("x tau", positive=True)
 OTHERS = sp.Symbol("m", positive=True)  # M - 1
 M = OTHERS + 1
 
 
-def early_bounds(m, tau):
+def early_bounds(m: sp.Expr, tau: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """While exp(x) <= (M - 1) x: (M tau + 1)/2 <= (M - 1) M h <= M tau + 1. Returns the bounds of M h."""
     return (m * tau + 1) / (2 * (m - 1)), (m * tau + 1) / (m - 1)
 
 
-def late_bounds(m, tau):
+def late_bounds(m: sp.Expr, tau: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """While exp(x) >= (M - 1) x: (M tau + 1)/2 <= exp(M h) <= M tau + 1. Returns the bounds of exp(M h)."""
     return (m * tau + 1) / 2, m * tau + 1
 
 
-def gamma_early(m, h):
+def gamma_early(m: sp.Expr, h: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """Upper bound of gamma at all times, and a lower bound while exp(M h) <= M - 1."""
     return (m - 1) ** 2 * h / m, (m - 1) * h / 2
 
 
-def gamma_late(m, x):
+def gamma_late(m: sp.Expr, x: sp.Expr) -> sp.Expr:
     """Upper bound of gamma at all times; its half is a lower bound while exp(x) >= M - 1."""
     return (m - 1) ** 2 / m * x * sp.exp(-x)
 
 
-def late_constant():
+def late_constant() -> sp.Expr:
     """gamma <= this ((M - 1)/M)^2 ln(M tau)/tau from the upper crossing on; the least constant for all M."""
     return sp.Integer(2)
 
 
 def derive(
     *,
-    early_bounds=early_bounds,
-    late_bounds=late_bounds,
-    gamma_early=gamma_early,
-    gamma_late=gamma_late,
-    late_constant=late_constant,
+    early_bounds: Claim = early_bounds,
+    late_bounds: Claim = late_bounds,
+    gamma_early: Claim = gamma_early,
+    gamma_late: Claim = gamma_late,
+    late_constant: Claim = late_constant,
 ) -> Derivation:
     """Two crossings (Lemma 8), two stages of h and gamma (Lemma 9), and what is left of Theorem 1 (b)."""
     vanishing, signed = _crossings()

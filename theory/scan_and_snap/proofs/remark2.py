@@ -9,36 +9,40 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma5, lemma6
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 
 X, STEP, ETA = sp.symbols("x d eta_Y", positive=True)
 OTHERS = sp.Symbol("m", positive=True)  # M - 1
 M = OTHERS + 1
 
 
-def increment(m, x, step):
+def increment(m: sp.Expr, x: sp.Expr, step: sp.Expr) -> sp.Expr:
     """What a step from the margin x by ``step`` adds to the lag, exactly."""
     return sp.exp(x) * (sp.exp(step) - 1 - step) / (step * (m - 1 + sp.exp(x)))
 
 
-def increment_bounds(m, x, step):
+def increment_bounds(m: sp.Expr, x: sp.Expr, step: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """Lower and upper bound of what a step adds."""
     share = sp.exp(x) / (m - 1 + sp.exp(x))
     return share * step / 2, share * (sp.exp(step) - 1) / 2
 
 
-def early_lag(m, x):
+def early_lag(m: sp.Expr, x: sp.Expr) -> sp.Expr:
     """Bound of the lag at the margin x: below 1/2 up to x = ln M."""
     return (sp.exp(x) - 1) / (2 * m)
 
 
-def late_slope():
+def late_slope() -> sp.Expr:
     """Late, the lag grows like this times the margin, which is ln(M eta_Y s) + o(1)."""
     return sp.Rational(1, 2)
 
 
 def derive(
-    *, increment=increment, increment_bounds=increment_bounds, early_lag=early_lag, late_slope=late_slope
+    *,
+    increment: Claim = increment,
+    increment_bounds: Claim = increment_bounds,
+    early_lag: Claim = early_lag,
+    late_slope: Claim = late_slope,
 ) -> Derivation:
     """The lag's increment, its bounds, what they sum to early, and its growth without bound late."""
     eta = STEP * (OTHERS + sp.exp(X)) / M  # the rate for which a step is STEP long

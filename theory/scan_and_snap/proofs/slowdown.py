@@ -7,33 +7,39 @@ the order used here. Rates are those of Lemma 1 and Lemma 3, each class with pro
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma3, theorem1
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation, Scalar
 from theory.symbolic.model import Even, equal_overlaps, softmax, unit
 
 ETA, T, Q = sp.symbols("eta_Y t q", positive=True)
 RHO = 1 / (1 + Q)
 
 
-def slowdown(m, k, rho):
+def slowdown(m: Scalar, k: Scalar, rho: sp.Expr) -> sp.Expr:
     """s = (1 - rho)(1 + (K - 1) rho)/(1 + (M - 1) rho): ratio of the speeds of every token as t -> 0."""
     return (1 - rho) * (1 + (k - 1) * rho) / (1 + (m - 1) * rho)
 
 
-def first_correction(m, k, rho, eta):
+def first_correction(m: Scalar, k: Scalar, rho: sp.Expr, eta: Scalar) -> sp.Expr:
     """s_1 of the ratio s (1 + s_1 t + O(t^2)) of the speeds; for the logits it is 2/3 of that."""
     return 3 * eta * rho * (m - k + 1) / (2 * k * m)
 
 
-def late_ratio(m, k, rho):
+def late_ratio(m: sp.Expr, k: sp.Expr, rho: sp.Expr) -> sp.Expr:
     """s_inf: the ratio of the speeds for t -> infinity with frozen features; above one, the full flow is faster."""
     return 1 / (1 - rho) + (m - k) * rho / ((1 + (m - 1) * rho) * (1 + (k - 1) * rho))
 
 
 def derive(
-    *, slowdown=slowdown, first_correction=first_correction, late_ratio=late_ratio, sizes=((2, 3), (3, 4))
+    *,
+    slowdown: Claim = slowdown,
+    first_correction: Claim = first_correction,
+    late_ratio: Claim = late_ratio,
+    sizes: Sequence[tuple[int, int]] = ((2, 3), (3, 4)),
 ) -> Derivation:
     """s, its first correction and s_inf for symbolic K and M; s from the flows themselves for ``sizes`` (K, M)."""
     vanishing = _symbolic(slowdown, first_correction)
@@ -77,7 +83,7 @@ def derive(
             r" margins"
             r" $u = (1-\rho)(a-b)$ and $w = (a-b) + (1+(K-1)\rho)(b-c)$ both grow like $\ln t$ (each is driven by"
             r" $e^{-u}$"
-            r" and $e^{-w}$ alone). With $A = te^{-u}$, $B = te^{-w}$ and $\dot u = \dot w = 1/t$: $A = \kappa B$,"
+            r" and $e^{-w}$ alone). With $A = t e^{-u}$, $B = t e^{-w}$ and $\dot u = \dot w = 1/t$: $A = \kappa B$,"
             r" $\kappa ="
             r" \frac{1+(M-1)\rho}{1-\rho}$, $B = \frac{1}{(1-\rho)(K\kappa+M-K)}$.",
             r"The coefficient of the other features in $g_n$ is $(a-b)e^{-u} - (M-K)(b-c)e^{-w}$ with $a - b \sim"

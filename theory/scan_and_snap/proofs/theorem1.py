@@ -9,7 +9,7 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma3, lemma5
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation, Scalar
 from theory.symbolic.model import Even, equal_overlaps, matrix, named, unit
 
 OTHERS, H, Q = sp.symbols("m h q", positive=True)  # M - 1, the growth, and rho = 1/(1 + q) between 0 and 1
@@ -17,27 +17,27 @@ M = OTHERS + 1
 RHO = 1 / (1 + Q)
 
 
-def gamma(m, h):
+def gamma(m: sp.Expr, h: sp.Expr) -> sp.Expr:
     """(85): gamma = (M - 1)^2 h / (M - 1 + exp(M h)), with h = h(t/K)."""
     return (m - 1) ** 2 * h / (m - 1 + sp.exp(m * h))
 
 
-def coefficients(m):
+def coefficients(m: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """(q_1, q_0): the entries of u_n at n and elsewhere."""
     return m / (m - 1), -m / (m - 1) ** 2
 
 
-def beta(m, k, rho):
+def beta(m: sp.Expr, k: Scalar, rho: sp.Expr) -> sp.Expr:
     """beta_{nn'} for equal overlaps rho."""
     return m * (1 + (m - 1) * rho) / ((m - 1) ** 2 * (1 - rho) * (1 + (k - 1) * rho))
 
 
-def sharp_bound(k):
+def sharp_bound(k: sp.Expr) -> sp.Expr:
     """(a): xi_n > 0 for every M if |lambda_1(E)| is below this; a star of overlaps fails just above it."""
     return 1 / sp.sqrt(k - 2)
 
 
-def xi_by_blocks(q_1, q_0, quadratic, total):
+def xi_by_blocks(q_1: sp.Expr, q_0: sp.Expr, quadratic: sp.Expr, total: sp.Expr) -> sp.Expr:
     """(a): xi_n/gamma by g^T S^{-1} g and 1^T S^{-1} g, with S the Gram matrix of the other classes, g their"
     " overlaps."""
     return (q_1 * quadratic - q_0 * total) / (1 - quadratic)
@@ -45,12 +45,12 @@ def xi_by_blocks(q_1, q_0, quadratic, total):
 
 def derive(
     *,
-    gamma=gamma,
-    coefficients=coefficients,
-    correction=lemma3.correction,
-    beta=beta,
-    sharp_bound=sharp_bound,
-    xi_by_blocks=xi_by_blocks,
+    gamma: Claim = gamma,
+    coefficients: Claim = coefficients,
+    correction: Claim = lemma3.correction,
+    beta: Claim = beta,
+    sharp_bound: Claim = sharp_bound,
+    xi_by_blocks: Claim = xi_by_blocks,
 ) -> Derivation:
     """The form of g_n for any overlaps, beta for equal overlaps and symbolic K, and xi_n > 0 with the sharp"
     " condition."""

@@ -5,27 +5,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma4
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import matrix, norm
 
 # Tokens: 0 is common to all classes; the others are distinct, by class. Class 2 has the common token only.
 DISTINCT = {0: (1, 2), 1: (3, 4), 2: ()}
 
 
-def distinct_rate(probability, share, xi):
+def distinct_rate(probability: sp.Expr, share: sp.Expr, xi: sp.Expr) -> sp.Expr:
     """(a): zdot_l of a token distinct to n, p_n f_nl^2 xi_n in units of eta_Z."""
     return probability * share**2 * xi
 
 
-def common_rate(probability, shares, xi):
+def common_rate(probability: Sequence[sp.Expr], shares: Sequence[sp.Expr], xi: Sequence[sp.Expr]) -> sp.Expr:
     """(b): zdot of the single common token, -sum_n p_n (1 - f_nl^2) xi_n in units of eta_Z."""
     return -sum(p * (1 - f**2) * x for p, f, x in zip(probability, shares, xi, strict=True))
 
 
-def derive(*, distinct_rate=distinct_rate, common_rate=common_rate) -> Derivation:
+def derive(*, distinct_rate: Claim = distinct_rate, common_rate: Claim = common_rate) -> Derivation:
     """(a) and (b) for K = 3 classes of one query that share one common token."""
     classes, size = len(DISTINCT), 5
     weights = matrix("c", size, classes, positive=True)

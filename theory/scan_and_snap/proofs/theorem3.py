@@ -8,21 +8,21 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import theorem2
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation, Scalar
 from theory.symbolic.model import norm, positive
 
 
-def relative_gain(initial, growth):
+def relative_gain(initial: Scalar, growth: sp.Expr) -> sp.Expr:
     """(11): r_{l/l'|n}(t) from r(0) and the growth factor chi_l = exp(2 (z_l(t) - z_l(0))) of the first token."""
     return initial * growth
 
 
-def bounds(f0_squared, exponent):
+def bounds(f0_squared: sp.Expr, exponent: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     """(12): lower and upper bound of chi of the dominant token, with B_n = (eta_Z/K) int xi_n."""
     return sp.exp(2 * f0_squared * exponent), sp.exp(2 * exponent)
 
 
-def derive(*, relative_gain=relative_gain, bounds=bounds) -> Derivation:
+def derive(*, relative_gain: Claim = relative_gain, bounds: Claim = bounds) -> Derivation:
     """(11) by differentiation along the dynamics, monotone attention on the dominant token, and (12)."""
     vanishing = _gain(relative_gain)
     vanishing_bounds, signed = _bounds(bounds)

@@ -8,34 +8,34 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma6, theorem1, theorem2
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 
 ETA_Y, ETA_Z, K, X, T = sp.symbols("eta_Y eta_Z K x t", positive=True)
 OTHERS = sp.Symbol("m", positive=True)  # M - 1
 RHO_0, P_C = sp.symbols("rho_0 P_c", positive=True)
 
 
-def accumulated(m, k, eta_y, eta_z, h):
+def accumulated(m: sp.Expr, k: sp.Expr, eta_y: sp.Expr, eta_z: sp.Expr, h: sp.Expr) -> sp.Expr:
     """(128): Gamma = eta_Z K (M - 1)^2 h(t/K)^2/(2 eta_Y)."""
     return eta_z * k * (m - 1) ** 2 * h**2 / (2 * eta_y)
 
 
-def speed_constant(k, norm, probability):
+def speed_constant(k: sp.Expr, norm: sp.Expr, probability: sp.Expr) -> sp.Expr:
     """C_0 = rho_0^4/((K - 1) P_c^4), where (13) prints rho_0^4/K."""
     return norm**4 / ((k - 1) * probability**4)
 
 
-def exponent(total, c0):
+def exponent(total: sp.Expr, c0: sp.Expr) -> sp.Expr:
     """(14), (124) with its lower limit: B = 1/4 ln(1 + 4 Gamma/C_0). Printed: 1/4 ln(C_0 + 4 Gamma)."""
     return sp.log(1 + 4 * total / c0) / 4
 
 
-def common_logit(exponent_value):
+def common_logit(exponent_value: sp.Expr) -> sp.Expr:
     """z of the common token, -B; (13) has K(K - 1) terms in its rate and K - 1 in xi, as if it were -K B."""
     return -exponent_value
 
 
-def branch_gaps():
+def branch_gaps() -> tuple[sp.Expr, sp.Expr]:
     """How far x = M h falls short of the printed branches at their ends t0' and t0, as M -> infinity.
 
     (14) has ln M for x at t0' and ln(M eta_Y t/K) for x at t0; the relative error of 4 Gamma is 2/ln M times the gap.
@@ -43,25 +43,25 @@ def branch_gaps():
     return sp.LambertW(1), sp.log(2)
 
 
-def decoder_rate_sign(m, x):
+def decoder_rate_sign(m: sp.Expr, x: sp.Expr) -> sp.Expr:
     """Sign of dB/d(eta_Y) at fixed time and eta_Z, with x = M h: negative late (insight (b) after (133))."""
     return (m - 1) * x - (x - 2) * sp.exp(x) - 2
 
 
-def late_margin(k, nu):
+def late_margin(k: sp.Expr, nu: sp.Expr) -> sp.Expr:
     """ln(M eta_Y t/K) from which on 4 Gamma > 1, up to M/(M - 1): what (132) asks for, nu = eta_Y/eta_Z."""
     return sp.sqrt(nu / (2 * k))
 
 
 def derive(
     *,
-    accumulated=accumulated,
-    speed_constant=speed_constant,
-    exponent=exponent,
-    common_logit=common_logit,
-    branch_gaps=branch_gaps,
-    decoder_rate_sign=decoder_rate_sign,
-    late_margin=late_margin,
+    accumulated: Claim = accumulated,
+    speed_constant: Claim = speed_constant,
+    exponent: Claim = exponent,
+    common_logit: Claim = common_logit,
+    branch_gaps: Claim = branch_gaps,
+    decoder_rate_sign: Claim = decoder_rate_sign,
+    late_margin: Claim = late_margin,
 ) -> Derivation:
     """Gamma by change of variable, C_0 from Theorems 1 and 2, B from the ODE, the limits of 4 Gamma and their"
     " errors."""

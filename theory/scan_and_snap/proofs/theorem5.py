@@ -5,10 +5,12 @@ h_n is the growth of class n after its own visits (Lemmas 5 and 6); without samp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma3, lemma5, lemma6
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import matrix, named
 
 ETA, K, X = sp.symbols("eta_Y K x", positive=True)
@@ -16,7 +18,7 @@ OTHERS = sp.Symbol("m", positive=True)  # M - 1
 M = OTHERS + 1
 
 
-def weights(features, correction, margins, size):
+def weights(features: sp.Matrix, correction: sp.Matrix, margins: Sequence[sp.Expr], size: sp.Expr) -> sp.Matrix:
     """Y = F (I - E') W with the rows w_n = (M - 1) h_n zeta_n; ``margins`` are the h_n."""
     at, off = lemma5.zeta(size)
     k = len(margins)
@@ -24,23 +26,28 @@ def weights(features, correction, margins, size):
     return features * (sp.eye(k) - correction) * rows
 
 
-def late_residual(m, k, eta, t):
+def late_residual(m: sp.Expr, k: sp.Expr, eta: sp.Expr, t: sp.Expr) -> sp.Expr:
     """Leading order of the factor of zeta_n in e_n - alpha_n for t -> infinity: (M - 1) K/(M eta_Y t)."""
     return (m - 1) * k / (m * eta * t)
 
 
-def theta(margin, mean):
+def theta(margin: sp.Expr, mean: sp.Expr) -> sp.Expr:
     """theta_n of (70): h_n = (1 + theta_n) h(Nbar)."""
     return margin / mean - 1
 
 
-def steps_needed(k, eta, eps, m):
+def steps_needed(k: sp.Expr, eta: sp.Expr, eps: sp.Expr, m: sp.Expr) -> sp.Expr:
     """Corollary 1: after this many steps ||e_n - alpha_n|| <= eps, with classes in turn. Printed: a product."""
     return k / eta * (1 / eps + sp.log(m / eps))
 
 
 def derive(
-    *, weights=weights, late_residual=late_residual, theta=theta, steps_needed=steps_needed, sizes=((2, 3), (3, 4))
+    *,
+    weights: Claim = weights,
+    late_residual: Claim = late_residual,
+    theta: Claim = theta,
+    steps_needed: Claim = steps_needed,
+    sizes: Sequence[tuple[int, int]] = ((2, 3), (3, 4)),
 ) -> Derivation:
     """Y solves the modified flow from zero, and the residuals fall like 1/t; ``sizes`` are pairs (K, M)."""
     vanishing, signed = _critical_point(steps_needed)

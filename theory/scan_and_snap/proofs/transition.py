@@ -8,28 +8,28 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma6, theorem1
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 
 ETA, K, X, W = sp.symbols("eta_Y K x w", positive=True)
 OTHERS = sp.Symbol("m", positive=True)  # M - 1
 
 
-def peak_margin(w):
+def peak_margin(w: sp.Expr) -> sp.Expr:
     """u* = M h at the peak, 1 + W((M - 1)/e), as a function of the value w of Lambert's W."""
     return 1 + w
 
 
-def peak_time(m, k, eta, u):
+def peak_time(m: sp.Expr, k: sp.Expr, eta: sp.Expr, u: sp.Expr) -> sp.Expr:
     """t* from u*, in SGD steps of the whole run."""
     return k * (sp.exp(u) + (m - 1) * u - 1) / (m * eta)
 
 
-def peak(m, w):
+def peak(m: sp.Expr, w: sp.Expr) -> sp.Expr:
     """gamma(t*) = (M - 1)/M W((M - 1)/e)."""
     return (m - 1) / m * w
 
 
-def derive(*, peak_margin=peak_margin, peak_time=peak_time, peak=peak) -> Derivation:
+def derive(*, peak_margin: Claim = peak_margin, peak_time: Claim = peak_time, peak: Claim = peak) -> Derivation:
     """d gamma/dt = 0 at u*, only there, and a maximum; its time and height."""
     m = OTHERS + 1
     # Class time is t/K, so that dx/dt = (M/K) dh/d(t/K).

@@ -10,22 +10,22 @@ import itertools
 
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 
 ONE = sp.Matrix([[1, 1], [1, 0]])  # q = 1: rows and columns without and with the element
 
 
-def determinant(q):
+def determinant(q: int) -> int:
     """det of the disjointness matrix of q elements."""
     return -1 if q == 1 else 1
 
 
-def intersection_rank(q):
+def intersection_rank(q: int) -> int:
     """Rank of the matrix of max_i a_i b_i."""
     return 2**q - 1
 
 
-def derive(*, determinant=determinant, intersection_rank=intersection_rank) -> Derivation:
+def derive(*, determinant: Claim = determinant, intersection_rank: Claim = intersection_rank) -> Derivation:
     """Disjointness by definition against the Kronecker power, and its determinant; the intersection's rank."""
     vanishing = {}
     for q in (1, 2, 3, 4):

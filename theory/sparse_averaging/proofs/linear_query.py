@@ -7,16 +7,17 @@ rank at most m. If attention is uniform on every y and less elsewhere, the rank 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import unit
 
 SIZES = ((4, 3), (5, 3), (5, 4), (6, 3))
 
 
-def scores(margins, shifts, level, q):
+def scores(margins: Sequence[sp.Expr], shifts: Sequence[sp.Expr], level: sp.Expr, q: int) -> sp.Matrix:
     """A with equal scores on every y: A = diag(delta) + r 1^T + 1 c^T, c = (kappa - delta)/q."""
     size = len(margins)
     return sp.Matrix(
@@ -24,7 +25,7 @@ def scores(margins, shifts, level, q):
     )
 
 
-def derive(*, scores=scores, sizes=SIZES) -> Derivation:
+def derive(*, scores: Claim = scores, sizes: Sequence[tuple[int, int]] = SIZES) -> Derivation:
     """That A has this form, what the margins are, and the rank."""
     vanishing, signed = {}, {}
     for size, q in sizes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 
 TOKENS = sp.Symbol("N", positive=True, integer=True)
 GAP = sp.Symbol("g", positive=True)  # 1 - cos(2 pi/M)
@@ -16,17 +16,17 @@ EXCESS = sp.Symbol("e", positive=True)
 ODDS = 1 + EXCESS
 
 
-def temperature(n_tokens, odds, gap):
+def temperature(n_tokens: sp.Expr, odds: sp.Expr, gap: sp.Expr) -> sp.Expr:
     """c = (ln N + 2 L)/(1 - cos(2 pi/M)), L = ln o."""
     return (sp.log(n_tokens) + 2 * sp.log(odds)) / gap
 
 
-def blank_score(odds, c):
+def blank_score(odds: sp.Expr, c: sp.Expr) -> sp.Expr:
     """s_0 = 1 - L/c."""
     return 1 - sp.log(odds) / c
 
 
-def derive(*, temperature=temperature, blank_score=blank_score) -> Derivation:
+def derive(*, temperature: Claim = temperature, blank_score: Claim = blank_score) -> Derivation:
     """Both errors at their worst, and that every other case is better."""
     eta = 1 / (1 + ODDS)
     c = temperature(TOKENS, ODDS, GAP)

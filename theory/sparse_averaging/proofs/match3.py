@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 
 TERMS = 3
 
 
-def products(a, b, c):
+def products(a: sp.Expr, b: sp.Expr, c: sp.Expr) -> sp.Expr:
     """4/3 sum_{k<3} cos(a - 2 pi k/3) cos(b - 2 pi k/3) cos(c - 2 pi k/3)."""
     shifts = [2 * sp.pi * sp.Rational(k, TERMS) for k in range(TERMS)]
     return sp.Rational(4, 3) * sum(sp.cos(a - s) * sp.cos(b - s) * sp.cos(c - s) for s in shifts)
 
 
-def derive(*, products=products) -> Derivation:
+def derive(*, products: Claim = products) -> Derivation:
     """The identity, and the one for two angles that Match2 uses."""
     a, b, c = sp.symbols("a b c", real=True)
 

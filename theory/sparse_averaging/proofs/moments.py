@@ -5,24 +5,26 @@ Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896), the remark on infinite
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 
 T = sp.Symbol("t", integer=True)
 
 
-def functional(t, members):
+def functional(t: sp.Expr, members: Sequence[sp.Expr]) -> sp.Expr:
     """-prod_{j in y} (t - j)^2, of which the query holds the coefficients of t, t^2, .., t^{2q}."""
     return -sp.prod([(t - j) ** 2 for j in members])
 
 
-def radon_weight(q, k):
+def radon_weight(q: int, k: int) -> sp.Expr:
     """Weight of the point k = 0..2q in the affine dependency of 2q + 1 neighbours on the curve of degree 2q - 1."""
     return (-1) ** k * sp.binomial(2 * q, k)
 
 
-def derive(*, functional=functional, radon_weight=radon_weight) -> Derivation:
+def derive(*, functional: Claim = functional, radon_weight: Claim = radon_weight) -> Derivation:
     """Scores for q = 1, 2, 3 with any members, and the dependency for q up to 5."""
     vanishing, signed = {}, {}
     distance = sp.Symbol("n", nonnegative=True, integer=True)
