@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from dynamics import Trajectory
 from theory.symbolic import Derivation, rooms
@@ -31,10 +31,6 @@ class Setting(Protocol):
 
     def simulate(self, level: str, *, seed: int) -> Trajectory:
         """The simulation at one of the paper's levels, where it has one."""
-
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
 
 
 class Runs(Protocol):

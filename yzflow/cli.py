@@ -149,8 +149,8 @@ def sgd(data: str, n_queries: int, as_json: bool, out: Path, **arguments: Any) -
 
     _file_to_write(out)
     checks.one_of("data", data, ("syn_small", "syn_medium"))
-    classes = dynamics.SequenceClasses
-    classes = classes.syn_small() if data == "syn_small" else classes.syn_medium(n_queries)
+    known = dynamics.SequenceClasses
+    classes = known.syn_small() if data == "syn_small" else known.syn_medium(n_queries)
     trajectory = dynamics.sgd(classes, progress=True, **arguments)
     trajectory.save(out)
     loss = float(trajectory.dataset["loss"][-1])
@@ -213,10 +213,10 @@ def sweep(
         sys.path.append(os.getcwd())
     store = asked.store if store is None else store
     context.meta["interrupted"] = f"what is done is in {store}; the same command goes on from there"
-    options = {"store": store, "seeds": asked.seeds if seeds is None else seeds}
+    chosen = asked.seeds if seeds is None else seeds
     with _dask_executor(dask, workers) as executor:
         workers = None if dask else workers
-        runs = run(asked.task, asked.grid, executor=executor, workers=workers, **options)
+        runs = run(asked.task, asked.grid, store=store, seeds=chosen, executor=executor, workers=workers)
     save_dataset(runs, out)
     n, failed = runs["failed"].size, int(runs["failed"].sum())
     _report(
@@ -283,12 +283,13 @@ def figure(name: str, out: Path, formats: str, store: Path | None, quick: bool, 
     from yzflow import figures
 
     entry = figures.find(name)
-    formats = [checks.one_of("--format", kind, ("png", "pdf", "svg")) for kind in formats.split(",")]
+    kinds = [checks.one_of("--format", kind, ("png", "pdf", "svg")) for kind in formats.split(",")]
     folder("--out", out)
     data = entry.data(figures.Effort(quick=quick, store=out / "store" if store is None else store, progress=True))
-    paths = [str(path) for path in figures.save(entry.draw(data), out / entry.name, formats=formats)]
-    facts = {"figure": entry.name, "caption": entry.caption(data), "files": paths}
-    _report(as_json, facts, [facts["caption"], *(f"wrote {path}" for path in paths)])
+    paths = [str(path) for path in figures.save(entry.draw(data), out / entry.name, formats=kinds)]
+    caption = entry.caption(data)
+    facts = {"figure": entry.name, "caption": caption, "files": paths}
+    _report(as_json, facts, [caption, *(f"wrote {path}" for path in paths)])
 
 
 @main.command(cls=_Command)

@@ -469,8 +469,9 @@ class DyckLanguage(Frozen):
         checks.fits_in_memory("kind", 16 * self.n_states * width, f"embed {self.n_states:,} states")
         if kind == "one-hot":
             return np.eye(self.n_states)
-        depth = np.array([state.depth for state in self.states[:-1]])
-        bracket = np.eye(self.n_brackets)[[2 * state.type + (state.kind == "close") for state in self.states[:-1]]]
+        brackets = self.states[:-1]
+        depth, types = np.array([(state.depth, state.type) for state in brackets]).T
+        bracket = np.eye(self.n_brackets)[2 * types + [state.kind == "close" for state in brackets]]
         if kind == "type and depth":
             place = np.eye(self.max_depth + 1)[depth]
         else:

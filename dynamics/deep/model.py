@@ -126,7 +126,7 @@ class Architecture:
         elif self.norm != "none":
             block += norm * d * (2 if self.mlp_width else 1)
         place = {"learned": (self.max_length or 0) * d, "linear": d}.get(self.positions or "", 0)
-        decoder = 0 if self.tied else d * self.n_outputs
+        decoder = 0 if self.tied else d * (self.n_outputs or 0)
         last = norm * d if self.norm == "before" else 0
         return self.vocab_size * d + place + decoder + self.n_layers * block + last
 
@@ -210,11 +210,11 @@ class Transformer(eqx.Module):
         a = self.architecture
         if not isinstance(tokens, jax.core.Tracer):  # in compiled code nothing can be seen, and jax clamps indices
             tokens = checks.index_array("tokens", tokens, upper=a.vocab_size)
-        if a.positions == "learned" and len(tokens) > a.max_length:
+        if a.positions == "learned" and len(tokens) > (a.max_length or 0):
             raise checks.reject("tokens", f"be at most {a.max_length}, as there are positions", len(tokens))
         x = jnp.asarray(self.embedding)[tokens]
         if a.positions == "learned":
-            x = x + self.position[: len(tokens)]
+            x = x + jnp.asarray(self.position)[: len(tokens)]
         elif a.positions is not None:
             index = jnp.arange(len(tokens), dtype=x.dtype)[:, None]
             x = x + (index / a.max_length * self.position if a.positions == "linear" else _sinusoidal(index, a.width))
@@ -246,8 +246,9 @@ class Transformer(eqx.Module):
             return jnp.einsum("hqv,hvd->qd", gathered, block.output)
 
         x = part(attend, x)
-        if a.mlp_width:
-            x = part(lambda x: jax.nn.relu(x @ block.up[0] + block.up[1]) @ block.down[0] + block.down[1], x)
+        if block.up is not None and block.down is not None:
+            (up, up_bias), (down, down_bias) = block.up, block.down
+            x = part(lambda x: jax.nn.relu(x @ up + up_bias) @ down + down_bias, x)
         return x, attention
 
     def _values(self, block, x):

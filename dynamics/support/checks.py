@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 _LARGEST = 2**63 - 1  # of int64
+
+_Function = TypeVar("_Function")
 
 
 def reject(name: str, rule: str, value: object) -> ValueError:
@@ -66,11 +68,12 @@ def integer(name: str, value: object, *, minimum: int, maximum: int | None = _LA
     """An integer from ``minimum`` to ``maximum``, by default the last that arrays count with; None sets no end."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise reject(name, "be an integer", repr(value))
-    if value < minimum:
+    number = int(value)
+    if number < minimum:
         raise reject(name, f"be at least {minimum}", value)
-    if maximum is not None and value > maximum:
+    if maximum is not None and number > maximum:
         raise reject(name, f"be at most {maximum}", value)
-    return int(value)
+    return number
 
 
 def one_of(name: str, value: object, options: Collection[str]) -> str:
@@ -88,7 +91,7 @@ def instance(name: str, value: object, kinds: type | tuple[type, ...], *, rule: 
     return value
 
 
-def function(name: str, value: object) -> Callable:
+def function(name: str, value: _Function) -> _Function:
     """Something that can be called."""
     if not callable(value):
         raise reject(name, "be a function", brief(value))

@@ -323,10 +323,10 @@ def unit_at(dataset: xr.Dataset, at: int | None = None) -> LinearQueryUnit:
     checks.instance("dataset", dataset, xr.Dataset)
     if dataset.attrs.get("format") != _FORMAT:
         raise checks.reject("dataset", "be one of `train_qsa`", f"the format {dataset.attrs.get('format')!r}")
-    at = dataset["time"].values[-1] if at is None else checks.real("at", at)
-    if at not in dataset["time"].values:
-        raise checks.reject("at", "be a recorded time", at)
-    state = dataset.sel(time=at)
+    time = dataset["time"].values[-1] if at is None else checks.real("at", at)
+    if time not in dataset["time"].values:
+        raise checks.reject("at", "be a recorded time", time)
+    state = dataset.sel(time=time)
     return LinearQueryUnit(*(state[name].values for name in _MATRICES))
 
 

@@ -43,7 +43,7 @@ def pairs(language: DyckLanguage) -> tuple[np.ndarray, np.ndarray]:
     """The states open (i, l) and their partners close (i, l - 1), l = 1..D: two (k, D) arrays."""
     checks.instance("language", language, DyckLanguage)
     opens = language.open(np.arange(language.n_types)[:, None], np.arange(1, language.max_depth + 1))
-    return opens, language.partner(opens.ravel()).reshape(opens.shape)
+    return opens, np.reshape(language.partner(opens.ravel()), opens.shape)
 
 
 def residual(Z: ArrayLike, language: DyckLanguage) -> np.ndarray | float:
@@ -225,11 +225,11 @@ def balanced_layer(
     checks.instance("language", language, DyckLanguage)
     scale = checks.non_negative("scale", scale)
     checks.fits_in_memory("language", 3 * 8 * language.n_states**2, "make matrices over the states")
-    rng = checks.generator("rng", rng)
+    generator = checks.generator("rng", rng)
     n_pairs = language.n_types * language.max_depth
-    R = scale * rng.normal(size=(language.n_states, n_pairs))
-    a, b = scale * rng.normal(size=(2, n_pairs))
-    Z = np.column_stack([R + a, R + b, scale * rng.normal(size=language.n_states)])
+    R = scale * generator.normal(size=(language.n_states, n_pairs))
+    a, b = scale * generator.normal(size=(2, n_pairs))
+    Z = np.column_stack([R + a, R + b, scale * generator.normal(size=language.n_states)])
     V = np.zeros((language.n_states, n_pairs + 1))
     V[np.arange(n_pairs), np.arange(n_pairs)] = np.exp(-a)
     V[n_pairs + np.arange(n_pairs), np.arange(n_pairs)] = -np.exp(-b)

@@ -139,11 +139,11 @@ def prune_linear(matrix: ArrayLike, n: int, rng: np.random.Generator | int | Non
     rng : numpy.random.Generator or seed
     """
     matrix, n = _matrix(matrix), checks.integer("n", n, minimum=1)
-    rng = checks.generator("rng", rng)
+    generator = checks.generator("rng", rng)
     n_outputs, n_inputs = matrix.shape
     checks.fits_in_memory("n", 8 * 4 * n * n_inputs * (n_inputs + n_outputs), "draw a network")
-    U = rng.uniform(-1, 1, (2 * n * n_inputs, n_inputs))
-    V = rng.uniform(-1, 1, (n_outputs, 2 * n * n_inputs))
+    U = generator.uniform(-1, 1, (2 * n * n_inputs, n_inputs))
+    V = generator.uniform(-1, 1, (n_outputs, 2 * n * n_inputs))
     kept_u, kept_v = np.zeros_like(U), np.zeros_like(V)
     for j in range(n_inputs):
         block = slice(2 * n * j, 2 * n * (j + 1))
@@ -172,10 +172,10 @@ def prune_product(matrix: ArrayLike, n: int, rng: np.random.Generator | int | No
         the lemma; and K^T Q.
     """
     matrix, n = _matrix(matrix), checks.integer("n", n, minimum=1)
-    rng = checks.generator("rng", rng)
+    generator = checks.generator("rng", rng)
     rows, columns = matrix.shape
     checks.fits_in_memory("n", 8 * 2 * n * columns * (columns + rows), "draw a network")
-    Q, K = rng.uniform(-1, 1, (n * columns, columns)), rng.uniform(-1, 1, (n * columns, rows))
+    Q, K = generator.uniform(-1, 1, (n * columns, columns)), generator.uniform(-1, 1, (n * columns, rows))
     kept_q, kept_k = np.zeros_like(Q), np.zeros_like(K)
     for j in range(columns):
         block = np.arange(n * j, n * (j + 1))
@@ -288,7 +288,7 @@ def indistinguishable(
     """
     for name, network in (("first", first), ("second", second)):
         checks.instance(name, network, ReluNetwork)
-    rng = checks.generator("rng", rng)
+    generator = checks.generator("rng", rng)
     shapes = [weight.shape for weight in first.weights]
     size, n_layers = shapes[0][1], len(shapes)
     if shapes != [weight.shape for weight in second.weights] or shapes[-1][0] != size or n_layers < 2:
@@ -299,7 +299,7 @@ def indistinguishable(
     if matrix >= 4 * n_layers:
         raise checks.reject("matrix", f"be below {4 * n_layers}", matrix)
     wide = [size, *(max(shape[0], 2 * size) for shape in shapes[:-1]), size]
-    seeds = rng.integers(2**63, size=2)
+    seeds = generator.integers(2**63, size=2)
     # One seed is one random block, whatever it is pruned to: weights are drawn before, layer by layer, in this order.
     place = matrix // (2 * n_layers)
     identity = prune_network(pad(identity_network(size, n_layers), wide), n, seeds[place])

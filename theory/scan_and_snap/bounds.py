@@ -93,7 +93,8 @@ def crossings(vocab_size: int) -> tuple[float, float]:
     """The two margins x = M h at which exp(x) = (M - 1) x, by Lambert's W; nan for M < 4, where there is none."""
     if vocab_size < 4:
         return np.nan, np.nan
-    return tuple(float(-lambertw(-1 / (vocab_size - 1), branch).real) for branch in (0, -1))
+    lower, upper = (float(-lambertw(-1 / (vocab_size - 1), branch).real) for branch in (0, -1))
+    return lower, upper
 
 
 def lemma8(runs: Runs, level: str) -> float:

@@ -74,7 +74,7 @@ def log_ticks(axis: Axis) -> None:
 
 def caption(function: Callable[..., Figure]) -> str:
     """What a figure shows and whether it agrees with the paper: the docstring up to the parameters, on one line."""
-    return " ".join(inspect.getdoc(function).split("\n\nParameters\n")[0].split())
+    return " ".join((inspect.getdoc(function) or "").split("\n\nParameters\n")[0].split())
 
 
 def save(figure: Figure, stem: str | os.PathLike, *, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:

@@ -45,9 +45,12 @@ def trajectory(
     if store is None:
         return simulate(classes, progress=progress, **arguments)
     store = store if isinstance(store, Store) else Store(store)
-    task = Task(f"trajectory:{simulate.__name__}", simulate, version=_VERSION)
+    # Only its identity is asked for.
+    task = Task(f"trajectory:{simulate.__name__}", simulate, version=_VERSION)  # type: ignore[arg-type]
     settings = {
-        name: asdict(value) if is_dataclass(value) else value for name, value in arguments.items() if name != "seed"
+        name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+        for name, value in arguments.items()
+        if name != "seed"
     }
     identity = task.identity({"data": _digest(classes), **settings}, arguments.get("seed", 0))
     found = store.read(key(identity))

@@ -41,7 +41,7 @@ class SweepFile:
 
 
 # Key -> the types that it may have, in words and for isinstance, and whether it must be there.
-_KEYS = {
+_KEYS: dict[str, tuple[str, type | tuple[type, ...], bool]] = {
     "task": ("a string", str, True),
     "grid": ("a table of lists of values", dict, True),
     "seeds": ("an integer or a list of integers", (int, list), False),

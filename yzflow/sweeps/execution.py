@@ -20,7 +20,7 @@ from concurrent.futures import (
 from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from multiprocessing import resource_tracker
-from typing import Any
+from typing import Any, cast
 
 from dynamics.support import checks
 from yzflow.sweeps import runs
@@ -93,7 +93,7 @@ class Workers:
         # A pool starts its processes when something is submitted.
         pool = isinstance(self._executor, ProcessPoolExecutor)
         with starting_processes() if pool else nullcontext():
-            return self._executor.submit(function, *arguments)
+            return cast(Executor, self._executor).submit(function, *arguments)
 
     def restart(self) -> None:
         """Replace a pool whose worker died."""

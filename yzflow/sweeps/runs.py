@@ -196,12 +196,12 @@ def start_worker(safe_path: str | None) -> None:
     set_or_unset("PYTHONSAFEPATH", safe_path)
 
     parent = multiprocessing.parent_process()
-
-    def watch() -> None:
-        parent.join()
-        os._exit(1)
-
     if parent is not None:
+
+        def watch() -> None:
+            parent.join()
+            os._exit(1)
+
         threading.Thread(target=watch, daemon=True).start()
 
 

@@ -128,7 +128,7 @@ class Store:
         except OSError as error:
             if error.errno in _PASSING:
                 raise self._failure("read", error) from error
-            self._set_aside(path, error.strerror)
+            self._set_aside(path, error.strerror or str(error))
             return None
         return identity, result
 

@@ -10,6 +10,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -195,7 +196,7 @@ class _Plan:
         }
 
 
-def _values(name: str, values: Sequence) -> list:
+def _values(name: str, values: Any) -> list:
     """The values of a key in plain Python types."""
     if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
         raise checks.reject(name, "be a non-empty list of values", repr(values))

@@ -48,7 +48,7 @@ def resolve(task: str | Callable | Task) -> Task:
             raise checks.reject("task", f"be one of {names}, or 'module:function'", repr(task))
         return known[task]
     module, name = getattr(task, "__module__", None), getattr(task, "__qualname__", None)
-    if not callable(task) or getattr(sys.modules.get(module), name or "", None) is not task:
+    if not callable(task) or getattr(sys.modules.get(module or ""), name or "", None) is not task:
         shown = f"{module}.{name}" if name else repr(task)
         raise checks.reject("task", "be the name of a built-in task or a function at the top level of a module", shown)
     if module == "__main__":

@@ -71,7 +71,7 @@ def collect(*, progress: bool = False) -> dict:
         "dyck": {
             "presets": [asdict(preset) for preset in DYCK],
             "language": {"k": LANGUAGE.n_types, "D": LANGUAGE.max_depth},
-            "layer": {"Z": layer.Z.tolist(), "V": layer.V.tolist(), "Y": layer.Y.tolist()},
+            "layer": {"Z": layer.Z.tolist(), "V": np.asarray(layer.V).tolist(), "Y": layer.Y.tolist()},
             "pattern": violation_pattern().tolist(),
         },
         "averaging": {

@@ -120,7 +120,7 @@ def trained(
     """
     from dynamics import deep
 
-    place = {"linear": 512, "learned": 2 * _LONGEST}.get(positions)
+    place = {"linear": 512, "learned": 2 * _LONGEST}.get(positions or "")
     architecture = deep.Architecture(
         language.n_brackets + 1, n_outputs=language.n_brackets, tied=False, n_layers=n_layers, width=WIDTH,
         positions=positions, max_length=place,
@@ -142,7 +142,7 @@ def trained(
         checkpoint=None if store is None else Path(store) / name,
         progress=progress,
     ).isel(learning_rate=0)
-    spans = {name: span for name, span in LENGTHS.items() if positions != "learned" or span[1] < place}
+    spans = {name: span for name, span in LENGTHS.items() if positions != "learned" or span[1] < 2 * _LONGEST}
     prefixes = [open_prefixes(language, span, n=n_test) for span in spans.values()]
     models = [deep.model_at(runs.expand_dims("learning_rate"), seed=seed) for seed in runs["seed"].values]
     right = [[closes_right(model, language, some) for some in prefixes] for model in models]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,11 +40,11 @@ class Setting:
         states, brackets = self.language.n_states, self.language.n_brackets
         start = Layer(0.3 * rng.normal(size=(states, states)), 0.3 * rng.normal(size=(states, brackets)))
         bags = self.language.enumerate(max_length=self.max_length)
-        rates = {"eta_y": self.eta, "eta_z": self.eta, "init": start}
+        rates: dict[str, Any] = {"eta_y": self.eta, "eta_z": self.eta, "init": start}
         if level == "SGD":
             steps = int(self.t_end)
-            sizes = {"batch_size": 256, "length": None, "momentum": 0.0, "record_every": max(1, steps // 10)}
-            return sgd(bags, **rates, steps=steps, **sizes, seed=seed)
+            sizes: dict[str, Any] = {"batch_size": 256, "length": None, "momentum": 0.0}
+            return sgd(bags, **rates, steps=steps, **sizes, seed=seed, record_every=max(1, steps // 10))
         return gradient_flow(bags, **rates, t_end=self.t_end, n_times=11)
 
 

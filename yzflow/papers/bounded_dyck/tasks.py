@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, partial
+from typing import Any
 
 from dynamics import DyckLanguage
 from dynamics.support import checks
@@ -10,7 +12,7 @@ from yzflow.papers.bounded_dyck import training as experiment
 from yzflow.sweeps.runs import Task
 
 _whole = partial(checks.integer, minimum=1)
-_KEYS = {
+_KEYS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
     "n_types": (2, _whole),
     "max_depth": (4, _whole),
     "open_probability": (0.5, checks.positive),
@@ -49,8 +51,8 @@ _language = cache(DyckLanguage)  # one object a language, for which its data are
 
 def dyck(configuration: dict, seed: int) -> dict:
     """One run of `training.trained`: accuracy, drift's prediction, balance and attention at its end."""
-    one = {name: [configuration[name]] for name in ("embedding", "scale", "eta", "contrast_weight")}
-    rest = {name: configuration[name] for name in ("steps", "batch_size")}
+    one: dict[str, Any] = {name: [configuration[name]] for name in ("embedding", "scale", "eta", "contrast_weight")}
+    rest: dict[str, Any] = {name: configuration[name] for name in ("steps", "batch_size")}
     language = _language(*(configuration[name] for name in _SIZES))
     samples = experiment.data(language, n_train=configuration["n_train"], n_test=configuration["n_test"])
     runs = experiment.trained(**one, **rest, seeds=[seed], language=language, samples=samples, threads=1)

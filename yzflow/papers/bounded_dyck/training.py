@@ -61,17 +61,17 @@ def start(
     """
     checks.one_of("embedding", embedding, ARCHITECTURES)
     scale, width = checks.positive("scale", scale), checks.integer("width", width, minimum=1)
-    rng = np.random.default_rng(rng)
-    Y = rng.normal(size=(width, language.n_brackets)) / np.sqrt(width)
+    generator = np.random.default_rng(rng)
+    Y = generator.normal(size=(width, language.n_brackets)) / np.sqrt(width)
     if embedding == FREE:
-        Z = scale * rng.normal(size=(language.n_states, language.n_states))
-        return Layer(Z, Y, rng.normal(size=(language.n_states, width)) / np.sqrt(width))
+        Z = scale * generator.normal(size=(language.n_states, language.n_states))
+        return Layer(Z, Y, generator.normal(size=(language.n_states, width)) / np.sqrt(width))
     vectors = language.embedding(embedding)
     square = (vectors**2).sum(axis=1).mean()
     # E Z[q, s]^2 = width sigma^4 |e(q)|^2 |e(s)|^2 for entries of W_K and W_Q of standard deviation sigma.
     sigma = np.sqrt(scale / (square * np.sqrt(width)))
-    keys, queries = sigma * rng.normal(size=(2, width, vectors.shape[1]))
-    values = rng.normal(size=(width, vectors.shape[1])) / np.sqrt(width * square)
+    keys, queries = sigma * generator.normal(size=(2, width, vectors.shape[1]))
+    values = generator.normal(size=(width, vectors.shape[1])) / np.sqrt(width * square)
     return Layer.embedded(Embedding(vectors, keys, queries, values), Y)
 
 

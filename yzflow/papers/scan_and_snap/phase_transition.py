@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -100,7 +101,7 @@ def exponent_curves(n_times: int = 400) -> xr.Dataset:
     }
     for nu, vocab_size, t_end in FIGURE_9:
         times = np.linspace(0, t_end, n_times)
-        settings = [
+        settings: list[dict[str, Any]] = [
             {"vocab_size": vocab_size, "n_classes": 1, "eta_y": nu * eta_z, "eta_z": eta_z, "c0": 1.0}
             for eta_z in FIGURE_9_ETA_Z
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,14 +40,14 @@ class Setting:
 
     def simulate(self, level: str, *, seed: int) -> Trajectory:
         """The simulation at a level of fidelity."""
-        rates = {"eta_y": self.eta_y, "eta_z": self.eta_z}
+        rates: dict[str, Any] = {"eta_y": self.eta_y, "eta_z": self.eta_z}
         if level == "SGD":
             steps = int(self.t_end)
-            sizes = {"batch_size": 64, "length": 256, "momentum": 0.0}
+            sizes: dict[str, Any] = {"batch_size": 64, "length": 256, "momentum": 0.0}
             return sgd(self.classes, **rates, steps=steps, **sizes, seed=seed, record_every=max(1, steps // 50))
         # The first output time is early enough for what holds to first order in time.
         times = np.concatenate([[0.0], np.geomspace(0.01, self.t_end, 120)])
-        tight = {"rtol": 1e-10, "atol": 1e-14}
+        tight: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-14}
         return gradient_flow(
             self.classes, **rates, t_end=self.t_end, times=times, decoder=level.removesuffix(" flow"), **tight
         )

@@ -38,9 +38,15 @@ def syn_small(
     store: str | os.PathLike | Store | None = None,
 ) -> Trajectory:
     """One run on Syn-Small from a zero start, every step recorded (Figs. 4 and 5); from ``store`` if it is there."""
-    rates = {"eta_y": eta_y, "eta_z": eta_z}
     return cache.trajectory(
-        sgd, SequenceClasses.syn_small(), **rates, steps=steps, optimizer=optimizer, seed=seed, store=store
+        sgd,
+        SequenceClasses.syn_small(),
+        eta_y=eta_y,
+        eta_z=eta_z,
+        steps=steps,
+        optimizer=optimizer,
+        seed=seed,
+        store=store,
     )
 
 

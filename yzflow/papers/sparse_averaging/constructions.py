@@ -32,7 +32,7 @@ def smallest_dimensions(
 
     Pairs with q > N/4 are left out (NaN). With N = 1024, q to 32 and 1024 sets it takes some minutes.
     """
-    coordinates = {
+    coordinates: dict[str, list] = {
         "n_tokens": list(n_tokens),
         "q": list(subset_sizes),
         "sets": list(SETS),
@@ -72,7 +72,7 @@ def rounding_errors(
         sufficient.append(averaging.sufficient_bits(query, tau=tau, error=error / 2))
         for column, p in enumerate(numbers):
             precision = averaging.rounded_query(query, tau=tau, bits=int(p))
-            attention = attention_weights(query[None], keys, scale=tau, precision=precision)
+            attention = attention_weights(np.array([query]), keys, scale=tau, precision=precision)
             out["error"][row, column] = tasks.attention_error(attention, subset[None])[0]
             out["uneven"][row, column], out["off"][row, column] = averaging.error_parts(attention[0], subset)
     return xr.Dataset(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -25,8 +26,9 @@ _NAMES = {
 _MARKERS = "osD^v"
 
 
-def _trained(effort: Effort, **settings: Sequence) -> xr.Dataset:
-    return dyck.trained(progress=effort.progress, **settings, **({"seeds": 3, "steps": 500} if effort.quick else {}))
+def _trained(effort: Effort, **settings: Any) -> xr.Dataset:
+    few: dict[str, Any] = {"seeds": 3, "steps": 500} if effort.quick else {}
+    return dyck.trained(progress=effort.progress, **settings, **few)
 
 
 def _ends(values: Sequence[float]) -> Sequence[float]:
@@ -35,7 +37,7 @@ def _ends(values: Sequence[float]) -> Sequence[float]:
 
 
 def _embeddings_and_rates(effort: Effort) -> xr.Dataset:
-    size = {"seeds": 1, "steps": 500 if effort.quick else dyck.STEPS}
+    size: dict[str, Any] = {"seeds": 1, "steps": 500 if effort.quick else dyck.STEPS}
     return dyck.trained(embedding=dyck.EMBEDDINGS, eta=dyck.RATES, progress=effort.progress, **size)
 
 
@@ -137,8 +139,8 @@ def dyck_balance_over_training(runs: xr.Dataset) -> Figure:
     panels = figure.subplots(1, 3)
     colours = ordered_colours(len(etas))[::-1]
     for axes, name, label in zip(panels[:2], ("residual", "violation"), ("residual (11)", "violation"), strict=True):
-        for run, colour in zip(names[1:], colours, strict=True):
-            axes.plot(runs["time"], runs[name].sel(run=run), "--", color=colour, label=rf"SGD, $\eta$ = {run}")
+        for run, shade in zip(names[1:], colours, strict=True):
+            axes.plot(runs["time"], runs[name].sel(run=run), "--", color=shade, label=rf"SGD, $\eta$ = {run}")
         axes.plot(runs["time"], runs[name].sel(run="flow"), color=BLACK, linewidth=1, label="flow")
         axes.set(xlabel="time (steps x learning rate)", ylabel=f"balance {label}")
         axes.set_ylim(bottom=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,14 +19,17 @@ from yzflow.papers.scan_and_snap.settings import PAPER
 
 def _rates_and_seeds(effort: Effort) -> xr.Dataset:
     """On a synthetic text."""
-    few = {"rates": (0.1, 0.4), "seeds": 2, "steps": 300} if effort.quick else {}
+    few: dict[str, Any] = {"rates": (0.1, 0.4), "seeds": 2, "steps": 300} if effort.quick else {}
     return deep_text.trained(progress=effort.progress, **few)
 
 
 def _one_and_three_layers(effort: Effort) -> dict[int, xr.Dataset]:
     """On a synthetic text."""
-    size = {"rates": [0.2], "seeds": 1, "steps": 100 if effort.quick else 1000, "progress": effort.progress}
-    return {layers: deep_text.trained(n_layers=layers, **size) for layers in (1, 3)}
+    steps = 100 if effort.quick else 1000
+    return {
+        layers: deep_text.trained(n_layers=layers, rates=[0.2], seeds=1, steps=steps, progress=effort.progress)
+        for layers in (1, 3)
+    }
 
 
 @styled
@@ -48,11 +52,11 @@ def deep_entropy(runs: xr.Dataset) -> Figure:
     uniform = float(runs["uniform_entropy"])
     per_seed = runs["entropy"].where(runs["diverged"] < 0).mean("head")
     mean, error = per_seed.mean("seed"), per_seed.std("seed", ddof=1) / np.sqrt(per_seed.count("seed"))
-    for rate, colour in zip(rates, ordered_colours(len(rates)), strict=True):
+    for rate, shade in zip(rates, ordered_colours(len(rates)), strict=True):
         line, spread = (part.sel(learning_rate=rate).isel(layer=0).values for part in (mean, error))
         time = runs["time"].values
-        over_time.plot(time, line, color=colour, label=rf"$\eta$ = {rate:g}")
-        over_time.fill_between(time, line - spread, line + spread, color=colour, alpha=0.25, linewidth=0)
+        over_time.plot(time, line, color=shade, label=rf"$\eta$ = {rate:g}")
+        over_time.fill_between(time, line - spread, line + spread, color=shade, alpha=0.25, linewidth=0)
     end = deep_text.final_entropy(runs)
     for number, layer in enumerate(runs["layer"].values):
         cell = end.sel(layer=layer)

@@ -22,7 +22,10 @@ _NAMES = {
 
 def _small_map(effort: Effort) -> xr.Dataset:
     """Over M and rho at K = 10."""
-    grid = {"vocab_size": [10, 30, 100, 300, 1000, 3000], "overlap": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3]}
+    grid: dict[str, list[float]] = {
+        "vocab_size": [10, 30, 100, 300, 1000, 3000],
+        "overlap": [0.001, 0.003, 0.01, 0.03, 0.1, 0.3],
+    }
     if effort.quick:
         grid = {name: values[::2] for name, values in grid.items()}
     return regime.regime_map(grid, progress=effort.progress)

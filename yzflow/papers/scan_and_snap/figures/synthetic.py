@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -160,8 +161,8 @@ def _orders(runs: xr.Dataset) -> str:
     )
 
 
-def _medium(effort: Effort, **options: Sequence[float]) -> xr.Dataset:
-    size = {"n_queries": (1, 3), "seeds": 2} if effort.quick else {}
+def _medium(effort: Effort, **options: Any) -> xr.Dataset:
+    size: dict[str, Any] = {"n_queries": (1, 3), "seeds": 2} if effort.quick else {}
     return synthetic.syn_medium(store=effort.store, progress=effort.progress, **options, **size)
 
 

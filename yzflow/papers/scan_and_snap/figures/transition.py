@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -21,7 +22,7 @@ from yzflow.papers.scan_and_snap.settings import PAPER
 _TIME = "time t (SGD steps)"
 
 
-def _options(effort: Effort) -> dict[str, object]:
+def _options(effort: Effort) -> dict[str, Any]:
     """What `phase_transition.fidelity_flows` is told by this effort."""
     return {"n_times": 100 if effort.quick else 400, "store": effort.store, "progress": effort.progress}
 
@@ -50,11 +51,11 @@ def figure3(flows: Mapping[float, Trajectory]) -> Figure:
     figure = Figure(figsize=(10, 4.2))
     printed, consistent = figure.subplots(1, 2)
     times = np.linspace(0, pt.T_END, 701)
-    shared = {"vocab_size": pt.VOCAB_SIZE, "n_classes": pt.N_CLASSES}
+    shared: dict[str, Any] = {"vocab_size": pt.VOCAB_SIZE, "n_classes": pt.N_CLASSES}
     distinct = classes.probabilities[[0], 1:].toarray().ravel()
     distinct = distinct[distinct > 0]
     for (rate, flow), colour in zip(flows.items(), ordered_colours(len(flows)), strict=True):
-        rates = {"eta_y": rate, "eta_z": pt.ETA_Z}
+        rates: dict[str, Any] = {"eta_y": rate, "eta_z": pt.ETA_Z}
         label = rf"$\eta_Y = {rate:g}$"
         printed_exponent = attention.printed_growth_exponent(times, **shared, **rates, c0=1 / pt.N_CLASSES)
         printed.plot(times, np.exp(2 * printed_exponent), color=colour, label=label)

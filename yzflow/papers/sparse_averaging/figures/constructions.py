@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
@@ -167,16 +169,16 @@ def qsa_query_bits(data: xr.Dataset) -> Figure:
 
 
 def _dimensions(effort: Effort) -> xr.Dataset:
-    few = {"n_tokens": (64, 128), "subset_sizes": (1, 2, 4), "n_sets": 32} if effort.quick else {}
+    few: dict[str, Any] = {"n_tokens": (64, 128), "subset_sizes": (1, 2, 4), "n_sets": 32} if effort.quick else {}
     return measured.smallest_dimensions(progress=effort.progress, **few)
 
 
 def _rounding(effort: Effort) -> xr.Dataset:
-    return measured.rounding_errors(**({"n_tokens": 256} if effort.quick else {}))
+    return measured.rounding_errors(n_tokens=256) if effort.quick else measured.rounding_errors()
 
 
 def _bits(effort: Effort) -> xr.Dataset:
-    return measured.query_bits(**({"n_tokens": 64} if effort.quick else {}))
+    return measured.query_bits(n_tokens=64) if effort.quick else measured.query_bits()
 
 
 FIGURES = (

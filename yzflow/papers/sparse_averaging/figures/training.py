@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
@@ -118,7 +120,7 @@ def _run(effort: Effort) -> xr.Dataset:
 
 
 def _errors(effort: Effort) -> xr.Dataset:
-    few = {"seeds": 1, "steps": 4000} if effort.quick else {}
+    few: dict[str, Any] = {"seeds": 1, "steps": 4000} if effort.quick else {}
     return runs.by_embedding_dim(progress=effort.progress, **few)
 
 
