@@ -63,7 +63,7 @@ class Bags(Frozen):
     indptr: np.ndarray
     token: np.ndarray
     count: np.ndarray
-    weight: np.ndarray = None  # type: ignore[assignment]
+    weight: np.ndarray = None
     n_queries: int = field(default=None, kw_only=True)  # type: ignore[assignment]
     n_tokens: int = field(default=None, kw_only=True)  # type: ignore[assignment]
     vocab_size: int = field(default=None, kw_only=True)  # type: ignore[assignment]

@@ -148,7 +148,7 @@ class Layer(Frozen):
     Z: np.ndarray
     Y: np.ndarray
     V: np.ndarray | None = None
-    multiplicity: np.ndarray = None  # type: ignore[assignment]
+    multiplicity: np.ndarray = None
     hidden: np.ndarray | None = None
     center: bool = False
     floor: float = 0.0
@@ -208,11 +208,11 @@ class Layer(Frozen):
             name = "center" if self.center else "floor"
             raise checks.reject(name, "be left out without a value matrix", getattr(self, name))
         if self.embedding is not None:
-            self._check_embedding()
+            self._check_embedding(self.embedding)
 
-    def _check_embedding(self):
+    def _check_embedding(self, embedding: Embedding) -> None:
         """The kernels read Z and V of the embedding by the indices that the shapes of the layer's own allow."""
-        tokens, values = len(self.embedding.vectors), self.embedding.values
+        tokens, values = len(embedding.vectors), embedding.values
         if self.Z.shape != (tokens, tokens):
             rule = f"have a vector for each of the {self.Z.shape[1]} tokens, which all are queries too"
             raise checks.reject("embedding", rule, f"{tokens} vectors and Z of shape {self.Z.shape}")

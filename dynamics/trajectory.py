@@ -145,7 +145,7 @@ class Trajectory:
     def growth_factor(self, next_token: int, token: int) -> xr.DataArray:
         """``chi_l(t) = exp(2 (z_l(t) - z_l(0)))`` of Theorem 3 over time, with z_l(0) the first recorded state."""
         logit = self._logit(next_token, token)
-        growth: xr.DataArray = np.exp(2 * (logit - logit.isel(time=0)))  # type: ignore[assignment]
+        growth: xr.DataArray = np.exp(2 * (logit - logit.isel(time=0)))
         return growth.rename("growth_factor").assign_attrs(long_name="growth factor", units="1")
 
     def relative_gain(self, next_token: int, token: int, other: int) -> xr.DataArray:

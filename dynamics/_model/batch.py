@@ -36,7 +36,7 @@ class Batch(NamedTuple):
     size: np.ndarray
     indptr: np.ndarray
     token: np.ndarray
-    count: np.ndarray  # type: ignore[assignment]  # which is a method of tuples
+    count: np.ndarray  # in place of a method of tuples
 
     @classmethod
     def of(cls, bags: Bags, dtype: np.dtype) -> Batch:

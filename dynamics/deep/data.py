@@ -38,7 +38,7 @@ class Sequences(Frozen):
 
     inputs: np.ndarray
     targets: np.ndarray
-    mask: np.ndarray = None  # type: ignore[assignment]  # all true, put in when it is built
+    mask: np.ndarray = None  # all true, put in when it is built
 
     def __post_init__(self) -> None:
         inputs = _tokens("inputs", self.inputs)

@@ -179,11 +179,11 @@ class Transformer(eqx.Module):
         checks.fits_in_memory("architecture", 16 * a.n_weights, "draw weights")
 
         # Drawn by NumPy: the same start on every device, and nothing to compile.
-        rng = checks.generator("rng", rng)
+        generator = checks.generator("rng", rng)
 
         def normal(*shape, scale=None):
             scale = shape[-2] ** -0.5 if scale is None else scale
-            return (scale * rng.normal(size=shape)).astype(dtype)
+            return (scale * generator.normal(size=shape)).astype(dtype)
 
         self.embedding = normal(a.vocab_size, a.width, scale=_SCALE)
         shapes = {"learned": (a.max_length, a.width), "linear": (a.width,)}

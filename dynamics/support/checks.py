@@ -128,7 +128,7 @@ def generator(name: str, value: object) -> np.random.Generator:
     if isinstance(value, bool):  # which numpy takes for 0 or 1
         raise reject(name, "be a numpy.random.Generator or a seed", value)
     try:
-        return np.random.default_rng(value)  # type: ignore[arg-type]
+        return np.random.default_rng(value)
     except (TypeError, ValueError):
         raise reject(name, "be a numpy.random.Generator or a seed", brief(value)) from None
 

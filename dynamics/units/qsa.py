@@ -18,6 +18,7 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -323,10 +324,10 @@ def unit_at(dataset: xr.Dataset, at: int | None = None) -> LinearQueryUnit:
     checks.instance("dataset", dataset, xr.Dataset)
     if dataset.attrs.get("format") != _FORMAT:
         raise checks.reject("dataset", "be one of `train_qsa`", f"the format {dataset.attrs.get('format')!r}")
-    time = dataset["time"].values[-1] if at is None else checks.real("at", at)
-    if time not in dataset["time"].values:
-        raise checks.reject("at", "be a recorded time", time)
-    state = dataset.sel(time=time)
+    when = dataset["time"].values[-1] if at is None else checks.real("at", at)
+    if when not in dataset["time"].values:
+        raise checks.reject("at", "be a recorded time", when)
+    state = dataset.sel(time=when)
     return LinearQueryUnit(*(state[name].values for name in _MATRICES))
 
 
@@ -341,7 +342,7 @@ def _check(*, n_tokens, subset_size, embedding_dim, value_dim, steps, learning_r
         "batch_size": batch_size,
         "record_every": rest["record_every"],
     }
-    parameters = {name: checks.integer(name, value, minimum=1) for name, value in whole.items()}
+    parameters: dict[str, Any] = {name: checks.integer(name, value, minimum=1) for name, value in whole.items()}
     if parameters["subset_size"] > parameters["n_tokens"]:
         raise checks.reject("subset_size", f"be at most the number of tokens, {n_tokens}", subset_size)
     parameters["learning_rate"] = checks.positive("learning_rate", learning_rate)
