@@ -202,7 +202,8 @@ def integer_array(name: str, value: object) -> np.ndarray:
     if given.size and given.dtype.kind not in "iu":
         raise reject(name, "hold integers", f"dtype {given.dtype}")
     if given.size and given.max() > _LARGEST:
-        raise reject(name, f"hold integers of at most {_LARGEST}", int(given.max()))
+        where = tuple(int(i) for i in np.argwhere(given > _LARGEST)[0])
+        raise reject(name, f"hold integers of at most {_LARGEST}", f"{given[where]} at index {_index(where)}")
     return np.array(given, dtype=np.int64)
 
 
