@@ -20,7 +20,7 @@ class Moment:
 
     Names are those of a `dynamics.Trajectory`: rows of Z by their query token, attention by its next token.
 
-    Attributes
+    Parameters
     ----------
     start, end : float
         The span; equal for a single time.

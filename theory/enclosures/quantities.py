@@ -43,7 +43,7 @@ class Claim:
 class Span:
     """The times (start, end], and where expansions in time have their centre.
 
-    Attributes
+    Parameters
     ----------
     start, end : float
     centre : arb

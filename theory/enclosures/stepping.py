@@ -73,7 +73,7 @@ def moved(polynomial: arb_poly, centre: arb) -> arb_poly:
 class Step:
     """A time span, a polynomial a variable, and the distance within which the solution stays of it.
 
-    Attributes
+    Parameters
     ----------
     start, end : float
         Exact times.

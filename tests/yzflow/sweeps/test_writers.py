@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from writers_in_children import HAZARDS
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[2]
 # A folder is made, and a file that is no training is refused.
 OTHERWISE = {("qsa", "missing folder"): True, ("qsa", "mode"): False, ("qsa", "link"): False}
 
@@ -25,7 +25,7 @@ OTHERWISE = {("qsa", "missing folder"): True, ("qsa", "mode"): False, ("qsa", "l
 def outcomes():
     folder = tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
     try:
-        environment = {**os.environ, "PYTHONPATH": str(HERE.parents[2]), "MPLBACKEND": "agg"}
+        environment = {**os.environ, "PYTHONPATH": str(HERE.parent), "MPLBACKEND": "agg"}
         command = [sys.executable, HERE / "writers_in_children.py", folder]
         run = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
