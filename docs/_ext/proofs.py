@@ -1,8 +1,9 @@
 """Directives that put the register's statements and the proofs' steps on a page, as they stand in the code.
 
-``{statements} PAPER`` lists the statements of a paper, and ``{proofs} ROOM MODULE ..`` the derivations of modules of
-``theory/ROOM/proofs``. The steps are those in the call of ``Derivation`` that also holds the expressions which the
-tests prove; it is read and not run, since running all proofs takes a minute.
+``{proofs} ROOM MODULE ..`` gives the derivations of modules of ``theory/ROOM/proofs``, each after the statements that
+rest on it; ``{statements} PAPER`` lists the statements of a paper that have no such proof. The steps are those in the
+call of ``Derivation`` that also holds the expressions which the tests prove; it is read and not run, since running all
+proofs takes a minute.
 """
 
 import ast
@@ -14,8 +15,9 @@ from pathlib import Path
 from sphinx.util.docutils import SphinxDirective
 
 import theory
-from theory.statements import REGISTER
+from theory.statements import REGISTER, Statement
 from theory.symbolic import Derivation
+from yzflow.audits import formulas
 
 
 def source_of(paper: str, name: str) -> Path:
@@ -44,26 +46,39 @@ def _called(node: ast.Call) -> str | None:
 
 
 def proof_page(paper: str, name: str) -> list[str]:
-    """The derivation in the module ``name`` as Markdown."""
+    """The statements that rest on the proof in the module ``name``, and its derivation, as Markdown."""
     found = derivation(paper, name)
-    lines = [f"**{found.statement}** (`theory.{paper}.proofs.{name}`)", ""]
+    module = f"theory.{paper}.proofs.{name}"
+    lines = [line for one in REGISTER.values() if proved_in(one) == module for line in statement_page(one)]
+    lines += [f"**Proof: {found.statement}** (`{module}`)", ""]
     lines += [f"{number}. {step}" for number, step in enumerate(found.steps, 1)]
     words = f" In words: {'; '.join(found.prose)}." if found.prose else ""
     label = str(dataclasses.replace(found.claim, prose=()))
     return [*lines, "", f"*{label[0].upper()}{label[1:]}.* In detail: {found.scope}.{words}", ""]
 
 
-def statements_page(paper: str) -> list[str]:
-    """The statements of ``paper`` in the register as Markdown."""
-    lines = []
-    for statement in (one for one in REGISTER.values() if one.paper == paper):
-        lines += [f"**{statement.number}. {statement.title}.** {statement.text}", ""]
-        lines += ["```text", statement.printed, "```", ""]
-        if statement.corrected:
-            lines += ["Right is:", "", "```text", statement.corrected, "```", ""]
-    if not lines:
-        raise ValueError(f"no paper {paper!r} in the register")
+def proved_in(statement: Statement) -> str | None:
+    """The module of a statement's proof, if it has one."""
+    prove = statement.prove
+    return getattr(prove, "func", prove).__module__ if prove else None
+
+
+def statement_page(statement: Statement) -> list[str]:
+    """A statement of the register with its formulas, as Markdown."""
+    lines = [f"**{statement.number}. {statement.title}.** {statement.text}", ""]
+    lines += ["As printed:", "", *formulas.as_markdown(statement.printed), ""]
+    if statement.corrected:
+        lines += ["Corrected:", "", *formulas.as_markdown(statement.corrected), ""]
     return lines
+
+
+def statements_page(paper: str) -> list[str]:
+    """The statements of ``paper`` in the register that have no proof, as Markdown."""
+    of_paper = [one for one in REGISTER.values() if one.paper == paper]
+    if not of_paper:
+        raise ValueError(f"no paper {paper!r} in the register")
+    without = [line for one in of_paper if not one.prove for line in statement_page(one)]
+    return without or ["None: each of them stands above, before its proof."]
 
 
 class _Generated(SphinxDirective):

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from dynamics.support.files import replacing
 from theory import statements
 from theory.statements import Statement
-from theory.trust import Label, weakest
+from theory.trust import Label, Trust, weakest
+from yzflow.audits import formulas
 from yzflow.audits.verdicts import Row, amount, claim, describe
 from yzflow.figures.audit import audit_errors
 
@@ -59,13 +60,25 @@ class AuditReport:
         """The weakest needed part of what the statement rests on, or a part that fails."""
         return weakest(self.labels(statement))
 
+    def counted(self) -> str:
+        """How many of the statements are proved, and how far, as a sentence."""
+        proofs = [self.labels_of_proofs.get(statement.id) for statement in self.statements]
+        at_all, at_some = (
+            sum(label is not None and label.trust is trust for label in proofs)
+            for trust in (Trust.PROVED, Trust.PROVED_AT_SIZES)
+        )
+        return (
+            f"Of {len(proofs)} statements {at_all} have a symbolic proof for all sizes, {at_some} one at fixed small "
+            f"sizes, and {proofs.count(None)} none."
+        )
+
     def text(self) -> str:
         """What each statement rests on, and a line for each check and level.
 
         The line shows the worst setting inside the assumptions: what the printed form does, what the corrected form
         does, and what is expected of the form that the register stands for; then the worst setting outside.
         """
-        lines = ["What each statement rests on"]
+        lines = [self.counted(), "", "What each statement rests on"]
         lines += [f"  {statement.id:40}{self.summary(statement)}" for statement in self.statements]
         head = f"{'printed':22}{'corrected':22}{'expected':18}"
         lines += ["", f"{'statement':38}{'check':60}{'level':16}{head}outside the assumptions"]
@@ -154,6 +167,8 @@ def errata_page(report: AuditReport) -> str:
         "`yzflow.audits.report.errata_page`. The tables show the largest error over the settings inside the",
         "assumptions: of the formula as printed, of the corrected one, and what is expected.",
         "",
+        report.counted(),
+        "",
         *(line for note in statements.not_examined() for line in (f"Not examined: {note}", "")),
     ]
     for statement in report.statements:
@@ -162,11 +177,13 @@ def errata_page(report: AuditReport) -> str:
             "",
             statement.text,
             "",
-            f"As printed: `{statement.printed}`",
+            "As printed:",
+            "",
+            *formulas.as_markdown(statement.printed),
             "",
         ]
         if statement.corrected:
-            lines += [f"Corrected: `{statement.corrected}`", ""]
+            lines += ["Corrected:", "", *formulas.as_markdown(statement.corrected), ""]
         lines += [f"- {erratum}" for erratum in statement.errata] or ["No erratum found."]
         cells = [cell for cell in _cells(report.table) if cell[0].statement == statement.id]
         if cells:
@@ -189,6 +206,7 @@ table { border-collapse: collapse; font-size: 0.85rem; margin: 0.5rem 0 1rem }
 th, td { border-bottom: 1px solid #8886; padding: 0.2rem 0.8rem 0.2rem 0; text-align: left; vertical-align: top }
 code { font-size: 0.9em }
 img { max-width: 100%; background: white }
+.formula svg { max-width: 100%; margin: 0.3rem 1.5rem 0.3rem 0 }
 .bad { font-weight: bold }
 h2 { margin-top: 2.5rem }
 """
@@ -201,13 +219,13 @@ def _page(report: AuditReport) -> str:
         "<!doctype html><html lang='en'><meta charset='utf-8'>",
         "<meta name='viewport' content='width=device-width'><title>yzflow: theorem audit</title>",
         f"<style>{_STYLE}</style><h1>Theorem audit</h1>",
-        f"<p>{summary}</p>",
+        f"<p>{summary} {report.counted()}</p>",
     ]
     for statement in report.statements:
         parts.append(f"<h2>{escape(statement.id)}. {escape(statement.title)}</h2><p>{escape(statement.text)}</p>")
-        parts.append(f"<p>As printed: <code>{escape(statement.printed)}</code></p>")
+        parts.append(f"<p class=formula>As printed: {formulas.as_html(statement.printed)}</p>")
         if statement.corrected:
-            parts.append(f"<p>Corrected: <code>{escape(statement.corrected)}</code></p>")
+            parts.append(f"<p class=formula>Corrected: {formulas.as_html(statement.corrected)}</p>")
         parts += [f"<p>Erratum: {escape(erratum)}</p>" for erratum in statement.errata] or ["<p>No erratum found.</p>"]
         parts.append(f"<p>Summary: {escape(str(report.summary(statement)))}.</p><p>Rests on:</p><ul>")
         parts += [f"<li>{escape(str(label))}" for label in report.labels(statement)] + ["</ul>"]

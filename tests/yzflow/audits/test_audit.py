@@ -216,6 +216,11 @@ def test_the_errata_page_is_the_register_s_and_the_audit_s(report):
     assert len(found) > 30 and found == pytest.approx(expected, rel=0.2)
 
 
+def test_the_readme_counts_what_is_proved_as_the_register_has_it(report):
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert report.counted() in readme
+
+
 def test_command_line_audit(tmp_path, monkeypatch):
     arguments = ["audit", "--quick", "--only", "Lemma 7", "--json", "--out", str(tmp_path)]
     result = CliRunner().invoke(cli.main, arguments)

@@ -135,6 +135,77 @@ def peak_time(speed: xr.DataArray) -> float:
     return float(times[top] - slope / (2 * curvature))
 
 
+def share_done(trajectory: Trajectory, *, next_token: int = 0) -> xr.DataArray:
+    """Which share of its change attention given ``next_token`` has done, over ``time``: zero first and one last.
+
+    The change is the sum of |c(t) - c(0)| over tokens, twice the total variation.
+    """
+    shares = trajectory.dataset["attention"].sel(next_token=next_token)
+    change = np.abs(shares - shares.isel(time=0)).sum("token")
+    return change / change.isel(time=-1)
+
+
+def exact_transition(trajectory: Trajectory) -> float:
+    """t* for the sizes and the rate of a trajectory."""
+    return decoder.transition_time(**_sizes(trajectory), eta_y=trajectory.parameters["eta_y"])
+
+
+def _sizes(trajectory: Trajectory) -> dict[str, int]:
+    dataset = trajectory.dataset
+    return {"vocab_size": int(dataset["multiplicity"].sum()), "n_classes": dataset.sizes["next_token"]}
+
+
+def around_transition(flows: Mapping[str, Trajectory], *, next_token: int = 0) -> xr.Dataset:
+    """What happens at the transition time t*, in numbers, for each flow of one training.
+
+    Parameters
+    ----------
+    flows : mapping
+        decoder -> trajectory, recorded on a logarithmic grid of times that ends where attention hardly moves.
+    next_token : int
+        Whose attention is looked at.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over ``flow``: ``done``, the share of the change of attention up to the last time that is done at t*;
+        ``change``, that change as total variation, between 0 and 1; ``time_of_90_percent``; and ``fastest_common`` and
+        ``fastest_distinct``, when the logits of the most attended common and of the most attended distinct token move
+        fastest, NaN where they do so outside the recorded times. ``transition_time``, t*, is the same for all. Times
+        in SGD steps.
+    """
+    rows = {name: _around(flow, next_token) for name, flow in flows.items()}
+    columns = {key: ("flow", [row[key] for row in rows.values()]) for key in next(iter(rows.values()))}
+    peak = exact_transition(next(iter(flows.values())))
+    return xr.Dataset({**columns, "transition_time": peak}, {"flow": list(rows)})
+
+
+def _around(flow: Trajectory, next_token: int) -> dict[str, float]:
+    part = flow.dataset.sel(next_token=next_token)
+    share, attended = share_done(flow, next_token=next_token), part["attention"]
+    common, distinct = (
+        attended["token"][int(attended.isel(time=0).where(group, -1).argmax("token"))]
+        for group in (~part["distinct"], part["distinct"])
+    )
+    speed = np.abs(part["z_velocity"].isel(query=int(part["query_of"])))
+    enough = int(np.argmax(share.values >= 0.9))
+    near = slice(max(enough - 1, 0), enough + 1)
+    return {
+        "done": float(share.interp(time=exact_transition(flow))),
+        "change": float(np.abs(attended.isel(time=-1) - attended.isel(time=0)).sum()) / 2,
+        "time_of_90_percent": float(np.interp(0.9, share.values[near], share["time"].values[near])),
+        "fastest_common": _peak_if_any(speed.sel(token=common)),
+        "fastest_distinct": _peak_if_any(speed.sel(token=distinct)),
+    }
+
+
+def _peak_if_any(speed: xr.DataArray) -> float:
+    try:
+        return peak_time(speed)
+    except ValueError:
+        return float("nan")
+
+
 def simulated_gamma(trajectory: Trajectory) -> xr.DataArray:
     """gamma of Theorem 1 from the h that the theory flow integrated (class 0)."""
     vocab_size = int(trajectory.dataset["multiplicity"].sum())
@@ -157,11 +228,7 @@ class TransitionTimes:
 def transition_times(flows: Mapping[str, Trajectory], *, eta_y: float) -> TransitionTimes:
     """The row for the flows of `fidelity_flows` on classes of `SequenceClasses.single_common_token`."""
     first = next(iter(flows.values()))
-    setting = {
-        "vocab_size": int(first.dataset["multiplicity"].sum()),
-        "n_classes": first.dataset.sizes["next_token"],
-        "eta_y": eta_y,
-    }
+    setting = {**_sizes(first), "eta_y": eta_y}
     return TransitionTimes(
         eta_y,
         decoder.scanning_time(**setting),

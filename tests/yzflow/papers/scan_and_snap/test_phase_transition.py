@@ -16,7 +16,6 @@ from yzflow import cli, figures, papers
 from yzflow.figures import registry
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap import synthetic
-from yzflow.papers.scan_and_snap.figures import transition
 
 # Those that draw by themselves, on their default settings or the small runs that the tests hand in.
 PAPER_FIGURES = [name for name in figures.names() if name.startswith("figure")] + [
@@ -65,8 +64,8 @@ def test_speed_peaks_at_the_transition_when_attention_is_slow():
     assert row.speed["theory"] == pytest.approx(row.exact, rel=1e-3)
 
 
-def test_attention_makes_the_speed_peak_before_gamma_in_every_flow(flows):
-    # The common token's fall (e^{4z}) pulls the peak forward: a finding that the table shows.
+def test_moving_features_make_the_speed_peak_before_gamma_in_every_flow(flows):
+    # At eta_Z = 0.5; with slow attention it does so in none: a finding that the table shows.
     row = pt.transition_times(flows, eta_y=1.0)
     assert set(row.speed) == {"theory", "modified", "full"}
     assert all(time < row.exact for time in row.speed.values())
@@ -160,18 +159,56 @@ def test_captions_say_what_the_data_shows(medium):
     assert figures.figure9.caption(None) == figures.figure9.text  # it claims nothing of its data
 
 
-def test_the_share_of_a_change_is_that_of_total_variation():
-    # Attention 1, 0 -> 0.6, 0.4 -> 0.2, 0.8 at times 0, t*, 2 t*: half of the change is done at t*.
+def made_up_flow():
+    """Attention 1, 0 -> 0.6, 0.4 -> 0.2, 0.8 at times 0, t*, 2 t*, K = 1; the common token is fastest at t*."""
     peak = decoder.transition_time(vocab_size=20, n_classes=1, eta_y=1.0)
     attention = np.array([[[1.0, 0.0]], [[0.6, 0.4]], [[0.2, 0.8]]])
+    velocity = np.array([[[-1.0, 1.0]], [[-2.0, 2.0]], [[-1.0, 3.0]]])
     dataset = xr.Dataset(
-        {"attention": (("time", "next_token", "token"), attention), "multiplicity": ("kind", [1, 19])},
-        {"time": [0.0, peak, 2 * peak], "next_token": [0]},
+        {
+            "attention": (("time", "next_token", "token"), attention),
+            "z_velocity": (("time", "query", "token"), velocity),
+            "distinct": (("next_token", "token"), [[False, True]]),
+            "query_of": ("next_token", [0]),
+            "multiplicity": ("kind", [1, 19]),
+        },
+        {"time": [0.0, peak, 2 * peak], "next_token": [0], "token": [5, 7]},
     )
-    flow = SimpleNamespace(dataset=dataset, parameters={"eta_y": 1.0})
-    assert transition.share_at_transition(flow) == pytest.approx(0.5, rel=1e-12)
+    return peak, SimpleNamespace(dataset=dataset, parameters={"eta_y": 1.0})
+
+
+def test_what_happens_around_the_transition_in_a_made_up_flow():
+    peak, flow = made_up_flow()
+    found = pt.around_transition({"theory": flow}).isel(flow=0)
+    assert float(found["done"]) == pytest.approx(0.5, rel=1e-12)
+    assert float(found["change"]) == pytest.approx(0.8, rel=1e-12)
+    assert float(found["time_of_90_percent"]) == pytest.approx(1.8 * peak, rel=1e-12)
+    assert float(found["fastest_common"]) == pytest.approx(peak, rel=1e-12)
+    assert np.isnan(found["fastest_distinct"])
+    assert float(found["transition_time"]) == pytest.approx(peak, rel=1e-12)
     caption = figures.attention_over_training.caption({"theory": flow, "full": flow})
-    assert caption.endswith(f"At t* = {peak:.0f}, 50% of the change is done in the theory flow, 50% in the full flow.")
+    assert f"At t* = {peak:.0f} the share of the change that is done is 50% in the theory flow and 50%" in caption
+    assert "the dominant distinct one's at t = no recorded time in the theory flow and" in caption
+
+
+def test_the_peaks_of_the_paper_s_setting(flows):
+    # Times of the largest speed that findings 5 has, from runs of another resolution.
+    found = pt.around_transition(flows).sel(flow=["theory", "modified", "full"])
+    np.testing.assert_allclose(found["fastest_distinct"], [51.4, 35.7, 38.7], atol=0.06)
+    np.testing.assert_allclose(found["fastest_common"], [51.4, 44.1, 46.8], atol=0.06)
+
+
+def test_the_readme_has_the_numbers_of_its_figure():
+    found = pt.around_transition(pt.fidelity_flows(pt.strong_classes(), eta_y=1.0, t_end=1e5))
+    readme = " ".join((driving.ROOT / "README.md").read_text(encoding="utf-8").split())
+    shares = dict(zip(found["flow"].values, found["done"].values, strict=True))
+    assert f"{shares['theory']:.0%} of its change" in readme and f"{shares['full']:.0%}" in readme
+    assert f"{shares['modified']:.0%}" in readme
+    theory, full = (found.sel(flow=name) for name in ("theory", "full"))
+    assert f"total variation {theory['change']:.2f}" in readme and f"{full['change']:.2f}" in readme
+    assert f"t = {theory['fastest_common']:.1f}" in readme
+    assert f"{full['fastest_distinct']:.0f} and {full['fastest_common']:.0f}" in readme
+    assert float(full["time_of_90_percent"]) == pytest.approx(5000, rel=0.02)
 
 
 def test_a_figure_of_given_runs_says_so():

@@ -1,0 +1,70 @@
+"""Formulas on a page: what is LaTeX, and that a picture is drawn for every formula of the register."""
+
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from theory.statements import REGISTER
+from yzflow.audits import formulas
+
+FORMULAS = [
+    formula
+    for statement in REGISTER.values()
+    for formula in (statement.printed, statement.corrected)
+    if formula and formulas.is_latex(formula)
+]
+
+
+def test_mathematics_is_told_from_plain_text():
+    assert formulas.as_markdown(r"\dot h = 1") == ["$$", r"\dot h = 1", "$$"]
+    assert formulas.as_markdown("S <= P/n") == ["```text", "S <= P/n", "```"]
+    assert formulas.as_html("S <= P/n") == "<code>S &lt;= P/n</code>"
+
+
+def test_every_formula_of_the_register_has_pictures():
+    assert len(FORMULAS) > 40
+    for formula in FORMULAS:
+        page = ET.fromstring(f"<p>{formulas.as_html(formula)}</p>")
+        assert {child.tag for child in page} == {"svg"}, formula
+        assert len(page) == 1 + len(re.findall(r"\\quad", formula)), formula
+
+
+def test_what_matplotlib_cannot_set_is_code():
+    assert formulas.as_html(r"x \unknown y") == r"<code>x \unknown y</code>"
+    assert formulas.as_html(r"x,\quad \unknown y") == r"<code>x,\quad \unknown y</code>"
+
+
+DOT_H = r"\dot h = \frac{\eta_Y}{M-1+e^{Mh}}"
+
+
+def path(formula):
+    (svg,) = ET.fromstring(f"<p>{formulas.as_html(formula)}</p>")
+    return svg.find("path").get("d")
+
+
+@pytest.mark.parametrize(
+    ("formula", "same"),
+    [
+        (r"\frac12", r"\frac{1}{2}"),
+        (r"\frac K\delta", r"\frac{K}{\delta}"),
+        (r"\tfrac12 x", r"\tfrac{1}{2} x"),
+        (r"\sqrt N", r"\sqrt{N}"),
+        (r"a \le b", r"a \leq b"),
+        (r"a \ge\left(b\right)", r"a \geq \left(b\right)"),
+        (r"\Big(\alpha\Big)", r"(\alpha)"),
+        (r"\alpha \text{ at most}", r"\alpha \mathrm{\ at\ most}"),
+    ],
+)
+def test_short_forms_of_latex_draw_the_same(formula, same):
+    assert path(formula) == path(same)
+
+
+def test_a_picture_shows_what_is_drawn():
+    # All points lie inside the box that is shown, and fractions in a line of their own are not the small ones.
+    (svg,) = ET.fromstring(f"<p>{formulas.as_html(DOT_H)}</p>")
+    left, top, width, height = map(float, svg.get("viewBox").split())
+    numbers = list(map(float, re.findall(r"-?\d+", svg.find("path").get("d"))))
+    assert all(left <= x <= left + width for x in numbers[::2])
+    assert all(top <= y <= top + height for y in numbers[1::2])
+    assert path(r"\frac{1}{2}") != path(r"\tfrac{1}{2}")

@@ -1,0 +1,75 @@
+r"""The register's formulas on a page: as mathematics in Markdown, and as pictures in a page that stands alone.
+
+What a statement's ``printed`` and ``corrected`` hold is LaTeX without dollar signs if it has a command of LaTeX, and
+plain text otherwise.
+"""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+
+from matplotlib.path import Path
+from matplotlib.textpath import TextPath
+
+__all__ = ["as_html", "as_markdown", "is_latex"]
+
+_SIZE = 100  # units of the picture to one em of the text around it
+_ARGUMENT = r"\s*(\\[A-Za-z]+|[^{\s\\])"
+_DRAW = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}
+
+
+def is_latex(formula: str) -> bool:
+    r"""Whether a formula is LaTeX: it has a command, a word after a backslash."""
+    return re.search(r"\\[A-Za-z]", formula) is not None
+
+
+def as_markdown(formula: str) -> list[str]:
+    """The formula as lines of Markdown: mathematics on lines of their own, or a block of plain text."""
+    return ["$$", formula, "$$"] if is_latex(formula) else ["```text", formula, "```"]
+
+
+@functools.cache
+def as_html(formula: str) -> str:
+    """The formula as inline pictures, one for each part between wide spaces, or as code.
+
+    It is code if it is plain text, or if matplotlib, which knows only some of LaTeX, cannot set one of its parts. The
+    pictures have the colour of the text around them, the formula as their title, and need nothing else.
+    """
+    if is_latex(formula):
+        parts = re.split(r"\\q?quad\b\s*", formula)
+        try:
+            return " ".join(_picture(part) for part in parts if part.strip())
+        except ValueError:
+            pass
+    return f"<code>{html.escape(formula)}</code>"
+
+
+def _plain(formula: str) -> str:
+    """The same in the commands that matplotlib knows."""
+    plain = re.sub(r"\\text\{([^{}]*)\}", lambda found: r"\mathrm{" + found[1].replace(" ", r"\ ") + "}", formula)
+    # Its \frac is a small one in running text, so that \frac here is \dfrac there, and \tfrac here \frac.
+    plain = re.sub(rf"\\([td]?)frac{_ARGUMENT}{_ARGUMENT}", r"\\\1frac{\2}{\3}", plain)
+    plain = re.sub(rf"\\sqrt(?!\[){_ARGUMENT}", r"\\sqrt{\1}", plain).replace(r"\frac{", r"\dfrac{")
+    plain = re.sub(r"\\[Bb]igg?[lr]?(?![A-Za-z])", "", plain.replace(r"\tfrac{", r"\frac{"))
+    return re.sub(r"\\([lg]e)(?![A-Za-z])", r"\\\1q", plain)
+
+
+def _picture(formula: str) -> str:
+    """One line of mathematics as SVG; ValueError if matplotlib cannot set it."""
+    text = f"${_plain(formula)}$"
+    path = TextPath((0, 0), text, size=_SIZE)
+    drawn = []
+    for points, code in path.iter_segments(simplify=False, curves=True):
+        # SVG's y axis points downwards.
+        numbers = " ".join(f"{x:.0f} {-y:.0f}" for x, y in points.reshape(-1, 2))
+        drawn.append(_DRAW[code] + (numbers if code != Path.CLOSEPOLY else ""))
+    box = path.get_extents()
+    width, tall = box.width + 4, box.height + 4
+    title = html.escape(formula, quote=True)
+    return (
+        f"<svg role='img' style='width:{width / _SIZE:.2f}em;vertical-align:{(box.y0 - 2) / _SIZE:.2f}em'"
+        f" viewBox='{box.x0 - 2:.0f} {-box.y1 - 2:.0f} {width:.0f} {tall:.0f}' fill='currentColor'>"
+        f"<title>{title}</title><path d='{''.join(drawn)}'/></svg>"
+    )
