@@ -302,7 +302,7 @@ def figure(name: str, out: Path, formats: str, store: Path | None, quick: bool, 
 def audit(
     context: click.Context, only: tuple[str, ...], quick: bool, seed: int, as_json: bool, out: Path | None
 ) -> None:
-    """Prove and measure every statement of the register; exit status 1 if one that should hold does not.
+    """Run the proofs and measure the checks of the register; exit status 1 if what should hold does not.
 
     Example: yzflow audit --only "Scan and Snap: Theorem 3" --quick --out audit
     """

@@ -1,5 +1,6 @@
 """The documentation: builds without a warning, every link leads somewhere, every name is there, no network is asked."""
 
+import html
 import importlib
 import inspect
 import os
@@ -133,8 +134,24 @@ def test_every_figure_and_every_proof_has_its_page(site):
     assert not [name for name in figures.names(given=True) if f'<p class="rubric">{name}</p>' not in examples]
     text = "".join(path.read_text(encoding="utf-8") for path in (site / "theory").glob("*.html"))
     assert not [
-        name for paper in rooms() for name in derivations(paper) if f"theory.{paper}.proofs.{name}<" not in text
+        name
+        for paper in rooms()
+        for name in derivations(paper)
+        if f'<span class="pre">theory.{paper}.proofs.{name}<' not in text
     ]
+
+
+def test_every_statement_stands_once_and_before_its_proof(site):
+    from theory.statements import REGISTER
+
+    for statement in REGISTER.values():
+        page = site / "theory" / f"{statement.paper.lower().replace(' ', '_')}.html"
+        text = html.unescape(page.read_text(encoding="utf-8")).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+        here = f"<strong>{statement.number}. {statement.title}.</strong>"
+        assert text.count(here) == 1, statement.id
+        if statement.prove:
+            proof = getattr(statement.prove, "func", statement.prove).__module__
+            assert text.index(here) < text.index(f'<span class="pre">{proof}<'), statement.id
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])

@@ -1,4 +1,4 @@
-"""The theorem audit: every statement of the register, proved symbolically and measured against simulations."""
+"""The theorem audit: the register's statements, by their proofs and their checks against simulations."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ def is_latex(formula: str) -> bool:
 
 
 def as_markdown(formula: str) -> list[str]:
-    """The formula as lines of Markdown: mathematics on lines of their own, or a block of plain text."""
-    return ["$$", formula, "$$"] if is_latex(formula) else ["```text", formula, "```"]
+    """The formula as lines of Markdown: mathematics, or plain text as code."""
+    return ["$$", formula, "$$"] if is_latex(formula) else [f"`{formula}`"]
 
 
 @functools.cache

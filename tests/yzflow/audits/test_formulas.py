@@ -18,7 +18,7 @@ FORMULAS = [
 
 def test_mathematics_is_told_from_plain_text():
     assert formulas.as_markdown(r"\dot h = 1") == ["$$", r"\dot h = 1", "$$"]
-    assert formulas.as_markdown("S <= P/n") == ["```text", "S <= P/n", "```"]
+    assert formulas.as_markdown("S <= P/n") == ["`S <= P/n`"]
     assert formulas.as_html("S <= P/n") == "<code>S &lt;= P/n</code>"
 
 
