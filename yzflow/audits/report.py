@@ -204,9 +204,9 @@ body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto
 :root { color-scheme: light dark }
 table { border-collapse: collapse; font-size: 0.85rem; margin: 0.5rem 0 1rem }
 th, td { border-bottom: 1px solid #8886; padding: 0.2rem 0.8rem 0.2rem 0; text-align: left; vertical-align: top }
-code { font-size: 0.9em }
+code { font-size: 0.9em; overflow-wrap: anywhere }
 img { max-width: 100%; background: white }
-.formula svg { max-width: 100%; margin: 0.3rem 1.5rem 0.3rem 0 }
+.formula svg { max-width: calc(100% - 1.5rem); margin: 0.3rem 1.5rem 0.3rem 0 }
 .bad { font-weight: bold }
 h2 { margin-top: 2.5rem }
 """
