@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import itertools
+from typing import Any
 
 import numpy as np
 
 from dynamics import DyckLanguage, Layer
-from theory.bounded_dyck import balance, pruning
+from theory.bounded_dyck import balance, pruning, silence
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.statements import Runs
 
@@ -52,36 +53,168 @@ def insertion_law(runs: Runs, level: str) -> float:
     return float(max(errors, default=0.0))
 
 
-def forgetting(runs: Runs, level: str) -> float:
-    """||LN(u_0 + n delta) - LN(delta)|| <= 2 ||u_0|| / (n ||delta||), for n = 100, 1000, 10,000 pairs."""
-    language, layer = _trained(runs, level)
-    delta = balance.insertions(layer, language)
-    violations = [0.0]
-    for (j, d, prefixes), n in itertools.product(_stacks(language), (100, 1000, 10_000)):
-        added = delta[language.close(j, d), j, 0]
-        found = layer.features(language.bags([[2 * j, 2 * j + 1] * n + prefix for prefix in prefixes]))
-        distance = np.linalg.norm(found - added / np.linalg.norm(added), axis=1)
-        bound = 2 * np.linalg.norm(_sums(layer, language, prefixes), axis=1) / (n * np.linalg.norm(added))
-        violations.append((distance / bound).max() - 1)
-    return float(max(violations))
+def right_without_balance(runs: Runs, level: str) -> float:
+    """Share of layers without (11) among those that are right at every length and have no zero values.
+
+    1 where no such layer is right.
+    """
+    layers = [row for row in _layers() if row["right"] and not row["silent"]]
+    return float(np.mean([not row["(11)"] for row in layers])) if layers else 1.0
 
 
-def separation(runs: Runs, level: str) -> float:
-    """Features of two stacks with other last types are at most 2 P / (n S - P) apart after n pairs."""
+def right_against_live_balance(runs: Runs, level: str) -> float:
+    """Share of layers that are right without (14) and (11) for the pairs with values, or wrong with both.
+
+    1 where no layer with zero values is right.
+    """
+    if not any(row["right"] and row["silent"] for row in _layers()):
+        return 1.0
+    return float(np.mean([row["right"] != (row["(14)"] and row["(11), live"]) for row in _layers()]))
+
+
+@functools.cache
+def _layers() -> list[dict[str, bool]]:
+    """Layers of two languages, balanced, unbalanced and partly silent: whether they are right, and what holds."""
+    found = []
+    for language in (DyckLanguage(2, 2), DyckLanguage(2, 3)):
+        for layer in _family(language):
+            u, added = balance.contributions(layer, language), balance.insertions(layer, language)
+            adds = np.abs(added[balance.queries(language).ravel()]).max()
+            zero, live = np.abs(layer.V).max(axis=1) == 0, np.array(layer.Z)
+            live[:, zero] = 0  # (11) holds for a pair without logits
+            conditions = {
+                "right": _right_at_every_length(layer, language),
+                "silent": zero.any(),
+                "(11)": balance.residual(layer.Z, language) < 1e-9,
+                "(11), live": balance.residual(live, language) < 1e-9,
+                "(14)": adds < 1e-9 * np.abs(u).max(),
+            }
+            found.append({name: bool(value) for name, value in conditions.items()})
+    return found
+
+
+@functools.cache
+def _silent_sets() -> float:
+    wrong = []
+    for language in (DyckLanguage(2, 2), DyckLanguage(2, 3), DyckLanguage(3, 2)):
+        bags = language.sample(20, min_length=200, max_length=200, rng=0)
+        pairs = list(itertools.product(range(language.n_types), range(1, language.max_depth + 1)))
+        for size in range(len(pairs) + 1):
+            for silent in itertools.combinations(pairs, size):
+                layer = silence.silent_layer(language, silent, 0)
+                try:
+                    head = silence.memory_head(layer, language)
+                    right = np.abs(head(layer.features(bags)) - bags.target).max() < 1e-9
+                except ValueError:
+                    right = False
+                wrong.append(right != silence.may_be_silent(language, silent))
+    return float(np.mean(wrong))
+
+
+def silent_sets(runs: Runs, level: str) -> float:
+    """Share of all sets of pairs of three languages for which `silence.may_be_silent` and what a layer does differ."""
+    return _silent_sets()
+
+
+def _family(language: DyckLanguage) -> list[Layer]:
+    deepest = [(kind, language.max_depth) for kind in range(language.n_types)]
+    one, other = (balance.balanced_layer(language, seed) for seed in range(2))
+    silent = silence.silent_layer(language, deepest, 0)
+    family = [one, other, silent]
+    for layer in (one, silent):
+        Z, V = np.array(layer.Z), np.array(layer.V)
+        Z[language.close(0, 1), language.open(0, 1)] += 1
+        V[language.close(0, 0)] *= 1.5
+        family += [Layer(Z, layer.Y, layer.V), Layer(layer.Z, layer.Y, V)]
+    return family
+
+
+def _right_at_every_length(layer: Layer, language: DyckLanguage) -> bool:
+    """Whether features of other continuations keep at least a tenth of their distance as 1000 pairs are inserted.
+
+    If they do not, no continuous network behind them is right at every length. Pairs go wherever they can.
+    """
+    for _, d, prefixes in _stacks(language):
+        before = _separation(layer, language, prefixes)
+        for l, kind in itertools.product(range(min(d + 2, language.max_depth)), range(language.n_types)):
+            inserted = [2 * kind, 2 * kind + 1] * 1000
+            longer = [prefix[:l] + inserted + prefix[l:] for prefix in prefixes]
+            if _separation(layer, language, longer) < 0.1 * before:
+                return False
+    return True
+
+
+def _separation(layer: Layer, language: DyckLanguage, prefixes) -> float:
+    """Smallest distance of the features of two prefixes that go on differently."""
+    bags = language.bags(prefixes)
+    features = layer.features(bags)
+    distances = np.linalg.norm(features[:, None] - features, axis=2)
+    return float(distances[np.abs(bags.target[:, None] - bags.target).max(axis=2) > 0].min())
+
+
+def _nearest(sums: np.ndarray, prefixes) -> tuple[int, int]:
+    """w* and w' of (17), by index: the smallest sum, and the smallest with another last unmatched type."""
+    norms, last = np.linalg.norm(sums, axis=1), np.array([prefix[-3] for prefix in prefixes])
+    first = int(norms.argmin())
+    return first, int(np.where(last != last[first], norms, np.inf).argmin())
+
+
+def approximate_balance(runs: Runs, level: str) -> float:
+    """Violation of n S / P <= 1 + 2 gamma / tau by the trained layer, whose head is softmax(Y^T f).
+
+    gamma is ||Y|| / 2, for softmax is 1/2-Lipschitz. tau is what the errors after n pairs leave of the distance of
+    the two exact distributions. 1 where they leave nothing for any query and n, or where the squared loss is not small,
+    above half of what the best constant output has: then nothing was shown.
+    """
     language, layer = _trained(runs, level)
-    delta = balance.insertions(layer, language)
-    violations = [0.0]
+    scales = np.linalg.norm(balance.insertions(layer, language), axis=-1)
+    gamma = np.linalg.norm(layer.Y, 2) / 2
+    ratios = []
     for j, d, prefixes in _stacks(language):
+        if language.n_types == 1 or _share_of_loss(runs.setting, layer) > 0.5:
+            continue
         sums = _sums(layer, language, prefixes)
-        S, norms = np.linalg.norm(delta[language.close(j, d), j, 0]), np.linalg.norm(sums, axis=1)
-        for n in (10, 100, 1000, 10_000):
-            features = layer.features(language.bags([[2 * j, 2 * j + 1] * n + prefix for prefix in prefixes]))
-            for a, b in itertools.combinations(range(len(prefixes)), 2):
-                P = max(norms[a], norms[b])
-                if n * S > P:
-                    distance = np.linalg.norm(features[a] - features[b])
-                    violations.append(distance * (n * S - P) / (2 * P) - 1)
-    return float(max(violations))
+        chosen = _nearest(sums, prefixes)
+        P, S = np.linalg.norm(sums[chosen[1]]), scales[language.close(j, d), j, 0]
+        for n in (1, 2, 5, 10, 100):
+            bags = language.bags([[2 * j, 2 * j + 1] * n + prefixes[index] for index in chosen])
+            errors = np.linalg.norm(layer.predict(bags) - bags.target, axis=1)
+            tau = np.linalg.norm(bags.target[0] - bags.target[1]) - errors.sum()
+            if tau > 0:
+                ratios.append(n * S / P / (1 + 2 * gamma / tau))
+    return max(0.0, float(max(ratios)) - 1) if ratios else 1.0
+
+
+def _share_of_loss(setting: Any, layer: Layer) -> float:
+    """The layer's squared distance from the exact distributions, in units of that of the best constant output."""
+    bags = setting.language.enumerate(max_length=setting.max_length)
+    outputs = np.stack([layer.predict(bags), np.broadcast_to(bags.weight @ bags.target, bags.target.shape)])
+    own, constant = ((outputs - bags.target) ** 2).sum(axis=2) @ bags.weight
+    return float(own / constant)
+
+
+def attained_bound(runs: Runs, level: str) -> float:
+    """Distance of n S / P from 1 + 2 gamma / tau, relative, where Theorem 2 leaves no room.
+
+    Two stacks have opposite values, a pair adds what is orthogonal to both, and the best head, whose gamma / tau is one
+    over the distance of the two features, reads them.
+    """
+    return _attained()
+
+
+@functools.cache
+def _attained() -> float:
+    language, n = DyckLanguage(2, 2), 10_000
+    V = np.zeros((language.n_states, 3))
+    for kind, sign in ((0, 1.0), (1, -1.0)):
+        V[language.open(kind, 1), 0], V[language.close(kind, 0), 0] = sign, -sign
+        V[language.open(kind, 2), 1] = 0.05
+    layer = Layer(np.zeros((language.n_states,) * 2), np.zeros((3, language.n_brackets)), V)
+    prefixes = [[0, 0, 1], [2, 0, 1]]
+    P = np.linalg.norm(_sums(layer, language, prefixes), axis=1).max()
+    S = np.linalg.norm(balance.insertions(layer, language)[language.close(0, 1), 0, 1])
+    longer = [prefix[:1] + [0, 1] * n + prefix[1:] for prefix in prefixes]
+    return float(abs(n * S / P / (1 + 2 / _separation(layer, language, longer)) - 1))
 
 
 def exact_predictions(runs: Runs, level: str) -> float:

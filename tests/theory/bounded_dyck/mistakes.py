@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from theory.bounded_dyck.proofs import stack, theorem1, theorem2, uniform
+from theory.bounded_dyck.proofs import stack, theorem1, theorem2, uniform, weight_decay
 
 MISTAKES = {
     # The difference of (11) is called c here: with c = -a the value is -exp(-a) V_open, not -exp(a) V_open.
@@ -25,6 +25,46 @@ MISTAKES = {
         theorem2,
         {"bound": lambda p, lipschitz, separation, n: p * (1 + lipschitz / separation) / n},
         "the bound is where",
+    ),
+    "theorem1: a silent open bracket with a loud partner": (
+        theorem1,
+        {"silent_partner": lambda factor: 1 / factor},
+        "(14) where V_open = 0",
+    ),
+    "theorem2: 1/n^2": (
+        theorem2,
+        {"bound": lambda p, lipschitz, separation, n: theorem2.bound(p, lipschitz, separation, n) / n},
+        "the bound is where",
+    ),
+    "weight decay: half of lambda R_0": (
+        weight_decay,
+        {"excess_bound": lambda decay, norm: decay * norm / 2},
+        "excess",
+    ),
+    "weight decay: errors without the square root": (
+        weight_decay,
+        {"error_bound": lambda decay, norm, probability: decay * norm / probability},
+        "outputs: all the excess",
+    ),
+    "weight decay: errors that do not fall": (
+        weight_decay,
+        {"error_bound": lambda decay, norm, probability: sp.sqrt((1 + decay) * norm / probability)},
+        "limit",
+    ),
+    "weight decay: twice the decay": (
+        weight_decay,
+        {"small_decay": lambda norm, p, tau: 2 * weight_decay.small_decay(norm, p, tau)},
+        "lambda small",
+    ),
+    "weight decay: a quarter for two layers": (
+        weight_decay,
+        {"two_layers": lambda norm: norm / 4},
+        "head of two layers",
+    ),
+    "weight decay: a quarter for three layers": (
+        weight_decay,
+        {"three_layers": lambda norm: norm / 4},
+        "head of three layers",
     ),
     "stack: sign of b": (stack, {"close_value": lambda b: -sp.exp(b)}, "coordinate"),
     "stack: V_open without a": (stack, {"open_value": lambda a: sp.Integer(1)}, "coordinate"),

@@ -24,7 +24,18 @@ def partner_value(open_value: sp.Matrix, difference: sp.Expr) -> sp.Matrix:
     return -sp.exp(difference) * open_value
 
 
-def derive(*, insertion: Claim = insertion, partner_value: Claim = partner_value, width: int = 2) -> Derivation:
+def silent_partner(factor: sp.Expr) -> sp.Expr:
+    """V_close of a pair with (14) whose V_open is zero; ``factor`` is what (14) has V_close times."""
+    return sp.Integer(0) / factor
+
+
+def derive(
+    *,
+    insertion: Claim = insertion,
+    partner_value: Claim = partner_value,
+    silent_partner: Claim = silent_partner,
+    width: int = 2,
+) -> Derivation:
     """(14) for all queries holds exactly when (11) and V_close = -exp(x - y) V_open do."""
     opened, closed, rest = (matrix(name, width, 1, positive=True) for name in ("V_o", "V_c", "u_r"))
     n, opens, closes, gap = positive("n N_o N_c g")
@@ -46,6 +57,9 @@ def derive(*, insertion: Claim = insertion, partner_value: Claim = partner_value
     left = attended(1, 1, forced) - attended(0, 1, forced)
     between = sp.exp(Y[1]) * (sp.exp(X[1] - Y[1]) - sp.exp(X[0] - Y[0])) * opened
     vanishing.update(named("what is left at another query", left - between))
+    # Without the hypothesis that no value vanishes: a pair with V_open = 0 has V_close = 0, and then any logits.
+    silent = sp.ones(width, 1) * silent_partner(sp.exp(Y[0]))
+    vanishing.update(named("(14) where V_open = 0", insertion(sp.zeros(width, 1), silent, X[0], Y[0])))
     # Differences x - y that differ: x_2 - y_2 = x_1 - y_1 + ln(1 + g), for either order of the queries.
     apart = between[0].subs(X[1], Y[1] + X[0] - Y[0] + sp.log(1 + gap))
     # LN is scale-free: LN(u_0 + n delta) = LN(u_0 / n + delta), continuous where delta is not 0.
@@ -68,6 +82,8 @@ def derive(*, insertion: Claim = insertion, partner_value: Claim = partner_value
             r" have nearly the same output. A layer that is right at every length has $\delta = 0$ (14).",
             r"$\delta = 0$ at one query gives $V_c = -e^{x - y} V_o$, so at another query"
             r" $e^{y'}(e^{x' - y'} - e^{x - y}) V_o = 0$: for $V_o \ne 0$ the difference $x - y$ is the same (11).",
+            r"If $V_o = 0$, then $V_c = 0$, and (14) holds with any logits: (11) is needed for the pairs whose values do"
+            r" not vanish, and for no other. The paper assumes that none vanishes.",
             r"Conversely (11) and that $V_c$ give $\delta = 0$. With $x - y = -a$ it is $V_c = -e^{-a} V_o$; with"
             r" $x - y = a$ it is $-e^{a} V_o$: one statement, two names of the constant.",
         ),

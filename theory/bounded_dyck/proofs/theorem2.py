@@ -1,4 +1,4 @@
-"""Theorem 2 and Corollary 2 of Wen et al. 2023 (arXiv 2312.01429), with a constant.
+"""Theorem 2 of Wen et al. 2023 (arXiv 2312.01429), with a constant.
 
 Two prefixes whose last unmatched types differ have the sums x + n delta and y + n delta before LN, with
 max(||x||, ||y||) = P (17) and ||delta|| = S (15).
@@ -18,7 +18,7 @@ def bound(p: sp.Expr, lipschitz: sp.Expr, separation: sp.Expr, n: sp.Expr) -> sp
 
 
 def derive(*, bound: Claim = bound) -> Derivation:
-    """||LN(a) - LN(b)|| <= 2 ||a - b|| / (||a|| + ||b||), the bound of S, and what weight decay leaves of the loss."""
+    """||LN(a) - LN(b)|| <= 2 ||a - b|| / (||a|| + ||b||), and the bound of S."""
     a, b, p, n, gamma, tau = positive("A B P n gamma tau")
     angle = sp.Symbol("r", nonnegative=True)  # 1 + cosine
     cosine = angle - 1
@@ -34,18 +34,12 @@ def derive(*, bound: Claim = bound) -> Derivation:
     vanishing["distance of the features"] = distance - 2 * p / m
     at_bound = distance.subs(m, n * bound(p, gamma, tau, n) - p)
     vanishing["the bound is where outputs are tau apart"] = gamma * at_bound - tau
-    # Corollary 2: the minimiser of L + lambda R against a weight with L = 0 and finite R.
-    rate, best, found, better = sp.symbols("lambda R_0 R_1 m_0", nonnegative=True)
-    loss = rate * best - rate * found - better
-    vanishing["loss under weight decay"] = (rate * best - loss) - (rate * found + better)
-    vanishing["weights under weight decay"] = (rate * best - rate * found) - (loss + better)
     return Derivation(
-        statement="Theorem 2 and Corollary 2 (bounded Dyck)",
+        statement="Theorem 2 (bounded Dyck)",
         vanishing=vanishing,
         signed={
             "the slack": (slack, ">= 0"),
             "features come nearer as S grows": (sp.diff(distance, m), "< 0"),
-            "what the loss leaves": (rate * found + better, ">= 0"),
         },
         steps=(
             r"For $a, b \ne 0$ with cosine c: $\frac{4\|a-b\|^2}{(\|a\|+\|b\|)^2} - \|LN(a)-LN(b)\|^2 ="
@@ -56,15 +50,11 @@ def derive(*, bound: Claim = bound) -> Derivation:
             r" the loss allows), so $S \le P(1 + 2\gamma/\tau)/n$; n pairs fit into length N up to $n = N/2 - D$.",
             r"Where no stack reaches depth $d'-1$, n nests of pairs down to $d'$ and to $d'-1$ give the bound twice,"
             r" and $\delta_{d'}$ is their difference.",
-            r"Corollary 2: $L(\theta_\lambda) + \lambda R(\theta_\lambda) \le \lambda R(\theta_0)$ for a weight"
-            r" $\theta_0$ of zero loss (Theorem 1), so $L \le \lambda R(\theta_0) \to 0$ while $R(\theta_\lambda) \le"
-            r" R(\theta_0)$ bounds $\gamma$: Theorem 2 applies with $\tau$ at the exact distance in the limit.",
         ),
         scope="any dimension: only two norms and an angle enter",
         sizes={},
         prose=(
             "n pairs fit into length N up to n = N/2 - D",
             "depths that no stack reaches: the bound twice",
-            "Corollary 2: a minimiser is no worse than a weight of zero loss, and bounds gamma",
         ),
     )

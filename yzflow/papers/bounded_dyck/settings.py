@@ -23,29 +23,33 @@ class Setting:
     max_length : int
         Of the prefixes, in brackets.
     eta : float
-        Learning rate of Y and Z, per step.
+        Learning rate of Y, Z and V, per step.
     t_end : float
         Length of the training, SGD steps.
+    width : int
+        Of the values V; without V no layer could be balanced, for all states would add on axes of their own.
     """
 
     name: str
     language: DyckLanguage
     max_length: int = 6
-    eta: float = 0.1
-    t_end: float = 200.0
+    eta: float = 1.0
+    t_end: float = 100.0
+    width: int = 6
 
     def simulate(self, level: str, *, seed: int) -> Trajectory:
         """The full flow on the exact law of the prefixes, or SGD on samples of it, from the same start."""
         rng = np.random.default_rng(0)
         states, brackets = self.language.n_states, self.language.n_brackets
-        start = Layer(0.3 * rng.normal(size=(states, states)), 0.3 * rng.normal(size=(states, brackets)))
+        Z, Y = 0.3 * rng.normal(size=(states, states)), 0.3 * rng.normal(size=(self.width, brackets))
+        start = Layer(Z, Y, rng.normal(size=(states, self.width)) / np.sqrt(self.width))
         bags = self.language.enumerate(max_length=self.max_length)
         rates: dict[str, Any] = {"eta_y": self.eta, "eta_z": self.eta, "init": start}
         if level == "SGD":
             steps = int(self.t_end)
-            sizes: dict[str, Any] = {"batch_size": 256, "length": None, "momentum": 0.0}
-            return sgd(bags, **rates, steps=steps, **sizes, seed=seed, record_every=max(1, steps // 10))
-        return gradient_flow(bags, **rates, t_end=self.t_end, n_times=11)
+            sizes: dict[str, Any] = {"batch_size": 256, "length": None, "momentum": 0.0, "record_every": max(1, steps // 10)}
+            return sgd(bags, **rates, steps=steps, **sizes, seed=seed)
+        return gradient_flow(bags, **rates, t_end=self.t_end, n_times=11, rtol=1e-6)
 
 
 def settings(*, quick: bool) -> list[Setting]:

@@ -1,0 +1,218 @@
+"""False variants of the statements on balance, and random vectors in place of what they are about, turn checks red.
+
+Those that turn a proof red are in ``mistakes.py`` beside this file.
+"""
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from dynamics import DyckLanguage, Layer
+from theory import balance, statements
+from theory.bounded_dyck import measures, silence
+from theory.bounded_dyck.networks import ReluNetwork
+from yzflow.audits.audit import Simulations
+from yzflow.audits.verdicts import Verdict, judge
+from yzflow.papers.bounded_dyck.settings import settings
+
+SETTING = settings(quick=True)[0]
+EXACT = "closed form"
+
+
+def forget():
+    """Forget what the checks keep from call to call."""
+    for function in (measures._layers, measures._silent_sets, measures._attained):
+        function.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def afresh():
+    yield
+    forget()
+
+
+def noise(layer, seed=5):
+    rng = np.random.default_rng(seed)
+    return Layer(rng.normal(size=layer.Z.shape), rng.normal(size=layer.Y.shape), rng.normal(size=layer.V.shape))
+
+
+def random_layer(right):
+    return lambda language, *a, **o: noise(right(language, *a, **o))
+
+
+def shuffled(network):
+    rng = np.random.default_rng(5)
+    return ReluNetwork(tuple(rng.permuted(weight) for weight in network.weights), network.biases)
+
+
+def times(factor):
+    return lambda right: lambda *a, **o: factor * right(*a, **o)
+
+
+# Statement, check, and what is false: module, name, wrapper.
+CHECKS = {
+    "necessity: random vectors": ("Theorem 1, necessity", 0, balance, "balanced_layer", random_layer),
+    "necessity: (11) for queries of every kind": (
+        "Theorem 1, necessity",
+        0,
+        balance,
+        "residual",
+        lambda right: lambda Z, language: float(np.ptp(Z, axis=0).max()),
+    ),
+    "necessity: (11) with plus for minus": (
+        "Theorem 1, necessity",
+        0,
+        balance,
+        "residual",
+        lambda right: lambda Z, language: right(Z * np.where(np.arange(Z.shape[1]) < Z.shape[1] // 2, 1, -1), language),
+    ),
+    "silent pairs: (14) is not needed": ("Silent pairs", 0, balance, "insertions", times(0)),
+    "silent pairs: (14) with minus": (
+        "Silent pairs",
+        0,
+        balance,
+        "insertions",
+        lambda right: lambda layer, language: 2 * balance.contributions(layer, language)[:, balance.pairs(language)[0]],
+    ),
+    "silent pairs: random vectors": ("Silent pairs", 0, silence, "silent_layer", random_layer),
+    "silent pairs: random values beside zero ones": (
+        "Silent pairs",
+        1,
+        silence,
+        "silent_layer",
+        lambda right: lambda language, silent, rng: noise(right(language, silent, rng)),
+    ),
+    "silent pairs: one type of level D only": (
+        "Silent pairs",
+        1,
+        silence,
+        "may_be_silent",
+        lambda right: lambda language, silent: right(DyckLanguage(language.n_types, language.max_depth + 1), silent),
+    ),
+    "silent pairs: one type of level 1 too": (
+        "Silent pairs",
+        1,
+        silence,
+        "may_be_silent",
+        lambda right: lambda language, silent: right(language, [pair for pair in silent if pair != (0, 1)]),
+    ),
+    "silent pairs: none below level D": (
+        "Silent pairs",
+        1,
+        silence,
+        "may_be_silent",
+        lambda right: lambda language, silent: all(level == language.max_depth for _, level in silent),
+    ),
+    "silent pairs: any below level D": (
+        "Silent pairs",
+        1,
+        silence,
+        "may_be_silent",
+        lambda right: lambda language, silent: all(level > 1 for _, level in silent),
+    ),
+    "Theorem 2: S for 2 S": ("Theorem 2", 0, balance, "insertions", times(2)),
+    "Theorem 2: half the constant": ("Theorem 2", 0, measures, "_separation", times(2)),
+    "Theorem 2: twice the constant": ("Theorem 2", 0, measures, "_separation", times(0.5)),
+    "Theorem 2: P for 2 P": ("Theorem 2", 0, measures, "_sums", times(2)),
+    "sufficiency: a head of random weights": (
+        "Theorem 1, sufficiency",
+        0,
+        balance,
+        "exact_head",
+        lambda right: lambda layer, language: shuffled(right(layer, language)),
+    ),
+    "sufficiency: V_open without exp(-a)": (
+        "Theorem 1, sufficiency",
+        0,
+        Layer,
+        "features",
+        lambda right: lambda layer, bags: right(Layer(layer.Z, layer.Y, np.sign(layer.V)), bags),
+    ),
+    "Corollary 1: V_close = V_open": (
+        "Corollary 1",
+        0,
+        Layer,
+        "features",
+        lambda right: lambda layer, bags: right(Layer(layer.Z, layer.Y, np.abs(layer.V)), bags),
+    ),
+    "values: V_close = V_open": (
+        "Balance of values",
+        0,
+        balance,
+        "balancing_values",
+        lambda right: lambda Z, language: np.abs(right(Z, language)),
+    ),
+    "values: random vectors": (
+        "Balance of values",
+        0,
+        balance,
+        "balancing_values",
+        lambda right: lambda Z, language: np.random.default_rng(5).normal(size=right(Z, language).shape),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_false_statement_fails_its_check(name, monkeypatch):
+    number, index, module, attribute, wrap = CHECKS[name]
+    check = statements.REGISTER[f"Bounded Dyck: {number}"].checks[index]
+    runs = Simulations(SETTING, seed=0)
+    assert judge(check.printed(runs, EXACT), check.tolerance) is not Verdict.FAILS
+    forget()
+    monkeypatch.setattr(module, attribute, wrap(getattr(module, attribute)))
+    assert judge(check.printed(runs, EXACT), check.tolerance) is Verdict.FAILS
+
+
+def test_silent_layers_that_are_right_lack_the_balance_condition():
+    # (11) for all pairs, without the hypothesis that no value vanishes, is false.
+    silent = [row for row in measures._layers() if row["silent"] and row["right"]]
+    assert silent and not any(row["(11)"] for row in silent) and all(row["(14)"] for row in silent)
+
+
+def trained(layer):
+    return SimpleNamespace(setting=SETTING, trajectory=lambda level: SimpleNamespace(final=layer))
+
+
+def test_approximate_balance_says_nothing_of_layers_whose_loss_is_not_small():
+    final = Simulations(SETTING, seed=0).trajectory("SGD").final
+    assert measures.approximate_balance(trained(final), "SGD") == 0
+    for seed in range(20):
+        assert measures.approximate_balance(trained(noise(final, seed)), "SGD") == 1
+
+
+def test_approximate_balance_fails_where_a_layer_is_right_with_a_head_said_to_be_flat(monkeypatch):
+    # Twenty times the increments of the pairs: more than the outputs allow.
+    final = Simulations(SETTING, seed=0).trajectory("SGD").final
+    right = balance.insertions
+    monkeypatch.setattr(balance, "insertions", lambda layer, language: 100 * right(layer, language))
+    assert measures.approximate_balance(trained(final), "SGD") > 0
+
+
+@pytest.mark.parametrize("n_types", [2, 3])
+def test_a_silent_level_leaves_the_layer_exact_at_every_length(n_types):
+    language = DyckLanguage(n_types, 2)
+    layer = silence.silent_layer(language, [(kind, 2) for kind in range(n_types)], 0)
+    assert balance.residual(layer.Z, language) > 1
+    head = silence.memory_head(layer, language)
+    for bags in (language.enumerate(min_length=0, max_length=6), language.sample(50, max_length=2000, rng=0)):
+        assert np.abs(head(layer.features(bags)) - bags.target).max() < 1e-9
+
+
+def test_two_silent_types_of_one_level_look_alike():
+    language = DyckLanguage(3, 3)
+    for pair in itertools.combinations(range(3), 2):
+        layer = silence.silent_layer(language, [(kind, 2) for kind in pair], 0)
+        with pytest.raises(ValueError, match="`layer` must tell apart"):
+            silence.memory_head(layer, language)
+    with pytest.raises(ValueError, match="`silent` must hold types and levels"):
+        silence.silent_layer(language, [(0, 4)])
+
+
+def test_printed_and_corrected_forms_are_latex():
+    for one in (one for one in statements.REGISTER.values() if one.paper == "Bounded Dyck"):
+        for formula in filter(None, (one.printed, one.corrected)):
+            assert "\\" in formula and "$" not in formula, one.id
+            assert formula.count("{") == formula.count("}") and "  " not in formula, one.id
+            assert formula.count(r"\left") == formula.count(r"\right"), one.id
