@@ -58,7 +58,7 @@ def right_without_balance(runs: Runs, level: str) -> float:
 
     1 where no such layer is right.
     """
-    layers = [row for row in _layers() if row["right"] and not row["silent"]]
+    layers = [row for row in right_and_balanced() if row["right"] and not row["silent"]]
     return float(np.mean([not row["(11)"] for row in layers])) if layers else 1.0
 
 
@@ -67,13 +67,13 @@ def right_against_live_balance(runs: Runs, level: str) -> float:
 
     1 where no layer with zero values is right.
     """
-    if not any(row["right"] and row["silent"] for row in _layers()):
+    layers = right_and_balanced()
+    if not any(row["right"] and row["silent"] for row in layers):
         return 1.0
-    return float(np.mean([row["right"] != (row["(14)"] and row["(11), live"]) for row in _layers()]))
+    return float(np.mean([row["right"] != (row["(14)"] and row["(11), live"]) for row in layers]))
 
 
-@functools.cache
-def _layers() -> list[dict[str, bool]]:
+def right_and_balanced() -> list[dict[str, bool]]:
     """Layers of two languages, balanced, unbalanced and partly silent: whether they are right, and what holds."""
     found = []
     for language in (DyckLanguage(2, 2), DyckLanguage(2, 3)):
@@ -199,11 +199,6 @@ def attained_bound(runs: Runs, level: str) -> float:
     Two stacks have opposite values, a pair adds what is orthogonal to both, and the best head, whose gamma / tau is one
     over the distance of the two features, reads them.
     """
-    return _attained()
-
-
-@functools.cache
-def _attained() -> float:
     language, n = DyckLanguage(2, 2), 10_000
     V = np.zeros((language.n_states, 3))
     for kind, sign in ((0, 1.0), (1, -1.0)):

@@ -68,8 +68,8 @@ STATEMENTS = (
         "Silent pairs",
         "Theorem 1 without its hypothesis (not in the paper)",
         "If values may vanish, a layer that is right at every length still has (14), but needs (11) only for the pairs "
-        "whose values do not vanish. Without a residual link all pairs of level D can be silent, one type of each level "
-        "from 2 to D - 1, and none of level 1. With k = D = 2 and zero values on level 2, layers are exact at every "
+        "whose values do not vanish. Without a residual link all pairs of level D can be silent, one type of each "
+        "level from 2 to D - 1, and none of level 1. With k = D = 2 and zero values on level 2, layers are exact at every "
         "length with differences in (11) of 1.6 to 4.3 (theory.bounded_dyck.silence, four seeds).",
         r"u(q, \mathrm{open}_{i,d'}) + u(q, \mathrm{close}_{i,d'-1}) = 0; \quad \text{(11) where } P_\perp W_V e \ne 0",
         assumptions=(_TYPES, _DEPTH),
@@ -172,7 +172,8 @@ STATEMENTS = (
     _statement(
         "Corollary 2",
         "Weight decay",
-        "As weight decay goes to zero, the squared loss of a minimiser does, and S N / P stays bounded, at each length.",
+        "As weight decay goes to zero, so does the squared loss of a minimiser, and S N / P stays bounded, at each "
+        "length.",
         r"\lim_{\lambda \to 0} \frac{S_{d,d',i,j}\,N}{P_{d,j}} \le C",
         corrected=r"\lambda \le \frac{\pi\tau^2}{16 R_0}: \quad S \le \frac{P}{n}\left(1 + \frac{4\gamma}{\tau}\right),"
         r" \quad \gamma \le \left(\frac{R_0}{L}\right)^{L/2} \text{ for heads of } L \text{ matrices}",
@@ -200,8 +201,8 @@ STATEMENTS = (
         "Theorem 3",
         "Any layer inside random networks",
         "A random Transformer of more layers, wide enough, can be pruned to any given one. Run here: one attention "
-        "layer, no residual link, whose value matrix, key-query matrix and head are pruned each by itself out of random "
-        "ReLU networks.",
+        "layer, no residual link, whose value matrix, key-query matrix and head are pruned each by itself out of "
+        "random ReLU networks.",
         r"\Pr\bigl[\exists \text{ pruned } \tilde T: \sup_X \|\tilde T(X) - T(X)\| \le \epsilon\bigr] \ge 1 - \delta",
         errata=("It needs width for weights above one: a sum of n products reaches n/8 on average.",),
         checks=(
@@ -214,15 +215,15 @@ STATEMENTS = (
             ),
         ),
         not_examined=(
-            "whole Transformer layers (Lemmas 3, 4, 8 to 14), whose formulas our text of the paper lacks: several layers, "
-            "LN and residual links, the layers that are not wanted pruned to the identity, width against error",
+            "whole Transformer layers (Lemmas 3, 4, 8 to 14), whose formulas our text of the paper lacks: several "
+            "layers, LN and residual links, the layers that are not wanted pruned to the identity, width against error",
         ),
     ),
     _statement(
         "Corollary 3",
         "One matrix does not tell the function",
         "Two prunings of one random model can agree on a weight matrix and compute different functions.",
-        r"\tilde T_1|_W = \tilde T_2|_W, \quad \|\tilde T_a - T_a\| \le \epsilon \text{ for any two Transformers } T_1, T_2",
+        r"\tilde T_1|_W = \tilde T_2|_W, \quad \|\tilde T_a - T_a\| \le \epsilon \text{ for any } T_1, T_2",
         checks=(
             Check(
                 "error in units of the functions' distance",

@@ -139,13 +139,8 @@ def assisted(runs: Runs, level: str) -> float:
     return float((averaging.match3_bigram(n_tokens=n, modulus=modulus)(x) != truth).mean())
 
 
-def conjecture_contradicted(runs: Runs, level: str) -> float:
-    """Share of tokens on which two layers with H = 3 and m = N^(2/3) are right: what the conjecture rules out."""
-    return 1 - counter_example(runs, level)
-
-
 def counter_example(runs: Runs, level: str) -> float:
-    """Share of tokens on which those two layers are wrong, on random and adversarial inputs."""
+    """Share of tokens on which two layers with H = 3 and m = N^(2/3) are wrong, random and adversarial inputs."""
     setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
     n, modulus = setting.root**3, setting.modulus
     x = tasks.random_match(n, modulus, size=8, rng=rng, order=3, planted=0.5)

@@ -21,16 +21,11 @@ SETTING = settings(quick=True)[0]
 EXACT = "closed form"
 
 
-def forget():
-    """Forget what the checks keep from call to call."""
-    for function in (measures._layers, measures._silent_sets, measures._attained):
-        function.cache_clear()
-
-
 @pytest.fixture(autouse=True)
 def afresh():
+    """What one check keeps from call to call must not outlive a mistake."""
     yield
-    forget()
+    measures._silent_sets.cache_clear()
 
 
 def noise(layer, seed=5):
@@ -160,14 +155,14 @@ def test_a_false_statement_fails_its_check(name, monkeypatch):
     check = statements.REGISTER[f"Bounded Dyck: {number}"].checks[index]
     runs = Simulations(SETTING, seed=0)
     assert judge(check.printed(runs, EXACT), check.tolerance) is not Verdict.FAILS
-    forget()
+    measures._silent_sets.cache_clear()
     monkeypatch.setattr(module, attribute, wrap(getattr(module, attribute)))
     assert judge(check.printed(runs, EXACT), check.tolerance) is Verdict.FAILS
 
 
 def test_silent_layers_that_are_right_lack_the_balance_condition():
     # (11) for all pairs, without the hypothesis that no value vanishes, is false.
-    silent = [row for row in measures._layers() if row["silent"] and row["right"]]
+    silent = [row for row in measures.right_and_balanced() if row["silent"] and row["right"]]
     assert silent and not any(row["(11)"] for row in silent) and all(row["(14)"] for row in silent)
 
 

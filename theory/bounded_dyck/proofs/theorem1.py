@@ -82,8 +82,8 @@ def derive(
             r" have nearly the same output. A layer that is right at every length has $\delta = 0$ (14).",
             r"$\delta = 0$ at one query gives $V_c = -e^{x - y} V_o$, so at another query"
             r" $e^{y'}(e^{x' - y'} - e^{x - y}) V_o = 0$: for $V_o \ne 0$ the difference $x - y$ is the same (11).",
-            r"If $V_o = 0$, then $V_c = 0$, and (14) holds with any logits: (11) is needed for the pairs whose values do"
-            r" not vanish, and for no other. The paper assumes that none vanishes.",
+            r"If $V_o = 0$, then $V_c = 0$, and (14) holds with any logits: (11) is needed for the pairs whose values"
+            r" do not vanish, and for no other. The paper assumes that none vanishes.",
             r"Conversely (11) and that $V_c$ give $\delta = 0$. With $x - y = -a$ it is $V_c = -e^{-a} V_o$; with"
             r" $x - y = a$ it is $-e^{a} V_o$: one statement, two names of the constant.",
         ),

@@ -77,14 +77,14 @@ def derive(
             "outputs: less decay, smaller error": (sp.diff(radius, decay), "> 0"),
         },
         steps=(
-            r"Each entry of the target is 1 with the exact probability $p_z$: its expected squared error is $p_z(1-p_z) +"
-            r" (p_z - T_z)^2$. So the loss lies above the smallest one by $\sum_x \pi(x) \|T(x) - p(x)\|^2$.",
-            r"Let $\theta_0$ be exact, of norm $R_0$ (Theorem 1). If the loss of $\theta_\lambda$ were more than $\lambda"
-            r" R_0$ above the smallest, its objective would exceed that of $\theta_0$ by more than $\lambda"
+            r"Each entry of the target is 1 with the exact probability $p_z$: its expected squared error is"
+            r" $p_z(1-p_z) + (p_z - T_z)^2$. So the loss lies above the smallest one by $\sum_x \pi(x) \|T(x) - p(x)\|^2$.",
+            r"Let $\theta_0$ be exact, of norm $R_0$ (Theorem 1). If the loss of $\theta_\lambda$ were more than"
+            r" $\lambda R_0$ above the smallest, its objective would exceed that of $\theta_0$ by more than $\lambda"
             r" R(\theta_\lambda) \ge 0$: it would be no minimiser.",
             r"Hence $\|T(x) - p(x)\| \le \sqrt{\lambda R_0/\pi(x)}$ after each prefix, and outputs after two prefixes"
-            r" whose exact distributions are $\tau$ apart stay $\tau - 2\sqrt{\lambda R_0/\pi}$ apart: half of $\tau$ as"
-            r" soon as $\lambda \le \pi\tau^2/(16 R_0)$.",
+            r" whose exact distributions are $\tau$ apart stay $\tau - 2\sqrt{\lambda R_0/\pi}$ apart: half of $\tau$"
+            r" as soon as $\lambda \le \pi\tau^2/(16 R_0)$.",
             r"$R(\theta_\lambda) \le R_0$ up to what the loss can gain, 0; a head of L matrices then has a Lipschitz"
             r" constant of at most $(R_0/L)^{L/2}$, by the inequality of the two means.",
             r"Theorem 2: $S \le P(1 + 2\gamma/\tau)/n$ in the limit $\lambda \to 0$, and twice $\gamma/\tau$ there from"

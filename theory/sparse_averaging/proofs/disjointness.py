@@ -25,9 +25,31 @@ def intersection_rank(q: int) -> int:
     return 2**q - 1
 
 
-def derive(*, determinant: Claim = determinant, intersection_rank: Claim = intersection_rank) -> Derivation:
-    """Disjointness by definition against the Kronecker power, and its determinant; the intersection's rank."""
-    vanishing = {}
+def values(b):
+    """Bob's z_{2i-1} and z_{2i}, of which Alice's set has the second where a_i = 1."""
+    return -1, 2 * b - 1
+
+
+def allowed_error(q):
+    """What the output may be wrong by, with the threshold at -1 + 1/q."""
+    return 1 / q
+
+
+def derive(
+    *,
+    determinant=determinant,
+    intersection_rank=intersection_rank,
+    values=values,
+    allowed_error=allowed_error,
+) -> Derivation:
+    """Disjointness by definition against the Kronecker power, its determinant and rank; what the average says."""
+    a, b = sp.symbols("a b", real=True)
+    elements = sp.Symbol("q", positive=True, integer=True)
+    without, with_it = values(b)
+    vanishing = {"average: what one element adds": a * with_it + (1 - a) * without - (2 * a * b - 1)}
+    met = -1 + 2 / elements - (-1 + 1 / elements)
+    vanishing["average: the threshold is that far from one common element"] = met - allowed_error(elements)
+    vanishing["average: and from none"] = 1 / elements - allowed_error(elements)
     for q in (1, 2, 3, 4):
         sets = list(itertools.product((0, 1), repeat=q))
         disjoint = sp.Matrix([[int(not any(i * j for i, j in zip(a, b, strict=True))) for b in sets] for a in sets])
@@ -43,12 +65,14 @@ def derive(*, determinant: Claim = determinant, intersection_rank: Claim = inter
         statement="Disjointness rank",
         vanishing=vanishing,
         steps=(
+            r"$z_{2i} = 2b_i - 1$, $z_{2i-1} = -1$ and $y = \{2i + a_i - 1\}$ have the average $-1 + \frac2q \sum_i a_i b_i$:"
+            r" -1 for disjoint sets, at least $-1 + 2/q$ for others. A unit that is right to within $1/q$ so decides.",
             r"Disjoint on q + 1 elements means disjoint on q and on the last: $D_{q+1} = D_q \otimes D_1$.",
             r"$|\det(A\otimes B)| = |\det A|^{n_B}|\det B|^{n_A}$ and $\det D_1 = -1$: $|\det D_q| = 1$ and the rank is"
             r" $2^q$.",
             r"Intersection is $1 1^T - D_q$: its rank is at least $2^q - 1$, and the row of the empty set is zero.",
         ),
-        scope="q up to 4 by computation, all q by the Kronecker product",
+        scope="ranks: q up to 4 by computation, all q by the Kronecker product; the average: any q. Nothing on units",
         sizes={"q": (1, 2, 3, 4)},
         prose=("all q: induction by the Kronecker product",),
     )

@@ -1,0 +1,168 @@
+"""False variants of the statements on sparse averaging, and random numbers in place of constructions, fail checks.
+
+Those that turn a proof red are in ``mistakes.py`` beside this file; more that alarm an audit are in
+``test_statements.py``.
+"""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+
+from dynamics.data import averaging as tasks
+from theory import averaging, statements
+from theory.sparse_averaging import measures
+from yzflow.audits.audit import Simulations
+from yzflow.audits.verdicts import Verdict, judge
+from yzflow.papers.sparse_averaging.settings import settings
+
+SETTING = settings(quick=True)[0]
+
+
+def drawn(right):
+    """Random answers in the place of a construction's."""
+
+    def wrong(*arguments, **options):
+        rng = np.random.default_rng(5)
+        return lambda x: rng.integers(2, size=np.shape(x)).astype(float)
+
+    return wrong
+
+
+def noise(right):
+    def wrong(*arguments, **options):
+        result = right(*arguments, **options)
+        return np.random.default_rng(5).normal(size=result.shape) if isinstance(result, np.ndarray) else result
+
+    return wrong
+
+
+def times(factor):
+    return lambda right: lambda *arguments, **options: factor * right(*arguments, **options)
+
+
+# Statement, and what is false: module, name, wrapper. The corrected form is asked where there is one.
+CHECKS = {
+    "Theorem 2: random attention": ("Theorem 2", measures, "attention_weights", noise),
+    "Theorem 2: queries that do not look at y": (
+        "Theorem 2",
+        averaging,
+        "certificate",
+        lambda right: lambda keys, subset: right(keys, np.arange(len(subset))),
+    ),
+    "Theorem 2: ln N left out of the temperature": ("Theorem 2", averaging, "temperature", times(0.3)),
+    "Theorem 2, exact: m = 2q - 2": (
+        "Theorem 2, exact",
+        averaging,
+        "moment_curve",
+        lambda right: lambda n, q: Fewer(right(n, q), right(n, q - 1)),
+    ),
+    "Rank bound: rank 2^n - 1": ("Rank bound", averaging, "disjointness_matrix", lambda right: lambda n: 1 - right(n)),
+    "Theorem 4: the sets are read from Bob's tokens": (
+        "Theorem 4",
+        averaging,
+        "qsa_protocol",
+        lambda right: lambda unit, q, encoding: flipped(right(unit, q, encoding=encoding)),
+    ),
+    "Match2: random answers": ("Match2", averaging, "match2", drawn),
+    "Match2: differences for sums": (
+        "Match2",
+        tasks,
+        "match2",
+        lambda right: lambda x, modulus: differences(x, modulus),
+    ),
+    "Match2: without mod M": ("Match2", tasks, "match2", lambda right: lambda x, modulus: right(x, 4 * modulus)),
+    "Match3, tensor unit: random answers": ("Match3, tensor unit", averaging, "match3_tensor", drawn),
+    "Match3, tensor unit: pairs for triples": (
+        "Match3, tensor unit",
+        tasks,
+        "match3",
+        lambda right: lambda x, modulus: tasks.match2(x, modulus),
+    ),
+    "Match3, assisted: random answers": ("Match3, assisted", averaging, "match3_bigram", drawn),
+    "Match3, assisted: another token's neighbour": (
+        "Match3, assisted",
+        averaging,
+        "match3_bigram",
+        lambda right: lambda **sizes: lambda x: shuffled(right(**sizes), x),
+    ),
+    "Conjecture: random answers": ("Conjecture", averaging, "match3_groups", drawn),
+    "Conjecture: one group only": (
+        "Conjecture",
+        tasks,
+        "match3",
+        lambda right: lambda x, modulus: right(x[:, : x.shape[1] // 2], modulus).repeat(2, axis=1),
+    ),
+    "Fully connected: twice the width": (
+        "Fully connected",
+        averaging,
+        "collision",
+        lambda right: lambda layer, q, **sizes: dataclasses.replace(right(layer, q, **sizes), error=0.5),
+    ),
+    "Recurrent: 2^N states": ("Recurrent", averaging, "state_count", lambda right: lambda n: right(n + 1)),
+}
+
+
+class Fewer:
+    """A curve whose attention is that of one member less."""
+
+    def __init__(self, curve, smaller):
+        self.gap = curve.gap
+        self.attention = lambda subset, error: smaller.attention(subset[:-1], error=error)
+
+
+def shuffled(model, x):
+    order = np.random.default_rng(5).permutation(x.shape[1])
+    out = np.empty(x.shape, bool)
+    out[:, order] = model(x[:, order])
+    return out
+
+
+def flipped(run):
+    return dataclasses.replace(run, disjoint=~run.disjoint)
+
+
+def differences(x, modulus):
+    return ((x[..., :, None] - x[..., None, :]) % modulus == 0).any(axis=-1)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_false_statement_fails_its_check(name, monkeypatch):
+    number, module, attribute, wrap = CHECKS[name]
+    check = statements.REGISTER[f"Sparse averaging: {number}"].checks[0]
+    asked, runs = check.corrected or check.printed, Simulations(SETTING, seed=0)
+    assert judge(asked(runs, "closed form"), check.tolerance) is not Verdict.FAILS
+    monkeypatch.setattr(module, attribute, wrap(getattr(module, attribute)))
+    assert judge(asked(runs, "closed form"), check.tolerance) is Verdict.FAILS
+
+
+def test_float64_on_the_curve_depends_on_the_order_of_the_sum():
+    curve = averaging.moment_curve(64, 4)
+    subset = np.array([37, 56, 57, 62])
+    query, keys = curve.query(subset), curve.keys()
+    exact = query @ keys.T
+    assert len(set(exact[subset])) == 1 and curve.gap(subset) >= 1
+    products = query.astype(float) * keys.astype(float)
+    once, in_turn = np.array([math.fsum(row) for row in products]), products.cumsum(axis=1)[:, -1]
+    assert np.ptp(once[subset]) >= 1  # even with one rounding in place of seven, as much as the gap
+    assert not np.array_equal(once, in_turn)
+
+
+def test_labels_say_what_is_proved():
+    register = {one.number: one for one in statements.REGISTER.values() if one.paper == "Sparse averaging"}
+    for number in ("Theorem 4", "Match3, one layer", "Conjecture"):
+        assert register[number].argued and any(check.needed for check in register[number].checks)
+    assert register["Conjecture"].corrected is None  # nothing is contradicted at a size that was run
+    size = averaging.match3_groups(root=6, modulus=7)
+    n = size.n_tokens
+    assert size.embedding_dim * size.heads * size.depth == pytest.approx(6 * n ** (2 / 3))
+    assert 6 * n ** (2 / 3) > n / np.log2(n) and 2.1e6 / np.log2(2.1e6) > 6 * 2.1e6 ** (2 / 3)
+
+
+def test_printed_and_corrected_forms_are_latex():
+    for one in (one for one in statements.REGISTER.values() if one.paper == "Sparse averaging"):
+        for formula in filter(None, (one.printed, one.corrected)):
+            assert ("\\" in formula or formula.startswith("m = O")) and "$" not in formula, one.id
+            assert formula.count("{") == formula.count("}") and "  " not in formula, one.id
+            assert formula.count(r"\left") == formula.count(r"\right"), one.id
