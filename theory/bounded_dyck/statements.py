@@ -69,7 +69,8 @@ STATEMENTS = (
         "Theorem 1 without its hypothesis (not in the paper)",
         "If values may vanish, a layer that is right at every length still has (14), but needs (11) only for the pairs "
         "whose values do not vanish. Without a residual link all pairs of level D can be silent, one type of each "
-        "level from 2 to D - 1, and none of level 1. With k = D = 2 and zero values on level 2, layers are exact at every "
+        "level from 2 to D - 1, and none of level 1. With k = D = 2 and zero values on level 2, layers are exact at"
+        " every "
         "length with differences in (11) of 1.6 to 4.3 (theory.bounded_dyck.silence, four seeds).",
         r"u(q, \mathrm{open}_{i,d'}) + u(q, \mathrm{close}_{i,d'-1}) = 0; \quad \text{(11) where } P_\perp W_V e \ne 0",
         assumptions=(_TYPES, _DEPTH),

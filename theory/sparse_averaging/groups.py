@@ -1,7 +1,8 @@
-"""Match3 with D = 2, H = 3 and m = N^(2/3): against the conjecture mHD = Omega(N / log N) as it is printed.
+"""Match3 with D = 2, H = 3 and m = N^(2/3): suggests that the conjecture mHD = Omega(N / log N) fails for large N.
 
 The conjecture is on the last slides of the talk on Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896. Found: a
-transformer of two layers whose mHD is 6 N^(2/3). The theorem on one layer stands, and weaker forms of the conjecture,
+transformer of two layers whose mHD is 6 N^(2/3), with positions in its tokens and maps of any size between layers; that
+O(log N) bits are enough is not proved. The theorem on one layer stands, and weaker forms of the conjecture,
 such as N^Omega(1), are not touched.
 """
 

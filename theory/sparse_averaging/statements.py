@@ -56,7 +56,8 @@ STATEMENTS = (
         prove=_PROOFS["moments"],
         errata=(
             "The bits do not vanish but move into the numbers: m p is about 4 q^2 log2 N. In float64 it fails for some "
-            "sets at (N, q) = (16, 6), (32, 5), (64, 4), (384, 3) and above; for which depends on the order of the sum: "
+            "sets at (N, q) = (16, 6), (32, 5), (64, 4), (384, 3) and above; for which depends on the order of the"
+            " sum: "
             "{37, 56, 57, 62} at (64, 4), counted from 0, fails with one row of queries and not with three.",
             "On this curve 2q - 1 dimensions are too few as soon as N >= 2q + 1.",
         ),
@@ -65,8 +66,10 @@ STATEMENTS = (
     _statement(
         "Theorem 4",
         "Lower bound for sparse averaging",
-        "A unit for q-sparse averaging lets Alice and Bob decide disjointness of q bits: it needs m p of order q. Proved "
-        "are what the average says of the sets, and the rank of their matrix at the sizes named; the protocol itself is "
+        "A unit for q-sparse averaging lets Alice and Bob decide disjointness of q bits: it needs m p of order q."
+        " Proved "
+        "are what the average says of the sets, and the rank of their matrix at the sizes named; the protocol itself"
+        " is "
         "run on one unit.",
         r"y_{2q+1} = \{2i + a_i - 1\}, \quad z_{2i-1} = 2a_i - 1, \quad z_{2i} = -1; \quad m\log N \ge q",
         corrected=r"z_{2i} = 2b_i - 1, \quad z_{2i-1} = -1; \quad (2m + d')\,p \ge q",
@@ -106,7 +109,8 @@ STATEMENTS = (
         "States must be many",
         "Before the last token a recurrent network must tell apart all values that the token may ask for.",
         r"\Omega(N)\text{-bit hidden state}",
-        corrected=r"2^{N-1} \text{ states for } q = 1 \text{ and values of } \pm 1, \text{ counted by brute force to } N = 8",
+        corrected=r"2^{N-1} \text{ states for } q = 1 \text{ and values of } \pm 1, \text{ counted by brute force to"
+        r" } N = 8",
         checks=_check("states before the last token", checks.recurrent_states),
         argued=("N beyond 8",),
     ),
@@ -115,7 +119,8 @@ STATEMENTS = (
         "Pairs by one unit",
         "One unit of three dimensions with a blank token finds pairs with sum zero mod M.",
         r"\mathrm{Match2}(X)_i = 1\{\exists j: x_i + x_j = 0\}, \quad m = O(1), \quad c \text{ large}",
-        corrected=r"x_i + x_j \equiv 0 \bmod M: \quad m = 3, \quad c = \frac{\ln N + 2L}{1 - \cos(2\pi/M)}, \quad s_0 = 1 -"
+        corrected=r"x_i + x_j \equiv 0 \bmod M: \quad m = 3, \quad c = \frac{\ln N + 2L}{1 - \cos(2\pi/M)}, \quad"
+        r" s_0 = 1 -"
         r" \frac{L}{c}, \quad \eta = \frac{1}{1 + e^L}",
         prove=_PROOFS["match2"],
         errata=(
@@ -144,10 +149,12 @@ STATEMENTS = (
     _statement(
         "Match3, tensor unit",
         "Triples by one third-order unit",
-        "Softmax over pairs of tokens finds triples with sum zero mod M in four dimensions, with a blank pair. Proved in "
+        "Softmax over pairs of tokens finds triples with sum zero mod M in four dimensions, with a blank pair."
+        " Proved in "
         "exact arithmetic; that float64 keeps the error is measured.",
         r"f_{\text{3rd order}}(X) = \mathrm{Match3}(X), \quad m = O(1)",
-        corrected=r"m = 4, \quad c = \frac{\ln(N^2 + 2N) + 2L}{\min(1,\, 1 - \cos(2\pi/M))}, \quad \eta = \frac{1}{1 + e^L}",
+        corrected=r"m = 4, \quad c = \frac{\ln(N^2 + 2N) + 2L}{\min(1,\, 1 - \cos(2\pi/M))}, \quad \eta = \frac{1}{1"
+        r" + e^L}",
         prove=_PROOFS["match3"],
         errata=("For M <= 3 the gap is 1 and not 1 - cos(2 pi/M), for pairs of a token and the blank score zero.",),
         checks=_check("error beyond eta, random and adversarial inputs", checks.match3_tensor, needed=True),
@@ -165,15 +172,20 @@ STATEMENTS = (
     _statement(
         "Conjecture",
         "Triples cost deep transformers as much",
-        "The slides' conjecture: any transformer of depth D with H heads of dimension m, and numbers of O(log N) bits, that "
-        "approximates Match3 has mHD of order N / log N. Meant here: tokens with positions, maps of any size between the "
-        "layers, M of any size. A construction suggests that it fails, for N far beyond what was run: D = 2, H = 3, m = "
-        "N^{2/3}, so that mHD = 6 N^{2/3}. Attention that leaks does no harm for any N and M in exact arithmetic, which is proved; that O(log N) "
+        "The slides' conjecture: any transformer of depth D with H heads of dimension m, and numbers of O(log N)"
+        " bits, that "
+        "approximates Match3 has mHD of order N / log N. Meant here: tokens with positions, maps of any size between"
+        " the "
+        "layers, M of any size. A construction suggests that it fails, for N far beyond what was run: D = 2, H = 3,"
+        " m = "
+        "N^{2/3}, so that mHD = 6 N^{2/3}. Attention that leaks does no harm for any N and M in exact arithmetic,"
+        " which is proved; that O(log N) "
         "bits are enough is argued.",
         r"mHD = \Omega\left(\frac{N}{\log N}\right)",
         prove=_PROOFS["groups"],
         errata=(
-            "No counter-example at a size that was run: 6 N^{2/3} is below N / log2 N from N of about 2 10^6 on, and below "
+            "No counter-example at a size that was run: 6 N^{2/3} is below N / log2 N from N of about 2 10^6 on, and"
+            " below "
             "a smaller multiple of it later still. Groups of N^{2/3} positions, a token for each of the N triples of "
             "groups (theory.sparse_averaging.groups).",
             "Run: every input at N = 8 for M = 2 and 3, random and adversarial ones to N = 216, in float64.",

@@ -137,16 +137,15 @@ def test_a_false_statement_fails_its_check(name, monkeypatch):
     assert judge(asked(runs, "closed form"), check.tolerance) is Verdict.FAILS
 
 
-def test_float64_on_the_curve_depends_on_the_order_of_the_sum():
+def test_float64_loses_the_gap_of_the_curve_at_64_tokens_and_four():
     curve = averaging.moment_curve(64, 4)
     subset = np.array([37, 56, 57, 62])
     query, keys = curve.query(subset), curve.keys()
     exact = query @ keys.T
     assert len(set(exact[subset])) == 1 and curve.gap(subset) >= 1
     products = query.astype(float) * keys.astype(float)
-    once, in_turn = np.array([math.fsum(row) for row in products]), products.cumsum(axis=1)[:, -1]
-    assert np.ptp(once[subset]) >= 1  # even with one rounding in place of seven, as much as the gap
-    assert not np.array_equal(once, in_turn)
+    once = np.array([math.fsum(row) for row in products])
+    assert np.ptp(once[subset]) >= 1  # as much as the gap, even if only products and one sum are rounded
 
 
 def test_labels_say_what_is_proved():

@@ -113,7 +113,7 @@ def test_a_mistake_in_a_formula_alarms_the_right_row(mistake, monkeypatch):
 
 DYCK_MISTAKES = {
     "half of delta": ("Equation 13", "insertions", lambda right: lambda *a, **o: right(*a, **o) / 2),
-    "delta not zero": ("Theorem 1, necessity", "insertions", lambda right: lambda *a, **o: 1 + right(*a, **o)),
+    "delta not zero": ("Silent pairs", "insertions", lambda right: lambda *a, **o: 1 + right(*a, **o)),
     "delta three times too large": ("Theorem 2", "insertions", lambda right: lambda *a, **o: 3 * right(*a, **o)),
     "values for minus the logits": (
         "Balance of values", "balancing_values", lambda right: lambda Z, language: right(-Z, language),

@@ -78,7 +78,8 @@ def derive(
         },
         steps=(
             r"Each entry of the target is 1 with the exact probability $p_z$: its expected squared error is"
-            r" $p_z(1-p_z) + (p_z - T_z)^2$. So the loss lies above the smallest one by $\sum_x \pi(x) \|T(x) - p(x)\|^2$.",
+            r" $p_z(1-p_z) + (p_z - T_z)^2$. So the loss lies above the smallest one by $\sum_x \pi(x) \|T(x) -"
+            r" p(x)\|^2$.",
             r"Let $\theta_0$ be exact, of norm $R_0$ (Theorem 1). If the loss of $\theta_\lambda$ were more than"
             r" $\lambda R_0$ above the smallest, its objective would exceed that of $\theta_0$ by more than $\lambda"
             r" R(\theta_\lambda) \ge 0$: it would be no minimiser.",

@@ -65,7 +65,8 @@ def derive(
         statement="Disjointness rank",
         vanishing=vanishing,
         steps=(
-            r"$z_{2i} = 2b_i - 1$, $z_{2i-1} = -1$ and $y = \{2i + a_i - 1\}$ have the average $-1 + \frac2q \sum_i a_i b_i$:"
+            r"$z_{2i} = 2b_i - 1$, $z_{2i-1} = -1$ and $y = \{2i + a_i - 1\}$ have the average $-1 + \frac2q \sum_i"
+            r" a_i b_i$:"
             r" -1 for disjoint sets, at least $-1 + 2/q$ for others. A unit that is right to within $1/q$ so decides.",
             r"Disjoint on q + 1 elements means disjoint on q and on the last: $D_{q+1} = D_q \otimes D_1$.",
             r"$|\det(A\otimes B)| = |\det A|^{n_B}|\det B|^{n_A}$ and $\det D_1 = -1$: $|\det D_q| = 1$ and the rank is"

@@ -50,10 +50,13 @@ def derive(*, leak=leak, threshold=threshold, size=size) -> Derivation:
         steps=(
             r"A token of the chosen group has attention $1/(S + (N-S)e^{-\lambda})$, any other one $e^{-\lambda}$ times"
             r" that, $e^{-\lambda} = 1/(4NSM)$.",
-            r"S times the average at a slot is short of $x_j \le M - 1$ by $x_j (N-S)e^{-\lambda}/(S + (N-S)e^{-\lambda})$"
+            r"S times the average at a slot is short of $x_j \le M - 1$ by $x_j (N-S)e^{-\lambda}/(S +"
+            r" (N-S)e^{-\lambda})$"
             r" at most, and has $G - 1$ leaked numbers too much: within 1/2, so that rounding finds $x_j$.",
-            r"Layer 1 so knows the three groups of its token exactly, and sets for each slot of A whether two tokens of B"
-            r" and C complete it. Token $i$ of group A has a match exactly when one of the $G^2$ triples (A, B, C) says so.",
+            r"Layer 1 so knows the three groups of its token exactly, and sets for each slot of A whether two tokens"
+            r" of B"
+            r" and C complete it. Token $i$ of group A has a match exactly when one of the $G^2$ triples (A, B, C)"
+            r" says so.",
             r"Layer 2 averages its bit over them: at least $1/(S + (N-S)e^{-\lambda}) > 1/(2S)$ with a match, and less"
             r" without.",
             r"$mHD = 6 N^{2/3}$ is below any $c\,N/\log N$ for large N; below $N/\log_2 N$ from about $2\cdot10^6$ on.",
