@@ -97,9 +97,7 @@ def conjecture(rng: np.random.Generator) -> str:
         x = tasks.random_match(root**3, modulus, size=size, rng=rng, order=3, planted=0.3)
         wrong = int((model(x) != tasks.match3(x, modulus)).sum())
         cells.append(f"N = {root**3}: m = {model.embedding_dim}, {wrong} of {x.size} outputs wrong")
-    return (
-        "Match3 with D = 2, H = 3, " + "; ".join(cells) + " (mHD = 6 N^(2/3), below N / log2 N from N of about 2e6 on)"
-    )
+    return "Match3 with D = 2, H = 3, " + "; ".join(cells) + " (mHD = 6 N^(2/3), below N / log2 N from N = 2e6 on)"
 
 
 TOUR: dict[str, Callable[[np.random.Generator], str]] = {

@@ -7,6 +7,8 @@ Alice, a column one of Bob; the 0/1 matrix of disjointness is a Kronecker power.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from typing import Any
 
 import sympy as sp
 
@@ -25,12 +27,12 @@ def intersection_rank(q: int) -> int:
     return 2**q - 1
 
 
-def values(b):
+def values(b: Any) -> tuple[Any, Any]:
     """Bob's z_{2i-1} and z_{2i}, of which Alice's set has the second where a_i = 1."""
     return -1, 2 * b - 1
 
 
-def allowed_error(q):
+def allowed_error(q: Any) -> Any:
     """What the output may be wrong by, with the threshold at -1 + 1/q."""
     return 1 / q
 
@@ -39,8 +41,8 @@ def derive(
     *,
     determinant=determinant,
     intersection_rank=intersection_rank,
-    values=values,
-    allowed_error=allowed_error,
+    values: Callable[..., Any] = values,
+    allowed_error: Callable[..., Any] = allowed_error,
 ) -> Derivation:
     """Disjointness by definition against the Kronecker power, its determinant and rank; what the average says."""
     a, b = sp.symbols("a b", real=True)

@@ -6,6 +6,9 @@ sum_k Q_k(x_i) K_k(x_j) K'_k(x_j'); three terms are enough here, and the fourth 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import sympy as sp
 
 from theory.sparse_averaging.proofs.match2 import ODDS, TOKENS
@@ -20,17 +23,22 @@ def products(a: sp.Expr, b: sp.Expr, c: sp.Expr) -> sp.Expr:
     return sp.Rational(4, 3) * sum(sp.cos(a - s) * sp.cos(b - s) * sp.cos(c - s) for s in shifts)
 
 
-def near_weight(n_tokens, odds):
+def near_weight(n_tokens: Any, odds: Any) -> Any:
     """exp(-c g) of a pair that does not match, at most, in units of a match: c g = ln(N^2 + 2N) + 2 ln o, g <= 1."""
     return 1 / (n_tokens * (n_tokens + 2) * odds**2)
 
 
-def blank_weight(n_tokens, odds):
+def blank_weight(n_tokens: Any, odds: Any) -> Any:
     """The blank pair's, in units of a match."""
     return (1 - 2 / ((n_tokens + 2) * odds)) / odds
 
 
-def derive(*, products=products, near_weight=near_weight, blank_weight=blank_weight) -> Derivation:
+def derive(
+    *,
+    products=products,
+    near_weight: Callable[..., Any] = near_weight,
+    blank_weight: Callable[..., Any] = blank_weight,
+) -> Derivation:
     """The identity, the one for two angles that Match2 uses, and both errors at their worst."""
     eta, near, blank = 1 / (1 + ODDS), near_weight(TOKENS, ODDS), blank_weight(TOKENS, ODDS)
     zeros = blank + 2 * TOKENS * near  # with the 2N pairs of a token and the blank, whose score is 0
