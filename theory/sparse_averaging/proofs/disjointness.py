@@ -12,7 +12,7 @@ from typing import Any
 
 import sympy as sp
 
-from theory.symbolic import Claim, Derivation
+from theory.symbolic import Derivation
 
 ONE = sp.Matrix([[1, 1], [1, 0]])  # q = 1: rows and columns without and with the element
 
