@@ -56,7 +56,8 @@ STATEMENTS = (
         prove=_PROOFS["moments"],
         errata=(
             "The bits do not vanish but move into the numbers: m p is about 4 q^2 log2 N. In float64 it fails for some "
-            "sets at (N, q) = (16, 6), (32, 5), (64, 4), (384, 3), (512, 3) and (1024, 3). Which ones depends on how BLAS "
+            "sets at (N, q) = (16, 6), (32, 5), (64, 4), (384, 3), (512, 3) and (1024, 3). Which ones depends on how"
+            " BLAS "
             "sums: {37, 56, 57, 62} at (64, 4), counted from 0, fails with one row of queries and not with three.",
             "On this curve 2q - 1 dimensions are too few as soon as N >= 2q + 1.",
         ),
