@@ -9,7 +9,8 @@ A population is read in one of two ways:
 - `Symmetric`: classes that are copies of each other, as in Theorem 4. One variable stands for each orbit.
 - `General`: small populations as they are; next tokens that never occur share a column.
 
-For a bag with the counts N_l: w_l = N_l exp(z_l), f = w / ||w||, u = Y^T f, alpha = softmax(u), r = e - alpha, g = Y r::
+For a bag with the counts N_l, w_l = N_l exp(z_l), f = w / ||w||, u = Y^T f, alpha = softmax(u), r = e - alpha and
+g = Y r::
 
     full:      dY/dt = eta_Y sum_n p_n f_n r_n^T,  dz/dt = eta_Z sum_n p_n f_n * (g_n - f_n (f_n . g_n))    (Lemma 1)
     modified:  dY/dt = eta_Y F (F^T F)^{-1} [p_n r_n^T]_n,  dz/dt as above                                  (Lemma 3)

@@ -6,7 +6,6 @@ bracket of a pair has the logit x and its partner the logit y, at each of two cl
 
 from __future__ import annotations
 
-
 import sympy as sp
 
 from theory.symbolic import Claim, Derivation

@@ -47,8 +47,8 @@ class Setting:
         rates: dict[str, Any] = {"eta_y": self.eta, "eta_z": self.eta, "init": start}
         if level == "SGD":
             steps = int(self.t_end)
-            sizes: dict[str, Any] = {"batch_size": 256, "length": None, "momentum": 0.0, "record_every": max(1, steps // 10)}
-            return sgd(bags, **rates, steps=steps, **sizes, seed=seed)
+            sizes: dict[str, Any] = {"batch_size": 256, "length": None, "record_every": max(1, steps // 10)}
+            return sgd(bags, **rates, steps=steps, momentum=0.0, **sizes, seed=seed)
         return gradient_flow(bags, **rates, t_end=self.t_end, n_times=11, rtol=1e-6)
 
 
