@@ -82,7 +82,7 @@ def sgd(
         "zero": Y = Z = 0, with one column of Y for all next tokens that never occur. "uniform": every entry of Z and Y
         uniform in +-1/sqrt(M).
     seed : int or numpy.random.SeedSequence
-        Same seed, same result, whatever runs beside it.
+        Same seed, same result, whatever runs beside it, on processors of the same kind.
     record_every : int
         Steps between recorded states; the first and the last state always are.
     dtype : "float64" or "float32"

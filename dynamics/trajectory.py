@@ -57,7 +57,7 @@ class Trajectory:
         state, ``z_final(query, token)`` and ``y_final(token, column)``. All methods below work on both. A reduced
         flow of this size never forms Y, and has neither ``y_final`` nor ``z_velocity``.
 
-        Attributes hold the parameters (JSON), the versions of the software and the platform.
+        Attributes hold the parameters (JSON), the versions of the software, the platform and the processor ("cpu").
     """
 
     def __init__(self, dataset: xr.Dataset) -> None:

@@ -109,8 +109,11 @@ def flow(
         progress=True,
     )
     trajectory.save(out)
-    loss = float(trajectory.dataset["loss"][-1])
-    common_logit, distinct_logit = map(float, trajectory.final.Z[0, :2])
+    recorded = trajectory.dataset
+    loss = float(recorded["loss"][-1])
+    # Not `final`, which needs Y: a large reduced flow never forms it.
+    logits = recorded["z_final"] if "z_final" in recorded else recorded["z"].isel(time=-1)
+    common_logit, distinct_logit = map(float, logits.values[0, :2])
     _report(
         as_json,
         {"loss": loss, "common_logit": common_logit, "distinct_logit": distinct_logit, "out": str(out)},

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
-_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+from dynamics.support.compiled import kernel
+
+_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def gram(indptr, token, f, workspace, G):
     """G = F^T F for the columns f_n in CSR form; ``workspace`` has an entry for every token, all zero."""
     bags = indptr.size - 1
@@ -27,7 +28,7 @@ def gram(indptr, token, f, workspace, G):
             workspace[token[i]] = 0.0
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def add_outer(indptr, token, f, X, out):
     """out += F X for the columns f_n in CSR form and X with a row for each bag."""
     for b in range(indptr.size - 1):
@@ -36,7 +37,7 @@ def add_outer(indptr, token, f, X, out):
                 out[token[i], k] += f[i] * X[b, k]
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def theory_decoder(x, target, vocab_size, inner):
     """inner[n', n] = w_n' . (e_n - alpha_n) of Theorem 1 before (I - E'), from x_n = M h_n.
 
@@ -53,7 +54,7 @@ def theory_decoder(x, target, vocab_size, inner):
             inner[other, n] = rest * x[other] / vocab_size * error * product
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def pull_back(query, weight, indptr, token, f, G, dZ):
     """Add the attention dynamics (10) into ``dZ``: column n of ``G`` (tokens x bags) is g_n = gamma F (I - E') u_n.
 

@@ -17,14 +17,15 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
 from dynamics._model.batch import Batch
 from dynamics._model.weights import Weights
+from dynamics.support.compiled import IN_PYTHON, kernel
 
-_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
 
 # Multiplications in one matrix product. OpenBLAS uses one thread up to 2^18 of them: runs side by side then do not
 # compete, and their bits do not depend on the number of threads.
@@ -34,7 +35,7 @@ _FORGOTTEN = 400
 
 
 @intrinsic
-def _read_only(_, array):
+def _read_only_compiled(_, array):
     """The same array, not to be written to, so that a kernel compiles once whether its caller may write or not."""
 
     def codegen(context, builder, signature, arguments):
@@ -43,7 +44,10 @@ def _read_only(_, array):
     return array.copy(readonly=True)(array), codegen
 
 
-@njit(**_OPTIONS)
+_read_only: Any = (lambda array: array) if IN_PYTHON else _read_only_compiled
+
+
+@kernel(**_OPTIONS)
 def _largest(u, top):
     """Largest entry of each row; four running maxima, since compilers do not break up the chain of one."""
     quads = u.shape[1] - u.shape[1] % 4
@@ -60,7 +64,7 @@ def _largest(u, top):
 
 
 @intrinsic
-def _float_of_bits(_, bits):
+def _float_of_bits_compiled(_, bits):
     """The float32 whose bits are those of an int32."""
 
     def codegen(context, builder, signature, arguments):
@@ -69,7 +73,10 @@ def _float_of_bits(_, bits):
     return types.float32(types.int32), codegen
 
 
-@njit(**_OPTIONS)
+_float_of_bits: Any = (lambda bits: bits.view(np.float32)) if IN_PYTHON else _float_of_bits_compiled
+
+
+@kernel(**_OPTIONS)
 def _exponentials(u, top, out):
     """exp(u - top) into ``out``, for u <= top, an entry for each row.
 
@@ -98,7 +105,7 @@ def _exponentials(u, top, out):
             out[b, c] = y * _float_of_bits((np.int32(n) + np.int32(127)) << np.int32(23))
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _weigh_alone(token, count, logits, c):
     """N_l exp(z_l - top) of one bag into ``c``, relative to its own largest logit and with sum one."""
     top, total = c.dtype.type(-np.inf), c.dtype.type(0)
@@ -112,7 +119,7 @@ def _weigh_alone(token, count, logits, c):
         c[i] /= total
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _weigh(token, count, logits, c):
     """N_l exp(z_l) of the bags of a group into the rows of ``c``, each up to a factor."""
     low, high = c.dtype.type(1e-12), c.dtype.type(1e12)
@@ -131,7 +138,7 @@ def _weigh(token, count, logits, c):
             _weigh_alone(token, count[b], logits, c[b])
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _feature(token, c, V, center, floor, f, norm):
     """LN(V^T c) of the rows of c into ``f`` (aligned with ``token`` where V is the identity), norms into ``norm``.
 
@@ -167,7 +174,7 @@ def _feature(token, c, V, center, floor, f, norm):
                 f[b, k] *= f.dtype.type(1) / scale
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _decode(rows, f, Y, block, u):
     """Decoder logits Y^T f of the rows of f into the rows of ``u``; f[., i] belongs to row rows[i] of Y.
 
@@ -189,7 +196,7 @@ def _decode(rows, f, Y, block, u):
             u[0, c] += f0 * row[c]
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _residual(u, target, soft, weight, mass, r):
     """Weighted sum of the cross-entropies of softmax(u); r = (target - alpha) into ``r`` and mass * r into ``u``.
 
@@ -233,7 +240,7 @@ def _residual(u, target, soft, weight, mass, r):
     return -objective
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _square_residual(u, target, soft, weight, mass, r):
     """Like `_residual` for the squared loss sum_c (u_c - target_c)^2 over all next tokens: r = 2 (target - u)."""
     loss = 0.0
@@ -249,7 +256,7 @@ def _square_residual(u, target, soft, weight, mass, r):
     return loss
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _contrast(difference, weight, mass, u, r):
     """Regulariser (22) of a pair of bags: the mean over next tokens of the squared difference of their logits.
 
@@ -267,7 +274,7 @@ def _contrast(difference, weight, mass, u, r):
     return loss
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _rectify(H, a):
     """a = relu(a + bias), with the bias in the last row of H."""
     for b in range(a.shape[0]):
@@ -276,7 +283,7 @@ def _rectify(H, a):
             a[b, i] = a.dtype.type(0) if x < 0 else x  # which keeps nan
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _rectify_back(a, weight, da, dH):
     """Gradient before the rectifier from that after it, in place; adds the gradient of the bias."""
     for b in range(a.shape[0]):
@@ -285,7 +292,7 @@ def _rectify_back(a, weight, da, dH):
             dH[dH.shape[0] - 1, i] += weight[b] * da[b, i]
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _back(rows, v, Y, block, g):
     """g = v Y^T on the rows of the feature: `_decode` the other way."""
     if v.shape[0] > 1:
@@ -308,7 +315,7 @@ def _back(rows, v, Y, block, g):
         g[0, i] = g0
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _add_outer(rows, f, weight, r, product, dY):
     """dY += sum_b weight_b f_b r_b^T on the rows of the feature; overwrites ``f``."""
     for b in range(f.shape[0]):
@@ -323,7 +330,7 @@ def _add_outer(rows, f, weight, r, product, dY):
             row[k] += scale * other[k]
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _pull_back(token, c, f, norm, g, V, center, weight, dz, dV):
     """Add the gradient with respect to the logits z of a query, and V, given g, the gradients at the features f.
 
@@ -361,7 +368,7 @@ def _pull_back(token, c, f, norm, g, V, center, weight, dz, dV):
         dz[token[i]] += h[i]
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _gather(rows, Y, block):
     """The rows of Y that a group needs, side by side."""
     for i in range(rows.size):
@@ -369,13 +376,13 @@ def _gather(rows, Y, block):
             block[i, k] = Y[rows[i], k]
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _matrix(buffer, rows, columns):
     """The start of a buffer as a matrix."""
     return buffer[: rows * columns].reshape(rows, columns)
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     """Loss -J of a weighted batch, and the gradient of J added into ``slopes``: Lemma 1, and its extensions.
 
@@ -461,7 +468,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     return loss
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def attention(query, indptr, token, count, Z, c):
     """Attention of every bag, c_l = N_l exp(z_l) / sum, into ``c``, aligned with ``token``."""
     for b in range(query.size):
@@ -473,7 +480,7 @@ def attention(query, indptr, token, count, Z, c):
             c[i] /= total
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def ascend(parameter, slope, first, second, rate, adam, step):
     """One step of gradient ascent along the velocity ``first``, or of Adam with its usual constants."""
     if not adam:
@@ -491,7 +498,7 @@ def ascend(parameter, slope, first, second, rate, adam, step):
         parameter[i] += rate * (first[i] * scale1) / (np.sqrt(second[i] * scale2) + small)
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _catch_up(parameter, slope, first, second, rate, momentum, adam, missed, step):
     """The last ``missed`` steps until ``step`` of a row that had no gradient in them."""
     if not adam:
@@ -508,7 +515,7 @@ def _catch_up(parameter, slope, first, second, rate, momentum, adam, missed, ste
     second *= parameter.dtype.type(0.999 ** (missed - whole))
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _touch(index, now, rows, last, parameter, slope, first, second, rate, momentum, adam):
     """Make the rows of ``index`` ready for the gradient of step ``now``, and list them once each; their number."""
     n = 0
@@ -528,14 +535,14 @@ def _touch(index, now, rows, last, parameter, slope, first, second, rate, moment
     return n
 
 
-@njit(**_OPTIONS)
+@kernel(**_OPTIONS)
 def _in_rows(weights, last):
     """Z as so many rows as ``last`` has, which are its rows or its entries, and the others as they are."""
     n = last[0].size
     return weights.Z.reshape(n, weights.Z.size // max(1, n)), weights.Y, weights.V, weights.hidden
 
 
-@njit(nogil=True, **_OPTIONS)
+@kernel(nogil=True, **_OPTIONS)
 def catch_up(weights, memory, update, now):
     """Bring every row to step ``now``, as if it had taken every step."""
     x, slopes, last = _in_rows(weights, memory.last), _in_rows(memory.slopes, memory.last), memory.last
@@ -548,7 +555,7 @@ def catch_up(weights, memory, update, now):
                 last[k][row] = now
 
 
-@njit(nogil=True, **_OPTIONS)
+@kernel(nogil=True, **_OPTIONS)
 def sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
     """Take ``losses.size`` steps from step ``done``; returns how many gave a finite loss, and stops at the first other.
 

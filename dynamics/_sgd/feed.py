@@ -14,9 +14,11 @@ from dynamics.data.sequence_classes import SequenceClasses
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 
-# Steps in a call of the kernels: few enough to be interrupted, and for their batches to stay in the processor's cache.
+# Steps in a call of the kernels, which Ctrl-C does not end, and numbers in their batches: so few that these stay in the
+# processor's cache. And multiplications or drawn tokens: a second or less.
 STEPS_A_CALL = 64
 _ENTRIES_A_CALL = 2**16
+_WORK_A_CALL = 2**28
 
 
 class Source:
@@ -85,6 +87,8 @@ class Feed:
         As in `sgd`.
     steps : int
         Most steps that are asked for at once.
+    columns : int
+        Columns of Y: a step multiplies each entry of its batch with so many.
     dtype : numpy dtype
         Precision of counts and weights.
 
@@ -106,6 +110,7 @@ class Feed:
         length: int | None,
         position_bias: float,
         steps: int,
+        columns: int,
         dtype: np.dtype,
     ) -> None:
         contrast = objective.contrast
@@ -121,23 +126,25 @@ class Feed:
             batch = self.data
             if contrast is not None:
                 batch = sampling.contrasted(batch, contrast, objective.contrast_weight)
-            self.groups, self.most = np.array([batch.query.size]), STEPS_A_CALL
+            self.groups = np.array([batch.query.size])
+            self.most = min(STEPS_A_CALL, 1 + _WORK_A_CALL // (batch.count.size * columns))
             self.batches = Batch(*(np.array(array)[None] for array in batch))
         else:
-            self._allocate(batch_size, contrast, steps, dtype)
+            self._allocate(batch_size, contrast, steps, columns, dtype)
 
-    def _allocate(self, batch_size: int, contrast: Bags | None, steps: int, dtype: np.dtype) -> None:
-        bags, columns = self.source.bags, self.data.soft.shape[1]
+    def _allocate(self, batch_size: int, contrast: Bags | None, steps: int, columns: int, dtype: np.dtype) -> None:
+        bags = self.source.bags
         longest = int(np.diff(bags.indptr).max())
         each, extra = (1, 0) if contrast is None else (2, int(np.diff(contrast.indptr).max()))
         entries = batch_size * (longest + extra)
-        self.most = steps = min(STEPS_A_CALL, steps, 1 + _ENTRIES_A_CALL // entries)
+        work = max(entries * columns, batch_size * self.position_weight.size)
+        self.most = steps = min(STEPS_A_CALL, steps, 1 + _ENTRIES_A_CALL // entries, 1 + _WORK_A_CALL // work)
         self.groups = np.zeros(steps, dtype=np.int64)
         query, target, size = np.zeros((3, steps, batch_size), dtype=np.int64)
         self.batches = Batch(
             query,
             target,
-            np.empty((steps, batch_size, columns), dtype),
+            np.empty((steps, batch_size, self.data.soft.shape[1]), dtype),
             np.full((steps, each * batch_size), 1 / batch_size, dtype),
             size,
             np.zeros((steps, batch_size + 1), dtype=np.int64),

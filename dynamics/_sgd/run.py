@@ -54,6 +54,10 @@ class DivergenceError(RuntimeError):
         self.step = step
         self.trajectory = trajectory
 
+    def __reduce__(self) -> tuple:
+        # The default hands only the message to __init__, and an error in a worker process would break its pool.
+        return type(self), (str(self), self.step, self.trajectory)
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -193,6 +197,7 @@ class Run:
             draw_seed.generate_state(4, np.uint64),
             **{name: parameters[name] for name in ("batch_size", "length", "position_bias")},
             steps=min(self.record_every, self.steps),
+            columns=layer.multiplicity.size,
             dtype=self.dtype,
         )
         self._place(layer, objective)

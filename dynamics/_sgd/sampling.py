@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 
 from dynamics._model.batch import Batch
 from dynamics.bags import Bags
 from dynamics.support.checks import read_only
-
-_OPTIONS: dict[str, Any] = {"cache": True, "error_model": "numpy"}
+from dynamics.support.compiled import kernel
 
 # Cells of all alias tables together up to which pairs of tokens are drawn: as many as stay in a processor's cache.
 _PAIR_CELLS = 2**16
@@ -20,7 +16,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
 
-@njit(**_OPTIONS)
+@kernel()
 def _alias_table(weight, threshold, choice):
     """Alias table (Walker 1977, Vose 1991) of the probabilities ``weight / weight.sum()``.
 
@@ -51,7 +47,7 @@ def _alias_table(weight, threshold, choice):
         threshold[i] = np.uint64(min(height[i], 1.0) * 4294967296.0 + 0.5)
 
 
-@njit(**_OPTIONS)
+@kernel()
 def _alias_tables(indptr, weight, start, threshold, choice, pairs):
     """Alias tables of all rows; of pairs (first, second), packed as first + 2^32 second, where ``pairs``."""
     for row in range(indptr.size - 1):
@@ -86,7 +82,7 @@ def alias_tables(
     return (pairs, *(read_only(array) for array in (start, threshold, choice)))
 
 
-@njit(inline="always", **_OPTIONS)
+@kernel(inline="always")
 def _advance(a, b, c, d):
     """64 random bits by xoshiro256++ (Blackman and Vigna 2019), and its next state.
 
@@ -104,7 +100,7 @@ def _advance(a, b, c, d):
     return bits, a, b, c, d
 
 
-@njit(**_OPTIONS)
+@kernel()
 def random_bits(state, out):
     """Fill ``out`` with random bits; ``state`` moves on."""
     a, b, c, d = state
@@ -113,7 +109,7 @@ def random_bits(state, out):
     state[0], state[1], state[2], state[3] = a, b, c, d
 
 
-@njit(inline="always", **_OPTIONS)
+@kernel(inline="always")
 def _pick(bits, threshold, choice):
     """Entry drawn from an alias table with the lower 32 of ``bits``: the law is exact to 2^-32.
 
@@ -125,7 +121,7 @@ def _pick(bits, threshold, choice):
     return choice[cell, np.uint64((position & _LOW) >= threshold[cell])]
 
 
-@njit(inline="always", **_OPTIONS)
+@kernel(inline="always")
 def _pick_two(bits, threshold, choice, pairs):
     """Two independent tokens, packed as first + 2^32 second."""
     if pairs:
@@ -134,7 +130,7 @@ def _pick_two(bits, threshold, choice, pairs):
     return _pick(bits, threshold, choice) + (_pick(bits >> _HALF, threshold, choice) << _HALF)
 
 
-@njit(**_OPTIONS)
+@kernel()
 def _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, count):
     """Each row of ``count``: the weights of the positions, added up by the tokens drawn for them.
 
@@ -169,7 +165,7 @@ def _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, cou
     random[0], random[1], random[2], random[3] = a, b, c, d
 
 
-@njit(**_OPTIONS)
+@kernel()
 def _join(token, count, more_token, more_count, out_token, out_count):
     """A bag and the same with an insertion, as two rows of counts over the tokens of either; returns their number."""
     size = token.size
@@ -192,7 +188,7 @@ def _join(token, count, more_token, more_count, out_token, out_count):
     return size
 
 
-@njit(**_OPTIONS)
+@kernel()
 def _contrasted(batch, insertions, strength, joined):
     """Fill the batch ``joined`` with a pair of bags for every bag of ``batch`` and every insertion."""
     query, target, soft, weight, _, indptr, token, count = batch
@@ -236,7 +232,7 @@ def contrasted(batch: Batch, insertions: Bags, strength: float) -> Batch:
     return Batch(*(read_only(array) for array in joined))
 
 
-@njit(**_OPTIONS)
+@kernel()
 def _draw_batch(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batch):
     """Fill a batch; returns the number of its groups."""
     query, target, soft, _, _, indptr, token, count = data
@@ -297,7 +293,7 @@ def _draw_batch(random, data, bag_tables, token_tables, position_weight, inserti
     return groups
 
 
-@njit(nogil=True, **_OPTIONS)
+@kernel(nogil=True)
 def draw_batches(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batches, groups):
     """Fill the first ``groups.size`` of ``batches`` with bags drawn from ``data``, and ``groups`` with their numbers.
 

@@ -7,12 +7,11 @@ et al. 2023, arXiv 2312.01429. No kernel here calls another one in another file,
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-_OPTIONS = {"cache": True, "error_model": "numpy"}
+from dynamics.support.compiled import kernel
 
 
-@njit(**_OPTIONS)
+@kernel()
 def log_return_probability(open_probability, out):
     """``out[r, d]``: log of the probability that a walk at depth d is at depth 0 after r more brackets.
 
@@ -29,7 +28,7 @@ def log_return_probability(open_probability, out):
             out[r, d] = np.logaddexp(log_open + out[r - 1, d + 1], log_close + out[r - 1, d - 1])
 
 
-@njit(**_OPTIONS)
+@kernel()
 def walk(rng, indptr, n_types, max_depth, open_probability, log_return, brackets):
     """One sequence for each b into ``brackets[indptr[b]:indptr[b + 1]]``.
 
@@ -61,7 +60,7 @@ def walk(rng, indptr, n_types, max_depth, open_probability, log_return, brackets
                 brackets[t] = 2 * stack[depth] + 1
 
 
-@njit(**_OPTIONS)
+@kernel()
 def states(brackets, indptr, max_depth, n_types, out):
     """State after each bracket into ``out``; returns the first index that makes a prefix invalid, or -1."""
     stack = np.empty(max_depth, np.int64)
@@ -83,7 +82,7 @@ def states(brackets, indptr, max_depth, n_types, out):
     return -1
 
 
-@njit(**_OPTIONS)
+@kernel()
 def bags(states, indptr, first, n_types, max_depth, open_probability, query, target, starts, token, count):
     """A bag for each prefix of sequence b that has ``first[b]`` brackets or more; returns the number of entries.
 

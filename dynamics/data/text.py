@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from dynamics.bags import Bags
 from dynamics.support import checks
 from dynamics.support.checks import read_only
+from dynamics.support.compiled import kernel
 from dynamics.support.frozen import Frozen
 from dynamics.support.progress import Progress
 
@@ -236,7 +236,7 @@ class TextCorpus(Frozen):
         return Bags(query, target, indptr, token, count, **sizes)
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _replace(ordered, old, new):
     """Take one ``old`` out of an ascending array and put in ``new``."""
     at = np.searchsorted(ordered, old)
@@ -249,7 +249,7 @@ def _replace(ordered, old, new):
     ordered[at] = new
 
 
-@njit(cache=True, error_model="numpy")
+@kernel()
 def _window_counts(tokens, starts, width, indptr, token, count, fill):
     """Distinct tokens of each window of ``width`` tokens, in order, with their counts.
 

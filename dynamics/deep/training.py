@@ -89,8 +89,8 @@ def train(
     dtype : "float32" or "float64"
     checkpoint : path, optional
         A file with the state of the run, written every few seconds and at the end. Where it exists, the run goes on
-        from it, on a CPU to the same result bit for bit. It must be of a run with the same arguments; ``steps`` may be
-        larger.
+        from it, on a CPU of the same kind to the same result bit for bit. It must be of a run with the same arguments;
+        ``steps`` may be larger.
     progress : bool
         Show progress and the loss on standard error.
 

@@ -1,12 +1,15 @@
-"""What a result was made with: the simulator, its arguments, the versions of the software, the platform."""
+"""What a result was made with: the simulator, its arguments, the versions of the software, the machine."""
 
 from __future__ import annotations
 
 import functools
 import json
+import os
 import platform
 from collections.abc import Mapping
 from importlib import metadata
+
+import llvmlite.binding
 
 from dynamics.version import __version__
 
@@ -20,12 +23,21 @@ def versions() -> str:
     return json.dumps(own | {name: metadata.version(name) for name in _PACKAGES})
 
 
+@functools.cache
+def machine() -> dict[str, str]:
+    """The platform, and the processor that numba compiles for: another one may round sums differently."""
+    return {
+        "platform": platform.platform(),
+        "cpu": os.environ.get("NUMBA_CPU_NAME") or llvmlite.binding.get_host_cpu_name(),
+    }
+
+
 def provenance(kind: str, parameters: Mapping, file_format: str) -> dict[str, str]:
-    """The attributes of a result: the simulator, its arguments (JSON), versions and platform."""
+    """The attributes of a result: the simulator, its arguments (JSON), versions, platform and processor."""
     return {
         "format": file_format,
         "simulator": kind,
         "parameters": json.dumps(dict(parameters)),
         "versions": versions(),
-        "platform": platform.platform(),
+        **machine(),
     }

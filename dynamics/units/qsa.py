@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numba import njit
 from numpy.typing import ArrayLike
 
 from dynamics._model import kernels
@@ -30,6 +29,7 @@ from dynamics.data import averaging as tasks
 from dynamics.descent import OPTIMIZERS, DivergenceError, spawn
 from dynamics.support import checks, files
 from dynamics.support.checks import read_only
+from dynamics.support.compiled import kernel
 from dynamics.support.frozen import Frozen
 from dynamics.support.netcdf import load_dataset, save_dataset
 from dynamics.support.progress import Progress
@@ -152,7 +152,7 @@ class LinearQueryUnit(Frozen):
         return AttentionUnit(Q, K, np.concatenate([self.value, np.zeros((2 * n_tokens, dim))]), phi=phi)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def _qsa_kernel(z, y, B, V, dB, dV):
     """The loss of a batch and, in ``dB`` and ``dV``, the gradient of minus the loss; ``B = W K^T`` (N, N).
 
@@ -272,8 +272,8 @@ def train_qsa(
         More steps to record.
     checkpoint : path, optional
         A netCDF file with the state of the run, written every few seconds and at the end. Where it exists, the run goes
-        on from it, to the same result bit for bit. It must be of a run with the same arguments, but ``record_every``
-        and ``times`` may differ, and ``steps`` may be larger under a constant schedule.
+        on from it, on a processor of the same kind to the same result bit for bit. It must be of a run with the same
+        arguments, but ``record_every`` and ``times`` may differ, and ``steps`` may be larger under a constant schedule.
     progress : bool
         Show progress on standard error.
 

@@ -432,6 +432,26 @@ def test_many_runs_pass_on_what_a_run_raises():
         sgd_many([(runs[0][0], {"eta_y": 1.0, "eta_z": 1.0})])
 
 
+@pytest.mark.parametrize("options", [{"batch_size": None, "length": None}, {"batch_size": 8, "length": 2**24}])
+def test_a_call_of_the_kernels_is_short_enough_for_ctrl_c(options):
+    """At most 2^28 multiplications or tokens drawn beyond the first step: 64 steps would be many times that."""
+    rng = np.random.default_rng(0)
+    classes = SequenceClasses(rng.dirichlet(np.ones(300), size=400), np.zeros(400, dtype=int), vocab_size=400)
+    feed = driving.start(classes, steps=64, record_every=64, **options).feed
+    a_step = 400 * 300 * 400 if options["batch_size"] is None else 8 * 2**24
+    assert 1 <= feed.most <= 1 + 2**28 / a_step < 8
+
+
+@pytest.mark.parametrize("options", [{"batch_size": None, "length": None}, {"batch_size": 5, "length": 9}])
+def test_the_length_of_a_call_changes_no_bit(monkeypatch, options):
+    runs = []
+    for work in (2**28, 1):
+        monkeypatch.setattr("dynamics._sgd.feed._WORK_A_CALL", work)
+        runs.append(sgd(small_classes(), eta_y=1.0, eta_z=2.0, steps=20, record_every=20, seed=3, **options))
+        assert (driving.start(small_classes(), steps=20, record_every=20, **options).feed.most == 1) is (work == 1)
+    driving.assert_same_bits(*(run.dataset for run in runs))
+
+
 @pytest.mark.parametrize(
     "steps, record_every", [(1203, 7), (1203, 500), (1500, 700), (1203, 5000), (1000, 250), (12, 1), (1, 3)]
 )

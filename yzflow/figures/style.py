@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import io
 import os
+import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -74,7 +76,11 @@ def log_ticks(axis: Axis) -> None:
 
 def caption(function: Callable[..., Figure]) -> str:
     """What a figure shows and whether it agrees with the paper: the docstring up to the parameters, on one line."""
-    return " ".join((inspect.getdoc(function) or "").split("\n\nParameters\n")[0].split())
+    text = inspect.getdoc(function)
+    if text is None:  # python -OO drops docstrings
+        [definition] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+        text = ast.get_docstring(definition)
+    return " ".join((text or "").split("\n\nParameters\n")[0].split())
 
 
 def save(figure: Figure, stem: str | os.PathLike, *, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:

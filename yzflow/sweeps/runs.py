@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import multiprocessing
 import os
 import pickle
-import platform
 import threading
 import time
 import traceback
@@ -16,6 +14,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from dynamics.support.provenance import machine
 
 SCHEMA = 2
 # Names in a sweep's dataset that no task may give to a result.
@@ -125,7 +125,7 @@ def run_chunk(task: Task, jobs: Sequence[tuple[dict, int]]) -> list[Result]:
 
 def run(task: Task, configuration: Mapping, seed: int) -> Result:
     """Do one run; whatever it raises is its result, except a Ctrl-C of the person."""
-    attributes = {"platform": _platform()}
+    attributes = dict(machine())
     try:
         # Each run gets its own copy: a task may change it.
         variables, coordinates = _labelled(task.run(dict(configuration), seed), forbidden=(*configuration, *RESERVED))
@@ -203,11 +203,6 @@ def start_worker(safe_path: str | None) -> None:
             os._exit(1)
 
         threading.Thread(target=watch, daemon=True).start()
-
-
-@functools.cache
-def _platform() -> str:
-    return platform.platform()
 
 
 def _labelled(outputs: object, forbidden: Collection[str]) -> tuple[dict, dict]:

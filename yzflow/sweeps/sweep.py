@@ -45,7 +45,8 @@ def sweep(
     """Run a task for every configuration of a grid and every seed; what the store already holds is not run again.
 
     An interrupted sweep (Ctrl-C, a crash, ``kill -9``, a full disk) goes on with the same call. The result is the same,
-    bit for bit, whatever the executor, the number of workers and the interruptions.
+    bit for bit, whatever the executor, the number of workers and the interruptions, on processors of the same kind: the
+    attribute "cpu" names what numba compiled for, and another kind may round sums differently.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def sweep(
         of the SGD tasks (at the end of the run). ``failed`` marks runs that raised, ``error`` says what; their
         results are nan, and the next call tries them again. Runs whose results cannot stand beside those of the others,
         as they have other dimensions, are marked as well; they are in the store. Attributes hold the configuration,
-        the versions of the software and the platform that the runs were done with.
+        the versions of the software, the platform and the processor ("cpu") that the runs were done with.
 
     Raises
     ------

@@ -1,0 +1,125 @@
+"""Where numba cannot keep its kernels, numba is off, docstrings or standard error are missing; what records name."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from driving import ROOT
+from numba.core.registry import cpu_target
+
+from dynamics import DyckLanguage, SequenceClasses, TextCorpus, gradient_flow, sgd
+from dynamics.support.progress import Progress
+from dynamics.support.provenance import machine
+from yzflow import figures
+
+KERNEL = """
+from dynamics.support.compiled import kernel
+@kernel()
+def double(x):
+    return 2 * x
+@kernel()
+def twice(x):
+    return double(double(x))
+print(twice(3.0))
+"""
+
+
+def child(folder, program, *options, **variables):
+    """A program in a file, whose kernels numba would keep in ``folder/cache``."""
+    script = folder / "program.py"
+    script.write_text(program)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
+    return subprocess.run([sys.executable, *options, script], env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("first", "reason"),
+    [
+        # As on a read-only installation without a home.
+        ("import numba.core.caching as c; c.CacheImpl._locator_classes = []", "no locator available"),
+        # As on a full disk: no file may grow to more than ten bytes.
+        ("import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))", "File too large"),
+    ],
+)
+def test_kernels_run_where_numba_can_keep_none_and_it_is_told_once(tmp_path, first, reason):
+    kept = tmp_path / "cache"
+    ended = child(tmp_path, first + KERNEL, NUMBA_CACHE_DIR=str(kept))
+    assert ended.returncode == 0 and ended.stdout == "12.0\n", ended.stderr
+    assert ended.stderr.count("numba cannot keep compiled kernels on disk") == 1
+    assert reason in ended.stderr and "set NUMBA_CACHE_DIR" in ended.stderr
+    assert not [path for path in kept.rglob("*") if path.is_file()]
+
+
+def test_kernels_are_kept_where_they_can_be(tmp_path):
+    program = KERNEL + "print(*(sum(f.stats.cache_hits.values()) for f in (double, twice)))"
+    outputs = [child(tmp_path, program, NUMBA_CACHE_DIR=str(tmp_path / "cache")) for _ in range(2)]
+    assert [ended.stdout for ended in outputs] == ["12.0\n0 0\n", "12.0\n0 1\n"]
+    assert not any(ended.stderr for ended in outputs)
+
+
+def results():
+    """A little of everything that is compiled."""
+    classes = SequenceClasses.single_common_token(3, 5)
+    rates = {"eta_y": 1.0, "eta_z": 0.5}
+    found = {}
+    for decoder in ("full", "modified", "theory"):
+        run = gradient_flow(classes, t_end=3.0, n_times=4, decoder=decoder, **rates)
+        found[decoder] = run.dataset["z"].values[-1]
+    for dtype in ("float64", "float32"):
+        for optimizer in ("sgd", "adam"):
+            options = {"dtype": dtype, "optimizer": optimizer, "batch_size": 4, "length": 6}
+            found[f"{dtype} {optimizer}"] = sgd(classes, steps=5, **options, **rates).dataset["loss"].values
+    language, rng = DyckLanguage(2, 3), np.random.default_rng(0)
+    for kind in ("prefix", "word"):
+        bags = language.sample(3, max_length=8, rng=rng, kind=kind)
+        found[kind] = np.concatenate([bags.token, bags.count])
+    windows = TextCorpus(["a b c a b d", "a c"]).windows(3)
+    found["text"] = np.concatenate([windows.token, windows.count])
+    return {name: np.asarray(array, dtype=float).ravel().tolist() for name, array in found.items()}
+
+
+def test_without_compilation_the_results_are_the_same_but_for_rounding(tmp_path):
+    folders = [str(Path(__file__).parent), str(ROOT / "tests")]
+    program = f"import sys, warnings; sys.path += {folders}; warnings.simplefilter('error', RuntimeWarning)\n"
+    program += "import json, test_environment\nprint(json.dumps(test_environment.results()))"
+    ended = child(tmp_path, program, NUMBA_DISABLE_JIT="1")
+    assert ended.returncode == 0, ended.stderr
+    plain, compiled = json.loads(ended.stdout), results()
+    assert list(plain) == list(compiled)
+    for name, values in compiled.items():
+        tolerance = 1e-6 if "float32" in name else 1e-12
+        np.testing.assert_allclose(plain[name], values, rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+def test_captions_are_there_without_docstrings(tmp_path):
+    texts = "{name: entry.text for name, entry in figures.entries().items()}"
+    bare = child(tmp_path, f"import json\nfrom yzflow import figures\nprint(json.dumps({texts}))", "-OO")
+    assert bare.returncode == 0, bare.stderr
+    assert json.loads(bare.stdout) == {name: entry.text for name, entry in figures.entries().items()}
+
+
+def test_progress_is_silent_without_standard_error(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", None)
+    with Progress("work") as report:
+        report.update(0.5, "half")
+    run = sgd(SequenceClasses.single_common_token(2, 3), eta_y=1.0, eta_z=1.0, steps=2, progress=True)
+    assert run.dataset.sizes["step"] == 2
+
+
+def test_progress_still_reports_where_there_is_standard_error(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", lines := io.StringIO())
+    monkeypatch.setattr("dynamics.support.progress._SECONDS_BETWEEN_LINES", 0.0)
+    with Progress("work") as report:
+        report.update(0.5, "half")
+    assert lines.getvalue().startswith("work: 50% half")
+
+
+def test_records_name_the_processor_that_numba_compiles_for():
+    assert machine()["cpu"] == cpu_target.target_context.codegen().magic_tuple()[1]
+    run = sgd(SequenceClasses.single_common_token(2, 3), eta_y=1.0, eta_z=1.0, steps=1)
+    assert {name: run.dataset.attrs[name] for name in ("platform", "cpu")} == machine()
