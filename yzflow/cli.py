@@ -8,12 +8,22 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 import warnings
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
+
+
+class _Commands(click.Group):
+    """Commands that have a standard error: where it is closed, click would print errors among the results."""
+
+    def main(self, *arguments: Any, **options: Any) -> Any:
+        if sys.stderr is None:
+            sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, for as long as the process lives
+        return super().main(*arguments, **options)
 
 
 class _BadInput(click.ClickException):
@@ -59,7 +69,7 @@ def _report(as_json: bool, facts: dict, lines: list[str]) -> None:
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="yzflow")
 def main() -> None:
     """A numerical laboratory for the training dynamics of attention."""
@@ -198,8 +208,6 @@ def sweep(
 
     Example: yzflow sweep examples/sweep.toml --seeds 10 --out entropy.nc
     """
-    import sys
-
     from dynamics.support import checks
     from dynamics.support.netcdf import save_dataset
     from yzflow.sweeps import config as configuration

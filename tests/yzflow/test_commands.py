@@ -1,0 +1,165 @@
+"""Every command as a process in hostile surroundings, on both sides of the size where its results are kept otherwise.
+
+Modules of the names of libraries lie in the folder, address space and time are limited, what is printed for a machine
+is strict JSON, and nothing but the results is left. In the short form each command meets all of this at once, without
+docstrings (-OO), standard error and compilation. The long form also runs them with each of these alone, compiled, and
+large ones at the sizes of users (20 minutes, 8 GB):
+
+    YZFLOW_COMMANDS=all python -m pytest -n 0 tests/yzflow/test_commands.py
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import xarray as xr
+from driving import ROOT
+
+from dynamics import Trajectory
+
+ALL = os.environ.get("YZFLOW_COMMANDS") == "all"
+SHADOWS = ("bisect", "numpy", "random", "struct", "tempfile", "multiprocessing", "json", "yzflow", "dynamics", "click")
+SWEEP = 'task = "syn_small"\n[grid]\neta_z = [0.5, 1]\nsteps = [2]\nbatch_size = [4]\nlength = [6]\n'
+
+# As the console script does, in whose path the present folder is not; and with the size of tables that are kept whole.
+START = f"""
+import sys
+sys.path[:] = [{str(ROOT)!r}, *filter(None, sys.path[1:])]
+tables = int(sys.argv.pop(1))
+if tables:
+    import dynamics.trajectory
+    dynamics.trajectory._TABLES = tables
+from yzflow.cli import main
+main()
+"""
+
+SMALL, LARGE = 0, 1  # bytes of tables: as it is, or nothing is kept whole
+FLOW = ["flow", "--t-end", "1", "--classes", "3", "--vocab-size", "5", "--n-times", "5", "--out", "out.nc"]
+SGD = ["sgd", "--steps", "2", "--batch-size", "4", "--length", "6", "--out", "out.nc"]
+COMMANDS = {
+    "flow": (SMALL, FLOW, {"out.nc"}),
+    "large flow": (LARGE, FLOW, {"out.nc"}),
+    "sgd": (SMALL, SGD, {"out.nc"}),
+    "large sgd": (LARGE, [*SGD, "--optimizer", "adam"], {"out.nc"}),
+    "sweep": (SMALL, ["sweep", "c.toml", "--workers", "1"], {"c.store", "c.nc"}),
+    "figure": (SMALL, ["figure", "9", "--quick", "--format", "png,svg"], {"figures"}),
+    "audit": (SMALL, ["audit", "--only", "Scan and Snap: Lemma 1", "--quick", "--out", "audit"], {"audit"}),
+    "explore": (SMALL, ["explore"], {"explorer.html"}),
+}
+# Sizes just below and above the switch; the files are of 1 GB.
+SIZES = {
+    "flow below": (SMALL, ["flow", "--t-end", "1", "--classes", "220", "--out", "out.nc"], {"out.nc"}),
+    "flow above": (SMALL, ["flow", "--t-end", "1", "--classes", "300", "--out", "out.nc"], {"out.nc"}),
+    "sgd above": (SMALL, ["sgd", "--data", "syn_medium", "--steps", "9000", "--out", "out.nc"], {"out.nc"}),
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in SHADOWS:
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('a module of the folder was run')")
+    (tmp_path / "c.toml").write_text(SWEEP)
+    return tmp_path
+
+
+def run(folder, tables, arguments, *, bare=False, deaf=False, compiled=True, gib=4, seconds=100):
+    """A command without docstrings (bare), without standard error (deaf), compiled or not."""
+    limits = f"ulimit -v {gib * 2**20} && ulimit -t {seconds} && "
+    call = [sys.executable, *(["-OO"] if bare else []), "-c", START, str(tables), *arguments]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "NUMBA_DISABLE_JIT": str(int(not compiled))}
+    environment.pop("PYTHONPATH", None)
+    return subprocess.run(
+        ["sh", "-c", limits + 'exec "$@"' + (" 2>&-" if deaf else ""), "sh", *call],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=2 * seconds,
+    )
+
+
+def strictly(text):
+    """What JSON says, where no number is NaN or infinite."""
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def check(folder, name, ended, made, as_json=True):
+    """Results as they should be, and nothing else."""
+    assert ended.returncode == 0, ended.stderr
+    assert "Traceback" not in ended.stderr and "was run" not in ended.stderr
+    assert {path.name for path in folder.iterdir()} == made | {f"{name}.py" for name in SHADOWS} | {"c.toml"}
+    if not as_json:
+        assert ended.stdout.strip()
+        return
+    facts = strictly(ended.stdout)
+    if "out.nc" in made:
+        dataset = Trajectory.load(folder / "out.nc").dataset
+        assert facts["loss"] == dataset["loss"].values[-1]
+        assert ("entry" in dataset.dims) == ("large" in name or "above" in name)
+        if "flow" in name:
+            logits = dataset["z_final"] if "z_final" in dataset else dataset["z"][-1]
+            assert [facts["common_logit"], facts["distinct_logit"]] == logits.values[0, :2].tolist()
+    elif "c.nc" in made:
+        assert (facts["runs"], facts["failed"]) == (2, 0)
+        assert xr.load_dataset(folder / "c.nc")["loss"].notnull().all()
+    elif "figures" in made:
+        assert len(facts["caption"]) > 100 and all(os.path.getsize(folder / path) > 1000 for path in facts["files"])
+    elif "audit" in made:
+        assert strictly((folder / "audit/audit.json").read_text()) == facts
+    else:
+        assert (folder / facts["out"]).read_text(encoding="utf-8").rstrip().endswith("</html>")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_with_all_of_it_at_once(folder, name):
+    if name == "explore":
+        pytest.importorskip("bokeh")
+    tables, arguments, made = COMMANDS[name]
+    plain = name != "explore"  # which simulates for minutes without compilation
+    ended = run(folder, tables, [*arguments, "--json"], bare=plain, deaf=True, compiled=not plain)
+    check(folder, name, ended, made)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["flow", "--eta-y", "-1"], ["sgd", "--steps", str(10**12)], ["sweep", "none.toml"]],
+)
+def test_bad_input_without_standard_error_exits_2_and_leaves_nothing(folder, arguments):
+    before = set(folder.iterdir())
+    ended = run(folder, SMALL, arguments, bare=True, deaf=True, compiled=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert set(folder.iterdir()) == before
+
+
+ALONE = {
+    "as it is": {},
+    "without docstrings": {"bare": True},
+    "without standard error": {"deaf": True},
+    "not compiled": {"compiled": False},
+}
+
+
+@pytest.mark.skipif(not ALL, reason="the long form: YZFLOW_COMMANDS=all")
+@pytest.mark.parametrize("as_json", [True, False], ids=["json", "text"])
+@pytest.mark.parametrize("alone", ALONE)
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_with_each_alone(folder, name, alone, as_json):
+    if name == "explore":
+        pytest.importorskip("bokeh")
+    tables, arguments, made = COMMANDS[name]
+    ended = run(folder, tables, [*arguments, *(["--json"] if as_json else [])], **ALONE[alone], seconds=300)
+    check(folder, name, ended, made, as_json)
+
+
+@pytest.mark.skipif(not ALL, reason="the long form: YZFLOW_COMMANDS=all")
+@pytest.mark.parametrize("name", SIZES)
+def test_sizes_around_the_switch(folder, name):
+    tables, arguments, made = SIZES[name]
+    ended = run(folder, tables, [*arguments, "--json"], gib=8, seconds=600)
+    check(folder, name, ended, made)
