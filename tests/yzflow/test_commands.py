@@ -52,7 +52,11 @@ COMMANDS = {
 SIZES = {
     "flow below": (SMALL, ["flow", "--t-end", "1", "--classes", "220", "--out", "out.nc"], {"out.nc"}),
     "flow above": (SMALL, ["flow", "--t-end", "1", "--classes", "300", "--out", "out.nc"], {"out.nc"}),
-    "sgd above": (SMALL, ["sgd", "--data", "syn_medium", "--queries", "40", "--steps", "1000", "--out", "out.nc"], {"out.nc"}),
+    "sgd above": (
+        SMALL,
+        ["sgd", "--data", "syn_medium", "--queries", "40", "--steps", "1000", "--out", "out.nc"],
+        {"out.nc"},
+    ),
 }
 
 
