@@ -55,15 +55,15 @@ def silent_layer(
     >>> bool(np.abs(errors).max() < 1e-10)
     True
     """
-    rng = checks.generator("rng", rng)
-    layer = balance.balanced_layer(language, rng)
+    generator = checks.generator("rng", rng)
+    layer = balance.balanced_layer(language, generator)
     Z, V = np.array(layer.Z), np.array(layer.V)
     for kind, level in silent:
         if not (0 <= kind < language.n_types and 1 <= level <= language.max_depth):
             raise checks.reject("silent", "hold types and levels of the language", (kind, level))
         for state in (language.open(kind, level), language.close(kind, level - 1)):
             V[state] = 0
-            Z[:, state] = rng.normal(size=language.n_states)
+            Z[:, state] = generator.normal(size=language.n_states)
     return Layer(Z, layer.Y, V)
 
 

@@ -78,8 +78,8 @@ def caption(function: Callable[..., Figure]) -> str:
     """What a figure shows and whether it agrees with the paper: the docstring up to the parameters, on one line."""
     text = inspect.getdoc(function)
     if text is None:  # python -OO drops docstrings
-        [definition] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
-        text = ast.get_docstring(definition)
+        module = ast.parse(textwrap.dedent(inspect.getsource(function)))
+        text = next(ast.get_docstring(node) for node in module.body if isinstance(node, ast.FunctionDef))
     return " ".join((text or "").split("\n\nParameters\n")[0].split())
 
 

@@ -6,48 +6,45 @@ norm R_0 (sum of squares). Nothing here says that training finds a minimiser.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import sympy as sp
 
 from theory.bounded_dyck.proofs import theorem2
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import positive
 
 
-def excess_bound(decay: Any, norm: Any) -> Any:
+def excess_bound(decay: sp.Expr, norm: sp.Expr) -> sp.Expr:
     """The most that the loss of a minimiser can lie above the smallest loss."""
     return decay * norm
 
 
-def error_bound(decay: Any, norm: Any, probability: Any) -> Any:
+def error_bound(decay: sp.Expr, norm: sp.Expr, probability: sp.Expr) -> sp.Expr:
     """How far the outputs of a minimiser can be from the exact distribution after a prefix of that probability."""
     return sp.sqrt(decay * norm / probability)
 
 
-def two_layers(norm: Any) -> Any:
+def two_layers(norm: sp.Expr) -> sp.Expr:
     """Largest product of the norms of two matrices, whose squares sum to ``norm``."""
     return norm / 2
 
 
-def three_layers(norm: Any) -> Any:
+def three_layers(norm: sp.Expr) -> sp.Expr:
     """The same for three, of the norms to the power 2/3: their product is at most (norm / 3)^(3/2)."""
     return norm / 3
 
 
-def small_decay(norm: Any, probability: Any, separation: Any) -> Any:
+def small_decay(norm: sp.Expr, probability: sp.Expr, separation: sp.Expr) -> sp.Expr:
     """Decay up to which outputs stay half as far apart as the exact distributions are."""
     return probability * separation**2 / (16 * norm)
 
 
 def derive(
     *,
-    excess_bound: Callable[..., Any] = excess_bound,
-    error_bound: Callable[..., Any] = error_bound,
-    two_layers: Callable[..., Any] = two_layers,
-    three_layers: Callable[..., Any] = three_layers,
-    small_decay: Callable[..., Any] = small_decay,
+    excess_bound: Claim = excess_bound,
+    error_bound: Claim = error_bound,
+    two_layers: Claim = two_layers,
+    three_layers: Claim = three_layers,
+    small_decay: Claim = small_decay,
 ) -> Derivation:
     """The loss of a minimiser, its outputs, the Lipschitz constant of its head, and S / P in the limit."""
     decay, exact, probability, p, n, gamma, tau, more = positive("lambda R_0 pi P n gamma tau g")

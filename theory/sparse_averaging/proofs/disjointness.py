@@ -7,12 +7,10 @@ Alice, a column one of Bob; the 0/1 matrix of disjointness is a Kronecker power.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from typing import Any
 
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation, Scalar
 
 ONE = sp.Matrix([[1, 1], [1, 0]])  # q = 1: rows and columns without and with the element
 
@@ -27,22 +25,22 @@ def intersection_rank(q: int) -> int:
     return 2**q - 1
 
 
-def values(b: Any) -> tuple[Any, Any]:
+def values(b: sp.Expr) -> tuple[Scalar, Scalar]:
     """Bob's z_{2i-1} and z_{2i}, of which Alice's set has the second where a_i = 1."""
     return -1, 2 * b - 1
 
 
-def allowed_error(q: Any) -> Any:
+def allowed_error(q: sp.Expr) -> sp.Expr:
     """What the output may be wrong by, with the threshold at -1 + 1/q."""
     return 1 / q
 
 
 def derive(
     *,
-    determinant=determinant,
-    intersection_rank=intersection_rank,
-    values: Callable[..., Any] = values,
-    allowed_error: Callable[..., Any] = allowed_error,
+    determinant: Claim = determinant,
+    intersection_rank: Claim = intersection_rank,
+    values: Claim = values,
+    allowed_error: Claim = allowed_error,
 ) -> Derivation:
     """Disjointness by definition against the Kronecker power, its determinant and rank; what the average says."""
     a, b = sp.symbols("a b", real=True)

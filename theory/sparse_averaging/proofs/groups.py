@@ -6,36 +6,31 @@ of S = G^2 slots; both layers give one group the score lambda and all others 0.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import sympy as sp
 
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 
 MORE, RESIDUES = sp.symbols("g h", nonnegative=True)
 GROUPS, MODULUS = 1 + MORE, 2 + RESIDUES
 SLOTS, TOKENS = GROUPS**2, GROUPS**3
 
 
-def leak(n_tokens: Any, slots: Any, modulus: Any) -> Any:
+def leak(n_tokens: sp.Expr, slots: sp.Expr, modulus: sp.Expr) -> sp.Expr:
     """exp(-lambda), the weight of a token outside the chosen group beside one inside."""
     return 1 / (4 * n_tokens * slots * modulus)
 
 
-def threshold(slots: Any) -> Any:
+def threshold(slots: sp.Expr) -> sp.Expr:
     """What an averaged bit is compared with."""
     return 1 / (2 * slots)
 
 
-def size(n_tokens: Any) -> Any:
+def size(n_tokens: sp.Expr) -> sp.Expr:
     """m H D with m = N^(2/3), three heads and two layers."""
     return 6 * n_tokens ** sp.Rational(2, 3)
 
 
-def derive(
-    *, leak: Callable[..., Any] = leak, threshold: Callable[..., Any] = threshold, size: Callable[..., Any] = size
-) -> Derivation:
+def derive(*, leak: Claim = leak, threshold: Claim = threshold, size: Claim = size) -> Derivation:
     """Gathered numbers within 1/2 of the integer that they stand for, bits on their side of the threshold, the size."""
     outside = leak(TOKENS, SLOTS, MODULUS)
     inside = 1 / (SLOTS + (TOKENS - SLOTS) * outside)  # a token's attention, for the chosen group

@@ -6,13 +6,10 @@ sum_k Q_k(x_i) K_k(x_j) K'_k(x_j'); three terms are enough here, and the fourth 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import sympy as sp
 
 from theory.sparse_averaging.proofs.match2 import ODDS, TOKENS
-from theory.symbolic import Derivation
+from theory.symbolic import Claim, Derivation
 
 TERMS = 3
 
@@ -23,21 +20,21 @@ def products(a: sp.Expr, b: sp.Expr, c: sp.Expr) -> sp.Expr:
     return sp.Rational(4, 3) * sum(sp.cos(a - s) * sp.cos(b - s) * sp.cos(c - s) for s in shifts)
 
 
-def near_weight(n_tokens: Any, odds: Any) -> Any:
+def near_weight(n_tokens: sp.Expr, odds: sp.Expr) -> sp.Expr:
     """exp(-c g) of a pair that does not match, at most, in units of a match: c g = ln(N^2 + 2N) + 2 ln o, g <= 1."""
     return 1 / (n_tokens * (n_tokens + 2) * odds**2)
 
 
-def blank_weight(n_tokens: Any, odds: Any) -> Any:
+def blank_weight(n_tokens: sp.Expr, odds: sp.Expr) -> sp.Expr:
     """The blank pair's, in units of a match."""
     return (1 - 2 / ((n_tokens + 2) * odds)) / odds
 
 
 def derive(
     *,
-    products=products,
-    near_weight: Callable[..., Any] = near_weight,
-    blank_weight: Callable[..., Any] = blank_weight,
+    products: Claim = products,
+    near_weight: Claim = near_weight,
+    blank_weight: Claim = blank_weight,
 ) -> Derivation:
     """The identity, the one for two angles that Match2 uses, and both errors at their worst."""
     eta, near, blank = 1 / (1 + ODDS), near_weight(TOKENS, ODDS), blank_weight(TOKENS, ODDS)

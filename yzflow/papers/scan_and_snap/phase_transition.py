@@ -228,12 +228,12 @@ class TransitionTimes:
 def transition_times(flows: Mapping[str, Trajectory], *, eta_y: float) -> TransitionTimes:
     """The row for the flows of `fidelity_flows` on classes of `SequenceClasses.single_common_token`."""
     first = next(iter(flows.values()))
-    setting = {**_sizes(first), "eta_y": eta_y}
+    own = decoder.Decoder(**_sizes(first), eta_y=eta_y)
     return TransitionTimes(
         eta_y,
-        decoder.scanning_time(**setting),
-        decoder.snapping_time(**setting),
-        decoder.transition_time(**setting),
+        own.scanning_time,
+        own.snapping_time,
+        own.transition_time,
         peak_time(simulated_gamma(flows["theory"])),
         {name: peak_time(flow.dataset["z_velocity"].isel(query=0).sel(token=1)) for name, flow in flows.items()},
     )
