@@ -3,7 +3,18 @@
 import numpy as np
 import pytest
 
-from dynamics import Bags, DyckLanguage, IntegrationError, Layer, SequenceClasses, Trajectory, flow, gradient_flow, sgd
+from dynamics import (
+    Bags,
+    DyckLanguage,
+    IntegrationError,
+    Layer,
+    SequenceClasses,
+    Solver,
+    Trajectory,
+    flow,
+    gradient_flow,
+    sgd,
+)
 from dynamics.data import averaging as tasks
 from dynamics.support import checks
 from dynamics.units.qsa import LinearQueryUnit, train_qsa
@@ -33,7 +44,7 @@ CALLS = [
     ("steps", lambda: train_qsa(4, 2, steps=HUGE)),
     ("batch_size", lambda: train_qsa(4, 2, steps=1, batch_size=HUGE)),
     ("n_times", lambda: gradient_flow(CLASSES, **RATES, t_end=1.0, n_times=HUGE)),
-    ("times", lambda: gradient_flow(CLASSES, **RATES, t_end=1.0, n_times=3 * 10**7, reduce="none")),
+    ("times", lambda: gradient_flow(CLASSES, **RATES, t_end=1.0, n_times=3 * 10**7, solver=Solver(reduce="none"))),
     ("steps", lambda: sgd(CLASSES, **RATES, steps=HUGE)),
     ("steps", lambda: sgd(CLASSES, **RATES, steps=HUGE, record_every=10**6)),
     ("batch_size", lambda: sgd(CLASSES, **RATES, steps=1, batch_size=HUGE)),
@@ -145,7 +156,7 @@ def test_the_bound_is_that_of_this_machine():
 def test_a_stiff_flow_ends(monkeypatch, eta_z, method):
     monkeypatch.setattr(flow, "_MOST_EVALUATIONS", 3000)
     with pytest.raises(IntegrationError, match=r"more than 3,000 evaluations of the derivative\. Try") as error:
-        gradient_flow(CLASSES, eta_y=1.0, eta_z=eta_z, t_end=1e9, times=[0.0, 1e9], method=method)
+        gradient_flow(CLASSES, eta_y=1.0, eta_z=eta_z, t_end=1e9, times=[0.0, 1e9], solver=Solver(method=method))
     assert 0 < error.value.time < 1e9
     assert error.value.trajectory.dataset.sizes["time"] == 1
     assert np.isfinite(error.value.layer.Z).all()

@@ -12,6 +12,7 @@ told apart after a closing bracket; none of level 1, for its stack of one would 
 from __future__ import annotations
 
 import itertools
+import numbers
 from collections.abc import Iterable
 
 import numpy as np
@@ -58,24 +59,37 @@ def silent_layer(
     generator = checks.generator("rng", rng)
     layer = balance.balanced_layer(language, generator)
     Z, V = np.array(layer.Z), np.array(layer.V)
-    for kind, level in silent:
-        if not (0 <= kind < language.n_types and 1 <= level <= language.max_depth):
-            raise checks.reject("silent", "hold types and levels of the language", (kind, level))
+    for kind, level in _pairs(language, silent):
         for state in (language.open(kind, level), language.close(kind, level - 1)):
             V[state] = 0
             Z[:, state] = generator.normal(size=language.n_states)
     return Layer(Z, layer.Y, V)
 
 
+def _pairs(language: DyckLanguage, silent: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The argument ``silent``, checked: types and levels of pairs of brackets."""
+    checks.instance("language", language, DyckLanguage)
+    rule, pairs = "hold types and levels of the language", []
+    for pair in checks.listed("silent", silent, rule):
+        given = pair if isinstance(pair, (tuple, list)) and len(pair) == 2 else ()
+        if not given or not all(isinstance(number, numbers.Integral) for number in given):
+            raise checks.reject("silent", rule, checks.brief(pair))
+        kind, level = given
+        if not (0 <= kind < language.n_types and 1 <= level <= language.max_depth):
+            raise checks.reject("silent", rule, (kind, level))
+        pairs.append((int(kind), int(level)))
+    return pairs
+
+
 def may_be_silent(language: DyckLanguage, silent: Iterable[tuple[int, int]]) -> bool:
     """Whether a layer without a residual link can be right at every length with the values of these pairs zero."""
-    levels = [level for _, level in set(silent)]
+    levels = [level for _, level in set(_pairs(language, silent))]
     return all(levels.count(level) <= (0 if level == 1 else 1) for level in levels if level < language.max_depth)
 
 
 def stacks(language: DyckLanguage) -> list[list[int]]:
     """The shortest prefixes for every query and every stack of unmatched brackets that it can have."""
-    kinds = range(language.n_types)
+    kinds = range(checks.instance("language", language, DyckLanguage).n_types)
     found: list[list[int]] = [[]]
     for depth in range(1, language.max_depth + 1):
         for types in itertools.product(kinds, repeat=depth):
@@ -96,6 +110,7 @@ def memory_head(layer: Layer, language: DyckLanguage) -> ReluNetwork:
     ValueError
         If two prefixes with other continuations have the same features, or there are more than 4000 features.
     """
+    checks.instance("layer", layer, Layer)
     prefixes = stacks(language)
     checks.integer("language", len(prefixes), minimum=1, maximum=4000)
     bags = language.bags(prefixes)

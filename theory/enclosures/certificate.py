@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import zipfile
@@ -46,11 +47,10 @@ def read(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]]:
     FileNotFoundError
         If there is none.
     """
-    name = os.fspath(path)
-    if not os.path.exists(name):
-        raise FileNotFoundError(name)
+    name = os.fspath(checks.path("path", path))
+    kept = io.BytesIO(files.read("path", name))
     try:
-        with open(name, "rb") as handle, np.load(handle, allow_pickle=False) as file:
+        with np.load(kept, allow_pickle=False) as file:
             content = {key: file[key] for key in file.files}
         seal = content.pop("sha256").tobytes().decode()
         settings = json.loads(content["settings"].tobytes().decode())

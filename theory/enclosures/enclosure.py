@@ -104,6 +104,7 @@ def enclose_flow(
     >>> flow.holds(lambda at: (at.velocity(0, 0) < 0) & (at.velocity(0, 1) > 0))
     True
     """
+    progress = checks.flag("progress", progress)
     rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
     decoder = checks.one_of("decoder", decoder, _DECODERS)
     t_end = checks.positive("t_end", t_end)
@@ -169,7 +170,10 @@ class Enclosure:
 
     def moment(self, start: float, end: float | None = None) -> Moment:
         """The flow at a time, or on a span (start, end] within a step."""
-        end = start if end is None else end
+        start = checks.real("start", start)
+        end = start if end is None else checks.real("end", end)
+        if end < start:
+            raise checks.reject("end", f"not be before start, {start:g}", end)
         self._check_times(np.array([start, end]))
         with precision(self.bits + GUARD):
             return Moment(self._reading, self._tube, float(start), float(end))
@@ -188,7 +192,7 @@ class Enclosure:
             ``z(time, query, token)``, ``attention(time, next_token, token)`` and ``loss(time)``, as in a trajectory,
             and ``z_radius``, ``attention_radius``, ``loss_radius``: the flow is within them, for certain.
         """
-        times = checks.finite_array("t", np.atleast_1d(np.asarray(t, float)), ndim=1)
+        times = checks.finite_array("t", np.atleast_1d(checks.array("t", t)), ndim=1)
         self._check_times(times)
         reading = self._reading
         names = reading.next_tokens
@@ -240,6 +244,7 @@ class Enclosure:
         Decision
             True only if it is proved for every time, and the enclosure is complete; False with times where it fails.
         """
+        checks.function("predicate", predicate)
         parts = 0
         with precision(self.bits + GUARD):
             for step in self.steps:

@@ -1,4 +1,4 @@
-"""``python -m yzflow.audits.errata`` writes the errata page of the documentation, from the register and a quick audit."""
+"""``python -m yzflow.audits.errata`` writes the documentation's page of errata, from the register and a quick audit."""
 
 from __future__ import annotations
 
