@@ -132,9 +132,8 @@ class Bags(Frozen):
         if indptr[0] != 0 or indptr[-1] != token.size:
             raise checks.reject("indptr", f"run from 0 to {token.size}", f"{indptr[0]} to {indptr[-1]}")
         if (np.diff(indptr) <= 0).any():
-            raise checks.reject(
-                "indptr", "give every bag at least one token", f"bag {int(np.argmax(np.diff(indptr) <= 0))}"
-            )
+            bag = int(np.argmax(np.diff(indptr) <= 0))
+            raise ValueError(f"`indptr` must give every bag at least one token, but bag {bag} has none")
         if (count <= 0).any():
             where = int(np.argmax(count <= 0))
             raise checks.reject("count", "be positive", f"{count[where]} at index {where}")

@@ -52,8 +52,7 @@ def initial_drift(bags: Bags) -> scipy.sparse.csr_array:
     """
     if not checks.instance("bags", bags, Bags).hard:
         raise checks.reject("bags", "have next tokens", "distributions over them")
-    lengths = np.diff(bags.indptr)
-    bag = np.repeat(np.arange(len(bags)), lengths)
+    bag = bags.owner
     norm = np.sqrt(np.add.reduceat(bags.count**2, bags.indptr[:-1]))
     f = bags.count / norm[bag]
     shape = (bags.vocab_size, bags.n_tokens)

@@ -20,7 +20,7 @@ from dynamics.support import checks
 
 METHODS = ("exclusion", "minimum norm", "linear program")
 RHO = 0.5
-LEVEL = 0.35  # where exclusion pins a key that is too close; the specification's choice, below rho to leave room
+LEVEL = 0.35  # where exclusion pins a key that is too close; below rho to leave room
 _EQUALITY = 1e-8  # largest |<w, u_j> - 1| that rounding may leave on y
 
 

@@ -13,8 +13,8 @@ _EXACT = LEVELS = ("closed form",)  # nothing is trained
 _PROOFS = derivations("sparse_averaging")
 
 NOT_EXAMINED = (
-    "the paper of Sparse averaging itself, of which we have the slides of the talk only: numbers of theorems are those "
-    "that our specification gives, and what is called printed is what the slides print."
+    "the paper of Sparse averaging itself, of which we have the slides of the talk only: theorems have the numbers "
+    "that others quote, and what is called printed is what the slides print."
 )
 
 _LOG_RANK = "that a protocol sends at least log2 of the rank in bits, which is quoted"

@@ -52,7 +52,7 @@ class RealText:
         train = corpus.windows(length, limit=windows, stop=cut)
         held_out = corpus.windows(length, stride=length + 1, limit=_HELD_OUT_WINDOWS, start=cut)
         estimates = TokenEstimates(corpus.windows(length, stride=length + 1, stop=cut))
-        kind = estimates.kind(held_out.token, held_out.target[_bag(held_out)], lift=lift, level=_LEVEL)
+        kind = estimates.kind(held_out.token, held_out.target[held_out.owner], lift=lift, level=_LEVEL)
         return cls(corpus, train, held_out, estimates, kind)
 
     def weighted(self, next_tokens: str) -> tuple[Bags, Bags]:
@@ -88,7 +88,7 @@ class RealText:
         """Predicted sign and size of the first moves: mean over the groups of the curvature of `initial_drift`,
         relative to the mean of its absolute values."""
         drift = initial_drift(self.weighted(next_tokens)[0])
-        moves = drift[self.held_out.query[_bag(self.held_out)], self.held_out.token]
+        moves = drift[self.held_out.query[self.held_out.owner], self.held_out.token]
         share = self._attention(Layer.zeros(self.held_out))
         scale = np.average(np.abs(moves), weights=share)
         means = {}
@@ -100,7 +100,7 @@ class RealText:
     def _attention(self, layer: Layer) -> np.ndarray:
         """Attention of the entries of the held-out windows."""
         bags = self.held_out
-        bag = _bag(bags)
+        bag = bags.owner
         logits = np.log(bags.count) + layer.Z[bags.query[bag], bags.token]
         logits -= np.maximum.reduceat(logits, bags.indptr[:-1])[bag]
         share = np.exp(logits)
@@ -112,7 +112,7 @@ class RealText:
 
     def _relative_gain(self, layer: Layer) -> float:
         """With ln(1 + r) = 2 ln(c_l / c_l') for l distinct and l' common, each averaged by its counts."""
-        bags, bag = self.held_out, _bag(self.held_out)
+        bags, bag = self.held_out, self.held_out.owner
         logits = layer.Z[bags.query[bag], bags.token]
         means = []
         for kind in (DISTINCT, COMMON):
@@ -163,8 +163,3 @@ def _load(text, content, *, tokenizer, vocab_size, **settings) -> RealText:
     if digest(text) != content:
         raise ValueError(f"{text} has changed since this work was planned: plan it again")
     return RealText.of(TextCorpus(text, tokenizer=tokenizer, vocab_size=vocab_size), **settings)
-
-
-def _bag(bags: Bags) -> np.ndarray:
-    """The bag of each entry."""
-    return np.repeat(np.arange(len(bags)), np.diff(bags.indptr))

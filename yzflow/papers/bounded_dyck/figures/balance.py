@@ -123,10 +123,9 @@ def dyck_balanced_layers(language: DyckLanguage) -> Figure:
 def dyck_balance_over_training(runs: xr.Dataset) -> Figure:
     """Balance residual and violation along the gradient flow and along SGD, and their distance against the step.
 
-    All prefixes of up to six brackets of the language k = D = 2, one random start of the Y/Z/V layer. Agrees with the
-    specification: SGD on the whole population approaches the flow, with order one in the learning rate where it is
-    stable (at eta = 1 it stops being so after t = 150). Training lowers violation without being told to, and does not
-    bring it to zero.
+    All prefixes of up to six brackets of the language k = D = 2, one random start of the Y/Z/V layer. As it should, SGD
+    on the whole population approaches the flow, with order one in the learning rate where it is stable (at eta = 1 it
+    stops being so after t = 150). Training lowers violation without being told to, and does not bring it to zero.
 
     Parameters
     ----------
@@ -170,8 +169,7 @@ def dyck_length(runs: xr.Dataset) -> Figure:
 
     A point is a trained layer; colours are weights of the regulariser (22), marks are initial scales of Z. The
     regulariser lowers violation, as in the paper (Fig. 3). Between seeds of one setting violation says little about
-    long prefixes. The drift of the matched brackets says nearly all (grey: the diagonal): found here and in the
-    specification.
+    long prefixes. The drift of the matched brackets says nearly all (grey: the diagonal), which is a finding of ours.
 
     Parameters
     ----------
@@ -210,7 +208,7 @@ def dyck_variation(runs: xr.Dataset) -> Figure:
     """Attention variation between seeds against the initial scale of Z, by architecture, before and after training.
 
     Bars are jackknife standard errors. The dotted line is the expectation for random rows. Where Z is free, variation
-    is set by the scale of its start, as in the specification: a small one leaves it below random. With embeddings it is
+    is set by the scale of its start: a small one leaves it below random. With embeddings it is
     above random from any start: training itself drives the seeds apart. The paper's lower variation under (19) does not
     show at these learning rates.
 
