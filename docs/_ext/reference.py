@@ -21,11 +21,21 @@ def modules(package: str) -> list[str]:
 
 
 def public_names(module: str) -> list[str]:
-    """The functions and classes that ``module`` defines for others: those of its ``__all__``, or without a ``_``."""
+    """The functions and classes that ``module`` defines for others: those of its ``__all__``, or without a ``_``.
+
+    A package has those, too, that it takes from private modules: people import them from there.
+    """
     loaded = importlib.import_module(module)
     names = getattr(loaded, "__all__", None) or [name for name in vars(loaded) if not name.startswith("_")]
     objects = {name: getattr(loaded, name) for name in names}
-    return [name for name, found in objects.items() if getattr(found, "__module__", None) == module and callable(found)]
+    return [name for name, found in objects.items() if callable(found) and home(found) == module]
+
+
+def home(found: object) -> str:
+    """The module whose page documents an object: its own, or of a private one the package."""
+    name = getattr(found, "__module__", None) or ""
+    private = any(part.startswith("_") for part in name.split("."))
+    return name.split(".")[0] if private else name
 
 
 def _page(module: str) -> str:

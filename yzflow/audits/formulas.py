@@ -51,6 +51,7 @@ def _plain(formula: str) -> str:
     plain = re.sub(r"\\text\{([^{}]*)\}", lambda found: r"\mathrm{" + found[1].replace(" ", r"\ ") + "}", formula)
     # Its \frac is a small one in running text, so that \frac here is \dfrac there, and \tfrac here \frac.
     plain = re.sub(rf"\\([td]?)frac{_ARGUMENT}{_ARGUMENT}", r"\\\1frac{\2}{\3}", plain)
+    plain = plain.replace(r"\bmod", r"\ \mathrm{mod}\ ")
     plain = re.sub(rf"\\sqrt(?!\[){_ARGUMENT}", r"\\sqrt{\1}", plain).replace(r"\frac{", r"\dfrac{")
     plain = re.sub(r"\\[Bb]igg?[lr]?(?![A-Za-z])", "", plain.replace(r"\tfrac{", r"\frac{"))
     return re.sub(r"\\([lg]e)(?![A-Za-z])", r"\\\1q", plain)
