@@ -308,7 +308,6 @@ BAG = {"query": [0, 1], "target": [0, 1], "indptr": [0, 2, 3], "token": [0, 2, 1
         ("indptr", {"indptr": [0, 3]}, "2"),
         ("indptr", {"indptr": [1, 2, 3]}, "1 to 3"),
         ("indptr", {"indptr": [0, 2, 4]}, "0 to 4"),
-        ("indptr", {"indptr": [0, 3, 3]}, "bag 1"),
         ("token", {"token": [2, 0, 1]}, "bag 0"),
         ("token", {"token": [2, 2, 1]}, "bag 0"),
         ("token", {"indptr": [0, 1, 3], "token": [0, 2, 1]}, "bag 1"),
@@ -343,7 +342,6 @@ def test_bags_refuse(name, change, value):
     [
         ("counts", lambda: Bags.from_dense([0], [0], [[1, -1]])),
         ("counts", lambda: Bags.from_dense([0], [0], [1, 1])),
-        ("indptr", lambda: Bags.from_dense([0, 0], [0, 0], [[0, 0], [1, 1]])),
         ("parts", lambda: Bags.concatenate([])),
         ("parts", lambda: Bags.concatenate([Bags(**BAG), Bags(**(BAG | {"target": np.eye(2)}))])),
         ("shares", lambda: Bags.concatenate([Bags(**BAG)] * 2, [1.0])),
@@ -353,6 +351,18 @@ def test_bags_refuse(name, change, value):
 )
 def test_builders_of_bags_refuse(name, call):
     with refuses(name):
+        call()
+
+
+@pytest.mark.parametrize(
+    ("bag", "call"),
+    [
+        (1, lambda: Bags(**(BAG | {"indptr": [0, 3, 3]}))),
+        (0, lambda: Bags.from_dense([0, 0], [0, 0], [[0, 0], [1, 1]])),
+    ],
+)
+def test_a_bag_without_tokens_is_named(bag, call):
+    with pytest.raises(ValueError, match=f"^`indptr` must give every bag at least one token, but bag {bag} has none$"):
         call()
 
 
