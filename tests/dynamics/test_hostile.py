@@ -5,7 +5,7 @@ A call gives a result, or one of the errors that are documented: ``ValueError`` 
 beyond a bound. A new public callable fails the test until it has a valid call in `calls` or stands in `RECORDS`.
 
 By default each argument gets a few of the values, chosen by a seeded generator, and `deep.train`, which compiles for
-seconds a call, none. All of them, in about ten minutes::
+seconds a call, none. All of them::
 
     YZFLOW_HOSTILE=all python -m pytest -n 0 tests/dynamics/test_hostile.py
 """

@@ -22,6 +22,7 @@ Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Sections 3-5 and Appendix
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -55,7 +56,7 @@ def total(terms: Iterable[arb_series]) -> arb_series:
     return result
 
 
-class Field:
+class Field(ABC):
     """What both readings of a population share.
 
     Attributes
@@ -79,13 +80,13 @@ class Field:
         self.vocab_size = int(settings["vocab_size"])
         self.eta_y, self.eta_z = arb(settings["eta_y"]), arb(settings["eta_z"])
 
+    @abstractmethod
     def derivative(self, state: Series) -> Series:
         """The velocity of each variable."""
-        raise NotImplementedError
 
+    @abstractmethod
     def loss(self, state: Series) -> arb_series:
         """The expected cross-entropy, nats."""
-        raise NotImplementedError
 
     def _weights(self, z_copies, y_copies, n_clocks) -> np.ndarray:
         eta_y, eta_z = float(self.settings["eta_y"]), float(self.settings["eta_z"])
