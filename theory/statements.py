@@ -109,6 +109,8 @@ class Statement:
         Parts that neither the proof nor a check covers, and that rest on an argument in words.
     not_examined : tuple of str
         Parts that nothing here covers, each with the reason.
+    conjecture : bool
+        Whether the paper only conjectures it; proof and checks are then of what is said about it.
     """
 
     paper: str
@@ -123,6 +125,7 @@ class Statement:
     checks: tuple[Check, ...] = ()
     argued: tuple[str, ...] = ()
     not_examined: tuple[str, ...] = ()
+    conjecture: bool = False
 
     @property
     def id(self) -> str:

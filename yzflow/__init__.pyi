@@ -24,4 +24,6 @@ from ._theory import statements as statements
 from ._theory import symbolic as symbolic
 from .audits.audit import AuditReport as AuditReport
 from .audits.audit import audit as audit
+from .audits.check import StatementVerdict as StatementVerdict
+from .audits.check import check as check
 from .sweeps.sweep import sweep as sweep

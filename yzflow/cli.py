@@ -51,6 +51,19 @@ class _Command(click.Command):
             context.exit(130)
 
 
+class _Figure(_Command):
+    """The command whose help names the figures, which are looked up only then."""
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        from yzflow import figures
+
+        papers: dict[str, list[str]] = {}
+        for entry in figures.entries().values():
+            papers.setdefault(entry.paper, []).append(entry.name)
+        with formatter.section("Figures"):
+            formatter.write_dl([(paper, ", ".join(names)) for paper, names in papers.items()])
+
+
 def _file_to_write(path: Path) -> Path:
     """Refuse what cannot be written before long work, and not after it."""
     from dynamics.support.files import writable
@@ -275,7 +288,7 @@ def _local_cluster(workers: int | None):
         )
 
 
-@main.command(cls=_Command)
+@main.command(cls=_Figure)
 @click.argument("name")
 @click.option("--out", type=click.Path(path_type=Path), default=Path("figures"), show_default=True, help="Folder.")
 @click.option("--format", "formats", default="png,pdf", show_default=True, help="Some of png, pdf, svg.")
@@ -329,6 +342,38 @@ def audit(
         report.to_html(out / "audit.html")
         click.echo(f"wrote {out / 'audit.json'} and {out / 'audit.html'}", err=as_json)
     context.exit(0 if report.passed else 1)
+
+
+@main.command(cls=_Command)
+@click.argument("statement")
+@click.option("--full", is_flag=True, help="All the audit's settings, not only the quick ones.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the SGD runs.")
+@click.option("--markdown", is_flag=True, help="Print a card to paste into a review.")
+@_json
+@click.option("--out", type=click.Path(path_type=Path), help="Write what is printed to this file as well.")
+@click.pass_context
+def check(
+    context: click.Context, statement: str, full: bool, seed: int, markdown: bool, as_json: bool, out: Path | None
+) -> None:
+    """Run the proof and the simulations of one STATEMENT; exit status 1 if what should hold does not.
+
+    Example: yzflow check "Scan and Snap: Theorem 3"
+    """
+    from dynamics.support.files import replacing
+    from yzflow.audits.check import check as run
+
+    if markdown and as_json:
+        raise ValueError("`--markdown` must be left out beside --json, but got both")
+    if out is not None:
+        _file_to_write(out)
+    verdict = run(statement, quick=not full, seed=seed, progress=True)
+    text = verdict.json() if as_json else verdict.markdown() if markdown else verdict.text()
+    click.echo(text)
+    if out is not None:
+        with replacing(out) as temporary:
+            temporary.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+        click.echo(f"wrote {out}", err=True)
+    context.exit(0 if verdict.passed else 1)
 
 
 @main.command(cls=_Command)

@@ -46,6 +46,7 @@ COMMANDS = {
     "sweep": (SMALL, ["sweep", "c.toml", "--workers", "1"], {"c.store", "c.nc"}),
     "figure": (SMALL, ["figure", "9", "--quick", "--format", "png,svg"], {"figures"}),
     "audit": (SMALL, ["audit", "--only", "Scan and Snap: Lemma 1", "--quick", "--out", "audit"], {"audit"}),
+    "check": (SMALL, ["check", "Scan and Snap: Lemma 1", "--out", "check.json"], {"check.json"}),
     "explore": (SMALL, ["explore"], {"explorer.html"}),
 }
 # Sizes just below and above the switch; the files are of 1 GB.
@@ -116,6 +117,8 @@ def check(folder, name, ended, made, as_json=True):
         assert len(facts["caption"]) > 100 and all(os.path.getsize(folder / path) > 1000 for path in facts["files"])
     elif "audit" in made:
         assert strictly((folder / "audit/audit.json").read_text()) == facts
+    elif "check.json" in made:
+        assert strictly((folder / "check.json").read_text()) == facts
     else:
         assert (folder / facts["out"]).read_text(encoding="utf-8").rstrip().endswith("</html>")
 

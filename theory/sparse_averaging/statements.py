@@ -193,6 +193,7 @@ STATEMENTS = (
         ),
         checks=_check("wrong outputs of the construction", checks.counter_example, needed=True),
         argued=("that numbers of O(log N) bits are enough",),
+        conjecture=True,
     ),
     _statement(
         "Linear query",

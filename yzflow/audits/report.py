@@ -7,6 +7,7 @@ import dataclasses
 import html
 import io
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class AuditReport:
         """
         proof = [self.labels_of_proofs[statement.id]] if statement.id in self.labels_of_proofs else []
         rows = [row for row in self.table if row.statement == statement.id and row.expected]
-        return (*proof, *(_over_settings(cell) for cell in _cells(rows)), *statement.in_words)
+        return (*proof, *(_over_settings(cell) for cell in cells(rows)), *statement.in_words)
 
     def summary(self, statement: Statement) -> Label:
         """The weakest needed part of what the statement rests on, or a part that fails."""
@@ -82,13 +83,13 @@ class AuditReport:
         lines += [f"  {statement.id:40}{self.summary(statement)}" for statement in self.statements]
         head = f"{'printed':22}{'corrected':22}{'expected':18}"
         lines += ["", f"{'statement':38}{'check':60}{'level':16}{head}outside the assumptions"]
-        for rows in _cells(self.table):
+        for rows in cells(self.table):
             first = rows[0]
             inside, outside = ([row for row in rows if row.inside is where] for where in (True, False))
-            printed, corrected, expected = _worst_forms(inside)
+            printed, corrected, expected = worst_forms(inside)
             flag = " <- should hold" if any(row.alarming for row in rows) else ""
             forms = f"{printed:22}{corrected:22}{expected:18}"
-            lines.append(f"{first.statement:38}{first.check:60}{first.level:16}{forms}{_worst(outside)}{flag}")
+            lines.append(f"{first.statement:38}{first.check:60}{first.level:16}{forms}{worst(outside)}{flag}")
         return "\n".join(lines)
 
     def json(self) -> str:
@@ -101,7 +102,7 @@ class AuditReport:
             for statement in self.statements
         }
         rows = [row.as_dict() for row in self.table]
-        return json.dumps({"passed": self.passed, "proofs": self.proofs, "trust": rests, "rows": rows}, indent=2)
+        return as_json({"passed": self.passed, "proofs": self.proofs, "trust": rests, "rows": rows})
 
     def to_json(self, path: str | os.PathLike) -> None:
         """Write everything to a JSON file."""
@@ -114,23 +115,36 @@ class AuditReport:
             temporary.write_text(_page(self), encoding="utf-8")
 
 
-def _cells(table: Sequence[Row]) -> Iterator[list[Row]]:
+def as_json(facts: object) -> str:
+    """Facts as JSON, where null stands for a number that is not finite."""
+
+    def plain(fact: object) -> object:
+        if isinstance(fact, dict):
+            return {name: plain(value) for name, value in fact.items()}
+        if isinstance(fact, list | tuple):
+            return [plain(value) for value in fact]
+        return None if isinstance(fact, float) and not math.isfinite(fact) else fact
+
+    return json.dumps(plain(facts), indent=2, allow_nan=False)
+
+
+def cells(table: Sequence[Row]) -> Iterator[list[Row]]:
     """The rows of each statement, check and level."""
-    cells: dict[tuple[str, str, str], list[Row]] = {}
+    found: dict[tuple[str, str, str], list[Row]] = {}
     for row in table:
-        cells.setdefault((row.statement, row.check, row.level), []).append(row)
-    yield from cells.values()
+        found.setdefault((row.statement, row.check, row.level), []).append(row)
+    yield from found.values()
 
 
 def _over_settings(rows: Sequence[Row]) -> Label:
     """One label for the rows of a check and level: the worst of them, with all the settings."""
-    worst = max(rows, key=lambda row: (row.alarming, row.error))
-    scope = dict(worst.label.scope)
+    shown = max(rows, key=lambda row: (row.alarming, row.error))
+    scope = dict(shown.label.scope)
     del scope["setting"]
-    return dataclasses.replace(worst.label, scope={**scope, "settings": tuple(row.setting for row in rows)})
+    return dataclasses.replace(shown.label, scope={**scope, "settings": tuple(row.setting for row in rows)})
 
 
-def _worst_forms(rows: Sequence[Row]) -> tuple[str, str, str]:
+def worst_forms(rows: Sequence[Row]) -> tuple[str, str, str]:
     """The three columns for the rows of a check and level: the largest error of each form, and what is expected."""
     if not rows:
         return "-", "-", "nothing"
@@ -148,11 +162,12 @@ def _largest(errors: Sequence[float]) -> float:
     return max(errors, key=lambda error: (error != error, error))
 
 
-def _worst(rows: Sequence[Row]) -> str:
+def worst(rows: Sequence[Row]) -> str:
+    """The verdict of the worst row, for the settings outside the assumptions."""
     if not rows:
         return "-"
-    worst = max(rows, key=lambda row: (row.verdict, row.error))
-    return worst.words + (f" (by {amount(worst.error)})" if worst.words == "fails" else "")
+    found = max(rows, key=lambda row: (row.verdict, row.error))
+    return found.words + (f" (by {amount(found.error)})" if found.words == "fails" else "")
 
 
 def errata_page(report: AuditReport) -> str:
@@ -185,16 +200,16 @@ def errata_page(report: AuditReport) -> str:
         if statement.corrected:
             lines += ["Corrected:", "", *formulas.as_markdown(statement.corrected), ""]
         lines += [f"- {erratum}" for erratum in statement.errata] or ["No erratum found."]
-        cells = [cell for cell in _cells(report.table) if cell[0].statement == statement.id]
-        if cells:
+        shown = [cell for cell in cells(report.table) if cell[0].statement == statement.id]
+        if shown:
             lines += ["", "| check | level | printed | corrected | expected |", "|---|---|---|---|---|"]
-        for cell in cells:
-            forms = _worst_forms([row for row in cell if row.inside])
+        for cell in shown:
+            forms = worst_forms([row for row in cell if row.inside])
             entries = (cell[0].check, cell[0].level, *forms)
             lines.append("| " + " | ".join(entry.replace("|", "\\|") for entry in entries) + " |")
         proof = [report.labels_of_proofs[statement.id]] if statement.id in report.labels_of_proofs else []
         words = [str(label) for label in (*proof, *statement.in_words)]
-        words += ["measured, as the table says"] if cells else []
+        words += ["measured, as the table says"] if shown else []
         lines += ["", f"Rests on: {'; '.join(words)}.", ""]
     return "\n".join(lines)
 

@@ -1,0 +1,295 @@
+"""One statement of the register: its proof and its simulations run, shown on one screen or as a card."""
+
+from __future__ import annotations
+
+import difflib
+import textwrap
+from dataclasses import dataclass
+
+from dynamics.support import checks
+from dynamics.version import __version__
+from theory import statements
+from theory.statements import Statement
+from theory.trust import Label, Trust
+from yzflow.audits import formulas
+from yzflow.audits.audit import audit
+from yzflow.audits.report import AuditReport, as_json, cells, worst, worst_forms
+from yzflow.audits.verdicts import Row, Verdict, judge
+
+__all__ = ["StatementVerdict", "check", "find"]
+
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class StatementVerdict:
+    """The result of `yzflow.check`: one statement, with what was computed of it in this run.
+
+    Attributes
+    ----------
+    statement : Statement
+    report : AuditReport
+        Of this statement alone.
+    quick : bool
+        Whether only some of the settings were run.
+    seed : int
+        Of the SGD runs.
+    """
+
+    statement: Statement
+    report: AuditReport
+    quick: bool
+    seed: int
+
+    @property
+    def passed(self) -> bool:
+        """Whether the proof holds, and every check at which the statement should hold."""
+        return self.report.passed
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """What the statement rests on, with the scope of each part."""
+        return self.report.labels(self.statement)
+
+    @property
+    def summary(self) -> Label:
+        """The weakest needed part of what the statement rests on, or a part that fails."""
+        return self.report.summary(self.statement)
+
+    @property
+    def rows(self) -> list[Row]:
+        """Each check at each level and setting."""
+        return self.report.table
+
+    @property
+    def margins(self) -> dict[str, dict[str, float]]:
+        """Setting -> assumption -> margin, the ratio of its two sides; it holds from one on."""
+        return {row.setting: row.margins for row in self.rows if row.margins}
+
+    @property
+    def outcome(self) -> str:
+        """What was found, in a sentence."""
+        if not self.passed:
+            alarming = [f"{row.check} in the {row.level} at {row.setting}" for row in self.rows if row.alarming]
+            wrong = [f"the proof's {name}" for names in self.report.proofs.values() for name in names] + alarming
+            return f"FAILS where it should hold: {'; '.join(wrong)}."
+        expected = [row for row in self.rows if row.expected]
+        settings = {row.setting for row in expected}
+        measured = f"All of {len(expected)} measurements at {len(settings)} settings came out as expected"
+        return f"{measured if expected else 'No simulation was asked'}. The weakest part: {self.summary}."
+
+    @property
+    def python(self) -> str:
+        """The three lines that compute it again."""
+        options = ("" if self.quick else ", quick=False") + (f", seed={self.seed}" if self.seed else "")
+        return f"import yzflow as yz\nverdict = yz.check({self.statement.id!r}{options})\nprint(verdict.text())"
+
+    @property
+    def command(self) -> str:
+        """The command that computes it again."""
+        options = ("" if self.quick else " --full") + (f" --seed {self.seed}" if self.seed else "")
+        return f'yzflow check "{self.statement.id}"{options}'
+
+    def text(self) -> str:
+        """One screen: the statement, what it rests on, margins, numbers by level, and how to repeat it."""
+        statement = self.statement
+        lines = [f"{statement.id}. {statement.title}", *_wrapped(statement.text, ""), ""]
+        lines += _wrapped(statement.printed, "As printed:  ")
+        lines += _wrapped(statement.corrected, "Corrected:   ") if statement.corrected else []
+        for erratum in statement.errata:
+            lines += _wrapped(erratum, "Erratum:     ")
+        lines += ["", *_wrapped(self.outcome, ""), "", "Rests on"]
+        for label in self.labels:
+            lines += _wrapped(str(label), "  - ")
+        if self.margins:
+            lines += ["", "Margins of the assumptions (an assumption holds from 1 on)"]
+            lines += _columns([["setting", *_assumptions(statement)], *_margin_rows(self)])
+        if self.rows:
+            lines += ["", "Largest errors over the settings", *_columns([_HEAD, *_error_rows(self)])]
+        return "\n".join([*lines, "", *self.python.splitlines()])
+
+    def markdown(self) -> str:
+        """A card to paste into a review: the same, with a line each for two conferences' checklists."""
+        statement = self.statement
+        lines = [f"### {statement.id}. {statement.title}", "", statement.text, "", "As printed:", ""]
+        lines += [*formulas.as_markdown(statement.printed), ""]
+        if statement.corrected:
+            lines += ["Corrected:", "", *formulas.as_markdown(statement.corrected), ""]
+        lines += [f"- Erratum: {erratum}" for erratum in statement.errata] + [""] * bool(statement.errata)
+        lines += [f"**{self.outcome}**", "", "Rests on:", "", *(f"- {label}" for label in self.labels), ""]
+        if self.margins:
+            lines += ["Margins of the assumptions (an assumption holds from 1 on):", ""]
+            lines += [*_table([["setting", *_assumptions(statement)], *_margin_rows(self)]), ""]
+        if self.rows:
+            lines += [*_table([_HEAD, *_error_rows(self)]), ""]
+        lines += [f"- {name}: {answer}" for name, answer in self.checklists().items()]
+        lines += ["", f"Made by yzflow {__version__}: `{self.command}`.", ""]
+        return "\n".join(lines)
+
+    def checklists(self) -> dict[str, str]:
+        """An answer with its reason for each of two checklists, from what was computed.
+
+        AAAI asks whether all theoretical claims are demonstrated empirically to hold, NeurIPS for the full set of
+        assumptions and a complete and correct proof of each result. Both speak of the *printed* statement.
+        """
+        return {
+            "AAAI, claims demonstrated empirically to hold": _demonstrated(self),
+            "NeurIPS, theory, assumptions and proofs": _proved(self),
+        }
+
+    def as_dict(self) -> dict[str, object]:
+        """For JSON."""
+        statement = self.statement
+        return {
+            "statement": statement.id,
+            "title": statement.title,
+            "text": statement.text,
+            "printed": statement.printed,
+            "corrected": statement.corrected,
+            "errata": list(statement.errata),
+            "passed": self.passed,
+            "outcome": self.outcome,
+            "summary": self.summary.as_dict(),
+            "labels": [label.as_dict() for label in self.labels],
+            "margins": self.margins,
+            "rows": [row.as_dict() for row in self.rows],
+            "checklists": self.checklists(),
+            "python": self.python,
+            "command": self.command,
+            "version": __version__,
+        }
+
+    def json(self) -> str:
+        """Everything as JSON."""
+        return as_json(self.as_dict())
+
+    def _repr_markdown_(self) -> str:
+        return self.markdown()
+
+
+def check(statement: str, *, quick: bool = True, seed: int = 0, progress: bool = False) -> StatementVerdict:
+    """Run the proof and the simulations of one statement.
+
+    Parameters
+    ----------
+    statement : str
+        Its id in the register, "Scan and Snap: Theorem 3", or its number where only one paper has it; case and spaces
+        do not matter.
+    quick : bool
+        Only some of the settings, which is what a first verdict needs; `yzflow.audit` runs them all by default.
+    seed : int
+        Of the SGD runs.
+    progress : bool
+        Show progress on standard error.
+
+    Raises
+    ------
+    ValueError
+        If the register has no such statement, with the nearest ones, or several.
+    """
+    chosen = find(statement)
+    seed = checks.integer("seed", seed, minimum=0)
+    report = audit([chosen.id], quick=quick, seed=seed, progress=progress)
+    return StatementVerdict(chosen, report, bool(quick), seed)
+
+
+def find(name: str) -> Statement:
+    """The statement with an id or number; ValueError, with the nearest ones, if there is not just one."""
+    register = statements.REGISTER
+    wanted = _plain(checks.instance("statement", name, str))
+    found = [entry for entry in register.values() if wanted in (_plain(entry.id), _plain(entry.number))]
+    if len(found) > 1:
+        several = " and ".join(f'"{entry.id}"' for entry in found)
+        raise checks.reject("statement", f"name one statement of {several}", repr(name))
+    if not found:
+        raise checks.reject("statement", f"be in the register, as {_nearest(wanted)} are", repr(name))
+    return found[0]
+
+
+def _nearest(wanted: str) -> str:
+    """The ids that a name may have meant, by the likeness of the id or of the number alone."""
+    register = statements.REGISTER
+    likeness = {
+        entry.id: max(difflib.SequenceMatcher(None, wanted, _plain(one)).ratio() for one in (entry.id, entry.number))
+        for entry in register.values()
+    }
+    best = sorted(likeness, key=lambda entry: -likeness[entry])[:3]
+    return " and ".join([", ".join(f'"{entry}"' for entry in best[:-1]), f'"{best[-1]}"'])
+
+
+def _plain(name: str) -> str:
+    return "".join(name.lower().split())
+
+
+_HEAD = ["check", "level", "printed", "corrected", "expected", "outside the assumptions"]
+
+
+def _error_rows(verdict: StatementVerdict) -> list[list[str]]:
+    found = []
+    for cell in cells(verdict.rows):
+        inside, outside = ([row for row in cell if row.inside is where] for where in (True, False))
+        flag = " <- should hold" if any(row.alarming for row in cell) else ""
+        found.append([cell[0].check, cell[0].level, *worst_forms(inside), worst(outside) + flag])
+    return found
+
+
+def _assumptions(statement: Statement) -> list[str]:
+    return [assumption.text for assumption in statement.assumptions]
+
+
+def _margin_rows(verdict: StatementVerdict) -> list[list[str]]:
+    return [
+        [setting, *(f"{margin:.3g}" + ("" if margin >= 1 else " (broken)") for margin in margins.values())]
+        for setting, margins in verdict.margins.items()
+    ]
+
+
+def _demonstrated(verdict: StatementVerdict) -> str:
+    rows = [row for row in verdict.rows if row.expected]
+    if verdict.statement.conjecture:
+        return "n/a: a conjecture; what was measured speaks of a construction against it"
+    if not rows:
+        return "n/a: the statement has no check against a simulation"
+    printed = sum(judge(row.printed, row.tolerance) is not Verdict.FAILS for row in rows)
+    corrected = sum(judge(row.error, row.tolerance) is not Verdict.FAILS for row in rows)
+    answer = "yes" if printed == len(rows) else "partial" if printed else "no"
+    second = f", the corrected form in {corrected}" if verdict.statement.corrected else ""
+    return (
+        f"{answer}: the printed form holds within its tolerance in {printed} of {len(rows)} measurements inside the "
+        f"assumptions{second}"
+    )
+
+
+def _proved(verdict: StatementVerdict) -> str:
+    statement = verdict.statement
+    if statement.conjecture:
+        return "n/a: a conjecture"
+    proof = verdict.report.labels_of_proofs.get(statement.id)
+    number = len(statement.assumptions)
+    stated = f"{number} assumptions with margins" if number else "no assumption to test"
+    errata = f"{len(statement.errata)} errata" if statement.errata else "no erratum found"
+    if proof is None:
+        return f"not decided here: no proof was run; {stated}; {errata}"
+    if not proof.holds:
+        return f"no: the proof fails; {stated}; {errata}"
+    of = "the corrected form" if statement.corrected else "the printed form"
+    complete = proof.trust is Trust.PROVED and not proof.prose
+    answer = "yes" if complete and not statement.errata else "partial"
+    return f"{answer}: {of} is {proof}; {stated}; {errata}"
+
+
+def _wrapped(text: str, head: str) -> list[str]:
+    return textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False)
+
+
+def _columns(rows: list[list[str]]) -> list[str]:
+    """Rows under each other, each column as wide as it needs to be."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return [f"  {line.rstrip()}" for line in lines]
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    """The rows as a table of Markdown."""
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return [lines[0], "|" + "---|" * len(rows[0]), *lines[1:]]
