@@ -9,7 +9,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import mpmath
 import sympy as sp
+
+from theory.symbolic import indexed
 
 _RELATIONS = {
     "> 0": ("is_positive", 1),
@@ -20,8 +23,16 @@ _RELATIONS = {
 
 
 def vanishes(expression: Any) -> bool:
-    """Whether ``expression`` is identically zero, shown symbolically."""
+    """Whether ``expression`` is identically zero, shown symbolically.
+
+    One with indices is shown to be so for all sizes of their ranges, by `theory.symbolic.indexed`, and one of matrix
+    symbols for all matrices of which the inverses in it exist.
+    """
     expression = sp.sympify(expression)
+    if isinstance(expression, sp.MatrixExpr):
+        return expression.expand().doit() == sp.ZeroMatrix(*expression.shape)
+    if indexed.is_indexed(expression):
+        return not _differs_at_sizes(expression) and _rational_zero(indexed.plain(expression))
     if expression.is_number or expression.has(sp.nan, sp.zoo, sp.oo):
         return expression == 0 or (expression.is_finite is True and sp.simplify(expression) == 0)
     # Only a quick no: simplify can take minutes on an expression that is not zero.
@@ -87,6 +98,17 @@ def _rational_zero(expression: Any) -> bool:
     for base, root in roots.items():
         numerator = sp.rem(sp.expand(numerator), root**2 - base, root)
     return sp.expand(sp.expand_power_exp(sp.expand(numerator))) == 0
+
+
+# Unequal ones, so that no size can stand for another; K next tokens are among M tokens.
+_INSTANCES = ({"K": 3, "M": 4, "L": 2}, {"K": 2, "M": 3, "L": 4})
+
+
+def _differs_at_sizes(expression: Any) -> bool:
+    """Whether its value at explicit sizes is clearly not zero: written out, by another route than the normal form."""
+    with mpmath.workdps(40):
+        values = [indexed.value_at(expression, sizes, seed) for sizes in _INSTANCES for seed in range(2)]
+        return any(abs(value) > mpmath.mpf("1e-20") for value in values)
 
 
 def _differs_somewhere(expression: Any) -> bool:

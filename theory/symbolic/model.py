@@ -22,6 +22,11 @@ def matrix(name: str, rows: int, columns: int, **assumptions: bool) -> sp.Matrix
     return sp.Matrix(rows, columns, lambda i, j: sp.Symbol(f"{name}_{i}{j}", **assumptions))
 
 
+def identity(size: Any) -> Any:
+    """I, written out for a number of rows, and a matrix symbol for a symbol."""
+    return sp.eye(int(size)) if sp.sympify(size).is_Integer else sp.Identity(size)
+
+
 def unit(size: int, index: int) -> sp.Matrix:
     """Unit vector e_index."""
     return sp.Matrix(size, 1, lambda i, _: int(i == index))

@@ -1,19 +1,22 @@
 """Corollary 2, (101)-(107): several common tokens in the symmetric case all lose.
 
-(10) is ``rate`` of `lemma4` and beta that of Theorem 1 for equal overlaps; that the overlaps are equal is
-part of what is shown.
+(10) is ``rate`` of `lemma4` and beta that of Theorem 1 for equal overlaps; that the overlaps are equal is part of what
+is shown. K classes, C common tokens and D distinct ones a class are symbols. The map phi of the paper numbers the
+distinct tokens: token (n, i) has the same weight P(l|n) exp(z_l) in its class for every n, and none in the others.
 """
 
 from __future__ import annotations
 
 import sympy as sp
+from sympy import KroneckerDelta
 
 from theory.scan_and_snap.proofs import lemma4, theorem1
+from theory.scan_and_snap.proofs.lemma4 import K
 from theory.symbolic import Claim, Derivation, Scalar
-from theory.symbolic.model import norm, positive
+from theory.symbolic.indexed import entries, index, size, total
+from theory.symbolic.model import positive
 
-# Tokens 0 and 1 are common. Two distinct tokens a class, in an order that the symmetry maps: token -> its image's role.
-DISTINCT = ((2, 3), (5, 4), (6, 7))
+C, D = size("C"), size("D")
 
 
 def common_rate(share: sp.Expr, overlap: sp.Expr, speed: sp.Expr, n_classes: Scalar) -> sp.Expr:
@@ -28,60 +31,56 @@ def distinct_rate(share: sp.Expr, overlap: sp.Expr, speed: sp.Expr, n_classes: S
 
 def derive(*, common_rate: Claim = common_rate, distinct_rate: Claim = distinct_rate) -> Derivation:
     """The symmetric state is invariant under (10), and every common token falls."""
-    classes, size = len(DISTINCT), 8
-    c_0, c_1, d_0, d_1 = positive("c_0 c_1 d_0 d_1")
-    columns = []
-    for tokens in DISTINCT:
-        column = sp.zeros(size, 1)
-        column[0], column[1] = c_0, c_1
-        for token, value in zip(tokens, (d_0, d_1), strict=True):
-            column[token] = value
-        columns.append(column)
-    features = [column / norm(column) for column in columns]
-    # rho and the norm as functions of the shares; beta as Theorem 1 gives it for them, with M = 8.
-    rho = features[0].dot(features[1])
-    strength = theorem1.beta(sp.Integer(size), classes, rho)
-    beta = strength * sp.ones(classes, classes)
-    gamma = sp.Symbol("gamma", positive=True)
-    rate = lemma4.rate(0, (0,) * classes, features, beta, gamma, [sp.Rational(1, classes)] * classes)
+    common, distinct = index("l", C), index("i", D)
+    any_common, any_distinct, n, owner, other = index("c", C), index("d", D), index("n", K), index("o", K), index("a", K)
+    u, e = entries("u", positive=True), entries("e", positive=True)  # weights of common and distinct tokens
 
-    vanishing = {}
-    for n in range(classes):
-        vanishing[f"norm of class {n}"] = norm(columns[n]) - norm(columns[0])
-        for other in range(n):
-            vanishing[f"overlap of {n} and {other}"] = features[n].dot(features[other]) - rho
-        for role, token in enumerate(DISTINCT[n]):
-            vanishing[f"image of token {DISTINCT[0][role]} in class {n} moves alike"] = (
-                rate[token] - rate[DISTINCT[0][role]]
-            )
-            share = features[n][token]
-            vanishing[f"distinct token {token}"] = rate[token] - distinct_rate(share, rho, gamma * strength, classes)
-    for token in (0, 1):
-        share = features[0][token]
-        vanishing[f"common token {token}"] = rate[token] - common_rate(share, rho, gamma * strength, classes)
+    def own_weight(a, o, i):
+        return KroneckerDelta(a, o) * e[i]
 
-    share, q, speed = positive("f q s")
-    extra = sp.Symbol("j", nonnegative=True)
-    between = 1 / (1 + q)
+    def product(a, b):
+        """c~_a . c~_b over all tokens."""
+        distinct_part = total(own_weight(a, owner, any_distinct) * own_weight(b, owner, any_distinct), owner, any_distinct)
+        return total(u[any_common] ** 2, any_common) + distinct_part
+
+    norm = sp.sqrt(total(u[any_common] ** 2, any_common) + total(e[any_distinct] ** 2, any_distinct))
+    rho = total(u[any_common] ** 2, any_common) / norm**2
+    gamma, strength = positive("gamma beta")
+
+    def rate(own):
+        return lemma4.rate(
+            own, lambda a, b: product(a, b) / norm**2, lambda a, b: strength, gamma, lambda a: 1 / K, lambda a: 1
+        )
+
+    falls = rate(lambda a: u[common] / norm)
+    gains = rate(lambda a: own_weight(a, n, distinct) / norm)
+    speed = gamma * strength
+    share, q, one = positive("f q s")
+    m, extra = sp.Symbol("m", positive=True), sp.Symbol("j", nonnegative=True)
+    between, k = 1 / (1 + q), 2 + extra
     return Derivation(
         statement="Corollary 2",
-        vanishing=vanishing,
+        vanishing={
+            "norm of every class": product(n, n) - norm**2,
+            "overlap of two classes": (1 - KroneckerDelta(n, other)) * (product(n, other) / norm**2 - rho),
+            # No n on the right: images under phi move alike.
+            "distinct token": gains - distinct_rate(e[distinct] / norm, rho, speed, K),
+            "common token": falls - common_rate(u[common] / norm, rho, speed, K),
+        },
         signed={
-            "common tokens lose": (common_rate(share, between, speed, 2 + extra), "< 0"),
-            "distinct tokens gain": (distinct_rate(share, between, speed, 2 + extra), "> 0"),
+            "common tokens lose": (common_rate(share, between, one, k), "< 0"),
+            "distinct tokens gain": (distinct_rate(share, between, one, k), "> 0"),
+            "beta > 0": (theorem1.beta(1 + m, k, between), "> 0"),
         },
         steps=(
             r"In a symmetric state all norms are equal, $f_n\cdot f_{n'} = \sum_{l\in G_{CT}} f_l^2 = \rho$ for every"
-            r" pair,"
-            r" and $\beta_{nn'} = \beta > 0$ for every pair (Theorem 1, equal overlaps).",
+            r" pair, and $\beta_{nn'} = \beta > 0$ for every pair (Theorem 1, equal overlaps).",
             r"A distinct token moves at $\gamma\beta(K-1)\rho f_{nl}^2/K$, the same for its image in every class: the"
-            r" state"
-            r" stays symmetric, and the symmetric solution is the solution, as (10) is locally Lipschitz.",
+            r" state stays symmetric, and the symmetric solution is the solution, as (10) is locally Lipschitz.",
             r"A common token: class n gives $\frac{\gamma\beta}{K} f_l\sum_{n'\ne n}(\rho f_l - f_l)$; the K classes"
-            r" together"
-            r" $-\gamma\beta(K-1)f_l^2(1-\rho) < 0$.",
+            r" together $-\gamma\beta(K-1)f_l^2(1-\rho) < 0$, as $\rho < 1$ where classes have distinct tokens.",
         ),
-        scope="K = 3, two common and two distinct tokens a class, any P(.|n); the sign for all K >= 2",
-        sizes={"K": (3,), "M": (8,), "common tokens": (2,), "distinct tokens a class": (2,)},
+        scope="all K, any numbers of common and distinct tokens, any P(.|n) with the symmetry; the sign for K >= 2",
+        sizes={},
         prose=("the symmetric solution is the solution, as (10) is locally Lipschitz",),
     )

@@ -1,70 +1,102 @@
 """What the flow conserves exactly: sums of rows of Y and Z, unseen tokens, equal columns of Y (after Lemma 1).
 
-The rates are derivatives of J itself, with J in bag form for symbolic counts, so that they hold for any sequence of
-any length and for any mixture of sequences: the expected J is a sum of such terms, and each vanishing is linear.
+The rates are those of the expected J, a mixture of K sequences of any lengths with weights p_i, each with a query m_i,
+a next token n_i and counts N_i of M tokens. They are derived from J in bag form, with symbols for K, M and all else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import sympy as sp
+from sympy import KroneckerDelta
 
 from theory.symbolic import Claim, Derivation
-from theory.symbolic.model import gradient, log_probability, matrix, named, norm
+from theory.symbolic.indexed import chosen, entries, index, size, total
+
+M, K = size("M"), size("K")  # tokens, sequences
+QUERY, TARGET = chosen("m", M), chosen("n", M)
 
 
-def conserved(row: Sequence[sp.Expr]) -> sp.Expr:
-    """What a row of Y or Z keeps."""
-    return sum(row)
+def conserved(rate: Claim) -> sp.Expr:
+    """What a row of Y or Z keeps, by its entries ``rate(k)``."""
+    k = index("k'", M)
+    return total(rate(k), k)
 
 
-def derive(*, conserved: Claim = conserved, vocab_size: int = 3, target: int = 1) -> Derivation:
-    """Rates of the conserved quantities under gradient ascent on J, for symbolic counts, Y and z_m.
+def derive(*, conserved: Claim = conserved) -> Derivation:
+    """Rates of the conserved quantities under gradient ascent on the expected J, for all sizes, counts, Y and Z.
 
-    ``conserved`` is the claimed linear invariant of a row. Token 0 has any count, token M - 1 never occurs, and next
-    token ``target`` is the one that occurs.
+    ``conserved`` is the claimed linear invariant of a row, a function of the rates of its entries.
     """
-    size = vocab_size
-    Y, z = matrix("Y", size, size), matrix("z", 1, size)
-    counts = sp.Matrix([*sp.symbols(f"N_:{size - 1}", positive=True), 0])
-    weights = counts.multiply_elementwise(z.T.applyfunc(sp.exp))
-    feature = weights / norm(weights)
-    J = log_probability(Y, feature, target)
-    rate_y, rate_z = gradient(J, Y), gradient(J, z)
-
-    vanishing = {f"row {j} of Y": conserved(list(rate_y.row(j))) for j in range(size)}
-    logits = Y.T * feature
-    generators = {sp.exp(logit): sp.Dummy(f"a_{k}", positive=True) for k, logit in enumerate(logits)}
-    vanishing["row of Z"] = conserved(list(rate_z)).xreplace(generators)
-    vanishing.update(named("row of Y of an unseen token", rate_y.row(size - 1).T))
-    vanishing["entry of z at an unseen token"] = rate_z[size - 1]
-
-    # Columns that never occur: the difference of their rates where they are equal.
-    first, second = [k for k in range(size) if k != target][:2]
-    equal = {Y[j, second]: Y[j, first] for j in range(size)}
-    vanishing.update(named("equal columns of Y", (rate_y.col(first) - rate_y.col(second)).subs(equal)))
-
-    # The reason, for any J of this form: the layer does not see a shift.
+    j, k, l, p, q = (index(name, M) for name in "jklpq")  # noqa: E741
+    i = index("i", K)
+    counts, z, y, f, g, a = (entries(name) for name in ("N", "Z", "Y", "f", "g", "a"))
+    chance = entries("p", positive=True)
+    second = index("k2", M)
     shift = sp.Symbol("a", real=True)
-    moved = z.applyfunc(lambda entry: entry + shift)
-    shifted = counts.multiply_elementwise(moved.T.applyfunc(sp.exp))
-    vanishing.update(named("shift of z_m", shifted / norm(shifted) - feature))
+
+    def weight(token, logits=lambda token: z[QUERY(i), token]):
+        return counts[i, token] * sp.exp(logits(token))
+
+    def feature(token, logits=lambda token: z[QUERY(i), token]):
+        return weight(token, logits) / sp.sqrt(total(weight(l, logits) ** 2, l))
+
+    def residual(token, logits):
+        return KroneckerDelta(TARGET(i), token) - sp.exp(logits(token)) / total(sp.exp(logits(l)), l)
+
+    # The features in the logits, Y^T f, are symbols; before the residual they stand by their formula.
+    def logit(token):
+        return total(y[q, token] * f[i, q], q)
+
+    def turn(row, token):
+        # df_j/dZ_mp
+        return KroneckerDelta(QUERY(i), row) * feature(j) * (KroneckerDelta(j, token) - feature(token) ** 2)
+
+    def rate_y(row, column):
+        return total(chance[i] * feature(row) * residual(column, logit), i)
+
+    def rate_z(row, token):
+        # With any signal g, by the chain rule.
+        return total(chance[i] * g[i, j] * turn(row, token), i, j)
+
+    row = index("m'", M)
+    log_alpha = a[TARGET(i)] - sp.log(total(sp.exp(a[l]), l))
+    bag_form = KroneckerDelta(QUERY(i), row) * feature(p) * (g[i, p] - feature(p) * total(g[i, j] * feature(j), j))
+    equal = {logit(second): logit(k)}
+    vanishing = {
+        "log alpha by a logit": sp.diff(log_alpha, a[k]) - residual(k, lambda token: a[token]),
+        "feature by Z": sp.diff(feature(j), z[row, p]) - turn(row, p),
+        "bag form": rate_z(row, p) - total(chance[i] * bag_form, i),
+        "row of Y": conserved(lambda column: rate_y(j, column)),
+        "row of Z": conserved(lambda token: rate_z(row, token)),
+        "equal columns of Y": _no_target(rate_y(j, k), k) - _no_target(rate_y(j, second), second).xreplace(equal),
+        "row of Y of an unseen token": rate_y(j, k).xreplace({counts[i, j]: sp.Integer(0)}),
+        "entry of Z at an unseen token": total(chance[i] * bag_form, i).xreplace({counts[i, p]: sp.Integer(0)}),
+        # The reason, for any J of this form: the layer does not see a shift.
+        "shift of z_m": feature(j, lambda token: z[QUERY(i), token] + shift) - feature(j),
+        "shift of the logits": residual(k, lambda token: a[token] + shift) - residual(k, lambda token: a[token]),
+    }
     return Derivation(
         statement="Zero-sum invariants",
         vanishing=vanishing,
         steps=(
-            r"Softmax does not change when a constant is added to all logits, hence $J(Y + a 1^T) = J(Y)$ for every"
-            r" vector $a$; its derivative at $a = 0$ is $\dot Y 1 = 0$.",
-            r"Adding a constant to $z_m$ multiplies every $N_l e^{z_{ml}}$ by the same factor, which the norm removes:"
-            r" $\dot Z 1 = 0$.",
-            r"$\dot Y = \sum_n p_n f_n r_n^T$ has a zero row at a token with $f_{nl} = 0$ for all n, and $\dot z_m ="
-            r" f * (\dots)$ a zero entry.",
-            r"Column k of $\dot Y$ for a k that never is the target is $-\sum_n p_n f_n \alpha_{nk}$, which depends"
-            r" on k"
-            r" only through column k of Y: equal columns stay equal.",
+            r"For a mixture of sequences with weights $p_i$, queries $m_i$ and next tokens $n_i$: $\dot Y_{jk} ="
+            r" \eta_Y\sum_i p_i f_{ij} r_{ik}$ and $\dot Z_{mp} = \eta_Z\sum_i p_i 1[m_i = m] f_{ip}(g_{ip} -"
+            r" f_{ip}\,f_i\cdot g_i)$ with $g_i = Y r_i$ (Lemma 1, for counts of any sequence).",
+            r"$\sum_k r_{ik} = 1 - \sum_k\alpha_{ik} = 0$: $\dot Y 1 = 0$. The reason: softmax does not change when a"
+            r" constant is added to all logits, hence $J(Y + a 1^T) = J(Y)$ for every vector $a$.",
+            r"$\sum_p f_p(g_p - f_p\,f\cdot g) = f\cdot g\,(1 - \|f\|^2) = 0$: $\dot Z 1 = 0$. The reason: adding a"
+            r" constant to $z_m$ multiplies every $N_l e^{z_{ml}}$ by the same factor, which the norm removes.",
+            r"At a token that never occurs, $f_{ij} = 0$ for all $i$, the row of $\dot Y$ and the entry of each"
+            r" $\dot z_m$ vanish.",
+            r"Column $k$ of $\dot Y$ for a $k$ that never is the next token is $-\eta_Y\sum_i p_i f_i \alpha_{ik}$,"
+            r" which depends on $k$ only through column $k$ of $Y$: equal columns stay equal.",
         ),
-        scope="M = 3 by default, any counts, any Y and z; the shift argument is the same for all M",
-        sizes={"M": (vocab_size,)},
-        prose=("mixtures of sequences: each row that vanishes is linear in J",),
+        scope="all M, any number of sequences of any lengths, with any weights, queries, next tokens, Y and Z",
+        sizes={},
+        prose=("equal columns stay equal: the flow has one solution",),
     )
+
+
+def _no_target(rate, column):
+    """The rate of a column that is no sequence's next token."""
+    return rate.replace(lambda one: one == KroneckerDelta(TARGET(index("i", K)), column), lambda one: sp.Integer(0))

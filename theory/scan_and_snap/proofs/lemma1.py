@@ -1,7 +1,8 @@
-"""Lemma 1, (3): the differentials of J for one sequence, by differentiating J entry by entry.
+"""Lemma 1, (3): the differentials of J for one sequence, by differentiating J at a generic entry.
 
 Nothing but the definition goes in: one-hot X, b = softmax over positions, f = LN(X^T b), alpha = softmax(Y^T f),
-J = log alpha_{x_{T+1}} (1)-(2).
+J = log alpha_{x_{T+1}} (1)-(2). The sizes are symbols: M tokens, L = T - 1 positions. Each layer is differentiated by
+itself, from its formula; the chain rule puts them together. One sequence is written out besides, without it.
 """
 
 from __future__ import annotations
@@ -9,30 +10,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import sympy as sp
+from sympy import KroneckerDelta
 
 from theory.symbolic import Claim, Derivation
+from theory.symbolic.indexed import chosen, entries, index, size, total
 from theory.symbolic.model import gradient, log_probability, matrix, named, norm, one_hot, softmax, unit
 
-# Sequences (contextual tokens, query, next token) for M = 3: all tokens; a repeated and an unseen one; one token only.
-SEQUENCES = (((0, 1, 2), 0, 1), ((2, 0, 0), 1, 0), ((1, 1, 1), 2, 2))
+M, L = size("M"), size("L")
+# Contextual tokens, query and next token for M = 3, with a repeated and an unseen one.
+SEQUENCES = (((2, 0, 0), 1, 0),)
 
 
-def decoder_rate(feature: sp.Matrix, residual: sp.Matrix) -> sp.Matrix:
-    """(3): dY/dt = f (e_n - alpha)^T, in units of eta_Y."""
-    return feature * residual.T
+def residual(target: sp.Idx, k: sp.Idx, alpha: sp.IndexedBase) -> sp.Expr:
+    """Entry k of x_{T+1} - alpha, where ``target`` is the next token."""
+    return KroneckerDelta(target, k) - alpha[k]
 
 
-def attention_rate(X: sp.Matrix, b: sp.Matrix, Y: sp.Matrix, residual: sp.Matrix) -> sp.Matrix:
-    """(3): row m of dZ/dt, (e_n - alpha)^T Y^T P_perp(X^T b) X^T diag(b) X / ||X^T b||, in units of eta_Z."""
-    v = X.T * b
-    length = norm(v)
-    projection = sp.eye(len(v)) - v * v.T / length**2
-    return residual.T * Y.T * (projection / length) * X.T * sp.diag(*b) * X
+def decoder_rate(feature: sp.Expr, left: sp.Expr) -> sp.Expr:
+    """(3): entry j, k of dY/dt = f r^T in units of eta_Y, by f_j and r_k."""
+    return feature * left
 
 
-def bag_rate(feature: sp.Matrix, signal: sp.Matrix) -> sp.Matrix:
-    """The same row in bag form, f * (g - f (f . g)) with g = Y (e_n - alpha), * elementwise."""
-    return feature.multiply_elementwise(signal - feature * feature.dot(signal))
+def attention_rate(projection: Claim, attended: Claim, signal: Claim, length: sp.Expr, p: sp.Idx) -> sp.Expr:
+    """(3): entry p of row m of dZ/dt, g^T P_perp(v) X^T diag(b) X/||v|| with g = Y r and v = X^T b, by eta_Z.
+
+    ``projection(j, l)`` and ``attended(l, p)`` are the entries of P_perp and of X^T diag(b) X.
+    """
+    j, l = index("j", M), index("l", M)  # noqa: E741
+    return total(signal(j) * projection(j, l) * attended(l, p), j, l) / length
+
+
+def bag_rate(feature: Claim, signal: Claim, p: sp.Idx) -> sp.Expr:
+    """The same entry in bag form, f_p (g_p - f_p (f . g))."""
+    j = index("j", M)
+    return feature(p) * (signal(p) - feature(p) * total(feature(j) * signal(j), j))
 
 
 def derive(
@@ -41,41 +52,105 @@ def derive(
     attention_rate: Claim = attention_rate,
     bag_rate: Claim = bag_rate,
     sequences: Sequence[tuple[tuple[int, ...], int, int]] = SEQUENCES,
-    vocab_size: int = 3,
 ) -> Derivation:
-    """Compare the derivatives of J with (3) and with the bag form, for symbolic Y and Z and explicit sequences.
+    """Compare the derivatives of J with (3) and with the bag form, for any M, sequence, Y and Z.
 
     The claims are functions of the signatures of this module's `decoder_rate`, `attention_rate` and `bag_rate`.
     """
-    vanishing = {}
+    vanishing = _layers()
+    vanishing.update(_chain(decoder_rate, attention_rate, bag_rate))
     for tokens, query, target in sequences:
-        name = f"x = {tokens}, m = {query}, n = {target}"
-        for key, value in _one_sequence(
-            vocab_size, tokens, query, target, decoder_rate, attention_rate, bag_rate
-        ).items():
-            vanishing[f"{key}, {name}"] = value
+        written = _written_out(3, tokens, query, target)
+        vanishing.update({f"{key}, x = {tokens}, m = {query}, n = {target}": one for key, one in written.items()})
     return Derivation(
         statement="Lemma 1",
         vanishing=vanishing,
         steps=(
-            r"$\partial \log\alpha_n/\partial(\text{logit}_k) = 1[k=n] - \alpha_k = r_k$, and logit$_k = \sum_j Y_{jk}"
+            r"$\partial \log\alpha_n/\partial a_k = 1[k=n] - \alpha_k = r_k$ for the logits $a_k = \sum_j Y_{jk}"
             r" f_j$, hence $\partial J/\partial Y_{jk} = f_j r_k$.",
-            r"$\partial J/\partial f = Y r = g$.",
-            r"$f = v/\|v\|$ with $v = X^T b$ has the differential $df = P^\perp_v\,dv/\|v\|$.",
-            r"$db_t = b_t (z_m[x_t]' - \sum_s b_s z_m[x_s]')$, so that $dv = X^T \mathrm{diag}(b) X\,dz_m - v\,(b^T X"
-            r" dz_m)$;"
-            r" the second term is along $v$ and $P^\perp_v$ removes it.",
-            r"$X^T \mathrm{diag}(b) X = \mathrm{diag}(v)$, which gives the bag form $\dot z_m = f * (g - f\,(f\cdot"
-            r" g))$.",
+            r"$\partial J/\partial f_j = \sum_k Y_{jk} r_k = g_j$.",
+            r"$f = v/\|v\|$ with $v = X^T b$ has the differential $df = P^\perp_v\,dv/\|v\|$, $P^\perp_v = I - ff^T$.",
+            r"$db_t = b_t (dz_m[x_t] - \sum_s b_s\,dz_m[x_s])$, so that $dv = X^T \mathrm{diag}(b) X\,dz_m - v\,(b^T X"
+            r"\,dz_m)$; the second term is along $v$, and $P^\perp_v$ removes it.",
+            r"Rows of $X$ are one-hot, so that $X^T \mathrm{diag}(b) X = \mathrm{diag}(v)$, which gives the bag form"
+            r" $\dot z_m = f * (g - f\,(f\cdot g))$, $*$ entry by entry.",
             r"$J$ contains no row of $Z$ but $z_m$.",
         ),
-        scope="M = 3, T - 1 = 3 by default, all of Y and Z symbolic; any explicit sequence and M can be given",
-        sizes={"M": (vocab_size,), "T - 1": tuple(sorted({len(tokens) for tokens, _, _ in sequences}))},
+        scope="all M and T, any sequence, Y and Z: every layer differentiated at a generic entry; one sequence of three"
+        " tokens with M = 3 written out besides, and differentiated as a whole",
+        sizes={},
+        prose=("the chain rule",),
     )
 
 
-def _one_sequence(size, tokens, query, target, decoder_rate, attention_rate, bag_rate):
-    """Differences between derivative and claim, as rational functions.
+def _layers():
+    """The differential of each layer from its formula, sums over symbolic sizes."""
+    j, k, l, p, n, m, q = (index(name, M) for name in "jklpnmq")  # noqa: E741
+    s, t, u = (index(name, L) for name in "stu")
+    a, f, v, b, c, y, z = (entries(name) for name in ("a", "f", "v", "b", "c", "Y", "Z"))
+    x = chosen("x", M)
+
+    def alpha(i):
+        return sp.exp(a[i]) / total(sp.exp(a[l]), l)
+
+    def weight(i):
+        return sp.exp(c[i]) / total(sp.exp(c[s]), s)
+
+    length = sp.sqrt(total(v[l] ** 2, l))
+    logit = total(y[l, k] * f[l], l)
+    pooled = total(KroneckerDelta(x(s), j) * b[s], s)
+    return {
+        "log alpha_n by a logit": sp.diff(sp.log(alpha(n)), a[k]) - (KroneckerDelta(n, k) - alpha(k)),
+        "a logit by Y": sp.diff(logit, y[j, p]) - KroneckerDelta(k, p) * f[j],
+        "a logit by f": sp.diff(logit, f[j]) - y[j, k],
+        "LN": sp.diff(v[j] / length, v[p]) - (KroneckerDelta(j, p) - v[j] * v[p] / length**2) / length,
+        "pooling by b": sp.diff(pooled, b[t]) - KroneckerDelta(x(t), j),
+        "attention weight by a score": sp.diff(weight(t), c[u]) - weight(t) * (KroneckerDelta(t, u) - weight(u)),
+        "score by Z": sp.diff(z[m, x(t)], z[q, p]) - KroneckerDelta(m, q) * KroneckerDelta(x(t), p),
+        "attention weights sum to 1": total(weight(t), t) - 1,
+    }
+
+
+def _chain(decoder_rate, attention_rate, bag_rate):
+    """The layers' differentials put together, against the claims; b and alpha stay symbols."""
+    j, k, l, p, n = (index(name, M) for name in "jklpn")  # noqa: E741
+    s, t = index("s", L), index("t", L)
+    alpha, b, y = entries("alpha"), entries("b"), entries("Y")
+    x = chosen("x", M)
+
+    def v(i):
+        return total(KroneckerDelta(x(s), i) * b[s], s)
+
+    length = sp.sqrt(total(v(l) ** 2, l))
+
+    def feature(i):
+        return v(i) / length
+
+    def projection(i, other):
+        return KroneckerDelta(i, other) - v(i) * v(other) / length**2
+
+    def signal(i):
+        return total(y[i, k] * residual(n, k, alpha), k)
+
+    def attended(i, other):
+        return total(KroneckerDelta(x(t), i) * b[t] * KroneckerDelta(x(t), other), t)
+
+    by_y = total(residual(n, l, alpha) * KroneckerDelta(l, k) * feature(j), l)
+    # df/dv, dv/db, db/dc and dc/dz of the layers, with a position s for the score.
+    by_score = total(KroneckerDelta(x(t), l) * b[t] * (KroneckerDelta(t, s) - b[s]) * KroneckerDelta(x(s), p), s, t)
+    by_z = total(signal(j) * projection(j, l) / length * by_score, j, l)
+    claim = attention_rate(projection, attended, signal, length, p)
+    return {
+        "dJ/dY": by_y - decoder_rate(feature(j), residual(n, k, alpha)),
+        "dJ/dz": by_z - claim,
+        "X^T diag(b) X is diagonal": attended(j, p) - KroneckerDelta(j, p) * v(j),
+        "what is along v": total(projection(j, l) * v(l), l),
+        "bag form": claim - bag_rate(feature, signal, p),
+    }
+
+
+def _written_out(size, tokens, query, target):
+    """J of one sequence as a function of Y and Z, differentiated as a whole, against (3).
 
     After differentiation exp(z_l), exp(logit_k) and the norm are generators: each becomes a positive symbol, and the
     one relation between them, that of the norm, is used when the difference is decided.
@@ -84,16 +159,15 @@ def _one_sequence(size, tokens, query, target, decoder_rate, attention_rate, bag
     X = one_hot(tokens, size)
     b = softmax(X * Z.row(query).T)
     v = X.T * b
-    feature = v / norm(v)
+    length = norm(v)
+    feature = v / length
     J = log_probability(Y, feature, target)
-    residual = unit(size, target) - softmax(Y.T * feature)
-    claim_z = attention_rate(X, b, Y, residual)
-    bag = bag_rate(feature, Y * residual)
+    left = unit(size, target) - softmax(Y.T * feature)
+    claim = left.T * Y.T * ((sp.eye(size) - v * v.T / length**2) / length) * X.T * sp.diag(*b) * X
     plain = _Plain(Y.T * feature, Z.row(query))
     vanishing = {
-        **named("dJ/dY", plain(gradient(J, Y) - decoder_rate(feature, residual))),
-        **named("dJ/dz", plain(gradient(J, Z.row(query)) - claim_z).T),
-        **named("bag form", plain(claim_z.T - bag)),
+        **named("dJ/dY", plain(gradient(J, Y) - feature * left.T)),
+        **named("dJ/dz", plain(gradient(J, Z.row(query)) - claim).T),
     }
     others = [row for row in range(size) if row != query]
     vanishing.update(named("dJ/dZ of other queries", gradient(J, Z.extract(others, list(range(size))))))

@@ -1,92 +1,78 @@
 """Lemma 4, (10): the attention dynamics with the backpropagated gradient of Theorem 1, class probabilities explicit.
 
-The derivative of the expected J along z_m is taken from the definition of the bag; (9) enters only as g_n.
+The derivative of the expected J along z_m is taken from the definition of the bag, at a generic entry; (9) enters only
+as g_n. K classes, M tokens and the map psi from classes to queries are symbols.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import sympy as sp
+from sympy import KroneckerDelta
 
 from theory.symbolic import Claim, Derivation
-from theory.symbolic.model import gradient, matrix, named, norm
+from theory.symbolic.indexed import chosen, entries, index, size, total
 
-# Query of each class: two classes share query 0.
-QUERIES = (0, 0, 1)
+K, M = size("K"), size("M")
+QUERY = chosen("psi", M)  # of a class
 
 
-def rate(
-    query: int,
-    queries: Sequence[int],
-    features: Sequence[sp.Matrix],
-    beta: sp.Matrix,
-    gamma: sp.Expr,
-    probability: Sequence[sp.Expr],
-) -> sp.Matrix:
-    """(10): zdot_m in units of eta_Z, with class n weighted by its probability p_n (erratum: the paper omits it).
+def rate(own: Claim, overlap: Claim, beta: Claim, gamma: sp.Expr, probability: Claim, member: Claim) -> sp.Expr:
+    """(10): entry l of zdot_m by eta_Z, with class n weighted by its probability p_n (erratum: the paper omits it).
 
-    ``features`` is the list of f_n, ``beta[n, n']`` a matrix whose diagonal is not used.
+    By class: ``own(n)`` is f_nl, ``overlap(n, n')`` is f_n . f_n', ``member(n)`` is 1 for the classes of query m.
     """
-    size = len(features[0])
-    total = sp.zeros(size, 1)
-    for n, f in enumerate(features):
-        if queries[n] != query:
-            continue
-        push = sp.zeros(size, 1)
-        for other, f_other in enumerate(features):
-            if other != n:
-                push += beta[n, other] * (f * f.dot(f_other) - f_other)
-        total += probability[n] * gamma * f.multiply_elementwise(push)
-    return total
+    n, other = index("n'", K), index("o'", K)
+    push = beta(n, other) * (own(n) * overlap(n, other) - own(other))
+    others = total((1 - KroneckerDelta(n, other)) * push, other)
+    return total(member(n) * probability(n) * gamma * own(n) * others, n)
 
 
-def derive(*, rate: Claim = rate, vocab_size: int = 3) -> Derivation:
-    """(10) by differentiating the expected J along z_m, for K = 3 classes of which two share the query."""
-    size, classes = vocab_size, len(QUERIES)
-    z = [matrix(f"z{query}", size, 1) for query in range(2)]
-    # z absorbs P of one class for each query: ones there lose nothing.
-    P = matrix("P", size, classes, positive=True)
-    P[:, 0] = P[:, 2] = sp.ones(size, 1)
-    g = matrix("g", size, classes)
-    beta = matrix("beta", classes, classes)
-    probability = sp.symbols(f"p_:{classes}", positive=True)
-    gamma, iota = sp.symbols("gamma iota", positive=True)
-    features = []
-    for n, query in enumerate(QUERIES):
-        weights = P.col(n).multiply_elementwise(z[query].applyfunc(sp.exp))
-        features.append(weights / norm(weights))
+def derive(*, rate: Claim = rate) -> Derivation:
+    """(10) by differentiating the expected J along z_m, for all K, M and queries."""
+    j, l, p = (index(name, M) for name in "jlp")  # noqa: E741
+    n, other, m = index("n", K), index("o", K), index("m", M)
+    P, z, g, b, chance = (entries(name) for name in ("P", "z", "g", "beta", "p"))
+    gamma, iota = sp.Symbol("gamma", positive=True), entries("iota")
+
+    def weight(token, a):
+        return P[token, a] * sp.exp(z[QUERY(a), token])
+
+    def feature(token, a):
+        return weight(token, a) / sp.sqrt(total(weight(l, a) ** 2, l))
+
+    def overlap(a, c):
+        return total(feature(p, a) * feature(p, c), p)
+
+    def member(a):
+        return KroneckerDelta(QUERY(a), m)
+
     # dJ_n = g_n . df_n by the definition of g_n, which is held fixed while f_n moves with z.
-    linear = sum(p * g.col(n).dot(f) for n, (p, f) in enumerate(zip(probability, features, strict=True)))
-    sent_back = {}
-    for n in range(classes):
-        signal = gamma * iota * features[n]
-        for other in range(classes):
-            if other != n:
-                signal -= gamma * beta[n, other] * features[other]
-        sent_back.update({g[j, n]: signal[j] for j in range(size)})
-    vanishing = {}
-    for query in range(2):
-        slope = gradient(linear, z[query])
-        difference = slope.subs(sent_back) - rate(query, QUERIES, features, beta, gamma, probability)
-        plain = {entry: sp.log(sp.Dummy("w", positive=True)) for column in z for entry in column}
-        vanishing.update(named(f"zdot, m = {query}", difference.subs(plain)))
-    f, signal = features[0], g.col(0)
-    bag_form = f.multiply_elementwise(signal - f * f.dot(signal))
-    vanishing.update(named("bag form (Lemma 1)", gradient(signal.dot(f), z[0]) - bag_form))
-    vanishing.update(named("the part along f_n is removed", f.multiply_elementwise(f - f * f.dot(f))))
+    slope = total(chance[n] * g[p, n] * sp.diff(feature(p, n), z[m, j]), p, n)
+    bag_form = feature(j, n) * (g[j, n] - feature(j, n) * total(feature(p, n) * g[p, n], p))
+
+    def sent_back(token, a):
+        others = total((1 - KroneckerDelta(a, other)) * b[a, other] * feature(token, other), other)
+        return gamma * (iota[a] * feature(token, a) - others)
+
+    by_nine = slope.replace(
+        lambda one: isinstance(one, sp.Indexed) and one.base == g, lambda one: sent_back(*one.indices)
+    )
+    claim = rate(lambda a: feature(j, a), overlap, lambda a, c: b[a, c], gamma, chance.__getitem__, member)
     return Derivation(
         statement="Lemma 4",
-        vanishing=vanishing,
+        vanishing={
+            "bag form (Lemma 1)": slope - total(chance[n] * member(n) * bag_form, n),
+            "the part along f_n is removed": feature(j, n) * (1 - total(feature(p, n) ** 2, p)),
+            "zdot": by_nine - claim,
+        },
         steps=(
             r"$\dot z_m = \eta_Z\,\partial_{z_m} \sum_n p_n J_n$: only the classes with $\psi(n) = m$ depend on"
-            r" $z_m$, each"
-            r" with its probability, 1/K for uniform classes.",
+            r" $z_m$, each with its probability, 1/K for uniform classes.",
             r"Lemma 1: class n contributes $p_n f_n * (g_n - f_n (f_n\cdot g_n))$.",
-            r"(9): $g_n = \gamma(\iota_n f_n - \sum_{n'}\beta_{nn'} f_{n'})$; the part along $f_n$ drops, as $\|f_n\|"
-            r" = 1$.",
-            r"What is left is $p_n\gamma f_n * \sum_{n'}\beta_{nn'}(f_n f_n^T - I) f_{n'}$.",
+            r"(9): $g_n = \gamma(\iota_n f_n - \sum_{n'\ne n}\beta_{nn'} f_{n'})$; the part along $f_n$ drops, as"
+            r" $\|f_n\| = 1$.",
+            r"What is left is $p_n\gamma f_n * \sum_{n'\ne n}\beta_{nn'}(f_n f_n^T - I) f_{n'}$.",
         ),
-        scope="M = 3, K = 3 with two queries, any P(.|n), z, beta and class probabilities",
-        sizes={"K": (len(QUERIES),), "M": (vocab_size,), "queries": (len(set(QUERIES)),)},
+        scope="all K, M and queries, any P(.|n), z, beta and class probabilities",
+        sizes={},
     )

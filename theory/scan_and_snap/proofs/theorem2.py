@@ -1,20 +1,20 @@
 """Theorem 2, (97)-(100): under (10) distinct tokens gain, and a single common token loses.
 
-(10) is ``rate`` of `lemma4`; the features have the supports of the statement and are otherwise free.
+(10) is ``rate`` of `lemma4`; the features have the supports of the statement and are otherwise free, for symbols K, M
+and any queries.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import sympy as sp
+from sympy import KroneckerDelta
 
 from theory.scan_and_snap.proofs import lemma4
+from theory.scan_and_snap.proofs.lemma4 import QUERY, K, M
 from theory.symbolic import Claim, Derivation
-from theory.symbolic.model import matrix, norm
+from theory.symbolic.indexed import chosen, entries, index, total
 
-# Tokens: 0 is common to all classes; the others are distinct, by class. Class 2 has the common token only.
-DISTINCT = {0: (1, 2), 1: (3, 4), 2: ()}
+CLASS = chosen("kappa", K)  # of a distinct token
 
 
 def distinct_rate(probability: sp.Expr, share: sp.Expr, xi: sp.Expr) -> sp.Expr:
@@ -22,57 +22,96 @@ def distinct_rate(probability: sp.Expr, share: sp.Expr, xi: sp.Expr) -> sp.Expr:
     return probability * share**2 * xi
 
 
-def common_rate(probability: Sequence[sp.Expr], shares: Sequence[sp.Expr], xi: Sequence[sp.Expr]) -> sp.Expr:
-    """(b): zdot of the single common token, -sum_n p_n (1 - f_nl^2) xi_n in units of eta_Z."""
-    return -sum(p * (1 - f**2) * x for p, f, x in zip(probability, shares, xi, strict=True))
+def common_rate(probability: sp.Expr, share: sp.Expr, xi: sp.Expr) -> sp.Expr:
+    """(b): what class n gives to zdot of the single common token, -p_n (1 - f_nl^2) xi_n in units of eta_Z."""
+    return -probability * (1 - share**2) * xi
 
 
 def derive(*, distinct_rate: Claim = distinct_rate, common_rate: Claim = common_rate) -> Derivation:
-    """(a) and (b) for K = 3 classes of one query that share one common token."""
-    classes, size = len(DISTINCT), 5
-    weights = matrix("c", size, classes, positive=True)
-    features = []
-    for n in range(classes):
-        support = {0, *DISTINCT[n]}
-        column = sp.Matrix([weights[token, n] if token in support else 0 for token in range(size)])
-        features.append(column / norm(column))
-    beta = matrix("beta", classes, classes)
-    probability = sp.symbols(f"p_:{classes}", positive=True)
-    gamma = sp.Symbol("gamma", positive=True)
-    rate = lemma4.rate(0, (0,) * classes, features, beta, gamma, probability)
-    xi = [
-        gamma * sum(beta[n, other] * features[n].dot(features[other]) for other in range(classes) if other != n)
-        for n in range(classes)
-    ]
-    vanishing, signed = {}, {}
-    positive_xi = sp.symbols(f"xi_:{classes}", positive=True)  # Theorem 1 (a)
-    for n, tokens in DISTINCT.items():
-        for token in tokens:
-            share = features[n][token]
-            vanishing[f"distinct token {token} of class {n}"] = rate[token] - distinct_rate(
-                probability[n], share, xi[n]
-            )
-            signed[f"distinct token {token} gains"] = (distinct_rate(probability[n], share, positive_xi[n]), "> 0")
-    shares = [f[0] for f in features]
-    vanishing["common token"] = rate[0] - common_rate(probability, shares, xi)
-    signed["common token loses"] = (sp.simplify(common_rate(probability, shares, positive_xi)), "< 0")
-    # Without a distinct token f_nl = 1: that class does not move the common token.
-    vanishing["a class without distinct tokens does not act"] = 1 - shares[2] ** 2
+    """(a) and (b) by putting the supports into (10)."""
+    vanishing, signed = _distinct(distinct_rate)
+    more, more_signed = _common(common_rate)
     return Derivation(
         statement="Theorem 2",
-        vanishing=vanishing,
-        signed=signed,
+        vanishing=vanishing | more,
+        signed=signed | more_signed,
         steps=(
             r"(a) l distinct to n: $f_{n'l} = 0$ for $n' \ne n$, so that (10) leaves $p_n\gamma"
-            r" f_{nl}\sum_{n'}\beta_{nn'}"
-            r"f_{nl}\,f_n\cdot f_{n'} = p_n f_{nl}^2 \xi_n$.",
-            r"(b) one common token l: $f_n\cdot f_{n'} = f_{nl} f_{n'l}$, so that class n gives $p_n\gamma\sum_{n'}"
-            r"\beta_{nn'}(f_{nl}^2 - 1) f_{nl} f_{n'l} = -p_n (1 - f_{nl}^2)\xi_n$.",
-            r"$\xi_n > 0$ (Theorem 1), and $f_{nl} < 1$ as soon as n has a distinct token.",
+            r" f_{nl}\sum_{n'\ne n}\beta_{nn'} f_{nl}\,f_n\cdot f_{n'} = p_n f_{nl}^2 \xi_n$ at the query of n.",
+            r"(b) one common token l, every other token distinct to some class: $f_n\cdot f_{n'} = f_{nl} f_{n'l}$ for"
+            r" $n' \ne n$, so that class n gives $p_n\gamma f_{nl}\sum_{n'\ne n} \beta_{nn'}(f_{nl}^2 - 1) f_{n'l} ="
+            r" -p_n (1 - f_{nl}^2)\xi_n$.",
+            r"$\xi_n > 0$ (Theorem 1), and $1 - f_{nl}^2 = \sum_{l'\ne l} f_{nl'}^2$ is positive as soon as n has a"
+            r" distinct token; a class without one does not act.",
         ),
-        scope="K = 3, one query, two distinct tokens in two classes and none in the third; any features, beta and p_n",
-        sizes={
-            "K": (len(DISTINCT),),
-            "distinct tokens of the classes": tuple(len(tokens) for tokens in DISTINCT.values()),
-        },
+        scope="all K, M and queries, any numbers of distinct tokens, any features, beta and p_n",
+        sizes={},
+        prose=("a sum of terms >= 0, one of them positive, is positive",),
     )
+
+
+def _parts():
+    """Symbols of (10), and its sum over the other classes."""
+    b, chance, gamma = entries("beta"), entries("p", positive=True), sp.Symbol("gamma", positive=True)
+    m = index("m", M)
+    return b, chance, gamma, lambda a: KroneckerDelta(QUERY(a), m)
+
+
+def _xi(n, overlap, b, gamma):
+    other = index("o", K)
+    return gamma * total((1 - KroneckerDelta(n, other)) * b[n, other] * overlap(n, other), other)
+
+
+def _distinct(distinct_rate):
+    """(a): the row of F at a token that is distinct to n has one entry, that of n."""
+    n, p = index("n", K), index("p", M)
+    F, share = entries("F"), sp.Symbol("f", positive=True)
+    b, chance, gamma, member = _parts()
+
+    def overlap(a, c):
+        return total(F[p, a] * F[p, c], p)
+
+    rate = lemma4.rate(
+        lambda a: KroneckerDelta(a, n) * share, overlap, lambda a, c: b[a, c], gamma, chance.__getitem__, member
+    )
+    xi = _xi(n, overlap, b, gamma)
+    positive_xi, weight = sp.symbols("xi_n p_n", positive=True)  # Theorem 1 (a)
+    return {
+        "distinct token": rate - member(n) * distinct_rate(chance[n], share, xi),
+    }, {
+        "distinct token gains": (distinct_rate(weight, share, positive_xi), "> 0"),
+    }
+
+
+def _common(common_rate):
+    """(b): token l is common, token j != l has the share d_j in its class kappa(j) and none in the others."""
+    n, common = index("n", K), index("l", M)
+    j = index("j", M)
+    c, d = entries("c"), entries("d")
+    b, chance, gamma, member = _parts()
+
+    def feature(token, a):
+        at = KroneckerDelta(token, common)
+        return at * c[a] + (1 - at) * KroneckerDelta(CLASS(token), a) * d[token]
+
+    def overlap(a, e):
+        return total(feature(j, a) * feature(j, e), j)
+
+    rate = lemma4.rate(
+        lambda a: feature(common, a), overlap, lambda a, e: b[a, e], gamma, chance.__getitem__, member
+    )
+    other = index("o", K)
+    xi = _xi(n, overlap, b, gamma)
+    claim = total(member(n) * common_rate(chance[n], c[n], xi), n)
+    rest = total((1 - KroneckerDelta(j, common)) * KroneckerDelta(CLASS(j), n) * d[j] ** 2, j)
+    apart = (1 - KroneckerDelta(n, other)) * (overlap(n, other) - c[n] * c[other])
+    positive_xi, weight, distinct = sp.symbols("xi_n p_n d", positive=True)
+    rate_one = common_rate(weight, 1 / sp.sqrt(1 + distinct), positive_xi)  # f^2 = 1/(1 + d) with a distinct token
+    return {
+        "overlaps through the common token": apart,
+        "common token": rate - claim,
+        "1 - f^2 of the common token": overlap(n, n) - c[n] ** 2 - rest,
+        "a class without distinct tokens does not act": common_rate(weight, sp.Integer(1), positive_xi),
+    }, {
+        "common token loses": (rate_one, "< 0"),
+    }

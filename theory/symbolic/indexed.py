@@ -1,0 +1,324 @@
+"""Sums over indices whose range is a symbol: what proves an identity of vectors and matrices for all sizes.
+
+An index runs from 1 to a size, a symbol: ``j = index("j", M)``. Entries are those of ``sympy.IndexedBase``, sums are
+``total(summand, j, ..)``, and differentiation by an entry at a generic index is sympy's: it gives Kronecker deltas.
+`contract` brings what comes out to a normal form, by these rules and no others:
+
+- products of sums are expanded, a sum without its index is its size;
+- a delta of a summed index is summed; a free one equates its two indices in the factors beside it;
+- a function of a free delta d is its value at d = 0 plus d times what d = 1 adds to it;
+- a sum that stands beside its own inverse power is cancelled;
+- factors that share no summed index are apart, and summed indices have names of their own.
+
+An index that others determine, like the token at a position, is a `chosen` one. Ranges are data of the indices: the delta
+of two indices with different ranges is summed over neither.
+
+>>> from sympy import IndexedBase, KroneckerDelta, Symbol
+>>> M, a = size("M"), IndexedBase("a")
+>>> j, k = index("j", M), index("k", M)
+>>> contract(total((KroneckerDelta(j, k) - 1 / M) * a[k], k))
+a[j] - Sum(a[s0_M_0], (s0_M_0, 1, M))/M
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+import mpmath
+import sympy as sp
+
+__all__ = ["chosen", "contract", "entries", "index", "is_indexed", "plain", "size", "total", "value_at"]
+
+
+def size(name: str) -> sp.Symbol:
+    """The size of a range."""
+    return sp.Symbol(name, integer=True, positive=True)
+
+
+def index(name: str, top: sp.Symbol) -> sp.Idx:
+    """An index from 1 to ``top``."""
+    return sp.Idx(name, (1, top))
+
+
+def entries(name: str, **assumptions: bool) -> sp.IndexedBase:
+    """Vectors, matrices and so on, real unless ``assumptions`` says more."""
+    return sp.IndexedBase(name, **(assumptions or {"real": True}))
+
+
+class Chosen(sp.Function):
+    """An index that others determine: its name, its range, whether two of them are equal only for equal others."""
+
+    is_integer = True
+
+
+def chosen(name: str, top: sp.Symbol, *, injective: bool = False) -> Callable[[Any], Chosen]:
+    """The function from indices to indices up to ``top``: the token at a position, the query of a class."""
+    return lambda argument: Chosen(sp.Symbol(name), top, sp.Integer(injective), argument)
+
+
+def total(summand: Any, *indices: sp.Idx) -> sp.Expr:
+    """The sum over the whole ranges of ``indices``."""
+    return sp.Sum(sp.sympify(summand), *((one, 1, one.upper) for one in indices))
+
+
+def is_indexed(expression: sp.Basic) -> bool:
+    """Whether there are sums or indices in it."""
+    return isinstance(expression, sp.Basic) and expression.has(sp.Sum, sp.Indexed, sp.KroneckerDelta, sp.Idx)
+
+
+def contract(expression: Any) -> sp.Expr:
+    """The normal form, a sum of products of entries, deltas, and sums of such products."""
+    expression = sp.sympify(expression)
+    return _contract(expression) if is_indexed(expression) else expression
+
+
+@lru_cache(maxsize=20_000)
+def _contract(expression: sp.Expr) -> sp.Expr:
+    return sp.Add(*(_normal(bound, factors) for bound, factors in _terms(expression)))
+
+
+_Term = tuple[tuple[sp.Idx, ...], tuple[sp.Expr, ...]]
+_FRESH = itertools.count()
+
+
+def _terms(expression: sp.Expr) -> list[_Term]:
+    """Products under summed indices that add up to ``expression``, each with indices of its own."""
+    if not is_indexed(expression):
+        return [((), (expression,))]
+    if isinstance(expression, sp.Add):
+        return [term for part in expression.args for term in _terms(part)]
+    if isinstance(expression, sp.Mul):
+        return _product([_terms(part) for part in expression.args])
+    if isinstance(expression, sp.Sum):
+        fresh = {one: sp.Idx(f"_{next(_FRESH)}", (1, one.upper)) for one in expression.variables}
+        inside = _terms(expression.function.xreplace(fresh))
+        return [((*fresh.values(), *bound), factors) for bound, factors in inside]
+    if isinstance(expression, sp.Pow) and expression.exp.is_Integer and expression.exp > 0:
+        if not isinstance(expression.base, sp.Indexed):
+            # Taken apart anew for each factor, so that each has its own indices.
+            return _product([_terms(expression.base) for _ in range(int(expression.exp))])
+    elif isinstance(expression, sp.Pow) or (isinstance(expression, sp.Function) and not _is_index(expression)):
+        return _function(expression)
+    return [((), (_injective(expression),))]
+
+
+def _is_index(expression: sp.Basic) -> bool:
+    return isinstance(expression, (Chosen, sp.KroneckerDelta, sp.Idx))
+
+
+def _product(parts: list[list[_Term]]) -> list[_Term]:
+    return [
+        (sum((bound for bound, _ in term), ()), sum((factors for _, factors in term), ()))
+        for term in itertools.product(*parts)
+    ]
+
+
+def _injective(expression: sp.Expr) -> sp.Expr:
+    """The delta of two indices that are equal only for equal others is the delta of those."""
+    if isinstance(expression, sp.KroneckerDelta):
+        first, second = expression.args
+        if isinstance(first, Chosen) and isinstance(second, Chosen) and first.args[:3] == second.args[:3]:
+            if first.args[2] == 1:
+                return _injective(sp.KroneckerDelta(first.args[3], second.args[3]))
+    return expression
+
+
+def _function(expression: sp.Expr) -> list[_Term]:
+    """A power or a function: affine in each free delta, its argument contracted."""
+    where = 0  # the base of a power, the argument of a function
+    if isinstance(expression, sp.Pow) and is_indexed(expression.exp):
+        raise ValueError(f"`expression` must have no index in an exponent but that of exp, but got {expression}")
+    inside = contract(expression.args[where])
+    deltas = [one for one in inside.atoms(sp.KroneckerDelta) if _is_free(one, inside)]
+    if deltas:
+        delta = min(deltas, key=str)
+        off, on = (_with_delta(inside, delta, value) for value in (0, 1))
+        rest = expression.args[where + 1 :]
+        without = expression.func(off, *rest)
+        return _terms(without) + _product([[((), (delta,))], _terms(expression.func(on, *rest) - without)])
+    if isinstance(expression, sp.exp):
+        return [((), tuple(sp.exp(part) for part in sp.Add.make_args(inside)))]
+    whole = expression.func(inside, *expression.args[where + 1 :])
+    return [((), sp.Mul.make_args(whole))]
+
+
+def _is_free(delta: sp.KroneckerDelta, inside: sp.Expr) -> bool:
+    bound = {one for part in inside.atoms(sp.Sum) for one in part.variables}
+    return not delta.atoms(sp.Idx) & bound
+
+
+def _with_delta(inside: sp.Expr, delta: sp.KroneckerDelta, value: int) -> sp.Expr:
+    """A delta by its value; where it is 1, one index by the other."""
+    first, second = delta.args
+    changed = inside.xreplace({delta: sp.Integer(value)})
+    return contract(changed.xreplace({second: first}) if value else changed)
+
+
+def _normal(bound: tuple[sp.Idx, ...], factors: tuple[sp.Expr, ...]) -> sp.Expr:
+    """One product under summed indices: deltas first, then sums beside their inverse powers, then names."""
+    product = sp.Mul(*factors)
+    factors = sp.Mul.make_args(product)
+    if product == 0:
+        return sp.Integer(0)
+    for delta in (one for one in factors if isinstance(one, sp.KroneckerDelta)):
+        others = sp.Mul(*(one for one in factors if one != delta))
+        for gone, kept in (delta.args, delta.args[::-1]):
+            if gone in bound and _range(gone) == _range(kept) and not kept.has(gone):
+                left = tuple(one for one in bound if one != gone)
+                return _again(left, others.xreplace({gone: kept}))
+        kept, gone = sorted(delta.args, key=lambda one: (isinstance(one, Chosen), str(one)))
+        equated = others.xreplace({gone: kept}) if not kept.has(gone) else others
+        if equated != others:
+            return _again(bound, delta * equated)
+    cancelled = _cancel(bound, factors)
+    if cancelled is not None:
+        return _again(*cancelled)
+    return _named(bound, factors)
+
+
+def _range(one: sp.Expr) -> sp.Expr:
+    return one.upper if isinstance(one, sp.Idx) else one.args[1]
+
+
+def _again(bound: tuple[sp.Idx, ...], product: sp.Expr) -> sp.Expr:
+    return sp.Add(*(_normal((*bound, *more), factors) for more, factors in _terms(product)))
+
+
+def _cancel(bound: tuple[sp.Idx, ...], factors: tuple[sp.Expr, ...]) -> tuple[tuple[sp.Idx, ...], sp.Expr] | None:
+    """A factor S^q beside the summands of S itself is S^(q + 1), if S is a sum over one index."""
+    for power in factors:
+        if not (isinstance(power, sp.Pow) and isinstance(power.base, sp.Sum)):
+            continue
+        for one in bound:
+            inside = [factor for factor in factors if factor.has(one)]
+            if power in inside or not inside or _range(one) != power.base.limits[0][2]:
+                continue
+            if len(power.base.limits) == 1 and _named((one,), tuple(inside)) == power.base:
+                outside = sp.Mul(*(factor for factor in factors if factor not in inside and factor != power))
+                # Not multiplied out: the power of the sum stays one.
+                raised = power.base ** (power.exp + 1)
+                return tuple(other for other in bound if other != one), sp.Mul(outside, raised)
+    return None
+
+
+def _named(bound: tuple[sp.Idx, ...], factors: tuple[sp.Expr, ...]) -> sp.Expr:
+    """Sums of what hangs together, with names by the depth of what they stand around, so that none is caught."""
+    outside = [factor for factor in factors if not factor.atoms(sp.Idx) & set(bound)]
+    groups: list[tuple[set[sp.Idx], list[sp.Expr]]] = []
+    for factor in factors:
+        own = factor.atoms(sp.Idx) & set(bound)
+        if not own:
+            continue
+        touched = [group for group in groups if group[0] & own]
+        groups = [group for group in groups if group not in touched]
+        merged = set().union(own, *(group[0] for group in touched))
+        groups.append((merged, [*(one for group in touched for one in group[1]), factor]))
+    used = set().union(*(group[0] for group in groups)) if groups else set()
+    sizes = [one.upper for one in bound if one not in used]
+    sums = [_named_group(sorted(own, key=str), tuple(inside)) for own, inside in groups]
+    return sp.Mul(*outside, *sizes, *sums)
+
+
+def _named_group(own: list[sp.Idx], factors: tuple[sp.Expr, ...]) -> sp.Expr:
+    depth = 1 + max((_depth(one) for factor in factors for one in factor.atoms(sp.Idx)), default=-1)
+    best, product = None, sp.Mul(*factors)
+    for order in itertools.permutations(own):
+        names: dict[sp.Idx, sp.Idx] = {}
+        for one in order:
+            rank = sum(other.upper == one.upper for other in names)
+            names[one] = sp.Idx(f"s{depth}_{one.upper}_{rank}", (1, one.upper))
+        renamed = product.xreplace(names)
+        key = str(renamed)
+        if best is None or key < best[0]:
+            best = (key, renamed, sorted(names.values(), key=str))
+    return total(best[1], *best[2])
+
+
+def _depth(one: sp.Idx) -> int:
+    head = str(one.label).split("_")[0]
+    return int(head[1:]) if head[:1] == "s" and head[1:].isdigit() else -1
+
+
+def plain(expression: Any) -> sp.Expr:
+    """The normal form with a symbol for every entry, delta, sum and exponential: zero as such is zero whatever they are.
+
+    Bases of square roots become squares of symbols.
+    """
+    expression = contract(expression)
+    names: dict[sp.Expr, sp.Symbol] = {}
+
+    def name(atom: sp.Expr) -> sp.Symbol:
+        return names.setdefault(atom, sp.Dummy(f"g{len(names)}"))
+
+    def rewrite(one: sp.Expr) -> sp.Expr:
+        if isinstance(one, (sp.Sum, sp.Indexed, sp.KroneckerDelta)):
+            return name(one)
+        if isinstance(one, sp.exp):
+            parts = (part.as_coeff_Mul() for part in sp.Add.make_args(one.args[0]))
+            return sp.Mul(*(name(sp.exp(part)) ** factor for factor, part in parts))
+        return one.func(*map(rewrite, one.args)) if one.args else one
+
+    result = rewrite(expression)
+    roots = {
+        power.base: sp.Dummy(f"r{number}") ** 2
+        for number, power in enumerate(sorted(result.atoms(sp.Pow), key=str))
+        if power.exp.is_Rational and power.exp.q == 2 and power.base.is_Symbol
+    }
+    # A half power of a new square has to be taken by its name: (r^2)^(1/2) is r by the choice of r.
+    return result.replace(
+        lambda one: isinstance(one, sp.Pow) and one.base in roots, lambda one: roots[one.base].base ** (2 * one.exp)
+    ).xreplace(roots)
+
+
+def value_at(expression: sp.Expr, sizes: Mapping[str, int], seed: int) -> mpmath.mpf:
+    """Its value at explicit sizes, with pseudo-random entries, symbols and choices: another route than `contract`."""
+    return _value(expression, sizes, seed, {})
+
+
+def _value(one: Any, sizes: Mapping[str, int], seed: int, at: Mapping[sp.Idx, int]) -> Any:
+    def inner(part: Any) -> Any:
+        return _value(part, sizes, seed, at)
+
+    if isinstance(one, sp.Sum):
+        return sum((_value(one.function, sizes, seed, where) for where in _ranges(one, sizes, at)), mpmath.mpf(0))
+    if isinstance(one, sp.KroneckerDelta):
+        return mpmath.mpf(inner(one.args[0]) == inner(one.args[1]))
+    if isinstance(one, sp.Idx):
+        # A free index, named by no sum, is somewhere in its range.
+        return at[one] if one in at else 1 + _draw(seed, str(one)) % _size(one.upper, sizes)
+    if isinstance(one, Chosen):
+        name, top, injective, argument = one.args
+        shift = inner(argument)
+        return shift if injective else 1 + _draw(seed, str(name), shift) % _size(top, sizes)
+    if isinstance(one, sp.Indexed):
+        return mpmath.mpf(50 + _draw(seed, str(one.base), *map(inner, one.indices)) % 100) / 101
+    if isinstance(one, sp.Symbol):
+        return mpmath.mpf(_size(one, sizes) if one.is_integer else (50 + _draw(seed, str(one)) % 100) / mpmath.mpf(101))
+    if isinstance(one, sp.Rational):
+        return mpmath.mpf(one.p) / one.q
+    if isinstance(one, (sp.Add, sp.Mul)):
+        return (mpmath.fsum if isinstance(one, sp.Add) else mpmath.fprod)(map(inner, one.args))
+    if isinstance(one, sp.Pow):
+        return mpmath.power(inner(one.base), inner(one.exp))
+    if isinstance(one, (sp.exp, sp.log)):
+        return (mpmath.exp if isinstance(one, sp.exp) else mpmath.log)(inner(one.args[0]))
+    raise ValueError(f"`expression` must be made of sums, entries, powers, exp and log, but got {one}")
+
+
+def _ranges(one: sp.Sum, sizes: Mapping[str, int], at: Mapping[sp.Idx, int]) -> Iterator[Mapping[sp.Idx, int]]:
+    names = [limit[0] for limit in one.limits]
+    for where in itertools.product(*(range(1, _size(limit[2], sizes) + 1) for limit in one.limits)):
+        yield {**at, **dict(zip(names, where, strict=True))}
+
+
+def _size(symbol: sp.Symbol, sizes: Mapping[str, int]) -> int:
+    return sizes.get(str(symbol), 3)
+
+
+def _draw(*key: object) -> int:
+    return random.Random(zlib.crc32(repr(key).encode())).randrange(10**6)
