@@ -336,7 +336,7 @@ STATEMENTS = (
         "Entries of E",
         "No overlap is larger than the largest eigenvalue of E in modulus.",
         r"\max_{i,j}|E_{ij}| \le |\lambda_1|",
-        prove=partial(_PROOFS["gram"], sizes=()),
+        prove=_PROOFS["gram"],
         checks=(_closed("setting and 200 random overlaps", bounds.lemma13, tolerance=1e-9),),
     ),
     _statement(
@@ -345,7 +345,7 @@ STATEMENTS = (
         "E' has the eigenvectors of E.",
         r"|\lambda_1| < 1:\quad (I+E)^{-1} = I - E',\quad \lambda'_i = \frac{\lambda_i}{1+\lambda_i}",
         sharper="linearly independent features are enough, whatever |lambda_1|.",
-        prove=partial(_PROOFS["gram"], sizes=()),
+        prove=_PROOFS["gram"],
         checks=(_closed("setting and 200 random overlaps", bounds.lemma14, tolerance=1e-9),),
     ),
     _statement(
@@ -353,7 +353,7 @@ STATEMENTS = (
         "Size of E'",
         "E' is hardly larger than E; with lambda = |lambda_1| two classes attain the bound.",
         r"|\lambda_1| \le \lambda < 1:\quad \max_i|\lambda_i(E')| \le \frac{|\lambda_1|}{1-\lambda}",
-        prove=partial(_PROOFS["gram"], sizes=()),
+        prove=_PROOFS["gram"],
         checks=(_closed("setting and 200 random overlaps", bounds.lemma15, tolerance=1e-9),),
     ),
     _statement(
@@ -362,7 +362,7 @@ STATEMENTS = (
         "A class that overlaps with another has a negative diagonal entry in E'.",
         r"E'_{ii} \le 0,\ \text{and } E'_{ii} < 0 \text{ if some } E_{ki} > 0 \text{ (under Assumption 2)}",
         sharper="it needs no part of Assumption 2, linearly independent features are enough.",
-        prove=partial(_PROOFS["gram"], sizes=()),
+        prove=_PROOFS["gram"],
         checks=(_closed("setting and 200 random overlaps", bounds.lemma16),),
     ),
     _statement(
@@ -372,7 +372,7 @@ STATEMENTS = (
         r"|\lambda_1| < 1:\quad |E'_{nn'} - E_{nn'}| \le \frac{|\lambda_1|^2}{1-|\lambda_1|}",
         sharper="with entries of E that are not negative, as features have them, |lambda_1|^2/(1 - |lambda_1|^2),"
         " which E'_11 of two classes attains.",
-        prove=partial(_PROOFS["gram"], sizes=()),
+        prove=_PROOFS["gram"],
         checks=(
             _closed("setting and 200 random overlaps", bounds.lemma17, tolerance=1e-9),
             _closed("the sharper bound", bounds.lemma17_sharp, tolerance=1e-9),

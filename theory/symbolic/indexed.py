@@ -10,8 +10,8 @@ An index runs from 1 to a size, a symbol: ``j = index("j", M)``. Entries are tho
 - a sum that stands beside its own inverse power is cancelled;
 - factors that share no summed index are apart, and summed indices have names of their own.
 
-An index that others determine, like the token at a position, is a `chosen` one. Ranges are data of the indices: the delta
-of two indices with different ranges is summed over neither.
+An index that others determine, like the token at a position, is a `chosen` one. Ranges are data of the indices: the
+delta of two indices with different ranges is summed over neither.
 
 >>> from sympy import IndexedBase, KroneckerDelta, Symbol
 >>> M, a = size("M"), IndexedBase("a")
@@ -122,9 +122,9 @@ def _injective(expression: sp.Expr) -> sp.Expr:
     """The delta of two indices that are equal only for equal others is the delta of those."""
     if isinstance(expression, sp.KroneckerDelta):
         first, second = expression.args
-        if isinstance(first, Chosen) and isinstance(second, Chosen) and first.args[:3] == second.args[:3]:
-            if first.args[2] == 1:
-                return _injective(sp.KroneckerDelta(first.args[3], second.args[3]))
+        alike = isinstance(first, Chosen) and isinstance(second, Chosen) and first.args[:3] == second.args[:3]
+        if alike and first.args[2] == 1:
+            return _injective(sp.KroneckerDelta(first.args[3], second.args[3]))
     return expression
 
 
@@ -142,9 +142,21 @@ def _function(expression: sp.Expr) -> list[_Term]:
         without = expression.func(off, *rest)
         return _terms(without) + _product([[((), (delta,))], _terms(expression.func(on, *rest) - without)])
     if isinstance(expression, sp.exp):
-        return [((), tuple(sp.exp(part) for part in sp.Add.make_args(inside)))]
+        return [((), tuple(sp.exp(part) for part in sp.Add.make_args(_collected(inside))))]
     whole = expression.func(inside, *expression.args[where + 1 :])
     return [((), sp.Mul.make_args(whole))]
+
+
+def _collected(inside: sp.Expr) -> sp.Expr:
+    """A sum with the factors that have no index reduced, so that equal exponents look alike."""
+    found: dict[sp.Expr, sp.Expr] = {}
+    for part in sp.Add.make_args(inside):
+        plain_factors, rest = [], []
+        for factor in sp.Mul.make_args(part):
+            (rest if is_indexed(factor) else plain_factors).append(factor)
+        key = sp.Mul(*rest)
+        found[key] = found.get(key, sp.Integer(0)) + sp.Mul(*plain_factors)
+    return sp.expand(sp.Add(*(sp.cancel(factor) * key for key, factor in found.items())), deep=False)
 
 
 def _is_free(delta: sp.KroneckerDelta, inside: sp.Expr) -> bool:
@@ -245,7 +257,7 @@ def _depth(one: sp.Idx) -> int:
 
 
 def plain(expression: Any) -> sp.Expr:
-    """The normal form with a symbol for every entry, delta, sum and exponential: zero as such is zero whatever they are.
+    """The normal form with a symbol for every entry, delta, sum and exponential: if zero, then whatever they are.
 
     Bases of square roots become squares of symbols.
     """

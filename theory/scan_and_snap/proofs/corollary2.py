@@ -31,20 +31,23 @@ def distinct_rate(share: sp.Expr, overlap: sp.Expr, speed: sp.Expr, n_classes: S
 
 def derive(*, common_rate: Claim = common_rate, distinct_rate: Claim = distinct_rate) -> Derivation:
     """The symmetric state is invariant under (10), and every common token falls."""
-    common, distinct = index("l", C), index("i", D)
-    any_common, any_distinct, n, owner, other = index("c", C), index("d", D), index("n", K), index("o", K), index("a", K)
+    common, other_common = index("l", C), index("c", C)
+    distinct, other_distinct = index("i", D), index("d", D)
+    n, owner, other = index("n", K), index("o", K), index("a", K)
     u, e = entries("u", positive=True), entries("e", positive=True)  # weights of common and distinct tokens
+    shared = total(u[other_common] ** 2, other_common)
 
     def own_weight(a, o, i):
+        """c~_a at the distinct token (o, i)."""
         return KroneckerDelta(a, o) * e[i]
 
     def product(a, b):
         """c~_a . c~_b over all tokens."""
-        distinct_part = total(own_weight(a, owner, any_distinct) * own_weight(b, owner, any_distinct), owner, any_distinct)
-        return total(u[any_common] ** 2, any_common) + distinct_part
+        both = own_weight(a, owner, other_distinct) * own_weight(b, owner, other_distinct)
+        return shared + total(both, owner, other_distinct)
 
-    norm = sp.sqrt(total(u[any_common] ** 2, any_common) + total(e[any_distinct] ** 2, any_distinct))
-    rho = total(u[any_common] ** 2, any_common) / norm**2
+    norm = sp.sqrt(shared + total(e[other_distinct] ** 2, other_distinct))
+    rho = shared / norm**2
     gamma, strength = positive("gamma beta")
 
     def rate(own):

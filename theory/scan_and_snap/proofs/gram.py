@@ -6,14 +6,12 @@ a claim on both is a claim on their eigenvalues lambda_i and lambda'_i; ``top`` 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import sympy as sp
+from sympy import KroneckerDelta
 
-from theory.scan_and_snap.proofs import theorem1
-from theory.symbolic import Claim, Derivation
-from theory.symbolic.model import named
+from theory.symbolic import Claim, Derivation, indexed
 
+K = indexed.size("K")
 LAMBDA = sp.Symbol("lambda", real=True)
 RHO = 1 / (1 + sp.Symbol("q", positive=True))  # an overlap between 0 and 1
 
@@ -48,16 +46,21 @@ def off_bound(k: sp.Expr) -> sp.Expr:
     return 1 / (k - 1)
 
 
-def beta(q_1: sp.Expr, q_0: sp.Expr, theta: Sequence[sp.Expr], correction: sp.Matrix, n: int, other: int) -> sp.Expr:
-    """(88) without (1 + sigma), with the sign of its second term put right: beta_{n, other}."""
-    rest = sum((1 + theta[j]) * correction[j, other] for j in range(correction.rows) if j != n)
-    return q_1 * (1 + theta[n]) * correction[n, other] + q_0 * (-(1 + theta[other]) + rest)
+def beta(q_1: sp.Expr, q_0: sp.Expr, theta: Claim, correction: Claim, n: sp.Idx, other: sp.Idx) -> sp.Expr:
+    """(88) without (1 + sigma), with the sign of its second term put right: beta_{n, other}.
+
+    ``theta(n)`` is theta_n, ``correction(n, n')`` an entry of E'.
+    """
+    k = indexed.index("k", K)
+    rest = indexed.total((1 - KroneckerDelta(k, n)) * (1 + theta(k)) * correction(k, other), k)
+    return q_1 * (1 + theta(n)) * correction(n, other) + q_0 * (-(1 + theta(other)) + rest)
 
 
-def iota(q_1: sp.Expr, q_0: sp.Expr, theta: Sequence[sp.Expr], correction: sp.Matrix, n: int) -> sp.Expr:
+def iota(q_1: sp.Expr, q_0: sp.Expr, theta: Claim, correction: Claim, n: sp.Idx) -> sp.Expr:
     """(86) without (1 + sigma)."""
-    rest = sum((1 + theta[j]) * correction[j, n] for j in range(correction.rows) if j != n)
-    return q_1 * (1 + theta[n]) * (1 - correction[n, n]) - q_0 * rest
+    k = indexed.index("k", K)
+    rest = indexed.total((1 - KroneckerDelta(k, n)) * (1 + theta(k)) * correction(k, n), k)
+    return q_1 * (1 + theta(n)) * (1 - correction(n, n)) - q_0 * rest
 
 
 def derive(
@@ -70,9 +73,8 @@ def derive(
     off_bound: Claim = off_bound,
     beta: Claim = beta,
     iota: Claim = iota,
-    sizes: Sequence[int] = (2, 3),
 ) -> Derivation:
-    """The lemmas by eigenvalues and blocks, (86) and (88) by coefficients for K in ``sizes``, (93) by its factors."""
+    """The lemmas by eigenvalues and blocks, (86) and (88) by coefficients, (93) by its factors."""
     vanishing, signed = _spectrum(corrected_eigenvalue, correction_bound)
     for part in (
         _diagonal(diagonal),
@@ -81,8 +83,7 @@ def derive(
     ):
         vanishing.update(part[0])
         signed.update(part[1])
-    for k in sizes:
-        vanishing.update(_coefficients(k, beta, iota))
+    vanishing.update(_coefficients(beta, iota))
     return Derivation(
         statement="Lemmas 13 to 17 and (86)-(93)",
         vanishing=vanishing,
@@ -115,9 +116,9 @@ def derive(
             r" $\ge"
             r" 18/M$, and $3K|\lambda_1|/M < 3/M$.",
         ),
-        scope="Lemmas 13 to 17, (90), (92), (93): all K, through eigenvalues, blocks and the steps; "
-        "(86), (88): K = 2, 3, any E' and theta",
-        sizes={"K": tuple(sizes)} if sizes else {},
+        scope="all K, any E' and theta: Lemmas 13 to 17, (90), (92), (93) through eigenvalues, blocks and the steps,"
+        " (86) and (88) by sums over the classes; Lemma 16 at K = 3 written out besides",
+        sizes={},
         prose=("from one eigenvalue, one block or one row to all of them: the argument in the steps",),
     )
 
@@ -147,11 +148,11 @@ def _spectrum(corrected_eigenvalue, correction_bound):
 
 def _diagonal(diagonal):
     """The block inverse, for any S: its first column is (1, -S^{-1} g)/(1 - g^T S^{-1} g)."""
-    size = sp.Symbol("n", positive=True, integer=True)
-    S, g = sp.MatrixSymbol("S", size, size), sp.MatrixSymbol("g", size, 1)
+    rest = indexed.size("n")
+    S, g = sp.MatrixSymbol("S", rest, rest), sp.MatrixSymbol("g", rest, 1)
     quadratic, room = sp.Symbol("a", nonnegative=True), sp.Symbol("r", positive=True)
     first = 1 / (1 - quadratic)
-    below = (g - S * (S.I * g)).doit()  # times 1/(1 - a): the rows of G under the first
+    below = g - S * (S.I * g)  # times 1/(1 - a): the rows of G under the first
     entries = {(i, j): sp.Symbol(f"G_{i}{j}", real=True) for i in range(3) for j in range(i + 1, 3)}
     gram = sp.Matrix(3, 3, lambda i, j: 1 if i == j else entries[min(i, j), max(i, j)])
     column = gram[1:, 0]
@@ -159,7 +160,7 @@ def _diagonal(diagonal):
     share, above = sp.Symbol("u", nonnegative=True), sp.Symbol("v", positive=True)
     vanishing = {
         "Lemma 16: first row of the block inverse": first - quadratic * first - 1,
-        "Lemma 16: rows below": sp.Integer(0) if below == sp.ZeroMatrix(size, 1) else sp.nan,
+        "Lemma 16: rows below": below,
         "Lemma 16: E'_nn": 1 - first - diagonal(quadratic),
         "Lemma 16: E'_11, K = 3": 1 - gram.inv()[0, 0] - diagonal(explicit),
     }
@@ -223,17 +224,22 @@ def _lower_bound(corrected_eigenvalue, off_bound):
     return vanishing, signed
 
 
-def _coefficients(k, beta, iota):
-    """(86), (88) against (I - E')(I + Theta) u_n."""
+def _coefficients(beta, iota):
+    """(86), (88) against (I - E')(I + Theta) u_n, at a generic class, for a symmetric E'."""
     q_1, q_0 = sp.symbols("q_1 q_0", real=True)
-    entries = {(i, j): sp.Symbol(f"E_{i}{j}", real=True) for i in range(k) for j in range(i, k)}
-    correction = sp.Matrix(k, k, lambda i, j: entries[min(i, j), max(i, j)])
-    theta = sp.symbols(f"theta_:{k}", real=True)
-    u = sp.Matrix([(1 + theta[j]) * (q_1 if j == 0 else q_0) for j in range(k)])
-    weights = (sp.eye(k) - correction) * u
-    others = [-beta(q_1, q_0, theta, correction, 0, j) for j in range(1, k)]
-    claims = sp.Matrix([iota(q_1, q_0, theta, correction, 0), *others])
-    names = named(f"(86), (88), K = {k}", weights - claims)
-    # At theta = 0 and the values of q the same is Theorem 1's.
-    values = dict(zip((q_1, q_0), theorem1.coefficients(sp.Integer(10)), strict=True)) | dict.fromkeys(theta, 0)
-    return names | {f"{name}, theta = 0": value.subs(values) for name, value in names.items()}
+    n, other, k = indexed.index("n", K), indexed.index("o", K), indexed.index("i", K)
+    half, theta = indexed.entries("H"), indexed.entries("theta")
+
+    def correction(a, b):
+        return half[a, b] + half[b, a]
+
+    def weight(a):
+        u = q_0 + (q_1 - q_0) * KroneckerDelta(k, n)
+        return indexed.total((KroneckerDelta(a, k) - correction(a, k)) * (1 + theta[k]) * u, k)
+
+    arguments = (q_1, q_0, theta.__getitem__, correction, n)
+    apart = 1 - KroneckerDelta(n, other)
+    return {
+        "(86)": weight(n) - iota(*arguments),
+        "(88)": apart * (weight(other) + beta(*arguments, other)),
+    }

@@ -27,7 +27,7 @@ def derive(*, conserved: Claim = conserved) -> Derivation:
 
     ``conserved`` is the claimed linear invariant of a row, a function of the rates of its entries.
     """
-    j, k, l, p, q = (index(name, M) for name in "jklpq")  # noqa: E741
+    j, k, l, p, q = (index(name, M) for name in "jklpq")
     i = index("i", K)
     counts, z, y, f, g, a = (entries(name) for name in ("N", "Z", "Y", "f", "g", "a"))
     chance = entries("p", positive=True)

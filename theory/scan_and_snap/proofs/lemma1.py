@@ -26,9 +26,9 @@ def residual(target: sp.Idx, k: sp.Idx, alpha: sp.IndexedBase) -> sp.Expr:
     return KroneckerDelta(target, k) - alpha[k]
 
 
-def decoder_rate(feature: sp.Expr, left: sp.Expr) -> sp.Expr:
-    """(3): entry j, k of dY/dt = f r^T in units of eta_Y, by f_j and r_k."""
-    return feature * left
+def decoder_rate(feature: Claim, left: Claim, j: sp.Idx, k: sp.Idx) -> sp.Expr:
+    """(3): entry j, k of dY/dt = f r^T in units of eta_Y."""
+    return feature(j) * left(k)
 
 
 def attention_rate(projection: Claim, attended: Claim, signal: Claim, length: sp.Expr, p: sp.Idx) -> sp.Expr:
@@ -36,7 +36,7 @@ def attention_rate(projection: Claim, attended: Claim, signal: Claim, length: sp
 
     ``projection(j, l)`` and ``attended(l, p)`` are the entries of P_perp and of X^T diag(b) X.
     """
-    j, l = index("j", M), index("l", M)  # noqa: E741
+    j, l = index("j", M), index("l", M)
     return total(signal(j) * projection(j, l) * attended(l, p), j, l) / length
 
 
@@ -85,7 +85,7 @@ def derive(
 
 def _layers():
     """The differential of each layer from its formula, sums over symbolic sizes."""
-    j, k, l, p, n, m, q = (index(name, M) for name in "jklpnmq")  # noqa: E741
+    j, k, l, p, n, m, q = (index(name, M) for name in "jklpnmq")
     s, t, u = (index(name, L) for name in "stu")
     a, f, v, b, c, y, z = (entries(name) for name in ("a", "f", "v", "b", "c", "Y", "Z"))
     x = chosen("x", M)
@@ -113,7 +113,7 @@ def _layers():
 
 def _chain(decoder_rate, attention_rate, bag_rate):
     """The layers' differentials put together, against the claims; b and alpha stay symbols."""
-    j, k, l, p, n = (index(name, M) for name in "jklpn")  # noqa: E741
+    j, k, l, p, n = (index(name, M) for name in "jklpn")
     s, t = index("s", L), index("t", L)
     alpha, b, y = entries("alpha"), entries("b"), entries("Y")
     x = chosen("x", M)
@@ -141,7 +141,7 @@ def _chain(decoder_rate, attention_rate, bag_rate):
     by_z = total(signal(j) * projection(j, l) / length * by_score, j, l)
     claim = attention_rate(projection, attended, signal, length, p)
     return {
-        "dJ/dY": by_y - decoder_rate(feature(j), residual(n, k, alpha)),
+        "dJ/dY": by_y - decoder_rate(feature, lambda i: residual(n, i, alpha), j, k),
         "dJ/dz": by_z - claim,
         "X^T diag(b) X is diagonal": attended(j, p) - KroneckerDelta(j, p) * v(j),
         "what is along v": total(projection(j, l) * v(l), l),

@@ -17,19 +17,19 @@ M, L = size("M"), size("L")
 
 def attention(p: Claim, z: Claim, token: sp.Idx) -> sp.Expr:
     """(5): entry of c, proportional to P(l|n) exp(z_l), summing to one; ``p`` and ``z`` are functions of a token."""
-    l = index("l'", M)  # noqa: E741
+    l = index("l'", M)
     return p(token) * sp.exp(z(token)) / total(p(l) * sp.exp(z(l)), l)
 
 
 def feature(p: Claim, z: Claim, token: sp.Idx) -> sp.Expr:
     """(6): entry of f = c~ / ||c~|| with c~_l = P(l|n) exp(z_l)."""
-    l = index("l'", M)  # noqa: E741
+    l = index("l'", M)
     return p(token) * sp.exp(z(token)) / sp.sqrt(total((p(l) * sp.exp(z(l))) ** 2, l))
 
 
 def derive(*, attention: Claim = attention, feature: Claim = feature) -> Derivation:
     """The bag from the positions, and its limit; the claims have the signatures of this module's functions."""
-    j, k, l = (index(name, M) for name in "jkl")  # noqa: E741
+    j, k, l = (index(name, M) for name in "jkl")
     s, t = index("s", L), index("t", L)
     x = chosen("x", M)
     z, p, d = entries("z"), entries("p", positive=True), entries("d")

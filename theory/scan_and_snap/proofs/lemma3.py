@@ -57,7 +57,7 @@ def derive(*, correction: Claim = correction, update: Claim = update) -> Derivat
 
 def _by_rows(update):
     """J by W, and W by Y, entry by entry."""
-    j, k, l, p = (index(name, M) for name in "jklp")  # noqa: E741
+    j, k, l, p = (index(name, M) for name in "jklp")
     n, row, other = index("n", K), index("r", K), index("i", K)
     F, Y, W = entries("F"), entries("Y"), entries("W")
 

@@ -29,7 +29,7 @@ def rate(own: Claim, overlap: Claim, beta: Claim, gamma: sp.Expr, probability: C
 
 def derive(*, rate: Claim = rate) -> Derivation:
     """(10) by differentiating the expected J along z_m, for all K, M and queries."""
-    j, l, p = (index(name, M) for name in "jlp")  # noqa: E741
+    j, l, p = (index(name, M) for name in "jlp")
     n, other, m = index("n", K), index("o", K), index("m", M)
     P, z, g, b, chance = (entries(name) for name in ("P", "z", "g", "beta", "p"))
     gamma, iota = sp.Symbol("gamma", positive=True), entries("iota")

@@ -1,16 +1,21 @@
 """Theorem 1, (9), (85)-(92): the gradient g_n that the modified decoder sends back, and the sign of xi_n.
 
 From Lemma 5: after the same growth h of every class, row n of W = F^T Y is (M - 1) h zeta_n and the residual r_n is
-(M - 1)/(M - 1 + exp(M h)) zeta_n. From Lemma 3: Y = F (F^T F)^{-1} W from a zero start. Then g_n = Y r_n.
+(M - 1)/(M - 1 + exp(M h)) zeta_n. From Lemma 3: Y = F (F^T F)^{-1} W from a zero start. Then g_n = Y r_n. K and M are
+symbols: sums over tokens and classes, and matrix symbols where F^T F is inverted.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import sympy as sp
+from sympy import KroneckerDelta
 
 from theory.scan_and_snap.proofs import lemma3, lemma5
 from theory.symbolic import Claim, Derivation, Scalar
-from theory.symbolic.model import Even, equal_overlaps, matrix, named, unit
+from theory.symbolic.indexed import entries, index, size, total
+from theory.symbolic.model import Even, equal_overlaps, identity, matrix, named
 
 OTHERS, H, Q = sp.symbols("m h q", positive=True)  # M - 1, the growth, and rho = 1/(1 + q) between 0 and 1
 M = OTHERS + 1
@@ -54,15 +59,9 @@ def derive(
 ) -> Derivation:
     """The form of g_n for any overlaps, beta for equal overlaps and symbolic K, and xi_n > 0 with the sharp"
     " condition."""
-    at, off = lemma5.zeta(M)
     q_1, q_0 = coefficients(M)
-    scale = (M - 1) * H * lemma5.residual(M, H)
-    vanishing = {
-        "w_n . r_n": scale * (at**2 + (M - 1) * off**2) - gamma(M, H) * q_1,
-        "w_n' . r_n": scale * (2 * at * off + (M - 2) * off**2) - gamma(M, H) * q_0,
-    }
-    for k in (2, 3):
-        vanishing.update(_backpropagated(k, k + 1, gamma, coefficients, correction))
+    vanishing = _backpropagated(gamma, coefficients, correction)
+    vanishing.update(_written_out(2, 3, gamma, coefficients, correction))
     vanishing.update(_equal_overlaps(beta, q_1, q_0))
     signed = _signs(beta)
     vanishing["xi, K = 3, any overlaps"], formula = _three_classes(q_1, q_0)
@@ -107,34 +106,76 @@ def derive(
             r" $\lambda_1 < 1$.",
             r"Single $\beta_{nn'}$ may be negative: for overlaps in a chain 1-2-3, $\beta_{13}$ is, for large M.",
         ),
-        scope="form of g_n: K = 2, 3 and any linearly independent features; w_n . r_n: all M; "
-        "beta, xi for equal overlaps: all K, M; xi by blocks and the sharp condition: all K, M, with two inequalities"
-        " (row sums, a Neumann series of non-negative terms) in the steps; xi written out: K = 3 and any overlaps",
-        sizes={"(K, M)": ((2, 3), (3, 4))},
-        prose=("xi_n > 0 for any overlaps: row sums of the block without n, and a Neumann series of terms >= 0",),
+        scope="all K and M, any linearly independent features, the same number of visits of every class; xi > 0: equal"
+        " overlaps, and any overlaps by blocks with the sharp condition, with two inequalities (row sums, a Neumann"
+        " series of non-negative terms) in the steps; written out besides: g_n for K = 2, M = 3, xi for K = 3, and"
+        " counter-examples",
+        sizes={},
+        prose=(
+            "xi_n > 0 for any overlaps: row norms of the block without n are at most lambda_1, and a Neumann series of"
+            " terms >= 0",
+        ),
     )
 
 
-def _backpropagated(k, m, gamma, coefficients, correction):
+def _backpropagated(gamma, coefficients, correction):
+    """g_n = Y r_n against (9) for all K and M: W r_n by entries, Y by matrices, the sum over classes by entries."""
+    tokens, classes = lemma3.M, lemma3.K
+    j, n, other, a = index("j", tokens), index("n", classes), index("o", classes), index("a", classes)
+    at, off = lemma5.zeta(tokens)
+    q_1, q_0 = coefficients(tokens)
+    F, G, c = entries("F"), entries("G"), entries("c")
+
+    def zeta(of, token):
+        return off + (at - off) * KroneckerDelta(lemma3.NEXT(of), token)
+
+    def rest(of, summand):
+        return total((1 - KroneckerDelta(of, a)) * summand, a)
+
+    rows = (tokens - 1) * H * zeta(other, j)
+    left = lemma5.residual(tokens, H) * zeta(n, j)
+    u = q_0 + (q_1 - q_0) * KroneckerDelta(n, other)
+    xi = rest(n, -c[a] * G[n, a])
+    return {
+        "W r_n = gamma u_n": total(rows * left, j) - gamma(tokens, H) * u,
+        # c = (I - E') u_n: iota_n is its entry at n, beta_nn' minus the others.
+        "(9) by entries": total(F[j, a] * c[a], a) - (c[n] * F[j, n] - rest(n, -c[a] * F[j, a])),
+        # u_n = G c, so that its entry at n is q_1; G_nn = 1 for features of norm one.
+        "xi by c = G^{-1} u_n": xi - (c[n] - total(G[n, a] * c[a], a)) - (G[n, n] - 1) * c[n],
+        **_directions(correction),
+    }
+
+
+def _directions(correction: Claim) -> dict[str, Any]:
+    """Y in the span of F: its step against Y = F G^{-1} W, and g_n, by matrix symbols."""
+    k, m = lemma3.K, lemma3.M
+    gram, F = sp.MatrixSymbol("G", k, k), sp.MatrixSymbol("F", m, k)
+    e, r, W = sp.MatrixSymbol("e", k, 1), sp.MatrixSymbol("r", m, 1), sp.MatrixSymbol("W", k, m)
+    weights = F * gram.I * W
+    direction = F * e - F * correction(gram) * e
+    return {
+        # W moves by e_n r_n^T, so that F G^{-1} W moves as Y does.
+        "Y = F G^{-1} W along a step": direction * r.T - F * gram.I * (e * r.T),
+        "F^T Y = W": gram * (gram.I * W) - W,
+        "g_n = F (I - E') W r_n": weights * r - F * (identity(k) - correction(gram)) * (W * r),
+    }
+
+
+def _written_out(k, m, gamma, coefficients, correction):
     """g_n = Y r_n against gamma F (I - E') u_n, in full vectors, with Y from the modified flow."""
-    entries = {(i, j): sp.Symbol(f"G_{i}{j}", real=True) for i in range(k) for j in range(i, k)}
-    gram = sp.Matrix(k, k, lambda i, j: entries[min(i, j), max(i, j)])
+    gram_entries = {(i, j): sp.Symbol(f"G_{i}{j}", real=True) for i in range(k) for j in range(i, k)}
+    gram = sp.Matrix(k, k, lambda i, j: gram_entries[min(i, j), max(i, j)])
     F = matrix("F", m, k)
-    size = sp.Integer(m)
-    at, off = lemma5.zeta(size)
+    at, off = lemma5.zeta(sp.Integer(m))
     zeta = sp.Matrix(k, m, lambda n, j: at if n == j else off)
-    W = (size - 1) * H * zeta
-    R = lemma5.residual(size, H) * zeta
-    Y = F * gram.inv() * W
-    q_1, q_0 = coefficients(size)
+    Y = F * gram.inv() * ((m - 1) * H * zeta)
+    R = lemma5.residual(sp.Integer(m), H) * zeta
+    q_1, q_0 = coefficients(sp.Integer(m))
     vanishing = {}
     for n in range(k):
         u = sp.Matrix([q_1 if j == n else q_0 for j in range(k)])
-        claim = gamma(size, H) * F * (sp.eye(k) - correction(gram)) * u
+        claim = gamma(sp.Integer(m), H) * F * (sp.eye(k) - correction(gram)) * u
         vanishing.update(named(f"g_{n}, K = {k}, M = {m}", Y * R.row(n).T - claim))
-        # Y solves the modified flow: its rate is the sum of (f_n - F E' e_n) r_n^T, that of W the sum of e_n r_n^T.
-        direction = F.col(n) - F * correction(gram).col(n) - F * gram.inv() * unit(k, n)
-        vanishing.update(named(f"direction of the step for class {n}, K = {k}", direction))
     return vanishing
 
 
@@ -152,7 +193,7 @@ def _equal_overlaps(beta, q_1, q_0):
         "inverse, diagonal part": product.diagonal - 1,
         "inverse, constant part": product.ones,
         "beta, equal overlaps": found - beta(M, k, RHO),
-        "xi = (G^{-1} u_n)_n - q_1": (k - 1) * found * RHO - xi,
+        "xi, equal overlaps": (k - 1) * found * RHO - xi,
         "beta through q_1, q_0": found - (RHO * q_1 - q_0) / ((1 - RHO) * (1 + (k - 1) * RHO)),
     }
 
@@ -189,11 +230,14 @@ def _three_classes(q_1, q_0):
 def _sharp(q_1, q_0, sharp_bound, xi_by_blocks):
     """xi_n by the block inverse, the resolvent that shows its sign, the star that shows the bound sharp."""
     a, b, x, r = sp.symbols("a b lambda r", positive=True)
-    size = sp.Symbol("n", positive=True, integer=True)
-    S, g = sp.MatrixSymbol("S", size, size), sp.MatrixSymbol("g", size, 1)
+    size_of = size("n")
+    S, g = sp.MatrixSymbol("S", size_of, size_of), sp.MatrixSymbol("g", size_of, 1)
     # (G^{-1} u_n)_n = (1, -S^{-1} g)^T (q_1, q_0 1)/(1 - a) with a = g^T S^{-1} g, b = 1^T S^{-1} g.
     first = (q_1 - q_0 * b) / (1 - a)
-    below = (g - S * (S.I * g)).doit()
+    below = g - S * (S.I * g)
+    one, A = sp.Identity(size_of), sp.MatrixSymbol("A", size_of, size_of)  # S = I + A
+    R, row = size("R"), entries("a")
+    i, l = index("i", R), index("l", R)
     k = 4 + sp.Symbol("j", nonnegative=True)  # a star of two leaves at least
     weight = sp.Symbol("w", positive=True)  # overlap of the centre with each leaf
     centre, leaf = sp.symbols("s_c s_l", real=True)
@@ -207,8 +251,11 @@ def _sharp(q_1, q_0, sharp_bound, xi_by_blocks):
     most = room * (M - 1) * least / (1 + x) * least  # 1^T S^{-1} g, at the edge of the condition, room < 1
     return {
         "xi by blocks": first - q_1 - xi_by_blocks(q_1, q_0, a, b),
-        "block inverse, rows below": sp.Integer(0) if below == sp.ZeroMatrix(size, 1) else sp.nan,
-        "resolvent: (1 + x) (1 - x) = 1 - x^2": (1 - x) / (1 - x**2) - 1 / (1 + x),
+        "block inverse, rows below": below,
+        "resolvent: (I - A) S = I - A^2": (one - A) * (one + A) - (one - A * A),
+        "a row of R entries: R sum a^2 - (sum a)^2": (
+            R * total(row[i] ** 2, i) - total(row[i], i) ** 2 - total((row[i] - row[l]) ** 2, i, l) / 2
+        ),
         "a row of K - 2 entries: sum/norm": sp.sqrt(k - 2) * sharp_bound(k) - 1,
         "star: the centre": star - (1 - (k - 2) * weight) / (1 - (k - 2) * weight**2),
         "star: sign changes at the bound": sp.sqrt(k - 2) * turn - sharp_bound(k),

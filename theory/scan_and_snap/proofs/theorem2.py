@@ -97,9 +97,7 @@ def _common(common_rate):
     def overlap(a, e):
         return total(feature(j, a) * feature(j, e), j)
 
-    rate = lemma4.rate(
-        lambda a: feature(common, a), overlap, lambda a, e: b[a, e], gamma, chance.__getitem__, member
-    )
+    rate = lemma4.rate(lambda a: feature(common, a), overlap, lambda a, e: b[a, e], gamma, chance.__getitem__, member)
     other = index("o", K)
     xi = _xi(n, overlap, b, gamma)
     claim = total(member(n) * common_rate(chance[n], c[n], xi), n)

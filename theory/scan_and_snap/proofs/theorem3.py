@@ -9,7 +9,8 @@ import sympy as sp
 
 from theory.scan_and_snap.proofs import theorem2
 from theory.symbolic import Claim, Derivation, Scalar
-from theory.symbolic.model import norm, positive
+from theory.symbolic.indexed import entries, index, size, total
+from theory.symbolic.model import positive
 
 
 def relative_gain(initial: Scalar, growth: sp.Expr) -> sp.Expr:
@@ -27,9 +28,9 @@ def derive(*, relative_gain: Claim = relative_gain, bounds: Claim = bounds) -> D
     vanishing = _gain(relative_gain)
     vanishing_bounds, signed = _bounds(bounds)
     vanishing.update(vanishing_bounds)
-    dominant, rate = _dominant()
+    dominant, dominant_signed = _dominant()
     vanishing.update(dominant)
-    signed["attention on the dominant token grows"] = (rate, ">= 0")
+    signed.update(dominant_signed)
     return Derivation(
         statement="Theorem 3",
         vanishing=vanishing,
@@ -41,13 +42,13 @@ def derive(*, relative_gain: Claim = relative_gain, bounds: Claim = bounds) -> D
             r"So $D = P(l|n)^{-2}e^{-2z_l} - P(l'|n)^{-2}e^{-2z_{l'}}$ is constant, and $r_{l/l'|n} = -P(l|n)^2"
             r" e^{2z_l} D$, which"
             r" is (11).",
-            r"$\dot f_0/f_0 = \dot z_0 - \sum_k f_k^2\dot z_k$, the sum over all tokens of n. Distinct tokens give at"
-            r" most"
-            r" $f_0^2$ times their weight, common ones (falling) help: $\dot f_0 \ge 0$.",
+            r"$\dot f_0/f_0 = \dot z_0 - \sum_k f_k^2\dot z_k$, the sum over all tokens of n. With $\sum_k f_k^2 = 1$,"
+            r" distinct tokens $i$ with $f_i^2 \le f_0^2$ and common ones $c$ that fall at $v_c$: $\dot f_0/f_0 ="
+            r" p_n\xi_n\sum_i f_i^2(f_0^2 - f_i^2) + \sum_c (p_n\xi_n f_0^2 + v_c) f_c^2 \ge 0$.",
             r"$d\ln\chi_0/dB_n = 2 f_0^2$ lies between $2 f_0(0)^2$ and 2. Integrate from $B_n = 0$, $\chi_0 = 1$.",
         ),
-        scope="(11) and (12): any tokens; monotone attention: two further distinct tokens and one common one",
-        sizes={"tokens of the class (monotone attention)": (4,)},
+        scope="any numbers of distinct and common tokens, any P(.|n) and z",
+        sizes={},
         prose=("rates are integrated from B_n = 0",),
     )
 
@@ -69,7 +70,7 @@ def _gain(relative_gain):
     along = sp.diff(quotient, z) * rate + sp.diff(quotient, z_other) * rate_other
     return {
         "(11) is conserved": along,
-        "(11) at t = 0": (gain - relative_gain(initial, growth)).subs({z: start, z_other: start_other}),
+        "(11) at the start": (gain - relative_gain(initial, growth)).subs({z: start, z_other: start_other}),
     }
 
 
@@ -98,7 +99,7 @@ def _bounds(bounds):
         "upper bound starts at 1": upper.subs(B, 0) - 1,
         "d ln chi/dB": rate - 2 * f**2,
         # Sharp: a token that has all attention of its class follows the upper bound.
-        "upper bound is reached at f = 1": sp.diff(log_up, B) - rate.subs(f, 1),
+        "upper bound is reached with all attention": sp.diff(log_up, B) - rate.subs(f, 1),
         "lower bound is reached while f stands still": sp.diff(log_low, B) - rate.subs(f, sp.sqrt(low)),
     }
     return vanishing, signed
@@ -107,26 +108,37 @@ def _bounds(bounds):
 def _dominant():
     """Rate of f_0 from the quotient P(l|n) exp(z_l)/norm, against the form whose sign is plain.
 
-    Token 0 is dominant, 1 and 2 are distinct with f_k^2 <= f_0^2, and 3 is common and falls.
+    Token 0 is one of D distinct tokens i, with f_i^2 <= f_0^2; C common ones c fall at the rates v_c.
     """
-    p = sp.Matrix(positive("p_:4"))
-    z = sp.Matrix(sp.symbols("z_:4", real=True))
-    weights = p.multiply_elementwise(z.applyfunc(sp.exp))
-    f = weights / norm(weights)
-    xi, weight, fall = positive("xi P_n v")
-    rates = [*(theorem2.distinct_rate(weight, f[k], xi) for k in range(3)), -fall]
-    log_rate = sum(sp.diff(sp.log(f[0]), z[k]) * rates[k] for k in range(4))
+    i, j, first = (index(name, size("D")) for name in ("i", "j", "0"))
+    c, d = index("c", size("C")), index("d", size("C"))
+    p, q, fall = (entries(name, positive=True) for name in ("p", "q", "v"))
+    z, y = entries("z"), entries("y")
+    xi, weight = positive("xi P_n")
+    norm = sp.sqrt(total((p[j] * sp.exp(z[j])) ** 2, j) + total((q[d] * sp.exp(y[d])) ** 2, d))
 
-    s_0, s_1, s_2, s_3 = positive("s_:4")  # squares of f
-    short = weight * xi * (s_0 - s_0**2 - s_1**2 - s_2**2) + fall * s_3
-    difference = log_rate - short.subs(dict(zip((s_0, s_1, s_2, s_3), (f[k] ** 2 for k in range(4)), strict=True)))
-    # s_0 = s_0 (s_0 + s_1 + s_2 + s_3); s_0 = s_k + a_k with a_k >= 0 is dominance.
-    a_1, a_2 = sp.symbols("a_1 a_2", nonnegative=True)
-    inside = s_0 * s_3 + s_1 * a_1 + s_2 * a_2
-    exact = s_0 * (s_0 + s_1 + s_2 + s_3) - s_0**2 - s_1**2 - s_2**2 - inside.subs({a_1: s_0 - s_1, a_2: s_0 - s_2})
-    plain = {z[k]: sp.log(sp.Dummy("w", positive=True)) for k in range(4)}
-    vanishing = {
-        "rate of the dominant token's attention": difference.subs(plain),
-        "rate through the distances to the dominant token": exact,
+    def distinct(token):
+        return p[token] * sp.exp(z[token]) / norm
+
+    def common(token):
+        return q[token] * sp.exp(y[token]) / norm
+
+    attention = distinct(first)
+    by_distinct = sp.diff(attention, z[i]) * theorem2.distinct_rate(weight, distinct(i), xi)
+    rate = total(by_distinct, i) - total(sp.diff(attention, y[c]) * fall[c], c)
+
+    # Squares of f: s_0 of token 0, s_i of a distinct one with s_0 = s_i + a_i, s_c of a common one.
+    def short(own, of_distinct, distance, of_common, falls):
+        """What i and c add to the rate of ln f_0: each is >= 0."""
+        return weight * xi * of_distinct * distance, (weight * xi * own + falls) * of_common
+
+    own = attention**2
+    by_i, by_c = short(own, distinct(i) ** 2, own - distinct(i) ** 2, common(c) ** 2, fall[c])
+    vanishing = {"rate of the dominant token's attention": rate - attention * (total(by_i, i) + total(by_c, c))}
+    s_0, s_i, s_c, falls = positive("s_0 s_i s_c v_c")
+    one, other = short(s_0, s_i, sp.Symbol("a_i", nonnegative=True), s_c, falls)
+    signed = {
+        "attention on the dominant token grows: distinct tokens": (one, ">= 0"),
+        "attention on the dominant token grows: common tokens": (other, ">= 0"),
     }
-    return vanishing, weight * xi * inside + fall * s_3
+    return vanishing, signed

@@ -9,6 +9,7 @@ import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma6, theorem1, theorem2
 from theory.symbolic import Claim, Derivation
+from theory.symbolic.indexed import index, total
 
 ETA_Y, ETA_Z, K, X, T = sp.symbols("eta_Y eta_Z K x t", positive=True)
 OTHERS = sp.Symbol("m", positive=True)  # M - 1
@@ -114,7 +115,7 @@ def derive(
             r" e^{1/\sqrt{2\nu}}/(M\eta_Y)$ is that for $\nu = \eta_Z/\eta_Y$ and K = 1.",
         ),
         scope="Gamma, B and limits: all M, K, rates; C_0: leading order for M rho >> 1 and K rho << 1",
-        sizes={"K (fall of the common token)": (4,)},
+        sizes={},
         prose=("C_0 to leading order, first M rho to infinity and then rho to 0",),
     )
 
@@ -131,9 +132,9 @@ def _constant(speed_constant):
     overlap = P_C**2 * sp.exp(2 * z) / RHO_0**2
     gamma = sp.Symbol("gamma", positive=True)
     xi = gamma * sp.exp(4 * z) / speed_constant(K, RHO_0, P_C)
-    # Theorem 2 (b) for four equal classes, and f^2 = rho -> 0.
-    one, classes = sp.Symbol("xi", positive=True), 4
-    falling = theorem2.common_rate([sp.Rational(1, classes)] * classes, [sp.sqrt(share)] * classes, [one] * classes)
+    # Theorem 2 (b) for K equal classes, and f^2 = rho -> 0.
+    one, n = sp.Symbol("xi", positive=True), index("n", theorem2.K)
+    falling = total(theorem2.common_rate(1 / theorem2.K, sp.sqrt(share), one), n)
     return {
         "C_0": xi - gamma * leading * overlap**2,
         "the common token falls at xi": falling.subs(share, 0) + one,

@@ -1,29 +1,35 @@
 """Theorem 5 and Corollary 1: the decoder weights after training on all classes, and their rate of convergence.
 
 h_n is the growth of class n after its own visits (Lemmas 5 and 6); without sampling noise it is h(t/K) for every class.
+The number K of classes and the size M of the vocabulary are symbols; two classes of three tokens are written out, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import sympy as sp
+from sympy import KroneckerDelta
 
 from theory.scan_and_snap.proofs import lemma3, lemma5, lemma6
 from theory.symbolic import Claim, Derivation
-from theory.symbolic.model import matrix, named
+from theory.symbolic.indexed import entries, index, total
+from theory.symbolic.model import identity, matrix, named
 
 ETA, K, X = sp.symbols("eta_Y K x", positive=True)
 OTHERS = sp.Symbol("m", positive=True)  # M - 1
 M = OTHERS + 1
 
 
-def weights(features: sp.Matrix, correction: sp.Matrix, margins: Sequence[sp.Expr], size: sp.Expr) -> sp.Matrix:
-    """Y = F (I - E') W with the rows w_n = (M - 1) h_n zeta_n; ``margins`` are the h_n."""
-    at, off = lemma5.zeta(size)
-    k = len(margins)
-    rows = sp.Matrix(k, size, lambda n, j: (size - 1) * margins[n] * (at if n == j else off))
-    return features * (sp.eye(k) - correction) * rows
+def weights(features: Any, correction: Any, rows: Any) -> Any:
+    """(70): Y = F (I - E') W, by matrices or matrix symbols."""
+    return features * (identity(correction.rows) - correction) * rows
+
+
+def row(margin: sp.Expr, zeta: sp.Expr, m: sp.Expr) -> sp.Expr:
+    """An entry of w_n = (M - 1) h_n zeta_n (Lemma 5)."""
+    return (m - 1) * margin * zeta
 
 
 def late_residual(m: sp.Expr, k: sp.Expr, eta: sp.Expr, t: sp.Expr) -> sp.Expr:
@@ -44,17 +50,22 @@ def steps_needed(k: sp.Expr, eta: sp.Expr, eps: sp.Expr, m: sp.Expr) -> sp.Expr:
 def derive(
     *,
     weights: Claim = weights,
+    row: Claim = row,
     late_residual: Claim = late_residual,
     theta: Claim = theta,
     steps_needed: Claim = steps_needed,
-    sizes: Sequence[tuple[int, int]] = ((2, 3), (3, 4)),
+    sizes: Sequence[tuple[int, int]] = ((2, 3),),
 ) -> Derivation:
-    """Y solves the modified flow from zero, and the residuals fall like 1/t; ``sizes`` are pairs (K, M)."""
+    """Y solves the modified flow from zero, and the residuals fall like 1/t.
+
+    All K and M; ``sizes`` are pairs (K, M) at which the flow is written out besides.
+    """
     vanishing, signed = _critical_point(steps_needed)
     own, mean = sp.symbols("h_n hbar", positive=True)
     vanishing["(70): (1 + theta_n) h(Nbar) = h_n"] = (1 + theta(own, mean)) * mean - own
+    vanishing.update(_solves_the_flow(weights, row))
     for k, m in sizes:
-        vanishing.update(_solves_the_flow(k, sp.Integer(m), weights))
+        vanishing.update(_written_out(k, sp.Integer(m), weights, row))
     # Time by (45) at class time t/K, in terms of x = M h. x exp(-x) and exp(-x) vanish for t -> infinity.
     time = K * (sp.exp(X) + OTHERS * X - 1) / (M * ETA)
     ratio = lemma5.residual(M, X / M) / late_residual(M, K, ETA, time)
@@ -83,22 +94,52 @@ def derive(
             r" \ln\frac{M}{\epsilon})$ steps, classes in turn. The printed bound is the product of the two terms.",
             r"$\sigma = G(N_n)/G(\bar N) - 1 > -1$, as $G > 0$, and $|\sigma| \le \eta_Y|N_n - \bar N|$ by Lemma 11.",
         ),
-        scope="Y: (K, M) = (2, 3), (3, 4), any linearly independent features, any visits; rate: all M, K",
-        sizes={"(K, M)": tuple(sizes)} if sizes else {},
+        scope="all K and M, any linearly independent features, any visits; (K, M) = (2, 3) written out besides",
+        sizes={},
         prose=("the flow from Y = 0 has one solution",),
     )
 
 
-def _solves_the_flow(k, m, weights):
+def _solves_the_flow(weights, row):
+    """dW/dt in the visits of class n by entries, with alpha = softmax(w_n), and Y by W with matrices, all K and M."""
+    k, m = lemma3.K, lemma3.M
+    j, l = index("j", m), index("l", m)
+    n, other = index("n", k), index("o", k)
+    h = entries("h")
+    at, off = lemma5.zeta(m)
+
+    def w(of, token):
+        return row(h[of], off + (at - off) * KroneckerDelta(lemma3.NEXT(of), token), m)
+
+    residual = KroneckerDelta(lemma3.NEXT(n), j) - sp.exp(w(n, j)) / total(sp.exp(w(n, l)), l)
+    rate = sp.diff(w(other, j), h[n]) * lemma6.rate(m, h[n], 1)
+
+    gram, F = sp.MatrixSymbol("G", k, k), sp.MatrixSymbol("F", m, k)
+    W, e, r = sp.MatrixSymbol("W", k, m), sp.MatrixSymbol("e", k, 1), sp.MatrixSymbol("r", m, 1)
+    E_prime = lemma3.correction(gram)
+    step = F * e - F * E_prime * e
+    return {
+        "dW/dt = e_n r_n^T": rate - KroneckerDelta(n, other) * residual,
+        "W at h = 0": w(n, j).xreplace({h[n]: sp.Integer(0)}),
+        # F^T F = G, so that F^T Y is G times Y in the coordinates of the classes.
+        "logits of class n are w_n": gram * weights(identity(k), E_prime, W) - W,
+        "dY/dt is Lemma 3's step": weights(F, E_prime, e * r.T) - step * r.T,
+        "(F^+)^T = F (F^T F)^{-1} = F (I - E')": F * gram.I * W - weights(F, E_prime, W),
+    }
+
+
+def _written_out(k, m, weights, row):
     """Derivative of Y in each class's visits against the modified gradient with alpha = softmax(Y^T f_n)."""
-    entries = {(i, j): sp.Symbol(f"G_{i}{j}", real=True) for i in range(k) for j in range(i, k)}
-    gram = sp.Matrix(k, k, lambda i, j: entries[min(i, j), max(i, j)])
+    gram_entries = {(i, j): sp.Symbol(f"G_{i}{j}", real=True) for i in range(k) for j in range(i, k)}
+    gram = sp.Matrix(k, k, lambda i, j: gram_entries[min(i, j), max(i, j)])
     # Features in the coordinates of the classes: F^T F = G, and F itself only multiplies from the left.
     F = matrix("F", int(m), k)
     margins = sp.symbols(f"h_:{k}", positive=True)
+    at, off = lemma5.zeta(m)
+    W = sp.Matrix(k, m, lambda n, j: row(margins[n], at if n == j else off, m))
     E_prime = lemma3.correction(gram)
-    Y = weights(F, E_prime, margins, m)
-    in_span = weights(sp.eye(k), E_prime, margins, m)
+    Y = weights(F, E_prime, W)
+    in_span = weights(sp.eye(k), E_prime, W)
     vanishing = named(f"Y at h = 0, K = {k}", Y.subs(dict.fromkeys(margins, 0)))
     for n in range(k):
         logits = (gram.row(n) * in_span).T  # f_n^T Y
