@@ -107,7 +107,7 @@ _INSTANCES = ({"K": 3, "M": 4, "L": 2}, {"K": 2, "M": 3, "L": 4})
 def _differs_at_sizes(expression: Any) -> bool:
     """Whether its value at explicit sizes is clearly not zero: written out, by another route than the normal form."""
     with mpmath.workdps(40):
-        values = [indexed.value_at(expression, sizes, seed) for sizes in _INSTANCES for seed in range(2)]
+        values = [indexed.value_at(expression, sizes, seed) for sizes in _INSTANCES for seed in range(3)]
         return any(abs(value) > mpmath.mpf("1e-20") for value in values)
 
 

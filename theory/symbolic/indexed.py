@@ -95,9 +95,12 @@ def _terms(expression: sp.Expr) -> list[_Term]:
     if isinstance(expression, sp.Mul):
         return _product([_terms(part) for part in expression.args])
     if isinstance(expression, sp.Sum):
-        fresh = {one: sp.Idx(f"_{next(_FRESH)}", (1, one.upper)) for one in expression.variables}
-        inside = _terms(expression.function.xreplace(fresh))
-        return [((*fresh.values(), *bound), factors) for bound, factors in inside]
+        summand, fresh = expression.function, []
+        # From the inner sum to the outer one, which may use the same letter.
+        for one in expression.variables:
+            fresh.append(sp.Idx(f"_{next(_FRESH)}", (1, one.upper)))
+            summand = summand.xreplace({one: fresh[-1]})
+        return [((*fresh, *bound), factors) for bound, factors in _terms(summand)]
     if isinstance(expression, sp.Pow) and expression.exp.is_Integer and expression.exp > 0:
         if not isinstance(expression.base, sp.Indexed):
             # Taken apart anew for each factor, so that each has its own indices.
@@ -138,6 +141,8 @@ def _function(expression: sp.Expr) -> list[_Term]:
     if deltas:
         delta = min(deltas, key=str)
         off, on = (_with_delta(inside, delta, value) for value in (0, 1))
+        if isinstance(expression, sp.exp):
+            off, on = _collected(off), _collected(on)
         rest = expression.args[where + 1 :]
         without = expression.func(off, *rest)
         return _terms(without) + _product([[((), (delta,))], _terms(expression.func(on, *rest) - without)])
@@ -271,8 +276,9 @@ def plain(expression: Any) -> sp.Expr:
         if isinstance(one, (sp.Sum, sp.Indexed, sp.KroneckerDelta)):
             return name(one)
         if isinstance(one, sp.exp):
-            parts = (part.as_coeff_Mul() for part in sp.Add.make_args(one.args[0]))
-            return sp.Mul(*(name(sp.exp(part)) ** factor for factor, part in parts))
+            number, rest = one.args[0].as_coeff_Add()
+            parts = (part.as_coeff_Mul() for part in sp.Add.make_args(rest))
+            return sp.exp(number) * sp.Mul(*(name(sp.exp(part)) ** factor for factor, part in parts))
         return one.func(*map(rewrite, one.args)) if one.args else one
 
     result = rewrite(expression)
@@ -288,21 +294,28 @@ def plain(expression: Any) -> sp.Expr:
 
 
 def value_at(expression: sp.Expr, sizes: Mapping[str, int], seed: int) -> mpmath.mpf:
-    """Its value at explicit sizes, with pseudo-random entries, symbols and choices: another route than `contract`."""
-    return _value(expression, sizes, seed, {})
+    """Its value at explicit sizes, by another route than `contract`.
+
+    Entries, symbols, what is chosen and the indices that no sum names are drawn by ``seed``; with 0 these are all 1.
+    """
+    return _value(expression, sizes, seed, {}, {})
 
 
-def _value(one: Any, sizes: Mapping[str, int], seed: int, at: Mapping[sp.Idx, int]) -> Any:
+def _value(one: Any, sizes: Mapping[str, int], seed: int, at: Mapping[sp.Idx, int], known: dict[Any, Any]) -> Any:
     def inner(part: Any) -> Any:
-        return _value(part, sizes, seed, at)
+        return _value(part, sizes, seed, at, known)
 
     if isinstance(one, sp.Sum):
-        return sum((_value(one.function, sizes, seed, where) for where in _ranges(one, sizes, at)), mpmath.mpf(0))
+        key = one, tuple((name, at[name]) for name in _free(one) if name in at)
+        if key not in known:
+            parts = (_value(one.function, sizes, seed, where, known) for where in _ranges(one, sizes, at))
+            known[key] = mpmath.fsum(parts)
+        return known[key]
     if isinstance(one, sp.KroneckerDelta):
         return mpmath.mpf(inner(one.args[0]) == inner(one.args[1]))
     if isinstance(one, sp.Idx):
-        # A free index, named by no sum, is somewhere in its range.
-        return at[one] if one in at else 1 + _draw(seed, str(one)) % _size(one.upper, sizes)
+        # A free index, named by no sum, is somewhere in its range; they are all equal for the seed 0.
+        return at[one] if one in at else 1 + (_draw(seed, str(one)) % _size(one.upper, sizes) if seed else 0)
     if isinstance(one, Chosen):
         name, top, injective, argument = one.args
         shift = inner(argument)
@@ -311,6 +324,8 @@ def _value(one: Any, sizes: Mapping[str, int], seed: int, at: Mapping[sp.Idx, in
         return mpmath.mpf(50 + _draw(seed, str(one.base), *map(inner, one.indices)) % 100) / 101
     if isinstance(one, sp.Symbol):
         return mpmath.mpf(_size(one, sizes) if one.is_integer else (50 + _draw(seed, str(one)) % 100) / mpmath.mpf(101))
+    if isinstance(one, sp.NumberSymbol):
+        return mpmath.mpf(str(sp.N(one, mpmath.mp.dps + 5)))
     if isinstance(one, sp.Rational):
         return mpmath.mpf(one.p) / one.q
     if isinstance(one, (sp.Add, sp.Mul)):
@@ -320,6 +335,11 @@ def _value(one: Any, sizes: Mapping[str, int], seed: int, at: Mapping[sp.Idx, in
     if isinstance(one, (sp.exp, sp.log)):
         return (mpmath.exp if isinstance(one, sp.exp) else mpmath.log)(inner(one.args[0]))
     raise ValueError(f"`expression` must be made of sums, entries, powers, exp and log, but got {one}")
+
+
+@lru_cache(maxsize=20_000)
+def _free(one: sp.Sum) -> tuple[sp.Idx, ...]:
+    return tuple(sorted(one.atoms(sp.Idx) - set(one.variables), key=str))
 
 
 def _ranges(one: sp.Sum, sizes: Mapping[str, int], at: Mapping[sp.Idx, int]) -> Iterator[Mapping[sp.Idx, int]]:

@@ -61,7 +61,7 @@ MISTAKES = {
         {**GENERAL, "decoder_rate": lambda *a: -lemma1.decoder_rate(*a)},
         "dJ/dY",
     ),
-    "lemma1: no projection": (lemma1, {**GENERAL, "attention_rate": no_projection}, "dJ/dz"),
+    "lemma1: no projection": (lemma1, {**GENERAL, "attention_rate": no_projection}, "dJ/dZ"),
     "lemma1: bag form without the projection": (
         lemma1,
         {**GENERAL, "bag_rate": lambda f, g, p: f(p) * g(p)},
@@ -75,7 +75,7 @@ MISTAKES = {
     "lemma1: norm squared": (
         lemma1,
         {**GENERAL, "attention_rate": lambda *a: lemma1.attention_rate(*a) / a[3]},
-        "dJ/dz",
+        "dJ/dZ",
     ),
     "invariants: weighted sum": (invariants, {"conserved": weighted_sum}, "row of Y"),
     "invariants: weighted sum of attention": (invariants, {"conserved": weighted_sum}, "row of Z"),
@@ -279,7 +279,6 @@ CONFIRMED = (
     "concentration",
     "gram",
     "lemma1",
-    "lemma5",
     "lemma6",
     "lemma8_9",
     "slowdown",

@@ -40,6 +40,21 @@ def attention_rate(projection: Claim, attended: Claim, signal: Claim, length: sp
     return total(signal(j) * projection(j, l) * attended(l, p), j, l) / length
 
 
+def softmax_slope(b: Claim, t: sp.Idx, s: sp.Idx) -> sp.Expr:
+    """Derivative of softmax at t by its argument at s, with its values b(t)."""
+    return b(t) * (KroneckerDelta(t, s) - b(s))
+
+
+def unit_slope(v: Claim, length: sp.Expr, j: sp.Idx, l: sp.Idx) -> sp.Expr:
+    """Derivative of entry j of v/||v|| by v_l: P_perp(v)/||v||."""
+    return (KroneckerDelta(j, l) - v(j) * v(l) / length**2) / length
+
+
+def score_slope(token: sp.Expr, query: sp.Idx, row: sp.Idx, p: sp.Idx) -> sp.Expr:
+    """Derivative of the score of a position with ``token`` by the entry (row, p) of Z."""
+    return KroneckerDelta(query, row) * KroneckerDelta(token, p)
+
+
 def bag_rate(feature: Claim, signal: Claim, p: sp.Idx) -> sp.Expr:
     """The same entry in bag form, f_p (g_p - f_p (f . g))."""
     j = index("j", M)
@@ -103,17 +118,17 @@ def _layers():
         "log alpha_n by a logit": sp.diff(sp.log(alpha(n)), a[k]) - (KroneckerDelta(n, k) - alpha(k)),
         "a logit by Y": sp.diff(logit, y[j, p]) - KroneckerDelta(k, p) * f[j],
         "a logit by f": sp.diff(logit, f[j]) - y[j, k],
-        "LN": sp.diff(v[j] / length, v[p]) - (KroneckerDelta(j, p) - v[j] * v[p] / length**2) / length,
+        "LN": sp.diff(v[j] / length, v[p]) - unit_slope(v.__getitem__, length, j, p),
         "pooling by b": sp.diff(pooled, b[t]) - KroneckerDelta(x(t), j),
-        "attention weight by a score": sp.diff(weight(t), c[u]) - weight(t) * (KroneckerDelta(t, u) - weight(u)),
-        "score by Z": sp.diff(z[m, x(t)], z[q, p]) - KroneckerDelta(m, q) * KroneckerDelta(x(t), p),
+        "attention weight by a score": sp.diff(weight(t), c[u]) - softmax_slope(weight, t, u),
+        "score by Z": sp.diff(z[m, x(t)], z[q, p]) - score_slope(x(t), m, q, p),
         "attention weights sum to 1": total(weight(t), t) - 1,
     }
 
 
 def _chain(decoder_rate, attention_rate, bag_rate):
     """The layers' differentials put together, against the claims; b and alpha stay symbols."""
-    j, k, l, p, n = (index(name, M) for name in "jklpn")
+    j, k, l, p, n, m, q = (index(name, M) for name in "jklpnmq")
     s, t = index("s", L), index("t", L)
     alpha, b, y = entries("alpha"), entries("b"), entries("Y")
     x = chosen("x", M)
@@ -136,16 +151,16 @@ def _chain(decoder_rate, attention_rate, bag_rate):
         return total(KroneckerDelta(x(t), i) * b[t] * KroneckerDelta(x(t), other), t)
 
     by_y = total(residual(n, l, alpha) * KroneckerDelta(l, k) * feature(j), l)
-    # df/dv, dv/db, db/dc and dc/dz of the layers, with a position s for the score.
-    by_score = total(KroneckerDelta(x(t), l) * b[t] * (KroneckerDelta(t, s) - b[s]) * KroneckerDelta(x(s), p), s, t)
-    by_z = total(signal(j) * projection(j, l) / length * by_score, j, l)
-    claim = attention_rate(projection, attended, signal, length, p)
+    # df/dv, dv/db, db/dc and dc/dZ of the layers, for the query m and the row q of Z.
+    weight_slope = softmax_slope(b.__getitem__, t, s) * score_slope(x(s), m, q, p)
+    by_z = total(signal(j) * unit_slope(v, length, j, l) * KroneckerDelta(x(t), l) * weight_slope, j, l, s, t)
+    claim = KroneckerDelta(m, q) * attention_rate(projection, attended, signal, length, p)
     return {
         "dJ/dY": by_y - decoder_rate(feature, lambda i: residual(n, i, alpha), j, k),
-        "dJ/dz": by_z - claim,
+        "dJ/dZ": by_z - claim,
         "X^T diag(b) X is diagonal": attended(j, p) - KroneckerDelta(j, p) * v(j),
         "what is along v": total(projection(j, l) * v(l), l),
-        "bag form": claim - bag_rate(feature, signal, p),
+        "bag form": claim - KroneckerDelta(m, q) * bag_rate(feature, signal, p),
     }
 
 

@@ -6,11 +6,11 @@ M - 1 others. Row n of W moves by eta_Y (e_n - alpha_n) (Lemma 3).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import sympy as sp
+from sympy import KroneckerDelta
 
 from theory.symbolic import Claim, Derivation
+from theory.symbolic.indexed import index, size, total
 
 ETA = sp.Symbol("eta_Y", positive=True)
 OTHERS = sp.Symbol("m", positive=True)  # M - 1
@@ -32,10 +32,8 @@ def step(m: sp.Expr, h: sp.Expr, eta: sp.Expr) -> sp.Expr:
     return h + eta / (m - 1 + sp.exp(m * h))
 
 
-def derive(
-    *, zeta: Claim = zeta, residual: Claim = residual, step: Claim = step, vocab_sizes: Sequence[int] = (2, 3, 5)
-) -> Derivation:
-    """Base and step of the induction for symbolic M, and whole vectors for some M."""
+def derive(*, zeta: Claim = zeta, residual: Claim = residual, step: Claim = step) -> Derivation:
+    """Base and step of the induction for symbolic M, by the two entries of a vector and by the whole vector."""
     h = sp.Symbol("h", nonnegative=True)
     at, off = zeta(M)
     w_at, w_off = (M - 1) * h * at, (M - 1) * h * off  # induction hypothesis (31)
@@ -51,8 +49,7 @@ def derive(
         "first step at n": ETA * (1 - 1 / M) - (M - 1) * step(M, sp.Integer(0), ETA) * at,
         "first step elsewhere": ETA * (0 - 1 / M) - (M - 1) * step(M, sp.Integer(0), ETA) * off,
     }
-    for size in vocab_sizes:
-        vanishing.update(_whole_vectors(size, h, zeta, step))
+    vanishing.update(_whole_vectors(zeta, residual, step))
     return Derivation(
         statement="Lemma 5",
         vanishing=vanishing,
@@ -66,20 +63,27 @@ def derive(
             r" \frac{M-1}{M-1+e^{Mh}} \zeta_n$.",
             r"Adding $\eta_Y$ times it keeps the form, with $h + \eta_Y/(M-1+e^{Mh})$ in place of h.",
         ),
-        scope="all M > 1, eta_Y > 0 and s (induction); whole vectors for M = 2, 3, 5 by default",
+        scope="all M > 1, eta_Y > 0 and s (induction)",
         sizes={},
-        prose=(
-            "induction over s",
-            "a vector constant outside n has two distinct entries",
-        ),
+        prose=("induction over s",),
     )
 
 
-def _whole_vectors(size, h, zeta, step):
-    """One step of (8) on the full vector, with softmax written out."""
-    at, off = zeta(sp.Integer(size))
-    w = [(size - 1) * h * (at if j == 0 else off) for j in range(size)]
-    total = sum(sp.exp(entry) for entry in w)
-    moved = [entry + ETA * (int(j == 0) - sp.exp(entry) / total) for j, entry in enumerate(w)]
-    later = [(size - 1) * step(sp.Integer(size), h, ETA) * (at if j == 0 else off) for j in range(size)]
-    return {f"step, M = {size}, entry {j}": moved[j] - later[j] for j in range(size)}
+def _whole_vectors(zeta, residual, step):
+    """One step of (8) on the full vector at a generic token, with softmax written as a sum over all tokens."""
+    m, h = size("M"), sp.Symbol("h", nonnegative=True)
+    j, l, n = index("j", m), index("l", m), index("n", m)
+    at, off = zeta(m)
+
+    def entry(token):
+        return off + (at - off) * KroneckerDelta(n, token)
+
+    def w(token):
+        return (m - 1) * h * entry(token)
+
+    left = KroneckerDelta(n, j) - sp.exp(w(j)) / total(sp.exp(w(l)), l)
+    return {
+        "whole vector: zeta_n = M/(M - 1) (e_n - 1/M)": entry(j) - m / (m - 1) * (KroneckerDelta(n, j) - 1 / m),
+        "whole vector: residual": left - residual(m, h) * entry(j),
+        "whole vector: step": w(j) + ETA * left - (m - 1) * step(m, h, ETA) * entry(j),
+    }
