@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import sympy as sp
+from sympy import KroneckerDelta
 
-from theory.scan_and_snap.proofs import lemma3, theorem1
+from theory.scan_and_snap.proofs import lemma1, lemma3, theorem1
 from theory.symbolic import Claim, Derivation, Scalar
+from theory.symbolic.indexed import entries, index, total
 from theory.symbolic.model import Even, equal_overlaps, softmax, unit
 
 ETA, T, Q = sp.symbols("eta_Y t q", positive=True)
@@ -39,10 +41,10 @@ def derive(
     slowdown: Claim = slowdown,
     first_correction: Claim = first_correction,
     late_ratio: Claim = late_ratio,
-    sizes: Sequence[tuple[int, int]] = ((2, 3), (3, 4)),
+    sizes: Sequence[tuple[int, int]] = ((2, 3),),
 ) -> Derivation:
     """s, its first correction and s_inf for symbolic K and M; s from the flows themselves for ``sizes`` (K, M)."""
-    vanishing = _symbolic(slowdown, first_correction)
+    vanishing = _symbolic(slowdown, first_correction) | _first_order()
     vanishing.update(_late(late_ratio))
     for k, m in sizes:
         vanishing.update(_explicit(k, m, slowdown, first_correction))
@@ -93,11 +95,10 @@ def derive(
             r" \frac{(M-K)\rho}{(1+(M-1)\rho)(1+(K-1)\rho)} > 1$, slowly, with errors of order $1/\ln t$.",
         ),
         scope="all K, M, 0 < rho < 1 for equal overlaps (s_inf: leading order in ln t); "
-        "s entry by entry from the flows for (K, M) = (2, 3), (3, 4)",
+        "s entry by entry from the flows for (K, M) = (2, 3) besides",
         sizes={},
         prose=(
-            "the residuals to first order in t for all K and M, beside the flows written out at two sizes",
-            "the part of g_n along f_n is removed, so that every token's speed is proportional to b",
+            "the flows have a Taylor series in t",
             "late: that both margins grow like ln t is taken from the flow",
         ),
     )
@@ -116,6 +117,59 @@ def _symbolic(slowdown, first_correction):
     return {
         "s, all K and M": ratio.subs(T, 0) - slowdown(m, k, RHO),
         "s_1, all K and M": sp.diff(ratio, T).subs(T, 0) / ratio.subs(T, 0) - first_correction(m, k, RHO, ETA),
+    }
+
+
+def _first_order():
+    """Residuals and V R^T to the order t^2 for any overlaps G, with time in units of K/eta_Y; speeds of a f + b F 1."""
+    k, m = lemma3.K, lemma3.M
+    j, l = index("j", m), index("l", m)
+    n, o, i = index("n", k), index("o", k), index("i", k)
+    G, F = entries("G"), entries("F")
+
+    def start(of, token):
+        return KroneckerDelta(lemma3.NEXT(of), token) - 1 / m
+
+    def pulled(of, token):
+        """G R_0, by which logits grow in the full flow; the modified one has R_0."""
+        return total(G[of, i] * start(i, token), i)
+
+    def first(of, token, logit):
+        """Residual to first order in t: (1 - t/M) R_0 in the modified flow."""
+        return start(of, token) - T / m * logit(of, token)
+
+    def slope(logit):
+        weight = sp.exp(T * logit(n, j)) / total(sp.exp(T * logit(n, l)), l)
+        return sp.diff(KroneckerDelta(lemma3.NEXT(n), j) - weight, T).subs(T, 0)
+
+    def product(logit):
+        """Coefficients of t and t^2 of V R^T with dV/dt = R: entry o, n is that of f_o in g_n."""
+        moved = start(o, j) * T - T**2 / (2 * m) * logit(o, j)
+        whole = total(moved * first(n, j, logit), j)
+        return sp.diff(whole, T).subs(T, 0), sp.diff(whole, T, 2).subs(T, 0) / 2
+
+    def S(a, b):
+        return KroneckerDelta(a, b) - 1 / m
+
+    full, modified = product(pulled), product(start)
+    second = -total(G[o, i] * S(i, n), i) / (2 * m) - total(S(o, i) * G[n, i], i) / m
+    a, b = sp.symbols("a b", real=True)
+    norm = sp.sqrt(total(F[l, n] ** 2, l))
+
+    def everything(token):
+        return total(F[token, i], i)
+
+    def unit_feature(token):
+        return F[token, n] / norm
+
+    speed = lemma1.bag_rate(unit_feature, lambda token: a * unit_feature(token) + b * everything(token), j)
+    return {
+        "residual at order t, full flow": slope(pulled) - sp.diff(first(n, j, pulled), T),
+        "residual at order t, modified flow": slope(start) - sp.diff(first(n, j, start), T),
+        "V R^T at order t": full[0] - S(o, n),
+        "V R^T at order t^2, full flow": full[1] - second,
+        "V R^T at order t^2, modified flow": modified[1] + S(o, n) * sp.Rational(3, 2) / m,
+        "the part along f_n is removed": speed - b * lemma1.bag_rate(unit_feature, everything, j),
     }
 
 
