@@ -21,7 +21,7 @@ M, K, L = size("M"), size("K"), size("L")
 a, b, c = entries("a"), entries("b"), entries("c")
 j, k, l, p = (index(name, M) for name in "jklp")
 n, o = index("n", K), index("o", K)
-t = index("t", L)
+s, t = index("s", L), index("t", L)
 token, target = chosen("x", M), chosen("y", M, injective=True)
 SIZES = {"K": 2, "M": 3, "L": 4}
 
@@ -67,7 +67,7 @@ FALSE = {
     # K = 2 of M = 3 tokens: the delta of a token and a class is no matter of the sum over the classes.
     "delta of another range": total(KroneckerDelta(n, j) * c[n], n) - c[j],
     "targets need not be all tokens": total(KroneckerDelta(target(n), j), n) - 1,
-    "tokens repeat": total(KroneckerDelta(token(t), j) * KroneckerDelta(token(p), j), j) - KroneckerDelta(t, p),
+    "tokens repeat": total(KroneckerDelta(token(t), j) * KroneckerDelta(token(s), j), j, s) - 1,
     "sign of a derivative": sp.diff(softmax(j), a[p]) - softmax(j) * (KroneckerDelta(j, p) + softmax(p)),
     "free indices are any": a[j] - a[k],
     "norm to the fourth": total(unit(j) ** 4, j) - 1,

@@ -22,10 +22,9 @@ a[j] - Sum(a[s0_M_0], (s0_M_0, 1, M))/M
 
 from __future__ import annotations
 
+import hashlib
 import itertools
-import random
-import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -156,7 +155,8 @@ def _collected(inside: sp.Expr) -> sp.Expr:
     """A sum with the factors that have no index reduced, so that equal exponents look alike."""
     found: dict[sp.Expr, sp.Expr] = {}
     for part in sp.Add.make_args(inside):
-        plain_factors, rest = [], []
+        plain_factors: list[sp.Expr] = []
+        rest: list[sp.Expr] = []
         for factor in sp.Mul.make_args(part):
             (rest if is_indexed(factor) else plain_factors).append(factor)
         key = sp.Mul(*rest)
@@ -243,17 +243,16 @@ def _named(bound: tuple[sp.Idx, ...], factors: tuple[sp.Expr, ...]) -> sp.Expr:
 
 def _named_group(own: list[sp.Idx], factors: tuple[sp.Expr, ...]) -> sp.Expr:
     depth = 1 + max((_depth(one) for factor in factors for one in factor.atoms(sp.Idx)), default=-1)
-    best, product = None, sp.Mul(*factors)
+    product = sp.Mul(*factors)
+    found = []
     for order in itertools.permutations(own):
         names: dict[sp.Idx, sp.Idx] = {}
         for one in order:
             rank = sum(other.upper == one.upper for other in names)
             names[one] = sp.Idx(f"s{depth}_{one.upper}_{rank}", (1, one.upper))
-        renamed = product.xreplace(names)
-        key = str(renamed)
-        if best is None or key < best[0]:
-            best = (key, renamed, sorted(names.values(), key=str))
-    return total(best[1], *best[2])
+        found.append((product.xreplace(names), sorted(names.values(), key=str)))
+    summand, indices = min(found, key=lambda one: str(one[0]))
+    return total(summand, *indices)
 
 
 def _depth(one: sp.Idx) -> int:
@@ -293,64 +292,101 @@ def plain(expression: Any) -> sp.Expr:
     ).xreplace(roots)
 
 
-def value_at(expression: sp.Expr, sizes: Mapping[str, int], seed: int) -> mpmath.mpf:
+def value_at(
+    expression: sp.Expr,
+    sizes: Mapping[str, int],
+    seed: int = 0,
+    *,
+    at: Mapping[sp.Idx, int] | None = None,
+    given: Mapping[str, Callable[..., Any]] | None = None,
+) -> mpmath.mpf:
     """Its value at explicit sizes, by another route than `contract`.
 
-    Entries, symbols, what is chosen and the indices that no sum names are drawn by ``seed``; with 0 these are all 1.
+    Parameters
+    ----------
+    sizes
+        By name; 3 where none is given.
+    seed
+        Of entries, symbols, what is chosen and the indices that no sum names; with 0 these indices are all 1.
+    at
+        Values of such indices.
+    given
+        Entries and what is chosen as functions of their indices, from 1, by name; symbols as functions of nothing.
+
+    Raises
+    ------
+    ValueError
+        If it is made of other things than sums, entries, powers, exp and log.
     """
-    return _value(expression, sizes, seed, {}, {})
+    return _Instance(sizes, seed, given or {}).value(expression, at or {})
 
 
-def _value(one: Any, sizes: Mapping[str, int], seed: int, at: Mapping[sp.Idx, int], known: dict[Any, Any]) -> Any:
-    def inner(part: Any) -> Any:
-        return _value(part, sizes, seed, at, known)
+class _Instance:
+    """Sizes, and what stands for the entries there."""
 
-    if isinstance(one, sp.Sum):
+    def __init__(self, sizes: Mapping[str, int], seed: int, given: Mapping[str, Callable[..., Any]]):
+        self.sizes, self.seed, self.given = sizes, seed, given
+        self.sums: dict[Any, mpmath.mpf] = {}
+
+    def value(self, one: Any, at: Mapping[sp.Idx, int]) -> Any:
+        if isinstance(one, sp.Sum):
+            return self.sum(one, at)
+        if isinstance(one, sp.Idx):
+            return at[one] if one in at else 1 + (self.draw(one) % self.size(one.upper) if self.seed else 0)
+        if isinstance(one, sp.NumberSymbol):
+            return mpmath.mpf(str(sp.N(one, mpmath.mp.dps + 5)))
+        if isinstance(one, sp.Rational):
+            return mpmath.mpf(one.p) / one.q
+        if isinstance(one, sp.Symbol):
+            if one.is_integer:
+                return mpmath.mpf(self.size(one))
+            return self.entry(str(one))
+        if isinstance(one, Chosen):
+            return self.chosen(one, self.value(one.args[3], at))
+        if isinstance(one, sp.Indexed):
+            return self.entry(str(one.base), *(int(self.value(part, at)) for part in one.indices))
+        if isinstance(one, (sp.KroneckerDelta, sp.Add, sp.Mul, sp.Pow, sp.exp, sp.log)):
+            return self.function(one, [self.value(part, at) for part in one.args])
+        raise ValueError(f"`expression` must be made of sums, entries, powers, exp and log, but got {one}")
+
+    def function(self, one: Any, parts: list[Any]) -> mpmath.mpf:
+        if isinstance(one, sp.KroneckerDelta):
+            return mpmath.mpf(parts[0] == parts[1])
+        if isinstance(one, sp.Add):
+            return mpmath.fsum(parts)
+        if isinstance(one, sp.Mul):
+            return mpmath.fprod(parts)
+        if isinstance(one, sp.exp):
+            return mpmath.exp(*parts)
+        return mpmath.power(*parts) if isinstance(one, sp.Pow) else mpmath.log(*parts)
+
+    def sum(self, one: sp.Sum, at: Mapping[sp.Idx, int]) -> mpmath.mpf:
         key = one, tuple((name, at[name]) for name in _free(one) if name in at)
-        if key not in known:
-            parts = (_value(one.function, sizes, seed, where, known) for where in _ranges(one, sizes, at))
-            known[key] = mpmath.fsum(parts)
-        return known[key]
-    if isinstance(one, sp.KroneckerDelta):
-        return mpmath.mpf(inner(one.args[0]) == inner(one.args[1]))
-    if isinstance(one, sp.Idx):
-        # A free index, named by no sum, is somewhere in its range; they are all equal for the seed 0.
-        return at[one] if one in at else 1 + (_draw(seed, str(one)) % _size(one.upper, sizes) if seed else 0)
-    if isinstance(one, Chosen):
-        name, top, injective, argument = one.args
-        shift = inner(argument)
-        return shift if injective else 1 + _draw(seed, str(name), shift) % _size(top, sizes)
-    if isinstance(one, sp.Indexed):
-        return mpmath.mpf(50 + _draw(seed, str(one.base), *map(inner, one.indices)) % 100) / 101
-    if isinstance(one, sp.Symbol):
-        return mpmath.mpf(_size(one, sizes) if one.is_integer else (50 + _draw(seed, str(one)) % 100) / mpmath.mpf(101))
-    if isinstance(one, sp.NumberSymbol):
-        return mpmath.mpf(str(sp.N(one, mpmath.mp.dps + 5)))
-    if isinstance(one, sp.Rational):
-        return mpmath.mpf(one.p) / one.q
-    if isinstance(one, (sp.Add, sp.Mul)):
-        return (mpmath.fsum if isinstance(one, sp.Add) else mpmath.fprod)(map(inner, one.args))
-    if isinstance(one, sp.Pow):
-        return mpmath.power(inner(one.base), inner(one.exp))
-    if isinstance(one, (sp.exp, sp.log)):
-        return (mpmath.exp if isinstance(one, sp.exp) else mpmath.log)(inner(one.args[0]))
-    raise ValueError(f"`expression` must be made of sums, entries, powers, exp and log, but got {one}")
+        if key not in self.sums:
+            ranges = [range(1, self.size(limit[2]) + 1) for limit in one.limits]
+            places = (dict(zip(one.variables, where, strict=True)) for where in itertools.product(*ranges))
+            self.sums[key] = mpmath.fsum(self.value(one.function, {**at, **place}) for place in places)
+        return self.sums[key]
+
+    def chosen(self, one: Chosen, argument: int) -> int:
+        name, top, injective, _ = one.args
+        if str(name) in self.given:
+            return int(self.given[str(name)](argument))
+        return argument if injective else 1 + self.draw(name, argument) % self.size(top)
+
+    def entry(self, name: str, *place: int) -> mpmath.mpf:
+        if name in self.given:
+            return mpmath.mpf(float(self.given[name](*place)))
+        return mpmath.mpf(5000 + self.draw(name, *place) % 10_007) / 10_007  # from 0.5 to 1.5
+
+    def size(self, symbol: sp.Symbol) -> int:
+        return self.sizes.get(str(symbol), 3)
+
+    def draw(self, *key: object) -> int:
+        name = repr((self.seed, *map(str, key))).encode()
+        return int.from_bytes(hashlib.blake2b(name, digest_size=6).digest(), "big")
 
 
 @lru_cache(maxsize=20_000)
 def _free(one: sp.Sum) -> tuple[sp.Idx, ...]:
     return tuple(sorted(one.atoms(sp.Idx) - set(one.variables), key=str))
-
-
-def _ranges(one: sp.Sum, sizes: Mapping[str, int], at: Mapping[sp.Idx, int]) -> Iterator[Mapping[sp.Idx, int]]:
-    names = [limit[0] for limit in one.limits]
-    for where in itertools.product(*(range(1, _size(limit[2], sizes) + 1) for limit in one.limits)):
-        yield {**at, **dict(zip(names, where, strict=True))}
-
-
-def _size(symbol: sp.Symbol, sizes: Mapping[str, int]) -> int:
-    return sizes.get(str(symbol), 3)
-
-
-def _draw(*key: object) -> int:
-    return random.Random(zlib.crc32(repr(key).encode())).randrange(10**6)
