@@ -16,6 +16,7 @@ import theory.symbolic.indexed
 from theory.symbolic import decide
 from theory.symbolic.decide import vanishes
 from theory.symbolic.indexed import chosen, contract, entries, index, plain, size, total, value_at
+from theory.symbolic.model import Even
 
 M, K, L = size("M"), size("K"), size("L")
 a, b, c = entries("a"), entries("b"), entries("c")
@@ -147,6 +148,18 @@ def test_values_are_those_of_explicit_sums():
         matrix[x - 1, y - 1] = value_at(total(chosen_one * b[j, k], j, k), {"M": 4}, 3)
     found = float(value_at(total(a[j] * b[j, k] * a[k], j, k), {"M": 4}, 3))
     assert found == pytest.approx(vector @ matrix @ vector, rel=1e-13)
+
+
+def test_matrices_that_treat_all_classes_alike_multiply_and_invert_as_sums_do():
+    i, g, h, f, e = index("i", K), *sp.symbols("g h f e", positive=True)
+    first, second = Even(g, h, K), Even(f, e, K)
+
+    def entry(matrix, row, column):
+        return matrix.diagonal * KroneckerDelta(row, column) + matrix.ones
+
+    assert vanishes(total(entry(first, n, i) * entry(second, i, o), i) - entry(first * second, n, o))
+    assert vanishes(total(entry(first, n, i) * entry(first.inverse(), i, o), i) - KroneckerDelta(n, o))
+    assert not vanishes(total(entry(first, n, i) * entry(second, i, o), i) - entry(first + second, n, o))
 
 
 def test_what_it_cannot_read_is_refused():

@@ -99,7 +99,8 @@ def derive(
             r" p\frac{\lambda^2/2}{1-\lambda/3}$ at $\lambda = a/(v + a/3)$, gives $|\theta_n| \le"
             r" \sqrt{\frac{2K\ln(2K/\delta)}{N}} + \frac{2K\ln(2K/\delta)}{3N}$, smaller by $\sqrt{K}/2$ for large N.",
         ),
-        scope="all M > 1 (the third for N_n > Nbar: M >= 4), K, N, eta_Y; monotone functions and sums by the steps",
+        scope=r"all $M > 1$ (the third for $N_n > \bar N$: $M \ge 4$), $K$, $N$, $\eta_Y$; monotone functions and"
+        " sums by the steps",
         sizes={},
         prose=(
             "what is monotone has its extremes at the ends; a sum of steps is at most its number times the largest",

@@ -83,7 +83,8 @@ def derive(*, common_rate: Claim = common_rate, distinct_rate: Claim = distinct_
             r"A common token: class n gives $\frac{\gamma\beta}{K} f_l\sum_{n'\ne n}(\rho f_l - f_l)$; the K classes"
             r" together $-\gamma\beta(K-1)f_l^2(1-\rho) < 0$, as $\rho < 1$ where classes have distinct tokens.",
         ),
-        scope="all K, any numbers of common and distinct tokens, any P(.|n) with the symmetry; the sign for K >= 2",
+        scope=r"all $K$, any numbers of common and distinct tokens, any $P(\cdot|n)$ with the symmetry; the sign for"
+        r" $K \ge 2$",
         sizes={},
         prose=("the symmetric solution is the solution, as (10) is locally Lipschitz",),
     )

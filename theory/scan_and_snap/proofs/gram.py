@@ -116,8 +116,8 @@ def derive(
             r" $\ge"
             r" 18/M$, and $3K|\lambda_1|/M < 3/M$.",
         ),
-        scope="all K, any E' and theta: Lemmas 13 to 17, (90), (92), (93) through eigenvalues, blocks and the steps,"
-        " (86) and (88) by sums over the classes; Lemma 16 at K = 3 written out besides",
+        scope=r"all $K$, any $E'$ and $\theta$: Lemmas 13 to 17, (90), (92), (93) through eigenvalues, blocks and the"
+        " steps, (86) and (88) by sums over the classes; Lemma 16 at $K = 3$ written out besides",
         sizes={},
         prose=("from one eigenvalue, one block or one row to all of them: the argument in the steps",),
     )

@@ -91,7 +91,7 @@ def derive(*, conserved: Claim = conserved) -> Derivation:
             r"Column $k$ of $\dot Y$ for a $k$ that never is the next token is $-\eta_Y\sum_i p_i f_i \alpha_{ik}$,"
             r" which depends on $k$ only through column $k$ of $Y$: equal columns stay equal.",
         ),
-        scope="all M, any number of sequences of any lengths, with any weights, queries, next tokens, Y and Z",
+        scope="all $M$, any number of sequences of any lengths, with any weights, queries, next tokens, $Y$ and $Z$",
         sizes={},
         prose=("equal columns stay equal: the flow has one solution",),
     )

@@ -91,8 +91,8 @@ def derive(
             r" $\dot z_m = f * (g - f\,(f\cdot g))$, $*$ entry by entry.",
             r"$J$ contains no row of $Z$ but $z_m$.",
         ),
-        scope="all M and T, any sequence, Y and Z: every layer differentiated at a generic entry; one sequence of three"
-        " tokens with M = 3 written out besides, and differentiated as a whole",
+        scope="all $M$ and $T$, any sequence, $Y$ and $Z$: every layer differentiated at a generic entry; one sequence"
+        " of three tokens with $M = 3$ written out besides, and differentiated as a whole",
         sizes={},
         prose=("the chain rule",),
     )

@@ -57,7 +57,7 @@ def derive(*, deviation: Claim = deviation) -> Derivation:
             r" $T\to\infty$.",
             r"All tokens at once: replace $\delta$ by $\delta$ over their number. Lemma 2 then gives the bag.",
         ),
-        scope="all L, delta and 0 < p < 1",
+        scope=r"all $T$, $\delta$ and $0 < P < 1$",
         sizes={},
         prose=(
             "Taylor's theorem for psi, Markov's inequality, independent tokens",

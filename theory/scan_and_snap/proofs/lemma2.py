@@ -88,7 +88,7 @@ def derive(*, attention: Claim = attention, feature: Claim = feature) -> Derivat
             r" $(T-1)p(1-p)$, hence $N_l/(T-1) \to p$ in mean square, at the rate $1/\sqrt{T-1}$.",
             r"The bag is continuous in $N/(T-1)$ at $P(\cdot|n)$, with limit (5), and (6) after normalisation.",
         ),
-        scope="all M and T, any sequence, z and P(.|n)",
+        scope=r"all $M$ and $T$, any sequence, $z$ and $P(\cdot|n)$",
         sizes={},
         prose=("the bag of the limit is the limit of the bags: it is continuous in the frequencies, which converge",),
     )

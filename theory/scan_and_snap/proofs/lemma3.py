@@ -50,7 +50,7 @@ def derive(*, correction: Claim = correction, update: Claim = update) -> Derivat
             r"With $E' := (I+E)^{-1} - I$, as Appendix D.1 prints it, $F^T v = (I+E)(2I - (I+E)^{-1}) e_n = (I + 2E)"
             r" e_n$.",
         ),
-        scope="all K and M, any linearly independent features, any W",
+        scope="all $K$ and $M$, any linearly independent features, any $W$",
         sizes={},
     )
 

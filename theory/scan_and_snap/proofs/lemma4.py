@@ -73,6 +73,6 @@ def derive(*, rate: Claim = rate) -> Derivation:
             r" $\|f_n\| = 1$.",
             r"What is left is $p_n\gamma f_n * \sum_{n'\ne n}\beta_{nn'}(f_n f_n^T - I) f_{n'}$.",
         ),
-        scope="all K, M and queries, any P(.|n), z, beta and class probabilities",
+        scope=r"all $K$, $M$ and queries, any $P(\cdot|n)$, $z$, $\beta$ and class probabilities",
         sizes={},
     )

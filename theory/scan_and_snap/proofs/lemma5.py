@@ -63,7 +63,7 @@ def derive(*, zeta: Claim = zeta, residual: Claim = residual, step: Claim = step
             r" \frac{M-1}{M-1+e^{Mh}} \zeta_n$.",
             r"Adding $\eta_Y$ times it keeps the form, with $h + \eta_Y/(M-1+e^{Mh})$ in place of h.",
         ),
-        scope="all M > 1, eta_Y > 0 and s (induction)",
+        scope=r"all $M > 1$, $\eta_Y > 0$ and $s$",
         sizes={},
         prose=("induction over s",),
     )

@@ -64,7 +64,7 @@ def derive(*, rate: Claim = rate, implicit: Claim = implicit, omega_argument: Cl
             r"Check: $\omega' = \omega/(1+\omega)$, so that $\dot h = \frac{\dot A}{M(1+w)} = \frac{\eta_Y}{(M-1)(1+w)}"
             r" = \frac{\eta_Y}{M-1+e^{Mh}}$.",
         ),
-        scope="all M > 1, eta_Y > 0, t >= 0",
+        scope=r"all $M > 1$, $\eta_Y > 0$, $t \ge 0$",
         sizes={},
         prose=("(44) has one solution",),
     )

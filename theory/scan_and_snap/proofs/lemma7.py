@@ -66,7 +66,7 @@ def derive(*, bound: Claim = bound, small_rate_gap: Claim = small_rate_gap) -> D
             r" $\delta ="
             r" \frac12 r\ln(r(0)/r)$, which is largest, $\eta_Y/(2eM)$, where $r = r(0)/e$.",
         ),
-        scope="all M > 1 and eta_Y > 0; the gap for small eta_Y to leading order",
+        scope=r"all $M > 1$ and $\eta_Y > 0$; the gap for small $\eta_Y$ to leading order",
         sizes={},
         prose=(
             "the steps joined by straight lines stay above the flow, by comparison of rates",

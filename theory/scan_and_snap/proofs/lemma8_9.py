@@ -93,7 +93,7 @@ def derive(
             r"$O(\ln\tau/\tau)$ is not uniform in M: the late stage begins at $\tau = 2(1+\delta')\ln M$ up to $O(1/M)$"
             r" relative, where $\gamma = \frac{M-1}{M}\frac{x}{1+x} \to 1$ but $\ln\tau/\tau \to 0$.",
         ),
-        scope="all M > 1 unless a step says otherwise; asymptotic claims for M -> infinity",
+        scope=r"all $M > 1$ unless a step says otherwise; asymptotic claims for $M \to \infty$",
         sizes={},
         prose=(
             "a convex function with a negative least value has two zeros",

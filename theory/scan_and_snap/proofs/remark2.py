@@ -107,7 +107,7 @@ def derive(
             r" that is"
             r" $\mathrm{lag} \sim \frac12\ln(\eta_Y s)$. No constant c can do for all $s$.",
         ),
-        scope="all M > 1, eta_Y > 0 and s; sums and the harmonic series by the argument in the steps",
+        scope=r"all $M > 1$, $\eta_Y > 0$ and $s$; sums and the harmonic series by the argument in the steps",
         sizes={},
         prose=(
             "the sum of the steps' gains against the harmonic series",

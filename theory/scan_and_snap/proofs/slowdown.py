@@ -94,8 +94,8 @@ def derive(
             r" $\gamma\beta$. Their ratio tends to $s_\infty = \frac{1}{1-\rho} +"
             r" \frac{(M-K)\rho}{(1+(M-1)\rho)(1+(K-1)\rho)} > 1$, slowly, with errors of order $1/\ln t$.",
         ),
-        scope="all K, M, 0 < rho < 1 for equal overlaps (s_inf: leading order in ln t); "
-        "s entry by entry from the flows for (K, M) = (2, 3) besides",
+        scope=r"all $K$, $M$, $0 < \rho < 1$ for equal overlaps ($s_\infty$: leading order in $\ln t$); $s$ entry by"
+        " entry from the flows for $(K, M) = (2, 3)$ besides",
         sizes={},
         prose=(
             "the flows have a Taylor series in t",

@@ -1,8 +1,9 @@
 """Theorem 1, (9), (85)-(92): the gradient g_n that the modified decoder sends back, and the sign of xi_n.
 
-From Lemma 5: after the same growth h of every class, row n of W = F^T Y is (M - 1) h zeta_n and the residual r_n is
-(M - 1)/(M - 1 + exp(M h)) zeta_n. From Lemma 3: Y = F (F^T F)^{-1} W from a zero start. Then g_n = Y r_n. K and M are
-symbols: sums over tokens and classes, and matrix symbols where F^T F is inverted.
+From Lemma 5: after the growth h of a class, row n of W = F^T Y is (M - 1) h zeta_n and the residual r_n is
+(M - 1)/(M - 1 + exp(M h)) zeta_n; where visits differ, h is (1 + theta_n) h and the residual (1 + sigma) times that of
+h (Lemma 12, Corollary 1). From Lemma 3: Y = F (F^T F)^{-1} W from a zero start. Then g_n = Y r_n. K and M are symbols:
+sums over tokens and classes, and matrix symbols where F^T F is inverted.
 """
 
 from __future__ import annotations
@@ -43,8 +44,7 @@ def sharp_bound(k: sp.Expr) -> sp.Expr:
 
 
 def xi_by_blocks(q_1: sp.Expr, q_0: sp.Expr, quadratic: sp.Expr, total: sp.Expr) -> sp.Expr:
-    """(a): xi_n/gamma by g^T S^{-1} g and 1^T S^{-1} g, with S the Gram matrix of the other classes, g their"
-    " overlaps."""
+    """(a): xi_n/gamma by g^T S^{-1} g and 1^T S^{-1} g: S has the overlaps of the other classes, g those of n."""
     return (q_1 * quadratic - q_0 * total) / (1 - quadratic)
 
 
@@ -57,8 +57,7 @@ def derive(
     sharp_bound: Claim = sharp_bound,
     xi_by_blocks: Claim = xi_by_blocks,
 ) -> Derivation:
-    """The form of g_n for any overlaps, beta for equal overlaps and symbolic K, and xi_n > 0 with the sharp"
-    " condition."""
+    """The form of g_n for any overlaps, beta for equal ones, and xi_n > 0 with the sharp condition, for all K and M."""
     q_1, q_0 = coefficients(M)
     vanishing = _backpropagated(gamma, coefficients, correction)
     vanishing.update(_written_out(2, 3, gamma, coefficients, correction))
@@ -80,7 +79,9 @@ def derive(
             r"Lemma 3's step moves Y in the span of F: $Y = F(F^TF)^{-1}W = F(I-E')W$, and $g_n = Y r_n = F(I-E')\,W"
             r" r_n$.",
             r"$w_{n'}\cdot r_n = \frac{(M-1)^2 h}{M-1+e^{Mh}}\,\zeta_{n'}\cdot\zeta_n$, with $\zeta_n\cdot\zeta_n ="
-            r" \frac{M}{M-1} = q_1$ and $\zeta_{n'}\cdot\zeta_n = -\frac{M}{(M-1)^2} = q_0$: $W r_n = \gamma u_n$.",
+            r" \frac{M}{M-1} = q_1$ and $\zeta_{n'}\cdot\zeta_n = -\frac{M}{(M-1)^2} = q_0$: $W r_n = \gamma u_n$,"
+            r" where $u_n$ has $q_1$ at $n$ and $q_0$ elsewhere. Where visits differ, it is $\gamma(1+\sigma)(I+\Theta)"
+            r"u_n$, with the $\theta_n$ of Lemma 12 and the $\sigma$ of Corollary 1, which gives (86) and (88).",
             r"(9): $\iota_n = ((I-E')u_n)_n$, $\beta_{nn'} = -((I-E')u_n)_{n'}$.",
             r"With $G = F^TF$: $\xi_n/\gamma = \sum_{n'\ne n}\beta_{nn'}G_{nn'} = (G^{-1}u_n)_n - (G G^{-1}u_n)_n ="
             r" (G^{-1}u_n)_n - q_1$.",
@@ -106,14 +107,16 @@ def derive(
             r" $\lambda_1 < 1$.",
             r"Single $\beta_{nn'}$ may be negative: for overlaps in a chain 1-2-3, $\beta_{13}$ is, for large M.",
         ),
-        scope="all K and M, any linearly independent features, the same number of visits of every class; xi > 0: equal"
-        " overlaps, and any overlaps by blocks with the sharp condition, with two inequalities (row sums, a Neumann"
-        " series of non-negative terms) in the steps; written out besides: g_n for K = 2, M = 3, xi for K = 3, and"
+        scope="all $K$ and $M$, any linearly independent features, any visits; $\\xi_n > 0$ for the same number of"
+        " visits of every class. Written out besides: $g_n$ for $K = 2$, $M = 3$, the sign of $\\xi_n$ for $K = 3$, and"
         " counter-examples",
         sizes={},
         prose=(
-            "xi_n > 0 for any overlaps: row norms of the block without n are at most lambda_1, and a Neumann series of"
-            " terms >= 0",
+            "steps add up: Y = F (F^T F)^{-1} W from zero weights on",
+            "xi_n > 0 for any overlaps: Gram matrices are positive definite, the norm of a row of a block of E is at"
+            " most |lambda_1(E)|, and (I - A^2)^{-1} >= I is a Neumann series of terms >= 0",
+            "the star: |lambda_1(E)| tends to that of the star as the overlap of n falls to 0",
+            "the lower half of Assumption 2: quadratic forms between their eigenvalues",
         ),
     )
 
@@ -132,12 +135,15 @@ def _backpropagated(gamma, coefficients, correction):
     def rest(of, summand):
         return total((1 - KroneckerDelta(of, a)) * summand, a)
 
-    rows = (tokens - 1) * H * zeta(other, j)
-    left = lemma5.residual(tokens, H) * zeta(n, j)
+    # Visits that differ: h_n = (1 + theta_n) h, and the residual of class n is (1 + sigma) times that of h.
+    theta, sigma = entries("theta"), sp.Symbol("sigma", real=True)
+    rows = (tokens - 1) * (1 + theta[other]) * H * zeta(other, j)
+    left = (1 + sigma) * lemma5.residual(tokens, H) * zeta(n, j)
     u = q_0 + (q_1 - q_0) * KroneckerDelta(n, other)
+    visited = (1 + sigma) * (1 + theta[other]) * u
     xi = rest(n, -c[a] * G[n, a])
     return {
-        "W r_n = gamma u_n": total(rows * left, j) - gamma(tokens, H) * u,
+        "W r_n = gamma (1 + sigma) (1 + theta) u_n": total(rows * left, j) - gamma(tokens, H) * visited,
         # c = (I - E') u_n: iota_n is its entry at n, beta_nn' minus the others.
         "(9) by entries": total(F[j, a] * c[a], a) - (c[n] * F[j, n] - rest(n, -c[a] * F[j, a])),
         # u_n = G c, so that its entry at n is q_1; G_nn = 1 for features of norm one.

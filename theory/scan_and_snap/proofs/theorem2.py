@@ -44,7 +44,7 @@ def derive(*, distinct_rate: Claim = distinct_rate, common_rate: Claim = common_
             r"$\xi_n > 0$ (Theorem 1), and $1 - f_{nl}^2 = \sum_{l'\ne l} f_{nl'}^2$ is positive as soon as n has a"
             r" distinct token; a class without one does not act.",
         ),
-        scope="all K, M and queries, any numbers of distinct tokens, any features, beta and p_n",
+        scope=r"all $K$, $M$ and queries, any numbers of distinct tokens, any features, $\beta$ and $p_n$",
         sizes={},
         prose=("a sum of terms >= 0, one of them positive, is positive",),
     )

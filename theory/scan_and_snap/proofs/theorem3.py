@@ -47,7 +47,7 @@ def derive(*, relative_gain: Claim = relative_gain, bounds: Claim = bounds) -> D
             r" p_n\xi_n\sum_i f_i^2(f_0^2 - f_i^2) + \sum_c (p_n\xi_n f_0^2 + v_c) f_c^2 \ge 0$.",
             r"$d\ln\chi_0/dB_n = 2 f_0^2$ lies between $2 f_0(0)^2$ and 2. Integrate from $B_n = 0$, $\chi_0 = 1$.",
         ),
-        scope="any numbers of distinct and common tokens, any P(.|n) and z",
+        scope=r"any numbers of distinct and common tokens, any $P(\cdot|n)$ and $z$",
         sizes={},
         prose=("rates are integrated from B_n = 0",),
     )

@@ -64,8 +64,7 @@ def derive(
     decoder_rate_sign: Claim = decoder_rate_sign,
     late_margin: Claim = late_margin,
 ) -> Derivation:
-    """Gamma by change of variable, C_0 from Theorems 1 and 2, B from the ODE, the limits of 4 Gamma and their"
-    " errors."""
+    """Gamma by change of variable, C_0 from Theorems 1 and 2, B from the ODE, the limits of 4 Gamma, their errors."""
     m = OTHERS + 1
     h = sp.Symbol("h", positive=True)
     # dt = K dh / (dh/d(t/K)).
@@ -114,7 +113,8 @@ def derive(
             r"(132) holds where $4\Gamma \gg 1$: $\ln(M\eta_Yt/K) \gg \sqrt{\nu/(2K)}$. The printed $t \gg"
             r" e^{1/\sqrt{2\nu}}/(M\eta_Y)$ is that for $\nu = \eta_Z/\eta_Y$ and K = 1.",
         ),
-        scope="Gamma, B and limits: all M, K, rates; C_0: leading order for M rho >> 1 and K rho << 1",
+        scope=r"$\Gamma$, $B$ and limits: all $M$, $K$, rates; $C_0$: leading order for $M\rho \gg 1$ and"
+        r" $K\rho \ll 1$",
         sizes={},
         prose=("C_0 to leading order, first M rho to infinity and then rho to 0",),
     )

@@ -94,7 +94,7 @@ def derive(
             r" \ln\frac{M}{\epsilon})$ steps, classes in turn. The printed bound is the product of the two terms.",
             r"$\sigma = G(N_n)/G(\bar N) - 1 > -1$, as $G > 0$, and $|\sigma| \le \eta_Y|N_n - \bar N|$ by Lemma 11.",
         ),
-        scope="all K and M, any linearly independent features, any visits; (K, M) = (2, 3) written out besides",
+        scope="all $K$ and $M$, any linearly independent features, any visits; $(K, M) = (2, 3)$ written out besides",
         sizes={},
         prose=("the flow from Y = 0 has one solution",),
     )

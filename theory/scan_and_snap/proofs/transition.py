@@ -69,7 +69,7 @@ def derive(*, peak_margin: Claim = peak_margin, peak_time: Claim = peak_time, pe
             r"(45) at class time $t^*/K$: $t^* = K(e^{u^*} + (M-1)u^* - 1)/(M\eta_Y)$.",
             r"$e^{u^*} = (M-1)/(u^*-1)$ gives $\gamma(t^*) = \frac{M-1}{M}(u^*-1)$, without K and $\eta_Y$.",
         ),
-        scope="all M > 1, K and eta_Y",
+        scope=r"all $M > 1$, $K$ and $\eta_Y$",
         sizes={},
         prose=("a slope that changes its sign once, from plus to minus, is that of one peak",),
     )
