@@ -10,6 +10,7 @@ import ast
 import dataclasses
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 from sphinx.util.docutils import SphinxDirective
@@ -18,6 +19,8 @@ import theory
 from theory.statements import REGISTER, Statement
 from theory.symbolic import Derivation
 from yzflow.audits import formulas
+
+LONG = 160  # characters of LaTeX that fill a line, about
 
 
 def source_of(paper: str, name: str) -> Path:
@@ -66,10 +69,18 @@ def proved_in(statement: Statement) -> str | None:
 def statement_page(statement: Statement) -> list[str]:
     """A statement of the register with its formulas, as Markdown."""
     lines = [f"**{statement.number}. {statement.title}.** {statement.text}", ""]
-    lines += ["As printed:", "", *formulas.as_markdown(statement.printed), ""]
+    lines += ["As printed:", "", *display(statement.printed), ""]
     if statement.corrected:
-        lines += ["Corrected:", "", *formulas.as_markdown(statement.corrected), ""]
+        lines += ["Corrected:", "", *display(statement.corrected), ""]
     return lines
+
+
+def display(formula: str) -> list[str]:
+    """A formula as lines of Markdown; a long one has a line for each part between wide spaces, to fit the page."""
+    parts = re.split(r"\\q?quad\b\s*", formula)
+    if len(parts) == 1 or len(formula) < LONG or not formulas.is_latex(formula):
+        return formulas.as_markdown(formula)
+    return ["$$", r"\begin{gathered}", *(rf"{part.strip()} \\[1ex]" for part in parts), r"\end{gathered}", "$$"]
 
 
 def statements_page(paper: str) -> list[str]:

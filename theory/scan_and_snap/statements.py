@@ -69,7 +69,7 @@ STATEMENTS = (
     _statement(
         "Lemma 1",
         "Gradient of the 1-layer transformer",
-        "One step on one sample moves Y along f r^T, and the query's row of Z along a projection of Y r.",
+        "One step on one sample moves Y along the feature, and the query's row of Z along what comes back, projected.",
         r"\dot Y = \eta_Y\,\mathrm{LN}(X^Tb_T)(x_{T+1}-\alpha)^T,\quad \dot Z = \eta_Z\,x_T(x_{T+1}-\alpha)^T Y^T"
         r" \frac{P^\perp_{X^Tb_T}}{\|X^Tb_T\|_2} X^T\mathrm{diag}(b_T)X\ \text{(3)}",
         prove=_PROOFS["lemma1"],
@@ -101,7 +101,7 @@ STATEMENTS = (
     _statement(
         "Lemma 3",
         "Modified decoder gradient",
-        "With the decoder gradient f_n - F E' e_n, only row n of W = F^T Y moves at a step of class n.",
+        "With the modified decoder gradient a step of class n moves the logits of class n only.",
         r"\dot w_j = \eta_Y 1[j=n](e_n-\alpha_n)\ \text{(8)},\quad \dot Y = \eta_Y(f_n -"
         r" FE'e_n)(e_n-\alpha_n)^T\ \text{(26)}",
         assumptions=_WEAK,
@@ -381,7 +381,7 @@ STATEMENTS = (
     _statement(
         "Theorem 5",
         "Decoder matrix under the modified gradient",
-        "Y is F (I - E') times the rows w_n, whichever classes were drawn, as long as F stands still.",
+        "Y follows from the logits of the classes, whichever of them were drawn, as long as the features stand still.",
         r"Y = (F^\dagger)^T(I+\Theta)\bar W = F(I-E')(I+\Theta)\bar W(N),\quad \Theta ="
         r" \mathrm{diag}(\theta_n)\ \text{(70)}",
         assumptions=(*_WEAK, _FAST_DECODER),
@@ -634,7 +634,7 @@ STATEMENTS = (
     _statement(
         "Lemma 18",
         "Concentration of finite sequences",
-        "The frequency of a token among T - 1 leaves its probability by more than sqrt(ln(2/delta)/(2(T - 1))) rarely.",
+        "The frequency of a token in a finite sequence rarely leaves its probability by more than a small margin.",
         r"\max\!\left(0, P - \sqrt{\tfrac{\ln(2/\delta)}{2(T-1)}}\right) \le q_{l|n} \le P +"
         r" \sqrt{\tfrac{\ln(2/\delta)}{2(T-1)}} \text{ with probability} \ge 1-\delta\ \text{(134-136)}",
         prove=_PROOFS["lemma18"],

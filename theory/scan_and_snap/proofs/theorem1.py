@@ -112,11 +112,11 @@ def derive(
         " counter-examples",
         sizes={},
         prose=(
-            "steps add up: Y = F (F^T F)^{-1} W from zero weights on",
-            "xi_n > 0 for any overlaps: Gram matrices are positive definite, the norm of a row of a block of E is at"
-            " most |lambda_1(E)|, and (I - A^2)^{-1} >= I is a Neumann series of terms >= 0",
-            "the star: |lambda_1(E)| tends to that of the star as the overlap of n falls to 0",
-            "the lower half of Assumption 2: quadratic forms between their eigenvalues",
+            "the steps of the modified gradient add up from zero weights on",
+            "the sign of xi for any overlaps: Gram matrices are positive definite, a row of a block of E has at most"
+            " the spectral norm of E, and a Neumann series has no negative terms",
+            "the star just above the bound: eigenvalues are continuous",
+            "the lower half of Assumption 2: quadratic forms lie between their eigenvalues",
         ),
     )
 

@@ -45,11 +45,12 @@ def derive(*, relative_gain: Claim = relative_gain, bounds: Claim = bounds) -> D
             r"$\dot f_0/f_0 = \dot z_0 - \sum_k f_k^2\dot z_k$, the sum over all tokens of n. With $\sum_k f_k^2 = 1$,"
             r" distinct tokens $i$ with $f_i^2 \le f_0^2$ and common ones $c$ that fall at $v_c$: $\dot f_0/f_0 ="
             r" p_n\xi_n\sum_i f_i^2(f_0^2 - f_i^2) + \sum_c (p_n\xi_n f_0^2 + v_c) f_c^2 \ge 0$.",
+            r"(11) with $\chi_l > 0$ keeps the sign of $r$, so that token 0 stays dominant.",
             r"$d\ln\chi_0/dB_n = 2 f_0^2$ lies between $2 f_0(0)^2$ and 2. Integrate from $B_n = 0$, $\chi_0 = 1$.",
         ),
         scope=r"any numbers of distinct and common tokens, any $P(\cdot|n)$ and $z$",
         sizes={},
-        prose=("rates are integrated from B_n = 0",),
+        prose=("rates are integrated from the start, where chi is 1",),
     )
 
 
