@@ -267,6 +267,11 @@ MISTAKES = {
         {**SMALL, "slowdown": lambda m, k, r: slowdown.slowdown(m, k, r) / k},
         "speed at order t, K = 2",
     ),
+    "slowdown: residuals that do not couple late": (
+        slowdown,
+        {"sizes": (), "late_rate": lambda m, k, r, y: slowdown.late_rate(k, k, r, y)},
+        "late: the rate of exp(u)",
+    ),
     "slowdown: correction": (
         slowdown,
         {"sizes": (), "first_correction": lambda m, k, r, e: slowdown.first_correction(m, k, r, e) * 2 / 3},

@@ -9,7 +9,7 @@ import sympy as sp
 from dynamics import Bags, Layer, SequenceClasses, gradient_flow
 from theory import decoder
 from theory.scan_and_snap import bounds
-from theory.scan_and_snap.proofs import corollary2, lemma1, lemma4, theorem1, theorem2
+from theory.scan_and_snap.proofs import corollary2, lemma1, lemma4, slowdown, theorem1, theorem2
 from theory.symbolic.indexed import entries, index, value_at
 
 TOKENS, NEXT, QUERIES, BAGS = 5, 5, 2, 3
@@ -119,3 +119,25 @@ def test_corollary_2_is_the_velocity_of_the_theory_flow():
         for token in (2 + 2 * n, 3 + 2 * n):
             found = corollary2.distinct_rate(features[n, token], rho, speed, n_classes)
             assert float(found) == pytest.approx(velocity[token], rel=1e-7)
+
+
+def test_the_two_late_margins_move_as_softmax_moves_them():
+    """With three numbers a, b, c in V the margins of the logits G V are two, and their rates those of the proof."""
+    k, m, rho, a, b, c = 3, 8, 0.3, 2.0, -0.4, -0.7
+    gram = (1 - rho) * np.eye(k) + rho
+    V = np.full((k, m), c)
+    V[:, :k] = b + (a - b) * np.eye(k)
+
+    def margins(weights):
+        logits = gram @ weights
+        return np.array([logits[0, 0] - logits[0, 1], logits[0, 0] - logits[0, -1]])
+
+    logits = gram @ V
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    u, w = margins(V)
+    u_rate, w_rate = margins(np.eye(k, m) - shares)
+    below = 1 + (k - 1) * np.exp(-u) + (m - k) * np.exp(-w)
+    kappa = (1 + (m - 1) * rho) / (1 - rho)
+    assert w_rate - u_rate == pytest.approx(-(1 - rho) / below * np.exp(-w) * (np.exp(w - u) - kappa), rel=1e-12)
+    found = float(slowdown.late_rate(m, k, rho, np.exp(w - u))) / below
+    assert np.exp(u) * u_rate == pytest.approx(found, rel=1e-12)

@@ -36,16 +36,22 @@ def late_ratio(m: sp.Expr, k: sp.Expr, rho: sp.Expr) -> sp.Expr:
     return 1 / (1 - rho) + (m - k) * rho / ((1 + (m - 1) * rho) * (1 + (k - 1) * rho))
 
 
+def late_rate(m: sp.Expr, k: sp.Expr, rho: sp.Expr, apart: sp.Expr) -> sp.Expr:
+    """(1 - rho)(K + (M - K)/y), the rate of exp(u) by D, with y = exp(w - u), in units of eta_Y/K."""
+    return (1 - rho) * (k + (m - k) / apart)
+
+
 def derive(
     *,
     slowdown: Claim = slowdown,
     first_correction: Claim = first_correction,
     late_ratio: Claim = late_ratio,
+    late_rate: Claim = late_rate,
     sizes: Sequence[tuple[int, int]] = ((2, 3),),
 ) -> Derivation:
     """s, its first correction and s_inf for symbolic K and M; s from the flows themselves for ``sizes`` (K, M)."""
     vanishing = _symbolic(slowdown, first_correction) | _first_order()
-    vanishing.update(_late(late_ratio))
+    vanishing.update(_late(late_ratio, late_rate))
     for k, m in sizes:
         vanishing.update(_explicit(k, m, slowdown, first_correction))
     k, extra = sp.symbols("K j", positive=True)
@@ -58,6 +64,7 @@ def derive(
         "s > 0": (slowdown(1 + m, at_least_two, RHO), "> 0"),
         "s is below Remark 1 for K < M": (slowdown(k + extra, k, RHO) - (1 - RHO), "< 0"),
         "the factor weakens with time": (first_correction(k + extra, k, RHO, ETA), "> 0"),
+        "late: exp(u) grows without end": (late_rate(at_least_two + extra, at_least_two, RHO, Q), "> 0"),
         "late, the full flow is the faster one": (
             sp.factor(late_ratio(at_least_two + extra, at_least_two, RHO) - 1),
             "> 0",
@@ -81,13 +88,13 @@ def derive(
             r"s is the limit t -> 0, with a relative error of order t:"
             r" $s_1 = \frac{3\eta_Y\rho(M-K+1)}{2KM}$; integrating, the ratio of the logits has"
             r" $\frac{\eta_Y\rho(M-K+1)}{KM}$.",
-            r"Late, with frozen features, $V = aI$-like on class n, b on other classes, c on other tokens; the two"
-            r" margins"
-            r" $u = (1-\rho)(a-b)$ and $w = (a-b) + (1+(K-1)\rho)(b-c)$ both grow like $\ln t$ (each is driven by"
-            r" $e^{-u}$"
-            r" and $e^{-w}$ alone). With $A = t e^{-u}$, $B = t e^{-w}$ and $\dot u = \dot w = 1/t$: $A = \kappa B$,"
-            r" $\kappa ="
-            r" \frac{1+(M-1)\rho}{1-\rho}$, $B = \frac{1}{(1-\rho)(K\kappa+M-K)}$.",
+            r"Late, with frozen features, $V$ has the entries a at the next token of its class, b at those of other"
+            r" classes, c at other tokens, and the margins of the logits are $u = (1-\rho)(a-b)$ and $w = (a-b) +"
+            r" (1+(K-1)\rho)(b-c)$. With $D = 1 + (K-1)e^{-u} + (M-K)e^{-w}$ and time in units of $K/\eta_Y$ they obey"
+            r" $\dot w - \dot u = -\frac{1-\rho}{D}e^{-w}(e^{w-u} - \kappa)$, $\kappa = \frac{1+(M-1)\rho}{1-\rho}$,"
+            r" and $\frac{d}{dt}e^u = \frac{1-\rho}{D}(K + (M-K)e^{u-w})$: $w - u$ is driven to $\ln\kappa$, both"
+            r" margins grow without end, $D \to 1$, and $e^u/t$ tends to a constant. So $\dot u, \dot w \sim 1/t$, and"
+            r" $A = t e^{-u}$, $B = t e^{-w}$ tend to $A = \kappa B$, $B = \frac{1}{(1-\rho)(K\kappa+M-K)}$.",
             r"The coefficient of the other features in $g_n$ is $(a-b)e^{-u} - (M-K)(b-c)e^{-w}$ with $a - b \sim"
             r" \frac{\ln"
             r" t}{1-\rho}$, $b - c \sim \frac{-\rho\ln t}{(1-\rho)(1+(K-1)\rho)}$; in the modified flow it is"
@@ -99,7 +106,7 @@ def derive(
         sizes={},
         prose=(
             "the flows have a Taylor series in t",
-            "late: that both margins grow like ln t is taken from the flow",
+            "late: what is driven to one value and never stops arrives, so that exp(u) and exp(w) grow like t",
         ),
     )
 
@@ -173,7 +180,7 @@ def _first_order():
     }
 
 
-def _late(late_ratio):
+def _late(late_ratio, late_rate):
     """s_inf from the leading order of both flows, eta_Y t/K as time."""
     k, m = sp.symbols("K M", positive=True)
     A, B = sp.symbols("A B", positive=True)
@@ -186,7 +193,14 @@ def _late(late_ratio):
     full = (apart * A - (m - k) * below * B).subs(found)
     modified = (m - 1) ** 2 / m**2 * theorem1.beta(m, k, RHO)  # gamma beta over ln t/t
     kappa = (1 + (m - 1) * RHO) / (1 - RHO)
+    # The same two rates times D = 1 + (K - 1) exp(-u) + (M - K) exp(-w), at any time and for p = exp(u), q = exp(w).
+    p, q = sp.symbols("p q_w", positive=True)
+    fall, rise = {A: 1 / p, B: 1 / q}, sp.Symbol("y", positive=True)  # y = q/p
+    u_rate, w_rate = u.subs(fall), w.subs(fall)
     return {
+        "late: w - u is driven to ln kappa": w_rate - u_rate + (1 - RHO) / q * (q / p - kappa),
+        "late: the rate of exp(u)": (p * u_rate).subs(q, rise * p) - late_rate(m, k, RHO, rise),
+        "late: exp(u)/t": 1 / found[A] - late_rate(m, k, RHO, kappa),
         "late: A = kappa B": found[A] - kappa * found[B],
         "late: u = ln t": (1 - RHO) * apart - 1,
         "late: w = ln t": apart + wide * below - 1,
