@@ -1,23 +1,22 @@
-"""Match3 with D = 2, H = 3 and m = N^(2/3): suggests that the conjecture mHD = Omega(N / log N) fails for large N.
+"""Match3 with D = 2, H = 3 and m = N^(2/3), against the conjecture mHD = Omega(N / log N), for every M.
 
 The conjecture is on the last slides of the talk on Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896. Found: a
-transformer of two layers whose mHD is 6 N^(2/3), with positions in its tokens and maps of any size between layers; that
-O(log N) bits are enough is not proved. The theorem on one layer stands, and weaker forms of the conjecture,
-such as N^Omega(1), are not touched.
+transformer of two layers whose mHD is 6 N^(2/3), with positions in its tokens, maps of any size between layers, and
+queries, keys, values and outputs of O(log N + log M) bits. The theorem on one layer stands. Smaller ones, with more
+layers: `theory.sparse_averaging.sorted_groups` and `theory.sparse_averaging.transform`.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
 from dynamics.support import checks
 from dynamics.units.attention_unit import AttentionUnit, MultiHeadLayer, Transformer
+from theory.sparse_averaging import sizes
 from theory.sparse_averaging.matching import MatchTransformer
 
 
-def match3_groups(*, root: int, modulus: int) -> MatchTransformer:
+def match3_groups(*, root: int, modulus: int, spare_bits: int = 0) -> MatchTransformer:
     """Match3 on N = G^3 tokens by two layers of three heads with m = N^(2/3).
 
     Positions are split into G groups of S = G^2 slots. Token t stands for one of the G^3 triples of groups (A, B, C).
@@ -28,19 +27,29 @@ def match3_groups(*, root: int, modulus: int) -> MatchTransformer:
     A token is (x, position, 3 S numbers): those gathered by layer 1, then the bits, and their averages by layer 2. The
     width m of a head is that of its queries and keys, G, or the rank of its value matrix, S, whichever is larger.
 
+    Hypotheses: tokens know their positions, maps between layers are of any size; scaled queries, keys and values are
+    integers, and outputs have log2(2S) bits after the binary point, rounded up, so that p is about log2 M + 4; scores,
+    exponentials and their sums are not rounded.
+
     Parameters
     ----------
     root : int
         G >= 1, the cube root of N.
     modulus : int
         M.
+    spare_bits : int
+        Bits after the binary point of outputs beyond those that are proved to be enough; negative: fewer.
     """
     groups = checks.integer("root", root, minimum=1)
-    modulus = checks.integer("modulus", modulus, minimum=2)
+    modulus = checks.integer("modulus", modulus, minimum=2, maximum=2**40)
+    spare_bits = checks.integer("spare_bits", spare_bits, minimum=-50, maximum=20)
     slots, n_tokens = groups**2, groups**3
     width = 2 + 3 * slots
-    # Beside the chosen group all weights together are below 1/(4 S M): a gathered number is within 1/4 of an integer.
-    scale = math.log(4 * n_tokens * slots * modulus)
+    # Beside the chosen group all weights together are below 1/(4 S M): a gathered number is within 1/4 of an integer,
+    # and another 1/4 is left for rounding the output.
+    scale = sizes.whole_scale(4 * n_tokens * slots * modulus)
+    gathered = sizes.averages(modulus / slots, 1 / (2 * slots), spare_bits=spare_bits)
+    averaged = sizes.averages(1.0, 1 / (2 * slots), spare_bits=spare_bits)
 
     def tokens(x):
         x = np.asarray(x, dtype=np.float64)
@@ -71,7 +80,8 @@ def match3_groups(*, root: int, modulus: int) -> MatchTransformer:
             lambda X: one_hot(position(X) // slots),
             value,
             embedding_dim=groups,
-            scale=scale,
+            scale=float(scale),
+            precision=sizes.rounded(scale, 1, modulus - 1, gathered),
         )
 
     def match_bits(X):
@@ -90,7 +100,8 @@ def match3_groups(*, root: int, modulus: int) -> MatchTransformer:
         lambda X: one_hot(position(X) % groups),
         bits_of_token,
         embedding_dim=groups,
-        scale=scale,
+        scale=float(scale),
+        precision=sizes.rounded(scale, 1, 1, averaged),
     )
 
     def read(X):

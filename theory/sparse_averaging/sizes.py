@@ -1,0 +1,127 @@
+"""What a transformer that runs costs: depth, heads, dimension and bits, counted on the numbers that occur.
+
+The constructions for Match3 compute with fixed-point numbers: scaled queries, keys, values and outputs of units. Scores,
+exponentials and their sums are taken in float64 from these, as `dynamics.units.attention_unit.Precision` says.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics.support import checks
+from dynamics.units.attention_unit import FixedPoint, Precision
+
+if TYPE_CHECKING:
+    from theory.sparse_averaging.matching import MatchTransformer
+
+
+@dataclass(frozen=True)
+class Size:
+    """What one transformer needs on one or more inputs.
+
+    Attributes
+    ----------
+    n_tokens : int
+        Of the input; ``extra_tokens`` (blank ones) come on top.
+    extra_tokens : int
+    depth : int
+        D.
+    heads : int
+        H, of the layer with most.
+    dimension : int
+        m: the largest width of queries and keys, or number of columns of values that are ever used.
+    bits : int
+        p: the longest number, as a fixed-point number with sign, of all tokens between layers, scaled queries, keys,
+        values and outputs of units.
+    """
+
+    n_tokens: int
+    extra_tokens: int
+    depth: int
+    heads: int
+    dimension: int
+    bits: int
+
+    @property
+    def product(self) -> int:
+        """m H D."""
+        return self.dimension * self.heads * self.depth
+
+
+def counted_size(model: MatchTransformer, x: ArrayLike) -> Size:
+    """Run ``model`` on inputs ``x`` (.., N) and count.
+
+    Columns of values that are zero in all tokens of all inputs are not counted, and numbers are as long as they have to
+    be on these inputs: of a construction this is what it uses, not what it was promised.
+    """
+    X = model.tokens(checks.finite_array("x", x))
+    n_tokens, extra = model.n_tokens, X.shape[-2] - model.n_tokens
+    transformer = model.transformer
+    dimension, bits = 1, 1
+    for number, phi in enumerate(transformer.maps):
+        if number > 0:
+            for head in transformer.layers[number - 1].heads:
+                queries, keys, values = head.scale * head.queries(X), head.keys(X), head.values(X)
+                precision = head.precision or Precision()
+                output = head(X)
+                used = int((values != 0).reshape(-1, values.shape[-1]).any(axis=0).sum())
+                dimension = max(dimension, head.embedding_dim, used)
+                named = {"query": queries, "key": keys, "value": values, "output": output}
+                bits = max(bits, *(number_bits(precision.apply(name, array)) for name, array in named.items()))
+            X = transformer.layers[number - 1](X)
+        if phi is not None:
+            X = phi(X)
+        bits = max(bits, number_bits(X))
+    heads = max(len(layer.heads) for layer in transformer.layers)
+    return Size(n_tokens, extra, transformer.depth, heads, dimension, bits)
+
+
+def number_bits(values: ArrayLike) -> int:
+    """Bits p of the shortest fixed-point numbers, with sign, that hold all ``values`` exactly.
+
+    Examples
+    --------
+    >>> number_bits([3.0, -0.25])
+    5
+    """
+    values = np.abs(np.asarray(values, dtype=np.float64))
+    values = values[values > 0]
+    if not values.size:
+        return 1
+    mantissa, exponent = np.frexp(values)
+    whole = np.ldexp(mantissa, 53).astype(np.int64)
+    trailing = np.log2(whole & -whole).astype(np.int64)  # powers of two, whose logarithm is exact
+    fraction = int((53 - exponent - trailing).max())
+    largest = math.ldexp(float(values.max()), fraction)
+    return int(largest).bit_length() + 1
+
+
+def whole_numbers(bound: int) -> FixedPoint:
+    """The shortest integers that hold [-bound, bound]."""
+    return FixedPoint(int(bound).bit_length() + 1, 0)
+
+
+def averages(bound: float, resolution: float, *, spare_bits: int = 0) -> FixedPoint:
+    """The shortest numbers that hold averages up to ``bound`` with a step of at most ``resolution``.
+
+    ``spare_bits`` more bits after the binary point than that; fewer if it is negative.
+    """
+    fraction = max(0, math.ceil(-math.log2(resolution))) + spare_bits
+    if math.ldexp(1.0, -fraction) > resolution and spare_bits == 0:  # log2 rounded the wrong way
+        fraction += 1
+    return FixedPoint(max(1, math.ceil(math.ldexp(bound, fraction)).bit_length() + 1), fraction)
+
+
+def rounded(query: int, key: int, value: int, output: FixedPoint) -> Precision:
+    """Integers for scaled queries, keys and values up to the bounds given, and ``output`` for what a unit returns."""
+    return Precision(whole_numbers(query), whole_numbers(key), whole_numbers(value), output)
+
+
+def whole_scale(odds: float) -> int:
+    """The smallest integer lambda with exp(-lambda) <= 1/odds: scores that are integers."""
+    return max(1, math.ceil(math.log(odds)))
