@@ -8,5 +8,8 @@ from . import other_architectures as other_architectures
 from . import precision as precision
 from . import proofs as proofs
 from . import protocols as protocols
+from . import sizes as sizes
+from . import sorted_groups as sorted_groups
 from . import statements as statements
+from . import transform as transform
 from . import units as units

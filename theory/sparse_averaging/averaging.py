@@ -36,6 +36,9 @@ from theory.sparse_averaging.protocols import (
     match3_protocol,
     qsa_protocol,
 )
+from theory.sparse_averaging.sizes import Size, counted_size, number_bits
+from theory.sparse_averaging.sorted_groups import feasible_triples, match3_sorted
+from theory.sparse_averaging.transform import match3_transform
 from theory.sparse_averaging.units import moment_curve_unit, random_keys_unit
 
 __all__ = [
@@ -46,15 +49,18 @@ __all__ = [
     "MatchUnit",
     "MomentCurve",
     "ProtocolRun",
+    "Size",
     "angle_gap",
     "bit_strings",
     "certificate",
     "collision",
+    "counted_size",
     "disjointness_matrix",
     "disjointness_residues",
     "error_bound",
     "error_parts",
     "exact_rank",
+    "feasible_triples",
     "is_face",
     "match2",
     "match3_bigram",
@@ -62,10 +68,13 @@ __all__ = [
     "match3_histogram",
     "match3_local",
     "match3_protocol",
+    "match3_sorted",
     "match3_tensor",
+    "match3_transform",
     "moment_curve",
     "moment_curve_unit",
     "no_face_witness",
+    "number_bits",
     "qsa_protocol",
     "random_keys",
     "random_keys_unit",

@@ -18,6 +18,8 @@ from theory.statements import Runs
 ETA = 0.01
 _MATCH_TOKENS = 400  # N of Match2 at most, for time
 _TRIPLE_TOKENS = 16  # N of Match3 by a tensor unit
+_DEEP_TOKENS = 64  # N of Match3 by a transform, and by sorted groups
+_LARGE_ROOT = 2**10  # the cube root of an N at which the conjecture's bound, with the constant 1, is missed
 _ROUNDING = 1e-15  # of an output of order one
 
 
@@ -139,13 +141,47 @@ def assisted(runs: Runs, level: str) -> float:
     return float((averaging.match3_bigram(n_tokens=n, modulus=modulus)(x) != truth).mean())
 
 
+def conjectured_size(runs: Runs, level: str) -> float:
+    """By how much of N / log2 N the mHD of the two layers is below it, at N = 2^30; 0 where it is not."""
+    model = averaging.match3_groups(root=_LARGE_ROOT, modulus=runs.setting.modulus)
+    bound = model.n_tokens / math.log2(model.n_tokens)
+    return max(0.0, 1 - model.embedding_dim * model.heads * model.depth / bound)
+
+
 def counter_example(runs: Runs, level: str) -> float:
     """Share of tokens on which two layers with H = 3 and m = N^(2/3) are wrong, random and adversarial inputs."""
-    setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
-    n, modulus = setting.root**3, setting.modulus
+    setting = runs.setting
+    return _wrong(runs, averaging.match3_groups(root=setting.root, modulus=setting.modulus))
+
+
+def transform(runs: Runs, level: str) -> float:
+    """The same for attention that computes a number-theoretic transform, M <= 4N; 1 where it is larger than stated."""
+    n = min(runs.setting.n_tokens, _DEEP_TOKENS)
+    model = averaging.match3_transform(n_tokens=n, modulus=min(runs.setting.modulus, 4 * n))
+    stated = (2 * int(math.log2(n)) + 2, 2, max(int(math.log2(n)) + 2, 16))  # 4M <= 16 N numbers at most
+    return _wrong(runs, model, stated)
+
+
+def sorted_groups(runs: Runs, level: str) -> float:
+    """The same for sorted groups; 1 where m is beyond sqrt(N) + 6 and the codes' log2 MN."""
+    n, modulus = min(runs.setting.n_tokens, _DEEP_TOKENS), runs.setting.modulus
+    model = averaging.match3_sorted(n_tokens=n, modulus=modulus)
+    digits = math.ceil(2 * math.log(modulus * n, n) - 1e-9)
+    stated = (3 + math.ceil(digits / 3), 3, max(int(math.sqrt(n)) + 6, math.ceil(math.log2(modulus * n))))
+    return _wrong(runs, model, stated)
+
+
+def _wrong(runs: Runs, model, stated: tuple[int, int, int] | None = None) -> float:
+    """Share of wrong tokens, or 1 if depth, heads or dimension are beyond those ``stated``, as counted on the inputs."""
+    rng = np.random.default_rng(runs.setting.seed)
+    n, modulus = model.n_tokens, model.modulus
     x = tasks.random_match(n, modulus, size=8, rng=rng, order=3, planted=0.5)
     x = np.concatenate([x, tasks.adversarial_match(n, modulus, order=3)])
-    return float((averaging.match3_groups(root=setting.root, modulus=modulus)(x) != tasks.match3(x, modulus)).mean())
+    if stated is not None:
+        size = averaging.counted_size(model, x[:2])
+        if any(found > limit for found, limit in zip((size.depth, size.heads, size.dimension), stated, strict=True)):
+            return 1.0
+    return float((model(x) != tasks.match3(x, modulus)).mean())
 
 
 def _beyond(value: float, bound: float) -> float:

@@ -1,7 +1,7 @@
 """What a transformer that runs costs: depth, heads, dimension and bits, counted on the numbers that occur.
 
-The constructions for Match3 compute with fixed-point numbers: scaled queries, keys, values and outputs of units. Scores,
-exponentials and their sums are taken in float64 from these, as `dynamics.units.attention_unit.Precision` says.
+The constructions for Match3 compute with fixed-point numbers: scaled queries, keys, values and outputs of units. Scores
+are integers, and exponentials and their sums are taken in float64, as `dynamics.units.attention_unit.Precision` says.
 """
 
 from __future__ import annotations

@@ -36,8 +36,9 @@ def match3_sorted(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> MatchT
 
     Residues that occur in several groups belong to the first of them. x_i = 0 matches itself.
 
-    Hypotheses: tokens know their positions, maps between layers are of any size, queries, keys, values and outputs have
-    p = O(log(N M)) bits, while scores, exponentials and sums are not rounded. No further tokens.
+    Hypotheses: tokens know their positions, maps between layers are of any size, no further tokens. Scaled queries, keys
+    and values are integers and outputs fixed-point numbers, of p = O(log(N M)) bits; numerators and denominators of
+    attention may have relative errors of up to 1/(32 N M).
 
     Parameters
     ----------
@@ -148,7 +149,7 @@ def _digit(plan: Groups, digit: int, number: int, spare_bits: int) -> AttentionU
         prefix = plan.prefix(X, digit)
         return 2.0 * (prefix[..., None] >> np.arange(plan.code_width) & 1) - 1
 
-    scale = -(-sizes.whole_scale(4 * plan.n_tokens) // 2)  # keys differ by 2
+    scale = -(-sizes.whole_scale(8 * plan.n_tokens) // 2)  # keys differ by 2
     return AttentionUnit.from_maps(
         code,
         code,
@@ -178,7 +179,7 @@ def _count(plan: Groups, digits: range) -> Callable:
 
 def _extremes(plan: Groups, spare_bits: int) -> MultiHeadLayer:
     """All tokens average, over the last token of each group, its residue in the place of its group."""
-    scale = sizes.whole_scale(4 * plan.n_tokens * plan.modulus)
+    scale = sizes.whole_scale(8 * plan.n_tokens * plan.modulus)
 
     def value(X):
         return plan.placed(_one_hot(plan.group(X), plan.groups) * (X[..., plan.x] * plan.is_last(X))[..., None], 0)
@@ -241,7 +242,7 @@ def _triple(plan: Groups) -> Callable:
 
 def _gather(plan: Groups, spare_bits: int) -> MultiHeadLayer:
     """Head h averages x_j e_slot over the tokens of the h-th group of the token's triple."""
-    scale = sizes.whole_scale(4 * plan.n_tokens * plan.modulus)
+    scale = sizes.whole_scale(8 * plan.n_tokens * plan.modulus)
     output = sizes.averages(plan.modulus, 1 / (2 * plan.size), spare_bits=spare_bits)
 
     def head(number: int) -> AttentionUnit:

@@ -36,8 +36,9 @@ def match3_transform(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> Mat
     3. The map squares. log2 T layers undo the butterflies: the numbers are the convolution, below P since P > 2M.
     4. Token i reads at -x_i mod M and M further on, with two heads: is one of the two numbers positive?
 
-    Hypotheses: tokens know their positions, there is one blank token, maps between layers are of any size, queries, keys,
-    values and outputs have p = O(log(N + M)) bits, while scores, exponentials and sums are not rounded.
+    Hypotheses: tokens know their positions, there is one blank token, maps between layers are of any size. Scaled
+    queries, keys and values are integers and outputs fixed-point numbers, of p = O(log(N + M)) bits; numerators and
+    denominators of attention may have relative errors of up to 1/(32 P), and up to 1/32 in the histogram.
 
     Parameters
     ----------
@@ -261,8 +262,8 @@ def _reads(stages: Stages, modulus: int, spare_bits: int) -> MultiHeadLayer:
 
 
 def _from_position(stages: Stages, target: Callable, value: Callable, largest: int, output) -> AttentionUnit:
-    """A head that copies from the token at the position ``target``: of all others together comes less than 1/4."""
-    odds = 4 * stages.n_tokens * stages.prime
+    """A head that copies from the token at the position ``target``: of all others together comes less than 1/8."""
+    odds = 8 * stages.n_tokens * stages.prime
     scale = -(-sizes.whole_scale(odds) // 2)  # keys differ by 2
     return AttentionUnit.from_maps(
         lambda X: stages.code(target(X)),

@@ -1,4 +1,4 @@
-"""The two layers for Match3 with m = N^(2/3): what leaking attention can do, for all N and M, in exact arithmetic.
+"""The two layers for Match3 with m = N^(2/3): what leaks and rounding can do, for all N and M, by exact inequalities.
 
 Against the conjecture on the slides of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896). N = G^3 tokens, groups
 of S = G^2 slots; both layers give one group the score lambda and all others 0.
@@ -10,13 +10,13 @@ import sympy as sp
 
 from theory.symbolic import Claim, Derivation
 
-MORE, RESIDUES = sp.symbols("g h", nonnegative=True)
+MORE, RESIDUES, BELOW = sp.symbols("g h e", nonnegative=True)
 GROUPS, MODULUS = 1 + MORE, 2 + RESIDUES
 SLOTS, TOKENS = GROUPS**2, GROUPS**3
 
 
 def leak(n_tokens: sp.Expr, slots: sp.Expr, modulus: sp.Expr) -> sp.Expr:
-    """exp(-lambda), the weight of a token outside the chosen group beside one inside."""
+    """exp(-lambda), at most: the weight of a token outside the chosen group beside one inside."""
     return 1 / (4 * n_tokens * slots * modulus)
 
 
@@ -25,46 +25,89 @@ def threshold(slots: sp.Expr) -> sp.Expr:
     return 1 / (2 * slots)
 
 
+def step(slots: sp.Expr) -> sp.Expr:
+    """Distance of the fixed-point numbers that outputs are rounded to, at most; at least half of it."""
+    return 1 / (2 * slots)
+
+
+def weight_error(modulus: sp.Expr) -> sp.Expr:
+    """Relative error that numerators and denominators of attention may have."""
+    return 1 / (32 * modulus)
+
+
+def largest_output(modulus: sp.Expr) -> sp.Expr:
+    """What outputs stay below, in steps: numbers of log2 of it and a sign."""
+    return 4 * modulus
+
+
 def size(n_tokens: sp.Expr) -> sp.Expr:
     """m H D with m = N^(2/3), three heads and two layers."""
     return 6 * n_tokens ** sp.Rational(2, 3)
 
 
-def derive(*, leak: Claim = leak, threshold: Claim = threshold, size: Claim = size) -> Derivation:
+def derive(
+    *,
+    leak: Claim = leak,
+    threshold: Claim = threshold,
+    step: Claim = step,
+    weight_error: Claim = weight_error,
+    largest_output: Claim = largest_output,
+    size: Claim = size,
+) -> Derivation:
     """Gathered numbers within 1/2 of the integer that they stand for, bits on their side of the threshold, the size."""
-    outside = leak(TOKENS, SLOTS, MODULUS)
-    inside = 1 / (SLOTS + (TOKENS - SLOTS) * outside)  # a token's attention, for the chosen group
+    outside = leak(TOKENS, SLOTS, MODULUS) / (1 + BELOW)  # lambda is an integer, so that it may be less
+    rounding = step(SLOTS) / 2
+    wrong = weight_error(MODULUS)
+    # Attention of a token of the chosen group if numerator and denominator are wrong for the worse.
+    total = SLOTS + (TOKENS - SLOTS) * outside
+    least, most = (1 - wrong) / ((1 + wrong) * total), (1 + wrong) / ((1 - wrong) * total)
     # S times the average at a slot: the slot's own number, and those of the same slot in G - 1 other groups.
-    short = (MODULUS - 1) * (1 - SLOTS * inside)
-    foreign = SLOTS * (GROUPS - 1) * (MODULUS - 1) * outside * inside
-    scale = sp.Symbol("r", positive=True)  # cube root of N
+    short = (MODULUS - 1) * (1 - SLOTS * least)
+    more = (MODULUS - 1) * (SLOTS * most * (1 + (GROUPS - 1) * outside) - 1)
+    half, r = sp.Rational(1, 2), sp.Symbol("r", positive=True)  # cube root of N
     return Derivation(
         statement="Match3 in N^(2/3)",
-        vanishing={"m H D": sp.powdenest(size(scale**3), force=True) - 2 * 3 * scale**2},
+        vanishing={
+            "m H D": sp.powdenest(size(r**3), force=True) - 2 * 3 * r**2,
+            "m H D against N / log N, in the limit": sp.limit(
+                sp.powdenest(size(r**3), force=True) * 3 * sp.log(r) / r**3, r, sp.oo
+            ),
+        },
         signed={
-            "gathered numbers too small, by less than 1/2": (sp.Rational(1, 2) - short, "> 0"),
-            "gathered numbers too large, by less than 1/2": (sp.Rational(1, 2) - foreign, "> 0"),
-            "one bit of its group is enough": (inside - threshold(SLOTS), "> 0"),
-            "all bits of other groups are not": (threshold(SLOTS) - (TOKENS - SLOTS) * outside * inside, "> 0"),
+            "gathered numbers too small, by less than 1/2": (half - short - SLOTS * rounding, "> 0"),
+            "gathered numbers too large, by less than 1/2": (half - more - SLOTS * rounding, "> 0"),
+            "one bit of its group is enough": (least - rounding - threshold(SLOTS), "> 0"),
+            "all bits of other groups are not": (
+                threshold(SLOTS) - (TOKENS - SLOTS) * outside * most - rounding,
+                "> 0",
+            ),
+            "outputs are in range": (
+                largest_output(MODULUS)
+                - (MODULUS - 1) * most * (1 + (GROUPS - 1) * outside) / (step(SLOTS) / 2),
+                ">= 0",
+            ),
         },
         steps=(
-            r"A token of the chosen group has attention $1/(S + (N-S)e^{-\lambda})$, any other one $e^{-\lambda}$ times"
-            r" that, $e^{-\lambda} = 1/(4NSM)$.",
+            r"Scaled queries, keys and values are integers: $\lambda$ is the smallest one with $e^{-\lambda} \le"
+            r" 1/(4NSM)$, keys are 0 and 1, values residues. A token of the chosen group has attention $1/(S +"
+            r" (N-S)e^{-\lambda})$, any other one $e^{-\lambda}$ times that. Outputs are rounded to multiples of $2^{-f}"
+            r" \le 1/(2S)$, which moves them by $1/(4S)$ at most.",
             r"S times the average at a slot is short of $x_j \le M - 1$ by $x_j (N-S)e^{-\lambda}/(S +"
             r" (N-S)e^{-\lambda})$"
-            r" at most, and has $G - 1$ leaked numbers too much: within 1/2, so that rounding finds $x_j$.",
+            r" at most, and has $G - 1$ leaked numbers too much: with rounding within 1/2, so that the nearest integer"
+            r" is $x_j$, even if numerators and denominators of attention have relative errors of $1/(32M)$: $O(\log NM)$"
+            r" significant bits of exponentials are enough, for a sum of N terms loses $\log_2 N$ of them.",
             r"Layer 1 so knows the three groups of its token exactly, and sets for each slot of A whether two tokens"
             r" of B"
             r" and C complete it. Token $i$ of group A has a match exactly when one of the $G^2$ triples (A, B, C)"
             r" says so.",
-            r"Layer 2 averages its bit over them: at least $1/(S + (N-S)e^{-\lambda}) > 1/(2S)$ with a match, and less"
-            r" without.",
-            r"$mHD = 6 N^{2/3}$ is below any $c\,N/\log N$ for large N; below $N/\log_2 N$ from about $2\cdot10^6$ on.",
+            r"Layer 2 averages its bit over them: more than $1/(2S)$ with a match, and less without, after rounding.",
+            r"Outputs of layer 1 are below $4M$ steps: $p = \log_2 M + 4$ bits with a sign, rounded up. $\lambda$ has"
+            r" $O(\log\log NM)$ bits, positions have $\log_2 N$.",
+            r"$mHD = 6 N^{2/3}$, and $6 N^{2/3} \log N / N \to 0$; below $N/\log_2 N$ from about $2\cdot10^6$ on.",
         ),
-        scope="every N = G^3 and M >= 2, in exact arithmetic; nothing on rounding",
+        scope="every N = G^3 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"
+        " denominators of attention with relative errors of at most 1/(32 M); p = O(log N) for M = poly(N)",
         sizes={},
-        prose=(
-            "triples of groups: each token and each pair that completes it belong to one of them",
-            "6 N^(2/3) is below any multiple of N / log N for large N",
-        ),
+        prose=("triples of groups: each token and each pair that completes it belong to one of them",),
     )

@@ -17,6 +17,7 @@ from dynamics.units.attention_unit import attention_weights
 from theory import averaging
 
 SETS = ("random", "adversarial")
+TRIPLES = ("groups", "sorted", "transform")
 SEARCHED = ("exclusion", "minimum norm")
 
 
@@ -142,3 +143,65 @@ def query_bits(
         {"q": list(subset_sizes)},
         {"n_tokens": n_tokens, "error": error},
     )
+
+
+def triple_sizes(
+    *,
+    n_tokens: Sequence[int] = (8, 27, 64, 125, 216, 256),
+    promised: Sequence[int] = tuple(2**k for k in range(4, 41, 2)),
+    exponent: float = 2.0,
+    seed: int = 0,
+    progress: bool = False,
+) -> xr.Dataset:
+    """What Match3 needs by construction: sizes counted while it runs, and sizes by the code at N too large to run.
+
+    ``depth``, ``heads``, ``dimension``, ``bits`` and ``wrong`` (outputs, of ``outputs``) over (construction, n_tokens),
+    where groups need a cube; ``product`` = m H D over (construction, promised), and ``bound`` = N / log2 N. M = N for
+    the transform and N^``exponent`` for the others.
+    """
+    counted = {
+        name: xr.DataArray(np.full((3, len(n_tokens)), np.nan), {"construction": list(TRIPLES), "n_tokens": list(n_tokens)})
+        for name in ("depth", "heads", "dimension", "bits", "wrong", "outputs")
+    }
+    product = np.array([[_promised_product(name, n, exponent) for n in promised] for name in TRIPLES])
+    cells = [(name, n) for name in TRIPLES for n in n_tokens]
+    with Progress("sizes of Match3", enabled=progress) as report:
+        for number, (name, n) in enumerate(cells):
+            report.update(number / len(cells), f"{name}, N = {n}")
+            if name == "groups" and round(n ** (1 / 3)) ** 3 != n:
+                continue
+            model = _triple_model(name, n, exponent)
+            x = tasks.random_match(n, model.modulus, size=4, rng=seed, order=3, planted=0.5)
+            x = np.concatenate([x, tasks.adversarial_match(n, model.modulus, order=3)[:: max(1, n // 16)]])
+            size = averaging.counted_size(model, x[:2])
+            wrong = int((model(x) != tasks.match3(x, model.modulus)).sum())
+            found = {"depth": size.depth, "heads": size.heads, "dimension": size.dimension, "bits": size.bits}
+            for key, value in {**found, "wrong": wrong, "outputs": x.size}.items():
+                counted[key].loc[{"construction": name, "n_tokens": n}] = value
+    bound = [n / math.log2(n) for n in promised]
+    return xr.Dataset(
+        {**counted, "product": (("construction", "promised"), product), "bound": ("promised", bound)},
+        {"promised": list(promised)},
+        {"exponent": exponent, "seed": seed},
+    )
+
+
+def _triple_model(name: str, n_tokens: int, exponent: float) -> averaging.MatchTransformer:
+    """A construction for Match3 at the modulus of `triple_sizes`."""
+    modulus = max(2, round(n_tokens**exponent))
+    if name == "groups":
+        return averaging.match3_groups(root=round(n_tokens ** (1 / 3)), modulus=modulus)
+    if name == "sorted":
+        return averaging.match3_sorted(n_tokens=n_tokens, modulus=modulus)
+    return averaging.match3_transform(n_tokens=n_tokens, modulus=n_tokens)
+
+
+def _promised_product(name: str, n_tokens: int, exponent: float) -> float:
+    """m H D of the statements."""
+    r = math.log2(n_tokens)
+    if name == "groups":
+        return 6 * n_tokens ** (2 / 3)
+    if name == "transform":
+        return 4 * (r + 1) * (r + 2)
+    digits = math.ceil(2 * (exponent + 1))
+    return 3 * (3 + math.ceil(digits / 3)) * max(math.sqrt(n_tokens) + 6, (exponent + 1) * r)

@@ -1,0 +1,171 @@
+"""Match3 by sorted groups, m of about sqrt(N): how many triples of groups matter, leaks, rounding and size.
+
+Against the conjecture on the slides of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896). The construction is
+`theory.sparse_averaging.sorted_groups`: G (G + 1) <= N - 1 < (G + 1)(G + 2), groups of S = ceil(N/G) ranks.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from theory.symbolic import Claim, Derivation
+
+FURTHER, RESIDUES, REST, BELOW = sp.symbols("n h r e", nonnegative=True)
+ALIKE, MODULUS = 1 + FURTHER, 2 + RESIDUES  # tokens that agree (or that a group has), and M
+TOKENS = ALIKE + REST
+
+
+def least(largest_before: sp.Expr) -> sp.Expr:
+    """The least residue that a group can own, after one with this largest residue."""
+    return largest_before + 1
+
+
+def triples(groups: sp.Expr) -> sp.Expr:
+    """At most so many triples A <= B <= C of groups can hold a sum of M or 2M."""
+    return groups * (groups + 1)
+
+
+def digit_leak(n_tokens: sp.Expr) -> sp.Expr:
+    """Weight of a token that differs in a higher digit, at most."""
+    return 1 / (8 * n_tokens)
+
+
+def digit_step(n_tokens: sp.Expr) -> sp.Expr:
+    """Distance of the numbers that shares of digits are rounded to, at most."""
+    return 1 / (2 * n_tokens)
+
+
+def gather_leak(n_tokens: sp.Expr, modulus: sp.Expr) -> sp.Expr:
+    """Weight of a token outside the group (or not its last one), at most."""
+    return 1 / (8 * n_tokens * modulus)
+
+
+def gather_step(group_size: sp.Expr) -> sp.Expr:
+    """Distance of the numbers that gathered residues are rounded to, at most."""
+    return 1 / (2 * group_size)
+
+
+def report_leak(n_tokens: sp.Expr) -> sp.Expr:
+    """Weight of the token without a triple beside one that is asked for, at most; others have its square."""
+    return 1 / (8 * n_tokens**2)
+
+
+def report_threshold(n_tokens: sp.Expr) -> sp.Expr:
+    """What the average of a bit is compared with."""
+    return 1 / (2 * n_tokens)
+
+
+def report_step(n_tokens: sp.Expr) -> sp.Expr:
+    """Distance of the numbers that these averages are rounded to, at most."""
+    return 1 / (4 * n_tokens)
+
+
+def weight_error(n_tokens: sp.Expr, modulus: sp.Expr) -> sp.Expr:
+    """Relative error that numerators and denominators of attention may have."""
+    return 1 / (32 * n_tokens * modulus)
+
+
+def dimension(groups: sp.Expr) -> sp.Expr:
+    """S, at most, and G < sqrt(N)."""
+    return groups + 6
+
+
+def derive(
+    *,
+    least: Claim = least,
+    triples: Claim = triples,
+    digit_leak: Claim = digit_leak,
+    digit_step: Claim = digit_step,
+    gather_leak: Claim = gather_leak,
+    gather_step: Claim = gather_step,
+    report_leak: Claim = report_leak,
+    report_threshold: Claim = report_threshold,
+    report_step: Claim = report_step,
+    weight_error: Claim = weight_error,
+    dimension: Claim = dimension,
+) -> Derivation:
+    """The lemma on diagonals, that all counts, residues and bits are right after rounding, and the size."""
+    a, b, c, further = sp.symbols("a b c k", nonnegative=True)  # largest residues of three groups
+    highest = a + b + c
+    later = least(a) + least(b) + least(c) + further
+    place, groups = sp.Symbol("b", integer=True, nonnegative=True), sp.Symbol("G", integer=True, positive=True)
+    diagonals = sp.summation(groups - place, (place, 0, groups - 1))
+    most = 1 + sp.Symbol("g", nonnegative=True)  # G
+    half = sp.Rational(1, 2)
+    error = weight_error(TOKENS, MODULUS)
+    ratio = (1 + error) / (1 - error)
+    wrong = digit_leak(TOKENS) / (1 + BELOW) * REST
+    counted = ALIKE * digit_step(TOKENS) / 2
+    outside = gather_leak(TOKENS, MODULUS) / (1 + BELOW)
+    share = ALIKE / (ALIKE + REST * outside)
+    rounding = ALIKE * gather_step(ALIKE) / 2
+    bit_ratio = sp.Rational(33, 31)  # at most, for the error is below 1/32
+    nobody = report_leak(TOKENS + 1) / (1 + BELOW)  # N >= 2
+    threshold, off = report_threshold(TOKENS + 1), report_step(TOKENS + 1) / 2
+    r, layers = sp.symbols("r D", positive=True)
+    return Derivation(
+        statement="Match3 by sorted groups",
+        vanishing={
+            "diagonals": sp.expand(2 * diagonals - triples(groups)),
+            "m H D against N / log N, in the limit": sp.limit(
+                3 * layers * dimension(r) * 2 * sp.log(r) / r**2, r, sp.oo
+            ),
+        },
+        signed={
+            "of a diagonal one triple at most": (later - highest, "> 0"),
+            "groups have at most G + 6 tokens": (dimension(most) - ((most + 1) * (most + 2) / most + 1), ">= 0"),
+            "counts too small, by less than 1/2": (
+                half - ALIKE * (1 - ALIKE / (ratio * (ALIKE + wrong))) - counted,
+                "> 0",
+            ),
+            "counts too large, by less than 1/2": (half - ALIKE * (ratio - 1) - counted, "> 0"),
+            "a count of zero, too large by less than 1/2": (
+                half - ratio * ALIKE * wrong / (ALIKE + wrong) - counted,
+                "> 0",
+            ),
+            "residues too small, by less than 1/2": (
+                half - (MODULUS - 1) * (1 - share / ratio) - rounding,
+                "> 0",
+            ),
+            "residues too large, by less than 1/2": (
+                half - (MODULUS - 1) * (ratio * share * (1 + REST * outside) - 1) - rounding,
+                "> 0",
+            ),
+            "a residue of zero, too large by less than 1/2": (
+                half - (MODULUS - 1) * ratio * share * REST * outside - rounding,
+                "> 0",
+            ),
+            "the error of bits": (sp.Rational(1, 32) - error, "> 0"),
+            "report: one bit is enough": (1 / (bit_ratio * (TOKENS + nobody)) - off - threshold, "> 0"),
+            "report: all others are not": (threshold - bit_ratio * (TOKENS + 1) * nobody - off, "> 0"),
+        },
+        steps=(
+            r"Rank. The numbers $x_j N + j$ are different and have K digits in the base S. Of the $c$ tokens that agree in"
+            r" the higher digits a head finds the share of each next digit; tokens that do not agree weigh at most"
+            r" $1/(8N)$, and shares are rounded to multiples of $2^{-f} \le 1/(2N)$. So $c$ times a share is within 1/2 of"
+            r" a count, and the counts of smaller digits add up to the rank.",
+            r"Group A owns the residues above the largest one of group A - 1, up to its own largest one. Each residue that"
+            r" occurs is owned by one group, which holds it.",
+            r"If (A, B, C) can hold a sum $\tau$, then $\tau$ is at most the sum of their largest residues, and less than"
+            r" the sum of the least ones that A + k, B + k and C + k own: of each diagonal at most one triple is left."
+            r" There are $\sum_{b<G} (G - b) = G(G+1)/2$ diagonals with A $\le$ B $\le$ C, and $\tau$ is M or 2M; the sum 0"
+            r" is that of three zeros. $G(G+1) \le N - 1$ tokens take one triple each.",
+            r"Gather. Scores are an integer $\lambda$ with $e^{-\lambda} \le 1/(8NM)$ or 0. The average of a group of $s$"
+            r" tokens times $s$ is short by $(M-1)(N-s)e^{-\lambda}/s$ at most, and too large by"
+            r" $(M-1)(N-s)e^{-\lambda}$ at most, both below 1/8; numerators and denominators with relative errors of"
+            r" $1/(32NM)$ add less than 1/8, and rounding to multiples of $2^{-f} \le 1/(2S)$ adds 1/4 at most. The same"
+            r" holds for the G largest residues.",
+            r"Report. Tokens that are asked for weigh 1, the token without a triple $o \le 1/(8N^2)$, others $o^2$: a bit"
+            r" that is set gives more than $1/(2N)$, all others together less.",
+            r"$N - 1 < (G+1)(G+2)$ gives $S \le G + 4 + 2/G$, and $G^2 < N$: $m \le \sqrt N + 6$ from where $\sqrt N$ is"
+            r" longer than the codes of prefixes, of $\log_2 MN$ digits. $S \ge \sqrt N$: for $M \le N^a$ there are $K \le"
+            r" 2(a+1)$ digits, rounded up, and D = 3 + K/3 layers, rounded up. $mHD\,\log N/N \to 0$.",
+        ),
+        scope="every N >= 3 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"
+        " denominators of attention with relative errors of at most 1/(32 N M); the size for M = N^a, a fixed",
+        sizes={},
+        prose=(
+            "a sum of three residues that vanishes mod M is 0, M or 2M",
+            "codes of integers in binary, digits 1 and -1, differ by 2 at least in their product",
+        ),
+    )

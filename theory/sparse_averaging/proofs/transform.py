@@ -1,0 +1,161 @@
+"""Match3 by a number-theoretic transform in attention: butterflies, leaks, rounding and size, for all N and M.
+
+Against the conjecture on the slides of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896). The construction is
+`theory.sparse_averaging.transform`: a string of M bits, its convolution with itself modulo a prime P with L | P - 1.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from theory.symbolic import Claim, Derivation
+
+FURTHER, RESIDUES, BELOW, LARGER = sp.symbols("n h e l", nonnegative=True)
+TOKENS, MODULUS = 1 + FURTHER, 2 + RESIDUES
+
+
+def forward(u: sp.Expr, v: sp.Expr, power: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """What a butterfly makes of u and v, for w^j."""
+    return u + v, (u - v) * power
+
+
+def backward(u: sp.Expr, v: sp.Expr, power: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """What undoes it."""
+    return (u + v / power) / 2, (u - v / power) / 2
+
+
+def length(modulus: sp.Expr) -> sp.Expr:
+    """L, at least; P is at least L + 1."""
+    return 2 * modulus
+
+
+def histogram_leak(n_tokens: sp.Expr) -> sp.Expr:
+    """Weight of the blank token beside a token that is asked for, at most; others have its square."""
+    return 1 / (8 * (n_tokens + 1) ** 2)
+
+
+def histogram_threshold(n_tokens: sp.Expr) -> sp.Expr:
+    """What the average of a bit is compared with."""
+    return 1 / (2 * (n_tokens + 1))
+
+
+def histogram_step(n_tokens: sp.Expr) -> sp.Expr:
+    """Distance of the fixed-point numbers that these averages are rounded to, at most."""
+    return 1 / (4 * (n_tokens + 1))
+
+
+def copy_leak(n_tokens: sp.Expr, prime: sp.Expr) -> sp.Expr:
+    """Weight of a wrong token beside the one that is copied from, at most."""
+    return 1 / (8 * n_tokens * prime)
+
+
+def copy_step() -> sp.Expr:
+    """Distance of the fixed-point numbers that copies are rounded to, at most."""
+    return sp.Rational(1, 2)
+
+
+def weight_error(prime: sp.Expr) -> sp.Expr:
+    """Relative error that numerators and denominators of attention may have where numbers are copied."""
+    return 1 / (32 * prime)
+
+
+def bit_weight_error() -> sp.Expr:
+    """The same where bits are averaged or read."""
+    return sp.Rational(1, 32)
+
+
+def size(r: sp.Expr) -> sp.Expr:
+    """m H D for N = 2^r and M <= N, where m = r + 2."""
+    return (r + 2) * 2 * (2 * r + 2)
+
+
+def derive(
+    *,
+    forward: Claim = forward,
+    backward: Claim = backward,
+    length: Claim = length,
+    histogram_leak: Claim = histogram_leak,
+    histogram_threshold: Claim = histogram_threshold,
+    histogram_step: Claim = histogram_step,
+    copy_leak: Claim = copy_leak,
+    copy_step: Claim = copy_step,
+    weight_error: Claim = weight_error,
+    bit_weight_error: Claim = bit_weight_error,
+    size: Claim = size,
+) -> Derivation:
+    """That the transform halves, is undone and does not wrap; that copies and bits are right; the size."""
+    u, v, power = sp.symbols("u v W", nonzero=True)  # W = w^j, of the order 2h: w^h = -1
+    k = sp.Symbol("k", integer=True, nonnegative=True)
+    turn = sp.Integer(-1)
+    plus, minus = forward(u, v, power)
+    undone = backward(plus, minus, power)
+    L = length(MODULUS) * (1 + LARGER)
+    prime = L + 1 + sp.Symbol("s", nonnegative=True)
+    blank = histogram_leak(TOKENS) / (1 + BELOW)
+    threshold, off = histogram_threshold(TOKENS), histogram_step(TOKENS) / 2
+    leak = TOKENS * copy_leak(TOKENS, prime) / (1 + BELOW)
+    ratio, bit_ratio = ((1 + one) / (1 - one) for one in (weight_error(prime), bit_weight_error()))
+    copied = copy_step() / 2
+    half, eighth, r = sp.Rational(1, 2), sp.Rational(1, 8), sp.Symbol("r", positive=True)
+    # Terms of position j and j + h of the sum over positions of a_j w^(jk), for even and odd k.
+    even = (u + v * turn ** (2 * k)) * power ** (2 * k) - plus * power ** (2 * k)
+    odd = (u + v * turn ** (2 * k + 1)) * power ** (2 * k + 1) - minus * power ** (2 * k)
+    return Derivation(
+        statement="Match3 by a transform",
+        vanishing={
+            "half transform, even": sp.powsimp(sp.expand(even)),
+            "half transform, odd": sp.powsimp(sp.expand(odd)),
+            "undone, first": sp.simplify(undone[0] - u),
+            "undone, second": sp.simplify(undone[1] - v),
+            "m H D": sp.expand(size(r) - 4 * (r + 1) * (r + 2)),
+            "m H D against N / log N, in the limit": sp.limit(size(r) * r / 2**r, r, sp.oo),
+        },
+        signed={
+            "no wrap": (L - 1 - 2 * (MODULUS - 1), "> 0"),
+            "both reads are of positions": (L - (2 * MODULUS - 1), "> 0"),
+            "counts are below the prime": (prime - MODULUS, "> 0"),
+            "histogram: one token is enough": (1 / ((TOKENS + blank) * bit_ratio) - off - threshold, "> 0"),
+            "histogram: all others are not": (threshold - TOKENS * blank * bit_ratio - off, "> 0"),
+            "copies too small, by less than 1/2": (
+                half - (prime - 1) * (1 - 1 / (ratio * (1 + leak))) - copied,
+                "> 0",
+            ),
+            "copies too large, by less than 1/2": (half - (prime - 1) * (ratio - 1) - copied, "> 0"),
+            "a copied zero, too large by less than 1/2": (
+                half - (prime - 1) * ratio * leak / (1 + leak) - copied,
+                "> 0",
+            ),
+            "reads: a positive number": (1 / (bit_ratio * (1 + leak)) - eighth - half, "> 0"),
+            "reads: a zero": (half - bit_ratio * leak / (1 + leak) - eighth, "> 0"),
+        },
+        steps=(
+            r"Keys are positions in binary with digits $\pm 1$: the product of two codes of $c$ digits is $c$ if they are"
+            r" equal and at most $c - 2$ if not. Scaled queries, keys and values are integers.",
+            r"Histogram. A token that is asked for weighs 1, the blank $o \le 1/(8(N+1)^2)$, others $o^2$. A residue"
+            r" that occurs has an average of $1/(N + o)$ at least, one that does not of $N o^2/o$ at most; rounded to"
+            r" multiples of $2^{-f} \le 1/(4(N+1))$ they stay on their sides of $1/(2(N+1))$.",
+            r"Copies. All wrong tokens together weigh at most $1/(8P)$ beside the right one: a number below P is copied"
+            r" to less than 1/4, even if numerators and denominators of attention have relative errors of $1/(32P)$, and"
+            r" rounding to multiples of 1/2 adds at most 1/4. ($O(\log NP)$ significant bits of exponentials are enough,"
+            r" for a sum of N terms loses $\log_2 N$ of them.)",
+            r"Let $\hat a_k = \sum_j a_j w^{jk}$ with $w$ of order $2h$, so that $w^h = -1$. Even $k$ are the transform of"
+            r" half the length of $a_j + a_{j+h}$, odd $k$ that of $(a_j - a_{j+h}) w^j$: $\log_2 L$ layers of butterflies"
+            r" evaluate the polynomial $a$ at all powers of a number of order $L$ modulo P.",
+            r"Squares of these are the values of $a^2$, whose degree $2M - 2$ is below $L$. Each butterfly is undone by"
+            r" one with $w^{-j}$ and halves: what comes out are the coefficients of $a^2$ modulo P. They count pairs of"
+            r" residues, at most $M < P$: positive exactly where a sum occurs.",
+            r"$x_i + r + s \equiv 0$ has a solution with residues that occur exactly when the coefficient at $-x_i \bmod"
+            r" M$ or the one M further on is positive, and both are positions.",
+            r"$N = 2^r$, $M \le N$: $m = r + 2$, $H = 2$, $D = 2r + 2$, so that $mHD = 4(r+1)(r+2)$ and"
+            r" $mHD\,\log N/N \to 0$.",
+        ),
+        scope="every N >= 1 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"
+        " denominators of attention with relative errors of at most 1/(32 P), and 1/32 in histogram and reads; the size"
+        " for N = 2^r and M <= N",
+        sizes={},
+        prose=(
+            "induction over the log2 L halvings",
+            "there is a prime P = 1 mod L (Dirichlet), below a power of L (Linnik), so that it has O(log N) bits",
+            "a token with L/T positions does the butterflies between them by itself",
+        ),
+    )
