@@ -150,16 +150,17 @@ def conjectured_size(runs: Runs, level: str) -> float:
 
 def counter_example(runs: Runs, level: str) -> float:
     """Share of tokens on which two layers with H = 3 and m = N^(2/3) are wrong, random and adversarial inputs."""
-    setting = runs.setting
-    return _wrong(runs, averaging.match3_groups(root=setting.root, modulus=setting.modulus))
+    root, modulus = runs.setting.root, runs.setting.modulus
+    return _wrong(runs, averaging.match3_groups(root=root, modulus=modulus), root**3, modulus)
 
 
 def transform(runs: Runs, level: str) -> float:
     """The same for attention that computes a number-theoretic transform, M <= 4N; 1 where it is larger than stated."""
     n = min(runs.setting.n_tokens, _DEEP_TOKENS)
-    model = averaging.match3_transform(n_tokens=n, modulus=min(runs.setting.modulus, 4 * n))
+    modulus = min(runs.setting.modulus, 4 * n)
+    model = averaging.match3_transform(n_tokens=n, modulus=modulus)
     stated = (2 * int(math.log2(n)) + 2, 2, max(int(math.log2(n)) + 2, 16))  # 4M <= 16 N numbers at most
-    return _wrong(runs, model, stated)
+    return _wrong(runs, model, n, modulus, stated)
 
 
 def sorted_groups(runs: Runs, level: str) -> float:
@@ -168,13 +169,14 @@ def sorted_groups(runs: Runs, level: str) -> float:
     model = averaging.match3_sorted(n_tokens=n, modulus=modulus)
     digits = math.ceil(2 * math.log(modulus * n, n) - 1e-9)
     stated = (3 + math.ceil(digits / 3), 3, max(int(math.sqrt(n)) + 6, math.ceil(math.log2(modulus * n))))
-    return _wrong(runs, model, stated)
+    return _wrong(runs, model, n, modulus, stated)
 
 
-def _wrong(runs: Runs, model, stated: tuple[int, int, int] | None = None) -> float:
+def _wrong(
+    runs: Runs, model: averaging.MatchTransformer, n: int, modulus: int, stated: tuple[int, int, int] | None = None
+) -> float:
     """Share of wrong tokens, or 1 if depth, heads or dimension are beyond those ``stated``, as counted on the inputs."""
     rng = np.random.default_rng(runs.setting.seed)
-    n, modulus = model.n_tokens, model.modulus
     x = tasks.random_match(n, modulus, size=8, rng=rng, order=3, planted=0.5)
     x = np.concatenate([x, tasks.adversarial_match(n, modulus, order=3)])
     if stated is not None:

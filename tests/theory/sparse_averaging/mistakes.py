@@ -2,7 +2,16 @@
 
 import sympy as sp
 
-from theory.sparse_averaging.proofs import disjointness, groups, linear_query, match2, match3, moments
+from theory.sparse_averaging.proofs import (
+    disjointness,
+    groups,
+    linear_query,
+    match2,
+    match3,
+    moments,
+    sorted_groups,
+    transform,
+)
 
 MISTAKES = {
     "disjointness: determinant": (disjointness, {"determinant": lambda q: 1}, "determinant, q = 1"),
@@ -26,7 +35,7 @@ MISTAKES = {
         {"leak": lambda n, slots, modulus: 1 / (4 * n * slots)},
         "gathered numbers too",
     ),
-    "groups: even attention": (groups, {"leak": lambda n, slots, modulus: 1}, "gathered numbers too large"),
+    "groups: even attention": (groups, {"leak": lambda n, slots, modulus: 1}, "a gathered zero, too large"),
     "groups: a threshold of one bit in S": (groups, {"threshold": lambda slots: 1 / slots}, "one bit"),
     "groups: a threshold that falls with S^3": (
         groups,
@@ -34,6 +43,106 @@ MISTAKES = {
         "all bits of other groups",
     ),
     "groups: one layer": (groups, {"size": lambda n: 3 * n ** sp.Rational(2, 3)}, "m H D"),
+    "groups: steps of outputs of 1/S": (groups, {"step": lambda slots: 1 / slots}, "gathered numbers too"),
+    "groups: steps that do not fall with S": (groups, {"step": lambda slots: sp.Rational(1, 2)}, "one bit"),
+    "groups: errors of attention that do not fall with M": (
+        groups,
+        {"weight_error": lambda modulus: sp.Rational(1, 32)},
+        "gathered numbers too small",
+    ),
+    "groups: outputs below M steps": (groups, {"largest_output": lambda modulus: modulus}, "outputs are in range"),
+    "transform: a butterfly without its power": (
+        transform,
+        {"forward": lambda u, v, power: (u + v, u - v)},
+        "half transform, odd",
+    ),
+    "transform: a butterfly's sign": (
+        transform,
+        {"forward": lambda u, v, power: (u + v, (v - u) * power)},
+        "half transform, odd",
+    ),
+    "transform: sums with the power": (
+        transform,
+        {"forward": lambda u, v, power: (u + v * power, u - v * power)},
+        "half transform, even",
+    ),
+    "transform: not halved on the way back": (
+        transform,
+        {"backward": lambda u, v, power: (u + v / power, u - v / power)},
+        "undone, first",
+    ),
+    "transform: back with the power, not its inverse": (
+        transform,
+        {"backward": lambda u, v, power: ((u + v * power) / 2, (u - v * power) / 2)},
+        "undone, first",
+    ),
+    "transform: a length of M": (transform, {"length": lambda modulus: modulus}, "no wrap"),
+    "transform: a blank as strong as 1/N": (
+        transform,
+        {"histogram_leak": lambda n: 1 / (8 * (n + 1))},
+        "histogram: all others",
+    ),
+    "transform: a threshold of one in N": (
+        transform,
+        {"histogram_threshold": lambda n: 1 / (n + 1)},
+        "histogram: one token",
+    ),
+    "transform: histogram to one bit in N": (
+        transform,
+        {"histogram_step": lambda n: 1 / (n + 1)},
+        "histogram: all others",
+    ),
+    "transform: copies without P in the temperature": (
+        transform,
+        {"copy_leak": lambda n, prime: 1 / (8 * n)},
+        "copies too small",
+    ),
+    "transform: copies to integers": (transform, {"copy_step": lambda: sp.Integer(1)}, "copies too"),
+    "transform: errors of attention that do not fall with P": (
+        transform,
+        {"weight_error": lambda prime: sp.Rational(1, 32)},
+        "copies too large",
+    ),
+    "transform: no layers back": (transform, {"size": lambda r: (r + 2) * 2 * (r + 2)}, "m H D"),
+    "sorted_groups: ranges that touch": (sorted_groups, {"least": lambda before: before}, "of a diagonal"),
+    "sorted_groups: one sum, not two": (
+        sorted_groups,
+        {"triples": lambda groups: groups * (groups + 1) / 2},
+        "diagonals",
+    ),
+    "sorted_groups: groups of G": (sorted_groups, {"dimension": lambda groups: groups}, "groups have at most"),
+    "sorted_groups: a dimension of N": (
+        sorted_groups,
+        {"dimension": lambda groups: groups**2 + 6},
+        "m H D against N / log N",
+    ),
+    "sorted_groups: shares to one in N": (sorted_groups, {"digit_step": lambda n: 1 / n}, "counts too"),
+    "sorted_groups: digits without N in the temperature": (
+        sorted_groups,
+        {"digit_leak": lambda n: sp.Rational(1, 8)},
+        "a count of zero",
+    ),
+    "sorted_groups: residues without M in the temperature": (
+        sorted_groups,
+        {"gather_leak": lambda n, modulus: 1 / (8 * n)},
+        "a residue of zero",
+    ),
+    "sorted_groups: residues to one in S": (sorted_groups, {"gather_step": lambda size: 1 / size}, "residues too"),
+    "sorted_groups: errors of attention that do not fall with N": (
+        sorted_groups,
+        {"weight_error": lambda n, modulus: 1 / (32 * modulus)},
+        "counts too large",
+    ),
+    "sorted_groups: a sentinel as strong as 1/N": (
+        sorted_groups,
+        {"report_leak": lambda n: 1 / (8 * n)},
+        "report: all others",
+    ),
+    "sorted_groups: a threshold of one in N": (
+        sorted_groups,
+        {"report_threshold": lambda n: 1 / n},
+        "report: one bit",
+    ),
     "disjointness: full rank of intersection": (
         disjointness,
         {"intersection_rank": lambda q: 2**q},

@@ -63,7 +63,9 @@ def derive(
     least, most = (1 - wrong) / ((1 + wrong) * total), (1 + wrong) / ((1 - wrong) * total)
     # S times the average at a slot: the slot's own number, and those of the same slot in G - 1 other groups.
     short = (MODULUS - 1) * (1 - SLOTS * least)
+    # Too large at most if it is M - 1 itself, or 0, for it is linear in the number.
     more = (MODULUS - 1) * (SLOTS * most * (1 + (GROUPS - 1) * outside) - 1)
+    foreign = (MODULUS - 1) * SLOTS * most * (GROUPS - 1) * outside
     half, r = sp.Rational(1, 2), sp.Symbol("r", positive=True)  # cube root of N
     return Derivation(
         statement="Match3 in N^(2/3)",
@@ -76,6 +78,7 @@ def derive(
         signed={
             "gathered numbers too small, by less than 1/2": (half - short - SLOTS * rounding, "> 0"),
             "gathered numbers too large, by less than 1/2": (half - more - SLOTS * rounding, "> 0"),
+            "a gathered zero, too large by less than 1/2": (half - foreign - SLOTS * rounding, "> 0"),
             "one bit of its group is enough": (least - rounding - threshold(SLOTS), "> 0"),
             "all bits of other groups are not": (
                 threshold(SLOTS) - (TOKENS - SLOTS) * outside * most - rounding,
