@@ -7,6 +7,7 @@ of a bound in units of it, or the share of wrong answers; 0 where the statement 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -21,6 +22,7 @@ _TRIPLE_TOKENS = 16  # N of Match3 by a tensor unit
 _DEEP_TOKENS = 64  # N of Match3 by a transform, and by sorted groups
 _LARGE_ROOT = 2**10  # the cube root of an N at which the conjecture's bound, with the constant 1, is missed
 _ROUNDING = 1e-15  # of an output of order one
+_COLLISION = 1e-9  # up to which two first layers count as the same
 
 
 def random_keys(runs: Runs, level: str) -> float:
@@ -66,22 +68,35 @@ def _qsa(runs: Runs, encoding: str) -> float:
 
 
 def rank_of_intersection(runs: Runs, level: str) -> float:
-    """What the rank of max_i a_i b_i lacks of 2^q."""
-    full = 2**runs.setting.bits
-    return 1 - averaging.exact_rank(1 - averaging.disjointness_matrix(runs.setting.bits)) / full
+    """What the rank of max_i a_i b_i lacks of 2^q, or 1 where the matrix is another one."""
+    return _rank_lacks(1 - averaging.disjointness_matrix(runs.setting.bits), lambda a, b: a & b != 0)
 
 
 def rank_of_disjointness(runs: Runs, level: str) -> float:
-    """What the rank of disjointness lacks of 2^q."""
-    full = 2**runs.setting.bits
-    return 1 - averaging.exact_rank(averaging.disjointness_matrix(runs.setting.bits)) / full
+    """What the rank of disjointness lacks of 2^q, or 1 where the matrix is another one."""
+    return _rank_lacks(averaging.disjointness_matrix(runs.setting.bits), lambda a, b: a & b == 0)
+
+
+def _rank_lacks(matrix: np.ndarray, entry: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> float:
+    # Almost every matrix has full rank: the entries are those of sets as numbers in binary.
+    sets = np.arange(len(matrix))
+    if not np.array_equal(matrix, entry(sets[:, None], sets)):
+        return 1.0
+    return 1 - averaging.exact_rank(matrix) / len(matrix)
 
 
 def narrow_network(runs: Runs, level: str) -> float:
-    """What the error forced by a random first layer of width N d'/2, d' = 2, lacks of one."""
+    """What the error forced by a random first layer of width N d'/2, d' = 2, lacks of one, or 1 where nothing collides.
+
+    The error is that of the two inputs, z and -z, and the set that were found.
+    """
     n = min(runs.setting.n_tokens, 64)
-    rng = np.random.default_rng(runs.setting.seed)
-    return max(0.0, 1 - averaging.collision(rng.normal(size=(n, 2 * n)), n // 4, n_tokens=n, value_dimension=2).error)
+    layer = np.random.default_rng(runs.setting.seed).normal(size=(n, 2 * n))
+    found = averaging.collision(layer, n // 4, n_tokens=n, value_dimension=2)
+    values, subset = found.values, found.subset
+    if np.abs(layer @ values.ravel()).max() > _COLLISION or np.abs(values).max() > 1 or len(set(subset)) != n // 4:
+        return 1.0
+    return max(0.0, 1 - abs(float(values[subset, found.coordinate].mean())))
 
 
 def recurrent_states(runs: Runs, level: str) -> float:

@@ -73,11 +73,62 @@ CHECKS = {
         lambda right: lambda keys, subset: right(keys, np.arange(len(subset))),
     ),
     "Theorem 2: ln N left out of the temperature": ("Theorem 2", averaging, "temperature", times(0.3)),
+    "Theorem 2, exact: random keys": (
+        "Theorem 2, exact",
+        averaging,
+        "moment_curve",
+        lambda right: lambda n, q: Curve(
+            right(n, q), np.random.default_rng(5).integers(-(2**30), 2**30, (n, 2 * q)).astype(object)
+        ),
+    ),
     "Theorem 2, exact: m = 2q - 2": (
         "Theorem 2, exact",
         averaging,
         "moment_curve",
         lambda right: lambda n, q: Fewer(right(n, q), right(n, q - 1)),
+    ),
+    "Rank bound: a random matrix": (
+        "Rank bound",
+        averaging,
+        "disjointness_matrix",
+        lambda right: lambda n: np.random.default_rng(5).integers(2, size=(2**n, 2**n)),
+    ),
+    "Theorem 4: random queries": (
+        "Theorem 4",
+        averaging,
+        "random_keys_unit",
+        lambda right: lambda keys, q, **more: with_random_queries(right(keys, q, **more)),
+    ),
+    "Theorem 4: Bob answers at random": (
+        "Theorem 4",
+        averaging,
+        "qsa_protocol",
+        lambda right: lambda unit, q, encoding: dataclasses.replace(
+            right(unit, q, encoding=encoding), disjoint=np.random.default_rng(5).integers(2, size=(2**q, 2**q)) > 0
+        ),
+    ),
+    "Match3, one layer: random answers": (
+        "Match3, one layer",
+        averaging,
+        "match3_protocol",
+        lambda right: lambda model, bits: dataclasses.replace(
+            run := right(model, bits=bits),
+            disjoint=np.random.default_rng(5).integers(2, size=run.disjoint.shape) > 0,
+        ),
+    ),
+    "Fully connected: random values": (
+        "Fully connected",
+        averaging,
+        "collision",
+        lambda right: lambda layer, q, **sizes: dataclasses.replace(
+            run := right(layer, q, **sizes), values=np.random.default_rng(5).choice([-1.0, 1.0], run.values.shape)
+        ),
+    ),
+    "Recurrent: a random number of states": (
+        "Recurrent",
+        averaging,
+        "state_count",
+        lambda right: lambda n: int(np.random.default_rng(5).integers(2**n)),
     ),
     "Rank bound: rank 2^n - 1": ("Rank bound", averaging, "disjointness_matrix", lambda right: lambda n: 1 - right(n)),
     "Theorem 4: the sets are read from Bob's tokens": (
@@ -189,10 +240,38 @@ CHECKS = {
         "Fully connected",
         averaging,
         "collision",
-        lambda right: lambda layer, q, **sizes: dataclasses.replace(right(layer, q, **sizes), error=0.5),
+        lambda right: lambda layer, q, **sizes: right(np.concatenate([layer, layer[:, ::-1]])[:-1], q, **sizes),
     ),
     "Recurrent: 2^N states": ("Recurrent", averaging, "state_count", lambda right: lambda n: right(n + 1)),
 }
+
+
+class Curve:
+    """A curve with other keys."""
+
+    def __init__(self, curve, keys):
+        self.curve, self.keys = curve, keys
+
+    def gap(self, subset):
+        scores = self.keys @ self.curve.query(subset)
+        inside = scores[subset]
+        return int(inside.min() - np.delete(scores, subset).max())
+
+    def attention(self, subset, *, error):
+        return self.curve.attention(subset, error=error)
+
+
+def with_random_queries(unit):
+    rng = np.random.default_rng(5)
+    width = unit.embedding_dim
+    return type(unit).from_maps(
+        lambda X: rng.normal(size=(*X.shape[:-1], width)),
+        unit.keys,
+        unit.values,
+        embedding_dim=width,
+        scale=unit.scale,
+        precision=unit.precision,
+    )
 
 
 class Fewer:
@@ -226,6 +305,13 @@ def test_a_false_statement_fails_its_check(name, monkeypatch):
     assert judge(asked(runs, "closed form"), check.tolerance) is not Verdict.FAILS
     monkeypatch.setattr(module, attribute, wrap(getattr(module, attribute)))
     assert judge(asked(runs, "closed form"), check.tolerance) is Verdict.FAILS
+
+
+def test_no_check_passes_on_random_numbers_and_twenty_false_statements_fail():
+    asked = {one.number for one in statements.REGISTER.values() if one.paper == "Sparse averaging" and one.checks}
+    random = {number for name, (number, *_) in CHECKS.items() if "random" in name.removeprefix(number)}
+    assert random == asked
+    assert len([name for name in CHECKS if "random" not in name]) >= 20
 
 
 def test_float64_loses_the_gap_of_the_curve_at_64_tokens_and_four():
