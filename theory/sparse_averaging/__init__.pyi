@@ -1,5 +1,6 @@
 from . import averaging as averaging
 from . import groups as groups
+from . import hard_sets as hard_sets
 from . import keys as keys
 from . import matching as matching
 from . import measures as measures

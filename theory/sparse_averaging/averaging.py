@@ -5,6 +5,7 @@ Source: Sanford, Hsu, Telgarsky, "Representational Strengths and Limitations of 
 """
 
 from theory.sparse_averaging.groups import match3_groups
+from theory.sparse_averaging.hard_sets import Searched, harder_set, worst_case_dimension
 from theory.sparse_averaging.keys import (
     Certificate,
     Infeasible,
@@ -49,6 +50,7 @@ __all__ = [
     "MatchUnit",
     "MomentCurve",
     "ProtocolRun",
+    "Searched",
     "Size",
     "angle_gap",
     "bit_strings",
@@ -61,6 +63,7 @@ __all__ = [
     "error_parts",
     "exact_rank",
     "feasible_triples",
+    "harder_set",
     "is_face",
     "match2",
     "match3_bigram",
@@ -84,4 +87,5 @@ __all__ = [
     "state_count",
     "sufficient_bits",
     "temperature",
+    "worst_case_dimension",
 ]

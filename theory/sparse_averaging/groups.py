@@ -28,8 +28,8 @@ def match3_groups(*, root: int, modulus: int, spare_bits: int = 0) -> MatchTrans
     width m of a head is that of its queries and keys, G, or the rank of its value matrix, S, whichever is larger.
 
     Hypotheses: tokens know their positions, maps between layers are of any size; scaled queries, keys and values are
-    integers, and outputs have log2(2S) bits after the binary point, rounded up, so that p is about log2 M + 4;
-    numerators and denominators of attention may have relative errors of up to 1/(32 M).
+    integers, and outputs have log2(2S) bits after the binary point, rounded up, so that p is log2 M + 4, or
+    log2 S + 4 if that is more; numerators and denominators of attention may have relative errors of up to 1/(32 M).
 
     Parameters
     ----------

@@ -2,8 +2,8 @@
 
 Tokens find their rank, and about sqrt(N) groups of consecutive ranks cover ranges of residues that do not overlap. Of
 two triples of groups (A, B, C) and (A + k, B + k, C + k), at most one can have a sum of exactly M, and as few have
-2M: about G^2 triples are left, one for each token. The construction is ours; the task and the conjecture that it
-concerns are those of Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896, whose slides conjecture mHD = Omega(N / log N).
+2M: about G^2 triples are left, one for each token. The construction is ours. The task is that of Sanford, Hsu,
+Telgarsky (NeurIPS 2023), arXiv 2306.02896, whose slides conjecture mHD = Omega(N / log N).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def match3_sorted(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> MatchT
 
     1. Rank, K heads: numbers x_j N + j are different, and have K digits in the base S. A head for each digit attends to
        the tokens that agree in all higher digits, and averages the one-hot of this one: how many of them are smaller?
-    2. Extremes, one head: every token learns the largest residue of each group of S consecutive ranks, and with it which
+    2. Extremes, one head: every token learns the largest residue of each group of S consecutive ranks, and so which
        triples of groups A <= B <= C can hold a sum of M or of 2M: at most G (G + 1). Token t takes the t-th.
     3. Gather, three heads: the tokens of the three groups. The map finds every zero sum among them.
     4. Report, three heads: token i averages over the tokens with a triple that has its group in the first, second and
@@ -36,9 +36,9 @@ def match3_sorted(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> MatchT
 
     Residues that occur in several groups belong to the first of them. x_i = 0 matches itself.
 
-    Hypotheses: tokens know their positions, maps between layers are of any size, no further tokens. Scaled queries, keys
-    and values are integers and outputs fixed-point numbers, of p = O(log(N M)) bits; numerators and denominators of
-    attention may have relative errors of up to 1/(32 N M).
+    Hypotheses: tokens know their positions, maps between layers are of any size, no further tokens. Scaled queries,
+    keys and values are integers and outputs fixed-point numbers, of p = O(log(N M)) bits; numerators and denominators
+    of attention may have relative errors of up to 1/(32 N M).
 
     Parameters
     ----------

@@ -13,8 +13,8 @@ _EXACT = LEVELS = ("closed form",)  # nothing is trained
 _PROOFS = derivations("sparse_averaging")
 
 NOT_EXAMINED = (
-    "the paper of Sparse averaging itself, of which we have the slides of the talk only: theorems have the numbers "
-    "that others quote, and what is called printed is what the slides print."
+    "the paper of Sparse averaging itself, of which we have the slides of the talk only: theorems have the numbers"
+    " that others quote, and what is called printed is what the slides print."
 )
 
 _LOG_RANK = "that a protocol sends at least log2 of the rank in bits, which is quoted"
@@ -39,9 +39,9 @@ STATEMENTS = (
         "One unit with random keys averages any q of N tokens, with numbers of O(log) bits.",
         r"m = O(d + q\log N)",
         errata=(
-            "The shortest certificate is not enough for all sets: against the q keys closest to another key it needs m "
-            "of about 8 q^2 ln(N/q). With the nearest keys pinned (exclusion) m of about q log N is enough in all that "
-            "was tried; that this holds for all sets is the cited theorem, not our proof.",
+            "The shortest certificate is not enough for all sets: against the q keys closest to another key it needs m"
+            " of about 8 q^2 ln(N/q). With the nearest keys pinned (exclusion) m of about q log N is enough in all"
+            " that was tried; that this holds for all sets is the cited theorem, not our proof.",
         ),
         checks=_check("||a - 1_y/q||_1 <= eps, adversarial y, m = 12 q ln N", checks.random_keys),
         not_examined=("m of about q log N for all sets, which is the cited theorem",),
@@ -55,10 +55,10 @@ STATEMENTS = (
         r" \text{bits of } w_y \approx 4q^2\log_2 N",
         prove=_PROOFS["moments"],
         errata=(
-            "The bits do not vanish but move into the numbers: m p is about 4 q^2 log2 N. In float64 it fails for some "
-            "sets at (N, q) = (16, 6), (32, 5), (64, 4), (384, 3), (512, 3) and (1024, 3). Which ones depends on how"
-            " BLAS "
-            "sums: {37, 56, 57, 62} at (64, 4), counted from 0, fails with one row of queries and not with three.",
+            "The bits do not vanish but move into the numbers: m p is about 4 q^2 log2 N. In float64 it fails for some"
+            " sets at (N, q) = (16, 6), (32, 5), (64, 4), (384, 3), (512, 3) and (1024, 3). Which ones depends on how"
+            " BLAS sums: {37, 56, 57, 62} at (64, 4), counted from 0, fails with one row of queries and not with"
+            " three.",
             "On this curve 2q - 1 dimensions are too few as soon as N >= 2q + 1.",
         ),
         checks=_check("integer gap >= 1, and ||a - 1_y/q||_1 <= eps", checks.moment_curve),
@@ -67,10 +67,8 @@ STATEMENTS = (
         "Theorem 4",
         "Lower bound for sparse averaging",
         "A unit for q-sparse averaging lets Alice and Bob decide disjointness of q bits: it needs m p of order q."
-        " Proved "
-        "are what the average says of the sets, and the rank of their matrix at the sizes named; the protocol itself"
-        " is "
-        "run on one unit.",
+        " Proved are what the average says of the sets, and the rank of their matrix at the sizes named; the protocol"
+        " itself is run on one unit.",
         r"y_{2q+1} = \{2i + a_i - 1\}, \quad z_{2i-1} = 2a_i - 1, \quad z_{2i} = -1; \quad m\log N \ge q",
         corrected=r"z_{2i} = 2b_i - 1, \quad z_{2i-1} = -1; \quad (2m + d')\,p \ge q",
         prove=_PROOFS["disjointness"],
@@ -120,8 +118,7 @@ STATEMENTS = (
         "One unit of three dimensions with a blank token finds pairs with sum zero mod M.",
         r"\mathrm{Match2}(X)_i = 1\{\exists j: x_i + x_j = 0\}, \quad m = O(1), \quad c \text{ large}",
         corrected=r"x_i + x_j \equiv 0 \bmod M: \quad m = 3, \quad c = \frac{\ln N + 2L}{1 - \cos(2\pi/M)}, \quad"
-        r" s_0 = 1 -"
-        r" \frac{L}{c}, \quad \eta = \frac{1}{1 + e^L}",
+        r" s_0 = 1 - \frac{L}{c}, \quad \eta = \frac{1}{1 + e^L}",
         prove=_PROOFS["match2"],
         errata=(
             'The slides leave out "mod M": positive integers never sum to zero. Match3 has the same slip.',
@@ -134,8 +131,9 @@ STATEMENTS = (
     _statement(
         "Match3, one layer",
         "Triples cost one layer N dimensions",
-        "One layer of H heads, with maps of any size before and after it, decides disjointness of (N - 1)/2 bits if it "
-        "computes Match3. The proof shown is that of the rank of disjointness only; the reduction is run on one layer.",
+        "One layer of H heads, with maps of any size before and after it, decides disjointness of (N - 1)/2 bits if it"
+        " computes Match3. The proof shown is that of the rank of disjointness only; the reduction is run on one"
+        " layer.",
         r"mH = \Omega\left(\frac{N}{\log N}\right)",
         prove=_PROOFS["disjointness"],
         errata=("The pairs {v, 1 - v} of Z_M must be different ones, and leave out {-1, 2}.",),
@@ -149,9 +147,8 @@ STATEMENTS = (
     _statement(
         "Match3, tensor unit",
         "Triples by one third-order unit",
-        "Softmax over pairs of tokens finds triples with sum zero mod M in four dimensions, with a blank pair."
-        " Proved in "
-        "exact arithmetic; that float64 keeps the error is measured.",
+        "Softmax over pairs of tokens finds triples with sum zero mod M in four dimensions, with a blank pair. Proved"
+        " in exact arithmetic; that float64 keeps the error is measured.",
         r"f_{\text{3rd order}}(X) = \mathrm{Match3}(X), \quad m = O(1)",
         corrected=r"m = 4, \quad c = \frac{\ln(N^2 + 2N) + 2L}{\min(1,\, 1 - \cos(2\pi/M))}, \quad \eta = \frac{1}{1"
         r" + e^L}",
@@ -162,8 +159,8 @@ STATEMENTS = (
     _statement(
         "Match3, assisted",
         "Triples of neighbours",
-        "Two layers of one head find x_i + x_j + x_{j+1} = 0 mod M, with positions in the tokens and a map that rounds "
-        "between the layers; one layer finds triples within a window.",
+        "Two layers of one head find x_i + x_j + x_{j+1} = 0 mod M, with positions in the tokens and a map that rounds"
+        " between the layers; one layer finds triples within a window.",
         r"\text{efficient with a standard transformer}: \quad D, H, m = O(1)",
         corrected=r"\text{bigram: } D = 2,\ H = 1,\ m = 3; \quad \text{window of } q = 2K + 1: D = 1,\ d' = M",
         checks=_check("wrong outputs of the bigram construction", checks.assisted),
@@ -174,9 +171,9 @@ STATEMENTS = (
         "Triples cost deep transformers as much",
         "The slides' conjecture: any transformer of depth D with H heads of dimension m, and numbers of O(log N) bits,"
         " that approximates Match3 has mHD of order N / log N. Meant here: tokens with positions, maps of any size"
-        " between the layers, M of any size. In this model it fails for large N and every M: D = 2, H = 3, m = N^{2/3},"
-        " so that mHD = 6 N^{2/3}. Attention that leaks, and rounding to O(log NM) bits, do no harm for any N and M,"
-        " by exact inequalities.",
+        " between the layers, M of any size. In this model it fails for large N and every M: D = 2, H = 3, m ="
+        " N^{2/3}, so that mHD = 6 N^{2/3}. Attention that leaks, and rounding to O(log NM) bits, do no harm for any N"
+        " and M, by exact inequalities.",
         r"mHD = \Omega\left(\frac{N}{\log N}\right)",
         corrected=r"mHD \le 6 N^{2/3} \text{ at } D = 2, \quad O(\sqrt{N}) \text{ at } D = O(1),\ M = N^{O(1)}, \quad"
         r" O(\log^2 N) \text{ at } D = O(\log N),\ M = O(N)",
@@ -187,9 +184,9 @@ STATEMENTS = (
             " contradicts anything. Groups of N^{2/3} positions, a token for each of the N triples of groups"
             " (theory.sparse_averaging.groups).",
             "Run, with rounded numbers: every input at N = 8 for M = 2 and 3, random and adversarial ones to N = 216.",
-            "The one-layer theorem is not touched. The weaker form N^{Omega(1)} fails for M = O(N), by the transform. For"
-            " M = N^a, a > 1, it is not touched, but no exponent above min(a - 1, 1/2) is left, by the transform with more"
-            " numbers a token and by sorted groups.",
+            "The one-layer theorem is not touched. The weaker form N^{Omega(1)} fails for M = O(N), by the transform."
+            " For M = N^a, a > 1, it is not touched, but no exponent above min(a - 1, 1/2) is left, by the transform"
+            " with more numbers a token and by sorted groups.",
         ),
         checks=_check(
             "mHD below N / log2 N at N = 2^30, printed; wrong outputs of the construction, corrected",
@@ -202,8 +199,8 @@ STATEMENTS = (
     _statement(
         "Match3, transform",
         "Triples in polylogarithmic size (not in the slides)",
-        "Attention that computes a number-theoretic transform finds triples with M = O(N): a histogram by a head with a"
-        " blank token, log2 N butterflies, squares, log2 N butterflies back, two reads. Tokens have positions, maps"
+        "Attention that computes a number-theoretic transform finds triples with M = O(N): a histogram by a head with"
+        " a blank token, log2 N butterflies, squares, log2 N butterflies back, two reads. Tokens have positions, maps"
         " between the layers are of any size, numbers have O(log N) bits.",
         r"D = 2\log_2 N + 2, \quad H = 2, \quad m = \log_2 N + 2 \quad \text{for } M \le N = 2^r",
         prove=_PROOFS["transform"],
@@ -212,11 +209,11 @@ STATEMENTS = (
     _statement(
         "Match3, sorted",
         "Triples in about sqrt(N) dimensions (not in the slides)",
-        "Tokens are ranked and sorted into about sqrt(N) groups of consecutive residues. Few triples of groups can hold"
-        " a sum that vanishes mod M: one for each token. Tokens have positions, maps between the layers are of any size,"
-        " numbers have O(log N) bits, and no token is added.",
-        r"D = 3 + \left\lceil K/3 \right\rceil, \quad H = 3, \quad m \le \max(\sqrt{N} + 6,\ \lceil \log_2 MN \rceil), \quad K \le"
-        r" \left\lceil \frac{2 \ln MN}{\ln N} \right\rceil",
+        "Tokens are ranked and sorted into about sqrt(N) groups of consecutive residues. Few triples of groups can"
+        " hold a sum that vanishes mod M: one for each token. Tokens have positions, maps between the layers are of"
+        " any size, numbers have O(log N) bits, and no token is added.",
+        r"D = 3 + \left\lceil K/3 \right\rceil, \quad H = 3, \quad m \le \max(\sqrt{N} + 6,\ \lceil \log_2 MN \rceil),"
+        r" \quad K \le \left\lceil \frac{2 \ln MN}{\ln N} \right\rceil",
         prove=_PROOFS["sorted_groups"],
         checks=_check("wrong outputs, M to 10^6", checks.sorted_groups, needed=True),
     ),

@@ -1,9 +1,9 @@
 """Match3 by attention that computes a number-theoretic transform: polylogarithmic size for M = O(N).
 
-Which residues occur is a string of M bits; how often r is a sum of two of them is its convolution with itself. Attention
-whose keys are positions in binary carries out the butterflies of a fast transform modulo a prime, one a layer, and the
-maps between the layers do the arithmetic. The construction is ours; the task and the conjecture that it concerns
-are those of Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896, whose slides conjecture mHD = Omega(N / log N).
+Which residues occur is a string of M bits; how often r is a sum of two of them is its convolution with itself.
+Attention whose keys are positions in binary carries out the butterflies of a fast transform modulo a prime, one a
+layer, and the maps between the layers do the arithmetic. The construction is ours. The task is that of Sanford, Hsu,
+Telgarsky (NeurIPS 2023), arXiv 2306.02896, whose slides conjecture mHD = Omega(N / log N).
 """
 
 from __future__ import annotations
@@ -55,16 +55,11 @@ def match3_transform(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> Mat
     length = 1 << (2 * modulus - 1).bit_length()
     workers = min(1 << (n_tokens.bit_length() - 1), length)
     stages = Stages(length, workers, n_tokens)
-    layers, maps = [_histogram(stages, spare_bits)], [None, stages.start(modulus)]
     strides = [workers >> k for k in range(1, workers.bit_length())]  # T/2, .., 1
-    for inverse, order in ((False, strides), (True, strides[::-1])):
-        for h in order:
-            layers.append(_copy(stages, h, spare_bits))
-            maps.append(stages.step(h, inverse=inverse))
-    if strides:
-        maps[len(strides) + 1] = stages.then(maps[len(strides) + 1], stages.square)
-    else:
-        maps[-1] = stages.then(maps[-1], stages.square)
+    layers = [_histogram(stages, spare_bits), *(_copy(stages, h, spare_bits) for h in (*strides, *strides[::-1]))]
+    steps = [stages.step(h, inverse=inverse) for inverse in (False, True) for h in strides[:: -1 if inverse else 1]]
+    maps: list[Callable] = [stages.start(), *steps]
+    maps[len(strides)] = stages.then(maps[len(strides)], stages.square)
     maps[-1] = stages.then(maps[-1], stages.finish)
     layers.append(_reads(stages, modulus, spare_bits))
     maps.append(_answer(stages, modulus))
@@ -75,7 +70,7 @@ def match3_transform(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> Mat
         return np.concatenate([bare, position, np.zeros((*bare.shape[:-1], 3 * stages.slots))], -1)
 
     width = max(stages.code_width + 1, stages.slots)
-    return MatchTransformer(Transformer(layers, maps), n_tokens, modulus, 2, width, tokens)
+    return MatchTransformer(Transformer(layers, [None, *maps]), n_tokens, modulus, 2, width, tokens)
 
 
 class Stages:
@@ -130,7 +125,7 @@ class Stages:
 
         return both
 
-    def start(self, modulus: int) -> Callable:
+    def start(self) -> Callable:
         """Averages of the histogram to bits, and the butterflies within a token."""
         threshold = 0.5 / (self.n_tokens + 1)
 
@@ -167,9 +162,7 @@ class Stages:
         other = np.arange(self.slots) ^ (h // self.workers)
         return self.combined(numbers, numbers[..., other], X, h, inverse=inverse)
 
-    def combined(
-        self, own: np.ndarray, other: np.ndarray, X: np.ndarray, h: int, *, inverse: bool
-    ) -> np.ndarray:
+    def combined(self, own: np.ndarray, other: np.ndarray, X: np.ndarray, h: int, *, inverse: bool) -> np.ndarray:
         """Own and other number of each butterfly with stride h, by the weights of the token's position."""
         weights = np.zeros((2, self.n_tokens + 1, self.slots), np.int64)
         parts = np.stack(butterfly(self.length, h, self.root, self.prime, inverse=inverse))

@@ -77,8 +77,10 @@ CHECKS = {
         "Theorem 2, exact",
         averaging,
         "moment_curve",
-        lambda right: lambda n, q: Curve(
-            right(n, q), np.random.default_rng(5).integers(-(2**30), 2**30, (n, 2 * q)).astype(object)
+        lambda right: (
+            lambda n, q: Curve(
+                right(n, q), np.random.default_rng(5).integers(-(2**30), 2**30, (n, 2 * q)).astype(object)
+            )
         ),
     ),
     "Theorem 2, exact: m = 2q - 2": (
@@ -103,25 +105,31 @@ CHECKS = {
         "Theorem 4",
         averaging,
         "qsa_protocol",
-        lambda right: lambda unit, q, encoding: dataclasses.replace(
-            right(unit, q, encoding=encoding), disjoint=np.random.default_rng(5).integers(2, size=(2**q, 2**q)) > 0
+        lambda right: (
+            lambda unit, q, encoding: dataclasses.replace(
+                right(unit, q, encoding=encoding), disjoint=np.random.default_rng(5).integers(2, size=(2**q, 2**q)) > 0
+            )
         ),
     ),
     "Match3, one layer: random answers": (
         "Match3, one layer",
         averaging,
         "match3_protocol",
-        lambda right: lambda model, bits: dataclasses.replace(
-            run := right(model, bits=bits),
-            disjoint=np.random.default_rng(5).integers(2, size=run.disjoint.shape) > 0,
+        lambda right: (
+            lambda model, bits: dataclasses.replace(
+                run := right(model, bits=bits),
+                disjoint=np.random.default_rng(5).integers(2, size=run.disjoint.shape) > 0,
+            )
         ),
     ),
     "Fully connected: random values": (
         "Fully connected",
         averaging,
         "collision",
-        lambda right: lambda layer, q, **sizes: dataclasses.replace(
-            run := right(layer, q, **sizes), values=np.random.default_rng(5).choice([-1.0, 1.0], run.values.shape)
+        lambda right: (
+            lambda layer, q, **sizes: dataclasses.replace(
+                run := right(layer, q, **sizes), values=np.random.default_rng(5).choice([-1.0, 1.0], run.values.shape)
+            )
         ),
     ),
     "Recurrent: a random number of states": (
@@ -220,9 +228,11 @@ CHECKS = {
         "Match3, sorted",
         sorted_groups,
         "feasible_triples",
-        lambda right: lambda largest, modulus: np.array(
-            [t for t in right(largest, modulus) if largest[t].sum() < 2 * modulus]
-        ).reshape(-1, 3),
+        lambda right: (
+            lambda largest, modulus: np.array(
+                [t for t in right(largest, modulus) if largest[t].sum() < 2 * modulus]
+            ).reshape(-1, 3)
+        ),
     ),
     "Match3, sorted: a dimension of N": (
         "Match3, sorted",

@@ -1,4 +1,4 @@
-"""Match3 by a transform and by sorted groups: exact on all small inputs and on hard large ones, with the bits stated."""
+"""Match3 by a transform and by sorted groups: exact on all small inputs and on hard large ones, in the size stated."""
 
 import itertools
 import math
@@ -42,8 +42,10 @@ def hard_inputs(n, modulus, rng):
 
 @pytest.mark.parametrize(
     ("name", "n", "modulus"),
-    [("transform", n, m) for n, m in ((1, 2), (1, 7), (2, 2), (2, 5), (3, 4), (4, 3), (4, 7), (5, 4), (8, 2))]
-    + [("sorted", n, m) for n, m in ((3, 2), (3, 9), (4, 5), (5, 4), (7, 3), (8, 2))],
+    [
+        *(("transform", n, m) for n, m in ((1, 2), (1, 7), (2, 2), (2, 5), (3, 4), (4, 3), (4, 7), (5, 4), (8, 2))),
+        *(("sorted", n, m) for n, m in ((3, 2), (3, 9), (4, 5), (5, 4), (7, 3), (8, 2))),
+    ],
 )
 def test_every_small_input(name, n, modulus):
     x = tasks.all_match(n, modulus)
@@ -52,8 +54,10 @@ def test_every_small_input(name, n, modulus):
 
 @pytest.mark.parametrize(
     ("name", "n", "modulus"),
-    [("transform", 100, 40), ("transform", 128, 128), ("transform", 128, 700), ("transform", 256, 256)]
-    + [("sorted", 100, 40), ("sorted", 100, 10**4), ("sorted", 256, 256**2), ("sorted", 90, 10**9)],
+    [
+        *(("transform", n, m) for n, m in ((100, 40), (128, 128), (128, 700), (256, 256))),
+        *(("sorted", n, m) for n, m in ((100, 40), (100, 10**4), (256, 256**2), (90, 10**9))),
+    ],
 )
 def test_hard_large_inputs(name, n, modulus):
     x = hard_inputs(n, modulus, np.random.default_rng(n))
@@ -95,9 +99,7 @@ def test_sorted_groups_have_the_size_that_is_stated(n, exponent):
     assert size.dimension >= math.sqrt(n)
 
 
-@pytest.mark.parametrize(
-    ("name", "n", "modulus"), [("groups", 27, 729), ("transform", 32, 32), ("sorted", 32, 1024)]
-)
+@pytest.mark.parametrize(("name", "n", "modulus"), [("groups", 27, 729), ("transform", 32, 32), ("sorted", 32, 1024)])
 def test_the_bits_stated_are_enough_and_two_fewer_are_not(name, n, modulus):
     x = hard_inputs(n, modulus, np.random.default_rng(3))
     truth = tasks.match3(x, modulus)
@@ -125,7 +127,10 @@ def test_errors_of_attention_up_to_the_one_stated_do_no_harm(name, n, modulus, a
         # Random signs of the largest relative error, in each numerator and in the denominator.
         def softmax(scores, scale):
             shape = scores.shape
-            wrong = rng.choice([1 - error, 1 + error], size=shape) / rng.choice([1 - error, 1 + error], size=shape[:-1])[..., None]
+            wrong = (
+                rng.choice([1 - error, 1 + error], size=shape)
+                / rng.choice([1 - error, 1 + error], size=shape[:-1])[..., None]
+            )
             return exact(scores, scale) * wrong
 
         return softmax

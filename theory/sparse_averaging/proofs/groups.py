@@ -85,28 +85,27 @@ def derive(
                 "> 0",
             ),
             "outputs are in range": (
-                largest_output(MODULUS)
-                - (MODULUS - 1) * most * (1 + (GROUPS - 1) * outside) / (step(SLOTS) / 2),
+                largest_output(MODULUS) - (MODULUS - 1) * most * (1 + (GROUPS - 1) * outside) / (step(SLOTS) / 2),
                 ">= 0",
             ),
         },
         steps=(
             r"Scaled queries, keys and values are integers: $\lambda$ is the smallest one with $e^{-\lambda} \le"
             r" 1/(4NSM)$, keys are 0 and 1, values residues. A token of the chosen group has attention $1/(S +"
-            r" (N-S)e^{-\lambda})$, any other one $e^{-\lambda}$ times that. Outputs are rounded to multiples of $2^{-f}"
-            r" \le 1/(2S)$, which moves them by $1/(4S)$ at most.",
+            r" (N-S)e^{-\lambda})$, any other one $e^{-\lambda}$ times that. Outputs are rounded to multiples of"
+            r" $2^{-f} \le 1/(2S)$, which moves them by $1/(4S)$ at most.",
             r"S times the average at a slot is short of $x_j \le M - 1$ by $x_j (N-S)e^{-\lambda}/(S +"
-            r" (N-S)e^{-\lambda})$"
-            r" at most, and has $G - 1$ leaked numbers too much: with rounding within 1/2, so that the nearest integer"
-            r" is $x_j$, even if numerators and denominators of attention have relative errors of $1/(32M)$: $O(\log NM)$"
-            r" significant bits of exponentials are enough, for a sum of N terms loses $\log_2 N$ of them.",
+            r" (N-S)e^{-\lambda})$ at most, and has $G - 1$ leaked numbers too much: with rounding within 1/2, so that"
+            r" the nearest integer is $x_j$, even if numerators and denominators of attention have relative errors of"
+            r" $1/(32M)$: $O(\log NM)$ significant bits of exponentials are enough, for a sum of N terms loses $\log_2"
+            r" N$ of them.",
             r"Layer 1 so knows the three groups of its token exactly, and sets for each slot of A whether two tokens"
-            r" of B"
-            r" and C complete it. Token $i$ of group A has a match exactly when one of the $G^2$ triples (A, B, C)"
-            r" says so.",
+            r" of B and C complete it. Token $i$ of group A has a match exactly when one of the $G^2$ triples (A, B,"
+            r" C) says so.",
             r"Layer 2 averages its bit over them: more than $1/(2S)$ with a match, and less without, after rounding.",
-            r"Outputs of layer 1 are below $4M$ steps: $p = \log_2 M + 4$ bits with a sign, rounded up. $\lambda$ has"
-            r" $O(\log\log NM)$ bits, positions have $\log_2 N$.",
+            r"Outputs of layer 1 are below $4M$ steps: $p = \log_2 M + 4$ bits with a sign are enough, those of layer"
+            r" 2 are at most 1 and have $\log_2 S + 4$. $\lambda$ has $O(\log\log NM)$ bits, positions have $\log_2"
+            r" N$.",
             r"$mHD = 6 N^{2/3}$, and $6 N^{2/3} \log N / N \to 0$; below $N/\log_2 N$ from about $2\cdot10^6$ on.",
         ),
         scope="every N = G^3 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"

@@ -140,26 +140,26 @@ def derive(
             "report: all others are not": (threshold - bit_ratio * (TOKENS + 1) * nobody - off, "> 0"),
         },
         steps=(
-            r"Rank. The numbers $x_j N + j$ are different and have K digits in the base S. Of the $c$ tokens that agree in"
-            r" the higher digits a head finds the share of each next digit; tokens that do not agree weigh at most"
-            r" $1/(8N)$, and shares are rounded to multiples of $2^{-f} \le 1/(2N)$. So $c$ times a share is within 1/2 of"
-            r" a count, and the counts of smaller digits add up to the rank.",
-            r"Group A owns the residues above the largest one of group A - 1, up to its own largest one. Each residue that"
-            r" occurs is owned by one group, which holds it.",
-            r"If (A, B, C) can hold a sum $\tau$, then $\tau$ is at most the sum of their largest residues, and less than"
-            r" the sum of the least ones that A + k, B + k and C + k own: of each diagonal at most one triple is left."
-            r" There are $\sum_{b<G} (G - b) = G(G+1)/2$ diagonals with A $\le$ B $\le$ C, and $\tau$ is M or 2M; the sum 0"
-            r" is that of three zeros. $G(G+1) \le N - 1$ tokens take one triple each.",
-            r"Gather. Scores are an integer $\lambda$ with $e^{-\lambda} \le 1/(8NM)$ or 0. The average of a group of $s$"
-            r" tokens times $s$ is short by $(M-1)(N-s)e^{-\lambda}/s$ at most, and too large by"
+            r"Rank. The numbers $x_j N + j$ are different and have K digits in the base S. Of the $c$ tokens that"
+            r" agree in the higher digits a head finds the share of each next digit; tokens that do not agree weigh at"
+            r" most $1/(8N)$, and shares are rounded to multiples of $2^{-f} \le 1/(2N)$. So $c$ times a share is"
+            r" within 1/2 of a count, and the counts of smaller digits add up to the rank.",
+            r"Group A owns the residues above the largest one of group A - 1, up to its own largest one. Each residue"
+            r" that occurs is owned by one group, which holds it.",
+            r"If (A, B, C) can hold a sum $\tau$, then $\tau$ is at most the sum of their largest residues, and less"
+            r" than the sum of the least ones that A + k, B + k and C + k own: of each diagonal at most one triple is"
+            r" left. There are $\sum_{b<G} (G - b) = G(G+1)/2$ diagonals with A $\le$ B $\le$ C, and $\tau$ is M or"
+            r" 2M; the sum 0 is that of three zeros. $G(G+1) \le N - 1$ tokens take one triple each.",
+            r"Gather. Scores are an integer $\lambda$ with $e^{-\lambda} \le 1/(8NM)$ or 0. The average of a group of"
+            r" $s$ tokens times $s$ is short by $(M-1)(N-s)e^{-\lambda}/s$ at most, and too large by"
             r" $(M-1)(N-s)e^{-\lambda}$ at most, both below 1/8; numerators and denominators with relative errors of"
-            r" $1/(32NM)$ add less than 1/8, and rounding to multiples of $2^{-f} \le 1/(2S)$ adds 1/4 at most. The same"
-            r" holds for the G largest residues.",
-            r"Report. Tokens that are asked for weigh 1, the token without a triple $o \le 1/(8N^2)$, others $o^2$: a bit"
-            r" that is set gives more than $1/(2N)$, all others together less.",
-            r"$N - 1 < (G+1)(G+2)$ gives $S \le G + 4 + 2/G$, and $G^2 < N$: $m \le \sqrt N + 6$ from where $\sqrt N$ is"
-            r" longer than the codes of prefixes, of $\log_2 MN$ digits. $S \ge \sqrt N$: for $M \le N^a$ there are $K \le"
-            r" 2(a+1)$ digits, rounded up, and D = 3 + K/3 layers, rounded up. $mHD\,\log N/N \to 0$.",
+            r" $1/(32NM)$ add less than 1/8, and rounding to multiples of $2^{-f} \le 1/(2S)$ adds 1/4 at most. The"
+            r" same holds for the G largest residues.",
+            r"Report. Tokens that are asked for weigh 1, the token without a triple $o \le 1/(8N^2)$, others $o^2$: a"
+            r" bit that is set gives more than $1/(2N)$, all others together less.",
+            r"$N - 1 < (G+1)(G+2)$ gives $S \le G + 4 + 2/G$, and $G^2 < N$: $m \le \sqrt N + 6$ from where $\sqrt N$"
+            r" is longer than the codes of prefixes, of $\log_2 MN$ digits. $S \ge \sqrt N$: for $M \le N^a$ there are"
+            r" $K \le 2(a+1)$ digits, rounded up, and D = 3 + K/3 layers, rounded up. $mHD\,\log N/N \to 0$.",
         ),
         scope="every N >= 3 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"
         " denominators of attention with relative errors of at most 1/(32 N M); the size for M = N^a, a fixed",

@@ -129,29 +129,29 @@ def derive(
             "reads: a zero": (half - bit_ratio * leak / (1 + leak) - eighth, "> 0"),
         },
         steps=(
-            r"Keys are positions in binary with digits $\pm 1$: the product of two codes of $c$ digits is $c$ if they are"
-            r" equal and at most $c - 2$ if not. Scaled queries, keys and values are integers.",
+            r"Keys are positions in binary with digits $\pm 1$: the product of two codes of $c$ digits is $c$ if they"
+            r" are equal and at most $c - 2$ if not. Scaled queries, keys and values are integers.",
             r"Histogram. A token that is asked for weighs 1, the blank $o \le 1/(8(N+1)^2)$, others $o^2$. A residue"
             r" that occurs has an average of $1/(N + o)$ at least, one that does not of $N o^2/o$ at most; rounded to"
             r" multiples of $2^{-f} \le 1/(4(N+1))$ they stay on their sides of $1/(2(N+1))$.",
-            r"Copies. All wrong tokens together weigh at most $1/(8P)$ beside the right one: a number below P is copied"
-            r" to less than 1/4, even if numerators and denominators of attention have relative errors of $1/(32P)$, and"
-            r" rounding to multiples of 1/2 adds at most 1/4. ($O(\log NP)$ significant bits of exponentials are enough,"
-            r" for a sum of N terms loses $\log_2 N$ of them.)",
-            r"Let $\hat a_k = \sum_j a_j w^{jk}$ with $w$ of order $2h$, so that $w^h = -1$. Even $k$ are the transform of"
-            r" half the length of $a_j + a_{j+h}$, odd $k$ that of $(a_j - a_{j+h}) w^j$: $\log_2 L$ layers of butterflies"
-            r" evaluate the polynomial $a$ at all powers of a number of order $L$ modulo P.",
-            r"Squares of these are the values of $a^2$, whose degree $2M - 2$ is below $L$. Each butterfly is undone by"
-            r" one with $w^{-j}$ and halves: what comes out are the coefficients of $a^2$ modulo P. They count pairs of"
-            r" residues, at most $M < P$: positive exactly where a sum occurs.",
-            r"$x_i + r + s \equiv 0$ has a solution with residues that occur exactly when the coefficient at $-x_i \bmod"
-            r" M$ or the one M further on is positive, and both are positions.",
-            r"$N = 2^r$, $M \le N$: $m = r + 2$, $H = 2$, $D = 2r + 2$, so that $mHD = 4(r+1)(r+2)$ and"
-            r" $mHD\,\log N/N \to 0$.",
+            r"Copies. All wrong tokens together weigh at most $1/(8P)$ beside the right one: a number below P is"
+            r" copied to less than 1/4, even if numerators and denominators of attention have relative errors of"
+            r" $1/(32P)$, and rounding to multiples of 1/2 adds at most 1/4. ($O(\log NP)$ significant bits of"
+            r" exponentials are enough, for a sum of N terms loses $\log_2 N$ of them.)",
+            r"Let $\hat a_k = \sum_j a_j w^{jk}$ with $w$ of order $2h$, so that $w^h = -1$. Even $k$ are the"
+            r" transform of half the length of $a_j + a_{j+h}$, odd $k$ that of $(a_j - a_{j+h}) w^j$: $\log_2 L$"
+            r" layers of butterflies evaluate the polynomial $a$ at all powers of a number of order $L$ modulo P.",
+            r"Squares of these are the values of $a^2$, whose degree $2M - 2$ is below $L$. Each butterfly is undone"
+            r" by one with $w^{-j}$ and halves: what comes out are the coefficients of $a^2$ modulo P. They count"
+            r" pairs of residues, at most $M < P$: positive exactly where a sum occurs.",
+            r"$x_i + r + s \equiv 0$ has a solution with residues that occur exactly when the coefficient at $-x_i"
+            r" \bmod M$ or the one M further on is positive, and both are positions.",
+            r"$N = 2^r$, $M \le N$: $m = r + 2$, $H = 2$, $D = 2r + 2$, so that $mHD = 4(r+1)(r+2)$ and $mHD\,\log N/N"
+            r" \to 0$.",
         ),
         scope="every N >= 1 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"
-        " denominators of attention with relative errors of at most 1/(32 P), and 1/32 in histogram and reads; the size"
-        " for N = 2^r and M <= N",
+        " denominators of attention with relative errors of at most 1/(32 P), and 1/32 in histogram and reads; the"
+        " size for N = 2^r and M <= N",
         sizes={},
         prose=(
             "induction over the log2 L halvings",

@@ -18,6 +18,7 @@ from theory import averaging
 
 SETS = ("random", "adversarial")
 TRIPLES = ("groups", "sorted", "transform")
+PROMISED = tuple(2**k for k in range(4, 41, 2))
 SEARCHED = ("exclusion", "minimum norm")
 
 
@@ -148,7 +149,7 @@ def query_bits(
 def triple_sizes(
     *,
     n_tokens: Sequence[int] = (8, 27, 64, 125, 216, 256),
-    promised: Sequence[int] = tuple(2**k for k in range(4, 41, 2)),
+    promised: Sequence[int] = PROMISED,
     exponent: float = 2.0,
     seed: int = 0,
     progress: bool = False,
@@ -160,7 +161,9 @@ def triple_sizes(
     the transform and N^``exponent`` for the others.
     """
     counted = {
-        name: xr.DataArray(np.full((3, len(n_tokens)), np.nan), {"construction": list(TRIPLES), "n_tokens": list(n_tokens)})
+        name: xr.DataArray(
+            np.full((3, len(n_tokens)), np.nan), {"construction": list(TRIPLES), "n_tokens": list(n_tokens)}
+        )
         for name in ("depth", "heads", "dimension", "bits", "wrong", "outputs")
     }
     product = np.array([[_promised_product(name, n, exponent) for n in promised] for name in TRIPLES])

@@ -55,10 +55,43 @@ def test_query_bits_by_construction():
     assert float(data["moment_curve"][1] / data["moment_curve"][0]) == pytest.approx(16, rel=0.2)
 
 
-@pytest.mark.parametrize("name", ["match2_margins", "qsa_precision", "qsa_query_bits", "qsa_smallest_dimension"])
-def test_figures_label_their_axes_and_show_their_data(name, dimensions):
+@pytest.fixture(scope="module")
+def triples():
+    return measured.triple_sizes(n_tokens=(8, 12, 27), promised=(2**6, 2**14, 2**30))
+
+
+def test_sizes_of_triples_are_counted_and_those_of_the_formulas(triples):
+    one = triples.sel(construction="groups")
+    assert np.isnan(one["depth"].sel(n_tokens=12)) and (one["dimension"].sel(n_tokens=[8, 27]) == [4, 9]).all()
+    assert float(triples["wrong"].sum()) == 0 and float(triples["outputs"].sum()) > 500
+    # What is promised is enough for what is counted at the same size.
+    again = measured.triple_sizes(n_tokens=(64,), promised=(64,))
+    counted = (again["depth"] * again["heads"] * again["dimension"]).isel(n_tokens=0)
+    assert (counted <= again["product"].isel(promised=0) + 1e-9).all()
+    assert counted.sel(construction="transform") == again["product"].sel(construction="transform", promised=64)
+    # The order of the three, and who is below N / log2 N where.
+    below = triples["product"] < triples["bound"]
+    assert not below.sel(promised=2**6).any() and below.sel(promised=2**30).all()
+    assert below.sel(promised=2**14).values.tolist() == [False, False, True]
+
+
+def test_the_caption_of_sizes_follows_the_data(triples):
+    claims = figures.match3_sizes.claims
+    outputs = int(triples["outputs"].sum())
+    assert f"to N = 27: 0 of {outputs} outputs wrong" in claims(triples) and "transform from N = 1.64e+04" in claims(
+        triples
+    )
+    worse = triples.assign(wrong=triples["wrong"] + 1, product=triples["product"] * 1e12)
+    assert "groups at none" in claims(worse) and f": 8 of {outputs} outputs wrong" in claims(worse)
+
+
+@pytest.mark.parametrize(
+    "name", ["match2_margins", "match3_sizes", "qsa_precision", "qsa_query_bits", "qsa_smallest_dimension"]
+)
+def test_figures_label_their_axes_and_show_their_data(name, dimensions, triples):
     data = {
         "match2_margins": lambda: measured.match2_margins(n_tokens=(2, 50), moduli=(31, 101, 201)),
+        "match3_sizes": lambda: triples,
         "qsa_precision": lambda: measured.rounding_errors(n_tokens=64, subset_sizes=(2, 4), bits=8),
         "qsa_query_bits": lambda: measured.query_bits(n_tokens=16, subset_sizes=(1, 2)),
         "qsa_smallest_dimension": lambda: dimensions,
@@ -69,7 +102,12 @@ def test_figures_label_their_axes_and_show_their_data(name, dimensions):
     figure.draw_without_rendering()
     assert all(axes.get_xlabel() for axes in figure.axes) and figure.axes[0].get_ylabel()
     shown = {float(y) for axes in figure.axes for line in axes.get_lines() for y in np.atleast_1d(line.get_ydata())}
-    first = {"match2_margins": "measured", "qsa_precision": "error", "qsa_query_bits": "random_keys"}
+    first = {
+        "match2_margins": "measured",
+        "match3_sizes": "product",
+        "qsa_precision": "error",
+        "qsa_query_bits": "random_keys",
+    }
     values = data[first.get(name, "dimension")].values.ravel()
     assert shown >= {float(value) for value in values if value == value}
 

@@ -210,8 +210,8 @@ def _crossings(data: xr.Dataset) -> str:
         below.append(f"{name} from N = {n[first]:.3g}" if first < n.size else f"{name} at none")
     wrong, outputs = int(data["wrong"].sum()), int(data["outputs"].sum())
     return (
-        f"Run on random and adversarial inputs to N = {int(data['n_tokens'].max())}: {wrong} of {outputs} outputs wrong."
-        f" Of the sizes drawn, below the bound with the constant 1: {'; '.join(below)}."
+        f"Run on random and adversarial inputs to N = {int(data['n_tokens'].max())}: {wrong} of {outputs} outputs"
+        f" wrong. Of the sizes drawn, below the bound with the constant 1: {'; '.join(below)}."
     )
 
 
