@@ -11,9 +11,7 @@
   };
   dress();
   const panels = [];
-  for (const [name, panel] of [["transition", yzflow.transition], ["dyck", yzflow.brackets], ["averaging", yzflow.unit]]) {
-    panels.push(await panel(data[name], data.plots));
-  }
+  for (const [name, content] of Object.entries(data.panels)) panels.push(await yzflow.panels[name](content, data.plots));
   const redress = () => {
     dress();
     for (const panel of panels) panel.recolour();

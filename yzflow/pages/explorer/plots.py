@@ -1,13 +1,14 @@
-"""Bokeh figures without content, which the page's script fills: sources and parts have names by which it finds them."""
+"""Kinds of bokeh figures without content, which the page's script fills: it finds their parts by names."""
 
 from __future__ import annotations
 
-from bokeh.embed import json_item
+from collections.abc import Sequence
+from typing import Any
+
 from bokeh.models import ColorBar, ColumnDataSource, DataRange1d, FixedTicker, LinearColorMapper, Range1d, Span
 from bokeh.palettes import Cividis256
 from bokeh.plotting import figure
 
-TOKENS = ("common", "distinct 1", "distinct 2", "distinct 3", "distinct 4", "distinct 5")
 # The three times and their dashes: the page draws the same in its legend.
 TIMES = {"peak": "solid", "scanning": "12 5", "snapping": "3 4"}
 
@@ -36,13 +37,13 @@ def _empty(x: str, y: str, *, height: int = 300, y_range=None):
     return plot
 
 
-def _lines(x: str, y: str, *, times: bool = False, **options):
+def lines(x: str, y: str, *, times: bool = False, **options: Any) -> figure:
     """Lines, and points on them where the script wants some."""
     plot = _empty(x, y, **options)
     # Something to see at first: bokeh warns of ranges that it cannot choose.
     one = {"xs": [[0, 1]], "ys": [[0, 1]], "color": ["gray"], "dash": ["solid"], "width": [1]}
-    lines = ColumnDataSource(one, name="lines")
-    plot.multi_line("xs", "ys", line_color="color", line_dash="dash", line_width="width", source=lines)
+    drawn = ColumnDataSource(one, name="lines")
+    plot.multi_line("xs", "ys", line_color="color", line_dash="dash", line_width="width", source=drawn)
     points = ColumnDataSource({"x": [0], "y": [0], "color": ["gray"]}, name="points")
     plot.scatter("x", "y", size=9, fill_color="color", line_color="color", source=points)
     if times:
@@ -51,13 +52,14 @@ def _lines(x: str, y: str, *, times: bool = False, **options):
     return plot
 
 
-def _heat_map():
-    plot = _empty("time t, SGD steps", "", height=280, y_range=Range1d(-0.5, len(TOKENS) - 0.5))
+def heat_map(x: str, tokens: Sequence[str]) -> figure:
+    """Cells of colour, a row for each token, and a line at a time."""
+    plot = _empty(x, "", height=280, y_range=Range1d(-0.5, len(tokens) - 0.5))
     mapper = LinearColorMapper(palette=Cividis256, low=0, high=1, name="mapper")
     cells = ColumnDataSource({"x": [], "y": [], "width": [], "c": []}, name="cells")
     colour = {"field": "c", "transform": mapper}
     plot.rect("x", "y", "width", 1.0, fill_color=colour, line_color=colour, source=cells)
-    _token_axis(plot.yaxis[0])
+    _token_axis(plot.yaxis[0], tokens)
     plot.grid.grid_line_color = None
     bar = ColorBar(color_mapper=mapper, name="bar", width=12, background_fill_color=None)
     plot.add_layout(bar, "right")
@@ -65,35 +67,19 @@ def _heat_map():
     return plot
 
 
-def _token_axis(axis):
-    axis.ticker = FixedTicker(ticks=list(range(len(TOKENS))))
-    axis.major_label_overrides = dict(enumerate(TOKENS))
+def _token_axis(axis, tokens):
+    axis.ticker = FixedTicker(ticks=list(range(len(tokens))))
+    axis.major_label_overrides = dict(enumerate(tokens))
 
 
-def _bars(x: str, y: str, *, tokens: bool):
+def bars(x: str, y: str, *, tokens: Sequence[str] = ()) -> figure:
+    """Bars, at named tokens or at numbers."""
     plot = _empty(x, y, height=280 if tokens else 300, y_range=DataRange1d(start=0, range_padding=0.08))
-    bars = ColumnDataSource({"x": [0], "top": [1], "color": ["gray"]}, name="bars")
-    plot.vbar("x", width=0.8, top="top", fill_color="color", line_color=None, source=bars)
+    tops = ColumnDataSource({"x": [0], "top": [1], "color": ["gray"]}, name="bars")
+    plot.vbar("x", width=0.8, top="top", fill_color="color", line_color=None, source=tops)
     if tokens:
         plot.y_range = Range1d(0, 1, name="y")
-        _token_axis(plot.xaxis[0])
+        _token_axis(plot.xaxis[0], tokens)
         plot.xaxis[0].major_label_orientation = 0.6
-        plot.x_range.update(start=-0.6, end=len(TOKENS) - 0.4)
+        plot.x_range.update(start=-0.6, end=len(tokens) - 0.4)
     return plot
-
-
-def items() -> dict[str, dict]:
-    """A bokeh item for each plot, by the id of its place in the page."""
-    time = "time t, SGD steps"
-    plots = {
-        "gamma": _lines(time, "speed \N{GREEK SMALL LETTER GAMMA}", times=True),
-        "exponent": _lines(time, "growth exponent B", times=True),
-        "growth": _lines(time, "growth factor \N{GREEK SMALL LETTER CHI}", times=True),
-        "heat": _heat_map(),
-        "now": _bars("token", "share of attention", tokens=True),
-        "decoder": _lines("visits of a class, s = t/K", "decoder growth h"),
-        "insertions": _lines("inserted pairs", "probability", y_range=Range1d(0, 1)),
-        "coherence": _lines("dimensions m", "largest wrong score \N{GREEK SMALL LETTER RHO}", y_range=Range1d(0, 2)),
-        "weights": _bars("token", "share of attention", tokens=False),
-    }
-    return {name: json_item(plot) for name, plot in plots.items()}

@@ -4,19 +4,14 @@ import re
 from importlib import resources
 
 import pytest
+from explorer_pages import opened, written
 
-from yzflow.pages import explorer
-from yzflow.pages.explorer import data
+from yzflow.pages.explorer.registry import panels
 
 
 @pytest.fixture(scope="module")
 def explorer_file(tmp_path_factory):
-    """The page without its SGD runs, which take most of the time and change no control."""
-    path = tmp_path_factory.mktemp("explorer") / "explorer.html"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(data, "sgd_logits", lambda setting: None)
-        explorer.write(path)
-    return path
+    return written(tmp_path_factory)
 
 
 def _palettes():
@@ -59,8 +54,7 @@ def test_colours_have_the_contrast_that_wcag_asks_for(theme):
 @pytest.mark.parametrize(("width", "height"), [(1280, 800), (390, 844)])
 def test_focus_is_seen_wherever_it_goes(browser, explorer_file, width, height, key):
     """Tab through the whole page: nothing covers the middle of what has the focus (2.4.11)."""
-    page = browser(explorer_file, width=width, height=height)
-    page.wait_for_selector("html[data-ready]")
+    page = opened(browser, explorer_file, width=width, height=height)
     seen = []
     for _ in range(120):
         page.keyboard.press(key)
@@ -78,7 +72,7 @@ def test_focus_is_seen_wherever_it_goes(browser, explorer_file, width, height, k
         if found is None:
             break
         seen.append(found)
-    names = [one["name"] for one in seen]
     assert [one["name"] for one in seen if not one["clear"]] == []
-    for control in ("eta-y", "vocab-size", "token-5", "play", "time", "violation", "m", "theme"):
-        assert control in names
+    sliders = page.eval_on_selector_all("input[type=range], input[type=number]", "(all) => all.map((node) => node.id)")
+    assert len(sliders) > 3 * len(panels())
+    assert {*sliders, "theme"} <= {one["name"] for one in seen}

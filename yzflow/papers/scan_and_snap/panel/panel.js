@@ -1,5 +1,5 @@
 // The panel of Scan and Snap.
-yzflow.transition = async (presets, items) => {
+yzflow.panels.transition = async ({ presets, sgd }, items) => {
   const w = yzflow.widgets;
   const { attention, decoder, flow } = yzflow;
   const N = 200; // output times
@@ -78,7 +78,7 @@ yzflow.transition = async (presets, items) => {
     else if (how === "closed") {
       z = exponent.map((B) => [-B, ...attention.distinctGrowth(B / setting.K, setting.distinct).map((v) => v / 2)]);
     } else z = flow.logits(how, setting, p, times);
-    const shares = z.map((row) => row && attention.shares(p, row));
+    const shares = z.map((row) => row && yzflow.shares(p, row));
     return { times, rho, c0, exponent, p, z, shares, gamma: times.map((t) => decoder.gamma(t, setting)) };
   }
 
@@ -177,7 +177,7 @@ yzflow.transition = async (presets, items) => {
     const last = z.at(-1);
     const first = setting.distinct.indexOf(Math.max(...setting.distinct));
     const own2 = setting.distinct[first] ** 2;
-    const f0 = own2 / (setting.common ** 2 + attention.sum(setting.distinct.map((p) => p * p)));
+    const f0 = own2 / (setting.common ** 2 + yzflow.sum(setting.distinct.map((p) => p * p)));
     const Bn = exponent.at(-1) / setting.K;
     show({
       ...spans, overlap: computed.rho, exponent: exponent.at(-1), common: last && last[0], growth: last && Math.exp(2 * last[first + 1]),
@@ -266,7 +266,7 @@ yzflow.transition = async (presets, items) => {
     unitConstant.checked = setting.unitConstant;
     level.set("closed");
     clock.set(0);
-    preset = { ...chosen, ordered: read() };
+    preset = { ...chosen, sgd: sgd[presets.indexOf(chosen)], ordered: read() };
     draw();
   })();
   return { recolour() { for (const plot of Object.values(plots)) plot.recolour(); draw(); } };

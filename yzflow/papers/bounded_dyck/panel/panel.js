@@ -1,5 +1,5 @@
 // The panel of the balance condition.
-yzflow.brackets = async ({ presets, language, layer, pattern }, items) => {
+yzflow.panels.dyck = async ({ presets, language, layer, pattern }, items) => {
   const w = yzflow.widgets;
   const { dyck } = yzflow;
   const SYMBOLS = [...dyck.BRACKETS.slice(0, 2 * language.k)];

@@ -1,38 +1,11 @@
-"""Settings of the explorer that follow the papers' figures, each with words for students."""
+"""Settings of the panel that follow the paper's figures, each with words for students."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass, field
+from yzflow.pages.explorer.registry import Preset
 
 _TOKENS = {"common": 0.15, "distinct": (1.0, 0.8, 0.6, 0.4, 0.2)}
 _FIGURE_3 = {"K": 10, "M": 1000, "etaY": 1.0, "etaZ": 0.5, "end": 700.0, "unitConstant": False, **_TOKENS}
 
-
-@dataclass(frozen=True)
-class Preset:
-    """A setting of one panel.
-
-    Attributes
-    ----------
-    name : str
-    text : str
-        Two sentences for students.
-    question, answer : str
-    setting : dict
-        Of the panel's controls.
-    compare : tuple of dict
-        What is changed in the settings of the curves to compare with.
-    """
-
-    name: str
-    text: str
-    question: str
-    answer: str
-    setting: dict
-    compare: tuple[dict, ...] = field(default=())
-
-
-TRANSITION = (
+PRESETS = (
     Preset(
         "A first look: attention scans, then snaps",
         "Two next tokens share a common token that occurs as often as their most frequent distinct one. Training takes "
@@ -94,60 +67,5 @@ TRANSITION = (
         "Raise K step by step. When does Assumption 2 fail, and which of its two sides is it?",
         "At K = 5 with this overlap, the upper side: K (K - 1) times the overlap must stay below one.",
         _FIGURE_3 | {"K": 2, "M": 1000000, "etaY": 1.0, "etaZ": 0.02, "common": 0.37, "end": 100.0},
-    ),
-)
-
-DYCK = (
-    Preset(
-        "A balanced layer: insertions do nothing",
-        "A matched pair of brackets should not matter for what comes next. In a balanced layer the two brackets of a "
-        "pair cancel in attention, whatever the attention looks like.",
-        "Insert 100 pairs at any level. Does any probability move?",
-        "No. A balanced layer can have any attention pattern, so a pattern alone does not show what a layer computes.",
-        {"text": "([]", "type": 1, "level": 2, "pairs": 20, "violation": 0.0},
-    ),
-    Preset(
-        "A layer off balance: insertions take over",
-        "Here opening brackets weigh more or less than their partners, by a different amount for each query. Every "
-        "inserted pair leaves a rest, the rests add up, and in the end the layer forgets the open bracket.",
-        "How many pairs does it take until the right bracket is no longer the likeliest guess?",
-        "Eight. What one pair adds is little, but the same each time: it points away from what the text says, and "
-        "grows with the number of pairs.",
-        {"text": "([]", "type": 1, "level": 2, "pairs": 20, "violation": 0.5},
-    ),
-    Preset(
-        "A small violation and many pairs",
-        "The violation is small, and a short text is still predicted well. Length makes it visible: generalisation to "
-        "longer texts needs balance.",
-        "Halve the violation. How many more pairs does the layer survive?",
-        "About twice as many: what one pair leaves is about proportional to the violation.",
-        {"text": "([]", "type": 1, "level": 2, "pairs": 40, "violation": 0.2},
-    ),
-)
-
-AVERAGING = (
-    Preset(
-        "Enough dimensions: attention averages exactly what it should",
-        "One attention unit should put weight 1/q on q chosen tokens out of 64 and none on the others. With random "
-        "keys of enough dimensions there is a query that scores one on the chosen tokens and below one half elsewhere.",
-        "Lower m. At which m does the score of a wrong token first pass one half?",
-        "At m = 101: from 102 on the curve of this set stays below the dashed line.",
-        {"q": 3, "m": 128, "error": 0.1, "hard": False},
-    ),
-    Preset(
-        "Too few dimensions: what breaks",
-        "With few dimensions some other token looks like the chosen ones, and its score passes one half. The "
-        "temperature then sharpens the wrong token too, and the average is wrong.",
-        "Does a smaller target error, that is a larger temperature, repair the average?",
-        "No: where a wrong token scores above one, a larger temperature moves even more weight onto it.",
-        {"q": 6, "m": 16, "error": 0.1, "hard": False},
-    ),
-    Preset(
-        "A hard set: the tokens closest to another one",
-        "The chosen tokens are those whose keys are closest to the key of token 1, so that token 1 looks like all of "
-        "them. Such a set needs more dimensions than a random one.",
-        "Switch between the two kinds of sets. How much larger must m be for the hard one?",
-        "About twice as large, 195 in place of 102. For more chosen tokens the hard set needs more than there is here.",
-        {"q": 3, "m": 128, "error": 0.1, "hard": True},
     ),
 )

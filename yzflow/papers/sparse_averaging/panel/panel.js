@@ -1,5 +1,5 @@
 // The panel of sparse averaging.
-yzflow.unit = async ({ presets, signs: rows }, items) => {
+yzflow.panels.averaging = async ({ presets, signs: rows }, items) => {
   const w = yzflow.widgets;
   const { averaging } = yzflow;
   const signs = rows.map((row) => [...row].map((sign) => (sign === "+" ? 1 : -1)));

@@ -1,0 +1,86 @@
+"""What tests of the explorer share: a page of some panels in a browser, and what a person does and reads there."""
+
+import dataclasses
+
+import numpy as np
+
+from yzflow.pages import explorer
+from yzflow.pages.explorer.registry import panels
+
+
+def written(tmp_path_factory, shown=None, **collect):
+    """A file with these panels (default: all); ``collect`` replaces what a panel collects, by its name."""
+    shown = panels() if shown is None else shown
+    shown = [dataclasses.replace(p, collect=collect[p.name]) if p.name in collect else p for p in shown]
+    path = tmp_path_factory.mktemp("explorer") / "explorer.html"
+    explorer.write(path, shown)
+    return path
+
+
+def mathematics(browser, tmp_path_factory, panel=None):
+    """Evaluate an expression beside the engine's mathematics and a panel's, with `x` as its argument."""
+    scripts = [explorer._file("mathematics.js")] + ([panel.file("mathematics.js")] if panel else [])
+    path = tmp_path_factory.mktemp("explorer") / "mathematics.html"
+    script = "\n".join(scripts)
+    path.write_text(f"<!doctype html><meta charset=utf-8><title>x</title><script>{script}</script>", encoding="utf-8")
+    page = browser(path)
+    return lambda expression, x=None: page.evaluate(f"(x) => {expression}", x)
+
+
+def close(actual, expected, rtol):
+    """Equal up to a relative error."""
+    np.testing.assert_allclose(np.array(actual, dtype=float), expected, rtol=rtol, atol=0)
+
+
+def opened(browser, path, **options):
+    """The page when its panels are drawn."""
+    page = browser(path, **options)
+    page.wait_for_selector("html[data-ready]")
+    return page
+
+
+def settle(page):
+    """Until the frame after the next, when the panels are drawn."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def press(page, control, *keys):
+    """Press keys on a control."""
+    page.focus(f"#{control}")
+    for key in keys:
+        page.keyboard.press(key)
+    settle(page)
+
+
+def enter(page, control, value):
+    """Type a value into the field beside a slider."""
+    page.fill(f"#{control}-exact", str(value))
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    settle(page)
+
+
+def choose(page, panel, place):
+    """Choose a preset."""
+    page.select_option(f"#{panel}-preset-select", str(place))
+    settle(page)
+
+
+def values(page, panel):
+    """The readouts of a panel."""
+    nodes = page.query_selector_all(f"#{panel}-readouts output")
+    return {
+        node.get_attribute("id").removeprefix(f"{panel}-"): float(node.get_attribute("data-value")) for node in nodes
+    }
+
+
+def table(page, plot):
+    """The numbers in the table of a plot."""
+    rows = f"#{plot} tbody tr"
+    cells = page.eval_on_selector_all(rows, "(rows) => rows.map((row) => [...row.cells].map((c) => c.dataset.value))")
+    return np.array(cells, dtype=float)
+
+
+def exact(page, control):
+    """The number beside a slider."""
+    return float(page.input_value(f"#{control}-exact"))

@@ -1,0 +1,57 @@
+"""Panels come from the papers' rooms: one that is deleted takes its panel with it, and no other file knows."""
+
+import dataclasses
+import shutil
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from driving import ROOT
+
+from yzflow import papers
+from yzflow.pages import explorer
+from yzflow.pages.explorer import registry
+
+ROOMS = sorted(path.parents[1].name for path in (ROOT / "yzflow" / "papers").glob("*/panel/__init__.py"))
+
+PROGRAM = """
+import dataclasses
+from yzflow.pages import explorer
+found = [dataclasses.replace(panel, collect=lambda progress: {}) for panel in explorer.panels()]
+page = explorer.html(found)
+assert [panel.name for panel in found if f'<section id="{panel.name}"' not in page] == []
+print(page.count("<section"), *(panel.folder.split(".")[2] for panel in found))
+"""
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_without_a_room_the_page_has_one_panel_less(tmp_path, room):
+    """In a copy of the packages; what is collected for the panels is left out, since it takes long."""
+    for package in ("dynamics", "theory", "yzflow"):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / package, tmp_path / package, ignore=ignored)
+    shutil.rmtree(tmp_path / "theory" / room)
+    shutil.rmtree(tmp_path / "yzflow" / "papers" / room)
+    command = [sys.executable, "-c", PROGRAM]
+    ended = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    number, *rooms = ended.stdout.split()
+    assert sorted(rooms) == [other for other in ROOMS if other != room] and int(number) == len(ROOMS) - 1
+
+
+def test_panels_stand_in_the_order_of_their_places_and_names_are_their_own(monkeypatch):
+    found = explorer.panels()
+    assert len(found) == len(ROOMS)
+    assert [panel.place for panel in found] == sorted(panel.place for panel in found)
+    two = [SimpleNamespace(PANEL=dataclasses.replace(panel, place=-panel.place)) for panel in found[:2]]
+    monkeypatch.setattr(papers, "parts", lambda name, inner: two)
+    assert registry.panels.__wrapped__() == tuple(one.PANEL for one in reversed(two))
+    monkeypatch.setattr(papers, "parts", lambda name, inner: [two[0], two[0]])
+    with pytest.raises(ValueError, match=r"`PANEL` must have a name of its own, but got \w+ twice"):
+        registry.panels.__wrapped__()
+
+
+def test_a_page_without_panels_is_refused():
+    with pytest.raises(ValueError, match="`shown` must hold at least one panel, but got none"):
+        explorer.html([])

@@ -1,0 +1,78 @@
+"""What a person sees in the panel of sparse averaging, against Python."""
+
+import json
+
+import numpy as np
+import pytest
+from explorer_pages import choose, exact, opened, press, values, written
+
+from theory import averaging
+from yzflow.papers.sparse_averaging.panel import PANEL, data
+from yzflow.papers.sparse_averaging.panel.presets import PRESETS
+
+
+@pytest.fixture(scope="module")
+def window(shared_browser, tmp_path_factory):
+    return opened(shared_browser, written(tmp_path_factory, [PANEL]))
+
+
+@pytest.fixture
+def page(window, shared_browser):
+    """The page as it starts."""
+    choose(window, "averaging", 0)
+    yield window
+    assert not shared_browser.problems
+
+
+@pytest.mark.parametrize("place", range(len(PRESETS)))
+def test_every_preset_draws(page, place):
+    choose(page, "averaging", place)
+    assert page.inner_text("#averaging-preset-text") == PRESETS[place].text
+    page.click("#averaging-preset summary")
+    assert page.inner_text("#averaging-preset details p") == PRESETS[place].answer
+    assert page.inner_text("#averaging-summary")
+
+
+@pytest.mark.parametrize(("hard", "last"), [(False, 101), (True, 194)])
+def test_answers_of_the_averaging_presets(hard, last):
+    rho = [_certificate(m, _chosen(3, m, hard)).rho for m in range(1, data.MAX_DIMENSION + 1)]
+    assert 1 + max(np.flatnonzero(np.array(rho) > 0.5)) == last
+
+
+def _chosen(q, m, hard):
+    from dynamics.data.averaging import adversarial_subsets
+
+    return adversarial_subsets(data.key_signs()[:, :m].astype(float), q)[0] if hard else np.arange(q)
+
+
+def _certificate(m, subset):
+    return averaging.certificate(data.key_signs()[:, :m] / np.sqrt(m), subset, method="minimum norm", throw=False)
+
+
+@pytest.mark.parametrize("place", range(len(PRESETS)))
+def test_averaging(page, place):
+    choose(page, "averaging", place)
+    press(page, "m", *["ArrowLeft"] * 3)
+    press(page, "error", "ArrowRight")
+    q, m, error = int(exact(page, "q")), int(exact(page, "m")), exact(page, "error")
+    chosen = json.loads(page.get_attribute("#averaging-summary", "data-chosen"))
+    hard = PRESETS[place].setting["hard"]
+    np.testing.assert_array_equal(chosen, _chosen(q, m, hard))
+    found = averaging.certificate(
+        data.key_signs()[:, :m] / np.sqrt(m), chosen, method="minimum norm", rho=0.999, throw=False
+    )
+    shown = values(page, "averaging")
+    np.testing.assert_allclose(shown["rho"], found.rho, rtol=1e-9)
+    tau = averaging.temperature(n_tokens=data.N_TOKENS, q=q, error=error)
+    np.testing.assert_allclose(shown["temperature"], tau, rtol=1e-12)
+    assert shown["exact"] == averaging.moment_curve(data.N_TOKENS, q).dimension
+    works = found.rho <= 0.5
+    assert page.inner_text("#averaging-verdict").startswith("✓" if works else "✗")
+    if works:
+        assert shown["distance"] <= averaging.error_bound(tau, n_tokens=data.N_TOKENS, q=q) * (1 + 1e-12)
+    if found.feasible:
+        weights = np.exp(tau * data.key_signs()[:, :m] @ found.query / np.sqrt(m))
+        uniform = np.isin(np.arange(data.N_TOKENS), chosen) / q
+        np.testing.assert_allclose(shown["distance"], np.abs(weights / weights.sum() - uniform).sum(), rtol=1e-7)
+    if place == 1:
+        assert shown["distance"] > 1

@@ -1,0 +1,100 @@
+"""What a panel of the explorer is: an entry that says how it is shown, which data it reads and how it is computed.
+
+A paper's room declares one as ``PANEL`` in its package ``panel``, beside the files that the page takes from there; it
+is found here without an entry anywhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from yzflow import papers
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A setting of one panel.
+
+    Attributes
+    ----------
+    name : str
+    text : str
+        Two sentences for students.
+    question, answer : str
+    setting : dict
+        Of the panel's controls.
+    compare : tuple of dict
+        What is changed in the settings of the curves to compare with.
+    """
+
+    name: str
+    text: str
+    question: str
+    answer: str
+    setting: dict
+    compare: tuple[dict, ...] = field(default=())
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A section of the page.
+
+    Attributes
+    ----------
+    name : str
+        Of its place in the page (``<section id=..>``) and of its builder in the script (``yzflow.panels.NAME``).
+    title : str
+        In the page's navigation.
+    place : int
+        Panels are shown in this order; those of the same place by name.
+    folder : str
+        Package that holds ``section.html`` and the scripts.
+    presets : tuple of Preset
+        The first is what the page starts with.
+    collect : callable
+        (progress) -> what its builder reads beside the presets, ready for JSON; ``progress`` says whether to report on
+        standard error.
+    plots : callable
+        () -> bokeh items by the ids of their places in ``section.html``.
+    scripts : tuple of str
+        Files of the folder, in the order in which they are run.
+    """
+
+    name: str
+    title: str
+    place: int
+    folder: str
+    presets: tuple[Preset, ...]
+    collect: Callable[[bool], dict[str, Any]]
+    plots: Callable[[], dict[str, dict]]
+    scripts: tuple[str, ...] = ("mathematics.js", "panel.js")
+
+    def content(self, *, progress: bool = False) -> dict[str, Any]:
+        """What the panel's builder reads."""
+        return {"presets": [asdict(preset) for preset in self.presets], **self.collect(progress)}
+
+    def file(self, name: str) -> str:
+        """The text of a file of the panel."""
+        return resources.files(self.folder).joinpath(name).read_text(encoding="utf-8")
+
+
+@cache
+def panels() -> tuple[Panel, ...]:
+    """Those of all papers' rooms, in the order of the page.
+
+    Raises
+    ------
+    ValueError
+        If two have the same name.
+    """
+    found: dict[str, Panel] = {}
+    for module in papers.parts("panel", inner=False):
+        panel = module.PANEL
+        if panel.name in found:
+            raise ValueError(f"`PANEL` must have a name of its own, but got {panel.name} twice")
+        found[panel.name] = panel
+    return tuple(sorted(found.values(), key=lambda panel: (panel.place, panel.name)))

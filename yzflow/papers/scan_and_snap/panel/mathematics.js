@@ -1,0 +1,174 @@
+// What `theory` and `dynamics` compute in Python; the names are theirs, and the tests compare each function with its
+// namesake.
+yzflow.decoder = (() => {
+  // Wright's omega for a real argument, w + ln w = z: Newton in ln w, which is convex and never leaves its branch.
+  function wrightOmega(z) {
+    let log = z > 1 ? Math.log(z) : z; // ln w, a start on either side is well behaved
+    for (let i = 0; i < 60; i++) {
+      const w = Math.exp(log);
+      const step = (w + log - z) / (w + 1);
+      log -= step;
+      if (Math.abs(step) <= 1e-16 * Math.max(1, Math.abs(log))) break;
+    }
+    return Math.exp(log);
+  }
+
+  // Lambert's W for a positive argument.
+  const lambertW = (x) => wrightOmega(Math.log(x));
+
+  // Root x = M h of (45), expm1(x) + (M - 1) x = tau with tau = M eta_Y t. The same start and polish as in Python.
+  function margin(t, M, etaY) {
+    const tau = M * etaY * t;
+    let x = tau < 1e-3 * M ? tau / M : Math.log((M - 1) * wrightOmega((tau + 1) / (M - 1) - Math.log(M - 1)));
+    for (let i = 0; i < 3; i++) x -= (Math.expm1(x) + (M - 1) * x - tau) / (Math.exp(x) + M - 1);
+    return x;
+  }
+
+  const h = (t, { M, etaY }) => margin(t, M, etaY) / M;
+
+  function hSteps(n, { M, etaY }) {
+    const steps = [0];
+    for (let s = 1; s <= n; s++) {
+      const decay = Math.exp(-M * steps[s - 1]);
+      steps.push(steps[s - 1] + (etaY * decay) / (1 + (M - 1) * decay));
+    }
+    return steps;
+  }
+
+  function gamma(t, { M, K, etaY }) {
+    const x = margin(t / K, M, etaY);
+    return ((M - 1) * (M - 1) * (x / M)) / (M * etaY * (t / K) + M - (M - 1) * x);
+  }
+
+  function gammaIntegral(t, { M, K, etaY, etaZ }) {
+    const growth = ((M - 1) * margin(t / K, M, etaY)) / M;
+    return (growth / etaY) * growth * (K / 2) * etaZ;
+  }
+
+  function transitionTime({ M, K, etaY }) {
+    const w = lambertW((M - 1) / Math.E);
+    return (K * ((M - 1) / w + (M - 1) * (1 + w) - 1)) / M / etaY;
+  }
+
+  const scanningTime = ({ M, K, etaY }) => (K * Math.log(M)) / etaY;
+  const snappingTime = (setting) => 2 * scanningTime(setting);
+
+  return { wrightOmega, h, hSteps, gamma, gammaIntegral, transitionTime, scanningTime, snappingTime };
+})();
+
+yzflow.attention = (() => {
+  const { sum } = yzflow;
+
+  // rho = f_n . f_n' at the start, with one common token; only ratios of the probabilities matter.
+  const overlap = ({ common, distinct }) => (common * common) / (common * common + sum(distinct.map((p) => p * p)));
+
+  const speedConstant = (K, rho) => 1 / (K - 1) / rho / rho;
+
+  const growthExponent = (t, setting, c0) => 0.25 * Math.log1p((4 * yzflow.decoder.gammaIntegral(t, setting)) / c0);
+
+  const fullFlowSlowdown = (M, K, rho) => ((1 - rho) * (1 + (K - 1) * rho)) / (1 + (M - 1) * rho);
+
+  // Margins of Assumption 2 for equal overlaps, at least one inside: E has the eigenvalues (K - 1) rho and -rho.
+  const assumption2 = (M, K, rho) => ({
+    upper: 1 / (K * Math.max((K - 1) * rho, rho)),
+    lower: (Math.min((K - 1) * rho, rho) * Math.sqrt(M)) / 6,
+  });
+
+  // ln chi_l of the distinct tokens of a class: chi_l = 1/(1 - s p_l^2) with product exp(2 exponent). Newton on
+  // v = ln chi of the largest token: the sum of the ln chi_l is concave in v, so that it climbs from a lower bound.
+  function distinctGrowth(exponent, p) {
+    const top = Math.max(...p);
+    const logQ = p.map((value) => 2 * Math.log(value / top));
+    const rest = p.map((value) => Math.log((top - value) / top) + Math.log1p(value / top));
+    const grow = (v, l) => {
+      const near = Math.exp(logQ[l]) * Math.expm1(-v);
+      if (near > -0.5) return -Math.log1p(near);
+      const [a, b] = [rest[l], logQ[l] - v];
+      const larger = Math.max(a, b);
+      return -(larger + Math.log1p(Math.exp(Math.min(a, b) - larger)));
+    };
+    const limits = rest.filter(Number.isFinite);
+    const target = 2 * exponent;
+    let v = Math.max(target / sum(logQ.map(Math.exp)), (target + sum(limits)) / (p.length - limits.length));
+    for (let i = 0; i < 200; i++) {
+      const growth = p.map((_, l) => grow(v, l));
+      const slope = sum(growth.map((value, l) => Math.exp(logQ[l] - v + value)));
+      const step = (target - sum(growth)) / slope;
+      v += Math.max(step, 0);
+      if (step <= 1e-15 * (v + target / slope)) break;
+    }
+    return p.map((_, l) => grow(v, l));
+  }
+
+  return { overlap, speedConstant, growthExponent, fullFlowSlowdown, assumption2, distinctGrowth };
+})();
+
+// The gradient flow of one class among K exchangeable ones: logits z (token 0 is common, then the distinct ones).
+yzflow.flow = (() => {
+  const { sum, shares, integrate } = yzflow;
+
+  function feature(p, z) {
+    const c = shares(p, z);
+    const norm = Math.sqrt(sum(c.map((value) => value * value)));
+    return c.map((value) => value / norm);
+  }
+
+  // Theorems 1 and 2: gamma is known, and xi/gamma is exact for equal overlaps rho = f_common^2.
+  function theory(setting, p) {
+    const { M, K, etaZ } = setting;
+    return {
+      start: p.map(() => 0),
+      derivative(t, z) {
+        const f = feature(p, z);
+        const rho = f[0] * f[0];
+        const distinct = sum(f.slice(1).map((value) => value * value)); // 1 - rho, without its cancellation
+        const ratio =
+          ((K - 1) * rho * M * (1 + (M - 1) * rho)) / ((M - 1) * (M - 1) * distinct * (1 + (K - 1) * rho));
+        const xi = ratio * yzflow.decoder.gamma(t, setting);
+        return f.map((value, l) => (l === 0 ? -etaZ * distinct * xi : (etaZ / K) * value * value * xi));
+      },
+    };
+  }
+
+  // Lemma 1. A row of Y has three different entries: at its own next token, at the K - 1 others that occur, and at the
+  // M - K that never do. The state is z, then these three for each token; own and other agree for the common one.
+  function full(setting, p) {
+    const { M, K, etaY, etaZ } = setting;
+    const D = p.length;
+    const counts = [1, K - 1, M - K];
+    return {
+      start: new Array(4 * D).fill(0),
+      derivative(t, state) {
+        const f = feature(p, state.slice(0, D));
+        const Y = (l, j) => state[D + 3 * l + j];
+        const u = [0, 1, 2].map((j) => sum(f.map((value, l) => value * Y(l, j))));
+        const top = Math.max(...u);
+        const e = u.map((value, j) => counts[j] * Math.exp(value - top));
+        const total = sum(e);
+        const other = counts.map((count, j) => (count ? -e[j] / count / total : 0));
+        const r = [(e[1] + e[2]) / total, other[1], other[2]]; // 1 - alpha without its cancellation
+        const g = f.map((_, l) => sum(counts.map((count, j) => count * Y(l, j) * r[j])));
+        const along = sum(f.map((value, l) => value * g[l]));
+        const rate = new Array(4 * D);
+        for (let l = 0; l < D; l++) {
+          const weight = l === 0 ? 1 : 1 / K; // the common token moves at the steps of every class
+          rate[l] = etaZ * weight * f[l] * (g[l] - f[l] * along);
+          const occurring = (r[0] + (K - 1) * r[1]) / K;
+          for (let j = 0; j < 3; j++) {
+            const residual = l === 0 && j < 2 ? occurring : r[j];
+            rate[D + 3 * l + j] = etaY * weight * f[l] * residual;
+          }
+        }
+        return rate;
+      },
+    };
+  }
+
+  // Logits z at `times` for the level "theory" or "full".
+  function logits(level, setting, p, times) {
+    const states = integrate((level === "full" ? full : theory)(setting, p), times);
+    return states.map((state) => state && state.slice(0, p.length));
+  }
+
+  return { logits, feature };
+})();
