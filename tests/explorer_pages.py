@@ -1,5 +1,6 @@
 """What tests of the explorer share: a page of some panels in a browser, and what a person does and reads there."""
 
+import csv
 import dataclasses
 
 import numpy as np
@@ -76,7 +77,7 @@ def values(page, panel):
 
 def table(page, plot):
     """The numbers in the table of a plot."""
-    rows = f"#{plot} tbody tr"
+    rows = f"#{plot} tbody tr, #{plot}-words tbody tr"
     cells = page.eval_on_selector_all(rows, "(rows) => rows.map((row) => [...row.cells].map((c) => c.dataset.value))")
     return np.array(cells, dtype=float)
 
@@ -84,3 +85,23 @@ def table(page, plot):
 def exact(page, control):
     """The number beside a slider."""
     return float(page.input_value(f"#{control}-exact"))
+
+
+def run_program(page, panel):
+    """The names that the panel's program in Python leaves behind when it is run."""
+    shown = page.query_selector(f"#{panel} details.program")
+    if shown.get_attribute("open") is None:
+        page.click(f"#{panel} details.program summary")
+    settle(page)
+    names = {}
+    exec(compile(page.inner_text(f"#{panel}-python"), "<program>", "exec"), names)
+    return names
+
+
+def downloaded(page, panel):
+    """The rows of the file that a panel offers."""
+    with page.expect_download() as download:
+        page.click(f"#{panel}-download")
+    assert download.value.suggested_filename == f"yzflow-{panel}.csv"
+    with open(download.value.path(), newline="", encoding="utf-8") as file:
+        return list(csv.reader(file))

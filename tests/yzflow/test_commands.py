@@ -125,8 +125,6 @@ def check(folder, name, ended, made, as_json=True):
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_with_all_of_it_at_once(folder, name):
-    if name == "explore":
-        pytest.importorskip("bokeh")
     tables, arguments, made = COMMANDS[name]
     plain = name != "explore"  # which simulates for minutes without compilation
     ended = run(folder, tables, [*arguments, "--json"], bare=plain, deaf=True, compiled=not plain)
@@ -157,8 +155,6 @@ ALONE = {
 @pytest.mark.parametrize("alone", ALONE)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_with_each_alone(folder, name, alone, as_json):
-    if name == "explore":
-        pytest.importorskip("bokeh")
     tables, arguments, made = COMMANDS[name]
     ended = run(folder, tables, [*arguments, *(["--json"] if as_json else [])], **ALONE[alone], seconds=300)
     check(folder, name, ended, made, as_json)

@@ -23,38 +23,26 @@ def html(shown: Sequence[Panel] | None = None, *, progress: bool = False) -> str
     Parameters
     ----------
     shown : sequence of Panel, optional
-        Default: all, `yzflow.pages.explorer.panels.panels`.
+        Default: those of all papers, `yzflow.pages.explorer.registry.panels`.
     progress : bool
         Show progress on standard error.
 
     Raises
     ------
     ValueError
-        If bokeh is not installed, or there is no panel to show.
+        If there is no panel to show.
     """
     shown = panels() if shown is None else shown
     if not shown:
         raise checks.reject("shown", "hold at least one panel", "none")
-    try:
-        import bokeh
-        from bokeh.resources import Resources
-    except ImportError as error:
-        raise checks.reject("explore", "have bokeh: pip install 'yzflow[explore]'", "no module of that name") from error
-
-    library = "\n".join(Resources(mode="inline", components=["bokeh"]).js_raw)
-    content = {
-        "plots": {name: item for panel in shown for name, item in panel.plots().items()},
-        "bokeh": bokeh.__version__,
-        "panels": {panel.name: panel.content(progress=progress) for panel in shown},
-    }
-    scripts = [_file("mathematics.js"), _file("widgets.js")]
+    content = {"panels": {panel.name: panel.content(progress=progress) for panel in shown}}
+    scripts = [_file(name) for name in ("mathematics.js", "plots.js", "widgets.js", "bench.js")]
     scripts += [panel.file(name) for panel in shown for name in panel.scripts]
     parts = {
         "STYLE": _file("style.css"),
         "FIRST": shown[0].name,
         "NAVIGATION": "\n".join(f'<a href="#{panel.name}">{escape(panel.title)}</a>' for panel in shown),
         "SECTIONS": "\n".join(panel.file("section.html") for panel in shown),
-        "BOKEH": _in_script(library),
         "DATA": json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c"),
         "SCRIPT": _in_script("\n".join([*scripts, _file("page.js")])),
         "VERSION": __version__,
@@ -76,7 +64,7 @@ def write(path: str | os.PathLike, shown: Sequence[Panel] | None = None, *, prog
     Raises
     ------
     ValueError
-        If bokeh is not installed, or there is no panel to show.
+        If there is no panel to show.
     OSError
         If the folder of ``path`` does not exist or cannot be written.
     """

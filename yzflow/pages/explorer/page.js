@@ -1,7 +1,7 @@
-// Builds the panels and keeps the colours.
-(async () => {
+// Builds the panels, keeps the colours, opens the page as its address says.
+(() => {
   const { byId } = yzflow.widgets;
-  const data = JSON.parse(byId("data").textContent);
+  const content = JSON.parse(byId("data").textContent);
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
   let chosen = null; // what the button chose; before that, the system's choice
@@ -10,17 +10,13 @@
     byId("theme").setAttribute("aria-pressed", String(root.dataset.theme === "dark"));
   };
   dress();
-  const panels = [];
-  for (const [name, content] of Object.entries(data.panels)) panels.push(await yzflow.panels[name](content, data.plots));
-  const redress = () => {
-    dress();
-    for (const panel of panels) panel.recolour();
-  };
-  redress();
-  system.addEventListener("change", redress);
+  system.addEventListener("change", dress);
   byId("theme").addEventListener("click", () => {
     chosen = root.dataset.theme === "dark" ? "light" : "dark";
-    redress();
+    dress();
   });
+  for (const [name, data] of Object.entries(content.panels)) yzflow.panels[name](data);
+  yzflow.bench.restore();
+  addEventListener("hashchange", yzflow.bench.restore);
   root.dataset.ready = "true";
 })();

@@ -26,7 +26,7 @@ class Preset:
         Two sentences for students.
     question, answer : str
     setting : dict
-        Of the panel's controls.
+        What the panel's controls start from.
     compare : tuple of dict
         What is changed in the settings of the curves to compare with.
     """
@@ -58,8 +58,6 @@ class Panel:
     collect : callable
         (progress) -> what its builder reads beside the presets, ready for JSON; ``progress`` says whether to report on
         standard error.
-    plots : callable
-        () -> bokeh items by the ids of their places in ``section.html``.
     scripts : tuple of str
         Files of the folder, in the order in which they are run.
     """
@@ -70,7 +68,6 @@ class Panel:
     folder: str
     presets: tuple[Preset, ...]
     collect: Callable[[bool], dict[str, Any]]
-    plots: Callable[[], dict[str, dict]]
     scripts: tuple[str, ...] = ("mathematics.js", "panel.js")
 
     def content(self, *, progress: bool = False) -> dict[str, Any]:

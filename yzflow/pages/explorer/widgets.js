@@ -1,4 +1,6 @@
 // Controls, plots, tables and readouts, as plain HTML that a keyboard and a screen reader can use.
+//
+// A control has a `value`, `set(value)` and `parse(text)`, which is undefined for what the control cannot show.
 yzflow.widgets = (() => {
   const byId = (id) => document.getElementById(id);
 
@@ -18,7 +20,7 @@ yzflow.widgets = (() => {
     if (!Number.isFinite(value)) return "∞";
     const size = Math.abs(value);
     if (size < 1e-12) return "0"; // rounding
-    if ((size < 1e-3 || size >= 1e7)) return value.toExponential(3);
+    if (size < 1e-3 || size >= 1e7) return value.toExponential(3);
     return String(Number(value.toPrecision(5)));
   }
 
@@ -28,7 +30,7 @@ yzflow.widgets = (() => {
     const place = (value) => (log ? Math.log10(value) : value);
     const text = element("label", { for: id }, ...rich(label));
     const range = element("input", { type: "range", id, min: place(min), max: place(max), step: log ? step : step || 1 });
-    const exact = element("input", { type: "number", id: `${id}-exact`, "aria-label": `${label}: exact value`, min, max });
+    const exact = element("input", { type: "number", id: `${id}-exact`, "aria-label": `${label.replace("_", "")}: exact value`, min, max });
     exact.step = integer ? 1 : "any";
     parent.append(element("div", { class: "slider" }, text, range, exact));
     const control = {
@@ -40,38 +42,40 @@ yzflow.widgets = (() => {
         exact.removeAttribute("aria-invalid");
         range.setAttribute("aria-valuetext", `${short(value)} ${unit}`.trim());
       },
-      limit(high) {
-        range.max = place(high);
-        exact.max = high;
+      parse(text) {
+        const value = Number(text);
+        const valid = text.trim() !== "" && value >= min && value <= max && (!integer || Number.isInteger(value));
+        return valid ? value : undefined;
       },
     };
     range.addEventListener("input", () => {
       let value = Number(range.value);
       if (log) value = Number((10 ** value).toPrecision(3));
       if (integer) value = Math.round(value);
-      control.set(Math.min(Math.max(value, min), Number(exact.max)));
+      control.set(Math.min(Math.max(value, min), max));
       change();
     });
     exact.addEventListener("change", () => {
-      const value = Number(exact.value);
-      const valid = exact.value !== "" && value >= min && value <= Number(exact.max) && (!integer || Number.isInteger(value));
-      if (!valid) return exact.setAttribute("aria-invalid", "true"), exact.reportValidity();
+      const value = control.parse(exact.value);
+      if (value === undefined) return exact.setAttribute("aria-invalid", "true"), exact.reportValidity();
       control.set(value);
       change();
     });
     return control;
   }
 
+  // Radio buttons {value, label, more}; `more` are nodes before and after the label.
   function choices(parent, name, options, change) {
-    const inputs = options.map(({ value, label }) => {
+    const inputs = options.map(({ value, label, before = [], after = [] }) => {
       const input = element("input", { type: "radio", name, value, id: `${name}-${value}` });
       input.addEventListener("change", change);
-      parent.append(element("label", { class: "choice", for: input.id }, input, element("span", {}, label)));
+      parent.append(element("label", { class: "choice", for: input.id }, input, ...before, element("span", {}, label), ...after));
       return input;
     });
     return {
       get value() { return inputs.find((input) => input.checked).value; },
       set(value) { for (const input of inputs) input.checked = input.value === value; },
+      parse: (text) => (inputs.some((input) => input.value === text) ? text : undefined),
       enable(value, able) { inputs.find((input) => input.value === value).disabled = !able; },
     };
   }
@@ -80,27 +84,11 @@ yzflow.widgets = (() => {
     const input = element("input", { type: "checkbox", id });
     input.addEventListener("change", change);
     parent.append(element("label", { class: "choice", for: id }, input, element("span", {}, label)));
-    return input;
-  }
-
-  function presets(id, list, apply) {
-    const select = element("select", { id: `${id}-preset-select` });
-    list.forEach((preset, i) => select.append(element("option", { value: i }, preset.name)));
-    const words = element("p", { id: `${id}-preset-text` });
-    const question = element("p");
-    const answer = element("p");
-    const reveal = element("details", {}, element("summary", {}, "Show the answer"), answer);
-    byId(`${id}-preset`).append(element("label", { for: select.id }, "Start from"), select, words, question, reveal);
-    const show = () => {
-      const preset = list[Number(select.value)];
-      words.textContent = preset.text;
-      question.replaceChildren(element("b", {}, "Question: "), preset.question);
-      answer.textContent = preset.answer;
-      reveal.open = false;
-      apply(preset);
+    return {
+      get value() { return input.checked; },
+      set(value) { input.checked = value; },
+      parse: (text) => ({ true: true, false: false })[text],
     };
-    select.addEventListener("change", show);
-    return show;
   }
 
   // Readouts by name: {name: label}; update with {name: number}.
@@ -118,57 +106,28 @@ yzflow.widgets = (() => {
     };
   }
 
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
-  const DASHES = { solid: "", dashed: "12 5", dotted: "3 4", dotdash: "3 4 12 4" };
-
-  function swatch(name, dash) {
-    const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-    svg.setAttribute("aria-hidden", "true");
-    const line = document.createElementNS("http://www.w3.org/2000/svg", "line");
-    const attributes = { x1: 0, x2: 35, y1: 7, y2: 7, "stroke-width": 3, "stroke-dasharray": DASHES[dash] };
-    for (const [key, value] of Object.entries(attributes)) line.setAttribute(key, value);
-    line.style.stroke = `var(--${name})`;
-    svg.append(line);
-    return svg;
-  }
-
-  // The place of a plot: title, canvas, key, one sentence, and a table with the plot's numbers.
-  async function plot(id, title, item) {
+  // The place of a plot: title, whom it obeys, canvas, key, one sentence, and a table with the plot's numbers. Words and
+  // table stand in the element `${id}-words` if there is one.
+  function plot(id, title) {
     const target = element("div", { class: "canvas", id: `${id}-canvas`, role: "img" });
     target.setAttribute("aria-label", title);
     target.setAttribute("aria-describedby", `${id}-text`);
+    const scope = element("span", { class: "scope" });
     const key = element("ul", { class: "key" });
     const text = element("p", { id: `${id}-text`, class: "small" });
     const table = element("table");
     const scroll = element("div", { class: "table", tabindex: 0, role: "region", "aria-label": `${title}: table` }, table);
-    const data = element("details", {}, element("summary", {}, "Data table"), scroll);
-    byId(id).append(element("h3", {}, title), target, key, text, data);
-    await Bokeh.embed.embed_item(item, target);
-    const model = Bokeh.documents.at(-1);
-    const get = (name) => model.get_model_by_name(name);
+    const data = element("details", { class: "data" }, element("summary", {}, "Data table"), scroll);
+    byId(id).append(element("h3", {}, title, " ", scope), target, key);
+    (byId(`${id}-words`) ?? byId(id)).append(text, data);
+    const { draw, now } = yzflow.plots.canvas(target);
     return {
-      get,
-      // Lines as {label, color, dash, width, x, y}; color is a name of the style sheet's.
-      lines(list, points = []) {
-        get("lines").data = {
-          xs: list.map((line) => line.x),
-          ys: list.map((line) => line.y.map((y) => (y === null ? NaN : y))),
-          color: list.map((line) => colour(line.color)),
-          dash: list.map((line) => DASHES[line.dash] || "solid"),
-          width: list.map((line) => line.width || 2.5),
-        };
-        get("points").data = {
-          x: points.map((point) => point.x),
-          y: points.map((point) => point.y),
-          color: points.map((point) => colour(point.color)),
-        };
-      },
-      spans(values) {
-        for (const [name, value] of Object.entries(values)) get(name).location = value;
-      },
-      range(end, start = 0) { get("x").setv({ start, end }); },
+      draw,
+      now,
+      // What the plot shows of the levels: all, the chosen one, or that it is the same for all.
+      scope(words) { scope.textContent = words; },
       key(list) {
-        key.replaceChildren(...list.map(({ label, color, dash }) => element("li", {}, swatch(color, dash || "solid"), ...rich(label))));
+        key.replaceChildren(...list.map(({ label, color, dash }) => element("li", {}, yzflow.plots.swatch(color, dash), ...rich(label))));
       },
       text(sentence) { text.textContent = sentence; },
       table(caption, columns, rows) {
@@ -181,21 +140,6 @@ yzflow.widgets = (() => {
           })),
         );
         table.replaceChildren(element("caption", {}, caption), element("thead", {}, head), element("tbody", {}, ...body));
-      },
-      recolour() {
-        const [ink, soft, line] = ["ink", "soft", "line"].map(colour);
-        for (const axis of ["x-axis", "y-axis"]) {
-          get(axis).setv({
-            axis_label_text_color: ink, major_label_text_color: ink, axis_line_color: soft, major_tick_line_color: soft,
-          });
-        }
-        for (const grid of ["x-grid", "y-grid"]) if (get(grid).grid_line_color !== null) get(grid).grid_line_color = line;
-        const bar = get("bar");
-        if (bar) bar.setv({ major_label_text_color: ink, title_text_color: ink });
-        for (const name of ["peak", "scanning", "snapping", "now"]) {
-          const span = get(name);
-          if (span) span.line_color = colour("mark");
-        }
       },
     };
   }
@@ -219,5 +163,5 @@ yzflow.widgets = (() => {
     };
   }
 
-  return { byId, element, short, slider, choices, checkbox, presets, readouts, colour, plot, sample, later, rich };
+  return { byId, element, short, slider, choices, checkbox, readouts, plot, sample, later, rich };
 })();

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from explorer_pages import choose, opened, press, settle, table, values, written
+from explorer_pages import choose, downloaded, enter, opened, press, run_program, settle, table, values, written
 
 from dynamics import Layer
 from theory import balance
@@ -87,3 +87,48 @@ def test_brackets_move_the_output_where_the_layer_is_off_balance(page):
     page.keyboard.type("}")
     settle(page)
     assert "bracket 4" in page.inner_text("#dyck-note") and page.get_attribute("#brackets", "aria-invalid") == "true"
+
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+def _attention(page):
+    """Name -> share of attention, as the table below the plot has it, in the order of the text."""
+    rows = "(rows) => rows.map((row) => [row.cells[0].dataset.value, Number(row.cells[1].dataset.value)])"
+    return page.eval_on_selector_all("#attended tbody tr", rows)
+
+
+@pytest.mark.parametrize(("text", "pairs"), [("([]", 20), ("([](())[", 7), ("((", 0)])
+def test_attention_of_the_last_bracket(page, text, pairs):
+    """Bars against `Layer.attention`: one for each bracket that was read, the inserted ones together."""
+    enter(page, "violation", 0.4)
+    enter(page, "pairs", pairs)
+    page.fill("#brackets", text)
+    settle(page)
+    bags = data.LANGUAGE.bags([text[:1] + "[]" * pairs + text[1:]])
+    weights = _off_balance(0.4).attention(bags)[0]
+    states, opened_at = data.LANGUAGE.state_sequence(text), data.LANGUAGE.state_sequence("([]")[2:]
+    rows = _attention(page)
+    assert [name for name, _ in rows] == ["start", text[0], f"[ {TIMES}{pairs}", f"] {TIMES}{pairs}", *text[1:]]
+    shares = np.array([share for _, share in rows])
+    assert shares.sum() == pytest.approx(1, abs=1e-12)
+    read = np.concatenate([states[:2], opened_at, states[2:]])
+    actual = np.zeros(data.LANGUAGE.n_states)
+    np.add.at(actual, read, shares)
+    np.testing.assert_allclose(actual, weights, rtol=1e-9, atol=1e-14)
+
+
+def test_the_program_and_the_data_give_what_the_page_shows(page):
+    choose(page, "dyck", 1)
+    enter(page, "pairs", 14)
+    names = run_program(page, "dyck")
+    rows = table(page, "insertions")
+    output = names["layer"].predict(names["bags"])[0]
+    lines = downloaded(page, "dyck")
+    assert lines[0] == ["pairs", *(f"probability of {symbol}" for symbol in "()[]")] and len(lines) == 102
+    np.testing.assert_allclose(np.array(lines[15], dtype=float), [14, *output], rtol=1e-9)
+    np.testing.assert_allclose(np.array(lines[11], dtype=float), rows[1], rtol=1e-12)
+    assert values(page, "dyck")["correct"] == pytest.approx(output[1], rel=1e-9)
+    assert values(page, "dyck")["residual"] == pytest.approx(
+        balance.residual(names["layer"].Z, data.LANGUAGE), rel=1e-9
+    )

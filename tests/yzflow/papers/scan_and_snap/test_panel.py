@@ -2,10 +2,23 @@
 
 import numpy as np
 import pytest
-from explorer_pages import choose, enter, exact, opened, press, settle, table, values, written
+from explorer_pages import (
+    choose,
+    downloaded,
+    enter,
+    exact,
+    opened,
+    press,
+    run_program,
+    settle,
+    table,
+    values,
+    written,
+)
 
 from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder
+from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.panel import PANEL, data
 from yzflow.papers.scan_and_snap.panel.presets import PRESETS
 
@@ -19,6 +32,8 @@ def window(shared_browser, tmp_path_factory):
 def page(window, shared_browser):
     """The page as it starts."""
     choose(window, "transition", 0)
+    window.check("#level-closed")
+    settle(window)
     yield window
     assert not shared_browser.problems
 
@@ -89,12 +104,12 @@ def test_sliders_by_keyboard_show_what_python_computes(page):
     press(page, "eta-z", *["ArrowLeft"] * 4)
     press(page, "n-classes", *["ArrowUp"] * 3)
     press(page, "vocab-size", "PageUp")
-    press(page, "t-end", "ArrowRight", "PageUp")
+    press(page, "t-end", "ArrowLeft", "PageDown")
     press(page, "token-0", *["ArrowDown"] * 5)
     press(page, "token-2", "Home")
     press(page, "token-4", "End")
     moved = {name: np.sign(exact(page, name) - value) for name, value in before.items()}
-    assert moved == {"eta-y": 1, "eta-z": -1, "n-classes": 1, "vocab-size": 1, "t-end": 1, "token-0": -1}
+    assert moved == {"eta-y": 1, "eta-z": -1, "n-classes": 1, "vocab-size": 1, "t-end": -1, "token-0": -1}
     _check_closed_form(page)
 
 
@@ -102,7 +117,7 @@ def test_sliders_by_keyboard_show_what_python_computes(page):
     "extreme",
     [
         {"vocab-size": 1000000, "t-end": 100000, "eta-y": 50, "eta-z": 50, "n-classes": 2},
-        {"vocab-size": 2, "t-end": 1, "eta-y": 0.01, "eta-z": 0.001, "n-classes": 2, "token-0": 3},
+        {"n-classes": 2, "vocab-size": 2, "t-end": 1, "eta-y": 0.01, "eta-z": 0.001, "token-0": 3},
         {"vocab-size": 1000000, "t-end": 100000, "eta-y": 0.01, "n-classes": 50, "token-0": 0.01},
     ],
 )
@@ -111,13 +126,13 @@ def test_ends_of_the_sliders(page, extreme):
         enter(page, name, value)
         assert exact(page, name) == value
     _check_closed_form(page)
-    for level in ("theory", "full"):
+    for level in ("theory", "modified", "full"):
         page.check(f"#level-{level}")
         settle(page)
         assert page.inner_text("#transition-note") == ""
 
 
-@pytest.mark.parametrize("level", ["theory", "full"])
+@pytest.mark.parametrize("level", ["theory", "modified", "full"])
 def test_flow_on_the_page_is_the_flow(page, level):
     press(page, "n-classes", "ArrowUp")
     page.check(f"#level-{level}")
@@ -137,7 +152,7 @@ def test_sgd_is_there_for_presets_only(page):
     settle(page)
     expected = data.sgd_logits(PRESETS[0].setting)
     np.testing.assert_allclose(values(page, "transition")["common"], expected["z"][-1][0], rtol=1e-12)
-    assert "one seed" in page.inner_text("#transition-note")
+    assert page.inner_text("#transition-note") == ""
     press(page, "eta-y", "ArrowRight")
     assert page.is_disabled("#level-sgd") and page.is_checked("#level-full")
     assert "No SGD run" in page.inner_text("#transition-note")
@@ -174,3 +189,115 @@ def test_play_moves_time_and_stops_at_the_end(page):
     assert exact(page, "time") == 100
     shares = page.eval_on_selector_all("#now tbody td", "(cells) => cells.map((cell) => Number(cell.dataset.value))")
     np.testing.assert_allclose(shares, table(page, "heat")[-1, 1:], rtol=1e-12)
+
+
+def test_what_is_done_by_the_transition(page):
+    """The share of each level's change, and the words of the first preset, against the flows of the main job."""
+    setting, answer = PRESETS[0].setting, PRESETS[0].answer
+    classes = pt.strong_classes()
+    assert (setting["K"], setting["M"], setting["common"]) == (classes.n_classes, classes.vocab_size, 2.0)
+    flows = pt.fidelity_flows(classes, eta_y=setting["etaY"], eta_z=setting["etaZ"], t_end=setting["end"])
+    found = pt.around_transition(flows)
+    shares = {name: float(found["done"].sel(flow=name)) for name in ("theory", "modified", "full")}
+    for name, share in shares.items():
+        shown = float(page.get_attribute(f"#done-{name}", "data-value"))
+        assert shown == pytest.approx(share, abs=1e-3)  # the flows' shares are interpolated between times
+        assert f"{share:.0%}" in answer and page.inner_text(f"#done-{name}") == f"{share:.0%}"
+        assert f"{share:.0%} ({name} flow)" in page.inner_text("#transition-summary")
+    assert [f"{float(found['change'].sel(flow=name)):.2f}" in answer for name in ("theory", "full")] == [True, True]
+    assert float(found["time_of_90_percent"].sel(flow="full")) == pytest.approx(5000, rel=0.02)
+    assert f"t* = {float(found['transition_time']):.0f} " in answer
+    page.uncheck("#unit-constant")
+    assert page.get_attribute("#done-sgd", "data-value") == "NaN"  # too short a run
+
+
+TIMED = ("share", "heat", "growth", "exponent", "gamma")
+
+
+def _axes(page):
+    """Of each plot: the texts of its axes and their places."""
+    script = """(nodes) => nodes.map((node) => [node.closest(".canvas").id, node.textContent,
+      node.getAttribute("x"), node.getAttribute("y"), node.getAttribute("transform")].join(" "))"""
+    return page.eval_on_selector_all("#transition .axes text", script)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_no_axis_moves_when_another_level_is_chosen(page, place):
+    choose(page, "transition", place)
+    seen, pictures = [], set()
+    for level in ("closed", "theory", "modified", "full", "sgd"):
+        page.check(f"#level-{level}")
+        settle(page)
+        seen.append(_axes(page))
+        pictures.add(page.inner_html("#growth-canvas"))
+        for name in ("heat", "now", "growth"):
+            assert page.inner_text(f"#{name} .scope").startswith("the chosen level: ")
+        for name in ("share", "exponent"):
+            assert page.inner_text(f"#{name} .scope") == "all levels; the chosen one is thick"
+        for name in ("gamma", "decoder"):
+            assert page.inner_text(f"#{name} .scope").endswith("the same at every level")
+    assert len(seen[0]) > 60 and all(axes == seen[0] for axes in seen)
+    assert len(pictures) == 5
+
+
+def test_every_level_is_drawn_and_the_chosen_one_is_thick(page):
+    for level, colour in (("closed", "c3"), ("full", "c0"), ("sgd", "c4")):
+        page.check(f"#level-{level}")
+        settle(page)
+        widths = page.eval_on_selector_all(
+            "#exponent-canvas path",
+            "(all) => all.map((one) => [one.style.stroke, Number(one.getAttribute('stroke-width'))])",
+        )
+        assert {name for name, _ in widths} == {f"var(--c{i})" for i in range(5)}
+        assert [name for name, width in widths if width > 3] == [f"var(--{colour})"]
+
+
+def test_the_transition_is_marked_in_every_plot_with_time(page):
+    """At its place on the logarithmic axis, and in visits of a class for the decoder."""
+    script = """(id) => {
+      const canvas = document.getElementById(`${id}-canvas`);
+      const mark = canvas.querySelector("line.mark");
+      const ticks = [...canvas.querySelectorAll(".axes text[text-anchor=middle]")];
+      return {
+        mark: Number(mark.getAttribute("x1")), label: canvas.querySelector(".marks text").textContent,
+        ticks: Object.fromEntries(ticks.map((node) => [node.textContent, Number(node.getAttribute("x"))])),
+      };
+    }"""
+    peak = decoder.transition_time(vocab_size=1000, n_classes=10, eta_y=1.0)
+    for name in TIMED:
+        found = page.evaluate(script, name)
+        one, hundred = found["ticks"]["1"], found["ticks"]["100"]
+        assert found["label"] == "t*"
+        assert found["mark"] == pytest.approx(one + (hundred - one) * np.log10(peak) / 2, abs=0.01)
+    found = page.evaluate(script, "decoder")
+    none, hundred = found["ticks"]["0"], found["ticks"]["100"]
+    assert found["label"] == "t*"
+    assert found["mark"] == pytest.approx(none + (hundred - none) * peak / 1000, abs=0.01)
+
+
+@pytest.mark.parametrize("level", ["closed", "theory", "modified", "full", "sgd"])
+def test_the_program_gives_what_the_page_shows(page, level):
+    choose(page, "transition", 2)  # two classes and a short training
+    page.check(f"#level-{level}")
+    settle(page)
+    shown = table(page, "heat")[-1, 1:]
+    logit = values(page, "transition")["common"]
+    names = run_program(page, "transition")
+    if level == "closed":
+        np.testing.assert_allclose(-names["B"][-1], logit, rtol=1e-12)
+        np.testing.assert_allclose(names["growth"][-1][0], values(page, "transition")["growth"], rtol=1e-12)
+        return
+    np.testing.assert_allclose(names["run"]["z"].values[0, 0], logit, rtol=1e-6)
+    tolerance = 0.02 if level == "sgd" else 1e-6  # the page has the means of SGD's logits over the classes
+    np.testing.assert_allclose(names["run"]["attention"].values[:6], shown, rtol=tolerance, atol=tolerance / 10)
+
+
+def test_the_data_file_has_every_level(page):
+    rows = downloaded(page, "transition")
+    assert rows[0][:3] == ["level", "t", "logit common"] and len(rows[0]) == 14
+    assert {row[0] for row in rows[1:]} == {"closed", "theory", "modified", "full", "sgd"}
+    last = [row for row in rows if row[0] == "full"][-1]
+    page.check("#level-full")
+    settle(page)
+    np.testing.assert_allclose(np.array(last[8:], dtype=float), table(page, "heat")[-1, 1:], rtol=1e-12)
+    assert float(last[2]) == values(page, "transition")["common"]

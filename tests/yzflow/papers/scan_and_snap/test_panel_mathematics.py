@@ -82,7 +82,7 @@ FLOWS = [
 ]
 
 
-@pytest.mark.parametrize("level", ["theory", "full"])
+@pytest.mark.parametrize("level", ["theory", "modified", "full"])
 @pytest.mark.parametrize(("k", "m", "eta_y", "eta_z", "common", "t_end"), FLOWS)
 def test_flow_of_one_class_is_the_flow_of_all(run, level, k, m, eta_y, eta_z, common, t_end):
     """Logits over time against the general integrator, which holds all classes."""

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from explorer_pages import choose, exact, opened, press, values, written
+from explorer_pages import choose, downloaded, exact, opened, press, run_program, values, written
 
 from theory import averaging
 from yzflow.papers.sparse_averaging.panel import PANEL, data
@@ -76,3 +76,19 @@ def test_averaging(page, place):
         np.testing.assert_allclose(shown["distance"], np.abs(weights / weights.sum() - uniform).sum(), rtol=1e-7)
     if place == 1:
         assert shown["distance"] > 1
+
+
+@pytest.mark.parametrize("place", range(len(PRESETS)))
+def test_the_program_and_the_data_give_what_the_page_shows(page, place):
+    choose(page, "averaging", place)
+    names = run_program(page, "averaging")
+    shown = values(page, "averaging")
+    assert shown["rho"] == pytest.approx(names["found"].rho, rel=1e-9)
+    assert shown["temperature"] == pytest.approx(names["temperature"], rel=1e-12)
+    rows = downloaded(page, "averaging")
+    assert rows[0] == ["token", "chosen", "score", "attention"] and len(rows) == 65
+    assert [int(row[0]) - 1 for row in rows[1:] if row[1] == "true"] == names["chosen"].tolist()
+    if names["found"].query is not None:
+        np.testing.assert_allclose([float(row[3]) for row in rows[1:]], names["weights"], rtol=1e-6)
+    else:
+        assert rows[1][3] != ""

@@ -40,6 +40,11 @@ yzflow.dyck = (() => {
     return e.map((value) => value / sum);
   }
 
+  // Attention of a query on states that occur `counts` times.
+  function attend(Z, query, states, counts) {
+    return yzflow.shares(counts, states.map((state) => Z[query][state]));
+  }
+
   // Largest spread over the closing queries of Z[q, open] - Z[q, close]: the residual of (11).
   function residual(Z, language) {
     const { k, D } = language;
@@ -61,5 +66,5 @@ yzflow.dyck = (() => {
     return Math.hypot(...a.map((value, c) => value + b[c])) / Math.hypot(...there);
   }
 
-  return { BRACKETS, parse, openState, partner, predict, residual, pairShare };
+  return { BRACKETS, parse, openState, partner, predict, attend, residual, pairShare };
 })();

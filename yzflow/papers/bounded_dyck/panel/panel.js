@@ -1,11 +1,14 @@
 // The panel of the balance condition.
-yzflow.panels.dyck = async ({ presets, language, layer, pattern }, items) => {
+yzflow.panels.dyck = ({ presets, language, layer, pattern }) => {
   const w = yzflow.widgets;
   const { dyck } = yzflow;
   const SYMBOLS = [...dyck.BRACKETS.slice(0, 2 * language.k)];
   const STYLES = [["c0", "solid"], ["c1", "dashed"], ["c3", "solid"], ["c4", "dashed"]];
-  const plot = await w.plot("insertions", "Next bracket against inserted pairs", items.insertions);
-  const update = w.later(draw);
+  const plot = w.plot("insertions", "Next bracket against inserted pairs");
+  const attended = w.plot("attended", "Attention of the last bracket on what was read");
+  let bench;
+  let valid = null; // the text that is shown
+  const update = () => bench.draw();
 
   const field = w.element("input", { type: "text", id: "brackets", autocomplete: "off", spellcheck: "false", "aria-describedby": "dyck-note" });
   const buttons = w.element("div", { class: "keys" });
@@ -21,13 +24,23 @@ yzflow.panels.dyck = async ({ presets, language, layer, pattern }, items) => {
   for (const symbol of SYMBOLS) edit(symbol, `add ${symbol}`, (text) => text + symbol);
   edit("⌫", "delete the last bracket", (text) => text.slice(0, -1));
   field.addEventListener("input", update);
-  w.byId("dyck-controls").addEventListener("submit", (event) => event.preventDefault());
 
   const insert = w.byId("dyck-insert");
-  const type = w.choices(insert, "pair", [{ value: "0", label: "round pairs ( )" }, { value: "1", label: "square pairs [ ]" }], update);
-  const level = w.slider(insert, { id: "level", label: "nesting level of the pairs", min: 1, max: language.D, integer: true }, update);
-  const pairs = w.slider(insert, { id: "pairs", label: "number of pairs", min: 0, max: 100, integer: true }, update);
-  const violation = w.slider(insert, { id: "violation", label: "how far the layer is off balance (0: balanced)", min: 0, max: 1, step: 0.01 }, update);
+  const controls = {
+    text: {
+      get value() { return field.value; },
+      set(value) { field.value = value; },
+      parse(text) {
+        try { dyck.parse(text, language); } catch { return undefined; }
+        return text;
+      },
+    },
+    type: w.choices(insert, "pair", [{ value: "0", label: "round pairs ( )" }, { value: "1", label: "square pairs [ ]" }], update),
+    level: w.slider(insert, { id: "level", label: "level of the pairs", min: 1, max: language.D, integer: true }, update),
+    pairs: w.slider(insert, { id: "pairs", label: "number of pairs", min: 0, max: 100, integer: true }, update),
+    violation: w.slider(insert, { id: "violation", label: "how far off balance", min: 0, max: 1, step: 0.01 }, update),
+  };
+  const { type, level, pairs, violation } = controls;
   const show = w.readouts("dyck", {
     residual: "residual of the balance condition",
     share: "what one pair adds, over what is there",
@@ -45,47 +58,53 @@ yzflow.panels.dyck = async ({ presets, language, layer, pattern }, items) => {
     return { counts, output: dyck.predict(weights, states.at(-1), counts) };
   }
 
-  // The text with the pairs in it: at the first place before its last bracket where they have the level.
-  function inserted(text, levelOfPairs, pair, n) {
+  // Where the pairs go: the first place before the text's last bracket where they have the level; null without one.
+  function placeOf(text, levelOfPairs) {
     let depth = 0;
     for (let place = 0; place < Math.max(text.length, 1); place++) {
-      if (depth === levelOfPairs - 1) return text.slice(0, place) + (n > 12 ? ` ${pair} × ${n} ` : pair.repeat(n)) + text.slice(place);
+      if (depth === levelOfPairs - 1) return place;
       depth += SYMBOLS.indexOf(text[place]) % 2 === 0 ? 1 : -1;
     }
     return null;
   }
 
+  const pairOf = () => SYMBOLS.slice(2 * Number(type.value), 2 * Number(type.value) + 2).join("");
+
   function draw() {
     const note = w.byId("dyck-note");
-    const pair = SYMBOLS.slice(2 * Number(type.value), 2 * Number(type.value) + 2).join("");
+    const pair = pairOf();
     let parsed;
     try {
       parsed = dyck.parse(field.value, language);
     } catch (error) {
-      return refuse(`Not a beginning of a bracket text: ${error.message}. The plot shows the last valid text.`);
+      return refuse(`Not a beginning of a bracket text: ${error.message}. The plots show the last valid text.`);
     }
-    const result = inserted(field.value, level.value, pair, pairs.value);
-    if (result === null) return refuse(`The text never stands at level ${level.value - 1} before its last bracket: choose another level for the pairs.`);
+    const place = placeOf(field.value, level.value);
+    if (place === null) return refuse(`The text never stands at level ${level.value - 1} before its last bracket: choose another level for the pairs.`);
     field.removeAttribute("aria-invalid");
+    const text = field.value;
+    valid = { text, place, pair };
     const { states, stack } = parsed;
-    const closing = field.value && SYMBOLS.indexOf(field.value.at(-1)) % 2 === 1 && stack.length > 0;
+    const closing = text && SYMBOLS.indexOf(text.at(-1)) % 2 === 1 && stack.length > 0;
     note.textContent = closing ? "" : "The balance condition speaks of texts that end in a closing bracket with another still open, such as ([]. The layer guesses here too.";
-    w.byId("dyck-result").textContent = result || "(empty)";
+    const n = pairs.value;
+    w.byId("dyck-result").textContent = text.slice(0, place) + (n > 12 ? ` ${pair} × ${n} ` : pair.repeat(n)) + text.slice(place) || "(empty)";
     const Z = layer.Z.map((row, q) => row.map((value, s) => value + violation.value * pattern[q][s]));
     const weights = { ...layer, Z };
     const open = dyck.openState(Number(type.value), level.value, language);
-    const numbers = Array.from({ length: 101 }, (_, n) => n);
-    const outputs = numbers.map((n) => predict(weights, states, open, n).output);
-    const now = outputs[pairs.value];
+    const numbers = Array.from({ length: 101 }, (_, i) => i);
+    const outputs = numbers.map((i) => predict(weights, states, open, i).output);
+    valid.outputs = outputs;
+    const now = outputs[n];
     const right = stack.length ? 2 * stack.at(-1) + 1 : null;
     const lines = SYMBOLS.map((symbol, b) => ({
       label: `${symbol}${b === right ? " (right)" : ""}`, color: STYLES[b][0], dash: STYLES[b][1], x: numbers, y: outputs.map((row) => row[b]), width: b === right ? 4 : 2,
     }));
-    plot.lines(lines, SYMBOLS.map((_, b) => ({ x: pairs.value, y: now[b], color: STYLES[b][0] })));
-    plot.range(100);
+    const points = SYMBOLS.map((_, b) => ({ x: n, y: now[b], color: STYLES[b][0] }));
+    plot.draw({ x: { label: "inserted pairs", min: 0, max: 100 }, y: { label: "probability", min: 0, max: 1 }, lines, points });
     plot.key(lines);
     plot.text("Balanced: every line is flat. Off balance: the lines bend, and in the end they no longer depend on the text. Equal probabilities lie on one line. The dots are at the chosen number of pairs.");
-    plot.table("Probability of each next bracket", ["pairs", ...SYMBOLS], w.sample(101, 10).map((n) => [n, ...outputs[n]]));
+    plot.table("Probability of each next bracket", ["pairs", ...SYMBOLS], w.sample(101, 10).map((i) => [i, ...outputs[i]]));
     const moved = now.reduce((total, value, b) => total + Math.abs(value - outputs[0][b]) / 2, 0);
     const { counts } = predict(weights, states, open, 0);
     const correct = right === null ? NaN : now[right];
@@ -95,8 +114,27 @@ yzflow.panels.dyck = async ({ presets, language, layer, pattern }, items) => {
     });
     const best = SYMBOLS[now.indexOf(Math.max(...now))];
     w.byId("dyck-summary").textContent =
-      `${moved < 1e-9 ? "The output did not move" : `The output moved by ${w.short(moved)}`} when ${pairs.value} pairs were inserted. The likeliest next bracket is ${best}` +
+      `${moved < 1e-9 ? "The output did not move" : `The output moved by ${w.short(moved)}`} when ${n} pairs were inserted. The likeliest next bracket is ${best}` +
       `${right === null ? "; nothing is open, so that no closing bracket is right." : best === SYMBOLS[right] ? ", which is right." : `, but ${SYMBOLS[right]} would be right.`}`;
+    drawAttention(Z, states, open, text, place, n);
+  }
+
+  // Attention of the last bracket: on the start and each bracket of the text, and on the inserted ones together.
+  function drawAttention(Z, states, open, text, place, n) {
+    const [query, pair] = [states.at(-1), pairOf()];
+    const read = [{ name: "start", state: states[0], count: 1, color: "c5" }, ...[...text].map((symbol, i) => ({ name: symbol, state: states[i + 1], count: 1, color: "c1" }))];
+    const inserted = [open, dyck.partner(open, language)].map((state, i) => ({ name: `${pair[i]} ×${n}`, state, count: n, color: "c3" }));
+    read.splice(1 + place, 0, ...inserted);
+    const weights = dyck.attend(Z, query, read.map(({ state }) => state), read.map(({ count }) => count));
+    const ticks = read.map(({ name }, at) => ({ at, text: name }));
+    attended.scope("with the inserted pairs");
+    attended.draw({
+      x: { label: "what was read, in order", min: -0.6, max: Math.max(read.length, 6) - 0.4, ticks },
+      y: { label: "share of attention", min: 0, max: 1 }, bars: read.map(({ color }, x) => ({ x, top: weights[x], color })),
+    });
+    attended.key([{ label: "start of the text", color: "c5" }, { label: "brackets of the text", color: "c1" }, { label: `inserted, all ${n} together`, color: "c3" }]);
+    attended.text("Any pattern may be balanced: what counts is that the two brackets of a pair cancel in what they add, not where attention goes.");
+    attended.table("Attention of the last bracket", ["read", "share of attention"], read.map(({ name }, i) => [name, weights[i]]));
   }
 
   function refuse(message) {
@@ -104,13 +142,30 @@ yzflow.panels.dyck = async ({ presets, language, layer, pattern }, items) => {
     w.byId("dyck-note").textContent = message;
   }
 
-  w.presets("dyck", presets, ({ setting }) => {
-    field.value = setting.text;
-    type.set(String(setting.type));
-    level.set(setting.level);
-    pairs.set(setting.pairs);
-    violation.set(setting.violation);
-    draw();
-  })();
-  return { recolour() { plot.recolour(); draw(); } };
+  const quoted = (text) => `"${text}"`;
+  function python() {
+    const { text, place, pair } = valid;
+    return `import numpy as np
+from dynamics import DyckLanguage, Layer
+from theory import balance
+
+language = DyckLanguage(n_types=${language.k}, max_depth=${language.D})
+layer = balance.balanced_layer(language, rng=2, scale=0.3)
+opens = balance.pairs(language)[0].ravel()
+noise = np.random.default_rng(4).normal(size=(language.n_states, opens.size)).round(6)
+Z = layer.Z.copy()
+Z[:, opens] -= ${violation.value} * noise
+layer = Layer(Z, 200.0 * layer.Y, layer.V)
+bags = language.bags([${quoted(text.slice(0, place))} + ${quoted(pair)} * ${pairs.value} + ${quoted(text.slice(place))}])
+print("probability of ${SYMBOLS.join(" ")}:", layer.predict(bags)[0])
+print("residual of the balance condition:", balance.residual(layer.Z, language))
+`;
+  }
+
+  bench = yzflow.bench.build("dyck", {
+    presets, controls, draw, python,
+    start: ({ setting }) => ({ ...setting, type: String(setting.type) }),
+    data: () => ({ columns: ["pairs", ...SYMBOLS.map((symbol) => `probability of ${symbol}`)], rows: valid.outputs.map((row, n) => [n, ...row]) }),
+  });
+  bench.start();
 };

@@ -1,14 +1,7 @@
-"""The explorer's panel of Scan and Snap: how attention moves, by the closed form, two flows and SGD."""
+"""The explorer's panel of Scan and Snap: how attention moves, by the closed form, three flows and SGD."""
 
 from yzflow.pages.explorer.registry import Panel
 from yzflow.papers.scan_and_snap.panel.data import collect
 from yzflow.papers.scan_and_snap.panel.presets import PRESETS
 
-
-def _plots() -> dict[str, dict]:
-    from yzflow.papers.scan_and_snap.panel.plots import items  # needs bokeh
-
-    return items()
-
-
-PANEL = Panel("transition", "Scan and snap", 1, __name__, PRESETS, collect, _plots)
+PANEL = Panel("transition", "Scan and snap", 1, __name__, PRESETS, collect)

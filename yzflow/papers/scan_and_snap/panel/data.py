@@ -8,15 +8,15 @@ from dynamics import SequenceClasses, sgd
 from dynamics.support.progress import Progress
 from yzflow.papers.scan_and_snap.panel.presets import PRESETS
 
-BATCH_SIZE, LENGTH = 128, 128
+BATCH_SIZE, LENGTH, MAX_STEPS = 128, 128, 2000
 
 
 def sgd_logits(setting: dict, *, seed: int = 0, records: int = 100) -> dict:
-    """SGD of a preset: steps, and logits of the common and the distinct tokens, means over the classes."""
+    """SGD of a preset, up to `MAX_STEPS`: steps, and the common and distinct tokens' logits, means over the classes."""
     classes = SequenceClasses.single_common_token(
         setting["K"], setting["M"], common=setting["common"], distinct=setting["distinct"]
     )
-    steps = int(setting["end"])
+    steps = min(int(setting["end"]), MAX_STEPS)
     run = sgd(
         classes,
         eta_y=setting["etaY"],

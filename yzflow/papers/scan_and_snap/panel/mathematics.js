@@ -132,7 +132,9 @@ yzflow.flow = (() => {
 
   // Lemma 1. A row of Y has three different entries: at its own next token, at the K - 1 others that occur, and at the
   // M - K that never do. The state is z, then these three for each token; own and other agree for the common one.
-  function full(setting, p) {
+  // Modified: the decoder's gradient of Lemma 3, F (F^T F)^{-1} in place of F. For equal overlaps rho the inverse is
+  // (I - rho / (1 + (K - 1) rho) 1 1^T) / (1 - rho).
+  function trained(setting, p, modified) {
     const { M, K, etaY, etaZ } = setting;
     const D = p.length;
     const counts = [1, K - 1, M - K];
@@ -149,24 +151,31 @@ yzflow.flow = (() => {
         const r = [(e[1] + e[2]) / total, other[1], other[2]]; // 1 - alpha without its cancellation
         const g = f.map((_, l) => sum(counts.map((count, j) => count * Y(l, j) * r[j])));
         const along = sum(f.map((value, l) => value * g[l]));
+        // Sums of the residuals over the classes, and what a distinct and the common token's row take of them.
+        const all = [r[0] + (K - 1) * r[1], r[0] + (K - 1) * r[1], K * r[2]];
+        let own = r.map((value) => value / K);
+        let shared = all.map((value) => value / K);
+        if (modified) {
+          const rho = f[0] * f[0];
+          const distinct = sum(f.slice(1).map((value) => value * value)); // 1 - rho, without its cancellation
+          const every = 1 + (K - 1) * rho;
+          own = r.map((value, j) => (value - (rho / every) * all[j]) / (K * distinct));
+          shared = all.map((value) => value / (K * every));
+        }
         const rate = new Array(4 * D);
         for (let l = 0; l < D; l++) {
-          const weight = l === 0 ? 1 : 1 / K; // the common token moves at the steps of every class
-          rate[l] = etaZ * weight * f[l] * (g[l] - f[l] * along);
-          const occurring = (r[0] + (K - 1) * r[1]) / K;
-          for (let j = 0; j < 3; j++) {
-            const residual = l === 0 && j < 2 ? occurring : r[j];
-            rate[D + 3 * l + j] = etaY * weight * f[l] * residual;
-          }
+          rate[l] = etaZ * (l === 0 ? 1 : 1 / K) * f[l] * (g[l] - f[l] * along); // all classes move the common token
+          for (let j = 0; j < 3; j++) rate[D + 3 * l + j] = etaY * f[l] * (l === 0 ? shared : own)[j];
         }
         return rate;
       },
     };
   }
 
-  // Logits z at `times` for the level "theory" or "full".
+  // Logits z at `times` for the level "theory", "modified" or "full".
   function logits(level, setting, p, times) {
-    const states = integrate((level === "full" ? full : theory)(setting, p), times);
+    const problem = level === "theory" ? theory(setting, p) : trained(setting, p, level === "modified");
+    const states = integrate(problem, times);
     return states.map((state) => state && state.slice(0, p.length));
   }
 

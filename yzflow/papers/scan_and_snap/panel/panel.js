@@ -1,56 +1,63 @@
-// The panel of Scan and Snap.
-yzflow.panels.transition = async ({ presets, sgd }, items) => {
+// The panel of Scan and Snap: every level is computed at every change, so that no axis moves when another is chosen.
+yzflow.panels.transition = ({ presets, sgd: runs }) => {
   const w = yzflow.widgets;
-  const { attention, decoder, flow } = yzflow;
-  const N = 200; // output times
+  const { attention, decoder, flow, shares: attend, sum } = yzflow;
+  const { swatch } = yzflow.plots;
+  const N = 160; // output times
   const LEVELS = {
-    closed: "closed form: Theorem 4, corrected",
-    theory: "theory flow: Theorems 1 and 2, integrated here",
-    full: "full flow: the true gradient (Lemma 1), integrated here",
-    sgd: "SGD: computed before, for unchanged presets",
+    closed: { label: "closed form (corrected)", name: "closed form", color: "c3" },
+    theory: { label: "theory flow (Theorems 1, 2)", name: "theory flow", color: "c1" },
+    modified: { label: "modified flow (Lemma 3)", name: "modified flow", color: "c2" },
+    full: { label: "full flow (the true gradient)", name: "full flow", color: "c0" },
+    sgd: { label: "SGD (unchanged presets)", name: "SGD", color: "c4" },
   };
-  const TIMES = [
-    { name: "peak", label: "peak of γ, t*", color: "mark", dash: "solid" },
-    { name: "scanning", label: "the paper’s t₀′", color: "mark", dash: "dashed" },
-    { name: "snapping", label: "the paper’s t₀", color: "mark", dash: "dotted" },
-  ];
+  const FLOWS = ["theory", "modified", "full"];
   const COMPARED = [["c3", "dashed"], ["c2", "dotdash"], ["c4", "dotted"]];
   const TOKENS = ["common", "distinct 1", "distinct 2", "distinct 3", "distinct 4", "distinct 5"];
+  const TIME = "time t, SGD steps";
 
   const plots = {};
   for (const [id, title] of Object.entries({
+    share: "Attention on two tokens",
     heat: "Attention over training",
-    now: "Attention at the chosen time",
+    now: "Attention at the time shown",
     growth: "Growth of a token’s attention",
-    exponent: "Growth exponent",
-    gamma: "Speed of attention",
+    exponent: "Fall of the common token’s logit",
+    gamma: "Speed γ of attention",
     decoder: "What the decoder has learnt",
-  })) plots[id] = await w.plot(id, title, items[id]);
+  })) plots[id] = w.plot(id, title);
+  const timed = ["share", "heat", "growth", "exponent", "gamma"].map((id) => plots[id]);
 
-  let preset, compared, computed;
-  const update = w.later(draw);
-  const level = w.choices(w.byId("transition-level"), "level", Object.entries(LEVELS).map(([value, label]) => ({ value, label })), update);
+  let computed;
+  let bench;
+  const update = () => bench.draw();
+  const done = Object.fromEntries(Object.keys(LEVELS).map((value) => [value, w.element("output", { id: `done-${value}`, class: "done" })]));
+  const options = Object.entries(LEVELS).map(([value, { label, color }]) => ({ value, label, before: [swatch(color, "solid", 5)], after: [done[value]] }));
+  const level = w.choices(w.byId("transition-level"), "level", options, update);
   const rates = w.byId("transition-rates");
-  const add = (options) => w.slider(rates, options, update);
+  const add = (parent, more) => w.slider(parent, more, update);
   const controls = {
-    etaY: add({ id: "eta-y", label: "learning rate of the decoder, η_Y", min: 0.01, max: 50, step: 0.05, log: true }),
-    etaZ: add({ id: "eta-z", label: "learning rate of attention, η_Z", min: 0.001, max: 50, step: 0.05, log: true }),
-    K: add({ id: "n-classes", label: "next tokens that occur, K", min: 1, max: 50, integer: true }),
-    M: add({ id: "vocab-size", label: "next tokens in the vocabulary, M", min: 2, max: 1e6, step: 0.05, log: true, integer: true }),
-    end: add({ id: "t-end", label: "length of training", min: 1, max: 1e5, step: 0.05, log: true, unit: "SGD steps" }),
+    level,
+    etaY: add(rates, { id: "eta-y", label: "η_Y, decoder’s rate", min: 0.01, max: 50, step: 0.05, log: true }),
+    etaZ: add(rates, { id: "eta-z", label: "η_Z, attention’s rate", min: 0.001, max: 50, step: 0.05, log: true }),
+    K: add(rates, { id: "n-classes", label: "K, next tokens seen", min: 1, max: 50, integer: true }),
+    M: add(rates, { id: "vocab-size", label: "M, next tokens in all", min: 2, max: 1e6, step: 0.05, log: true, integer: true }),
+    end: add(rates, { id: "t-end", label: "length of training", min: 1, max: 1e5, step: 0.05, log: true, unit: "SGD steps" }),
+    unitConstant: w.checkbox(rates, "unit-constant", "C₀ = 1, as in Fig. 9 (closed form)", update),
   };
-  const unitConstant = w.checkbox(rates, "unit-constant", "set the speed constant C₀ to 1, as the paper’s Fig. 9 does (closed form)", update);
   const tokens = w.byId("transition-tokens");
-  const probabilities = TOKENS.map((name, i) =>
-    w.slider(tokens, { id: `token-${i}`, label: `${name} token`, min: 0.01, max: 3, step: 0.01 }, update),
-  );
-  const clock = w.slider(w.byId("transition-time"), { id: "time", label: "time shown, in % of the training", min: 0, max: 100, step: 0.5 }, drawNow);
+  TOKENS.forEach((name, i) => {
+    controls[i ? `distinct${i}` : "common"] = add(tokens, { id: `token-${i}`, label: `${name} token`, min: 0.01, max: 3, step: 0.01 });
+  });
+  const clock = w.slider(w.byId("transition-time"), { id: "time", label: "time, % of the axis", min: 0, max: 100, step: 0.5 }, () => { drawNow(); bench.note(); });
+  controls.time = clock;
+  const label = w.byId("transition-time").querySelector("label");
   const show = w.readouts("transition", {
     overlap: "overlap of two classes at the start, ρ",
-    peak: "peak of the speed, t* (SGD steps)",
+    peak: "peak of the speed γ, t* (SGD steps)",
     scanning: "the paper’s t₀′ = K ln M/η_Y",
     snapping: "the paper’s t₀ = 2 K ln M/η_Y",
-    exponent: "growth exponent B at the end",
+    exponent: "growth exponent B of the closed form at the end",
     common: "logit of the common token at the end",
     growth: "growth χ of the most frequent distinct token at the end",
     lower: "Theorem 3, with the closed form’s B: this χ is at least",
@@ -58,105 +65,167 @@ yzflow.panels.transition = async ({ presets, sgd }, items) => {
     slowdown: "slow-down s of the full flow, early on",
   });
 
+  const start = ({ setting: { distinct, level: chosen = "closed", ...setting } }) => ({
+    ...setting, ...Object.fromEntries(distinct.map((value, i) => [`distinct${i + 1}`, value])), level: chosen, time: 0,
+  });
+
   function read() {
     const setting = {};
-    for (const [name, control] of Object.entries(controls)) setting[name] = control.value;
-    setting.unitConstant = unitConstant.checked;
-    [setting.common, ...setting.distinct] = probabilities.map((control) => control.value);
+    for (const name of ["etaY", "etaZ", "K", "M", "end", "unitConstant", "common"]) setting[name] = controls[name].value;
+    setting.distinct = TOKENS.slice(1).map((_, i) => controls[`distinct${i + 1}`].value);
     return setting;
   }
 
-  // Of a setting: times, B, gamma, and logits of the level that was asked for (null where there are none).
-  function compute(setting, how, sgd) {
-    const times = how === "sgd" ? sgd.t : Array.from({ length: N + 1 }, (_, i) => (setting.end * i) / N);
+  // 0, then equal steps of ln t from well before t*, with t* among them.
+  function timesOf(setting) {
+    const peak = decoder.transitionTime(setting);
+    const first = 10 ** Math.floor(Math.log10(Math.min(peak, setting.end) / 20));
+    const times = Array.from({ length: N }, (_, i) => first * (setting.end / first) ** (i / (N - 1)));
+    if (peak > first && peak < setting.end && !times.includes(peak)) times.push(peak);
+    times[N - 1] = setting.end;
+    return { first, peak, times: [0, ...times.sort((a, b) => a - b)] };
+  }
+
+  // Of a setting: times, B, gamma, and of each level its logits, attention, and share of the change done at t*.
+  function compute(setting, run) {
+    const { first, peak, times } = timesOf(setting);
     const rho = attention.overlap(setting);
     const c0 = setting.unitConstant ? 1 : attention.speedConstant(setting.K, rho);
-    const exponent = times.map((t) => attention.growthExponent(t, setting, c0));
     const p = [setting.common, ...setting.distinct];
-    let z;
-    if (how === "sgd") z = sgd.z;
-    else if (how === "closed") {
-      z = exponent.map((B) => [-B, ...attention.distinctGrowth(B / setting.K, setting.distinct).map((v) => v / 2)]);
-    } else z = flow.logits(how, setting, p, times);
-    const shares = z.map((row) => row && yzflow.shares(p, row));
-    return { times, rho, c0, exponent, p, z, shares, gamma: times.map((t) => decoder.gamma(t, setting)) };
+    const exponentAt = (t) => attention.growthExponent(t, setting, c0);
+    const exponent = times.map(exponentAt);
+    const z = { closed: exponent.map((B) => [-B, ...attention.distinctGrowth(B / setting.K, setting.distinct).map((v) => v / 2)]) };
+    if (setting.K > 1) for (const name of FLOWS) z[name] = flow.logits(name, setting, p, times);
+    if (run) z.sgd = run.z;
+    const levels = {};
+    for (const [name, logits] of Object.entries(z)) {
+      const shares = logits.map((row) => row && attend(p, row));
+      const moved = (row) => sum(row.map((c, l) => Math.abs(c - shares[0][l])));
+      const own = name === "sgd" ? run.t : times;
+      const [at, last] = [own.indexOf(peak), shares.at(-1)];
+      levels[name] = {
+        times: own, z: logits, shares,
+        change: last ? moved(last) / 2 : NaN,
+        done: last && at > 0 ? moved(shares[at]) / moved(last) : NaN,
+      };
+    }
+    const gamma = times.map((t) => decoder.gamma(t, setting));
+    return { setting, first, peak, times, rho, c0, exponent, exponentAt, levels, gamma };
   }
 
   function draw() {
     if (controls.M.value < controls.K.value) controls.M.set(controls.K.value);
+    const chosen = bench.preset();
+    const wanted = start(chosen);
+    const same = Object.entries(wanted).every(([name, value]) => name === "level" || name === "time" || controls[name].value === value);
+    const run = same ? runs[presets.indexOf(chosen)] : null;
     const setting = read();
-    const same = JSON.stringify(setting) === JSON.stringify(preset.ordered);
     const notes = [];
-    level.enable("sgd", same && preset.sgd !== null);
-    if (level.value === "sgd" && !(same && preset.sgd)) {
+    level.enable("sgd", run !== null);
+    if (level.value === "sgd" && run === null) {
       level.set("full");
-      notes.push("No SGD run was computed for these settings, so that this is the full flow.");
+      notes.push("No SGD run was computed for these settings, so that the full flow is shown.");
     }
     if (setting.K === 1) {
-      unitConstant.checked = setting.unitConstant = true;
+      controls.unitConstant.set(setting.unitConstant = true);
       if (level.value !== "closed") level.set("closed");
       notes.push("With one class there is nothing to tell apart: only the closed form with C₀ = 1 is shown, as in the paper’s Fig. 9.");
     }
-    for (const name of ["theory", "full"]) level.enable(name, setting.K > 1);
-    const how = level.value;
-    computed = { setting, how, ...compute(setting, how, preset.sgd) };
-    compared = (same ? preset.compare : []).map((change) => {
-      const other = { ...setting, ...change };
-      return { change, setting: other, ...compute(other, how === "sgd" ? "closed" : how, null) };
-    });
-    if (how === "sgd") compared = [];
-    if (computed.z.includes(null)) notes.push("The integration took too many steps and stops early: try smaller rates or a shorter training.");
-    if (setting.unitConstant && (how === "theory" || how === "full")) notes.push("C₀ = 1 changes only the closed form; a flow needs no C₀.");
-    if (how === "sgd") notes.push("SGD: batches of 128 sequences of 128 tokens, no momentum, one seed; logits are means over the classes.");
+    for (const name of FLOWS) level.enable(name, setting.K > 1);
+    computed = compute(setting, run);
+    computed.how = level.value;
+    computed.own = computed.levels[level.value];
+    computed.compared = (same ? chosen.compare : []).map((change) => ({ change, ...compute({ ...setting, ...change }, null) }));
+    const stopped = Object.keys(computed.levels).filter((name) => computed.levels[name].z.includes(null));
+    if (stopped.length) notes.push(`The integration took too many steps and stops early (${stopped.map((name) => LEVELS[name].name).join(", ")}): try smaller rates or a shorter training.`);
+    if (setting.unitConstant && FLOWS.includes(level.value)) notes.push("C₀ = 1 changes only the closed form; a flow needs no C₀.");
     w.byId("transition-note").textContent = notes.join(" ");
-    drawCurves();
-    drawRegime();
+    for (const [name, output] of Object.entries(done)) {
+      const value = computed.levels[name]?.done ?? NaN;
+      output.textContent = Number.isNaN(value) ? "–" : `${Math.round(100 * value)}%`;
+      output.dataset.value = String(value);
+    }
+    drawLevels();
+    drawTheory();
+    drawEnd();
     drawHeat();
     drawNow();
   }
 
-  const named = (change) =>
-    Object.entries(change).map(([key, value]) => `${{ etaY: "η_Y", etaZ: "η_Z" }[key]} = ${value}`).join(", ");
+  const axis = () => ({ label: TIME, min: computed.first, max: computed.setting.end, log: true });
+  const marks = (scale = 1) => [
+    { x: computed.peak / scale, label: "t*", color: "mark", dash: "solid" },
+    { x: decoder.scanningTime(computed.setting) / scale, label: "t₀′", color: "mark", dash: "dashed" },
+    { x: decoder.snappingTime(computed.setting) / scale, label: "t₀", color: "mark", dash: "dotted" },
+  ];
+  const named = (change) => Object.entries(change).map(([key, value]) => `${{ etaY: "η_Y", etaZ: "η_Z" }[key]} = ${value}`).join(", ");
+  const own = () => `η_Y = ${w.short(computed.setting.etaY)}, η_Z = ${w.short(computed.setting.etaZ)}`;
+  const top = () => 1 + computed.setting.distinct.indexOf(Math.max(...computed.setting.distinct));
+  const others = () => computed.compared.map((one, i) => ({ ...one, color: COMPARED[i][0], dash: COMPARED[i][1], label: named(one.change), width: 2 }));
+  // Levels as lines of `pick` of a level's index; the chosen one is thick and on top.
+  function byLevel(pick, dash = "solid") {
+    const names = Object.keys(computed.levels).sort((a, b) => (a === computed.how) - (b === computed.how));
+    return names.map((name) => {
+      const one = computed.levels[name];
+      return { label: LEVELS[name].name, color: LEVELS[name].color, dash, x: one.times, y: one.times.map((_, i) => pick(one, i)), width: name === computed.how ? 4.5 : 1.7 };
+    });
+  }
 
-  function drawCurves() {
-    const { setting, times, exponent, gamma, z } = computed;
-    const spans = {
-      peak: decoder.transitionTime(setting), scanning: decoder.scanningTime(setting), snapping: decoder.snappingTime(setting),
-    };
-    const others = compared.map((one, i) => ({ ...one, color: COMPARED[i][0], dash: COMPARED[i][1], label: named(one.change), width: 2 }));
-    const visible = TIMES.filter(({ name }) => spans[name] <= setting.end);
-    const chi = z.map((row) => row && row.slice(1).map((value) => Math.exp(2 * value)));
+  // What differs from level to level: shares of attention, growth, the common token's logit.
+  function drawLevels() {
+    const { how, own: chosen, setting, exponent, times } = computed;
     const rows = w.sample(times.length, 10);
-    const own = `η_Y = ${w.short(setting.etaY)}, η_Z = ${w.short(setting.etaZ)}`;
-    for (const name of ["growth", "exponent", "gamma"]) {
-      plots[name].spans(spans);
-      plots[name].range(setting.end);
-    }
+    const all = Object.values(computed.levels);
+    const name = LEVELS[how].name;
+    const token = top();
+    const pick = (l) => (one, i) => one.shares[i] && one.shares[i][l];
+    const both = [...byLevel(pick(0), "dashed"), ...byLevel(pick(token))];
+    both.sort((a, b) => a.width - b.width);
+    plots.share.scope("all levels; the chosen one is thick");
+    plots.share.draw({ x: axis(), y: { label: "share of attention", ...yzflow.plots.upTo(both.map((line) => line.y)) }, lines: both, marks: marks() });
+    plots.share.key([{ label: `distinct ${token}: solid`, color: "soft", dash: "solid" }, { label: "common: dashed", color: "soft", dash: "dashed" }, ...byLevel(pick(0)).reverse().map((line) => ({ ...line, dash: "solid" }))]);
+    plots.share.text(`The common token, and the distinct one that occurs most often. t* is where the theory’s speed γ peaks; t₀′ and t₀ are the paper’s estimates of it. Time has a logarithmic axis, the same for all levels.`);
+    const ordered = Object.keys(computed.levels).filter((key) => key !== "sgd");
+    plots.share.table("Share of attention by level", ["t", ...ordered.flatMap((key) => [`common, ${LEVELS[key].name}`, `distinct ${token}, ${LEVELS[key].name}`])],
+      rows.map((i) => [times[i], ...ordered.flatMap((key) => [0, token].map((l) => pick(l)(computed.levels[key], i)))]));
 
+    const chi = (row, l) => row && Math.exp(2 * row[l]);
+    const compared = others();
     const distinct = setting.distinct.map((_, i) => ({
-      label: TOKENS[i + 1], color: i ? `c${i}` : "c0", dash: ["solid", "dashed", "dotdash", "dotted", "dashed"][i], x: times,
-      y: chi.map((row) => row && row[i]), width: i ? 2 : 3.5,
+      label: TOKENS[i + 1], color: i ? `c${i}` : "c0", dash: ["solid", "dashed", "dotdash", "dotted", "dashed"][i], x: chosen.times,
+      y: chosen.z.map((row) => chi(row, i + 1)), width: i ? 2 : 3.5,
     }));
-    const curves = others.length
-      ? [{ ...distinct[0], label: `distinct 1: ${own}` }, ...others.map((one) => ({ ...one, label: `distinct 1: ${one.label}`, x: one.times, y: one.z.map((row) => row && Math.exp(2 * row[1])) }))]
+    const curves = compared.length
+      ? [{ ...distinct[0], label: `distinct 1: ${own()}` }, ...compared.filter((one) => one.levels[how]).map((one) => ({ ...one, label: `distinct 1: ${one.label}`, x: one.times, y: one.levels[how].z.map((row) => chi(row, 1)) }))]
       : distinct;
-    plots.growth.lines(curves);
-    plots.growth.key([...curves, ...visible]);
-    plots.growth.text("χ says by what factor the squared weight of a token has grown: 1 at the start. The token that occurs most often wins.");
-    plots.growth.table("Growth factor χ of the distinct tokens", ["t", ...TOKENS.slice(1)], rows.map((i) => [times[i], ...(chi[i] || TOKENS.slice(1).map(() => null))]));
+    const high = yzflow.plots.upTo([...all, ...compared.flatMap((one) => Object.values(one.levels))].map((one) => one.z.map((row) => row && Math.max(...row.slice(1).map((value) => Math.exp(2 * value))))), 1);
+    if (high.max > 50) Object.assign(high, { log: true });
+    plots.growth.scope(`the chosen level: ${name}`);
+    plots.growth.draw({ x: axis(), y: { label: "growth factor χ", ...high }, lines: curves, marks: marks() });
+    plots.growth.key(curves);
+    plots.growth.text("χ says by what factor the squared weight of a token has grown: 1 at the start. The axis holds all levels.");
+    const table = w.sample(chosen.times.length, 10);
+    plots.growth.table(`Growth factor χ of the distinct tokens, ${name}`, ["t", ...TOKENS.slice(1)], table.map((i) => [chosen.times[i], ...TOKENS.slice(1).map((_, l) => chi(chosen.z[i], l + 1))]));
 
-    const moved = { label: `−(logit of the common token), ${LEVELS[computed.how].split(":")[0]}`, color: "c1", dash: "solid", x: times, y: z.map((row) => row && -row[0]), width: 3 };
-    const closed = { label: `B, closed form: ${own}`, color: "c0", dash: computed.how === "closed" ? "solid" : "dashed", x: times, y: exponent, width: 3 };
-    const exponents = [closed, ...(computed.how === "closed" ? [] : [moved]), ...others.map((one) => ({ ...one, x: one.times, y: one.exponent }))];
-    plots.exponent.lines(exponents);
-    plots.exponent.key([...exponents, ...visible]);
-    plots.exponent.text("B is how far the common token’s logit has fallen. Where the two lines part, the closed form does not describe this level.");
-    plots.exponent.table("Growth exponent B, closed form, and the logit of the common token", ["t", "B", "logit"], rows.map((i) => [times[i], exponent[i], z[i] && z[i][0]]));
+    const fall = byLevel((one, i) => one.z[i] && -one.z[i][0]);
+    const exponents = [...fall, ...compared.map((one) => ({ ...one, label: `closed form: ${one.label}`, x: one.times, y: one.exponent }))];
+    plots.exponent.scope("all levels; the chosen one is thick");
+    plots.exponent.draw({ x: axis(), y: { label: "−(logit of the common token)", ...yzflow.plots.upTo(exponents.map((line) => line.y)) }, lines: exponents, marks: marks() });
+    plots.exponent.key([...fall].reverse().concat(exponents.slice(fall.length)));
+    plots.exponent.text("By the closed form this is the growth exponent B. Where the lines part, it does not describe the level.");
+    plots.exponent.table(`Growth exponent B, closed form, and the logit of the common token, ${name}`, ["t", "B", "logit"], table.map((i) => [chosen.times[i], how === "sgd" ? computed.exponentAt(chosen.times[i]) : exponent[i], chosen.z[i] && chosen.z[i][0]]));
+  }
 
-    const speeds = [{ label: own, color: "c0", dash: "solid", x: times, y: gamma, width: 3 }, ...others.map((one) => ({ ...one, x: one.times, y: one.gamma }))];
-    plots.gamma.lines(speeds);
-    plots.gamma.key([...speeds, ...visible]);
-    plots.gamma.text("γ is how strong a gradient the decoder sends back to attention. It rises while the decoder learns and dies when it has learnt.");
+  // What is the same at every level, since it stands for the theory's decoder alone: gamma and h.
+  function drawTheory() {
+    const { setting, times, gamma } = computed;
+    const compared = others();
+    const rows = w.sample(times.length, 10);
+    const speeds = [{ label: own(), color: "c0", dash: "solid", x: times, y: gamma, width: 3 }, ...compared.map((one) => ({ ...one, x: one.times, y: one.gamma }))];
+    plots.gamma.scope("the theory’s: the same at every level");
+    plots.gamma.draw({ x: axis(), y: { label: "speed γ", ...yzflow.plots.upTo(speeds.map((line) => line.y)) }, lines: speeds, marks: marks() });
+    plots.gamma.key(speeds);
+    plots.gamma.text("γ is how strong a gradient the theory’s decoder sends back to attention. It rises while the decoder learns and dies when it has learnt.");
     plots.gamma.table("Speed γ", ["t", "γ"], rows.map((i) => [times[i], gamma[i]]));
 
     const visits = Math.max(1, Math.min(200, Math.floor(setting.end / setting.K)));
@@ -166,40 +235,48 @@ yzflow.panels.transition = async ({ presets, sgd }, items) => {
     const pair = [
       { label: "h*(s), step by step", color: "c1", dash: "solid", x: s, y: steps },
       { label: "h(s), smooth", color: "c0", dash: "dashed", x: s, y: continuous },
-      ...others.filter((one) => one.change.etaY).map((one) => ({ ...one, label: `h: ${one.label}`, x: s, y: s.map((value) => decoder.h(value, one.setting)) })),
+      ...compared.filter((one) => one.change.etaY).map((one) => ({ ...one, label: `h: ${one.label}`, x: s, y: s.map((value) => decoder.h(value, one.setting)) })),
     ];
-    plots.decoder.lines(pair);
-    plots.decoder.range(visits);
+    plots.decoder.scope("the theory’s: the same at every level");
+    plots.decoder.draw({ x: { label: "visits of a class, s = t/K", min: 0, max: visits }, y: { label: "decoder growth h", ...yzflow.plots.upTo(pair.map((line) => line.y)) }, lines: pair, marks: marks(setting.K) });
     plots.decoder.key(pair);
-    plots.decoder.text(`Over the first ${visits} visits of a class the two differ by at most ${w.short(Math.max(...s.map((i) => Math.abs(steps[i] - continuous[i]))))}.`);
+    plots.decoder.text(`Over the first ${visits} visits of a class the two differ by at most ${w.short(Math.max(...s.map((i) => Math.abs(steps[i] - continuous[i]))))}. The marks are t*/K, t₀′/K and t₀/K.`);
     plots.decoder.table("Decoder growth", ["s", "h", "h*"], w.sample(visits + 1, 10).map((i) => [i, continuous[i], steps[i]]));
-
-    const last = z.at(-1);
-    const first = setting.distinct.indexOf(Math.max(...setting.distinct));
-    const own2 = setting.distinct[first] ** 2;
-    const f0 = own2 / (setting.common ** 2 + yzflow.sum(setting.distinct.map((p) => p * p)));
-    const Bn = exponent.at(-1) / setting.K;
-    show({
-      ...spans, overlap: computed.rho, exponent: exponent.at(-1), common: last && last[0], growth: last && Math.exp(2 * last[first + 1]),
-      lower: Math.exp(2 * f0 * Bn), upper: Math.exp(2 * Bn),
-    });
-    const grown = last ? `the most frequent distinct token has grown by a factor χ = ${w.short(Math.exp(2 * last[first + 1]))}. Its share of attention went from ${w.short(computed.shares[0][first + 1])} to ${w.short(computed.shares.at(-1)[first + 1])}, that of the common token from ${w.short(computed.shares[0][0])} to ${w.short(computed.shares.at(-1)[0])}` : "the integration has stopped early";
-    w.byId("transition-summary").textContent = `After ${w.short(times.at(-1))} steps, ${grown}. The speed peaks at t* = ${w.short(spans.peak)}.`;
   }
 
-  function drawRegime() {
-    const { K, M, etaY, etaZ } = computed.setting;
+  // Readouts, the sentence and the regime.
+  function drawEnd() {
+    const { setting, how, own: chosen, peak, rho, exponent } = computed;
+    const { K, M, etaY, etaZ } = setting;
+    const last = chosen.z.at(-1);
+    const token = top();
+    const own2 = setting.distinct[token - 1] ** 2;
+    const f0 = own2 / (setting.common ** 2 + sum(setting.distinct.map((p) => p * p)));
+    const Bn = exponent.at(-1) / K;
+    const slowdown = K > 1 ? attention.fullFlowSlowdown(M, K, rho) : NaN;
+    show({
+      peak, scanning: decoder.scanningTime(setting), snapping: decoder.snappingTime(setting), overlap: rho, exponent: exponent.at(-1),
+      common: last ? last[0] : NaN, growth: last ? Math.exp(2 * last[token]) : NaN, lower: Math.exp(2 * f0 * Bn), upper: Math.exp(2 * Bn), slowdown,
+    });
+    const percent = (one) => `${Math.round(100 * one.done)}%`;
+    const [first, end] = [chosen.shares[0], chosen.shares.at(-1)];
+    const sentences = [];
+    if (end) {
+      sentences.push(`${LEVELS[how].name[0].toUpperCase()}${LEVELS[how].name.slice(1)}: after ${w.short(chosen.times.at(-1))} steps the common token’s share of attention went from ${w.short(first[0])} to ${w.short(end[0])}, that of the most frequent distinct token from ${w.short(first[token])} to ${w.short(end[token])}.`);
+    } else sentences.push("The integration has stopped early.");
+    const told = Object.entries(computed.levels).filter(([, one]) => !Number.isNaN(one.done));
+    if (told.length) sentences.push(`At t* = ${w.short(peak)} the share of the change up to t = ${w.short(setting.end)} that is done is ${told.map(([name, one]) => `${percent(one)} (${LEVELS[name].name})`).join(", ")}.`);
+    else sentences.push(`The speed γ peaks at t* = ${w.short(peak)}${peak > setting.end ? ", after the end" : ""}.`);
+    w.byId("transition-summary").textContent = sentences.join(" ");
+    const regime = w.byId("transition-regime");
     if (K === 1) {
-      show({ slowdown: NaN });
-      w.byId("transition-regime").textContent = "Assumption 2 needs at least two classes.";
+      regime.textContent = "Assumption 2 needs at least two classes.";
       return;
     }
-    const slowdown = attention.fullFlowSlowdown(M, K, computed.rho);
-    const { upper, lower } = attention.assumption2(M, K, computed.rho);
-    show({ slowdown });
+    const { upper, lower } = attention.assumption2(M, K, rho);
     const side = (holds, text) => `${text} ${holds ? "✓ holds" : "✗ fails"}`;
     const both = upper > 1 && lower >= 1;
-    w.byId("transition-regime").replaceChildren(...w.rich(
+    regime.replaceChildren(...w.rich(
       `Assumption 2 ${both ? "holds" : "does not hold"}: ${side(upper > 1, "largest |eigenvalue| below 1/K")} (margin ${w.short(upper)}), ` +
       `${side(lower >= 1, "smallest |eigenvalue| at least 6/√M")} (margin ${w.short(lower)}); a margin above 1 is inside. ` +
       `The true gradient moves attention ${w.short(1 / slowdown)} times slower than the theory at first` +
@@ -207,38 +284,40 @@ yzflow.panels.transition = async ({ presets, sgd }, items) => {
     ));
   }
 
+  const brightest = () => Math.max(0.05, ...Object.values(computed.levels).flatMap(({ shares }) => shares.flatMap((row) => row ?? [])));
+
   function drawHeat() {
-    const { times, shares, setting } = computed;
-    const shown = w.sample(times.length, 66);
-    const cells = { x: [], y: [], width: [], c: [] };
-    shown.forEach((i, place) => {
-      if (!shares[i]) return;
-      const left = place ? (times[shown[place - 1]] + times[i]) / 2 : times[i];
-      const right = place + 1 < shown.length ? (times[shown[place + 1]] + times[i]) / 2 : times[i];
-      shares[i].forEach((share, token) => {
-        cells.x.push((left + right) / 2);
-        cells.y.push(token);
-        cells.width.push(right - left);
-        cells.c.push(share);
-      });
+    const { how, own: { times, shares }, first } = computed;
+    const shown = w.sample(times.length, 80);
+    const most = brightest();
+    const x = axis();
+    const middle = (i, j) => Math.sqrt(Math.max(times[shown[i]], first) * times[shown[j]]);
+    const cells = shown.flatMap((i, place) => {
+      if (!shares[i] || times[i] < first && place + 1 < shown.length && times[shown[place + 1]] < first) return [];
+      const left = place ? middle(place - 1, place) : first;
+      const right = place + 1 < shown.length ? middle(place, place + 1) : times[i];
+      return shares[i].map((share, token) => ({ left, right, y: token, share: share / most }));
     });
-    plots.heat.get("cells").data = cells;
-    const most = Math.max(0.05, ...cells.c);
-    plots.heat.get("mapper").high = most;
-    plots.now.get("y").end = 1.08 * most;
-    plots.heat.range(times.at(-1) || setting.end);
-    plots.heat.text("Bright means much attention. The vertical line is the time of the slider.");
-    plots.heat.table("Share of attention of each token", ["t", ...TOKENS], w.sample(times.length, 10).map((i) => [times[i], ...(shares[i] || TOKENS.map(() => null))]));
+    plots.heat.scope(`the chosen level: ${LEVELS[how].name}`);
+    plots.heat.draw({ x, y: { label: "", min: -0.5, max: TOKENS.length - 0.5, ticks: TOKENS.map((text, at) => ({ at, text })) }, cells, marks: marks() });
+    plots.heat.text(`Dark: no attention; bright: ${w.short(most)}, the most that a token gets at any level. The thick line is the time shown.`);
+    plots.heat.table(`Share of attention of each token, ${LEVELS[how].name}`, ["t", ...TOKENS], w.sample(times.length, 10).map((i) => [times[i], ...(shares[i] || TOKENS.map(() => null))]));
   }
 
   function drawNow() {
-    const { times, shares } = computed;
-    const index = Math.round((clock.value / 100) * (times.length - 1));
-    const now = shares[index] || TOKENS.map(() => NaN);
-    plots.heat.spans({ now: times[index] });
-    plots.now.get("bars").data = { x: TOKENS.map((_, i) => i), top: now, color: TOKENS.map((_, i) => w.colour(i ? "c1" : "c3")) };
-    plots.now.text(`At t = ${w.short(times[index])}: ${TOKENS.map((name, i) => `${name} ${w.short(now[i])}`).join(", ")}.`);
-    plots.now.table(`Share of attention at t = ${w.short(times[index])}`, ["token", "share"], TOKENS.map((name, i) => [name, now[i]]));
+    const { times, own: chosen, how } = computed;
+    const time = times[Math.round((clock.value / 100) * (times.length - 1))];
+    const index = chosen.times.findLastIndex((value) => value <= time);
+    const now = chosen.shares[index] || TOKENS.map(() => NaN);
+    for (const plot of timed) plot.now(Math.max(time, computed.first));
+    label.textContent = `t = ${w.short(Number(time.toPrecision(3)))} (axis, %)`;
+    plots.now.scope(`the chosen level: ${LEVELS[how].name}`);
+    plots.now.draw({
+      x: { label: "", min: -0.6, max: TOKENS.length - 0.4, ticks: TOKENS.map((text, at) => ({ at, text })), slanted: true },
+      y: { label: "share of attention", min: 0, max: 1.06 * brightest() }, bars: TOKENS.map((_, i) => ({ x: i, top: now[i], color: i ? "c1" : "c3" })),
+    });
+    plots.now.text(`At t = ${w.short(chosen.times[index])}: ${TOKENS.map((name, i) => `${name} ${w.short(now[i])}`).join(", ")}.`);
+    plots.now.table(`Share of attention at t = ${w.short(chosen.times[index])}, ${LEVELS[how].name}`, ["token", "share"], TOKENS.map((name, i) => [name, now[i]]));
   }
 
   let timer = null;
@@ -258,16 +337,48 @@ yzflow.panels.transition = async ({ presets, sgd }, items) => {
     play(timer === null);
   });
 
-  w.presets("transition", presets, (chosen) => {
-    play(false);
-    const { setting } = chosen;
-    for (const [name, control] of Object.entries(controls)) control.set(setting[name]);
-    [setting.common, ...setting.distinct].forEach((value, i) => probabilities[i].set(value));
-    unitConstant.checked = setting.unitConstant;
-    level.set("closed");
-    clock.set(0);
-    preset = { ...chosen, sgd: sgd[presets.indexOf(chosen)], ordered: read() };
-    draw();
-  })();
-  return { recolour() { for (const plot of Object.values(plots)) plot.recolour(); draw(); } };
+  function python() {
+    const { setting, how, c0 } = computed;
+    const { K, M, etaY, etaZ, end, common, distinct } = setting;
+    if (how === "closed") {
+      return `import numpy as np
+from theory import attention
+
+times = np.geomspace(${computed.first}, ${end}, 200)
+B = attention.growth_exponent(times, vocab_size=${M}, n_classes=${K}, eta_y=${etaY}, eta_z=${etaZ}, c0=${c0})
+growth = attention.distinct_growth(B / ${K}, np.array([${distinct.join(", ")}]))
+print("logit of the common token:", -B[-1])
+print("growth of the distinct tokens:", growth[-1])
+`;
+    }
+    const classes = `SequenceClasses.single_common_token(${K}, ${M}, common=${common}, distinct=[${distinct.join(", ")}])`;
+    const print = `run = flow.dataset.isel(time=-1, next_token=0)
+print("share of attention:", run["attention"].values[:6])
+print("logit of the common token:", float(run["z"].values[0, 0]))
+`;
+    if (how === "sgd") {
+      return `from dynamics import SequenceClasses, sgd
+
+classes = ${classes}
+flow = sgd(
+    classes, eta_y=${etaY}, eta_z=${etaZ}, steps=${computed.own.times.at(-1)}, batch_size=128, length=128, momentum=0.0, seed=0
+)
+${print}`;
+    }
+    return `from dynamics import SequenceClasses, Solver, gradient_flow
+
+classes = ${classes}
+flow = gradient_flow(
+    classes, eta_y=${etaY}, eta_z=${etaZ}, t_end=${end}, decoder="${how}", solver=Solver(time_scale="log")
+)
+${print}`;
+  }
+
+  const data = () => ({
+    columns: ["level", "t", ...TOKENS.map((name) => `logit ${name}`), ...TOKENS.map((name) => `attention ${name}`)],
+    rows: Object.entries(computed.levels).flatMap(([name, { times, z, shares }]) => times.map((t, i) => [name, t, ...(z[i] ?? TOKENS.map(() => null)), ...(shares[i] ?? TOKENS.map(() => null))])),
+  });
+
+  bench = yzflow.bench.build("transition", { presets, controls, start, draw, python, data });
+  bench.start();
 };

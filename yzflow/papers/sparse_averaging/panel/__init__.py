@@ -4,11 +4,4 @@ from yzflow.pages.explorer.registry import Panel
 from yzflow.papers.sparse_averaging.panel.data import collect
 from yzflow.papers.sparse_averaging.panel.presets import PRESETS
 
-
-def _plots() -> dict[str, dict]:
-    from yzflow.papers.sparse_averaging.panel.plots import items  # needs bokeh
-
-    return items()
-
-
-PANEL = Panel("averaging", "Sparse averaging", 3, __name__, PRESETS, collect, _plots)
+PANEL = Panel("averaging", "Sparse averaging", 3, __name__, PRESETS, collect)

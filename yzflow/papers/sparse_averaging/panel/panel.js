@@ -1,16 +1,18 @@
 // The panel of sparse averaging.
-yzflow.panels.averaging = async ({ presets, signs: rows }, items) => {
+yzflow.panels.averaging = ({ presets, signs: rows }) => {
   const w = yzflow.widgets;
   const { averaging } = yzflow;
   const signs = rows.map((row) => [...row].map((sign) => (sign === "+" ? 1 : -1)));
   const [N, MAX] = [signs.length, signs[0].length];
-  const coherence = await w.plot("coherence", "The largest wrong score falls with m", items.coherence);
-  const weights = await w.plot("weights", "Attention on all tokens", items.weights);
-  const update = w.later(draw);
+  const coherence = w.plot("coherence", "The largest wrong score falls with m");
+  const weights = w.plot("weights", "Attention on all tokens");
+  let bench;
+  let shown = null; // what the plots show
+  const update = () => bench.draw();
   const sizes = w.byId("averaging-sizes");
-  const q = w.slider(sizes, { id: "q", label: "number of chosen tokens, q", min: 1, max: 12, integer: true }, update);
-  const m = w.slider(sizes, { id: "m", label: "dimensions of a key, m", min: 1, max: MAX, integer: true }, update);
-  const error = w.slider(sizes, { id: "error", label: "error aimed at (sets the temperature)", min: 0.001, max: 1, step: 0.05, log: true }, update);
+  const q = w.slider(sizes, { id: "q", label: "q, chosen tokens", min: 1, max: 12, integer: true }, update);
+  const m = w.slider(sizes, { id: "m", label: "m, size of a key", min: 1, max: MAX, integer: true }, update);
+  const error = w.slider(sizes, { id: "error", label: "error aimed at", min: 0.001, max: 1, step: 0.05, log: true }, update);
   const kind = w.choices(w.byId("averaging-set"), "set", [
     { value: "first", label: "the first q tokens (a random set, since keys are random)" },
     { value: "hard", label: "the q tokens closest to token 1 (a hard set)" },
@@ -48,6 +50,7 @@ yzflow.panels.averaging = async ({ presets, signs: rows }, items) => {
     const tau = averaging.temperature(N, q.value, error.value);
     const attention = scores && averaging.attend(scores, tau);
     const distance = attention ? averaging.distance(attention, chosen) : NaN;
+    shown = { chosen, scores, attention };
     show({ rho, smallest, other, temperature: tau, distance, exact: 2 * q.value });
 
     const dimensions = all.map((_, i) => i + 1);
@@ -56,18 +59,23 @@ yzflow.panels.averaging = async ({ presets, signs: rows }, items) => {
       { label: "largest |score| of a wrong token", color: "c1", dash: "solid", x: dimensions, y: clipped },
       { label: "1/2: what the construction needs", color: "c3", dash: "dashed", x: [1, MAX], y: [0.5, 0.5] },
     ];
-    coherence.lines(lines, rho <= 2 ? [{ x: m.value, y: rho, color: "mark" }] : []);
-    coherence.range(MAX);
+    coherence.scope(`this set, for every m up to ${MAX}`);
+    coherence.draw({
+      x: { label: "dimensions m", min: 0, max: MAX }, y: { label: "largest wrong score ρ", min: 0, max: 2 },
+      lines, points: rho <= 2 ? [{ x: m.value, y: rho, color: "mark" }] : [],
+    });
     coherence.key(lines);
     coherence.text("Below the dashed line every wrong token is told apart from the chosen ones. The dot is the chosen m; values above 2 are left out.");
     coherence.table("Largest wrong score", ["m", "ρ"], w.sample(MAX, 16).map((i) => [i + 1, all[i]]));
 
     const tokens = signs.map((_, i) => i + 1);
-    weights.get("bars").data = {
-      x: tokens, top: attention || tokens.map(() => NaN), color: tokens.map((token) => w.colour(chosen.includes(token - 1) ? "c1" : "c3")),
-    };
-    weights.range(N + 1);
-    weights.key([{ label: "chosen tokens", color: "c1" }, { label: "wrong tokens", color: "c3" }]);
+    const top = Math.max(1 / q.value, ...(attention || []));
+    weights.draw({
+      x: { label: "token", min: 0, max: N + 1 }, y: { label: "share of attention", min: 0, max: 1.08 * top },
+      bars: tokens.map((x, i) => ({ x, top: attention ? attention[i] : NaN, color: chosen.includes(i) ? "c1" : "c3" })),
+      lines: [{ x: [0, N + 1], y: [1 / q.value, 1 / q.value], color: "ink", dash: "dashed", width: 1.5 }],
+    });
+    weights.key([{ label: "chosen tokens", color: "c1" }, { label: "wrong tokens", color: "c3" }, { label: "1/q", color: "ink", dash: "dashed" }]);
     weights.text(`Each chosen token should have 1/q = ${w.short(1 / q.value)}, and every other token nothing.`);
     weights.table("Attention and score", ["token", "chosen", "score", "attention"], tokens.map((token, i) => [token, chosen.includes(i) ? "yes" : "no", scores ? scores[i] : null, attention ? attention[i] : null]));
 
@@ -83,10 +91,31 @@ yzflow.panels.averaging = async ({ presets, signs: rows }, items) => {
     w.byId("averaging-summary").dataset.chosen = JSON.stringify(chosen);
   }
 
-  w.presets("averaging", presets, ({ setting }) => {
-    for (const [name, control] of Object.entries({ q, m, error })) control.set(setting[name]);
-    kind.set(setting.hard ? "hard" : "first");
-    draw();
-  })();
-  return { recolour() { coherence.recolour(); weights.recolour(); draw(); } };
+  function python() {
+    return `import numpy as np
+from theory import averaging
+
+signs = np.random.default_rng(1).choice(np.array([-1, 1]), size=(${N}, ${MAX}))
+keys = signs[:, :${m.value}] / np.sqrt(${m.value})
+chosen = np.array([${shown.chosen.join(", ")}])
+found = averaging.certificate(keys, chosen, method="minimum norm", rho=0.999, throw=False)
+temperature = averaging.temperature(n_tokens=${N}, q=${q.value}, error=${error.value})
+print("largest wrong score:", found.rho)
+if found.query is not None:
+    weights = np.exp(temperature * (keys @ found.query - 1.0))
+    weights /= weights.sum()
+    print("error:", np.abs(weights - np.isin(np.arange(${N}), chosen) / ${q.value}).sum())
+`;
+  }
+
+  bench = yzflow.bench.build("averaging", {
+    presets, draw, python,
+    controls: { q, m, error, set: kind },
+    start: ({ setting: { hard, ...sizes } }) => ({ ...sizes, set: hard ? "hard" : "first" }),
+    data: () => ({
+      columns: ["token", "chosen", "score", "attention"],
+      rows: signs.map((_, i) => [i + 1, shown.chosen.includes(i), shown.scores && shown.scores[i], shown.attention && shown.attention[i]]),
+    }),
+  });
+  bench.start();
 };

@@ -1,0 +1,164 @@
+"""The explorer as a tour: what is seen at once, what an address holds, what can be copied."""
+
+import re
+
+import driving
+import pytest
+from explorer_pages import choose, opened, press, settle, written
+
+from yzflow.pages.explorer.registry import panels
+
+NAMES = [panel.name for panel in panels()]
+
+BOXES = """(selector) => [...document.querySelectorAll(selector)].map((node) => {
+  const { left, top, right, bottom } = node.getBoundingClientRect();
+  const over = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+  return { id: node.id, left, top, right, bottom, seen: over !== null && node.contains(over) };
+})"""
+
+
+@pytest.fixture(scope="module")
+def explorer_file(tmp_path_factory):
+    return written(tmp_path_factory)
+
+
+def _inside(box, width, height):
+    return box["seen"] and 0 <= box["left"] < box["right"] <= width and 0 <= box["top"] < box["bottom"] <= height
+
+
+@pytest.mark.parametrize("panel", NAMES)
+def test_first_screen_holds_all_controls_and_the_plot(browser, explorer_file, panel):
+    """At 1280 x 800, as the page opens for the first panel and after a click on its link for the others."""
+    page = opened(browser, explorer_file)
+    if panel != NAMES[0]:
+        page.click(f"nav a[href='#{panel}']")
+    settle(page)
+    controls = page.evaluate(BOXES, f"#{panel} form input, #{panel} form button, #{panel} .lead input, #{panel} select")
+    plots = page.evaluate(BOXES, f"#{panel} .lead .canvas")
+    words = page.evaluate(BOXES, f"#{panel} h2, #{panel}-preset-text")
+    assert len(controls) > 8 and len(plots) == 1 and len(words) == 2
+    assert [box["id"] for box in controls + plots + words if not _inside(box, 1280, 800)] == []
+    assert plots[0]["bottom"] - plots[0]["top"] > 180 and plots[0]["right"] - plots[0]["left"] > 600
+
+
+@pytest.mark.parametrize("panel", NAMES)
+def test_on_a_phone_the_plot_stays_in_view_while_a_slider_moves(browser, explorer_file, panel):
+    page = opened(browser, explorer_file, width=390, height=844)
+    sliders = page.eval_on_selector_all(f"#{panel} input[type=range]", "(all) => all.map((node) => node.id)")
+    assert len(sliders) >= 3
+    for slider in sliders:
+        press(page, slider, "ArrowRight", "ArrowLeft")
+        (plot,) = page.evaluate(BOXES, f"#{panel} .lead .canvas")
+        (moved,) = page.evaluate(BOXES, f"#{slider}")
+        assert _inside(plot, 390, 844) and _inside(moved, 390, 844), slider
+        assert plot["bottom"] - plot["top"] > 150
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def _state(page):
+    script = """() => Object.fromEntries([...document.querySelectorAll("input, select")].map(
+      (node) => [node.id, node.type === "radio" || node.type === "checkbox" ? node.checked : node.value]))"""
+    return page.evaluate(script)
+
+
+def _address(page, *, until):
+    """The address when it has settled."""
+    driving.until(lambda: until in page.evaluate("location.hash"))
+    page.wait_for_timeout(300)
+    return page.evaluate("location.href")
+
+
+@pytest.mark.parametrize("panel", NAMES)
+def test_the_address_opens_the_page_as_it_was(browser, explorer_file, panel):
+    page = opened(browser, explorer_file)
+    fresh = _state(page)
+    choose(page, panel, 1)
+    sliders = page.eval_on_selector_all(f"#{panel} form input[type=range]", "(all) => all.map((node) => node.id)")
+    for slider in sliders:
+        press(page, slider, "ArrowRight", "ArrowRight")
+    radios = page.eval_on_selector_all(
+        f"#{panel} form input[type=radio]:not(:checked):not(:disabled)", "(all) => all.map((node) => node.id)"
+    )
+    page.check(f"#{radios[0]}")
+    settle(page)
+    link = _address(page, until=f"{panel}.preset=1")
+    state = _state(page)
+    changed = {name for name in state if state[name] != fresh[name]}
+    assert {f"{panel}-preset-select", radios[0]} <= changed and len(changed & set(sliders)) >= 2
+    again = opened(browser, link)
+    assert _state(again) == state
+    assert again.inner_text(f"#{panel}-summary") == page.inner_text(f"#{panel}-summary")
+    (title,) = again.evaluate(BOXES, f"#{panel} h2")
+    assert _inside(title, 1280, 800)
+    again.click(f"#{panel}-reset")
+    settle(again)
+    choose(again, panel, 0)
+    driving.until(lambda: again.evaluate("location.hash") == "")
+    assert _state(again) == fresh
+
+
+def test_two_panels_share_an_address_and_nonsense_in_it_is_left_out(browser, explorer_file):
+    page = opened(browser, explorer_file)
+    fresh = _state(page)
+    for panel in NAMES[:2]:
+        choose(page, panel, 1)
+    link = _address(page, until=f"{NAMES[1]}.preset=1")
+    state = _state(opened(browser, link))
+    assert {f"{panel}-preset-select": state[f"{panel}-preset-select"] for panel in NAMES[:2]} == {
+        f"{panel}-preset-select": "1" for panel in NAMES[:2]
+    }
+    wrong = "".join(f"&{panel}.preset=99&{panel}.none=1" for panel in NAMES)
+    wrong += "&transition.etaY=-3&transition.K=2.5&transition.level=best&dyck.text=)(&dyck.pairs=1e9&averaging.q="
+    again = opened(browser, f"{explorer_file.resolve().as_uri()}#at=nowhere{wrong}")
+    assert _state(again) == fresh
+
+
+def test_an_address_that_is_entered_later_is_followed_too(browser, explorer_file):
+    page = opened(browser, explorer_file)
+    page.evaluate(f"location.hash = '#at={NAMES[1]}&{NAMES[1]}.preset=2'")
+    driving.until(lambda: page.input_value(f"#{NAMES[1]}-preset-select") == "2")
+    page.click(f"nav a[href='#{NAMES[0]}']")  # a link to a place says nothing of the controls
+    settle(page)
+    assert page.input_value(f"#{NAMES[1]}-preset-select") == "2"
+
+
+@pytest.mark.parametrize("panel", NAMES)
+def test_reset_and_copies(browser, explorer_file, panel):
+    page = opened(browser, explorer_file, permissions=["clipboard-read", "clipboard-write"])
+    fresh = _state(page)
+    slider = page.eval_on_selector(f"#{panel} form input[type=range]", "(node) => node.id")
+    press(page, slider, "ArrowRight", "ArrowRight")
+    page.click(f"#{panel}-link")
+    driving.until(lambda: page.inner_text(f"#{panel}-status") == "Link copied.")
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link == page.evaluate("location.href") and f"#at={panel}&" in link
+    page.click(f"#{panel}-copy")
+    driving.until(lambda: page.inner_text(f"#{panel}-status") == "Program copied.")
+    program = page.evaluate("navigator.clipboard.readText()")
+    compile(program, "<program>", "exec")
+    assert re.search(r"^(from|import) ", program)
+    page.click(f"#{panel}-reset")
+    settle(page)
+    assert _state(page) == fresh
+
+
+def test_without_a_clipboard_the_text_is_shown(browser, explorer_file):
+    page = opened(browser, explorer_file)
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
+    page.click(f"#{NAMES[0]}-copy")
+    driving.until(lambda: "import " in page.inner_text(f"#{NAMES[0]}-status"))
+
+
+def test_numbers_out_of_range_are_refused_where_they_are_typed(browser, explorer_file):
+    page = opened(browser, explorer_file)
+    before = _state(page)
+    script = """(all) => all.map((node) => {
+      node.value = "1e12";
+      node.dispatchEvent(new Event("change"));
+      return [node.id, node.getAttribute("aria-invalid")];
+    })"""
+    found = page.eval_on_selector_all("input[type=number]", script)
+    assert len(found) > 3 * len(NAMES) and {invalid for _, invalid in found} == {"true"}
+    settle(page)
+    after = _state(page)
+    assert [name for name in before if after[name] != before[name]] == [name for name, _ in found]

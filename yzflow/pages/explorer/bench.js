@@ -1,0 +1,128 @@
+// What every panel offers around its controls: presets, reset, a link that opens the page as it is now, the same in
+// Python, the data as a file.
+yzflow.bench = (() => {
+  const { byId, element } = yzflow.widgets;
+  const benches = new Map();
+  let touched = null; // the panel that was changed last: a link opens there
+  let timer = null;
+
+  // The address names what differs from the first preset, or of another preset from that: #at=dyck&dyck.preset=1&dyck.pairs=7
+  function address() {
+    const parameters = new URLSearchParams();
+    for (const [id, bench] of benches) for (const [key, value] of bench.differences()) parameters.set(`${id}.${key}`, value);
+    return parameters.size ? `#at=${touched}&${parameters}` : "";
+  }
+
+  // Browsers refuse an address that changes many times a second.
+  function note(id) {
+    touched = id;
+    clearTimeout(timer);
+    timer = setTimeout(() => history.replaceState(null, "", address() || location.pathname + location.search), 200);
+  }
+
+  // Bring every panel to what the address says; words that no control knows are left out.
+  function restore() {
+    const parameters = new URLSearchParams(location.hash.slice(1));
+    if (!parameters.has("at")) return;
+    for (const [id, bench] of benches) bench.restore((key) => parameters.get(`${id}.${key}`));
+    if (benches.has(parameters.get("at"))) {
+      touched = parameters.get("at");
+      if ([...benches.keys()][0] !== touched) byId(touched).scrollIntoView();
+    }
+  }
+
+  async function copy(text, status, what) {
+    try {
+      await navigator.clipboard.writeText(text);
+      status.textContent = `${what} copied.`;
+    } catch {
+      status.textContent = `This browser lets no page copy. ${what}: ${text}`;
+    }
+  }
+
+  function download(name, text) {
+    const url = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+    const link = element("a", { href: url, download: name });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
+  }
+
+  const csv = ({ columns, rows }) => [columns, ...rows].map((row) => row.map((cell) => (cell === null || Number.isNaN(cell) ? "" : cell)).join(",")).join("\n") + "\n";
+
+  // A panel's bench. `controls`: by name; `start(preset)`: their values; `draw()`; `python()`: a program; `data()`:
+  // {columns, rows}. Returns {preset, draw}: draw notes the state in the address, too.
+  function build(id, { presets, controls, start, draw, python, data }) {
+    const select = element("select", { id: `${id}-preset-select` });
+    presets.forEach((preset, i) => select.append(element("option", { value: i }, preset.name)));
+    const words = element("p", { id: `${id}-preset-text` });
+    const question = element("p");
+    const answer = element("p");
+    const reveal = element("details", {}, element("summary", {}, "Show the answer"), answer);
+    const row = element("div", { class: "from" }, element("label", { for: select.id }, "Start from"), select);
+    byId(`${id}-preset`).append(row, words, question, reveal);
+
+    const preset = () => presets[Number(select.value)];
+    function apply() {
+      const { text, question: asked, answer: given } = preset();
+      words.textContent = text;
+      question.replaceChildren(element("b", {}, "Question: "), asked);
+      answer.textContent = given;
+      reveal.open = false;
+      for (const [name, value] of Object.entries(start(preset()))) controls[name].set(value);
+      draw();
+    }
+    const changed = () => { apply(); note(id); renew(); };
+    select.addEventListener("change", changed);
+
+    const status = element("p", { class: "small", role: "status", id: `${id}-status` });
+    const program = element("pre", { id: `${id}-python`, tabindex: 0 });
+    const shown = element("details", { class: "program" }, element("summary", {}, "The same in Python"), program);
+    const renew = () => { if (shown.open) program.textContent = python(); };
+    shown.addEventListener("toggle", renew);
+    const button = (name, label, action) => {
+      const node = element("button", { type: "button", id: `${id}-${name}` }, label);
+      node.addEventListener("click", action);
+      return node;
+    };
+    byId(`${id}-actions`).append(
+      button("reset", "Reset", () => { changed(); status.textContent = "As the preset has it."; }),
+      button("link", "Copy link", () => {
+        touched = id;
+        history.replaceState(null, "", address() || location.pathname + location.search);
+        copy(location.href, status, "Link");
+      }),
+      button("copy", "Copy as Python", () => copy(python(), status, "Program")),
+      button("download", "Download data", () => { download(`yzflow-${id}.csv`, csv(data())); status.textContent = "Data written as CSV."; }),
+      status, shown,
+    );
+    for (const form of byId(id).querySelectorAll("form")) form.addEventListener("submit", (event) => event.preventDefault());
+
+    benches.set(id, {
+      differences() {
+        const values = Object.entries(start(preset())).filter(([name, value]) => controls[name].value !== value);
+        const found = values.map(([name]) => [name, String(controls[name].value)]);
+        return Number(select.value) ? [["preset", select.value], ...found] : found;
+      },
+      restore(get) {
+        const wanted = Number(get("preset") ?? 0);
+        select.value = String(presets[wanted] ? wanted : 0);
+        apply();
+        for (const [name, control] of Object.entries(controls)) {
+          const text = get(name);
+          const value = text === null ? undefined : control.parse(text);
+          if (value !== undefined) control.set(value);
+        }
+        draw();
+        renew();
+      },
+    });
+    return {
+      preset,
+      start: apply,
+      note: () => note(id),
+      draw: yzflow.widgets.later(() => { draw(); note(id); renew(); status.textContent = ""; }),
+    };
+  }
+
+  return { build, restore };
+})();

@@ -1,0 +1,177 @@
+// Plots as SVG, drawn anew whenever what they show or their size changes. Colours are names of the style sheet's.
+yzflow.plots = (() => {
+  const NS = "http://www.w3.org/2000/svg";
+  const DASHES = { solid: "", dashed: "12 5", dotted: "2 4", dotdash: "3 4 12 4" };
+  // Cividis (Nuñez, Anderton and Renslow 2018), which looks the same to readers who confuse red and green.
+  const CIVIDIS = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
+
+  function svg(name, attributes = {}, ...children) {
+    const node = document.createElementNS(NS, name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key === "color") node.style[name === "line" || name === "path" ? "stroke" : "fill"] = `var(--${value})`;
+      else node.setAttribute(key, value);
+    }
+    node.append(...children);
+    return node;
+  }
+
+  function cividis(share) {
+    const place = Math.min(Math.max(share, 0), 1) * (CIVIDIS.length - 1);
+    const low = Math.min(Math.floor(place), CIVIDIS.length - 2);
+    const part = (colour, i) => parseInt(colour.slice(1 + 2 * i, 3 + 2 * i), 16);
+    const mixed = [0, 1, 2].map((i) => Math.round(part(CIVIDIS[low], i) + (place - low) * (part(CIVIDIS[low + 1], i) - part(CIVIDIS[low], i))));
+    return `rgb(${mixed.join()})`;
+  }
+
+  const raised = (k) => [...String(k)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
+  const plain = (value) => (value !== 0 && (Math.abs(value) >= 1e5 || Math.abs(value) < 1e-4) ? value.toExponential(0).replace("e+", "e") : String(Number(value.toPrecision(8))));
+
+  // Ticks {at, text} of an axis {min, max, log, ticks}; about one for each `every` of `room` pixels.
+  function ticks({ min, max, log, ticks: given }, room, every) {
+    if (given) return given;
+    const out = [];
+    if (!log) {
+      const wish = ((max - min) * every) / room;
+      const unit = 10 ** Math.floor(Math.log10(wish));
+      const step = unit * ([1, 2, 5].find((n) => n * unit >= wish * 0.999) ?? 10);
+      for (let n = Math.ceil(min / step - 1e-9); n * step <= max + step * 1e-9; n++) out.push({ at: n * step, text: plain(n * step) });
+      return out;
+    }
+    const [low, high] = [Math.ceil(Math.log10(min) - 1e-9), Math.floor(Math.log10(max) + 1e-9)];
+    const skip = Math.max(1, Math.ceil(((high - low + 1) * every * 0.7) / room));
+    const between = high - low < 2 ? [1, 2, 5] : [1];
+    for (let k = low - 1; k <= high; k++) {
+      for (const n of between) {
+        const at = n * 10 ** k;
+        if (k % skip === 0 && at >= min * 0.999 && at <= max * 1.001) out.push({ at, text: n === 1 && Math.abs(k) > 3 ? `10${raised(k)}` : plain(at) });
+      }
+    }
+    return out;
+  }
+
+  const span = ({ min, max, log }) => {
+    const at = log ? Math.log10 : (value) => value;
+    const [a, b] = [at(min), at(max)];
+    return (value) => (at(value) - a) / (b - a);
+  };
+
+  let made = 0;
+
+  // A canvas. draw({x, y, lines, points, bars, cells, marks}) shows:
+  //   x, y: axes {label, min, max, log, ticks, slanted}; lines {x, y, color, dash, width} with null where there is none;
+  //   points {x, y, color}; bars {x, top, color}, of width 0.8; cells {left, right, y, share}, of height 1;
+  //   marks {x, label, color, dash}, vertical lines.
+  function canvas(target) {
+    const clip = `clip-${++made}`;
+    let spec = null;
+    let place = null; // of x, in pixels
+    const pointer = svg("line", { color: "link", "stroke-width": 3, "stroke-opacity": 0.65, class: "now" });
+    let now = null;
+
+    function render() {
+      const [width, height] = [target.clientWidth, target.clientHeight];
+      if (!spec || width < 40 || height < 40) return;
+      const { x, y } = spec;
+      const marks = (spec.marks || []).filter((mark) => mark.x >= x.min && mark.x <= x.max).sort((a, b) => a.x - b.x);
+      const yTicks = ticks(y, height - 60, 44);
+      const left = 26 + 7.2 * Math.max(...yTicks.map(({ text }) => [...text].length));
+      const box = { left, right: width - 14, top: marks.length ? 20 : 8, bottom: height - (x.slanted ? 78 : 42) };
+      const [sx, sy] = [span(x), span(y)];
+      place = (value) => box.left + (box.right - box.left) * sx(value);
+      const down = (value) => box.bottom - (box.bottom - box.top) * sy(value);
+      const frame = svg("g", { class: "axes" });
+      for (const { at, text } of ticks(x, box.right - box.left, 70)) {
+        const px = place(at);
+        if (!x.slanted) frame.append(svg("line", { x1: px, x2: px, y1: box.top, y2: box.bottom, color: "line" }));
+        const turned = x.slanted ? { transform: `rotate(-38 ${px} ${box.bottom + 14})`, "text-anchor": "end" } : { "text-anchor": "middle" };
+        frame.append(svg("text", { x: px, y: box.bottom + (x.slanted ? 14 : 17), ...turned }, text));
+      }
+      for (const { at, text } of yTicks) {
+        const py = down(at);
+        if (!y.ticks) frame.append(svg("line", { x1: box.left, x2: box.right, y1: py, y2: py, color: "line" }));
+        frame.append(svg("text", { x: box.left - 6, y: py + 4, "text-anchor": "end" }, text));
+      }
+      frame.append(
+        svg("line", { x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom, color: "soft" }),
+        svg("line", { x1: box.left, x2: box.left, y1: box.top, y2: box.bottom, color: "soft" }),
+        svg("text", { x: (box.left + box.right) / 2, y: height - 7, "text-anchor": "middle", class: "label" }, x.label),
+        svg("text", { x: 0, y: 0, "text-anchor": "middle", class: "label", transform: `translate(13 ${(box.top + box.bottom) / 2}) rotate(-90)` }, y.label),
+      );
+      const inside = svg("g", { "clip-path": `url(#${clip})` });
+      for (const cell of spec.cells || []) {
+        const [a, b] = [place(Math.max(cell.left, x.min)), place(Math.min(cell.right, x.max))];
+        inside.append(svg("rect", { x: a, width: Math.max(b - a, 0) + 0.6, y: down(cell.y + 0.5), height: down(cell.y - 0.5) - down(cell.y + 0.5) + 0.4, fill: cividis(cell.share) }));
+      }
+      for (const bar of spec.bars || []) {
+        if (!Number.isFinite(bar.top)) continue;
+        const [a, b, top] = [place(bar.x - 0.4), place(bar.x + 0.4), down(Math.min(bar.top, y.max))];
+        inside.append(svg("rect", { x: a, width: b - a, y: top, height: box.bottom - top, color: bar.color }));
+      }
+      for (const mark of marks) {
+        const px = place(mark.x);
+        inside.append(svg("line", { x1: px, x2: px, y1: box.top, y2: box.bottom, color: mark.color, "stroke-width": 1.8, "stroke-dasharray": DASHES[mark.dash], class: "mark" }));
+      }
+      for (const line of spec.lines || []) inside.append(svg("path", { d: path(line, x, y, down), fill: "none", color: line.color, "stroke-width": line.width || 2.5, "stroke-dasharray": DASHES[line.dash || "solid"], "stroke-linejoin": "round" }));
+      inside.append(pointer);
+      for (const point of spec.points || []) inside.append(svg("circle", { cx: place(point.x), cy: down(point.y), r: 5, color: point.color }));
+      const labels = svg("g", { class: "marks" });
+      let free = 0; // where the next label may begin
+      for (const mark of marks) {
+        const px = Math.max(place(mark.x), free + 4);
+        free = px + 8 * [...mark.label].length;
+        if (free <= width) labels.append(svg("text", { x: px, y: 14, "text-anchor": px > place(mark.x) ? "start" : "middle", color: mark.color }, mark.label));
+      }
+      const area = svg("clipPath", { id: clip }, svg("rect", { x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top }));
+      target.replaceChildren(svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, area, frame, inside, labels));
+      pointer.setAttribute("y1", box.top);
+      pointer.setAttribute("y2", box.bottom);
+      point();
+    }
+
+    function path(line, x, y, down) {
+      let [d, pen] = ["", "M"];
+      line.x.forEach((at, i) => {
+        const value = line.y[i];
+        const drawn = value !== null && Number.isFinite(value) && (!x.log || at > 0) && (!y.log || value > 0);
+        if (drawn) d += `${pen}${place(at).toFixed(1)} ${down(Math.min(Math.max(value, y.min - 9 * (y.max - y.min)), y.max + 9 * (y.max - y.min))).toFixed(1)}`;
+        pen = drawn ? "L" : "M";
+      });
+      return d;
+    }
+
+    function point() {
+      const shown = now !== null && place !== null && now >= spec.x.min && now <= spec.x.max;
+      pointer.style.display = shown ? "" : "none";
+      if (!shown) return;
+      pointer.setAttribute("x1", place(now));
+      pointer.setAttribute("x2", place(now));
+    }
+
+    new ResizeObserver(render).observe(target);
+    return {
+      draw(next) { spec = next; render(); },
+      now(value) { now = value; if (spec) point(); },
+    };
+  }
+
+  // Axis limits that hold all of `lists` (numbers, null for none) and `min`, and a little more above.
+  function upTo(lists, min = 0) {
+    let max = -Infinity;
+    for (const list of lists) {
+      for (const value of list) {
+        if (value === null || !Number.isFinite(value)) continue;
+        max = Math.max(max, value);
+        min = Math.min(min, value);
+      }
+    }
+    return { min, max: max > min ? min + 1.06 * (max - min) : min + 1 };
+  }
+
+  // A short line of a color and a dash, for a key.
+  function swatch(name, dash = "solid", width = 3) {
+    const line = svg("line", { x1: 0, x2: 35, y1: 7, y2: 7, "stroke-width": width, "stroke-dasharray": DASHES[dash], color: name });
+    return svg("svg", { "aria-hidden": "true", class: "swatch", viewBox: "0 0 35 14" }, line);
+  }
+
+  return { canvas, upTo, swatch, cividis };
+})();
