@@ -24,6 +24,9 @@ yzflow.widgets = (() => {
     return String(Number(value.toPrecision(5)));
   }
 
+  // In a sentence, three digits.
+  const brief = (value) => short(Number(value.toPrecision(3)));
+
   // A slider with a number field for the exact value. `log`: its position is log10 of the value, which is rounded to
   // three digits; `integer`: to whole numbers.
   function slider(parent, { id, label, min, max, step, log = false, integer = false, unit = "" }, change) {
@@ -163,5 +166,5 @@ yzflow.widgets = (() => {
     };
   }
 
-  return { byId, element, short, slider, choices, checkbox, readouts, plot, sample, later, rich };
+  return { byId, element, short, brief, slider, choices, checkbox, readouts, plot, sample, later, rich };
 })();

@@ -76,3 +76,30 @@ def test_focus_is_seen_wherever_it_goes(browser, explorer_file, width, height, k
     sliders = page.eval_on_selector_all("input[type=range], input[type=number]", "(all) => all.map((node) => node.id)")
     assert len(sliders) > 3 * len(panels())
     assert {*sliders, "theme"} <= {one["name"] for one in seen}
+
+
+def _violations(page):
+    """What axe-core finds, by rule and element."""
+    package = pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install 'yzflow[test]'")
+    page.evaluate(resources.files(package).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
+    found = page.evaluate("axe.run(document)")
+    assert len(found["passes"]) > 30
+    return [(rule["id"], node["html"][:100]) for rule in found["violations"] for node in rule["nodes"]]
+
+
+@pytest.mark.parametrize(("width", "scheme", "unfold"), [(1280, "light", False), (390, "dark", True)])
+def test_axe_finds_nothing_to_mend(browser, explorer_file, width, scheme, unfold):
+    """As the page opens, and with every table and program unfolded."""
+    page = opened(browser, explorer_file, width=width, color_scheme=scheme)
+    if unfold:
+        page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
+    assert _violations(page) == []
+
+
+def test_axe_finds_a_slider_without_a_name_and_pale_words(browser, explorer_file):
+    page = opened(browser, explorer_file)
+    page.evaluate("""() => {
+      document.querySelector(".slider label").remove();
+      document.querySelector("section p").style.color = "#bbb";
+    }""")
+    assert {"label", "color-contrast"} <= {rule for rule, _ in _violations(page)}

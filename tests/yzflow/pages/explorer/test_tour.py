@@ -137,6 +137,11 @@ def test_reset_and_copies(browser, explorer_file, panel):
     program = page.evaluate("navigator.clipboard.readText()")
     compile(program, "<program>", "exec")
     assert re.search(r"^(from|import) ", program)
+    page.click(f"#{panel} details.program summary")
+    driving.until(lambda: page.inner_text(f"#{panel}-python") == program)
+    widths = "(node) => [node.scrollWidth, node.clientWidth]"
+    needed, there = page.eval_on_selector(f"#{panel} form", widths)
+    assert needed <= there  # a long line scrolls in its own box
     page.click(f"#{panel}-reset")
     settle(page)
     assert _state(page) == fresh

@@ -211,6 +211,14 @@ def test_what_is_done_by_the_transition(page):
     assert page.get_attribute("#done-sgd", "data-value") == "NaN"  # too short a run
 
 
+def test_in_the_paper_s_figure_3_less_than_half_is_done(page):
+    choose(page, "transition", 1)
+    assert "at no level here half of the change up to t = 700 is done by t*" in PRESETS[1].text
+    assert PRESETS[1].setting["end"] == 700
+    for level in ("closed", "theory", "modified", "full"):
+        assert 0.1 < float(page.get_attribute(f"#done-{level}", "data-value")) < 0.5
+
+
 TIMED = ("share", "heat", "growth", "exponent", "gamma")
 
 

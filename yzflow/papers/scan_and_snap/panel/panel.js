@@ -262,11 +262,11 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const [first, end] = [chosen.shares[0], chosen.shares.at(-1)];
     const sentences = [];
     if (end) {
-      sentences.push(`${LEVELS[how].name[0].toUpperCase()}${LEVELS[how].name.slice(1)}: after ${w.short(chosen.times.at(-1))} steps the common token’s share of attention went from ${w.short(first[0])} to ${w.short(end[0])}, that of the most frequent distinct token from ${w.short(first[token])} to ${w.short(end[token])}.`);
+      sentences.push(`${LEVELS[how].name[0].toUpperCase()}${LEVELS[how].name.slice(1)}: after ${w.brief(chosen.times.at(-1))} steps the common token’s share of attention went from ${w.brief(first[0])} to ${w.brief(end[0])}, that of the most frequent distinct token from ${w.brief(first[token])} to ${w.brief(end[token])}.`);
     } else sentences.push("The integration has stopped early.");
     const told = Object.entries(computed.levels).filter(([, one]) => !Number.isNaN(one.done));
-    if (told.length) sentences.push(`At t* = ${w.short(peak)} the share of the change up to t = ${w.short(setting.end)} that is done is ${told.map(([name, one]) => `${percent(one)} (${LEVELS[name].name})`).join(", ")}.`);
-    else sentences.push(`The speed γ peaks at t* = ${w.short(peak)}${peak > setting.end ? ", after the end" : ""}.`);
+    if (told.length) sentences.push(`At t* = ${w.brief(peak)} the share of the change up to t = ${w.brief(setting.end)} that is done is ${told.map(([name, one]) => `${percent(one)} (${LEVELS[name].name})`).join(", ")}.`);
+    else sentences.push(`The speed γ peaks at t* = ${w.brief(peak)}${peak > setting.end ? ", after the end" : ""}.`);
     w.byId("transition-summary").textContent = sentences.join(" ");
     const regime = w.byId("transition-regime");
     if (K === 1) {
@@ -300,7 +300,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     });
     plots.heat.scope(`the chosen level: ${LEVELS[how].name}`);
     plots.heat.draw({ x, y: { label: "", min: -0.5, max: TOKENS.length - 0.5, ticks: TOKENS.map((text, at) => ({ at, text })) }, cells, marks: marks() });
-    plots.heat.text(`Dark: no attention; bright: ${w.short(most)}, the most that a token gets at any level. The thick line is the time shown.`);
+    plots.heat.text(`Dark: no attention; bright: ${w.brief(most)}, the most that a token gets at any level. The thick line is the time shown.`);
     plots.heat.table(`Share of attention of each token, ${LEVELS[how].name}`, ["t", ...TOKENS], w.sample(times.length, 10).map((i) => [times[i], ...(shares[i] || TOKENS.map(() => null))]));
   }
 
@@ -310,13 +310,13 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const index = chosen.times.findLastIndex((value) => value <= time);
     const now = chosen.shares[index] || TOKENS.map(() => NaN);
     for (const plot of timed) plot.now(Math.max(time, computed.first));
-    label.textContent = `t = ${w.short(Number(time.toPrecision(3)))} (axis, %)`;
+    label.textContent = `t = ${w.brief(time)} (axis, %)`;
     plots.now.scope(`the chosen level: ${LEVELS[how].name}`);
     plots.now.draw({
       x: { label: "", min: -0.6, max: TOKENS.length - 0.4, ticks: TOKENS.map((text, at) => ({ at, text })), slanted: true },
       y: { label: "share of attention", min: 0, max: 1.06 * brightest() }, bars: TOKENS.map((_, i) => ({ x: i, top: now[i], color: i ? "c1" : "c3" })),
     });
-    plots.now.text(`At t = ${w.short(chosen.times[index])}: ${TOKENS.map((name, i) => `${name} ${w.short(now[i])}`).join(", ")}.`);
+    plots.now.text(`At t = ${w.brief(chosen.times[index])}: ${TOKENS.map((name, i) => `${name} ${w.brief(now[i])}`).join(", ")}.`);
     plots.now.table(`Share of attention at t = ${w.short(chosen.times[index])}, ${LEVELS[how].name}`, ["token", "share"], TOKENS.map((name, i) => [name, now[i]]));
   }
 

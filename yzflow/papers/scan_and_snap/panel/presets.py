@@ -20,7 +20,8 @@ PRESETS = (
     Preset(
         "Scan and Snap, Fig. 3: growth of attention",
         "Distinct tokens, which tell one next token from another, gain attention early in training (scanning). "
-        "Then the prediction is good, little gradient is left, and attention almost stops (snapping).",
+        "The paper says that attention then almost stops (snapping), but at no level here half of the change up to "
+        "t = 700 is done by t*.",
         "The learning rate of the decoder is larger in some curves. Do they snap earlier or later, and do they end "
         "higher or lower?",
         "Earlier and lower: the decoder learns faster, so that the gradient that feeds attention dies sooner. (The "
