@@ -73,29 +73,30 @@ yzflow.plots = (() => {
       if (!spec || width < 40 || height < 40) return;
       const { x, y } = spec;
       const marks = (spec.marks || []).filter((mark) => mark.x >= x.min && mark.x <= x.max).sort((a, b) => a.x - b.x);
-      const yTicks = ticks(y, height - 60, 44);
-      const left = 26 + 7.2 * Math.max(...yTicks.map(({ text }) => [...text].length));
-      const box = { left, right: width - 14, top: marks.length ? 20 : 8, bottom: height - (x.slanted ? 78 : 42) };
+      const u = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16; // letters grow with the reader's
+      const yTicks = ticks(y, height - 60 * u, 44 * u);
+      const left = (26 + 7.2 * Math.max(...yTicks.map(({ text }) => [...text].length))) * u;
+      const box = { left, right: width - 14 * u, top: (marks.length ? 20 : 8) * u, bottom: height - (x.slanted ? 78 : 42) * u };
       const [sx, sy] = [span(x), span(y)];
       place = (value) => box.left + (box.right - box.left) * sx(value);
       const down = (value) => box.bottom - (box.bottom - box.top) * sy(value);
       const frame = svg("g", { class: "axes" });
-      for (const { at, text } of ticks(x, box.right - box.left, 70)) {
+      for (const { at, text } of ticks(x, box.right - box.left, 70 * u)) {
         const px = place(at);
-        if (!x.slanted) frame.append(svg("line", { x1: px, x2: px, y1: box.top, y2: box.bottom, color: "line" }));
-        const turned = x.slanted ? { transform: `rotate(-38 ${px} ${box.bottom + 14})`, "text-anchor": "end" } : { "text-anchor": "middle" };
-        frame.append(svg("text", { x: px, y: box.bottom + (x.slanted ? 14 : 17), ...turned }, text));
+        if (!x.ticks) frame.append(svg("line", { x1: px, x2: px, y1: box.top, y2: box.bottom, color: "line" }));
+        const turned = x.slanted ? { transform: `rotate(-38 ${px} ${box.bottom + 14 * u})`, "text-anchor": "end" } : { "text-anchor": "middle" };
+        frame.append(svg("text", { x: px, y: box.bottom + (x.slanted ? 14 : 17) * u, ...turned }, text));
       }
       for (const { at, text } of yTicks) {
         const py = down(at);
         if (!y.ticks) frame.append(svg("line", { x1: box.left, x2: box.right, y1: py, y2: py, color: "line" }));
-        frame.append(svg("text", { x: box.left - 6, y: py + 4, "text-anchor": "end" }, text));
+        frame.append(svg("text", { x: box.left - 6 * u, y: py + 4 * u, "text-anchor": "end" }, text));
       }
       frame.append(
         svg("line", { x1: box.left, x2: box.right, y1: box.bottom, y2: box.bottom, color: "soft" }),
         svg("line", { x1: box.left, x2: box.left, y1: box.top, y2: box.bottom, color: "soft" }),
-        svg("text", { x: (box.left + box.right) / 2, y: height - 7, "text-anchor": "middle", class: "label" }, x.label),
-        svg("text", { x: 0, y: 0, "text-anchor": "middle", class: "label", transform: `translate(13 ${(box.top + box.bottom) / 2}) rotate(-90)` }, y.label),
+        svg("text", { x: (box.left + box.right) / 2, y: height - 7 * u, "text-anchor": "middle", class: "label" }, x.label),
+        svg("text", { x: 0, y: 0, "text-anchor": "middle", class: "label", transform: `translate(${13 * u} ${(box.top + box.bottom) / 2}) rotate(-90)` }, y.label),
       );
       const inside = svg("g", { "clip-path": `url(#${clip})` });
       for (const cell of spec.cells || []) {
@@ -113,13 +114,14 @@ yzflow.plots = (() => {
       }
       for (const line of spec.lines || []) inside.append(svg("path", { d: path(line, x, y, down), fill: "none", color: line.color, "stroke-width": line.width || 2.5, "stroke-dasharray": DASHES[line.dash || "solid"], "stroke-linejoin": "round" }));
       inside.append(pointer);
-      for (const point of spec.points || []) inside.append(svg("circle", { cx: place(point.x), cy: down(point.y), r: 5, color: point.color }));
+      const points = (spec.points || []).filter(({ x: at, y: value }) => at >= x.min && at <= x.max && value >= y.min && value <= y.max);
       const labels = svg("g", { class: "marks" });
+      for (const point of points) labels.append(svg("circle", { cx: place(point.x), cy: down(point.y), r: 5 * u, color: point.color }));
       let free = 0; // where the next label may begin
       for (const mark of marks) {
-        const px = Math.max(place(mark.x), free + 4);
-        free = px + 8 * [...mark.label].length;
-        if (free <= width) labels.append(svg("text", { x: px, y: 14, "text-anchor": px > place(mark.x) ? "start" : "middle", color: mark.color }, mark.label));
+        const px = Math.max(place(mark.x), free + 4 * u);
+        free = px + 8 * u * [...mark.label].length;
+        if (free <= width) labels.append(svg("text", { x: px, y: 14 * u, "text-anchor": px > place(mark.x) ? "start" : "middle", color: mark.color }, mark.label));
       }
       const area = svg("clipPath", { id: clip }, svg("rect", { x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top }));
       target.replaceChildren(svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, area, frame, inside, labels));

@@ -109,7 +109,7 @@ def test_attention_of_the_last_bracket(page, text, pairs):
     weights = _off_balance(0.4).attention(bags)[0]
     states, opened_at = data.LANGUAGE.state_sequence(text), data.LANGUAGE.state_sequence("([]")[2:]
     rows = _attention(page)
-    assert [name for name, _ in rows] == ["start", text[0], f"[ {TIMES}{pairs}", f"] {TIMES}{pairs}", *text[1:]]
+    assert [name for name, _ in rows] == ["start", text[0], f"[{TIMES}{pairs}", f"]{TIMES}{pairs}", *text[1:]]
     shares = np.array([share for _, share in rows])
     assert shares.sum() == pytest.approx(1, abs=1e-12)
     read = np.concatenate([states[:2], opened_at, states[2:]])

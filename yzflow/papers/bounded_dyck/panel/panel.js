@@ -123,13 +123,13 @@ yzflow.panels.dyck = ({ presets, language, layer, pattern }) => {
   function drawAttention(Z, states, open, text, place, n) {
     const [query, pair] = [states.at(-1), pairOf()];
     const read = [{ name: "start", state: states[0], count: 1, color: "c5" }, ...[...text].map((symbol, i) => ({ name: symbol, state: states[i + 1], count: 1, color: "c1" }))];
-    const inserted = [open, dyck.partner(open, language)].map((state, i) => ({ name: `${pair[i]} ×${n}`, state, count: n, color: "c3" }));
+    const inserted = [open, dyck.partner(open, language)].map((state, i) => ({ name: `${pair[i]}×${n}`, state, count: n, color: "c3" }));
     read.splice(1 + place, 0, ...inserted);
     const weights = dyck.attend(Z, query, read.map(({ state }) => state), read.map(({ count }) => count));
     const ticks = read.map(({ name }, at) => ({ at, text: name }));
     attended.scope("with the inserted pairs");
     attended.draw({
-      x: { label: "what was read, in order", min: -0.6, max: Math.max(read.length, 6) - 0.4, ticks },
+      x: { label: "what was read, in order", min: -0.6, max: Math.max(read.length, 6) - 0.4, ticks, slanted: read.length > 12 },
       y: { label: "share of attention", min: 0, max: 1 }, bars: read.map(({ color }, x) => ({ x, top: weights[x], color })),
     });
     attended.key([{ label: "start of the text", color: "c5" }, { label: "brackets of the text", color: "c1" }, { label: `inserted, all ${n} together`, color: "c3" }]);
