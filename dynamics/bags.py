@@ -270,7 +270,7 @@ class Bags(Frozen):
     def save(self, path: str | os.PathLike) -> None:
         """Write to an ``.npz`` file, completely or not at all."""
         arrays = {name: getattr(self, name) for name in _ARRAYS}
-        with replacing(checks.path("path", path)) as temporary, open(temporary, "wb") as file:
+        with replacing(path) as temporary, open(temporary, "wb") as file:
             np.savez_compressed(file, format=_FORMAT, sizes=[getattr(self, name) for name in _SIZES], **arrays)
 
     @classmethod

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+# Hostile and property tests in their long form, an hour and more: see CONTRIBUTING.
+LONG = bool(os.environ.get("YZFLOW_LONG"))
 
 # Programs and examples
 

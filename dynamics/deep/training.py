@@ -207,10 +207,9 @@ def _in_range(name: str, values: np.ndarray, dtype: str) -> None:
 
 def _check_data(a: Architecture, data, validation, probe, contrast):
     """The data of a run, defaults filled in, and whether the architecture can take them."""
-    for name, sequences in (("data", data), ("validation", validation)):
-        if sequences is not None and not isinstance(sequences, Sequences):
-            raise checks.reject(name, "be Sequences", type(sequences).__name__)
+    checks.instance("data", data, Sequences, rule="be Sequences")
     validation = data[:_VALIDATION] if validation is None else validation
+    checks.instance("validation", validation, Sequences, rule="be Sequences")
     probe = checks.array("probe", validation.inputs[:1] if probe is None else probe)
     if probe.ndim != 2 or 0 in probe.shape:
         raise checks.reject("probe", "have 2 axes, neither of them empty", f"shape {probe.shape}")

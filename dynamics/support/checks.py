@@ -116,10 +116,14 @@ def flag(name: str, value: object) -> bool:
 
 
 def path(name: str, value: object) -> Path:
-    """The path of a file, as text or as an object that stands for a path."""
+    """The path of a file, as text or as an object that stands for a path: no folder, by its name, and encodable."""
     given = os.fspath(value) if isinstance(value, os.PathLike) else value
-    if not isinstance(given, str) or "\0" in given or not Path(given).name:
-        raise reject(name, "be the path of a file", brief(value))
+    try:
+        if not isinstance(given, str) or "\0" in given or given.endswith(("/", os.sep)) or not Path(given).name:
+            raise ValueError
+        os.fsencode(given)
+    except ValueError:
+        raise reject(name, "be the path of a file", brief(value)) from None
     return Path(given)
 
 

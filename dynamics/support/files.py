@@ -55,7 +55,7 @@ def writable(name: str, path: str | os.PathLike) -> Path:
         If the folder of ``path`` does not exist or cannot be written, or something stands there that is no regular
         file, or one that is write-protected; ``name`` is the argument that the message names.
     """
-    given = _text(name, path)
+    given = checks.path(name, path)
     try:
         final = _target(name, given)
         if not final.parent.is_dir():
@@ -64,7 +64,7 @@ def writable(name: str, path: str | os.PathLike) -> Path:
             pass
     except OSError as error:
         raise reject(name, "be a path that can be written", f"{given} ({error.strerror})") from error
-    return Path(path)
+    return given
 
 
 @contextmanager
@@ -129,7 +129,7 @@ def read(name: str, path: str | os.PathLike) -> bytes:
 
 def opened(name: str, path: str | os.PathLike) -> BinaryIO:
     """Open a regular file to read; errors are those of `read`."""
-    given = _text(name, path)
+    given = checks.path(name, path)
 
     def at_once(path: str, flags: int) -> int:
         number = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
@@ -144,7 +144,7 @@ def opened(name: str, path: str | os.PathLike) -> BinaryIO:
     try:
         return open(given, "rb", opener=at_once)
     except FileNotFoundError:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), given) from None
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(given)) from None
 
 
 def sha256(file: BinaryIO, size: int | None = None) -> str:
@@ -185,7 +185,7 @@ _LONGEST_SUFFIX = 32  # bytes
 @contextmanager
 def _beside(path: str | os.PathLike, *, clean: bool = True) -> Iterator[tuple[Path, BinaryIO]]:
     """A new file, by name and open, that takes the place of ``path`` in the end, or goes if the body raises."""
-    given = _text("path", path)
+    given = checks.path("path", path)
     final = _target("path", given)
     if clean:
         sweep_up(final.parent)
@@ -206,23 +206,11 @@ def _beside(path: str | os.PathLike, *, clean: bool = True) -> Iterator[tuple[Pa
         with suppress(OSError):
             temporary.unlink()
         if isinstance(error, OSError) and error.errno and error.filename in (None, os.fspath(temporary)):
-            raise OSError(error.errno, error.strerror, given) from error
+            raise OSError(error.errno, error.strerror, os.fspath(given)) from error
         raise
 
 
-def _text(name: str, path: str | os.PathLike) -> str:
-    """A path as text, if it can be that of a file."""
-    text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
-    try:
-        if not isinstance(text, str) or not text or "\0" in text or text.endswith(("/", os.sep)):
-            raise ValueError
-        os.fsencode(text)
-    except ValueError:
-        raise reject(name, "be the path of a file", repr(path if text is None else text)) from None
-    return text
-
-
-def _target(name: str, given: str) -> Path:
+def _target(name: str, given: Path) -> Path:
     """What a path stands for, links followed: a regular file that may be written, or nothing yet."""
     try:
         mode = os.stat(given).st_mode
@@ -231,7 +219,7 @@ def _target(name: str, given: str) -> Path:
     if not stat.S_ISREG(mode):
         raise reject(name, "be a regular file or a new one", f"{given}, {_kind(mode)}")
     if not os.access(given, os.W_OK):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), given)
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(given))
     return Path(os.path.realpath(given))
 
 

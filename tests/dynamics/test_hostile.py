@@ -5,9 +5,7 @@ A call gives a result, or one of the errors that are documented: ``ValueError`` 
 beyond a bound. A new public callable fails the test until it has a valid call in `calls` or stands in `RECORDS`.
 
 By default each argument gets a few of the values, chosen by a seeded generator, and `deep.train`, which compiles for
-seconds a call, none. All of them::
-
-    YZFLOW_HOSTILE=all python -m pytest -n 0 tests/dynamics/test_hostile.py
+seconds a call, none. The long form takes all of them, and then several at once: see CONTRIBUTING.
 """
 
 # ruff: noqa: C408
@@ -27,6 +25,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from driving import LONG
 
 import dynamics
 import theory
@@ -73,7 +72,6 @@ from theory.sparse_averaging import units as averaging_units
 resource = pytest.importorskip("resource")
 deep = pytest.importorskip("dynamics.deep")
 
-ALL = os.environ.get("YZFLOW_HOSTILE") == "all"
 VALUES_AN_ARGUMENT = 10
 SECONDS = 60.0  # a call may compile
 BYTES = 2**32  # above what the process has
@@ -591,11 +589,11 @@ def test_hostile_arguments_end_in_a_result_or_our_grammar(table, room, monkeypat
     monkeypatch.setattr(data.averaging, "_MOST_CASES", 2**16)
     found = []
     for name, (function, arguments) in table.items():
-        if name.split(".")[0] != room or (name == "deep.training.train" and not ALL):
+        if name.split(".")[0] != room or (name == "deep.training.train" and not LONG):
             continue
         for argument in arguments:
             labels = list(HOSTILE)
-            if not ALL:
+            if not LONG:
                 rng = np.random.default_rng(zlib.crc32(f"{name}.{argument}".encode()))
                 labels = [labels[i] for i in rng.choice(len(labels), VALUES_AN_ARGUMENT, replace=False)]
             for label in labels:

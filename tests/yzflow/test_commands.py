@@ -3,9 +3,7 @@
 Modules of the names of libraries lie in the folder, address space and time are limited, what is printed for a machine
 is strict JSON, and nothing but the results is left. In the short form each command meets all of this at once, without
 docstrings (-OO), standard error and compilation. The long form also runs them with each of these alone, compiled, and
-large ones at the sizes of users (8 GB):
-
-    YZFLOW_COMMANDS=all python -m pytest -n 0 tests/yzflow/test_commands.py
+large ones at the sizes of users (8 GB): see CONTRIBUTING.
 """
 
 import json
@@ -15,11 +13,10 @@ import sys
 
 import pytest
 import xarray as xr
-from driving import ROOT
+from driving import LONG, ROOT
 
 from dynamics import Trajectory
 
-ALL = os.environ.get("YZFLOW_COMMANDS") == "all"
 SHADOWS = ("bisect", "numpy", "random", "struct", "tempfile", "multiprocessing", "json", "yzflow", "dynamics", "click")
 SWEEP = 'task = "syn_small"\n[grid]\neta_z = [0.5, 1]\nsteps = [2]\nbatch_size = [4]\nlength = [6]\n'
 
@@ -150,7 +147,7 @@ ALONE = {
 }
 
 
-@pytest.mark.skipif(not ALL, reason="the long form: YZFLOW_COMMANDS=all")
+@pytest.mark.skipif(not LONG, reason="the long form: YZFLOW_LONG=1")
 @pytest.mark.parametrize("as_json", [True, False], ids=["json", "text"])
 @pytest.mark.parametrize("alone", ALONE)
 @pytest.mark.parametrize("name", COMMANDS)
@@ -160,7 +157,7 @@ def test_a_command_with_each_alone(folder, name, alone, as_json):
     check(folder, name, ended, made, as_json)
 
 
-@pytest.mark.skipif(not ALL, reason="the long form: YZFLOW_COMMANDS=all")
+@pytest.mark.skipif(not LONG, reason="the long form: YZFLOW_LONG=1")
 @pytest.mark.parametrize("name", SIZES)
 def test_sizes_around_the_switch(folder, name):
     tables, arguments, made = SIZES[name]

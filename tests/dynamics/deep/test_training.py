@@ -203,7 +203,8 @@ def test_divergence_of_all_runs_raises_and_of_some_is_recorded():
         ({"dtype": "float16"}, "`dtype` must be one of"),
         ({"contrast_weight": 1.0}, "`contrast_weight` must be positive with `contrast`, and 0 without, but got 1.0"),
         ({"probe": [[9]]}, "`probe` must hold indices in"),
-        ({"validation": [1, 2]}, "`validation` must be Sequences, but got list"),
+        ({"data": None}, "`data` must be Sequences, but got None"),
+        ({"validation": [1, 2]}, r"`validation` must be Sequences, but got \[1, 2\]"),
         ({"data": deep.Sequences([[7]], [[0]])}, "`data` must have at most the 6 tokens of the transformer, but got 8"),
         ({"start": 3}, "`start` must be an Architecture or a Transformer, but got int"),
         (

@@ -1,4 +1,4 @@
-"""A machine that does to a store and its sweeps whatever can be done; ``YZFLOW_EXAMPLES=1000`` makes it run long."""
+"""A machine that does to a store and its sweeps whatever can be done."""
 
 import itertools
 import os
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from driving import LONG
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -233,7 +234,7 @@ def same(label, other):
 
 
 Sweeps.TestCase.settings = settings(
-    max_examples=int(os.environ.get("YZFLOW_EXAMPLES", 12)),
+    max_examples=1000 if LONG else 12,
     stateful_step_count=8,
     deadline=None,
     suppress_health_check=list(HealthCheck),
