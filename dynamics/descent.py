@@ -141,7 +141,7 @@ def sgd_many(
     observe : callable, optional
         What to keep of a run's `Outcome`. Default: the `Outcome`.
     threads : int, optional
-        Default: the number of cores.
+        As many as fit in memory. Default: the number of cores.
     progress : bool
         Show progress on standard error.
 
@@ -157,7 +157,7 @@ def sgd_many(
     DivergenceError
         If a loss stops being finite.
     """
-    threads = os.cpu_count() if threads is None else checks.integer("threads", threads, minimum=1)
+    threads = os.cpu_count() if threads is None else checks.threads("threads", threads)
     if observe is not None:
         checks.function("observe", observe)
     prepared = []

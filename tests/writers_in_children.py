@@ -59,8 +59,8 @@ def writers():
         "yzflow sweep": (".nc", command("sweep", str(Path("c.toml").absolute()), "--workers", "1")),
     }
     for name, (suffix, writer) in own.items():  # compiled and imported before the files are limited
-        if name not in ("yzflow sweep", "qsa"):
-            ends(writer, Path(f"warm{suffix}").absolute())
+        if name != "yzflow sweep":
+            ends(writer, Path(f"warm {name}{suffix}").absolute())
     return own
 
 

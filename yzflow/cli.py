@@ -230,8 +230,8 @@ def sweep(
     out = _file_to_write(asked.out if out is None else out)
     if out.resolve() == config.resolve():
         raise checks.reject("--out", "be another file than CONFIG", out)
-    if workers is not None:
-        checks.integer("workers", workers, minimum=1)
+    if dask and workers is not None:
+        checks.processes("workers", workers)
     if ":" in asked.task and os.getcwd() not in sys.path:
         # A module beside the person, after all others: its name may be one that a library imports.
         sys.path.append(os.getcwd())

@@ -123,7 +123,7 @@ def path(name: str, value: object) -> Path:
             raise ValueError
         os.fsencode(given)
     except ValueError:
-        raise reject(name, "be the path of a file", brief(value)) from None
+        raise reject(name, "be the path of a file", brief(given)) from None
     return Path(given)
 
 
@@ -142,6 +142,20 @@ def fits_in_memory(name: str, size: int, what: str) -> None:
     bound = memory()
     if size > bound:
         raise reject(name, f"leave at most {bound:,} bytes, this machine's memory, to {what}", f"{size:,} bytes")
+
+
+def threads(name: str, value: object) -> int:
+    """A number of threads, whose stacks fit in memory: 8 MiB each on Linux."""
+    number = integer(name, value, minimum=1)
+    fits_in_memory(name, 2**23 * number, f"the stacks of {number:,} threads")
+    return number
+
+
+def processes(name: str, value: object) -> int:
+    """A number of Python processes that fit in memory: each takes 25 MB or more for itself."""
+    number = integer(name, value, minimum=1)
+    fits_in_memory(name, 25_000_000 * number, f"{number:,} processes")
+    return number
 
 
 def memory() -> int:

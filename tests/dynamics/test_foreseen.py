@@ -14,6 +14,7 @@ from dynamics import (
     flow,
     gradient_flow,
     sgd,
+    sgd_many,
 )
 from dynamics.data import averaging as tasks
 from dynamics.support import checks
@@ -50,6 +51,7 @@ CALLS = [
     ("batch_size", lambda: sgd(CLASSES, **RATES, steps=1, batch_size=HUGE)),
     ("length", lambda: sgd(CLASSES, **RATES, steps=1, length=HUGE)),
     ("init", lambda: sgd(large(), **RATES, steps=1, init="uniform", batch_size=None, length=None)),
+    ("threads", lambda: sgd_many([(CLASSES, RATES | {"steps": 1})], threads=10**9)),
     ("n", lambda: averaging.bit_strings(10**6)),
     ("n", lambda: averaging.disjointness_matrix(40)),
     ("dimension", lambda: averaging.random_keys(10, HUGE, rng=RNG)),

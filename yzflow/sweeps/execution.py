@@ -54,13 +54,19 @@ class Workers:
             raise checks.reject("executor", "be a concurrent.futures.Executor or None", repr(executor))
         if executor is not None and n is not None:
             raise checks.reject("workers", "be None where an executor is given", n)
-        self.n = _cores() if n is None else checks.integer("workers", n, minimum=1)
+        number = checks.threads if task.threads else checks.processes
+        self.n = _cores() if n is None else number("workers", n)
         if executor is not None:
             self.n = _count(executor)
         self._executor = executor
 
-    def start(self) -> None:
+    def start(self, n_runs: int) -> None:
         """Make the default executor if there is none, and see that the workers can import the task.
+
+        Parameters
+        ----------
+        n_runs : int
+            How many there are to do: the default executor has no more workers.
 
         Raises
         ------
@@ -70,6 +76,7 @@ class Workers:
             If no worker comes up.
         """
         if self._executor is None:
+            self.n = min(self.n, n_runs)
             self._executor = self._make()
         if isinstance(self._executor, ThreadPoolExecutor):
             return

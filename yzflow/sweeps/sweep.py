@@ -70,7 +70,8 @@ def sweep(
     progress : bool
         Show progress on standard error.
     workers : int, optional
-        Threads or processes of the default executor. Default: the cores that this process may use.
+        Threads or processes of the default executor, as many as fit in memory. Default: the cores that this process
+        may use. There are never more than runs.
 
     Returns
     -------
@@ -262,7 +263,7 @@ def _run(plan: _Plan, pool: Workers, store: Store, missing: list[int], collector
 
     with Progress(f"sweep {plan.task.name}", enabled=progress) as report, pool, ThreadPoolExecutor(_WRITERS) as writers:
         report.update(0.0, "starting the workers")
-        pool.start()
+        pool.start(len(missing))
         for group in execute(pool, missing, job):
             for _ in writers.map(keep, group):
                 pass

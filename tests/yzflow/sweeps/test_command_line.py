@@ -112,6 +112,8 @@ def test_bad_files_end_in_one_line_and_leave_nothing(folder, text, message):
     [
         (["--out", "missing/out.nc"], "`--out` must lie in a folder that exists, but got missing/out.nc"),
         (["--workers", "0"], "`workers` must be at least 1, but got 0"),
+        (["--workers", "1000000000"], "`workers` must leave at most "),
+        (["--dask", "local", "--workers", "1000000000"], "`workers` must leave at most "),
         (["--seeds", "-1"], "`seeds` must be at least 1, but got -1"),
         (["--store", "."], "`store` must be a store, or a new or empty folder, but got ., which holds other files"),
         (

@@ -192,6 +192,8 @@ BAD = [
     ("plain", {"a": [1]}, {"seeds": [0.5]}, "`seeds` must be an integer, but got 0.5"),
     ("plain", {"a": [1]}, {"seeds": [2, 2]}, "`seeds` must hold each value once, but got 2 twice"),
     ("plain", {"a": [1]}, {"workers": 0}, "`workers` must be at least 1, but got 0"),
+    ("plain", {"a": [1]}, {"workers": 10**9}, "`workers` must leave at most "),
+    ("syn_small", {"steps": [2]}, {"workers": 10**9}, "`workers` must leave at most "),
     ("plain", {"a": [1]}, {"executor": 4}, "`executor` must be a concurrent.futures.Executor or None, but got 4"),
     ("syn_medium", {"eta_q": [1]}, {}, "`grid` must have keys among 'n_queries', 'ratio', 'eta_y', 'eta_z', 'steps'"),
     ("syn_medium", {"eta_z": [1.0, -0.5]}, {}, "`eta_z` must be positive, but got -0.5"),
@@ -333,6 +335,14 @@ def test_threads_give_the_same(tmp_path, expected, n):
     assert_same_bits(found, expected["arrays"])
     found = quietly("syn_small", {"eta_z": [0.5, 1.0], "steps": [20]}, store=tmp_path, seeds=5, workers=n)
     assert_same_bits(found, expected["syn_small"])
+
+
+@pytest.mark.parametrize("task", ["syn_small", "flow"])
+def test_no_more_workers_start_than_there_are_runs(task):
+    """A pool of processes starts all of its own at once."""
+    with execution.Workers(tasks.resolve(task), n=5) as workers:
+        workers.start(2)
+        assert workers.n == 2 and workers._executor._max_workers == 2
 
 
 @pytest.mark.parametrize("n", [1, 2, 4])
