@@ -14,6 +14,8 @@ from numpy.typing import ArrayLike
 from dynamics.descent import DTYPES
 from dynamics.layer import Layer
 from dynamics.support import checks
+from dynamics.support.checks import read_only
+from dynamics.support.frozen import Frozen
 
 NORMS = ("before", "after", "mixture", "none")
 NORM_KINDS = ("layer", "unit")
@@ -136,7 +138,28 @@ class Architecture:
         return self.width // self.n_heads if self.values else self.width
 
 
-class Block(eqx.Module):
+class _Weights(eqx.Module):
+    """Weights that stay as they are, also those of copies and of what is unpickled.
+
+    Equinox lets attributes be deleted; and set, in objects that are made by no call of their class, as copies are.
+    """
+
+    __delattr__ = Frozen.__delattr__
+
+    def __reduce__(self) -> tuple:
+        return _remade, (type(self), dict(vars(self)))
+
+
+def _remade(kind: type[_Weights], parts: dict) -> _Weights:
+    for array in jax.tree.leaves(parts):
+        if isinstance(array, np.ndarray):
+            read_only(array)
+    made = object.__new__(kind)
+    made.__dict__.update(parts)
+    return made
+
+
+class Block(_Weights):
     """The weights of one layer; what the architecture lacks is None."""
 
     query: jax.Array | None  # (heads, d, d / heads)
@@ -149,7 +172,7 @@ class Block(eqx.Module):
     down: tuple | None  # (units, d), (d,)
 
 
-class Transformer(eqx.Module):
+class Transformer(_Weights):
     """A decoder-only transformer.
 
     With x_i the embedding of token i plus its position, a layer adds to each position ``sum_h A_h x W_V W_O`` and then
@@ -162,6 +185,8 @@ class Transformer(eqx.Module):
     rng : numpy.random.Generator or seed, optional
         Embeddings start normal with standard deviation 0.02, matrices with 1 / sqrt(rows).
     dtype : "float32" or "float64"
+
+    It cannot be changed: weights are read-only, also in copies and in what is unpickled.
     """
 
     architecture: Architecture = eqx.field(static=True)
@@ -183,7 +208,7 @@ class Transformer(eqx.Module):
 
         def normal(*shape, scale=None):
             scale = shape[-2] ** -0.5 if scale is None else scale
-            return (scale * generator.normal(size=shape)).astype(dtype)
+            return read_only((scale * generator.normal(size=shape)).astype(dtype))
 
         self.embedding = normal(a.vocab_size, a.width, scale=_SCALE)
         shapes = {"learned": (a.max_length, a.width), "linear": (a.width,)}
@@ -298,8 +323,8 @@ def _block(a: Architecture, normal, dtype) -> Block:
     norm_width = a.head_width if a.norm == "mixture" else a.width
     up = down = None
     if a.mlp_width:
-        up = normal(a.width, a.mlp_width), np.zeros(a.mlp_width, dtype)
-        down = normal(a.mlp_width, a.width), np.zeros(a.width, dtype)
+        up = normal(a.width, a.mlp_width), read_only(np.zeros(a.mlp_width, dtype))
+        down = normal(a.mlp_width, a.width), read_only(np.zeros(a.width, dtype))
     return Block(
         query=normal(*narrow) if a.factored else None,
         key=normal(*narrow) if a.factored else None,
@@ -313,7 +338,7 @@ def _block(a: Architecture, normal, dtype) -> Block:
 
 
 def _norm_weights(a: Architecture, width: int, dtype) -> tuple:
-    return () if a.norm_kind == "unit" else (np.ones(width, dtype), np.zeros(width, dtype))
+    return () if a.norm_kind == "unit" else (read_only(np.ones(width, dtype)), read_only(np.zeros(width, dtype)))
 
 
 def _normalise(x, weights):
@@ -372,8 +397,8 @@ def from_layer(layer: Layer, embedding: ArrayLike | None = None) -> Transformer:
     if gap > 1e-9:
         raise checks.reject("embedding", "have orthonormal rows", f"rows whose products are off by {gap:.2g}")
     model = Transformer(reparameterised(n, U.shape[1]), 0)
-    replaced = (U, (U.T @ layer.Z @ U)[None], (U.T @ layer.Y @ U)[None])
-    return eqx.tree_at(_yz, model, replaced)
+    replaced = (np.array(U), (U.T @ layer.Z @ U)[None], (U.T @ layer.Y @ U)[None])
+    return eqx.tree_at(_yz, model, tuple(map(read_only, replaced)))
 
 
 def _yz(model: Transformer):

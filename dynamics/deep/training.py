@@ -25,6 +25,7 @@ from dynamics.deep.data import Insertions, Sequences
 from dynamics.deep.model import Architecture, Transformer
 from dynamics.descent import DTYPES, OPTIMIZERS, DivergenceError
 from dynamics.support import archive, checks, files
+from dynamics.support.checks import read_only
 from dynamics.support.netcdf import load_dataset
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import provenance
@@ -157,7 +158,8 @@ def model_at(dataset: xr.Dataset, *, learning_rate: float | None = None, seed: i
     flat = chosen["parameters"].values
     leaves, tree = jax.tree.flatten(Transformer(a, 0))
     parts = np.split(flat, np.cumsum([leaf.size for leaf in leaves])[:-1])
-    return jax.tree.unflatten(tree, [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves, strict=True)])
+    weights = [read_only(np.array(part.reshape(leaf.shape))) for part, leaf in zip(parts, leaves, strict=True)]
+    return jax.tree.unflatten(tree, weights)
 
 
 def _check(*, steps, optimizer, momentum, batch_size, record_every, dtype, learning_rate, seeds, contrast_weight):

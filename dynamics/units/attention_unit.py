@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.support import checks
+from dynamics.support.frozen import Frozen
 
 __all__ = [
     "AttentionUnit",
@@ -186,7 +188,7 @@ def attend(
     return out if precision is None else precision.apply("output", out)
 
 
-class AttentionUnit:
+class AttentionUnit(Frozen):
     r"""A self-attention unit ``f(X) = softmax(scale phi(X) Q K^T phi(X)^T) phi(X) V``, softmax over rows.
 
     Parameters
@@ -216,6 +218,13 @@ class AttentionUnit:
 
     Source: Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896, Section 2.
     """
+
+    embedding_dim: int
+    scale: float
+    precision: Any  # Precision or None
+    _query: Callable
+    _key: Callable
+    _value: Callable
 
     def __init__(
         self,
@@ -266,10 +275,15 @@ class AttentionUnit:
         return unit
 
     def _setup(self, maps, embedding_dim, scale, precision):
-        self._query, self._key, self._value = maps
-        self.embedding_dim = embedding_dim
-        self.scale = checks.positive("scale", scale)
-        self.precision = _optional("precision", precision, Precision)
+        query, key, value = maps
+        vars(self).update(
+            _query=query,
+            _key=key,
+            _value=value,
+            embedding_dim=embedding_dim,
+            scale=checks.positive("scale", scale),
+            precision=_optional("precision", precision, Precision),
+        )
 
     def queries(self, X: ArrayLike) -> np.ndarray:
         """Queries of the tokens, (.., N, m), before scale and rounding."""
@@ -294,7 +308,7 @@ class AttentionUnit:
         return attend(self.queries(X), self.keys(X), self.values(X), scale=self.scale, precision=self.precision)
 
 
-class TensorAttentionUnit:
+class TensorAttentionUnit(Frozen):
     r"""A third-order tensor attention unit: softmax over pairs of tokens.
 
     .. math:: f(X)_i = \sum_{j_1, j_2} \mathrm{softmax}_{(j_1, j_2)}\Big(\mathrm{scale} \sum_k q_{ik} a_{j_1 k}
@@ -318,6 +332,13 @@ class TensorAttentionUnit:
     Source: Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896, the section on higher-order tensor attention.
     """
 
+    embedding_dim: int
+    scale: float
+    precision: Precision
+    _query: Callable
+    _keys: tuple[Callable, Callable]
+    _values: tuple[Callable, Callable]
+
     def __init__(
         self,
         query: Callable,
@@ -328,17 +349,20 @@ class TensorAttentionUnit:
         scale: float = 1.0,
         precision: Precision | None = None,
     ) -> None:
-        self._query = checks.function("query", query)
-        self._keys, self._values = (
-            tuple(checks.function(name, one) for one in checks.listed(name, maps, "be two maps"))
-            for name, maps in (("keys", keys), ("values", values))
+        checks.function("query", query)
+        pairs = []
+        for name, maps in (("keys", keys), ("values", values)):
+            pairs.append(tuple(checks.function(name, one) for one in checks.listed(name, maps, "be two maps")))
+            if len(pairs[-1]) != 2:
+                raise checks.reject(name, "be two maps", len(pairs[-1]))
+        vars(self).update(
+            _query=query,
+            _keys=pairs[0],
+            _values=pairs[1],
+            embedding_dim=checks.integer("embedding_dim", embedding_dim, minimum=1),
+            scale=checks.positive("scale", scale),
+            precision=_optional("precision", precision, Precision) or Precision(),
         )
-        for name, maps in (("keys", self._keys), ("values", self._values)):
-            if len(maps) != 2:
-                raise checks.reject(name, "be two maps", len(maps))
-        self.embedding_dim = checks.integer("embedding_dim", embedding_dim, minimum=1)
-        self.scale = checks.positive("scale", scale)
-        self.precision = _optional("precision", precision, Precision) or Precision()
 
     def _maps(self, X):
         precision, m = self.precision, self.embedding_dim
@@ -376,7 +400,7 @@ class TensorAttentionUnit:
         return self.precision.apply("output", np.concatenate(out, axis=-2))
 
 
-class MultiHeadLayer:
+class MultiHeadLayer(Frozen):
     """``L(X) = X + sum_h f_h(X)``: heads that read the same tokens, and the residual.
 
     Parameters
@@ -385,10 +409,13 @@ class MultiHeadLayer:
         At least one; `AttentionUnit`, `TensorAttentionUnit` or any callable from (.., N, d) to (.., N, d).
     """
 
+    heads: tuple[Callable, ...]
+
     def __init__(self, heads: Sequence[Callable]) -> None:
-        self.heads = tuple(checks.function("heads", head) for head in checks.listed("heads", heads, "be units"))
-        if not self.heads:
+        found = tuple(checks.function("heads", head) for head in checks.listed("heads", heads, "be units"))
+        if not found:
             raise checks.reject("heads", "hold at least one unit", "none")
+        vars(self).update(heads=found)
 
     def __call__(self, X: ArrayLike) -> np.ndarray:
         """L(X), of the shape of X."""
@@ -403,7 +430,7 @@ class MultiHeadLayer:
         return total
 
 
-class Transformer:
+class Transformer(Frozen):
     """``T(X) = (phi_D o L_D o .. o L_1 o phi_0)(X)``: layers with element-wise maps before, between and after them.
 
     Parameters
@@ -414,12 +441,16 @@ class Transformer:
         phi_0, .., phi_D, each token by itself; None is the identity. Default: all identities.
     """
 
+    layers: tuple[Any, ...]
+    maps: tuple[Callable | None, ...]
+
     def __init__(self, layers: Sequence[MultiHeadLayer], maps: Sequence[Callable | None] | None = None) -> None:
-        self.layers = tuple(checks.function("layers", layer) for layer in checks.listed("layers", layers, "be layers"))
-        given = [None] * (len(self.layers) + 1) if maps is None else checks.listed("maps", maps, "be maps, or None")
-        self.maps = tuple(phi if phi is None else checks.function("maps", phi) for phi in given)
-        if len(self.maps) != len(self.layers) + 1:
-            raise checks.reject("maps", f"hold {len(self.layers) + 1} maps, one more than layers", len(self.maps))
+        found = tuple(checks.function("layers", layer) for layer in checks.listed("layers", layers, "be layers"))
+        given = [None] * (len(found) + 1) if maps is None else checks.listed("maps", maps, "be maps, or None")
+        between = tuple(phi if phi is None else checks.function("maps", phi) for phi in given)
+        if len(between) != len(found) + 1:
+            raise checks.reject("maps", f"hold {len(found) + 1} maps, one more than layers", len(between))
+        vars(self).update(layers=found, maps=between)
 
     @property
     def depth(self) -> int:

@@ -9,7 +9,7 @@ import pytest
 from dynamics import Bags, DyckLanguage, Embedding, Layer, SequenceClasses, TextCorpus, gradient_flow, sgd
 from dynamics.data import averaging as tasks
 from dynamics.support import checks
-from dynamics.units.attention_unit import FixedPoint
+from dynamics.units.attention_unit import AttentionUnit, FixedPoint, MultiHeadLayer, TensorAttentionUnit, Transformer
 from dynamics.units.qsa import LinearQueryUnit
 
 WIDTHS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
@@ -179,7 +179,14 @@ def examples():
     return [pytest.param(thing, id=f"{type(thing).__name__}{i}") for i, thing in enumerate(found)]
 
 
-@pytest.mark.parametrize("thing", examples())
+def units():
+    unit, same = AttentionUnit(np.eye(2), np.eye(2), np.eye(2)), (np.asarray, np.asarray)
+    layer = MultiHeadLayer([unit])
+    found = [unit, TensorAttentionUnit(np.asarray, same, same, embedding_dim=2), layer, Transformer([layer])]
+    return [pytest.param(thing, id=type(thing).__name__) for thing in found]
+
+
+@pytest.mark.parametrize("thing", [*examples(), *units()])
 def test_nothing_of_a_data_object_can_be_set(thing):
     for name in [*vars(thing), "new"]:
         with pytest.raises(AttributeError):

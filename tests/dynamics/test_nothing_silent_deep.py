@@ -1,8 +1,13 @@
 """Tokens and rates that jax would clamp or round away without a word."""
 
+import copy
+import itertools
+import pickle
+
 import numpy as np
 import pytest
 
+jax = pytest.importorskip("jax")
 deep = pytest.importorskip("dynamics.deep")
 
 SMALL = deep.Architecture(5, width=4, mlp_width=4, positions="learned", max_length=3)
@@ -39,6 +44,24 @@ def test_a_start_beyond_single_precision_is_refused():
     assert np.isfinite(layer.Z).all()
     with pytest.raises(ValueError, match="`start` must have finite weights in float32"):
         deep.train(deep.from_layer(_layer(1e300)), DATA, learning_rate=0.1, steps=1)
+
+
+def test_weights_cannot_change():
+    """Neither those that are drawn or given, nor those of copies; a model of a dataset is not a view of it."""
+    run = deep.train(SMALL, DATA, learning_rate=0.1, steps=1)
+    before = run["parameters"].values.copy()
+    for made in (deep.Transformer(SMALL, 0), deep.from_layer(_layer(1.0)), deep.model_at(run)):
+        for model in (made, copy.copy(made), copy.deepcopy(made), pickle.loads(pickle.dumps(made))):
+            for array in jax.tree.leaves(model):
+                with pytest.raises(ValueError, match="read-only"):
+                    array[...] = 7
+            for part, name in itertools.product((model, model.blocks[0]), ("embedding", "output", "new")):
+                with pytest.raises(AttributeError):
+                    setattr(part, name, None)
+                with pytest.raises(AttributeError):
+                    delattr(part, name)
+            np.testing.assert_array_equal(model([0, 1]), made([0, 1]))
+    np.testing.assert_array_equal(run["parameters"], before)
 
 
 def _layer(scale):
