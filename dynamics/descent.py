@@ -109,7 +109,7 @@ def sgd(
         of each mini-batch before its step.
 
     A step costs (tokens of its sequences) x (columns of Y), and memory is taken for rows of Z and Y when they
-    first occur. From 16 MiB a matrix on, recording changes results within round-off.
+    first occur. Ctrl-C is heard between steps, of which one at a cost of 10^10 takes some seconds. From 16 MiB a matrix on, recording changes results within round-off.
 
     Raises
     ------

@@ -391,12 +391,12 @@ class Problem:
         self.batch = Batch.of(bags, self._dtype)
         if objective.contrast is not None:
             self.batch = sampling.contrasted(self.batch, objective.contrast, objective.contrast_weight)
-        self.groups = self.batch.query.size
         self.rule = Rule.of(layer, objective, self._dtype)
         vectors = np.empty((0, 0), self._dtype) if layer.embedding is None else layer.embedding.vectors
         self.vectors = read_only(vectors)
         like = layer.weights._replace(Z=layer.Z, V=np.empty((0, 0)) if layer.V is None else layer.V)
         self._shapes = [array.shape for array in like]
+        self._parts = list(self.batch.parts(layer.Y.shape[1]))
         self._none = np.empty((0, 0), self._dtype)
         self._no_slopes = Weights(*(self._none,) * len(like))
 
@@ -413,18 +413,18 @@ class Problem:
 
     def loss(self, weights: Weights) -> float:
         """The loss alone, at weights that are read-only."""
-        own = (self._whole(weights), self.rule, self._no_slopes)
-        return kernels.loss_and_gradient(self.batch, self.groups, *own, self._none, False)
+        own = (self._whole(weights), self.rule, self._no_slopes, self._none, False)
+        return sum(kernels.loss_and_gradient(part, part.query.size, *own) for part, _ in self._parts)
 
     def loss_and_gradient(self, weights: Weights, slopes: Weights, residual: np.ndarray | None = None) -> float:
         """The loss at weights that are read-only, with the gradient of J added into ``slopes``.
 
         For ``residual`` see the kernel.
         """
-        own = (self._whole(weights), self.rule, slopes)
-        loss = kernels.loss_and_gradient(
-            self.batch, self.groups, *own, self._none if residual is None else residual, True
-        )
+        own, loss = (self._whole(weights), self.rule, slopes), 0.0
+        for part, bags in self._parts:
+            kept = self._none if residual is None else residual[bags]
+            loss += kernels.loss_and_gradient(part, part.query.size, *own, kept, True)
         if self.vectors.size:
             inner = embed_back(self.vectors, weights.keys, weights.queries, slopes.Z, slopes.V)
             for slope, own_slope in zip(slopes[4:], inner, strict=True):

@@ -185,6 +185,10 @@ def _require_inverse(setting: Setting, decoder: str) -> None:
         raise checks.reject(name, f"be left out for decoder={decoder!r}", getattr(objective, name))
     if not layer.plain:
         raise checks.reject("init", f"consist of Z and Y for decoder={decoder!r}", repr(layer))
+    # F^T F, a copy that is factorised, and the right-hand sides.
+    n = len(setting.bags)
+    columns = layer.multiplicity.size if decoder == "modified" else n
+    checks.fits_in_memory("data", 8 * n * (2 * n + 2 * columns), "invert F^T F")
     smallest = np.linalg.eigvalsh(Features.of(setting.bags, layer.Z).gram)[0]
     if smallest < 1e-12:
         raise checks.reject(

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from dynamics.bags import Bags
 from dynamics.support.checks import read_only
+
+# Multiplications in a call of the kernels, which Ctrl-C does not end: a second or less.
+WORK_A_CALL = 2**28
 
 
 class Batch(NamedTuple):
@@ -46,3 +50,29 @@ class Batch(NamedTuple):
         soft, weight, count = (read_only(array.astype(dtype)) for array in (soft, bags.weight, bags.count))
         alone = read_only(np.ones(len(bags), dtype=np.int64))
         return cls(bags.query, target, soft, weight, alone, bags.indptr, bags.token, count)
+
+    def parts(self, columns: int) -> Iterator[tuple[Batch, slice]]:
+        """As few groups at a time as make up `WORK_A_CALL`, but at least one, and which bags these are of.
+
+        ``columns`` are those of Y: each entry is multiplied with so many.
+        """
+        n = 1 + self.count.size * columns // WORK_A_CALL
+        if n == 1:
+            yield self, slice(None)
+            return
+        bag = np.concatenate([[0], np.cumsum(self.size)])
+        entry = np.concatenate([[0], np.cumsum(self.size * np.diff(self.indptr))])
+        cuts = np.unique(np.searchsorted(entry, np.linspace(0, entry[-1], n + 1))).tolist()
+        for lo, hi in zip(cuts[:-1], cuts[1:], strict=True):
+            own, bags = slice(lo, hi), slice(int(bag[lo]), int(bag[hi]))
+            part = Batch(
+                self.query[own],
+                self.target[own],
+                self.soft[own],
+                self.weight[bags],
+                self.size[own],
+                read_only(self.indptr[lo : hi + 1] - self.indptr[lo]),
+                self.token[self.indptr[lo] : self.indptr[hi]],
+                self.count[entry[lo] : entry[hi]],
+            )
+            yield part, bags

@@ -46,6 +46,8 @@ CALLS = [
     ("batch_size", lambda: train_qsa(4, 2, steps=1, batch_size=HUGE)),
     ("n_times", lambda: gradient_flow(CLASSES, **RATES, t_end=1.0, n_times=HUGE)),
     ("times", lambda: gradient_flow(CLASSES, **RATES, t_end=1.0, n_times=3 * 10**7, solver=Solver(reduce="none"))),
+    ("data", lambda: gradient_flow(many_bags(), **RATES, t_end=1.0, decoder="modified")),
+    ("data", lambda: gradient_flow(many_bags(), **RATES, t_end=1.0, decoder="theory")),
     ("steps", lambda: sgd(CLASSES, **RATES, steps=HUGE)),
     ("steps", lambda: sgd(CLASSES, **RATES, steps=HUGE, record_every=10**6)),
     ("batch_size", lambda: sgd(CLASSES, **RATES, steps=1, batch_size=HUGE)),
@@ -75,6 +77,12 @@ def two_gib(monkeypatch):
 def large():
     """Bags whose matrices have 500 MB together, less than "uniform" may fill."""
     return Bags([0, 4999], [0, 1], [0, 1, 2], [0, 4999], [1.0, 1.0], vocab_size=7000)
+
+
+def many_bags():
+    """So many that F^T F has 3 GB."""
+    n = 20_000
+    return Bags(np.zeros(n, dtype=int), np.arange(n) % 3, np.arange(n + 1), np.arange(n) % 7, np.ones(n))
 
 
 @pytest.mark.parametrize(("name", "call"), CALLS)
