@@ -5,24 +5,19 @@ A call gives a result, or one of the errors that are documented: ``ValueError`` 
 beyond a bound. A new public callable fails the test until it has a valid call in `calls` or stands in `RECORDS`.
 
 By default each argument gets a few of the values, chosen by a seeded generator, and `deep.train`, which compiles for
-seconds a call, none. The long form takes all of them, and then several at once: see CONTRIBUTING.
+seconds a call, none. The long form takes all of them, and then several at once.
 """
 
 # ruff: noqa: C408
 import copy
 import importlib
 import inspect
-import io
 import os
 import pkgutil
 import re
-import signal
-import warnings
-import zlib
-from contextlib import contextmanager, redirect_stderr
 from functools import partial
-from pathlib import Path
 
+import hostile
 import numpy as np
 import pytest
 from driving import LONG
@@ -31,10 +26,8 @@ import dynamics
 import theory
 from dynamics import (
     Bags,
-    DivergenceError,
     DyckLanguage,
     Embedding,
-    IntegrationError,
     Layer,
     Objective,
     Optimizer,
@@ -69,12 +62,8 @@ from theory.sparse_averaging import (
 )
 from theory.sparse_averaging import units as averaging_units
 
-resource = pytest.importorskip("resource")
 deep = pytest.importorskip("dynamics.deep")
 
-VALUES_AN_ARGUMENT = 10
-SECONDS = 60.0  # a call may compile
-BYTES = 2**32  # above what the process has
 
 # Modules whose names are no calls for users: helpers, proofs and checks that take each other's objects.
 INNER = re.compile(
@@ -112,55 +101,6 @@ FUNCTIONS = {
     "layers",
     "maps",
     "observe",
-}
-
-
-class Foreign:
-    """An object of no class that anything here knows, with a length."""
-
-    def __len__(self):
-        return 3
-
-
-HOSTILE = {
-    "None": None,
-    "text": "x",
-    "empty text": "",
-    "bytes": b"",
-    "-1": -1,
-    "0": 0,
-    "2.5": 2.5,
-    "nan": np.nan,
-    "inf": np.inf,
-    "10**30": 10**30,
-    "-10**30": -(10**30),
-    "1e300": 1e300,
-    "1e-300": 1e-300,
-    "True": True,
-    "empty list": [],
-    "list of a list": [[]],
-    "ragged list": [[1], [1, 2]],
-    "list of None": [None],
-    "list of text": ["x"],
-    "empty dict": {},
-    "empty set": set(),
-    "object": object(),
-    "masked array": np.ma.array([1.0, 2.0], mask=[True, False]),
-    "object array": np.array([None, {}], dtype=object),
-    "complex": 1j,
-    "complex array": np.array([1j]),
-    "int8": np.int8(1),
-    "int8 array": np.array([1, 0], dtype=np.int8),
-    "uint64": np.array([2**64 - 1], dtype=np.uint64),
-    "empty array": np.empty(0),
-    "0-d array": np.array(0.5),
-    "3-d array": np.zeros((2, 1, 3)),
-    "array of nan": np.full((2, 2), np.nan),
-    "array of text": np.array(["a"]),
-    "class": int,
-    "function": len,
-    "foreign object": Foreign(),
-    "folder": os.curdir,
 }
 
 
@@ -520,53 +460,6 @@ def table(tmp_path_factory):
         os.chdir(before)
 
 
-class Slow(BaseException):
-    """A call took too long."""
-
-
-@contextmanager
-def limits():
-    """Time and memory that one call may take."""
-
-    def late(*_):
-        raise Slow
-
-    statm = Path("/proc/self/statm")
-    used = int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 0
-    before, handler = resource.getrlimit(resource.RLIMIT_AS), signal.signal(signal.SIGALRM, late)
-    if used:
-        resource.setrlimit(resource.RLIMIT_AS, (used + BYTES, before[1]))
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)
-        resource.setrlimit(resource.RLIMIT_AS, before)
-
-
-GRAMMAR = re.compile(r"`[\w.\[\]]+` must .+", re.DOTALL)
-
-
-def complaint(function, arguments, path):
-    """What is wrong with how a call ends, or None."""
-    try:
-        with limits(), warnings.catch_warnings(), redirect_stderr(io.StringIO()):
-            warnings.simplefilter("ignore")
-            function(**arguments)
-    except ValueError as error:
-        return None if GRAMMAR.match(str(error)) else f"ValueError: {error}"
-    except (IntegrationError, DivergenceError):
-        return None
-    except OSError as error:
-        return None if path else f"{type(error).__name__}: {error}"
-    except Slow:
-        return f"took more than {SECONDS} s"
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    return None
-
-
 def test_every_public_callable_has_a_valid_call(table):
     names = set(public()) | {"descent.Objective", "descent.Optimizer", "flow.Solver"}  # defined in private modules
     missing = names - set(table) - RECORDS - {name for name in names if name.rsplit(".", 1)[0] in RECORDS}
@@ -574,7 +467,7 @@ def test_every_public_callable_has_a_valid_call(table):
     assert set(table) <= names | {name for name in table if name.endswith("__call__")}
     assert names >= RECORDS - {"deep.model.Transformer.rows"}
     for name, (function, arguments) in table.items():
-        assert complaint(function, copy.copy(arguments), path=False) is None, name
+        assert hostile.complaint(function, copy.copy(arguments)) is None, name
 
 
 ROOMS = [
@@ -591,15 +484,5 @@ def test_hostile_arguments_end_in_a_result_or_our_grammar(table, room, monkeypat
     for name, (function, arguments) in table.items():
         if name.split(".")[0] != room or (name == "deep.training.train" and not LONG):
             continue
-        for argument in arguments:
-            labels = list(HOSTILE)
-            if not LONG:
-                rng = np.random.default_rng(zlib.crc32(f"{name}.{argument}".encode()))
-                labels = [labels[i] for i in rng.choice(len(labels), VALUES_AN_ARGUMENT, replace=False)]
-            for label in labels:
-                if argument in FUNCTIONS and callable(HOSTILE[label]):
-                    continue
-                wrong = complaint(function, {**arguments, argument: HOSTILE[label]}, argument in ("path", "source"))
-                if wrong:
-                    found.append(f"{name}({argument} = {label}): {wrong.splitlines()[0][:200]}")
+        found += hostile.complaints(name, function, arguments, functions=FUNCTIONS)
     assert not found, f"{len(found)} calls:\n" + "\n".join(found)

@@ -60,7 +60,8 @@ def audit(
         If ``only`` names a statement that is not in the register.
     """
     chosen = _choose(only)
-    seed = checks.integer("seed", seed, minimum=0)
+    quick, seed = checks.flag("quick", quick), checks.integer("seed", seed, minimum=0)
+    progress = checks.flag("progress", progress)
     proofs: dict[str, Label] = {}
     done: dict[Callable[[], Derivation], Label] = {}  # several statements may have one proof
     table: list[Row] = []
@@ -84,9 +85,10 @@ def _choose(only: Sequence[str] | None) -> list[Statement]:
     register = statements.REGISTER
     if only is None:
         return list(register.values())
+    only = checks.listed("only", only, "be a list of statements")
     for name in only:
-        if not any(name in (statement.id, statement.number) for statement in register.values()):
-            raise checks.reject("only", "name statements of the register", repr(name))
+        if not isinstance(name, str) or not any(name in (one.id, one.number) for one in register.values()):
+            raise checks.reject("only", "name statements of the register", checks.brief(name))
     return [statement for statement in register.values() if {statement.id, statement.number} & set(only)]
 
 

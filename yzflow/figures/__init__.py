@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from dynamics.support import checks
 from dynamics.support.files import replacing
 from yzflow.figures.registry import Effort, Entry, entries, find, names
 from yzflow.figures.style import draw, save
@@ -38,6 +39,10 @@ def save_all(shown: Mapping[str, object], folder: str | os.PathLike, *, formats:
     shown : mapping
         From the name of a figure to its data, or to None if it is to compute its own.
     """
+    checks.instance("shown", shown, Mapping, rule="be a mapping from names of figures to their data")
+    checks.instance("folder", folder, (str, os.PathLike), rule="be the path of a folder")
+    for name in shown:
+        checks.one_of("shown", name, entries())
     captions = []
     for name, given in shown.items():
         entry = entries()[name]

@@ -40,6 +40,10 @@ class Effort:
     store: str | os.PathLike | Store | None = None
     progress: bool = False
 
+    def __post_init__(self) -> None:
+        for name in ("quick", "progress"):
+            object.__setattr__(self, name, checks.flag(name, getattr(self, name)))
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -97,7 +101,7 @@ class Entry:
         """
         if self.compute is None:
             raise checks.reject("data", f"be given to draw {self.name}", "none")
-        return self.compute(Effort() if effort is None else effort)
+        return self.compute(Effort() if effort is None else checks.instance("effort", effort, Effort))
 
     @property
     def text(self) -> str:
@@ -139,6 +143,7 @@ def names(*, given: bool = False) -> list[str]:
     given : bool
         Those that draw runs which they are given. Default: those that compute their data.
     """
+    given = checks.flag("given", given)
     return [name for name, entry in entries().items() if (entry.compute is None) == given]
 
 
@@ -150,6 +155,7 @@ def find(name: str) -> Entry:
     ValueError
         If there is no such figure, or more than one.
     """
+    checks.instance("NAME", name, str, rule="be the name or the number of a figure, as text")
     known = [entries()[key] for key in names()]
     for found in (
         [entry for entry in known if name == entry.name],

@@ -93,6 +93,11 @@ def save(figure: Figure, stem: str | os.PathLike, *, formats: Sequence[str] = ("
     OSError
         If a file cannot be written.
     """
+    checks.instance("figure", figure, Figure)
+    known = figure.canvas.get_supported_filetypes()
+    formats = [
+        checks.one_of("formats", kind, known) for kind in checks.listed("formats", formats, "be a list of words")
+    ]
     text = os.fspath(stem) if isinstance(stem, (str, os.PathLike)) else None
     if not isinstance(text, str) or text.endswith(("/", os.sep)) or Path(text).name in ("", ".."):
         raise checks.reject("stem", "be the path of files without their ending", repr(stem if text is None else text))

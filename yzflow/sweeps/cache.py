@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics import SequenceClasses, Trajectory
+from dynamics.support import checks
 from yzflow.sweeps.runs import Result, Task, key
 from yzflow.sweeps.store import Store
 
@@ -42,23 +43,33 @@ def trajectory(
     **arguments
         Numbers and words, or a `Solver`.
     """
+    checks.function("simulate", simulate)
+    checks.instance("classes", classes, SequenceClasses)
+    settings = {name: _plain(name, value) for name, value in arguments.items()}
     if store is None:
         return simulate(classes, progress=progress, **arguments)
     store = store if isinstance(store, Store) else Store(store)
     # Only its identity is asked for.
-    task = Task(f"trajectory:{simulate.__name__}", simulate, version=_VERSION)  # type: ignore[arg-type]
-    settings = {
-        name: asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-        for name, value in arguments.items()
-        if name != "seed"
-    }
-    identity = task.identity({"data": _digest(classes), **settings}, arguments.get("seed", 0))
+    name = getattr(simulate, "__name__", type(simulate).__name__)
+    task = Task(f"trajectory:{name}", simulate, version=_VERSION)  # type: ignore[arg-type]
+    seed = settings.pop("seed", 0)
+    identity = task.identity({"data": _digest(classes), **settings}, seed)
     found = store.read(key(identity))
     if found is not None:
         return Trajectory(_dataset(found[1]))
     made = simulate(classes, progress=progress, **arguments)
     store.write(identity, _result(made.dataset))
     return made
+
+
+def _plain(name: str, value: Any) -> Any:
+    """An argument as JSON holds it: two calls are the same if these are."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {key: _plain(f"{name}.{key}", own) for key, own in asdict(value).items()}
+    value = value.item() if isinstance(value, np.generic) else value
+    if not isinstance(value, (bool, int, float, str, type(None))) or value in (np.inf, -np.inf) or value != value:
+        raise checks.reject(name, "be a finite number, a word, a boolean, None or a Solver", checks.brief(value))
+    return value
 
 
 def _digest(classes: SequenceClasses) -> str:

@@ -60,7 +60,7 @@ def load(path: str | os.PathLike) -> SweepFile:
     OSError
         If it cannot be read.
     """
-    path = Path(path)
+    path = checks.path("CONFIG", path)
     try:
         with open(path, "rb") as file:
             table = tomllib.load(file)

@@ -171,6 +171,8 @@ class Store:
         ValueError
             If the store holds no such runs.
         """
+        if task is not None:
+            checks.instance("task", task, str, rule="be None or the name of a task")
         found = [(identity, result) for identity, result in self._all() if task in (None, identity["task"])]
         names = sorted({identity["task"] for identity, _ in found})
         if len(names) != 1:

@@ -130,7 +130,7 @@ class _Plan:
     def __init__(self, task: Task, grid: Mapping[str, Sequence], seeds: int | Sequence[int]) -> None:
         self.task = task
         if not isinstance(grid, Mapping):
-            raise checks.reject("grid", "be a mapping of keys to lists of values", repr(grid))
+            raise checks.reject("grid", "be a mapping of keys to lists of values", checks.brief(grid))
         self.grid = {key: _values(f"grid[{key!r}]", values) for key, values in grid.items()}
         for key in self.grid:
             if not runs.is_name(key) or key in RESERVED:
@@ -200,9 +200,12 @@ class _Plan:
 
 def _values(name: str, values: Any) -> list:
     """The values of a key in plain Python types."""
-    if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
-        raise checks.reject(name, "be a non-empty list of values", repr(values))
-    some = itertools.islice(values, _MOST_RUNS + 1)  # it may have no end
+    try:
+        if isinstance(values, (str, bytes, Mapping)):
+            raise TypeError
+        some = itertools.islice(values, _MOST_RUNS + 1)  # it may have no end
+    except TypeError:
+        raise checks.reject(name, "be a non-empty list of values", checks.brief(values)) from None
     plain = [value.item() if isinstance(value, np.generic) else value for value in some]
     if len(plain) > _MOST_RUNS:
         raise checks.reject(name, f"be at most {_MOST_RUNS} values", "more")

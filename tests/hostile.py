@@ -1,0 +1,147 @@
+"""Values that no argument expects, and what is wrong with how a call on them ends."""
+
+import io
+import os
+import re
+import signal
+import warnings
+import zlib
+from collections.abc import Collection
+from contextlib import contextmanager, redirect_stderr
+from pathlib import Path
+
+import numpy as np
+import pytest
+from driving import LONG
+
+from dynamics import DivergenceError, IntegrationError
+
+resource = pytest.importorskip("resource")
+
+VALUES_AN_ARGUMENT = 10  # in the short form
+CALLS_TOGETHER = 300  # of each callable, in the long form
+SECONDS = 60.0  # a call may compile
+BYTES = 2**32  # above what the process has
+
+
+class Foreign:
+    """An object of no class that anything here knows, with a length."""
+
+    def __len__(self):
+        return 3
+
+
+HOSTILE = {
+    "None": None,
+    "text": "x",
+    "empty text": "",
+    "bytes": b"",
+    "-1": -1,
+    "0": 0,
+    "2.5": 2.5,
+    "nan": np.nan,
+    "inf": np.inf,
+    "10**30": 10**30,
+    "-10**30": -(10**30),
+    "1e300": 1e300,
+    "1e-300": 1e-300,
+    "True": True,
+    "empty list": [],
+    "list of a list": [[]],
+    "ragged list": [[1], [1, 2]],
+    "list of None": [None],
+    "list of text": ["x"],
+    "empty dict": {},
+    "empty set": set(),
+    "object": object(),
+    "masked array": np.ma.array([1.0, 2.0], mask=[True, False]),
+    "object array": np.array([None, {}], dtype=object),
+    "complex": 1j,
+    "complex array": np.array([1j]),
+    "int8": np.int8(1),
+    "int8 array": np.array([1, 0], dtype=np.int8),
+    "uint64": np.array([2**64 - 1], dtype=np.uint64),
+    "empty array": np.empty(0),
+    "0-d array": np.array(0.5),
+    "3-d array": np.zeros((2, 1, 3)),
+    "array of nan": np.full((2, 2), np.nan),
+    "array of text": np.array(["a"]),
+    "class": int,
+    "function": len,
+    "foreign object": Foreign(),
+    "folder": os.curdir,
+}
+
+
+class Slow(BaseException):
+    """A call took too long."""
+
+
+@contextmanager
+def limits():
+    """Time and memory that one call may take."""
+
+    def late(*_):
+        raise Slow
+
+    statm = Path("/proc/self/statm")
+    used = int(statm.read_text().split()[0]) * resource.getpagesize() if statm.exists() else 0
+    before, handler = resource.getrlimit(resource.RLIMIT_AS), signal.signal(signal.SIGALRM, late)
+    if used:
+        resource.setrlimit(resource.RLIMIT_AS, (used + BYTES, before[1]))
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+GRAMMAR = re.compile(r"`[\w.\[\]]+` must .+", re.DOTALL)
+
+
+def complaint(function, arguments, *, path=False, also=()):
+    """What is wrong with how a call ends, or None; it may raise ``also``, and OSError if it was given a ``path``."""
+    try:
+        with limits(), warnings.catch_warnings(), redirect_stderr(io.StringIO()):
+            warnings.simplefilter("ignore")
+            function(**arguments)
+    except ValueError as error:
+        return None if GRAMMAR.match(str(error)) else f"ValueError: {error}"
+    except (IntegrationError, DivergenceError, *also):
+        return None
+    except OSError as error:
+        return None if path else f"{type(error).__name__}: {error}"
+    except Slow:
+        return f"took more than {SECONDS} s"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def complaints(name, function, arguments, *, functions: Collection[str] = (), also=()) -> list[str]:
+    """A line for each call that ends as it should not: a hostile value for each argument in turn; and, in the long
+    form, for several at once. What the arguments ``functions`` raise is not ours.
+    """
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    given = []
+    for argument in arguments:
+        labels = list(HOSTILE)
+        if not LONG:
+            rng = np.random.default_rng(zlib.crc32(f"{name}.{argument}".encode()))
+            labels = rng.choice(labels, VALUES_AN_ARGUMENT, replace=False).tolist()
+        given += [{argument: label} for label in labels]
+    for _ in range(CALLS_TOGETHER * (LONG and len(arguments) > 1)):
+        some = rng.choice(list(arguments), rng.integers(2, min(len(arguments), 5) + 1), replace=False)
+        given.append(dict(zip(some.tolist(), rng.choice(list(HOSTILE), some.size).tolist(), strict=True)))
+    found = []
+    for labels in given:
+        if any(argument in functions and callable(HOSTILE[label]) for argument, label in labels.items()):
+            continue
+        values = {argument: HOSTILE[label] for argument, label in labels.items()}
+        path = not {"path", "source"}.isdisjoint(labels)
+        if wrong := complaint(function, arguments | values, path=path, also=also):
+            shown = ", ".join(f"{argument} = {label}" for argument, label in labels.items())
+            found.append(f"{name}({shown}): {wrong.splitlines()[0][:200]}")
+    return found
