@@ -12,7 +12,7 @@ import numpy as np
 from dynamics._model.objective import Objective
 from dynamics._sgd.feed import Source, source_of
 from dynamics._sgd.optimiser import MOMENTUM, OPTIMIZERS, Optimizer
-from dynamics._sgd.run import CHECKED, DTYPES, DivergenceError, Outcome, Run, checked, spawn
+from dynamics._sgd.run import CHECKED, DECODERS, DTYPES, DivergenceError, Outcome, Run, checked, spawn
 from dynamics.bags import Bags, Data
 from dynamics.layer import Layer
 from dynamics.support import checks
@@ -21,6 +21,7 @@ from dynamics.trajectory import Trajectory
 
 __all__ = [
     "ARGUMENTS",
+    "DECODERS",
     "DTYPES",
     "OPTIMIZERS",
     "DivergenceError",
@@ -53,6 +54,7 @@ def sgd(
     eta_hidden: float | None = None,
     objective: Objective | None = None,
     evaluate: Bags | None = None,
+    decoder: str = "full",
 ) -> Trajectory:
     r"""Train the layer by mini-batch gradient steps on the objective J of (2).
 
@@ -101,12 +103,19 @@ def sgd(
     evaluate : Bags, optional
         What ``loss`` and ``attention`` are measured on at each record. Default: the whole population or data, which
         takes long where these are large.
+    decoder : "full" or "modified"
+        The decoder's gradient. "full": that of Lemma 1 (3). "modified": that of Lemma 3 (26), which Theorems 1 and 5
+        are about: f_n - F E' e_n in the place of f_n for each bag n of the batch, with E' = I - (F^T F)^{-1} and F the
+        features of all classes, so that only row n of W = F^T Y moves while F stands still. It takes the bags of the
+        population as they are (``length=None``) and costs a system of K equations a step. Batches are those of "full",
+        seed by seed.
 
     Returns
     -------
     Trajectory
         ``time`` counts steps; ``loss`` and ``attention`` are those of the population, ``batch_loss(step)`` is the loss
-        of each mini-batch before its step.
+        of each mini-batch before its step. With the modified decoder, ``visits(time, bag)`` is what the shares of each
+        bag in the batches add up to: the paper's N_n where a batch is one bag.
 
     A step costs (tokens of its sequences) x (columns of Y), and memory is taken for rows of Z and Y when they
     first occur. Ctrl-C is heard between steps, of which one at a cost of 10^10 takes some seconds. From 16 MiB a matrix on, recording changes results within round-off.

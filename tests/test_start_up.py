@@ -17,7 +17,7 @@ import dynamics
 import theory
 import yzflow as yz
 from dynamics import Layer, SequenceClasses, gradient_flow, sgd
-from dynamics._flow import decoder_kernels as reduced
+from dynamics._model import decoder_kernels as reduced
 from dynamics._model import kernels
 from dynamics._sgd import sampling
 

@@ -16,9 +16,10 @@ from functools import cached_property
 
 import numpy as np
 
-from dynamics._flow import decoder_kernels as reduced
 from dynamics._flow.symmetry import Symmetry, find_symmetry
-from dynamics._flow.systems import Features, Setting, feature_values
+from dynamics._flow.systems import Setting
+from dynamics._model import decoder_kernels as reduced
+from dynamics._model.modified import Features, feature_values
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.layer import Layer, Problem
@@ -378,7 +379,7 @@ class ModifiedOrbits(FullOrbits):
 
     def feature_values(self, state: np.ndarray) -> list[np.ndarray]:
         """The entries of the features of each frame."""
-        return [feature_values(frame.bags, read_only(state[frame.z])) for frame in self.orbits.frames]
+        return [feature_values(frame.problem.batch, read_only(state[frame.z])) for frame in self.orbits.frames]
 
     def decode(self, state: np.ndarray, right: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Pairs (indices of variables of Y, F (I - E') right), ``right`` (bags, columns) for each frame."""

@@ -8,8 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from dynamics._flow import decoder_kernels as reduced
-from dynamics._model import kernels
+from dynamics._model import decoder_kernels as reduced
+from dynamics._model import modified
+from dynamics._model.batch import Batch
+from dynamics._model.modified import Features
 from dynamics._model.objective import Objective
 from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags
@@ -145,73 +147,17 @@ class Full:
         return {}
 
 
-class Features:
-    """Unit features f_n in CSR form, and the inverse of their Gram matrix, I - E' = (F^T F)^{-1}."""
-
-    def __init__(self, indptr: np.ndarray, token: np.ndarray, values: np.ndarray, n_tokens: int) -> None:
-        self.indptr, self.token, self.values = indptr, token, values
-        self.gram = np.empty((indptr.size - 1, indptr.size - 1))
-        reduced.gram(indptr, token, values, np.zeros(n_tokens), self.gram)
-
-    @classmethod
-    def of(cls, bags: Bags, Z: np.ndarray) -> Features:
-        """The features of bags at given attention logits."""
-        return cls(bags.indptr, bags.token, feature_values(bags, Z), Z.shape[1])
-
-    def combine(self, right: np.ndarray, out: np.ndarray) -> np.ndarray:
-        """Add F (I - E') ``right`` to ``out``; nan where F^T F is singular, so that the integrator steps back."""
-        try:
-            solved = np.linalg.solve(self.gram, right)
-        except np.linalg.LinAlgError:
-            solved = np.full_like(right, np.nan)
-        reduced.add_outer(self.indptr, self.token, self.values, solved, out)
-        return out
-
-
-def feature_values(bags: Bags, Z: np.ndarray) -> np.ndarray:
-    """The entries of the features f_n at given attention logits, aligned with ``bags.token``."""
-    values = np.empty(bags.token.size)
-    kernels.attention(bags.query, bags.indptr, bags.token, bags.count, Z, values)
-    norms = np.sqrt(np.add.reduceat(values**2, bags.indptr[:-1]))
-    values /= np.repeat(norms, np.diff(bags.indptr))
-    return values
-
-
-def _require_inverse(setting: Setting, decoder: str) -> None:
-    """Refuse an objective that Lemma 3 is not of, and what has no inverse of F^T F at the start."""
-    objective, layer = setting.objective, setting.start
-    if not objective.plain:
-        name = "criterion" if objective.contrast is None else "contrast"
-        raise checks.reject(name, f"be left out for decoder={decoder!r}", getattr(objective, name))
-    if not layer.plain:
-        raise checks.reject("init", f"consist of Z and Y for decoder={decoder!r}", repr(layer))
-    # F^T F, a copy that is factorised, and the right-hand sides.
-    n = len(setting.bags)
-    columns = layer.multiplicity.size if decoder == "modified" else n
-    checks.fits_in_memory("data", 8 * n * (2 * n + 2 * columns), "invert F^T F")
-    smallest = np.linalg.eigvalsh(Features.of(setting.bags, layer.Z).gram)[0]
-    if smallest < 1e-12:
-        raise checks.reject(
-            "data",
-            f"have linearly independent features f_n for decoder={decoder!r}, which inverts F^T F",
-            f"a smallest eigenvalue of {smallest:.1e}",
-        )
-
-
 class Modified(Full):
     """As Full, with the decoder gradient of Lemma 3."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        _require_inverse(setting, "modified")
+        modified.check_inverse(self.problem.batch, setting.start, setting.objective, "modified")
 
     def derivative(self, state: np.ndarray) -> np.ndarray:
         """The gradient of Z, and the decoder's of Lemma 3, each times its learning rate."""
-        bags, out = self.setting.bags, np.zeros_like(state)
-        weights, slopes = self.weights(state), self.slopes(out)
-        residual = np.empty((len(bags), self.like.multiplicity.size))
-        self.problem.loss_and_gradient(weights, slopes, residual)
-        Features.of(bags, weights.Z).combine(bags.weight[:, None] * residual, slopes.Y)
+        out = np.zeros_like(state)
+        modified.gradient(self.problem.batch, self.weights(state), self.problem.rule, self.slopes(out))
         return self.scaled(out)
 
 
@@ -224,7 +170,8 @@ class Theory:
         bags, layer = setting.bags, setting.start
         if not bags.hard:
             raise checks.reject("data", "have one next token a bag for decoder='theory'", "distributions")
-        _require_inverse(setting, "theory")
+        self.batch = Batch.of(bags, np.dtype(np.float64))
+        modified.check_inverse(self.batch, layer, setting.objective, "theory")
         self.setting = setting
         self.vocab_size = layer.vocab_size
         self.multiplicity = layer.multiplicity
@@ -249,7 +196,7 @@ class Theory:
         """dZ/dt by (10) with Theorem 1, and M dh/dt (44)."""
         bags = self.setting.bags
         Z, x = (read_only(part) for part in self.split(state))
-        features = Features.of(bags, Z)
+        features = Features.of(self.batch, Z)
         inner = np.empty((len(bags), len(bags)))
         reduced.theory_decoder(x, bags.target, float(self.vocab_size), inner)
         backpropagated = features.combine(inner, np.zeros((self.shape[1], len(bags))))
@@ -266,7 +213,7 @@ class Theory:
         Z, x = (read_only(part) for part in self.split(state))
         W = np.repeat(-x[:, None] / self.vocab_size, self.multiplicity.size, axis=1)
         W[np.arange(x.size), self.setting.bags.target] += x
-        Y = Features.of(self.setting.bags, Z).combine(W, np.zeros((self.shape[1], self.multiplicity.size)))
+        Y = Features.of(self.batch, Z).combine(W, np.zeros((self.shape[1], self.multiplicity.size)))
         return Layer(Z, Y, None, self.multiplicity)
 
     def velocity(self, state: np.ndarray) -> np.ndarray:

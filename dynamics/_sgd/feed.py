@@ -97,6 +97,10 @@ class Feed:
         With a row for each step of a call, or a single one that serves every step.
     most : int
         Steps that may be asked for at once.
+    data : Batch
+        All bags of the source, each as a group of its own.
+    positions : int
+        Tokens that are drawn for each sequence; 0 where bags are taken as they are.
     """
 
     def __init__(
@@ -113,7 +117,7 @@ class Feed:
         dtype: np.dtype,
     ) -> None:
         contrast = objective.contrast
-        positions = source.positions(batch_size, length, position_bias)
+        self.positions = positions = source.positions(batch_size, length, position_bias)
         if positions and contrast is not None:
             raise checks.reject("contrast", "be left out where sequences are drawn from a population", contrast)
         self.source, self.random = source, random
@@ -162,3 +166,14 @@ class Feed:
         tables = (source.bag_tables, source.token_tables, self.position_weight, self.insertions)
         sampling.draw_batches(self.random, self.data, *tables, self._workspace, self.batches, groups)
         return groups
+
+    def shares(self) -> np.ndarray:
+        """Draw the next batch; returns the share that each bag of the source has in it, or its weight in all of them.
+
+        The bags are those that `draw` would have drawn.
+        """
+        if not self.drawn:
+            return self.data.weight
+        self.draw(1)
+        drawn = self._workspace[0]
+        return read_only(np.bincount(drawn, minlength=self.data.query.size).astype(self.data.count.dtype) / drawn.size)

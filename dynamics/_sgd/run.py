@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dynamics._model import kernels
+from dynamics._model import kernels, modified
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective, as_objective
 from dynamics._model.weights import RATES, Rule, Weights
@@ -24,6 +24,7 @@ from dynamics.support.progress import Progress
 from dynamics.trajectory import LargeRecord, Trajectory, assemble, is_large
 
 DTYPES: dict[str, type[np.floating]] = {"float64": np.float64, "float32": np.float32}
+DECODERS = ("full", "modified")
 # Columns of Y are padded to a multiple of this, with multiplicity 0: compilers unroll a vectorised loop so far, and
 # what is left over runs entry by entry.
 _COLUMNS = 32
@@ -71,11 +72,14 @@ class Outcome:
         The loss of each mini-batch before its step.
     bags : Bags
         The population.
+    visits : (bags,) array or None
+        With the modified decoder: what each bag's shares in the batches add up to. N_n where a batch is one bag.
     """
 
     layer: Layer
     batch_loss: np.ndarray
     bags: Bags
+    visits: np.ndarray | None = None
 
 
 def spawn(seed: int | np.random.SeedSequence, n: int = 2) -> Sequence[np.random.SeedSequence]:
@@ -89,7 +93,7 @@ def spawn(seed: int | np.random.SeedSequence, n: int = 2) -> Sequence[np.random.
 
 
 def checked(
-    *, steps, batch_size, length, momentum, optimizer, dtype, eta_y, eta_z, position_bias, record_every
+    *, steps, batch_size, length, momentum, optimizer, dtype, eta_y, eta_z, position_bias, record_every, decoder
 ) -> dict[str, Any]:
     """The arguments of a run that do not depend on its layer, checked, as a trajectory records them."""
     parameters = {
@@ -102,6 +106,7 @@ def checked(
         "record_every": checks.integer("record_every", record_every, minimum=1),
         "dtype": checks.one_of("dtype", dtype, DTYPES),
         "position_bias": checks.non_negative("position_bias", position_bias),
+        "decoder": checks.one_of("decoder", decoder, DECODERS),
     }
     if DTYPES[dtype](parameters["momentum"]) >= 1:
         raise checks.reject("momentum", f"be below 1 in {dtype}", parameters["momentum"])
@@ -201,11 +206,15 @@ class Run:
             dtype=self.dtype,
         )
         self._place(layer, objective)
+        if parameters["decoder"] == "modified":
+            self._check_modified(layer, objective)
         records = 1 + -(-self.steps // self.record_every)
         self.evaluated = self.source.bags if evaluate is None else evaluate
         self.large_record = None
         if is_large(self.evaluated, layer, records):
             self.large_record = LargeRecord(self.evaluated, layer, objective, self.dtype)
+        self.visits = None if parameters["decoder"] == "full" else np.zeros(len(self.source.bags))
+        self.visited: list[np.ndarray] = []
         self.times: list[int] = []
         self.snapshots: list[Layer] = []
         self._record(0)
@@ -221,10 +230,19 @@ class Run:
         if queries is not None and len(queries) != layer.Z.shape[0]:
             raise checks.reject("init", f"have {len(queries)} rows of Z, one a query token", layer.Z.shape[0])
 
+    def _check_modified(self, layer: Layer, objective: Objective) -> None:
+        """Refuse what the modified decoder is not of: Lemma 3 has the features of all classes, as T grows."""
+        if self.feed.positions:
+            rule = "be None for decoder='modified', whose features f_n are those of T -> infinity"
+            raise checks.reject("length", rule, self.parameters["length"])
+        batch = Batch.of(self.source.bags, np.dtype(np.float64))
+        modified.check_inverse(batch, layer, objective, "modified")
+
     def _place(self, layer: Layer, objective: Objective) -> None:
         """The weights in the precision of the run, Y with padding, and what goes with them."""
         columns = layer.Y.shape[1]
-        padding = -columns % _COLUMNS if columns < _PADDED else 0
+        whole = self.parameters["decoder"] == "full"  # the modified decoder's system would be solved for padding, too
+        padding = -columns % _COLUMNS if columns < _PADDED and whole else 0
         shapes = [array.shape for array in layer.weights]
         shapes[1] = (shapes[1][0], columns + padding)
 
@@ -246,6 +264,8 @@ class Run:
         sizes[0] *= 1 if layer.Z.shape[1] <= _ROW else layer.Z.shape[1]
         last = tuple(np.zeros(size, dtype=np.int64) for size in sizes)
         self.memory = Memory(blank() if self.update.adam else first, first, second, last)
+        # A step of the kernels touches only the rows of its tokens; others move every entry.
+        self.by_rows = self.vectors is None and whole
         self.current, self.large = self.weights, max(array.nbytes for array in self.weights) > LARGE
         mass = read_only(np.pad(layer.multiplicity, (0, padding)))
         self.rule = Rule.of(layer, objective, self.dtype)._replace(multiplicity=mass)
@@ -260,38 +280,53 @@ class Run:
 
     def _take(self, done: int, until: int) -> int:
         """Take steps ``done`` to ``until``; returns how many had a finite loss."""
-        groups, losses = self.feed.draw(until - done), self.losses[done:until]
-        if self.vectors is not None:
-            return self._take_embedded(self.vectors, groups, done, losses)
-        fixed = (self.weights, self.rule, self.memory, self.update)
-        return kernels.sgd_steps(self.feed.batches, groups, *fixed, done, losses)
-
-    def _take_embedded(self, vectors: np.ndarray, groups: np.ndarray, done: int, losses: np.ndarray) -> int:
-        """Like `kernels.sgd_steps`, where Z and V follow from an embedding."""
-        nothing, weights, adam = np.empty((0, 0), self.dtype), self.weights, self.update.adam
-        inner = weights.keys, weights.queries, weights.values
+        losses = self.losses[done:until]
+        if self.by_rows:
+            groups = self.feed.draw(losses.size)
+            fixed = (self.weights, self.rule, self.memory, self.update)
+            return kernels.sgd_steps(self.feed.batches, groups, *fixed, done, losses)
+        slopes_of = self._modified if self.vectors is None else self._embedded
         for step in range(losses.size):
-            weights.Y[:, self.layer.multiplicity.size :] = weights.Y[:, :1]
-            Z, V = embed(vectors, *inner)
-            # Read-only, as `gradient_flow` passes them, so that the kernel compiles once.
-            whole = Weights(*(read_only(array.view()) for array in weights._replace(Z=Z, V=V)))
-            slopes = Weights(*(np.zeros(array.shape, self.dtype) for array in whole))
-            batch = Batch(*(read_only(array[min(step, len(array) - 1)]) for array in self.feed.batches))
-            n_groups = groups[min(step, len(groups) - 1)]
-            losses[step] = kernels.loss_and_gradient(batch, n_groups, whole, self.rule, slopes, nothing, True)
+            # A column of multiplicity 0 that were larger than all others could starve the softmax.
+            self.weights.Y[:, self.layer.multiplicity.size :] = self.weights.Y[:, :1]
+            losses[step], slopes = slopes_of()
             if not np.isfinite(losses[step]):
                 return step
-            moved = Weights(
-                nothing, slopes.Y, nothing, slopes.hidden, *embed_back(vectors, *inner[:2], slopes.Z, slopes.V)
-            )
-            parts = zip(weights, moved, self.memory.first, self.memory.second, self.rates, strict=True)
-            for array, slope, first, second, rate in parts:
-                if array.size:
-                    if not adam:
-                        first[:] = self.update.momentum * first + slope
-                    flat = (own.ravel() for own in (array, np.ascontiguousarray(slope), first, second))
-                    kernels.ascend(*flat, rate, adam, done + step + 1)
+            self._ascend(slopes, done + step + 1)
         return losses.size
+
+    def _ascend(self, slopes: Weights, step: int) -> None:
+        """Move every entry along its gradient, as the optimiser does in the step of this number, from one."""
+        adam = self.update.adam
+        parts = zip(self.weights, slopes, self.memory.first, self.memory.second, self.rates, strict=True)
+        for array, slope, first, second, rate in parts:
+            if array.size:
+                if not adam:
+                    first[:] = self.update.momentum * first + slope
+                flat = (own.ravel() for own in (array, np.ascontiguousarray(slope), first, second))
+                kernels.ascend(*flat, rate, adam, step)
+
+    def _modified(self) -> tuple[float, Weights]:
+        """Loss and gradient on the next batch, that of the decoder by Lemma 3: the flow's, with the batch's shares."""
+        batch = self.feed.data._replace(weight=self.feed.shares())
+        self.visits += batch.weight
+        weights = Weights(*(read_only(array.view()) for array in self.weights))
+        slopes = Weights(*(np.zeros(array.shape, self.dtype) for array in weights))
+        return modified.gradient(batch, weights, self.rule, slopes), slopes
+
+    def _embedded(self) -> tuple[float, Weights]:
+        """Loss and gradient on the next batch where Z and V follow from an embedding."""
+        vectors, nothing = self.vectors, np.empty((0, 0), self.dtype)
+        inner = self.weights.keys, self.weights.queries, self.weights.values
+        Z, V = embed(vectors, *inner)
+        # Read-only, as `gradient_flow` passes them, so that the kernel compiles once.
+        whole = Weights(*(read_only(array.view()) for array in self.weights._replace(Z=Z, V=V)))
+        slopes = Weights(*(np.zeros(array.shape, self.dtype) for array in whole))
+        groups = self.feed.draw(1)
+        batch = Batch(*(read_only(array[0]) for array in self.feed.batches))
+        loss = kernels.loss_and_gradient(batch, groups[0], whole, self.rule, slopes, nothing, True)
+        moved = embed_back(vectors, *inner[:2], slopes.Z, slopes.V)
+        return loss, Weights(nothing, slopes.Y, nothing, slopes.hidden, *moved)
 
     def _catch_up(self, done: int) -> None:
         """Bring every row to step ``done``: in copies, so that recording changes no bit, unless they are large."""
@@ -308,6 +343,8 @@ class Run:
 
     def _record(self, done: int) -> None:
         self.times.append(done)
+        if self.visits is not None:
+            self.visited.append(self.visits.copy())
         if self.large_record is not None:
             if self.recording:
                 weights = self._arrays()
@@ -329,7 +366,8 @@ class Run:
             if recording:
                 self._catch_up(done)
             # The loss may overlook it for a while: tokens that are not drawn, a logit of -inf, or the last step.
-            if not bounded(self.weights, self.memory.last if self.large else None, since=done - most):
+            followed = self.memory.last if self.large and self.by_rows else None
+            if not bounded(self.weights, followed, since=done - most):
                 self._diverge(done)
             if recording:
                 self._record(done)
@@ -357,6 +395,9 @@ class Run:
             "query_tokens": self.source.query_tokens,
             "extra": {"batch_loss": (("step",), self.losses[known].astype(np.float64), attributes)},
         }
+        if self.visited:
+            seen = {"long_name": "steps at which each bag was drawn, by its share in the batch", "units": "SGD steps"}
+            labels["extra"]["visits"] = (("time", "bag"), np.stack(self.visited), seen)
         if self.large_record is not None:
             weights = self._arrays()
             return self.large_record.trajectory(weights.Z, weights.Y, **labels)
@@ -365,4 +406,4 @@ class Run:
     def outcome(self) -> Outcome:
         """The end of the run."""
         weights = [read_only(array) for array in self._arrays()]  # which a layer takes without a copy
-        return Outcome(self.layer.moved(weights), self.losses, self.source.bags)
+        return Outcome(self.layer.moved(weights), self.losses, self.source.bags, self.visits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from theory.scan_and_snap import bounds, tokens
+from theory.scan_and_snap import bounds, coverage, tokens
 from theory.scan_and_snap import measures as checks
 from theory.statements import Assumption, Check, Statement
 from theory.symbolic import derivations
@@ -13,7 +13,9 @@ from theory.symbolic import derivations
 _PAPER = "Scan and Snap"
 _FLOWS = ("theory flow", "modified flow", "full flow")
 _ALL = (*_FLOWS, "SGD")
-LEVELS = ("closed form", *_ALL)
+# The algorithm that the theorems are about: the modified decoder, batch size 1, T -> infinity.
+_DRAWN = "modified SGD"
+LEVELS = ("closed form", *_ALL, _DRAWN)
 _PROOFS = derivations("scan_and_snap")
 
 
@@ -51,6 +53,16 @@ def _statement(number: str, title: str, text: str, printed: str, *, sharper: str
 def _closed(name: str, printed, corrected=None, *, tolerance: float = 0.0) -> Check:
     """A check that needs no simulation, and should hold wherever the assumptions do."""
     return Check(name, ("closed form",), printed, corrected, tolerance, ("closed form",))
+
+
+def _drawn(name: str, measure, *, tolerance: float = 0.0) -> Check:
+    """A check on many runs of `_DRAWN`, whose number of seeds is a part of its name."""
+    return Check(f"{name}, {coverage.SEEDS} seeds", (_DRAWN,), measure, tolerance=tolerance, expected=(_DRAWN,))
+
+
+def _coverage(name: str, measure) -> Check:
+    """The same, where runs outside a bound are counted."""
+    return _drawn(f"{name}, delta = {coverage.DELTA}, false alarms below {coverage.FALSE_ALARM:.0e}", measure)
 
 
 # Formulas that come back: the two stages of gamma, and Theorem 2's rates.
@@ -118,6 +130,7 @@ STATEMENTS = (
         r"w_n(s) = (M-1)h^*(s)\zeta_n,\quad e_n-\alpha_n = \frac{M-1}{M-1+e^{Mh^*(s)}}\zeta_n,\quad h^*(s) = h^*(s-1)"
         r" + \frac{\eta_Y}{M-1+e^{Mh^*(s-1)}}\ \text{(31, 32, 33)}",
         prove=_PROOFS["lemma5"],
+        checks=(_drawn("w_n against h*(N_n), features still", coverage.lemma5, tolerance=1e-9),),
     ),
     _statement(
         "Lemma 6",
@@ -223,6 +236,7 @@ STATEMENTS = (
         checks=(
             _closed("probability outside, exactly", bounds.lemma10),
             _closed("second inequality", bounds.lemma10_printed, bounds.lemma10_corrected),
+            _coverage("visits outside (58)", coverage.lemma10),
         ),
     ),
     _statement(
@@ -255,6 +269,7 @@ STATEMENTS = (
         checks=(
             _closed("(61) with the constant 1", bounds.lemma11_growth),
             _closed("(62)", bounds.lemma11_printed, bounds.lemma11_corrected),
+            _coverage("runs outside (61)", coverage.lemma11),
         ),
     ),
     _statement(
@@ -269,6 +284,7 @@ STATEMENTS = (
         checks=(
             _closed("exact probability, constant 1", bounds.lemma12),
             _closed("exact probability, Bernstein's bound", bounds.lemma12_sharp),
+            _coverage("runs outside, features still, constant 1", coverage.lemma12),
         ),
     ),
     _statement(
@@ -282,7 +298,10 @@ STATEMENTS = (
             "A single beta_nn' can be negative: beta_13 for a chain of overlaps 1-2-3 and large M.",
         ),
         prove=_PROOFS["theorem1"],
-        checks=(Check("g_n = Y r_n against (9)", _ALL, checks.theorem1, expected=("theory flow", "modified flow")),),
+        checks=(
+            Check("g_n = Y r_n against (9)", _ALL, checks.theorem1, expected=("theory flow", "modified flow")),
+            _drawn("g_n against (9) with each run's theta and sigma", coverage.theorem1_signal, tolerance=0.05),
+        ),
     ),
     _statement(
         "Theorem 1(a)",
@@ -390,6 +409,8 @@ STATEMENTS = (
             Check(
                 "Y against F (I - E') W, Theta = 0", _ALL, checks.theorem5, expected=("theory flow", "modified flow")
             ),
+            _drawn("Y against (70) with each run's Theta", coverage.theorem5_decoder, tolerance=0.05),
+            _coverage("Theta outside Lemma 12's bound, features moving", coverage.theorem5),
         ),
     ),
     _statement(
@@ -406,6 +427,7 @@ STATEMENTS = (
         checks=(
             Check("loss over training", _ALL, checks.corollary1, expected=("theory flow", "modified flow")),
             _closed("|sigma| <= eta_Y |N_n - Nbar|", bounds.corollary1_sigma),
+            _coverage("sigma outside (71), features moving", coverage.corollary1),
             _closed("residual after the sum of the two terms", bounds.corollary1_steps, tolerance=1e-9),
         ),
     ),

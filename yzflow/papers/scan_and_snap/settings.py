@@ -45,6 +45,10 @@ class Setting:
             steps = int(self.t_end)
             sizes: dict[str, Any] = {"batch_size": 64, "length": 256, "momentum": 0.0}
             return sgd(self.classes, **rates, steps=steps, **sizes, seed=seed, record_every=max(1, steps // 50))
+        if level == "modified SGD":
+            steps = int(self.t_end)
+            single: dict[str, Any] = {"batch_size": 1, "length": None, "momentum": 0.0, "decoder": "modified"}
+            return sgd(self.classes, **rates, steps=steps, **single, seed=seed, record_every=max(1, steps // 50))
         # The first output time is early enough for what holds to first order in time.
         times = np.concatenate([[0.0], np.geomspace(0.01, self.t_end, 120)])
         tight: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-14}

@@ -29,8 +29,8 @@ _LABELS = {
     "seed": {"long_name": "seed of start and samples"},
 }
 # The seed is the sweep's; what belongs to a start layer or to bags of insertions, no grid can hold; only the end is
-# recorded.
-_NO_KEYS = ("seed", "eta_v", "eta_hidden", "objective", "record_every")
+# recorded; the modified decoder has no finite sequences.
+_NO_KEYS = ("seed", "eta_v", "eta_hidden", "objective", "record_every", "decoder")
 _SGD_KEYS = ("ratio", *(name for name in ARGUMENTS if name not in _NO_KEYS), "criterion")
 
 

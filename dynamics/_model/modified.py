@@ -1,0 +1,86 @@
+"""The modified decoder gradient of Lemma 3: features of all classes, the inverse of their Gram matrix, and one step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynamics._model import decoder_kernels as reduced
+from dynamics._model import kernels
+from dynamics._model.batch import Batch
+from dynamics._model.objective import Objective
+from dynamics._model.weights import Rule, Weights
+from dynamics.support import checks
+from dynamics.support.checks import read_only
+
+if TYPE_CHECKING:
+    from dynamics.layer import Layer
+
+# Columns are linearly dependent, to rounding, where the smallest eigenvalue of their Gram matrix is below this.
+_SINGULAR = 1e-12
+
+
+class Features:
+    """Unit features f_n in CSR form, and the inverse of their Gram matrix, I - E' = (F^T F)^{-1}."""
+
+    def __init__(self, indptr: np.ndarray, token: np.ndarray, values: np.ndarray, n_tokens: int) -> None:
+        self.indptr, self.token, self.values = indptr, token, values
+        self.gram = np.empty((indptr.size - 1, indptr.size - 1))
+        reduced.gram(indptr, token, values, np.zeros(n_tokens), self.gram)
+
+    @classmethod
+    def of(cls, batch: Batch, Z: np.ndarray) -> Features:
+        """The features of single bags at given attention logits."""
+        return cls(batch.indptr, batch.token, feature_values(batch, Z), Z.shape[1])
+
+    def combine(self, right: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Add F (I - E') ``right`` to ``out``; nan where F^T F is singular, so that the integrator steps back."""
+        try:
+            solved = np.linalg.solve(self.gram, right)
+        except np.linalg.LinAlgError:
+            solved = np.full_like(right, np.nan)
+        reduced.add_outer(self.indptr, self.token, self.values, solved, out)
+        return out
+
+
+def feature_values(batch: Batch, Z: np.ndarray) -> np.ndarray:
+    """The entries of the features f_n of single bags at given attention logits, aligned with ``batch.token``."""
+    values = np.empty(batch.token.size, Z.dtype)
+    kernels.attention(batch.query, batch.indptr, batch.token, batch.count, Z, values)
+    norms = np.sqrt(np.add.reduceat(values**2, batch.indptr[:-1]))
+    values /= np.repeat(norms, np.diff(batch.indptr))
+    return values
+
+
+def gradient(batch: Batch, weights: Weights, rule: Rule, slopes: Weights) -> float:
+    """The loss of single bags, with the gradient of J by Z and the modified gradient (26) of Y added into ``slopes``.
+
+    sum_n p_n (f_n - F E' e_n) r_n^T = F (I - E') [p_n r_n]_n, with the weights p_n of the bags: of all classes in the
+    flow, the shares of the classes drawn in a step of SGD, where F is that of all classes as well.
+    """
+    residual = np.empty((batch.query.size, weights.Y.shape[1]), weights.Y.dtype)
+    loss = kernels.loss_and_gradient(batch, batch.query.size, weights, rule, slopes, residual, True)
+    residual *= batch.weight[:, None]
+    Features.of(batch, weights.Z).combine(residual, slopes.Y)
+    return loss
+
+
+def check_inverse(batch: Batch, layer: Layer, objective: Objective, decoder: str) -> None:
+    """Raise ``ValueError`` for what Lemma 3 is not of, and where F^T F has no inverse at the start."""
+    if not objective.plain:
+        name = "criterion" if objective.contrast is None else "contrast"
+        raise checks.reject(name, f"be left out for decoder={decoder!r}", getattr(objective, name))
+    if not layer.plain:
+        raise checks.reject("init", f"consist of Z and Y for decoder={decoder!r}", repr(layer))
+    # F^T F, a copy that is factorised, and the right-hand sides.
+    n = len(batch.query)
+    columns = layer.multiplicity.size if decoder == "modified" else n
+    checks.fits_in_memory("data", 8 * n * (2 * n + 2 * columns), "invert F^T F")
+    smallest = np.linalg.eigvalsh(Features.of(batch, read_only(layer.Z)).gram)[0]
+    if smallest < _SINGULAR:
+        raise checks.reject(
+            "data",
+            f"have linearly independent features f_n for decoder={decoder!r}, which inverts F^T F",
+            f"a smallest eigenvalue of {smallest:.1e}",
+        )

@@ -1,0 +1,185 @@
+"""SGD with the decoder gradient of Lemma 3, the algorithm that Theorems 1 and 5 are about."""
+
+import numpy as np
+import pytest
+import reference
+import strategies
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynamics import Bags, Layer, Objective, SequenceClasses, gradient_flow, sgd, sgd_many
+from theory import decoder
+
+ONE = {"batch_size": 1, "length": None, "momentum": 0.0, "decoder": "modified"}
+FIXED = 1e-30  # a rate of Z at which exp(z) stays 1 to the last bit
+
+
+def classes(k=3, m=9):
+    """Two common tokens of unequal shares, a distinct one a class, two queries."""
+    rng = np.random.default_rng(k)
+    table = np.concatenate([rng.uniform(0.2, 1, (k, 2)), np.diag(rng.uniform(0.5, 1.5, k))], axis=1)
+    return SequenceClasses(table / table.sum(axis=1, keepdims=True), np.arange(k) % 2, vocab_size=m)
+
+
+class Weighted:
+    """Bags with other weights, as far as the dense formulas of `reference` look at them."""
+
+    def __init__(self, bags, weight):
+        self.bags, self.weight = bags, weight
+
+    def __len__(self):
+        return len(self.bags)
+
+    def __getattr__(self, name):
+        return getattr(self.bags, name)
+
+
+def steps_by_hand(bags, layer, shares, rates, momentum=0.0):
+    """The layer after a step along Lemma 3 for each row of ``shares``, by dense matrices."""
+    remaining = iter(shares)
+    gradient = lambda parameters: reference.modified_flow(Weighted(bags, next(remaining)), *parameters)  # noqa: E731
+    return reference.momentum_loop(gradient, reference.arrays(layer), rates, len(shares), momentum)
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=strategies.sequence_classes(), seed=st.integers(0, 1000), batch_size=st.sampled_from([1, 2, 5]))
+def test_steps_are_those_of_lemma_3_on_the_bags_drawn(data, seed, batch_size):
+    bags = data.population()
+    layer = strategies.generic_layer(bags, seed=seed, scale=0.5)
+    options = ONE | {"batch_size": batch_size, "momentum": 0.5, "seed": seed}
+    run = sgd(data, eta_y=0.3, eta_z=0.2, steps=4, init=layer, **options)
+    visits = run.dataset["visits"].values
+    np.testing.assert_allclose(visits.sum(axis=1), np.arange(5), rtol=1e-15)
+    shares = np.diff(visits, axis=0)
+    assert np.allclose(shares * batch_size, np.round(shares * batch_size))
+    expected = steps_by_hand(bags, layer, shares, (0.2, 0.3), momentum=0.5)
+    for ours, theirs in zip(reference.arrays(run.final), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-11), ("float32", 2e-5)])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_optimisers_and_precisions(optimizer, dtype, tolerance):
+    data = classes()
+    bags = data.population()
+    layer = strategies.generic_layer(bags, seed=1)
+    options = ONE | {"momentum": 0.0, "optimizer": optimizer, "dtype": dtype, "seed": 4}
+    run = sgd(data, eta_y=0.08, eta_z=0.05, steps=6, init=layer, **options)
+    shares = iter(np.diff(run.dataset["visits"].values, axis=0))
+    gradient = lambda parameters: reference.modified_flow(Weighted(bags, next(shares)), *parameters)  # noqa: E731
+    start = reference.arrays(layer)
+    if optimizer == "adam":
+        expected = reference.adam_loop(gradient, start, (0.05, 0.08), 6)
+    else:
+        expected = reference.momentum_loop(gradient, start, (0.05, 0.08), 6, 0.0)
+    for ours, theirs, before in zip(reference.arrays(run.final), expected, start, strict=True):
+        assert np.abs(theirs - before).max() > 0.01
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize(("k", "m"), [(2, 2), (3, 9), (6, 1000)])
+def test_with_features_that_stand_still_each_class_learns_by_its_own_visits_alone(k, m):
+    """Lemma 5 for the algorithm itself: w_n = (M - 1) h*(N_n) zeta_n, whatever was drawn between."""
+    data = classes(k, m)
+    run = sgd(data, eta_y=0.7, eta_z=FIXED, steps=120, record_every=10, seed=2, **ONE)
+    steps = decoder.h_steps(120, vocab_size=m, eta_y=0.7)
+    features = Layer.zeros(data.population()).features(data.population())
+    assert np.abs(np.linalg.inv(features @ features.T) - np.eye(k)).max() > 0.1  # E' is not small
+    for Y, visits in zip(run.dataset["y"].values, run.dataset["visits"].values, strict=True):
+        rows = features @ Y
+        margins = m * steps[visits.astype(int)]
+        expected = np.eye(k, Y.shape[1]) * margins[:, None] - margins[:, None] / m
+        np.testing.assert_allclose(rows, expected, atol=1e-10)
+
+
+def test_the_mean_of_one_step_is_the_right_hand_side_of_the_modified_flow():
+    data = classes(4, 20)
+    data = SequenceClasses(data.probabilities, data.query, vocab_size=20, class_weights=[0.1, 0.2, 0.3, 0.4])
+    bags = data.population()
+    layer = strategies.generic_layer(bags, seed=3, scale=0.7)
+    flow = gradient_flow(data, eta_y=0.5, eta_z=0.25, t_end=1.0, times=[0.0, 1e-6], init=layer, decoder="modified")
+    found = {}
+    for seed in range(60):
+        run = sgd(data, eta_y=0.5, eta_z=0.25, steps=1, init=layer, seed=seed, **ONE)
+        drawn = int(run.dataset["visits"].values[-1].argmax())
+        found.setdefault(drawn, (run.final.Z - layer.Z, run.final.Y - layer.Y))
+    assert set(found) == {0, 1, 2, 3}  # the chance that 60 draws miss a class is below 0.002
+    mean_z, mean_y = (sum(bags.weight[n] * found[n][i] for n in found) for i in range(2))
+    velocity = flow.dataset["z_velocity"].values[0]
+    np.testing.assert_allclose(mean_z, velocity, atol=1e-14)
+    rate = (flow.dataset["y"].values[1] - flow.dataset["y"].values[0]) / 1e-6
+    np.testing.assert_allclose(mean_y, rate, atol=1e-5 * np.abs(rate).max())
+    whole = sgd(data, eta_y=0.5, eta_z=0.25, steps=1, init=layer, **ONE | {"batch_size": None}).final
+    np.testing.assert_allclose(whole.Y - layer.Y, mean_y, atol=1e-14)
+    np.testing.assert_allclose(whole.Z - layer.Z, mean_z, atol=1e-14)
+
+
+def test_the_full_batch_converges_to_the_modified_flow_at_first_order():
+    data, t_end = classes(), 20.0
+    flow = gradient_flow(
+        data, eta_y=1.0, eta_z=0.7, t_end=t_end, times=[t_end], decoder="modified", rtol=1e-11, atol=1e-13
+    ).final
+    errors = []
+    counts = (100, 200, 400)
+    for steps in counts:
+        rates = {"eta_y": t_end / steps, "eta_z": 0.7 * t_end / steps}
+        final = sgd(data, **rates, steps=steps, record_every=steps, **ONE | {"batch_size": None}).final
+        errors.append(max(np.abs(final.Y - flow.Y).max(), np.abs(final.Z - flow.Z).max()))
+    assert np.polyfit(np.log(counts), np.log(errors), 1)[0] == pytest.approx(-1, abs=0.1)
+    assert errors[-1] < 0.02 * np.abs(flow.Y).max()
+
+
+def test_batches_are_those_of_the_full_decoder_and_records_change_nothing():
+    data = classes()
+    arguments = {"eta_y": 0.5, "eta_z": 0.1, "steps": 150, "seed": 11}
+    run = sgd(data, **arguments, **ONE)
+    other = sgd(data, **arguments, **ONE | {"decoder": "full"})
+    assert run.dataset["batch_loss"].values[0] == other.dataset["batch_loss"].values[0]
+    assert "visits" not in other.dataset
+    # With rates that move nothing, the loss of a batch says which class it was.
+    still = {"eta_y": 1e-200, "eta_z": 1e-200, "steps": 150, "seed": 11}
+    layer = strategies.generic_layer(data.population())
+    losses = [sgd(data, **still, init=layer, **ONE | {"decoder": name}).dataset["batch_loss"].values
+              for name in ("full", "modified")]  # fmt: skip
+    np.testing.assert_allclose(*losses, rtol=1e-14)
+    assert np.unique(np.round(losses[0], 10)).size == 3
+    sparse = sgd(data, **arguments, record_every=70, **ONE)
+    np.testing.assert_array_equal(run.final.Y, sparse.final.Y)
+    np.testing.assert_array_equal(run.final.Z, sparse.final.Z)
+    np.testing.assert_array_equal(sparse.dataset["visits"].values, run.dataset["visits"].values[[0, 70, 140, 150]])
+    (outcome,) = sgd_many([(data, arguments | ONE)])
+    np.testing.assert_array_equal(outcome.layer.Y, run.final.Y)
+    np.testing.assert_array_equal(outcome.visits, run.dataset["visits"].values[-1])
+
+
+def test_bags_themselves_can_be_learned_from():
+    bags = Bags.from_dense([0, 0, 1], [0, 1, 2], [[3, 1, 0, 0], [1, 0, 2, 0], [1, 0, 0, 4]], vocab_size=5)
+    run = sgd(bags, eta_y=0.5, eta_z=0.1, steps=5, **ONE | {"length": 128})
+    expected = steps_by_hand(
+        bags, Layer.zeros(bags).expand(), np.diff(run.dataset["visits"].values, axis=0), (0.1, 0.5)
+    )
+    np.testing.assert_allclose(run.final.expand().Y, expected[1], atol=1e-13)
+    np.testing.assert_allclose(run.final.Z, expected[0], atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"decoder": "theory"}, "`decoder` must be one of 'full', 'modified', but got 'theory'"),
+        ({"length": 64}, "`length` must be None for decoder='modified', whose features f_n are those of T -> infinity"),
+        ({"objective": Objective("squared")}, "`criterion` must be left out for decoder='modified'"),
+    ],
+)
+def test_what_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        sgd(classes(), eta_y=1.0, eta_z=1.0, steps=1, **ONE | options)
+
+
+def test_dependent_features_and_other_layers_are_refused():
+    twice = SequenceClasses([[0.5, 0.5], [0.5, 0.5]], [0, 0], vocab_size=4)
+    with pytest.raises(ValueError, match="`data` must have linearly independent features f_n for decoder='modified'"):
+        sgd(twice, eta_y=1.0, eta_z=1.0, steps=1, **ONE)
+    data = classes()
+    layer = Layer(np.zeros((2, 5)), np.zeros((2, 9)), np.ones((5, 2)))
+    with pytest.raises(ValueError, match="`init` must consist of Z and Y for decoder='modified'"):
+        sgd(data, eta_y=1.0, eta_z=1.0, steps=1, init=layer, **ONE)

@@ -1,0 +1,221 @@
+"""Bounds for drawn classes, counted over many runs of the algorithm that they are about.
+
+Lemmas 10 to 12, Theorem 5's Theta and Corollary 1's sigma hold with probability 1 - delta after N steps of batch size 1
+with the modified decoder and T -> infinity. Here `dynamics.sgd` takes these steps from `SEEDS` seeds, and each check
+counts the runs outside a bound. Where a bound holds, more than `allowed` of them are outside with a probability below
+`FALSE_ALARM`, by the exact binomial law, over the choice of seeds. Every function takes runs and a level, as in
+`theory.scan_and_snap.measures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtrc
+
+from dynamics import sgd_many
+from dynamics.descent import Outcome
+from theory.scan_and_snap import bounds, decoder
+from theory.statements import Runs
+
+SEEDS = 200
+DELTA = 0.05
+# Of one check in one setting: a hundred of them raise one in less than a thousand audits.
+FALSE_ALARM = 1e-5
+# Learning rate of attention at which the features stand still to the last bit.
+_STILL = 1e-30
+# In the first stage h is linear and theta_n largest: the decoder a thousand times slower.
+_SLOWER = 1000
+
+
+def allowed(n_seeds: int = SEEDS, delta: float = DELTA, alarm: float = FALSE_ALARM) -> int:
+    """Least number of runs that, where each is outside with probability delta, rarely has more of them outside."""
+    return int(np.argmax(bdtrc(np.arange(n_seeds + 1), n_seeds, delta) <= alarm))
+
+
+def n_steps(n_classes: int) -> int:
+    """N: 50 visits a class, but at most 200 steps: 25 K^2 for two classes, 2 K^2 for ten."""
+    return min(50 * n_classes, 200)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The last states of the runs, class by class: (runs, classes).
+
+    Attributes
+    ----------
+    n_steps, vocab_size, eta_y : int, int, float
+        N, M, and the learning rate of the decoder.
+    visits : array
+        N_n.
+    margin : array
+        x with w_n = x (e_n - 1/M) + a remainder: M h where (31) holds.
+    miss : array
+        1 - alpha_nn, the coefficient of zeta_n in e_n - alpha_n.
+    off_line : (runs,) array
+        The remainders, relative to the largest margin.
+    decoder_error : (runs,) array
+        Y against (70) with the margins of the run, relative to its largest entry.
+    signal_error : (runs,) array
+        g_n against (9) with (86) to (88), theta and sigma of the run.
+    """
+
+    n_steps: int
+    vocab_size: int
+    eta_y: float
+    visits: np.ndarray
+    margin: np.ndarray
+    miss: np.ndarray
+    off_line: np.ndarray
+    decoder_error: np.ndarray
+    signal_error: np.ndarray
+
+    @property
+    def mean(self) -> int:
+        """Nbar = ceil(N/K)."""
+        return -(-self.n_steps // self.visits.shape[1])
+
+    def h(self, visits: float | np.ndarray) -> np.ndarray:
+        """h(s) of Lemma 6."""
+        return decoder.h(visits, vocab_size=self.vocab_size, eta_y=self.eta_y)
+
+    @property
+    def theta(self) -> np.ndarray:
+        """w_n = (1 + theta_n) (M - 1) h(Nbar) zeta_n (Lemma 12)."""
+        return self.margin / (self.vocab_size * self.h(self.mean)) - 1
+
+    @property
+    def sigma(self) -> np.ndarray:
+        """e_n - alpha_n = (M - 1)/(M - 1 + exp(M h(Nbar))) (1 + sigma) zeta_n (Corollary 1)."""
+        rest = self.vocab_size - 1
+        return self.miss * (rest + np.exp(self.vocab_size * self.h(self.mean))) / rest - 1
+
+
+def _last_state(outcome: Outcome) -> tuple[np.ndarray, ...]:
+    """The fields of a `Sample` from ``visits`` on, of one run."""
+    layer, bags = outcome.layer, outcome.bags
+    m, mass = layer.vocab_size, layer.multiplicity
+    classes = np.arange(len(bags))
+    features, Y = layer.features(bags), layer.Y
+    rows = features @ Y
+    shape = np.zeros(rows.shape)
+    shape[classes, bags.target] = 1
+    shape -= 1 / m
+    margin = rows[classes, bags.target] / (1 - 1 / m)
+    off_line = np.abs(rows - margin[:, None] * shape).max() / np.abs(margin).max()
+    gram = features @ features.T
+    combined = features.T @ np.linalg.solve(gram, margin[:, None] * shape)
+    decoder_error = np.abs(Y - combined).max() / np.abs(Y).max()
+    residual = -layer.predict(bags)
+    residual[classes, bags.target] = 0
+    miss = -(residual @ mass)
+    residual[classes, bags.target] = miss
+    found = (residual * mass) @ Y.T
+    # (9) with unequal visits: g_n = miss_n F (I - E') [w_n' . zeta_n]_n', and zeta_n . zeta_n' is q_1 or q_0.
+    inner = bounds.inner_coefficients(len(bags), m) * (1 - 1 / m)
+    expected = miss[:, None] * (np.linalg.solve(gram, margin[:, None] * inner).T @ features)
+    signal_error = np.abs(found - expected).max() / np.abs(expected).max()
+    return outcome.visits, margin, miss, off_line, decoder_error, signal_error
+
+
+@lru_cache(maxsize=16)
+def _sample(classes: Any, eta_y: float, eta_z: float) -> Sample:
+    steps = n_steps(classes.n_classes)
+    options = {"batch_size": 1, "length": None, "momentum": 0.0, "decoder": "modified"}
+    arguments: dict[str, Any] = {"eta_y": eta_y, "eta_z": eta_z, "steps": steps, **options}
+    runs = [(classes, {**arguments, "seed": seed}) for seed in range(SEEDS)]
+    states = zip(*sgd_many(runs, observe=_last_state), strict=True)
+    return Sample(steps, classes.vocab_size, eta_y, *(np.array(field) for field in states))
+
+
+def still(runs: Runs) -> Sample:
+    """Features that stand still, and a decoder in its first stage, where theta is largest."""
+    return _sample(runs.setting.classes, runs.setting.eta_y / _SLOWER, _STILL)
+
+
+def moving(runs: Runs) -> Sample:
+    """Features that move, at the rates of the setting."""
+    return _sample(runs.setting.classes, runs.setting.eta_y, runs.setting.eta_z)
+
+
+def _excess(outside: np.ndarray) -> float:
+    """Share of runs outside beyond what chance may bring where the bound holds; 0 where there are no more."""
+    return max(int(outside.sum()) - allowed(outside.size), 0) / outside.size
+
+
+def radius(n_steps: int) -> float:
+    """The first bound of (58) on |N_n - Nbar|."""
+    return float(np.sqrt(n_steps / 2 * np.log(2 / DELTA)) + 1)
+
+
+def lemma5(runs: Runs, level: str) -> float:
+    """w_n against (M - 1) h*(N_n) zeta_n, in every run, and N_n that add up to N."""
+    sample = still(runs)
+    if not (sample.visits.sum(axis=1) == sample.n_steps).all():
+        return 1.0
+    steps = decoder.h_steps(sample.n_steps, vocab_size=sample.vocab_size, eta_y=sample.eta_y)
+    expected = sample.vocab_size * steps[sample.visits.astype(np.int64)]
+    return float(max(np.abs(sample.margin - expected).max() / expected.max(), sample.off_line.max()))
+
+
+def lemma10(runs: Runs, level: str) -> float:
+    """Runs in which the visits of class 0 are further from Nbar than (58) says."""
+    sample = still(runs)
+    return _excess(np.abs(sample.visits[:, 0] - sample.mean) > radius(sample.n_steps))
+
+
+def lemma11(runs: Runs, level: str) -> float:
+    """Runs in which (61) fails for class 0, with the constant 1 and Delta = ceil(sqrt(N ln(1/delta)))."""
+    sample = still(runs)
+    delta = np.ceil(np.sqrt(sample.n_steps * np.log(1 / DELTA)))
+    at = sample.h(sample.mean)
+    return _excess(np.abs(sample.margin[:, 0] / sample.vocab_size - at) > at * delta / sample.mean)
+
+
+def _theta_outside(sample: Sample, bound: Callable[[int, int], float]) -> float:
+    return _excess(np.abs(sample.theta).max(axis=1) > bound(sample.n_steps, sample.visits.shape[1]))
+
+
+def lemma12_bound(n_steps: int, n_classes: int) -> float:
+    """(K/sqrt N) sqrt(ln(K/delta)), with the constant 1."""
+    return float(n_classes / np.sqrt(n_steps) * np.sqrt(np.log(n_classes / DELTA)))
+
+
+def lemma12(runs: Runs, level: str) -> float:
+    """Runs in which some |theta_n| is beyond Lemma 12's bound, features still."""
+    return _theta_outside(still(runs), lemma12_bound)
+
+
+def theorem5(runs: Runs, level: str) -> float:
+    """The same with features that move, where Theta is that of (70)."""
+    return _theta_outside(moving(runs), lemma12_bound)
+
+
+def theorem5_decoder(runs: Runs, level: str) -> float:
+    """Largest error of Y against (70) with the Theta of each run, features moving."""
+    return float(moving(runs).decoder_error.max())
+
+
+def theorem1_signal(runs: Runs, level: str) -> float:
+    """Largest error of g_n against (9), with (86) to (88) at the theta and sigma of each run, features moving."""
+    return float(moving(runs).signal_error.max())
+
+
+def sigma_bound(n_steps: int, n_classes: int, vocab_size: int, eta_y: float) -> float:
+    """|sigma| by (71), constants 1: eta_Y |N_n - Nbar| by (58), or (K/sqrt N) sqrt(ln(1/delta)) where N is late."""
+    upper = bounds.crossings(vocab_size)[1]  # the margin (1 + omega_1) ln M
+    late = n_classes * (np.sqrt(n_steps * np.log(1 / DELTA)) + 2 * upper / eta_y)
+    if n_steps > late:
+        return float(n_classes / np.sqrt(n_steps) * np.sqrt(np.log(1 / DELTA)))
+    return eta_y * radius(n_steps)
+
+
+def corollary1(runs: Runs, level: str) -> float:
+    """Runs in which |sigma| of class 0 is beyond (71), features moving."""
+    sample = moving(runs)
+    bound = sigma_bound(sample.n_steps, sample.visits.shape[1], sample.vocab_size, sample.eta_y)
+    return _excess(np.abs(sample.sigma[:, 0]) > bound)
