@@ -10,14 +10,14 @@ counts the runs outside a bound. Where a bound holds, more than `allowed` of the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from scipy.special import bdtrc
 
-from dynamics import sgd_many
+from dynamics import Bags, Layer, sgd_many
 from dynamics.descent import Outcome
 from theory.scan_and_snap import bounds, decoder
 from theory.statements import Runs
@@ -97,7 +97,12 @@ class Sample:
 
 def _last_state(outcome: Outcome) -> tuple[np.ndarray, ...]:
     """The fields of a `Sample` from ``visits`` on, of one run."""
-    layer, bags = outcome.layer, outcome.bags
+    assert outcome.visits is not None
+    return outcome.visits, *state(outcome.layer, outcome.bags)
+
+
+def state(layer: Layer, bags: Bags) -> tuple[np.ndarray, ...]:
+    """What a layer has learned of its classes, as `Sample` has it: margin, miss, off_line, decoder and signal error."""
     m, mass = layer.vocab_size, layer.multiplicity
     classes = np.arange(len(bags))
     features, Y = layer.features(bags), layer.Y
@@ -119,27 +124,43 @@ def _last_state(outcome: Outcome) -> tuple[np.ndarray, ...]:
     inner = bounds.inner_coefficients(len(bags), m) * (1 - 1 / m)
     expected = miss[:, None] * (np.linalg.solve(gram, margin[:, None] * inner).T @ features)
     signal_error = np.abs(found - expected).max() / np.abs(expected).max()
-    return outcome.visits, margin, miss, off_line, decoder_error, signal_error
+    return margin, miss, off_line, decoder_error, signal_error
 
 
-@lru_cache(maxsize=16)
-def _sample(classes: Any, eta_y: float, eta_z: float) -> Sample:
-    steps = n_steps(classes.n_classes)
+@dataclass(frozen=True)
+class _Task:
+    """What runs are of; tasks with equal classes are equal."""
+
+    key: tuple
+    eta_y: float
+    eta_z: float
+    classes: Any = field(compare=False)
+
+    @classmethod
+    def of(cls, classes: Any, eta_y: float, eta_z: float) -> _Task:
+        bags = classes.population()
+        arrays = (bags.query, bags.target, bags.indptr, bags.token, bags.count, bags.weight)
+        return cls((bags.vocab_size, *(array.tobytes() for array in arrays)), eta_y, eta_z, classes)
+
+
+@lru_cache(maxsize=32)
+def _sample(task: _Task) -> Sample:
+    classes, steps = task.classes, n_steps(task.classes.n_classes)
     options = {"batch_size": 1, "length": None, "momentum": 0.0, "decoder": "modified"}
-    arguments: dict[str, Any] = {"eta_y": eta_y, "eta_z": eta_z, "steps": steps, **options}
+    arguments: dict[str, Any] = {"eta_y": task.eta_y, "eta_z": task.eta_z, "steps": steps, **options}
     runs = [(classes, {**arguments, "seed": seed}) for seed in range(SEEDS)]
     states = zip(*sgd_many(runs, observe=_last_state), strict=True)
-    return Sample(steps, classes.vocab_size, eta_y, *(np.array(field) for field in states))
+    return Sample(steps, classes.vocab_size, task.eta_y, *(np.array(part) for part in states))
 
 
 def still(runs: Runs) -> Sample:
     """Features that stand still, and a decoder in its first stage, where theta is largest."""
-    return _sample(runs.setting.classes, runs.setting.eta_y / _SLOWER, _STILL)
+    return _sample(_Task.of(runs.setting.classes, runs.setting.eta_y / _SLOWER, _STILL))
 
 
 def moving(runs: Runs) -> Sample:
     """Features that move, at the rates of the setting."""
-    return _sample(runs.setting.classes, runs.setting.eta_y, runs.setting.eta_z)
+    return _sample(_Task.of(runs.setting.classes, runs.setting.eta_y, runs.setting.eta_z))
 
 
 def _excess(outside: np.ndarray) -> float:

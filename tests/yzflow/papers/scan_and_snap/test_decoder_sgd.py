@@ -1,0 +1,53 @@
+"""The figure of how many steps of batch size 1 Theorem 1 needs: its numbers, and captions made of them."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from yzflow import figures
+from yzflow.papers.scan_and_snap.figures import decoder_sgd
+
+
+def power_law(power, sizes=(4, 8, 16), start=10.0):
+    """Quantiles that fall below one half at start K^power exactly, on a fine grid."""
+    variables = {}
+    for k in sizes:
+        steps = np.geomspace(1, 1e5, 4000)
+        below = 0.5 * (start * k**power / steps)
+        variables[f"step_{k}"] = ((f"step_{k}",), steps)
+        for name in ("theta", "late_theta", "error"):
+            variables[f"{name}_{k}"] = ((f"step_{k}",), below)
+    return xr.Dataset(variables, coords={"n_classes": list(sizes)}).assign_attrs(seeds=7)
+
+
+@pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
+def test_arrivals_and_their_power(power):
+    data = power_law(power)
+    np.testing.assert_allclose(decoder_sgd.arrival(data, "theta"), 10 * np.array([4, 8, 16]) ** power, rtol=4e-3)
+    assert decoder_sgd.exponent(data, "theta") == pytest.approx(power, abs=5e-3)
+    text = figures.entries()["visits_needed"].caption(data)
+    assert text.count(f"a power {power:.1f} of K") == 3 and "95% of 7 runs" in text
+
+
+def test_what_does_not_arrive_is_said():
+    data = power_law(1.0)
+    data["theta_16"][:] = 0.6
+    assert np.isnan(decoder_sgd.arrival(data, "theta")[-1])
+    assert "later than shown" in figures.entries()["visits_needed"].caption(data)
+
+
+def test_one_run():
+    times, early, theta, error = decoder_sgd._one(4, seed=3)
+    # At eta_Y = 1 the decoder leaves the first stage within K ln M = 28 steps, and logarithms are closer than counts.
+    late = times > 60
+    assert late.sum() > 10 and (theta[late] < 0.5 * early[late]).all()
+    assert (early > 0).any() and np.isfinite(error).all()
+    # The chance of all four classes within 40% of their mean after 243 steps is above 0.99.
+    assert early[-1] < 0.4 and error[-1] < 1
+
+
+def test_it_is_drawn():
+    figure = decoder_sgd.visits_needed(power_law(1.5))
+    left, middle, right = figure.axes
+    assert len(left.lines) == len(middle.lines) + 1 == 2 * 3 + 2
+    assert len(right.lines) == 3 + 1
