@@ -136,6 +136,10 @@ class Layer(Frozen):
         C_eps >= 0 in ``LN(v) = v / max(||v||_2, C_eps)`` (Wen et al. 2023, (7)). Needs V.
     embedding : Embedding, optional
         What Z and V are made of: training moves its weights in their place. See `embedded`.
+    residual : bool
+        The query's own vector joins what attention gathers, ``f = LN(LN(c) + e_query)`` (Section 7): queries are
+        orthogonal to tokens, so that f is ``[LN(c), e_query]/sqrt(2)``, and Y has a row for each query after those of
+        the tokens. Only without the other optional parts.
 
     All arrays are copied and read-only.
 
@@ -153,6 +157,7 @@ class Layer(Frozen):
     center: bool = False
     floor: float = 0.0
     embedding: Embedding | None = None
+    residual: bool = False
 
     if TYPE_CHECKING:  # what is given; above stands what it becomes
 
@@ -166,6 +171,7 @@ class Layer(Frozen):
             center: bool = False,
             floor: float = 0.0,
             embedding: Embedding | None = None,
+            residual: bool = False,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -188,12 +194,17 @@ class Layer(Frozen):
                     list(multiplicity),
                 )
         object.__setattr__(self, "multiplicity", multiplicity)
+        object.__setattr__(self, "residual", checks.flag("residual", self.residual))
         rows = self.Z.shape[1]
+        if self.residual:
+            if self.V is not None or self.hidden is not None or self.embedding is not None:
+                raise checks.reject("residual", "be left out beside V, hidden or embedding", self.residual)
+            rows += self.Z.shape[0]
         if self.V is not None:
             if len(self.V) != rows:
                 raise checks.reject("V", f"have {rows} rows, one a token", f"shape {self.V.shape}")
             rows = self.V.shape[1]
-        what = "token" if self.V is None else "column of V"
+        what = "token and query" if self.residual else "token" if self.V is None else "column of V"
         if self.hidden is not None:
             if self.hidden.shape[0] != rows + 1:
                 rule = f"have {rows + 1} rows, one a {what} and one for the biases"
@@ -223,15 +234,15 @@ class Layer(Frozen):
 
     def __repr__(self) -> str:
         parts = [f"{name} {getattr(self, name).shape}" for name in ("V", "hidden") if getattr(self, name) is not None]
-        parts += ["centred"] * self.center + [f"floor {self.floor:g}"] * (self.floor > 0)
+        parts += ["residual"] * self.residual + ["centred"] * self.center + [f"floor {self.floor:g}"] * (self.floor > 0)
         parts += ["embedded"] * (self.embedding is not None)
         optional = "".join(f", {part}" for part in parts)
         return f"<Layer: Z {self.Z.shape}, Y {self.Y.shape}{optional}, {self.vocab_size} next tokens>"
 
     @property
     def plain(self) -> bool:
-        """Whether Z and Y are all that there is: no value matrix, no hidden layer, no embedding."""
-        return self.V is None and self.hidden is None and self.embedding is None
+        """Whether Z and Y are all that there is: no value matrix, hidden layer, embedding or residual connection."""
+        return self.V is None and self.hidden is None and self.embedding is None and not self.residual
 
     @classmethod
     def zeros(cls, bags: Bags) -> Layer:
@@ -312,7 +323,7 @@ class Layer(Frozen):
         return attention(bags, self.Z)
 
     def features(self, bags: Bags) -> np.ndarray:
-        """Features f = LN(V^T c) of each bag: (bags, tokens or values), unit rows (Lemma 2, (6))."""
+        """Features f = LN(V^T c) of each bag: (bags, rows of Y without a hidden layer), unit rows (Lemma 2, (6))."""
         return self._predictions(bags)[0]
 
     def logits(self, bags: Bags) -> np.ndarray:
@@ -336,6 +347,9 @@ class Layer(Frozen):
             x -= x.mean(axis=1, keepdims=True)
         norm = np.maximum(np.linalg.norm(x, axis=1, keepdims=True), self.floor)
         features = x / np.where(norm > 0, norm, x.dtype.type(1))
+        if self.residual:
+            queries = np.eye(len(self.Z), dtype=x.dtype)[bags.query]
+            features = np.concatenate([features, queries], axis=1) / np.sqrt(x.dtype.type(2))
         units = features
         if self.hidden is not None:
             units = np.maximum(features @ self.hidden[:-1] + self.hidden[-1], 0)

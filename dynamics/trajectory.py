@@ -94,7 +94,8 @@ class Trajectory:
         embedding = None if vectors is None else Embedding(vectors, keys, queries, values)
         center, floor = bool(last.attrs.get("center", 0)), float(last.attrs.get("floor", 0.0))
         multiplicity = self.dataset["multiplicity"].values
-        return Layer(last["z"].values, last["y"].values, V, multiplicity, hidden, center, floor, embedding)
+        residual = bool(last.attrs.get("residual", 0))
+        return Layer(last["z"].values, last["y"].values, V, multiplicity, hidden, center, floor, embedding, residual)
 
     def attention_entropy(self, tokens: str = "distinct") -> xr.DataArray:
         """Entropy of c_n over (time, next_token), in nats.
@@ -274,6 +275,8 @@ def assemble(
     for i, layer in enumerate(layers):
         shares[i] = (support.conditional @ layer.sparse_attention(bags)).toarray()
     rows_of_y = "unit" if first.hidden is not None else "token" if first.V is None else "value"
+    if first.residual:
+        rows_of_y = "token_or_query"
     variables: dict[str, tuple] = {
         "attention": (("time", "next_token", "token"), shares, _ATTENTION),
         "z": (("time", "query", "token"), np.stack([layer.Z for layer in layers]), _Z),
@@ -333,6 +336,8 @@ def _labelled(
         **(coordinates or {}),
     }
     attributes = provenance(kind, parameters, _FORMAT) | {"center": int(layer.center), "floor": layer.floor}
+    if layer.residual:
+        attributes["residual"] = 1
     return Trajectory(xr.Dataset(variables, coordinates, attributes))
 
 

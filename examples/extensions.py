@@ -19,7 +19,7 @@ def residual() -> None:
     rates = {"eta_y": 1.0, "eta_z": 0.5, "t_end": 2000.0}
     plain = gradient_flow(classes, **rates).final.Z[0, 5]
     bags, layer = residual_connection(classes)
-    added = gradient_flow(bags, init=layer, eta_v=0.0, **rates).final.Z[0, 5]
+    added = gradient_flow(bags, init=layer, **rates).final.Z[0, 5]
     print("Residual connection: the logit of a globally common, locally distinct token after 2000 steps")
     print(f"  without {plain:+.3f} (loses attention), with {added:+.3f} (gains it)\n")
 

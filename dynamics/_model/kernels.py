@@ -197,6 +197,30 @@ def _decode(rows, f, Y, block, u):
 
 
 @kernel(**_OPTIONS)
+def _join_query(row, u):
+    """Logits of (f + e_query)/sqrt(2) from those of f in ``u`` and the query's row of Y.
+
+    LN(f + e_query), where f has norm one and the query's vector is orthogonal to it: the norm is sqrt(2), always.
+    """
+    half = u.dtype.type(np.sqrt(0.5))
+    for b in range(u.shape[0]):
+        for c in range(u.shape[1]):
+            u[b, c] = half * (u[b, c] + row[c])
+
+
+@kernel(**_OPTIONS)
+def _part_query(u, r, weight, row, keep):
+    """`_join_query` the other way: in ``u`` and ``r`` what f is to see; adds the gradient of the query's row of Y."""
+    half = u.dtype.type(np.sqrt(0.5))
+    for b in range(u.shape[0]):
+        for c in range(u.shape[1]):
+            u[b, c] *= half
+            if not keep:
+                r[b, c] *= half
+                row[c] += weight[b] * r[b, c]
+
+
+@kernel(**_OPTIONS)
 def _residual(u, target, soft, weight, mass, r):
     """Weighted sum of the cross-entropies of softmax(u); r = (target - alpha) into ``r`` and mass * r into ``u``.
 
@@ -396,7 +420,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     Z, Y, V, H = weights.Z, weights.Y, weights.V, weights.hidden
     dZ, dY, dV, dH = slopes.Z, slopes.Y, slopes.V, slopes.hidden
     center, floor, square, contrast = rule.center, rule.floor, rule.squared, rule.contrasted
-    columns, units = Y.shape[1], H.shape[1]
+    columns, units, last = Y.shape[1], H.shape[1], Y.shape[0] - Z.shape[0]  # the last rows of Y may be the queries'
     longest = most = 0
     for group in range(groups):
         longest, most = max(longest, indptr[group + 1] - indptr[group]), max(most, size[group])
@@ -444,6 +468,8 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
                 _decode(every_unit, a, Y, block_of_units, u)
             else:
                 _decode(rows, f, Y, block, u)
+            if rule.residual:
+                _join_query(Y[last + query[group]], u)
             difference = u[0] - u[n - 1] if contrast else mass[:0]
             rated = u[:1] if contrast else u  # bags with a loss of their own
             labels = (target[group], soft_row, shares, mass)
@@ -452,6 +478,8 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
                 loss += _contrast(difference, shares, mass, u, r)
                 shares = ones
             if gradient:
+                if rule.residual:
+                    _part_query(u, r, shares, dY[last + query[group]], keep)
                 if units > 0:
                     _back(every_unit, u, Y, block_of_units, da)
                     _rectify_back(a, shares, da, dH)
@@ -590,7 +618,7 @@ def sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
             n = indptr[s, g + 1]
             cells[indptr[s, g] : n] = query[s, g] * Z.shape[1] + token[s, indptr[s, g] : n]
         of_z = cells[:n] if last[0].size > Z.shape[0] else query[s][:n]
-        of_y = tokens if V.shape[0] + H.shape[0] == 0 else every[: Y.shape[0]]
+        of_y = tokens if V.shape[0] + H.shape[0] == 0 and not rule.residual else every[: Y.shape[0]]
         for k in range(4):
             index = (of_z, of_y, tokens[: tokens.size * min(1, V.shape[0])], every[: H.shape[0]])[k]
             arrays = (own[0][k], own[1][k], own[2][k], own[3][k])
@@ -599,15 +627,9 @@ def sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
             for c in range(columns, Y.shape[1]):  # columns of multiplicity 0: larger, they could starve the softmax
                 Y[row, c] = Y[row, 0]
         batch = Batch(
-            _read_only(query[s]),
-            _read_only(target[s]),
-            _read_only(soft[s]),
-            _read_only(weight[s]),
-            _read_only(size[s]),
-            _read_only(indptr[s]),
-            _read_only(token[s]),
-            _read_only(count[s]),
-        )
+            _read_only(query[s]), _read_only(target[s]), _read_only(soft[s]), _read_only(weight[s]),
+            _read_only(size[s]), _read_only(indptr[s]), _read_only(token[s]), _read_only(count[s]),
+        )  # fmt: skip
         losses[step] = loss_and_gradient(batch, groups[s], seen, rule, memory.slopes, nothing, always)
         if not np.isfinite(losses[step]):
             return step

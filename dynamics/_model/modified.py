@@ -30,9 +30,17 @@ class Features:
         reduced.gram(indptr, token, values, np.zeros(n_tokens), self.gram)
 
     @classmethod
-    def of(cls, batch: Batch, Z: np.ndarray) -> Features:
-        """The features of single bags at given attention logits."""
-        return cls(batch.indptr, batch.token, feature_values(batch, Z), Z.shape[1])
+    def of(cls, batch: Batch, Z: np.ndarray, *, residual: bool = False) -> Features:
+        """The features of single bags at given attention logits, ``residual`` as in `Layer`."""
+        values = feature_values(batch, Z)
+        if not residual:
+            return cls(batch.indptr, batch.token, values, Z.shape[1])
+        # Each bag has one entry more, for its query.
+        ends = batch.indptr[1:]
+        token = np.insert(batch.token, ends, Z.shape[1] + batch.query)
+        values = np.insert(values, ends, 1) * np.sqrt(values.dtype.type(0.5))
+        indptr = batch.indptr + np.arange(batch.indptr.size)
+        return cls(*(read_only(array) for array in (indptr, token)), values, sum(Z.shape))
 
     def combine(self, right: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Add F (I - E') ``right`` to ``out``; nan where F^T F is singular, so that the integrator steps back."""
@@ -62,7 +70,7 @@ def gradient(batch: Batch, weights: Weights, rule: Rule, slopes: Weights) -> flo
     residual = np.empty((batch.query.size, weights.Y.shape[1]), weights.Y.dtype)
     loss = kernels.loss_and_gradient(batch, batch.query.size, weights, rule, slopes, residual, True)
     residual *= batch.weight[:, None]
-    Features.of(batch, weights.Z).combine(residual, slopes.Y)
+    Features.of(batch, weights.Z, residual=rule.residual).combine(residual, slopes.Y)
     return loss
 
 
@@ -71,13 +79,13 @@ def check_inverse(batch: Batch, layer: Layer, objective: Objective, decoder: str
     if not objective.plain:
         name = "criterion" if objective.contrast is None else "contrast"
         raise checks.reject(name, f"be left out for decoder={decoder!r}", getattr(objective, name))
-    if not layer.plain:
+    if not layer.plain and not (layer.residual and decoder == "modified"):
         raise checks.reject("init", f"consist of Z and Y for decoder={decoder!r}", repr(layer))
     # F^T F, a copy that is factorised, and the right-hand sides.
     n = len(batch.query)
     columns = layer.multiplicity.size if decoder == "modified" else n
     checks.fits_in_memory("data", 8 * n * (2 * n + 2 * columns), "invert F^T F")
-    smallest = np.linalg.eigvalsh(Features.of(batch, read_only(layer.Z)).gram)[0]
+    smallest = np.linalg.eigvalsh(Features.of(batch, read_only(layer.Z), residual=layer.residual).gram)[0]
     if smallest < _SINGULAR:
         raise checks.reject(
             "data",

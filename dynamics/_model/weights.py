@@ -54,6 +54,8 @@ class Rule(NamedTuple):
         The squared loss in place of the cross-entropy.
     contrasted : bool
         Whether each group is a pair of bags, the first for the loss, both for the regulariser (22), with a weight each.
+    residual : bool
+        Whether the query's vector joins the feature; its row of Y is that of the query among the last ones.
     """
 
     multiplicity: np.ndarray
@@ -61,9 +63,11 @@ class Rule(NamedTuple):
     floor: np.floating
     squared: bool
     contrasted: bool
+    residual: bool
 
     @classmethod
     def of(cls, layer: Layer, objective: Objective, dtype: np.dtype) -> Rule:
         """The rule of a kind of layer and an objective, in the precision of the weights."""
         squared, contrasted = objective.criterion == "squared", objective.contrast is not None
-        return cls(layer.multiplicity, layer.center, dtype.type(layer.floor), squared, contrasted)
+        kind = (layer.multiplicity, layer.center, dtype.type(layer.floor))
+        return cls(*kind, squared, contrasted, layer.residual)

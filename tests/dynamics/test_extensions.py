@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+import reference
 import strategies
+from driving import draw_batch
 from hypothesis import given, settings
 
-from dynamics import Layer, SequenceClasses, gradient_flow, sgd
+from dynamics import Bags, Layer, SequenceClasses, gradient_flow, sgd
+from dynamics._sgd.run import Run
+from dynamics.descent import complete
 from dynamics.extensions import residual_connection
 
 # Queries 6 (next tokens 0 and 1) and 7 (2 and 3). Token 0 is common to all; token 5 occurs with 0 and 2, so that it is
@@ -20,8 +24,8 @@ def classes():
 
 @settings(max_examples=25)
 @given(strategies.sequence_classes())
-def test_the_residual_feature_is_the_normalised_sum_of_attention_and_query(data):
-    bags, layer = residual_connection(data)
+def test_without_the_inner_norm_the_feature_is_the_normalised_sum_of_attention_and_query(data):
+    bags, layer = residual_connection(data, inner_norm=False)
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(data.population().n_queries, data.n_tokens))
     wide = np.zeros_like(layer.Z)
@@ -34,32 +38,172 @@ def test_the_residual_feature_is_the_normalised_sum_of_attention_and_query(data)
         np.testing.assert_allclose(found[n], expected / np.linalg.norm(expected), atol=1e-14)
 
 
-def test_classes_of_one_query_overlap_more_than_others_under_the_residual_connection(classes):
-    bags, layer = residual_connection(classes)
+def residual_loss(data, Z, Y):
+    """-J with LN(LN(X^T b) + x_T), by dense matrices: the query's vector is a unit vector of its own."""
+    total = 0
+    for b, (counts, target) in enumerate(zip(reference.dense_counts(data), reference.dense_targets(data), strict=True)):
+        query = np.eye(len(Z))[data.query[b]]
+        gathered = reference.normalise(reference.attend(counts, Z[data.query[b]]))
+        f = reference.normalise(np.concatenate([gathered, query]))
+        total = total - data.weight[b] * (target @ reference.log_softmax(Y.T @ f))
+    return total
+
+
+def residual_layer(data, seed=0):
+    rng = np.random.default_rng(seed)
+    Z, Y = (
+        rng.normal(size=(data.n_queries, data.n_tokens)),
+        rng.normal(size=(data.n_tokens + data.n_queries, data.vocab_size)),
+    )
+    return Layer(Z, Y, residual=True)
+
+
+@settings(max_examples=40, deadline=None)
+@given(strategies.bags(), strategies.SEEDS)
+def test_loss_and_gradient_of_the_residual_connection(data, seed):
+    layer = residual_layer(data, seed)
+    arrays = reference.arrays(layer)
+    assert layer.loss(data) == pytest.approx(residual_loss(data, *arrays), abs=1e-12)
+    expected = reference.complex_step(lambda *moved: -residual_loss(data, *moved), arrays)
+    for ours, theirs in zip(reference.arrays(layer.gradient(data)), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(layer.features(data), axis=1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_loops_with_the_residual_connection_are_those_of_the_textbooks(optimizer, dtype):
+    data = SequenceClasses(LOCAL, [6, 6, 7, 7], vocab_size=8).population()
+    layer = residual_layer(data)
+    options = {"batch_size": None, "length": None, "momentum": 0.7, "dtype": dtype, "optimizer": optimizer}
+    run = sgd(data, eta_y=0.08, eta_z=0.05, steps=6, init=layer, **options)
+    gradient = lambda arrays: reference.complex_step(lambda *moved: -residual_loss(data, *moved), arrays)  # noqa: E731
+    start, rates = reference.arrays(layer), (0.05, 0.08)
+    if optimizer == "adam":
+        expected = reference.adam_loop(gradient, start, rates, 6)
+    else:
+        expected = reference.momentum_loop(gradient, start, rates, 6, 0.7)
+    assert run.final.residual
+    for ours, theirs in zip(reference.arrays(run.final), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol={"float64": 1e-12, "float32": 1e-6}[dtype])
+
+
+def test_batches_of_sequences_touch_every_row_that_they_have_to():
+    """Sequences of several classes: the rows of the queries move, and momentum goes on in rows without a gradient."""
+    classes = SequenceClasses(LOCAL, [6, 6, 7, 7], vocab_size=9)
+    bags = classes.sample(60, length=5, rng=1)
+    layer = residual_layer(bags)
+    run = sgd(bags, eta_y=0.5, eta_z=0.3, steps=25, init=layer, batch_size=2, length=None, momentum=0.9, seed=5)
+    # The same batches one step at a time, by the layer's gradient.
+    whole, velocity = layer, [0.0, 0.0]
+    feed = Run(bags, **complete({"eta_y": 0.5, "eta_z": 0.3, "steps": 25, "batch_size": 2, "length": None, "seed": 5}))
+    for _ in range(25):
+        groups = draw_batch(feed)
+        token = np.concatenate([group["token"] for group in groups])
+        starts = np.cumsum([0, *(group["token"].size for group in groups)])
+        counts = np.concatenate([group["count"].ravel() for group in groups])
+        weights = np.concatenate([group["weight"] for group in groups])
+        queries, targets = ([group[name] for group in groups] for name in ("query", "target"))
+        sizes = {"n_queries": bags.n_queries, "n_tokens": bags.n_tokens, "vocab_size": bags.vocab_size}
+        batch = Bags(queries, targets, starts, token, counts, weights, **sizes)
+        slopes = whole.gradient(batch)
+        velocity = [0.9 * velocity[0] + slopes.Z, 0.9 * velocity[1] + slopes.Y]
+        whole = Layer(whole.Z + 0.3 * velocity[0], whole.Y + 0.5 * velocity[1], residual=True)
+    np.testing.assert_allclose(run.final.Y, whole.Y, atol=1e-11)
+    np.testing.assert_allclose(run.final.Z, whole.Z, atol=1e-11)
+
+
+def test_the_modified_decoder_with_the_residual_connection():
+    """A step of Lemma 3 with the features of the connection, by dense matrices."""
+    classes = SequenceClasses(LOCAL, [6, 6, 7, 7], vocab_size=9)
+    bags, layer = classes.population(), residual_layer(classes.population())
+    options = {"batch_size": None, "length": None, "momentum": 0.0, "decoder": "modified"}
+    final = sgd(classes, eta_y=0.3, eta_z=0.2, steps=1, init=layer, **options).final
+    F = layer.features(bags).T
+    R = np.eye(4, 9) - layer.predict(bags)
+    np.testing.assert_allclose(final.Y - layer.Y, 0.3 * F @ np.linalg.inv(F.T @ F) @ R / 4, atol=1e-13)
+    np.testing.assert_allclose(final.Z - layer.Z, 0.2 * layer.gradient(bags).Z, atol=1e-14)
+    flow = gradient_flow(
+        classes, eta_y=0.3, eta_z=0.2, t_end=1.0, times=[0.0, 1e-6], init=layer, decoder="modified"
+    ).dataset
+    rate = (flow["y"].values[1] - flow["y"].values[0]) / 1e-6
+    np.testing.assert_allclose(rate, final.Y - layer.Y, atol=1e-5)
+    np.testing.assert_allclose(flow["z_velocity"].values[0], final.Z - layer.Z, atol=1e-13)
+
+
+def test_overlaps_on_syn_medium_as_printed_and_without_the_inner_norm():
+    classes = SequenceClasses.syn_medium(3)
+    for inner_norm, same, other in ((True, 0.861, 0.361), (False, 0.985, 0.039)):
+        bags, layer = residual_connection(classes, inner_norm=inner_norm)
+        features = layer.features(bags)
+        overlap = features @ features.T
+        assert overlap[0, 1] == pytest.approx(same, abs=5e-4)
+        np.testing.assert_allclose(overlap[:2, 2:], other, atol=5e-4)
+
+
+@settings(max_examples=25)
+@given(strategies.sequence_classes())
+def test_overlaps_are_those_without_it_and_one_for_a_shared_query_halved(data):
+    bags, layer = residual_connection(data)
     features = layer.features(bags)
-    overlap = features @ features.T
-    assert min(overlap[0, 1], overlap[2, 3]) > 4 * overlap[:2, 2:].max()
-    # Without it the largest overlap is between classes of different queries, that share token 5.
-    assert np.unravel_index(np.triu(classes.overlap(), 1).argmax(), (4, 4)) == (0, 2)
+    same = bags.query[:, None] == bags.query
+    np.testing.assert_allclose(features @ features.T, (data.overlap() + same) / 2, atol=1e-13)
 
 
-def test_a_locally_distinct_token_gains_attention_under_the_residual_connection_and_loses_it_without(classes):
+@pytest.mark.parametrize("inner_norm", [True, False])
+def test_a_locally_distinct_token_gains_attention_under_the_residual_connection_and_loses_it_without(
+    classes, inner_norm
+):
     plain = gradient_flow(classes, eta_y=1.0, eta_z=0.5, t_end=500).final.Z
-    bags, layer = residual_connection(classes)
-    residual = gradient_flow(bags, init=layer, eta_y=1.0, eta_z=0.5, eta_v=0.0, t_end=500)
-    np.testing.assert_array_equal(residual.final.V, layer.V)
-    own = residual.final.Z.reshape(2, 2, 6)[[0, 1], [0, 1]]
+    bags, layer = residual_connection(classes, inner_norm=inner_norm)
+    fixed = {} if inner_norm else {"eta_v": 0.0}
+    residual = gradient_flow(bags, init=layer, eta_y=1.0, eta_z=0.5, t_end=500, **fixed)
+    own = residual.final.Z if inner_norm else residual.final.Z.reshape(2, 2, 6)[[0, 1], [0, 1]]
     assert (plain[:, 5] < -0.1).all()
-    assert (own[:, 5] > 0.1).all()
-    assert (own[:, 0] < -1).all()  # the token common to all loses attention in both
+    assert (own[:, 5] > 0.05).all()
+    assert (own[:, 0] < -0.3).all()  # the token common to all loses attention in both
     assert (plain[:, 0] < -0.3).all()
 
 
+def test_the_value_matrix_of_the_connection_without_inner_norm_can_be_held(classes):
+    bags, layer = residual_connection(classes, inner_norm=False)
+    options = {"eta_y": 1.0, "eta_z": 0.5, "eta_v": 0.0, "init": layer}
+    flow = gradient_flow(bags, t_end=50, **options)
+    run = sgd(bags, steps=200, momentum=0.9, record_every=200, **options)
+    for final in (flow.final, run.final):
+        np.testing.assert_array_equal(final.V, layer.V)
+
+
 def test_the_residual_connection_trains_by_sgd_too(classes):
-    bags, layer = residual_connection(classes)
-    run = sgd(bags, init=layer, eta_y=1.0, eta_z=0.5, eta_v=0.0, steps=200, momentum=0.9, record_every=200)
-    own = run.final.Z.reshape(2, 2, 6)[[0, 1], [0, 1]]
+    layer = residual_connection(classes)[1]
+    run = sgd(classes, init=layer, eta_y=1.0, eta_z=0.5, steps=200, momentum=0.9, record_every=200)
+    own = run.final.Z
+    assert run.dataset["y"].dims == ("time", "token_or_query", "column")
     assert (own[:, 5] > 0).all() and (own[:, 0] < 0).all()
+
+
+def test_a_residual_layer_is_kept_whole_in_files(tmp_path, classes):
+    bags, layer = residual_connection(classes)
+    run = sgd(bags, init=layer, eta_y=1.0, eta_z=0.5, steps=3, length=None)
+    run.save(tmp_path / "run.nc")
+    again = type(run).load(tmp_path / "run.nc").final
+    assert again.residual and "residual" in repr(again)
+    np.testing.assert_array_equal(again.Y, run.final.Y)
+    flow = gradient_flow(bags, init=run, eta_y=1.0, eta_z=0.5, t_end=4.0, n_times=2)
+    assert flow.final.residual
+
+
+def test_what_a_residual_layer_refuses():
+    Z, Y = np.zeros((2, 3)), np.zeros((5, 4))
+    with pytest.raises(ValueError, match="`Y` must have 5 rows, one a token and query"):
+        Layer(Z, np.zeros((3, 4)), residual=True)
+    with pytest.raises(ValueError, match="`residual` must be left out beside V, hidden or embedding"):
+        Layer(Z, Y, np.zeros((3, 5)), residual=True)
+    with pytest.raises(ValueError, match="`residual` must be True or False"):
+        Layer(Z, Y, residual="yes")
+    data = SequenceClasses(LOCAL, [6, 6, 7, 7], vocab_size=9)
+    with pytest.raises(ValueError, match="`init` must consist of Z and Y for decoder='theory'"):
+        gradient_flow(data, eta_y=1.0, eta_z=1.0, t_end=1.0, init=residual_connection(data)[1], decoder="theory")
 
 
 def test_the_residual_connection_refuses_other_data():
