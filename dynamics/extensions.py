@@ -1,7 +1,8 @@
-"""Extensions that Section 7 of Scan and Snap discusses, expressed through the same bags, layer and kernel.
+"""Extensions that Scan and Snap discusses, expressed through the same bags, layer and kernel.
 
-A linear position bias is the argument ``position_bias`` of `sgd`, and in a flow `position_prior`; several heads are
-several starts ``init`` of `sgd` or `gradient_flow`. The residual connection is `residual_connection`.
+A linear position bias is the argument ``position_bias`` of `sgd`, and in a flow `biased_sequences`; several heads are
+several starts ``init`` of `sgd` or `gradient_flow`. The residual connection is `residual_connection`, and LayerNorm
+that subtracts the mean `layer_norm`.
 """
 
 from __future__ import annotations
@@ -77,3 +78,80 @@ def residual_connection(data: Data, *, inner_norm: bool = True) -> tuple[Bags, L
         start.multiplicity,
     )
     return paired, layer
+
+
+def layer_norm(data: Data, *, width: int | None = None) -> tuple[Bags, Layer]:
+    """Bags and a start layer whose LN subtracts the mean over ``width`` tokens before it divides by the norm.
+
+    Train with ``eta_v=0``, which keeps the value matrix, an identity, fixed.
+
+    Parameters
+    ----------
+    data : Bags, or an object with a method ``population()`` that returns Bags
+    width : int, optional
+        Entries of X^T b, at least the contextual tokens. Default: the vocabulary M, or the tokens if these are more.
+
+    Returns
+    -------
+    bags : Bags
+        Those of ``data``.
+    layer : Layer
+        Z: (queries, tokens), Y: (width, next tokens), V: (tokens, width).
+
+    Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Section 3.1.
+    """
+    bags = population_of(data)
+    default = max(bags.vocab_size, bags.n_tokens)
+    width = default if width is None else checks.integer("width", width, minimum=bags.n_tokens)
+    start = Layer.zeros(bags)
+    Y = np.zeros((width, start.Y.shape[1]))
+    return bags, Layer(start.Z, Y, np.eye(bags.n_tokens, width), start.multiplicity, center=True)
+
+
+def biased_sequences(
+    data: Data, n: int, *, length: int, position_bias: float, rng: int | np.random.Generator = 0
+) -> Bags:
+    """Finite sequences as bags, with a linear position bias: what `gradient_flow` takes in the place of a population.
+
+    The token at distance j = 0, 1, .. before the last contextual one counts exp(-b j), as in `sgd` with the argument
+    ``position_bias``, whose limit of small rates the flow on many sequences is. At Z = 0 the shares of a sequence vary
+    as those of one with (sum_j w_j)^2 / sum_j w_j^2 unbiased tokens, w_j = exp(-b j), which tends to coth(b/2) for long
+    ones: there is no limit T -> infinity without noise. Where the tokens of a class are drawn independently, the bias
+    shortens sequences, and prefers no token.
+
+    Parameters
+    ----------
+    data : Bags, or an object with a method ``population()`` that returns Bags
+        Tokens are drawn from the counts of each bag.
+    n : int
+        Number of sequences.
+    length : int
+        T of each, query included.
+    position_bias : float
+        b >= 0.
+    rng : int or numpy.random.Generator
+
+    Returns
+    -------
+    Bags
+        Sequences, each with the weight 1/n.
+
+    Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Section 7.
+    """
+    bags = population_of(data)
+    n, positions = checks.integer("n", n, minimum=1), checks.integer("length", length, minimum=2) - 1
+    weight = np.exp(-checks.non_negative("position_bias", position_bias) * np.arange(positions))
+    checks.fits_in_memory("n", 24 * n * min(positions, bags.n_tokens) + 24 * positions, "draw sequences")
+    generator = np.random.default_rng(rng)
+    drawn = np.sort(generator.choice(len(bags), size=n, p=bags.weight / bags.weight.sum()))
+    token, count, starts = [], [], [0]
+    for bag in drawn:
+        own = slice(bags.indptr[bag], bags.indptr[bag + 1])
+        share = bags.count[own] / bags.count[own].sum()
+        total = np.bincount(generator.choice(share.size, size=positions, p=share), weight, minlength=share.size)
+        token.append(bags.token[own][total > 0])
+        count.append(total[total > 0])
+        starts.append(starts[-1] + token[-1].size)
+    sizes = {"n_queries": bags.n_queries, "n_tokens": bags.n_tokens, "vocab_size": bags.vocab_size}
+    parts = (bags.query[drawn], bags.target[drawn], starts, np.concatenate(token), np.concatenate(count))
+    return Bags(*parts, **sizes)

@@ -39,8 +39,8 @@ class Features:
         ends = batch.indptr[1:]
         token = np.insert(batch.token, ends, Z.shape[1] + batch.query)
         values = np.insert(values, ends, 1) * np.sqrt(values.dtype.type(0.5))
-        indptr = batch.indptr + np.arange(batch.indptr.size)
-        return cls(*(read_only(array) for array in (indptr, token)), values, sum(Z.shape))
+        indptr = read_only(batch.indptr + np.arange(batch.indptr.size))
+        return cls(indptr, read_only(token), values, sum(Z.shape))
 
     def combine(self, right: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Add F (I - E') ``right`` to ``out``; nan where F^T F is singular, so that the integrator steps back."""

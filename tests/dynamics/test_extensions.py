@@ -1,5 +1,7 @@
 """Section 7 of Scan and Snap: the residual connection, and several heads as several starts."""
 
+import itertools
+
 import numpy as np
 import pytest
 import reference
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from dynamics import Bags, Layer, SequenceClasses, gradient_flow, sgd
 from dynamics._sgd.run import Run
 from dynamics.descent import complete
-from dynamics.extensions import residual_connection
+from dynamics.extensions import biased_sequences, layer_norm, residual_connection
 
 # Queries 6 (next tokens 0 and 1) and 7 (2 and 3). Token 0 is common to all; token 5 occurs with 0 and 2, so that it is
 # globally common and yet distinct within each query's own next tokens.
@@ -223,3 +225,96 @@ def test_heads_from_different_starts_keep_different_tokens():
         gain = head.relative_gain(0, favoured, other)
         np.testing.assert_allclose(gain, np.expm1(0.2) * head.growth_factor(0, favoured), rtol=1e-7)
         assert gain[-1] > 1.1 * gain[0] > 0
+
+
+# LayerNorm with the mean
+
+
+@settings(max_examples=20, deadline=None)
+@given(strategies.sequence_classes(), strategies.SEEDS)
+def test_layer_norm_subtracts_the_mean_over_the_vocabulary(data, seed):
+    bags, layer = layer_norm(data, width=data.n_tokens + 5)
+    rng = np.random.default_rng(seed)
+    layer = Layer(
+        rng.normal(size=layer.Z.shape), rng.normal(size=layer.Y.shape), layer.V, layer.multiplicity, center=True
+    )
+    shares = np.pad(layer.attention(bags), ((0, 0), (0, 5)))
+    shares -= shares.mean(axis=1, keepdims=True)
+    expected = shares / np.linalg.norm(shares, axis=1, keepdims=True)
+    np.testing.assert_allclose(layer.features(bags), expected, atol=1e-13)
+    np.testing.assert_allclose(layer.gradient(bags).Z.sum(axis=1), 0, atol=1e-13)
+
+
+def test_layer_norm_trains(classes):
+    bags, layer = layer_norm(classes)
+    assert layer.V.shape == (6, 50)
+    flow = gradient_flow(bags, init=layer, eta_y=1.0, eta_z=0.5, eta_v=0.0, t_end=50.0)
+    np.testing.assert_array_equal(flow.final.V, layer.V)
+    assert (flow.final.Z[:, 0] < 0).all()
+    with pytest.raises(ValueError, match="`width` must be at least 6, but got 5"):
+        layer_norm(classes, width=5)
+
+
+# Position bias
+
+
+def enumerated(classes, positions, slope):
+    """The law of short sequences with a position bias, as bags: every sequence with its probability."""
+    weights, rows = [], []
+    table, population = classes.probabilities.toarray(), classes.population()
+    discount = np.exp(-slope * np.arange(positions))
+    for n, share in enumerate(table):
+        for sequence in itertools.product(np.flatnonzero(share), repeat=positions):
+            counts = np.bincount(sequence, discount, minlength=share.size)
+            rows.append((population.query[n], n, counts))
+            weights.append(population.weight[n] * np.prod(share[list(sequence)]))
+    query, target, counts = zip(*rows, strict=True)
+    return Bags.from_dense(query, target, np.array(counts), np.array(weights), vocab_size=classes.vocab_size)
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.7])
+def test_flow_and_sgd_with_a_position_bias_have_the_law_of_biased_sequences(slope):
+    """Mean gradient over drawn sequences, and over a batch of SGD, against the sum over all; within 5 errors."""
+    classes = SequenceClasses([[0.5, 0.5, 0.0], [0.3, 0.0, 0.7]], [3, 3], vocab_size=4, class_weights=[0.3, 0.7])
+    layer = strategies.generic_layer(classes.population())
+    exact = layer.gradient(enumerated(classes, 3, slope))
+    n = 20_000
+    sample = biased_sequences(classes, n, length=4, position_bias=slope, rng=2)
+    assert len(sample) == n
+    options = {"batch_size": n, "length": 4, "momentum": 0.0, "position_bias": slope, "init": layer}
+    step = sgd(classes, eta_y=1.0, eta_z=1.0, steps=1, **options).final
+    # Entries of a sequence's gradient are below 2 in these units, so that 5 errors are below 5 x 2/sqrt(n).
+    scale = 5 * 2 / np.sqrt(n)
+    for found in (layer.gradient(sample), Layer(step.Z - layer.Z, step.Y - layer.Y)):
+        for ours, theirs in zip(reference.arrays(found), reference.arrays(exact), strict=True):
+            assert np.abs(ours - theirs).max() < scale
+    # Much closer than to the law without a bias, and to the limit of long sequences.
+    if slope:
+        other = layer.gradient(enumerated(classes, 3, 0.0))
+        assert np.abs(layer.gradient(sample).Z - exact.Z).max() < 0.3 * np.abs(other.Z - exact.Z).max()
+
+
+@pytest.mark.parametrize(("slope", "length"), [(0.0, 41), (0.1, 41), (0.5, 200)])
+def test_a_position_bias_shortens_sequences_and_prefers_no_token(slope, length):
+    classes = SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 0], vocab_size=4)
+    n = 4000
+    sample = biased_sequences(classes, n, length=length, position_bias=slope, rng=1)
+    shares = Layer.zeros(sample).attention(sample)[:, 0]
+    weights = np.exp(-slope * np.arange(length - 1))
+    effective = weights.sum() ** 2 / (weights**2).sum()
+    variance = 0.2 * 0.8 / effective
+    assert shares.mean() == pytest.approx(0.2, abs=5 * np.sqrt(variance / n))
+    # The fourth moment of a bounded share: 5 errors of a variance are below 5 sqrt(kurtosis/n) with kurtosis < 6.
+    assert shares.var() == pytest.approx(variance, rel=5 * np.sqrt(6 / n))
+    if slope == 0.5:
+        assert effective == pytest.approx(1 / np.tanh(0.25), rel=1e-6)
+
+
+def test_a_flow_on_biased_sequences(classes):
+    sample = biased_sequences(classes, 50, length=20, position_bias=0.2)
+    flow = gradient_flow(sample, eta_y=1.0, eta_z=0.5, t_end=5.0, n_times=3)
+    assert (np.diff(flow.dataset["loss"].values) < 0).all()
+    again = biased_sequences(classes, 50, length=20, position_bias=0.2, rng=0)
+    np.testing.assert_array_equal(sample.count, again.count)
+    with pytest.raises(ValueError, match="`position_bias` must be non-negative"):
+        biased_sequences(classes, 5, length=3, position_bias=-1.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from theory.scan_and_snap import bounds, coverage, residual, tokens
+from theory.scan_and_snap import bounds, centred, coverage, residual, tokens
 from theory.scan_and_snap import measures as checks
 from theory.statements import Assumption, Check, Statement
 from theory.symbolic import derivations
@@ -702,6 +702,27 @@ STATEMENTS = (
             _closed("tokens of one class that do not gain", residual.own_distinct),
             _closed(
                 "locally distinct tokens that do not gain", residual.local_distinct, residual.local_distinct_corrected
+            ),
+        ),
+    ),
+    _statement(
+        "Section 3.1, LayerNorm",
+        "LayerNorm that subtracts the mean",
+        "The analysis is said to extend to the usual LayerNorm, which subtracts the mean first. Theorem 1 does, with"
+        " the Gram matrix of the centred features; Theorem 2(b), for two classes, unless these overlap negatively.",
+        r"\mathrm{LN}(x) = \frac{x - \bar x 1}{\|x - \bar x 1\|}:\quad \dot z_{ml} < 0 \text{ for the common token}",
+        corrected=r"\dot z_{ml} < 0 \text{ for } \tilde f_1^T\tilde f_2 > -\tfrac{1}{M-1},\ > 0 \text{ below } (K = 2),"
+        r"\quad \tilde f_n = \frac{c_n - 1/M}{\|c_n - 1/M\|}",
+        assumptions=(_LARGE_VOCABULARY,),
+        errata=(
+            "Centred features have the overlap c_n . c_n' - 1/M, up to a positive factor. For two classes whose overlap"
+            " is below -1/(M - 1) beta is negative, and with the modified decoder the common token gains attention and"
+            " some distinct ones lose it: a single common token of share P_c needs about P_c^2 > (1 - ||c||^2)/M. In"
+            " the full flow, where beta is 1/M early, it loses attention all the same once its share is above 1/M.",
+        ),
+        checks=(
+            _closed(
+                "common tokens of 200 random pairs that do not lose", centred.common_printed, centred.common_corrected
             ),
         ),
     ),
