@@ -75,6 +75,8 @@ class Check:
         no failure of the software.
     needed : bool
         Whether the statement rests on the check although it has a proof. Without a proof it always does.
+    assumptions : tuple of Assumption
+        What this part of the statement assumes beyond the rest of it.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Check:
     tolerance: float = 0.05
     expected: tuple[str, ...] = ()
     needed: bool = False
+    assumptions: tuple[Assumption, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -153,13 +156,14 @@ class Statement:
     def measured(self, check: Check, *, failures: tuple[str, ...] = (), **scope: object) -> Label:
         """The label of a check, with what is known of where it was measured."""
         scope = {"check": check.name, **scope, "tolerance": float(check.tolerance)}
-        if self.assumptions:
-            scope["assuming"] = tuple(assumption.text for assumption in self.assumptions)
+        if assumptions := (*self.assumptions, *check.assumptions):
+            scope["assuming"] = tuple(assumption.text for assumption in assumptions)
         return Label(Trust.MEASURED, scope, failures=failures, needed=check.needed or self.prove is None)
 
-    def margins(self, setting: Setting) -> dict[str, float]:
-        """The margin of each assumption; all at least one inside the assumptions."""
-        return {assumption.text: float(assumption.margin(setting)) for assumption in self.assumptions}
+    def margins(self, setting: Setting, check: Check | None = None) -> dict[str, float]:
+        """The margin of each assumption, of those of a check too; all at least one inside the assumptions."""
+        assumptions = (*self.assumptions, *(() if check is None else check.assumptions))
+        return {assumption.text: float(assumption.margin(setting)) for assumption in assumptions}
 
 
 def _papers() -> list[ModuleType]:

@@ -14,10 +14,24 @@ from theory.scan_and_snap.bounds import decoder_arguments, inner_coefficients, s
 from theory.statements import Runs
 
 
-def _logits(runs: Runs, level: str) -> tuple[np.ndarray, np.ndarray]:
-    """Times after the start, and z of the single query there: (times, tokens)."""
+def _times(runs: Runs, level: str) -> np.ndarray:
+    """Times after the start."""
+    return runs.trajectory(level).dataset["time"].values[1:]
+
+
+def _query_rows(runs: Runs) -> np.ndarray:
+    """The row of Z that each class reads, psi(n)."""
+    classes = runs.setting.classes
+    return np.searchsorted(classes.query_tokens, classes.query)
+
+
+def _pairs(runs: Runs, level: str, common: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Row of Z and token: the distinct tokens of each class, or the common tokens of each query."""
     data = runs.trajectory(level).dataset
-    return data["time"].values[1:], data["z"].values[1:, 0]
+    occurs, distinct = data["attention"].values[0] > 0, data["distinct"].values
+    n, token = np.nonzero(occurs & ~distinct if common else occurs & distinct)
+    rows, tokens = np.unique(np.stack([_query_rows(runs)[n], token]), axis=1)
+    return rows, tokens
 
 
 def _features(runs: Runs, level: str) -> np.ndarray:
@@ -28,7 +42,7 @@ def _features(runs: Runs, level: str) -> np.ndarray:
 
 def _backpropagated(runs: Runs, level: str) -> np.ndarray:
     """g_n of Theorem 1 by its formula, at the features of the run: (times, classes, tokens)."""
-    times, _ = _logits(runs, level)
+    times = _times(runs, level)
     features = _features(runs, level)
     counts = sizes(runs)
     inner = inner_coefficients(counts["n_classes"], counts["vocab_size"])
@@ -66,14 +80,16 @@ def theorem1(runs: Runs, level: str) -> float:
 
 
 def _velocity(runs: Runs, level: str) -> np.ndarray:
-    """dz/dt by (10), with the class probability 1/K: (times, tokens)."""
+    """dz_m/dt by (10), a sum over the classes of query m, with the class probability 1/K: (times, queries, tokens)."""
     features, g = _features(runs, level), _backpropagated(runs, level)
     along = (features * g).sum(axis=2, keepdims=True)
-    return runs.setting.eta_z * (features * (g - features * along)).mean(axis=1)
+    pulls = runs.setting.eta_z / features.shape[1] * features * (g - features * along)
+    rows = _query_rows(runs)
+    return np.stack([pulls[:, rows == row].sum(axis=1) for row in range(rows.max() + 1)], axis=1)
 
 
 def _velocity_error(runs: Runs, level: str, factor: float) -> float:
-    found = runs.trajectory(level).dataset["z_velocity"].values[1:, 0]
+    found = runs.trajectory(level).dataset["z_velocity"].values[1:]
     expected = factor * _velocity(runs, level)
     return float(np.abs(found - expected).max() / np.abs(expected).max())
 
@@ -89,11 +105,10 @@ def lemma4_corrected(runs: Runs, level: str) -> float:
 
 
 def _displacement(runs: Runs, level: str, common: bool) -> np.ndarray:
-    """z(t) - z(0) of the tokens that are common, or distinct."""
-    data = runs.trajectory(level).dataset
-    moved = (data["z"].values[1:] - data["z"].values[:1])[:, 0]
-    distinct = data["distinct"].values.any(axis=0)
-    return moved[:, ~distinct if common else distinct]
+    """z(t) - z(0) of the common tokens of each query, or of the distinct tokens of each class: (times, pairs)."""
+    z = runs.trajectory(level).dataset["z"].values
+    rows, tokens = _pairs(runs, level, common)
+    return z[1:, rows, tokens] - z[:1, rows, tokens]
 
 
 def theorem2_distinct(runs: Runs, level: str) -> float:
@@ -108,10 +123,9 @@ def theorem2_common(runs: Runs, level: str) -> float:
 
 def _still(runs: Runs, level: str, common: bool, sign: int) -> float:
     """Share of (time after the start, token) whose velocity has not the sign."""
-    data = runs.trajectory(level).dataset
-    velocity = data["z_velocity"].values[1:, 0]
-    distinct = data["distinct"].values.any(axis=0)
-    return float((sign * velocity[:, ~distinct if common else distinct] <= 0).mean())
+    velocity = runs.trajectory(level).dataset["z_velocity"].values[1:]
+    rows, tokens = _pairs(runs, level, common)
+    return float((sign * velocity[:, rows, tokens] <= 0).mean())
 
 
 def theorem2_distinct_velocity(runs: Runs, level: str) -> float:
@@ -125,15 +139,15 @@ def theorem2_common_velocity(runs: Runs, level: str) -> float:
 
 
 def _distinct_rate_error(runs: Runs, level: str, weight: float) -> float:
-    """z' of the distinct tokens of class 0 against weight f^2 xi_n, xi_n by (9)."""
-    times, _ = _logits(runs, level)
+    """z' of the distinct tokens of each class against weight f^2 xi_n, xi_n by (9)."""
     features = _features(runs, level)
-    xi = xi_over_gamma(features @ features.transpose(0, 2, 1), runs.setting.classes.vocab_size)[:, 0]
-    tokens = runs.setting.classes.distinct_tokens(0)
-    speed = weight * runs.setting.eta_z * decoder.gamma(times, **decoder_arguments(runs)) * xi
-    expected = features[:, 0, tokens] ** 2 * speed[:, None]
-    found = runs.trajectory(level).dataset["z_velocity"].values[1:, 0][:, tokens]
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
+    xi = xi_over_gamma(features @ features.transpose(0, 2, 1), runs.setting.classes.vocab_size)
+    gamma = decoder.gamma(_times(runs, level), **decoder_arguments(runs))
+    expected = weight * runs.setting.eta_z * features**2 * (gamma[:, None] * xi)[:, :, None]
+    data = runs.trajectory(level).dataset
+    found = data["z_velocity"].values[1:][:, _query_rows(runs)]  # each class reads the row of its query
+    own = data["distinct"].values
+    return float(np.abs(found - expected)[:, own].max() / np.abs(expected)[:, own].max())
 
 
 def theorem2_rate_printed(runs: Runs, level: str) -> float:
@@ -147,38 +161,50 @@ def theorem2_rate_corrected(runs: Runs, level: str) -> float:
 
 
 def theorem3_identity(runs: Runs, level: str) -> float:
-    """r_{l/l'}(t) = r_{l/l'}(0) chi_l(t) for the most frequent distinct token l of class 0 and each other l'."""
+    """r_{l/l'}(t) = r_{l/l'}(0) chi_l(t) for the most frequent distinct token l of each class and each other l'."""
     run = runs.trajectory(level)
-    tokens = runs.setting.classes.distinct_tokens(0)
-    growth = run.growth_factor(0, int(tokens[0])).values
     errors = []
-    for other in tokens[1:]:
-        gain = run.relative_gain(0, int(tokens[0]), int(other)).values
-        errors.append(np.abs(gain / (gain[0] * growth) - 1).max())
+    for n in range(runs.setting.classes.n_classes):
+        top, *others = _by_frequency(runs, n)
+        growth = run.growth_factor(n, top).values
+        for other in others:
+            gain = run.relative_gain(n, top, other).values
+            errors.append(np.abs(gain / (gain[0] * growth) - 1).max())
     return float(max(errors))
 
 
+def _by_frequency(runs: Runs, n: int) -> list[int]:
+    """The distinct tokens of class n, the most frequent one first."""
+    classes = runs.setting.classes
+    tokens = classes.distinct_tokens(n)
+    return tokens[np.argsort(-classes.probabilities[[n]].toarray()[0, tokens], kind="stable")].tolist()
+
+
 def _exponent(runs: Runs, level: str) -> np.ndarray:
-    """B_n = (eta_Z/K) int xi_n of class 0, with xi_n by (9) at the features of the run and gamma in closed form."""
+    """B_n = (eta_Z/K) int xi_n, with xi_n by (9) at the features of the run and gamma in closed form: (times, K)."""
     data = runs.trajectory(level).dataset
     shares = data["attention"].values
     features = shares / np.linalg.norm(shares, axis=2, keepdims=True)
     counts = sizes(runs)
-    xi = xi_over_gamma(features @ features.transpose(0, 2, 1), counts["vocab_size"])[:, 0]
+    xi = xi_over_gamma(features @ features.transpose(0, 2, 1), counts["vocab_size"])
     # eta_Z gamma dt = dGamma: what is left to integrate changes as slowly as the features do.
     total = decoder.gamma_integral(data["time"].values, **decoder_arguments(runs), eta_z=runs.setting.eta_z)
     return PchipInterpolator(total, xi / counts["n_classes"]).antiderivative()(total)
 
 
 def _bounds_error(runs: Runs, level: str, weight: float) -> float:
-    """(12) for the dominant token, as relative violation of ln chi, with B_n weight times that of `_exponent`."""
-    top = int(runs.setting.classes.distinct_tokens(0)[0])
+    """(12) for the dominant token of each class, as relative violation of ln chi; B_n is weight times `_exponent`."""
+    n_classes = runs.setting.classes.n_classes
+    top = [_by_frequency(runs, n)[0] for n in range(n_classes)]
     data = runs.trajectory(level).dataset
-    shares = data["attention"].values[0, 0]
-    first = (shares / np.linalg.norm(shares))[top]
+    shares = data["attention"].values[0]
+    first = (shares / np.linalg.norm(shares, axis=1, keepdims=True))[range(n_classes), top]
     exponent = weight * _exponent(runs, level)
-    moved = 2 * (data["z"].values[:, 0, top] - data["z"].values[0, 0, top])
-    seen = exponent > 1e-10  # where exp(2 B_n) still tells B_n to five digits
+    z = data["z"].values[:, _query_rows(runs), top]
+    moved = 2 * (z - z[0])
+    # Where exp(2 B_n) still tells B_n to five digits.
+    seen = exponent > 1e-10
+    first = np.broadcast_to(first, seen.shape)[seen]
     lower, upper = attention.growth_bounds(exponent[seen], first)
     return _outside(np.log(lower), moved[seen], np.log(upper))
 
@@ -193,6 +219,19 @@ def theorem3_bounds(runs: Runs, level: str) -> float:
     return _bounds_error(runs, level, 1.0)
 
 
+def theorem3_dominant(runs: Runs, level: str) -> float:
+    """Share of (time after the start, class) at which the dominant distinct token's f does not grow.
+
+    d ln f_l/dt = zdot_l - sum over l' of f_l'^2 zdot_l', as f has norm one.
+    """
+    features = _features(runs, level)
+    velocity = runs.trajectory(level).dataset["z_velocity"].values[1:][:, _query_rows(runs)]
+    mean = (features**2 * velocity).sum(axis=2)
+    n_classes = runs.setting.classes.n_classes
+    top = [_by_frequency(runs, n)[0] for n in range(n_classes)]
+    return float((velocity[:, range(n_classes), top] <= mean).mean())
+
+
 def _outside(lower: np.ndarray, value: np.ndarray, upper: np.ndarray) -> float:
     """By how much positive values leave their bounds, relative to the bound."""
     return float(max((1 - value / lower).max(), (value / upper - 1).max(), 0.0))
@@ -200,12 +239,12 @@ def _outside(lower: np.ndarray, value: np.ndarray, upper: np.ndarray) -> float:
 
 def _fall(runs: Runs, level: str, exponent) -> float:
     """Relative error of -z of the common token against an exponent B over time."""
-    times, _ = _logits(runs, level)
-    fall = -_displacement(runs, level, common=True)[:, 0]
+    times = _times(runs, level)
+    fall = -_displacement(runs, level, common=True)
     rho, classes = runs.setting.overlap, runs.setting.classes.n_classes
     arguments = {**decoder_arguments(runs), "eta_z": runs.setting.eta_z}
     predicted = exponent(times, arguments, rho, classes)
-    return float(np.abs(fall / predicted - 1).max())
+    return float(np.abs(fall / predicted[:, None] - 1).max())
 
 
 def theorem4_printed(runs: Runs, level: str) -> float:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from theory.scan_and_snap import bounds, centred, coverage, residual, tokens
 from theory.scan_and_snap import measures as checks
 from theory.statements import Assumption, Check, Statement
@@ -35,6 +37,28 @@ _SMALL_OVERLAP = (
     Assumption("M rho >= 8", lambda setting: setting.classes.vocab_size * setting.overlap / 8),
 )
 _ONE_COMMON = Assumption("one common token", lambda setting: 1 / max(len(setting.classes.common_tokens), 1))
+_ONE_QUERY = Assumption("one query", lambda setting: 1 / len(setting.classes.query_tokens))
+_EQUAL_OVERLAPS = Assumption("equal overlaps", lambda setting: tokens.alike(_overlaps(setting)[:, None]))
+# Corollary 2's further conditions; its last one, Z(0) = 0, holds in every flow and run of the audit.
+_SYMMETRIC = (
+    Assumption(
+        "distinct tokens of equal probabilities in all classes",
+        lambda setting: tokens.alike(tokens.distinct_probabilities(setting.classes)),
+    ),
+    Assumption(
+        "common tokens that have one probability in all classes",
+        lambda setting: tokens.alike(tokens.common_probabilities(setting.classes)),
+    ),
+)
+_COMMON_FALL = Assumption(
+    "common tokens fall, by Theorem 2(b) or Corollary 2",
+    lambda setting: max(_ONE_COMMON.margin(setting), min(one.margin(setting) for one in (_ONE_QUERY, *_SYMMETRIC))),
+)
+
+
+def _overlaps(setting: Any) -> np.ndarray:
+    overlap = setting.classes.overlap()
+    return overlap[~np.eye(len(overlap), dtype=bool)]
 
 
 _LARGE_VOCABULARY = Assumption("M >= 100", lambda setting: setting.classes.vocab_size / 100)
@@ -444,6 +468,7 @@ STATEMENTS = (
             "Late, with frozen features, the full flow is the faster one: the ratio of speeds tends to s_inf > 1,"
             " which is 1/(1 - rho) at K = M, with errors of order 1/ln t.",
         ),
+        assumptions=(_EQUAL_OVERLAPS,),
         prove=_PROOFS["slowdown"],
         checks=(
             Check(
@@ -539,7 +564,7 @@ STATEMENTS = (
         "Several common tokens lose",
         "With one query, exchangeable classes and common tokens of equal probability in all, every common token falls.",
         r"\dot z_{ml} < 0 \text{ for all } l \in G_{CT}",
-        assumptions=_WEAK,
+        assumptions=(*_WEAK, _ONE_QUERY, *_SYMMETRIC),
         prove=_PROOFS["corollary2"],
         checks=(
             Check(
@@ -561,7 +586,8 @@ STATEMENTS = (
     _statement(
         "Theorem 3",
         "Growth of distinct tokens",
-        "Relative gains between distinct tokens of a class grow by a common factor chi, bounded by B_n on both sides.",
+        "Relative gains between distinct tokens of a class grow by a common factor chi. If all common tokens fall, the"
+        " dominant distinct token's attention grows, and B_n bounds its chi on both sides.",
         r"r_{l/l'|n}(t) = r_{l/l'|n}(0)\chi_l(t)\ \text{(11)},\quad e^{2f_{nl_0}^2(0)B_n(t)} \le \chi_{l_0}(t) \le"
         r" e^{2B_n(t)},\ B_n = \eta_Z\int_0^t\xi_n\ \text{(12)}",
         corrected=r"\text{the same with } B_n = \frac{\eta_Z}{K}\int_0^t\xi_n",
@@ -580,6 +606,15 @@ STATEMENTS = (
                 checks.theorem3_bounds,
                 tolerance=1e-3,
                 expected=("theory flow",),
+                assumptions=(_COMMON_FALL,),
+            ),
+            Check(
+                "share of (time, class) with f' <= 0 of the dominant token",
+                _FLOWS,
+                checks.theorem3_dominant,
+                tolerance=0.0,
+                expected=("theory flow",),
+                assumptions=(_COMMON_FALL,),
             ),
         ),
     ),
@@ -590,7 +625,7 @@ STATEMENTS = (
         r"B_n(t) = \tfrac14\ln(C_0 + 4\Gamma(t)),\quad C_0 = \rho_0^4/K\ \text{(13, 14, 124)}",
         corrected=r"B(t) = \tfrac14\ln\!\left(1 + \frac{4\Gamma(t)}{C_0}\right),\quad C_0 ="
         r" \frac{\rho_0^4}{(K-1)P_c^4},\quad B_n = \frac BK",
-        assumptions=(*_SMALL_OVERLAP, _FAST_DECODER, _ONE_COMMON),
+        assumptions=(*_SMALL_OVERLAP, _EQUAL_OVERLAPS, _FAST_DECODER, _ONE_COMMON, _ONE_QUERY),
         errata=(
             "(14), (124), (129) drop the lower limit: B(0) = ln(C_0)/4.",
             "(13) has K (K - 1) terms in z' and K - 1 in xi, and gives both the same C_0.",

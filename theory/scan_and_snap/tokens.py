@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics import SequenceClasses
 from dynamics.support import checks
 
 
@@ -62,3 +63,28 @@ def weak_correlation(overlap: ArrayLike, *, vocab_size: int) -> WeakCorrelation:
     largest, smallest = float(sizes.max()), float(sizes.min())
     upper = 1 / n_classes / largest if largest > 0 else math.inf
     return WeakCorrelation(largest, smallest, upper, smallest * math.sqrt(vocab_size) / 6)
+
+
+def alike(values: np.ndarray) -> float:
+    """How equal the numbers of each column are: the smallest over the largest, at worst; at least 1 up to rounding.
+
+    Parameters
+    ----------
+    values : (n, columns) array
+        At or above zero. Columns of zeros, and no columns, are equal.
+    """
+    largest = values.max(axis=0, initial=0.0)
+    ratios = values[:, largest > 0].min(axis=0) / largest[largest > 0]
+    return float(ratios.min(initial=1.0) * (1 + 1e-9))
+
+
+def distinct_probabilities(classes: SequenceClasses) -> np.ndarray:
+    """P(l|n) of the distinct tokens of each class, falling, with zeros after the last: (K, most of a class)."""
+    probabilities = classes.probabilities.toarray()
+    own = np.where((probabilities > 0).sum(axis=0) == 1, probabilities, 0.0)
+    return -np.sort(-own, axis=1)[:, : max(int((own > 0).sum(axis=1).max()), 1)]
+
+
+def common_probabilities(classes: SequenceClasses) -> np.ndarray:
+    """P(l|n) of the common tokens, zero where a class has not got one: (K, common tokens)."""
+    return classes.probabilities.toarray()[:, classes.common_tokens]

@@ -93,7 +93,7 @@ def _choose(only: Sequence[str] | None) -> list[Statement]:
 
 
 def _measure(statement: Statement, check: Check, level: str, runs: Simulations) -> Row:
-    margins = statement.margins(runs.setting)
+    margins = statement.margins(runs.setting, check)
     inside = all(margin >= 1 for margin in margins.values())
     printed = check.printed(runs, level)
     corrected = None if check.corrected is None else check.corrected(runs, level)

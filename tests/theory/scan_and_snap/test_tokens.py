@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dynamics import SequenceClasses
 from theory import tokens
 
 
@@ -43,3 +44,19 @@ def test_both_halves_hold_only_above_the_stated_vocabulary():
 def test_bad_input(overlap, vocab_size, message):
     with pytest.raises(ValueError, match=message):
         tokens.weak_correlation(overlap, vocab_size=vocab_size)
+
+
+def test_columns_are_alike_as_far_as_their_smallest_and_largest_numbers_are():
+    assert tokens.alike(np.array([[0.2, 0.5], [0.1, 0.5]])) == pytest.approx(0.5)
+    assert tokens.alike(np.array([[0.2, 0.0], [0.1, 0.5]])) == 0
+    assert tokens.alike(np.array([[0.1 + 0.2, 0.0], [0.3, 0.0]])) >= 1
+    assert tokens.alike(np.zeros((3, 0))) >= 1
+    assert tokens.alike(np.array([[1.0], [1 - 1e-6]])) < 1
+
+
+def test_probabilities_by_kind_of_token():
+    classes = SequenceClasses([[0.5, 0.2, 0.3, 0, 0], [0.4, 0, 0, 0.6, 0], [0, 0, 0, 0, 1.0]], [0, 0, 0])
+    np.testing.assert_array_equal(tokens.common_probabilities(classes), [[0.5], [0.4], [0]])
+    np.testing.assert_array_equal(tokens.distinct_probabilities(classes), [[0.3, 0.2], [0.6, 0], [1, 0]])
+    alone = SequenceClasses([[0.5, 0.5], [0.5, 0.5]], [0, 0])
+    np.testing.assert_array_equal(tokens.distinct_probabilities(alone), [[0], [0]])
