@@ -1,0 +1,211 @@
+"""What attention does late in the full flow: nothing freezes, and the exponent of ln t. Not in the paper.
+
+Setting: K classes alike, with one query, one token common to all and one distinct token each (several alike count as
+one). With features (c, d), c^2 + d^2 = 1, the symmetric state of Lemma 1 (3) has four variables: the logit z of the
+common token and
+
+    A = Y[d_n, n] - Y[d_n, n'],   B = Y[d_n, n'] - Y[d_n, j],   C = Y[c, n] - Y[c, j],
+
+n' another of the K next tokens, j one of the M - K that never occur. p and q are the probabilities that class n gives
+to each n' and to each j.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sympy as sp
+
+from theory.scan_and_snap.proofs import theorem1
+from theory.symbolic import Claim, Derivation, Scalar
+from theory.symbolic.model import named
+
+ETA_Y, ETA_Z, P, Q, X = sp.symbols("eta_Y eta_Z p q x", positive=True)
+RHO = 1 / (1 + X)
+
+
+def rates(
+    m: Scalar, k: Scalar, c: sp.Expr, d: sp.Expr, A: sp.Expr, B: sp.Expr, C: sp.Expr
+) -> tuple[sp.Expr, sp.Expr, sp.Expr, sp.Expr]:
+    """(A', B', C', z') of the full flow, p and q at hand; a distinct token's logit moves by -z'/K."""
+    pull = d * (m - k) * Q * C - c * ((k - 1) * P * A + (m - k) * Q * (A + B))
+    return (
+        ETA_Y * d / k * (k * P + (m - k) * Q),
+        ETA_Y * d / k * (Q - P),
+        ETA_Y * c * m * Q / k,
+        ETA_Z * c * d * pull,
+    )
+
+
+def ratio(m: sp.Expr, rho: sp.Expr) -> sp.Expr:
+    """kappa = lim p/q with frozen features of overlap rho."""
+    return (1 + (m - 1) * rho) / (1 - rho)
+
+
+def orbit(k: sp.Expr, w: sp.Expr, A: sp.Expr) -> sp.Expr:
+    """K = M: what stays constant, with w = c/d."""
+    return 1 / w**2 - 2 * sp.log(w) - (k - 1) * (1 + 1 / k) * ETA_Z / ETA_Y * A**2
+
+
+def exponent(m: sp.Expr, k: Scalar) -> sp.Expr:
+    """alpha: c/d falls like (ln t)^-alpha in the end, the logit like -alpha/(1 + 1/K) ln ln t."""
+    return (k - 1) / (m - 1)
+
+
+def theory_time(m: sp.Expr, k: sp.Expr, y: sp.Expr) -> sp.Expr:
+    """(K - 1) M/(M - 1)^2 Gamma + const in the theory flow, as a function of y = (c/d)^2."""
+    return (1 / y - (k + 1 - m) * sp.log(y) - (m - k) * (m - 1) / m * sp.log(1 + m * y)) / (2 * (1 + 1 / k))
+
+
+def derive(
+    *,
+    rates: Claim = rates,
+    ratio: Claim = ratio,
+    orbit: Claim = orbit,
+    exponent: Claim = exponent,
+    theory_time: Claim = theory_time,
+    sizes: Sequence[tuple[int, int]] = ((2, 3), (3, 5), (3, 3)),
+) -> Derivation:
+    """The reduced system from Lemma 1 for ``sizes`` (K, M), the rest for symbolic K and M."""
+    vanishing: dict[str, sp.Expr] = {}
+    for k, m in sizes:
+        vanishing.update(_reduction(k, m, rates))
+    more, signed = _frozen(rates, ratio)
+    vanishing.update(more)
+    vanishing.update(_orbit(rates, orbit))
+    vanishing.update(_exponent(rates, exponent))
+    vanishing.update(_theory(theory_time))
+    return Derivation(
+        statement="Late full flow",
+        vanishing=vanishing,
+        signed=signed,
+        steps=(
+            r"Rows of Y: the common token's has C, each distinct token's A and B; $r_n$ is $(K-1)p + (M-K)q$ at n, $-p$"
+            r" at $n'$, $-q$ at j. Lemma 1 gives A', B', C', z'.",
+            r"*Frozen features, overlap $\rho = c^2$.* The margins are $u = dA$ and $w = dA + dB + cC$, $q/p ="
+            r" e^{-(w-u)}$, and $(w-u)' = \frac{\eta_Y}{K}p[(1+(M-1)\rho)e^{-(w-u)} - (1-\rho)]$: from 0, $w - u$ grows"
+            r" and stays below $\ln\kappa$. Hence $u' = e^{-u}$ times a factor between two positive constants,"
+            r" $u = \ln t + O(1)$, $w = u + O(1)$, $p/q \to \kappa$. This is what `slowdown` takes for $s_\infty$.",
+            r"*Attention cannot freeze, K < M.* $z' = \eta_Zcd[d(M-K)qC - c((K-1)pA + (M-K)q(A+B))]$. If z had a limit,"
+            r" c and d would have positive limits and A, B, C those of frozen features, for which $z' \sim -\text{const}"
+            r" \cdot \ln t/t$ with a positive constant: $z \to -\infty$, a contradiction.",
+            r"*K = M.* C and B drop out and $dz/dA = -\frac{\eta_Z}{\eta_Y}(K-1)c^2A$: p cancels. With $w = c/d$,"
+            r" $dw/dz = (1+1/K)w$, the orbit $w^{-2} - 2\ln w - (K-1)(1+1/K)\frac{\eta_Z}{\eta_Y}A^2$ is constant at all"
+            r" times. $A \to \infty$ because the loss falls to 0, so $w \sim 1/A \sim 1/\ln t$: exactly, $(1+1/K)z ="
+            r" -\ln\ln t + O(1)$.",
+            r"*K < M, leading order.* Margins stay within O(1) of $s = \ln t$ of each other, so $A = s/d$, $dB = -cC$."
+            r" As $c \to 0$: $p/q \to 1$, $tp \to K/(\eta_YM)$, $dC/ds = c$, and $dz/ds = \frac{\eta_ZK}{\eta_YM}"
+            r" c[(M-K)C - (M-1)cs]$. This drives the bracket to 0, since $cs \to \infty$: $c = s^{-\alpha}$, $C ="
+            r" cs/(1-\alpha)$, $\alpha = \frac{K-1}{M-1}$.",
+            r"*Theory flow.* $z' = -\eta_Z(1-\rho)\xi$ with $\xi = \gamma(K-1)\rho\beta(\rho)$ of Theorem 1, so that"
+            r" $dz/d\Gamma$ is a rational function of $y = (c/d)^2$: $\Gamma$ in closed form, and $y \sim 1/\Gamma$,"
+            r" $(1+1/K)z \sim -\ln\ln t$, once $My \ll 1$. While $My \gg 1 \gg Ky$ it is $y \sim \Gamma^{-1/2}$: the"
+            r" $-\frac12\ln\ln t$ of Theorem 4.",
+        ),
+        scope="reduced system: (K, M) = (2, 3), (3, 5), (3, 3); frozen features, the orbit at K = M, the theory flow:"
+        " all K, M; the exponent at K < M: leading order",
+        sizes={"(K, M)": tuple(sizes)},
+        prose=(
+            "a differential inequality gives u = ln t + O(1)",
+            "attention cannot freeze: by contradiction with the frozen flow, features that converge in place of frozen"
+            " ones",
+            "the exponent for K < M is a matched expansion to leading order, not a proof",
+        ),
+    )
+
+
+def _reduction(k, m, rates):
+    """Lemma 1 on the symmetric state, entry by entry, with the residuals written by p and q."""
+    c, d, A, B, C = sp.symbols("c d A B C", real=True)
+    free = m - k
+    # Columns of Y: the K classes, then the M - K others; its rows have zero sums.
+    low = -(A + k * B) / m
+    common = sp.Matrix(1, m, lambda _, j: (free if j < k else -k) * C / m)
+    own = sp.Matrix(k, m, lambda n, j: low + (A + B if j == n else B if j < k else 0))
+    residual = sp.Matrix(k, m, lambda n, j: (k - 1) * P + free * Q if j == n else -P if j < k else -Q)
+    if not free:  # without other tokens there is no q, and B and C have no meaning
+        common, own, residual = (matrix.subs({B: 0, C: 0, Q: 0}) for matrix in (common, own, residual))
+    dA, dB, dC, dz = rates(sp.Integer(m), sp.Integer(k), c, d, A, B, C)
+    change = {"common": sp.zeros(1, m), "distinct": sp.zeros(k, m)}
+    z_common, z_distinct = sp.Integer(0), sp.zeros(k, 1)
+    for n in range(k):
+        r = residual.row(n)
+        change["common"] += ETA_Y * c * r / k
+        change["distinct"][n, :] = ETA_Y * d * r / k
+        g = (common.dot(r), own.row(n).dot(r))
+        along = c * g[0] + d * g[1]
+        z_common += ETA_Z * c * (g[0] - c * along) / k
+        z_distinct[n] = ETA_Z * d * (g[1] - d * along) / k
+    claims = {"A": (change["distinct"][0, 0] - change["distinct"][0, 1], dA)}
+    if free:
+        claims["B"] = (change["distinct"][0, 1] - change["distinct"][0, m - 1], dB)
+        claims["C"] = (change["common"][0] - change["common"][m - 1], dC)
+    unit = {c: 2 * X / (1 + X**2), d: (1 - X**2) / (1 + X**2)}
+    gone = {} if free else {B: 0, C: 0, Q: 0}
+    found = {
+        f"reduced: {name}', K = {k}, M = {m}": sp.expand((left - right).subs(gone))
+        for name, (left, right) in claims.items()
+    }
+    found[f"reduced: z', K = {k}, M = {m}"] = sp.cancel((z_common - dz.subs(gone)).subs(unit))
+    moved = z_distinct + sp.ones(k, 1) * dz.subs(gone) / k
+    found.update(named(f"reduced: distinct logits, K = {k}, M = {m}", moved.applyfunc(lambda e: sp.cancel(e.subs(unit)))))
+    return found
+
+
+def _frozen(rates, ratio):
+    """The difference of the two margins, its point of rest, and the signs that hold it there."""
+    k, m, more = sp.symbols("K M j", positive=True)
+    c, d = sp.sqrt(RHO), sp.sqrt(1 - RHO)
+    dA, dB, dC, _ = rates(m, k, c, d, *sp.symbols("A B C"))
+    apart = sp.simplify(d * dB + c * dC)  # (w - u)'
+    claim = ETA_Y / k * ((1 + (m - 1) * RHO) * Q - (1 - RHO) * P)
+    rest = apart.subs(Q, P / ratio(m, RHO))
+    size = 1 + k + more  # M
+    inside = apart.subs(Q, P * (1 / ratio(m, RHO) + more))
+    return {
+        "frozen: (w - u)'": apart - claim,
+        "frozen: at rest at kappa": rest,
+    }, {
+        "frozen: below ln kappa the difference grows": (sp.factor(inside), "> 0"),
+        "frozen: kappa > 1": (sp.factor((ratio(m, RHO) - 1).subs(m, size)), "> 0"),
+        "frozen: u grows": (d * dA.subs(m, k + more), "> 0"),
+    }
+
+
+def _orbit(rates, orbit):
+    """K = M: the orbit's change, with c^2 = w^2/(1 + w^2)."""
+    k, w, A = sp.symbols("K w A", positive=True)
+    c, d = w / sp.sqrt(1 + w**2), 1 / sp.sqrt(1 + w**2)
+    dA, _, _, dz = rates(k, k, c, d, A, sp.Integer(0), sp.Integer(0))
+    constant = orbit(k, w, A)
+    change = sp.diff(constant, w) * w * (1 + 1 / k) * dz + sp.diff(constant, A) * dA
+    return {"K = M: the orbit": sp.simplify(change)}
+
+
+def _exponent(rates, exponent):
+    """K < M, c -> 0: the leading order of z' in c, with C = c s/(1 - alpha), and of the margins."""
+    k, m, c, s, power = sp.symbols("K M c s alpha", positive=True)
+    speed = sp.Symbol("P", positive=True)  # t p = t q
+    limit = {P: speed, Q: speed}
+    dA, _, dC, dz = (
+        entry.subs(limit) for entry in rates(m, k, c, sp.Integer(1), s, sp.Integer(0), c * s / (1 - power))
+    )
+    found = sp.solve(dA - 1, speed)[0]
+    bracket = sp.cancel(dz / (c**2 * s * speed * ETA_Z))
+    return {
+        "late: t p": found - k / (ETA_Y * m),
+        "late: dC/ds = c": (dC.subs(speed, found) - c),
+        "late: z at rest": sp.cancel(bracket.subs(power, exponent(m, k))),
+        "late: C = int c ds": sp.simplify(sp.diff(s ** (1 - power) / (1 - power), s) - s**-power),
+        "late: K = M has the exponent of the orbit": exponent(k, k) - 1,
+    }
+
+
+def _theory(theory_time):
+    """The theory flow's z' = -(1 - rho) xi against the closed form, y = rho/(1 - rho)."""
+    k, m, y = sp.symbols("K M y", positive=True)
+    rho = y / (1 + y)
+    speed = (1 - rho) * (k - 1) * rho * theorem1.beta(m, k, rho)  # -dz/dGamma
+    # dy/dz = 2 (1 + 1/K) y.
+    found = sp.diff(theory_time(m, k, y), y) * 2 * (1 + 1 / k) * y * -speed
+    return {"theory: y as a function of Gamma": sp.cancel(sp.together(found - (k - 1) * m / (m - 1) ** 2))}

@@ -1,0 +1,172 @@
+"""Theorem 2(a) for the true decoder gradient: xi_n of the full flow with frozen features, for any overlaps.
+
+Derivations: `theory.scan_and_snap.proofs.true_gradient`. Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from dynamics.support import checks
+
+KINDS = ("Gaussian", "sparse", "twins", "hub")
+_START = -6.0
+
+
+def frozen_flow(overlap: ArrayLike, *, vocab_size: int, ln_t: ArrayLike, rtol: float = 1e-7) -> xr.Dataset:
+    """xi_n and its terms over time, under Lemma 1's decoder gradient with fixed features.
+
+    V' = R with rows r_n = e_n - softmax(L_n), L = G V from V = 0, in units where eta_Y/K = 1.
+
+    Parameters
+    ----------
+    overlap : (K, K) array
+        G = F^T F: symmetric, a diagonal of ones, entries at or above zero.
+    vocab_size : int
+        M >= K.
+    ln_t : (n,) array
+        Logarithm of eta_Y t/K, increasing, above -6.
+    rtol : float
+        Tolerance of the integrator (Radau in ln t with the exact Jacobian).
+
+    Returns
+    -------
+    xarray.Dataset
+        ``xi`` (ln_t, next_token); ``share`` = xi_n/sum_j alpha_n(j)|H_n(j) - H_n(n)|, from -1 to 1, 0 for a class
+        without overlaps; ``term`` (ln_t, next_token, other), the terms -G_nn' V_n'.r_n of xi_n.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of its range.
+    """
+    G = checks.finite_array("overlap", overlap, ndim=2)
+    k = len(G)
+    if G.shape != (k, k) or not np.allclose(G, G.T, rtol=0, atol=1e-12) or not np.allclose(np.diag(G), 1):
+        raise checks.reject("overlap", "be symmetric with ones on the diagonal", "another matrix")
+    if (G < 0).any():
+        raise checks.reject("overlap", "have no negative entry", G.min())
+    m = checks.integer("vocab_size", vocab_size, minimum=max(k, 2))
+    s = checks.finite_array("ln_t", ln_t, ndim=1)
+    if s.size == 0 or (np.diff(s) <= 0).any() or s[0] <= _START:
+        raise checks.reject("ln_t", f"be increasing and above {_START:g}", s)
+    columns = k + (m > k)
+    count = np.ones(columns)
+    count[k:] = m - k
+    target, n = np.eye(k, columns), k * columns
+
+    def each(L: np.ndarray) -> np.ndarray:
+        """The probability of one token of each column."""
+        raised = np.exp(L - L.max(axis=1, keepdims=True))
+        return raised / (raised @ count)[:, None]
+
+    def rate(s: float, y: np.ndarray) -> np.ndarray:
+        r = target - each(y[:n].reshape(k, columns))
+        return np.exp(s) * np.concatenate([(G @ r).ravel(), r.ravel()])
+
+    def jacobian(s: float, y: np.ndarray) -> np.ndarray:
+        a = each(y[:n].reshape(k, columns))
+        slopes = np.zeros((k, columns, k, columns))
+        for i in range(k):
+            slopes[i, :, i, :] = np.outer(a[i], a[i] * count) - np.diag(a[i])
+        J = np.zeros((2 * n, 2 * n))
+        J[n:, :n] = slopes.reshape(n, n)
+        J[:n, :n] = (G @ slopes.reshape(k, -1)).reshape(n, n)
+        return np.exp(s) * J
+
+    V = np.exp(_START) * (target - 1 / m)
+    first = np.concatenate([(G @ V).ravel(), V.ravel()])
+    solution = scipy.integrate.solve_ivp(
+        rate, (_START, float(s[-1])), first, method="Radau", jac=jacobian, t_eval=s, rtol=rtol, atol=1e-2 * rtol
+    )
+    if not solution.success:
+        raise RuntimeError(f"the frozen flow stopped at ln t = {solution.t[-1]:g}: {solution.message}")
+    L, V = (part.T.reshape(-1, k, columns) for part in (solution.y[:n], solution.y[n:]))
+    a = np.stack([each(state) for state in L])
+    H = L - V
+    apart = H - np.einsum("tnn->tn", H[:, :, :k])[:, :, None]
+    xi = (a * count * apart).sum(axis=2)
+    scale = (a * count * np.abs(apart)).sum(axis=2)
+    inner = np.einsum("tkj,tnj,j->tnk", V, target - a, count)
+    term = -(G * (1 - np.eye(k))) * inner
+    share = np.divide(xi, scale, out=np.zeros_like(xi), where=scale > 0)
+    dims = ("ln_t", "next_token")
+    return xr.Dataset(
+        {"xi": (dims, xi), "share": (dims, share), "term": ((*dims, "other"), term)}, {"ln_t": s}, {"vocab_size": m}
+    )
+
+
+def early_xi(overlap: ArrayLike, *, vocab_size: int) -> np.ndarray:
+    """xi_n/t as t -> 0, sum_{n' != n} G_nn'/M in units where eta_Y/K = 1: beta_nn' = 1/M for every pair."""
+    G = checks.finite_array("overlap", overlap, ndim=2)
+    return (G.sum(axis=1) - np.diag(G)) / checks.integer("vocab_size", vocab_size, minimum=2)
+
+
+def random_overlaps(rng: np.random.Generator, n_classes: int, kind: str) -> np.ndarray:
+    """A Gram matrix of K random features with entries at or above zero.
+
+    ``kind``: "Gaussian", moduli of normal numbers; "sparse", two or three tokens a class; "twins", pairs that differ by
+    1e-3 to 0.3 only; "hub", all near one feature, at distances of different orders.
+
+    Raises
+    ------
+    ValueError
+        If the kind is not one of `KINDS`.
+    """
+    k = checks.integer("n_classes", n_classes, minimum=2)
+    kind = checks.one_of("kind", kind, KINDS)
+    F = np.abs(rng.normal(size=(k + 2, k)))
+    if kind == "sparse":
+        F *= rng.random(F.shape) < 3 / (k + 2)
+        F[np.arange(k), np.arange(k)] += 0.1
+    elif kind == "twins":
+        for n in range(1, k, 2):
+            F[:, n] = F[:, n - 1] + 10 ** rng.uniform(-3, -0.5) * F[:, n]
+    elif kind == "hub":
+        F = F[:, [0]] * rng.random(k) + 10 ** rng.uniform(-2, 0, k) * F
+    F /= np.linalg.norm(F, axis=0)
+    G = F.T @ F
+    np.fill_diagonal(G, 1.0)
+    return 0.5 * (G + G.T)
+
+
+def survey(*, draws: int, seed: int = 0, last: float = 9.0, n_times: int = 60) -> xr.Dataset:
+    """xi_n over random Gram matrices: K from 3 to 7, M = K, 2 K or 50, `KINDS` in turn.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over ``draw``: ``least``, the smallest share over classes and times; ``negative``, whether some term was below
+        zero, by more than 1e-6 of the sum of the terms' moduli; ``kind``, ``n_classes``, ``vocab_size``.
+    """
+    draws = checks.integer("draws", draws, minimum=1)
+    rng = np.random.default_rng(seed)
+    s = np.linspace(-3, last, n_times)
+    rows: list[dict[str, Any]] = []
+    for i in range(draws):
+        k, kind = int(rng.integers(3, 8)), KINDS[i % len(KINDS)]
+        m = int(rng.choice([k, 2 * k, 50]))
+        flow = frozen_flow(random_overlaps(rng, k, kind), vocab_size=m, ln_t=s, rtol=1e-6)
+        term, moves = flow["term"].values, (np.abs(flow["xi"].values) > 1e-9).all(axis=0)
+        bad = (term < -1e-6 * np.abs(term).sum(axis=2, keepdims=True) - 1e-12).any()
+        least = float(flow["share"].values[:, moves].min(initial=1.0))
+        rows.append({"least": least, "negative": bool(bad), "kind": kind, "n_classes": k, "vocab_size": m})
+    return xr.Dataset({name: ("draw", [row[name] for row in rows]) for name in rows[0]})
+
+
+def crossing(*, h_fast: float = 3.0, back: float = 1.5, mu: float = 30.0) -> tuple[float, float]:
+    """Why the order of the H_n matters: the weighted sum of H for prescribed H of two tokens that turn back, and ahead.
+
+    phi = exp(H)/(1 + int exp(H) dmu) for H(mu) = +-``h_fast`` up to ``mu``, then at once +-(``h_fast`` - ``back``).
+    Returns sum phi H after the turn and before it. The first is negative: were such H the overlaps' part of a class's
+    logits, Theorem 2(a) would fail there. Whether a Gram matrix makes them is open.
+    """
+    before = np.array([h_fast, -h_fast])
+    after = before * (1 - back / h_fast)
+    memory = 1 + np.exp(before) * mu
+    return tuple(float((np.exp(H) / memory) @ H) for H in (after, before))  # type: ignore[return-value]
