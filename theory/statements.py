@@ -2,8 +2,8 @@
 
 A paper is a folder of `theory` with a module ``statements``; it is found without an entry elsewhere. The module has a
 tuple ``STATEMENTS``, and ``LEVELS``, the levels of fidelity at which the paper's statements can be checked, from the
-formulas to what a user trains. A statement's proof is a module of the folder's ``proofs``; its numerical checks are run
-by `yzflow.audit` on simulations.
+formulas to what a user trains; and ``ENCLOSING`` if some of its levels can be enclosed in balls. A statement's proof is
+a module of the folder's ``proofs``; its numerical checks are run by `yzflow.audit` on simulations.
 """
 
 from __future__ import annotations
@@ -42,6 +42,16 @@ class Runs(Protocol):
         """The simulation at one of the paper's levels, where it has one."""
 
 
+class Flows(Protocol):
+    """What an enclosed claim may look at: a setting, and its flows in balls by level, made on first use."""
+
+    setting: Any  # as in `Runs`
+    memo: dict  # for what several claims need
+
+    def enclosure(self, level: str) -> Any:
+        """The `theory.enclosures.Enclosure` of one of the paper's levels."""
+
+
 @dataclass(frozen=True)
 class Assumption:
     """A condition on a setting; it holds where its margin, a ratio of the two sides, is at least one."""
@@ -52,6 +62,27 @@ class Assumption:
 
 Measure = Callable[[Runs, str], float]
 """What a check computes from simulations at a level: a relative error, or the relative violation of an inequality."""
+
+
+@dataclass(frozen=True)
+class Enclosing:
+    """How a paper's settings are enclosed in balls.
+
+    Attributes
+    ----------
+    levels : tuple of str
+        Those that can be.
+    enclose : callable
+        (setting, level, t_end=.., max_seconds=.., folder=..) -> `theory.enclosures.Enclosure`; ValueError, with the
+        reason, where there can be none.
+    """
+
+    levels: tuple[str, ...]
+    enclose: Callable[..., Any]
+
+
+Claiming = Callable[[Flows, str, float], Callable[[Any], Any]]
+"""From enclosed flows, a level and the tolerance to a claim about a moment, a `theory.enclosures.Claim`."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +108,10 @@ class Check:
         Whether the statement rests on the check although it has a proof. Without a proof it always does.
     assumptions : tuple of Assumption
         What this part of the statement assumes beyond the rest of it.
+    claim : callable, optional
+        What the check says of every time of an enclosed flow, in the form that the register stands for.
+    claim_until : float, optional
+        The last time that the claim is about. Default: none.
     """
 
     name: str
@@ -87,6 +122,8 @@ class Check:
     expected: tuple[str, ...] = ()
     needed: bool = False
     assumptions: tuple[Assumption, ...] = ()
+    claim: Claiming | None = None
+    claim_until: float | None = None
 
 
 @dataclass(frozen=True)
@@ -155,10 +192,17 @@ class Statement:
 
     def measured(self, check: Check, *, failures: tuple[str, ...] = (), **scope: object) -> Label:
         """The label of a check, with what is known of where it was measured."""
+        return self._checked(Trust.MEASURED, check, failures, scope)
+
+    def enclosed(self, check: Check, *, failures: tuple[str, ...] = (), **scope: object) -> Label:
+        """The label of a check that was decided for all times up to one, with what is known of where."""
+        return self._checked(Trust.ENCLOSED, check, failures, scope)
+
+    def _checked(self, trust: Trust, check: Check, failures: tuple[str, ...], scope: dict[str, object]) -> Label:
         scope = {"check": check.name, **scope, "tolerance": float(check.tolerance)}
         if assumptions := (*self.assumptions, *check.assumptions):
             scope["assuming"] = tuple(assumption.text for assumption in assumptions)
-        return Label(Trust.MEASURED, scope, failures=failures, needed=check.needed or self.prove is None)
+        return Label(trust, scope, failures=failures, needed=check.needed or self.prove is None)
 
     def margins(self, setting: Setting, check: Check | None = None) -> dict[str, float]:
         """The margin of each assumption, of those of a check too; all at least one inside the assumptions."""
@@ -168,6 +212,11 @@ class Statement:
 
 def _papers() -> list[ModuleType]:
     return [importlib.import_module(f"theory.{paper}.statements") for paper in rooms()]
+
+
+def enclosing() -> dict[str, Enclosing]:
+    """Paper -> its ``ENCLOSING``, of the papers that have one."""
+    return {paper.STATEMENTS[0].paper: paper.ENCLOSING for paper in _papers() if hasattr(paper, "ENCLOSING")}
 
 
 def not_examined() -> list[str]:

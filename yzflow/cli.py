@@ -320,22 +320,42 @@ def figure(name: str, out: Path, formats: str, store: Path | None, quick: bool, 
 @click.option("--only", multiple=True, help="A statement, by id or number; may be repeated. Default: all.")
 @click.option("--quick", is_flag=True, help="Only some of the settings.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the SGD runs.")
+@click.option("--enclose", is_flag=True, help="Decide what is said of flows for every time, in ball arithmetic.")
+@click.option("--until", type=float, default=1e4, show_default=True, help="With --enclose: last time, in SGD steps.")
+@click.option("--max-seconds", type=float, default=60.0, show_default=True, help="With --enclose: for each flow.")
+@click.option("--store", type=click.Path(path_type=Path), help="With --enclose: folder of certificates.")
 @_json
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for audit.json and audit.html.")
 @click.pass_context
 def audit(
-    context: click.Context, only: tuple[str, ...], quick: bool, seed: int, as_json: bool, out: Path | None
+    context: click.Context,
+    only: tuple[str, ...],
+    quick: bool,
+    seed: int,
+    enclose: bool,
+    until: float,
+    max_seconds: float,
+    store: Path | None,
+    as_json: bool,
+    out: Path | None,
 ) -> None:
     """Run the proofs and measure the checks of the register; exit status 1 if what should hold does not.
 
-    Example: yzflow audit --only "Scan and Snap: Theorem 3" --quick --out audit
+    With --enclose the flows are enclosed in balls too, their certificates kept in --store (default: OUT/store).
+
+    Example: yzflow audit --only "Scan and Snap: Theorem 3" --quick --enclose --out audit
     """
     from dynamics.support.files import folder
+    from yzflow.audits.audit import Enclose
     from yzflow.audits.audit import audit as run
 
     if out is not None:
         folder("--out", out)
-    report = run(only or None, quick=quick, seed=seed, progress=True)
+    how = None
+    if enclose:
+        store = out / "store" if store is None and out is not None else store
+        how = Enclose(until, max_seconds, None if store is None else folder("--store", store))
+    report = run(only or None, quick=quick, seed=seed, enclose=how, progress=True)
     click.echo(report.json() if as_json else report.text())
     if out is not None:
         report.to_json(out / "audit.json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import numpy as np
@@ -223,6 +224,10 @@ class Enclosure:
         coords = {"time": times, "query": reading.query_tokens, "token": np.arange(shape[1]), "next_token": names}
         return xr.Dataset(data, coords, {"kind": "enclosure", "bits": self.bits, **_plain(reading.settings)})
 
+    def computing(self) -> AbstractContextManager[None]:
+        """The precision at which quantities of its moments are computed outside a predicate."""
+        return precision(self.bits + GUARD)
+
     def _check_times(self, times: np.ndarray) -> None:
         outside = times[(times < 0) | (times > self.t_reached)]
         if outside.size:
@@ -231,13 +236,18 @@ class Enclosure:
             )
             raise checks.reject("t", rule, outside[0])
 
-    def decide(self, predicate: Callable[[Moment], Claim]) -> Decision:
+    def decide(self, predicate: Callable[[Moment], Claim], *, until: float | None = None) -> Decision:
         """Decide a claim for all times 0 < t <= ``t_end``.
+
+        Times are gone through from the first to the last: if the answer is False or None, the claim is proved for all
+        times before those of the answer.
 
         Parameters
         ----------
         predicate : callable
             From a `Moment` to a `Claim`, which a comparison of quantities gives.
+        until : float, optional
+            A last time before ``t_end``.
 
         Returns
         -------
@@ -245,11 +255,15 @@ class Enclosure:
             True only if it is proved for every time, and the enclosure is complete; False with times where it fails.
         """
         checks.function("predicate", predicate)
+        last = self.t_end if until is None else min(checks.positive("until", until), self.t_end)
         parts = 0
         with precision(self.bits + GUARD):
             for step in self.steps:
-                edges = np.linspace(step.start, step.end, _PARTS + 1).tolist()
-                edges[-1] = step.end
+                if step.start >= last:
+                    break
+                stop = min(step.end, last)
+                edges = np.linspace(step.start, stop, _PARTS + 1).tolist()
+                edges[-1] = stop
                 waiting = [(a, b, 0) for a, b in itertools.pairwise(edges)][::-1]
                 while waiting:
                     start, end, depth = waiting.pop()
@@ -266,8 +280,8 @@ class Enclosure:
                     if depth == _DEPTH or not start < middle < end:
                         return Decision(None, (start, end), parts)
                     waiting += [(middle, end, depth + 1), (start, middle, depth + 1)]
-        if not self.complete:
-            return Decision(None, (self.t_reached, self.t_end), parts)
+        if self.t_reached < last:
+            return Decision(None, (self.t_reached, last), parts)
         return Decision(True, None, parts)
 
     def _claim(self, predicate: Callable[[Moment], Claim], start: float, end: float) -> Claim:
@@ -276,9 +290,9 @@ class Enclosure:
             raise checks.reject("predicate", "return a Claim, as comparisons of quantities are", repr(claim))
         return claim
 
-    def holds(self, predicate: Callable[[Moment], Claim]) -> bool | None:
+    def holds(self, predicate: Callable[[Moment], Claim], *, until: float | None = None) -> bool | None:
         """Whether a claim is true at every time 0 < t <= ``t_end``; None if that stays open. See `decide`."""
-        return self.decide(predicate).value
+        return self.decide(predicate, until=until).value
 
     def verify(self) -> bool:
         """Recompute every bound from the stored polynomials, and compare it with the stored radii.

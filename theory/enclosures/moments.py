@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 from flint import arb, arb_poly, arb_series, ctx
 
 from dynamics.support import checks
-from theory.enclosures.fields import Field
+from theory.enclosures.fields import Field, features
 from theory.enclosures.quantities import ORDER, Quantity, Span
 from theory.enclosures.reading import Reading
 from theory.enclosures.stepping import Step, defect, moved, speed_margin, taylor
@@ -31,6 +31,7 @@ class Moment:
         self._reading = reading
         self._field = reading.field
         self._span, self._variables = tube.variables(start, end)
+        self._features: dict[int, dict[tuple[int, float], Quantity]] = {}
 
     def _number(self, value: float | arb) -> Quantity:
         return self._variables[0] * 0 + value
@@ -48,10 +49,87 @@ class Moment:
     @property
     def time(self) -> Quantity:
         """t, in SGD steps."""
+        return self.along(lambda t: t)
+
+    def along(self, function: Callable[[arb_series], arb_series]) -> Quantity:
+        """A known function of time, from its power series on that of t, whose first coefficient may be a wide ball."""
         ctx.cap = ORDER + 1
         thin = arb_series([self._span.centre, 1], ORDER)
         wide = arb_series([self._span.centre + self._span.distance, 1], ORDER + 1)
-        return Quantity(thin, wide, self._span, arb(0), arb(0))
+        return Quantity(function(thin), function(wide), self._span, arb(0), arb(0))
+
+    @cached_property
+    def next_tokens(self) -> tuple[int, ...]:
+        """Next tokens that occur: one alone where all classes are copies of each other, whose place any can take."""
+        names = tuple(self._reading.next_tokens.tolist())
+        return names[:1] if self.exchangeable else names
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether the classes were read as copies of each other."""
+        return self._reading.settings["kind"] == "symmetric"
+
+    def seen_from(self, next_token: int) -> list[tuple[int, int]]:
+        """The next tokens that occur as this one sees them, itself first: one of those that are alike, and how many."""
+        others = [name for name in self._reading.next_tokens.tolist() if name != next_token]
+        if self.exchangeable:
+            return [(next_token, 1), (others[0], len(others))]
+        return [(next_token, 1), *((name, 1) for name in others)]
+
+    def tokens(self, next_token: int) -> list[tuple[int, int]]:
+        """Tokens that occur with a next token: one of those that are alike, and how many."""
+        found: dict[tuple[int, float] | int, list[int]] = {}
+        for bag in self._bags(next_token):
+            for token, count, place in zip(*(part.tolist() for part in self._reading.entries(bag)), strict=True):
+                group = found.setdefault((place, count) if self.exchangeable else token, [])
+                if token not in group:
+                    group.append(token)
+        return [(group[0], len(group)) for group in found.values()]
+
+    def query(self, next_token: int) -> int:
+        """The query token of a next token, or its first."""
+        return int(self._reading.query_tokens[self._reading.bags.query[self._bags(next_token)[0]]])
+
+    def feature(self, next_token: int, token: int) -> Quantity:
+        """f_nl, attention to a token scaled to Euclidean norm one; zero for a token that does not occur with it."""
+        bags = self._bags(next_token)
+        if len(bags) > 1:
+            raise checks.reject("next_token", "belong to one query", next_token)
+        tokens, counts, places = self._reading.entries(bags[0])
+        own = np.flatnonzero(tokens == token)
+        if own.size == 0:
+            return self._number(0.0)
+        if bags[0] not in self._features:
+            pairs = list(zip(places.tolist(), counts.tolist(), strict=True))
+            groups = sorted(set(pairs))
+            found = features(
+                [arb(count) for _, count in groups],
+                [pairs.count(group) for group in groups],
+                [self.variable(place) for place, _ in groups],
+            )
+            self._features[bags[0]] = dict(zip(groups, found, strict=True))
+        return self._features[bags[0]][int(places[own[0]]), float(counts[own[0]])]
+
+    def overlap(self, next_token: int, other: int) -> Quantity:
+        """f_n . f_n' of two next tokens."""
+        shared = {int(t) for bag in self._bags(other) for t in self._reading.entries(bag)[0]}
+        terms = [
+            self.feature(next_token, token) * self.feature(other, token) * copies
+            for token, copies in self.tokens(next_token)
+            if token in shared
+        ]
+        return sum(terms, self._number(0.0))
+
+    def gram(self, next_token: int) -> list[list[Quantity]]:
+        """F^T F on vectors with one entry for each of `seen_from`, as a matrix of that size."""
+        seen = self.seen_from(next_token)
+        if self.exchangeable:
+            (_, _), (other, rest) = seen
+            rho, one = self.overlap(next_token, other), self._number(1.0)
+            return [[one, rho * rest], [rho, rho * (rest - 1) + 1]]
+        return [
+            [self._number(1.0) if row == column else self.overlap(row, column) for column, _ in seen] for row, _ in seen
+        ]
 
     def z(self, query: int, token: int) -> Quantity:
         """The attention logit z_l of a query token."""
@@ -152,7 +230,9 @@ class Tube:
         self._field = field
         self._steps = steps
         self._starts = np.array([step.start for step in steps])
-        self._open: tuple[int, list[arb_poly], list[arb], list[arb]] | None = None
+        # Both are asked for again by every claim about the same steps.
+        self._open: dict[int, tuple[list[arb_poly], list[arb], list[arb]]] = {}
+        self._found: dict[tuple[float, float], tuple[Span, list[Quantity]]] = {}
 
     def _step(self, start: float, end: float) -> int:
         """The step that holds a span; where two hold a single time, the later."""
@@ -163,20 +243,23 @@ class Tube:
 
     def _opened(self, place: int) -> tuple[list[arb_poly], list[arb], list[arb]]:
         """Polynomials of a step, and bounds of the flow's distance to them and of its velocity's to theirs."""
-        if self._open is None or self._open[0] != place:
+        if place not in self._open:
             step = self._steps[place]
             polynomials, radius = step.polynomials(), arb(step.radius)
             delta = defect(self._field, polynomials, step.length, step.degree)
             speed = speed_margin(self._field, polynomials, step.length, delta, radius)
             weights = [arb(weight) for weight in self._field.weights.tolist()]
             margins = [[(bound / weight).upper() for weight in weights] for bound in (radius, speed)]
-            self._open = (place, polynomials, margins[0], margins[1])
-        return self._open[1:]
+            self._open[place] = (polynomials, margins[0], margins[1])
+        return self._open[place]
 
     def variables(self, start: float, end: float) -> tuple[Span, list[Quantity]]:
         """Every variable on a span within a step."""
-        if start == 0.0:
-            return self._from_zero(end)
+        if (start, end) not in self._found:
+            self._found[start, end] = self._from_zero(end) if start == 0.0 else self._within(start, end)
+        return self._found[start, end]
+
+    def _within(self, start: float, end: float) -> tuple[Span, list[Quantity]]:
         place = self._step(start, end)
         polynomials, margins, speeds = self._opened(place)
         half = (arb(end) - arb(start)) / 2

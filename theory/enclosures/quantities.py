@@ -81,7 +81,7 @@ class Quantity:
 
     def _operand(self, other: object) -> Quantity:
         if isinstance(other, Quantity):
-            if other.span is not self.span:
+            if (other.span.start, other.span.end) != (self.span.start, self.span.end):
                 raise ValueError("quantities of two spans of time do not combine")
             return other
         number = other if isinstance(other, arb) else arb(float(other))  # type: ignore[arg-type]
@@ -185,6 +185,27 @@ class Quantity:
             raise ValueError("a rate has no rate: only first derivatives are enclosed")
         ctx.cap = ORDER + 1
         return Quantity(self._thin.derivative(), self._wide.derivative(), self.span, self._slope_error, None)
+
+    def integral(self, before: arb) -> tuple[Quantity, arb]:
+        """The integral from ``span.start`` on, plus a ball ``before``, and that at ``span.end``."""
+        ctx.cap = ORDER + 1
+        order = min(self._thin.prec, self._wide.prec - 1)
+        terms = [self._thin[k] / (k + 1) for k in range(order)]
+        last = self._wide[order] / (order + 1)
+
+        def moved(distance: arb) -> arb:
+            value = last
+            for term in reversed(terms):
+                value = value * distance + term
+            return value * distance
+
+        length = arb(self.span.end) - arb(self.span.start)
+        first = before - moved(arb(self.span.start) - self.span.centre)
+        thin = arb_series([first, *terms[: order - 1]], order)
+        whole = [first + moved(self.span.distance), *(self._wide[k] / (k + 1) for k in range(order))]
+        error = (self._error * length).upper() if self._error.is_finite() else self._error
+        found = Quantity(thin, arb_series(whole, order + 1), self.span, error, self._error)
+        return found, first + moved(arb(self.span.end) - self.span.centre) + arb(0, error)
 
     def ball(self) -> arb:
         """A ball of all its values on the span."""

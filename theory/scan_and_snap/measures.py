@@ -178,6 +178,16 @@ def _by_frequency(runs: Runs, n: int) -> list[int]:
     classes = runs.setting.classes
     tokens = classes.distinct_tokens(n)
     return tokens[np.argsort(-classes.probabilities[[n]].toarray()[0, tokens], kind="stable")].tolist()
+def theorem3_monotony(runs: Runs, level: str) -> float:
+    """Share of (time, pair of distinct tokens of class 0) at which the more frequent one's lead shrinks.
+
+    Differences below 1e-9 of the largest velocity of the time are rounding.
+    """
+    velocity = runs.trajectory(level).dataset["z_velocity"].values[1:, 0]
+    speeds = velocity[:, runs.setting.classes.distinct_tokens(0)]
+    first, second = np.triu_indices(speeds.shape[1], 1)
+    rounding = 1e-9 * np.abs(velocity).max(axis=1, keepdims=True)
+    return float((speeds[:, first] - speeds[:, second] < -rounding).mean())
 
 
 def _exponent(runs: Runs, level: str) -> np.ndarray:

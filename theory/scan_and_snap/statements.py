@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from theory.scan_and_snap import bounds, centred, coverage, residual, tokens
+from theory.scan_and_snap import bounds, centred, coverage, enclosed, residual, tokens
 from theory.scan_and_snap import measures as checks
-from theory.statements import Assumption, Check, Statement
+from theory.statements import Assumption, Check, Enclosing, Statement
 from theory.symbolic import derivations
 
 _PAPER = "Scan and Snap"
@@ -18,6 +18,7 @@ _ALL = (*_FLOWS, "SGD")
 # The algorithm that the theorems are about: the modified decoder, batch size 1, T -> infinity.
 _DRAWN = "modified SGD"
 LEVELS = ("closed form", *_ALL, _DRAWN)
+ENCLOSING = Enclosing(_FLOWS, enclosed.enclose)
 _PROOFS = derivations("scan_and_snap")
 
 
@@ -123,6 +124,7 @@ STATEMENTS = (
                 checks.zero_sums,
                 tolerance=1e-8,
                 expected=("modified flow", "full flow", "SGD"),
+                claim=enclosed.zero_sums,
             ),
         ),
     ),
@@ -171,6 +173,7 @@ STATEMENTS = (
                 checks.lemma6_flow,
                 tolerance=1e-6,
                 expected=("theory flow",),
+                claim=enclosed.lemma6_flow,
             ),
         ),
     ),
@@ -323,7 +326,13 @@ STATEMENTS = (
         ),
         prove=_PROOFS["theorem1"],
         checks=(
-            Check("g_n = Y r_n against (9)", _ALL, checks.theorem1, expected=("theory flow", "modified flow")),
+            Check(
+                "g_n = Y r_n against (9)",
+                _ALL,
+                checks.theorem1,
+                expected=("theory flow", "modified flow"),
+                claim=enclosed.theorem1,
+            ),
             _drawn("g_n against (9) with each run's theta and sigma", coverage.theorem1_signal, tolerance=0.05),
         ),
     ),
@@ -431,7 +440,11 @@ STATEMENTS = (
         prove=_PROOFS["theorem5"],
         checks=(
             Check(
-                "Y against F (I - E') W, Theta = 0", _ALL, checks.theorem5, expected=("theory flow", "modified flow")
+                "Y against F (I - E') W, Theta = 0",
+                _ALL,
+                checks.theorem5,
+                expected=("theory flow", "modified flow"),
+                claim=enclosed.theorem5,
             ),
             _drawn("Y against (70) with each run's Theta", coverage.theorem5_decoder, tolerance=0.05),
             _coverage("Theta outside Lemma 12's bound, features moving", coverage.theorem5),
@@ -449,7 +462,13 @@ STATEMENTS = (
         " enough with classes in turn, the sum of the two terms and not their product.",
         prove=partial(_PROOFS["theorem5"], sizes=()),
         checks=(
-            Check("loss over training", _ALL, checks.corollary1, expected=("theory flow", "modified flow")),
+            Check(
+                "loss over training",
+                _ALL,
+                checks.corollary1,
+                expected=("theory flow", "modified flow"),
+                claim=enclosed.corollary1,
+            ),
             _closed("|sigma| <= eta_Y |N_n - Nbar|", bounds.corollary1_sigma),
             _coverage("sigma outside (71), features moving", coverage.corollary1),
             _closed("residual after the sum of the two terms", bounds.corollary1_steps, tolerance=1e-9),
@@ -478,6 +497,8 @@ STATEMENTS = (
                 checks.remark1_corrected,
                 tolerance=0.02,
                 expected=("full flow",),
+                claim=enclosed.remark1_corrected,
+                claim_until=enclosed.EARLY,
             ),
         ),
     ),
@@ -501,6 +522,7 @@ STATEMENTS = (
                 checks.lemma4,
                 checks.lemma4_corrected,
                 expected=("theory flow", "modified flow"),
+                claim=enclosed.lemma4_corrected,
             ),
         ),
     ),
@@ -520,6 +542,7 @@ STATEMENTS = (
                 checks.theorem2_distinct,
                 tolerance=0.0,
                 expected=("theory flow",),
+                claim=enclosed.theorem2_distinct,
             ),
             Check(
                 "share of (time, distinct token) with z' <= 0",
@@ -527,6 +550,7 @@ STATEMENTS = (
                 checks.theorem2_distinct_velocity,
                 tolerance=0.0,
                 expected=("theory flow",),
+                claim=enclosed.theorem2_distinct_velocity,
             ),
             Check(
                 "z' against f^2 xi_n, xi_n by (9)",
@@ -534,6 +558,7 @@ STATEMENTS = (
                 checks.theorem2_rate_printed,
                 checks.theorem2_rate_corrected,
                 expected=("theory flow",),
+                claim=enclosed.theorem2_rate_corrected,
             ),
         ),
     ),
@@ -548,7 +573,12 @@ STATEMENTS = (
         prove=_PROOFS["theorem2"],
         checks=(
             Check(
-                "share of times without loss", _ALL, checks.theorem2_common, tolerance=0.0, expected=("theory flow",)
+                "share of times without loss",
+                _ALL,
+                checks.theorem2_common,
+                tolerance=0.0,
+                expected=("theory flow",),
+                claim=enclosed.theorem2_common,
             ),
             Check(
                 "share of times with z' >= 0",
@@ -556,6 +586,7 @@ STATEMENTS = (
                 checks.theorem2_common_velocity,
                 tolerance=0.0,
                 expected=("theory flow",),
+                claim=enclosed.theorem2_common_velocity,
             ),
         ),
     ),
@@ -573,6 +604,7 @@ STATEMENTS = (
                 checks.theorem2_common,
                 tolerance=0.0,
                 expected=("theory flow",),
+                claim=enclosed.theorem2_common,
             ),
             Check(
                 "share of (time, common token) with z' >= 0",
@@ -580,6 +612,7 @@ STATEMENTS = (
                 checks.theorem2_common_velocity,
                 tolerance=0.0,
                 expected=("theory flow",),
+                claim=enclosed.theorem2_common_velocity,
             ),
         ),
     ),
@@ -598,7 +631,22 @@ STATEMENTS = (
         ),
         prove=_PROOFS["theorem3"],
         checks=(
-            Check("identity (11)", _ALL, checks.theorem3_identity, tolerance=0.05, expected=("theory flow",)),
+            Check(
+                "identity (11)",
+                _ALL,
+                checks.theorem3_identity,
+                tolerance=0.05,
+                expected=("theory flow",),
+                claim=enclosed.theorem3_identity,
+            ),
+            Check(
+                "share of (time, pair) whose lead shrinks",
+                _FLOWS,
+                checks.theorem3_monotony,
+                tolerance=0.0,
+                expected=("theory flow",),
+                claim=enclosed.theorem3_monotony,
+            ),
             Check(
                 "bounds (12), xi_n by (9)",
                 _FLOWS,
@@ -607,6 +655,7 @@ STATEMENTS = (
                 tolerance=1e-3,
                 expected=("theory flow",),
                 assumptions=(_COMMON_FALL,),
+                claim=enclosed.theorem3_bounds,
             ),
             Check(
                 "share of (time, class) with f' <= 0 of the dominant token",
@@ -641,6 +690,7 @@ STATEMENTS = (
                 checks.theorem4_corrected,
                 tolerance=0.15,
                 expected=("theory flow", "modified flow"),
+                claim=enclosed.theorem4_corrected,
             ),
         ),
     ),

@@ -11,11 +11,12 @@ from theory import statements
 from theory.statements import Check, Setting, Statement
 from theory.symbolic import Derivation
 from theory.trust import Label
+from yzflow.audits.enclosing import Decided, Enclose, FlowsInBalls
 from yzflow.audits.report import AuditReport
 from yzflow.audits.settings import settings
 from yzflow.audits.verdicts import Row, Verdict, judge
 
-__all__ = ["AuditReport", "Simulations", "audit"]
+__all__ = ["AuditReport", "Enclose", "Simulations", "audit"]
 
 
 class Simulations:
@@ -32,6 +33,10 @@ class Simulations:
             self._made[level] = self.setting.simulate(level, seed=self._seed)
         return self._made[level]
 
+    def last(self, level: str) -> float:
+        """Last time of the simulation at a level; zero where nothing was simulated."""
+        return float(self._made[level].dataset["time"][-1]) if level in self._made else 0.0
+
     def seeds(self, level: str) -> tuple[int, ...]:
         """The seeds of the simulation at a level; none where nothing was drawn, or nothing simulated."""
         drawn = level in self._made and self._made[level].dataset.attrs["simulator"] == "sgd"
@@ -39,7 +44,12 @@ class Simulations:
 
 
 def audit(
-    only: Sequence[str] | None = None, *, quick: bool = False, seed: int = 0, progress: bool = False
+    only: Sequence[str] | None = None,
+    *,
+    quick: bool = False,
+    seed: int = 0,
+    enclose: Enclose | None = None,
+    progress: bool = False,
 ) -> AuditReport:
     """Prove and measure the statements of the register.
 
@@ -51,6 +61,8 @@ def audit(
         Only some of the settings.
     seed : int
         Of the SGD runs.
+    enclose : Enclose, optional
+        Decide claims about the flows for every time, in balls. Default: they are measured at output times only.
     progress : bool
         Show progress on standard error.
 
@@ -68,6 +80,11 @@ def audit(
     simulations = {
         paper: [Simulations(setting, seed=seed) for setting in tasks] for paper, tasks in settings(quick=quick).items()
     }
+    balls = {
+        paper: [FlowsInBalls(runs.setting, paper, enclose) for runs in simulations[paper]]
+        for paper in statements.enclosing()
+        if enclose is not None
+    }
     with Progress("audit", enabled=progress) as report:
         for i, statement in enumerate(chosen):
             report.update(i / len(chosen), statement.id)
@@ -75,10 +92,12 @@ def audit(
                 if statement.prove not in done:
                     done[statement.prove] = statement.prove().label
                 proofs[statement.id] = done[statement.prove]
-            for runs in simulations.get(statement.paper, ()):
+            for place, runs in enumerate(simulations.get(statement.paper, ())):
+                flows = balls[statement.paper][place] if statement.paper in balls else None
                 for check in statement.checks:
-                    table += [_measure(statement, check, level, runs) for level in check.levels]
-    return AuditReport(table, tuple(chosen), proofs)
+                    table += [_measure(statement, check, level, runs, flows) for level in check.levels]
+    enclosed = [flow for tasks in balls.values() for flows in tasks for flow in flows.flows.values()]
+    return AuditReport(table, tuple(chosen), proofs, tuple(enclosed))
 
 
 def _choose(only: Sequence[str] | None) -> list[Statement]:
@@ -92,16 +111,13 @@ def _choose(only: Sequence[str] | None) -> list[Statement]:
     return [statement for statement in register.values() if {statement.id, statement.number} & set(only)]
 
 
-def _measure(statement: Statement, check: Check, level: str, runs: Simulations) -> Row:
+def _measure(statement: Statement, check: Check, level: str, runs: Simulations, flows: FlowsInBalls | None) -> Row:
     margins = statement.margins(runs.setting, check)
     inside = all(margin >= 1 for margin in margins.values())
     printed = check.printed(runs, level)
     corrected = None if check.corrected is None else check.corrected(runs, level)
     error = printed if corrected is None else corrected
-    where: dict[str, object] = {"level": level, "setting": runs.setting.name, "error": float(error)}
-    if runs.seeds(level):
-        where["seeds"] = runs.seeds(level)
-    fails = judge(error, check.tolerance) is Verdict.FAILS
+    decided = flows.decide(check, level) if flows is not None and level in flows.levels else None
     return Row(
         statement.id,
         check.name,
@@ -113,5 +129,23 @@ def _measure(statement: Statement, check: Check, level: str, runs: Simulations) 
         corrected,
         check.tolerance,
         expected=inside and level in check.expected,
-        label=statement.measured(check, failures=(check.name,) if fails else (), **where),
+        label=_label(statement, check, level, runs, error, decided),
+        decided=decided,
+        refuted=decided is not None and decided.refuted(runs.last(level)),
     )
+
+
+def _label(
+    statement: Statement, check: Check, level: str, runs: Simulations, error: float, decided: Decided | None
+) -> Label:
+    """That of balls if they decide the claim for the whole run at least, or else of what was measured."""
+    where: dict[str, object] = {"level": level, "setting": runs.setting.name}
+    if decided is not None and decided.covers(runs.last(level)):
+        false = decided.refuted(runs.last(level))
+        where["every t up to"] = decided.reached
+        return statement.enclosed(check, failures=(check.name,) if false else (), **where)
+    where["error"] = float(error)
+    if runs.seeds(level):
+        where["seeds"] = runs.seeds(level)
+    fails = judge(error, check.tolerance) is Verdict.FAILS
+    return statement.measured(check, failures=(check.name,) if fails else (), **where)

@@ -17,6 +17,7 @@ from theory import statements
 from theory.statements import Statement
 from theory.trust import Label, Trust, weakest
 from yzflow.audits import formulas
+from yzflow.audits.enclosing import EnclosedFlow
 from yzflow.audits.verdicts import Row, amount, claim, describe
 from yzflow.figures.audit import audit_errors
 
@@ -32,11 +33,14 @@ class AuditReport:
         What was audited.
     labels_of_proofs : dict
         Statement -> what its symbolic proof proves, with the names of expressions that it could not decide.
+    enclosed : tuple of EnclosedFlow
+        The flows that were enclosed in balls, or could not be.
     """
 
     table: list[Row]
     statements: tuple[Statement, ...]
     labels_of_proofs: dict[str, Label]
+    enclosed: tuple[EnclosedFlow, ...] = ()
 
     @property
     def proofs(self) -> dict[str, list[str]]:
@@ -73,22 +77,42 @@ class AuditReport:
             f"sizes, and {proofs.count(None)} none."
         )
 
+    def decided(self) -> str:
+        """How many of the rows of the enclosed flows are decided in balls, as a sentence; nothing without any."""
+        if not self.enclosed:
+            return ""
+        levels = {(flow.setting, flow.level) for flow in self.enclosed}
+        rows = [row for row in self.table if (row.setting, row.level) in levels]
+        values = [None if row.decided is None else row.decided.value for row in rows]
+        last = max((row.decided.until for row in rows if row.decided is not None), default=0.0)
+        done = len(rows) - values.count(None)
+        return (
+            f"Of {len(rows)} rows of the flows {done} ({done / max(len(rows), 1):.0%}) are decided in balls, whatever "
+            f"the rounding: {values.count(True)} true for all t <= {last:g}, or all that they speak of, "
+            f"{values.count(False)} false at some t; {values.count(None)} are open, or nothing that balls are asked."
+        )
+
     def text(self) -> str:
         """What each statement rests on, and a line for each check and level.
 
         The line shows the worst setting inside the assumptions: what the printed form does, what the corrected form
         does, and what is expected of the form that the register stands for; then the worst setting outside.
         """
-        lines = [self.counted(), "", "What each statement rests on"]
+        lines = [self.counted(), *([self.decided()] if self.enclosed else []), "", "What each statement rests on"]
         lines += [f"  {statement.id:40}{self.summary(statement)}" for statement in self.statements]
-        head = f"{'printed':22}{'corrected':22}{'expected':18}"
+        if self.enclosed:
+            lines += ["", "Enclosed flows"]
+            lines += [f"  {flow.setting:40}{flow.level:16}{flow.words}" for flow in self.enclosed]
+        balls = f"{'in balls':64}" if self.enclosed else ""
+        head = f"{'printed':22}{'corrected':22}{'expected':18}{balls}"
         lines += ["", f"{'statement':38}{'check':60}{'level':16}{head}outside the assumptions"]
         for rows in cells(self.table):
             first = rows[0]
             inside, outside = ([row for row in rows if row.inside is where] for where in (True, False))
             printed, corrected, expected = worst_forms(inside)
             flag = " <- should hold" if any(row.alarming for row in rows) else ""
-            forms = f"{printed:22}{corrected:22}{expected:18}"
+            balls = f"{_in_balls(inside):64}" if self.enclosed else ""
+            forms = f"{printed:22}{corrected:22}{expected:18}{balls}"
             lines.append(f"{first.statement:38}{first.check:60}{first.level:16}{forms}{worst(outside)}{flag}")
         return "\n".join(lines)
 
@@ -102,7 +126,10 @@ class AuditReport:
             for statement in self.statements
         }
         rows = [row.as_dict() for row in self.table]
-        return as_json({"passed": self.passed, "proofs": self.proofs, "trust": rests, "rows": rows})
+        content = {"passed": self.passed, "proofs": self.proofs, "trust": rests, "rows": rows}
+        if self.enclosed:
+            content["enclosed"] = [dataclasses.asdict(flow) for flow in self.enclosed]
+        return as_json(content)
 
     def to_json(self, path: str | os.PathLike) -> None:
         """Write everything to a JSON file."""
@@ -137,10 +164,15 @@ def cells(table: Sequence[Row]) -> Iterator[list[Row]]:
 
 
 def _over_settings(rows: Sequence[Row]) -> Label:
-    """One label for the rows of a check and level: the worst of them, with all the settings."""
-    shown = max(rows, key=lambda row: (row.alarming, row.error))
+    """One label for the rows of a check and level: the weakest and worst of them, with all the settings.
+
+    If all are enclosed, then up to the earliest time of any.
+    """
+    shown = max(rows, key=lambda row: (row.alarming, row.label.trust, row.error))
     scope = dict(shown.label.scope)
     del scope["setting"]
+    if "every t up to" in scope and not shown.alarming:
+        scope["every t up to"] = min(row.label.scope["every t up to"] for row in rows)  # type: ignore[type-var]
     return dataclasses.replace(shown.label, scope={**scope, "settings": tuple(row.setting for row in rows)})
 
 
@@ -155,6 +187,16 @@ def worst_forms(rows: Sequence[Row]) -> tuple[str, str, str]:
         describe(_largest(corrected) if corrected else None, tolerance),
         claim(tolerance) if any(row.expected for row in rows) else "nothing",
     )
+
+
+def _in_balls(rows: Sequence[Row]) -> str:
+    """What balls say of the rows of a check and level: the weakest and earliest of them, and how many they decide."""
+    found = [row.decided for row in rows if row.decided is not None]
+    if not found:
+        return "-"
+    worst = min(found, key=lambda decided: ((False, None, True).index(decided.value), decided.reached))
+    decided = sum(one.value is not None for one in found)
+    return f"{worst.words} ({decided} of {len(rows)} decided)"
 
 
 def _largest(errors: Sequence[float]) -> float:
@@ -236,6 +278,10 @@ def _page(report: AuditReport) -> str:
         f"<style>{_STYLE}</style><h1>Theorem audit</h1>",
         f"<p>{summary} {report.counted()}</p>",
     ]
+    if report.enclosed:
+        flows = "".join(f"<li>{escape(f'{one.setting}, {one.level}: {one.words}')}" for one in report.enclosed)
+        parts.append(f"<p>{escape(report.decided())}</p><details><summary>Enclosed flows</summary><ul>{flows}</ul>")
+        parts.append("</details>")
     for statement in report.statements:
         parts.append(f"<h2>{escape(statement.id)}. {escape(statement.title)}</h2><p>{escape(statement.text)}</p>")
         parts.append(f"<p class=formula>As printed: {formulas.as_html(statement.printed)}</p>")
@@ -247,9 +293,10 @@ def _page(report: AuditReport) -> str:
         rows = [row for row in report.table if row.statement == statement.id]
         if rows:
             parts.append(_plot(report, statement.id))
-            names = ("check", "level", "setting", "assumptions", "printed", "corrected", "expected", "verdict")
+            names = ["check", "level", "setting", "assumptions", "printed", "corrected", "expected", "verdict"]
+            names += ["in balls"] if report.enclosed else []
             parts.append(f"<table><tr>{''.join(f'<th>{name}' for name in names)}</tr>")
-            parts += [_html_row(row) for row in rows] + ["</table>"]
+            parts += [_html_row(row, balls=bool(report.enclosed)) for row in rows] + ["</table>"]
     return "\n".join(parts) + "\n</html>\n"
 
 
@@ -262,7 +309,7 @@ def _plot(report: AuditReport, statement: str) -> str:
     return f"<img alt='{text}' src='data:image/png;base64,{encoded}'>"
 
 
-def _html_row(row: Row) -> str:
+def _html_row(row: Row, *, balls: bool) -> str:
     broken = [text for text, margin in row.margins.items() if margin < 1]
     cells = [
         row.check,
@@ -272,6 +319,8 @@ def _html_row(row: Row) -> str:
         *row.forms,
         row.words,
     ]
+    if balls:
+        cells.append("-" if row.decided is None else row.decided.words)
     return (
         f"<tr{' class=bad' if row.alarming else ''}>" + "".join(f"<td>{html.escape(cell)}" for cell in cells) + "</tr>"
     )

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 
 from theory.trust import Label
+from yzflow.audits.enclosing import Decided
 
 _EXACT = 1e-8
 
@@ -82,7 +83,11 @@ class Row:
     expected : bool
         Whether the statement should hold here.
     label : Label
-        What was measured here, with its scope.
+        What was measured or enclosed here, with its scope.
+    decided : Decided or None
+        What balls say of every time; None where nothing was enclosed, or the check has no claim for them.
+    refuted : bool
+        Whether they prove it false within the time that was measured.
     """
 
     statement: str
@@ -96,6 +101,8 @@ class Row:
     tolerance: float
     expected: bool
     label: Label
+    decided: Decided | None = None
+    refuted: bool = False
 
     @property
     def verdict(self) -> Verdict:
@@ -110,7 +117,7 @@ class Row:
     @property
     def alarming(self) -> bool:
         """A statement that should hold and does not, in the form that the register stands for."""
-        return self.expected and judge(self.error, self.tolerance) is Verdict.FAILS
+        return self.expected and (self.refuted or judge(self.error, self.tolerance) is Verdict.FAILS)
 
     @property
     def words(self) -> str:
@@ -136,6 +143,7 @@ class Row:
             "forms": dict(zip(("printed", "corrected", "expected"), self.forms, strict=True)),
             "alarming": self.alarming,
             "label": self.label.as_dict(),
+            **({} if self.decided is None else {"decided": self.decided.as_dict()}),
         }
 
 
