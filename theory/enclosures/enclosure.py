@@ -25,6 +25,8 @@ _DECODERS = ("full", "modified", "theory")
 # Parts of a step that a predicate is first tried on, and how often a part is halved before the claim is left open.
 _PARTS = 2
 _DEPTH = 14
+# How often the time between where a claim is proved and where it is false is halved.
+_SHARPER = 8
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,14 @@ class Decision:
         A span of time, or twice one time.
     parts : int
         Spans and times on which the predicate was evaluated.
+    reached : float
+        The claim is proved for every t with 0 < t <= ``reached``.
     """
 
     value: bool | None
     times: tuple[float, float] | None
     parts: int
+    reached: float
 
 
 def enclose_flow(
@@ -239,8 +244,8 @@ class Enclosure:
     def decide(self, predicate: Callable[[Moment], Claim], *, until: float | None = None) -> Decision:
         """Decide a claim for all times 0 < t <= ``t_end``.
 
-        Times are gone through from the first to the last: if the answer is False or None, the claim is proved for all
-        times before those of the answer.
+        Times are gone through from the first to the last, so that the answer False or None has a time ``reached`` up
+        to which the claim is proved.
 
         Parameters
         ----------
@@ -272,17 +277,32 @@ class Enclosure:
                     if claim.value is True:
                         continue
                     if claim.value is False:
-                        return Decision(False, (start, end), parts)
+                        return Decision(False, (start, end), parts, start)
                     parts += 1
                     if self._claim(predicate, end, end).value is False:
-                        return Decision(False, (end, end), parts)
+                        return self._sharpened(predicate, start, end, parts)
                     middle = start + (end - start) / 2
                     if depth == _DEPTH or not start < middle < end:
-                        return Decision(None, (start, end), parts)
+                        return Decision(None, (start, end), parts, start)
                     waiting += [(middle, end, depth + 1), (start, middle, depth + 1)]
         if self.t_reached < last:
-            return Decision(None, (self.t_reached, last), parts)
-        return Decision(True, None, parts)
+            return Decision(None, (self.t_reached, last), parts, self.t_reached)
+        return Decision(True, None, parts, last)
+
+    def _sharpened(self, predicate: Callable[[Moment], Claim], start: float, end: float, parts: int) -> Decision:
+        """That a claim, proved until ``start``, is false at ``end``; with both moved towards each other."""
+        for _ in range(_SHARPER):
+            middle = start + (end - start) / 2
+            parts += 2
+            if not start < middle < end:
+                break
+            if self._claim(predicate, middle, middle).value is False:
+                end = middle
+            elif self._claim(predicate, start, middle).value is True:
+                start = middle
+            else:
+                break
+        return Decision(False, (end, end), parts, start)
 
     def _claim(self, predicate: Callable[[Moment], Claim], start: float, end: float) -> Claim:
         claim = predicate(Moment(self._reading, self._tube, start, end))

@@ -46,8 +46,8 @@ class Decided:
     Attributes
     ----------
     value : bool or None
-        True: the claim is proved for every t with 0 < t <= ``until``. False: proved for every t before ``times``, and
-        false at them. None: open from ``times`` on, or at all times, with a reason.
+        True: the claim is proved for every t with 0 < t <= ``until``. False: it is false at ``times``. None: open, with
+        a reason.
     until : float
         Up to which time it was asked.
     reached : float
@@ -78,7 +78,9 @@ class Decided:
         if self.value is True:
             return f"true for all t <= {self.until:g}"
         if self.value is False and self.times is not None:
-            return f"false at t = {self.times[1]:.4g}" + (f", true before {self.reached:.4g}" if self.reached else "")
+            return f"false at t = {self.times[1]:.4g}" + (
+                f", true for all t <= {self.reached:.4g}" if self.reached else ""
+            )
         return f"open ({self.reason})" + (f", true for all t <= {self.reached:.4g}" if self.reached else "")
 
     def as_dict(self) -> dict[str, object]:
@@ -175,7 +177,7 @@ class FlowsInBalls:
             found = flow.decide(check.claim(self, level, check.tolerance), until=until)
         except ValueError as error:
             return Decided(None, until, 0.0, None, str(error))
-        reached = until if found.value is True else found.times[0]
+        reached = found.reached
         reason = ""
         if found.value is None:
             reason = flow.reason if reached >= flow.t_reached else f"the balls are too wide at t = {reached:.4g}"
