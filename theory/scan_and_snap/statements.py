@@ -240,7 +240,7 @@ STATEMENTS = (
         assumptions=(_FOUR_TOKENS,),
         sharper="gamma <= eta_Y t/K at all times, and gamma <= 2 ((M - 1)/M)^2 K ln(M eta_Y t/K)/(eta_Y t) in the"
         " second stage, where 2 is the least constant for all M. (From t >= 2 K ln M/eta_Y on, without omega_1, the"
-        " least constant is 2.12444, near M = 1.6e8: measured.)",
+        " least constant for all M is between 2.1244 and 2.1246, in balls; M = 1.6e8 needs the former.)",
         errata=(
             "The lemma also has exp(M h) <= min(M - 1, (M - 1) M h) for t <= K ln M/eta_Y, which is not true at the"
             " very start, before the first crossing (Remark 3 sets it aside), and needs M >= 5; its bounds on h and"
