@@ -48,13 +48,15 @@ class Derivation:
     statement : str
         Its name in the paper, or ours.
     vanishing : dict of str to sympy.Expr
-        By name, what must be identically zero.
+        By name, what must be identically zero: for all sizes, if it has indices (`theory.symbolic.indexed`) or is made
+        of matrix symbols.
     signed : dict of str to (sympy.Expr, str)
         By name, what must satisfy "> 0", ">= 0", "< 0" or "<= 0" under the assumptions on its symbols.
     steps : tuple of str
         The derivation to read, one step each, with LaTeX between dollar signs.
     scope : str
-        The sizes for which the expressions prove the statement, in a sentence that may tell its parts apart.
+        The sizes for which the expressions prove the statement, in a sentence that may tell its parts apart, with LaTeX
+        as in the steps.
     sizes : dict of str to tuple
         The same as data: the sizes, by symbol, at which an expression that the statement needs was written out.
         Empty where the expressions are for all sizes. ``{"(K, M)": ((2, 3), (3, 4))}`` for sizes that go together.
