@@ -174,6 +174,8 @@ MISTAKES = {
         {"beta": lambda a, b, t, e, n, o: gram.beta(a, b, lambda k: t(n), e, n, o)},
         "(88)",
     ),
+    "gram: half the entries": (gram, {"entry_bound": lambda top: top / 2}, "Lemma 13"),
+    "gram: E' by E, eigenvalues": (gram, {"corrected_eigenvalue": lambda value: value}, "(93): E_nn"),
     "gram: sign of the diagonal": (gram, {"diagonal": lambda a: a / (1 - a)}, "Lemma 16"),
     "lemma18: delta for delta/2": (
         lemma18,

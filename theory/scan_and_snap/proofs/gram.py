@@ -9,11 +9,17 @@ from __future__ import annotations
 import sympy as sp
 from sympy import KroneckerDelta
 
+from theory.scan_and_snap.proofs import lemma3
 from theory.symbolic import Claim, Derivation, indexed
 
 K = indexed.size("K")
 LAMBDA = sp.Symbol("lambda", real=True)
 RHO = 1 / (1 + sp.Symbol("q", positive=True))  # an overlap between 0 and 1
+
+
+def entry_bound(top: sp.Expr) -> sp.Expr:
+    """Lemma 13: |E_ij| is at most this."""
+    return top
 
 
 def corrected_eigenvalue(value: sp.Expr) -> sp.Expr:
@@ -65,6 +71,7 @@ def iota(q_1: sp.Expr, q_0: sp.Expr, theta: Claim, correction: Claim, n: sp.Idx)
 
 def derive(
     *,
+    entry_bound: Claim = entry_bound,
     corrected_eigenvalue: Claim = corrected_eigenvalue,
     correction_bound: Claim = correction_bound,
     diagonal: Claim = diagonal,
@@ -75,7 +82,8 @@ def derive(
     iota: Claim = iota,
 ) -> Derivation:
     """The lemmas by eigenvalues and blocks, (86) and (88) by coefficients, (93) by its factors."""
-    vanishing, signed = _spectrum(corrected_eigenvalue, correction_bound)
+    vanishing, signed = _spectrum(entry_bound, corrected_eigenvalue, correction_bound)
+    vanishing.update(_by_eigenvectors(corrected_eigenvalue))
     for part in (
         _diagonal(diagonal),
         _difference(corrected_eigenvalue, difference_bound, sharp_difference_bound),
@@ -119,13 +127,47 @@ def derive(
         scope=r"all $K$, any $E'$ and $\theta$: Lemmas 13 to 17, (90), (92), (93) through eigenvalues, blocks and the"
         " steps, (86) and (88) by sums over the classes; Lemma 16 at $K = 3$ written out besides",
         sizes={},
-        prose=("from one eigenvalue, one block or one row to all of them: the argument in the steps",),
+        prose=(
+            "E has an orthonormal basis of eigenvectors, and an entry is at most the spectral norm",
+            "Gram matrices are positive definite",
+            "Lemma 17, sharp: a Neumann series has no negative terms",
+        ),
     )
 
 
-def _spectrum(corrected_eigenvalue, correction_bound):
+def _by_eigenvectors(corrected_eigenvalue):
+    """Entries as sums over eigenvalues lambda_k = 1/g_k - 1 and eigenvectors v_k, at generic indices."""
+    i, j, n, k = (indexed.index(name, K) for name in "ijnk")
+    g, v = indexed.entries("g", positive=True), indexed.entries("v")
+    value = 1 / g[k] - 1
+    bound = sp.Symbol("b", positive=True)
+
+    def entry(of, a, b):
+        return indexed.total(of * v[a, k] * v[b, k], k)
+
+    def both(of):
+        """The quadratic form of e_i + e_j."""
+        return (entry(of, i, i) + entry(of, j, j) + 2 * entry(of, i, j)) / 2
+
+    def terms(sign):
+        return indexed.total((bound + sign * value) * (v[i, k] + v[j, k]) ** 2 / 2, k)
+
+    rest = value**2 / (1 + value)
+    E = sp.MatrixSymbol("G", K, K) - sp.Identity(K)
+    E_prime = lemma3.correction(sp.MatrixSymbol("G", K, K))
+    one = sp.Integer(1)
+    return {
+        # Orthonormal v_k and E_ii = E_jj = 0 make this |lambda_1| + E_ij and |lambda_1| - E_ij.
+        "Lemma 13: the sum for |lambda_1| + E_ij": terms(1) - bound * both(one) - both(value),
+        "Lemma 13: the sum for |lambda_1| - E_ij": terms(-1) - bound * both(one) + both(value),
+        "Lemma 14: E' as a sum": entry(one - g[k], i, j) - entry(corrected_eigenvalue(value), i, j),
+        "(93): E_nn - E'_nn as a sum": entry(value - corrected_eigenvalue(value), n, n) - entry(rest, n, n),
+        "(92): E E' = E - E'": E * E_prime - E + E_prime,
+    }
+
+
+def _spectrum(entry_bound, corrected_eigenvalue, correction_bound):
     """Lemmas 13 to 15; |lambda_i| = s <= |lambda_1| <= limit < 1, each over the same positive sum."""
-    share = sp.Symbol("c", real=True)
     size, above, spare = sp.symbols("s a b", nonnegative=True)
     total = size + above + spare + sp.Symbol("r", positive=True)
     value, top, limit = size / total, (size + above) / total, (size + above + spare) / total
@@ -134,12 +176,13 @@ def _spectrum(corrected_eigenvalue, correction_bound):
     two = sp.Matrix([[0, RHO], [RHO, 0]])
     vanishing = {
         "Lemma 13: quadratic form": (halves.T * two * halves)[0] - RHO,
+        "Lemma 13: attained by two classes": (two - entry_bound(RHO) * sp.eye(2)).det(),
         "Lemma 14": 1 - 1 / (1 + LAMBDA) - corrected_eigenvalue(LAMBDA),
         "Lemma 15: attained by -|lambda_1|": correction_bound(RHO, RHO) + corrected_eigenvalue(-RHO),
         "Lemma 15: two classes have that eigenvalue": (two + RHO * sp.eye(2)).det(),
     }
     signed = {
-        "Lemma 13: |lambda_1| - lambda_i": (above * share**2, ">= 0"),
+        "Lemma 13: the terms of |lambda_1| + E_ij": (sp.factor(entry_bound(top) - value), ">= 0"),
         "Lemma 15: lambda_i < 0": (sp.factor(bound + corrected_eigenvalue(-value)), ">= 0"),
         "Lemma 15: lambda_i > 0": (sp.factor(bound - corrected_eigenvalue(value)), ">= 0"),
     }
@@ -183,7 +226,6 @@ def _difference(corrected_eigenvalue, difference_bound, sharp_difference_bound):
         "Lemma 17: lambda' - lambda": corrected_eigenvalue(LAMBDA) - LAMBDA + LAMBDA**2 / (1 + LAMBDA),
         "Lemma 17: the two halves": LAMBDA**2 / (1 + LAMBDA) - square * (1 - LAMBDA),
         "Lemma 17: the sharp bound is attained by two classes": sharp_difference_bound(RHO) + (1 - two.inv()[0, 0]),
-        "(92): E E' = E - E'": LAMBDA * corrected_eigenvalue(LAMBDA) - LAMBDA + corrected_eigenvalue(LAMBDA),
     }
     signed = {
         "Lemma 17: lambda_i < 0": (sp.factor(difference_bound(top) - value**2 / (1 - value)), ">= 0"),
