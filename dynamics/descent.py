@@ -118,7 +118,8 @@ def sgd(
         bag in the batches add up to: the paper's N_n where a batch is one bag.
 
     A step costs (tokens of its sequences) x (columns of Y), and memory is taken for rows of Z and Y when they
-    first occur. Ctrl-C is heard between steps, of which one at a cost of 10^10 takes some seconds. From 16 MiB a matrix on, recording changes results within round-off.
+    first occur. From 16 MiB a matrix on, recording changes results within round-off. Ctrl-C is heard between steps, of
+    which one at a cost of 10^10 takes some seconds.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -63,7 +64,7 @@ class Batch(NamedTuple):
         bag = np.concatenate([[0], np.cumsum(self.size)])
         entry = np.concatenate([[0], np.cumsum(self.size * np.diff(self.indptr))])
         cuts = np.unique(np.searchsorted(entry, np.linspace(0, entry[-1], n + 1))).tolist()
-        for lo, hi in zip(cuts[:-1], cuts[1:], strict=True):
+        for lo, hi in itertools.pairwise(cuts):
             own, bags = slice(lo, hi), slice(int(bag[lo]), int(bag[hi]))
             part = Batch(
                 self.query[own],
