@@ -160,6 +160,12 @@ def test_an_embedding_fits_its_layer():
     assert Layer.embedded(valued, np.zeros((2, 2))).V.shape == (3, 2)
 
 
+@pytest.mark.parametrize("center", ["no", "", None, 2, 0.0])
+def test_what_is_no_yes_or_no_is_refused(center):
+    with pytest.raises(ValueError, match="`center` must be True or False, but got "):
+        Layer(np.zeros((1, 2)), np.zeros((2, 2)), np.eye(2), center=center)
+
+
 # Data that does not change
 
 
