@@ -149,7 +149,7 @@ def test_a_figure_in_another_format_simulates_nothing_again(folder, monkeypatch)
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["files"] == ["drawn/figure12.svg"]
     assert drawn(folder / "drawn") == ["figure12.svg"]
-    assert len(Store(folder / "drawn" / "store")) == 2 * 4 * 2  # queries, eta_Z, seeds
+    assert len(Store(folder / "drawn" / "store")) == 2 * 4 * 4 * 2  # queries, eta_Z, ratios, seeds
     monkeypatch.setattr("dynamics._model.kernels.sgd_steps", None)  # it cannot run any more
     assert yzflow("figure", 12, "--quick", "--format", "png,pdf", "--out", "drawn").exit_code == 0
     assert drawn(folder / "drawn") == ["figure12.pdf", "figure12.png", "figure12.svg"]

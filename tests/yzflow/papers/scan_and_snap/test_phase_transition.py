@@ -16,6 +16,7 @@ from yzflow import cli, figures, papers
 from yzflow.figures import registry
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap import synthetic
+from yzflow.papers.scan_and_snap.tasks.synthetic import WINDOWS
 
 # Those that draw by themselves, on their default settings or the small runs that the tests hand in.
 PAPER_FIGURES = [name for name in figures.names() if name.startswith("figure")] + [
@@ -112,7 +113,7 @@ def medium():
 @pytest.mark.parametrize("name", PAPER_FIGURES)
 def test_figures_label_every_axis_and_leave_the_callers_style_alone(name, medium):
     before = dict(matplotlib.rcParams)
-    figure = getattr(figures, name)(*([medium] if name in ("figure6", "figure11", "figure12") else []))
+    figure = getattr(figures, name)(medium if name in ("figure6", "figure11", "figure12") else None, quick=True)
     assert dict(matplotlib.rcParams) == before
     figure.draw_without_rendering()
     for axes in figure.axes:
@@ -131,12 +132,34 @@ def test_figure_3_draws_the_growth_of_the_flows_that_it_is_given():
 
 
 def test_figure_4_shows_the_attention_of_the_runs_that_it_is_given():
-    run = synthetic.syn_small(eta_y=3.0, eta_z=1.0, steps=12)
-    figure = figures.figure4([run])
-    for n, axes in enumerate(figure.axes[:2]):
-        shown = run.dataset["attention"].sel(time=[0, 2, 4, 6, 8, 10, 12]).isel(next_token=n)
-        np.testing.assert_array_equal(axes.images[0].get_array(), shown)
-        assert [label.get_text() for label in axes.get_yticklabels()] == ["0", "2", "4", "6", "8", "10", "12"]
+    rates = {"eta_y": 3.0, "eta_z": 1.0}
+    run = synthetic.syn_small(**rates, steps=12)
+    further = synthetic.syn_small(**rates, steps=2000, record_every=100)
+    steps = ["0", "2", "4", "6", "8", "10", "12"]
+    for parts, labels in (((run,), steps), ((run, further), [*steps, "100", "1,000", "2,000"])):
+        figure = figures.figure4([parts])
+        for n, axes in enumerate(figure.axes[:2]):
+            shown = [part.dataset["attention"].isel(next_token=n) for part in parts]
+            shown = [
+                shown[0].sel(time=[0, 2, 4, 6, 8, 10, 12]),
+                *(one.sel(time=[100, 1000, 2000]) for one in shown[1:]),
+            ]
+            np.testing.assert_array_equal(axes.images[0].get_array(), np.concatenate(shown))
+            assert [label.get_text() for label in axes.get_yticklabels()] == labels
+            assert len(axes.get_lines()) == len(parts) - 1  # what parts the first steps from the rest
+
+
+def test_maps_that_share_a_colour_bar_share_their_scale():
+    long = {"t_end": 100.0, "n_times": 30}
+    flows = pt.fidelity_flows(pt.strong_classes(), eta_y=1.0, decoders=["theory", "full"], **long)
+    runs = [(synthetic.syn_small(eta_y=eta_y, eta_z=1.0, steps=20),) for eta_y in (1.0, 10.0)]
+    for figure in (figures.attention_over_training(flows), figures.figure4(runs)):
+        maps = [shown for axes in figure.axes for shown in (*axes.images, *axes.collections)]
+        maps = [shown for shown in maps if shown.get_array() is not None and shown.get_array().size > 30]
+        assert len(maps) >= 2 and len({shown.get_clim() for shown in maps}) == 1
+        least, most = maps[0].get_clim()
+        values = np.concatenate([np.ravel(shown.get_array()) for shown in maps])
+        assert least <= values[values > 0].min() * (1 + 1e-12) and values.max() <= most
 
 
 def test_figure_6_shows_mean_and_standard_error_over_seeds(medium):
@@ -154,9 +177,75 @@ def test_captions_say_what_the_data_shows(medium):
     caption = figures.figure6.caption(medium)
     assert caption.startswith("Entropy of attention") and "Parameters" not in caption and "\n" not in caption
     assert "falls from one eta_Z to the next in 4 of 4 cases, and rises with the ratio from 2 to 5 in 4 of 4" in caption
+    assert "least at the ratios 2 with 1 query; 2 with 2 queries" in caption
     swapped = medium.assign_coords(ratio=[5.0, 2.0], eta_z=[2.0, 1.0]).sortby(["eta_z", "ratio"])
     assert "in 0 of 4 cases, and rises with the ratio from 2 to 5 in 0 of 4" in figures.figure6.caption(swapped)
-    assert figures.figure9.caption(None) == figures.figure9.text  # it claims nothing of its data
+    assert "least at the ratios 5 with 1 query; 5 with 2 queries" in figures.figure6.caption(swapped)
+
+
+def made_up_recall(fall):
+    """Curves that fall linearly from one over the windows by ``fall``(ratio, eta_Z), with a little noise over seeds."""
+    axes = {"n_queries": [1, 3], "eta_z": [1.0, 2.0], "ratio": [1.0, 2.0, 5.0], "seed": [0, 1, 2]}
+    thresholds = np.sort(np.concatenate([np.linspace(*WINDOWS[number], 3) for number in (1, 3)]))
+    grid = {name: xr.DataArray(values, dims=name, coords={name: values}) for name, values in axes.items()}
+    place = xr.DataArray([0, 0.5, 1, 0, 0.5, 1], dims="threshold", coords={"threshold": thresholds})
+    noise = 1e-3 * (grid["seed"] - 1)
+    values = 1 - place * (fall(grid["ratio"], grid["eta_z"]) + noise + 0 * grid["n_queries"])
+    return xr.Dataset({"softmax_recall": values})
+
+
+@pytest.mark.parametrize(
+    ("fall", "by_ratio", "by_eta_z"),
+    [
+        (lambda ratio, eta_z: 0.1 * ratio / eta_z, "4 of 4 panels; of the steps between neighbouring curves 8 of 8",
+         "6 of 6 panels; of the steps between neighbouring curves 6 of 6"),
+        (lambda ratio, eta_z: 0.1 / ratio * eta_z, "0 of 4 panels; of the steps between neighbouring curves 0 of 8",
+         "0 of 6 panels; of the steps between neighbouring curves 0 of 6"),
+        (lambda ratio, eta_z: 0.1 * abs(ratio - 1.9) + 0 * eta_z,
+         "0 of 4 panels; of the steps between neighbouring curves 4 of 8",
+         "0 of 6 panels; of the steps between neighbouring curves 0 of 6"),
+    ],
+)  # fmt: skip
+def test_captions_of_recall_count_the_panels_in_the_paper_s_order(fall, by_ratio, by_eta_z):
+    runs = made_up_recall(fall)
+    assert by_ratio in figures.figure11.caption(runs), figures.figure11.caption(runs)
+    assert by_eta_z in figures.figure12.caption(runs), figures.figure12.caption(runs)
+
+
+def test_captions_of_the_other_figures_of_the_paper_change_with_their_data():
+    curves, exponents = pt.decoder_curves(), pt.exponent_curves(n_times=5)
+    assert "at most 0.19 to 0.21 eta_Y / M, and at least 0: as Lemma 7 says" in figures.figure8.caption(curves)
+    assert "at most 1.9 to 2.1 eta_Y / M, and at least 0: against Lemma 7" in figures.figure8.caption(
+        curves.assign({name: 10 * value for name, value in curves.items()})
+    )
+    below = {name: -value for name, value in curves.items()}
+    assert "and at least -0.21: against Lemma 7" in figures.figure8.caption(curves.assign(below))
+    caption = figures.figure9.caption(exponents)
+    assert "0.510 at nu = 10, M = 100" in caption and caption.count("t0 falls with eta_Z") == 2
+    assert "prints nu = eta_Z / eta_Y" in caption
+    turned = exponents.assign(t0_100=("eta_z", exponents["t0_100"].values[::-1]))
+    assert "t0 does not fall with eta_Z" in figures.figure9.caption(turned)
+
+    flows = {
+        rate: pt.fidelity_flows(pt.weak_classes(), eta_y=rate, decoders=["theory"], n_times=30)["theory"]
+        for rate in (0.5, 5.0)
+    }
+    caption = figures.figure3.caption(flows)
+    for words in ("left panel has 17.99 to 45.22", "is 37.52 to 55.94", "1.139 to 1.699", "1.013 to 1.054", "it grows"):
+        assert words in caption, caption
+    assert "it does not grow more" in figures.figure3.caption({0.5: flows[5.0], 5.0: flows[0.5]})
+
+
+def test_captions_of_attention_on_syn_small_change_with_their_data():
+    slow, fast = ((synthetic.syn_small(eta_y=eta_y, eta_z=1.0),) for eta_y in (1.0, 10.0))
+    caption = figures.figure4.caption([slow, fast])
+    assert "are 0.645 and 2.151 at step 0, " in caption and "attention on distinct tokens is in the order" in caption
+    assert "So the larger eta_Y is the faster one, and ends less sparse." in caption
+    adam = [(synthetic.syn_small(eta_y=rate, eta_z=rate, optimizer="adam", steps=steps),) for rate, steps in
+            ((1.0, 3), (0.5, 100))]  # fmt: skip
+    assert "distinct tokens is not in the order" in figures.figure4.caption([adam[1]])
+    caption = figures.figure5.caption(adam)
+    assert "9 and 9 at 1 (with " in caption and "9 and 9 at 0.5" not in caption
 
 
 def made_up_flow():

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+import scipy.special
 import xarray as xr
 
 from dynamics import SequenceClasses, sgd
 from yzflow.papers.scan_and_snap import synthetic
-from yzflow.papers.scan_and_snap.tasks.synthetic import THRESHOLDS
+from yzflow.papers.scan_and_snap.tasks.synthetic import THRESHOLDS, WINDOWS
 
 GRID = {"n_queries": [1, 3], "eta_z": [0.5, 2.0], "ratios": [1.0, 5.0], "seeds": 2, "steps": 30}
 
@@ -27,7 +28,7 @@ def alone(n_queries, eta_z, ratio, seed, steps):
 def test_shapes_and_labels(medium):
     axes = ("n_queries", "eta_z", "ratio", "seed")
     assert medium["entropy"].dims == medium["batch_loss"].dims == axes
-    assert medium["recall"].dims == (*axes, "threshold")
+    assert medium["recall"].dims == medium["softmax_recall"].dims == (*axes, "threshold")
     assert medium["entropy"].shape == (2, 2, 2, 2)
     for name, values in (("n_queries", [1, 3]), ("eta_z", [0.5, 2.0]), ("ratio", [1.0, 5.0]), ("seed", [0, 1])):
         np.testing.assert_array_equal(medium[name], values)
@@ -68,14 +69,18 @@ def test_a_cell_is_the_run_of_sgd(medium, cell):
     # The trajectory takes attention in double precision from the float32 logits.
     assert own["entropy"].item() == pytest.approx(entropy.mean().item(), abs=1e-6)
     assert own["batch_loss"].item() == run.dataset["batch_loss"].values[-1]
-    attention = run.dataset["attention"].values[-1]
-    for i in range(THRESHOLDS.size):
-        above = [
-            (attention[n, classes.distinct_tokens(n)] > own["threshold"].values[i]).mean()
-            for n in range(classes.n_classes)
-        ]
-        # An attention within float32 of the threshold may fall on either side: one of all the tokens at most.
-        assert own["recall"].values[i] == pytest.approx(np.mean(above), abs=1.001 / (10 * classes.n_classes))
+    # The row of Z that a next token reads, with the tokens that are no contextual ones at logits of zero.
+    rows = run.dataset["z"].sel(query=run.dataset["query_of"]).isel(time=-1).values
+    padded = np.pad(rows, ((0, 0), (0, classes.vocab_size - rows.shape[1])))
+    shares = {"recall": run.dataset["attention"].values[-1], "softmax_recall": scipy.special.softmax(padded, axis=1)}
+    for name, share in shares.items():
+        for i in range(0, THRESHOLDS.size, 2):
+            above = [
+                (share[n, classes.distinct_tokens(n)] > own["threshold"].values[i]).mean()
+                for n in range(classes.n_classes)
+            ]
+            # A share within float32 of the threshold may fall on either side: one of all the tokens at most.
+            assert own[name].values[i] == pytest.approx(np.mean(above), abs=1.001 / (10 * classes.n_classes))
 
 
 def test_paper_settings_are_the_defaults():
@@ -96,3 +101,30 @@ def test_standard_error():
     error = synthetic.standard_error(values)
     assert error.dims == ("cell",)
     np.testing.assert_allclose(error, [1 / np.sqrt(3), 0], rtol=1e-15)
+
+
+def test_thresholds_are_dense_in_the_paper_s_windows(medium):
+    assert (np.diff(THRESHOLDS) > 1e-9).all()
+    for n_queries, (low, high) in WINDOWS.items():
+        own = THRESHOLDS[(low - 1e-12 <= THRESHOLDS) & (high + 1e-12 >= THRESHOLDS)]
+        assert len(own) >= 20 and own[[0, -1]] == pytest.approx([low, high])
+        assert low < 1 / SequenceClasses.syn_medium(n_queries).vocab_size < high
+    for n_queries in (1, 3):
+        shown = synthetic.window(medium, n_queries)["threshold"].values
+        assert shown[[0, -1]] == pytest.approx(WINDOWS[n_queries]) and len(shown) >= 20
+
+
+def test_descent_is_what_the_curve_loses_over_the_window():
+    thresholds = np.array([0.01, 0.028, 0.03, 0.038, 0.1])
+    curve = xr.DataArray(
+        [[1.0, 0.9, 0.5, 0.2, 0.0]], {"n_queries": [1], "threshold": thresholds}, ["n_queries", "threshold"]
+    )
+    assert float(synthetic.descent(xr.Dataset({"softmax_recall": curve}), 1)) == pytest.approx(0.7)
+
+
+def test_a_longer_run_begins_as_a_shorter_one_does():
+    """So that the rows of Fig. 4 beyond step 100 continue those before it."""
+    short = synthetic.syn_small(eta_y=10.0, eta_z=1.0, steps=20)
+    long = synthetic.syn_small(eta_y=10.0, eta_z=1.0, steps=60, record_every=20)
+    assert long.dataset["time"].values.tolist() == [0, 20, 40, 60]
+    np.testing.assert_array_equal(long.dataset["attention"].sel(time=20), short.dataset["attention"].sel(time=20))

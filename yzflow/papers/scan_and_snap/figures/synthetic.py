@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,60 +19,86 @@ _ROWS = (0, 2, 4, 6, 8, 10)  # iterations that Figs. 4 and 5 show beside the las
 
 
 @styled
-def figure4(runs: Sequence[Trajectory]) -> Figure:
+def figure4(runs: Sequence[Sequence[Trajectory]]) -> Figure:
     """Attention on Syn-Small over training by SGD, eta_Y = 1 and 10 at eta_Z = 1 (Fig. 4).
 
-    Agrees with the paper: attention leaves the common tokens and settles on the most frequent distinct ones; the larger
-    eta_Y gets there in fewer steps and ends less sparse.
+    Above the line the first steps, below it the same runs followed until attention hardly moves. The paper trains until
+    convergence, and finds that attention leaves the common tokens for the likely distinct ones, and that the larger
+    eta_Y is faster and ends less sparse.
 
     Parameters
     ----------
-    runs : sequence of Trajectory
-        One for each column, from `scan_and_snap.synthetic.syn_small`.
+    runs : sequence of sequences of Trajectory
+        For each column one from `scan_and_snap.synthetic.syn_small` with each of its first steps, and if wanted
+        further ones of the same training that go on from where it ends.
     """
-    return _attention_maps(runs, "Syn-Small, SGD with momentum 0.9: attention leaves common tokens (0-9)")
+    return _attention_maps(runs, "Syn-Small, SGD with momentum 0.9: attention on common (0-9) and distinct tokens")
 
 
 @styled
-def figure5(runs: Sequence[Trajectory]) -> Figure:
+def figure5(runs: Sequence[Sequence[Trajectory]]) -> Figure:
     """Attention on Syn-Small over training by Adam, eta_Y = eta_Z in {0.1, 0.5, 1} (Fig. 5).
 
-    Agrees with the paper in that the rate decides which distinct tokens get most attention: improbable ones at 0.1, the
-    likeliest at 1. The choice is soft: nine or ten of the ten keep more than 1/M.
+    The paper finds that the learning rate decides which distinct tokens get most attention. The choice is soft where
+    many of the ten keep more than 1/M.
 
     Parameters
     ----------
-    runs : sequence of Trajectory
-        One for each column, from `scan_and_snap.synthetic.syn_small`.
+    runs : sequence of sequences of Trajectory
+        For each column one from `scan_and_snap.synthetic.syn_small`.
     """
-    return _attention_maps(runs, "Syn-Small, Adam: the learning rate chooses which distinct tokens keep attention")
+    return _attention_maps(runs, "Syn-Small, Adam: attention on common (0-9) and distinct tokens, by learning rate")
 
 
-def _sgd_runs(effort: Effort) -> list[Trajectory]:
-    return [synthetic.syn_small(eta_y=eta_y, eta_z=eta_z, store=effort.store) for eta_y, eta_z in synthetic.SMALL_RATES]
-
-
-def _adam_runs(effort: Effort) -> list[Trajectory]:
+def _sgd_runs(effort: Effort) -> list[tuple[Trajectory, ...]]:
+    last = synthetic.CONVERGED // 100 if effort.quick else synthetic.CONVERGED
     return [
-        synthetic.syn_small(eta_y=rate, eta_z=rate, optimizer="adam", store=effort.store)
+        tuple(
+            synthetic.syn_small(eta_y=eta_y, eta_z=eta_z, steps=steps, record_every=every, store=effort.store)
+            for steps, every in ((synthetic.STEPS, 1), (last, synthetic.STEPS))
+        )
+        for eta_y, eta_z in synthetic.SMALL_RATES
+    ]
+
+
+def _adam_runs(effort: Effort) -> list[tuple[Trajectory, ...]]:
+    return [
+        (synthetic.syn_small(eta_y=rate, eta_z=rate, optimizer="adam", store=effort.store),)
         for rate in synthetic.ADAM_RATES
     ]
 
 
-def _attention_maps(runs: Sequence[Trajectory], title: str) -> Figure:
-    figure = Figure(figsize=(4.6 * len(runs) + 1, 5))
+def _rows(parts: Sequence[Trajectory]) -> tuple[xr.DataArray, int]:
+    """Attention at the steps that are shown, (time, next_token, token), and how many of them are of the first part."""
+    first, *further = (part.dataset["attention"] for part in parts)
+    last = int(first["time"][-1])
+    rows = [first.sel(time=[time for time in _ROWS if time < last] + [last])]
+    for part in further:
+        end = int(part["time"][-1])
+        decades = [10**n for n in range(1, len(str(end))) if 10**n > last]
+        rows.append(part.sel(time=sorted({*decades, end})))
+        last = end
+    return xr.concat(rows, "time"), rows[0].sizes["time"]
+
+
+def _attention_maps(runs: Sequence[Sequence[Trajectory]], title: str) -> Figure:
+    figure = Figure(figsize=(4.6 * len(runs) + 1, 5.4))
     all_axes = figure.subplots(2, len(runs), sharex=True, sharey=True, squeeze=False)
-    top = max(float(run.dataset["attention"].max()) for run in runs)
-    for column, run in zip(all_axes.T, runs, strict=True):
-        last = int(run.dataset["time"][-1])
-        times = [time for time in _ROWS if time < last] + [last]
-        rates = ", ".join(rf"$\eta_{name[-1].upper()} = {run.parameters[name]:g}$" for name in ("eta_y", "eta_z"))
+    shown = [_rows(parts) for parts in runs]
+    top = max(float(shares.max()) for shares, _ in shown)
+    for column, parts, (shares, first) in zip(all_axes.T, runs, shown, strict=True):
+        times = [f"{int(time):,}" for time in shares["time"].values]
+        given = parts[0].parameters
+        rates = ", ".join(rf"$\eta_{name[-1].upper()} = {given[name]:g}$" for name in ("eta_y", "eta_z"))
         for n, axes in enumerate(column):
-            shares = run.dataset["attention"].isel(next_token=n).sel(time=times)
-            mesh = axes.imshow(shares, aspect="auto", cmap="cividis", vmin=0, vmax=top, interpolation="nearest")
+            mesh = axes.imshow(
+                shares.isel(next_token=n), aspect="auto", cmap="cividis", vmin=0, vmax=top, interpolation="nearest"
+            )
             axes.set_yticks(range(len(times)), times)
             axes.grid(False)
             axes.set_title(f"{rates}: next token {n}")
+            if first < len(times):
+                axes.axhline(first - 0.5, color="white", linewidth=2)
         column[-1].set_xlabel("contextual token")
     for axes in all_axes[:, 0]:
         axes.set_ylabel("SGD step")
@@ -81,12 +107,78 @@ def _attention_maps(runs: Sequence[Trajectory], title: str) -> Figure:
     return figure
 
 
+def _own_shares(run: Trajectory, at: int) -> np.ndarray:
+    """Attention on the ten distinct tokens of each next token, rising in probability: (next tokens, 10)."""
+    shares, own = (run.dataset[name] for name in ("attention", "distinct"))
+    return np.stack([shares.values[at, n, own.values[n]] for n in range(own.shape[0])])
+
+
+def _settled(run: Trajectory) -> int:
+    """The step from which attention stays within a tenth of its change over the run of where it ends."""
+    shares = run.dataset["attention"].values
+    distance = np.abs(shares - shares[-1]).sum(axis=(1, 2))
+    return int(run.dataset["time"].values[np.flatnonzero(distance > 0.1 * distance[0]).max() + 1])
+
+
+def _entropy(run: Trajectory, at: int) -> float:
+    return float(run.attention_entropy().isel(time=at).mean())
+
+
+def _numbers(run: Trajectory, at: int) -> str:
+    data = run.dataset
+    common = 1 - float(np.mean([share.sum() for share in _own_shares(run, at)]))
+    return f"{common:.3f} and {_entropy(run, at):.3f} at step {int(data['time'][at]):,}"
+
+
+def _followed(runs: Sequence[Sequence[Trajectory]]) -> str:
+    """Figure 4: where attention goes, how fast, and how it ends."""
+    sentences = []
+    for parts in runs:
+        first, last = parts[0], parts[-1]
+        rates = first.parameters
+        shares = [*((first, at) for at in (0, -1)), *((part, -1) for part in parts[1:])]
+        likely = all((np.diff(_own_shares(run, at)) > 0).all() for run, at in shares[1:])
+        moved = np.abs(
+            last.dataset["attention"].values[-1] - last.dataset["attention"].values[last.dataset.sizes["time"] // 2]
+        )
+        sentences.append(
+            f"eta_Y = {rates['eta_y']:g}, eta_Z = {rates['eta_z']:g}: attention on common tokens, and entropy on "
+            f"distinct ones in nats, are {', '.join(_numbers(*one) for one in shares)}; attention on distinct tokens "
+            f"is {'' if likely else 'not '}in the order of their probability; nine tenths of the change by step "
+            f"{int(first.dataset['time'][-1])} are done by step {_settled(first)}; in the second half of what is shown "
+            f"attention moves by {float(moved.sum(axis=1).max()) / 2:.2g} in total variation."
+        )
+    if len(runs) > 1:
+        slow, fast = (sorted(runs, key=lambda parts: parts[0].parameters["eta_y"])[i] for i in (0, -1))
+        sooner = _settled(fast[0]) < _settled(slow[0])
+        denser = _entropy(fast[-1], -1) > _entropy(slow[-1], -1)
+        sentences.append(
+            f"So the larger eta_Y is {'' if sooner else 'not '}the faster one, and ends {'less' if denser else 'more'} "
+            "sparse."
+        )
+    return " ".join(sentences)
+
+
+def _most_attended(runs: Sequence[Sequence[Trajectory]]) -> str:
+    """Figure 5: the most attended token, and how many keep attention."""
+    found = []
+    for run, *_ in runs:
+        shares = _own_shares(run, -1)
+        above = (shares > 1 / SequenceClasses.syn_small().vocab_size).sum(axis=1)
+        top = " and ".join(map(str, shares.argmax(axis=1)))
+        found.append(f"{top} at {run.parameters['eta_y']:g} (with {' and '.join(map(str, above))} above 1/M)")
+    return (
+        "Of the ten distinct tokens of each next token, 0 the least probable and 9 the likeliest, most attention at "
+        f"the end has {'; '.join(found)}."
+    )
+
+
 @styled
 def figure6(runs: xr.Dataset) -> Figure:
     """Entropy of attention on distinct tokens against eta_Y / eta_Z on Syn-Medium, mean and standard error (Fig. 6).
 
     A panel for each number of query tokens, two next tokens a query. The paper finds sparser attention at larger eta_Z,
-    and denser attention as eta_Y grows at a fixed eta_Z.
+    and denser attention as eta_Y grows at a fixed eta_Z beyond a threshold.
 
     Parameters
     ----------
@@ -104,7 +196,7 @@ def figure6(runs: xr.Dataset) -> Figure:
                 runs["ratio"], mean, error.sel(at), color=colour, marker="o", markersize=4, capsize=2.5,
                 label=rf"$\eta_Z = {eta_z:g}$",
             )  # fmt: skip
-        axes.set(title=f"{n_queries} quer{'y' if n_queries == 1 else 'ies'}", xlabel=r"$\eta_Y / \eta_Z$", xscale="log")
+        axes.set(title=_queries(n_queries), xlabel=r"$\eta_Y / \eta_Z$", xscale="log")
         axes.set_xticks(runs["ratio"].values, [f"{ratio:g}" for ratio in runs["ratio"].values])
         axes.minorticks_off()
     panels[0].set_ylabel("entropy of attention on\ndistinct tokens (nats)")
@@ -115,50 +207,110 @@ def figure6(runs: xr.Dataset) -> Figure:
     return figure
 
 
-@styled
-def figure11(runs: xr.Dataset) -> Figure:
-    """Recall of distinct tokens against the threshold on attention, by eta_Y / eta_Z at eta_Z = 1 (Fig. 11).
-
-    A curve that falls more slowly means fewer distinct tokens with more attention each. Agrees with the paper for
-    ratios from 2 on: the larger, the denser. At ratio 1 the curve starts as the slowest and ends below that of ratio 2.
-    The paper does not say at which eta_Z its curves are drawn.
-
-    Parameters
-    ----------
-    runs : xarray.Dataset
-        From `scan_and_snap.synthetic.syn_medium`.
-    """
-    return _recall_panels(runs.sel(eta_z=[1.0]), "ratio", r"\eta_Y/\eta_Z", r"$\eta_Z = 1$")
-
-
-@styled
-def figure12(runs: xr.Dataset) -> Figure:
-    """Recall of distinct tokens against the threshold on attention, by eta_Z at eta_Y = 2 eta_Z (Fig. 12).
-
-    Agrees with the paper: the larger eta_Z, the more slowly recall falls at high thresholds, so the sparser attention.
-    The paper does not say at which ratio its curves are drawn.
-
-    Parameters
-    ----------
-    runs : xarray.Dataset
-        From `scan_and_snap.synthetic.syn_medium`.
-    """
-    return _recall_panels(runs.sel(ratio=[2.0]), "eta_z", r"\eta_Z", r"$\eta_Y = 2 \eta_Z$")
+def _queries(n_queries: int) -> str:
+    return f"{n_queries} quer{'y' if n_queries == 1 else 'ies'}"
 
 
 def _orders(runs: xr.Dataset) -> str:
-    """In how many pairs of neighbouring rates the mean entropy has the paper's order."""
+    """In how many pairs of neighbouring rates the mean entropy has the paper's order, and where it is least."""
     mean = runs["entropy"].mean("seed")
-    sparser, denser = mean.diff("eta_z") < 0, mean.diff("ratio") > 0
+    sparser, denser = (synthetic.ordered(mean, by, rising=by == "ratio") for by in ("eta_z", "ratio"))
     ratios = runs["ratio"].values
     steps = [
         f"from {low:g} to {high:g} in {int(cell.sum())} of {cell.size}"
         for low, high, cell in zip(ratios, ratios[1:], denser.transpose("ratio", ...), strict=False)
     ]
+    least = [
+        f"{', '.join(f'{ratio:g}' for ratio in np.unique(panel.idxmin('ratio')))} with {_queries(int(number))}"
+        for number, panel in mean.groupby("n_queries", squeeze=False)
+    ]
     return (
         f"Here entropy falls from one eta_Z to the next in {int(sparser.sum())} of {sparser.size} cases, and rises "
-        f"with the ratio {', '.join(steps)}."
+        f"with the ratio {', '.join(steps)}. It is least at the ratios {'; '.join(least)}."
     )
+
+
+@styled
+def figure11(runs: xr.Dataset) -> Figure:
+    """Recall of distinct tokens against a threshold around 1/M (dotted), by eta_Y / eta_Z (Fig. 11).
+
+    Rows: number of query tokens; columns: eta_Z; thresholds are the paper's. Recall is the mean share of a next token's
+    distinct tokens whose softmax in their query's row of Z, over all M tokens, passes the threshold. The paper: a
+    curve that falls more slowly is sparser attention, and smaller eta_Y / eta_Z is sparser.
+
+    Parameters
+    ----------
+    runs : xarray.Dataset
+        From `scan_and_snap.synthetic.syn_medium`.
+    """
+    return _recall_panels(runs, columns="eta_z", curves="ratio")
+
+
+@styled
+def figure12(runs: xr.Dataset) -> Figure:
+    """Recall of distinct tokens against a threshold around 1/M (dotted), by eta_Z (Fig. 12).
+
+    Rows: number of query tokens; columns: eta_Y / eta_Z; recall and thresholds as in Fig. 11. The paper: a curve that
+    falls more slowly is sparser attention, and larger eta_Z is sparser.
+
+    Parameters
+    ----------
+    runs : xarray.Dataset
+        From `scan_and_snap.synthetic.syn_medium`.
+    """
+    return _recall_panels(runs, columns="ratio", curves="eta_z")
+
+
+_SYMBOLS = {"eta_z": r"\eta_Z", "ratio": r"\eta_Y/\eta_Z"}
+
+
+def _recall_panels(runs: xr.Dataset, *, columns: str, curves: str) -> Figure:
+    shape = (runs.sizes["n_queries"], runs.sizes[columns])
+    figure = Figure(figsize=(2.35 * shape[1] + 1.4, 2.0 * shape[0] + 0.8))
+    panels = figure.subplots(*shape, sharex="row", sharey="row", squeeze=False)
+    for row, n_queries in zip(panels, runs["n_queries"].values, strict=True):
+        recall = synthetic.window(runs, int(n_queries))["softmax_recall"]
+        mean, error = recall.mean("seed"), synthetic.standard_error(recall)
+        thousandths = 1e3 * mean["threshold"].values
+        vocab_size = SequenceClasses.syn_medium(int(n_queries)).vocab_size
+        for axes, column in zip(row, runs[columns].values, strict=True):
+            for value, colour in zip(runs[curves].values, ordered_colours(runs.sizes[curves]), strict=True):
+                at = {columns: column, curves: value}
+                centre, width = mean.sel(at), error.sel(at)
+                axes.plot(thousandths, centre, color=colour, label=rf"${_SYMBOLS[curves]} = {value:g}$")
+                band = (centre - width, centre + width)
+                axes.fill_between(thousandths, *band, color=colour, alpha=0.2, linewidth=0)
+            axes.axvline(1e3 / vocab_size, color="0.4", linestyle=":", label="1/M")
+            axes.set_xlim(thousandths[0], thousandths[-1])
+            axes.locator_params(axis="x", nbins=5)
+            if axes in panels[0]:
+                axes.set_title(rf"${_SYMBOLS[columns]} = {column:g}$")
+        row[0].set_ylabel(f"{_queries(n_queries)}\nrecall")
+    for axes in panels[-1]:
+        axes.set_xlabel("1000 x threshold")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside right center")
+    figure.suptitle(
+        f"Syn-Medium: share of distinct tokens above a threshold, mean and standard error of {runs.sizes['seed']} seeds"
+    )
+    return figure
+
+
+def _descents(curves: str) -> Callable[[xr.Dataset], str]:
+    """In how many panels the curves fall in the paper's order, by how far they fall over the window."""
+    sign, words = (1, "further the larger the ratio") if curves == "ratio" else (-1, "less far the larger eta_Z")
+
+    def claims(runs: xr.Dataset) -> str:
+        falls = [synthetic.descent(runs, int(number)) for number in runs["n_queries"].values]
+        steps = sign * xr.concat(falls, "n_queries").diff(curves)  # between neighbouring curves, seed by seed
+        mean, panels = steps.mean("seed"), (steps.mean("seed") > 0).all(curves)
+        clear = mean > 2 * synthetic.standard_error(steps)
+        return (
+            f"Here the curves fall {words} over the window of thresholds in {int(panels.sum())} of {panels.size} "
+            f"panels; of the steps between neighbouring curves {int((mean > 0).sum())} of {mean.size} have this sign, "
+            f"and {int(clear.sum())} do by more than two standard errors."
+        )
+
+    return claims
 
 
 def _medium(effort: Effort, **options: Any) -> xr.Dataset:
@@ -166,33 +318,10 @@ def _medium(effort: Effort, **options: Any) -> xr.Dataset:
     return synthetic.syn_medium(store=effort.store, progress=effort.progress, **options, **size)
 
 
-def _recall_panels(runs: xr.Dataset, by: str, symbol: str, fixed: str) -> Figure:
-    figure = Figure(figsize=(11, 3.6))
-    panels = figure.subplots(1, runs.sizes["n_queries"], sharey=True, squeeze=False)[0]
-    runs = runs.squeeze([name for name in ("eta_z", "ratio") if name != by], drop=True)
-    mean, error = runs["recall"].mean("seed"), synthetic.standard_error(runs["recall"])
-    for axes, n_queries in zip(panels, runs["n_queries"].values, strict=True):
-        for value, colour in zip(runs[by].values, ordered_colours(runs.sizes[by]), strict=True):
-            at = {"n_queries": n_queries, by: value}
-            axes.plot(runs["threshold"], mean.sel(at), color=colour, label=rf"${symbol} = {value:g}$")
-            band = (mean.sel(at) - error.sel(at), mean.sel(at) + error.sel(at))
-            axes.fill_between(runs["threshold"], *band, color=colour, alpha=0.25, linewidth=0)
-        axes.set(title=f"{n_queries} quer{'y' if n_queries == 1 else 'ies'}", xlabel="threshold on attention")
-        axes.set(xlim=(0, float(np.max(runs["threshold"]))), ylim=(0, 1.02))
-        vocab_size = SequenceClasses.syn_medium(int(n_queries)).vocab_size
-        axes.axvline(1 / vocab_size, color="0.4", linestyle=":", label="1/M")
-    panels[0].set_ylabel("recall of distinct tokens")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
-    figure.suptitle(
-        f"Syn-Medium, {fixed}: share of distinct tokens above a threshold, {runs.sizes['seed']} seeds (band: SE)"
-    )
-    return figure
-
-
 FIGURES = (
-    Entry("figure4", PAPER, figure4, _sgd_runs, number=4),
-    Entry("figure5", PAPER, figure5, _adam_runs, number=5),
+    Entry("figure4", PAPER, figure4, _sgd_runs, number=4, claims=_followed),
+    Entry("figure5", PAPER, figure5, _adam_runs, number=5, claims=_most_attended),
     Entry("figure6", PAPER, figure6, _medium, number=6, claims=_orders),
-    Entry("figure11", PAPER, figure11, lambda effort: _medium(effort, eta_z=(1.0,)), number=11),
-    Entry("figure12", PAPER, figure12, lambda effort: _medium(effort, ratios=(2.0,)), number=12),
+    Entry("figure11", PAPER, figure11, _medium, number=11, claims=_descents("ratio")),
+    Entry("figure12", PAPER, figure12, _medium, number=12, claims=_descents("eta_z")),
 )

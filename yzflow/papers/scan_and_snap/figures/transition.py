@@ -38,11 +38,8 @@ def figure3(flows: Mapping[float, Trajectory]) -> Figure:
 
     Left: the paper's convention, exponent B and C_0 = rho_0^4 / K with rho_0 = 1 (the paper does not state its
     rho_0); it starts at sqrt(C_0) and not at 1, because (14) drops the lower limit of its integral. Right:
-    the consistent exponent B/K on a concrete task, with the theory flow's simulated chi. Agrees with the paper in that
-    a larger eta_Y stops growth earlier and lower. The sizes of the two panels do not compare, since C_0 differs: the
-    left one has 18 to 45 at t = 700 with C_0 = 1/K. At the right panel's C_0 the printed bound exp(2B) is 37.5 to 55.9;
-    with the lower limit of the integral it is 1.14 to 1.70, which is most of the difference, and with the class
-    probability 1/K too 1.013 to 1.054. The right panel's token, which is not all of its class, grows by 1.006 to 1.025.
+    the consistent exponent B/K on a concrete task, with the theory flow's simulated chi. The paper: a smaller eta_Y
+    has a later transition and larger growth. The sizes of the two panels do not compare, since C_0 differs.
 
     Parameters
     ----------
@@ -88,12 +85,67 @@ def figure3(flows: Mapping[float, Trajectory]) -> Figure:
     return figure
 
 
+def _sizes_of_growth(flows: Mapping[float, Trajectory]) -> str:
+    """Figure 3: growth by each convention at the last time, and its order in eta_Y."""
+    shared: dict[str, Any] = {"vocab_size": pt.VOCAB_SIZE, "n_classes": pt.N_CLASSES, "eta_z": pt.ETA_Z}
+    constant = pt.speed_constant(pt.weak_classes())
+    bounds: dict[str, list[float]] = {"left": [], "printed": [], "lower limit": [], "probability": [], "simulated": []}
+    ends = []
+    for rate, flow in flows.items():
+        end = float(flow.dataset["time"][-1])
+        both = [
+            float(attention.printed_growth_exponent(end, **shared, eta_y=rate, c0=c0))
+            for c0 in (1 / pt.N_CLASSES, constant)
+        ]
+        exact = float(attention.growth_exponent(end, **shared, eta_y=rate, c0=constant))
+        for name, exponent in zip(bounds, (*both, exact, exact / pt.N_CLASSES), strict=False):
+            bounds[name].append(float(np.exp(2 * exponent)))
+        bounds["simulated"].append(float(flow.growth_factor(0, 1)[-1]))
+        ends.append(end)
+    spans = {name: f"{min(values):.4g} to {max(values):.4g}" for name, values in bounds.items()}
+    smaller = np.argsort(list(flows))
+    grows = "grows" if (np.diff(np.array(bounds["simulated"])[smaller]) < 0).all() else "does not grow"
+    return (
+        f"At t = {max(ends):g} the left panel has {spans['left']}. At the right panel's C_0 the printed bound exp(2B) "
+        f"is {spans['printed']}; with the lower limit of the integral it is {spans['lower limit']}, and with the class "
+        f"probability 1/K too {spans['probability']}. The right panel's token, which is not all of its class, has "
+        f"grown by {spans['simulated']}; it {grows} more the smaller eta_Y is."
+    )
+
+
+def _gaps(curves: xr.Dataset) -> str:
+    """Figure 8: the gap of each curve against Lemma 7."""
+    largest, least = [], []
+    for vocab_size, rates, _ in pt.FIGURE_8:
+        gap = (curves[f"h_steps_{vocab_size}"] - curves[f"h_{vocab_size}"]) * vocab_size
+        scaled = gap / xr.DataArray(list(rates), dims=f"eta_y_{vocab_size}")
+        largest += scaled.max(f"time_{vocab_size}").values.tolist()
+        least.append(float(scaled.min()))
+    inside = "as Lemma 7 says" if min(least) >= -1e-12 and max(largest) <= 2 else "against Lemma 7"
+    return (
+        f"In these curves h* - h is at most {min(largest):.2g} to {max(largest):.2g} eta_Y / M, and at least "
+        f"{min(least):.2g}: {inside}."
+    )
+
+
+def _levels_at_snap(curves: xr.Dataset) -> str:
+    """Figure 9: B at t0 for each nu, and how much it depends on eta_Z."""
+    parts = []
+    for nu, vocab_size, _ in pt.FIGURE_9:
+        level, t0 = curves[f"exponent_at_t0_{vocab_size}"], curves[f"t0_{vocab_size}"]
+        spread = float(np.abs(level / level[0] - 1).max())
+        parts.append(
+            f"{float(level[0]):.3f} at nu = {nu:g}, M = {vocab_size} (relative spread over eta_Z {spread:.0e}; t0 "
+            f"{'falls' if (t0.diff('eta_z') < 0).all() else 'does not fall'} with eta_Z)"
+        )
+    return f"Here B at t0 is {' and '.join(parts)}."
+
+
 @styled
 def figure8(curves: xr.Dataset) -> Figure:
     """h*(s) of discrete steps against the continuous h(t), for two vocabularies (Fig. 8).
 
-    Agrees with Lemma 7: steps run ahead of the continuous h, by at most 0.19 to 0.21 eta_Y / M in these curves. The
-    lemma allows 2 eta_Y / M; eta_Y / M holds for every eta_Y.
+    Lemma 7: the steps run ahead of the continuous h, by at most 2 eta_Y / M; eta_Y / M holds for every eta_Y.
 
     Parameters
     ----------
@@ -125,8 +177,9 @@ def figure8(curves: xr.Dataset) -> Figure:
 def figure9(curves: xr.Dataset) -> Figure:
     """Growth exponent B(t) at fixed nu = eta_Y / eta_Z, K = 1, C_0 = 1, dots at t0 (Fig. 9).
 
-    Agrees with the paper: at a fixed nu, B at t0 does not depend on eta_Z, and larger rates get there earlier. With
-    K = 1 and C_0 = 1 the paper's printed B and the corrected one are the same curve; elsewhere they are not.
+    The paper: at a fixed nu, B at t0 does not depend on eta_Z, and larger rates get there earlier. Its caption prints
+    nu = eta_Z / eta_Y; its text, (130) and its panels have the nu of this figure. With K = 1 and C_0 = 1 the paper's
+    printed B and the corrected one are the same curve; elsewhere they are not.
 
     Parameters
     ----------
@@ -283,6 +336,7 @@ def attention_over_training(flows: Mapping[str, Trajectory], *, next_token: int 
     figure = Figure(figsize=(10, 4.2))
     all_axes = figure.subplots(1, len(flows), sharey=True)
     all_done = pt.around_transition(flows, next_token=next_token)["done"]
+    norm = _shared_norm([flow.dataset["attention"].sel(next_token=next_token) for flow in flows.values()])
     for axes, (name, flow), done in zip(np.atleast_1d(all_axes), flows.items(), all_done, strict=True):
         shares = flow.dataset["attention"].sel(next_token=next_token)
         shares = shares[:, (shares > 0).any("time").values][1:]
@@ -292,7 +346,6 @@ def attention_over_training(flows: Mapping[str, Trajectory], *, next_token: int 
             for token, own in zip(shares["token"].values, distinct, strict=True)
         ]
         rows = np.arange(len(labels))
-        norm = LogNorm(max(float(shares.min()), 1e-3), 0.5)
         mesh = axes.pcolormesh(
             shares["time"], rows, shares.values.T, cmap="cividis", norm=norm, shading="nearest", rasterized=True
         )
@@ -315,10 +368,16 @@ def attention_over_training(flows: Mapping[str, Trajectory], *, next_token: int 
     return figure
 
 
+def _shared_norm(maps: Sequence[xr.DataArray]) -> LogNorm:
+    """One scale of colours for maps that share a colour bar, from the least attention on a token that occurs."""
+    least = min(float(shares.where(shares > 0)[1:].min()) for shares in maps)
+    return LogNorm(max(least, 1e-3), 0.5)
+
+
 FIGURES = (
-    Entry("figure3", PAPER, figure3, _theory_flows, number=3),
-    Entry("figure8", PAPER, figure8, lambda effort: pt.decoder_curves(), number=8),
-    Entry("figure9", PAPER, figure9, lambda effort: pt.exponent_curves(), number=9),
+    Entry("figure3", PAPER, figure3, _theory_flows, number=3, claims=_sizes_of_growth),
+    Entry("figure8", PAPER, figure8, lambda effort: pt.decoder_curves(), number=8, claims=_gaps),
+    Entry("figure9", PAPER, figure9, lambda effort: pt.exponent_curves(), number=9, claims=_levels_at_snap),
     Entry("fidelity", PAPER, fidelity, _slow_and_slower, claims=_disagreements),
     Entry("attention_over_training", PAPER, attention_over_training, _two_flows, claims=_at_transition),
 )

@@ -13,7 +13,12 @@ from dynamics.flow import DECODERS, METHODS
 from dynamics.support import checks
 from yzflow.sweeps.runs import Task
 
-THRESHOLDS = np.linspace(0, 0.2, 101)  # of attention
+# Figs. 11 and 12 have a window of thresholds around 1/M for each number of query tokens.
+WINDOWS = {1: (0.028, 0.038), 3: (0.012, 0.016), 5: (0.0075, 0.0105), 10: (0.0040, 0.0050)}
+# Of attention: all of its range, and 25 in each window.
+THRESHOLDS = np.unique(
+    np.concatenate([np.linspace(0, 0.2, 101), *(np.linspace(*ends, 25) for ends in WINDOWS.values())]).round(10)
+)
 
 _RATE = {"units": "1 / SGD step"}
 _LABELS = {
@@ -91,7 +96,10 @@ def _sgd(classes: SequenceClasses, arguments: dict, seed: int) -> dict:
     layer = Layer(end.Z.astype(np.float64), end.Y.astype(np.float64), None, end.multiplicity)
     attention = observables.expected_attention(layer, bags)[1]
     mask = observables.distinct_mask(bags)
-    recall = observables.recall(attention, mask, THRESHOLDS).mean(axis=0)
+    shares = {"recall": attention, "softmax_recall": _softmax_of_rows(layer.Z, classes)}
+    recall = {name: observables.recall(share, mask, THRESHOLDS).mean(axis=0) for name, share in shares.items()}
+    above = {"recall": "attention above the threshold", "softmax_recall": "softmax of the row of Z above the threshold"}
+    thresholds = ("threshold", THRESHOLDS, {"long_name": "threshold on attention", "units": "1"})
     nats = {"units": "nats"}
     return {
         "entropy": xr.DataArray(
@@ -102,12 +110,28 @@ def _sgd(classes: SequenceClasses, arguments: dict, seed: int) -> dict:
         "batch_loss": xr.DataArray(
             float(outcome.batch_loss[-1]), attrs={"long_name": "loss of the last mini-batch", **nats}
         ),
-        "recall": xr.DataArray(
-            recall,
-            {"threshold": ("threshold", THRESHOLDS, {"long_name": "threshold on attention", "units": "1"})},
-            attrs={"long_name": "share of distinct tokens above the threshold, mean over next tokens", "units": "1"},
-        ),
+        **{
+            name: xr.DataArray(
+                values,
+                {"threshold": thresholds},
+                attrs={
+                    "long_name": f"share of distinct tokens with {above[name]}, mean over next tokens",
+                    "units": "1",
+                },
+            )
+            for name, values in recall.items()
+        },
     }
+
+
+def _softmax_of_rows(Z: np.ndarray, classes: SequenceClasses) -> np.ndarray:
+    """Softmax of the row of Z that each next token reads, over all M tokens: (K, tokens).
+
+    Tokens that are no contextual ones have no logit here. They would keep that of the start, which is 0 or near it.
+    """
+    weights = np.exp(Z)
+    shares = weights / (weights.sum(axis=1, keepdims=True) + classes.vocab_size - Z.shape[1])
+    return shares[np.searchsorted(classes.query_tokens, classes.query)]
 
 
 _FLOW = {
@@ -149,10 +173,11 @@ def flow(configuration: dict, seed: int) -> dict:
 
 
 TASKS = (
-    Task("syn_small", syn_small, keys=_SGD_KEYS, complete=_complete_small, threads=True, labels=_LABELS),
+    Task("syn_small", syn_small, version=2, keys=_SGD_KEYS, complete=_complete_small, threads=True, labels=_LABELS),
     Task(
         "syn_medium",
         syn_medium,
+        version=2,
         keys=("n_queries", *_SGD_KEYS),
         complete=_complete_medium,
         threads=True,
