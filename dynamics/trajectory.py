@@ -120,7 +120,8 @@ class Trajectory:
     def recall(self, thresholds: ArrayLike) -> xr.DataArray:
         """Share of the distinct tokens of n with attention c_nl above each threshold.
 
-        Over (time, next_token, threshold). The measure of Figs. 11 and 12 of the paper, which average it over n.
+        Over (time, next_token, threshold). Figs. 11 and 12 of the paper, which average over n, have thresholds around
+        1/M; those fit the softmax of the query's row of Z over all M tokens, in the place of c_n.
         """
         thresholds = checks.finite_array("thresholds", thresholds, ndim=1)
         attention = self.dataset["attention"]

@@ -100,28 +100,31 @@ def test_curves_of_figures_11_and_12_fall_in_the_paper_s_order_in_every_panel(n_
     apart = 3 if n_queries == 1 else 2
     assert (descent[:, apart:] > descent[:, :-apart]).all()  # Fig. 11, a row of ours for each of its columns
     assert (descent[2:] < descent[:-2]).all()  # Fig. 12
-    # Attention c_n itself is far above 1/M on most distinct tokens: the paper's windows are not about it.
-    attention = synthetic.window(runs, n_queries)["recall"].mean("seed")
-    if n_queries >= 5:
-        assert (
-            float(attention.min()) > 0.8
-            and float((attention.isel(threshold=0) - attention.isel(threshold=-1)).max()) < 0.09
+    # Attention c_n itself is above the paper's thresholds for nearly all distinct tokens: they are not about it.
+    if n_queries == 10:
+        attention, softmax = (
+            synthetic.window(runs, n_queries)[name].mean("seed") for name in ("recall", "softmax_recall")
         )
+        assert float(attention.min()) > 0.94
+        assert float(softmax.isel(threshold=0).min()) > 0.8 and float(softmax.isel(threshold=-1).max()) < 0.75
 
 
 def test_figure4_after_convergence_is_less_sparse_than_after_100_steps_at_the_smaller_rate():
-    """Entropy 1.93 at step 100 and 1.97 at 10,000 for eta_Y = 1: the most likely token loses some of its lead.
+    """Entropy 1.91 to 1.94 at step 100 and 1.97 to 1.98 at 10,000 for eta_Y = 1: the likeliest token loses some lead.
 
-    At eta_Y = 10 nothing moves any more.
+    At eta_Y = 10 nothing moves any more. For other seeds a false alarm has a probability of 3e-4: entropy rises by 0.043
+    with deviation 0.008 over five seeds, and the lead falls by 0.043 with deviation 0.021.
     """
-    runs = [
-        synthetic.syn_small(eta_y=eta_y, eta_z=eta_z, steps=10_000, record_every=100)
-        for eta_y, eta_z in synthetic.SMALL_RATES
-    ]
-    entropies = [run.attention_entropy().mean("next_token").sel(time=[100, 10_000]).values for run in runs]
-    assert np.diff(entropies[0])[0] > 0.02 and abs(np.diff(entropies[1])[0]) < 1e-3
-    assert entropies[1][1] > entropies[0][1] + 0.05  # the larger eta_Y stays the less sparse one
-    for run in runs:
-        early, late = (run.dataset["attention"].sel(time=time).values for time in (100, 10_000))
-        assert (late[:, :10].sum(axis=1) <= early[:, :10].sum(axis=1) + 1e-4).all()
-    assert float(runs[0].dataset["loss"].sel(time=100)) < 1e-4
+    lost = []
+    for seed in range(3):
+        runs = [
+            synthetic.syn_small(eta_y=eta_y, eta_z=eta_z, steps=10_000, record_every=100, seed=seed)
+            for eta_y, eta_z in synthetic.SMALL_RATES
+        ]
+        slow, fast = (run.attention_entropy().mean("next_token").sel(time=[100, 10_000]).values for run in runs)
+        assert slow[1] > slow[0] + 0.005
+        assert abs(np.diff(fast)[0]) < 1e-3
+        shares = runs[0].dataset["attention"].isel(next_token=0).max("token")
+        lost.append(float(shares.sel(time=100) - shares.sel(time=10_000)))
+        assert float(runs[0].dataset["loss"].sel(time=100)) < 1e-4
+    assert np.mean(lost) > 0
