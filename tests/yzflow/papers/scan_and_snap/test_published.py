@@ -112,8 +112,8 @@ def test_curves_of_figures_11_and_12_fall_in_the_paper_s_order_in_every_panel(n_
 def test_figure4_after_convergence_is_less_sparse_than_after_100_steps_at_the_smaller_rate():
     """Entropy 1.91 to 1.94 at step 100 and 1.97 to 1.98 at 10,000 for eta_Y = 1: the likeliest token loses some lead.
 
-    At eta_Y = 10 nothing moves any more. For other seeds a false alarm has a probability of 3e-4: entropy rises by 0.043
-    with deviation 0.008 over five seeds, and the lead falls by 0.043 with deviation 0.021.
+    At eta_Y = 10 nothing moves any more. For other seeds a false alarm has a probability of 3e-4: entropy rises by
+    0.043 with deviation 0.008 over five seeds, and the lead falls by 0.043 with deviation 0.021.
     """
     lost = []
     for seed in range(3):

@@ -104,6 +104,8 @@ def test_a_common_token_can_gain_inside_assumption_2_and_then_the_lower_bound_of
     z = runs.trajectory("theory flow").dataset["z"].values[-1, 0]
     assert z[0] < -1e-4 and z[1] > 1e-3
     assert statement("Theorem 3").checks[1].corrected(runs, "theory flow") == pytest.approx(0.028, abs=5e-4)
+    # The dominant token's attention falls in class 0, at all times.
+    assert measures.theorem3_dominant(runs, "theory flow") == pytest.approx(1 / 3)
     assert list(statement("Theorem 2(a)").margins(setting).values()) == pytest.approx([1.27, 1.33], abs=5e-3)
     # In the modified flow three distinct tokens of class 2 lose again from t = 29 on, having gained.
     data = runs.trajectory("modified flow").dataset
