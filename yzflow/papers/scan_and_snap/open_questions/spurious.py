@@ -1,0 +1,138 @@
+"""Spurious distinct tokens: common in the population, seen with one next token only in a finite data set (Section 9).
+
+Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, which leaves their number and attention open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from dynamics import Bags, Trajectory, gradient_flow
+from dynamics.support import checks
+
+
+def zipf_common(n_tokens: int, *, exponent: float = 1.0, share: float = 0.7) -> np.ndarray:
+    """P(l) of common tokens, proportional to l^-exponent, in all ``share`` of a class's probability."""
+    weights = np.arange(1, checks.integer("n_tokens", n_tokens, minimum=1) + 1.0) ** -checks.positive("exponent", exponent)
+    return checks.positive("share", share) * weights / weights.sum()
+
+
+def expected_number(common: ArrayLike, *, tokens_per_class: ArrayLike, n_classes: int) -> np.ndarray:
+    """Expected number of common tokens that occur with exactly one next token.
+
+    A token of probability P is missing from the n contextual tokens of a class with probability (1 - P)^n, so that the
+    number is K sum_l (1 - (1 - P_l)^n)(1 - P_l)^(n (K - 1)): exact, for independent tokens.
+
+    Parameters
+    ----------
+    common : (L,) array
+        P(l | n), the same for each of the K next tokens; between 0 and 1.
+    tokens_per_class : array
+        n, sequences of a class times contextual tokens of a sequence.
+    n_classes : int
+        K, at least 2.
+    """
+    k = checks.integer("n_classes", n_classes, minimum=2)
+    missing = _missing(common, tokens_per_class)
+    return k * ((1 - missing) * missing ** (k - 1)).sum(axis=-1)
+
+
+def expected_share(common: ArrayLike, *, tokens_per_class: ArrayLike, n_classes: int) -> np.ndarray:
+    """Expected share of a class's contextual tokens that are spurious: sum_l P_l (1 - P_l)^(n (K - 1)), exact.
+
+    For P_l like l^-a, a > 1, it falls like n^-(1 - 1/a) until n passes 1/min P, and exponentially from there on;
+    for a = 1 like 1/ln L until then. Parameters as for `expected_number`.
+    """
+    k = checks.integer("n_classes", n_classes, minimum=2)
+    missing = _missing(common, tokens_per_class)
+    return (np.asarray(common) * missing ** (k - 1)).sum(axis=-1)
+
+
+def _missing(common: ArrayLike, n: ArrayLike) -> np.ndarray:
+    p = checks.finite_array("common", common, ndim=1)
+    if (p <= 0).any() or (p >= 1).any():
+        raise checks.reject("common", "be between 0 and 1, both excluded", p)
+    return np.exp(checks.non_negative_array("tokens_per_class", n)[..., None] * np.log1p(-p))
+
+
+def population(common: ArrayLike, *, n_classes: int, distinct: Sequence[float]) -> np.ndarray:
+    """P(. | n), one row a class: the common tokens, then those of each class, which share what is left in the ratio."""
+    p, own = checks.finite_array("common", common, ndim=1), np.asarray(distinct, dtype=float)
+    k = checks.integer("n_classes", n_classes, minimum=2)
+    rows = np.zeros((k, p.size + k * own.size))
+    rows[:, : p.size] = p
+    for n in range(k):
+        rows[n, p.size + n * own.size : p.size + (n + 1) * own.size] = (1 - p.sum()) * own / own.sum()
+    return rows
+
+
+def trained(rows: np.ndarray, *, vocab_size: int, eta_y: float, eta_z: float, t_end: float) -> Trajectory:
+    """The full flow on one bag a class, of these counts or probabilities: all sequences of a class pooled."""
+    k = len(rows)
+    seen = rows.any(axis=0)
+    counts = np.where(seen, rows, 0.0)
+    bags = Bags.from_dense(
+        np.zeros(k, dtype=int), np.arange(k), counts / counts.sum(axis=1, keepdims=True), vocab_size=vocab_size
+    )
+    return gradient_flow(bags, eta_y=eta_y, eta_z=eta_z, t_end=t_end, n_times=2, rtol=1e-6, atol=1e-9)
+
+
+def suppression(
+    *,
+    tokens_per_class: Sequence[int] = (30, 100, 300, 1000, 3000, 10_000),
+    seeds: int = 8,
+    n_classes: int = 4,
+    n_tokens: int = 200,
+    exponent: float = 1.0,
+    vocab_size: int = 50,
+    eta_y: float = 1.0,
+    eta_z: float = 1.0,
+    t_end: float = 200.0,
+) -> xr.Dataset:
+    """Number and attention of spurious distinct tokens, counted and predicted, against the size of the data set.
+
+    Each class has ``n_tokens`` common tokens (`zipf_common`) and four distinct ones. Multinomial data sets, pooled by
+    class, train the full flow to ``t_end``. The attention after training is predicted as the expected share times the
+    factor by which the attention of a token whose logit does not move grows in the population's flow, since the rise of
+    a rare token's logit is of order f_l^2.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``number``, ``start``, ``end`` (tokens_per_class, seed): spurious tokens, and the attention on them, mean over
+        classes; ``risen``: the share of them whose logit rose; ``expected_number``, ``expected_start``,
+        ``expected_end`` (tokens_per_class).
+    """
+    common = zipf_common(n_tokens, exponent=exponent)
+    rows = population(common, n_classes=n_classes, distinct=(4, 3, 2, 1))
+    options: dict[str, Any] = {"vocab_size": vocab_size, "eta_y": eta_y, "eta_z": eta_z, "t_end": t_end}
+    z = trained(rows, **options).final.Z[0]
+    lift = float(1 / (rows[0] * np.exp(z)).sum())
+    sizes = np.array(tokens_per_class)
+    found = {name: np.zeros((sizes.size, seeds)) for name in ("number", "start", "end", "risen")}
+    for i, n in enumerate(sizes):
+        for j, sequence in enumerate(np.random.SeedSequence([int(n), 10]).spawn(seeds)):
+            rng = np.random.default_rng(sequence)
+            counts = np.stack([rng.multinomial(n, row / row.sum()) for row in rows]).astype(float)
+            spurious = np.flatnonzero((counts[:, : common.size] > 0).sum(axis=0) == 1)
+            z = trained(counts, **options).final.Z[0]
+            share, grown = counts / n, counts * np.exp(z)
+            grown /= grown.sum(axis=1, keepdims=True)
+            found["number"][i, j] = spurious.size
+            found["start"][i, j] = share[:, spurious].sum(axis=1).mean()
+            found["end"][i, j] = grown[:, spurious].sum(axis=1).mean()
+            found["risen"][i, j] = (z[spurious] > 0).mean() if spurious.size else np.nan
+    predicted = {"tokens_per_class": sizes, "n_classes": n_classes}
+    number, start = expected_number(common, **predicted), expected_share(common, **predicted)
+    data: dict[str, Any] = {name: (("tokens_per_class", "seed"), values) for name, values in found.items()}
+    data |= {
+        "expected_number": ("tokens_per_class", number),
+        "expected_start": ("tokens_per_class", start),
+        "expected_end": ("tokens_per_class", lift * start),
+    }
+    return xr.Dataset(data, {"tokens_per_class": sizes}, {"lift": lift, "n_tokens": n_tokens, "exponent": exponent})
