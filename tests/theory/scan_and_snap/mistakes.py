@@ -8,6 +8,7 @@ from theory.scan_and_snap.proofs import (
     corollary2,
     gram,
     invariants,
+    late_full_flow,
     lemma1,
     lemma2,
     lemma3,
@@ -25,6 +26,7 @@ from theory.scan_and_snap.proofs import (
     theorem4,
     theorem5,
     transition,
+    true_gradient,
 )
 from theory.symbolic.indexed import index, total
 from theory.symbolic.model import identity
@@ -145,6 +147,62 @@ MISTAKES = {
         theorem1,
         {"gamma": lambda m, h: theorem1.gamma(m, h) / (m - 1)},
         "W r_n",
+    ),
+    "late_full_flow: z' without the other tokens": (
+        late_full_flow,
+        {
+            "rates": lambda m, k, c, d, A, B, C: (
+                *late_full_flow.rates(m, k, c, d, A, B, C)[:3],
+                late_full_flow.rates(m, k, c, d, A, B, sp.Integer(0))[3],
+            )
+        },
+        "reduced: z', K = 2",
+    ),
+    "late_full_flow: kappa inverted": (
+        late_full_flow,
+        {"ratio": lambda m, rho: 1 / late_full_flow.ratio(m, rho)},
+        "frozen: at rest",
+    ),
+    "late_full_flow: orbit without distinct tokens' rise": (
+        late_full_flow,
+        {"orbit": lambda k, w, A: late_full_flow.orbit(k, w, A * sp.sqrt(k / (k + 1)))},
+        "K = M: the orbit",
+    ),
+    "late_full_flow: exponent 1/2": (
+        late_full_flow,
+        {"exponent": lambda m, k: sp.Rational(1, 2)},
+        "late: z at rest",
+    ),
+    "late_full_flow: theory flow without its logarithms": (
+        late_full_flow,
+        {"theory_time": lambda m, k, y: 1 / y / (2 * (1 + 1 / k))},
+        "theory: y",
+    ),
+    "true_gradient: beta of the modified flow": (
+        true_gradient,
+        {"early_beta": lambda m: m / (m - 1) ** 2},
+        "early: beta",
+    ),
+    "true_gradient: xi without the class probability": (
+        true_gradient,
+        {"early_xi": lambda m, k, s: k * true_gradient.early_xi(m, k, s)},
+        "early: xi_n",
+    ),
+    "true_gradient: a common token gains": (
+        true_gradient,
+        {"early_common": lambda *a: -true_gradient.early_common(*a)},
+        "early: a common",
+    ),
+    "true_gradient: delta without H": (true_gradient, {"most_short": lambda m, own: 1 / m}, "late: largest"),
+    "true_gradient: M - 1 for M": (
+        true_gradient,
+        {"least_late": lambda m, short: true_gradient.least_late(m - 1, short)},
+        "late: Cauchy",
+    ),
+    "true_gradient: sign of a": (
+        true_gradient,
+        {"even_xi": lambda m, k, q, b, h, a: true_gradient.even_xi(m, k, q, b, h, -a)},
+        "equal overlaps: xi_n",
     ),
     "theorem5: E' by -E'": (
         theorem5,

@@ -148,7 +148,9 @@ def _reduction(k, m, rates):
     }
     found[f"reduced: z', K = {k}, M = {m}"] = sp.cancel((z_common - dz.subs(gone)).subs(unit))
     moved = z_distinct + sp.ones(k, 1) * dz.subs(gone) / k
-    found.update(named(f"reduced: distinct logits, K = {k}, M = {m}", moved.applyfunc(lambda e: sp.cancel(e.subs(unit)))))
+    found.update(
+        named(f"reduced: distinct logits, K = {k}, M = {m}", moved.applyfunc(lambda e: sp.cancel(e.subs(unit))))
+    )
     return found
 
 

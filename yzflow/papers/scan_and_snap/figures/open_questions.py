@@ -146,9 +146,10 @@ def _gradients(effort: Effort) -> dict[str, Any]:
             G = gradient.random_overlaps(rng, 5, kind)
             flow = gradient.frozen_flow(G, vocab_size=50, ln_t=s)
             early = gradient.early_xi(G, vocab_size=50) * np.exp(s)[:, None]
+            moves = early[0] > 0  # a class without overlaps has xi_n = 0 at all times
             worst = flow["term"].min("other") / np.abs(flow["term"]).sum("other")
-            curves.append({"kind": kind, "ratio": flow["xi"].values / early, "share": flow["share"].values,
-                           "term": worst.values})  # fmt: skip
+            curves.append({"kind": kind, "ratio": flow["xi"].values[:, moves] / early[:, moves],
+                           "share": flow["share"].values[:, moves], "term": worst.values[:, moves]})  # fmt: skip
     return {"ln_t": s, "curves": curves, "survey": gradient.survey(draws=12 if effort.quick else 200, seed=2)}
 
 
@@ -184,10 +185,13 @@ def true_gradient(data: Mapping[str, Any]) -> Figure:
     for kind, colour in colours.items():
         axes[1].plot([], [], color=colour, label=kind)
     axes[1].legend()
-    for panel, label in zip(axes, (r"$\xi_n$ over its first order", r"share of $\xi_n$", "most negative term"), strict=True):
+    for panel, label in zip(
+        axes, (r"$\xi_n$ over its first order", r"share of $\xi_n$", "most negative term"), strict=True
+    ):
         panel.set(xlabel=r"$\ln(\eta_Y t/K)$", ylabel=label)
         panel.axhline(0, color=BLACK, linewidth=0.8)
-    axes[0].set_yscale("log")
+    axes[0].set(yscale="log", ylim=(1e-6, 1e3))
+    axes[1].set_ylim(min(0.0, float(data["survey"]["least"].min())) - 0.03, 1.03)
     figure.suptitle("Theorem 2(a) without the modified gradient: $K = 5$, $M = 50$")
     return figure
 
@@ -232,7 +236,7 @@ def spurious_tokens(data: xr.Dataset) -> Figure:
             axes.errorbar(n, mean, spread, fmt="o", color=colour, markersize=4, capsize=2, label=f"{label}, counted")
         axes.set(xscale="log", xlabel="contextual tokens of each class in the data set")
         axes.legend()
-    left.set(ylabel="number", yscale="symlog")
+    left.set(ylabel="number", yscale="symlog", ylim=(0, None))
     right.set(ylabel="attention on them", yscale="log")
     figure.suptitle("Tokens that look distinct because the data set is small")
     return figure
@@ -277,7 +281,9 @@ def original_rates(data: Mapping[str, xr.Dataset]) -> Figure:
         left.plot(time, -flow["z"], line, color=BLUE, label=f"original, {name}")
         left.plot(time, -flow["z_induced"], "--", color=VERMILION, linewidth=1, label=f"induced, {name}")
         for kind, colour in (("y", GREEN), ("z", VERMILION)):
-            middle.plot(time, flow[f"eta_{kind}"] / eta, line, color=colour, label=rf"$\eta_{kind.upper()}/\eta$, {name}")
+            middle.plot(
+                time, flow[f"eta_{kind}"] / eta, line, color=colour, label=rf"$\eta_{kind.upper()}/\eta$, {name}"
+            )
             middle.plot(0, flow.attrs[f"predicted_eta_{kind}"] / eta, "o", color=colour, markersize=5, clip_on=False)
             right.plot(time, flow[f"cosine_{kind}"], line, color=colour, label=f"{kind.upper()}, {name}")
     left.set(ylabel="fall of the common token's logit")

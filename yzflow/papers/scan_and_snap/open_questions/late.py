@@ -110,7 +110,9 @@ def _start_ratio(common: float, n_distinct: int) -> float:
     return common * float(np.sqrt(checks.integer("n_distinct", n_distinct, minimum=1))) / (1 - common)
 
 
-def _solve(rate: Callable[[float, np.ndarray], np.ndarray], first: np.ndarray, s: np.ndarray, rtol: float) -> np.ndarray:
+def _solve(
+    rate: Callable[[float, np.ndarray], np.ndarray], first: np.ndarray, s: np.ndarray, rtol: float
+) -> np.ndarray:
     """The states at ``s``: (len(s), size of the state)."""
     with np.errstate(over="ignore", invalid="ignore"):
         solution = scipy.integrate.solve_ivp(
@@ -167,7 +169,7 @@ def _slow(w: float, k: int, m: int) -> tuple[float, float]:
         # -d(c^2 s mu/d)/ds = d q (1 - R), with c^2/d falling like s^(-a (2 d^2 + c^2)).
         return c * c * mu / d * (1 - a * (2 * d * d + c * c)) - d * q * (R - 1)
 
-    grid = 1 + np.geomspace(1e-9, 1e6, 600)
+    grid = 1 + np.geomspace(1e-12, 1e6, 700)
     values = np.array([gap(R) for R in grid])
     turn = int(np.flatnonzero(np.diff(np.sign(values)))[0])
     R = scipy.optimize.brentq(gap, grid[turn], grid[turn + 1], xtol=1e-12)
@@ -245,7 +247,10 @@ def frozen_speeds(
         It starts at s of finding 1 and tends to s_inf > 1, `theory.scan_and_snap.proofs.slowdown.late_ratio`.
     """
     s = checks.finite_array("ln_t", ln_t, ndim=1)
-    k, m = checks.integer("n_classes", n_classes, minimum=2), checks.integer("vocab_size", vocab_size, minimum=n_classes)
+    k, m = (
+        checks.integer("n_classes", n_classes, minimum=2),
+        checks.integer("vocab_size", vocab_size, minimum=n_classes),
+    )
     rho = checks.positive("overlap", overlap)
     if rho >= 1:
         raise checks.reject("overlap", "be below 1", rho)

@@ -37,7 +37,13 @@ class Parameters(NamedTuple):
 
 
 def induced_rates(
-    *, eta: float, width: int, embedding: ArrayLike = 1.0, value: ArrayLike = 1.0, query: ArrayLike = 1.0, key: ArrayLike = 1.0
+    *,
+    eta: float,
+    width: int,
+    embedding: ArrayLike = 1.0,
+    value: ArrayLike = 1.0,
+    query: ArrayLike = 1.0,
+    key: ArrayLike = 1.0,
 ) -> tuple[Any, Any]:
     """(eta_Y, eta_Z) at initialisation, for orthogonal matrices of given scales.
 
@@ -212,4 +218,6 @@ def against_induced(
         "loss": ("time", loss),
         "loss_induced": ("time", simple.dataset["loss"].values),
     }
-    return xr.Dataset(data, {"time": times}, {"eta": eta, "width": size, "predicted_eta_y": eta_y, "predicted_eta_z": eta_z})
+    return xr.Dataset(
+        data, {"time": times}, {"eta": eta, "width": size, "predicted_eta_y": eta_y, "predicted_eta_z": eta_z}
+    )

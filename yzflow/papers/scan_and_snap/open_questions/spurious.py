@@ -18,7 +18,9 @@ from dynamics.support import checks
 
 def zipf_common(n_tokens: int, *, exponent: float = 1.0, share: float = 0.7) -> np.ndarray:
     """P(l) of common tokens, proportional to l^-exponent, in all ``share`` of a class's probability."""
-    weights = np.arange(1, checks.integer("n_tokens", n_tokens, minimum=1) + 1.0) ** -checks.positive("exponent", exponent)
+    weights = np.arange(1, checks.integer("n_tokens", n_tokens, minimum=1) + 1.0) ** -checks.positive(
+        "exponent", exponent
+    )
     return checks.positive("share", share) * weights / weights.sum()
 
 
