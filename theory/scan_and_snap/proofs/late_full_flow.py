@@ -87,11 +87,11 @@ def derive(
             r" and stays below $\ln\kappa$. Hence $u' = e^{-u}$ times a factor between two positive constants,"
             r" $u = \ln t + O(1)$, $w = u + O(1)$, $p/q \to \kappa$. This is what `slowdown` takes for $s_\infty$.",
             r"*Attention cannot freeze, K < M.* $z' = \eta_Zcd[d(M-K)qC - c((K-1)pA + (M-K)q(A+B))]$. If z had a limit,"
-            r" c and d would have positive limits and A, B, C those of frozen features, for which $z' \sim -\text{const}"
-            r" \cdot \ln t/t$ with a positive constant: $z \to -\infty$, a contradiction.",
+            r" c and d would have positive limits and A, B, C those of frozen features, for which $z' \sim"
+            r" -\text{const} \cdot \ln t/t$ with a positive constant: $z \to -\infty$, a contradiction.",
             r"*K = M.* C and B drop out and $dz/dA = -\frac{\eta_Z}{\eta_Y}(K-1)c^2A$: p cancels. With $w = c/d$,"
-            r" $dw/dz = (1+1/K)w$, the orbit $w^{-2} - 2\ln w - (K-1)(1+1/K)\frac{\eta_Z}{\eta_Y}A^2$ is constant at all"
-            r" times. $A \to \infty$ because the loss falls to 0, so $w \sim 1/A \sim 1/\ln t$: exactly, $(1+1/K)z ="
+            r" $dw/dz = (1+1/K)w$, the orbit $w^{-2} - 2\ln w - (K-1)(1+1/K)\frac{\eta_Z}{\eta_Y}A^2$ is constant."
+            r" $A \to \infty$ because the loss falls to 0, so $w \sim 1/A \sim 1/\ln t$: exactly, $(1+1/K)z ="
             r" -\ln\ln t + O(1)$.",
             r"*K < M, leading order.* Margins stay within O(1) of $s = \ln t$ of each other, so $A = s/d$, $dB = -cC$."
             r" As $c \to 0$: $p/q \to 1$, $tp \to K/(\eta_YM)$, $dC/ds = c$, and $dz/ds = \frac{\eta_ZK}{\eta_YM}"

@@ -1,4 +1,4 @@
-"""Theorem 2(a) for Lemma 1's own decoder gradient and frozen features: early, late, and for equal overlaps at all times.
+"""Theorem 2(a) for the true decoder gradient and frozen features: early, late, and for equal overlaps at all times.
 
 Not in the paper, whose theorem is for the modified gradient. Y = F V with V' = R/K, rows r_n = e_n - alpha_n; the
 logits of class n are L_n = V_n + H_n with H_n = sum_{n' != n} G_nn' V_n', the part that it has from its overlaps. A
@@ -28,7 +28,7 @@ def early_xi(m: sp.Expr, k: sp.Expr, overlaps: sp.Expr) -> sp.Expr:
 
 
 def early_common(m: sp.Expr, k: sp.Expr, f: sp.Expr, others: sp.Expr) -> sp.Expr:
-    """A class's part of the velocity of a single common token as t -> 0, over eta_Z; ``others``: the other f_n'l, summed."""
+    """A class's part of a single common token's velocity as t -> 0, over eta_Z; ``others``: the other f_n'l, summed."""
     return -ETA * T / (k**2 * m) * f * (1 - f**2) * others
 
 
@@ -56,7 +56,7 @@ def derive(
     least_late: Claim = least_late,
     even_xi: Claim = even_xi,
 ) -> Derivation:
-    """Early for any Gram matrix; late for any Gram matrix from the optimality conditions; equal overlaps at all times."""
+    """Early for any Gram matrix; late too, from the optimality conditions; equal overlaps at all times."""
     vanishing, signed = _early(early_beta, early_xi, early_common)
     for more, more_signed in (_late(most_short, least_late), _even(even_xi)):
         vanishing.update(more)
@@ -68,8 +68,8 @@ def derive(
         steps=(
             r"*Early.* $r_n = e_n - 1/M$ at $Y = 0$, so that $V = \frac{\eta_Yt}{K}R_0$ and $V_{n'}\cdot r_n ="
             r" -\frac{\eta_Yt}{KM}$ for every $n' \ne n$: $\beta_{nn'} = 1/M$ for all pairs and any overlaps, $\xi_n ="
-            r" \frac{\eta_Yt}{KM}\sum_{n'\ne n}G_{nn'} + O(t^2)$, positive unless n overlaps with no class. Assumption 2"
-            r" is not used. A single common token has $G_{nn'} = f_{nl}f_{n'l}$, and falls.",
+            r" \frac{\eta_Yt}{KM}\sum_{n'\ne n}G_{nn'} + O(t^2)$, positive unless n overlaps with no class."
+            r" Assumption 2 is not used. A single common token has $G_{nn'} = f_{nl}f_{n'l}$, and falls.",
             r"*Late.* With frozen, linearly independent features the loss is convex and separable; $V/\ln t$ tends to"
             r" the max-margin solution v, and $\frac{\eta_Yt}{K}R$ to v, too. Optimality: $v_n(j) \le 0$ for $j"
             r" \ne n$, $v_n(n) = \sum_j|v_n(j)|$, and $v_n(n) - v_n(j) + H_n(n) - H_n(j) \ge 1$ with equality where"
@@ -82,9 +82,10 @@ def derive(
             r" h_s and h_o there. $(h_s - h_o)' = \frac{\eta_Y\rho}{K}(p + (M-1)q) > 0$, $p \ge q$ as in"
             r" `late_full_flow`, $H_n(n) < 0$, and xi_n is a sum of positive terms. K = 2 is a case of it.",
             r"*In between, any overlaps.* $\alpha_n(j) \propto \varphi_j$, $1/\varphi_j = e^{-H_n(j,t)} + \int_0^t"
-            r" e^{-(H_n(j,t) - H_n(j,s))}d\mu(s)$ exactly, since $(e^{-V_n(j)})' = e^{H_n(j)}\mu'$. If for $H_n(j,t) \ge"
-            r" H_n(k,t)$ the increments since every earlier s are in the same order, $\varphi$ is in the order of"
-            r" $H_n$, and Chebyshev's inequality gives $\xi_n \ge (1-\alpha_n(n))\frac{M}{M-1}|H_n(n)| > 0$. Where the"
+            r" e^{-(H_n(j,t) - H_n(j,s))}d\mu(s)$ exactly, since $(e^{-V_n(j)})' = e^{H_n(j)}\mu'$."
+            r" If for $H_n(j,t) \ge H_n(k,t)$ the increments since every earlier s are in the same order,"
+            r" $\varphi$ is in the order of $H_n$, and Chebyshev's inequality gives $\xi_n \ge"
+            r" (1-\alpha_n(n))\frac{M}{M-1}|H_n(n)| > 0$. Where the"
             r" orders cross, this does not decide.",
         ),
         scope="early: all K, M and Gram matrices, leading order in t; late: all, from the optimality conditions of the"
@@ -153,7 +154,7 @@ def _late(most_short, least_late):
 
 def _even(even_xi):
     """Equal overlaps: xi_n by h and a, and the rate of a."""
-    q, more, h, a, x = sp.symbols("q b h a x", positive=True)
+    q, more, h, a = sp.symbols("q b h a", positive=True)
     p = q + more
     low = (h - (K - 1) * a) / (M - 1)  # H_n(j) from the zero sum, H_n(n) = -h
     xi = (K - 1) * p * (low + a + h) + (M - K) * q * (low + h)

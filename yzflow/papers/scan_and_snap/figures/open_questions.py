@@ -67,7 +67,15 @@ def overtaking(data: Mapping[str, Any]) -> Figure:
     mesh = right.imshow(shown, origin="lower", cmap="cividis", aspect="auto")
     for (i, j), value in np.ndenumerate(times.values):
         light = shown[i, j] < 0.6 * shown.max()
-        right.text(j, i, f"{value:.3g}", ha="center", va="center", color="white" if light else "black", fontsize=8)
+        right.text(
+            j,
+            i,
+            f"{value:.0f}" if value >= 100 else f"{value:.3g}",
+            ha="center",
+            va="center",
+            color="white" if light else "black",
+            fontsize=8,
+        )
     right.set_xticks(range(times.sizes["overlap"]), [f"{rho:g}" for rho in times["overlap"].values])
     right.set_yticks(range(times.sizes["vocab_size"]), [str(m) for m in times["vocab_size"].values])
     right.grid(False)
@@ -107,7 +115,7 @@ def no_freezing(flows: Mapping[tuple[int, int, int], xr.Dataset]) -> Figure:
     """The common token's logit late, and the exponent with which its share of attention falls in ln t.
 
     Left: z in the full flow (lines) and in the theory flow (dashed, exact); -(1/2) ln ln t, Theorem 4's late form, as
-    a slope. Right: -d ln(f_common/f_distinct)/d ln ln t of the full flow, what a slow change predicts (dots), and the
+    a slope. Right: -d ln(f_common/f_distinct)/d ln ln t of the full flow, what a slow change predicts (dots, from ln t = 10 on), and the
     limit (K - 1)/(M - 1), dotted. Nothing freezes: attention moves for ever, like a power of ln t.
 
     Parameters
@@ -123,7 +131,8 @@ def no_freezing(flows: Mapping[tuple[int, int, int], xr.Dataset]) -> Figure:
         left.plot(flow["ln_t"], flow["theory"], "--", color=colour, linewidth=1)
         right.plot(flow["ln_t"], flow["exponent"], color=colour, label=label)
         if "slow" in flow:
-            right.plot(flow["ln_t"][::4], flow["slow"][::4], "o", color=colour, markersize=3.5)
+            dots = flow.sel(ln_t=slice(10, None))[{"ln_t": slice(None, None, 4)}]
+            right.plot(dots["ln_t"], dots["slow"], "o", color=colour, markersize=3.5)
         limit = late.final_exponent(n_classes=k, vocab_size=m)
         right.axhline(limit, color=colour, linestyle=":", linewidth=1.2)
     s = flow["ln_t"].values
@@ -150,15 +159,15 @@ def _gradients(effort: Effort) -> dict[str, Any]:
             worst = flow["term"].min("other") / np.abs(flow["term"]).sum("other")
             curves.append({"kind": kind, "ratio": flow["xi"].values[:, moves] / early[:, moves],
                            "share": flow["share"].values[:, moves], "term": worst.values[:, moves]})  # fmt: skip
-    return {"ln_t": s, "curves": curves, "survey": gradient.survey(draws=12 if effort.quick else 200, seed=2)}
+    return {"ln_t": s, "curves": curves, "survey": gradient.survey(draws=12 if effort.quick else 100, seed=2)}
 
 
 def _signs(data: Mapping[str, Any]) -> str:
     found = data["survey"]
     return (
-        f"Of {found.sizes['draw']} random Gram matrices (K from 3 to 7) {int((found['least'] <= 0).sum())} have some xi_n "
-        f"<= 0 at some time; the smallest share is {float(found['least'].min()):.3g}. A single term is below zero in "
-        f"{float(found['negative'].mean()):.0%} of them."
+        f"Of {found.sizes['draw']} random Gram matrices (K from 3 to 7) {int((found['least'] <= 0).sum())} have some "
+        f"xi_n <= 0 at some time; the smallest share is {float(found['least'].min()):.3g}. A single term is "
+        f"below zero in {float(found['negative'].mean()):.0%} of them."
     )
 
 
@@ -205,8 +214,9 @@ def _numbers(data: xr.Dataset) -> str:
     for n in data["tokens_per_class"].values:
         row = data.sel(tokens_per_class=n)
         rows.append(
-            f"n = {n}: {float(row['number'].mean()):.3g} spurious tokens (expected {float(row['expected_number']):.3g}), "
-            f"attention {float(row['end'].mean()):.2g} (expected {float(row['expected_end']):.2g})."
+            f"n = {n}: {float(row['number'].mean()):.3g} spurious tokens (expected "
+            f"{float(row['expected_number']):.3g}), attention {float(row['end'].mean()):.2g} (expected "
+            f"{float(row['expected_end']):.2g})."
         )
     risen = float(data["risen"].weighted(data["number"]).mean()) if bool(data["risen"].notnull().any()) else np.nan
     return f"The logits of {risen:.0%} of the spurious tokens rose. " + " ".join(rows)
@@ -214,7 +224,7 @@ def _numbers(data: xr.Dataset) -> str:
 
 @styled
 def spurious_tokens(data: xr.Dataset) -> Figure:
-    """Spurious distinct tokens against the size of the data set: number and attention, counted and predicted (Section 9).
+    """Spurious distinct tokens against the size of the data set: number and attention, and expectations (Section 9).
 
     Common tokens that occur with one next token only in the data, K = 4 classes, Zipf's law. Lines: expectations in
     closed form; dots: mean and standard deviation over data sets, before and after training in the full flow. Agrees
@@ -228,8 +238,11 @@ def spurious_tokens(data: xr.Dataset) -> Figure:
     figure = Figure(figsize=(9.5, 4))
     left, right = figure.subplots(1, 2)
     n = data["tokens_per_class"]
-    for axes, names in ((left, (("number", "spurious tokens", BLUE),)),
-                        (right, (("start", "before training", GREEN), ("end", "after training", VERMILION)))):  # fmt: skip
+    panels = {
+        left: (("number", "spurious tokens", BLUE),),
+        right: (("start", "before training", GREEN), ("end", "after training", VERMILION)),
+    }
+    for axes, names in panels.items():
         for name, label, colour in names:
             axes.plot(n, data[f"expected_{name}"], color=colour, label=f"{label}, expected")
             mean, spread = data[name].mean("seed"), data[name].std("seed")
@@ -237,7 +250,7 @@ def spurious_tokens(data: xr.Dataset) -> Figure:
         axes.set(xscale="log", xlabel="contextual tokens of each class in the data set")
         axes.legend()
     left.set(ylabel="number", yscale="symlog", ylim=(0, None))
-    right.set(ylabel="attention on them", yscale="log")
+    right.set(ylabel="attention on them", yscale="log", ylim=(1e-6, 1))
     figure.suptitle("Tokens that look distinct because the data set is small")
     return figure
 
@@ -256,15 +269,16 @@ def _drift(data: Mapping[str, xr.Dataset]) -> str:
         ratio = flow["eta_y"] / flow["eta_z"]
         first = flow.attrs["predicted_eta_y"] / flow.attrs["predicted_eta_z"]
         parts.append(
-            f"{name}: eta_Y/eta_Z is {first:.3g} at the start, {float(ratio[-1]):.2g} at t = {float(flow['time'][-1]):g}; "
-            f"eta_Y has grown by {float(flow['eta_y'][-1]) / flow.attrs['predicted_eta_y']:.2g}."
+            f"{name}: eta_Y/eta_Z is {first:.3g} at the start, {float(ratio[-1]):.2g} at t = "
+            f"{float(flow['time'][-1]):g}; eta_Y has grown by "
+            f"{float(flow['eta_y'][-1]) / flow.attrs['predicted_eta_y']:.2g}."
         )
     return " ".join(parts)
 
 
 @styled
 def original_rates(data: Mapping[str, xr.Dataset]) -> Figure:
-    """Which rates of Y and Z one learning rate on U, W_V, W_Q, W_K induces, and how they drift (Appendix G's open point).
+    """Which rates of Y and Z one learning rate on U, W_V, W_Q, W_K induces, and their drift (Appendix G's open point).
 
     Left: -z of the common token, original parameters (lines) and Y, Z with the rates of the start (dashed). Middle: the
     effective rates over eta, dots: predicted at the start. Right: how far dY/dt and dZ/dt point along the gradients.

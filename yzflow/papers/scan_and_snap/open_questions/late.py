@@ -133,8 +133,8 @@ def slow_exponent(ratio: ArrayLike, *, n_classes: int, vocab_size: int) -> tuple
     """The exponent -d ln w/d ln ln t and p/q at w = f_common/|f_distinct|, where w changes slowly; K < M.
 
     With s = ln t, c = w/sqrt(1 + w^2), d = c/w, R = p/q, mu = 1 + (K - 1) R/(M - K): the margins give A = s/d and
-    B = -c C/d, the common token's rest C = c s mu, and the rates of A, B, C three equations for R, the exponent and t q,
-    if the change of R is neglected. As w -> 0: R -> 1 and `final_exponent`; while M w^2 is large, up to 1/2.
+    B = -c C/d, the common token's rest C = c s mu, and the rates of A, B, C three equations for R, the exponent and
+    t q, if the change of R is neglected. As w -> 0: R -> 1 and `final_exponent`; while M w^2 is large, up to 1/2.
 
     Raises
     ------
@@ -167,7 +167,9 @@ def _slow(w: float, k: int, m: int) -> tuple[float, float]:
         a, q = fall(R)
         mu = 1 + (k - 1) * R / (m - k)
         # -d(c^2 s mu/d)/ds = d q (1 - R), with c^2/d falling like s^(-a (2 d^2 + c^2)).
-        return c * c * mu / d * (1 - a * (2 * d * d + c * c)) - d * q * (R - 1)
+        # Times the denominator of a, so that a change of sign is a root and no pole.
+        whole = c * c - d * d * (d * d * (k * R + m - k) / m * mu)
+        return (c * c * mu / d * (1 - a * (2 * d * d + c * c)) - d * q * (R - 1)) * whole
 
     grid = 1 + np.geomspace(1e-12, 1e6, 700)
     values = np.array([gap(R) for R in grid])

@@ -1,7 +1,7 @@
 """Which (eta_Y, eta_Z) one learning rate on the original parameters induces: the open point of Appendix G.
 
-Y = U W_V^T U^T and Z = U W_Q W_K^T U^T/sqrt(d), with embeddings U (M, d). Gradient ascent on (2) with one rate eta moves
-them by a kernel on the gradients G_Y = dJ/dY and G_Z = dJ/dZ. With A = W_V^T and B = W_Q W_K^T/sqrt(d),
+Y = U W_V^T U^T and Z = U W_Q W_K^T U^T/sqrt(d), with embeddings U (M, d). Gradient ascent on (2) with one rate eta
+moves them by a kernel on the gradients G_Y = dJ/dY and G_Z = dJ/dZ. With A = W_V^T and B = W_Q W_K^T/sqrt(d),
 
     dY/dt = U' A U^T + U A' U^T + U A U'^T,   A' = eta U^T G_Y U,
     U' = eta (G_Y U A^T + G_Y^T U A + G_Z U B^T + G_Z^T U B),

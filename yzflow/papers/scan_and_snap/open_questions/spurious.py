@@ -86,7 +86,7 @@ def trained(rows: np.ndarray, *, vocab_size: int, eta_y: float, eta_z: float, t_
 
 def suppression(
     *,
-    tokens_per_class: Sequence[int] = (30, 100, 300, 1000, 3000, 10_000),
+    tokens_per_class: Sequence[int] = (30, 100, 300, 1000, 2000, 3000),
     seeds: int = 8,
     n_classes: int = 4,
     n_tokens: int = 200,
