@@ -115,8 +115,9 @@ def no_freezing(flows: Mapping[tuple[int, int, int], xr.Dataset]) -> Figure:
     """The common token's logit late, and the exponent with which its share of attention falls in ln t.
 
     Left: z in the full flow (lines) and in the theory flow (dashed, exact); -(1/2) ln ln t, Theorem 4's late form, as
-    a slope. Right: -d ln(f_common/f_distinct)/d ln ln t of the full flow, what a slow change predicts (dots, from ln t = 10 on), and the
-    limit (K - 1)/(M - 1), dotted. Nothing freezes: attention moves for ever, like a power of ln t.
+    a slope. Right: -d ln(f_common/f_distinct)/d ln ln t of the full flow, what a slow change predicts (dots, from
+    ln t = 10 on), and the limit (K - 1)/(M - 1), dotted. Nothing freezes: attention moves for ever, like a power of
+    ln t.
 
     Parameters
     ----------
