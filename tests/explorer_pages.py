@@ -1,7 +1,7 @@
 """What tests of the explorer share: a page of some panels in a browser, and what a person does and reads there."""
 
 import csv
-import dataclasses
+from functools import cache
 
 import numpy as np
 
@@ -9,13 +9,17 @@ from yzflow.pages import explorer
 from yzflow.pages.explorer.registry import panels
 
 
-def written(tmp_path_factory, shown=None, **collect):
-    """A file with these panels (default: all); ``collect`` replaces what a panel collects, by its name."""
-    shown = panels() if shown is None else shown
-    shown = [dataclasses.replace(p, collect=collect[p.name]) if p.name in collect else p for p in shown]
+def written(tmp_path_factory, shown=None):
+    """A file with these panels (default: all)."""
     path = tmp_path_factory.mktemp("explorer") / "explorer.html"
-    explorer.write(path, shown)
+    path.write_text(_page_of(tuple(panel.name for panel in shown or panels())), encoding="utf-8")
     return path
+
+
+@cache
+def _page_of(names):
+    """The page with the panels of these names, made once in a process: the SGD runs in it take seconds."""
+    return explorer.html([panel for panel in panels() if panel.name in names])
 
 
 def mathematics(browser, tmp_path_factory, panel=None):
