@@ -6,7 +6,7 @@ yzflow.bench = (() => {
   let touched = null; // the panel that was changed last: a link opens there
   let timer = null;
 
-  // The address names what differs from the first preset, or of another preset from that: #at=dyck&dyck.preset=1&dyck.pairs=7
+  // The address names the preset, if it is not the first, and what differs from it: #at=PANEL&PANEL.preset=1&PANEL.size=7
   function address() {
     const parameters = new URLSearchParams();
     for (const [id, bench] of benches) for (const [key, value] of bench.differences()) parameters.set(`${id}.${key}`, value);

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from driving import ROOT
 
+from theory.statements import REGISTER
 from yzflow import papers
 from yzflow.pages import explorer
 from yzflow.pages.explorer import registry
@@ -55,3 +56,13 @@ def test_panels_stand_in_the_order_of_their_places_and_names_are_their_own(monke
 def test_a_page_without_panels_is_refused():
     with pytest.raises(ValueError, match="`shown` must hold at least one panel, but got none"):
         explorer.html([])
+
+
+def test_the_engine_and_its_tests_name_no_paper_and_no_panel():
+    papers_in_register = {statement.paper for statement in REGISTER.values()}
+    names = papers_in_register | set(ROOMS) | {panel.name for panel in explorer.panels()}
+    folders = (ROOT / "yzflow" / "pages", ROOT / "tests" / "yzflow" / "pages")
+    files = [path for folder in folders for path in folder.rglob("*.*") if path.suffix != ".pyc"]
+    assert len(files) >= 14 and len(names) >= 3 * len(ROOMS)
+    found = {(path.name, name) for path in files for name in names if name.lower() in path.read_text("utf-8").lower()}
+    assert not found
