@@ -33,6 +33,13 @@ def test_printed_errors_are_those_of_the_mistakes():
         assert row.corrected == 0
 
 
+def test_the_conjectured_size_is_missed_by_what_the_formula_says():
+    (row, *_) = yzflow.audit([PAPER + "Conjecture"], quick=True).table
+    # 6 N^(2/3) against N / log2 N at N = 2^30.
+    assert row.printed == pytest.approx(1 - 6 * 2**20 / (2**30 / 30), abs=1e-12)
+    assert row.corrected == 0
+
+
 MISTAKES = {
     "half the temperature": ("Theorem 2", "temperature", lambda right: lambda **o: right(**o) / 2),
     "rank": ("Rank bound", "exact_rank", lambda right: lambda matrix: right(matrix) - 1),

@@ -201,6 +201,22 @@ def test_as_many_triples_as_the_lemma_allows():
     assert 12 * 13 / 2 < len(averaging.feasible_triples(largest, 120)) <= 12 * 13
 
 
+def test_groups_that_own_nothing_are_in_no_triple():
+    # All tokens the same, 3 * 40 = 120: the first group owns it. Ranges that touch would leave all 364 triples.
+    np.testing.assert_array_equal(averaging.feasible_triples(np.full(12, 40), 120), [[0, 0, 0]])
+    # 0..1 and 2..6: 2 + 2 + 3 = 7, 0 + 3 + 4 = 7 and 1 + 0 + 6 = 7, but no sum of three of 0 and 1.
+    np.testing.assert_array_equal(averaging.feasible_triples(np.array([1, 6]), 7), [[0, 0, 1], [0, 1, 1], [1, 1, 1]])
+
+
+def test_columns_of_values_are_counted_where_they_are_used():
+    model = averaging.match3_groups(root=3, modulus=2)
+    size = averaging.counted_size(model, tasks.random_match(27, 2, size=1, rng=0))
+    assert (size.depth, size.heads, size.dimension, size.extra_tokens) == (2, 3, 9, 0)  # 3 of queries, 9 of values
+    assert averaging.counted_size(model, np.zeros((1, 27))).dimension == 9  # bits of layer 2
+    none = np.ones((1, 27))  # three ones are odd: neither residues in layer 1 vanish nor is a bit of layer 2 set
+    assert not tasks.match3(none.astype(int), 2).any() and averaging.counted_size(model, none).dimension == 9
+
+
 @given(st.integers(1, 30), st.integers(-10, 20), SEEDS)
 def test_bits_of_numbers_are_those_of_fixed_point(bits, fraction, seed):
     numbers = FixedPoint(bits, fraction)
