@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import sympy
 
 from dynamics.data.averaging import BLANK, match_tokens
 from dynamics.support import checks
@@ -85,9 +84,11 @@ class Stages:
     """
 
     def __init__(self, length: int, workers: int, n_tokens: int) -> None:
+        from sympy import isprime  # here, for it takes half a second that no other use of the package needs
+
         self.length, self.workers, self.n_tokens = length, workers, n_tokens
         self.slots = length // workers
-        self.prime = next(p for p in range(length + 1, 2**53, length) if sympy.isprime(p))
+        self.prime = next(p for p in range(length + 1, 2**53, length) if isprime(p))
         self.root = next(
             w
             for g in range(2, self.prime)
