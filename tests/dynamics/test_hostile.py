@@ -53,13 +53,17 @@ from theory.scan_and_snap import attention, decoder, early, token_estimates, tok
 from theory.sparse_averaging import (
     averaging,
     groups,
+    hard_sets,
     keys,
     matching,
     moments,
     other_architectures,
     precision,
     protocols,
+    sorted_groups,
+    transform,
 )
+from theory.sparse_averaging import sizes as averaging_sizes
 from theory.sparse_averaging import units as averaging_units
 
 deep = pytest.importorskip("dynamics.deep")
@@ -83,7 +87,10 @@ RECORDS = {
     "scan_and_snap.tokens.WeakCorrelation", "sparse_averaging.keys.Certificate", "sparse_averaging.keys.Infeasible",
     "sparse_averaging.keys.as_subset", "sparse_averaging.matching.MatchTransformer",
     "sparse_averaging.matching.MatchUnit", "sparse_averaging.other_architectures.Collision",
-    "sparse_averaging.protocols.ProtocolRun",
+    "sparse_averaging.protocols.ProtocolRun", "sparse_averaging.sizes.Size", "sparse_averaging.hard_sets.Searched",
+    "sparse_averaging.sizes.averages", "sparse_averaging.sizes.rounded", "sparse_averaging.sizes.whole_numbers",
+    "sparse_averaging.sizes.whole_scale", "sparse_averaging.sorted_groups.Groups", "sparse_averaging.transform.Stages",
+    "sparse_averaging.transform.butterfly", "sparse_averaging.transform.position", "sparse_averaging.transform.wanted",
 }  # fmt: skip
 
 
@@ -392,7 +399,11 @@ def calls():
                                                                                    lift=None, level=0.05)),
         "scan_and_snap.token_estimates.TokenEstimates.tokens": (estimates.tokens, dict(share=0.5, level=0.05)),
         "scan_and_snap.tokens.weak_correlation": (tokens.weak_correlation, dict(overlap=np.eye(2), vocab_size=10)),
-        "sparse_averaging.groups.match3_groups": (groups.match3_groups, dict(root=2, modulus=5)),
+        "sparse_averaging.groups.match3_groups": (groups.match3_groups, dict(root=2, modulus=5, spare_bits=0)),
+        "sparse_averaging.hard_sets.harder_set": (hard_sets.harder_set, dict(
+            keys=np.eye(4), start=[0, 2], rng=rng(), steps=2)),
+        "sparse_averaging.hard_sets.worst_case_dimension": (hard_sets.worst_case_dimension, dict(
+            n_tokens=6, q=2, seed=0, starts=1, steps=2, linear_programs=1)),
         "sparse_averaging.keys.certificate": (keys.certificate, dict(
             keys=signs, subset=[0], method="exclusion", rho=0.9, level=0.35, throw=False)),
         "sparse_averaging.keys.error_bound": (keys.error_bound, dict(tau=1.0, n_tokens=4, q=2, rho=0.5)),
@@ -437,6 +448,14 @@ def calls():
         "sparse_averaging.protocols.qsa_protocol": (protocols.qsa_protocol, dict(
             unit=averaging.random_keys_unit(keys.random_keys(3, 16, rng=rng()), 1, error=0.5, bits=8), q=1,
             encoding="corrected")),
+        "sparse_averaging.sizes.counted_size": (averaging_sizes.counted_size, dict(model=histogram, x=[1, 2, 3])),
+        "sparse_averaging.sizes.number_bits": (averaging_sizes.number_bits, dict(values=[1.0, -0.25])),
+        "sparse_averaging.sorted_groups.feasible_triples": (sorted_groups.feasible_triples, dict(
+            largest=[1, 4], modulus=5)),
+        "sparse_averaging.sorted_groups.match3_sorted": (sorted_groups.match3_sorted, dict(
+            n_tokens=4, modulus=5, spare_bits=0)),
+        "sparse_averaging.transform.match3_transform": (transform.match3_transform, dict(
+            n_tokens=4, modulus=5, spare_bits=0)),
         "sparse_averaging.units.moment_curve_unit": (averaging_units.moment_curve_unit, dict(
             curve=curve, error=0.1, value_dimension=1)),
         "sparse_averaging.units.random_keys_unit": (averaging_units.random_keys_unit, dict(

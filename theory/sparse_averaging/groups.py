@@ -40,9 +40,9 @@ def match3_groups(*, root: int, modulus: int, spare_bits: int = 0) -> MatchTrans
     spare_bits : int
         Bits after the binary point of outputs beyond those that are proved to be enough; negative: fewer.
     """
-    groups = checks.integer("root", root, minimum=1)
+    groups = checks.integer("root", root, minimum=1, maximum=2**12)
     modulus = checks.integer("modulus", modulus, minimum=2, maximum=2**40)
-    spare_bits = checks.integer("spare_bits", spare_bits, minimum=-50, maximum=20)
+    spare_bits = checks.integer("spare_bits", spare_bits, minimum=-50, maximum=3)
     slots, n_tokens = groups**2, groups**3
     width = 2 + 3 * slots
     # Beside the chosen group all weights together are below 1/(4 S M): a gathered number is within 1/4 of an integer,

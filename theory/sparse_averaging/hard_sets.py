@@ -16,6 +16,7 @@ from dynamics.data.averaging import adversarial_subsets
 from dynamics.support import checks
 from theory.sparse_averaging.keys import Certificate, as_subset, certificate, random_keys, smallest_dimension
 
+_MOST_STEPS = 10_000
 _NEAR = 24  # how many of the keys nearest to the attacked one a member is exchanged for
 _ATTACKED = 4  # how many of the keys nearest to the rest of the set may be the attacked one
 
@@ -66,7 +67,7 @@ def harder_set(
     if subset.size == len(keys):
         raise checks.reject("start", f"be smaller than the number of keys, {len(keys)}", subset.size)
     checks.instance("rng", rng, np.random.Generator, rule="be a numpy.random.Generator")
-    steps = checks.integer("steps", steps, minimum=0)
+    steps = checks.integer("steps", steps, minimum=0, maximum=_MOST_STEPS)
     found = certificate(keys, subset, throw=False)
     for _ in range(steps):
         if found.query is None:
@@ -99,7 +100,14 @@ def worst_case_dimension(
     linear_programs : int
         For how many of the sets found at each m the smallest rho is computed.
     """
-    starts = checks.integer("starts", starts, minimum=1)
+    n_tokens = checks.integer("n_tokens", n_tokens, minimum=2, maximum=2**14)
+    q = checks.integer("q", q, minimum=1, maximum=n_tokens - 1)
+    starts = checks.integer("starts", starts, minimum=1, maximum=n_tokens)
+    steps = checks.integer("steps", steps, minimum=0, maximum=_MOST_STEPS)
+    seed, linear_programs = (
+        checks.integer(name, number, minimum=0)
+        for name, number in (("seed", seed), ("linear_programs", linear_programs))
+    )
     maximum = int(16 * q * math.log(n_tokens) + 200)
     tabulated = smallest_dimension(n_tokens, q, rng=np.random.default_rng(seed), maximum=maximum)
     signs = random_keys(n_tokens, maximum, rng=np.random.default_rng(seed)) * math.sqrt(maximum)

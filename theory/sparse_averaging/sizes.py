@@ -59,6 +59,10 @@ def counted_size(model: MatchTransformer, x: ArrayLike) -> Size:
     Columns of values that are zero in all tokens of all inputs are not counted, and numbers are as long as they have to
     be on these inputs: of a construction this is what it uses, not what it was promised.
     """
+    from theory.sparse_averaging.matching import MatchTransformer  # which need not know of this
+
+    checks.instance("model", model, MatchTransformer)
+    model(x)  # checks it
     X = model.tokens(checks.finite_array("x", x))
     n_tokens, extra = model.n_tokens, X.shape[-2] - model.n_tokens
     transformer = model.transformer
@@ -89,7 +93,7 @@ def number_bits(values: ArrayLike) -> int:
     >>> number_bits([3.0, -0.25])
     5
     """
-    values = np.abs(np.asarray(values, dtype=np.float64))
+    values = np.abs(checks.finite_array("values", values))
     values = values[values > 0]
     if not values.size:
         return 1

@@ -49,9 +49,9 @@ def match3_sorted(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> MatchT
     spare_bits : int
         Bits after the binary point of outputs beyond those that are proved to be enough; negative: fewer.
     """
-    n_tokens = checks.integer("n_tokens", n_tokens, minimum=3)
-    modulus = checks.integer("modulus", modulus, minimum=2, maximum=2**40)
-    spare_bits = checks.integer("spare_bits", spare_bits, minimum=-50, maximum=20)
+    n_tokens = checks.integer("n_tokens", n_tokens, minimum=3, maximum=2**24)
+    modulus = checks.integer("modulus", modulus, minimum=2, maximum=2**36)
+    spare_bits = checks.integer("spare_bits", spare_bits, minimum=-50, maximum=3)
     plan = Groups(n_tokens, modulus)
     layers, maps = [], []
     for first in range(0, plan.digits, 3):
@@ -209,10 +209,17 @@ def feasible_triples(largest: np.ndarray, modulus: int) -> np.ndarray:
     modulus : int
         M.
     """
-    largest = np.asarray(largest, dtype=np.int64)
+    largest, modulus = (
+        checks.index_array("largest", largest, upper=2**36),
+        checks.integer("modulus", modulus, minimum=2),
+    )
+    if (np.diff(largest) < 0).any():
+        raise checks.reject("largest", "not fall", largest.tolist())
+    checks.fits_in_memory("largest", 64 * largest.size**3, "compare triples")
     least = np.concatenate([[0], largest[:-1] + 1])
     order = np.arange(largest.size)
     owns = least <= largest
+    modulus = min(modulus, 2**40)  # above which no sum is
     allowed = (order[:, None, None] <= order[:, None]) & (order[:, None] <= order)
     allowed &= owns[:, None, None] & owns[:, None] & owns
     low, high = (edge[:, None, None] + edge[:, None] + edge for edge in (least, largest))
@@ -231,7 +238,7 @@ def _triple(plan: Groups) -> Callable:
         rows, which = np.unique(largest.reshape(-1, plan.groups), axis=0, return_inverse=True)
         lists = np.full((len(rows), plan.n_tokens, 3), -1)
         for row, into in zip(rows, lists, strict=True):
-            found = feasible_triples(row, plan.modulus)[: plan.n_tokens - 1]
+            found = feasible_triples(row.astype(np.int64), plan.modulus)[: plan.n_tokens - 1]
             into[: len(found)] = found
         place = X[..., plan.position].astype(np.int64)
         out[..., plan.triple] = lists[which.reshape(place.shape), place]

@@ -48,9 +48,9 @@ def match3_transform(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> Mat
     spare_bits : int
         Bits after the binary point of outputs beyond those that are proved to be enough; negative: fewer.
     """
-    n_tokens = checks.integer("n_tokens", n_tokens, minimum=1)
+    n_tokens = checks.integer("n_tokens", n_tokens, minimum=1, maximum=2**24)
     modulus = checks.integer("modulus", modulus, minimum=2, maximum=2**24)
-    spare_bits = checks.integer("spare_bits", spare_bits, minimum=-50, maximum=20)
+    spare_bits = checks.integer("spare_bits", spare_bits, minimum=-50, maximum=3)
     length = 1 << (2 * modulus - 1).bit_length()
     workers = min(1 << (n_tokens.bit_length() - 1), length)
     stages = Stages(length, workers, n_tokens)
