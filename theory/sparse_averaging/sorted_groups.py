@@ -233,6 +233,8 @@ def _triple(plan: Groups) -> Callable:
     def triple(X):
         out = plan.cleared(X)
         largest = np.rint(plan.groups * plan.block(X, 0)[..., : plan.groups])
+        # With too few bits a residue may be off; they stay residues that do not fall.
+        largest = np.maximum.accumulate(np.clip(largest, 0, plan.modulus - 1), axis=-1)
         out[..., plan.extremes] = largest
         # The same for all tokens of an input: computed once for each that differs.
         rows, which = np.unique(largest.reshape(-1, plan.groups), axis=0, return_inverse=True)
