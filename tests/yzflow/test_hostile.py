@@ -18,7 +18,7 @@ from yzflow import figures
 from yzflow.figures import registry
 from yzflow.sweeps import cache, config, store, sweep
 
-STATEMENT = "Scan and Snap: Lemma 1"
+STATEMENT = "Bounded Dyck: Corollary 2"  # whose proof is kept
 
 
 @pytest.fixture(scope="module")
