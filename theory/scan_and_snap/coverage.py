@@ -48,7 +48,7 @@ class Sample:
 
     Attributes
     ----------
-    n_steps, vocab_size, eta_y : int, int, float
+    n_steps, vocabulary, eta_y : int, int, float
         N, M, and the learning rate of the decoder.
     visits : array
         N_n.
@@ -65,7 +65,7 @@ class Sample:
     """
 
     n_steps: int
-    vocab_size: int
+    vocabulary: int
     eta_y: float
     visits: np.ndarray
     margin: np.ndarray
@@ -81,18 +81,18 @@ class Sample:
 
     def h(self, visits: float | np.ndarray) -> np.ndarray:
         """h(s) of Lemma 6."""
-        return decoder.h(visits, vocab_size=self.vocab_size, eta_y=self.eta_y)
+        return decoder.h(visits, vocab_size=self.vocabulary, eta_y=self.eta_y)
 
     @property
     def theta(self) -> np.ndarray:
         """w_n = (1 + theta_n) (M - 1) h(Nbar) zeta_n (Lemma 12)."""
-        return self.margin / (self.vocab_size * self.h(self.mean)) - 1
+        return self.margin / (self.vocabulary * self.h(self.mean)) - 1
 
     @property
     def sigma(self) -> np.ndarray:
         """e_n - alpha_n = (M - 1)/(M - 1 + exp(M h(Nbar))) (1 + sigma) zeta_n (Corollary 1)."""
-        rest = self.vocab_size - 1
-        return self.miss * (rest + np.exp(self.vocab_size * self.h(self.mean))) / rest - 1
+        rest = self.vocabulary - 1
+        return self.miss * (rest + np.exp(self.vocabulary * self.h(self.mean))) / rest - 1
 
 
 def _last_state(outcome: Outcome) -> tuple[np.ndarray, ...]:
@@ -178,8 +178,8 @@ def lemma5(runs: Runs, level: str) -> float:
     sample = still(runs)
     if not (sample.visits.sum(axis=1) == sample.n_steps).all():
         return 1.0
-    steps = decoder.h_steps(sample.n_steps, vocab_size=sample.vocab_size, eta_y=sample.eta_y)
-    expected = sample.vocab_size * steps[sample.visits.astype(np.int64)]
+    steps = decoder.h_steps(sample.n_steps, vocab_size=sample.vocabulary, eta_y=sample.eta_y)
+    expected = sample.vocabulary * steps[sample.visits.astype(np.int64)]
     return float(max(np.abs(sample.margin - expected).max() / expected.max(), sample.off_line.max()))
 
 
@@ -194,7 +194,7 @@ def lemma11(runs: Runs, level: str) -> float:
     sample = still(runs)
     delta = np.ceil(np.sqrt(sample.n_steps * np.log(1 / DELTA)))
     at = sample.h(sample.mean)
-    return _excess(np.abs(sample.margin[:, 0] / sample.vocab_size - at) > at * delta / sample.mean)
+    return _excess(np.abs(sample.margin[:, 0] / sample.vocabulary - at) > at * delta / sample.mean)
 
 
 def _theta_outside(sample: Sample, bound: Callable[[int, int], float]) -> float:
@@ -238,5 +238,5 @@ def sigma_bound(n_steps: int, n_classes: int, vocab_size: int, eta_y: float) -> 
 def corollary1(runs: Runs, level: str) -> float:
     """Runs in which |sigma| of class 0 is beyond (71), features moving."""
     sample = moving(runs)
-    bound = sigma_bound(sample.n_steps, sample.visits.shape[1], sample.vocab_size, sample.eta_y)
+    bound = sigma_bound(sample.n_steps, sample.visits.shape[1], sample.vocabulary, sample.eta_y)
     return _excess(np.abs(sample.sigma[:, 0]) > bound)
