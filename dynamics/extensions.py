@@ -142,7 +142,7 @@ def biased_sequences(
     n, positions = checks.integer("n", n, minimum=1), checks.integer("length", length, minimum=2) - 1
     weight = np.exp(-checks.non_negative("position_bias", position_bias) * np.arange(positions))
     checks.fits_in_memory("n", 24 * n * min(positions, bags.n_tokens) + 24 * positions, "draw sequences")
-    generator = np.random.default_rng(rng)
+    generator = checks.generator("rng", rng)
     drawn = np.sort(generator.choice(len(bags), size=n, p=bags.weight / bags.weight.sum()))
     token, count, starts = [], [], [0]
     for bag in drawn:

@@ -72,7 +72,7 @@ deep = pytest.importorskip("dynamics.deep")
 # Modules whose names are no calls for users: helpers, proofs and checks that take each other's objects.
 INNER = re.compile(
     r"\._|\.support|\.version|\.proofs|\.measures|\.statements|\.bounds|^theory\.(symbolic|trust)"
-    r"|\.enclosures\.(?!enclosure$)|\.deep\.objective"
+    r"|\.coverage|\.residual|\.centred|\.enclosures\.(?!enclosure$)|\.deep\.objective"
 )
 # What functions return or raise, and what simulators are made of: built by this package alone.
 RECORDS = {
@@ -258,12 +258,15 @@ def calls():
         "descent.sgd": (sgd, dict(
             data=classes, **rates, steps=2, batch_size=2, length=4, momentum=0.9, optimizer="sgd", init="zero", seed=0,
             record_every=1, dtype="float64", progress=False, eta_v=None, position_bias=0.0, eta_hidden=None,
-            objective=None, evaluate=None)),
+            objective=None, evaluate=None, decoder="full")),
         "descent.Objective": (Objective, dict(criterion="squared", contrast=None, contrast_weight=0.0)),
         "descent.Optimizer": (Optimizer, dict(name="sgd", momentum=0.5)),
         "descent.sgd_many": (sgd_many, dict(runs=[(classes, {**rates, "steps": 1})], observe=None, threads=1,
                                             progress=False)),
-        "extensions.residual_connection": (extensions.residual_connection, dict(data=classes)),
+        "extensions.residual_connection": (extensions.residual_connection, dict(data=classes, inner_norm=True)),
+        "extensions.layer_norm": (extensions.layer_norm, dict(data=classes, width=5)),
+        "extensions.biased_sequences": (extensions.biased_sequences, dict(
+            data=classes, n=3, length=4, position_bias=0.1, rng=0)),
         "flow.gradient_flow": (gradient_flow, dict(
             data=classes, **rates, t_end=1.0, decoder="full", times=[0.5], n_times=2, init=None, rtol=1e-3, atol=1e-3,
             progress=False, eta_v=None, eta_hidden=None, objective=None, solver=None)),
@@ -271,7 +274,7 @@ def calls():
         "layer.Embedding": (Embedding, dict(vectors=np.eye(3), keys=np.ones((2, 3)), queries=np.ones((2, 3)),
                                             values=np.ones((2, 3)))),
         "layer.Layer": (Layer, dict(Z=np.zeros((3, 3)), Y=np.zeros((3, 2)), V=None, multiplicity=[1, 1], hidden=None,
-                                    center=False, floor=0.0, embedding=embedding)),
+                                    center=False, floor=0.0, embedding=embedding, residual=False)),
         "layer.Layer.zeros": (Layer.zeros, dict(bags=bags)),
         "layer.Layer.embedded": (Layer.embedded, dict(embedding=embedding, Y=np.zeros((3, 2)))),
         **{f"layer.Layer.{name}": (getattr(layer, name), dict(bags=bags))
