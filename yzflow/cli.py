@@ -323,7 +323,7 @@ def figure(name: str, out: Path, formats: str, store: Path | None, quick: bool, 
 @click.option("--enclose", is_flag=True, help="Decide what is said of flows for every time, in ball arithmetic.")
 @click.option("--until", type=float, default=1e4, show_default=True, help="With --enclose: last time, in SGD steps.")
 @click.option("--max-seconds", type=float, default=60.0, show_default=True, help="With --enclose: for each flow.")
-@click.option("--store", type=click.Path(path_type=Path), help="With --enclose: folder of certificates.")
+@click.option("--certificates", type=click.Path(path_type=Path), help="With --enclose: their folder.")
 @_json
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for audit.json and audit.html.")
 @click.pass_context
@@ -335,13 +335,13 @@ def audit(
     enclose: bool,
     until: float,
     max_seconds: float,
-    store: Path | None,
+    certificates: Path | None,
     as_json: bool,
     out: Path | None,
 ) -> None:
     """Run the proofs and measure the checks of the register; exit status 1 if what should hold does not.
 
-    With --enclose the flows are enclosed in balls too, their certificates kept in --store (default: OUT/store).
+    With --enclose the flows are enclosed in balls too, and their certificates kept (default: in OUT/certificates).
 
     Example: yzflow audit --only "Scan and Snap: Theorem 3" --quick --enclose --out audit
     """
@@ -353,8 +353,8 @@ def audit(
         folder("--out", out)
     how = None
     if enclose:
-        store = out / "store" if store is None and out is not None else store
-        how = Enclose(until, max_seconds, None if store is None else folder("--store", store))
+        where = out / "certificates" if certificates is None and out is not None else certificates
+        how = Enclose(until, max_seconds, None if where is None else folder("--certificates", where))
     report = run(only or None, quick=quick, seed=seed, enclose=how, progress=True)
     click.echo(report.json() if as_json else report.text())
     if out is not None:

@@ -190,6 +190,6 @@ def test_command_line(tmp_path):
     result = CliRunner().invoke(cli.main, arguments)
     assert result.exit_code == 0, result.output
     assert "true for all t <= 5 (" in result.stdout
-    assert len(list((tmp_path / "store").iterdir())) == len(audit.settings(quick=True)["Scan and Snap"])
+    assert len(list((tmp_path / "certificates").iterdir())) == len(audit.settings(quick=True)["Scan and Snap"])
     result = CliRunner().invoke(cli.main, ["audit", "--only", "Lemma 6", "--quick", "--enclose", "--until", "-1"])
     assert result.exit_code == 2 and "`until` must be positive" in result.output

@@ -1,0 +1,37 @@
+"""Every proof holds whichever integers sympy computes with: its own in Python, or those of python-flint.
+
+sympy takes python-flint's where it is installed, as the rest of the tests do, so that a child process runs them with the
+other ones.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from driving import ROOT
+from sympy.external.gmpy import GROUND_TYPES
+
+OTHERS = [types for types in ("python", "flint") if types != GROUND_TYPES]
+PROGRAM = """
+from sympy.external.gmpy import GROUND_TYPES
+from theory.scan_and_snap.proofs import transition
+from theory.symbolic import derivations, rooms
+
+proofs = [(name, derive) for room in rooms() for name, derive in derivations(room).items()]
+wrong = [(name, failures) for name, derive in proofs if (failures := derive().failures())]
+refuted = bool(transition.derive(peak=lambda m, w: w).failures())
+print(GROUND_TYPES, len(proofs), refuted, wrong)
+"""
+
+
+@pytest.mark.parametrize("types", OTHERS)
+def test_every_proof_holds_with_other_ground_types(types):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SYMPY_GROUND_TYPES": types}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    used, number, refuted, wrong = done.stdout.strip().split(" ", 3)
+    assert used == types and refuted == "True" and wrong == "[]"
+    assert int(number) >= 27

@@ -1,0 +1,166 @@
+"""The certified map: settings at which a claim about the full flow is proved for every time, or refuted."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+
+from dynamics import SequenceClasses
+from dynamics.support.progress import Progress
+from yzflow.figures.registry import Effort, Entry
+from yzflow.figures.style import BLUE, VERMILION, styled
+from yzflow.papers.scan_and_snap.settings import PAPER
+
+if TYPE_CHECKING:
+    from theory.enclosures import Claim, Moment
+
+# K and M; and distinct tokens, twice as frequent as one another, of finding 8.
+_SIZES = ((2, 2), (3, 50))
+_DISTINCT = (2.0, 1.0)
+_CLAIMS = (
+    "the lead of the more frequent distinct token never shrinks",
+    "Theorem 2: distinct tokens gain, the common one loses",
+)
+_BITS = 45
+TRUE, FALSE, OPEN = 1, 0, -1
+
+
+def classes_of(n_classes: int, vocab_size: int, overlap: float) -> SequenceClasses:
+    """One common token and two distinct ones a class, with a given overlap f_n . f_n' at the start."""
+    common = float(np.sqrt(overlap / (1 - overlap) * sum(weight**2 for weight in _DISTINCT)))
+    return SequenceClasses.single_common_token(n_classes, vocab_size, common=common, distinct=_DISTINCT)
+
+
+def _lead(at: Moment) -> Claim:
+    return at.velocity(0, 1) - at.velocity(0, 2) >= 0
+
+
+def _theorem2(at: Moment) -> Claim:
+    return (at.velocity(0, 0) < 0) & (at.velocity(0, 1) > 0) & (at.velocity(0, 2) > 0)
+
+
+def certified(
+    overlaps: np.ndarray,
+    ratios: np.ndarray,
+    *,
+    t_end: float,
+    folder: str | os.PathLike | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Decide two claims about the full flow at every setting of a lattice, for all times up to ``t_end``.
+
+    Parameters
+    ----------
+    overlaps, ratios : arrays
+        f_n . f_n' at the start, and eta_Z/eta_Y at eta_Y = 1.
+    t_end : float
+        Last time, SGD steps.
+    folder : path-like, optional
+        Where certificates are kept.
+    progress : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``value(claim, sizes, ratio, overlap)``: 1 proved for all t <= t_end, 0 refuted, -1 open; and ``reached``, up to
+        which time it is proved.
+    """
+    from theory.enclosures import kept
+
+    shape = len(_CLAIMS), len(_SIZES), len(ratios), len(overlaps)
+    value, reached = np.full(shape, OPEN), np.zeros(shape)
+    settings = list(np.ndindex(shape[1:]))
+    with Progress("certified map", enabled=progress) as report:
+        for number, (i, j, k) in enumerate(settings):
+            report.update(number / len(settings), f"setting {number + 1} of {len(settings)}")
+            data = classes_of(*_SIZES[i], float(overlaps[k]))
+            flow = kept(folder, data, eta_y=1.0, eta_z=float(ratios[j]), t_end=t_end, bits=_BITS, max_seconds=120.0)
+            for c, claim in enumerate((_lead, _theorem2)):
+                found = flow.decide(claim)
+                value[c, i, j, k] = OPEN if found.value is None else TRUE if found.value else FALSE
+                reached[c, i, j, k] = found.reached
+    dims = ("claim", "sizes", "ratio", "overlap")
+    return xr.Dataset(
+        {"value": (dims, value), "reached": (dims, reached)},
+        {
+            "claim": list(_CLAIMS),
+            "sizes": [f"K = {k}, M = {m}" for k, m in _SIZES],
+            "ratio": ratios,
+            "overlap": overlaps,
+        },
+        {"t_end": t_end},
+    )
+
+
+def _map(effort: Effort) -> xr.Dataset:
+    kept_beside = isinstance(effort.store, (str, os.PathLike))
+    folder: Any = Path(os.fspath(effort.store)).parent / "certificates" if kept_beside else None  # type: ignore[arg-type]
+    n, last = (2, 200.0) if effort.quick else (8, 1e4)
+    overlaps, ratios = np.linspace(0.1, 0.8, n), np.geomspace(0.03125, 4.0, n)
+    return certified(overlaps, ratios, t_end=last, folder=folder, progress=effort.progress)
+
+
+@styled
+def certified_map(found: xr.Dataset) -> Figure:
+    """What is proved of the full flow at settings of a lattice, for every time and whatever the rounding.
+
+    A cell has the colour of the setting in its middle, which is what the proof is about: nothing is claimed of settings
+    between. Numbers in refuted cells are the times up to which the claim is proved.
+
+    Parameters
+    ----------
+    found : xarray.Dataset
+        From `yzflow.papers.scan_and_snap.figures.certified.certified`.
+    """
+    claims, sizes = found["claim"].values, found["sizes"].values
+    figure = Figure(figsize=(4.4 * len(claims), 3.4 * len(sizes) + 0.6))
+    panels = figure.subplots(len(sizes), len(claims), sharex=True, sharey=True, squeeze=False)
+    colours = ListedColormap(["0.75", VERMILION, BLUE])
+    x, y = np.arange(found["overlap"].size), np.arange(found["ratio"].size)
+    for i, size in enumerate(sizes):
+        for c, claim in enumerate(claims):
+            axes = panels[i, c]
+            cell = found.isel(claim=c, sizes=i)
+            values, reached = cell["value"].values, cell["reached"].values
+            axes.pcolormesh(x, y, values, cmap=colours, vmin=-1.5, vmax=1.5, edgecolors="white", linewidth=0.5)
+            axes.grid(False)
+            for row, column in np.argwhere(values != TRUE):
+                axes.text(
+                    column, row, f"{reached[row, column]:.3g}", ha="center", va="center", fontsize=6, color="white"
+                )
+            axes.set_xticks(x, [f"{value:.2g}" for value in found["overlap"].values])
+            axes.set_yticks(y, [f"{value:.2g}" for value in found["ratio"].values])
+            axes.set_title(f"{claim}\n{size}", fontsize=8.5)
+            if i == len(sizes) - 1:
+                axes.set_xlabel(r"overlap $\rho$ at the start")
+        panels[i, 0].set_ylabel(r"$\eta_Z / \eta_Y$")
+    for colour, label in ((BLUE, "proved"), (VERMILION, "refuted"), ("0.75", "open")):
+        panels[0, 0].plot([], [], "s", color=colour, label=label)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside right upper")
+    figure.suptitle(f"The full flow at every time up to t = {found.attrs['t_end']:g}, in balls")
+    return figure
+
+
+def claims(found: xr.Dataset) -> str:
+    """How many settings are proved, refuted and open, and where the refuted ones begin."""
+    sentences = []
+    for claim in found["claim"].values:
+        for size in found["sizes"].values:
+            values = found["value"].sel(claim=claim, sizes=size)
+            counts = [int((values == kind).sum()) for kind in (TRUE, FALSE, OPEN)]
+            sentence = f"{size}, {claim}: proved at {counts[0]}, refuted at {counts[1]}, open at {counts[2]} settings"
+            if counts[1]:
+                least = float(values["ratio"].where((values == FALSE).any("overlap")).min())
+                sentence += f", refuted from eta_Z/eta_Y = {least:.2g} on"
+            sentences.append(sentence)
+    return f"Up to t = {found.attrs['t_end']:g}: {'; '.join(sentences)}."
+
+
+FIGURES = (Entry("certified_map", PAPER, certified_map, _map, claims=claims),)
