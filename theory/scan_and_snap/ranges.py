@@ -126,7 +126,7 @@ def range_of(function: Callable[..., arb], *sides: tuple[float, float], accuracy
     >>> gamma = lambda M, t: balls.gamma(balls.margin(M * t / 10, M), M)
     >>> ball = ranges.range_of(gamma, (990, 1010), (50, 60), accuracy=0.05)
     >>> print(f"{float(ball.lower()):.1f} to {float(ball.upper()):.1f}")
-    4.2 to 4.3
+    4.3 to 4.5
     """
     with precision(_BITS):
         box = tuple(_between(low, high) for low, high in sides)
