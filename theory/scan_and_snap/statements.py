@@ -780,7 +780,7 @@ STATEMENTS = (
         ),
         checks=(
             _closed(
-                "beta within a query, 200 random classes", residual.beta_printed, residual.beta_corrected, tolerance=0.15
+                "beta within a query, 200 random sets", residual.beta_printed, residual.beta_corrected, tolerance=0.15
             ),
             _closed("beta between queries smaller than within", residual.beta_apart),
             _closed("tokens common within a query, or to all, that do not lose", residual.local_common),

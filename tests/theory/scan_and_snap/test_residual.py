@@ -83,7 +83,7 @@ def test_the_register_has_both_forms():
         )
         found[check.name] = (printed, corrected)
         assert judge(printed if corrected is None else corrected, check.tolerance) is not Verdict.FAILS
-    printed = found["beta within a query, 200 random classes"][0]
+    printed = found["beta within a query, 200 random sets"][0]
     assert printed == pytest.approx(0.661, abs=0.01)
     assert found["locally distinct tokens that do not gain"][0] == pytest.approx(0.752, abs=0.01)
 
