@@ -811,4 +811,22 @@ STATEMENTS = (
             ),
         ),
     ),
+    _statement(
+        "Late attention",
+        "Attention does not freeze (not in the paper)",
+        "K equal classes with one common and one distinct token each: in the full flow the common token's share falls"
+        " like a power of ln t, with the exponent 1 at K = M.",
+        r"\tfrac{f_c}{f_d} = (\ln t)^{-\alpha + o(1)},\quad \alpha = \tfrac{K-1}{M-1}",
+        prove=_PROOFS["late_full_flow"],
+    ),
+    _statement(
+        "Theorem 2(a), true gradient",
+        "Distinct tokens gain without the modified gradient (not in the paper)",
+        "With frozen features xi_n > 0 early for any overlaps; late its limit is not negative, and positive where other"
+        " classes are confused with n; for equal overlaps xi_n > 0 at all times.",
+        r"\xi_n = \tfrac{\eta_Yt}{KM}\sum_{n'\ne n}f_n\cdot f_{n'} + O(t^2),\quad"
+        r" \lim_{t\to\infty}\tfrac{\eta_Yt}{K\ln t}\xi_n \ge 0",
+        prove=_PROOFS["true_gradient"],
+        not_examined=("other overlaps between the two ends: measured only, finding 25",),
+    ),
 )
