@@ -178,6 +178,8 @@ def _by_frequency(runs: Runs, n: int) -> list[int]:
     classes = runs.setting.classes
     tokens = classes.distinct_tokens(n)
     return tokens[np.argsort(-classes.probabilities[[n]].toarray()[0, tokens], kind="stable")].tolist()
+
+
 def theorem3_monotony(runs: Runs, level: str) -> float:
     """Share of (time, pair of distinct tokens of class 0) at which the more frequent one's lead shrinks.
 
