@@ -1,7 +1,7 @@
 """Every proof holds whichever integers sympy computes with: its own in Python, or those of python-flint.
 
-sympy takes python-flint's where it is installed, as the rest of the tests do, so that a child process runs them with the
-other ones.
+sympy takes python-flint's where it is installed, as the rest of the tests do, so that a child process runs them with
+the other ones.
 """
 
 import os
