@@ -20,15 +20,17 @@ _FALLS = ((10, 1000, 5), (5, 20, 1), (5, 5, 1))  # K, M, distinct tokens a class
 
 
 def _speeds(effort: Effort) -> dict[str, Any]:
-    s = np.concatenate([np.linspace(-6, 8, 60), np.geomspace(8.2, 1e4, 60)])
+    n, last = (25, 400.0) if effort.quick else (60, 1e4)
+    s = np.concatenate([np.linspace(-6, 8, n), np.geomspace(8.2, last, n)])
     curves = {
         setting: late.frozen_speeds(s, n_classes=setting[0], vocab_size=setting[1], overlap=setting[2])
         for setting in _SPEEDS
     }
-    sizes, overlaps = ([20, 1000], [0.01, 0.3]) if effort.quick else (
-        [10, 20, 50, 100, 300, 1000, 3000, 10_000], [0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 0.9]
-    )  # fmt: skip
-    return {"ln_t": s, "curves": curves, "map": late.overtaking(n_classes=10, vocab_sizes=sizes, overlaps=overlaps)}
+    sizes, overlaps = [20, 1000], [0.01, 0.3]
+    if not effort.quick:
+        sizes, overlaps = [10, 20, 50, 100, 300, 1000, 3000, 10_000], [0.003, 0.01, 0.03, 0.1, 0.3, 0.6, 0.9]
+    times = late.overtaking(n_classes=10, vocab_sizes=sizes, overlaps=overlaps, last=last)
+    return {"ln_t": s, "curves": curves, "map": times}
 
 
 def _who_overtakes(data: Mapping[str, Any]) -> str:
@@ -60,7 +62,7 @@ def overtaking(data: Mapping[str, Any]) -> Figure:
         left.axhline(float(late_ratio(m, k, rho)), color=colour, linestyle=":", linewidth=1)
     left.axhline(1, color=BLACK, linewidth=0.8)
     left.set_xscale("symlog", linthresh=10)
-    left.set(yscale="log", xlabel=r"$\ln(\eta_Y t/K)$", ylabel="speed, full flow : theory", xlim=(-6, 1e4))
+    left.set(yscale="log", xlabel=r"$\ln(\eta_Y t/K)$", ylabel="speed, full flow : theory", xlim=(-6, data["ln_t"][-1]))
     left.legend(loc="lower right")
     times = data["map"]
     shown = np.log10(np.maximum(times.values, 1.0))
@@ -149,10 +151,10 @@ def no_freezing(flows: Mapping[tuple[int, int, int], xr.Dataset]) -> Figure:
 
 
 def _gradients(effort: Effort) -> dict[str, Any]:
-    s = np.linspace(-5, 9, 40 if effort.quick else 90)
+    s = np.linspace(-5, 9, 30 if effort.quick else 90)
     rng, curves = np.random.default_rng(3), []
     for kind in gradient.KINDS:
-        for _ in range(2 if effort.quick else 6):
+        for _ in range(1 if effort.quick else 6):
             G = gradient.random_overlaps(rng, 5, kind)
             flow = gradient.frozen_flow(G, vocab_size=50, ln_t=s)
             early = gradient.early_xi(G, vocab_size=50) * np.exp(s)[:, None]
@@ -160,7 +162,7 @@ def _gradients(effort: Effort) -> dict[str, Any]:
             worst = flow["term"].min("other") / np.abs(flow["term"]).sum("other")
             curves.append({"kind": kind, "ratio": flow["xi"].values[:, moves] / early[:, moves],
                            "share": flow["share"].values[:, moves], "term": worst.values[:, moves]})  # fmt: skip
-    return {"ln_t": s, "curves": curves, "survey": gradient.survey(draws=12 if effort.quick else 100, seed=2)}
+    return {"ln_t": s, "curves": curves, "survey": gradient.survey(draws=6 if effort.quick else 100, seed=2)}
 
 
 def _signs(data: Mapping[str, Any]) -> str:
