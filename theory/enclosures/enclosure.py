@@ -25,8 +25,8 @@ _DECODERS = ("full", "modified", "theory")
 # Parts of a step that a predicate is first tried on, and how often a part is halved before the claim is left open.
 _PARTS = 2
 _DEPTH = 14
-# How often the time between where a claim is proved and where it is false is halved.
-_SHARPER = 8
+# How often the time between where a claim is proved and where it is false is cut.
+_SHARPER = 12
 
 
 @dataclass(frozen=True)
@@ -292,14 +292,17 @@ class Enclosure:
     def _sharpened(self, predicate: Callable[[Moment], Claim], start: float, end: float, parts: int) -> Decision:
         """That a claim, proved until ``start``, is false at ``end``; with both moved towards each other."""
         for _ in range(_SHARPER):
-            middle = start + (end - start) / 2
-            parts += 2
-            if not start < middle < end:
-                break
-            if self._claim(predicate, middle, middle).value is False:
-                end = middle
-            elif self._claim(predicate, start, middle).value is True:
-                start = middle
+            for share in (0.5, 0.25, 0.125):  # a short span may be decided where a long one is not
+                middle = start + (end - start) * share
+                parts += 2
+                if not start < middle < end:
+                    continue
+                if self._claim(predicate, middle, middle).value is False:
+                    end = middle
+                    break
+                if self._claim(predicate, start, middle).value is True:
+                    start = middle
+                    break
             else:
                 break
         return Decision(False, (end, end), parts, start)

@@ -156,6 +156,19 @@ def test_margins_of_ranges_hold_those_of_their_points(tau, width, vocab_size, mo
         assert (point.exp() + (size - 1) * point - time - 1).contains(0)
 
 
+def test_leads_shrink_in_the_full_and_the_modified_flow_and_not_in_the_theory():
+    # Finding 8: up to t = 52.69 in the full flow, 52.61 in the modified one.
+    setting = Setting("lead", PAIR, 1, 2, 70)
+    runs, flows = Simulations(setting, seed=0), FlowsInBalls(setting, "Scan and Snap", Enclose(70.0))
+    (check,) = (check for _, check in CHECKS if check.claim.__name__ == "theorem3_monotony")
+    assert check.printed(runs, "theory flow") == 0 and flows.decide(check, "theory flow").value is True
+    for level, last in (("full flow", 52.69), ("modified flow", 52.61)):
+        assert 0 < check.printed(runs, level) < 0.1
+        found = flows.decide(check, level)
+        assert found.value is False and found.reached == pytest.approx(last, abs=0.05)
+        assert flows.enclosure(level).holds(lambda at: at.velocity(0, 1) >= at.velocity(0, 2), until=52.5) is True
+
+
 def test_a_claim_about_nothing_is_open():
     lonely = SequenceClasses.single_common_token(2, 4, common=0.5, distinct=(1.0,))
     flows = FlowsInBalls(Setting("lonely", lonely, 1, 0.05, 1), "Scan and Snap", Enclose(1.0))
