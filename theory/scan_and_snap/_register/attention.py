@@ -294,8 +294,8 @@ STATEMENTS = (
             "Theorem 1 holds with the Gram matrix (F^T F + Psi)/2, whose E has the eigenvalue (c - 1)/2 and more, so"
             " that beta is not E to first order: with c classes a query and weak overlaps it is 2/(c + 1), a third for"
             " c = 5 where the formula has 1. It is the larger within queries, as the paper says.",
-            "The paper neglects beta between queries, in what it calls the most straightforward analysis. With it, Theorem"
-            " 2 does not hold within each query for tokens that other queries have too: beta between classes"
+            "The paper neglects beta between queries, in what it calls the most straightforward analysis. With it,"
+            " Theorem 2 does not hold within each query for tokens that other queries have too: beta between classes"
             " that share a token is of the order of its own f_nl^2, which is what it would gain. With Q queries of c"
             " equal classes, a token common to each query (f_n0) and one that a class of every query has (f_nl), it"
             " loses attention from f_nl^2 = f_n0^2 (c^2 - 1)/((Q - 1)(c^2 + c - 1)) on, to first order in the squares."
