@@ -49,7 +49,7 @@ from dynamics.units import attention_unit as units
 from dynamics.units import qsa
 from theory.bounded_dyck import balance, networks, pruning, silence
 from theory.enclosures import enclose_flow
-from theory.scan_and_snap import attention, decoder, early, token_estimates, tokens
+from theory.scan_and_snap import attention, decoder, early, ranges, token_estimates, tokens
 from theory.sparse_averaging import (
     averaging,
     groups,
@@ -72,13 +72,15 @@ deep = pytest.importorskip("dynamics.deep")
 # Modules whose names are no calls for users: helpers, proofs and checks that take each other's objects.
 INNER = re.compile(
     r"\._|\.support|\.version|\.proofs|\.measures|\.statements|\.bounds|^theory\.(symbolic|trust)"
-    r"|\.coverage|\.residual|\.centred|\.enclosures\.(?!enclosure$)|\.deep\.objective"
+    r"|\.coverage|\.residual|\.centred|\.enclosed|\.balls|\.enclosures\.(?!enclosure$)|\.deep\.objective"
 )
 # What functions return or raise, and what simulators are made of: built by this package alone.
 RECORDS = {
     "data.dyck.State", "deep.model.Block", "descent.complete",
     "flow.IntegrationError", "layer.Problem", "layer.attention", "bags.HasPopulation", "enclosures.enclosure.Enclosure",
     "enclosures.enclosure.Decision", "scan_and_snap.decoder.sizes",
+    "scan_and_snap.ranges.holds", "scan_and_snap.ranges.late_constant", "scan_and_snap.ranges.range_of",
+    "scan_and_snap.ranges.step_gap_below", "scan_and_snap.ranges.supremum", "scan_and_snap.ranges.transition",
     "layer.embed", "layer.embed_back", "layer.optional_rates", "layer.Layer.moved", "layer.Embedding.astype",
     "layer.Layer.check_fits", "observables.Support", "trajectory.LargeRecord", "trajectory.assemble",
     "trajectory.is_large",
@@ -401,7 +403,12 @@ def calls():
         "scan_and_snap.token_estimates.TokenEstimates.kind": (estimates.kind, dict(token=0, next_token=0, share=0.5,
                                                                                    lift=None, level=0.05)),
         "scan_and_snap.token_estimates.TokenEstimates.tokens": (estimates.tokens, dict(share=0.5, level=0.05)),
+        "scan_and_snap.tokens.alike": (tokens.alike, dict(values=np.eye(2))),
+        "scan_and_snap.tokens.common_probabilities": (tokens.common_probabilities, dict(classes=classes)),
+        "scan_and_snap.tokens.distinct_probabilities": (tokens.distinct_probabilities, dict(classes=classes)),
         "scan_and_snap.tokens.weak_correlation": (tokens.weak_correlation, dict(overlap=np.eye(2), vocab_size=10)),
+        "scan_and_snap.ranges.brackets_transition": (ranges.brackets_transition, dict(factor=1, vocab_size=20.0)),
+        "scan_and_snap.ranges.late_ratio": (ranges.late_ratio, dict(vocab_size=20.0)),
         "sparse_averaging.groups.match3_groups": (groups.match3_groups, dict(root=2, modulus=5, spare_bits=0)),
         "sparse_averaging.hard_sets.harder_set": (hard_sets.harder_set, dict(
             keys=np.eye(4), start=[0, 2], rng=rng(), steps=2)),

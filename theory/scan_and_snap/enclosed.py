@@ -419,6 +419,24 @@ def theorem3_monotony(flows: Flows, level: str, tolerance: float) -> Predicate:
     return _viewed(flows, level, claim)
 
 
+def theorem3_dominant(flows: Flows, level: str, tolerance: float) -> Predicate:
+    """Attention of the most frequent distinct token of every class grows: z' above its mean by f^2."""
+
+    def claim(view: _View) -> Claim:
+        claims = []
+        for n in view.at.next_tokens:
+            speed = {token: view.at.velocity(view.at.query(n), token) for token, _ in view.at.tokens(n)}
+            weighed = []
+            for token, copies in view.at.tokens(n):
+                f = view.at.feature(n, token)
+                weighed.append(f * f * speed[token] * copies)
+            mean = sum(weighed, view.x * 0)
+            claims.append(speed[view.distinct(n)[0]] - mean > 0)
+        return _all(claims)
+
+    return _viewed(flows, level, claim)
+
+
 def theorem3_bounds(flows: Flows, level: str, tolerance: float) -> Predicate:
     """(12) for the most frequent distinct token, B_n = (eta_Z/K) int xi_n with xi_n by (9)."""
     from flint import arb

@@ -26,6 +26,13 @@ def _between(low: float | arb, high: float | arb) -> arb:
     return arb(low).union(arb(high))
 
 
+def _size(vocab_size: float) -> float:
+    size = checks.real("vocab_size", vocab_size)
+    if size < 2:
+        raise checks.reject("vocab_size", "be at least 2", size)
+    return size
+
+
 def _halves(box: Box) -> list[Box]:
     """The box cut in two across its relatively longest side."""
     sides = [float(side.rad()) / max(1.0, abs(float(side.mid()))) for side in box]
@@ -157,10 +164,8 @@ def brackets_transition(factor: int, vocab_size: float) -> bool | None:
     ValueError
         If the factor is neither 1 nor 2, or M below 2.
     """
-    if factor not in (1, 2):
-        raise checks.reject("factor", "be 1 or 2", factor)
-    if checks.real("vocab_size", vocab_size) < 2:
-        raise checks.reject("vocab_size", "be at least 2", vocab_size)
+    factor = checks.integer("factor", factor, minimum=1, maximum=2)
+    vocab_size = _size(vocab_size)
 
     def claim(lambert: arb) -> bool | None:
         size, scaled = transition(lambert)
@@ -194,12 +199,14 @@ def late_constant(accuracy: float = 2e-5) -> arb:
     Parameters
     ----------
     accuracy : float
+        Of the upper end, positive.
 
     Returns
     -------
     arb
         A ball: its upper end by the boxes, its lower by one M.
     """
+    accuracy = checks.positive("accuracy", accuracy)
     with precision(_BITS):
 
         def bound(x: arb, b: arb) -> arb | None:
@@ -215,9 +222,9 @@ def late_constant(accuracy: float = 2e-5) -> arb:
 
 
 def late_ratio(vocab_size: float) -> arb:
-    """gamma eta_Y t/(K ln(M eta_Y t/K)) at t = 2 K ln M/eta_Y."""
+    """gamma eta_Y t/(K ln(M eta_Y t/K)) at t = 2 K ln M/eta_Y, for one real M >= 2."""
     with precision(_BITS):
-        size = arb(vocab_size)
+        size = arb(_size(vocab_size))
         tau = size.log() * 2
         x = balls.margin(size * tau, size)
         return balls.gamma(x, size) * tau / (size * tau).log()
@@ -245,9 +252,13 @@ def step_gap_below(constant: float, vocab_size: int, eta_y: tuple[float, float])
     """
     constant = checks.positive("constant", constant)
     size = checks.integer("vocab_size", vocab_size, minimum=2)
-    low, high = (checks.positive("eta_y", rate) for rate in eta_y)
+    rule = "be a range within (0, 1]"
+    ends = checks.listed("eta_y", eta_y, rule)
+    if len(ends) != 2:
+        raise checks.reject("eta_y", rule, eta_y)
+    low, high = (checks.positive("eta_y", rate) for rate in ends)
     if not low <= high <= 1:
-        raise checks.reject("eta_y", "be a range within (0, 1]", eta_y)
+        raise checks.reject("eta_y", rule, eta_y)
 
     def claim(rate: arb) -> bool | None:
         slowest, fastest = rate.lower(), rate.upper()

@@ -73,6 +73,7 @@ def alike(values: np.ndarray) -> float:
     values : (n, columns) array
         At or above zero. Columns of zeros, and no columns, are equal.
     """
+    values = checks.non_negative_array("values", values, ndim=2)
     largest = values.max(axis=0, initial=0.0)
     ratios = values[:, largest > 0].min(axis=0) / largest[largest > 0]
     return float(ratios.min(initial=1.0) * (1 + 1e-9))
@@ -80,11 +81,12 @@ def alike(values: np.ndarray) -> float:
 
 def distinct_probabilities(classes: SequenceClasses) -> np.ndarray:
     """P(l|n) of the distinct tokens of each class, falling, with zeros after the last: (K, most of a class)."""
-    probabilities = classes.probabilities.toarray()
+    probabilities = checks.instance("classes", classes, SequenceClasses).probabilities.toarray()
     own = np.where((probabilities > 0).sum(axis=0) == 1, probabilities, 0.0)
     return -np.sort(-own, axis=1)[:, : max(int((own > 0).sum(axis=1).max()), 1)]
 
 
 def common_probabilities(classes: SequenceClasses) -> np.ndarray:
     """P(l|n) of the common tokens, zero where a class has not got one: (K, common tokens)."""
+    checks.instance("classes", classes, SequenceClasses)
     return classes.probabilities.toarray()[:, classes.common_tokens]

@@ -173,7 +173,7 @@ def check(statement: str, *, quick: bool = True, seed: int = 0, progress: bool =
     Parameters
     ----------
     statement : str
-        Its id in the register, "Scan and Snap: Theorem 3", or its number where only one paper has it; case and spaces
+        Its id in the register, "<paper>: Theorem 3", or its number where only one paper has it; case and spaces
         do not matter.
     quick : bool
         Only some of the settings, which is what a first verdict needs; `yzflow.audit` runs them all by default.

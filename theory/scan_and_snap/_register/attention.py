@@ -178,6 +178,7 @@ STATEMENTS = (
                 tolerance=0.0,
                 expected=("theory flow",),
                 assumptions=(COMMON_FALL,),
+                claim=enclosed.theorem3_dominant,
             ),
             Check(
                 "share of (time, pair) whose lead shrinks",
