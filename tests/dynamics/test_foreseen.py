@@ -21,7 +21,6 @@ from dynamics.support import checks
 from dynamics.units.qsa import LinearQueryUnit, train_qsa
 from theory.bounded_dyck import balance, pruning
 from theory.scan_and_snap import decoder
-from theory.sparse_averaging import averaging
 
 HUGE = 10**12
 CLASSES = SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 0], vocab_size=4)
@@ -54,11 +53,6 @@ CALLS = [
     ("length", lambda: sgd(CLASSES, **RATES, steps=1, length=HUGE)),
     ("init", lambda: sgd(large(), **RATES, steps=1, init="uniform", batch_size=None, length=None)),
     ("threads", lambda: sgd_many([(CLASSES, RATES | {"steps": 1})], threads=10**9)),
-    ("n", lambda: averaging.bit_strings(10**6)),
-    ("n", lambda: averaging.disjointness_matrix(40)),
-    ("dimension", lambda: averaging.random_keys(10, HUGE, rng=RNG)),
-    ("n_tokens", lambda: averaging.smallest_dimension(10**7, 2, rng=RNG)),
-    ("n_tokens", lambda: averaging.MomentCurve(HUGE, 2).keys()),
     ("n_steps", lambda: decoder.h_steps(HUGE, vocab_size=10, eta_y=1.0)),
     ("language", lambda: balance.balanced_layer(DyckLanguage(1000, 1000), 0)),
     ("lengths", lambda: balance.matched_pairs(DYCK, HUGE)),
@@ -180,19 +174,5 @@ def test_a_flow_does_not_go_on_from_no_time(time):
         gradient_flow(CLASSES, **RATES, t_end=2.0, init=Trajectory(dataset))
 
 
-def test_bit_strings_count_in_binary():
-    strings = averaging.bit_strings(3)
-    assert strings.dtype == np.int64
-    assert ["".join(map(str, row)) for row in strings] == ["000", "001", "010", "011", "100", "101", "110", "111"]
-
-
 def test_a_layer_of_usual_size_passes():
     assert Layer.zeros(CLASSES.population()).Z.shape == (1, 3)
-
-
-def test_pinning_at_the_bound_ends():
-    """Rounding leaves a pinned key above ``rho`` where ``level`` is equal to it, and there is nothing more to pin."""
-    for seed in range(10):
-        options = {"sets": "random", "n_sets": 2, "maximum": 100, "rho": 0.5, "level": 0.5}
-        rng = np.random.default_rng(seed)
-        assert 1 <= averaging.smallest_dimension(6, 1, rng=rng, **options) <= 100

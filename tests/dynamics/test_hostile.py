@@ -15,7 +15,9 @@ import inspect
 import os
 import pkgutil
 import re
+import runpy
 from functools import partial
+from pathlib import Path
 
 import hostile
 import numpy as np
@@ -47,24 +49,8 @@ from dynamics.bags import population_of
 from dynamics.data import averaging as tasks
 from dynamics.units import attention_unit as units
 from dynamics.units import qsa
-from theory.bounded_dyck import balance, networks, pruning, silence
 from theory.enclosures import enclose_flow
-from theory.scan_and_snap import attention, decoder, early, ranges, token_estimates, tokens
-from theory.sparse_averaging import (
-    averaging,
-    groups,
-    hard_sets,
-    keys,
-    matching,
-    moments,
-    other_architectures,
-    precision,
-    protocols,
-    sorted_groups,
-    transform,
-)
-from theory.sparse_averaging import sizes as averaging_sizes
-from theory.sparse_averaging import units as averaging_units
+from theory.symbolic import rooms
 
 deep = pytest.importorskip("dynamics.deep")
 
@@ -76,24 +62,18 @@ INNER = re.compile(
 )
 # What functions return or raise, and what simulators are made of: built by this package alone.
 RECORDS = {
-    "data.dyck.State", "deep.model.Block", "descent.complete",
-    "flow.IntegrationError", "layer.Problem", "layer.attention", "bags.HasPopulation", "enclosures.enclosure.Enclosure",
-    "enclosures.enclosure.Decision", "scan_and_snap.decoder.sizes",
-    "scan_and_snap.ranges.holds", "scan_and_snap.ranges.late_constant", "scan_and_snap.ranges.range_of",
-    "scan_and_snap.ranges.step_gap_below", "scan_and_snap.ranges.supremum", "scan_and_snap.ranges.transition",
+    "data.dyck.State", "deep.model.Block", "descent.complete", "flow.IntegrationError", "layer.Problem",
+    "layer.attention", "bags.HasPopulation", "enclosures.enclosure.Enclosure", "enclosures.enclosure.Decision",
     "layer.embed", "layer.embed_back", "layer.optional_rates", "layer.Layer.moved", "layer.Embedding.astype",
     "layer.Layer.check_fits", "observables.Support", "trajectory.LargeRecord", "trajectory.assemble",
-    "trajectory.is_large",
-    "deep.model.Transformer.decode", "deep.model.Transformer.rows", "deep.model.reparameterised",
-    "bounded_dyck.pruning.Pruned", "bounded_dyck.pruning.PrunedDyckLayer", "bounded_dyck.pruning.approximation_error",
-    "scan_and_snap.tokens.WeakCorrelation", "sparse_averaging.keys.Certificate", "sparse_averaging.keys.Infeasible",
-    "sparse_averaging.keys.as_subset", "sparse_averaging.matching.MatchTransformer",
-    "sparse_averaging.matching.MatchUnit", "sparse_averaging.other_architectures.Collision",
-    "sparse_averaging.protocols.ProtocolRun", "sparse_averaging.sizes.Size", "sparse_averaging.hard_sets.Searched",
-    "sparse_averaging.sizes.averages", "sparse_averaging.sizes.rounded", "sparse_averaging.sizes.whole_numbers",
-    "sparse_averaging.sizes.whole_scale", "sparse_averaging.sorted_groups.Groups", "sparse_averaging.transform.Stages",
-    "sparse_averaging.transform.butterfly", "sparse_averaging.transform.position", "sparse_averaging.transform.wanted",
+    "trajectory.is_large", "deep.model.Transformer.decode", "deep.model.Transformer.rows",
+    "deep.model.reparameterised",
 }  # fmt: skip
+
+
+# What a paper's room has of both, in ``calls.py`` of its tests, so that a paper comes and goes with its own files.
+OF_PAPERS = {room: runpy.run_path(str(Path(__file__).parents[1] / "theory" / room / "calls.py")) for room in rooms()}
+RECORDS |= {name for room in OF_PAPERS.values() for name in room["RECORDS"]}
 
 
 # Arguments that are functions: what those raise is not ours.
@@ -142,14 +122,11 @@ def calls():
     classes = SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 0], vocab_size=4)
     bags = classes.population()
     dyck = DyckLanguage(2, 3)
-    dyck_bags = dyck.sample(3, max_length=4, rng=0)
     corpus = TextCorpus(["a b a c a b"])
     layer, embedding = Layer.zeros(bags), Embedding(np.eye(3), np.ones((2, 3)), np.ones((2, 3)))
     rates = {"eta_y": 0.1, "eta_z": 0.1}
     run = gradient_flow(classes, **rates, t_end=1.0, n_times=2)
     entropy = {"attention": np.full((2, 1, 2), 0.5), "mask": np.ones((1, 2), dtype=bool), "starts": None}
-    balanced = balance.balanced_layer(dyck, 0)
-    network = networks.ReluNetwork((np.eye(2), np.eye(2)))
     z, y = np.full((3, 1), 0.5), np.array([[0, 1], [1, 2], [0, 2]])
     maps = (lambda X: X, lambda X: X, lambda X: X)
     unit = units.AttentionUnit(np.eye(2), np.eye(2), np.eye(2))
@@ -182,12 +159,6 @@ def calls():
         progress=False,
     )
     deep_run = deep.train(**training)
-    estimates = token_estimates.TokenEstimates(Bags([0, 0], [0, 1], [0, 1, 2], [0, 1], [1.0, 1.0]))
-    signs = keys.random_keys(4, 8, rng=rng())
-    curve = moments.moment_curve(5, 2)
-    histogram = matching.match3_histogram(n_tokens=3, modulus=5)
-    sizes = {"vocab_size": 10, "n_classes": 2, "eta_y": 1.0}
-    growth = {"t": 1.0, **sizes, "eta_z": 1.0, "c0": 1.0}
     single = {"X": X}
     found = {
         "bags.Bags": (Bags, dict(query=[0], target=[0], indptr=[0, 1], token=[0], count=[1.0], weight=[1.0],
@@ -332,10 +303,6 @@ def calls():
             record_every=1, times=(), checkpoint=None, progress=False)),
         "units.qsa.unit_at": (qsa.unit_at, dict(dataset=trained, at=2)),
         "bags.population_of": (population_of, dict(data=classes)),
-        "bounded_dyck.silence.may_be_silent": (silence.may_be_silent, dict(language=dyck, silent=[(0, 3)])),
-        "bounded_dyck.silence.memory_head": (silence.memory_head, dict(layer=balanced, language=dyck)),
-        "bounded_dyck.silence.silent_layer": (silence.silent_layer, dict(language=dyck, silent=[(0, 3)], rng=0)),
-        "bounded_dyck.silence.stacks": (silence.stacks, dict(language=dyck)),
         "enclosures.enclosure.enclose_flow": (enclose_flow, dict(
             data=classes, **rates, t_end=1.0, decoder="theory", bits=60, max_steps=50, max_seconds=5.0,
             progress=False)),
@@ -346,131 +313,9 @@ def calls():
         **{f"enclosures.enclosure.Enclosure.{name}": (getattr(enclosed, name),
                                                       {"predicate": lambda moment: moment.z(0, 1) < 1})
            for name in ("decide", "holds")},
-        "scan_and_snap.decoder.Decoder": (decoder.Decoder, sizes),
-        **{f"scan_and_snap.decoder.Decoder.{name}": (getattr(decoder.Decoder(**sizes), name), arguments)
-           for name, arguments in {"h": {"t": 1.0}, "h_steps": {"n_steps": 3}, "gamma": {"t": 1.0},
-                                   "gamma_integral": {"t": 1.0, "eta_z": 1.0}}.items()},
-        "bounded_dyck.balance.balanced_layer": (balance.balanced_layer, dict(language=dyck, rng=0, scale=1.0)),
-        "bounded_dyck.balance.balancing_values": (balance.balancing_values, dict(Z=balanced.Z, language=dyck)),
-        "bounded_dyck.balance.residual": (balance.residual, dict(Z=balanced.Z, language=dyck)),
-        "bounded_dyck.balance.closing_accuracy": (balance.closing_accuracy, dict(layer=balanced, language=dyck,
-                                                                                 bags=dyck_bags)),
-        **{f"bounded_dyck.balance.{f.__name__}": (f, dict(layer=balanced, language=dyck, scaled=False))
-           for f in (balance.contributions, balance.insertions)},
-        **{f"bounded_dyck.balance.{f.__name__}": (f, dict(layer=balanced, language=dyck, lengths=[1, 4]))
-           for f in (balance.drift, balance.predicted_accuracy)},
-        **{f"bounded_dyck.balance.{f.__name__}": (f, dict(layer=balanced, language=dyck))
-           for f in (balance.exact_head, balance.violation)},
-        "bounded_dyck.balance.matched_pairs": (balance.matched_pairs, dict(language=dyck, lengths=4)),
-        "bounded_dyck.balance.pairs": (balance.pairs, dict(language=dyck)),
-        "bounded_dyck.balance.queries": (balance.queries, dict(language=dyck)),
-        "bounded_dyck.networks.ReluNetwork": (networks.ReluNetwork, dict(weights=(X, X), biases=([0, 0], [0, 0]))),
-        "bounded_dyck.networks.ReluNetwork.__call__": (network, dict(inputs=X)),
-        "bounded_dyck.pruning.PrunedDyckLayer.predict": (
-            pruning.prune_balanced_layer(DyckLanguage(1, 1), 1, 0).predict,
-            dict(bags=DyckLanguage(1, 1).sample(1, max_length=2, rng=0))),
-        "bounded_dyck.pruning.identity_network": (pruning.identity_network, dict(size=2, n_layers=2)),
-        "bounded_dyck.pruning.indistinguishable": (pruning.indistinguishable, dict(first=network, second=network,
-                                                                                   matrix=0, n=1, rng=0)),
-        "bounded_dyck.pruning.is_pruning": (pruning.is_pruning, dict(pruned=[X], original=[X])),
-        "bounded_dyck.pruning.max_row_norm": (pruning.max_row_norm, dict(matrix=X)),
-        "bounded_dyck.pruning.pad": (pruning.pad, dict(network=network, sizes=[2, 3, 2])),
-        "bounded_dyck.pruning.prune_balanced_layer": (pruning.prune_balanced_layer, dict(
-            language=DyckLanguage(1, 1), n=1, rng=0, scale=0.0)),
-        **{f"bounded_dyck.pruning.{f.__name__}": (f, dict(matrix=X, n=1, rng=0))
-           for f in (pruning.prune_linear, pruning.prune_product)},
-        "bounded_dyck.pruning.prune_network": (pruning.prune_network, dict(network=network, n=1, rng=0)),
-        "bounded_dyck.pruning.subset_sum": (pruning.subset_sum, dict(values=[0.5, 1.0], target=1.0)),
-        "scan_and_snap.attention.distinct_growth": (attention.distinct_growth, dict(exponent=1.0, distinct=[1, 0.5])),
-        "scan_and_snap.attention.full_flow_slowdown": (attention.full_flow_slowdown, dict(vocab_size=10, n_classes=2,
-                                                                                          overlap=0.1)),
-        "scan_and_snap.attention.growth_bounds": (attention.growth_bounds, dict(exponent=1.0, f0=0.5)),
-        "scan_and_snap.attention.growth_exponent": (attention.growth_exponent, growth),
-        "scan_and_snap.attention.printed_growth_exponent": (attention.printed_growth_exponent, growth),
-        "scan_and_snap.attention.relative_gain": (attention.relative_gain, dict(share=0.5, other=0.25)),
-        "scan_and_snap.attention.speed_constant": (attention.speed_constant, dict(n_classes=2, overlap=0.1)),
-        "scan_and_snap.decoder.gamma": (decoder.gamma, dict(t=1.0, **sizes)),
-        "scan_and_snap.decoder.gamma_integral": (decoder.gamma_integral, dict(t=1.0, **sizes, eta_z=1.0)),
-        "scan_and_snap.decoder.h": (decoder.h, dict(t=1.0, vocab_size=10, eta_y=1.0)),
-        "scan_and_snap.decoder.h_steps": (decoder.h_steps, dict(n_steps=3, vocab_size=10, eta_y=1.0)),
-        "scan_and_snap.decoder.peak_gamma": (decoder.peak_gamma, dict(vocab_size=10)),
-        **{f"scan_and_snap.decoder.{f.__name__}": (f, sizes)
-           for f in (decoder.scanning_time, decoder.snapping_time, decoder.transition_time)},
-        "scan_and_snap.early.initial_drift": (early.initial_drift, dict(bags=bags)),
-        "scan_and_snap.token_estimates.TokenEstimates": (token_estimates.TokenEstimates, dict(bags=bags)),
-        "scan_and_snap.token_estimates.TokenEstimates.interval": (estimates.interval, dict(token=0, next_token=0,
-                                                                                           level=0.05)),
-        "scan_and_snap.token_estimates.TokenEstimates.kind": (estimates.kind, dict(token=0, next_token=0, share=0.5,
-                                                                                   lift=None, level=0.05)),
-        "scan_and_snap.token_estimates.TokenEstimates.tokens": (estimates.tokens, dict(share=0.5, level=0.05)),
-        "scan_and_snap.tokens.alike": (tokens.alike, dict(values=np.eye(2))),
-        "scan_and_snap.tokens.common_probabilities": (tokens.common_probabilities, dict(classes=classes)),
-        "scan_and_snap.tokens.distinct_probabilities": (tokens.distinct_probabilities, dict(classes=classes)),
-        "scan_and_snap.tokens.weak_correlation": (tokens.weak_correlation, dict(overlap=np.eye(2), vocab_size=10)),
-        "scan_and_snap.ranges.brackets_transition": (ranges.brackets_transition, dict(factor=1, vocab_size=20.0)),
-        "scan_and_snap.ranges.late_ratio": (ranges.late_ratio, dict(vocab_size=20.0)),
-        "sparse_averaging.groups.match3_groups": (groups.match3_groups, dict(root=2, modulus=5, spare_bits=0)),
-        "sparse_averaging.hard_sets.harder_set": (hard_sets.harder_set, dict(
-            keys=np.eye(4), start=[0, 2], rng=rng(), steps=2)),
-        "sparse_averaging.hard_sets.worst_case_dimension": (hard_sets.worst_case_dimension, dict(
-            n_tokens=6, q=2, seed=0, starts=1, steps=2, linear_programs=1)),
-        "sparse_averaging.keys.certificate": (keys.certificate, dict(
-            keys=signs, subset=[0], method="exclusion", rho=0.9, level=0.35, throw=False)),
-        "sparse_averaging.keys.error_bound": (keys.error_bound, dict(tau=1.0, n_tokens=4, q=2, rho=0.5)),
-        "sparse_averaging.keys.random_keys": (keys.random_keys, dict(n_tokens=4, dimension=2, rng=rng())),
-        "sparse_averaging.keys.smallest_dimension": (keys.smallest_dimension, dict(
-            n_tokens=6, q=1, rng=rng(), method="exclusion", sets="random", n_sets=2, maximum=100, rho=0.5, level=0.35)),
-        "sparse_averaging.keys.temperature": (keys.temperature, dict(n_tokens=4, q=2, error=0.1, rho=0.5)),
-        "sparse_averaging.matching.MatchTransformer.__call__": (histogram, dict(x=[1, 2, 3])),
-        "sparse_averaging.matching.MatchUnit.__call__": (matching.match2(n_tokens=3, modulus=5, error=0.1), dict(
-            x=[1, 2])),
-        "sparse_averaging.matching.angle_gap": (matching.angle_gap, dict(modulus=5)),
-        **{f"sparse_averaging.matching.{f.__name__}": (f, dict(n_tokens=3, modulus=5, error=0.1, scale=None))
-           for f in (matching.match2, matching.match3_tensor)},
-        **{f"sparse_averaging.matching.{f.__name__}": (f, dict(n_tokens=3, modulus=5))
-           for f in (matching.match3_bigram, matching.match3_histogram)},
-        "sparse_averaging.matching.match3_local": (matching.match3_local, dict(n_tokens=3, modulus=5, reach=1,
-                                                                               rng=rng(), dimension=200)),
-        "sparse_averaging.moments.MomentCurve": (moments.MomentCurve, dict(n_tokens=5, q=2)),
-        **{f"sparse_averaging.moments.MomentCurve.{name}": (getattr(curve, name), dict(subset=[0, 2]))
-           for name in ("query", "scores", "gap", "query_bits")},
-        "sparse_averaging.moments.MomentCurve.temperature": (curve.temperature, dict(error=0.1)),
-        "sparse_averaging.moments.MomentCurve.attention": (curve.attention, dict(subset=[0, 2], error=0.1)),
-        "sparse_averaging.moments.moment_curve": (moments.moment_curve, dict(n_tokens=5, q=2)),
-        "sparse_averaging.moments.is_face": (moments.is_face, dict(subset=[1, 3], n_tokens=6, dimension=4)),
-        "sparse_averaging.moments.no_face_witness": (moments.no_face_witness, dict(subset=[1, 3], n_tokens=6)),
-        "sparse_averaging.other_architectures.collision": (other_architectures.collision, dict(
-            first_layer=np.ones((1, 4)), q=1, n_tokens=4, value_dimension=1, rng=rng())),
-        "sparse_averaging.other_architectures.state_count": (other_architectures.state_count, dict(
-            n_tokens=2, read=1, outputs="last")),
-        "sparse_averaging.precision.error_parts": (precision.error_parts, dict(attention=[0.5, 0.5], subset=[0])),
-        "sparse_averaging.precision.rounded_query": (precision.rounded_query, dict(query=[0.5], tau=1.0, bits=4)),
-        "sparse_averaging.precision.smallest_bits": (precision.smallest_bits, dict(
-            keys=signs, query=signs[0], subset=[0], tau=5.0, error=0.5)),
-        "sparse_averaging.precision.sufficient_bits": (precision.sufficient_bits, dict(query=[0.5], tau=1.0,
-                                                                                       error=0.1)),
-        "sparse_averaging.protocols.bit_strings": (protocols.bit_strings, dict(n=2)),
-        "sparse_averaging.protocols.disjointness_matrix": (protocols.disjointness_matrix, dict(n=2)),
-        "sparse_averaging.protocols.disjointness_residues": (protocols.disjointness_residues, dict(n=2, modulus=9)),
-        "sparse_averaging.protocols.exact_rank": (protocols.exact_rank, dict(matrix=[[1, 0], [0, 1]])),
-        "sparse_averaging.protocols.match3_protocol": (protocols.match3_protocol, dict(
-            model=matching.match3_histogram(n_tokens=3, modulus=5), bits=8)),
-        "sparse_averaging.protocols.qsa_protocol": (protocols.qsa_protocol, dict(
-            unit=averaging.random_keys_unit(keys.random_keys(3, 16, rng=rng()), 1, error=0.5, bits=8), q=1,
-            encoding="corrected")),
-        "sparse_averaging.sizes.counted_size": (averaging_sizes.counted_size, dict(model=histogram, x=[1, 2, 3])),
-        "sparse_averaging.sizes.number_bits": (averaging_sizes.number_bits, dict(values=[1.0, -0.25])),
-        "sparse_averaging.sorted_groups.feasible_triples": (sorted_groups.feasible_triples, dict(
-            largest=[1, 4], modulus=5)),
-        "sparse_averaging.sorted_groups.match3_sorted": (sorted_groups.match3_sorted, dict(
-            n_tokens=4, modulus=5, spare_bits=0)),
-        "sparse_averaging.transform.match3_transform": (transform.match3_transform, dict(
-            n_tokens=4, modulus=5, spare_bits=0)),
-        "sparse_averaging.units.moment_curve_unit": (averaging_units.moment_curve_unit, dict(
-            curve=curve, error=0.1, value_dimension=1)),
-        "sparse_averaging.units.random_keys_unit": (averaging_units.random_keys_unit, dict(
-            keys=signs, q=1, error=0.1, value_dimension=1, method="exclusion", bits=8)),
     }  # fmt: skip
+    for room in OF_PAPERS.values():
+        found |= room["calls"]()
     run.save("kept.nc")
     bags.save("kept.npz")
     dynamics.trajectory.save_dataset(trained, "qsa.nc")
@@ -501,7 +346,7 @@ def test_every_public_callable_has_a_valid_call(table):
 
 ROOMS = [
     "bags", "data", "deep", "flow", "descent", "layer", "observables", "trajectory", "extensions", "units",
-    "bounded_dyck", "enclosures", "scan_and_snap", "sparse_averaging",
+    "enclosures", *OF_PAPERS,
 ]  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """What a verdict rests on: labels that cannot be had without their scope, and engines that know no paper."""
 
 import dataclasses
+import importlib
 import json
 import re
 from pathlib import Path
@@ -206,12 +207,13 @@ def test_labels_of_the_register_are_those_of_its_proofs():
 
 
 def test_levels_are_those_of_the_paper(monkeypatch):
-    from theory.sparse_averaging import statements as paper
-
+    paper = importlib.import_module(f"theory.{rooms()[0]}.statements")
     odd = Check("error", ("another level",), lambda runs, level: 0.0)
     wrong = dataclasses.replace(paper.STATEMENTS[0], checks=(odd,))
     monkeypatch.setattr(paper, "STATEMENTS", (wrong,))
-    with pytest.raises(ValueError, match=r"`levels` must be of closed form, but .* has another level"):
+    with pytest.raises(
+        ValueError, match=rf"`levels` must be of {re.escape(', '.join(paper.LEVELS))}, but .* has another level"
+    ):
         statements._register()
 
 

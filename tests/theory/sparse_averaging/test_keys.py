@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -353,3 +354,9 @@ def test_bits_of_the_moment_curve_grow_like_q_squared(n, q):
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_an_infeasible_subset_travels_between_processes():
+    error = averaging.Infeasible("no certificate", averaging.Certificate(None, 0.5, "lp", ()))
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is averaging.Infeasible and str(again) == "no certificate" and again.certificate.rho == 0.5

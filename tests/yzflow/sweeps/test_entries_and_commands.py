@@ -3,7 +3,6 @@
 import errno
 import json
 import os
-import pickle
 import subprocess
 import sys
 import warnings
@@ -18,7 +17,6 @@ import dynamics.trajectory
 from dynamics import SequenceClasses, gradient_flow, sgd
 from dynamics.support import files
 from dynamics.support.netcdf import load_dataset
-from theory.sparse_averaging.keys import Certificate, Infeasible
 from yzflow import cli, figures
 from yzflow.sweeps import cache, config, runs
 from yzflow.sweeps.runs import Result
@@ -280,15 +278,6 @@ def test_the_present_folder_is_looked_into_for_tasks_of_the_person_only(folder, 
     Path("own.toml").write_text('task = "beside_them:f"\n[grid]\nx = [1]\n')
     assert yzflow("sweep", "own.toml", "--workers", "1").exit_code == 0
     assert sys.path == [*before, str(folder)]
-
-
-# Errors that travel between processes
-
-
-def test_an_infeasible_subset_travels_between_processes():
-    error = Infeasible("no certificate", Certificate(None, 0.5, "lp", ()))
-    again = pickle.loads(pickle.dumps(error))
-    assert type(again) is Infeasible and str(again) == "no certificate" and again.certificate.rho == 0.5
 
 
 def test_a_configuration_is_read_as_it_is(folder):

@@ -1,0 +1,59 @@
+"""Valid calls of this room's public functions, which the hostile tests vary, and what only the room itself makes."""
+
+# ruff: noqa: C408
+import numpy as np
+
+from dynamics import DyckLanguage
+from theory.bounded_dyck import balance, networks, pruning, silence
+
+RECORDS = {
+    "bounded_dyck.pruning.Pruned",
+    "bounded_dyck.pruning.PrunedDyckLayer",
+    "bounded_dyck.pruning.approximation_error",
+}
+
+
+def calls():
+    """Name -> (callable, arguments); made anew, so that no call sees another's objects."""
+    X = np.eye(2)
+    dyck = DyckLanguage(2, 3)
+    dyck_bags = dyck.sample(3, max_length=4, rng=0)
+    balanced = balance.balanced_layer(dyck, 0)
+    network = networks.ReluNetwork((X, X))
+    return {
+        "bounded_dyck.silence.may_be_silent": (silence.may_be_silent, dict(language=dyck, silent=[(0, 3)])),
+        "bounded_dyck.silence.memory_head": (silence.memory_head, dict(layer=balanced, language=dyck)),
+        "bounded_dyck.silence.silent_layer": (silence.silent_layer, dict(language=dyck, silent=[(0, 3)], rng=0)),
+        "bounded_dyck.silence.stacks": (silence.stacks, dict(language=dyck)),
+        "bounded_dyck.balance.balanced_layer": (balance.balanced_layer, dict(language=dyck, rng=0, scale=1.0)),
+        "bounded_dyck.balance.balancing_values": (balance.balancing_values, dict(Z=balanced.Z, language=dyck)),
+        "bounded_dyck.balance.residual": (balance.residual, dict(Z=balanced.Z, language=dyck)),
+        "bounded_dyck.balance.closing_accuracy": (balance.closing_accuracy, dict(layer=balanced, language=dyck,
+                                                                                 bags=dyck_bags)),
+        **{f"bounded_dyck.balance.{f.__name__}": (f, dict(layer=balanced, language=dyck, scaled=False))
+           for f in (balance.contributions, balance.insertions)},
+        **{f"bounded_dyck.balance.{f.__name__}": (f, dict(layer=balanced, language=dyck, lengths=[1, 4]))
+           for f in (balance.drift, balance.predicted_accuracy)},
+        **{f"bounded_dyck.balance.{f.__name__}": (f, dict(layer=balanced, language=dyck))
+           for f in (balance.exact_head, balance.violation)},
+        "bounded_dyck.balance.matched_pairs": (balance.matched_pairs, dict(language=dyck, lengths=4)),
+        "bounded_dyck.balance.pairs": (balance.pairs, dict(language=dyck)),
+        "bounded_dyck.balance.queries": (balance.queries, dict(language=dyck)),
+        "bounded_dyck.networks.ReluNetwork": (networks.ReluNetwork, dict(weights=(X, X), biases=([0, 0], [0, 0]))),
+        "bounded_dyck.networks.ReluNetwork.__call__": (network, dict(inputs=X)),
+        "bounded_dyck.pruning.PrunedDyckLayer.predict": (
+            pruning.prune_balanced_layer(DyckLanguage(1, 1), 1, 0).predict,
+            dict(bags=DyckLanguage(1, 1).sample(1, max_length=2, rng=0))),
+        "bounded_dyck.pruning.identity_network": (pruning.identity_network, dict(size=2, n_layers=2)),
+        "bounded_dyck.pruning.indistinguishable": (pruning.indistinguishable, dict(first=network, second=network,
+                                                                                   matrix=0, n=1, rng=0)),
+        "bounded_dyck.pruning.is_pruning": (pruning.is_pruning, dict(pruned=[X], original=[X])),
+        "bounded_dyck.pruning.max_row_norm": (pruning.max_row_norm, dict(matrix=X)),
+        "bounded_dyck.pruning.pad": (pruning.pad, dict(network=network, sizes=[2, 3, 2])),
+        "bounded_dyck.pruning.prune_balanced_layer": (pruning.prune_balanced_layer, dict(
+            language=DyckLanguage(1, 1), n=1, rng=0, scale=0.0)),
+        **{f"bounded_dyck.pruning.{f.__name__}": (f, dict(matrix=X, n=1, rng=0))
+           for f in (pruning.prune_linear, pruning.prune_product)},
+        "bounded_dyck.pruning.prune_network": (pruning.prune_network, dict(network=network, n=1, rng=0)),
+        "bounded_dyck.pruning.subset_sum": (pruning.subset_sum, dict(values=[0.5, 1.0], target=1.0)),
+    }  # fmt: skip
