@@ -82,3 +82,11 @@ def test_a_mistake_alarms_the_right_row(mistake, monkeypatch):
     monkeypatch.setattr(averaging, name, wrong(getattr(averaging, name)))
     report = yzflow.audit([PAPER + number], quick=True)
     assert {row.statement for row in report.table if row.alarming} == {PAPER + number}
+
+
+def test_a_conjecture_is_never_said_to_hold():
+    verdict = yzflow.check("Sparse averaging: Conjecture")
+    assert verdict.passed
+    demonstrated, proved = verdict.checklists().values()
+    assert demonstrated.startswith("n/a: a conjecture;") and proved == "n/a: a conjecture"
+    assert " holds" not in verdict.outcome
