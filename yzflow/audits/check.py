@@ -13,7 +13,7 @@ from theory.statements import Statement
 from theory.trust import Label, Trust
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit
-from yzflow.audits.report import AuditReport, as_json, cells, worst, worst_forms
+from yzflow.audits.report import AuditReport, as_json, cells, columns, worst, worst_forms
 from yzflow.audits.verdicts import Row, Verdict, judge
 
 __all__ = ["StatementVerdict", "check", "find"]
@@ -103,9 +103,9 @@ class StatementVerdict:
             lines += _wrapped(str(label), "  - ")
         if self.margins:
             lines += ["", "Margins of the assumptions (an assumption holds from 1 on)"]
-            lines += _columns([["setting", *_assumptions(statement)], *_margin_rows(self)])
+            lines += columns([["setting", *_assumptions(statement)], *_margin_rows(self)])
         if self.rows:
-            lines += ["", "Largest errors over the settings", *_columns([_HEAD, *_error_rows(self)])]
+            lines += ["", "Largest errors over the settings", *columns([_HEAD, *_error_rows(self)])]
         return "\n".join([*lines, "", *self.python.splitlines()])
 
     def markdown(self) -> str:
@@ -280,13 +280,6 @@ def _proved(verdict: StatementVerdict) -> str:
 
 def _wrapped(text: str, head: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False)
-
-
-def _columns(rows: list[list[str]]) -> list[str]:
-    """Rows under each other, each column as wide as it needs to be."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return [f"  {line.rstrip()}" for line in lines]
 
 
 def _table(rows: list[list[str]]) -> list[str]:

@@ -99,21 +99,23 @@ class AuditReport:
         does, and what is expected of the form that the register stands for; then the worst setting outside.
         """
         lines = [self.counted(), *([self.decided()] if self.enclosed else []), "", "What each statement rests on"]
-        lines += [f"  {statement.id:40}{self.summary(statement)}" for statement in self.statements]
+        lines += columns([[statement.id, str(self.summary(statement))] for statement in self.statements])
         if self.enclosed:
-            lines += ["", "Enclosed flows"]
-            lines += [f"  {flow.setting:40}{flow.level:16}{flow.words}" for flow in self.enclosed]
-        balls = f"{'in balls':64}" if self.enclosed else ""
-        head = f"{'printed':22}{'corrected':22}{'expected':18}{balls}"
-        lines += ["", f"{'statement':38}{'check':60}{'level':16}{head}outside the assumptions"]
+            lines += [
+                "",
+                "Enclosed flows",
+                *columns([[flow.setting, flow.level, flow.words] for flow in self.enclosed]),
+            ]
+        balls = ["in balls"] if self.enclosed else []
+        table = [["statement", "check", "level", "printed", "corrected", "expected", *balls, "outside the assumptions"]]
         for rows in cells(self.table):
             first = rows[0]
             inside, outside = ([row for row in rows if row.inside is where] for where in (True, False))
-            printed, corrected, expected = worst_forms(inside)
+            balls = [_in_balls(inside)] if self.enclosed else []
             flag = " <- should hold" if any(row.alarming for row in rows) else ""
-            balls = f"{_in_balls(inside):64}" if self.enclosed else ""
-            forms = f"{printed:22}{corrected:22}{expected:18}{balls}"
-            lines.append(f"{first.statement:38}{first.check:60}{first.level:16}{forms}{worst(outside)}{flag}")
+            forms = [*worst_forms(inside), *balls, worst(outside) + flag]
+            table.append([first.statement, first.check, first.level, *forms])
+        lines += ["", *columns(table)]
         return "\n".join(lines)
 
     def json(self) -> str:
@@ -153,6 +155,13 @@ def as_json(facts: object) -> str:
         return None if isinstance(fact, float) and not math.isfinite(fact) else fact
 
     return json.dumps(plain(facts), indent=2, allow_nan=False)
+
+
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows under each other, each column as wide as it needs to be."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return [f"  {line.rstrip()}" for line in lines]
 
 
 def cells(table: Sequence[Row]) -> Iterator[list[Row]]:
