@@ -47,7 +47,10 @@ def regime_map(
     Returns
     -------
     xarray.Dataset
-        A dimension for each key of ``grid``; ``error(.., statement, level)`` and the predicted ``slowdown(..)``, s.
+        A dimension for each key of ``grid``; ``error(.., statement, level)`` of the form that the register stands for,
+        ``printed(.., statement, level)`` of the printed one, and the predicted ``slowdown(..)``, s. Coordinates say
+        whether a statement has a ``corrected(statement)`` form, and at which levels it is ``expected(statement,
+        level)`` to hold inside its assumptions.
 
     Raises
     ------
@@ -64,7 +67,8 @@ def regime_map(
     for level in levels:
         checks.one_of("levels", level, LEVELS[1:])
     shape = tuple(len(values) for values in grid.values())
-    error = np.full((*shape, len(numbers), len(levels)), np.nan)
+    used = [known[number].checks[0] for number in numbers]
+    error, printed = (np.full((*shape, len(numbers), len(levels)), np.nan) for _ in range(2))
     slowdown = np.full(shape, np.nan)
     with Progress("regime map", enabled=progress) as report:
         for done, index in enumerate(np.ndindex(shape)):
@@ -74,17 +78,25 @@ def regime_map(
                 continue
             slowdown[index] = attention.full_flow_slowdown(**{key: cell[key] for key in AXES[:3]})
             runs = Simulations(_setting(**cell), seed=seed)
-            for (i, number), (j, level) in itertools.product(enumerate(numbers), enumerate(levels)):
-                check = known[number].checks[0]
+            for (i, check), (j, level) in itertools.product(enumerate(used), enumerate(levels)):
                 if level in check.levels:
-                    error[(*index, i, j)] = (check.corrected or check.printed)(runs, level)
+                    at = (*index, i, j)
+                    printed[at] = check.printed(runs, level)
+                    error[at] = printed[at] if check.corrected is None else check.corrected(runs, level)
     axes = tuple(grid)
     return xr.Dataset(
         {
             "error": ((*axes, "statement", "level"), error, {"long_name": "relative error of the statement"}),
+            "printed": ((*axes, "statement", "level"), printed, {"long_name": "relative error of the printed form"}),
             "slowdown": (axes, slowdown, {"long_name": "predicted slow-down s of the full flow"}),
         },
-        {**{key: list(values) for key, values in grid.items()}, "statement": list(numbers), "level": list(levels)},
+        {
+            **{key: list(values) for key, values in grid.items()},
+            "statement": list(numbers),
+            "level": list(levels),
+            "corrected": ("statement", [check.corrected is not None for check in used]),
+            "expected": (("statement", "level"), [[level in check.expected for level in levels] for check in used]),
+        },
     )
 
 

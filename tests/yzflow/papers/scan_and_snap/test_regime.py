@@ -84,3 +84,23 @@ def test_the_audit_s_figure_shows_every_row():
     points = [line for line in figure.axes[0].get_lines() if len(line.get_xdata())]
     assert len(points) == len(report.table)
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [row.setting for row in report.table]
+
+
+def test_printed_and_corrected_forms_have_their_own_panels(errors):
+    cells = errors.sel(vocab_size=[10, 300])
+    assert cells["corrected"].sel(statement=["Theorem 1", "Remark 1"]).values.tolist() == [False, True]
+    figure = figures.regime_map(cells)
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
+    assert titles == ["Theorem 1\nprinted", "Remark 1\nprinted", "Remark 1\ncorrected"]
+    for column, name in ((1, "printed"), (2, "error")):
+        shown = np.ma.getdata(figure.axes[column].collections[0].get_array()).ravel()
+        wanted = cells[name].sel(statement="Remark 1", level="full flow").transpose("overlap", "vocab_size").values
+        np.testing.assert_allclose(shown, np.clip(wanted, 1e-3, None).ravel())
+    # Remark 1's printed slow-down is 1 - rho; the corrected one at M = 300, rho = 0.1 is that of finding 1.
+    slow = float(cells["slowdown"].sel(vocab_size=300, overlap=0.1))
+    printed = float(cells["printed"].sel(statement="Remark 1", level="full flow", vocab_size=300, overlap=0.1))
+    assert printed == pytest.approx(1 - slow / (1 - 0.1), abs=2e-3)
+    caption = figures.find("regime_map").caption(cells)
+    assert "expected to hold for Remark 1 at the level full flow" in caption and "The dashed line" in caption
+    alone = cells.sel(vocab_size=[300])  # s is below 1/2 in all of them: no line, and no word of one
+    assert "dashed" not in figures.regime_map(alone).get_suptitle() + figures.find("regime_map").caption(alone)

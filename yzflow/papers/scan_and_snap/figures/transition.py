@@ -301,11 +301,24 @@ def _at_transition(flows: Mapping[str, Trajectory]) -> str:
     shares = _listed(found["done"], "{:.0%}")
     changes = _listed(found["change"], "{:.2f}")
     common, distinct = (_listed(found[f"fastest_{kind}"], "{:.3g}") for kind in ("common", "distinct"))
-    return (
-        f"At t* = {float(found['transition_time']):.0f} the share of the change that is done is {shares}; the change "
+    return " ".join(_moves(name, flow) for name, flow in flows.items()) + (
+        f" At t* = {float(found['transition_time']):.0f} the share of the change that is done is {shares}; the change "
         f"is {changes}, in total variation. The common token's logit moves fastest at t = {common}, the dominant "
         f"distinct one's at t = {distinct}."
     )
+
+
+def _moves(name: str, flow: Trajectory, next_token: int = 0) -> str:
+    """Whether attention left the common tokens for the distinct ones, and whether these kept the order of frequency."""
+    shares = flow.dataset["attention"].sel(next_token=next_token).values
+    distinct = flow.dataset["distinct"].sel(next_token=next_token).values
+    moved = shares[-1] - shares[0]
+    own, common = moved[distinct], moved[~distinct & (shares[0] > 0)]
+    gained = "all distinct tokens have gained attention" if (own > 0).all() else "not all distinct tokens have gained"
+    lost = "the common ones lost it" if (common < 0).all() else "not all common ones lost it"
+    ordered = np.diff(own[np.argsort(-shares[0][distinct], kind="stable")])
+    order = "the more frequent the more" if (ordered <= 0).all() else "not in the order of their frequency"
+    return f"In the {name} flow {gained}, {order}, and {lost}."
 
 
 def _listed(values: xr.DataArray, form: str) -> str:
@@ -321,10 +334,9 @@ def _listed(values: xr.DataArray, form: str) -> str:
 def attention_over_training(flows: Mapping[str, Trajectory], *, next_token: int = 0) -> Figure:
     """Attention c_n over training, a row for each token that occurs with next token n, theory and full flow.
 
-    Agrees with the paper in both flows in that attention leaves the common token for the distinct ones, in the order of
-    their frequency. The full flow does this later and more weakly than the theory: how much of it is done at the
-    transition, after which the paper has the pattern hardly move, stands above each. t* is the peak of gamma, the
-    speed for frozen features; where attention moves much, as here, speeds need not peak there.
+    The paper has attention leave the common token for the distinct ones, in the order of their frequency, and the
+    pattern hardly move after the transition: how much of the change is done by then stands above each. t* is the peak
+    of gamma, the speed for frozen features; where attention moves much, speeds need not peak there.
 
     Parameters
     ----------
