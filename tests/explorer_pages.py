@@ -49,6 +49,15 @@ def settle(page):
     page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
+def check_preset(page, panel, place, preset):
+    """A preset, when it is chosen, shows its text, its answer behind a click, and a summary of what it drew."""
+    choose(page, panel, place)
+    assert page.inner_text(f"#{panel}-preset-text") == preset.text
+    page.click(f"#{panel}-preset summary")
+    assert page.inner_text(f"#{panel}-preset details p") == preset.answer
+    assert page.inner_text(f"#{panel}-summary")
+
+
 def press(page, control, *keys):
     """Press keys on a control."""
     page.focus(f"#{control}")

@@ -13,7 +13,7 @@ from theory.statements import Statement
 from theory.trust import Label, Trust
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit
-from yzflow.audits.report import AuditReport, as_json, cells, columns, worst, worst_forms
+from yzflow.audits.report import AuditReport, as_json, cells, columns, markdown_table, worst, worst_forms
 from yzflow.audits.verdicts import Row, Verdict, judge
 
 __all__ = ["StatementVerdict", "check", "find"]
@@ -119,9 +119,9 @@ class StatementVerdict:
         lines += [f"**{self.outcome}**", "", "Rests on:", "", *(f"- {label}" for label in self.labels), ""]
         if self.margins:
             lines += ["Margins of the assumptions (an assumption holds from 1 on):", ""]
-            lines += [*_table([["setting", *_assumptions(statement)], *_margin_rows(self)]), ""]
+            lines += [*markdown_table([["setting", *_assumptions(statement)], *_margin_rows(self)]), ""]
         if self.rows:
-            lines += [*_table([_HEAD, *_error_rows(self)]), ""]
+            lines += [*markdown_table([_HEAD, *_error_rows(self)]), ""]
         lines += [f"- {name}: {answer}" for name, answer in self.checklists().items()]
         lines += ["", f"Made by yzflow {__version__}: `{self.command}`.", ""]
         return "\n".join(lines)
@@ -280,9 +280,3 @@ def _proved(verdict: StatementVerdict) -> str:
 
 def _wrapped(text: str, head: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False)
-
-
-def _table(rows: list[list[str]]) -> list[str]:
-    """The rows as a table of Markdown."""
-    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return [lines[0], "|" + "---|" * len(rows[0]), *lines[1:]]

@@ -65,8 +65,8 @@ class Decided:
     reason: str
 
     def covers(self, last: float) -> bool:
-        """Whether the claim is decided for all times up to ``last``, or up to ``until`` if that is earlier."""
-        return self.value is not None or self.reached >= min(last, self.until)
+        """Whether the claim is refuted up to ``last``, or proved that far, or up to ``until`` if that is earlier."""
+        return self.refuted(last) or self.reached >= min(last, self.until)
 
     def refuted(self, last: float) -> bool:
         """Whether the claim is false at a time up to ``last``."""

@@ -164,6 +164,12 @@ def columns(rows: Sequence[Sequence[str]]) -> list[str]:
     return [f"  {line.rstrip()}" for line in lines]
 
 
+def markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The rows as a table of Markdown."""
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return [lines[0], "|" + "---|" * len(rows[0]), *lines[1:]]
+
+
 def cells(table: Sequence[Row]) -> Iterator[list[Row]]:
     """The rows of each statement, check and level."""
     found: dict[tuple[str, str, str], list[Row]] = {}
@@ -253,11 +259,8 @@ def errata_page(report: AuditReport) -> str:
         lines += [f"- {erratum}" for erratum in statement.errata] or ["No erratum found."]
         shown = [cell for cell in cells(report.table) if cell[0].statement == statement.id]
         if shown:
-            lines += ["", "| check | level | printed | corrected | expected |", "|---|---|---|---|---|"]
-        for cell in shown:
-            forms = worst_forms([row for row in cell if row.inside])
-            entries = (cell[0].check, cell[0].level, *forms)
-            lines.append("| " + " | ".join(entry.replace("|", "\\|") for entry in entries) + " |")
+            entries = [[c[0].check, c[0].level, *worst_forms([row for row in c if row.inside])] for c in shown]
+            lines += ["", *markdown_table([["check", "level", "printed", "corrected", "expected"], *entries])]
         proof = [report.labels_of_proofs[statement.id]] if statement.id in report.labels_of_proofs else []
         words = [str(label) for label in (*proof, *statement.in_words)]
         words += ["measured, as the table says"] if shown else []

@@ -20,13 +20,13 @@ ENCLOSING = Enclosing(FLOWS, enclosed.enclose)
 PROOFS = derivations("scan_and_snap")
 
 
-def weak(setting: Any) -> tokens.WeakCorrelation:
+def _weak(setting: Any) -> tokens.WeakCorrelation:
     return tokens.weak_correlation(setting.classes.overlap(), vocab_size=setting.classes.vocab_size)
 
 
 WEAK = (
-    Assumption("Assumption 2, |lambda_1(E)| < 1/K", lambda setting: weak(setting).upper_margin),
-    Assumption("Assumption 2, |lambda_i(E)| >= 6/sqrt(M)", lambda setting: weak(setting).lower_margin),
+    Assumption("Assumption 2, |lambda_1(E)| < 1/K", lambda setting: _weak(setting).upper_margin),
+    Assumption("Assumption 2, |lambda_i(E)| >= 6/sqrt(M)", lambda setting: _weak(setting).lower_margin),
 )
 # The paper says that the decoder learns much faster; a hundred times is where the modified flow meets the theory to 5%.
 FAST_DECODER = Assumption("Assumption 1(c), eta_Y >= 100 eta_Z", lambda setting: setting.eta_y / setting.eta_z / 100)
@@ -37,7 +37,7 @@ SMALL_OVERLAP = (
 )
 ONE_COMMON = Assumption("one common token", lambda setting: 1 / max(len(setting.classes.common_tokens), 1))
 ONE_QUERY = Assumption("one query", lambda setting: 1 / len(setting.classes.query_tokens))
-EQUAL_OVERLAPS = Assumption("equal overlaps", lambda setting: tokens.alike(overlaps(setting)[:, None]))
+EQUAL_OVERLAPS = Assumption("equal overlaps", lambda setting: tokens.alike(_overlaps(setting)[:, None]))
 # Corollary 2's further conditions; its last one, Z(0) = 0, holds in every flow and run of the audit.
 SYMMETRIC = (
     Assumption(
@@ -55,7 +55,7 @@ COMMON_FALL = Assumption(
 )
 
 
-def overlaps(setting: Any) -> np.ndarray:
+def _overlaps(setting: Any) -> np.ndarray:
     overlap = setting.classes.overlap()
     return overlap[~np.eye(len(overlap), dtype=bool)]
 

@@ -2,7 +2,19 @@
 
 import numpy as np
 import pytest
-from explorer_pages import choose, downloaded, enter, opened, press, run_program, settle, table, values, written
+from explorer_pages import (
+    check_preset,
+    choose,
+    downloaded,
+    enter,
+    opened,
+    press,
+    run_program,
+    settle,
+    table,
+    values,
+    written,
+)
 
 from dynamics import Layer
 from theory import balance
@@ -25,11 +37,7 @@ def page(window, shared_browser):
 
 @pytest.mark.parametrize("place", range(len(PRESETS)))
 def test_every_preset_draws(page, place):
-    choose(page, "dyck", place)
-    assert page.inner_text("#dyck-preset-text") == PRESETS[place].text
-    page.click("#dyck-preset summary")
-    assert page.inner_text("#dyck-preset details p") == PRESETS[place].answer
-    assert page.inner_text("#dyck-summary")
+    check_preset(page, "dyck", place, PRESETS[place])
 
 
 def test_answers_of_the_bracket_presets():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from explorer_pages import (
+    check_preset,
     choose,
     downloaded,
     enter,
@@ -40,11 +41,7 @@ def page(window, shared_browser):
 
 @pytest.mark.parametrize("place", range(len(PRESETS)))
 def test_every_preset_draws(page, place):
-    choose(page, "transition", place)
-    assert page.inner_text("#transition-preset-text") == PRESETS[place].text
-    page.click("#transition-preset summary")
-    assert page.inner_text("#transition-preset details p") == PRESETS[place].answer
-    assert page.inner_text("#transition-summary")
+    check_preset(page, "transition", place, PRESETS[place])
 
 
 def _transition_settings(page):

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from explorer_pages import choose, downloaded, exact, opened, press, run_program, values, written
+from explorer_pages import check_preset, choose, downloaded, exact, opened, press, run_program, values, written
 
 from theory import averaging
 from yzflow.papers.sparse_averaging.panel import PANEL, data
@@ -26,11 +26,7 @@ def page(window, shared_browser):
 
 @pytest.mark.parametrize("place", range(len(PRESETS)))
 def test_every_preset_draws(page, place):
-    choose(page, "averaging", place)
-    assert page.inner_text("#averaging-preset-text") == PRESETS[place].text
-    page.click("#averaging-preset summary")
-    assert page.inner_text("#averaging-preset details p") == PRESETS[place].answer
-    assert page.inner_text("#averaging-summary")
+    check_preset(page, "averaging", place, PRESETS[place])
 
 
 @pytest.mark.parametrize(("hard", "last"), [(False, 101), (True, 194)])

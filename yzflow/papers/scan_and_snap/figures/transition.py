@@ -308,10 +308,10 @@ def _at_transition(flows: Mapping[str, Trajectory]) -> str:
     )
 
 
-def _moves(name: str, flow: Trajectory, next_token: int = 0) -> str:
-    """Whether attention left the common tokens for the distinct ones, and whether these kept the order of frequency."""
-    shares = flow.dataset["attention"].sel(next_token=next_token).values
-    distinct = flow.dataset["distinct"].sel(next_token=next_token).values
+def _moves(name: str, flow: Trajectory) -> str:
+    """For next token 0: did attention leave common tokens for distinct ones, in the order of these' frequency?"""
+    shares = flow.dataset["attention"].sel(next_token=0).values
+    distinct = flow.dataset["distinct"].sel(next_token=0).values
     moved = shares[-1] - shares[0]
     own, common = moved[distinct], moved[~distinct & (shares[0] > 0)]
     gained = "all distinct tokens have gained attention" if (own > 0).all() else "not all distinct tokens have gained"
