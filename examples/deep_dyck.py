@@ -7,8 +7,8 @@ layers, Adam, sequences of fewer than 28 brackets. Prints the findings and write
 and the data (netCDF). After an interruption the same command goes on from its checkpoints. Needs the extra ``deep``.
 
 Agrees with the paper in that maps above the first layer differ between seeds more than random ones, and are mostly not
-stack-like. That the regulariser helps on long prefixes is not seen after this much training (docs/findings.md, section
-22, which has the results of the defaults: 37 minutes of processor time).
+stack-like. That the regulariser helps on long prefixes is not seen after this much training
+(docs/findings/22_transformers.md has the results of the defaults: 37 minutes of processor time).
 """
 
 import time

@@ -14,8 +14,8 @@ Default: the first two. Prints the findings and writes figures (PNG and PDF), th
 After an interruption the same command goes on from its checkpoints. Needs the extra ``deep``.
 
 Agrees with the paper in that entropy falls as the learning rate grows, at equal numbers of steps. At equal learning
-rate x steps it does not differ beyond its errors, and attention slows down without freezing (docs/findings.md,
-section 22).
+rate x steps it does not differ beyond its errors, and attention slows down without freezing
+(docs/findings/22_transformers.md).
 """
 
 import time

@@ -9,7 +9,7 @@ the same command goes on where it was interrupted.
 
 Agrees with the paper where next tokens are equally likely: common tokens lose attention, distinct ones gain. As the
 text is, it is the other way round at first, because attention goes to what all windows share while the decoder learns
-the frequencies of next tokens (docs/findings.md, section 21).
+the frequencies of next tokens (docs/findings/21_real_text.md).
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """Training on bounded Dyck languages: findings (a)-(e) of the specification, reproduced or refuted at a small size.
 
-The 20-seed version is in docs/findings.md. Runs have fixed seeds; where a mean over seeds decides, the test is a t-test
+The 20-seed version is in docs/findings/. Runs have fixed seeds; where a mean over seeds decides, the test is a t-test
 with a false-alarm rate of 1 %.
 """
 
