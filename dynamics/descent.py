@@ -16,6 +16,7 @@ from dynamics._sgd.run import CHECKED, DECODERS, DTYPES, DivergenceError, Outcom
 from dynamics.bags import Bags, Data
 from dynamics.layer import Layer
 from dynamics.support import checks
+from dynamics.support.calls import Call
 from dynamics.support.progress import Progress
 from dynamics.trajectory import Trajectory
 
@@ -131,7 +132,9 @@ def sgd(
     arguments = {name: value for name, value in locals().items() if name not in ("data", "progress")}
     run = Run(data, **arguments)
     with Progress(str(run.parameters["optimizer"]), enabled=progress) as report:
-        return run.go(report).trajectory()
+        trajectory = run.go(report).trajectory()
+    trajectory.call = Call("sgd", {"data": data, **arguments})
+    return trajectory
 
 
 def sgd_many(

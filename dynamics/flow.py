@@ -18,6 +18,7 @@ from dynamics._model.objective import Objective, as_objective
 from dynamics.bags import Bags, Data, population_of
 from dynamics.layer import Layer, optional_rates
 from dynamics.support import checks
+from dynamics.support.calls import Call
 from dynamics.support.progress import Progress
 from dynamics.trajectory import LargeRecord, Trajectory, assemble, is_large
 
@@ -131,6 +132,7 @@ def gradient_flow(
 
     Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Sections 3-5 and Appendix D.
     """
+    call = Call("gradient_flow", {name: value for name, value in locals().items() if name != "progress"})
     bags, solver, objective = population_of(data), as_solver(solver), as_objective(objective)
     rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
     parameters: dict[str, Any] = {
@@ -158,7 +160,9 @@ def gradient_flow(
     if query_tokens is not None and len(query_tokens) != layer.Z.shape[0]:
         raise checks.reject("init", f"have {len(query_tokens)} rows of Z, one a query token", layer.Z.shape[0])
     with Progress(f"gradient flow ({decoder})", enabled=progress) as report:
-        return _integrate(system, clock, times, parameters, query_tokens, report)
+        trajectory = _integrate(system, clock, times, parameters, query_tokens, report)
+    trajectory.call = call
+    return trajectory
 
 
 def _start(init: Layer | Trajectory | None, bags: Bags) -> tuple[float, Layer]:

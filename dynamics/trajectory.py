@@ -17,11 +17,13 @@ from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.layer import Embedding, Layer, Problem, attention
 from dynamics.support import checks
+from dynamics.support.calls import Call
 from dynamics.support.checks import read_only
 from dynamics.support.netcdf import load_dataset, save_dataset
-from dynamics.support.provenance import provenance
+from dynamics.support.provenance import environment, provenance
 
 _FORMAT = "yzflow-trajectory-1"
+_CALL = "call"
 # Bytes of the tables of a trajectory that keeps every state whole.
 _TABLES = 2**30
 _ATTENTION = {"long_name": "expected attention", "units": "1"}
@@ -58,13 +60,21 @@ class Trajectory:
         flow of this size never forms Y, and has neither ``y_final`` nor ``z_velocity``.
 
         Attributes hold the parameters (JSON), the versions of the software, the platform and the processor ("cpu").
+    call : Call or None
+        The call of `gradient_flow` or `sgd` that made it, with its data: ``call.make()`` makes it again.
+    environment : dict
+        Of one from a file: what may have changed its bits, such as versions, BLAS and threads.
     """
 
-    def __init__(self, dataset: xr.Dataset) -> None:
+    def __init__(
+        self, dataset: xr.Dataset, call: Call | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
         checks.instance("dataset", dataset, xr.Dataset)
         if dataset.attrs.get("format") != _FORMAT:
             raise checks.reject("dataset", f"have the attribute format = {_FORMAT!r}", dataset.attrs.get("format"))
         self.dataset = dataset
+        self.call = call
+        self.environment = dict(environment or {})
 
     def __repr__(self) -> str:
         sizes = self.dataset.sizes
@@ -171,12 +181,19 @@ class Trajectory:
     def save(self, path: str | os.PathLike) -> None:
         """Write to a netCDF file, completely or not at all, with a checksum that `load` compares.
 
+        The file also holds the call, with its data up to 64 MiB, and what may change its bits: `yzflow.rerun` makes it
+        again.
+
         Raises
         ------
         OSError
             If the folder does not exist or cannot be written.
         """
-        save_dataset(self.dataset, path)
+        dataset = self.dataset
+        if self.call is not None:
+            content = np.frombuffer(self.call.to_bytes(), np.uint8)
+            dataset = dataset.assign({_CALL: (f"{_CALL}_byte", content, self.environment or environment())})
+        save_dataset(dataset, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Trajectory:
@@ -189,7 +206,11 @@ class Trajectory:
         FileNotFoundError
             If there is none.
         """
-        return cls(load_dataset(path, _FORMAT, "a trajectory"))
+        dataset = load_dataset(path, _FORMAT, "a trajectory")
+        if _CALL not in dataset:
+            return cls(dataset)
+        call = dataset[_CALL]
+        return cls(dataset.drop_vars(_CALL), Call.from_bytes(call.values.tobytes()), dict(call.attrs))
 
     @property
     def _starts(self) -> np.ndarray | None:

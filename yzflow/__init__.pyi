@@ -26,4 +26,6 @@ from .audits.audit import AuditReport as AuditReport
 from .audits.audit import audit as audit
 from .audits.check import StatementVerdict as StatementVerdict
 from .audits.check import check as check
+from .reruns import RerunReport as RerunReport
+from .reruns import rerun as rerun
 from .sweeps.sweep import sweep as sweep

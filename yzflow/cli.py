@@ -397,6 +397,26 @@ def check(
 
 
 @main.command(cls=_Command)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Bags too large for FILE.")
+@_json
+@click.pass_context
+def rerun(context: click.Context, file: Path, data: Path | None, as_json: bool) -> None:
+    """Make a saved FILE again and compare the bits; exit status 1 if they differ, with what is different here.
+
+    FILE is a trajectory (yzflow flow, sgd), a sweep's result, audit.json, a check as JSON, or a certificate.
+
+    Example: yzflow rerun sgd.nc
+    """
+    from dynamics import Bags
+    from yzflow.reruns import rerun as run
+
+    report = run(file, progress=True, **({} if data is None else {"data": Bags.load(data)}))
+    click.echo(report.json() if as_json else report.text())
+    context.exit(0 if report.same else 1)
+
+
+@main.command(cls=_Command)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("explorer.html"), show_default=True, help="File.")
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
 @_json

@@ -47,8 +47,7 @@ def load_dataset(path: str | os.PathLike, file_format: str, what: str) -> xr.Dat
     rule = f"be {what} written by yzflow"
     if hashlib.sha256(body).hexdigest().encode() != bytes(digest):
         raise checks.reject("path", rule, f"a changed or other file {os.fspath(path)!r} (its checksum is wrong)")
-    # Numbers stay numbers, whatever their units say.
-    dataset = xr.load_dataset(io.BytesIO(body), engine="h5netcdf", decode_times=False)
+    dataset = decode(body)
     if dataset.attrs.get("format") != file_format:
         raise checks.reject("path", rule, f"another file {os.fspath(path)!r}")
     return dataset
@@ -64,3 +63,9 @@ def encode(dataset: xr.Dataset) -> memoryview:
     with h5netcdf.File(buffer, "w") as file:
         dataset.dump_to_store(H5NetCDFStore(file))
     return buffer.getbuffer()
+
+
+def decode(content: bytes | memoryview) -> xr.Dataset:
+    """The dataset that `encode` made these bytes of."""
+    # Numbers stay numbers, whatever their units say.
+    return xr.load_dataset(io.BytesIO(content), engine="h5netcdf", decode_times=False)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 import os
 import platform
 from collections.abc import Mapping
 from importlib import metadata
+from pathlib import Path
 
 import llvmlite.binding
 
@@ -41,3 +43,60 @@ def provenance(kind: str, parameters: Mapping, file_format: str) -> dict[str, st
         "versions": versions(),
         **machine(),
     }
+
+
+def environment() -> dict[str, str]:
+    """What may change the bits of a result: versions, platform, processor, BLAS, threads, and the code of yzflow.
+
+    ``blas`` names each BLAS that is loaded with its version, the processor that it takes this one for, and its threads.
+    ``threads`` are those of numba's kernels, which are Python where ``compilation`` is off. ``source`` is the SHA-256
+    of the code of `dynamics` and `theory`, ``commit`` that of the clone, or nothing outside a clone.
+    """
+    import numba
+    import threadpoolctl
+
+    blas = sorted(
+        f"{one['internal_api']} {one.get('version')} for {one.get('architecture')}, {one['num_threads']} threads"
+        for one in threadpoolctl.threadpool_info()
+        if one["user_api"] == "blas"
+    )
+    return {
+        "versions": versions(),
+        **machine(),
+        "cores": str(os.cpu_count()),
+        "blas": "; ".join(blas),
+        "threads": str(numba.get_num_threads()),
+        "compilation": "off" if numba.config.DISABLE_JIT else "on",
+        "source": _source(),
+        "commit": _commit(),
+    }
+
+
+@functools.cache
+def _source() -> str:
+    """SHA-256 of the code of `dynamics` and `theory`."""
+    root = Path(__file__).parents[2]
+    found = hashlib.sha256()
+    for file in sorted(path for package in ("dynamics", "theory") for path in (root / package).rglob("*.py")):
+        found.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()
+
+
+@functools.cache
+def _commit() -> str:
+    """The commit that the clone stands at, read without git; nothing if this is no clone."""
+    git = Path(__file__).parents[2] / ".git"
+    try:
+        if git.is_file():  # a worktree
+            git = git.parent / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+        if not head.startswith("ref:"):
+            return head
+        name = head.removeprefix("ref:").strip()
+        common = git / (git / "commondir").read_text(encoding="utf-8").strip() if (git / "commondir").exists() else git
+        if (common / name).exists():
+            return (common / name).read_text(encoding="utf-8").strip()
+        packed = (common / "packed-refs").read_text(encoding="utf-8").splitlines()
+        return next((line.split()[0] for line in packed if line.endswith(f" {name}")), "")
+    except (OSError, UnicodeDecodeError):
+        return ""

@@ -15,7 +15,7 @@ import pytest
 import xarray as xr
 from driving import LONG, ROOT
 
-from dynamics import Trajectory
+from dynamics import SequenceClasses, Trajectory, sgd
 
 SHADOWS = ("bisect", "numpy", "random", "struct", "tempfile", "multiprocessing", "json", "yzflow", "dynamics", "click")
 SWEEP = 'task = "syn_small"\n[grid]\neta_z = [0.5, 1]\nsteps = [2]\nbatch_size = [4]\nlength = [6]\n'
@@ -44,6 +44,7 @@ COMMANDS = {
     "figure": (SMALL, ["figure", "9", "--quick", "--format", "png,svg"], {"figures"}),
     "audit": (SMALL, ["audit", "--only", "Scan and Snap: Lemma 1", "--quick", "--out", "audit"], {"audit"}),
     "check": (SMALL, ["check", "Scan and Snap: Lemma 1", "--out", "check.json"], {"check.json"}),
+    "rerun": (SMALL, ["rerun", "run.nc"], {"run.nc"}),
     "explore": (SMALL, ["explore"], {"explorer.html"}),
 }
 # Sizes just below and above the switch; the files are of 1 GB.
@@ -64,6 +65,12 @@ def folder(tmp_path):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('a module of the folder was run')")
     (tmp_path / "c.toml").write_text(SWEEP)
     return tmp_path
+
+
+def prepare(folder, name):
+    """What a command is run on."""
+    if "rerun" in name:
+        sgd(SequenceClasses.syn_small(), eta_y=1, eta_z=1, steps=2, batch_size=4, length=6).save(folder / "run.nc")
 
 
 def run(folder, tables, arguments, *, bare=False, deaf=False, compiled=True, gib=4, seconds=100):
@@ -91,9 +98,9 @@ def strictly(text):
     return json.loads(text, parse_constant=refuse)
 
 
-def check(folder, name, ended, made, as_json=True):
+def check(folder, name, ended, made, as_json=True, *, without_compilation=False):
     """Results as they should be, and nothing else."""
-    assert ended.returncode == 0, ended.stderr
+    assert ended.returncode == 0 or ("run.nc" in made and ended.returncode == 1), ended.stderr
     assert "Traceback" not in ended.stderr and "was run" not in ended.stderr
     assert {path.name for path in folder.iterdir()} == made | {f"{name}.py" for name in SHADOWS} | {"c.toml"}
     if not as_json:
@@ -107,6 +114,11 @@ def check(folder, name, ended, made, as_json=True):
         if "flow" in name:
             logits = dataset["z_final"] if "z_final" in dataset else dataset["z"][-1]
             assert [facts["common_logit"], facts["distinct_logit"]] == logits.values[0, :2].tolist()
+    elif "run.nc" in made:
+        # Without compilation the last bits are others, and the exit status says so.
+        assert facts["compared"] > 5 and facts["same"] == (not facts["differences"]) == (ended.returncode == 0)
+        compilation = {factor["name"]: factor["now"] for factor in facts["factors"]}.get("compilation")
+        assert compilation == ("off" if without_compilation else None)
     elif "c.nc" in made:
         assert (facts["runs"], facts["failed"]) == (2, 0)
         assert xr.load_dataset(folder / "c.nc")["loss"].notnull().all()
@@ -124,8 +136,9 @@ def check(folder, name, ended, made, as_json=True):
 def test_a_command_with_all_of_it_at_once(folder, name):
     tables, arguments, made = COMMANDS[name]
     plain = name != "explore"  # which simulates for minutes without compilation
+    prepare(folder, name)
     ended = run(folder, tables, [*arguments, "--json"], bare=plain, deaf=True, compiled=not plain)
-    check(folder, name, ended, made)
+    check(folder, name, ended, made, without_compilation=plain)
 
 
 @pytest.mark.parametrize(
@@ -153,8 +166,9 @@ ALONE = {
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_with_each_alone(folder, name, alone, as_json):
     tables, arguments, made = COMMANDS[name]
+    prepare(folder, name)
     ended = run(folder, tables, [*arguments, *(["--json"] if as_json else [])], **ALONE[alone], seconds=300)
-    check(folder, name, ended, made, as_json)
+    check(folder, name, ended, made, as_json, without_compilation=not ALONE[alone].get("compiled", True))
 
 
 @pytest.mark.skipif(not LONG, reason="the long form: YZFLOW_LONG=1")

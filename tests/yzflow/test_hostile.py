@@ -41,6 +41,7 @@ def calls(tmp_path_factory):
             # Of all statements, as without `only`, one.
             patch.setattr(statements, "REGISTER", {STATEMENT: statements.REGISTER[STATEMENT]})
             trajectory = {"eta_y": 0.1, "eta_z": 0.1, "steps": 1}
+            sgd(classes, **trajectory).save("run.nc")
             yield {
                 "sweep": (yzflow.sweep, swept | {"executor": pool, "workers": None}),
                 "load_sweep": (sweep.load_sweep, {"path": "sweep.nc"}),
@@ -58,6 +59,7 @@ def calls(tmp_path_factory):
                 "figures.save_all": (figures.save_all, {"shown": drawn, "folder": ".", "formats": ["png"]}),
                 "figures.Effort": (registry.Effort, {"quick": True, "store": None, "progress": False}),
                 "figures.Entry.data": (entry.data, {"effort": registry.Effort(quick=True)}),
+                "rerun": (yzflow.rerun, {"path": "run.nc", "progress": False}),
                 "audit": (yzflow.audit, {"only": [STATEMENT], "quick": True, "seed": 0, "progress": False}),
                 "AuditReport.to_json": (report.to_json, {"path": "audit.json"}),
                 "AuditReport.to_html": (report.to_html, {"path": "audit.html"}),
@@ -67,7 +69,7 @@ def calls(tmp_path_factory):
 @pytest.mark.parametrize("name", [
     "sweep", "load_sweep", "Store", "Store.read", "Store.dataset", "Store.consolidate", "Store.__contains__",
     "config.load", "cache.trajectory", "figures.find", "figures.names", "figures.save", "figures.save_all",
-    "figures.Effort", "figures.Entry.data", "audit", "AuditReport.to_json", "AuditReport.to_html",
+    "figures.Effort", "figures.Entry.data", "rerun", "audit", "AuditReport.to_json", "AuditReport.to_html",
 ])  # fmt: skip
 def test_hostile_arguments_end_in_a_result_or_our_grammar(calls, name):
     function, arguments = calls[name]

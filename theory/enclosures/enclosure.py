@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics.bags import Bags
-from dynamics.support import checks
+from dynamics.support import checks, provenance
 from dynamics.support.progress import Progress
 from theory.enclosures import certificate
 from theory.enclosures.march import check_steps, march
@@ -130,7 +130,9 @@ def enclose_flow(
             max_seconds,
             lambda t: report.update(t / t_end, f"at t = {t:.4g} of {t_end:g}"),
         )
-    return Enclosure(reading, found.steps, t_end=t_end, bits=bits, reason=found.reason)
+    return Enclosure(
+        reading, found.steps, t_end=t_end, bits=bits, reason=found.reason, environment=provenance.environment()
+    )
 
 
 class Enclosure:
@@ -145,12 +147,24 @@ class Enclosure:
     bits : int
     steps : tuple of Step
         A polynomial and a radius each.
+    environment : mapping
+        Versions, processor and code that it was made with; empty where a file does not say.
     """
 
-    def __init__(self, reading: Reading, steps: Sequence[Step], *, t_end: float, bits: int, reason: str):
+    def __init__(
+        self,
+        reading: Reading,
+        steps: Sequence[Step],
+        *,
+        t_end: float,
+        bits: int,
+        reason: str,
+        environment: Mapping[str, str] | None = None,
+    ):
         self._reading = reading
         self.steps = tuple(steps)
         self.t_end, self.bits, self.reason = t_end, bits, reason
+        self.environment = dict(environment or {})
         self._tube = Tube(reading.field, self.steps)
 
     @property
@@ -338,20 +352,28 @@ class Enclosure:
             "bits": self.bits,
             "reason": self.reason,
             "weights": self._reading.field.weights.tolist(),
+            "environment": self.environment,
         }
-        certificate.write(
-            path,
-            settings,
-            {
-                "start": np.array([step.start for step in self.steps]),
-                "end": np.array([step.end for step in self.steps]),
-                "radius": np.array([step.radius for step in self.steps]),
-                "pieces": np.array([step.pieces for step in self.steps]),
-                "limbs": np.array([step.limbs for step in self.steps]),
-                "query_tokens": self._reading.query_tokens,
-                **bags_arrays(self._reading.bags),
-            },
-        )
+        certificate.write(path, settings, self.arrays())
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The steps and the population, as a certificate holds them."""
+        return {
+            "start": np.array([step.start for step in self.steps]),
+            "end": np.array([step.end for step in self.steps]),
+            "radius": np.array([step.radius for step in self.steps]),
+            "pieces": np.array([step.pieces for step in self.steps]),
+            "limbs": np.array([step.limbs for step in self.steps]),
+            "query_tokens": self._reading.query_tokens,
+            **bags_arrays(self._reading.bags),
+        }
+
+    def again(self, *, progress: bool = False) -> Enclosure:
+        """The same flow enclosed anew, as far as this one came."""
+        data = _Kept(self._reading.bags, self._reading.query_tokens)
+        rates = _plain(self._reading.settings)
+        most = max(1, len(self.steps))
+        return enclose_flow(data, **rates, t_end=self.t_end, bits=self.bits, max_steps=most, progress=progress)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Enclosure:
@@ -374,7 +396,19 @@ class Enclosure:
         columns = (arrays[name].tolist() for name in ("start", "end", "radius", "pieces"))
         rows = zip(*columns, arrays["limbs"], strict=True)
         steps = [Step(start, end, limbs, radius, pieces) for start, end, radius, pieces, limbs in rows]
-        return cls(reading, steps, t_end=settings["t_end"], bits=settings["bits"], reason=settings["reason"])
+        rest = {name: settings[name] for name in ("t_end", "bits", "reason")}
+        return cls(reading, steps, **rest, environment=settings.get("environment"))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The population of a certificate."""
+
+    bags: Bags
+    query_tokens: np.ndarray
+
+    def population(self) -> Bags:
+        return self.bags
 
 
 def _plain(settings) -> dict:

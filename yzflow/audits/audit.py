@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 
 from dynamics import Trajectory
 from dynamics.support import checks
@@ -97,7 +98,13 @@ def audit(
                 for check in statement.checks:
                     table += [_measure(statement, check, level, runs, flows) for level in check.levels]
     enclosed = [flow for tasks in balls.values() for flows in tasks for flow in flows.flows.values()]
-    return AuditReport(table, tuple(chosen), proofs, tuple(enclosed))
+    call = {"only": only if only is None else list(only), "quick": quick, "seed": seed, "enclose": _kept(enclose)}
+    return AuditReport(table, tuple(chosen), proofs, tuple(enclosed), call)
+
+
+def _kept(enclose: Enclose | None) -> dict[str, object] | None:
+    """The argument ``enclose`` as a file keeps it: without the folder of the certificates, which changes no result."""
+    return None if enclose is None else {**asdict(enclose), "folder": None}
 
 
 def _choose(only: Sequence[str] | None) -> list[Statement]:

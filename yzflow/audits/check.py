@@ -7,6 +7,7 @@ import textwrap
 from dataclasses import dataclass
 
 from dynamics.support import checks
+from dynamics.support.provenance import environment
 from dynamics.version import __version__
 from theory import statements
 from theory.statements import Statement
@@ -157,6 +158,11 @@ class StatementVerdict:
             "python": self.python,
             "command": self.command,
             "version": __version__,
+            "made": {
+                "function": "check",
+                "arguments": {"statement": statement.id, "quick": self.quick, "seed": self.seed},
+                "environment": environment(),
+            },
         }
 
     def json(self) -> str:

@@ -9,10 +9,11 @@ import io
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from dynamics.support.files import replacing
+from dynamics.support.provenance import environment
 from theory import statements
 from theory.statements import Statement
 from theory.trust import Label, Trust, weakest
@@ -35,12 +36,15 @@ class AuditReport:
         Statement -> what its symbolic proof proves, with the names of expressions that it could not decide.
     enclosed : tuple of EnclosedFlow
         The flows that were enclosed in balls, or could not be.
+    call : mapping
+        The arguments of `yzflow.audit`.
     """
 
     table: list[Row]
     statements: tuple[Statement, ...]
     labels_of_proofs: dict[str, Label]
     enclosed: tuple[EnclosedFlow, ...] = ()
+    call: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def proofs(self) -> dict[str, list[str]]:
@@ -131,6 +135,7 @@ class AuditReport:
         content = {"passed": self.passed, "proofs": self.proofs, "trust": rests, "rows": rows}
         if self.enclosed:
             content["enclosed"] = [dataclasses.asdict(flow) for flow in self.enclosed]
+        content["made"] = {"function": "audit", "arguments": dict(self.call), "environment": environment()}
         return as_json(content)
 
     def to_json(self, path: str | os.PathLike) -> None:

@@ -1,0 +1,205 @@
+"""Calls that can be made again: a function of `dynamics`, its arguments and its data, as bytes that hold no code."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import inspect
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from dynamics.support import checks
+from dynamics.support.netcdf import decode, encode
+
+# Objects whose constructor takes what their attributes of the same names hold. Those of a file are made by their
+# constructors, which check them: kernels trust the indices in such arrays.
+_KINDS = ("Bags", "DyckLanguage", "Embedding", "Layer", "Objective", "Optimizer", "SequenceClasses", "Solver")
+_FUNCTIONS = ("gradient_flow", "sgd")
+# Bytes of data that are kept; of more, the SHA-256 is.
+_LARGEST = 2**26
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, OSError, RuntimeError)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What stands for an argument that a file does not hold.
+
+    Attributes
+    ----------
+    what : str
+        Its kind.
+    sha256 : str
+        Of its content, or nothing where it has none that could be read.
+    """
+
+    what: str
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call of `gradient_flow` or `sgd`.
+
+    Attributes
+    ----------
+    function : str
+    arguments : mapping
+        All its arguments, ``data`` among them; `LeftOut` stands for what a file does not hold.
+    """
+
+    function: str
+    arguments: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        # A caller may write into an array or a list later.
+        own = {name: _own(value) for name, value in self.arguments.items()}
+        object.__setattr__(self, "arguments", own)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Names of the arguments that are to be given before the call can be made."""
+        return tuple(name for name, value in self.arguments.items() if isinstance(value, LeftOut))
+
+    def make(self, *, progress: bool = False, **given: Any) -> Any:
+        """Make the call, with ``given`` in the place of what is missing.
+
+        Raises
+        ------
+        ValueError
+            If something is missing still, is not missing, or has another content than it had.
+        """
+        for name, value in given.items():
+            if name not in self.missing:
+                raise checks.reject(name, "be left out where the file holds it", checks.brief(value))
+            known = self.arguments[name]
+            if known.sha256 and _digest(value) != known.sha256:
+                raise checks.reject(name, f"be the {known.what} that the file was made from", checks.brief(value))
+        for name in self.missing:
+            if name not in given:
+                raise checks.reject(name, "be given, as the file does not hold it", self.arguments[name].what)
+        function = getattr(importlib.import_module("dynamics"), self.function)
+        return function(**{**self.arguments, **given}, progress=progress)
+
+    def to_bytes(self) -> bytes:
+        """The call as an ``.npz`` file."""
+        arrays: dict[str, np.ndarray] = {}
+        nodes: dict[str, Any] = {}
+        for name, value in self.arguments.items():
+            own: dict[str, np.ndarray] = {}
+            node = _pack(value, own, f"{len(nodes)}")
+            if sum(array.nbytes for array in own.values()) > _LARGEST:
+                node, own = _left_out(value), {}
+            nodes[name] = node
+            arrays |= own
+        text = json.dumps({"function": self.function, "arguments": nodes})
+        file = io.BytesIO()
+        np.savez_compressed(file, call=np.frombuffer(text.encode(), np.uint8), **arrays)
+        return file.getvalue()
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Call:
+        """What `to_bytes` made.
+
+        Raises
+        ------
+        ValueError
+            If it is something else, or an argument is none that the function could have been given.
+        """
+        refused = checks.reject("content", "be a call that `to_bytes` made", f"{len(content)} other bytes")
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+            call = json.loads(arrays.pop("call").tobytes().decode())
+            function = checks.one_of("function", call["function"], _FUNCTIONS)
+            return cls(function, {name: _unpack(node, arrays) for name, node in call["arguments"].items()})
+        except _DAMAGE as error:
+            raise refused from error
+        except ValueError as error:
+            if str(error).startswith("`"):
+                raise
+            raise refused from error
+
+
+def _own(value: Any) -> Any:
+    return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
+
+
+def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
+    """A value as JSON, its arrays put aside under names that begin with ``place``."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return {"list": [_pack(one, arrays, f"{place}_{i}") for i, one in enumerate(value)]}
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        arrays[place] = value
+        return {"array": place}
+    if scipy.sparse.issparse(value):
+        value = value.tocsr()
+        parts = {"data": value.data, "indices": value.indices, "indptr": value.indptr}
+        return {"csr": _packed(parts, arrays, place), "shape": list(value.shape)}
+    if isinstance(value, np.random.SeedSequence):
+        parts = {"entropy": value.entropy, "spawn_key": list(value.spawn_key), "pool_size": value.pool_size}
+        return {"seed": _packed(parts, arrays, place)}
+    kind = type(value).__name__
+    if kind in _KINDS and type(value).__module__.startswith("dynamics."):
+        names = list(inspect.signature(type(value)).parameters)
+        return {"object": kind, "with": _packed({name: getattr(value, name) for name in names}, arrays, place)}
+    if kind == "Trajectory":
+        # A continued run starts from its last time.
+        arrays[place] = np.frombuffer(encode(value.dataset.isel(time=[-1])), np.uint8)
+        return {"netcdf": place}
+    return _left_out(value)
+
+
+def _packed(parts: Mapping[str, Any], arrays: dict[str, np.ndarray], place: str) -> dict[str, Any]:
+    return {name: _pack(part, arrays, f"{place}_{name}") for name, part in parts.items()}
+
+
+def _left_out(value: Any) -> dict[str, str]:
+    return {"left out": type(value).__name__, "sha256": _digest(value)}
+
+
+def _unpack(node: Any, arrays: Mapping[str, np.ndarray]) -> Any:
+    if not isinstance(node, dict):
+        return node
+    if "list" in node:
+        return [_unpack(one, arrays) for one in node["list"]]
+    if "array" in node:
+        return arrays[node["array"]]
+    if "netcdf" in node:
+        return importlib.import_module("dynamics").Trajectory(decode(arrays[node["netcdf"]].tobytes()))
+    if "left out" in node:
+        return LeftOut(str(node["left out"]), str(node["sha256"]))
+    if "csr" in node:
+        parts = {name: _unpack(part, arrays) for name, part in node["csr"].items()}
+        return scipy.sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(node["shape"]))
+    if "seed" in node:
+        return np.random.SeedSequence(**{name: _unpack(part, arrays) for name, part in node["seed"].items()})
+    kind = checks.one_of("object", node["object"], _KINDS)
+    made = getattr(importlib.import_module("dynamics"), kind)
+    return made(**{name: _unpack(part, arrays) for name, part in node["with"].items()})
+
+
+def _digest(value: Any) -> str:
+    """SHA-256 of the content of what can be packed, or nothing."""
+    arrays: dict[str, np.ndarray] = {}
+    bags = value.population() if hasattr(value, "population") else value
+    node = _pack(bags, arrays, "0") if type(bags).__name__ in _KINDS else None
+    if node is None:
+        return ""
+    found = hashlib.sha256(json.dumps(node).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        found.update(array.tobytes())
+    return found.hexdigest()

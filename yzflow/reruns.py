@@ -1,0 +1,297 @@
+"""Saved files, made again: the same bits, or by how much they differ and what is different here."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dynamics import Trajectory
+from dynamics.support import checks, files
+from dynamics.support.provenance import environment
+from theory.enclosures import Enclosure
+from yzflow.audits.audit import Enclose, audit
+from yzflow.audits.check import check
+from yzflow.audits.report import as_json
+from yzflow.sweeps.sweep import load_sweep, sweep
+
+__all__ = ["Difference", "Factor", "RerunReport", "rerun"]
+
+# What a person calls the parts of the environment.
+_FACTORS = {
+    "platform": "operating system",
+    "cpu": "processor",
+    "cores": "number of cores",
+    "blas": "BLAS",
+    "threads": "threads of numba",
+    "compilation": "compilation",
+    "source": "code of yzflow",
+    "commit": "commit",
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What came out differently.
+
+    Attributes
+    ----------
+    name : str
+        A variable of the file, or a place in it.
+    largest : float
+        The largest difference of two numbers; nan where they are no numbers, or not of one shape.
+    scale : float
+        The largest number of the file there.
+    """
+
+    name: str
+    largest: float
+    scale: float
+
+    def __str__(self) -> str:
+        if self.largest != self.largest:
+            return f"{self.name}: not the same kind or number of values"
+        relative = f", {self.largest / self.scale:.2g} of the largest" if self.scale > 0 else ""
+        return f"{self.name}: by at most {self.largest:.3g}{relative}"
+
+
+@dataclass(frozen=True)
+class Factor:
+    """What may change bits, and is not here what it was when the file was made."""
+
+    name: str
+    then: str
+    now: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {_brief(self.then)} then, {_brief(self.now)} now"
+
+
+@dataclass(frozen=True)
+class RerunReport:
+    """The result of `yzflow.rerun`.
+
+    Attributes
+    ----------
+    path : str
+    kind : str
+        What the file is.
+    compared : int
+        Variables, or numbers and words of a JSON file, that were compared.
+    differences : tuple of Difference
+    factors : tuple of Factor
+        What is different here, whether or not it changed anything.
+    unknown : tuple of str
+        What the file does not say of how it was made.
+    """
+
+    path: str
+    kind: str
+    compared: int
+    differences: tuple[Difference, ...]
+    factors: tuple[Factor, ...]
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether everything that was compared has the same bits."""
+        return not self.differences
+
+    def text(self) -> str:
+        """A verdict, what differs, and what is different here."""
+        what = f"{self.path} ({self.kind})"
+        if self.same:
+            lines = [f"Same bits: {what}; {self.compared} compared."]
+        else:
+            lines = [f"Other bits: {what}; {len(self.differences)} of {self.compared} differ."]
+            lines += [f"  {difference}" for difference in self.differences]
+        if self.factors:
+            lines += ["Different here:", *(f"  {factor}" for factor in self.factors)]
+        else:
+            lines.append("Nothing that the file says of how it was made is different here.")
+        if self.unknown:
+            lines.append(f"The file does not say: {', '.join(self.unknown)}.")
+        return "\n".join(lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {"same": self.same, **asdict(self)}
+
+    def json(self) -> str:
+        """Everything as JSON."""
+        return as_json(self.as_dict())
+
+
+def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> RerunReport:
+    """Make a saved file again in a place of its own, and compare the two bit by bit.
+
+    Parameters
+    ----------
+    path : path-like
+        A trajectory (`Trajectory.save`, ``yzflow flow`` and ``sgd``), a sweep (``yzflow sweep``), an audit or a check
+        as JSON (``yzflow audit --out``, ``yzflow check --json --out``), or a certificate (`Enclosure.save`).
+    progress : bool
+        Show progress on standard error.
+    **given
+        What the file of a trajectory could not hold, such as ``data`` of more than 64 MiB.
+
+    Raises
+    ------
+    ValueError
+        If the file is none of these, is damaged, or does not say how it was made.
+    FileNotFoundError
+        If there is none.
+
+    Examples
+    --------
+    >>> import yzflow as yz
+    >>> yz.sgd(yz.SequenceClasses.syn_small(), eta_y=1, eta_z=1, steps=10).save("sgd.nc")
+    >>> yz.rerun("sgd.nc").same
+    True
+    """
+    file = checks.path("path", path)
+    with files.opened("path", file) as opened:
+        head = opened.read(8)
+    if given and not head.startswith(b"\x89HDF"):
+        raise checks.reject("given", "be left out but for trajectories", ", ".join(given))
+    if head.startswith(b"\x89HDF"):
+        return _dataset(file, progress, given)
+    if head.startswith(b"PK"):
+        return _certificate(file, progress)
+    if head.lstrip().startswith(b"{"):
+        return _json(file, progress)
+    raise checks.reject("path", "be a trajectory, a sweep, an audit, a check or a certificate", os.fspath(path))
+
+
+def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunReport:
+    try:
+        trajectory = Trajectory.load(path)
+    except ValueError as error:
+        try:
+            runs = load_sweep(path)
+        except ValueError:
+            raise error from None
+        return _sweep(path, runs, progress, given)
+    if trajectory.call is None:
+        raise checks.reject("path", "hold the call that made it", f"{path}, a trajectory without")
+    again = trajectory.call.make(progress=progress, **given)
+    kind = f"a trajectory of {trajectory.call.function}"
+    return _report(path, kind, trajectory.dataset, again.dataset, trajectory.environment)
+
+
+def _sweep(path: Path, runs: xr.Dataset, progress: bool, given: Mapping[str, Any]) -> RerunReport:
+    if given:
+        raise checks.reject("given", "be left out but for trajectories", ", ".join(given))
+    configuration = json.loads(runs.attrs["configuration"])
+    with tempfile.TemporaryDirectory() as folder:
+        seeds = configuration["seeds"]
+        again = sweep(runs.attrs["task"], configuration["grid"], store=folder, seeds=seeds, progress=progress)
+    return _report(path, f"a sweep of {runs.attrs['task']}", runs, again, runs.attrs)
+
+
+def _certificate(path: Path, progress: bool) -> RerunReport:
+    then = Enclosure.load(path)
+    now = then.again(progress=progress)
+    differences = tuple(_differences(then.arrays(), now.arrays()))
+    return RerunReport(
+        str(path), "a certificate", len(then.arrays()), differences, *_factors(then.environment, environment())
+    )
+
+
+def _json(path: Path, progress: bool) -> RerunReport:
+    try:
+        content = json.loads(files.read("path", path))
+        made = content["made"]
+        function, arguments = made["function"], dict(made["arguments"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise checks.reject("path", "be JSON of an audit or a check that says how it was made", str(path)) from error
+    checks.one_of("function", function, ("audit", "check"))
+    if function == "audit":
+        enclose = arguments.pop("enclose")
+        again = audit(**arguments, enclose=None if enclose is None else Enclose(**enclose), progress=progress).json()
+    else:
+        again = check(**arguments, progress=progress).json()
+    then, now = (dict(_leaves({**whole, "made": None})) for whole in (content, json.loads(again)))
+    differences = tuple(_differences(then, now))
+    kind = "an audit" if function == "audit" else "a check"
+    return RerunReport(str(path), kind, len(then), differences, *_factors(made["environment"], environment()))
+
+
+def _report(path: Path, kind: str, then: xr.Dataset, now: xr.Dataset, attributes: Mapping[str, Any]) -> RerunReport:
+    first, second = ({str(name): one.values for name, one in whole.variables.items()} for whole in (then, now))
+    return RerunReport(
+        str(path), kind, len(first), tuple(_differences(first, second)), *_factors(attributes, environment())
+    )
+
+
+def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+    for name in {**then, **now}:
+        if name not in then or name not in now:
+            yield Difference(name, float("nan"), float("nan"))
+            continue
+        first, second = np.asarray(then[name]), np.asarray(now[name])
+        alike = first.dtype == second.dtype and first.shape == second.shape
+        if alike and _same_bits(first, second):
+            continue
+        numbers = alike and first.dtype.kind in "fiub"
+        if not numbers or (np.isfinite(first) != np.isfinite(second)).any():
+            yield Difference(name, float("nan"), float("nan"))
+            continue
+        known = np.isfinite(first)
+        largest = np.abs(first[known].astype(float) - second[known].astype(float)).max(initial=0.0)
+        yield Difference(name, float(largest), float(np.abs(first[known].astype(float)).max(initial=0.0)))
+
+
+def _same_bits(first: np.ndarray, second: np.ndarray) -> bool:
+    """Not by value: 0 and -0 are two things here, and nan is itself."""
+    return first.tolist() == second.tolist() if first.dtype.hasobject else first.tobytes() == second.tobytes()
+
+
+def _leaves(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """The numbers and words of what JSON holds, by their places."""
+    if isinstance(node, dict):
+        for name, part in node.items():
+            yield from _leaves(part, f"{place}.{name}" if place else str(name))
+    elif isinstance(node, list):
+        for i, part in enumerate(node):
+            yield from _leaves(part, f"{place}[{i}]")
+    else:
+        yield place, node
+
+
+def _factors(then: Mapping[str, Any], now: Mapping[str, str]) -> tuple[tuple[Factor, ...], tuple[str, ...]]:
+    """What is different here, and what the file does not say."""
+    found, unknown = [], []
+    for name, value in now.items():
+        if name == "versions":
+            old, new = _versions(then.get(name)), _versions(value)
+            changed = [key for key in new if key in old and old[key] != new[key]]
+            found += [Factor(f"version of {key}", old[key], new[key]) for key in changed]
+            unknown += [f"version of {key}" for key in new if key not in old]
+        elif not then.get(name):
+            unknown += [_FACTORS[name]] if value else []
+        elif str(then[name]) != value:
+            found.append(Factor(_FACTORS[name], str(then[name]), value))
+    return tuple(found), tuple(unknown)
+
+
+def _versions(text: object) -> dict[str, str]:
+    """Versions of packages; of a sweep whose runs were made with several, all of them."""
+    try:
+        found = json.loads(str(text))
+        several = [json.loads(one) for one in found] if isinstance(found, list) else [found]
+        names = {name: None for one in several for name in one}
+        return {name: " and ".join(sorted({str(one.get(name)) for one in several})) for name in names}
+    except (ValueError, TypeError, AttributeError):
+        return {}
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= 80 else f"{text[:40]}.."
