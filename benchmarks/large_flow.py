@@ -12,7 +12,7 @@ _SETTING = {"eta_y": 1.0, "eta_z": 0.5, "t_end": 1e5, "rtol": 1e-8, "atol": 1e-1
 def perturbed(n_classes: int, vocab_size: int, seed: int = 0) -> SequenceClasses:
     """Classes with a common token and five own ones each, all probabilities different."""
     rng = np.random.default_rng(seed)
-    table = SequenceClasses.single_common_token(n_classes, vocab_size).probabilities
+    table = SequenceClasses.single_common_token(n_classes, vocab_size).probabilities.copy()
     table.data *= np.exp(0.2 * rng.normal(size=table.data.size))
     table = scipy.sparse.diags_array(1 / np.asarray(table.sum(axis=1)).ravel()) @ table
     return SequenceClasses(table, np.zeros(n_classes, dtype=int), vocab_size=vocab_size)

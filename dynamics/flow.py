@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
-import scipy  # which imports its integrators, a third of a second, when they are first used
 from numpy.typing import ArrayLike
 
 from dynamics._flow.clock import Clock
 from dynamics._flow.orbits import FullOrbits
 from dynamics._flow.registry import SYSTEMS, system_for
 from dynamics._flow.solver import METHODS, Solver, as_solver
+from dynamics._flow.steps import steps_of
 from dynamics._flow.systems import Setting, System
 from dynamics._model.objective import Objective, as_objective
 from dynamics.bags import Bags, Data, population_of
@@ -176,50 +176,7 @@ def _start(init: Layer | Trajectory | None, bags: Bags) -> tuple[float, Layer]:
     raise checks.reject("init", "be None, a Layer or a Trajectory", type(init).__name__)
 
 
-class _Steps:
-    """The steps of a method of `scipy.integrate`, which reports why it cannot go on.
-
-    `scipy.integrate.solve_ivp` would return no state at all then, and would not notice that LSODA steps on the spot.
-    """
-
-    _IDLE = 100
-
-    def __init__(
-        self,
-        method: str,
-        right_hand_side: Callable[[float, np.ndarray], np.ndarray],
-        end: float,
-        initial: np.ndarray,
-        options: Mapping[str, float],
-    ) -> None:
-        self.s, self.state = 0.0, initial
-        self._make = lambda: getattr(scipy.integrate, method)(right_hand_side, 0.0, initial, end, **options)
-        self._solver: Any = None
-
-    def advance(self) -> str | None:
-        """Take a step; returns None, or the reason if there is no further step."""
-        for _ in range(self._IDLE):
-            try:
-                # The constructors of the implicit methods already form a Jacobian.
-                self._solver = self._solver or self._make()
-                message = self._solver.step()
-            except (ValueError, np.linalg.LinAlgError) as error:  # an implicit method meets nan in its Jacobian
-                return str(error)
-            if self._solver.status == "failed":
-                return message or "the step failed"
-            if not np.isfinite(self._solver.y).all():  # LSODA steps on with nan
-                return "the state is no longer finite"
-            if self._solver.t > self.s:
-                self.s, self.state = self._solver.t, self._solver.y
-                return None
-        return "the step size is too small to advance the time"
-
-    def interpolate(self, s: np.ndarray) -> np.ndarray:
-        """The states at points within the last step: (size of the state, points)."""
-        return self._solver.dense_output()(s)
-
-
-def _trajectory(system: System, times: np.ndarray, states: Sequence[np.ndarray], labels: Mapping) -> Trajectory:
+def _trajectory(system: System, times: np.ndarray, states: np.ndarray, labels: Mapping) -> Trajectory:
     """What is kept of the states at these times."""
     if isinstance(system, FullOrbits) and is_large(system.setting.bags, system.setting.start, len(times)):
         kept = LargeRecord(system.setting.bags, system.setting.start, system.setting.objective)
@@ -227,11 +184,10 @@ def _trajectory(system: System, times: np.ndarray, states: Sequence[np.ndarray],
             kept.add(time, system.logits(state), system.loss(state))
         trajectory = kept.trajectory(system.logits(states[-1]), None, **labels, extra=system.extra(states))
     else:
-        layers = [system.layer(state) for state in states]
-        velocity = np.stack([system.velocity(state) for state in states])
+        seen = system.observe(states)
         attributes = {"long_name": "rate of change of the attention logit", "units": "1 / SGD step"}
-        extra = {"z_velocity": (("time", "query", "token"), velocity, attributes), **system.extra(states)}
-        trajectory = assemble(system.setting.bags, times, layers, **labels, extra=extra)
+        extra = {"z_velocity": (("time", "query", "token"), seen.velocity, attributes), **system.extra(states)}
+        trajectory = assemble(system.setting.bags, times, seen.states, seen.loss, **labels, extra=extra)
     trajectory.dataset.attrs["reduction"] = system.reduction
     return trajectory
 
@@ -249,16 +205,21 @@ def _integrate(
 
     evaluations = 0
 
-    def right_hand_side(s: float, state: np.ndarray) -> np.ndarray:
-        nonlocal evaluations
-        evaluations += 1
-        report.update(s / end, f"at t = {clock.time(s):.4g} of {clock.end:g}")
-        slope = system.derivative(state)
-        if clock.logarithmic:
-            slope *= clock.rate(s)
-        return slope
+    def bind(state: np.ndarray, out: np.ndarray) -> Callable[[float], None]:
+        evaluate = system.bound(state, out)
 
-    def fail(reason: str, s: float, state: np.ndarray, states: Sequence[np.ndarray]) -> NoReturn:
+        def at(s: float) -> None:
+            nonlocal evaluations
+            evaluations += 1
+            if report.enabled:
+                report.update(s / end, f"at t = {clock.time(s):.4g} of {clock.end:g}")
+            evaluate()
+            if clock.logarithmic:
+                np.multiply(out, clock.rate(s), out=out)
+
+        return at
+
+    def fail(reason: str, s: float, state: np.ndarray, n_states: int) -> NoReturn:
         layer = system.layer(np.ascontiguousarray(state))
         time = float(clock.time(s))
         largest = max(np.abs(layer.Z).max(), np.abs(layer.Y).max())
@@ -269,25 +230,26 @@ def _integrate(
             f"atol, or Solver(method='Radau')",
             time,
             layer,
-            _trajectory(system, times[: len(states)], states, labels) if states else None,
+            _trajectory(system, times[:n_states], states[:n_states], labels) if n_states else None,
         )
 
+    states = np.empty((len(times), system.initial.size))
     # A trial step may overshoot into overflow or nan; the integrator then steps back.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         # An explicit method halves its step for ever on a start that is not finite.
         if not np.isfinite(system.derivative(system.initial)).all():
-            fail("the derivative is not finite at the start", 0.0, system.initial, [])
-        options = {"rtol": parameters["rtol"], "atol": parameters["atol"]}
-        steps = _Steps(parameters["method"], right_hand_side, end, system.initial, options)
+            fail("the derivative is not finite at the start", 0.0, system.initial, 0)
+        steps = steps_of(parameters["method"], bind, end, system.initial, parameters["rtol"], parameters["atol"])
         grid = np.clip(clock.variable(times), 0.0, end)
-        states: list[np.ndarray] = []
-        while len(states) < len(grid):
+        done = 0
+        while done < len(grid):
             reason = steps.advance()
             if not reason and evaluations > _MOST_EVALUATIONS:
                 reason = f"more than {_MOST_EVALUATIONS:,} evaluations of the derivative"
             if reason:
-                fail(reason, steps.s, steps.state, states)
-            due = grid[len(states) : np.searchsorted(grid, steps.s, side="right")]
+                fail(reason, steps.s, steps.state, done)
+            due = grid[done : np.searchsorted(grid, steps.s, side="right")]
             if due.size:
-                states.extend(np.ascontiguousarray(steps.interpolate(due).T))
+                states[done : done + due.size] = steps.interpolate(due)
+                done += due.size
     return _trajectory(system, times, states, labels)

@@ -99,6 +99,19 @@ def attention(bags: Bags, Z: np.ndarray) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array((shares, bags.token, bags.indptr), shape=(len(bags), Z.shape[1]))
 
 
+def attention_over_time(bags: Bags, Z: np.ndarray) -> np.ndarray:
+    """The entries of `attention` at each of some Z (times, queries, tokens): (times, entries of the bags)."""
+    times, queries, tokens = Z.shape
+    place, entries = np.arange(times)[:, None], bags.token.size
+    shares = np.empty((times, entries), Z.dtype)
+    query = (bags.query + queries * place).ravel()
+    indptr = np.append((bags.indptr[:-1] + entries * place).ravel(), times * entries)
+    token, count = np.tile(bags.token, times), np.tile(bags.count.astype(Z.dtype, copy=False), times)
+    given = (read_only(array) for array in (query, indptr, token, count, Z.reshape(-1, tokens).view()))
+    kernels.attention(*given, shares.ravel())
+    return shares
+
+
 def _matrix(name: str, value: ArrayLike) -> np.ndarray:
     """A read-only matrix in the precision of ``value``; one that nobody can write to is not copied."""
     dtype = np.float32 if getattr(value, "dtype", None) == np.float32 else np.float64

@@ -7,8 +7,11 @@ import scipy.sparse
 from numpy.typing import ArrayLike
 
 from dynamics.bags import Bags
-from dynamics.layer import Layer
+from dynamics.layer import Layer, attention_over_time
 from dynamics.support import checks
+
+# Entries of bags, over all times, whose attention is measured at once.
+_TOGETHER = 2**20
 
 
 def given_next_token(bags: Bags) -> tuple[np.ndarray, scipy.sparse.csr_array]:
@@ -60,6 +63,29 @@ class Support:
         # The product leaves out what is zero.
         keys = product.row.astype(np.int64) * self.n_tokens + product.col
         np.add.at(values, np.searchsorted(self.row * self.n_tokens + self.token, keys), product.data)
+        return values
+
+    def over_time(self, Z: np.ndarray) -> np.ndarray:
+        """c_n on the pairs at attention logits (times, queries, tokens), as `attention` finds it for one of them."""
+        bags, times = self.bags, len(Z)
+        # The share of each entry of each bag in each next token, in the order of `conditional`.
+        given = scipy.sparse.coo_array(self.conditional)
+        kept = given.data > 0
+        row, bag, weight = given.row[kept], given.col[kept], given.data[kept]
+        length = np.diff(bags.indptr)[bag]
+        start = np.cumsum(length) - length
+        entry = np.arange(length.sum()) + np.repeat(bags.indptr[bag] - start, length)
+        keys = np.repeat(row.astype(np.int64), length) * self.n_tokens + bags.token[entry]
+        pair = np.searchsorted(self.row * self.n_tokens + self.token, keys)
+        order = np.argsort(pair, kind="stable")
+        indptr = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=self.token.size))])
+        shape = (self.token.size, bags.token.size)
+        into = scipy.sparse.csr_array((np.repeat(weight, length)[order], entry[order], indptr), shape=shape)
+        values = np.empty((times, self.token.size))
+        together = max(1, _TOGETHER // max(1, bags.token.size))
+        for lo in range(0, times, together):
+            shares = attention_over_time(bags, Z[lo : lo + together])
+            values[lo : lo + together] = (into @ np.ascontiguousarray(shares.T)).T
         return values
 
     def dense(self, values: np.ndarray) -> np.ndarray:

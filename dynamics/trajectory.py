@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -15,7 +15,7 @@ from dynamics import observables
 from dynamics._model.objective import Objective
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
-from dynamics.layer import Embedding, Layer, Problem, attention
+from dynamics.layer import Embedding, Layer, Problem, attention, embed
 from dynamics.support import checks
 from dynamics.support.calls import Call
 from dynamics.support.checks import read_only
@@ -261,10 +261,35 @@ class Trajectory:
         return share
 
 
+class States(NamedTuple):
+    """The layers at some times.
+
+    Attributes
+    ----------
+    like : Layer
+        Their kind, not their weights.
+    weights : Weights
+        Their arrays, each with an axis of times before its own; Z and V also where they follow from an embedding.
+    """
+
+    like: Layer
+    weights: Weights
+
+    @classmethod
+    def of(cls, like: Layer, weights: Weights) -> States:
+        """From the weights as training moves them."""
+        if like.embedding is not None:
+            inner = zip(weights.keys, weights.queries, weights.values, strict=True)
+            whole = [embed(like.embedding.vectors, *own) for own in inner]
+            weights = weights._replace(Z=np.stack([Z for Z, _ in whole]), V=np.stack([V for _, V in whole]))
+        return cls(like, Weights(*(read_only(array) for array in weights)))
+
+
 def assemble(
     bags: Bags,
     times: Sequence[float] | np.ndarray,
-    layers: Sequence[Layer],
+    states: States,
+    loss: np.ndarray | None = None,
     *,
     kind: str,
     parameters: Mapping,
@@ -278,8 +303,10 @@ def assemble(
     bags : Bags
         What loss and attention are measured on.
     times : (n,) float
-    layers : list of n Layers
-        The recorded states.
+    states : States
+        What was recorded at these times.
+    loss : (n,) float, optional
+        The expected loss there, if it is known.
     kind : str
         The simulator, for the attributes.
     parameters : mapping
@@ -289,38 +316,32 @@ def assemble(
     extra : mapping, optional
         More variables, name -> (dimensions, array, attributes).
     """
-    first = layers[0]
-    problem = Problem(bags, first, Objective(parameters.get("criterion", "cross-entropy")))
+    first, weights = states
     support = observables.Support(bags, first.Z.shape[1])
-    loss = np.array([problem.loss(layer.weights) for layer in layers])
-    shares = np.empty((len(times), support.present.size, support.n_tokens))
-    for i, layer in enumerate(layers):
-        shares[i] = (support.conditional @ layer.sparse_attention(bags)).toarray()
+    if loss is None:
+        problem = Problem(bags, first, Objective(parameters.get("criterion", "cross-entropy")))
+        loss = np.array([problem.loss(Weights(*own)) for own in zip(*weights, strict=True)])
     rows_of_y = "unit" if first.hidden is not None else "token" if first.V is None else "value"
     if first.residual:
         rows_of_y = "token_or_query"
     variables: dict[str, tuple] = {
-        "attention": (("time", "next_token", "token"), shares, _ATTENTION),
-        "z": (("time", "query", "token"), np.stack([layer.Z for layer in layers]), _Z),
-        "y": (("time", rows_of_y, "column"), np.stack([layer.Y for layer in layers]), _Y),
+        "attention": (("time", "next_token", "token"), support.dense(support.over_time(weights.Z)), _ATTENTION),
+        "z": (("time", "query", "token"), weights.Z, _Z),
+        "y": (("time", rows_of_y, "column"), weights.Y, _Y),
         "distinct": (("next_token", "token"), support.dense(support.distinct), _DISTINCT),
         **(extra or {}),
     }
     if first.V is not None:
-        attributes = {"long_name": "value matrix", "units": "1"}
-        V: list[Any] = [layer.V for layer in layers]
-        variables["v"] = (("time", "token", "value"), np.stack(V), attributes)
+        variables["v"] = (("time", "token", "value"), weights.V, {"long_name": "value matrix", "units": "1"})
     if first.hidden is not None:
         attributes = {"long_name": "hidden layer, biases last", "units": "1"}
-        hidden: list[Any] = [layer.hidden for layer in layers]
-        variables["hidden"] = (("time", "input", "unit"), np.stack(hidden), attributes)
+        variables["hidden"] = (("time", "input", "unit"), weights.hidden, attributes)
     if first.embedding is not None:
         variables["embedding"] = (("token", "embedding_dimension"), first.embedding.vectors)
         rows = {"keys": "attention_dimension", "queries": "attention_dimension", "values": "value"}
         for name, part in zip(_EMBEDDING[1:], rows, strict=True):
             if getattr(first.embedding, part) is not None:
-                over_time = np.stack([getattr(layer.embedding, part) for layer in layers])
-                variables[name] = (("time", rows[part], "embedding_dimension"), over_time)
+                variables[name] = (("time", rows[part], "embedding_dimension"), getattr(weights, part))
     return _labelled(support, times, loss, first, variables, kind, parameters, query_tokens)
 
 

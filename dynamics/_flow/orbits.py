@@ -11,21 +11,24 @@ says: norm and products of features are then those of the whole group.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from dynamics._flow.symmetry import Symmetry, find_symmetry
-from dynamics._flow.systems import Setting
+from dynamics._flow.systems import Observed, Setting, copied
 from dynamics._model import decoder_kernels as reduced
 from dynamics._model.modified import Features, feature_values
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.layer import Layer, Problem
 from dynamics.support.checks import read_only
+from dynamics.trajectory import States
 
 _NONE = (read_only(np.empty((0, 0))),) * 5
+_NO_SLOPES = (np.empty((0, 0)),) * 5
 # How many times smaller the reduced system has to be.
 _WORTH = 2
 
@@ -319,15 +322,42 @@ class FullOrbits:
         """The weights of a frame at a state."""
         return Weights(read_only(state[frame.z]), read_only(state[frame.y]), *_NONE)
 
+    def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
+        """A function that writes the derivative at what ``state`` then holds into ``out``, and returns the loss."""
+        frames = self.orbits.frames
+        index = np.concatenate([part.ravel() for frame in frames for part in (frame.z, frame.y)])
+        copies = np.concatenate([part.ravel() for frame in frames for part in (frame.z_copies, frame.y_copies)])
+        share = np.repeat([frame.share for frame in frames], [frame.z.size + frame.y.size for frame in frames])
+        entries, slopes = np.empty(index.size), np.empty(index.size)
+        parts, at = [], 0
+        for frame in frames:
+            cuts = (at, at + frame.z.size, at + frame.z.size + frame.y.size)
+            cut = [slice(*ends) for ends in itertools.pairwise(cuts)]
+            z, y, dz, dy = (
+                array[own].reshape(like.shape)
+                for array in (read_only(entries.view()), slopes)
+                for own, like in zip(cut, (frame.z, frame.y), strict=True)
+            )
+            own = (Weights(z, y, *_NONE), Weights(dz, dy, *_NO_SLOPES))
+            parts.append((frame.copies * frame.share, frame.problem.loss_and_gradient, own))
+            at = cuts[-1]
+
+        def evaluate() -> float:
+            np.take(state, index, out=entries, mode="clip")
+            slopes.fill(0.0)
+            loss = sum(share * loss_and_gradient(*own) for share, loss_and_gradient, own in parts)
+            np.multiply(slopes, copies, out=slopes)
+            np.multiply(slopes, share, out=slopes)
+            np.multiply(np.bincount(index, slopes, self.orbits.size), self.rate, out=out)
+            return loss
+
+        return evaluate
+
     def derivative(self, state: np.ndarray) -> np.ndarray:
         """The rate of change of each variable."""
-        parts = []
-        for frame in self.orbits.frames:
-            slopes = frame.problem.zeros()
-            frame.problem.loss_and_gradient(self.frame_weights(frame, state), slopes)
-            parts.append((frame.z, slopes.Z * frame.z_copies * frame.share))
-            parts.append((frame.y, slopes.Y * frame.y_copies * frame.share))
-        return self.orbits.accumulate(parts) * self.rate
+        out = np.empty_like(state)
+        self.bound(state, out)()
+        return out
 
     @cached_property
     def y_index(self) -> np.ndarray:
@@ -356,11 +386,23 @@ class FullOrbits:
         Y = self._lift(self.y_index, self.variables(state), start.Y * self.twin_scale) / self.twin_scale
         return Layer(self.logits(state), Y, None, start.multiplicity)
 
-    def velocity(self, state: np.ndarray) -> np.ndarray:
-        """dZ/dt."""
-        return self._lift(self.z_index, self.derivative(state), 0.0)
+    def observe(self, states: np.ndarray) -> Observed:
+        """What is recorded of states, with the loss where it was found on the way."""
+        start, size = self.orbits.start, states.shape[1]
+        Z = np.where(self.z_index >= 0, states[:, self.z_index], start.Z)
+        variables = np.stack([self.variables(state) for state in states])
+        Y = np.where(self.y_index >= 0, variables[:, self.y_index], start.Y * self.twin_scale) / self.twin_scale
+        state, out = np.empty(size), np.empty(size)
+        evaluate, slopes, loss = self.bound(state, out), np.empty(states.shape), np.empty(len(states))
+        for i, found in enumerate(states):
+            state[:] = found
+            loss[i] = evaluate()
+            slopes[i] = out
+        velocity = np.where(self.z_index >= 0, slopes[:, self.z_index], 0.0)
+        none = (np.empty((len(states), 0, 0)),) * 5
+        return Observed(States.of(start, Weights(Z, Y, *none)), velocity, None if np.isnan(loss).all() else loss)
 
-    def extra(self, states: Sequence[np.ndarray]) -> dict[str, tuple]:
+    def extra(self, states: np.ndarray) -> dict[str, tuple]:
         """Nothing beside what every simulator records."""
         return {}
 
@@ -380,6 +422,10 @@ class ModifiedOrbits(FullOrbits):
     def feature_values(self, state: np.ndarray) -> list[np.ndarray]:
         """The entries of the features of each frame."""
         return [feature_values(frame.problem.batch, read_only(state[frame.z])) for frame in self.orbits.frames]
+
+    def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
+        """A function that writes the derivative at what ``state`` then holds into ``out``."""
+        return copied(self, state, out)
 
     def decode(self, state: np.ndarray, right: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Pairs (indices of variables of Y, F (I - E') right), ``right`` (bags, columns) for each frame."""
@@ -478,7 +524,7 @@ class TheoryOrbits(ModifiedOrbits):
         variables[: self.orbits.n_logits] = state[: self.orbits.n_logits]
         return variables
 
-    def extra(self, states: Sequence[np.ndarray]) -> dict[str, tuple]:
+    def extra(self, states: np.ndarray) -> dict[str, tuple]:
         """h of each class over time."""
-        h = np.stack([state[self.bag_index] for state in states]) / self.orbits.vocab_size
+        h = states[:, self.bag_index] / self.orbits.vocab_size
         return {"h": (("time", "bag"), h, {"long_name": "h of each class (44)", "units": "1"})}

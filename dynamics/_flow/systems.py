@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from dynamics.bags import Bags
 from dynamics.layer import Layer, Problem
 from dynamics.support import checks
 from dynamics.support.checks import read_only
-from dynamics.trajectory import Trajectory
+from dynamics.trajectory import States, Trajectory
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,24 @@ class Setting:
         return None
 
 
+class Observed(NamedTuple):
+    """What is seen of a flow at some times.
+
+    Attributes
+    ----------
+    states : States
+        The layers.
+    velocity : (times, queries, tokens) array
+        dZ/dt.
+    loss : (times,) array or None
+        The expected loss, if it was found on the way.
+    """
+
+    states: States
+    velocity: np.ndarray
+    loss: np.ndarray | None
+
+
 class System(Protocol):
     """What `gradient_flow` integrates: a vector, its derivative, and what can be observed of it.
 
@@ -70,14 +88,31 @@ class System(Protocol):
     def derivative(self, state: np.ndarray) -> np.ndarray:
         """Its rate of change per SGD step: a new array."""
 
+    def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
+        """A function that writes the derivative at what ``state`` then holds into ``out``.
+
+        What it returns is the loss, or nan where that is not found on the way. Its caller keeps both arrays, so that
+        views of their parts are made once.
+        """
+
     def layer(self, state: np.ndarray) -> Layer:
         """The layer at a state."""
 
-    def velocity(self, state: np.ndarray) -> np.ndarray:
-        """dZ/dt."""
+    def observe(self, states: np.ndarray) -> Observed:
+        """What is recorded of states, an axis of times before theirs."""
 
-    def extra(self, states: Sequence[np.ndarray]) -> dict[str, tuple]:
+    def extra(self, states: np.ndarray) -> dict[str, tuple]:
         """Variables of the trajectory beside those that every simulator records."""
+
+
+def copied(system: System, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
+    """`System.bound` where nothing is gained by views."""
+
+    def evaluate() -> float:
+        out[:] = system.derivative(state)
+        return float("nan")
+
+    return evaluate
 
 
 class Full:
@@ -92,7 +127,8 @@ class Full:
         self.shapes = [array.shape for array in arrays]
         self.bounds = np.cumsum([0] + [array.size for array in arrays]).tolist()
         rates = [setting.rates.get(name, 0.0) for name in RATES]
-        self.moving = [part for part in zip(self.bounds[:-1], self.bounds[1:], rates, strict=True) if part[0] < part[1]]
+        parts = zip(self.bounds[:-1], self.bounds[1:], rates, strict=True)
+        self.moving = [(lo, hi, rate) for lo, hi, rate in parts if lo < hi and rate != 1]
         # Most parts have no entries in most layers, and views of nothing took a fifth of the time of small flows.
         nothing = [np.empty(shape if 0 in shape else 0) for shape in self.shapes]
         self.empty = {True: nothing, False: [read_only(array.copy()) for array in nothing]}
@@ -126,23 +162,52 @@ class Full:
         """The layer at a state."""
         return self.like.moved(self.weights(state))
 
+    def gradient(self, weights: Weights, slopes: Weights) -> float:
+        """The loss, with the gradient of each weight added into ``slopes``."""
+        return self.problem.loss_and_gradient(weights, slopes)
+
+    def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
+        """A function that writes the derivative at what ``state`` then holds into ``out``, and returns the loss."""
+        weights, beside = self.weights(state), self.like.embedding is not None
+        slopes = self.split(out)
+
+        def evaluate() -> float:
+            out.fill(0.0)
+            loss = self.gradient(weights, self.slopes(out) if beside else slopes)
+            self.scaled(out)
+            return loss
+
+        return evaluate
+
     def derivative(self, state: np.ndarray) -> np.ndarray:
         """The gradient of each weight, each times its learning rate."""
-        out = np.zeros_like(state)
-        self.problem.loss_and_gradient(self.weights(state), self.slopes(out))
-        return self.scaled(out)
+        out = np.empty_like(state)
+        self.bound(state, out)()
+        return out
 
-    def velocity(self, state: np.ndarray) -> np.ndarray:
-        """dZ/dt."""
-        slopes, weights = self.split(self.derivative(state)), self.weights(state)
-        if self.like.embedding is None:
-            return slopes.Z
+    def observe(self, states: np.ndarray) -> Observed:
+        """What is recorded of states, with the loss where the objective is no more than that."""
+        bounds = zip(self.bounds[:-1], self.bounds[1:], self.shapes, strict=True)
+        arrays = [np.ascontiguousarray(states[:, lo:hi]).reshape(len(states), *shape) for lo, hi, shape in bounds]
+        velocity, loss = np.empty((len(states), *self.like.Z.shape)), np.empty(len(states))
+        state, out = np.empty(states.shape[1]), np.empty(states.shape[1])
+        evaluate, weights, slopes = self.bound(state, out), self.weights(state), self.split(out)
+        for i, found in enumerate(states):
+            state[:] = found
+            loss[i] = evaluate()
+            velocity[i] = slopes.Z if self.like.embedding is None else self._through(weights, slopes)
+        known = None if self.setting.objective.contrast else loss
+        return Observed(States.of(self.like, Weights(*arrays)), velocity, known)
+
+    def _through(self, weights: Weights, slopes: Weights) -> np.ndarray:
+        """dZ/dt from the weights of an embedding and their rates of change."""
+        assert self.like.embedding is not None
         vectors = self.like.embedding.vectors
         parts = (weights.keys, weights.queries, slopes.keys, slopes.queries)
         keys, queries, d_keys, d_queries = (vectors @ part.T for part in parts)
         return d_queries @ keys.T + queries @ d_keys.T
 
-    def extra(self, states: Sequence[np.ndarray]) -> dict[str, tuple]:
+    def extra(self, states: np.ndarray) -> dict[str, tuple]:
         """Nothing beside what every simulator records."""
         return {}
 
@@ -154,11 +219,9 @@ class Modified(Full):
         super().__init__(setting)
         modified.check_inverse(self.problem.batch, setting.start, setting.objective, "modified")
 
-    def derivative(self, state: np.ndarray) -> np.ndarray:
-        """The gradient of Z, and the decoder's of Lemma 3, each times its learning rate."""
-        out = np.zeros_like(state)
-        modified.gradient(self.problem.batch, self.weights(state), self.problem.rule, self.slopes(out))
-        return self.scaled(out)
+    def gradient(self, weights: Weights, slopes: Weights) -> float:
+        """The loss, with the gradient of Z, and the decoder's of Lemma 3, added into ``slopes``."""
+        return modified.gradient(self.problem.batch, weights, self.problem.rule, slopes)
 
 
 class Theory:
@@ -216,12 +279,19 @@ class Theory:
         Y = Features.of(self.batch, Z).combine(W, np.zeros((self.shape[1], self.multiplicity.size)))
         return Layer(Z, Y, None, self.multiplicity)
 
-    def velocity(self, state: np.ndarray) -> np.ndarray:
-        """dZ/dt."""
-        return self.split(self.derivative(state))[0]
+    def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
+        """A function that writes the derivative at what ``state`` then holds into ``out``."""
+        return copied(self, state, out)
 
-    def extra(self, states: Sequence[np.ndarray]) -> dict[str, tuple]:
+    def observe(self, states: np.ndarray) -> Observed:
+        """What is recorded of states."""
+        layers = [self.layer(state) for state in states]
+        velocity = np.stack([self.split(self.derivative(state))[0] for state in states])
+        weights = Weights(*(np.stack(arrays) for arrays in zip(*(layer.weights for layer in layers), strict=True)))
+        return Observed(States.of(layers[0], weights), velocity, None)
+
+    def extra(self, states: np.ndarray) -> dict[str, tuple]:
         """h of each class over time."""
-        h = np.stack([self.split(state)[1] for state in states]) / self.vocab_size
+        h = states[:, self.size :] / self.vocab_size
         attributes = {"long_name": "h of each class (44)", "units": "1"}
         return {"h": (("time", "bag"), h, attributes)}

@@ -21,7 +21,7 @@ from dynamics.layer import Layer, embed, embed_back, optional_rates
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.progress import Progress
-from dynamics.trajectory import LargeRecord, Trajectory, assemble, is_large
+from dynamics.trajectory import LargeRecord, States, Trajectory, assemble, is_large
 
 DTYPES: dict[str, type[np.floating]] = {"float64": np.float64, "float32": np.float32}
 DECODERS = ("full", "modified")
@@ -216,7 +216,7 @@ class Run:
         self.visits = None if parameters["decoder"] == "full" else np.zeros(len(self.source.bags))
         self.visited: list[np.ndarray] = []
         self.times: list[int] = []
-        self.snapshots: list[Layer] = []
+        self.snapshots: list[list[np.ndarray]] = []
         self._record(0)
         self.losses = np.empty(self.steps, dtype=self.dtype)
 
@@ -350,8 +350,7 @@ class Run:
                 weights = self._arrays()
                 self.large_record.add(done, weights.Z, self.large_record.expected_loss(weights))
             return
-        whole = [np.array(array, dtype=np.float64, order="C") for array in self._arrays()]
-        self.snapshots.append(self.layer.moved(whole))
+        self.snapshots.append([np.array(array, dtype=np.float64, order="C") for array in self._arrays()])
 
     def go(self, report: Progress | None) -> Run:
         """Take all steps."""
@@ -401,7 +400,8 @@ class Run:
         if self.large_record is not None:
             weights = self._arrays()
             return self.large_record.trajectory(weights.Z, weights.Y, **labels)
-        return assemble(self.evaluated, self.times, self.snapshots, **labels)
+        recorded = Weights(*(np.stack(arrays) for arrays in zip(*self.snapshots, strict=True)))
+        return assemble(self.evaluated, self.times, States.of(self.layer, recorded), **labels)
 
     def outcome(self) -> Outcome:
         """The end of the run."""

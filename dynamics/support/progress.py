@@ -25,6 +25,7 @@ class Progress:
 
     def __init__(self, label: str, *, enabled: bool = True) -> None:
         enabled = checks.flag("progress", enabled) and sys.stderr is not None  # closed, or a program without a console
+        self.enabled = enabled
         self._label = label
         self._done = 0.0
         self._start = self._last = time.monotonic()

@@ -66,7 +66,8 @@ RECORDS = {
     "layer.attention", "bags.HasPopulation", "enclosures.enclosure.Enclosure", "enclosures.enclosure.Decision",
     "layer.embed", "layer.embed_back", "layer.optional_rates", "layer.Layer.moved", "layer.Embedding.astype",
     "layer.Layer.check_fits", "observables.Support", "trajectory.LargeRecord", "trajectory.assemble",
-    "trajectory.is_large", "deep.model.Transformer.decode", "deep.model.Transformer.rows",
+    "trajectory.is_large", "trajectory.States", "layer.attention_over_time", "deep.model.Transformer.decode",
+    "deep.model.Transformer.rows",
     "deep.model.reparameterised",
 }  # fmt: skip
 

@@ -1,0 +1,211 @@
+"""The steps of an integrator: DOP853 with little Python between its stages, and the methods of scipy."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import scipy  # which imports its integrators, a third of a second, when they are first used
+
+from dynamics._flow import sums
+from dynamics._flow.tableau import E3, E5, EXTENDED, STAGES, A, C, D
+
+# Given arrays (state, out), a function that writes the derivative at s, at what ``state`` then holds, into ``out``.
+Bind = Callable[[np.ndarray, np.ndarray], Callable[[float], None]]
+
+# Numbers in a state from which on sums over stages wait for memory rather than for Python.
+_LARGE = 2**15
+_SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
+# An error of order h^8 tells how the next step should be.
+_EXPONENT = -1 / 8
+_FINEST = 100 * float(np.finfo(np.float64).eps)
+_NOT_FINITE = "the state is no longer finite"
+
+
+class Steps(Protocol):
+    """An integration that begins at s = 0.
+
+    Attributes
+    ----------
+    s : float
+        How far it came.
+    state : (n,) array
+        The state there.
+    """
+
+    s: float
+    state: np.ndarray
+
+    def advance(self) -> str | None:
+        """Take a step; returns None, or the reason if there is no further step."""
+
+    def interpolate(self, s: np.ndarray) -> np.ndarray:
+        """The states at points within the last step: (points, size of the state)."""
+
+
+class Dop853:
+    """DOP853 as `scipy.integrate.DOP853` does it, to the last bit where the state is not large.
+
+    The derivative is always evaluated at the same places in memory, so that whatever is not arithmetic is done once.
+    Where the state is large, a sum over stages is one pass over memory without the coefficients that are zero; the last
+    bits then differ from scipy's.
+    """
+
+    def __init__(self, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float) -> None:
+        self.s, self.state = 0.0, initial.copy()
+        self._end, self._atol = end, atol
+        if rtol < _FINEST:
+            warnings.warn(f"rtol = {rtol:g} is finer than numbers are: {_FINEST:.2g} is used", stacklevel=2)
+        self._rtol = max(rtol, _FINEST)
+        n = initial.size
+        self._slopes = np.empty((EXTENDED, n))
+        self._old, self._stage, self._new, self._sum = (np.empty(n) for _ in range(4))
+        self._evaluate = [bind(self._new if k == STAGES else self._stage, row) for k, row in enumerate(self._slopes)]
+        self._large = n >= _LARGE
+        self._start, self._size, self._next_size = 0.0, 0.0, self._first_size()
+
+    def _first_size(self) -> float:
+        """The first step to try: Hairer, Norsett, Wanner, Section II.4.
+
+        The slope at the start comes to the last row of slopes, where a step leaves the slope at its end.
+        """
+        scale = self._atol + np.abs(self.state) * self._rtol
+        np.copyto(self._new, self.state)
+        self._evaluate[STAGES](0.0)
+        slope = self._slopes[STAGES]
+        d0, d1 = (np.linalg.norm(x / scale) / scale.size**0.5 for x in (self.state, slope))
+        h0 = min(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, self._end)
+        np.add(self.state, h0 * slope, out=self._stage)
+        self._evaluate[1](h0)
+        d2 = np.linalg.norm((self._slopes[1] - slope) / scale) / scale.size**0.5 / h0
+        h1 = max(1e-6, h0 * 1e-3) if d1 <= 1e-15 and d2 <= 1e-15 else (0.01 / max(d1, d2)) ** -_EXPONENT
+        return min(100 * h0, h1, self._end)
+
+    def advance(self) -> str | None:
+        """Take a step; returns None, or the reason if there is no further step."""
+        smallest = 10 * abs(np.nextafter(self.s, np.inf) - self.s)
+        size, rejected = max(self._next_size, smallest), False
+        np.copyto(self._slopes[0], self._slopes[STAGES])
+        while size >= smallest:
+            s = min(self.s + size, self._end)
+            size = s - self.s
+            for k in range(1, STAGES):
+                self._add(k, size, self.state, self._stage)
+                self._evaluate[k](self.s + C[k] * size)
+            self._add(STAGES, size, self.state, self._new)
+            self._evaluate[STAGES](s)
+            error = self._error(size)
+            if error < 1:
+                if not np.isfinite(self._new).all():
+                    return _NOT_FINITE
+                grow = _GROW if error == 0 else min(_GROW, _SAFETY * error**_EXPONENT)
+                self._next_size = size * (min(1, grow) if rejected else grow)
+                self._start, self._size, self.s = self.s, size, s
+                np.copyto(self._old, self.state)
+                np.copyto(self.state, self._new)
+                return None
+            size *= max(_SHRINK, _SAFETY * error**_EXPONENT)
+            rejected = True
+        return "Required step size is less than spacing between numbers."
+
+    def _add(self, k: int, size: float, state: np.ndarray, out: np.ndarray) -> None:
+        """``state + size sum_j A_kj slope_j`` into ``out``."""
+        if self._large:
+            sums.add(self._slopes, *_SPARSE[k], size, state, out)
+            return
+        np.dot(self._slopes[:k].T, A[k, :k], out=self._sum)  # the order of scipy
+        np.multiply(self._sum, size, out=self._sum)
+        np.add(state, self._sum, out=out)
+
+    def _error(self, size: float) -> float:
+        """The error of a step relative to the tolerance, Hairer's mean of two estimates."""
+        if self._large:
+            sides = (self.state, self._new, self._rtol, self._atol)
+            fifth, third = map(np.float64, sums.errors(self._slopes, *_ERRORS, *sides))
+        else:
+            scale = self._atol + np.maximum(np.abs(self.state), np.abs(self._new)) * self._rtol
+            slopes = self._slopes[: STAGES + 1].T
+            fifth, third = (np.linalg.norm(np.dot(slopes, weights) / scale) ** 2 for weights in (E5, E3))
+        if fifth == 0 and third == 0:
+            return 0.0
+        return size * fifth / np.sqrt((fifth + 0.01 * third) * self.state.size)
+
+    def interpolate(self, s: np.ndarray) -> np.ndarray:
+        """The states at points within the last step: (points, size of the state)."""
+        size, slopes = self._size, self._slopes
+        for k in range(STAGES + 1, EXTENDED):
+            self._add(k, size, self._old, self._stage)
+            self._evaluate[k](self._start + C[k] * size)
+        change = self.state - self._old
+        terms = [change, size * slopes[0] - change, 2 * change - size * (slopes[STAGES] + slopes[0])]
+        terms += list(size * np.dot(D, slopes))
+        x = ((s - self._start) / size)[:, None]
+        states = np.zeros((s.size, change.size))
+        for i, term in enumerate(reversed(terms)):
+            states += term
+            states *= 1 - x if i % 2 else x
+        states += self._old
+        return states
+
+
+def _sparse(*rows: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Where any of some rows of coefficients is not zero, and the coefficients there."""
+    stages = np.flatnonzero(np.any(rows, axis=0))
+    return stages, *(row[stages] for row in rows)
+
+
+_SPARSE = [_sparse(row) for row in A]
+_ERRORS = _sparse(E5, E3)
+
+
+class ScipySteps:
+    """The steps of a method of `scipy.integrate`, which reports why it cannot go on.
+
+    `scipy.integrate.solve_ivp` would return no state at all then, and would not notice that LSODA steps on the spot.
+    """
+
+    _IDLE = 100
+
+    def __init__(self, method: str, bind: Bind, end: float, initial: np.ndarray, options: Mapping[str, float]) -> None:
+        self.s, self.state = 0.0, initial
+        place, out = np.empty_like(initial), np.empty_like(initial)
+        evaluate = bind(place, out)
+
+        def right_hand_side(s: float, state: np.ndarray) -> np.ndarray:
+            np.copyto(place, state)
+            evaluate(s)
+            return out.copy()
+
+        self._make = lambda: getattr(scipy.integrate, method)(right_hand_side, 0.0, initial, end, **options)
+        self._solver: Any = None
+
+    def advance(self) -> str | None:
+        """Take a step; returns None, or the reason if there is no further step."""
+        for _ in range(self._IDLE):
+            try:
+                # The constructors of the implicit methods already form a Jacobian.
+                self._solver = self._solver or self._make()
+                message = self._solver.step()
+            except (ValueError, np.linalg.LinAlgError) as error:  # an implicit method meets nan in its Jacobian
+                return str(error)
+            if self._solver.status == "failed":
+                return message or "the step failed"
+            if not np.isfinite(self._solver.y).all():  # LSODA steps on with nan
+                return _NOT_FINITE
+            if self._solver.t > self.s:
+                self.s, self.state = self._solver.t, self._solver.y
+                return None
+        return "the step size is too small to advance the time"
+
+    def interpolate(self, s: np.ndarray) -> np.ndarray:
+        """The states at points within the last step: (points, size of the state)."""
+        return np.ascontiguousarray(self._solver.dense_output()(s).T)
+
+
+def steps_of(method: str, bind: Bind, end: float, initial: np.ndarray, rtol: float, atol: float) -> Steps:
+    """The integration by a method of `dynamics._flow.solver`."""
+    if method == "DOP853":
+        return Dop853(bind, end, initial, rtol=rtol, atol=atol)
+    return ScipySteps(method, bind, end, initial, {"rtol": rtol, "atol": atol})
