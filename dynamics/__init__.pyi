@@ -14,6 +14,7 @@ from .descent import Optimizer as Optimizer
 from .descent import Outcome as Outcome
 from .descent import sgd as sgd
 from .descent import sgd_many as sgd_many
+from .ensemble import gradient_flow_ensemble as gradient_flow_ensemble
 from .flow import IntegrationError as IntegrationError
 from .flow import Solver as Solver
 from .flow import gradient_flow as gradient_flow

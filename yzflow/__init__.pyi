@@ -14,6 +14,7 @@ from ._dynamics import TextCorpus as TextCorpus
 from ._dynamics import Trajectory as Trajectory
 from ._dynamics import __version__ as __version__
 from ._dynamics import gradient_flow as gradient_flow
+from ._dynamics import gradient_flow_ensemble as gradient_flow_ensemble
 from ._dynamics import sgd as sgd
 from ._dynamics import sgd_many as sgd_many
 from ._theory import attention as attention

@@ -41,6 +41,7 @@ from dynamics import (
     extensions,
     flow,
     gradient_flow,
+    gradient_flow_ensemble,
     observables,
     sgd,
     sgd_many,
@@ -241,6 +242,9 @@ def calls():
         "extensions.layer_norm": (extensions.layer_norm, dict(data=classes, width=5)),
         "extensions.biased_sequences": (extensions.biased_sequences, dict(
             data=classes, n=3, length=4, position_bias=0.1, rng=0)),
+        "ensemble.gradient_flow_ensemble": (gradient_flow_ensemble, dict(
+            settings={"n_classes": 3, "vocab_size": 5, "eta_y": 1.0, "eta_z": 1.0}, t_end=1.0, times=[0.5],
+            decoder="full", rtol=1e-3, atol=1e-3, record=["z"], threads=1, path=None, progress=False)),
         "flow.gradient_flow": (gradient_flow, dict(
             data=classes, **rates, t_end=1.0, decoder="full", times=[0.5], n_times=2, init=None, rtol=1e-3, atol=1e-3,
             progress=False, eta_v=None, eta_hidden=None, objective=None, solver=None)),
@@ -346,7 +350,7 @@ def test_every_public_callable_has_a_valid_call(table):
 
 
 ROOMS = [
-    "bags", "data", "deep", "flow", "descent", "layer", "observables", "trajectory", "extensions", "units",
+    "bags", "data", "deep", "flow", "ensemble", "descent", "layer", "observables", "trajectory", "extensions", "units",
     "enclosures", *OF_PAPERS,
 ]  # fmt: skip
 
@@ -354,6 +358,7 @@ ROOMS = [
 @pytest.mark.parametrize("room", ROOMS)
 def test_hostile_arguments_end_in_a_result_or_our_grammar(table, room, monkeypatch):
     monkeypatch.setattr(flow, "_MOST_EVALUATIONS", 2000)
+    monkeypatch.setattr("dynamics._flow.ensemble.MOST_EVALUATIONS", 2000)
     monkeypatch.setattr(data.averaging, "_MOST_CASES", 2**16)
     found = []
     for name, (function, arguments) in table.items():

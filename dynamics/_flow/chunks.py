@@ -1,0 +1,213 @@
+"""Work on many members in chunks: in threads, reported, interruptible, and kept on disk if it is to be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from dynamics.support import checks, files
+from dynamics.support.progress import Progress
+
+_FORMAT = "yzflow-ensemble-1"
+MARKER = "ensemble.json"
+_DIGEST = 32  # bytes of a SHA-256
+
+# Name -> the first members' rows of an array, in order.
+Parts = Mapping[str, np.ndarray]
+
+
+class Store(Protocol):
+    """Where results go, and what is there already."""
+
+    def has(self, chunk: int, lo: int, hi: int) -> bool: ...
+
+    def put(self, chunk: int, lo: int, hi: int, parts: Parts) -> None: ...
+
+
+class Held:
+    """Results in memory: an array a variable, of which the first axis is that of members."""
+
+    def __init__(self, size: int, variables: Mapping[str, tuple[tuple[int, ...], np.dtype]]) -> None:
+        need = sum(size * int(np.prod(shape)) * dtype.itemsize for shape, dtype in variables.values())
+        checks.fits_in_memory("settings", need, "hold the results; a `path` keeps them on disk")
+        self.arrays = {name: np.empty((size, *shape), dtype) for name, (shape, dtype) in variables.items()}
+
+    def has(self, chunk: int, lo: int, hi: int) -> bool:
+        """Nothing is there before it is made."""
+        return False
+
+    def put(self, chunk: int, lo: int, hi: int, parts: Parts) -> None:
+        """Take over the results of members ``lo`` to ``hi``."""
+        for name, part in parts.items():
+            self.arrays[name][lo:hi] = part
+
+
+class Kept:
+    """Results in a folder: a ``.npy`` file a variable, as long as the whole from the start, and which chunks are done.
+
+    A chunk counts as done when its digest, written after its bytes are on disk, agrees with them: after a crash, or a
+    change of the files, what is missing is computed again. Several processes may work on one folder; they would write
+    the same bytes.
+
+    Parameters
+    ----------
+    path : path-like
+        A new or empty folder, or one that was made for the same ``identity``.
+    identity : mapping
+        What decides about the results, JSON-serialisable.
+
+    Raises
+    ------
+    ValueError
+        If the folder holds anything else, cannot be written, or the disk has no room for the whole.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike,
+        identity: Mapping[str, object],
+        size: int,
+        chunks: int,
+        variables: Mapping[str, tuple[tuple[int, ...], np.dtype]],
+    ) -> None:
+        checks.instance("path", path, (str, os.PathLike), rule="be None or the path of a folder")
+        self.path = files.folder("path", checks.path("path", os.fspath(path).rstrip("/" + os.sep)))
+        self._claim({"format": _FORMAT, **identity})
+        self._files = {name: self.path / f"{name}.npy" for name in variables}
+        self._starts = {}
+        try:
+            for name, (shape, dtype) in variables.items():
+                self._starts[name] = _reserve(self._files[name], (size, *shape), dtype)
+            _reserve(self.path / "done.npy", (chunks, _DIGEST), np.dtype(np.uint8))
+        except OSError as error:
+            raise checks.reject(
+                "path", "be a folder with room for the results", f"{path} ({error.strerror})"
+            ) from error
+        self._done = np.load(self.path / "done.npy", mmap_mode="r")
+
+    def _claim(self, identity: Mapping[str, object]) -> None:
+        marker, text = self.path / MARKER, json.dumps(identity, sort_keys=True)
+        others = [name for name in os.listdir(self.path) if not files.is_temporary(name) and name != MARKER]
+        if not marker.exists():
+            if others:
+                rule = "be an ensemble's folder, or a new or empty one"
+                raise checks.reject("path", rule, f"{self.path}, which holds other files")
+            files.write(marker, text.encode())
+        elif files.read("path", marker).decode(errors="replace") != text:
+            rule = "hold the ensemble of these settings and arguments"
+            raise checks.reject("path", rule, f"{self.path}, which holds another: take a new folder")
+
+    def _rows(self, name: str, lo: int, hi: int) -> tuple[int, int]:
+        array = np.load(self._files[name], mmap_mode="r")
+        row = array.itemsize * int(np.prod(array.shape[1:]))
+        return self._starts[name] + lo * row, (hi - lo) * row
+
+    def has(self, chunk: int, lo: int, hi: int) -> bool:
+        """Whether members ``lo`` to ``hi`` are there, byte for byte as they were written."""
+        told = bytes(self._done[chunk])
+        if not any(told):
+            return False
+        found = hashlib.sha256()
+        for name, path in self._files.items():
+            start, length = self._rows(name, lo, hi)
+            with open(path, "rb") as file:
+                file.seek(start)
+                found.update(file.read(length))
+        if found.digest() != told:
+            warnings.warn(f"{self.path}: chunk {chunk} is damaged, and is computed again", stacklevel=2)
+            return False
+        return True
+
+    def put(self, chunk: int, lo: int, hi: int, parts: Parts) -> None:
+        """Write the results of members ``lo`` to ``hi``, and then that they are there."""
+        digest = hashlib.sha256()
+        for name, path in self._files.items():
+            content = np.ascontiguousarray(parts[name]).tobytes()
+            digest.update(content)
+            _write_at(path, self._rows(name, lo, hi)[0], content)
+        done = self.path / "done.npy"
+        _write_at(done, done.stat().st_size - self._done.nbytes + chunk * _DIGEST, digest.digest())
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The variables, mapped from their files: memory is taken for what is looked at, while it is."""
+        return {name: np.load(path, mmap_mode="r") for name, path in self._files.items()}
+
+
+def _reserve(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> int:
+    """Make a ``.npy`` file of zeros unless it is there, all of it on disk; returns where its data start."""
+    if not path.exists():
+        with files.replacing(path) as temporary, open(temporary, "wb") as file:
+            header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            size = int(np.prod(shape)) * dtype.itemsize
+            file.flush()
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), file.tell(), size)
+            else:
+                file.truncate(file.tell() + size)
+    with open(path, "rb") as file:
+        version = np.lib.format.read_magic(file)
+        found, fortran, kind = np.lib.format.read_array_header_1_0(file)
+        if version != (1, 0) or (found, fortran, kind) != (shape, False, dtype):
+            raise checks.reject("path", "hold the results of these settings", f"{path} of shape {found}")
+        return file.tell()
+
+
+def _write_at(path: Path, start: int, content: bytes) -> None:
+    with open(path, "r+b") as file:
+        file.seek(start)
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def bounds(size: int, chunk: int) -> list[tuple[int, int]]:
+    """The first member of each chunk, and the one after its last."""
+    return [(lo, min(lo + chunk, size)) for lo in range(0, size, chunk)]
+
+
+def work(
+    compute: Callable[[int, int], Parts],
+    store: Store,
+    parts: list[tuple[int, int]],
+    *,
+    threads: int,
+    stop: np.ndarray,
+    report: Progress,
+) -> None:
+    """``store.put`` what ``compute(lo, hi)`` returns, for each chunk that is not there.
+
+    ``stop[0]`` is set when this thread is interrupted, which ``compute`` should look at.
+    """
+    size = parts[-1][1]
+    running: dict[Future, int] = {}
+    done = 0
+    missing: Iterator[int] = (i for i, part in enumerate(parts) if not store.has(i, *part))
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            exhausted = False
+            while running or not exhausted:
+                while not exhausted and len(running) < 2 * threads:
+                    i = next(missing, None)
+                    if i is None:
+                        exhausted = True
+                    else:
+                        running[pool.submit(compute, *parts[i])] = i
+                for future in wait(running, return_when=FIRST_COMPLETED).done if running else ():
+                    i = running.pop(future)
+                    store.put(i, *parts[i], future.result())
+                    done = max(done, parts[i][1])
+                    report.update(done / size, f"{done:,} of {size:,} flows")
+        except BaseException:
+            stop[0] = 1
+            pool.shutdown(cancel_futures=True)
+            raise
