@@ -146,7 +146,8 @@ class Layer(Frozen):
     center : bool
         LN subtracts the mean over the values first, as the usual LayerNorm does. Needs V.
     floor : float
-        C_eps >= 0 in ``LN(v) = v / max(||v||_2, C_eps)`` (Wen et al. 2023, (7)). Needs V.
+        C_eps >= 0 in ``LN(v) = v / max(||v||_2, C_eps)`` (Wen et al. 2023, (7)). Needs V. ``math.inf`` leaves LN out,
+        ``f = V^T c``, which is the limit of ``C_eps LN(V^T c)``.
     embedding : Embedding, optional
         What Z and V are made of: training moves its weights in their place. See `embedded`.
     residual : bool
@@ -227,7 +228,8 @@ class Layer(Frozen):
             raise checks.reject("Y", f"have {rows} rows, one a {what}", f"shape {self.Y.shape}")
         read_only(self.multiplicity)
         object.__setattr__(self, "center", checks.flag("center", self.center))
-        object.__setattr__(self, "floor", checks.non_negative("floor", self.floor))
+        without_norm = isinstance(self.floor, (float, np.floating)) and self.floor == np.inf
+        object.__setattr__(self, "floor", np.inf if without_norm else checks.non_negative("floor", self.floor))
         if self.V is None and (self.center or self.floor > 0):
             name = "center" if self.center else "floor"
             raise checks.reject(name, "be left out without a value matrix", getattr(self, name))
@@ -358,7 +360,8 @@ class Layer(Frozen):
         x = shares.toarray() if self.V is None else shares @ self.V
         if self.center:
             x -= x.mean(axis=1, keepdims=True)
-        norm = np.maximum(np.linalg.norm(x, axis=1, keepdims=True), self.floor)
+        norm = np.linalg.norm(x, axis=1, keepdims=True)
+        norm = np.ones_like(norm) if self.floor == np.inf else np.maximum(norm, self.floor)
         features = x / np.where(norm > 0, norm, x.dtype.type(1))
         if self.residual:
             queries = np.eye(len(self.Z), dtype=x.dtype)[bags.query]

@@ -143,7 +143,8 @@ def _feature(token, c, V, center, floor, f, norm):
     """LN(V^T c) of the rows of c into ``f`` (aligned with ``token`` where V is the identity), norms into ``norm``.
 
     ``LN(x) = P x / max(||P x||, floor)``, where P takes off the mean if ``center``; both need V. Rows of c may have any
-    sum: V is applied to c / sum, and without V, LN takes the factor off. Below the floor, ``norm`` is -floor.
+    sum: V is applied to c / sum, and without V, LN takes the factor off. Below the floor, ``norm`` is -floor. A
+    negative floor leaves LN out; ``norm`` is -1 then.
     """
     for b in range(c.shape[0]):
         total = mean = square = f.dtype.type(0)
@@ -165,6 +166,9 @@ def _feature(token, c, V, center, floor, f, norm):
             for k in range(f.shape[1]):
                 f[b, k] -= mean
                 square += f[b, k] * f[b, k]
+        if floor < 0:
+            norm[b] = -1
+            continue
         norm[b] = np.sqrt(square)
         scale = max(norm[b], floor)
         if norm[b] < floor:

@@ -49,7 +49,7 @@ class Rule(NamedTuple):
     ----------
     multiplicity : (columns of Y,) int
     center, floor : bool, float
-        LN's mean subtraction and floor.
+        LN's mean subtraction and floor; a floor of -1 leaves LN out.
     squared : bool
         The squared loss in place of the cross-entropy.
     contrasted : bool
@@ -69,5 +69,5 @@ class Rule(NamedTuple):
     def of(cls, layer: Layer, objective: Objective, dtype: np.dtype) -> Rule:
         """The rule of a kind of layer and an objective, in the precision of the weights."""
         squared, contrasted = objective.criterion == "squared", objective.contrast is not None
-        kind = (layer.multiplicity, layer.center, dtype.type(layer.floor))
+        kind = (layer.multiplicity, layer.center, dtype.type(-1 if layer.floor == np.inf else layer.floor))
         return cls(*kind, squared, contrasted, layer.residual)

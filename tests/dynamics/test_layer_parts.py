@@ -18,7 +18,7 @@ from dynamics._sgd.run import Run
 from dynamics.descent import _DEFAULTS
 from dynamics.layer import Problem
 
-PARTS = ("hidden", "center", "floor", "embedding", "identity")
+PARTS = ("hidden", "center", "floor", "no norm", "embedding", "identity")
 
 
 def build(bags, parts, seed):
@@ -38,6 +38,8 @@ def build(bags, parts, seed):
         layer = Layer.embedded(embedding, Y, **options)
     else:
         layer = Layer(rng.normal(size=(n_tokens, n_tokens)), Y, V, **options)
+    if V is not None and "no norm" in parts:
+        return build_floor(layer, np.inf)
     if "floor" not in parts or V is None:
         return layer
     norms = [np.linalg.norm(before_ln(layer, layer.weights, counts, q)) for counts, q in bag_list(bags, layer)]
@@ -71,7 +73,7 @@ def logits(layer, weights, counts, query):
     """(6)-(8) of Wen et al. with an optional hidden layer; accepts complex weights."""
     x = before_ln(layer, weights, counts, query)
     norm = np.sqrt((x * x).sum())
-    f = x / (norm if norm.real > layer.floor else layer.floor)
+    f = x if layer.floor == np.inf else x / (norm if norm.real > layer.floor else layer.floor)
     hidden = weights[3]
     if hidden.size:
         f = f @ hidden[:-1] + hidden[-1]
@@ -151,7 +153,13 @@ def some_bags(seed=0, n=5):
     return Bags.from_dense(rng.integers(3, size=n), rng.dirichlet(np.ones(4), n), rng.exponential(size=(n, 5)))
 
 
-ALL = [["hidden", "center", "floor"], ["embedding"], ["embedding", "identity"], ["hidden", "embedding", "floor"]]
+ALL = [
+    ["hidden", "center", "floor"],
+    ["hidden", "no norm", "embedding"],
+    ["embedding"],
+    ["embedding", "identity"],
+    ["hidden", "embedding", "floor"],
+]
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -299,6 +307,8 @@ BAD = [
     ({"hidden": np.ones((3, 2))}, "`hidden` must have 4 rows, one a column of V and one for the biases"),
     ({"hidden": np.ones((4, 5))}, "`Y` must have 5 rows, one a unit"),
     ({"floor": -0.1}, "`floor` must be non-negative"),
+    ({"floor": -np.inf}, "`floor` must be a non-negative finite number"),
+    ({"V": None, "Y": np.ones((4, 3)), "floor": np.inf}, "`floor` must be left out without a value matrix"),
     ({"V": None, "Y": np.ones((4, 3)), "center": True}, "`center` must be left out without a value matrix"),
     ({"V": None, "Y": np.ones((4, 3)), "floor": 0.1}, "`floor` must be left out without a value matrix"),
 ]
