@@ -4,7 +4,7 @@
 import numpy as np
 
 from dynamics import DyckLanguage
-from theory.bounded_dyck import balance, networks, pruning, silence
+from theory.bounded_dyck import balance, gpt, networks, pruning, silence
 
 RECORDS = {
     "bounded_dyck.pruning.Pruned",
@@ -25,6 +25,11 @@ def calls():
         "bounded_dyck.silence.memory_head": (silence.memory_head, dict(layer=balanced, language=dyck)),
         "bounded_dyck.silence.silent_layer": (silence.silent_layer, dict(language=dyck, silent=[(0, 3)], rng=0)),
         "bounded_dyck.silence.stacks": (silence.stacks, dict(language=dyck)),
+        "bounded_dyck.gpt.closed_form": (gpt.closed_form, dict(layer=balanced, language=dyck)),
+        "bounded_dyck.gpt.distances": (gpt.distances, dict(layer=balanced, language=dyck, n=2,
+                                                           queries=np.ones_like(balanced.V))),
+        "bounded_dyck.gpt.gathered": (gpt.gathered, dict(layer=balanced, language=dyck, n=2)),
+        "bounded_dyck.gpt.least_loss": (gpt.least_loss, dict(distance=[0.5, 1.0], lipschitz=2.0)),
         "bounded_dyck.balance.balanced_layer": (balance.balanced_layer, dict(language=dyck, rng=0, scale=1.0)),
         "bounded_dyck.balance.balancing_values": (balance.balancing_values, dict(Z=balanced.Z, language=dyck)),
         "bounded_dyck.balance.residual": (balance.residual, dict(Z=balanced.Z, language=dyck)),
