@@ -1,10 +1,18 @@
 """Bounded Dyck languages: attention that looks random and is perfect, balance, and what predicts long prefixes.
 
     python examples/dyck_balance.py [--out DIR] [--seeds N] [--quick]
+    python examples/dyck_balance.py --kind word prefix [--architecture standard] [--out DIR] [--seeds N] [--quick]
 
 Setting of Wen, Li, Liu, Risteski (2023), arXiv 2312.01429: two types, depth four, 40,000 prefixes of fewer than 28
 brackets, Adam. Prints the findings and writes figures (PNG and PDF), their captions and the data (netCDF).
+
+The first form trains on the last positions of prefixes, with exact targets. The second trains as the paper does, at
+all positions on the bracket that was drawn: on complete words (its Section 4), on prefixes (its App. D.2), or on both;
+the layer, or a standard 2-layer transformer (extra ``deep``). It says what violation and drift tell of long prefixes,
+with intervals, and goes on after an interruption from what is in DIR/store (docs/findings/28_words_and_prefixes.md).
 """
+
+from pathlib import Path
 
 import numpy as np
 import scipy.stats
@@ -15,6 +23,7 @@ from dynamics.trajectory import save_dataset
 from theory import balance
 from yzflow import figures, scripts
 from yzflow.papers.bounded_dyck import training as dyck
+from yzflow.papers.bounded_dyck import words
 
 
 def exact_layers() -> str:
@@ -77,13 +86,46 @@ def architectures(runs: xr.Dataset) -> str:
     return "\n".join(lines)
 
 
+def regimes(runs: xr.Dataset) -> str:
+    """Words beside prefixes, after training at all positions."""
+    lines = ["Means over seeds +- half of a 95% interval; rank correlations with accuracy at 400-500, with intervals:"]
+    names = ("violation", "drift") if "violation" in runs else ("pair effect", "behind mean word")
+    heading = ("length < 28", "400-500", "against none", names[0], f"rank, {names[0]}", f"rank, {names[1]}")
+    lines.append("  trained on  (22)  " + "  ".join(f"{name:20}" for name in heading))
+    for cell in words.summary(runs):
+        numbers = [f"{mean:.3f} +- {half:.3f}" for mean, half in (cell.short, cell.long, cell.gain, cell.imbalance)]
+        columns = (*numbers, cell.violation_rank, cell.drift_rank)
+        lines.append(f"  {cell.kind:10}  {cell.weight:4g}  " + "  ".join(f"{column!s:20}" for column in columns))
+    return "\n".join(lines)
+
+
+def words_and_prefixes(kinds: list[str], architecture: str, seeds: int, out: Path, *, quick: bool) -> None:
+    """The second form: figure, caption and data."""
+    few = {"minimal": {"steps": 50, "n_train": 2000, "n_test": 500}, "standard": {"steps": 5, "n_closing": 20}}[
+        architecture
+    ]
+    settings = {"embedding": "one-hot"} if architecture == "minimal" else {}
+    settings |= {"seeds": 4, **few} if quick else {"seeds": seeds}
+    runs = words.trained(architecture, kinds=kinds, store=out / "store", progress=True, **settings)
+    print(regimes(runs))
+    name = "dyck_words" if architecture == "minimal" else "deep_dyck_words"
+    save_dataset(runs, out / f"{name}.nc")
+    print(figures.save_all({name: runs}, out))
+
+
 def main(arguments: list[str] | None = None) -> int:
-    script = scripts.Script(__doc__, out="dyck_balance", quick="three seeds, 50 steps")
+    script = scripts.Script(__doc__, out="dyck_balance", quick="three or four seeds, few steps")
     script.add_argument("--seeds", type=int, default=4, help="seeds a setting, 3 or more; the findings have 20")
+    script.add_argument("--kind", nargs="+", choices=words.KINDS, help="train on these, at all positions")
+    script.add_argument("--architecture", choices=words.ARCHITECTURES, default="minimal", help="with --kind")
     options = script.options(arguments)
     out = options.out
     with script.refusing():
-        seeds = checks.integer("--seeds", options.seeds, minimum=3)
+        seeds = checks.integer("--seeds", options.seeds, minimum=4 if options.kind else 3)
+    if options.kind:
+        with script.refusing():
+            words_and_prefixes(options.kind, options.architecture, seeds, out, quick=options.quick)
+        return 0
     size = {"seeds": 3, "steps": 50} if options.quick else {"seeds": seeds, "steps": 1000}
     print(exact_layers(), flush=True)
     flow = dyck.flow_and_sgd(**({"t_end": 50.0, "n_times": 11} if options.quick else {}))

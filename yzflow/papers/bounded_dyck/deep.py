@@ -30,6 +30,7 @@ ETA = 3e-3
 STEPS = 1000
 SEEDS = 4
 _LONGEST = 26  # of the training words
+_ROWS, _COLUMNS = 16, 32  # prefixes are filled up to multiples of these, for which a model is compiled once
 
 
 @functools.lru_cache(maxsize=4)
@@ -55,14 +56,24 @@ def closes_right(model: Transformer, language: DyckLanguage, prefixes: Sequence[
 
     Its mean is what `theory.balance.closing_accuracy` measures of a layer; each prefix must have an unmatched bracket.
     """
-    longest = max(prefix.size for prefix in prefixes) + 1
-    tokens = np.full((len(prefixes), longest), language.n_brackets, dtype=np.int32)
-    for row, prefix in zip(tokens, prefixes, strict=True):
-        row[1 : prefix.size + 1] = prefix
-    last = np.array([prefix.size for prefix in prefixes], dtype=np.int32)
-    found = np.asarray(_last_logits()(model, tokens, last))[:, 1::2].argmax(axis=1)
+    found = closing_logits(model, language, prefixes).argmax(axis=1)
     right = np.array([language.stack(prefix)[-1] for prefix in prefixes])
     return found == right
+
+
+def closing_logits(model: Transformer, language: DyckLanguage, prefixes: Sequence[np.ndarray]) -> np.ndarray:
+    """Logits of the k closing brackets after the last bracket of each prefix: (prefixes, k)."""
+    longest, rows = max(prefix.size for prefix in prefixes) + 1, -(-len(prefixes) // _ROWS) * _ROWS
+    if model.architecture.positions != "learned":  # what stands behind a position does not change it
+        longest = -(-longest // _COLUMNS) * _COLUMNS
+    tokens = np.full((rows, longest), language.n_brackets, dtype=np.int32)
+    last = np.zeros(rows, dtype=np.int32)
+    for row, prefix in enumerate(prefixes):
+        tokens[row, 1 : prefix.size + 1] = prefix
+        last[row] = prefix.size
+    logits = _last_logits()
+    found = [logits(model, tokens[n : n + _ROWS], last[n : n + _ROWS]) for n in range(0, rows, _ROWS)]
+    return np.concatenate(found)[: len(prefixes), 1::2]
 
 
 @functools.cache
@@ -73,7 +84,7 @@ def _last_logits():
     def one(model, sequence, last):
         return model.decode(model.hidden(sequence)[0][last])
 
-    return eqx.filter_jit(lambda model, *rows: jax.lax.map(lambda row: one(model, *row), rows, batch_size=16))
+    return eqx.filter_jit(lambda model, tokens, last: jax.vmap(functools.partial(one, model))(tokens, last))
 
 
 def trained(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -208,6 +208,7 @@ def trained(
     batch_size: int = 128,
     language: DyckLanguage = LANGUAGE,
     samples: Data | None = None,
+    also: Callable[[Layer], Mapping[str, float]] | None = None,
     threads: int | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -229,6 +230,8 @@ def trained(
     language : DyckLanguage
     samples : Data, optional
         Default: `data` of the language.
+    also : callable, optional
+        More numbers to measure of each trained layer, by name.
     threads, progress
         As in `dynamics.sgd_many`.
 
@@ -254,7 +257,12 @@ def trained(
 
     def observe(outcome):
         measured = measure(outcome.layer, language, samples.test)
-        return measured | {"loss": np.array(outcome.batch_loss[-100:].mean(dtype=float))}
+        more = {} if also is None else also(outcome.layer)
+        return (
+            measured
+            | {name: np.array(value) for name, value in more.items()}
+            | {"loss": np.array(outcome.batch_loss[-100:].mean(dtype=float))}
+        )
 
     results = sgd_many(runs, observe=observe, threads=threads, progress=progress)
     for result, layer in zip(results, starts, strict=True):
@@ -262,7 +270,8 @@ def trained(
     shape = (len(embedding), len(scale), len(eta), len(contrast_weight), len(seeds))
     axes = ("embedding", "scale", "eta", "contrast_weight", "seed")
     variables = {}
-    for name, (dims, long_name, units) in _DESCRIPTIONS.items():
+    for name in results[0]:
+        dims, long_name, units = _DESCRIPTIONS.get(name, ((), name, "1"))
         values = np.array([result[name] for result in results])
         attributes = {"long_name": long_name, "units": units}
         variables[name] = ((*axes, *dims), values.reshape(*shape, *values.shape[1:]), attributes)
