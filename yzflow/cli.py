@@ -396,6 +396,54 @@ def check(
     context.exit(0 if verdict.passed else 1)
 
 
+class _Example(_Command):
+    """The command whose help names the examples, which are looked up only then."""
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        from yzflow import examples
+
+        with formatter.section("Examples"):
+            formatter.write_dl(list(examples.names().items()))
+
+
+@main.command(cls=_Example, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option(
+    "--copy", "to", type=click.Path(path_type=Path), help="Put a copy of it into this folder, and run nothing."
+)
+@click.argument("name")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def example(context: click.Context, to: Path | None, name: str, arguments: tuple[str, ...]) -> None:
+    """Run the example NAME with ARGUMENTS, or copy it.
+
+    Example: yzflow example phase_transition --quick
+    """
+    from yzflow import examples
+
+    if to is not None:
+        click.echo(f"wrote {examples.copy(name, to)}")
+        return
+    context.exit(examples.run(name, arguments))
+
+
+@main.command(cls=_Command)
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--name", default="Results of yzflow", show_default=True, help="Title of the results.")
+@click.option("--license", "terms", default="", help="URL of the licence that they are under.")
+@_json
+def crate(folder: Path, name: str, terms: str, as_json: bool) -> None:
+    """Describe a FOLDER of results as an RO-Crate: what each file is and what made it, in ro-crate-metadata.json.
+
+    Example: yzflow crate audit --name "Theorem 3, audited"
+    """
+    from yzflow import crates
+
+    described = crates.describe(folder, name=name, terms=terms)
+    lines = [f"{file}: {what}" for file, what in described.items()]
+    written = folder / crates.METADATA
+    _report(as_json, {"files": described, "out": str(written)}, [*lines, f"wrote {written}"])
+
+
 @main.command(cls=_Command)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Bags too large for FILE.")

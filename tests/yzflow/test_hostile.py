@@ -14,7 +14,7 @@ import yzflow
 from dynamics import SequenceClasses, sgd
 from dynamics.support.netcdf import save_dataset
 from theory import statements
-from yzflow import figures
+from yzflow import crates, examples, figures
 from yzflow.figures import registry
 from yzflow.sweeps import cache, config, store, sweep
 
@@ -60,6 +60,9 @@ def calls(tmp_path_factory):
                 "figures.Effort": (registry.Effort, {"quick": True, "store": None, "progress": False}),
                 "figures.Entry.data": (entry.data, {"effort": registry.Effort(quick=True)}),
                 "rerun": (yzflow.rerun, {"path": "run.nc", "progress": False}),
+                "crates.describe": (crates.describe, {"folder": "runs", "name": "Runs", "terms": ""}),
+                "examples.find": (examples.find, {"name": "extensions"}),
+                "examples.copy": (examples.copy, {"name": "sweep.toml", "to": "copies"}),
                 "audit": (yzflow.audit, {"only": [STATEMENT], "quick": True, "seed": 0, "progress": False}),
                 "AuditReport.to_json": (report.to_json, {"path": "audit.json"}),
                 "AuditReport.to_html": (report.to_html, {"path": "audit.html"}),
@@ -69,7 +72,8 @@ def calls(tmp_path_factory):
 @pytest.mark.parametrize("name", [
     "sweep", "load_sweep", "Store", "Store.read", "Store.dataset", "Store.consolidate", "Store.__contains__",
     "config.load", "cache.trajectory", "figures.find", "figures.names", "figures.save", "figures.save_all",
-    "figures.Effort", "figures.Entry.data", "rerun", "audit", "AuditReport.to_json", "AuditReport.to_html",
+    "figures.Effort", "figures.Entry.data", "rerun", "crates.describe", "examples.find", "examples.copy",
+    "audit", "AuditReport.to_json", "AuditReport.to_html",
 ])  # fmt: skip
 def test_hostile_arguments_end_in_a_result_or_our_grammar(calls, name):
     function, arguments = calls[name]

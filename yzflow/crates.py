@@ -1,0 +1,131 @@
+"""Folders of results as RO-Crates: what each file is, and what made it, for archives and for people."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from dynamics import Trajectory
+from dynamics.support import checks, files
+from dynamics.version import __version__
+from theory.enclosures import Enclosure
+from yzflow.sweeps.sweep import load_sweep
+
+METADATA = "ro-crate-metadata.json"
+_FORMATS = {
+    ".nc": "application/netcdf",
+    ".npz": "application/zip",
+    ".json": "application/json",
+    ".html": "text/html",
+    ".png": "image/png",
+    ".pdf": "application/pdf",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain",
+    ".md": "text/markdown",
+    ".csv": "text/csv",
+    ".toml": "application/toml",
+}
+
+
+def describe(folder: str | os.PathLike, *, name: str = "Results of yzflow", terms: str = "") -> dict[str, str]:
+    """Write ``ro-crate-metadata.json`` beside the files of a folder, which stay as they are.
+
+    RO-Crate (https://w3id.org/ro/crate) is what archives read. Each file has its format; one that `yzflow.rerun` makes
+    again also has the action that made it: simulator, arguments, and the versions, processor, BLAS and threads that it
+    says it was made with.
+
+    Parameters
+    ----------
+    folder : path-like
+    name : str
+        Title of the results.
+    terms : str
+        URL of the licence that they are under, if that is decided.
+
+    Returns
+    -------
+    dict
+        File -> what it is.
+
+    Raises
+    ------
+    ValueError
+        If the folder is not there, holds no file, or the library is missing: ``pip install 'yzflow[crate]'``.
+    """
+    try:
+        from rocrate.model import ContextEntity
+        from rocrate.rocrate import ROCrate
+    except ImportError as error:
+        raise ValueError("`describe` must have the library rocrate: pip install 'yzflow[crate]'") from error
+    root = Path(checks.instance("folder", folder, (str, os.PathLike)))
+    for word, value in (("name", name), ("terms", terms)):
+        checks.instance(word, value, str)
+    if not root.is_dir():
+        raise checks.reject("folder", "be a folder of results", root)
+    found = sorted(file for file in _files(root))
+    if not found:
+        raise checks.reject("folder", "hold a file of results", root)
+    crate = ROCrate()
+    crate.name, crate.description = name, f"{len(found)} files, written by yzflow {__version__} or beside such files"
+    crate.datePublished = datetime.now(timezone.utc)
+    if terms:
+        crate.license = terms
+    software = crate.add(
+        ContextEntity(crate, "#yzflow", {"@type": "SoftwareApplication", "name": "yzflow", "version": __version__})
+    )
+    described = {}
+    for file in found:
+        place = file.relative_to(root).as_posix()
+        kind, made = _made(file)
+        described[place] = kind
+        facts: dict[str, Any] = {"name": place, "description": kind, "contentSize": str(file.stat().st_size)}
+        if file.suffix in _FORMATS:
+            facts["encodingFormat"] = _FORMATS[file.suffix]
+        entity = crate.add_file(file, dest_path=place, properties=facts)
+        if made:
+            action = {"@type": "CreateAction", "name": f"made {place}", "description": json.dumps(made, sort_keys=True)}
+            entry = crate.add(ContextEntity(crate, f"#made-{place}", action))
+            entry["instrument"], entry["result"] = software, entity
+            crate.root_dataset.append_to("mentions", entry)
+    text = json.dumps(crate.metadata.generate(), indent=2, sort_keys=True) + "\n"
+    files.write(root / METADATA, text.encode())
+    return described
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """The files of a folder, but for hidden ones and an older description."""
+    for file in root.rglob("*"):
+        parts = file.relative_to(root).parts
+        if file.is_file() and not any(part.startswith(".") for part in parts) and parts != (METADATA,):
+            yield file
+
+
+def _made(file: Path) -> tuple[str, dict[str, Any]]:
+    """What a file is, and what it says of how it was made; nothing where it says nothing."""
+    try:
+        if file.suffix == ".npz":
+            enclosure = Enclosure.load(file)
+            return "a certificate: a flow in balls", {"function": "enclose_flow", "environment": enclosure.environment}
+        if file.suffix == ".json":
+            made = json.loads(file.read_text(encoding="utf-8"))["made"]
+            return f"the result of yzflow.{made['function']}", made
+        if file.suffix == ".nc":
+            return _dataset(file)
+    except (ValueError, KeyError, TypeError, OSError):
+        pass
+    return _FORMATS.get(file.suffix, "a file"), {}
+
+
+def _dataset(file: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        trajectory = Trajectory.load(file)
+    except ValueError:
+        attributes = load_sweep(file).attrs
+        return f"a sweep of {attributes['task']}", {str(key): str(value) for key, value in attributes.items()}
+    attributes = trajectory.dataset.attrs
+    made = {"function": attributes["simulator"], "arguments": trajectory.parameters}
+    return f"a trajectory of {made['function']}", {**made, "environment": trajectory.environment}

@@ -1,0 +1,90 @@
+"""The scripts of the folder ``examples``, wherever yzflow was installed from."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+
+from dynamics.support import checks, files
+
+# Where `setup.cfg` has a wheel put them.
+_SHARED = "share/yzflow/examples/"
+
+
+def folder() -> Path:
+    """Where the examples are: in the clone, or beside an installed wheel.
+
+    Raises
+    ------
+    FileNotFoundError
+        If they were not installed.
+    """
+    clone = Path(__file__).parents[1] / "examples"
+    if (clone / "phase_transition.py").is_file():
+        return clone
+    for file in metadata.files("yzflow") or ():
+        if _SHARED in file.as_posix():
+            return Path(str(file.locate())).resolve().parent
+    raise FileNotFoundError(f"the examples are not installed: no {_SHARED} in the distribution yzflow")
+
+
+def names() -> dict[str, str]:
+    """Name of each example -> the first line of what it says of itself."""
+    found = {}
+    for file in sorted(folder().iterdir()):
+        if file.suffix == ".py":
+            text = file.read_text(encoding="utf-8").split('"""')
+            found[file.stem] = text[1].splitlines()[0] if len(text) > 1 else ""
+        elif file.suffix == ".toml":
+            found[file.name] = file.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+    return found
+
+
+def find(name: str) -> Path:
+    """The file of an example; ``.py`` may be left out.
+
+    Raises
+    ------
+    ValueError
+        If there is none of this name.
+    """
+    known = names()
+    name = checks.one_of("name", checks.instance("name", name, str).removesuffix(".py"), tuple(known))
+    return folder() / (name if "." in name else f"{name}.py")
+
+
+def copy(name: str, to: str | os.PathLike) -> Path:
+    """Put a copy of an example into the folder ``to``; a file of its name that is there is not replaced.
+
+    Raises
+    ------
+    ValueError
+        If there is none of this name, or it cannot be put there.
+    """
+    source = find(name)
+    final = files.folder("to", checks.instance("to", to, (str, os.PathLike))) / source.name
+    if final.exists():
+        raise checks.reject("to", f"hold no {source.name} yet", to)
+    with files.replacing(final) as temporary:
+        shutil.copyfile(source, temporary)
+    return final
+
+
+def run(name: str, arguments: Sequence[str] = ()) -> int:
+    """Run an example in a process of its own, as ``python examples/NAME.py ARGUMENTS`` does; returns its exit status.
+
+    Raises
+    ------
+    ValueError
+        If there is none of this name, or it is no script.
+    """
+    file = find(name)
+    if file.suffix != ".py":
+        raise checks.reject("name", "be a script; others can be copied", name)
+    module = ["-m", "pytest"] if file.stem.startswith("test_") else []
+    return subprocess.call([sys.executable, *module, str(file), *arguments])
