@@ -102,6 +102,8 @@ def closed_form(layer: Layer, language: DyckLanguage) -> tuple[float, float]:
     told apart by as little as 1 / n.
     """
     u = balance.contributions(layer, language, scaled=True)
+    if min(language.n_types, language.max_depth) < 2:
+        raise checks.reject("language", "have at least two types and depths", language)
     z = np.exp(layer.Z - layer.Z.max(axis=1, keepdims=True))
     states = np.concatenate([part.ravel() for part in balance.pairs(language)])
     limits = []

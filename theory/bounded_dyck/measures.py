@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dynamics import DyckLanguage, Layer
-from theory.bounded_dyck import balance, pruning, silence
+from theory.bounded_dyck import balance, gpt, pruning, silence
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.statements import Runs
 
@@ -308,3 +308,50 @@ def one_matrix(runs: Runs, level: str) -> float:
         for model, target in zip(models, (first, second), strict=True)
     ]
     return max(errors) / pruning.approximation_error(first, second, points) if agree else np.inf
+
+
+_MANY = 10**6  # copies of every pair
+
+
+def _behind_a_link(language: DyckLanguage) -> tuple[Layer, dict[str, np.ndarray | None]]:
+    """A balanced layer whose LN takes off the mean, and what may join what it gathers."""
+    rng = np.random.default_rng(0)
+    plain = balance.balanced_layer(language, rng)
+    shape = np.shape(plain.V)
+    links = {"any": rng.normal(size=shape), "ones": np.outer(rng.normal(size=shape[0]), np.ones(shape[1]))}
+    return Layer(plain.Z, plain.Y, plain.V, center=True), {"none": None, **links}
+
+
+def link_limit(runs: Runs, level: str) -> float:
+    """n times the distance of what attention gathers for two stacks, n = 1e6, against its limit; nan without two."""
+    language = runs.setting.language
+    if min(language.n_types, language.max_depth) < 2:
+        return np.nan
+    layer, _ = _behind_a_link(language)
+    rows = gpt.gathered(layer, language, _MANY).values()
+    pairs = itertools.combinations(range(language.n_types), 2)
+    gaps = [np.linalg.norm(row[..., i, :] - row[..., j, :], axis=-1).max() for i, j in pairs for row in rows]
+    return float(abs(_MANY * max(gaps) / gpt.closed_form(layer, language)[1] - 1))
+
+
+def link_forgets(runs: Runs, level: str) -> float:
+    """|exponent + 1| of the largest distance of two stacks behind a residual link, from n = 1e5 to 1e6."""
+    language = runs.setting.language
+    if min(language.n_types, language.max_depth) < 2:
+        return np.nan
+    layer, links = _behind_a_link(language)
+    last, end = (gpt.distances(layer, language, n, queries=links["any"]).max() for n in (_MANY // 10, _MANY))
+    return float(abs(np.log10(end / last) + 1))
+
+
+def link_projected_off(runs: Runs, level: str) -> float:
+    """Relative change of the distances of stacks over n = 1e6, without a link and with one along the ones."""
+    language = runs.setting.language
+    if min(language.n_types, language.max_depth) < 2:
+        return np.nan
+    layer, links = _behind_a_link(language)
+    changes = []
+    for name in ("none", "ones"):
+        first, end = (gpt.distances(layer, language, n, queries=links[name]) for n in (0, _MANY))
+        changes.append(np.abs(end / first - 1).max())
+    return float(max(changes))

@@ -120,6 +120,32 @@ STATEMENTS = (
         ),
     ),
     _statement(
+        "Appendix C.7",
+        "With a residual link balance is not sufficient",
+        "In a standard GPT layer the query's own vector joins what attention gathers, and that shrinks as the "
+        "normaliser of softmax grows: with n copies of every pair the distance of two stacks falls like 1/n, unless "
+        "LN projects the vectors of closing brackets off, that is, they are multiples of the all-ones vector. Then "
+        "balance is what it was. The formula (49) is missing from our text and read as LN(x_q + sum c_s V_s).",
+        r"\text{(11)}: \quad \sum_s c_s V_s = \frac{u_0}{z_0 + n\zeta} \to 0, \quad"
+        r" n\,\|A_n - A_n'\| \to \frac{\|u_0 - u_0'\|}{\zeta}",
+        assumptions=(_TYPES, _DEPTH),
+        checks=(
+            Check("n x distance of what is gathered, against its limit", _EXACT, checks.link_limit, None, 1e-4, _EXACT),
+            Check("exponent of the distance behind a link", _EXACT, checks.link_forgets, None, 1e-3, _EXACT),
+            Check(
+                "change of distances without a link or along the ones",
+                _EXACT,
+                checks.link_projected_off,
+                tolerance=1e-5,
+                expected=_EXACT,
+            ),
+        ),
+        argued=(
+            "that no head of a fixed Lipschitz constant is then nearly right at all lengths: on two such prefixes its "
+            "mean loss is at least ln(1 + exp(-gamma distance / sqrt 2)), by convexity (theory.bounded_dyck.gpt)",
+        ),
+    ),
+    _statement(
         "Balance of values",
         "What (14) says of V (not in the paper)",
         "(14) holds exactly when each pair either has no values, or has (11) and V_close = -exp(c) V_open, c the "

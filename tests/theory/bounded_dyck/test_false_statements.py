@@ -11,7 +11,7 @@ import pytest
 
 from dynamics import DyckLanguage, Layer
 from theory import balance, statements
-from theory.bounded_dyck import measures, silence
+from theory.bounded_dyck import gpt, measures, silence
 from theory.bounded_dyck.networks import ReluNetwork
 from yzflow.audits.audit import Simulations
 from yzflow.audits.verdicts import Verdict, judge
@@ -131,6 +131,35 @@ CHECKS = {
         Layer,
         "features",
         lambda right: lambda layer, bags: right(Layer(layer.Z, layer.Y, np.abs(layer.V)), bags),
+    ),
+    "C.7: a limit of another size": (
+        "Appendix C.7",
+        0,
+        gpt,
+        "closed_form",
+        lambda right: lambda layer, language: tuple(2 * value for value in right(layer, language)),
+    ),
+    "C.7: the normaliser does not grow": (
+        "Appendix C.7",
+        0,
+        gpt,
+        "gathered",
+        lambda right: lambda layer, language, n: right(layer, language, 0),
+    ),
+    "C.7: balance is sufficient behind a link": (
+        "Appendix C.7",
+        1,
+        gpt,
+        "distances",
+        lambda right: lambda layer, language, n, queries=None: right(layer, language, n),
+    ),
+    "C.7: no link needs no balance": ("Appendix C.7", 2, balance, "balanced_layer", random_layer),
+    "C.7: any link can be projected off": (
+        "Appendix C.7",
+        2,
+        np,
+        "outer",
+        lambda right: lambda one, other: right(one, other) * np.arange(len(other)),
     ),
     "values: V_close = V_open": (
         "Balance of values",

@@ -114,3 +114,10 @@ def test_a_guess_costs_ln_2():
 def test_queries_have_a_row_a_state():
     with pytest.raises(ValueError, match="`queries` must have a row for each of the 13 states, and 7 columns"):
         gpt.distances(layers(), LANGUAGE, 1, queries=np.ones((3, 7)))
+
+
+def test_one_type_has_nothing_to_tell_apart():
+    one = DyckLanguage(1, 3)
+    assert gpt.distances(layers(language=one), one, 1).size == 0
+    with pytest.raises(ValueError, match="`language` must have at least two types and depths"):
+        gpt.closed_form(layers(language=one), one)
