@@ -1,15 +1,17 @@
 """Bounded Dyck languages: attention that looks random and is perfect, balance, and what predicts long prefixes.
 
-    python examples/dyck_balance.py [--out DIR] [--seeds N] [--quick]
+    python examples/dyck_balance.py [--out DIR] [--seeds N] [--parts] [--quick]
     python examples/dyck_balance.py --kind word prefix [--architecture standard] [--out DIR] [--seeds N] [--quick]
 
 Setting of Wen, Li, Liu, Risteski (2023), arXiv 2312.01429: two types, depth four, 40,000 prefixes of fewer than 28
 brackets, Adam. Prints the findings and writes figures (PNG and PDF), their captions and the data (netCDF).
 
-The first form trains on the last positions of prefixes, with exact targets. The second trains as the paper does, at
-all positions on the bracket that was drawn: on complete words (its Section 4), on prefixes (its App. D.2), or on both;
-the layer, or a standard 2-layer transformer (extra ``deep``). It says what violation and drift tell of long prefixes,
-with intervals, and goes on after an interruption from what is in DIR/store (docs/findings/28_words_and_prefixes.md).
+The first form trains on the last positions of prefixes, with exact targets; with --parts also layers with and without
+LN and a feed-forward part, and it shows what a residual link does to balance (docs/findings/29_architecture.md). The
+second trains as the paper does, at all positions on the bracket that was drawn: on complete words (its Section 4), on
+prefixes (its App. D.2), or on both; the layer, or a standard 2-layer transformer (extra ``deep``). It says what
+violation and drift tell of long prefixes, with intervals, and goes on after an interruption from what is in DIR/store
+(docs/findings/28_words_and_prefixes.md).
 """
 
 from pathlib import Path
@@ -22,8 +24,9 @@ from dynamics.support import checks
 from dynamics.trajectory import save_dataset
 from theory import balance
 from yzflow import figures, scripts
+from yzflow.papers.bounded_dyck import architecture, words
 from yzflow.papers.bounded_dyck import training as dyck
-from yzflow.papers.bounded_dyck import words
+from yzflow.papers.bounded_dyck.figures.architecture import residual_link
 
 
 def exact_layers() -> str:
@@ -118,6 +121,7 @@ def main(arguments: list[str] | None = None) -> int:
     script.add_argument("--seeds", type=int, default=4, help="seeds a setting, 3 or more; the findings have 20")
     script.add_argument("--kind", nargs="+", choices=words.KINDS, help="train on these, at all positions")
     script.add_argument("--architecture", choices=words.ARCHITECTURES, default="minimal", help="with --kind")
+    script.add_argument("--parts", action="store_true", help="with and without LN and a feed-forward part")
     options = script.options(arguments)
     out = options.out
     with script.refusing():
@@ -136,6 +140,12 @@ def main(arguments: list[str] | None = None) -> int:
         "dyck_balance_over_training": flow,
         "dyck_balanced_layers": None,
     }
+    if options.parts:
+        more = {"scales": (1.0,)} if options.quick else {"store": out / "variants"}
+        runs["dyck_architecture"] = architecture.grid(progress=True, **size, **more)
+        runs["dyck_residual_link"] = residual_link()
+        for name in ("dyck_architecture", "dyck_residual_link"):
+            print(figures.entries()[name].claims(runs[name]), flush=True)
     size["seeds"] = 1
     runs["dyck_attention"] = dyck.trained(embedding=dyck.EMBEDDINGS, eta=dyck.RATES, progress=True, **size)
     print(lengths(runs["dyck_length"]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -40,6 +40,8 @@ def start(
     embedding: str = FREE,
     scale: float = 1.0,
     width: int = WIDTH,
+    hidden: int = 0,
+    norm: bool = True,
 ) -> Layer:
     """A random layer Y/Z/V to start training from.
 
@@ -52,7 +54,12 @@ def start(
     scale : float
         Positive. Root mean square of the entries of Z, in expectation.
     width : int
-        Columns of V, and rows of W_K and W_Q. Entries of V and Y have mean square 1 / width.
+        Columns of V, and rows of W_K and W_Q. Entries of V have mean square 1 / width, those of Y one over its rows.
+    hidden : int
+        Rectified linear units between feature and decoder, the feed-forward part; 0 leaves it out. Their weights have
+        mean square 2, as the feature is a unit vector, and their biases are zero.
+    norm : bool
+        False leaves LN out.
 
     Raises
     ------
@@ -62,17 +69,21 @@ def start(
     checks.one_of("embedding", embedding, ARCHITECTURES)
     scale, width = checks.positive("scale", scale), checks.integer("width", width, minimum=1)
     generator = np.random.default_rng(rng)
-    Y = generator.normal(size=(width, language.n_brackets)) / np.sqrt(width)
+    rows = checks.integer("hidden", hidden, minimum=0) or width
+    Y = generator.normal(size=(rows, language.n_brackets)) / np.sqrt(rows)
+    parts: dict[str, Any] = {} if checks.flag("norm", norm) else {"floor": np.inf}
+    if hidden:
+        parts["hidden"] = np.vstack([np.sqrt(2) * generator.normal(size=(width, rows)), np.zeros(rows)])
     if embedding == FREE:
         Z = scale * generator.normal(size=(language.n_states, language.n_states))
-        return Layer(Z, Y, generator.normal(size=(language.n_states, width)) / np.sqrt(width))
+        return Layer(Z, Y, generator.normal(size=(language.n_states, width)) / np.sqrt(width), **parts)
     vectors = language.embedding(embedding)
     square = (vectors**2).sum(axis=1).mean()
     # E Z[q, s]^2 = width sigma^4 |e(q)|^2 |e(s)|^2 for entries of W_K and W_Q of standard deviation sigma.
     sigma = np.sqrt(scale / (square * np.sqrt(width)))
     keys, queries = sigma * generator.normal(size=(2, width, vectors.shape[1]))
     values = generator.normal(size=(width, vectors.shape[1])) / np.sqrt(width * square)
-    return Layer.embedded(Embedding(vectors, keys, queries, values), Y)
+    return Layer.embedded(Embedding(vectors, keys, queries, values), Y, **parts)
 
 
 class Data(NamedTuple):
@@ -176,12 +187,15 @@ def measure(layer: Layer, language: DyckLanguage, test: dict[str, Bags]) -> dict
     layer = layer.moved([array.astype(np.float64) for array in layer.weights])
     found = [balance.closing_accuracy(layer, language, bags) for bags in test.values()]
     spans = [np.arange(LENGTHS[name][0], LENGTHS[name][1] + 1) for name in test]
-    expected = [balance.predicted_accuracy(layer, language, lengths) for lengths in spans]
+    summed = layer.floor == 0  # else balance, which is about sums of any size, says nothing
+    nothing = dict.fromkeys(QUERIES, np.nan)
+    linear = summed and layer.hidden is None
+    expected = [balance.predicted_accuracy(layer, language, some) if linear else nothing for some in spans]
     return {
         "accuracy": np.array([[row[kind] for kind in QUERIES] for row in found]),
         "predicted": np.array([[row[kind] for kind in QUERIES] for row in expected]),
         "residual": np.array(balance.residual(layer.Z, language)),
-        "violation": np.array(balance.violation(layer, language)),
+        "violation": np.array(balance.violation(layer, language) if summed else np.nan),
         "attention": attention_map(layer, language),
     }
 
@@ -207,6 +221,8 @@ def trained(
     steps: int = STEPS,
     batch_size: int = 128,
     language: DyckLanguage = LANGUAGE,
+    hidden: int = 0,
+    norm: bool = True,
     samples: Data | None = None,
     also: Callable[[Layer], Mapping[str, float]] | None = None,
     threads: int | None = None,
@@ -228,6 +244,8 @@ def trained(
         How many (0, 1, ..), or which.
     steps, batch_size : int
     language : DyckLanguage
+    hidden, norm
+        As in `start`.
     samples : Data, optional
         Default: `data` of the language.
     also : callable, optional
@@ -240,13 +258,14 @@ def trained(
     xarray.Dataset
         Over (embedding, scale, eta, contrast_weight, seed): ``accuracy`` and ``predicted`` (length, query), by the kind
         of the query, ``residual``, ``violation``, ``attention`` and ``start_attention`` (row, position) on
-        `probe_prefix`, ``loss``.
+        `probe_prefix`, ``loss``. ``predicted`` is nan with a hidden layer or without LN, ``violation`` without LN.
     """
     samples = data(language) if samples is None else samples
     pairs = language.nested_pairs()
     seeds = range(seeds) if isinstance(seeds, int) else seeds
     settings = list(itertools.product(embedding, scale, eta, contrast_weight, seeds))
-    starts = [start(language, seed, embedding=kind, scale=size) for kind, size, _, _, seed in settings]
+    parts: dict[str, Any] = {"hidden": hidden, "norm": norm}
+    starts = [start(language, seed, embedding=kind, scale=size, **parts) for kind, size, _, _, seed in settings]
     runs = []
     for layer, (_, _, rate, weight, seed) in zip(starts, settings, strict=True):
         arguments = {"eta_y": rate, "eta_z": rate, "steps": steps, "batch_size": batch_size, "init": layer}

@@ -262,10 +262,11 @@ def test_figures_show_the_runs_that_they_are_given(regularised, architectures):
 
 def test_the_example_prints_its_findings_and_writes_figures_captions_and_data(tmp_path, capsys):
     example = driving.example("dyck_balance")
-    assert example.main(["--quick", "--out", str(tmp_path)]) == 0
+    assert example.main(["--quick", "--parts", "--out", str(tmp_path)]) == 0
     names = {path.name for path in tmp_path.iterdir()}
-    drawn = {f"{name}.{kind}" for name in FIGURES for kind in ("png", "pdf")}
-    assert names == drawn | {f"{name}.nc" for name in FIGURES if name != "dyck_balanced_layers"} | {"captions.txt"}
+    shown = (*FIGURES, "dyck_architecture", "dyck_residual_link")
+    drawn = {f"{name}.{kind}" for name in shown for kind in ("png", "pdf")}
+    assert names == drawn | {f"{name}.nc" for name in shown if name != "dyck_balanced_layers"} | {"captions.txt"}
     printed = capsys.readouterr().out
     runs = xr.load_dataset(tmp_path / "dyck_length.nc").isel(contrast_weight=2)
     assert f"{float(runs['violation'].mean()):9.4f}" in printed and "joint rank 6 of 16" in printed

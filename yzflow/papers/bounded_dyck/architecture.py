@@ -1,0 +1,113 @@
+"""The same layers with and without LN and a feed-forward part, under the embeddings (19), (20) and (21).
+
+Setting: Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Fig. 2. The paper's layer (6) has LN and then a feed-forward
+part; the layers of its Fig. 2 have, by its Appendix D.1, no residual link, no feed-forward part and no final LN. The
+runs are those of `training.trained`, on prefixes.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dynamics import DyckLanguage
+from dynamics.data.dyck import EMBEDDINGS
+from dynamics.support import checks
+from dynamics.support.netcdf import load_dataset, save_dataset
+from yzflow.papers.bounded_dyck import training as dyck
+
+UNITS = 128  # of the feed-forward part, four times the width
+SEEDS = 8  # chosen before any result was seen
+VARIANTS: dict[str, dict[str, Any]] = {
+    "LN": {},
+    "LN, feed-forward": {"hidden": UNITS},
+    "no LN": {"norm": False},
+    "no LN, feed-forward": {"hidden": UNITS, "norm": False},
+}
+SCALES = (0.1, 1.0)
+_FORMAT = "yzflow-dyck-variant-1"
+
+
+def grid(
+    *,
+    variants: Sequence[str] = tuple(VARIANTS),
+    embeddings: Sequence[str] = EMBEDDINGS,
+    scales: Sequence[float] = SCALES,
+    seeds: int = SEEDS,
+    steps: int = dyck.STEPS,
+    eta: float = dyck.ETA,
+    language: DyckLanguage = dyck.LANGUAGE,
+    samples: dyck.Data | None = None,
+    store: str | os.PathLike | None = None,
+    threads: int | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """`training.trained` for each of `VARIANTS`: over (variant, embedding, scale, seed).
+
+    Parameters
+    ----------
+    variants, embeddings, scales : sequences
+    seeds, steps : int
+    eta : float
+        Learning rate of all weights.
+    language, samples, threads, progress
+        As in `training.trained`.
+    store : path, optional
+        A folder with a file for each (variant, embedding) that is done, which is not trained again.
+    """
+    samples = dyck.data(language) if samples is None else samples
+    drawn = b"".join(bags.token.tobytes() for bags in (samples.train, *samples.test.values()))
+    rest = f"k{language.n_types}-D{language.max_depth}-q{language.open_probability:g}-{zlib.crc32(drawn):08x}"
+    rest += f"-{'_'.join(f'{scale:g}' for scale in scales)}-{seeds}-{steps}-{eta:g}"
+    settings: dict[str, Any] = {"scale": scales, "eta": [eta], "seeds": seeds, "steps": steps, "language": language}
+    settings |= {"samples": samples, "threads": threads, "progress": progress}
+    parts = []
+    for variant in variants:
+        checks.one_of("variants", variant, tuple(VARIANTS))
+        row = []
+        for embedding in embeddings:
+            name = f"{variant}-{embedding}-{rest}".replace(" ", "_").replace(",", "")
+            path = None if store is None else Path(store) / f"{name}.nc"
+            if path is not None and path.exists():
+                row.append(load_dataset(path, _FORMAT, "a variant of the layer"))
+                continue
+            runs = dyck.trained(embedding=[embedding], **settings, **VARIANTS[variant])
+            row.append(runs.isel(eta=0, contrast_weight=0, drop=True).assign_attrs(format=_FORMAT))
+            if path is not None:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                save_dataset(row[-1], path)
+        parts.append(xr.concat(row, "embedding"))
+    return xr.concat(parts, "variant").assign_coords(variant=list(variants))
+
+
+def summary(runs: xr.Dataset) -> xr.Dataset:
+    """Means over seeds with standard errors of the seeds alone: start and batches, not the data, vary between them.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over (variant, embedding, scale): ``loss``, ``short`` and ``long`` (accuracy at length < 28, all queries; at
+        400-500, closing ones), ``stack_share``, each with its ``.._error``; ``variation`` with its jackknife error.
+    """
+    language = DyckLanguage(int(runs.attrs["k"]), int(runs.attrs["D"]), float(runs.attrs["q"]))
+    found = {
+        "loss": runs["loss"],
+        "short": runs["accuracy"].sel(length="below 28", query="all", drop=True),
+        "long": runs["accuracy"].sel(length="400-500", query="close", drop=True),
+        "stack_share": dyck.stack_share(runs["attention"], language),
+    }
+    result = xr.Dataset()
+    for name, values in found.items():
+        result[name] = values.mean("seed")
+        result[f"{name}_error"] = values.std("seed", ddof=1) / np.sqrt(values.sizes["seed"])
+    varied = dyck.variation(runs["attention"])
+    result["variation"], result["variation_error"] = varied["mean"], varied["standard_error"]
+    result["start_variation"] = dyck.variation(runs["start_attention"])["mean"]
+    sizes = {"seeds": runs.sizes["seed"], "random": dyck.random_variation(runs.sizes["row"])}
+    return result.assign_attrs(runs.attrs | sizes)
