@@ -81,13 +81,21 @@ def protocols(rng: np.random.Generator) -> str:
 
 
 def other_networks(rng: np.random.Generator) -> str:
-    n = 64
-    found = averaging.collision(rng.normal(size=(n // 2, n)), n // 4, n_tokens=n, rng=rng)
-    states = averaging.state_count(9)
-    return (
-        f"first layer of width {n // 2} on {n} tokens: two inputs collide, error {found.error:.6f} on one of them; "
-        f"recurrent, 9 tokens: {states} states = {math.log2(states):g} bits"
-    )
+    n, q = 64, 16
+    found = averaging.collision(rng.normal(size=(n - 2 * q, n)), q, n_tokens=n, rng=rng)
+    wide = averaging.collision_error(n, q, width=n - 1)
+    lines = [
+        f"first layer of width {n - 2 * q} on {n} tokens, q = {q}: two inputs collide, error {found.error:.6f} on one"
+        f" of them; {wide:.3f} at least at width {n - 1}"
+    ]
+    few, asked = 9, 3
+    for slots in (few - 1, few - 2):
+        run = averaging.recurrent_protocol(averaging.memory_network(few, asked, slots=slots), few, asked)
+        lines.append(
+            f"recurrent, {few} tokens, q = {asked}, {run.bits} bits of state: {run.messages} states, {run.errors} of"
+            f" {run.found.size} bits read wrongly"
+        )
+    return "; ".join(lines)
 
 
 def conjecture(rng: np.random.Generator) -> str:

@@ -364,11 +364,25 @@ class TensorAttentionUnit(Frozen):
             precision=_optional("precision", precision, Precision) or Precision(),
         )
 
+    def queries(self, X: ArrayLike) -> np.ndarray:
+        """Queries of the tokens, (.., N, m), before scale and rounding."""
+        return _mapped("query", self._query, _tokens(X), self.embedding_dim)
+
+    def keys(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Both sets of keys of the tokens, (.., N, m) each, before rounding."""
+        first, second = (_mapped("keys", key, _tokens(X), self.embedding_dim) for key in self._keys)
+        return first, second
+
+    def values(self, X: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
+        """Both sets of values of the tokens, (.., N, d') each, before rounding."""
+        first, second = (_mapped("values", value, _tokens(X), None) for value in self._values)
+        return first, second
+
     def _maps(self, X):
-        precision, m = self.precision, self.embedding_dim
+        precision = self.precision
         query, *keys = (
-            _to_float(name, _mapped(name, function, X, m))
-            for name, function in (("query", self._query), *(("keys", key) for key in self._keys))
+            _to_float(name, found)
+            for name, found in (("query", self.queries(X)), *(("keys", key) for key in self.keys(X)))
         )
         scale = self.scale
         if precision.query is not None:
@@ -389,10 +403,7 @@ class TensorAttentionUnit(Frozen):
         """f(X): (.., N, d') from tokens (.., N, d_0)."""
         X = _tokens(X)
         query, keys, scale = self._maps(X)
-        v, w = (
-            self.precision.apply("value", _to_float("values", _mapped("values", function, X, None)))
-            for function in self._values
-        )
+        v, w = (self.precision.apply("value", _to_float("values", values)) for values in self.values(X))
         out = [
             (v[..., None, :, :] * (self._attention(query[..., rows, :], keys, scale) @ w[..., None, :, :])).sum(axis=-2)
             for rows in _blocks(X.shape[-2], X[..., 0].size * X.shape[-2])

@@ -288,7 +288,8 @@ def calls():
             name="query", values=X)),
         "units.attention_unit.TensorAttentionUnit": (units.TensorAttentionUnit, dict(
             query=maps[0], keys=maps[:2], values=maps[:2], embedding_dim=2, scale=1.0, precision=None)),
-        "units.attention_unit.TensorAttentionUnit.attention": (tensor.attention, single),
+        **{f"units.attention_unit.TensorAttentionUnit.{name}": (getattr(tensor, name), single)
+           for name in ("queries", "keys", "values", "attention")},
         "units.attention_unit.TensorAttentionUnit.__call__": (tensor, single),
         "units.attention_unit.Transformer": (units.Transformer, dict(layers=[units.MultiHeadLayer([unit])],
                                                                      maps=[None, None])),

@@ -9,6 +9,7 @@ from . import other_architectures as other_architectures
 from . import precision as precision
 from . import proofs as proofs
 from . import protocols as protocols
+from . import recurrent as recurrent
 from . import sizes as sizes
 from . import sorted_groups as sorted_groups
 from . import statements as statements

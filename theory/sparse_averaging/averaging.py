@@ -26,7 +26,7 @@ from theory.sparse_averaging.matching import (
     match3_tensor,
 )
 from theory.sparse_averaging.moments import MomentCurve, is_face, moment_curve, no_face_witness
-from theory.sparse_averaging.other_architectures import Collision, collision, state_count
+from theory.sparse_averaging.other_architectures import Collision, collision, collision_error
 from theory.sparse_averaging.precision import error_parts, rounded_query, smallest_bits, sufficient_bits
 from theory.sparse_averaging.protocols import (
     ProtocolRun,
@@ -37,6 +37,17 @@ from theory.sparse_averaging.protocols import (
     match3_protocol,
     qsa_protocol,
 )
+from theory.sparse_averaging.recurrent import (
+    IndexRun,
+    RecurrentNetwork,
+    memory_network,
+    recurrent_protocol,
+    separated_values,
+    separation,
+    state_bits,
+    state_count,
+    sufficient_states,
+)
 from theory.sparse_averaging.sizes import Size, counted_size, number_bits
 from theory.sparse_averaging.sorted_groups import feasible_triples, match3_sorted
 from theory.sparse_averaging.transform import match3_transform
@@ -45,17 +56,20 @@ from theory.sparse_averaging.units import moment_curve_unit, random_keys_unit
 __all__ = [
     "Certificate",
     "Collision",
+    "IndexRun",
     "Infeasible",
     "MatchTransformer",
     "MatchUnit",
     "MomentCurve",
     "ProtocolRun",
+    "RecurrentNetwork",
     "Searched",
     "Size",
     "angle_gap",
     "bit_strings",
     "certificate",
     "collision",
+    "collision_error",
     "counted_size",
     "disjointness_matrix",
     "disjointness_residues",
@@ -74,6 +88,7 @@ __all__ = [
     "match3_sorted",
     "match3_tensor",
     "match3_transform",
+    "memory_network",
     "moment_curve",
     "moment_curve_unit",
     "no_face_witness",
@@ -81,11 +96,16 @@ __all__ = [
     "qsa_protocol",
     "random_keys",
     "random_keys_unit",
+    "recurrent_protocol",
     "rounded_query",
+    "separated_values",
+    "separation",
     "smallest_bits",
     "smallest_dimension",
+    "state_bits",
     "state_count",
     "sufficient_bits",
+    "sufficient_states",
     "temperature",
     "worst_case_dimension",
 ]

@@ -143,7 +143,7 @@ def certificate(
 
 def temperature(*, n_tokens: int, q: int, error: float, rho: float = RHO) -> float:
     """tau = ln(2 (N - q)/(q eps)) / (1 - rho), with which attention is within eps of 1_y/q in L1; 0 where N = q."""
-    n_tokens, q = _sizes(n_tokens, q)
+    n_tokens, q = checked_sizes(n_tokens, q)
     error = checks.positive("error", error)
     rho = checks.real("rho", rho)
     if rho >= 1:
@@ -154,7 +154,7 @@ def temperature(*, n_tokens: int, q: int, error: float, rho: float = RHO) -> flo
 
 def error_bound(tau: float, *, n_tokens: int, q: int, rho: float = RHO) -> float:
     """Bound 2 (N - q)/q exp(-tau (1 - rho)) on ||attention - 1_y/q||_1; `temperature` is its inverse."""
-    n_tokens, q = _sizes(n_tokens, q)
+    n_tokens, q = checked_sizes(n_tokens, q)
     tau, rho = checks.non_negative("tau", tau), checks.real("rho", rho)
     if rho > 1:
         raise checks.reject("rho", "be at most 1", rho)
@@ -198,7 +198,7 @@ def smallest_dimension(
     Infeasible
         If not even ``maximum`` is enough, with the best rho of the first set that fails.
     """
-    n_tokens, q = _sizes(n_tokens, q)
+    n_tokens, q = checked_sizes(n_tokens, q)
     if q == n_tokens:
         raise checks.reject("q", "be below `n_tokens`", q)
     method = checks.one_of("method", method, METHODS[:2])
@@ -311,7 +311,8 @@ def _linear_program(keys: np.ndarray, subset: np.ndarray, rho: float) -> Certifi
     return Certificate(query if reached <= rho else None, reached, "linear program")
 
 
-def _sizes(n_tokens: int, q: int) -> tuple[int, int]:
+def checked_sizes(n_tokens: int, q: int) -> tuple[int, int]:
+    """N and q as integers, q at most N."""
     n_tokens = checks.integer("n_tokens", n_tokens, minimum=1)
     q = checks.integer("q", q, minimum=1)
     if q > n_tokens:

@@ -86,23 +86,46 @@ def _rank_lacks(matrix: np.ndarray, entry: Callable[[np.ndarray, np.ndarray], np
 
 
 def narrow_network(runs: Runs, level: str) -> float:
-    """What the error forced by a random first layer of width N d'/2, d' = 2, lacks of one, or 1 where nothing collides.
+    """What the error forced by a first layer lacks of what is proved, d' = 2, relative, or 1 where nothing collides.
 
-    The error is that of the two inputs, z and -z, and the set that were found.
+    Of widths d'(N - 2q), where it is 1, and N d' - 1, where it is 1/(2q - 1); for q of the setting and N/4; layers with
+    random weights, and layers that read single coordinates or sums of neighbours. The error is that of the two inputs,
+    z and -z, and the set that were found.
     """
-    n = min(runs.setting.n_tokens, 64)
-    layer = np.random.default_rng(runs.setting.seed).normal(size=(n, 2 * n))
-    found = averaging.collision(layer, n // 4, n_tokens=n, value_dimension=2)
+    n, rng = min(runs.setting.n_tokens, 64), np.random.default_rng(runs.setting.seed)
+    sums = np.eye(2 * n) + np.eye(2 * n, k=1)
+    lacks = []
+    for q in {min(runs.setting.subset_size, n // 4), n // 4}:
+        for width in (2 * (n - 2 * q), 2 * n - 1):
+            bound = averaging.collision_error(n, q, width=width, value_dimension=2)
+            for layer in (rng.normal(size=(width, 2 * n)), np.eye(2 * n)[rng.permutation(2 * n)[:width]], sums[:width]):
+                lacks.append(1 - _forced(layer, n, q) / bound)
+    return max(0.0, *lacks)
+
+
+def _forced(layer: np.ndarray, n: int, q: int) -> float:
+    """The error of `averaging.collision`'s two inputs and set, looked at again; 0 where they do not collide."""
+    found = averaging.collision(layer, q, n_tokens=n, value_dimension=2)
     values, subset = found.values, found.subset
-    if np.abs(layer @ values.ravel()).max() > _COLLISION or np.abs(values).max() > 1 or len(set(subset)) != n // 4:
-        return 1.0
-    return max(0.0, 1 - abs(float(values[subset, found.coordinate].mean())))
+    if np.abs(layer @ values.ravel()).max() > _COLLISION or np.abs(values).max() > 1 or len(set(subset)) != q:
+        return 0.0
+    return abs(float(values[subset, found.coordinate].mean()))
 
 
 def recurrent_states(runs: Runs, level: str) -> float:
-    """Distance of the counted states before the last token from 2^{N-1}, relative."""
-    n = min(runs.setting.n_tokens, 8)
-    return abs(averaging.state_count(n) / 2 ** (n - 1) - 1)
+    """Distance of the counted states before the last token from 2^{N-1}, relative, for every q < N; N to 7.
+
+    And the share of bits that Bob reads wrongly off a network of N - 1 bits, for every q; 1 where it sends fewer bits
+    or messages than needed, or where a network of N - 2 bits does not err.
+    """
+    n = min(runs.setting.n_tokens, 7)
+    off = [abs(averaging.state_count(n, q=q) / 2 ** (n - 1) - 1) for q in range(1, n)]
+    for q in range(1, n):
+        run = averaging.recurrent_protocol(averaging.memory_network(n, q), n, q)
+        small = averaging.recurrent_protocol(averaging.memory_network(n, q, slots=n - 2), n, q)
+        short = run.bits < n - 1 or run.messages < 2 ** (n - 1) or small.errors == 0
+        off.append(1.0 if short else run.errors / run.found.size)
+    return max(off)
 
 
 def match2_printed(runs: Runs, level: str) -> float:

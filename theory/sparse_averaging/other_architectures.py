@@ -1,15 +1,14 @@
-"""What sparse averaging costs fully connected and recurrent networks: witnesses and counts.
+"""What sparse averaging costs fully connected networks: inputs that a narrow first layer cannot tell apart.
 
-Source: Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896, the inefficiency of other architectures. Both grow
-with the number of tokens N, where one attention unit grows with q.
+Source: Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896, the inefficiency of other architectures. It grows
+with the number of tokens N, where one attention unit grows with q. Recurrent networks:
+`theory.sparse_averaging.recurrent`.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +16,7 @@ from scipy.linalg import null_space
 from scipy.optimize import linprog
 
 from dynamics.support import checks
+from theory.sparse_averaging.keys import checked_sizes
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,36 @@ class Collision:
     error: float
 
 
+def collision_error(n_tokens: int, q: int, *, width: int, value_dimension: int = 1) -> float:
+    r"""Error that every network with a first layer of width k has on some input, whatever its weights.
+
+    1 for k <= d' (N - 2q); 1/(2q - 1) for k < N d' and q < N; else 0, for nothing need collide, or, at q = N, one sum
+    is all that is asked for. Both are proved for every first layer (`theory.sparse_averaging.proofs.fully_connected`).
+    For d' = 1, k = N - 1 the second is exact: for the layer whose kernel is spanned by (1, -1/(2q - 1), ..) a network
+    attains it.
+
+    Parameters
+    ----------
+    n_tokens, q : int
+        q <= N.
+    width : int
+        k.
+    value_dimension : int
+        d'.
+
+    Examples
+    --------
+    >>> collision_error(64, 16, width=32), collision_error(64, 16, width=63)
+    (1.0, 0.03225806451612903)
+    """
+    n_tokens, q = checked_sizes(n_tokens, q)
+    width = checks.integer("width", width, minimum=0)
+    value_dimension = checks.integer("value_dimension", value_dimension, minimum=1)
+    if width <= value_dimension * (n_tokens - 2 * q):
+        return 1.0
+    return 1 / (2 * q - 1) if width < n_tokens * value_dimension and q < n_tokens else 0.0
+
+
 def collision(
     first_layer: ArrayLike,
     q: int,
@@ -53,8 +83,9 @@ def collision(
 
     The first layer sees W z + (a function of the subsets) with W of shape (k, N d'). For k < N d' some z has W z = 0,
     and the inputs z and -z have the same first layer. A vertex of the kernel cut with the cube [-1, 1]^{N d'} has at
-    least N d' - k coordinates at +-1; with k <= N d'/2 and q <= N/4 some coordinate of q tokens has one sign, and the
-    averages over those tokens are +1 and -1: an error of at least 1 in one of the two.
+    least N d' - k coordinates at +-1; with k <= d' (N - 2q), as k <= N d'/2 at q <= N/4, some coordinate of q tokens
+    has one sign, and the averages over those tokens are +1 and -1: an error of at least 1 in one of the two. Up to
+    k = N d' - 1 one coordinate is at +-1, and the error at least 1/(2q - 1) for q < N: see `collision_error`.
 
     Parameters
     ----------
@@ -70,18 +101,15 @@ def collision(
     Returns
     -------
     Collision
-        With error 1 under the conditions above, and the best that the vertex offers beyond them.
+        With `collision_error` at least, and the best that the vertex offers.
 
     Raises
     ------
     ValueError
         If the first layer has no kernel, so that no two inputs need collide.
     """
-    n_tokens = checks.integer("n_tokens", n_tokens, minimum=1)
+    n_tokens, q = checked_sizes(n_tokens, q)
     value_dimension = checks.integer("value_dimension", value_dimension, minimum=1)
-    q = checks.integer("q", q, minimum=1)
-    if q > n_tokens:
-        raise checks.reject("q", f"be at most `n_tokens` = {n_tokens}", q)
     weights = checks.finite_array("first_layer", first_layer, ndim=2)
     size = n_tokens * value_dimension
     if weights.shape[1] != size:
@@ -105,53 +133,3 @@ def collision(
         error = float(sign * values[subset, coordinate].mean())
         found.append(Collision(sign * values, subset, coordinate, error))
     return max(found, key=lambda collision: collision.error)
-
-
-def state_count(n_tokens: int, *, read: int | None = None, outputs: str = "last") -> int:
-    """Number of states that a recurrent network needs after ``read`` tokens, for q = 1 and z in {-1, +1}.
-
-    Counted by brute force: two prefixes need different states when some continuation makes a required output differ.
-    The logarithm to base 2 is the number of bits of the state.
-
-    Parameters
-    ----------
-    n_tokens : int
-        N; the time grows like (2N)^N, so that 4 is the limit for "all" and 10 for "last".
-    read : int, optional
-        Tokens read so far, from 0 to N. Default: N - 1.
-    outputs : str
-        "last": only the output of the last token counts, and the state needs N - 1 bits just before it. "all": the
-        outputs of all tokens are given after the last one, so that the subsets read so far count too.
-
-    Source: the bound Omega(N) of Sanford, Hsu, Telgarsky (2023) for recurrent networks.
-    """
-    n_tokens = checks.integer("n_tokens", n_tokens, minimum=1)
-    outputs = checks.one_of("outputs", outputs, ("last", "all"))
-    limit = 10 if outputs == "last" else 4
-    if n_tokens > limit:
-        raise checks.reject("n_tokens", f"be at most {limit} to be counted by brute force", n_tokens)
-    read = n_tokens - 1 if read is None else checks.integer("read", read, minimum=0)
-    if read > n_tokens:
-        raise checks.reject("read", f"be at most `n_tokens` = {n_tokens}", read)
-    # With "last" the subset of no other token reaches an output: one choice stands for all.
-    choices = [range(n_tokens) if outputs == "all" or i == n_tokens - 1 else (0,) for i in range(n_tokens)]
-    behaviours = {
-        tuple(
-            tuple(values[j] for j in (subsets if outputs == "all" else subsets[-1:]))
-            for subsets, values in _join(prefix, choices, n_tokens)
-        )
-        for prefix in _tokens(choices[:read])
-    }
-    return len(behaviours)
-
-
-def _tokens(choices: Sequence[Sequence[int]]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Every (subsets, values) of the given tokens."""
-    return itertools.product(itertools.product(*choices), itertools.product((-1, 1), repeat=len(choices)))
-
-
-def _join(prefix: Any, choices: Any, n_tokens: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """The whole input for every continuation of a prefix."""
-    subsets, values = prefix
-    for more_subsets, more_values in _tokens(choices[len(values) :]):
-        yield subsets + more_subsets, values + more_values

@@ -96,21 +96,36 @@ STATEMENTS = (
     _statement(
         "Fully connected",
         "First layers must be wide",
-        "A first layer of width N d'/2 or less gives some input an error of one or more.",
+        "Every first layer of width d'(N - 2q) or less, as N d'/2 at q <= N/4, gives some input an error of one or"
+        " more; every one of width below N d' an error of 1/(2q - 1) or more, q < N. The sets may be read by any map.",
         r"\text{width} = \Omega(Nd)",
+        corrected=r"k \le d'(N - 2q): \text{ error} \ge 1, \quad k < Nd',\ q < N: \text{ error} \ge \frac{1}{2q - 1}",
         assumptions=(_QUARTER,),
-        checks=_check("error of a colliding pair, width N d'/2", checks.narrow_network, tolerance=1e-9),
-        argued=("every first layer of that width, not only a random one",),
+        prove=_PROOFS["fully_connected"],
+        errata=(
+            "The slides say neither for which q nor for which error. For q near N/2 a width of order N d' is needed for"
+            " errors of order 1/q only.",
+        ),
+        checks=_check("what the error of a colliding pair lacks", checks.narrow_network, tolerance=1e-9),
     ),
     _statement(
         "Recurrent",
         "States must be many",
-        "Before the last token a recurrent network must tell apart all values that the token may ask for.",
+        "Before the last token a recurrent network must tell apart all values that the token may ask for: N - 1 bits"
+        " for every q < N if errors are below 1/q, attained by one bit a value. For errors below 1 it needs floor((N -"
+        " 1)/q) bits, and of order N as long as q times the error is below a quarter of N - 1.",
         r"\Omega(N)\text{-bit hidden state}",
-        corrected=r"2^{N-1} \text{ states for } q = 1 \text{ and values of } \pm 1, \text{ counted by brute force to"
-        r" } N = 8",
-        checks=_check("states before the last token", checks.recurrent_states),
-        argued=("N beyond 8",),
+        corrected=r"\varepsilon < 1/q,\ q < N: \; N - 1 \text{ bits}; \quad \varepsilon < 1: \; \lfloor (N-1)/q \rfloor"
+        r" \text{ and, for } q \le \tfrac{N+1}{2}, \; (N-1)\left(1 -"
+        r" H\left(\tfrac{2q\varepsilon}{N-1}\right)\right) \text{ bits}",
+        prove=_PROOFS["recurrent"],
+        errata=(
+            "The slides say neither for which q nor for which error. At q = N it is false: one sum is asked for, and"
+            " log2 N bits are enough.",
+        ),
+        checks=_check(
+            "states before the last token, and wrong bits in the protocol, N to 7", checks.recurrent_states, needed=True
+        ),
     ),
     _statement(
         "Match2",

@@ -101,6 +101,9 @@ def test_tensor_unit_with_a_constant_second_key_is_a_unit(n_tokens, d, m, seed):
     expected = np.repeat(ordinary.attention(X)[:, :, None], n_tokens, axis=2) / n_tokens
     np.testing.assert_allclose(unit.attention(X), expected, rtol=1e-12)
     np.testing.assert_allclose(unit(X), ordinary(X) * (X @ V).mean(axis=0), rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(unit.queries(X), X @ Q)
+    np.testing.assert_array_equal(unit.keys(X), [X @ K, constant(X)])
+    np.testing.assert_array_equal(unit.values(X), [X @ V, X @ V])
 
 
 def two_layers(rng, d):

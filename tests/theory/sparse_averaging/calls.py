@@ -15,6 +15,7 @@ from theory.sparse_averaging import (
     other_architectures,
     precision,
     protocols,
+    recurrent,
     sizes,
     sorted_groups,
     transform,
@@ -26,10 +27,12 @@ RECORDS = {
     "sparse_averaging.keys.Certificate",
     "sparse_averaging.keys.Infeasible",
     "sparse_averaging.keys.as_subset",
+    "sparse_averaging.keys.checked_sizes",
     "sparse_averaging.matching.MatchTransformer",
     "sparse_averaging.matching.MatchUnit",
     "sparse_averaging.other_architectures.Collision",
     "sparse_averaging.protocols.ProtocolRun",
+    "sparse_averaging.recurrent.IndexRun",
     "sparse_averaging.sizes.Size",
     "sparse_averaging.sizes.averages",
     "sparse_averaging.sizes.rounded",
@@ -48,6 +51,7 @@ def calls():
     rng = partial(np.random.default_rng, 0)
     signs = keys.random_keys(4, 8, rng=rng())
     curve = moments.moment_curve(5, 2)
+    memory = recurrent.memory_network(3, 1)
     histogram = matching.match3_histogram(n_tokens=3, modulus=5)
     return {
         "sparse_averaging.groups.match3_groups": (groups.match3_groups, dict(root=2, modulus=5, spare_bits=0)),
@@ -82,8 +86,8 @@ def calls():
         "sparse_averaging.moments.no_face_witness": (moments.no_face_witness, dict(subset=[1, 3], n_tokens=6)),
         "sparse_averaging.other_architectures.collision": (other_architectures.collision, dict(
             first_layer=np.ones((1, 4)), q=1, n_tokens=4, value_dimension=1, rng=rng())),
-        "sparse_averaging.other_architectures.state_count": (other_architectures.state_count, dict(
-            n_tokens=2, read=1, outputs="last")),
+        "sparse_averaging.other_architectures.collision_error": (other_architectures.collision_error, dict(
+            n_tokens=4, q=1, width=2, value_dimension=1)),
         "sparse_averaging.precision.error_parts": (precision.error_parts, dict(attention=[0.5, 0.5], subset=[0])),
         "sparse_averaging.precision.rounded_query": (precision.rounded_query, dict(query=[0.5], tau=1.0, bits=4)),
         "sparse_averaging.precision.smallest_bits": (precision.smallest_bits, dict(
@@ -99,6 +103,18 @@ def calls():
         "sparse_averaging.protocols.qsa_protocol": (protocols.qsa_protocol, dict(
             unit=averaging.random_keys_unit(keys.random_keys(3, 16, rng=rng()), 1, error=0.5, bits=8), q=1,
             encoding="corrected")),
+        "sparse_averaging.recurrent.RecurrentNetwork": (recurrent.RecurrentNetwork, dict(
+            size=1, numbers=memory.numbers, update=memory.update, answer=memory.answer)),
+        **{f"sparse_averaging.recurrent.RecurrentNetwork.{name}": (call, dict(tokens=np.ones((3, 3))))
+           for name, call in (("__call__", memory), ("state", memory.state))},
+        "sparse_averaging.recurrent.memory_network": (recurrent.memory_network, dict(n_tokens=3, q=1, slots=1)),
+        "sparse_averaging.recurrent.recurrent_protocol": (recurrent.recurrent_protocol, dict(
+            network=memory, n_tokens=3, q=1)),
+        "sparse_averaging.recurrent.separation": (recurrent.separation, dict(n_tokens=4, q=2, more=1, less=2)),
+        **{f"sparse_averaging.recurrent.{f.__name__}": (f, dict(n_tokens=4, q=2, error=0.6))
+           for f in (recurrent.separated_values, recurrent.state_bits, recurrent.sufficient_states)},
+        "sparse_averaging.recurrent.state_count": (recurrent.state_count, dict(
+            n_tokens=2, q=1, read=1, outputs="last")),
         "sparse_averaging.sizes.counted_size": (sizes.counted_size, dict(model=histogram, x=[1, 2, 3])),
         "sparse_averaging.sizes.number_bits": (sizes.number_bits, dict(values=[1.0, -0.25])),
         "sparse_averaging.sorted_groups.feasible_triples": (sorted_groups.feasible_triples, dict(

@@ -4,16 +4,48 @@ import sympy as sp
 
 from theory.sparse_averaging.proofs import (
     disjointness,
+    fully_connected,
     groups,
     linear_query,
     match2,
     match3,
     moments,
+    recurrent,
     sorted_groups,
     transform,
 )
 
 MISTAKES = {
+    "fully connected: as wide as if q did not count twice": (
+        fully_connected,
+        {"narrow_width": lambda n, q, d: d * (n - q)},
+        "tokens of one sign",
+    ),
+    "fully connected: each row of the layer frees two coordinates": (
+        fully_connected,
+        {"saturated": lambda n, k, d: n * d - 2 * k},
+        "tokens of one sign",
+    ),
+    "fully connected: errors of 1/q": (fully_connected, {"forced_error": lambda q: 1 / q}, "weighted mean"),
+    "fully connected: errors of 1/(2q)": (fully_connected, {"forced_error": lambda q: 1 / (2 * q)}, "attained"),
+    "fully connected: both sets weigh the same": (
+        fully_connected,
+        {"weights": lambda q: (sp.Rational(1, 2), sp.Rational(1, 2))},
+        "weighted mean",
+    ),
+    "recurrent: q = N too": (recurrent, {"largest_q": lambda n: n}, "sets that must take"),
+    "recurrent: averages 1/q apart": (recurrent, {"separated": lambda q: 1 / q}, "one token that differs"),
+    "recurrent: errors to 2/q": (recurrent, {"allowed_error": lambda q: 2 / q}, "no output serves"),
+    "recurrent: the last token's value forgotten": (
+        recurrent,
+        {"decoded": lambda first, second: first - second},
+        "what Bob decodes",
+    ),
+    "recurrent: entropy in nats": (
+        recurrent,
+        {"ball_bits": lambda x: -x * sp.log(x) - (1 - x) * sp.log(1 - x)},
+        "a term of the binomial",
+    ),
     "disjointness: determinant": (disjointness, {"determinant": lambda q: 1}, "determinant, q = 1"),
     "disjointness: Bob's values exchanged": (
         disjointness,

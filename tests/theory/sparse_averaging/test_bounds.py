@@ -1,4 +1,4 @@
-"""Lower bounds: ranks, protocols on all pairs of inputs, collisions of narrow networks, states of recurrent ones."""
+"""Lower bounds: ranks, protocols on all pairs of inputs, collisions of narrow networks."""
 
 import dataclasses
 import math
@@ -195,30 +195,58 @@ def test_beyond_half_the_width_the_witness_says_what_it_reaches():
     assert found.error == pytest.approx(found.values[found.subset].mean())
 
 
-@pytest.mark.parametrize("n", range(1, 9))
-def test_a_recurrent_network_needs_a_state_for_every_prefix(n):
-    counts = [averaging.state_count(n, read=read) for read in range(n + 1)]
-    assert counts == [2**read for read in range(n)] + [2]
-    assert math.log2(averaging.state_count(n)) == n - 1
+@given(st.integers(2, 16), st.integers(1, 3), SEEDS, st.data())
+def test_no_first_layer_escapes_what_is_proved(n, value_dimension, seed, data):
+    rng = np.random.default_rng(seed)
+    size = n * value_dimension
+    q, width = data.draw(st.integers(1, n - 1)), data.draw(st.integers(0, size - 1))
+    # Small integers, so that rows are dependent and entries of the kernel equal now and then.
+    weights = rng.integers(-1, 2, size=(width, size)).astype(float)
+    found = averaging.collision(weights, q, n_tokens=n, value_dimension=value_dimension, rng=rng)
+    bound = averaging.collision_error(n, q, width=width, value_dimension=value_dimension)
+    assert found.error >= bound - 1e-9
+    assert bound >= 1 / (2 * q - 1)
 
 
-def test_states_when_all_outputs_count():
-    # N = 2 after one token: z_1 may be asked for, and output 1 is z_1 or the unknown z_2: 2 x 2 states.
-    assert [averaging.state_count(2, read=read, outputs="all") for read in range(3)] == [1, 4, 4]
-    for n, read in [(3, 1), (3, 2), (4, 2), (4, 3)]:
-        # Known z; of each token read, the unread token that it asks for, or else the value, one of those present.
-        later = n - read
-        expected = 2 * (later + 1) ** read + (2**read - 2) * (later + 2) ** read
-        assert averaging.state_count(n, read=read, outputs="all") == expected
+@pytest.mark.parametrize(("n", "q"), [(2, 1), (5, 2), (9, 3), (9, 8), (12, 5)])
+def test_the_smallest_error_of_a_layer_of_width_n_minus_1(n, q):
+    kernel = np.full(n, -1 / (2 * q - 1))
+    kernel[0] = 1
+    weights = np.linalg.svd(kernel[None])[2][1:]
+    found = averaging.collision(weights, q, n_tokens=n)
+    assert found.error == pytest.approx(1 / (2 * q - 1), abs=1e-12)
+    assert found.error == pytest.approx(averaging.collision_error(n, q, width=n - 1), abs=1e-12)
+    # Of all sets, and not only of the one that was found.
+    largest = max(abs(kernel[y].mean()) for y in tasks.all_subsets(n, q))
+    assert largest == pytest.approx(found.error, abs=1e-12)
+
+
+def test_every_layer_of_two_small_rows():
+    """All pairs of different rows of 0 and 1 on four tokens, none of them 0: width 2 = N - 2q at q = 1."""
+    rows = [np.array(row, dtype=float) for row in np.ndindex(2, 2, 2, 2) if any(row)]
+    assert len(rows) == 15
+    for i, first in enumerate(rows):
+        for second in rows[:i]:
+            assert averaging.collision(np.stack([first, second]), 1, n_tokens=4).error >= 1 - 1e-9
+            # Beyond that width, one third.
+            assert averaging.collision(np.stack([first, second]), 2, n_tokens=4).error >= 1 / 3 - 1e-9
+    assert averaging.collision_error(4, 1, width=2) == 1 and averaging.collision_error(4, 2, width=2) == 1 / 3
+
+
+def test_widths_at_which_the_error_changes():
+    # q <= N/4 and k <= N d'/2, as in the slides' form; and one more at the edge of each part.
+    assert averaging.collision_error(16, 4, width=16, value_dimension=2) == 1
+    assert averaging.collision_error(16, 4, width=17, value_dimension=2) == 1 / 7
+    assert averaging.collision_error(16, 4, width=31, value_dimension=2) == 1 / 7
+    assert averaging.collision_error(16, 4, width=32, value_dimension=2) == 0
+    assert averaging.collision_error(16, 16, width=3) == 0
+    # At q = N the bound ends: the average of all is one number.
+    assert averaging.collision(np.ones((1, 6)), 6, n_tokens=6).error < 1e-12
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: averaging.state_count(11), "`n_tokens` must be at most 10 to be counted by brute force, but got 11"),
-        (lambda: averaging.state_count(5, outputs="all"), "`n_tokens` must be at most 4 to be counted"),
-        (lambda: averaging.state_count(3, read=4), "`read` must be at most `n_tokens` = 3, but got 4"),
-        (lambda: averaging.state_count(3, outputs="some"), "`outputs` must be one of 'last', 'all'"),
         (lambda: averaging.collision(np.ones((2, 5)), 1, n_tokens=6), "`first_layer` must have N d' = 6 columns"),
         (lambda: averaging.collision(np.ones((2, 6)), 7, n_tokens=6), "`q` must be at most `n_tokens` = 6, but got 7"),
         (lambda: averaging.exact_rank(np.eye(2)), "`matrix` must be a matrix of integers, but got dtype float64"),

@@ -18,6 +18,7 @@ from yzflow.audits.audit import Simulations
 from yzflow.audits.verdicts import Verdict, judge
 from yzflow.papers.sparse_averaging.settings import settings
 
+RANDOM = np.random.default_rng(5)
 SETTING = settings(quick=True)[0]
 
 
@@ -136,7 +137,18 @@ CHECKS = {
         "Recurrent",
         averaging,
         "state_count",
-        lambda right: lambda n: int(np.random.default_rng(5).integers(2**n)),
+        lambda right: lambda n, q: int(np.random.default_rng(5).integers(2**n)),
+    ),
+    "Recurrent: random states": (
+        "Recurrent",
+        averaging,
+        "memory_network",
+        lambda right: (
+            lambda n, q, **more: dataclasses.replace(
+                right(n, q, **more),
+                update=lambda state, tokens: RANDOM.integers(-1, 1, size=state.shape),
+            )
+        ),
     ),
     "Rank bound: rank 2^n - 1": ("Rank bound", averaging, "disjointness_matrix", lambda right: lambda n: 1 - right(n)),
     "Theorem 4: the sets are read from Bob's tokens": (
@@ -246,13 +258,34 @@ CHECKS = {
         "match3_protocol",
         lambda right: lambda model, bits: right(model, bits=2),
     ),
-    "Fully connected: twice the width": (
+    "Fully connected: a wider layer": (
         "Fully connected",
         averaging,
         "collision",
-        lambda right: lambda layer, q, **sizes: right(np.concatenate([layer, layer[:, ::-1]])[:-1], q, **sizes),
+        lambda right: (
+            lambda layer, q, **sizes: right(np.concatenate([layer, layer[:, ::-1]])[: layer.shape[1] - 1], q, **sizes)
+        ),
     ),
-    "Recurrent: 2^N states": ("Recurrent", averaging, "state_count", lambda right: lambda n: right(n + 1)),
+    "Fully connected: width d'(N - q)": (
+        "Fully connected",
+        averaging,
+        "collision_error",
+        lambda right: lambda n, q, width, value_dimension: 1.0 if width < value_dimension * n else 0.0,
+    ),
+    "Recurrent: 2^N states": ("Recurrent", averaging, "state_count", lambda right: lambda n, q: right(n + 1, q=q)),
+    "Recurrent: one sum is enough": ("Recurrent", averaging, "state_count", lambda right: lambda n, q: right(n, q=n)),
+    "Recurrent: N - 2 bits are enough": (
+        "Recurrent",
+        averaging,
+        "memory_network",
+        lambda right: lambda n, q, slots=None: right(n, q),
+    ),
+    "Recurrent: the network with a bit less": (
+        "Recurrent",
+        averaging,
+        "memory_network",
+        lambda right: lambda n, q, slots=None: right(n, q, slots=n - 2),
+    ),
 }
 
 

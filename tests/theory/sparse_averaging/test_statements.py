@@ -43,7 +43,7 @@ def test_the_conjectured_size_is_missed_by_what_the_formula_says():
 MISTAKES = {
     "half the temperature": ("Theorem 2", "temperature", lambda right: lambda **o: right(**o) / 2),
     "rank": ("Rank bound", "exact_rank", lambda right: lambda matrix: right(matrix) - 1),
-    "states": ("Recurrent", "state_count", lambda right: lambda n: 2 * right(n)),
+    "states": ("Recurrent", "state_count", lambda right: lambda n, q: 2 * right(n, q=q)),
     "a matching unit for another error": ("Match2", "match2", lambda right: lambda **o: right(**{**o, "error": 0.02})),
     "a tensor unit for another error": (
         "Match3, tensor unit", "match3_tensor", lambda right: lambda **o: right(**{**o, "error": 0.02}),
