@@ -1,0 +1,318 @@
+"""What units learn of Match2 and Match3 from examples, at growing N: the question with which the slides end.
+
+Tasks and units: Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896. Inputs are uniform residues mod a prime M that is
+chosen so that about half of the tokens have a match; training never sees an input of the test. Needs the extra
+``deep`` to train, not to look at results.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+
+from dynamics.data import averaging as tasks
+from dynamics.support import checks
+from theory import averaging
+from yzflow.sweeps.store import Store
+from yzflow.sweeps.sweep import sweep
+
+STEPS = 3000
+TOKENS_A_STEP = 512  # a batch has TOKENS_A_STEP / N inputs
+LEARNING_RATES = {"one layer": 0.01, "two layers": 0.003, "third order": 0.01}
+SEEDS = 8
+N_TEST = 512  # inputs
+ERROR = 0.01  # eta of a construction that a run starts at
+_RECORDS = 20
+_BLOCK = 25  # steps of one call of jax
+_AT_ONCE = 32  # test inputs
+_NATS = {"units": "nats a token"}
+_SHARE = {"units": "1"}
+
+
+def balanced_modulus(order: int, n_tokens: int) -> int:
+    """The prime M nearest to N/ln 2 (Match2) or N^2/(2 ln 2) (Match3): about half of the tokens then have a match.
+
+    Mod a prime above 3 all residues but 0 have the same chance of one, so that a token by itself tells nothing else.
+    """
+    if checks.integer("order", order, minimum=2) > 3:
+        raise checks.reject("order", "be 2 or 3", order)
+    n_tokens = checks.integer("n_tokens", n_tokens, minimum=5, maximum=2**12)
+    wanted = n_tokens ** (order - 1) / ((order - 1) * math.log(2))
+    near = sorted(range(2, int(2 * wanted) + 3), key=lambda number: abs(number - wanted))
+    return next(number for number in near if all(number % k for k in range(2, math.isqrt(number) + 1)))
+
+
+def matches(x: ArrayLike, modulus: int, order: int) -> np.ndarray:
+    """Match2 or Match3, (.., N) of bool."""
+    return (tasks.match2 if order == 2 else tasks.match3)(x, modulus)
+
+
+def pair_matches(x: ArrayLike, modulus: int) -> np.ndarray:
+    """Which tokens have a match of Match3 that takes one other token at most: 3 x_i, 2 x_i + x_j or x_i + 2 x_j.
+
+    Such a match is found by attention to pairs; the others are the triples that the lower bounds speak of.
+    """
+    x = np.asarray(x)
+    one, two = x[..., :, None], x[..., None, :]
+    return (((2 * one + two) % modulus == 0) | ((one + 2 * two) % modulus == 0)).any(axis=-1)
+
+
+def hard_inputs(n_tokens: int, modulus: int, *, size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs of the protocol for Match3, and whether their first token has a match: half of them do, by one triple.
+
+    Of n = (N - 1) // 2 elements each is Alice's, Bob's or nobody's; in every second input one is both's. What is left
+    over of the N tokens is -1, as the first token is.
+    """
+    n = (n_tokens - 1) // 2
+    left = averaging.disjointness_residues(n, modulus)
+    owner, both = rng.integers(3, size=(size, n)), np.arange(size) % 2 == 1
+    alice, bob = owner == 0, owner == 1
+    place = rng.integers(n, size=size)
+    alice[both, place[both]] = bob[both, place[both]] = True
+    alice[~both, place[~both]] &= ~bob[~both, place[~both]]
+    x = np.full((size, n_tokens), modulus - 1)
+    x[:, 1 : n + 1] = np.where(alice, left, modulus - 1)
+    x[:, n + 1 : 2 * n + 1] = np.where(bob, (1 - left) % modulus, modulus - 1)
+    return x, both
+
+
+def area(score: ArrayLike, target: ArrayLike) -> float:
+    """Chance that a token with a match has a larger score than one without, ties by half; NaN without both kinds."""
+    score, target = np.ravel(score), np.ravel(target).astype(bool)
+    positive, negative = int(target.sum()), int((~target).sum())
+    if not positive or not negative:
+        return math.nan
+    ranks = rankdata(score)[target].sum()
+    return float((ranks - positive * (positive + 1) / 2) / (positive * negative))
+
+
+def entropy(rate: float) -> float:
+    """-r ln r - (1 - r) ln(1 - r): the loss of the best constant."""
+    return float(sum(-r * math.log(r) for r in (rate, 1 - rate) if r > 0))
+
+
+def measured(logits: np.ndarray, x: np.ndarray, modulus: int, order: int) -> dict[str, float]:
+    """What logits (inputs, N) are worth on inputs, in nats and shares.
+
+    ``loss``; ``constant_loss`` of the best constant; ``pair_loss`` of the best guess that knows all `pair_matches` and
+    nothing else (Match3); ``accuracy``; ``balanced_accuracy``, mean of both classes; ``area`` (`area`), and
+    ``triple_area`` on tokens without a `pair_matches`, where nothing but triples is left; ``base_rate``.
+    """
+    target = matches(x, modulus, order)
+    found, rate = logits > 0, float(target.mean())
+    pairs = pair_matches(x, modulus) if order == 3 else np.zeros_like(target)
+    alone = ~pairs
+    return {
+        "loss": float((np.logaddexp(0, logits) - target * logits).mean()),
+        "constant_loss": entropy(rate),
+        "pair_loss": float(alone.mean()) * entropy(float(target[alone].mean())),
+        "accuracy": float((found == target).mean()),
+        "balanced_accuracy": float((found[target].mean() + (~found)[~target].mean()) / 2),
+        "area": area(logits, target),
+        "triple_area": area(logits[alone], target[alone]),
+        "base_rate": rate,
+    }
+
+
+class _Inputs:
+    """Test inputs, and training inputs that are none of them."""
+
+    def __init__(self, n_tokens: int, modulus: int, rng: np.random.Generator) -> None:
+        self.shape, self.modulus, self.rng = (n_tokens,), modulus, rng
+        self.test = rng.integers(modulus, size=(N_TEST, n_tokens))
+        self._known = np.unique(self._names(self.test))
+
+    @staticmethod
+    def _names(x: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(x).view(f"V{x.itemsize * x.shape[1]}").ravel()
+
+    def training(self, size: int) -> np.ndarray:
+        """``size`` new inputs that the test does not have."""
+        x = self.rng.integers(self.modulus, size=(size, *self.shape))
+        while (again := np.isin(self._names(x), self._known)).any():
+            x[again] = self.rng.integers(self.modulus, size=(int(again.sum()), *self.shape))
+        return x
+
+
+def trained(
+    kind: str,
+    order: int,
+    n_tokens: int,
+    *,
+    dimension: int,
+    heads: int = 1,
+    positions: bool = False,
+    steps: int = STEPS,
+    learning_rate: float | None = None,
+    init: str = "random",
+    seed: int = 0,
+) -> xr.Dataset:
+    """One run of Adam, its rate falling to zero by a cosine.
+
+    Parameters
+    ----------
+    kind : "one layer", "two layers" or "third order"
+        See `yzflow.papers.sparse_averaging.match_models`.
+    order : 2 or 3
+        Of Match2 or Match3, mod `balanced_modulus`.
+    n_tokens, dimension, heads, positions
+        N, m and H, and whether two layers know positions.
+    steps : int
+        Of TOKENS_A_STEP / N inputs each; a multiple of 25.
+    learning_rate : float, optional
+        Default: that of `LEARNING_RATES`.
+    init : "random" or "construction"
+        Where it starts; constructions are those of `theory.averaging`, of one unit.
+    seed : int
+        Of test inputs, start and training inputs.
+
+    Returns
+    -------
+    xarray.Dataset
+        `measured` on the test inputs over ``time`` in steps, and ``hard_area``, `area` of the first token's logit on
+        `hard_inputs` (Match3), NaN for Match2.
+    """
+    from yzflow.papers.sparse_averaging import match_models
+
+    modulus, steps = balanced_modulus(order, n_tokens), checks.integer("steps", steps, minimum=_BLOCK)
+    if steps % _BLOCK:
+        raise checks.reject("steps", f"be a multiple of {_BLOCK}", steps)
+    checks.one_of("init", init, ("random", "construction"))
+    model = match_models.Model(kind, n_tokens, modulus, dimension, heads, positions)
+    rate = checks.positive("learning_rate", LEARNING_RATES[kind] if learning_rate is None else learning_rate)
+    drawn, weighted, hard = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(3))
+    inputs = _Inputs(n_tokens, modulus, drawn)
+    if init == "random":
+        weights = match_models.start(model, weighted)
+    else:
+        make = averaging.match2 if order == 2 else averaging.match3_tensor
+        weights = match_models.at_construction(model, make(n_tokens=n_tokens, modulus=modulus, error=ERROR), weighted)
+    adversarial = hard_inputs(n_tokens, modulus, size=N_TEST, rng=hard) if order == 3 else None
+    batch = max(1, TOKENS_A_STEP // n_tokens)
+    advance, predict = match_models.stepper(model, rate, steps), match_models.predictor(model)
+    state = match_models.optimiser(rate, steps).init(weights)
+
+    def logits(x: np.ndarray) -> np.ndarray:
+        blocks = [predict(weights, x[k : k + _AT_ONCE].astype(np.int32)) for k in range(0, len(x), _AT_ONCE)]
+        return np.concatenate([np.asarray(block, dtype=np.float64) for block in blocks])
+
+    def record() -> dict[str, float]:
+        found = measured(logits(inputs.test), inputs.test, modulus, order)
+        found["hard_area"] = math.nan if adversarial is None else area(logits(adversarial[0])[:, 0], adversarial[1])
+        return found
+
+    every = _BLOCK * max(1, steps // (_BLOCK * _RECORDS))
+    times, records = [0], [record()]
+    for done in range(_BLOCK, steps + 1, _BLOCK):
+        x = inputs.training(_BLOCK * batch)
+        y = matches(x, modulus, order).reshape(_BLOCK, batch, n_tokens).astype(np.float32)
+        weights, state, _ = advance(weights, state, x.reshape(_BLOCK, batch, n_tokens).astype(np.int32), y)
+        if done % every == 0 or done == steps:
+            times.append(done)
+            records.append(record())
+    labels = {"loss": _NATS, "constant_loss": _NATS, "pair_loss": _NATS}
+    return xr.Dataset(
+        {name: ("time", [one[name] for one in records], labels.get(name, _SHARE)) for name in records[0]},
+        {"time": ("time", np.array(times, float), {"units": "SGD steps"})},
+        {"modulus": modulus, "batch_size": batch},
+    )
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A unit and a task: what one line of the figure is trained on.
+
+    Attributes
+    ----------
+    kind, order, dimension, heads, positions, init
+        See `trained`.
+    sizes : tuple of int
+        The N that it is trained at.
+    """
+
+    kind: str
+    order: int
+    dimension: int
+    heads: int = 1
+    positions: bool = False
+    init: str = "random"
+    sizes: tuple[int, ...] = (8, 16, 32, 64)
+
+
+CELLS = {
+    "Match2, one layer, size of the construction": Cell("one layer", 2, 3),
+    "Match2, one layer": Cell("one layer", 2, 16, 3),
+    "Match2, two layers": Cell("two layers", 2, 16, 3, True, sizes=(8, 32)),
+    "Match3, one layer": Cell("one layer", 3, 16, 3),
+    "Match3, two layers": Cell("two layers", 3, 16, 3, True),
+    "Match3, two layers, no positions": Cell("two layers", 3, 16, 3, sizes=(8, 16)),
+    "Match3, third order, size of the construction": Cell("third order", 3, 4, sizes=(8, 16, 32)),
+    "Match3, third order": Cell("third order", 3, 32, sizes=(8, 16, 32)),
+    "Match2, from the construction": Cell("one layer", 2, 3, init="construction"),
+    "Match3, from the construction": Cell("third order", 3, 4, init="construction", sizes=(8, 16, 32)),
+}
+
+
+def learning(
+    *,
+    sizes: Sequence[int] = (8, 16, 32, 64),
+    cells: Sequence[str] = tuple(CELLS),
+    seeds: int = SEEDS,
+    steps: int = STEPS,
+    threads: int | None = None,
+    store: str | os.PathLike | Store | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Runs of the sweep "match_learning" over (cell, n_tokens, seed, time); NaN where a cell has no run of that size.
+
+    Parameters
+    ----------
+    sizes : sequence of int
+        N.
+    cells : sequence of str
+        Of `CELLS`.
+    seeds, steps : int
+    threads : int, optional
+        How many runs at a time. Default: the cores.
+    store : path-like or Store, optional
+        Where runs are kept: an interrupted call goes on there.
+    progress : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    xarray.Dataset
+        What `trained` measures; ``modulus(cell, n_tokens)``.
+    """
+    for name in cells:
+        checks.one_of("cells", name, tuple(CELLS))
+    found = []
+    with TemporaryDirectory(prefix="yzflow-") if store is None else nullcontext(store) as kept:
+        for name in cells:
+            cell = CELLS[name]
+            grid = {key: [value] for key, value in asdict(cell).items() if key != "sizes"}
+            grid |= {"n_tokens": [n for n in sizes if n in cell.sizes], "steps": [steps]}
+            if not grid["n_tokens"]:
+                continue
+            runs = sweep("match_learning", grid, store=kept, seeds=seeds, workers=threads, progress=progress)
+            kept_runs = runs.isel(dict.fromkeys(set(grid) - {"n_tokens"}, 0), drop=True)
+            found.append(kept_runs.drop_vars([one for one in kept_runs if "time" not in kept_runs[one].dims]))
+            found[-1] = found[-1].expand_dims(cell=[name])
+    joined = xr.concat(found, "cell", join="outer", combine_attrs="drop")
+    joined = joined.assign_coords(cell=joined["cell"].values.astype(str))
+    order = {name: CELLS[name].order for name in cells}
+    moduli = [
+        [balanced_modulus(order[str(name)], int(n)) for n in joined["n_tokens"].values]
+        for name in joined["cell"].values
+    ]
+    joined["modulus"] = (("cell", "n_tokens"), moduli)
+    return joined.assign_attrs(steps=steps)
