@@ -124,7 +124,7 @@ def integrate(
                 return found
             after = np.abs(solver.f[where])
             due = recorded < times.size and times[recorded] <= solver.t
-            needed = (speed > 0) & (speed >= before) & (speed >= after) & (speed >= 0.5 * found.peak[1])
+            needed = (speed > 0) & (speed >= before) & (speed >= after) & (speed >= 0.9 * found.peak[1])
             # A peak is looked for in the steps on both sides of the fastest state: one that speeds up is kept.
             step = solver.dense_output() if due or needed.any() or (after >= speed).any() else None
             for kind in np.flatnonzero(needed & (last is not None)):

@@ -162,14 +162,14 @@ def theorem2_rate_corrected(runs: Runs, level: str) -> float:
 
 def theorem3_identity(runs: Runs, level: str) -> float:
     """r_{l/l'}(t) = r_{l/l'}(0) chi_l(t) for the most frequent distinct token l of each class and each other l'."""
-    run = runs.trajectory(level)
+    data = runs.trajectory(level).dataset
+    z, shares = data["z"].values[:, _query_rows(runs)], data["attention"].values
     errors = []
     for n in range(runs.setting.classes.n_classes):
         top, *others = _by_frequency(runs, n)
-        growth = run.growth_factor(n, top).values
-        for other in others:
-            gain = run.relative_gain(n, top, other).values
-            errors.append(np.abs(gain / (gain[0] * growth) - 1).max())
+        growth = np.exp(2 * (z[:, n, top] - z[0, n, top]))
+        gain = (shares[:, n, [top]] / shares[:, n, others]) ** 2 - 1
+        errors.append(np.abs(gain / (gain[0] * growth[:, None]) - 1).max(initial=0.0))
     return float(max(errors))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
 from dynamics import Trajectory
@@ -21,12 +21,13 @@ __all__ = ["AuditReport", "Enclose", "Simulations", "audit"]
 
 
 class Simulations:
-    """The simulations of one setting, each made on first use; what `theory.statements.Runs` asks for."""
+    """The simulations of one setting, each made on first use unless it is ``made``; what `theory.statements.Runs` asks
+    for."""
 
-    def __init__(self, setting: Setting, *, seed: int):
+    def __init__(self, setting: Setting, *, seed: int, made: Mapping[str, Trajectory] | None = None):
         self.setting = setting
         self._seed = seed
-        self._made: dict[str, Trajectory] = {}
+        self._made: dict[str, Trajectory] = dict(made or {})
 
     def trajectory(self, level: str) -> Trajectory:
         """The simulation at a level of fidelity."""

@@ -50,12 +50,14 @@ class Setting:
             steps = int(self.t_end)
             single: dict[str, Any] = {"batch_size": 1, "length": None, "momentum": 0.0, "decoder": "modified"}
             return sgd(self.classes, **rates, steps=steps, **single, seed=seed, record_every=max(1, steps // 50))
+        return gradient_flow(self.classes, **rates, decoder=level.removesuffix(" flow"), **self.of_flows)
+
+    @property
+    def of_flows(self) -> dict[str, Any]:
+        """How long flows are, where they are recorded, and how accurate they are: arguments of `gradient_flow`."""
         # The first output time is early enough for what holds to first order in time.
         times = np.concatenate([[0.0], np.geomspace(0.01, self.t_end, 120)])
-        tight: dict[str, Any] = {"rtol": 1e-10, "atol": 1e-14}
-        return gradient_flow(
-            self.classes, **rates, t_end=self.t_end, times=times, decoder=level.removesuffix(" flow"), **tight
-        )
+        return {"t_end": self.t_end, "times": times, "rtol": 1e-10, "atol": 1e-14}
 
 
 def classes_with_common_shares(

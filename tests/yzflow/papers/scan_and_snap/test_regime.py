@@ -104,3 +104,14 @@ def test_printed_and_corrected_forms_have_their_own_panels(errors):
     assert "expected to hold for Remark 1 at the level full flow" in caption and "The dashed line" in caption
     alone = cells.sel(vocab_size=[300])  # s is below 1/2 in all of them: no line, and no word of one
     assert "dashed" not in figures.regime_map(alone).get_suptitle() + figures.find("regime_map").caption(alone)
+
+
+def test_ensembles_give_the_errors_of_single_flows(monkeypatch):
+    """Every statement, at cells with and without next tokens that never occur."""
+    grid = {"vocab_size": [4, 200], "overlap": [0.01, 0.2], "ratio": [0.3], "n_classes": [4]}
+    together = regime.regime_map(grid, levels=["full flow"])
+    monkeypatch.setattr(regime, "ENSEMBLES", ())
+    alone = regime.regime_map(grid, levels=["full flow"])
+    for name in ("error", "printed"):
+        np.testing.assert_allclose(together[name], alone[name], rtol=1e-5, atol=1e-9)
+    assert together["error"].notnull().all()

@@ -1,0 +1,128 @@
+"""Many flows at once, beside a loop over `gradient_flow`, diffrax under vmap, scipy on a stacked state, and heyoka."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import Row, compare, machine, optional_peer, relative_difference
+from dynamics import SequenceClasses, gradient_flow, gradient_flow_ensemble
+
+# K from 2 to 50, M from 100 to 100,000, rates over two decades, to t = 1e4.
+T_END = 1e4
+TOLERANCES = {"rtol": 1e-8, "atol": 1e-10}
+RATES = (0.01, 1.0)
+# Every solver keeps its own error near rtol a step, and the steps of one run add up.
+AGREE = 1e-5
+
+
+def settings(n: int, *, seed: int = 0) -> dict[str, np.ndarray]:
+    """Settings drawn log-uniformly."""
+    rng = np.random.default_rng(seed)
+
+    def drawn(low: float, high: float) -> np.ndarray:
+        return np.exp(rng.uniform(np.log(low), np.log(high), n))
+
+    return {
+        "n_classes": rng.integers(2, 51, n),
+        "vocab_size": np.round(drawn(100, 1e5)).astype(int),
+        "common": drawn(0.1, 2.0),
+        "distinct": np.array([1.0, 0.8, 0.6, 0.4, 0.2]),
+        "eta_y": drawn(*RATES),
+        "eta_z": drawn(*RATES),
+    }
+
+
+def ours(given: Mapping[str, np.ndarray], threads: int = 1, path: Path | None = None) -> np.ndarray:
+    """z at the end, by an ensemble."""
+    flows = gradient_flow_ensemble(given, t_end=T_END, **TOLERANCES, record=["z"], threads=threads, path=path)
+    return flows["z"].values[:, 0]
+
+
+def looped(given: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The same by `gradient_flow`, one after the other."""
+    found = []
+    for i in range(given["eta_y"].size):
+        own = {name: values if name == "distinct" else values[i].item() for name, values in given.items()}
+        rates = {name: own.pop(name) for name in ("eta_y", "eta_z")}
+        flow = gradient_flow(
+            SequenceClasses.single_common_token(**own), **rates, t_end=T_END, times=[T_END], **TOLERANCES
+        )
+        found.append(flow.final.Z[0, : own["distinct"].size + 1])
+    return np.array(found)
+
+
+def run() -> Iterator[Row]:
+    drawn = "K 2..50, M 100..100,000, to t = 10,000"
+    few, some, many = settings(40), settings(1000), settings(10_000)
+    result = "z at the end"
+    yield compare(
+        f"ensemble of 40 full flows, {drawn}",
+        functools.partial(ours, few),
+        "our own gradient_flow in a loop",
+        functools.partial(looped, few),
+        tolerance=AGREE,
+        result=result,
+        runs=3,
+    )
+    peer = optional_peer("ensembles")
+    if peer is not None:
+        calls = {peer.STACKED_NAME: functools.partial(peer.stacked, few, t_end=T_END, **TOLERANCES)}
+        yield from _beside(few, calls, f"ensemble of 40 full flows, {drawn}")
+        if _installed("diffrax"):
+            calls = {peer.VMAP_NAME: peer.vmapped(some, t_end=T_END, **TOLERANCES)}
+            yield from _beside(some, calls, f"ensemble of 1000 full flows, {drawn}")
+    heyoka = optional_peer("heyoka_ensemble")
+    if heyoka is not None:
+        for name, call in heyoka.calls(some, t_end=T_END, tolerance=TOLERANCES["rtol"]).items():
+            yield from _beside(some, {name: call}, f"ensemble of 1000 full flows, {drawn}")
+    with machine.all_cores():
+        threads = len(machine.ALL)
+        yield compare(
+            f"ensemble of 10,000 full flows, {drawn}, {threads} threads",
+            functools.partial(ours, many, threads),
+            "our own with one thread",
+            functools.partial(ours, many),
+            tolerance=0.0,
+            result=result,
+            threads=threads,
+            runs=3,
+            budget=20.0,
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        numbers = iter(range(1000))
+        yield compare(
+            f"ensemble of 10,000 full flows, {drawn}, kept in a folder",
+            lambda: ours(many, path=Path(folder) / str(next(numbers))),
+            "our own in memory",
+            functools.partial(ours, many),
+            tolerance=0.0,
+            result=result,
+            runs=2,
+            budget=20.0,
+        )
+
+
+def _beside(given: Mapping[str, np.ndarray], calls: Mapping[str, object], task: str) -> Iterator[Row]:
+    for name, call in calls.items():
+        yield compare(
+            task,
+            functools.partial(ours, given),
+            name,
+            call,
+            tolerance=AGREE,
+            difference=relative_difference,
+            result="z at the end",
+            runs=3,
+            budget=60.0,
+        )
+
+
+def _installed(name: str) -> bool:
+    import importlib.util
+
+    return importlib.util.find_spec(name) is not None
