@@ -182,14 +182,11 @@ def _trajectory(system: System, times: np.ndarray, states: np.ndarray, labels: M
         kept = LargeRecord(system.setting.bags, system.setting.start, system.setting.objective)
         for time, state in zip(times, states, strict=True):
             kept.add(time, system.logits(state), system.loss(state))
-        trajectory = kept.trajectory(system.logits(states[-1]), None, **labels, extra=system.extra(states))
-    else:
-        seen = system.observe(states)
-        attributes = {"long_name": "rate of change of the attention logit", "units": "1 / SGD step"}
-        extra = {"z_velocity": (("time", "query", "token"), seen.velocity, attributes), **system.extra(states)}
-        trajectory = assemble(system.setting.bags, times, seen.states, seen.loss, **labels, extra=extra)
-    trajectory.dataset.attrs["reduction"] = system.reduction
-    return trajectory
+        return kept.trajectory(system.logits(states[-1]), None, **labels, extra=system.extra(states))
+    seen = system.observe(states)
+    attributes = {"long_name": "rate of change of the attention logit", "units": "1 / SGD step"}
+    extra = {"z_velocity": (("time", "query", "token"), seen.velocity, attributes), **system.extra(states)}
+    return assemble(system.setting.bags, times, seen.states, seen.loss, **labels, extra=extra)
 
 
 def _integrate(
@@ -202,6 +199,7 @@ def _integrate(
 ) -> Trajectory:
     end = float(clock.variable(clock.end))
     labels = {"kind": "gradient_flow", "parameters": parameters, "query_tokens": query_tokens}
+    labels["attributes"] = {"reduction": system.reduction}
 
     evaluations = 0
 

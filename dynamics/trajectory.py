@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import lazy_loader
 import numpy as np
-import xarray as xr
 from numpy.typing import ArrayLike, DTypeLike
 
 from dynamics import observables
@@ -16,11 +17,15 @@ from dynamics._model.objective import Objective
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.layer import Embedding, Layer, Problem, attention, embed
-from dynamics.support import checks
+from dynamics.support import checks, netcdf
 from dynamics.support.calls import Call
 from dynamics.support.checks import read_only
-from dynamics.support.netcdf import load_dataset, save_dataset
 from dynamics.support.provenance import environment, provenance
+
+if TYPE_CHECKING:
+    import xarray as xr
+else:  # a third of the time from a new process to the end of a first small flow
+    xr = lazy_loader.load("xarray")
 
 _FORMAT = "yzflow-trajectory-1"
 _CALL = "call"
@@ -66,6 +71,8 @@ class Trajectory:
         Of one from a file: what may have changed its bits, such as versions, BLAS and threads.
     """
 
+    _parts: tuple[dict[str, tuple], dict[str, tuple], dict[str, Any]]
+
     def __init__(
         self, dataset: xr.Dataset, call: Call | None = None, environment: Mapping[str, str] | None = None
     ) -> None:
@@ -75,6 +82,19 @@ class Trajectory:
         self.dataset = dataset
         self.call = call
         self.environment = dict(environment or {})
+
+    @classmethod
+    def _recorded(cls, variables: dict, coordinates: dict, attributes: dict) -> Trajectory:
+        """From the arguments of a dataset that is made when it is first asked for."""
+        trajectory = cls.__new__(cls)
+        trajectory._parts = (variables, coordinates, attributes)
+        trajectory.call, trajectory.environment = None, {}
+        return trajectory
+
+    @cached_property
+    def dataset(self) -> xr.Dataset:
+        """What the class says of it."""
+        return xr.Dataset(*self.__dict__.pop("_parts"))
 
     def __repr__(self) -> str:
         sizes = self.dataset.sizes
@@ -92,20 +112,29 @@ class Trajectory:
     @property
     def final(self) -> Layer:
         """The layer at the last recorded time."""
-        last = self.dataset.isel(time=-1)
-        if "entry" in last.dims:
+        last, attributes = self._last()
+        if "entry_token" in last:
             if "y_final" not in last:
                 raise ValueError("`final` needs Y, which a reduced flow of this size never forms")
-            Z, Y, multiplicity = (self.dataset[name].values for name in ("z_final", "y_final", "multiplicity"))
-            return Layer(Z, Y, None, multiplicity)
-        names = ("v", "hidden", *_EMBEDDING)
-        parts: list[Any] = [last[name].values if name in last else None for name in names]
-        V, hidden, vectors, keys, queries, values = parts
+            return Layer(last["z_final"], last["y_final"], None, last["multiplicity"])
+        V, hidden, vectors, keys, queries, values = (last.get(name) for name in ("v", "hidden", *_EMBEDDING))
         embedding = None if vectors is None else Embedding(vectors, keys, queries, values)
-        center, floor = bool(last.attrs.get("center", 0)), float(last.attrs.get("floor", 0.0))
-        multiplicity = self.dataset["multiplicity"].values
-        residual = bool(last.attrs.get("residual", 0))
-        return Layer(last["z"].values, last["y"].values, V, multiplicity, hidden, center, floor, embedding, residual)
+        center, floor = bool(attributes.get("center", 0)), float(attributes.get("floor", 0.0))
+        residual = bool(attributes.get("residual", 0))
+        return Layer(last["z"], last["y"], V, last["multiplicity"], hidden, center, floor, embedding, residual)
+
+    def _last(self) -> tuple[dict[str, Any], Mapping]:
+        """The variables and coordinates at the last time, and the attributes: without a dataset where there is none."""
+        if "_parts" in self.__dict__:
+            variables, coordinates, attributes = self._parts
+            arrays = {name: (part[0], part[1]) for name, part in (variables | coordinates).items()}
+        else:
+            attributes = self.dataset.attrs
+            arrays = {str(name): (part.dims, part.values) for name, part in self.dataset.variables.items()}
+        return {
+            name: np.take(values, -1, axis=dims.index("time")) if "time" in dims else values
+            for name, (dims, values) in arrays.items()
+        }, attributes
 
     def attention_entropy(self, tokens: str = "distinct") -> xr.DataArray:
         """Entropy of c_n over (time, next_token), in nats.
@@ -193,7 +222,7 @@ class Trajectory:
         if self.call is not None:
             content = np.frombuffer(self.call.to_bytes(), np.uint8)
             dataset = dataset.assign({_CALL: (f"{_CALL}_byte", content, self.environment or environment())})
-        save_dataset(dataset, path)
+        netcdf.save_dataset(dataset, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Trajectory:
@@ -206,7 +235,7 @@ class Trajectory:
         FileNotFoundError
             If there is none.
         """
-        dataset = load_dataset(path, _FORMAT, "a trajectory")
+        dataset = netcdf.load_dataset(path, _FORMAT, "a trajectory")
         if _CALL not in dataset:
             return cls(dataset)
         call = dataset[_CALL]
@@ -295,6 +324,7 @@ def assemble(
     parameters: Mapping,
     query_tokens: np.ndarray | None = None,
     extra: Mapping[str, tuple] | None = None,
+    attributes: Mapping[str, str] | None = None,
 ) -> Trajectory:
     """A trajectory from recorded states.
 
@@ -315,6 +345,8 @@ def assemble(
         Token id of each row of Z.
     extra : mapping, optional
         More variables, name -> (dimensions, array, attributes).
+    attributes : mapping, optional
+        More attributes of the dataset.
     """
     first, weights = states
     support = observables.Support(bags, first.Z.shape[1])
@@ -334,15 +366,15 @@ def assemble(
     if first.V is not None:
         variables["v"] = (("time", "token", "value"), weights.V, {"long_name": "value matrix", "units": "1"})
     if first.hidden is not None:
-        attributes = {"long_name": "hidden layer, biases last", "units": "1"}
-        variables["hidden"] = (("time", "input", "unit"), weights.hidden, attributes)
+        named = {"long_name": "hidden layer, biases last", "units": "1"}
+        variables["hidden"] = (("time", "input", "unit"), weights.hidden, named)
     if first.embedding is not None:
         variables["embedding"] = (("token", "embedding_dimension"), first.embedding.vectors)
         rows = {"keys": "attention_dimension", "queries": "attention_dimension", "values": "value"}
         for name, part in zip(_EMBEDDING[1:], rows, strict=True):
             if getattr(first.embedding, part) is not None:
                 variables[name] = (("time", rows[part], "embedding_dimension"), getattr(weights, part))
-    return _labelled(support, times, loss, first, variables, kind, parameters, query_tokens)
+    return _labelled(support, times, loss, first, variables, kind, parameters, query_tokens, attributes)
 
 
 def _labelled(
@@ -354,6 +386,7 @@ def _labelled(
     kind: str,
     parameters: Mapping,
     query_tokens: np.ndarray | None,
+    attributes: Mapping[str, str] | None,
     coordinates: Mapping[str, tuple] | None = None,
 ) -> Trajectory:
     """The variables of a run, and what every trajectory has."""
@@ -372,16 +405,17 @@ def _labelled(
         ),
     }
     coordinates = {
-        "time": ("time", np.asarray(times, dtype=np.float64), {"long_name": "time", "units": "SGD steps"}),
-        "query": ("query", query_tokens),
-        "token": ("token", np.arange(support.n_tokens)),
-        "next_token": ("next_token", support.present),
+        "time": (("time",), np.asarray(times, dtype=np.float64), {"long_name": "time", "units": "SGD steps"}),
+        "query": (("query",), query_tokens),
+        "token": (("token",), np.arange(support.n_tokens)),
+        "next_token": (("next_token",), support.present),
         **(coordinates or {}),
     }
-    attributes = provenance(kind, parameters, _FORMAT) | {"center": int(layer.center), "floor": layer.floor}
+    own: dict[str, Any] = {"center": int(layer.center), "floor": layer.floor}
     if layer.residual:
-        attributes["residual"] = 1
-    return Trajectory(xr.Dataset(variables, coordinates, attributes))
+        own["residual"] = 1
+    own = provenance(kind, parameters, _FORMAT) | own | dict(attributes or {})
+    return Trajectory._recorded(variables, coordinates, own)
 
 
 def is_large(bags: Bags, layer: Layer, times: int) -> bool:
@@ -440,6 +474,7 @@ class LargeRecord:
         parameters: Mapping,
         query_tokens: np.ndarray | None = None,
         extra: Mapping[str, tuple] | None = None,
+        attributes: Mapping[str, str] | None = None,
     ) -> Trajectory:
         """What was added, with Z and Y as the last state; Y is None where it was never formed."""
         support = self.support
@@ -453,9 +488,9 @@ class LargeRecord:
         if Y is not None:
             variables["y_final"] = (("token", "column"), read_only(Y), _Y)
         coordinates = {
-            "entry_next_token": ("entry", support.present[support.row]),
-            "entry_token": ("entry", support.token),
+            "entry_next_token": (("entry",), support.present[support.row]),
+            "entry_token": (("entry",), support.token),
         }
         loss = np.array(self.loss)
-        common = (kind, parameters, query_tokens)
+        common = (kind, parameters, query_tokens, attributes)
         return _labelled(support, self.times, loss, self.layer, variables, *common, coordinates)

@@ -15,7 +15,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import ArrayLike
 
 from dynamics.bags import Bags
@@ -198,8 +197,7 @@ def _split(bags: Bags, twins: np.ndarray, hubs: list[np.ndarray]) -> Symmetry | 
     rows = np.concatenate([own[keep] for (own, _), keep in zip(edges, inner, strict=True)])
     ends = zip(edges, inner, offsets[1:], strict=False)
     columns = np.concatenate([ends_[keep] + offset for (_, ends_), keep, offset in ends])
-    graph = scipy.sparse.coo_array((np.ones(rows.size, dtype=bool), (rows, columns)), shape=(offsets[-1],) * 2)
-    labels = scipy.sparse.csgraph.connected_components(graph, directed=False)[1]
+    labels = _components(rows, columns, offsets[-1])
     # Hubs, and vertices of no bag, belong to no component.
     seen = [np.bincount(ends, minlength=size) > 0 for (_, ends), size in zip(edges, sizes[1:], strict=True)]
     components = [labels[: len(bags)]]
@@ -216,6 +214,24 @@ def _split(bags: Bags, twins: np.ndarray, hubs: list[np.ndarray]) -> Symmetry | 
     if kinds is None:
         return None
     return Symmetry(bags, twins, kinds, *(np.flatnonzero(hub) for hub in hubs))
+
+
+def _components(one: np.ndarray, other: np.ndarray, size: int) -> np.ndarray:
+    """The connected component of each vertex of a graph with these edges, numbered by their first vertices.
+
+    In place of `scipy.sparse.csgraph`, which imports linear algebra for as long as a small flow takes.
+    """
+    first = np.arange(size)
+    while True:
+        low = np.minimum(first[one], first[other])
+        joined = first.copy()
+        for ends in (one, other):
+            np.minimum.at(joined, first[ends], low)
+        while (joined[joined] != joined).any():
+            joined = joined[joined]
+        if (joined == first).all():
+            return np.unique(first, return_inverse=True)[1]
+        first = joined
 
 
 def _refine(

@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from dynamics.support import checks
-from dynamics.support.netcdf import decode, encode
+from dynamics.support import checks, netcdf
 
 # Objects whose constructor takes what their attributes of the same names hold. Those of a file are made by their
 # constructors, which check them: kernels trust the indices in such arrays.
@@ -156,7 +155,7 @@ def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
         return {"object": kind, "with": _packed({name: getattr(value, name) for name in names}, arrays, place)}
     if kind == "Trajectory":
         # A continued run starts from its last time.
-        arrays[place] = np.frombuffer(encode(value.dataset.isel(time=[-1])), np.uint8)
+        arrays[place] = np.frombuffer(netcdf.encode(value.dataset.isel(time=[-1])), np.uint8)
         return {"netcdf": place}
     return _left_out(value)
 
@@ -177,7 +176,7 @@ def _unpack(node: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     if "array" in node:
         return arrays[node["array"]]
     if "netcdf" in node:
-        return importlib.import_module("dynamics").Trajectory(decode(arrays[node["netcdf"]].tobytes()))
+        return importlib.import_module("dynamics").Trajectory(netcdf.decode(arrays[node["netcdf"]].tobytes()))
     if "left out" in node:
         return LeftOut(str(node["left out"]), str(node["sha256"]))
     if "csr" in node:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numba import config, njit
+from numba.core import environment
 from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 
 # NUMBA_DISABLE_JIT=1: kernels run as the Python that they are written in, a thousand times slower.
 IN_PYTHON = bool(config.DISABLE_JIT)
@@ -26,7 +30,7 @@ def kernel(**options: Any) -> Callable[[Callable], Callable]:
         if IN_PYTHON:
             # As ``error_model="numpy"``: a division by zero gives inf or nan, and integers wrap around.
             return np.errstate(all="ignore")(function)
-        compiled = njit(error_model="numpy", **options)(function)
+        compiled = njit(error_model="numpy", no_cfunc_wrapper=True, **options)(function)
         try:
             compiled._cache = _Cache(function)
         except RuntimeError as error:  # no locator available
@@ -37,11 +41,18 @@ def kernel(**options: Any) -> Callable[[Callable], Callable]:
 
 
 class _Cache(FunctionCache):
-    """A cache on disk that may be full."""
+    """A cache on disk that may be full, and that loads kernels without what compiling them takes.
+
+    Before it looks on disk, numba imports its implementations of Python and NumPy and registers them, and again for the
+    constants of each of them that a kernel calls: longer than all else of a first small flow. What is compiled needs
+    the runtime and the constants alone; where a kernel is compiled after all, numba loads the rest then.
+    """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            with _constants_alone():
+                rtsys.initialize(target_context)
+                return self._load_overload(sig, target_context)
         except OSError as error:
             _tell(str(error))
             return None
@@ -51,6 +62,31 @@ class _Cache(FunctionCache):
             super().save_overload(sig, data)
         except OSError as error:
             _tell(str(error))
+
+
+@contextmanager
+def _constants_alone() -> Iterator[None]:
+    """Within it, kernels are loaded without the modules of the functions that they call.
+
+    Only Python that numba did not compile reads the globals of these. Numba's lock for compiling is held meanwhile.
+    """
+    whole = environment._rebuild_env
+
+    def rebuild(module: str, constants: list, name: str) -> Any:
+        found = environment.lookup_environment(name)
+        if found is None:
+            known = sys.modules.get(module)
+            found = environment.Environment({"__name__": module} if known is None else known.__dict__)
+            found.consts[:] = constants
+            found.env_name = name
+            environment.Environment._memo[name] = found
+        return found
+
+    environment._rebuild_env = rebuild
+    try:
+        yield
+    finally:
+        environment._rebuild_env = whole
 
 
 def _tell(reason: str) -> None:

@@ -8,10 +8,16 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+from typing import TYPE_CHECKING
 
-import xarray as xr
+import lazy_loader
 
 from dynamics.support import checks, files
+
+if TYPE_CHECKING:
+    import xarray as xr
+else:
+    xr = lazy_loader.load("xarray")
 
 _DIGEST = 64  # characters of a SHA-256 in hexadecimal
 
