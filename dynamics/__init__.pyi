@@ -2,6 +2,7 @@ from . import data as data
 from . import deep as deep
 from . import extensions as extensions
 from . import observables as observables
+from . import options as options
 from . import support as support
 from . import units as units
 from ._model.objective import Objective as Objective
@@ -12,6 +13,7 @@ from .data import TextCorpus as TextCorpus
 from .descent import DivergenceError as DivergenceError
 from .descent import Optimizer as Optimizer
 from .descent import Outcome as Outcome
+from .descent import Schedule as Schedule
 from .descent import sgd as sgd
 from .descent import sgd_many as sgd_many
 from .ensemble import gradient_flow_ensemble as gradient_flow_ensemble

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dynamics._model.objective import Objective
+from dynamics._model.optimizer import MOMENTUM, OPTIMIZERS, Optimizer, Schedule
 from dynamics._sgd.feed import Source, source_of
-from dynamics._sgd.optimiser import MOMENTUM, OPTIMIZERS, Optimizer
 from dynamics._sgd.run import CHECKED, DECODERS, DTYPES, DivergenceError, Outcome, Run, checked, spawn
 from dynamics.bags import Bags, Data
 from dynamics.layer import Layer
@@ -24,10 +24,12 @@ __all__ = [
     "ARGUMENTS",
     "DECODERS",
     "DTYPES",
+    "MOMENTUM",
     "OPTIMIZERS",
     "DivergenceError",
     "Optimizer",
     "Outcome",
+    "Schedule",
     "complete",
     "sgd",
     "sgd_many",
@@ -56,6 +58,7 @@ def sgd(
     objective: Objective | None = None,
     evaluate: Bags | None = None,
     decoder: str = "full",
+    replacement: bool = True,
 ) -> Trajectory:
     r"""Train the layer by mini-batch gradient steps on the objective J of (2).
 
@@ -79,8 +82,10 @@ def sgd(
         T of each sequence, query included. None is the limit T -> infinity, each bag of the population as it is. Bags
         given as ``data`` are used as they are and must not be longer.
     momentum : float
-        In [0, 1); not used by "adam", and left out beside an `Optimizer`, which has its own.
-    optimizer : "sgd", "adam" or Optimizer
+        In [0, 1); not used by "adam" and "adamw", and left out beside an `Optimizer`, which has its own.
+    optimizer : "sgd", "adam", "adamw", "sign" or Optimizer
+        An `Optimizer` has weight decay, a schedule of the learning rates, and clipping besides. With these, and with
+        "adamw" and "sign", a step costs at least (rows of Z and Y) x (columns), whatever its batch.
     init : "zero", "uniform" or Layer
         "zero": Y = Z = 0, with one column of Y for all next tokens that never occur. "uniform": every entry of Z and Y
         uniform in +-1/sqrt(M).
@@ -100,7 +105,8 @@ def sgd(
     eta_hidden : float, optional
         Learning rate of the hidden layer, if ``init`` has one; 0 keeps it fixed. Default: ``eta_y``.
     objective : Objective, optional
-        What is descended on. Default: the cross-entropy (2).
+        What is descended on: criterion, label smoothing, terms; and temperature and normalisation of the layer.
+        Default: the cross-entropy (2).
     evaluate : Bags, optional
         What ``loss`` and ``attention`` are measured on at each record. Default: the whole population or data, which
         takes long where these are large.
@@ -110,6 +116,9 @@ def sgd(
         features of all classes, so that only row n of W = F^T Y moves while F stands still. It takes the bags of the
         population as they are (``length=None``) and costs a system of K equations a step. Batches are those of "full",
         seed by seed.
+    replacement : bool
+        Whether each sequence's class is drawn by the weights, independently of all others; or, where the weights are
+        equal, in epochs, each class once in each, in random order. A batch may lie in several epochs.
 
     Returns
     -------
@@ -218,7 +227,9 @@ def complete(arguments: Mapping[str, object], *, name: str = "arguments") -> dic
         if argument not in arguments:
             raise checks.reject(name, f"have the arguments {', '.join(_REQUIRED)}", f"none called {argument!r}")
     whole = _DEFAULTS | dict(arguments)
-    found = whole | checked(**{key: whole[key] for key in CHECKED})
+    found = whole | {
+        key: value for key, value in checked(**{key: whole[key] for key in CHECKED}).items() if key in whole
+    }
     if isinstance(whole["optimizer"], Optimizer):
         found |= {name: whole[name] for name in ("optimizer", "momentum")}
     return found

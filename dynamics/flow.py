@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics._flow.clock import Clock
+from dynamics._flow.optimized import check_flow
 from dynamics._flow.orbits import FullOrbits
 from dynamics._flow.registry import SYSTEMS, system_for
 from dynamics._flow.solver import METHODS, Solver, as_solver
 from dynamics._flow.steps import steps_of
 from dynamics._flow.systems import Setting, System
 from dynamics._model.objective import Objective, as_objective
+from dynamics._model.optimizer import Optimizer
 from dynamics.bags import Bags, Data, population_of
 from dynamics.layer import Layer, optional_rates
 from dynamics.support import checks
@@ -70,6 +73,7 @@ def gradient_flow(
     eta_hidden: float | None = None,
     objective: Objective | None = None,
     solver: Solver | None = None,
+    optimizer: Optimizer | None = None,
 ) -> Trajectory:
     r"""Integrate the gradient flow of the layer on a population of bags.
 
@@ -109,10 +113,14 @@ def gradient_flow(
     eta_hidden : float, optional
         Learning rate of the hidden layer, if ``init`` has one; 0 keeps it fixed. Default: ``eta_y``.
     objective : Objective, optional
-        What is descended on. Default: the cross-entropy (2).
+        What is descended on: criterion, label smoothing, terms; and temperature and normalisation of the layer.
+        Default: the cross-entropy (2).
     solver : Solver, optional
         Method, time scale, and whether symmetry is used. Default: DOP853 in t, with one variable for each orbit of
         logits where the population is symmetric.
+    optimizer : Optimizer, optional
+        Whose steps the flow is the limit of: momentum, weight decay, schedule, clipping, sign descent or Adam, on the
+        expected objective, see `Optimizer`. "theory" takes a schedule alone. Default: plain steps without momentum.
 
     Returns
     -------
@@ -145,6 +153,7 @@ def gradient_flow(
         "method": solver.method,
     }
     start, layer = _start(init, bags)
+    layer = objective.shaped(layer)
     layer.check_fits(bags, name="data")
     optional = optional_rates(layer, rates["eta_y"], eta_v, eta_hidden)
     objective.check_fits(layer)
@@ -154,6 +163,10 @@ def gradient_flow(
     clock = Clock(start, parameters["t_end"], logarithmic=solver.time_scale == "log")
     times = clock.output_times(times, n_times)
     setting = Setting(bags, layer, init, rates | optional, objective)
+    if optimizer is not None:
+        check_flow(optimizer, decoder, init, solver)
+        parameters |= optimizer.parameters | {"momentum_order": solver.momentum}
+        setting = replace(setting, optimizer=optimizer.over(clock.end), order=solver.momentum, time=clock.start)
     system = system_for(setting, decoder, reduce=solver.reduce == "auto")
     checks.fits_in_memory("times", 8 * len(times) * system.initial.size, "record states")
     query_tokens = getattr(data, "query_tokens", None)
@@ -242,8 +255,9 @@ def _integrate(
         done = 0
         while done < len(grid):
             reason = steps.advance()
-            if not reason and evaluations > _MOST_EVALUATIONS:
-                reason = f"more than {_MOST_EVALUATIONS:,} evaluations of the derivative"
+            most = min(_MOST_EVALUATIONS, getattr(system, "most_evaluations", _MOST_EVALUATIONS))
+            if not reason and evaluations > most:
+                reason = f"more than {most:,} evaluations of the derivative{getattr(system, 'why_so_many', '')}"
             if reason:
                 fail(reason, steps.s, steps.state, done)
             due = grid[done : np.searchsorted(grid, steps.s, side="right")]

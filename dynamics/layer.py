@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
-from dynamics._model.objective import Objective, as_objective
+from dynamics._model.objective import Objective, as_objective, checked_normalisation
 from dynamics._model.weights import Rule, Weights
 from dynamics._sgd import sampling
 from dynamics.bags import Bags
@@ -146,14 +146,18 @@ class Layer(Frozen):
     center : bool
         LN subtracts the mean over the values first, as the usual LayerNorm does. Needs V.
     floor : float
-        C_eps >= 0 in ``LN(v) = v / max(||v||_2, C_eps)`` (Wen et al. 2023, (7)). Needs V. ``math.inf`` leaves LN out,
-        ``f = V^T c``, which is the limit of ``C_eps LN(V^T c)``.
+        C_eps >= 0 in ``LN(v) = v / max(||v||_2, C_eps)`` (Wen et al. 2023, (7)). Needs V.
     embedding : Embedding, optional
         What Z and V are made of: training moves its weights in their place. See `embedded`.
     residual : bool
         The query's own vector joins what attention gathers, ``f = LN(LN(c) + e_query)`` (Section 7): queries are
         orthogonal to tokens, so that f is ``[LN(c), e_query]/sqrt(2)``, and Y has a row for each query after those of
         the tokens. Only without the other optional parts.
+    temperature : float
+        tau > 0: attention is ``c_l = N_l exp(z_l / tau) / sum``.
+    normalisation : "unit", "layer" or None
+        LN: ``v / ||v||_2``; that after the mean is subtracted, which is ``center`` with V, and without V is over all
+        tokens of the layer; or none.
 
     All arrays are copied and read-only.
 
@@ -172,6 +176,8 @@ class Layer(Frozen):
     floor: float = 0.0
     embedding: Embedding | None = None
     residual: bool = False
+    temperature: float = 1.0
+    normalisation: str | None = "unit"
 
     if TYPE_CHECKING:  # what is given; above stands what it becomes
 
@@ -186,6 +192,8 @@ class Layer(Frozen):
             floor: float = 0.0,
             embedding: Embedding | None = None,
             residual: bool = False,
+            temperature: float = 1.0,
+            normalisation: str | None = "unit",
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -228,13 +236,29 @@ class Layer(Frozen):
             raise checks.reject("Y", f"have {rows} rows, one a {what}", f"shape {self.Y.shape}")
         read_only(self.multiplicity)
         object.__setattr__(self, "center", checks.flag("center", self.center))
-        without_norm = isinstance(self.floor, (float, np.floating)) and self.floor == np.inf
-        object.__setattr__(self, "floor", np.inf if without_norm else checks.non_negative("floor", self.floor))
+        object.__setattr__(self, "floor", checks.non_negative("floor", self.floor))
         if self.V is None and (self.center or self.floor > 0):
             name = "center" if self.center else "floor"
             raise checks.reject(name, "be left out without a value matrix", getattr(self, name))
+        object.__setattr__(self, "temperature", checks.positive("temperature", self.temperature))
+        self._check_normalisation()
         if self.embedding is not None:
             self._check_embedding(self.embedding)
+
+    def _check_normalisation(self) -> None:
+        kind = self.normalisation
+        checked_normalisation(kind)
+        if kind != "unit" and self.residual:
+            raise checks.reject("normalisation", "be 'unit' with a residual connection", repr(kind))
+        if kind is None and (self.center or self.floor > 0):
+            name = "center" if self.center else "floor"
+            raise checks.reject(name, "be left out without normalisation", getattr(self, name))
+        if kind == "layer" and self.V is None and self.hidden is not None:
+            raise checks.reject("normalisation", "be 'unit' or None with a hidden layer and no V", repr(kind))
+        if kind == "layer" and self.V is not None:
+            object.__setattr__(self, "center", True)
+        elif self.center:
+            object.__setattr__(self, "normalisation", "layer")
 
     def _check_embedding(self, embedding: Embedding) -> None:
         """The kernels read Z and V of the embedding by the indices that the shapes of the layer's own allow."""
@@ -251,13 +275,24 @@ class Layer(Frozen):
         parts = [f"{name} {getattr(self, name).shape}" for name in ("V", "hidden") if getattr(self, name) is not None]
         parts += ["residual"] * self.residual + ["centred"] * self.center + [f"floor {self.floor:g}"] * (self.floor > 0)
         parts += ["embedded"] * (self.embedding is not None)
+        parts += [f"temperature {self.temperature:g}"] * (self.temperature != 1)
+        parts += ["normalised as LayerNorm does"] * self.means + ["no normalisation"] * (self.normalisation is None)
         optional = "".join(f", {part}" for part in parts)
         return f"<Layer: Z {self.Z.shape}, Y {self.Y.shape}{optional}, {self.vocab_size} next tokens>"
 
     @property
     def plain(self) -> bool:
-        """Whether Z and Y are all that there is: no value matrix, hidden layer, embedding or residual connection."""
-        return self.V is None and self.hidden is None and self.embedding is None and not self.residual
+        """Whether Z and Y are all that there is, and attention and LN those of the paper.
+
+        No value matrix, hidden layer, embedding, residual connection or temperature, and unit norm.
+        """
+        usual = self.temperature == 1 and self.normalisation == "unit" and not self.residual
+        return self.V is None and self.hidden is None and self.embedding is None and usual
+
+    @property
+    def means(self) -> bool:
+        """Whether LN subtracts the mean over the tokens, since there is no value matrix."""
+        return self.V is None and self.normalisation == "layer"
 
     @classmethod
     def zeros(cls, bags: Bags) -> Layer:
@@ -335,7 +370,7 @@ class Layer(Frozen):
     def sparse_attention(self, bags: Bags) -> scipy.sparse.csr_array:
         """`attention` in the form of the bags: an entry for each of their tokens."""
         self.check_fits(bags)
-        return attention(bags, self.Z)
+        return attention(bags, self.Z if self.temperature == 1 else self.Z / self.temperature)
 
     def features(self, bags: Bags) -> np.ndarray:
         """Features f = LN(V^T c) of each bag: (bags, rows of Y without a hidden layer), unit rows (Lemma 2, (6))."""
@@ -358,10 +393,11 @@ class Layer(Frozen):
     def _predictions(self, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
         shares = self.sparse_attention(bags)
         x = shares.toarray() if self.V is None else shares @ self.V
-        if self.center:
-            x -= x.mean(axis=1, keepdims=True)
-        norm = np.linalg.norm(x, axis=1, keepdims=True)
-        norm = np.ones_like(norm) if self.floor == np.inf else np.maximum(norm, self.floor)
+        if self.center or self.means:
+            x = x - x.mean(axis=1, keepdims=True)
+        norm = np.maximum(np.linalg.norm(x, axis=1, keepdims=True), self.floor)
+        if self.normalisation is None:
+            norm = np.ones_like(norm)
         features = x / np.where(norm > 0, norm, x.dtype.type(1))
         if self.residual:
             queries = np.eye(len(self.Z), dtype=x.dtype)[bags.query]
@@ -399,6 +435,56 @@ class Layer(Frozen):
         return replace(self, Z=slopes.Z, Y=slopes.Y, V=V, hidden=hidden, embedding=embedding)
 
 
+class View:
+    """What the kernels see of the weights of a kind of layer, and what gradients there are gradients here.
+
+    Z and V that follow from an embedding, Z / temperature, and where LN subtracts the mean over tokens P, P Y.
+
+    Attributes
+    ----------
+    plain : bool
+        Whether they see the weights as they are.
+    """
+
+    def __init__(self, layer: Layer, dtype: np.dtype) -> None:
+        self.vectors: np.ndarray | None = None
+        if layer.embedding is not None:
+            self.vectors = read_only(layer.embedding.vectors.astype(dtype, copy=False))
+        self.temperature, self.means = layer.temperature, layer.means
+        self._shapes = [layer.Z.shape, (0, 0) if layer.V is None else layer.V.shape]
+        self.direct = self.temperature == 1 and not self.means
+        self.plain = self.vectors is None and self.direct
+
+    def forward(self, weights: Weights) -> Weights:
+        """What the kernels see, read-only."""
+        if self.vectors is not None:
+            Z, V = embed(self.vectors, weights.keys, weights.queries, weights.values)
+            weights = weights._replace(Z=Z, V=V)
+        if not self.direct:
+            weights = weights._replace(Z=weights.Z / self.temperature)
+        if self.means:
+            weights = weights._replace(Y=weights.Y - weights.Y.mean(axis=0))
+        return Weights(*(read_only(array.view()) for array in weights))
+
+    def beneath(self, slopes: Weights) -> Weights:
+        """Where the kernels add up gradients for `backward`: in ``slopes``, but for what is transformed."""
+        if self.direct:
+            return slopes
+        Y = np.zeros_like(slopes.Y) if self.means else slopes.Y
+        return slopes._replace(Z=np.zeros_like(slopes.Z), Y=Y)
+
+    def backward(self, weights: Weights, seen: Weights, slopes: Weights) -> None:
+        """Complete the gradients in ``slopes``, whose Z and V always have entries, from those in ``seen``."""
+        if not self.direct:
+            slopes.Z[...] += seen.Z / self.temperature
+        if self.means:
+            slopes.Y[...] += seen.Y - seen.Y.mean(axis=0)
+        if self.vectors is not None:
+            inner = embed_back(self.vectors, weights.keys, weights.queries, slopes.Z, slopes.V)
+            for slope, own in zip(slopes[4:], inner, strict=True):
+                slope += own
+
+
 class Problem:
     """Bags and a kind of layer in the form that the kernels take them, for callers that step many times.
 
@@ -418,12 +504,11 @@ class Problem:
     ) -> None:
         objective = as_objective(objective)
         self._dtype = layer.Z.dtype if dtype is None else np.dtype(dtype)
-        self.batch = Batch.of(bags, self._dtype)
+        self.batch = Batch.of(bags, self._dtype).smoothed(objective.label_smoothing, layer.multiplicity)
         if objective.contrast is not None:
             self.batch = sampling.contrasted(self.batch, objective.contrast, objective.contrast_weight)
         self.rule = Rule.of(layer, objective, self._dtype)
-        vectors = np.empty((0, 0), self._dtype) if layer.embedding is None else layer.embedding.vectors
-        self.vectors = read_only(vectors)
+        self.view, self.objective = View(layer, self._dtype), objective
         like = layer.weights._replace(Z=layer.Z, V=np.empty((0, 0)) if layer.V is None else layer.V)
         self._shapes = [array.shape for array in like]
         self._parts = list(self.batch.parts(layer.Y.shape[1]))
@@ -434,16 +519,10 @@ class Problem:
         """Arrays for the gradient: those of `Layer.weights`, and Z and V in any case."""
         return Weights(*(np.zeros(shape, self._dtype) for shape in self._shapes))
 
-    def _whole(self, weights: Weights) -> Weights:
-        """The weights with the Z and V that follow from them."""
-        if self.vectors.size == 0:
-            return weights
-        Z, V = embed(self.vectors, weights.keys, weights.queries, weights.values)
-        return weights._replace(Z=read_only(Z), V=read_only(V))
-
     def loss(self, weights: Weights) -> float:
         """The loss alone, at weights that are read-only."""
-        own = (self._whole(weights), self.rule, self._no_slopes, self._none, False)
+        seen = weights if self.view.plain else self.view.forward(weights)
+        own = (seen, self.rule, self._no_slopes, self._none, False)
         return sum(kernels.loss_and_gradient(part, part.query.size, *own) for part, _ in self._parts)
 
     def loss_and_gradient(self, weights: Weights, slopes: Weights, residual: np.ndarray | None = None) -> float:
@@ -451,14 +530,16 @@ class Problem:
 
         For ``residual`` see the kernel.
         """
-        own, loss = (self._whole(weights), self.rule, slopes), 0.0
+        seen, within = weights, slopes
+        if not self.view.plain:
+            seen, within = self.view.forward(weights), self.view.beneath(slopes)
+        own, loss = (seen, self.rule, within), 0.0
         for part, bags in self._parts:
             kept = self._none if residual is None else residual[bags]
             loss += kernels.loss_and_gradient(part, part.query.size, *own, kept, True)
-        if self.vectors.size:
-            inner = embed_back(self.vectors, weights.keys, weights.queries, slopes.Z, slopes.V)
-            for slope, own_slope in zip(slopes[4:], inner, strict=True):
-                slope += own_slope
+        if not self.view.plain:
+            self.view.backward(weights, within, slopes)
+        self.objective.add_terms(weights, slopes)
         return loss
 
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from dynamics import observables
 from dynamics._model.objective import Objective
+from dynamics._model.optimizer import Optimizer
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.layer import Embedding, Layer, Problem, attention, embed
@@ -121,7 +122,42 @@ class Trajectory:
         embedding = None if vectors is None else Embedding(vectors, keys, queries, values)
         center, floor = bool(attributes.get("center", 0)), float(attributes.get("floor", 0.0))
         residual = bool(attributes.get("residual", 0))
-        return Layer(last["z"], last["y"], V, last["multiplicity"], hidden, center, floor, embedding, residual)
+        kind = str(attributes.get("normalisation", "layer" if center else "unit"))
+        return Layer(
+            last["z"],
+            last["y"],
+            V,
+            last["multiplicity"],
+            hidden,
+            center,
+            floor,
+            embedding,
+            residual,
+            float(attributes.get("temperature", 1.0)),
+            None if kind == "none" else kind,
+        )
+
+    @property
+    def objective(self) -> Objective:
+        """What was descended on.
+
+        Raises
+        ------
+        ValueError
+            If it had insertions or terms, which are not recorded.
+        """
+        return Objective.of(self.parameters)
+
+    @property
+    def optimizer(self) -> Optimizer | None:
+        """How steps were made; of a flow, whose steps it is the limit of, or None for plain steps without momentum.
+
+        Raises
+        ------
+        ValueError
+            If its schedule was a function, of which only the name is recorded.
+        """
+        return Optimizer.of(self.parameters) if "optimizer" in self.parameters else None
 
     def _last(self) -> tuple[dict[str, Any], Mapping]:
         """The variables and coordinates at the last time, and the attributes: without a dataset where there is none."""
@@ -350,6 +386,7 @@ def assemble(
     """
     first, weights = states
     support = observables.Support(bags, first.Z.shape[1])
+    logits = weights.Z if first.temperature == 1 else weights.Z / first.temperature
     if loss is None:
         problem = Problem(bags, first, Objective(parameters.get("criterion", "cross-entropy")))
         loss = np.array([problem.loss(Weights(*own)) for own in zip(*weights, strict=True)])
@@ -357,7 +394,7 @@ def assemble(
     if first.residual:
         rows_of_y = "token_or_query"
     variables: dict[str, tuple] = {
-        "attention": (("time", "next_token", "token"), support.dense(support.over_time(weights.Z)), _ATTENTION),
+        "attention": (("time", "next_token", "token"), support.dense(support.over_time(logits)), _ATTENTION),
         "z": (("time", "query", "token"), weights.Z, _Z),
         "y": (("time", rows_of_y, "column"), weights.Y, _Y),
         "distinct": (("next_token", "token"), support.dense(support.distinct), _DISTINCT),
@@ -414,6 +451,10 @@ def _labelled(
     own: dict[str, Any] = {"center": int(layer.center), "floor": layer.floor}
     if layer.residual:
         own["residual"] = 1
+    if layer.temperature != 1:
+        own["temperature"] = layer.temperature
+    if layer.normalisation != ("layer" if layer.center else "unit"):
+        own["normalisation"] = layer.normalisation or "none"
     own = provenance(kind, parameters, _FORMAT) | own | dict(attributes or {})
     return Trajectory._recorded(variables, coordinates, own)
 

@@ -8,6 +8,7 @@ from ._dynamics import Layer as Layer
 from ._dynamics import Objective as Objective
 from ._dynamics import Optimizer as Optimizer
 from ._dynamics import Outcome as Outcome
+from ._dynamics import Schedule as Schedule
 from ._dynamics import SequenceClasses as SequenceClasses
 from ._dynamics import Solver as Solver
 from ._dynamics import TextCorpus as TextCorpus

@@ -80,6 +80,25 @@ def _report(as_json: bool, facts: dict, lines: list[str]) -> None:
 
 
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
+# The names of `dynamics.options`, which a test compares.
+_TRAINING = (
+    click.option("--weight-decay", type=float, help="lambda >= 0. Default: 0; 0.01 for adamw."),
+    click.option("--decoupled", is_flag=True, default=None, help="Weight decay outside momentum, as adamw has it."),
+    click.option("--clip", type=float, help="Largest norm of the gradient of all weights."),
+    click.option("--warm-up", type=float, default=0.0, show_default=True, help="Steps until the full rates."),
+    click.option("--schedule", default="constant", show_default=True, help="constant; or to 0 as cosine or linear."),
+    click.option("--epsilon", type=float, default=1e-8, show_default=True, help="Of adam and adamw."),
+    click.option("--criterion", default="cross-entropy", show_default=True, help="cross-entropy or squared."),
+    click.option("--label-smoothing", type=float, default=0.0, show_default=True, help="eps in [0, 1)."),
+    click.option("--temperature", type=float, default=1.0, show_default=True, help="tau in softmax(z / tau)."),
+    click.option("--normalisation", default="unit", show_default=True, help="unit, layer (less the mean) or none."),
+)
+
+
+def _training(command: Any) -> Any:
+    for option in reversed(_TRAINING):
+        command = option(command)
+    return command
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -98,6 +117,9 @@ def main() -> None:
 @click.option("--common", type=float, default=0.15, show_default=True, help="Unnormalised weight of the common token.")
 @click.option("--n-times", type=int, default=200, show_default=True, help="Number of output times.")
 @click.option("--log-time", is_flag=True, help="Integrate and record in log(1 + t).")
+@click.option("--optimizer", default="sgd", show_default=True, help="Whose flow: sgd, adam, adamw or sign.")
+@click.option("--momentum", type=float, default=0.0, show_default=True, help="Of sgd and sign.")
+@_training
 @_json
 @click.option("--out", type=click.Path(path_type=Path), default=Path("flow.nc"), show_default=True, help="netCDF file.")
 def flow(
@@ -112,12 +134,13 @@ def flow(
     log_time: bool,
     as_json: bool,
     out: Path,
+    **training: Any,
 ) -> None:
     """Integrate the gradient flow with one common token (Theorem 4's setting) and write the trajectory.
 
     Example: yzflow flow --eta-y 2 --t-end 1e5 --log-time --out flow.nc
     """
-    from dynamics import SequenceClasses, Solver, gradient_flow
+    from dynamics import SequenceClasses, Solver, gradient_flow, options
 
     _file_to_write(out)
     classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
@@ -129,6 +152,7 @@ def flow(
         decoder=decoder,
         n_times=n_times,
         solver=Solver(time_scale="log" if log_time else "linear"),
+        **options.flow_options(training),
         progress=True,
     )
     trajectory.save(out)
@@ -157,27 +181,35 @@ def flow(
 @click.option("--steps", type=int, default=100, show_default=True, help="Number of steps.")
 @click.option("--batch-size", type=int, default=128, show_default=True, help="Sequences a step.")
 @click.option("--length", type=int, default=128, show_default=True, help="T, tokens a sequence.")
-@click.option("--momentum", type=float, default=0.9, show_default=True, help="Momentum of SGD.")
-@click.option("--optimizer", default="sgd", show_default=True, help="sgd or adam.")
+@click.option("--momentum", type=float, default=0.9, show_default=True, help="Of sgd and sign.")
+@click.option("--optimizer", default="sgd", show_default=True, help="sgd, adam, adamw or sign.")
+@_training
 @click.option("--init", default="zero", show_default=True, help="zero or uniform.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of start and samples.")
 @click.option("--record-every", type=int, default=1, show_default=True, help="Steps between recorded states.")
 @click.option("--dtype", default="float64", show_default=True, help="float64 or float32.")
+@click.option("--epochs", is_flag=True, help="Draw classes without replacement, each once an epoch.")
 @_json
 @click.option("--out", type=click.Path(path_type=Path), default=Path("sgd.nc"), show_default=True, help="netCDF file.")
-def sgd(data: str, n_queries: int, as_json: bool, out: Path, **arguments: Any) -> None:
+def sgd(data: str, n_queries: int, epochs: bool, as_json: bool, out: Path, **arguments: Any) -> None:
     """Train by SGD on one of the paper's synthetic data sets and write the trajectory.
 
     Example: yzflow sgd --data syn_medium --queries 5 --eta-y 2 --init uniform --out sgd.nc
+
+    Example: yzflow sgd --optimizer adamw --weight-decay 0.01 --warm-up 10 --schedule cosine --eta-y 0.1 --eta-z 0.1
     """
     import dynamics
+    from dynamics import options
     from dynamics.support import checks
 
     _file_to_write(out)
     checks.one_of("data", data, ("syn_small", "syn_medium"))
     known = dynamics.SequenceClasses
     classes = known.syn_small() if data == "syn_small" else known.syn_medium(n_queries)
-    trajectory = dynamics.sgd(classes, progress=True, **arguments)
+    given = {"optimizer": options.optimizer_of(arguments), "objective": options.objective_of(arguments)}
+    for name in ("momentum", *options.OF_OPTIMIZER, *options.OF_OBJECTIVE):
+        del arguments[name]
+    trajectory = dynamics.sgd(classes, progress=True, replacement=not epochs, **arguments | given)
     trajectory.save(out)
     loss = float(trajectory.dataset["loss"][-1])
     entropy = float(trajectory.attention_entropy().isel(time=-1).mean())

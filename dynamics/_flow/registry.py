@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dynamics._flow import orbits, systems
+from dynamics._flow.optimized import Optimized
 from dynamics._flow.systems import Setting, System
 
 # Decoder -> the flow of all logits, and that of one for each orbit.
-SYSTEMS: dict[str, tuple[Callable[[Setting], System], Callable[[Setting, orbits.Orbits], System]]] = {
+_Whole = systems.Full | systems.Theory
+SYSTEMS: dict[str, tuple[Callable[[Setting], _Whole], Callable[[Setting, orbits.Orbits], System]]] = {
     "full": (systems.Full, orbits.FullOrbits),
     "modified": (systems.Modified, orbits.ModifiedOrbits),
     "theory": (systems.Theory, orbits.TheoryOrbits),
@@ -24,6 +26,8 @@ def system_for(setting: Setting, decoder: str, *, reduce: bool) -> System:
         If the decoder cannot be used on this setting.
     """
     whole, reduced = SYSTEMS[decoder]
+    if setting.optimizer is not None:
+        return Optimized(whole(setting), setting.optimizer, setting.order)
     found = orbits.find_orbits(setting, inverts=decoder != "full") if reduce else None
     if found is not None:
         try:

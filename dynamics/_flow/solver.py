@@ -9,6 +9,7 @@ from dynamics.support import checks
 METHODS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
 TIME_SCALES = ("linear", "log")
 REDUCTIONS = ("auto", "none")
+MOMENTA = ("second order", "first order")
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,11 @@ class Solver:
         "auto" integrates one variable for each orbit of logits where the population and the start are symmetric: where
         classes are copies of each other but for the names of their tokens, or tokens can be exchanged. The result is
         the same up to the tolerances; the cost does not depend on the number of copies. Not used with a value matrix,
-        a hidden layer, an embedding, distributions as targets, or another objective. See `dynamics._flow.symmetry`.
+        a hidden layer, an embedding, distributions as targets, another objective, temperature or normalisation, or an
+        optimizer. See `dynamics._flow.symmetry`.
+    momentum : "second order" or "first order"
+        What an `Optimizer` with momentum is: a velocity with an equation of its own, or a factor 1/(1 - momentum) of
+        the learning rates.
 
     Raises
     ------
@@ -36,11 +41,13 @@ class Solver:
     method: str = "DOP853"
     time_scale: str = "linear"
     reduce: str = "auto"
+    momentum: str = "second order"
 
     def __post_init__(self) -> None:
         checks.one_of("method", self.method, METHODS)
         checks.one_of("time_scale", self.time_scale, TIME_SCALES)
         checks.one_of("reduce", self.reduce, REDUCTIONS)
+        checks.one_of("momentum", self.momentum, MOMENTA)
 
 
 def as_solver(solver: Solver | None) -> Solver:

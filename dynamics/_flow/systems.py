@@ -13,6 +13,7 @@ from dynamics._model import modified
 from dynamics._model.batch import Batch
 from dynamics._model.modified import Features
 from dynamics._model.objective import Objective
+from dynamics._model.optimizer import Optimizer
 from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags
 from dynamics.layer import Layer, Problem
@@ -34,6 +35,12 @@ class Setting:
     rates : mapping
         Learning rates, by the names of the arguments of `gradient_flow`.
     objective : Objective
+    optimizer : Optimizer, optional
+        Whose flow it is, if not that of plain steps.
+    order : str
+        Of momentum, as in `Solver`.
+    time : float
+        Of the start.
     """
 
     bags: Bags
@@ -41,6 +48,9 @@ class Setting:
     init: Layer | Trajectory | None
     rates: Mapping[str, float]
     objective: Objective
+    optimizer: Optimizer | None = None
+    order: str = "second order"
+    time: float = 0.0
 
     def recorded_h(self) -> np.ndarray | None:
         """h of each bag at the start, if ``init`` is a trajectory that has it."""
@@ -126,7 +136,7 @@ class Full:
         arrays = setting.start.weights
         self.shapes = [array.shape for array in arrays]
         self.bounds = np.cumsum([0] + [array.size for array in arrays]).tolist()
-        rates = [setting.rates.get(name, 0.0) for name in RATES]
+        self.rates = rates = [setting.rates.get(name, 0.0) for name in RATES]
         parts = zip(self.bounds[:-1], self.bounds[1:], rates, strict=True)
         self.moving = [(lo, hi, rate) for lo, hi, rate in parts if lo < hi and rate != 1]
         # Most parts have no entries in most layers, and views of nothing took a fifth of the time of small flows.
@@ -166,6 +176,12 @@ class Full:
         """The loss, with the gradient of each weight added into ``slopes``."""
         return self.problem.loss_and_gradient(weights, slopes)
 
+    def gradient_at(self, state: np.ndarray) -> np.ndarray:
+        """The gradient of each weight at a state: a new array."""
+        out = np.zeros_like(state)
+        self.gradient(self.weights(state), self.slopes(out))
+        return out
+
     def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
         """A function that writes the derivative at what ``state`` then holds into ``out``, and returns the loss."""
         weights, beside = self.weights(state), self.like.embedding is not None
@@ -196,8 +212,14 @@ class Full:
             state[:] = found
             loss[i] = evaluate()
             velocity[i] = slopes.Z if self.like.embedding is None else self._through(weights, slopes)
-        known = None if self.setting.objective.contrast else loss
+        objective = self.setting.objective
+        known = None if objective.contrast or objective.label_smoothing else loss
         return Observed(States.of(self.like, Weights(*arrays)), velocity, known)
+
+    def velocity_of(self, state: np.ndarray, derivative: np.ndarray) -> np.ndarray:
+        """dZ/dt from the derivative of the state."""
+        slopes = self.split(derivative)
+        return slopes.Z if self.like.embedding is None else self._through(self.weights(state), slopes)
 
     def _through(self, weights: Weights, slopes: Weights) -> np.ndarray:
         """dZ/dt from the weights of an embedding and their rates of change."""
@@ -221,7 +243,12 @@ class Modified(Full):
 
     def gradient(self, weights: Weights, slopes: Weights) -> float:
         """The loss, with the gradient of Z, and the decoder's of Lemma 3, added into ``slopes``."""
-        return modified.gradient(self.problem.batch, weights, self.problem.rule, slopes)
+        problem = self.problem
+        within = problem.view.beneath(slopes)
+        loss = modified.gradient(problem.batch, problem.view.forward(weights), problem.rule, within)
+        problem.view.backward(weights, within, slopes)
+        self.setting.objective.add_terms(weights, slopes)
+        return loss
 
 
 class Theory:
@@ -282,6 +309,10 @@ class Theory:
     def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
         """A function that writes the derivative at what ``state`` then holds into ``out``."""
         return copied(self, state, out)
+
+    def velocity_of(self, state: np.ndarray, derivative: np.ndarray) -> np.ndarray:
+        """dZ/dt from the derivative of the state."""
+        return self.split(derivative)[0]
 
     def observe(self, states: np.ndarray) -> Observed:
         """What is recorded of states."""

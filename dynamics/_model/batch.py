@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynamics.bags import Bags
+from dynamics.support import checks
 from dynamics.support.checks import read_only
 
 # Multiplications in a call of the kernels, which Ctrl-C does not end: a second or less.
@@ -51,6 +52,19 @@ class Batch(NamedTuple):
         soft, weight, count = (read_only(array.astype(dtype)) for array in (soft, bags.weight, bags.count))
         alone = read_only(np.ones(len(bags), dtype=np.int64))
         return cls(bags.query, target, soft, weight, alone, bags.indptr, bags.token, count)
+
+    def smoothed(self, share: float, multiplicity: np.ndarray) -> Batch:
+        """The same with the targets ``(1 - share) target + share / M`` over the columns of Y."""
+        if share == 0:
+            return self
+        columns, dtype = multiplicity.size, self.count.dtype
+        checks.fits_in_memory("label_smoothing", self.query.size * columns * dtype.itemsize, "hold targets")
+        soft = np.full((self.query.size, columns), share / multiplicity.sum(), dtype)
+        if self.soft.shape[0]:
+            soft[:, : self.soft.shape[1]] += (1 - share) * self.soft
+        else:
+            soft[np.arange(self.query.size), self.target] += dtype.type(1 - share)
+        return self._replace(target=read_only(np.full(self.query.size, -1)), soft=read_only(soft))
 
     def parts(self, columns: int) -> Iterator[tuple[Batch, slice]]:
         """As few groups at a time as make up `WORK_A_CALL`, but at least one, and which bags these are of.

@@ -139,12 +139,27 @@ def _weigh(token, count, logits, c):
 
 
 @kernel(**_OPTIONS)
-def _feature(token, c, V, center, floor, f, norm):
+def _square_of_other_norms(c, kind, width):
+    """What c is divided by without a value matrix, squared: see `_feature`."""
+    total = square = c.dtype.type(0)
+    for i in range(c.size):
+        total += c[i]
+    if kind == 2:
+        return total * total
+    mean = total / c.dtype.type(width)
+    for i in range(c.size):
+        square += (c[i] - mean) * (c[i] - mean)
+    return square + c.dtype.type(width - c.size) * mean * mean
+
+
+@kernel(**_OPTIONS)
+def _feature(token, c, V, center, floor, kind, width, f, norm):
     """LN(V^T c) of the rows of c into ``f`` (aligned with ``token`` where V is the identity), norms into ``norm``.
 
     ``LN(x) = P x / max(||P x||, floor)``, where P takes off the mean if ``center``; both need V. Rows of c may have any
-    sum: V is applied to c / sum, and without V, LN takes the factor off. Below the floor, ``norm`` is -floor. A
-    negative floor leaves LN out; ``norm`` is -1 then.
+    sum: V is applied to c / sum, and without V, LN takes the factor off. Below the floor, ``norm`` is -floor.
+    With the ``kind`` of a `Rule` 1, f is c / ||P c|| over ``width`` tokens, so that Y^T P f is what P Y makes of it;
+    with 2, V^T c itself.
     """
     for b in range(c.shape[0]):
         total = mean = square = f.dtype.type(0)
@@ -152,6 +167,8 @@ def _feature(token, c, V, center, floor, f, norm):
             for i in range(token.size):
                 f[b, i] = c[b, i]
                 square += c[b, i] * c[b, i]
+            if kind > 0:
+                square = _square_of_other_norms(c[b], kind, width)
         else:
             f[b] = 0
             for i in range(token.size):
@@ -166,13 +183,14 @@ def _feature(token, c, V, center, floor, f, norm):
             for k in range(f.shape[1]):
                 f[b, k] -= mean
                 square += f[b, k] * f[b, k]
-        if floor < 0:
-            norm[b] = -1
-            continue
         norm[b] = np.sqrt(square)
         scale = max(norm[b], floor)
         if norm[b] < floor:
             norm[b] = -floor
+        if kind == 2 and V.shape[0] > 0:
+            scale, norm[b] = f.dtype.type(1), f.dtype.type(-1)
+        elif kind == 1 and scale == 0:
+            f[b] = 0
         if scale > 0:
             for k in range(f.shape[1]):
                 f[b, k] *= f.dtype.type(1) / scale
@@ -247,7 +265,7 @@ def _residual(u, target, soft, weight, mass, r):
                 r[b, c] *= scale
             for c in range(soft.size):
                 if soft[c] > 0:
-                    objective += weight[b] * soft[c] * (u[b, c] - top[b] - log_total)
+                    objective += weight[b] * (mass[c] * soft[c]) * (u[b, c] - top[b] - log_total)
                     r[b, c] += soft[c]
         else:
             own = r[b, target]
@@ -359,10 +377,11 @@ def _add_outer(rows, f, weight, r, product, dY):
 
 
 @kernel(**_OPTIONS)
-def _pull_back(token, c, f, norm, g, V, center, weight, dz, dV):
+def _pull_back(token, c, f, norm, g, V, center, kind, weight, dz, dV):
     """Add the gradient with respect to the logits z of a query, and V, given g, the gradients at the features f.
 
-    Without V this is Lemma 1 in bag form, z' = f * (g - f (f . g)).
+    Without V this is Lemma 1 in bag form, z' = f * (g - f (f . g)). Where LN subtracts the mean over all tokens, of
+    which dz has as many, the second f is P c / ||P c||; and it is 1 without LN.
     """
     h = np.zeros(token.size, dz.dtype)
     for b in range(f.shape[0]):
@@ -372,7 +391,13 @@ def _pull_back(token, c, f, norm, g, V, center, weight, dz, dV):
         if norm[b] < 0:
             inner = f.dtype.type(0)
         scale = f.dtype.type(weight[b])
-        if V.shape[0] == 0:
+        if V.shape[0] == 0 and kind > 0:
+            along, shift = f.dtype.type(kind == 1), f.dtype.type(1)
+            if kind == 1:
+                shift = -f[b].sum() / f.dtype.type(dz.size)
+            for i in range(token.size):
+                h[i] += scale * f[b, i] * (g[b, i] - (along * f[b, i] + shift) * inner)
+        elif V.shape[0] == 0:
             for i in range(token.size):
                 h[i] += scale * f[b, i] * (g[b, i] - f[b, i] * inner)
         elif norm[b] != 0:
@@ -423,7 +448,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     query, target, soft, weight, size, indptr, token, count = batch
     Z, Y, V, H = weights.Z, weights.Y, weights.V, weights.hidden
     dZ, dY, dV, dH = slopes.Z, slopes.Y, slopes.V, slopes.hidden
-    center, floor, square, contrast = rule.center, rule.floor, rule.squared, rule.contrasted
+    center, floor, kind, square, contrast = rule.center, rule.floor, rule.kind, rule.squared, rule.contrasted
     columns, units, last = Y.shape[1], H.shape[1], Y.shape[0] - Z.shape[0]  # the last rows of Y may be the queries'
     longest = most = 0
     for group in range(groups):
@@ -465,7 +490,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
             r = _matrix(residual[bag:].ravel() if keep else r_buffer, n, columns)
             shares = weight[bag : bag + n]
             _weigh(tokens, _matrix(count[entry:], n, tokens.size), Z[query[group]], c)
-            _feature(tokens, c, V, center, floor, f, norm)
+            _feature(tokens, c, V, center, floor, kind, Z.shape[1], f, norm)
             if units > 0:
                 _decode(rows, f, H, block, a)
                 _rectify(H, a)
@@ -490,7 +515,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
                     _back(rows, da, H, block, g)
                 else:
                     _back(rows, u, Y, block, g)
-                _pull_back(tokens, c, f, norm, g, V, center, shares, dZ[query[group]], dV)
+                _pull_back(tokens, c, f, norm, g, V, center, kind, shares, dZ[query[group]], dV)
                 if not keep:
                     if units > 0:
                         _add_outer(every_unit, a, shares, r, product_of_units, dY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -76,16 +77,28 @@ def gradient(batch: Batch, weights: Weights, rule: Rule, slopes: Weights) -> flo
 
 def check_inverse(batch: Batch, layer: Layer, objective: Objective, decoder: str) -> None:
     """Raise ``ValueError`` for what Lemma 3 is not of, and where F^T F has no inverse at the start."""
-    if not objective.plain:
-        name = "criterion" if objective.contrast is None else "contrast"
-        raise checks.reject(name, f"be left out for decoder={decoder!r}", getattr(objective, name))
-    if not layer.plain and not (layer.residual and decoder == "modified"):
+    for name, given in (
+        ("criterion", objective.criterion != "cross-entropy"),
+        ("contrast", objective.contrast is not None),
+        ("label_smoothing", objective.label_smoothing > 0 and decoder == "theory"),
+        ("terms", objective.terms and decoder == "theory"),
+    ):
+        if given:
+            raise checks.reject(name, f"be left out for decoder={decoder!r}", checks.brief(getattr(objective, name)))
+    if layer.normalisation != "unit" and layer.V is None:
+        rule = f"be 'unit' for decoder={decoder!r}, which inverts F^T F of unit features"
+        raise checks.reject("normalisation", rule, repr(layer.normalisation))
+    if layer.temperature != 1 and decoder == "theory":
+        raise checks.reject("temperature", f"be 1 for decoder={decoder!r}", layer.temperature)
+    whole = replace(layer, temperature=1.0)
+    if not whole.plain and not (layer.residual and decoder == "modified"):
         raise checks.reject("init", f"consist of Z and Y for decoder={decoder!r}", repr(layer))
     # F^T F, a copy that is factorised, and the right-hand sides.
     n = len(batch.query)
     columns = layer.multiplicity.size if decoder == "modified" else n
     checks.fits_in_memory("data", 8 * n * (2 * n + 2 * columns), "invert F^T F")
-    smallest = np.linalg.eigvalsh(Features.of(batch, read_only(layer.Z), residual=layer.residual).gram)[0]
+    logits = layer.Z if layer.temperature == 1 else layer.Z / layer.temperature
+    smallest = np.linalg.eigvalsh(Features.of(batch, read_only(logits), residual=layer.residual).gram)[0]
     if smallest < _SINGULAR:
         raise checks.reject(
             "data",

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from dynamics._model.optimizer import described
+from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.support import checks
 
@@ -12,11 +17,14 @@ if TYPE_CHECKING:
     from dynamics.layer import Layer
 
 CRITERIA = ("cross-entropy", "squared")
+NORMALISATIONS = ("unit", "layer", None)
+# By the weights, what is added to the gradient of J by some of them.
+Term = Callable[[Weights], Mapping[str, np.ndarray]]
 
 
 @dataclass(frozen=True)
 class Objective:
-    """What `gradient_flow` and `sgd` descend on.
+    """What `gradient_flow` and `sgd` descend on, and what the layer in it is.
 
     Parameters
     ----------
@@ -27,6 +35,22 @@ class Objective:
         each as likely as its weight: in `sgd` each bag of a batch comes with one. `DyckLanguage.nested_pairs` makes
         them.
     contrast_weight : float
+    label_smoothing : float
+        eps in [0, 1): what is descended on has the targets ``(1 - eps) e_n + eps / M``. The ``loss`` that is recorded
+        has those of the data; ``batch_loss`` is what is descended on.
+    temperature : float
+        tau > 0: attention is ``N_l exp(z_l / tau)``. The same as learning rates of Z, and Z, smaller by tau^2 and tau:
+        Z(eta_Z, tau) = tau Z(eta_Z / tau^2, 1).
+    normalisation : "unit", "layer" or None
+        LN of what attention gathers. "unit": ``v / ||v||_2``, the paper's. "layer": after the mean over all entries is
+        subtracted, as the usual LayerNorm does (up to the factor sqrt(d), which is one of eta_Y); without a value
+        matrix the entries are the tokens of the layer. None: v itself.
+    terms : functions of the weights
+        Each is given the weights, with the attributes Z, Y, .. of `Layer`, and returns a mapping from some of these
+        names to what is added to the gradient of J by that array, in each step of `sgd` and in the flow. See
+        docs/howto/change_an_assumption.md.
+
+    Temperature and normalisation are those of the layer in training; they may also be given in a `Layer` as start.
 
     Raises
     ------
@@ -37,8 +61,13 @@ class Objective:
     criterion: str = "cross-entropy"
     contrast: Bags | None = None
     contrast_weight: float = 0.0
+    label_smoothing: float = 0.0
+    temperature: float = 1.0
+    normalisation: str | None = "unit"
+    terms: tuple[Term, ...] = ()
 
     def __post_init__(self) -> None:
+        put = object.__setattr__
         checks.one_of("criterion", self.criterion, CRITERIA)
         weight = checks.non_negative("contrast_weight", self.contrast_weight)
         if self.contrast is None:
@@ -46,23 +75,87 @@ class Objective:
                 raise checks.reject("contrast_weight", "be 0 without `contrast`", weight)
         elif not isinstance(self.contrast, Bags):
             raise checks.reject("contrast", "be Bags, one an insertion", type(self.contrast).__name__)
-        object.__setattr__(self, "contrast_weight", weight)
+        put(self, "contrast_weight", weight)
+        put(self, "label_smoothing", checks.below("label_smoothing", self.label_smoothing, 1))
+        put(self, "temperature", checks.positive("temperature", self.temperature))
+        checked_normalisation(self.normalisation)
+        terms = checks.listed("terms", self.terms, "be functions of the weights")
+        put(self, "terms", tuple(checks.function("terms", term) for term in terms))
 
     @property
     def plain(self) -> bool:
-        """Whether this is the cross-entropy alone."""
-        return self.criterion == "cross-entropy" and self.contrast is None
+        """Whether this is the cross-entropy alone, of targets as they are."""
+        return self.criterion == "cross-entropy" and self.contrast is None and not (self.label_smoothing or self.terms)
 
     @property
-    def parameters(self) -> dict[str, str | float]:
-        """What a trajectory records."""
-        return {"criterion": self.criterion, "contrast_weight": self.contrast_weight}
+    def parameters(self) -> dict[str, Any]:
+        """What a trajectory records: `Objective.of` makes the same of it, less what is no number or word."""
+        found: dict[str, Any] = {"criterion": self.criterion, "contrast_weight": self.contrast_weight}
+        for name, usual in (("label_smoothing", 0.0), ("temperature", 1.0), ("normalisation", "unit")):
+            if getattr(self, name) != usual:
+                found[name] = getattr(self, name)
+        if self.terms:
+            found["terms"] = [described(term) for term in self.terms]
+        return found
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Objective:
+        """The objective of a run from the parameters that its trajectory records.
+
+        Raises
+        ------
+        ValueError
+            If it had insertions or terms, which are not recorded.
+        """
+        if parameters.get("terms") or parameters.get("contrast_weight"):
+            name = "terms" if parameters.get("terms") else "contrast_weight"
+            raise checks.reject(name, "be left out to be made again from what is recorded", parameters[name])
+        names = ("criterion", "label_smoothing", "temperature", "normalisation")
+        return cls(**{name: parameters[name] for name in names if name in parameters})
+
+    def shaped(self, layer: Layer) -> Layer:
+        """A start layer with this temperature and normalisation.
+
+        Raises
+        ------
+        ValueError
+            If the layer has others of its own, or cannot have these.
+        """
+        changes: dict[str, Any] = {}
+        for name, usual in (("temperature", 1.0), ("normalisation", "unit")):
+            own, asked = getattr(layer, name), getattr(self, name)
+            if asked not in (usual, own):
+                if own != usual:
+                    raise checks.reject(name, f"be {own!r}, that of the start, or left out", repr(asked))
+                changes[name] = asked
+        return replace(layer, **changes) if changes else layer
+
+    def add_terms(self, weights: Weights, slopes: Weights) -> None:
+        """Add the terms to the gradient of J at ``weights``."""
+        for term in self.terms:
+            added = term(weights)
+            if not isinstance(added, Mapping):
+                raise checks.reject("terms", "return a mapping from names of weights to arrays", checks.brief(added))
+            for name, array in added.items():
+                if name not in Weights._fields or not getattr(weights, name).size:
+                    present = ", ".join(key for key, own in weights._asdict().items() if own.size)
+                    raise checks.reject("terms", f"return names among {present}", repr(name))
+                slope, array = getattr(slopes, name), np.asarray(array)
+                if array.shape != slope.shape:
+                    raise checks.reject("terms", f"return an array of shape {slope.shape} for {name}", array.shape)
+                slope += array
 
     def check_fits(self, layer: Layer) -> None:
         """Raise ``ValueError`` unless ``layer`` has a column for every token of the insertions."""
         if self.contrast is not None and self.contrast.n_tokens > layer.Z.shape[1]:
             rule = f"have at most the {layer.Z.shape[1]} tokens of the layer"
             raise checks.reject("contrast", rule, self.contrast.n_tokens)
+
+
+def checked_normalisation(value: object) -> None:
+    """Raise ``ValueError`` unless the argument ``normalisation`` is one that there is."""
+    if value is not None:
+        checks.one_of("normalisation", value, [name for name in NORMALISATIONS if name])
 
 
 def as_objective(objective: Objective | None) -> Objective:

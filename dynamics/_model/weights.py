@@ -49,13 +49,16 @@ class Rule(NamedTuple):
     ----------
     multiplicity : (columns of Y,) int
     center, floor : bool, float
-        LN's mean subtraction and floor; a floor of -1 leaves LN out.
+        LN's mean subtraction and floor.
     squared : bool
         The squared loss in place of the cross-entropy.
     contrasted : bool
         Whether each group is a pair of bags, the first for the loss, both for the regulariser (22), with a weight each.
     residual : bool
         Whether the query's vector joins the feature; its row of Y is that of the query among the last ones.
+    kind : int
+        LN of what has no V: 0 divides by the norm; 1 subtracts the mean first, where Y has none in its columns; 2 does
+        nothing, with V as well.
     """
 
     multiplicity: np.ndarray
@@ -64,10 +67,11 @@ class Rule(NamedTuple):
     squared: bool
     contrasted: bool
     residual: bool
+    kind: int
 
     @classmethod
     def of(cls, layer: Layer, objective: Objective, dtype: np.dtype) -> Rule:
         """The rule of a kind of layer and an objective, in the precision of the weights."""
         squared, contrasted = objective.criterion == "squared", objective.contrast is not None
-        kind = (layer.multiplicity, layer.center, dtype.type(-1 if layer.floor == np.inf else layer.floor))
-        return cls(*kind, squared, contrasted, layer.residual)
+        kind = (layer.multiplicity, layer.center, dtype.type(layer.floor))
+        return cls(*kind, squared, contrasted, layer.residual, 1 if layer.means else 2 * (layer.normalisation is None))

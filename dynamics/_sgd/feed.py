@@ -86,8 +86,10 @@ class Feed:
         As in `sgd`.
     steps : int
         Most steps that are asked for at once.
-    columns : int
-        Columns of Y: a step multiplies each entry of its batch with so many.
+    multiplicity : (columns,) int
+        Of the columns of Y: a step multiplies each entry of its batch with so many.
+    replacement : bool
+        Whether each bag of a batch is drawn from all of them, or from those that this epoch has left.
     dtype : numpy dtype
         Precision of counts and weights.
 
@@ -113,16 +115,20 @@ class Feed:
         length: int | None,
         position_bias: float,
         steps: int,
-        columns: int,
+        multiplicity: np.ndarray,
+        replacement: bool,
         dtype: np.dtype,
     ) -> None:
+        columns = multiplicity.size
         contrast = objective.contrast
         self.positions = positions = source.positions(batch_size, length, position_bias)
         if positions and contrast is not None:
             raise checks.reject("contrast", "be left out where sequences are drawn from a population", contrast)
         self.source, self.random = source, random
         self.position_weight = np.exp(-position_bias * np.arange(positions)).astype(dtype)
-        self.data = Batch.of(source.bags, dtype)
+        self.data = Batch.of(source.bags, dtype).smoothed(objective.label_smoothing, multiplicity)
+        self.deck = np.arange(0 if replacement else len(source.bags))
+        self._check_deck(batch_size)
         self.insertions = _insertion_tables(contrast, dtype.type(objective.contrast_weight))
         self.drawn = batch_size is not None
         if batch_size is None:
@@ -134,6 +140,15 @@ class Feed:
             self.batches = Batch(*(np.array(array)[None] for array in batch))
         else:
             self._allocate(batch_size, contrast, steps, columns, dtype)
+
+    def _check_deck(self, batch_size: int | None) -> None:
+        """Epochs without replacement draw each bag as often as every other."""
+        if self.deck.size and batch_size is None:
+            raise checks.reject("replacement", "be left out when batch_size is None, which draws nothing", False)
+        weight = self.source.bags.weight
+        if self.deck.size and np.ptp(weight) > 1e-9 * weight.max():
+            rule = "be True where weights differ, for an epoch draws each bag once"
+            raise checks.reject("replacement", rule, f"weights from {weight.min():g} to {weight.max():g}")
 
     def _allocate(self, batch_size: int, contrast: Bags | None, steps: int, columns: int, dtype: np.dtype) -> None:
         bags = self.source.bags
@@ -156,7 +171,9 @@ class Feed:
         )
         drawn, tally = np.zeros(batch_size, dtype=np.int64), np.zeros(len(bags), dtype=np.int64)
         bits, tallies = np.empty(batch_size, dtype=np.uint64), np.empty((2, longest), dtype=np.int64)
-        self._workspace = (drawn, tally, bits, tuple(tallies))
+        # The last entry counts the bags of this epoch that were drawn: after as many as there are, a new one begins.
+        deck = np.append(self.deck, 0) if self.deck.size else self.deck
+        self._workspace = (drawn, tally, bits, tuple(tallies), deck)
 
     def draw(self, steps: int) -> np.ndarray:
         """Make the next ``steps`` batches; returns the number of groups of each."""

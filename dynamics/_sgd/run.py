@@ -12,12 +12,12 @@ import numpy as np
 from dynamics._model import kernels, modified
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective, as_objective
+from dynamics._model.optimizer import Optimizer, Update, as_optimizer, ascend
 from dynamics._model.weights import RATES, Rule, Weights
 from dynamics._sgd.feed import Feed, Source, source_of
 from dynamics._sgd.memory import LARGE, Memory, bounded, copy_of, zeros
-from dynamics._sgd.optimiser import Optimizer, Update, as_optimizer
 from dynamics.bags import Bags, Data
-from dynamics.layer import Layer, embed, embed_back, optional_rates
+from dynamics.layer import Layer, View, optional_rates
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.progress import Progress
@@ -93,7 +93,19 @@ def spawn(seed: int | np.random.SeedSequence, n: int = 2) -> Sequence[np.random.
 
 
 def checked(
-    *, steps, batch_size, length, momentum, optimizer, dtype, eta_y, eta_z, position_bias, record_every, decoder
+    *,
+    steps,
+    batch_size,
+    length,
+    momentum,
+    optimizer,
+    dtype,
+    eta_y,
+    eta_z,
+    position_bias,
+    record_every,
+    decoder,
+    replacement,
 ) -> dict[str, Any]:
     """The arguments of a run that do not depend on its layer, checked, as a trajectory records them."""
     parameters = {
@@ -108,6 +120,8 @@ def checked(
         "position_bias": checks.non_negative("position_bias", position_bias),
         "decoder": checks.one_of("decoder", decoder, DECODERS),
     }
+    if not checks.flag("replacement", replacement):
+        parameters["replacement"] = False
     if DTYPES[dtype](parameters["momentum"]) >= 1:
         raise checks.reject("momentum", f"be below 1 in {dtype}", parameters["momentum"])
     return parameters
@@ -184,17 +198,18 @@ class Run:
         self.parameters = parameters = checked(momentum=momentum, optimizer=optimizer, **arguments)
         self.steps, self.record_every = parameters["steps"], parameters["record_every"]
         self.dtype = np.dtype(DTYPES[parameters["dtype"]])
+        self.objective = objective = as_objective(objective)
+        self.optimizer = as_optimizer(optimizer, momentum).over(self.steps)
         start_seed, draw_seed = spawn(seed)
-        self.layer = layer = _start(init, self.source.bags, np.random.default_rng(start_seed))
+        start = _start(init, self.source.bags, np.random.default_rng(start_seed))
+        self.layer = layer = objective.shaped(start)
         self._check_fits(evaluate)
         parameters["init"] = init if isinstance(init, str) else "layer"
         parameters |= optional_rates(layer, parameters["eta_y"], eta_v, eta_hidden)
-        objective = as_objective(objective)
         objective.check_fits(layer)
         parameters |= objective.parameters
         self.rates = tuple(self._cast(name, parameters.get(name, 0.0)) for name in RATES)
-        adam = parameters["optimizer"] == "adam"
-        self.update = Update(adam, self.dtype.type(parameters["momentum"]), self.rates[:4])
+        self.update = Update(self.optimizer.adam, self.dtype.type(parameters["momentum"]), self.rates[:4])
         _foresee(parameters, self.source, layer, objective.contrast)
         self.feed = Feed(
             self.source,
@@ -202,7 +217,8 @@ class Run:
             draw_seed.generate_state(4, np.uint64),
             **{name: parameters[name] for name in ("batch_size", "length", "position_bias")},
             steps=min(self.record_every, self.steps),
-            columns=layer.multiplicity.size,
+            multiplicity=layer.multiplicity,
+            replacement=parameters.get("replacement", True),
             dtype=self.dtype,
         )
         self._place(layer, objective)
@@ -241,8 +257,11 @@ class Run:
     def _place(self, layer: Layer, objective: Objective) -> None:
         """The weights in the precision of the run, Y with padding, and what goes with them."""
         columns = layer.Y.shape[1]
-        whole = self.parameters["decoder"] == "full"  # the modified decoder's system would be solved for padding, too
-        padding = -columns % _COLUMNS if columns < _PADDED and whole else 0
+        self.view = View(layer, self.dtype)
+        self.plain = self.optimizer.plain and self.view.direct and not objective.terms
+        # The modified decoder's system would be solved for padding, too; and options would have to know of it.
+        whole = self.parameters["decoder"] == "full"
+        padding = -columns % _COLUMNS if columns < _PADDED and whole and self.plain else 0
         shapes = [array.shape for array in layer.weights]
         shapes[1] = (shapes[1][0], columns + padding)
 
@@ -257,15 +276,15 @@ class Run:
                     part = self._cast("init", array[rows])
                     np.copyto(own[rows, : array.shape[1]], part, where=part != 0)  # zeros not written take no memory
             self.weights.Y[:, columns:] = self.weights.Y[:, :1]
-        embedding = layer.embedding
-        self.vectors: np.ndarray | None = None if embedding is None else self._cast("init", embedding.vectors)
+        if layer.embedding is not None:
+            self._cast("init", layer.embedding.vectors)
         # Single entries of Z are followed where its rows are long.
         sizes = [len(array) for array in self.weights[:4]]
         sizes[0] *= 1 if layer.Z.shape[1] <= _ROW else layer.Z.shape[1]
         last = tuple(np.zeros(size, dtype=np.int64) for size in sizes)
         self.memory = Memory(blank() if self.update.adam else first, first, second, last)
         # A step of the kernels touches only the rows of its tokens; others move every entry.
-        self.by_rows = self.vectors is None and whole
+        self.by_rows = self.view.plain and self.plain and whole
         self.current, self.large = self.weights, max(array.nbytes for array in self.weights) > LARGE
         mass = read_only(np.pad(layer.multiplicity, (0, padding)))
         self.rule = Rule.of(layer, objective, self.dtype)._replace(multiplicity=mass)
@@ -285,11 +304,10 @@ class Run:
             groups = self.feed.draw(losses.size)
             fixed = (self.weights, self.rule, self.memory, self.update)
             return kernels.sgd_steps(self.feed.batches, groups, *fixed, done, losses)
-        slopes_of = self._modified if self.vectors is None else self._embedded
         for step in range(losses.size):
             # A column of multiplicity 0 that were larger than all others could starve the softmax.
             self.weights.Y[:, self.layer.multiplicity.size :] = self.weights.Y[:, :1]
-            losses[step], slopes = slopes_of()
+            losses[step], slopes = self._slopes()
             if not np.isfinite(losses[step]):
                 return step
             self._ascend(slopes, done + step + 1)
@@ -297,6 +315,11 @@ class Run:
 
     def _ascend(self, slopes: Weights, step: int) -> None:
         """Move every entry along its gradient, as the optimiser does in the step of this number, from one."""
+        if not self.optimizer.plain:
+            moments = (self.memory.first, self.memory.second)
+            with np.errstate(over="ignore", invalid="ignore"):  # `go` looks at what comes of it
+                ascend(self.optimizer, self.weights, slopes, *moments, self.rates, self.rule.multiplicity, step - 1)
+            return
         adam = self.update.adam
         parts = zip(self.weights, slopes, self.memory.first, self.memory.second, self.rates, strict=True)
         for array, slope, first, second, rate in parts:
@@ -306,27 +329,28 @@ class Run:
                 flat = (own.ravel() for own in (array, np.ascontiguousarray(slope), first, second))
                 kernels.ascend(*flat, rate, adam, step)
 
-    def _modified(self) -> tuple[float, Weights]:
-        """Loss and gradient on the next batch, that of the decoder by Lemma 3: the flow's, with the batch's shares."""
-        batch = self.feed.data._replace(weight=self.feed.shares())
-        self.visits += batch.weight
-        weights = Weights(*(read_only(array.view()) for array in self.weights))
-        slopes = Weights(*(np.zeros(array.shape, self.dtype) for array in weights))
-        return modified.gradient(batch, weights, self.rule, slopes), slopes
-
-    def _embedded(self) -> tuple[float, Weights]:
-        """Loss and gradient on the next batch where Z and V follow from an embedding."""
-        vectors, nothing = self.vectors, np.empty((0, 0), self.dtype)
-        inner = self.weights.keys, self.weights.queries, self.weights.values
-        Z, V = embed(vectors, *inner)
+    def _slopes(self) -> tuple[float, Weights]:
+        """Loss and gradient on the next batch; with the modified decoder, the flow's with the batch's shares."""
         # Read-only, as `gradient_flow` passes them, so that the kernel compiles once.
-        whole = Weights(*(read_only(array.view()) for array in self.weights._replace(Z=Z, V=V)))
-        slopes = Weights(*(np.zeros(array.shape, self.dtype) for array in whole))
-        groups = self.feed.draw(1)
-        batch = Batch(*(read_only(array[0]) for array in self.feed.batches))
-        loss = kernels.loss_and_gradient(batch, groups[0], whole, self.rule, slopes, nothing, True)
-        moved = embed_back(vectors, *inner[:2], slopes.Z, slopes.V)
-        return loss, Weights(nothing, slopes.Y, nothing, slopes.hidden, *moved)
+        weights = Weights(*(read_only(array.view()) for array in self.weights))
+        seen = self.view.forward(weights)
+        # Z and V have gradients in any case, of which those of an embedding are made.
+        slopes = Weights(*(np.zeros(a.shape, self.dtype) for a in weights._replace(Z=seen.Z, V=seen.V)))
+        within = self.view.beneath(slopes)
+        if self.visits is not None:
+            batch = self.feed.data._replace(weight=self.feed.shares())
+            self.visits += batch.weight
+            loss = modified.gradient(batch, seen, self.rule, within)
+        else:
+            groups = self.feed.draw(1)
+            batch = Batch(*(read_only(array[0]) for array in self.feed.batches))
+            nothing = np.empty((0, 0), self.dtype)
+            loss = kernels.loss_and_gradient(batch, groups[0], seen, self.rule, within, nothing, True)
+        self.view.backward(weights, within, slopes)
+        if self.view.vectors is not None:
+            slopes = slopes._replace(Z=weights.Z, V=weights.V)
+        self.objective.add_terms(weights, slopes)
+        return loss, slopes
 
     def _catch_up(self, done: int) -> None:
         """Bring every row to step ``done``: in copies, so that recording changes no bit, unless they are large."""

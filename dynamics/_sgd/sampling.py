@@ -233,6 +233,23 @@ def contrasted(batch: Batch, insertions: Bags, strength: float) -> Batch:
 
 
 @kernel()
+def _deal(bits, deck):
+    """The next bag of an epoch, each of whose orders is as likely to 2^-32 (Fisher and Yates).
+
+    The last entry of ``deck`` counts the bags that were dealt; before it stand these, and then the others.
+    """
+    size = deck.size - 1
+    dealt = deck[size] % size
+    left = np.uint64(size - dealt)
+    other = dealt + np.int64(((bits & _LOW) * left) >> _HALF)
+    card = deck[other]
+    deck[other] = deck[dealt]
+    deck[dealt] = card
+    deck[size] = dealt + 1
+    return card
+
+
+@kernel()
 def _draw_batch(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batch):
     """Fill a batch; returns the number of its groups."""
     query, target, soft, _, _, indptr, token, count = data
@@ -240,11 +257,11 @@ def _draw_batch(random, data, bag_tables, token_tables, position_weight, inserti
     contrast = i_token.size > 0
     _, _, bag_threshold, bag_choice = bag_tables
     pairs, start, token_threshold, token_choice = token_tables
-    drawn, tally, bits, tallies = workspace
+    drawn, tally, bits, tallies, deck = workspace
     b_query, b_target, b_soft, b_weight, b_size, b_indptr, b_token, b_count = batch
     random_bits(random, bits)
     for b in range(drawn.size):
-        drawn[b] = np.int64(_pick(bits[b], bag_threshold, bag_choice))
+        drawn[b] = np.int64(_pick(bits[b], bag_threshold, bag_choice)) if deck.size == 0 else _deal(bits[b], deck)
         tally[drawn[b]] += 1
     share = b_weight.dtype.type(1) / b_weight.dtype.type(drawn.size)
     groups = end = entry = 0
@@ -300,8 +317,9 @@ def draw_batches(random, data, bag_tables, token_tables, position_weight, insert
     ``data`` is a `Batch` of single bags, ``batches`` what `kernels.sgd_steps` takes. With positions, each bag is a
     sequence whose tokens are drawn from the counts: sequences of one class are the bags of a group. Without, each is a
     bag of the data as it is, once, with the weight of all times that it was drawn. ``workspace`` is (drawn classes, a
-    zero for each class, random bits, two tallies of tokens). ``insertions`` are (indptr, token, count, threshold,
-    choice, weight of the regulariser (22)): if there are any, each bag comes as a pair with one.
+    zero for each class, random bits, two tallies of tokens, nothing or what `_deal` takes). ``insertions`` are (indptr,
+    token, count, threshold, choice, weight of the regulariser (22)): if there are any, each bag comes as a pair with
+    one.
     """
     query, target, soft, weight, size, indptr, token, count = batches
     for s in range(groups.size):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import hashlib
 import json
@@ -20,10 +21,11 @@ import optax
 import xarray as xr
 from numpy.typing import ArrayLike
 
+from dynamics._model.optimizer import CLIP_FLOOR, as_optimizer
 from dynamics.deep import objective
 from dynamics.deep.data import Insertions, Sequences
 from dynamics.deep.model import Architecture, Transformer
-from dynamics.descent import DTYPES, OPTIMIZERS, DivergenceError
+from dynamics.descent import DTYPES, MOMENTUM, DivergenceError, Optimizer
 from dynamics.support import archive, checks, files
 from dynamics.support.checks import read_only
 from dynamics.support.netcdf import load_dataset
@@ -43,8 +45,8 @@ def train(
     *,
     learning_rate: float | Sequence[float],
     steps: int,
-    optimizer: str = "sgd",
-    momentum: float = 0.9,
+    optimizer: str | Optimizer = "sgd",
+    momentum: float = MOMENTUM,
     batch_size: int | None = 32,
     seeds: int | Sequence[int] = 1,
     validation: Sequences | None = None,
@@ -60,7 +62,7 @@ def train(
 
     The objective is the mean cross-entropy of the next token over the positions that ``data`` masks in, of
     ``batch_size`` sequences drawn with replacement. "sgd" has the velocity ``v <- momentum v + gradient`` and the step
-    ``eta v``; "adam" is that of `dynamics.sgd`. One rate moves all weights.
+    ``eta v``; "adam" and all that an `Optimizer` has are those of `dynamics.sgd`, by optax. One rate moves all weights.
 
     Parameters
     ----------
@@ -70,9 +72,9 @@ def train(
     learning_rate : float or sequence of float
         Per step, positive.
     steps : int
-    optimizer : "sgd" or "adam"
+    optimizer : "sgd", "adam", "adamw", "sign" or Optimizer
     momentum : float
-        In [0, 1); not used by "adam".
+        In [0, 1); not used by "adam" and "adamw", and left out beside an `Optimizer`, which has its own.
     batch_size : int or None
         Sequences a step; None takes all of ``data``.
     seeds : int or sequence of int
@@ -121,7 +123,7 @@ def train(
         run = _Run(**arguments)
         if path is not None and path.exists():
             run.restore(path)
-        with Progress(f"transformer, {optimizer}", enabled=progress) as report:
+        with Progress(f"transformer, {run.parameters['optimizer']}", enabled=progress) as report:
             run.go(report, path)
         return run.dataset()
 
@@ -177,9 +179,8 @@ def _check(*, steps, optimizer, momentum, batch_size, record_every, dtype, learn
     for name, values in (("learning_rate", rates), ("seeds", seeds)):
         if values.size == 0 or np.unique(values).size < values.size:
             raise checks.reject(name, "hold different values, at least one", values.tolist())
-    momentum = checks.non_negative("momentum", momentum)
-    if momentum >= 1:
-        raise checks.reject("momentum", "be below 1", momentum)
+    optimizer = as_optimizer(optimizer, momentum)
+    momentum = optimizer.momentum
     contrast_weight = checks.non_negative("contrast_weight", contrast_weight)
     for name, values in (("learning_rate", rates), ("contrast_weight", contrast_weight), ("momentum", momentum)):
         _in_range(name, np.atleast_1d(values), dtype)
@@ -189,8 +190,7 @@ def _check(*, steps, optimizer, momentum, batch_size, record_every, dtype, learn
         "learning_rate": rates.tolist(),
         "seeds": seeds.tolist(),
         "steps": checks.integer("steps", steps, minimum=1),
-        "optimizer": checks.one_of("optimizer", optimizer, OPTIMIZERS),
-        "momentum": momentum,
+        **optimizer.parameters,
         "batch_size": None if batch_size is None else checks.integer("batch_size", batch_size, minimum=1),
         "record_every": checks.integer("record_every", record_every, minimum=1),
         "contrast_weight": contrast_weight,
@@ -247,6 +247,7 @@ class _Run:
 
     def __init__(self, *, start, data, validation, probe, contrast, **arguments):
         self.parameters = p = _check(**arguments)
+        self.optimizer = as_optimizer(arguments["optimizer"], arguments["momentum"]).over(p["steps"])
         if not isinstance(start, (Architecture, Transformer)):
             raise checks.reject("start", "be an Architecture or a Transformer", type(start).__name__)
         given = start if isinstance(start, Transformer) else None
@@ -299,7 +300,9 @@ class _Run:
         models = jax.tree.map(lambda *leaves: jnp.asarray(np.stack(leaves * rates.size), dtype), *starts)
         spec = models.trained()
         self.weights, self.fixed = eqx.partition(models, spec)
-        self.moments = jax.jit(jax.vmap(_rule(p["optimizer"], p["momentum"]).init))(self.weights)
+        # Rates are no part of the rule, which is compiled once for all schedules.
+        self.rule = dataclasses.replace(self.optimizer, schedule=None)
+        self.moments = jax.jit(jax.vmap(_rule(self.rule).init))(self.weights)
 
     def _rng(self, seed, *key):
         """A generator that depends on nothing but a seed and what it is for, so that a run can go on anywhere."""
@@ -329,9 +332,11 @@ class _Run:
         if not self.times:
             self._record()
         while self.done < steps:
-            drawn, p = self._draw(self.done), self.parameters
+            drawn, rates = self._draw(self.done), self.rates
+            if self.optimizer.schedule is not None:
+                rates = rates * self.optimizer.factor(self.done)
             self.weights, self.moments, loss = _steps(
-                p["optimizer"], p["momentum"], p["contrast_weight"], self.weights, self.moments, self.fixed, self.rates,
+                self.rule, self.parameters["contrast_weight"], self.weights, self.moments, self.fixed, rates,
                 drawn, self.data, self.contrast,
             )  # fmt: skip
             self._pending.append(loss)
@@ -471,15 +476,35 @@ def _uniform_entropy(mask, attend_self) -> float:
     return float((mask * np.log(keys)).sum() / mask.sum())
 
 
-def _rule(optimizer, momentum):
-    return optax.scale_by_adam() if optimizer == "adam" else optax.trace(decay=momentum)
+def _rule(optimizer: Optimizer) -> optax.GradientTransformation:
+    """The direction of a step against the gradient of the loss, before the learning rate."""
+    decay, parts = optimizer.weight_decay, []
+    if optimizer.clip is not None:
+        parts.append(optax.stateless(lambda slopes, _: _clipped(slopes, optimizer.clip)))
+    if decay and not optimizer.decoupled:
+        parts.append(optax.add_decayed_weights(decay))
+    if optimizer.adam:
+        parts.append(optax.scale_by_adam(*optimizer.betas, eps=optimizer.epsilon))
+    else:
+        parts.append(optax.trace(decay=optimizer.momentum))
+    if optimizer.name == "sign":
+        parts.append(optax.stateless(lambda slopes, _: jax.tree.map(jnp.sign, slopes)))
+    if decay and optimizer.decoupled:
+        parts.append(optax.add_decayed_weights(decay))
+    return parts[0] if len(parts) == 1 else optax.chain(*parts)
+
+
+def _clipped(slopes, bound):
+    """As `dynamics.sgd` has it, and PyTorch, which adds 1e-6 to the norm; optax does not."""
+    shrink = jnp.minimum(1.0, bound / (optax.global_norm(slopes) + CLIP_FLOOR))
+    return jax.tree.map(lambda slope: shrink.astype(slope.dtype) * slope, slopes)
 
 
 # Compiled once for runs of one kind, in whatever call of `train`: what names the kind is static.
-@functools.partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=(3, 4))
-def _steps(optimizer, momentum, contrast_weight, weights, moments, fixed, rates, drawn, data, contrast):
+@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
+def _steps(optimizer, contrast_weight, weights, moments, fixed, rates, drawn, data, contrast):
     """One step of each run."""
-    rule = _rule(optimizer, momentum)
+    rule = _rule(optimizer)
 
     def step(weights, moments, fixed, rate, drawn):
         rows, inserted = drawn
@@ -495,7 +520,7 @@ def _steps(optimizer, momentum, contrast_weight, weights, moments, fixed, rates,
             return value
 
         value, gradient = jax.value_and_grad(loss)(weights)
-        direction, moments = rule.update(gradient, moments)
+        direction, moments = rule.update(gradient, moments, weights)
         return jax.tree.map(lambda w, d: w - rate * d, weights, direction), moments, value
 
     return _over_runs(step, weights, moments, fixed, rates, drawn)

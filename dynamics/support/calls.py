@@ -20,7 +20,17 @@ from dynamics.support import checks, netcdf
 
 # Objects whose constructor takes what their attributes of the same names hold. Those of a file are made by their
 # constructors, which check them: kernels trust the indices in such arrays.
-_KINDS = ("Bags", "DyckLanguage", "Embedding", "Layer", "Objective", "Optimizer", "SequenceClasses", "Solver")
+_KINDS = (
+    "Bags",
+    "DyckLanguage",
+    "Embedding",
+    "Layer",
+    "Objective",
+    "Optimizer",
+    "Schedule",
+    "SequenceClasses",
+    "Solver",
+)
 _FUNCTIONS = ("gradient_flow", "sgd")
 # Bytes of data that are kept; of more, the SHA-256 is.
 _LARGEST = 2**26
@@ -93,9 +103,9 @@ class Call:
         nodes: dict[str, Any] = {}
         for name, value in self.arguments.items():
             own: dict[str, np.ndarray] = {}
-            node = _pack(value, own, f"{len(nodes)}")
-            if sum(array.nbytes for array in own.values()) > _LARGEST:
-                node, own = _left_out(value), {}
+            node = _kept(value, own, f"{len(nodes)}")
+            if node is None or sum(array.nbytes for array in own.values()) > _LARGEST:
+                node, own = {"left out": type(value).__name__, "sha256": _digest(value)}, {}
             nodes[name] = node
             arrays |= own
         text = json.dumps({"function": self.function, "arguments": nodes})
@@ -131,6 +141,18 @@ def _own(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else list(value) if isinstance(value, list) else value
 
 
+class _NotKept(Exception):
+    """A value, or a part of one, has no form in a file: an object of somebody else, or a function."""
+
+
+def _kept(value: Any, arrays: dict[str, np.ndarray], place: str) -> dict[str, Any] | None:
+    """A value as JSON and arrays, or None if a part of it is something else."""
+    try:
+        return {"value": _pack(value, arrays, place)}
+    except _NotKept:
+        return None
+
+
 def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
     """A value as JSON, its arrays put aside under names that begin with ``place``."""
     if isinstance(value, np.generic):
@@ -157,15 +179,11 @@ def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
         # A continued run starts from its last time.
         arrays[place] = np.frombuffer(netcdf.encode(value.dataset.isel(time=[-1])), np.uint8)
         return {"netcdf": place}
-    return _left_out(value)
+    raise _NotKept
 
 
 def _packed(parts: Mapping[str, Any], arrays: dict[str, np.ndarray], place: str) -> dict[str, Any]:
     return {name: _pack(part, arrays, f"{place}_{name}") for name, part in parts.items()}
-
-
-def _left_out(value: Any) -> dict[str, str]:
-    return {"left out": type(value).__name__, "sha256": _digest(value)}
 
 
 def _unpack(node: Any, arrays: Mapping[str, np.ndarray]) -> Any:
@@ -177,6 +195,8 @@ def _unpack(node: Any, arrays: Mapping[str, np.ndarray]) -> Any:
         return arrays[node["array"]]
     if "netcdf" in node:
         return importlib.import_module("dynamics").Trajectory(netcdf.decode(arrays[node["netcdf"]].tobytes()))
+    if "value" in node:
+        return _unpack(node["value"], arrays)
     if "left out" in node:
         return LeftOut(str(node["left out"]), str(node["sha256"]))
     if "csr" in node:
@@ -193,10 +213,10 @@ def _digest(value: Any) -> str:
     """SHA-256 of the content of what can be packed, or nothing."""
     arrays: dict[str, np.ndarray] = {}
     bags = value.population() if hasattr(value, "population") else value
-    node = _pack(bags, arrays, "0") if type(bags).__name__ in _KINDS else None
+    node = _kept(bags, arrays, "0")
     if node is None:
         return ""
-    found = hashlib.sha256(json.dumps(node).encode())
+    found = hashlib.sha256(json.dumps(node["value"]).encode())
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
         found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from dynamics._model import kernels
 from dynamics.data import averaging as tasks
-from dynamics.descent import OPTIMIZERS, DivergenceError, spawn
+from dynamics.descent import DivergenceError, spawn
 from dynamics.support import checks, files
 from dynamics.support.checks import read_only
 from dynamics.support.compiled import kernel
@@ -39,6 +39,7 @@ from dynamics.units.attention_unit import AttentionUnit, attention_weights
 __all__ = ["LinearQueryUnit", "load_training", "train_qsa", "unit_at"]
 
 SCHEDULES = ("cosine", "constant")
+OPTIMIZERS = ("sgd", "adam")
 _FORMAT = "yzflow-qsa-training-1"
 # Inputs are drawn for as many steps at a time as give this many numbers, each time by a generator of its own, so that a
 # run can be continued.

@@ -31,6 +31,8 @@ def build(bags, parts, seed):
     Y = rng.normal(size=(n_values if hidden is None else units, bags.vocab_size))
     V = None if "identity" in parts else rng.normal(size=(n_tokens, n_values))
     options = {"hidden": hidden, "center": "center" in parts and V is not None}
+    if "no norm" in parts and V is not None:
+        options |= {"center": False, "normalisation": None}
     if "embedding" in parts:
         vectors = rng.normal(size=(n_tokens, 3))
         keys, queries = rng.normal(size=(2, 2, 3))
@@ -38,9 +40,7 @@ def build(bags, parts, seed):
         layer = Layer.embedded(embedding, Y, **options)
     else:
         layer = Layer(rng.normal(size=(n_tokens, n_tokens)), Y, V, **options)
-    if V is not None and "no norm" in parts:
-        return build_floor(layer, np.inf)
-    if "floor" not in parts or V is None:
+    if "floor" not in parts or V is None or layer.normalisation is None:
         return layer
     norms = [np.linalg.norm(before_ln(layer, layer.weights, counts, q)) for counts, q in bag_list(bags, layer)]
     return build_floor(layer, float(np.median(norms)) * 1.001)
@@ -73,7 +73,7 @@ def logits(layer, weights, counts, query):
     """(6)-(8) of Wen et al. with an optional hidden layer; accepts complex weights."""
     x = before_ln(layer, weights, counts, query)
     norm = np.sqrt((x * x).sum())
-    f = x if layer.floor == np.inf else x / (norm if norm.real > layer.floor else layer.floor)
+    f = x if layer.normalisation is None else x / (norm if norm.real > layer.floor else layer.floor)
     hidden = weights[3]
     if hidden.size:
         f = f @ hidden[:-1] + hidden[-1]
@@ -307,8 +307,8 @@ BAD = [
     ({"hidden": np.ones((3, 2))}, "`hidden` must have 4 rows, one a column of V and one for the biases"),
     ({"hidden": np.ones((4, 5))}, "`Y` must have 5 rows, one a unit"),
     ({"floor": -0.1}, "`floor` must be non-negative"),
-    ({"floor": -np.inf}, "`floor` must be a non-negative finite number"),
-    ({"V": None, "Y": np.ones((4, 3)), "floor": np.inf}, "`floor` must be left out without a value matrix"),
+    ({"floor": np.inf}, "`floor` must be a non-negative finite number"),
+    ({"floor": 0.1, "normalisation": None}, "`floor` must be left out without normalisation"),
     ({"V": None, "Y": np.ones((4, 3)), "center": True}, "`center` must be left out without a value matrix"),
     ({"V": None, "Y": np.ones((4, 3)), "floor": 0.1}, "`floor` must be left out without a value matrix"),
 ]

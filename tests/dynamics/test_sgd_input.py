@@ -15,7 +15,7 @@ BAD = [
     ({"length": -5}, "`length` must be at least 2, but got -5"),
     ({"length": 1}, "`length` must be at least 2, but got 1"),
     ({"length": 2.5}, "`length` must be an integer, but got 2.5"),
-    ({"optimizer": "rmsprop"}, "`optimizer` must be one of 'sgd', 'adam', but got 'rmsprop'"),
+    ({"optimizer": "rmsprop"}, "`optimizer` must be one of 'sgd', 'adam', 'adamw', 'sign', but got 'rmsprop'"),
     ({"init": "normal"}, "`init` must be 'zero', 'uniform' or a Layer, but got 'normal'"),
     ({"init": None}, "`init` must be 'zero', 'uniform' or a Layer, but got None"),
     ({"dtype": "float16"}, "`dtype` must be one of 'float64', 'float32', but got 'float16'"),

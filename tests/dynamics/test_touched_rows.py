@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from dynamics import Bags, SequenceClasses, Trajectory, sgd, trajectory
 from dynamics._model import kernels
+from dynamics._model.optimizer import Update
 from dynamics._model.weights import Weights
 from dynamics._sgd.memory import Memory
-from dynamics._sgd.optimiser import Update
 
 KINDS = [("sgd", 0.0), ("sgd", 0.9), ("adam", 0.9)]
 

@@ -3,12 +3,15 @@
 import json
 import os
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 import xarray as xr
 
-from dynamics import DivergenceError, DyckLanguage, deep
+from dynamics import DivergenceError, DyckLanguage, Optimizer, Schedule, deep
 from dynamics.deep import objective, training
 from dynamics.support import progress
 from dynamics.trajectory import save_dataset
@@ -34,6 +37,57 @@ def same(one, other):
 
 
 # Steps
+
+
+OPTIONS = {
+    "decoupled decay": Optimizer(weight_decay=0.1, decoupled=True),
+    "adamw": Optimizer("adamw", weight_decay=0.1, betas=(0.8, 0.9), epsilon=1e-3),
+    "sign": Optimizer("sign"),
+    "schedule": Optimizer(weight_decay=0.1, schedule=Schedule(warm_up=3, decay="cosine")),
+    "all": Optimizer("adam", weight_decay=0.1, clip=0.05, schedule=Schedule(decay="linear", floor=0.2)),
+}
+
+
+def as_optax(optimizer, eta, steps):
+    """Of optax's own aliases as much as there is."""
+    rate = eta if optimizer.schedule is None else lambda k: eta * jnp.asarray(table)[k]
+    table = [optimizer.over(steps).factor(k) for k in range(steps)]
+    if optimizer.name == "adamw":
+        own = {"b1": optimizer.betas[0], "b2": optimizer.betas[1], "eps": optimizer.epsilon}
+        return optax.adamw(rate, weight_decay=optimizer.weight_decay, **own)
+    parts = [] if optimizer.clip is None else [optax.clip_by_global_norm(optimizer.clip)]
+    decay = optimizer.weight_decay
+    parts += [optax.add_decayed_weights(decay)] if decay and not optimizer.decoupled else []
+    if optimizer.name == "sign":
+        return optax.chain(*parts, optax.trace(optimizer.momentum), optax.scale_by_sign(), optax.scale(-eta))
+    if optimizer.decoupled:
+        own = optax.trace(optimizer.momentum), optax.add_decayed_weights(decay), optax.scale(-eta)
+        return optax.chain(*parts, *own)
+    return optax.chain(*parts, optax.adam(rate) if optimizer.adam else optax.sgd(rate, momentum=optimizer.momentum))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_are_those_of_optax(name):
+    """Eight steps; optax's clipping has no 1e-6 beside the norm, a share of 1e-5 of it here."""
+    optimizer, eta, steps = OPTIONS[name], 0.01, 8
+    start = deep.Transformer(ARCHITECTURE, 3, dtype="float64")
+    arguments = {"steps": steps, "learning_rate": eta, "batch_size": None, "dtype": "float64", "record_every": steps}
+    found = deep.train(start, TEXT, optimizer=optimizer, **arguments)
+    with jax.enable_x64(True):
+        rule = as_optax(optimizer, eta, steps)
+        weights, fixed = eqx.partition(jax.tree.map(jnp.asarray, start), start.trained())
+        state = rule.init(weights)
+        slope = jax.jit(
+            jax.grad(lambda own: objective.mean_loss(eqx.combine(own, fixed), TEXT.inputs, TEXT.targets, TEXT.mask))
+        )
+        for _ in range(steps):
+            updates, state = rule.update(slope(weights), state, weights)
+            weights = optax.apply_updates(weights, updates)
+        expected = flat(eqx.combine(weights, fixed))
+    tolerance = 1e-5 if optimizer.clip else 1e-12
+    np.testing.assert_allclose(found["parameters"].values[0, 0], expected, rtol=0, atol=tolerance)
+    assert np.abs(expected - flat(start)).max() > 100 * tolerance
+    assert Optimizer.of(json.loads(found.attrs["parameters"])) == optimizer
 
 
 def flat(model):

@@ -71,7 +71,7 @@ def start(
     generator = np.random.default_rng(rng)
     rows = checks.integer("hidden", hidden, minimum=0) or width
     Y = generator.normal(size=(rows, language.n_brackets)) / np.sqrt(rows)
-    parts: dict[str, Any] = {} if checks.flag("norm", norm) else {"floor": np.inf}
+    parts: dict[str, Any] = {} if checks.flag("norm", norm) else {"normalisation": None}
     if hidden:
         parts["hidden"] = np.vstack([np.sqrt(2) * generator.normal(size=(width, rows)), np.zeros(rows)])
     if embedding == FREE:
@@ -187,7 +187,8 @@ def measure(layer: Layer, language: DyckLanguage, test: dict[str, Bags]) -> dict
     layer = layer.moved([array.astype(np.float64) for array in layer.weights])
     found = [balance.closing_accuracy(layer, language, bags) for bags in test.values()]
     spans = [np.arange(LENGTHS[name][0], LENGTHS[name][1] + 1) for name in test]
-    summed = layer.floor == 0  # else balance, which is about sums of any size, says nothing
+    # Else balance, which is about sums of any size, says nothing.
+    summed = layer.floor == 0 and layer.normalisation is not None
     nothing = dict.fromkeys(QUERIES, np.nan)
     linear = summed and layer.hidden is None
     expected = [balance.predicted_accuracy(layer, language, some) if linear else nothing for some in spans]

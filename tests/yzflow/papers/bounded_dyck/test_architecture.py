@@ -33,20 +33,20 @@ def runs(samples, store):
 
 
 def test_each_variant_trains_the_layer_that_it_names(runs, samples):
-    for variant, (hidden, floor) in {
-        "LN": (None, 0), "LN, feed-forward": ((33, 128), 0), "no LN": (None, np.inf),
-        "no LN, feed-forward": ((33, 128), np.inf),
+    for variant, (hidden, kind) in {
+        "LN": (None, "unit"), "LN, feed-forward": ((33, 128), "unit"), "no LN": (None, None),
+        "no LN, feed-forward": ((33, 128), None),
     }.items():  # fmt: skip
         start = dyck.start(LANGUAGE, 1, embedding="type and depth", scale=0.5, **architecture.VARIANTS[variant])
-        assert (None if start.hidden is None else start.hidden.shape) == hidden and start.floor == floor
+        assert (None if start.hidden is None else start.hidden.shape) == hidden and start.normalisation == kind
         end = sgd(
             samples.train, eta_y=0.01, eta_z=0.01, steps=20, batch_size=128, optimizer="adam", dtype="float32",
             init=start, seed=1,
         )  # fmt: skip
         one = runs.sel(variant=variant, embedding="type and depth", scale=0.5, seed=1)
         np.testing.assert_allclose(one["attention"], dyck.attention_map(end.final, LANGUAGE), atol=1e-6)
-        assert np.isnan(one["violation"]) == (floor > 0)
-        assert np.isnan(one["predicted"]).all() == (hidden is not None or floor > 0)
+        assert np.isnan(one["violation"]) == (kind is None)
+        assert np.isnan(one["predicted"]).all() == (hidden is not None or kind is None)
 
 
 def test_a_grid_that_is_done_is_not_trained_again(runs, samples, store, monkeypatch):

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import xarray as xr
 
-from dynamics import Layer, Objective, SequenceClasses, Solver, gradient_flow, observables, sgd_many
+from dynamics import Layer, SequenceClasses, Solver, gradient_flow, observables, options, sgd_many
 from dynamics.descent import ARGUMENTS, complete
 from dynamics.flow import DECODERS, METHODS
 from dynamics.support import checks
@@ -36,7 +36,8 @@ _LABELS = {
 # The seed is the sweep's; what belongs to a start layer or to bags of insertions, no grid can hold; only the end is
 # recorded; the modified decoder has no finite sequences.
 _NO_KEYS = ("seed", "eta_v", "eta_hidden", "objective", "record_every", "decoder")
-_SGD_KEYS = ("ratio", *(name for name in ARGUMENTS if name not in _NO_KEYS), "criterion")
+_OPTIONS = (*options.OF_OPTIMIZER, *options.OF_OBJECTIVE)
+_SGD_KEYS = ("ratio", *(name for name in ARGUMENTS if name not in _NO_KEYS), *_OPTIONS)
 
 
 def _rates(given: dict) -> dict:
@@ -49,11 +50,13 @@ def _rates(given: dict) -> dict:
 
 
 def _sgd_arguments(given: dict) -> dict:
-    arguments = {name: value for name, value in given.items() if name not in ("ratio", "n_queries", "criterion")}
+    arguments = {name: value for name, value in given.items() if name not in ("ratio", "n_queries", *_OPTIONS)}
     arguments = complete(arguments | _rates(given))
     arguments["init"] = checks.one_of("init", arguments["init"], ("zero", "uniform"))
     rest = {name: value for name, value in arguments.items() if name not in _NO_KEYS}
-    return rest | {"criterion": Objective(given.get("criterion", "cross-entropy")).criterion}
+    if rest["replacement"]:
+        del rest["replacement"]  # options that came later name no run that was without them
+    return rest | {"criterion": options.objective_of(given).criterion} | options.unusual(given)
 
 
 def _complete_small(given: dict) -> dict:
@@ -89,8 +92,9 @@ def _medium(n_queries: int) -> SequenceClasses:
 
 def _sgd(classes: SequenceClasses, arguments: dict, seed: int) -> dict:
     """What attention looks like at the end of a run."""
-    rest = {name: value for name, value in arguments.items() if name != "criterion"}
-    rest |= {"objective": Objective(arguments["criterion"]), "seed": seed}
+    rest = {name: value for name, value in arguments.items() if name not in _OPTIONS}
+    rest |= {"objective": options.objective_of(arguments), "optimizer": options.optimizer_of(arguments), "seed": seed}
+    del rest["momentum"]
     [outcome] = sgd_many([(classes, rest)], threads=1)
     bags, end = outcome.bags, outcome.layer
     layer = Layer(end.Z.astype(np.float64), end.Y.astype(np.float64), None, end.multiplicity)
@@ -134,6 +138,8 @@ def _softmax_of_rows(Z: np.ndarray, classes: SequenceClasses) -> np.ndarray:
     return shares[np.searchsorted(classes.query_tokens, classes.query)]
 
 
+# A flow is one of plain steps unless it is told otherwise.
+_PLAIN = {"optimizer": "sgd", "momentum": 0.0}
 _FLOW = {
     "n_classes": (10, lambda name, value: checks.integer(name, value, minimum=2)),
     "vocab_size": (1000, lambda name, value: checks.integer(name, value, minimum=2)),
@@ -150,7 +156,9 @@ _FLOW = {
 
 def _complete_flow(given: dict) -> dict:
     rest = {name: check(name, given.get(name, default)) for name, (default, check) in _FLOW.items()}
-    return _rates(given) | rest
+    asked = _PLAIN | given
+    own = {name: asked[name] for name, usual in _PLAIN.items() if asked[name] != usual} | options.unusual(asked)
+    return _rates(given) | rest | own
 
 
 def flow(configuration: dict, seed: int) -> dict:
@@ -159,7 +167,8 @@ def flow(configuration: dict, seed: int) -> dict:
     n_classes, vocab_size, common = (arguments.pop(name) for name in ("n_classes", "vocab_size", "common"))
     classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
     solver = Solver(method=arguments.pop("method"), time_scale=arguments.pop("time_scale"))
-    run = gradient_flow(classes, solver=solver, **arguments)
+    asked = {name: arguments.pop(name) for name in (*_PLAIN, *_OPTIONS) if name in arguments}
+    run = gradient_flow(classes, solver=solver, **options.flow_options(asked), **arguments)
     logits = run.dataset["z"].isel(query=0, drop=True)
     logit = {"units": "1"}
     return {
@@ -183,5 +192,11 @@ TASKS = (
         threads=True,
         labels=_LABELS,
     ),
-    Task("flow", flow, keys=("eta_y", "eta_z", "ratio", *_FLOW), complete=_complete_flow, labels=_LABELS),
+    Task(
+        "flow",
+        flow,
+        keys=("eta_y", "eta_z", "ratio", *_FLOW, *_PLAIN, *_OPTIONS),
+        complete=_complete_flow,
+        labels=_LABELS,
+    ),
 )

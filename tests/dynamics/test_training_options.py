@@ -1,0 +1,428 @@
+"""Options of training: against PyTorch step by step, against their flows, what they conserve, and what is refused."""
+
+import dataclasses
+import json
+
+import driving
+import numpy as np
+import pytest
+import reference
+import scipy.stats
+import strategies
+import training
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from dynamics import (
+    IntegrationError,
+    Layer,
+    Objective,
+    Optimizer,
+    Schedule,
+    SequenceClasses,
+    Solver,
+    Trajectory,
+    extensions,
+    gradient_flow,
+    sgd,
+)
+
+FULL = {"batch_size": None, "length": None}
+
+
+def ours(optimizer, objective, **more):
+    arguments = {"steps": training.STEPS, "init": training.LAYER, **FULL, **training.RATES, **more}
+    return sgd(training.BAGS, optimizer=optimizer, objective=objective, **arguments)
+
+
+def assert_same(run, Z, Y, losses, tolerance=1e-12):
+    np.testing.assert_allclose(run.final.Z, Z, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(run.final.expand().Y, Y, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(run.dataset["batch_loss"].values[[0, -1]], np.asarray(losses)[[0, -1]], rtol=tolerance)
+
+
+@pytest.mark.parametrize("names", training.SINGLE + training.PAIRS, ids=" and ".join)
+def test_steps_are_those_of_pytorch(names):
+    """50 steps in double precision, for each option and all pairs that go together."""
+    torch = pytest.importorskip("torch", reason="needs PyTorch, the peer that it compares with")
+    torch.set_num_threads(1)
+    values = training.values(names)
+    assert_same(ours(*values), *training.torch_run(*values))
+
+
+@pytest.mark.parametrize("names", training.SINGLE, ids=" and ".join)
+def test_steps_are_those_that_pytorch_took(names):
+    """As above from numbers that are kept, with their source, for where there is no PyTorch."""
+    kept = json.loads(training.NUMBERS.read_text())
+    assert kept["source"].startswith("PyTorch 2")
+    run = kept["runs"][names[0]]
+    assert_same(ours(*training.values(names)), np.array(run["Z"]), np.array(run["Y"]), run["loss"])
+
+
+def test_every_option_makes_a_difference():
+    """No two runs of the comparison are the same, but for weight decay of plain steps, which is as well decoupled."""
+    ends = {name: ours(*training.values([name])).final for name in training.OPTIONS}
+    ends["plain"] = ours(Optimizer(momentum=0.0), Objective()).final
+    names = list(ends)
+    for k, name in enumerate(names):
+        for other in names[:k]:
+            difference = np.abs(ends[name].Y - ends[other].Y).max()
+            if (other, name) == ("coupled decay", "decoupled decay"):
+                assert difference < 1e-13
+            else:
+                assert difference > 1e-3, (name, other)
+
+
+# Another route to the gradient: a complex step through the definitions, on any bags
+
+
+def reference_loss(data, Z, Y, multiplicity, objective):
+    """The loss that is descended on, with dense arrays of any kind of number; Y has a column for each column."""
+    counts, total = reference.dense_counts(data), 0
+    for b, own in enumerate(counts):
+        c = reference.attend(own, Z[data.query[b]] / objective.temperature)
+        if objective.normalisation == "layer":
+            c = c - c.mean()
+        f = c if objective.normalisation is None else reference.normalise(c)
+        target = np.zeros(data.vocab_size)
+        target[: data.n_targets] = data.target[b] if not data.hard else np.eye(data.n_targets)[data.target[b]]
+        target = (1 - objective.label_smoothing) * target + objective.label_smoothing / data.vocab_size
+        u = np.repeat(Y.T @ f, multiplicity)
+        if objective.criterion == "squared":
+            total = total + data.weight[b] * ((u - target) ** 2).sum()
+        else:
+            total = total - data.weight[b] * (target @ reference.log_softmax(u))
+    return total
+
+
+@settings(deadline=None)
+@given(
+    st.data(),
+    st.sampled_from([0.0, 0.1, 0.9]),
+    st.sampled_from([0.5, 1.0, 3.0]),
+    st.sampled_from(["unit", "layer", None]),
+    st.sampled_from(["cross-entropy", "squared"]),
+)
+def test_the_gradient_is_that_of_the_definition(draws, smoothing, temperature, normalisation, criterion):
+    """On random bags with hard and soft targets, unseen tokens, and next tokens that share a column."""
+    data = draws.draw(strategies.bags())
+    # One token has no direction left once the mean is off, and counts that are all the same have none but round-off.
+    counts = reference.dense_counts(data)
+    assume(normalisation != "layer" or (np.ptp(counts, axis=1) > 1e-2 * counts.max(axis=1)).all())
+    rng = np.random.default_rng(draws.draw(strategies.SEEDS))
+    columns = np.ones(data.n_targets, dtype=int)
+    if data.vocab_size > data.n_targets:
+        columns = np.append(columns, data.vocab_size - data.n_targets)
+    Z, Y = 0.3 * rng.normal(size=(data.n_queries, data.n_tokens)), rng.normal(size=(data.n_tokens, columns.size))
+    objective = Objective(criterion, None, 0.0, smoothing, temperature, normalisation)
+    own = {"eta_y": 1.0, "eta_z": 1.0, "steps": 1, "init": Layer(Z, Y, None, columns), **FULL}
+    run = sgd(data, optimizer=Optimizer(momentum=0.0), objective=objective, **own)
+
+    def loss(*moved):
+        return reference_loss(data, *moved, columns, objective)
+
+    dZ, dY = reference.complex_step(loss, [Z, Y])
+    scale = max(1.0, np.abs(dZ).max(), np.abs(dY).max())
+    np.testing.assert_allclose(run.final.Z - Z, -dZ, rtol=0, atol=1e-9 * scale)
+    # A column of several next tokens moves as each of them does.
+    np.testing.assert_allclose((run.final.Y - Y) * columns, -dY, rtol=0, atol=1e-9 * scale)
+    np.testing.assert_allclose(run.dataset["batch_loss"][0], loss(Z, Y), rtol=1e-10, atol=1e-12)
+
+
+def test_layer_normalisation_is_that_of_the_extension():
+    """Which has it through a value matrix that stays the identity."""
+    bags, start = extensions.layer_norm(training.BAGS, width=5)
+    start = dataclasses.replace(start, Y=training.LAYER.Y, Z=training.LAYER.Z, multiplicity=training.LAYER.multiplicity)
+    own = {"steps": 40, **FULL, **training.RATES}
+    by_matrix = sgd(bags, init=start, eta_v=0.0, **own)
+    option = sgd(bags, init=training.LAYER, objective=Objective(normalisation="layer"), **own)
+    np.testing.assert_allclose(option.final.Y, by_matrix.final.Y, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(option.dataset["loss"], by_matrix.dataset["loss"], rtol=1e-12)
+    named = dataclasses.replace(start, center=False, normalisation="layer")
+    assert named.center and (named.logits(bags) == start.logits(bags)).all()
+
+
+def test_no_normalisation_with_a_value_matrix():
+    rng = np.random.default_rng(5)
+    V, Y = rng.normal(size=(5, 3)), rng.normal(size=(3, 6))
+    start = Layer(training.LAYER.Z, Y, V, normalisation=None)
+    np.testing.assert_allclose(start.features(training.BAGS), start.attention(training.BAGS) @ V, rtol=1e-14)
+
+    def loss(Z, Y, V):
+        shares = [
+            reference.attend(own, Z[q])
+            for own, q in zip(reference.dense_counts(training.BAGS), training.BAGS.query, strict=True)
+        ]
+        each = [reference.log_softmax(Y.T @ (V.T @ c))[n] for c, n in zip(shares, training.BAGS.target, strict=True)]
+        return -(training.BAGS.weight * np.array(each)).sum()
+
+    slopes = start.gradient(training.BAGS)
+    expected = reference.complex_step(loss, [start.Z, Y, V])
+    for own, other in zip((slopes.Z, slopes.Y, slopes.V), expected, strict=True):
+        np.testing.assert_allclose(own, -other, rtol=0, atol=1e-13)
+
+
+# An own term, in steps and in the flow
+
+
+@dataclasses.dataclass(frozen=True)
+class Pull:
+    strength: float
+
+    def __call__(self, weights):
+        return {"Z": -self.strength * weights.Z, "Y": -self.strength * weights.Y}
+
+
+def test_an_own_term_is_in_steps_and_in_the_flow():
+    """One that is weight decay, against the option; in SGD with momentum it is coupled, as a gradient is."""
+    decay = {"objective": None, "optimizer": Optimizer(weight_decay=0.2)}
+    term = {"objective": Objective(terms=(Pull(0.2),)), "optimizer": Optimizer()}
+    own = {"steps": 30, "init": training.LAYER, **FULL, **training.RATES}
+    one, other = (sgd(training.BAGS, **own, **options) for options in (decay, term))
+    np.testing.assert_allclose(one.final.Y, other.final.Y, rtol=0, atol=1e-13)
+    assert [name.rsplit(":", 1)[1] for name in other.parameters["terms"]] == ["Pull(strength=0.2)"]
+    flows = [
+        gradient_flow(training.BAGS, t_end=30.0, n_times=3, init=training.LAYER, **training.RATES, **options)
+        for options in (decay, term)
+    ]
+    np.testing.assert_allclose(flows[0].final.Y, flows[1].final.Y, rtol=0, atol=1e-7)
+
+
+# Classes without replacement
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 5, 12])
+def test_epochs_draw_each_class_once(batch_size):
+    classes = SequenceClasses(np.eye(5), np.zeros(5, int), vocab_size=5)
+    run = driving.start(classes, batch_size=batch_size, length=4, replacement=False, steps=15, seed=2)
+    drawn = []
+    for _ in range(15):
+        run.feed.draw(1)
+        drawn.extend(run.feed._workspace[0].tolist())
+    epochs = np.array(drawn)[: len(drawn) // 5 * 5].reshape(-1, 5)
+    assert (np.sort(epochs, axis=1) == np.arange(5)).all()
+    assert len({tuple(epoch) for epoch in epochs}) > 2
+
+
+def test_orders_of_epochs_are_equally_likely():
+    """Chi square over the 6 orders of 3 classes in 3000 epochs; false alarm once in a thousand seeds."""
+    classes = SequenceClasses(np.eye(3), np.zeros(3, int), vocab_size=3)
+    run = driving.start(classes, batch_size=3000, length=2, replacement=False, steps=3, seed=4)
+    orders: dict[tuple, int] = {}
+    for _ in range(3):
+        run.feed.draw(1)
+        for epoch in run.feed._workspace[0].reshape(-1, 3):
+            orders[tuple(epoch.tolist())] = orders.get(tuple(epoch.tolist()), 0) + 1
+    expected = 3000 / 6
+    assert len(orders) == 6
+    assert sum((n - expected) ** 2 / expected for n in orders.values()) < scipy.stats.chi2.ppf(0.999, 5)
+
+
+# What is recorded
+
+
+@pytest.mark.parametrize("names", [n for n in training.SINGLE if n != ("function",)], ids=" and ".join)
+def test_trajectories_record_options_and_load_back(names, tmp_path):
+    optimizer, objective = training.values(names)
+    for run in (
+        ours(optimizer, objective, steps=8),
+        gradient_flow(
+            training.BAGS,
+            t_end=5.5 if names == ("cosine",) else 2.0,
+            n_times=2,
+            init=training.LAYER,
+            optimizer=optimizer,
+            objective=objective,
+            **training.RATES,
+        ),
+    ):
+        run.save(tmp_path / "run.nc")
+        again = Trajectory.load(tmp_path / "run.nc")
+        assert again.objective == objective
+        assert again.optimizer == optimizer
+        assert again.final.temperature == objective.temperature and again.final.normalisation == objective.normalisation
+        np.testing.assert_array_equal(again.final.features(training.BAGS), run.final.features(training.BAGS))
+
+
+def test_default_runs_record_what_they_did():
+    """Options that came later are named only where they are not the default, so that older files read the same."""
+    run = ours("sgd", None, steps=1)
+    assert set(run.parameters) == {
+        "eta_y", "eta_z", "steps", "batch_size", "length", "momentum", "optimizer", "record_every", "dtype",
+        "position_bias", "decoder", "init", "criterion", "contrast_weight",
+    }  # fmt: skip
+    assert run.optimizer == Optimizer() and run.objective == Objective()
+    assert gradient_flow(training.BAGS, t_end=1.0, n_times=2, eta_y=1.0, eta_z=1.0).optimizer is None
+
+
+def test_what_cannot_be_made_again_says_so():
+    run = ours(training.values(["function"])[0], Objective(terms=(Pull(0.1),)), steps=1)
+    assert run.parameters["schedule"].endswith("<lambda>")
+    with pytest.raises(ValueError, match="`schedule` must be a Schedule to be made again"):
+        run.optimizer  # noqa: B018
+    with pytest.raises(ValueError, match="`terms` must be left out to be made again"):
+        run.objective  # noqa: B018
+
+
+# What is refused
+
+CLASSES = SequenceClasses.single_common_token(3, 6, common=0.5)
+BAD = [
+    (lambda: Optimizer("rmsprop"), "`optimizer` must be one of 'sgd', 'adam', 'adamw', 'sign', but got 'rmsprop'"),
+    (lambda: Optimizer(weight_decay=-0.1), "`weight_decay` must be non-negative, but got -0.1"),
+    (lambda: Optimizer(weight_decay=np.nan), "`weight_decay` must be a non-negative finite number, but got nan"),
+    (lambda: Optimizer(decoupled=True), "`decoupled` must be left out without weight decay, but got True"),
+    (lambda: Optimizer("adamw", decoupled=False), "`decoupled` must be left out for 'adam', and for 'adamw'"),
+    (lambda: Optimizer("adam", weight_decay=0.1, decoupled=True), "`decoupled` must be left out for 'adam'"),
+    (lambda: Optimizer(schedule=0.5), "`schedule` must be a Schedule or a function of the step, but got 0.5"),
+    (lambda: Optimizer(clip=0.0), "`clip` must be positive, but got 0.0"),
+    (lambda: Optimizer(betas=(0.9, 0.99)), "`betas` must be left out for 'sgd', but got (0.9, 0.99)"),
+    (lambda: Optimizer(epsilon=0.1), "`epsilon` must be left out for 'sgd', but got 0.1"),
+    (lambda: Optimizer("adam", betas=(0.9,)), "`betas` must be two numbers, but got (0.9,)"),
+    (lambda: Optimizer("adam", betas=(0.9, 1.0)), "`betas` must be below 1, but got 1.0"),
+    (lambda: Optimizer("adam", epsilon=0.0), "`epsilon` must be positive, but got 0.0"),
+    (lambda: Schedule(warm_up=-1), "`warm_up` must be non-negative, but got -1"),
+    (lambda: Schedule(decay="step"), "`decay` must be one of 'constant', 'cosine', 'linear', but got 'step'"),
+    (lambda: Schedule(floor=0.1), "`floor` must be left out without a decay, but got 0.1"),
+    (lambda: Schedule(steps=10), "`steps` must be left out without a decay, but got 10"),
+    (lambda: Schedule(decay="linear", floor=2.0), "`floor` must be at most 1, but got 2.0"),
+    (lambda: Schedule(20, "linear", steps=10), "`warm_up` must be below the 10 steps of the schedule, but got 20"),
+    (lambda: Schedule(decay="cosine")(3), "`steps` must be given for the decay 'cosine' outside a run, but got None"),
+    (lambda: Objective(label_smoothing=1.0), "`label_smoothing` must be below 1, but got 1.0"),
+    (lambda: Objective(label_smoothing=-0.1), "`label_smoothing` must be non-negative, but got -0.1"),
+    (lambda: Objective(temperature=0.0), "`temperature` must be positive, but got 0.0"),
+    (lambda: Objective(temperature=np.inf), "`temperature` must be a positive finite number, but got inf"),
+    (lambda: Objective(normalisation="batch"), "`normalisation` must be one of 'unit', 'layer', but got 'batch'"),
+    (lambda: Objective(terms=(3,)), "`terms` must be a function, but got 3"),
+    (lambda: Objective(terms=7), "`terms` must be functions of the weights, but got 7"),
+    (lambda: Layer([[0.0]], [[0.0]], temperature=0), "`temperature` must be positive, but got 0"),
+    (
+        lambda: Layer([[0.0]], [[0.0], [0.0]], residual=True, normalisation=None),
+        "`normalisation` must be 'unit' with a residual connection, but got None",
+    ),
+    (
+        lambda: Layer([[0.0]], [[0.0]], [[1.0]], center=True, normalisation=None),
+        "`center` must be left out without normalisation, but got True",
+    ),
+    (
+        lambda: Layer([[0.0]], [[0.0]], hidden=[[0.0], [0.0]], normalisation="layer"),
+        "`normalisation` must be 'unit' or None with a hidden layer and no V, but got 'layer'",
+    ),
+    (lambda: Solver(momentum="third order"), "`momentum` must be one of 'second order', 'first order', but got"),
+]
+RUNS = [
+    ({"optimizer": Optimizer(schedule=Schedule(9, "cosine"))}, "`warm_up` must be below the 5 steps of the schedule"),
+    (
+        {"optimizer": Optimizer(schedule=lambda step: 1.0 - step)},
+        "`schedule` must return no negative number at step 2, but got -1.0",
+    ),
+    (
+        {"optimizer": Optimizer(schedule=lambda step: "high")},
+        "`schedule` must return a finite number at step 0, but got 'high'",
+    ),
+    (
+        {"objective": Objective(terms=(lambda weights: 3,))},
+        "`terms` must return a mapping from names of weights to arrays, but got 3",
+    ),
+    (
+        {"objective": Objective(terms=(lambda weights: {"V": 0},))},
+        "`terms` must return names among Z, Y, but got 'V'",
+    ),
+    (
+        {"objective": Objective(terms=(lambda weights: {"Z": [1.0]},))},
+        "`terms` must return an array of shape (1, 16) for Z, but got (1,)",
+    ),
+    (
+        {
+            "objective": Objective(temperature=2.0),
+            "init": dataclasses.replace(Layer.zeros(CLASSES.population()), temperature=3.0),
+        },
+        "`temperature` must be 3.0, that of the start, or left out, but got 2.0",
+    ),
+    (
+        {"objective": Objective(normalisation=None), "decoder": "modified"},
+        "`normalisation` must be 'unit' for decoder='modified', which inverts F^T F of unit features, but got None",
+    ),
+]
+OF_SGD = [
+    ({"replacement": 2}, "`replacement` must be True or False, but got 2"),
+    (
+        {"replacement": False, "batch_size": None},
+        "`replacement` must be left out when batch_size is None, which draws nothing, but got False",
+    ),
+]
+OF_FLOW = [
+    ({"optimizer": "adamw"}, "`optimizer` must be an Optimizer, but got 'adamw'"),
+    (
+        {"optimizer": Optimizer(momentum=0.0, clip=1.0), "decoder": "theory"},
+        "`clip` must be None for decoder='theory', but got 1.0",
+    ),
+    (
+        {"optimizer": Optimizer("adam"), "decoder": "theory"},
+        "`optimizer` must be 'sgd' for decoder='theory', but got 'adam'",
+    ),
+    ({"optimizer": Optimizer(), "decoder": "theory"}, "`momentum` must be 0.0 for decoder='theory', but got 0.9"),
+    (
+        {"optimizer": Optimizer(momentum=0.0, weight_decay=0.1), "decoder": "theory"},
+        "`weight_decay` must be 0.0 for decoder='theory', but got 0.1",
+    ),
+    (
+        {"objective": Objective(label_smoothing=0.1), "decoder": "theory"},
+        "`label_smoothing` must be left out for decoder='theory', but got 0.1",
+    ),
+    (
+        {"objective": Objective(temperature=2.0), "decoder": "theory"},
+        "`temperature` must be 1 for decoder='theory', but got 2.0",
+    ),
+    (
+        {"objective": Objective(normalisation="layer"), "decoder": "theory"},
+        "`normalisation` must be 'unit' for decoder='theory', which inverts F^T F of unit features, but got 'layer'",
+    ),
+    (
+        {"objective": Objective(terms=(Pull(1.0),)), "decoder": "theory"},
+        "`terms` must be left out for decoder='theory'",
+    ),
+    (
+        {"optimizer": Optimizer(), "init": gradient_flow(CLASSES, eta_y=1.0, eta_z=1.0, t_end=1.0, n_times=2)},
+        "`init` must be a Layer with momentum, for a trajectory has no velocities, but got",
+    ),
+]
+
+
+def refused(call, message):
+    with pytest.raises(ValueError) as caught:
+        call()
+    assert type(caught.value) is ValueError
+    assert str(caught.value).startswith(message) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("call, message", BAD, ids=[message[:50] for _, message in BAD])
+def test_bad_values_are_refused_in_one_line(call, message):
+    refused(call, message)
+
+
+@pytest.mark.parametrize("options, message", RUNS + OF_SGD, ids=[message[:70] for _, message in RUNS + OF_SGD])
+def test_sgd_refuses_in_one_line(options, message):
+    own = {"eta_y": 1.0, "eta_z": 1.0, "steps": 5, "length": None, **options}
+    refused(lambda: sgd(CLASSES, **own), message)
+
+
+ALSO = [case for case in RUNS if "no negative" not in case[1]]  # which a flow meets on its way: see below
+
+
+@pytest.mark.parametrize("options, message", ALSO + OF_FLOW, ids=[message[:70] for _, message in ALSO + OF_FLOW])
+def test_flows_refuse_in_one_line(options, message):
+    own = {"eta_y": 1.0, "eta_z": 1.0, "t_end": 5.0, **options}
+    refused(lambda: gradient_flow(CLASSES, **own), message)
+
+
+def test_a_flow_that_meets_a_bad_rate_stops_there_and_says_why():
+    optimizer = Optimizer(momentum=0.0, schedule=lambda t: 1.0 - t)
+    with pytest.raises(IntegrationError, match="`schedule` must return no negative number at step 1"):
+        gradient_flow(CLASSES, eta_y=1.0, eta_z=1.0, t_end=5.0, optimizer=optimizer)
+
+
+def test_epochs_need_equal_weights():
+    classes = SequenceClasses(np.eye(2), [0, 0], class_weights=[0.9, 0.1])
+    message = "`replacement` must be True where weights differ, for an epoch draws each bag once, but got weights from"
+    refused(lambda: sgd(classes, eta_y=1.0, eta_z=1.0, steps=1, replacement=False), message)
