@@ -134,7 +134,7 @@ def integrate(
                 state = np.ascontiguousarray(step(times[recorded]))
                 layer = system.layer(state)
                 found.z[recorded] = layer.Z[entries.query, entries.token]
-                found.velocity[recorded] = system.velocity(state)[entries.query, entries.token]
+                found.velocity[recorded] = system.observe(state[None]).velocity[0][entries.query, entries.token]
                 found.attention[recorded] = entries.support.attention(layer.sparse_attention(bags))
                 found.loss[recorded] = layer.loss(bags)
                 recorded += 1
