@@ -74,7 +74,7 @@ def enclose_flow(
     ----------
     data : Bags, or an object with a method ``population()`` that returns Bags
         Classes that are copies of each other, with common tokens in all of them (Theorem 4's setting, Syn-Small), at
-        any K and M; or a population of at most 120 variables. Its numbers are taken as the exact binary fractions that
+        any K and M; or a population of at most 200 variables. Its numbers are taken as the exact binary fractions that
         they are; counts of copies that agree to 1e-12 are taken for those of the first class.
     eta_y, eta_z : float
         Learning rates per step, positive.

@@ -135,7 +135,7 @@ def test_a_tube_that_is_lost_ends_the_enclosure(monkeypatch):
         ({"bits": 20}, "`bits` must be at least 30, but got 20"),
         ({"bits": 500}, "`bits` must be at most 400, but got 500"),
         ({"decoder": "none"}, "`decoder` must be one of 'full', 'modified', 'theory', but got 'none'"),
-        ({"data": SequenceClasses.syn_medium(3)}, "`data` must have at most 120 variables, or classes that are copies"),
+        ({"data": SequenceClasses.syn_medium(3)}, "`data` must have at most 200 variables, or classes that are copies"),
         ({"data": DyckLanguage(1, 2).sample(3, max_length=9, rng=0)}, "`data` must have one next token a bag"),
         ({"data": 3}, "`data` must be Bags or offer population"),
     ],

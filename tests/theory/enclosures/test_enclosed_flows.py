@@ -159,10 +159,10 @@ def power_series(a, exponent):
     return out
 
 
-def reduced_slope(state):
+def reduced_slope(state, counts, eta_y, eta_z):
     """K = M = 2 by symmetry: z of the common and the two distinct tokens, Y of the distinct ones (own = -other)."""
     z, y = state[:3], state[3:]
-    f = [[count * x for x in exp_series(logit)] for count, logit in zip((1, 2, 1), z, strict=True)]
+    f = [[count * x for x in exp_series(logit)] for count, logit in zip(counts, z, strict=True)]
     squares = [times_series(value, value) for value in f]
     scale = power_series([sum(parts) for parts in zip(*squares, strict=True)], mpmath.mpf(-1) / 2)
     f = [times_series(value, scale) for value in f]
@@ -175,23 +175,32 @@ def reduced_slope(state):
         times_series(value, [a - b for a, b in zip(own, times_series(value, inner), strict=True)])
         for value, own in zip(f, g, strict=True)
     ]
-    rates = (LEAD["eta_z"], LEAD["eta_z"] / 2, LEAD["eta_z"] / 2, LEAD["eta_y"] / 2, LEAD["eta_y"] / 2)
+    rates = (eta_z, eta_z / 2, eta_z / 2, eta_y / 2, eta_y / 2)
     parts = [*dz, times_series(f[1], miss), times_series(f[2], miss)]
     return [[rate * x for x in part] for rate, part in zip(rates, parts, strict=True)]
 
 
-def test_a_taylor_run_of_60_digits_lies_inside():
+@settings(max_examples=3)
+@given(
+    st.floats(0.2, 3.0), st.floats(1.2, 3.0), st.sampled_from([(1.0, 2.0), (0.5, 0.25), (1.5, 1.0)]), st.integers(1, 2)
+)
+def test_a_taylor_run_of_60_digits_lies_inside(common, first, rates, steps):
+    data = SequenceClasses.single_common_token(2, 2, common=common, distinct=(first, 1.0))
+    eta_y, eta_z = rates
+    enclosure = enclose_flow(data, eta_y=eta_y, eta_z=eta_z, t_end=1.0, bits=110)
+    # Counts as they are in the arrays: floats that were divided by their sum.
+    groups = enclosure._reading.settings
+    counts = [count for count, _ in groups["common"] + groups["distinct"]]
     with mpmath.workdps(60):
         state, step = [mpmath.mpf(0)] * 5, mpmath.mpf(1) / 4
-        for _ in range(2):
+        for _ in range(steps):
             parts = [[value] for value in state]
             for k in range(45):
-                slopes = reduced_slope(parts)
+                slopes = reduced_slope(parts, counts, eta_y, eta_z)
                 for part, slope in zip(parts, slopes, strict=True):
                     part.append(slope[k] / (k + 1))
             state = [mpmath.fsum(c * step**k for k, c in enumerate(part)) for part in parts]
-        enclosure = enclose_flow(lead_shrinks(), **LEAD, t_end=1.0, bits=110)
-        moment = enclosure.moment(0.5)
+        moment = enclosure.moment(steps / 4)
         with precision(240):
             for place, value in zip((0, 1, 2, 3, 5), state, strict=True):
                 ball = moment.variable(place).ball()

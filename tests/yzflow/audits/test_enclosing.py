@@ -114,8 +114,8 @@ def test_too_many_variables_are_said(monkeypatch):
     classes = SequenceClasses(table / table.sum(axis=1, keepdims=True), [0] * 4, vocab_size=50)
     report = run(monkeypatch, Enclose(1.0), only=NUMBERS[:1], classes=classes)
     (row,) = of(report, "full flow")
-    assert row.decided.value is None and "120 variables" in row.decided.words
-    assert "not enclosed: `data` must have at most 120 variables" in report.text()
+    assert row.decided.value is None and "200 variables" in row.decided.words
+    assert "not enclosed: `data` must have at most 200 variables" in report.text()
 
 
 def test_a_row_that_balls_refute_alarms_although_its_error_is_small(monkeypatch):

@@ -1,4 +1,4 @@
-"""The certified map: finding 8's setting is refuted where it should be, and what is open is not called proved."""
+"""The certified lattice: finding 8's setting is refuted where it should be, and what is open is not called proved."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_what_ended_early_is_open(monkeypatch):
 
 
 def test_the_figure_shows_and_says_what_is_decided(found):
-    drawn = figures.certified_map(found)
+    drawn = figures.certified_lattice(found)
     shown = [axes for axes in drawn.axes if axes.collections]
     assert len(shown) == 4
     for axes, values in zip(
@@ -40,6 +40,6 @@ def test_the_figure_shows_and_says_what_is_decided(found):
     ):
         assert axes.collections[0].get_array().ravel().tolist() == values.tolist()
         assert len(axes.texts) == (values != 1).sum()
-    text = figures.certified_map.caption(found)
+    text = figures.certified_lattice.caption(found)
     assert "K = M = 2" not in text and "refuted from eta_Z/eta_Y = 2 on" in text and "Up to t = 60" in text
     assert "proved at 2, refuted at 0" in text

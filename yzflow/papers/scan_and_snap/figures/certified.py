@@ -1,11 +1,11 @@
-"""The certified map: settings at which a claim about the full flow is proved for every time, or refuted."""
+"""The certified lattice: settings at which a claim about the full flow is proved for every time, or refuted."""
 
 from __future__ import annotations
 
 import functools
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # K and M; and distinct tokens, twice as frequent as one another, of finding 8.
 _SIZES = ((2, 2), (3, 50))
-_DISTINCT = (2.0, 1.0)
+DISTINCT = (2.0, 1.0)
 _CLAIMS = (
     "the lead of the more frequent distinct token never shrinks",
     "Theorem 2: distinct tokens gain, the common one loses",
@@ -35,8 +35,8 @@ TRUE, FALSE, OPEN = 1, 0, -1
 
 def classes_of(n_classes: int, vocab_size: int, overlap: float) -> SequenceClasses:
     """One common token and two distinct ones a class, with a given overlap f_n . f_n' at the start."""
-    common = float(np.sqrt(overlap / (1 - overlap) * sum(weight**2 for weight in _DISTINCT)))
-    return SequenceClasses.single_common_token(n_classes, vocab_size, common=common, distinct=_DISTINCT)
+    common = float(np.sqrt(overlap / (1 - overlap) * sum(weight**2 for weight in DISTINCT)))
+    return SequenceClasses.single_common_token(n_classes, vocab_size, common=common, distinct=DISTINCT)
 
 
 def _lead(at: Moment) -> Claim:
@@ -83,7 +83,7 @@ def certified(
     shape = len(_CLAIMS), len(_SIZES), len(ratios), len(overlaps)
     value, reached = np.full(shape, OPEN), np.zeros(shape)
     settings = list(np.ndindex(shape[1:]))
-    with Progress("certified map", enabled=progress) as report:
+    with Progress("certified lattice", enabled=progress) as report:
         for number, (i, j, k) in enumerate(settings):
             report.update(number / len(settings), f"setting {number + 1} of {len(settings)}")
             data = classes_of(*_SIZES[i], float(overlaps[k]))
@@ -109,16 +109,21 @@ def certified(
     )
 
 
+def certificates(effort: Effort) -> Path | None:
+    """Where certificates are kept: beside the store, if that is a folder."""
+    if isinstance(effort.store, (str, os.PathLike)):
+        return Path(os.fspath(effort.store)).parent / "certificates"
+    return None
+
+
 def _map(effort: Effort) -> xr.Dataset:
-    kept_beside = isinstance(effort.store, (str, os.PathLike))
-    folder: Any = Path(os.fspath(effort.store)).parent / "certificates" if kept_beside else None  # type: ignore[arg-type]
     n, last = (2, 200.0) if effort.quick else (8, 1e4)
     overlaps, ratios = np.linspace(0.1, 0.8, n), np.geomspace(0.03125, 4.0, n)
-    return certified(overlaps, ratios, t_end=last, folder=folder, progress=effort.progress)
+    return certified(overlaps, ratios, t_end=last, folder=certificates(effort), progress=effort.progress)
 
 
 @styled
-def certified_map(found: xr.Dataset) -> Figure:
+def certified_lattice(found: xr.Dataset) -> Figure:
     """What is proved of the full flow at settings of a lattice, for every time and whatever the rounding.
 
     A cell has the colour of the setting in its middle, which is what the proof is about: nothing is claimed of settings
@@ -173,4 +178,4 @@ def claims(found: xr.Dataset) -> str:
     return f"Up to t = {found.attrs['t_end']:g}: {'; '.join(sentences)}."
 
 
-FIGURES = (Entry("certified_map", PAPER, certified_map, _map, claims=claims),)
+FIGURES = (Entry("certified_lattice", PAPER, certified_lattice, _map, claims=claims),)

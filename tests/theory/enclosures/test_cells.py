@@ -1,0 +1,232 @@
+"""Cells of settings: what holds in a cell holds at its settings, and no mistake passes for a proof."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from flint import arb, arb_series, ctx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynamics import SequenceClasses
+from theory.enclosures import cells, enclose_flow
+from theory.enclosures.cells import Cell, decide_cell
+from theory.enclosures.jets import Jet, basis
+from theory.enclosures.stepping import precision
+
+DISTINCT = (2.0, 1.0)
+LEAD = (0.0, 1.0, -1.0)
+THEOREM2 = ((-1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+SMALL = Cell(2, 2, DISTINCT, 1.0, (0.2, 0.22), (1.4, 1.5))
+WITH_UNSEEN = Cell(3, 7, DISTINCT, 1.0, (0.2, 0.22), (1.4, 1.5))
+
+OPERATIONS = {
+    "sum": lambda a, b: a + b - 3,
+    "product": lambda a, b: a * b * 2 - b,
+    "inverse": lambda a, b: b / a + 1 / b,
+    "exp": lambda a, b: (a - b).exp(),
+    "log": lambda a, b: (a * b).log(),
+    "rsqrt": lambda a, b: (a + b).rsqrt() * -1,
+    "all": lambda a, b: (1 / ((a * b).exp() + 2)).rsqrt() * a.log(),
+}
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+@settings(max_examples=12)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 1e-3]))
+def test_a_rest_bounds_what_a_jet_leaves_out(operation, seed, rest):
+    rng, compute = np.random.default_rng(seed), OPERATIONS[operation]
+    degree = seed % 5
+    with precision(100):
+        own = basis(2, degree)
+        numbers = [[centre, *rng.uniform(-0.01, 0.01, len(own) - 1).tolist()] for centre in (1.5, 0.8)]
+        jets = [Jet([arb(x) for x in row], own, arb(rest)) for row in numbers]
+        found = compute(*jets)
+        for _ in range(4):
+            at = rng.choice([-1.0, 1.0, 0.3], 2).tolist()
+            inputs = [_value(jet, at) + jet.rest * rng.choice([-1.0, 1.0]) for jet in jets]
+            missed = abs(compute(*inputs) - _value(found, at))
+            assert missed <= found.rest or (found.rest - missed).contains(0)
+        if degree == 4 and rest == 0:
+            assert found.rest < 0.02
+
+
+def _value(jet, at):
+    powers = ([arb(x) ** k for k in range(jet.basis.degree + 1)] for x in at)
+    first, second = powers
+    terms = zip(jet.terms, jet.basis.exponents, strict=True)
+    return sum((t * first[a] * second[b] for t, (a, b) in terms if t is not None), arb(0))
+
+
+@pytest.mark.parametrize("decoder", ["full", "modified", "theory"])
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=5)
+def test_the_field_on_jets_is_the_field_at_every_setting(decoder, seed):
+    # With a direction beside the state, so that the derivative in it is bounded as well: a column of the Jacobian.
+    rng = np.random.default_rng(seed)
+    cell = dataclasses.replace(WITH_UNSEEN, decoder=decoder)
+    with precision(100):
+        own = basis(2, 3)
+        jets = cell.along(own, rest=arb_series([arb(0)], 2))
+        state = rng.normal(scale=0.3, size=jets.size).tolist()
+        ctx.cap = 2
+        series = [arb_series([x, float(i == 1)], 2) for i, x in enumerate(state)]
+        found = jets.derivative([Jet([x] + [None] * (len(own) - 1), own, arb_series([arb(0)], 2)) for x in series])
+        for at in rng.uniform(-1, 1, (3, 2)).tolist():
+            values = [
+                (arb(a) + arb(b)) / 2 + (arb(b) - arb(a)) / 2 * x
+                for (a, b), x in zip((cell.eta_z, cell.common), at, strict=True)
+            ]
+            for jet, exact in zip(found, cell.field(*values).derivative(series), strict=True):
+                value = _value(jet, at)
+                for k in range(2):
+                    assert (abs(exact[k] - value[k]) - jet.rest[k]).lower() <= 0
+                    assert jet.rest[k] < 1e-3
+
+
+@pytest.mark.parametrize("cell", [SMALL, WITH_UNSEEN])
+def test_flows_of_single_settings_lie_inside(cell):
+    found = decide_cell(cell, [THEOREM2[0]], t_end=4.0, degree=3)[1]
+    assert not found.reason and found.verify()
+    weights = cells.Bounds(cell, 3).weights
+    for at in ([-1.0, -1.0], [1.0, -1.0], [0.3, 0.9]):
+        eta_z, common = (a + (b - a) * (1 + x) / 2 for (a, b), x in zip((cell.eta_z, cell.common), at, strict=True))
+        data = SequenceClasses.single_common_token(cell.n_classes, cell.vocab_size, common=common, distinct=DISTINCT)
+        flow = enclose_flow(data, eta_y=1.0, eta_z=eta_z, t_end=4.0, bits=40)
+        for step in found.steps:
+            with precision(80):
+                exact = flow.moment(step.end)
+                errors = []
+                for place, row in enumerate(step.polynomials):
+                    jet = Jet([p(step.length) for p in row], basis(2, 3))
+                    errors.append(float(abs(exact.variable(place).ball() - _value(jet, at)) * weights[place]))
+                assert np.linalg.norm(errors) <= step.radius
+        assert step.radius < 1e-4
+
+
+def test_a_lead_is_decided_for_a_whole_cell():
+    # Finding 8, eta_Z = 2: there the lead grows until t = 52.7, at one setting.
+    fast = dataclasses.replace(SMALL, eta_z=(1.95, 2.05), common=(0.98, 1.02))
+    (lead, *others), found = decide_cell(fast, [LEAD, *THEOREM2], t_end=70.0, degree=4)
+    assert lead.value is False and 45 < lead.reached < 52.7 < lead.time < 70
+    assert [sign.value for sign in others] == [True] * 3 and not found.reason
+    (slow,), found = decide_cell(dataclasses.replace(fast, eta_z=(0.12, 0.13)), [LEAD], t_end=30.0, degree=4)
+    assert slow.value is True and slow.reached == 30.0
+    assert found.sign(LEAD, 30.0) == slow and found.sign(LEAD, 31.0).value is None
+    assert found.sign([-c for c in LEAD], 30.0).value is False
+
+
+def test_a_cell_with_both_answers_is_open():
+    # Its slow settings still gain where its fast ones lose already, and by t_end none has lost at all settings.
+    mixed = dataclasses.replace(SMALL, eta_z=(1.8, 2.2), common=(0.98, 1.02))
+    (lead,), found = decide_cell(mixed, [LEAD], t_end=52.0, degree=4)
+    assert lead.value is None and 40 < lead.reached < 52.7
+    assert found.steps[-1].end > lead.reached
+
+
+def test_a_wide_cell_ends_early_and_is_open():
+    wide = dataclasses.replace(SMALL, eta_z=(0.1, 2.0), common=(0.5, 3.0))
+    signs, found = decide_cell(wide, [LEAD, *THEOREM2], t_end=100.0, degree=2)
+    assert found.reason and found.t_reached < 100 and all(sign.value is None for sign in signs)
+    assert all(sign.reached <= found.t_reached for sign in signs)
+    stopped = decide_cell(SMALL, [LEAD], t_end=100.0, degree=2, max_seconds=1e-9)
+    assert "seconds were over" in stopped[1].reason and stopped[0][0].value is None
+
+
+def test_a_claim_needs_more_than_the_error_of_the_velocity():
+    (sign,), found = decide_cell(SMALL, [LEAD], t_end=4.0, degree=3)
+    assert sign.value is True
+    middle = len(found.steps) // 2
+    for factor, expected in ((1.0, True), (1e6, None)):
+        found.steps[middle] = dataclasses.replace(
+            found.steps[middle], speed=found.steps[middle].speed * factor, radius=found.steps[middle].radius
+        )
+        assert found.sign(LEAD, 4.0).value is expected
+    # A first step whose tube is wide decides nothing about the times right after zero.
+    found.steps[0] = dataclasses.replace(found.steps[0], radius=1e3)
+    assert found.sign(LEAD, 4.0).reached < 1e-3
+
+
+MISTAKES = {
+    "no defect beyond the degree": ("defect_in_settings", lambda right: lambda *a: arb(0)),
+    "a hundredth of the defect beyond the degree": ("defect_in_settings", lambda right: lambda *a: right(*a) / 100),
+    "half of the defect beyond the degree": ("defect_in_settings", lambda right: lambda *a: right(*a) / 2),
+    "no defect in time": ("defect_in_time", lambda right: lambda *a: arb(2) ** -40),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_bound_that_is_too_small_is_not_verified(mistake, monkeypatch):
+    name, change = MISTAKES[mistake]
+    with monkeypatch.context() as patch:
+        patch.setattr(cells.Bounds, name, change(getattr(cells.Bounds, name)))
+        found = decide_cell(SMALL, [LEAD], t_end=8.0, degree=2)[1]
+        assert found.steps and found.verify()
+    assert not found.verify()
+
+
+def test_other_mistakes_are_not_verified(monkeypatch):
+    right = decide_cell(SMALL, [LEAD], t_end=8.0, degree=2)[1]
+    assert right.verify()
+
+    def changed(place, **what):
+        steps = list(right.steps)
+        steps[place] = dataclasses.replace(steps[place], **what)
+        return dataclasses.replace(right, steps=steps)
+
+    last = right.steps[-1]
+    mirrored = [
+        [p * (-1) ** a for p, (a, _) in zip(row, basis(2, 2).exponents, strict=True)] for row in last.polynomials
+    ]
+    for wrong in (
+        changed(-1, radius=last.radius / 2),
+        changed(0, speed=right.steps[0].speed / 2),
+        changed(-1, polynomials=mirrored),  # a sensitivity of the other sign
+        changed(-1, polynomials=[[p * (1 + 0.5 * (m == 1)) for m, p in enumerate(row)] for row in last.polynomials]),
+        changed(-1, end=last.end + 1.0),
+        dataclasses.replace(right, steps=right.steps[1:]),
+        dataclasses.replace(right, cell=dataclasses.replace(SMALL, eta_z=(0.2, 0.23))),
+        dataclasses.replace(right, cell=dataclasses.replace(SMALL, common=(1.3, 1.5))),
+        dataclasses.replace(right, cell=dataclasses.replace(SMALL, eta_y=1.01)),
+    ):
+        assert not wrong.verify()
+    smaller = {
+        "grow": lambda e, d, m, h, right=cells.grow: right(e, d, m, h) / 2,
+        "log_norm": lambda *a, right=cells.log_norm: right(*a) - 1,
+    }
+    for name, mistake in smaller.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(cells, name, mistake)
+            wrong = decide_cell(SMALL, [LEAD], t_end=8.0, degree=2)[1]
+        assert wrong.steps and not wrong.verify()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_logarithmic_norm_is_not_below_an_eigenvalue(seed):
+    rng = np.random.default_rng(seed)
+    parts = [rng.normal(size=(5, 5)) * scale for scale in (1.0, 0.2, 0.1)]
+    rests = np.full((5, 5), 0.05)
+    with precision(60):
+        balls = [[[arb(x) for x in row] for row in part.tolist()] for part in parts]
+        mu = float(cells.log_norm(balls, [[arb(x) for x in row] for row in rests.tolist()]))
+    largest = -np.inf
+    for signs in rng.choice([-1, 1], (200, 2)):
+        matrix = parts[0] + signs[0] * parts[1] + signs[1] * parts[2] + rests * rng.choice([-1, 1], (5, 5))
+        largest = max(largest, np.linalg.eigvalsh((matrix + matrix.T) / 2)[-1])
+    assert largest <= mu < largest + 1.5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"eta_z": (0.3, 0.2)}, r"`eta_z` must increase, but got \(0.3, 0.2\)"),
+        ({"common": (0.0, 0.2)}, "`common` must be positive, but got 0.0"),
+        ({"vocab_size": 1}, "`vocab_size` must be at least 2, but got 1"),
+        ({"distinct": (1.0, -1.0)}, "`distinct` must be positive, but got -1.0"),
+    ],
+)
+def test_bad_cells_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(SMALL, **change)
+    with pytest.raises(ValueError, match="`claims` must have a coefficient for each logit of a class"):
+        decide_cell(SMALL, [(1.0, 0.0)], t_end=1.0)
