@@ -83,7 +83,8 @@ def grid(
                 path.parent.mkdir(parents=True, exist_ok=True)
                 save_dataset(row[-1], path)
         parts.append(xr.concat(row, "embedding"))
-    return xr.concat(parts, "variant").assign_coords(variant=list(variants))
+    # What a file says of its own names, their length too, would cut longer ones off in the next file.
+    return xr.concat(parts, "variant").assign_coords(variant=list(variants)).drop_encoding()
 
 
 def summary(runs: xr.Dataset) -> xr.Dataset:

@@ -167,7 +167,7 @@ def trained(
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             save_dataset(parts[-1], path)
-    runs = xr.concat(parts, "seed", combine_attrs="override")
+    runs = xr.concat(parts, "seed", combine_attrs="override").drop_encoding()
     tests = {"below 28": words(language, "below 28", n=n_test), "400-500": words(language, "400-500", n=n_long)}
     found = [[list(closings(model, some).values()) for some in tests.values()] for model in models(runs)]
     runs["accuracy"] = (("seed", "span", "closing"), found, {"long_name": "closing brackets found", "units": "1"})

@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 from dynamics import DyckLanguage, sgd
+from dynamics.support.netcdf import save_dataset
 from yzflow import figures
 from yzflow.papers.bounded_dyck import architecture, interventions, precise
 from yzflow.papers.bounded_dyck import training as dyck
@@ -51,7 +52,10 @@ def test_each_variant_trains_the_layer_that_it_names(runs, samples):
 
 def test_a_grid_that_is_done_is_not_trained_again(runs, samples, store, monkeypatch):
     monkeypatch.setattr(dyck, "trained", None)
-    xr.testing.assert_identical(architecture.grid(**SMALL, language=LANGUAGE, samples=samples, store=store), runs)
+    again = architecture.grid(**SMALL, language=LANGUAGE, samples=samples, store=store)
+    xr.testing.assert_identical(again, runs)
+    save_dataset(again, store.parent / "all.nc")
+    assert xr.load_dataset(store.parent / "all.nc")["embedding"].values.tolist() == ["one-hot", "type and depth"]
     with pytest.raises(ValueError, match="`variants` must be one of 'LN', 'LN, feed-forward'"):
         architecture.grid(variants=["RMS"])
 
@@ -205,7 +209,7 @@ def test_a_misleading_map_is_stack_like_idle_and_beside_one_that_is_not():
 
 def test_figures_show_the_runs_that_they_are_given(runs):
     figure = figures.dyck_architecture(runs)
-    found = architecture.summary(runs).isel(scale=-1)
+    found = architecture.summary(runs).isel(scale=0)
     for axes, name in zip(figure.axes, ("short", "long", "stack_share", "variation"), strict=True):
         for container, variant in zip(axes.containers, architecture.VARIANTS, strict=True):
             np.testing.assert_allclose(container.lines[0].get_ydata(orig=False), found[name].sel(variant=variant))

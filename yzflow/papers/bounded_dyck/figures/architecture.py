@@ -37,14 +37,14 @@ def dyck_architecture(runs: xr.Dataset) -> Figure:
 
     The paper's layer (6) has LN and a feed-forward part, the layers of its Fig. 2 have neither by its Appendix D.1.
     Bars are standard errors over seeds, jackknife ones of variation; dotted: guessing, uniform attention, random rows.
-    The largest initial scale of Z.
+    The smallest initial scale of Z.
 
     Parameters
     ----------
     runs : xarray.Dataset
         From `architecture.grid`.
     """
-    found = architecture.summary(runs).isel(scale=-1)
+    found = architecture.summary(runs).isel(scale=0)
     figure = Figure(figsize=(13.5, 3.7))
     panels = figure.subplots(1, len(_QUANTITIES))
     place = np.arange(found.sizes["embedding"])
@@ -77,7 +77,7 @@ def _uniform_share(runs: xr.Dataset) -> float:
 
 def _architecture_claims(runs: xr.Dataset) -> str:
     """What the feed-forward part does to each embedding, with errors."""
-    found = architecture.summary(runs).isel(scale=-1)
+    found = architecture.summary(runs).isel(scale=0)
     sentences = []
     for kind in found["embedding"].values:
         one = found.sel(embedding=kind)

@@ -210,7 +210,7 @@ def dyck_variation(runs: xr.Dataset) -> Figure:
     Bars are jackknife standard errors. The dotted line is the expectation for random rows. Where Z is free, variation
     is set by the scale of its start: a small one leaves it below random. With embeddings it is
     above random from any start: training itself drives the seeds apart. The paper's lower variation under (19) does not
-    show at these learning rates.
+    show at these learning rates in layers without a feed-forward part (`dyck_architecture`).
 
     Parameters
     ----------
