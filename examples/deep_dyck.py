@@ -8,8 +8,8 @@ and the data (netCDF). After an interruption the same command goes on from its c
 With --precise it trains Table 1 until 99.9% of the closing brackets of short words are right in its place, and replaces
 attention maps of trained models one by one.
 
-Agrees with the paper in that maps above the first layer differ between seeds more than random ones, and are mostly not
-stack-like. That the regulariser helps on long prefixes is not seen after this much training
+Maps above the first layer differ between seeds more than random ones (the paper: about as much), and are mostly not
+stack-like (as in the paper). That the regulariser helps on long prefixes is not seen after this much training
 (docs/findings/22_transformers.md has the results of the defaults: 37 minutes of processor time).
 """
 

@@ -217,3 +217,16 @@ def test_figures_show_the_runs_that_they_are_given(runs):
     assert f"{float(found['short'].sel(variant='no LN', embedding='type and depth')):.3f}" in caption
     assert "Exponents" in figures.dyck_residual_link.caption(residual_link(LANGUAGE))
     assert len(figures.dyck_residual_link(residual_link(LANGUAGE)).axes) == 2
+
+
+def test_the_caption_counts_layers_above_random_rows():
+    found = xr.Dataset(
+        {
+            "variation": (("setting", "layer"), [[9.0, 3.5, np.nan], [1.0, 9.0, 2.0]]),
+            "standard_error": (("setting", "layer"), np.full((2, 3), 1.0)),
+            "random": ("setting", [3.0, 4.0]),
+        },
+        {"layer": [1, 2, 3]},
+    )
+    caption = figures.deep_dyck_variation.caption(found)
+    assert "Of 3 layers above the first 2 vary more than random rows, 1 by more than two" in caption
