@@ -69,6 +69,8 @@ def subset_sum(values: ArrayLike, target: float) -> np.ndarray:
     values = checks.finite_array("values", values, ndim=1)
     target = checks.real("target", target)
     mask = np.zeros(values.size, dtype=bool)
+    if target == 0:
+        return mask
     order = np.argsort(-np.abs(values), kind="stable")
     extra = max(values.size - _SEARCHED, 0)
     for at in order[:extra]:
@@ -160,6 +162,74 @@ def prune_linear(matrix: ArrayLike, n: int, rng: np.random.Generator | int | Non
     return Pruned(network, ReluNetwork((U, V)), float(np.linalg.norm(errors, 2)))
 
 
+def prune_pair(
+    U: np.ndarray, V: np.ndarray, matrix: np.ndarray, rows: np.ndarray, columns: np.ndarray, signs: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Prune two given matrices so that ``V relu(U z)`` is near a map of the inputs ``columns`` to the outputs ``rows``.
+
+    Hidden units are dealt out to inputs and signs by `dealt_out`, so that every entry of the map is a subset sum of
+    about equally many products, where `prune_linear` leaves their number to chance.
+
+    Parameters
+    ----------
+    U : (units, all inputs)
+    V : (all outputs, units)
+    matrix : (rows, columns)
+    rows, columns : int arrays
+        Which outputs and inputs of U and V.
+    signs : (1, -1), or (1,) for inputs that are not negative
+
+    Returns
+    -------
+    U, V : array
+        What is kept.
+    (rows, signs x columns) array
+        What the pruned map makes of (relu(z), relu(-z)), or of relu(z), less what it should.
+    """
+    kept_u, kept_v = np.zeros_like(U), np.zeros_like(V)
+    weights = U[:, columns]
+    owner, side = dealt_out(np.stack([np.maximum(sign * weights, 0) for sign in signs], axis=1))
+    kept = np.flatnonzero(side >= 0)
+    kept_u[kept, columns[owner[kept]]] = weights[kept, owner[kept]]
+    errors = np.zeros((len(rows), len(signs) * len(columns)))
+    for place, sign in enumerate(signs):
+        for j, column in enumerate(columns):
+            units = np.flatnonzero((side == place) & (owner == j))
+            sizes = np.abs(U[units, column])
+            for i, row in enumerate(rows):
+                products, wanted = V[row, units] * sizes, sign * matrix[i, j]
+                chosen = subset_sum(products, wanted)
+                kept_v[row, units[chosen]] = V[row, units[chosen]]
+                errors[i, place * len(columns) + j] = products[chosen].sum() - wanted
+    return kept_u, kept_v, errors
+
+
+def dealt_out(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each unit the input and the sign that it is pruned to: about equally many a pair, and large weights.
+
+    Of the pairs with a positive weight and at most one unit more than the poorest of them, the one of largest weight.
+
+    Parameters
+    ----------
+    weights : (units, signs, inputs)
+        Not negative; 0 where a unit does not have the sign.
+
+    Returns
+    -------
+    input, sign : (units,) int
+        -1 for a unit without a positive weight.
+    """
+    counts = np.zeros(weights.shape[1:], dtype=int)
+    owner, side = np.full((2, len(weights)), -1)
+    for unit, own in enumerate(weights):
+        if own.any():
+            poorest = counts[own > 0].min()
+            best = np.where((own > 0) & (counts <= poorest + 1), own, -1.0).argmax()
+            side[unit], owner[unit] = np.unravel_index(best, counts.shape)
+            counts[side[unit], owner[unit]] += 1
+    return owner, side
+
+
 def prune_product(matrix: ArrayLike, n: int, rng: np.random.Generator | int | None) -> tuple[Pruned, np.ndarray]:
     """Prune two random matrices so that ``K^T Q`` is near a matrix, as key and query matrix (Lemma 7).
 
@@ -197,7 +267,7 @@ def prune_network(network: ReluNetwork, n: int, rng: np.random.Generator | int |
     """
     checks.instance("network", network, ReluNetwork)
     rng = checks.generator("rng", rng)
-    matrices = _scaled(_without_biases(network))
+    matrices = balanced_matrices(_without_biases(network))
     parts = [prune_linear(matrix, n, rng) for matrix in matrices]
     size, error = 1.0, 0.0
     for matrix, part in zip(matrices, parts, strict=True):
@@ -222,19 +292,28 @@ def _without_biases(network: ReluNetwork) -> list[np.ndarray]:
     return extended
 
 
-def _scaled(matrices: list[np.ndarray]) -> list[np.ndarray]:
-    """The same network with equal largest weights a layer, of at most 1 through copies of the hidden units."""
-    gain = np.prod([np.abs(matrix).max() for matrix in matrices])
+def balanced_matrices(
+    matrices: Sequence[np.ndarray], largest: float = 1.0, most: int | None = None
+) -> list[np.ndarray]:
+    """The same network with equal largest weights a layer.
+
+    Hidden units are copied until none is above ``largest``, or there would be more than ``most`` of them in a layer.
+    """
+    matrices = list(matrices)
+    gain = np.prod([np.abs(matrix).max() / largest for matrix in matrices])
     if gain == 0:
         return matrices
     if len(matrices) > 1:
-        copies = max(int(np.ceil(gain ** (1 / (len(matrices) - 1)) - 1e-9)), 1)
+        copies = int(np.ceil(gain ** (1 / (len(matrices) - 1)) - 1e-9))
+        if most is not None:
+            copies = min(copies, most // max(len(matrix) for matrix in matrices[:-1]))
+        copies = max(copies, 1)
         spread = [np.repeat(matrix, copies, axis=0) for matrix in matrices[:-1]]
         spread.append(matrices[-1])
         matrices = [spread[0], *(np.repeat(matrix, copies, axis=1) / copies for matrix in spread[1:])]
-    largest = [np.abs(matrix).max() for matrix in matrices]
-    common = np.exp(np.log(largest).mean())
-    return [matrix * (common / size) for matrix, size in zip(matrices, largest, strict=True)]
+    sizes = [np.abs(matrix).max() for matrix in matrices]
+    common = np.exp(np.log(sizes).mean())
+    return [matrix * (common / size) for matrix, size in zip(matrices, sizes, strict=True)]
 
 
 def identity_network(size: int, n_layers: int) -> ReluNetwork:

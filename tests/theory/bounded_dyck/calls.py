@@ -4,12 +4,18 @@
 import numpy as np
 
 from dynamics import DyckLanguage
-from theory.bounded_dyck import balance, gpt, networks, pruning, silence
+from theory.bounded_dyck import balance, gpt, lottery, networks, pruning, silence, subset_law, transformers
 
 RECORDS = {
+    "bounded_dyck.lottery.Fit",
+    "bounded_dyck.lottery.PrunedPart",
+    "bounded_dyck.lottery.PrunedTransformer",
     "bounded_dyck.pruning.Pruned",
     "bounded_dyck.pruning.PrunedDyckLayer",
     "bounded_dyck.pruning.approximation_error",
+    "bounded_dyck.pruning.balanced_matrices",
+    "bounded_dyck.pruning.dealt_out",
+    "bounded_dyck.pruning.prune_pair",
 }
 
 
@@ -20,7 +26,34 @@ def calls():
     dyck_bags = dyck.sample(3, max_length=4, rng=0)
     balanced = balance.balanced_layer(dyck, 0)
     network = networks.ReluNetwork((X, X))
+    given = transformers.random_transformer(2, 1, [2], 1, 0, floor=1.0)
+    layer = given.layers[0]
+    random = lottery.room_for(given, 1, 0)
+    pruned = lottery.prune_transformer(given, random)
+    rows = np.zeros((1, 2, 2))
     return {
+        **{f"bounded_dyck.lottery.PrunedTransformer.{name}": (getattr(pruned, name), arguments) for name, arguments in {
+            "__call__": dict(tokens=rows), "error": dict(tokens=rows), "certificate": dict(radius=1.0),
+            "certificate_on": dict(tokens=rows), "errors_by_layer": dict(radius=1.0),
+        }.items()},
+        "bounded_dyck.lottery.indistinguishable_transformers": (lottery.indistinguishable_transformers, dict(
+            first=given, second=given, random=lottery.room_for(given, 1, 0, spare=2), layer=0)),
+        "bounded_dyck.lottery.prune_transformer": (lottery.prune_transformer, dict(
+            target=given, random=random, place=0)),
+        "bounded_dyck.lottery.room_for": (lottery.room_for, dict(target=given, n=1, rng=0, spare=0, residual=1.0)),
+        "bounded_dyck.subset_law.expected": (subset_law.expected, dict(pruned=pruned, rng=0)),
+        "bounded_dyck.subset_law.nearest_sums": (subset_law.nearest_sums, dict(wanted=[0.5], sizes=[1.0, 0.5], rng=0)),
+        "bounded_dyck.transformers.Transformer": (transformers.Transformer, dict(layers=(layer,), floor=1.0)),
+        "bounded_dyck.transformers.Transformer.__call__": (given, dict(tokens=rows)),
+        "bounded_dyck.transformers.Transformer.states": (given.states, dict(tokens=rows)),
+        "bounded_dyck.transformers.TransformerLayer": (transformers.TransformerLayer, dict(
+            key=layer.key, query=layer.query, value=layer.value, network=layer.network, residual=1.0)),
+        "bounded_dyck.transformers.TransformerLayer.__call__": (layer, dict(tokens=rows, floor=1.0)),
+        "bounded_dyck.transformers.TransformerLayer.attention": (layer.attention, dict(tokens=rows)),
+        "bounded_dyck.transformers.TransformerLayer.mixed": (layer.mixed, dict(tokens=rows)),
+        "bounded_dyck.transformers.layer_norm": (transformers.layer_norm, dict(rows=rows, floor=1.0)),
+        "bounded_dyck.transformers.random_transformer": (transformers.random_transformer, dict(
+            width=2, attention=1, hidden=[2], n_layers=1, rng=0, floor=1.0, norm=1.0, residual=1.0)),
         "bounded_dyck.silence.may_be_silent": (silence.may_be_silent, dict(language=dyck, silent=[(0, 3)])),
         "bounded_dyck.silence.memory_head": (silence.memory_head, dict(layer=balanced, language=dyck)),
         "bounded_dyck.silence.silent_layer": (silence.silent_layer, dict(language=dyck, silent=[(0, 3)], rng=0)),

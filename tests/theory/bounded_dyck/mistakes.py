@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from theory.bounded_dyck.proofs import stack, theorem1, theorem2, uniform, weight_decay
+from theory.bounded_dyck.proofs import lottery, stack, theorem1, theorem2, uniform, weight_decay
 
 MISTAKES = {
     # The difference of (11) is called c here: with c = -a the value is -exp(-a) V_open, not -exp(a) V_open.
@@ -76,4 +76,57 @@ MISTAKES = {
     "stack: every unmatched bracket is the top": (stack, {"top": lambda own, deeper: own}, "head"),
     "uniform: without START's share": (uniform, {"depth_of": lambda start, height: height}, "depth"),
     "uniform: unequal values": (uniform, {"shared_value": lambda values: values}, "attention moves"),
+    "lottery: sign of the units that see relu(-x)": (
+        lottery,
+        {"split_map": lambda plus, minus, x: plus * sp.Max(0, x) - minus * sp.Max(0, -x)},
+        "linear map",
+    ),
+    "lottery: an identity of one sign": (
+        lottery,
+        {"split_map": lambda plus, minus, x: plus * sp.Max(0, x)},
+        "identity",
+    ),
+    "lottery: ReLU of slope two": (lottery, {"slope": lambda above, below: 2 * above / (above + below)}, "ReLU"),
+    "lottery: half of softmax's bound": (lottery, {"attention_change": lambda y: (y - 1) / (2 * (y + 1))}, "softmax"),
+    "lottery: attention moves as logits do, not by half of it": (
+        lottery,
+        {"attention_change": lambda y: (y**2 - 1) / (y**2 + 1)},
+        "softmax",
+    ),
+    "lottery: the query's error once": (
+        lottery,
+        {
+            "logit_spread": lambda error, keys, query, product, pruned, size: (
+                keys * error + query * error + 2 * product * error**2 + 2 * pruned * (size + error) ** 2
+            )
+        },
+        "logits",
+    ),
+    "lottery: the product's error at the old tokens": (
+        lottery,
+        {
+            "logit_spread": lambda error, keys, query, product, pruned, size: (
+                keys * error + 2 * query * error + 2 * product * error**2 + 2 * pruned * size**2
+            )
+        },
+        "logits",
+    ),
+    "lottery: LN without 1/C": (lottery, {"lipschitz": lambda floor: sp.Integer(1)}, "LN, both inside"),
+    "lottery: half of 1/C": (lottery, {"lipschitz": lambda floor: 1 / (2 * floor)}, "LN, one outside"),
+    "lottery: a mean over twice as many coordinates": (lottery, {"stray": lambda share: share / 2}, "larger LN"),
+    "lottery: without the residual link": (
+        lottery,
+        {"read_change": lambda normed, link, error: normed},
+        "residual",
+    ),
+    "lottery: without the product of both errors": (
+        lottery,
+        {"network_change": lambda w, v, e, f, size: (v * e + f * w) * size},
+        "network",
+    ),
+    "lottery: errors add up without the Lipschitz constant": (
+        lottery,
+        {"composed": lambda constant, error, own: error + own},
+        "composition",
+    ),
 }

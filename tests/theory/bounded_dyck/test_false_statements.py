@@ -11,7 +11,7 @@ import pytest
 
 from dynamics import DyckLanguage, Layer
 from theory import balance, statements
-from theory.bounded_dyck import gpt, measures, silence
+from theory.bounded_dyck import bounds, gpt, lottery, measures, measures_of_pruning, silence, subset_law
 from theory.bounded_dyck.networks import ReluNetwork
 from yzflow.audits.audit import Simulations
 from yzflow.audits.verdicts import Verdict, judge
@@ -25,7 +25,11 @@ EXACT = "closed form"
 def afresh():
     """What one check keeps from call to call must not outlive a mistake."""
     yield
-    measures._silent_sets.cache_clear()
+    for kept in KEPT:
+        kept.cache_clear()
+
+
+KEPT = (measures._silent_sets, *(vars(measures_of_pruning)[name] for name in ("_worst_ratio", "_slopes", "_twins")))
 
 
 def noise(layer, seed=5):
@@ -168,6 +172,64 @@ CHECKS = {
         "balancing_values",
         lambda right: lambda Z, language: np.abs(right(Z, language)),
     ),
+    "lemmas: half of softmax's bound": ("Lemmas of Theorem 3", 0, bounds, "attention_change", times(0.5)),
+    "lemmas: LN without its Lipschitz constant": (
+        "Lemmas of Theorem 3",
+        0,
+        bounds,
+        "norm_change",
+        lambda right: lambda change, floor, least: change,
+    ),
+    "lemmas: the residual link left out": (
+        "Lemmas of Theorem 3",
+        0,
+        bounds,
+        "read_change",
+        lambda right: lambda normed, link, error: normed,
+    ),
+    "lemmas: half of the spread of logits": ("Lemmas of Theorem 3", 0, bounds, "logit_spread", times(0.5)),
+    "lemmas: networks without the second error": (
+        "Lemmas of Theorem 3",
+        0,
+        bounds,
+        "network_change",
+        lambda right: lambda matrices, errors, size: right(matrices[:1], errors[:1], size),
+    ),
+    "Theorem 3: errors that do not pass on": (
+        "Theorem 3",
+        0,
+        bounds,
+        "read_change",
+        lambda right: lambda normed, link, error: 0 * normed,
+    ),
+    "Theorem 3: certificates without the networks' errors": (
+        "Theorem 3",
+        0,
+        bounds,
+        "network_change",
+        times(0.01),
+    ),
+    "Theorem 3: units that see relu(-x) with the wrong sign": (
+        "Theorem 3",
+        0,
+        lottery.ReluNetwork,
+        "__call__",
+        lambda right: lambda network, z: right(network, np.abs(z)) if len(network.weights) == 4 else right(network, z),
+    ),
+    "Theorem 3: twice as many units for the same error": (
+        "Theorem 3",
+        1,
+        subset_law,
+        "nearest_sums",
+        lambda right: lambda wanted, sizes, rng: right(wanted, sizes[::2], rng),
+    ),
+    "Corollary 3: two layers that differ": (
+        "Corollary 3",
+        1,
+        lottery,
+        "indistinguishable_transformers",
+        lambda right: lambda one, other, random, layer: right(one, other, random, 3 - layer),
+    ),
     "values: random vectors": (
         "Balance of values",
         0,
@@ -184,7 +246,8 @@ def test_a_false_statement_fails_its_check(name, monkeypatch):
     check = statements.REGISTER[f"Bounded Dyck: {number}"].checks[index]
     runs = Simulations(SETTING, seed=0)
     assert judge(check.printed(runs, EXACT), check.tolerance) is not Verdict.FAILS
-    measures._silent_sets.cache_clear()
+    for kept in KEPT:
+        kept.cache_clear()
     monkeypatch.setattr(module, attribute, wrap(getattr(module, attribute)))
     assert judge(check.printed(runs, EXACT), check.tolerance) is Verdict.FAILS
 
