@@ -1,10 +1,11 @@
 """What one attention unit can and cannot represent: sparse averaging, pairs and triples, as constructions that run.
 
-    python examples/sparse_averaging.py [--out DIR] [--quick]
+    python examples/sparse_averaging.py [--out DIR] [--quick] [--learn]
 
 Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896: units with random keys and on the moment curve, Match2 and Match3, the
 protocols behind the lower bounds, and one unit in training. Writes figures (PNG and PDF), their captions, the data
-(netCDF) and a summary.
+(netCDF) and a summary. With --learn also what is learnt of Match2 and Match3 from examples, which needs the extra
+``deep`` and up to an hour of one core; its runs are kept in DIR/runs, where the same command goes on.
 """
 
 import math
@@ -22,6 +23,7 @@ from yzflow import figures, scripts
 
 ERROR = 0.01
 FIGURES = ("qsa_smallest_dimension", "qsa_precision", "qsa_query_bits", "match2_margins", "qsa_training")
+LEARNING = ("match_learning", "match_small_units")
 
 
 def random_keys(rng: np.random.Generator) -> str:
@@ -128,17 +130,19 @@ TOUR: dict[str, Callable[[np.random.Generator], str]] = {
 
 def main(arguments: list[str] | None = None) -> int:
     script = scripts.Script(__doc__, out="sparse_averaging", quick="smaller sizes, 2000 steps of training, no PDF")
+    script.add_argument("--learn", action="store_true", help="train on Match2 and Match3 too")
     options = script.options(arguments)
-    out = options.out
+    out, names = options.out, FIGURES + (LEARNING if options.learn else ())
+    effort = figures.Effort(quick=options.quick, store=out / "runs" if options.learn else None)
     rng = np.random.default_rng(0)
     summary, found = [], {}
     for title, part in TOUR.items():
         summary.append(f"{title}: {part(rng)}.")
         print(summary[-1] + "\n", flush=True)
     with Progress("figures") as report:
-        for number, name in enumerate(FIGURES):
-            report.update(number / len(FIGURES), name)
-            found[name] = figures.entries()[name].data(figures.Effort(quick=options.quick))
+        for number, name in enumerate(names):
+            report.update(number / len(names), name)
+            found[name] = figures.entries()[name].data(effort)
             save_dataset(found[name], out / f"{name}.nc")
     with replacing(out / "summary.txt") as path:
         path.write_text("\n".join(summary) + "\n", encoding="utf-8")

@@ -213,8 +213,7 @@ def sorted_groups(runs: Runs, level: str) -> float:
 def _wrong(
     runs: Runs, model: averaging.MatchTransformer, n: int, modulus: int, stated: tuple[int, int, int] | None = None
 ) -> float:
-    """Share of wrong tokens, or 1 if depth, heads or dimension are beyond those ``stated``, as counted on the"
-    " inputs."""
+    """Share of wrong tokens; 1 if depth, heads or dimension are beyond those ``stated``, as counted on the inputs."""
     rng = np.random.default_rng(runs.setting.seed)
     x = tasks.random_match(n, modulus, size=8, rng=rng, order=3, planted=0.5)
     x = np.concatenate([x, tasks.adversarial_match(n, modulus, order=3)])

@@ -94,7 +94,7 @@ def match_small_units(data: xr.Dataset) -> Figure:
     """Units of one layer too small for Match3 by the lower bound, and larger ones, trained on all inputs of a protocol.
 
     Even attention, values of few bits, any map behind: wrong answers over all 4^n inputs, for the dimension d' of the
-    values. Dots: at the end of training; triangles: fewest over training. Line: what no such unit avoids, 2^n less the
+    values. Dots: at the end of training; triangles: fewest over training. Bars: what no such unit avoids, 2^n less the
     number of messages. Dotted: wrong answers of the best constant. Enough bits are no promise that training finds them.
 
     Parameters
@@ -111,7 +111,7 @@ def match_small_units(data: xr.Dataset) -> Figure:
     ):
         values = data[name].transpose("value_dimension", "seed").values
         axes.plot(np.repeat(sizes, values.shape[1]), values.ravel(), marker, color=colour, markersize=4, label=label)
-    axes.plot(sizes, data["bound"], "-", color=VERMILION, drawstyle="steps-post", label="no unit has fewer")
+    axes.plot(sizes, data["bound"], "_", color=VERMILION, markersize=22, markeredgewidth=2, label="no unit has fewer")
     constant = min(data.attrs["matches"], data.attrs["inputs"] - data.attrs["matches"])
     axes.axhline(constant, color=BLACK, linestyle=":", label="best constant")
     axes.set(xlabel="dimension d' of the values", ylabel=f"wrong answers of {data.attrs['inputs']}", xscale="log")
