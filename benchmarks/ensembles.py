@@ -58,7 +58,7 @@ def looped(given: Mapping[str, np.ndarray]) -> np.ndarray:
 
 def run() -> Iterator[Row]:
     drawn = "K 2..50, M 100..100,000, to t = 10,000"
-    few, some, many = settings(40), settings(1000), settings(10_000)
+    few, some, many = settings(40), settings(200), settings(10_000)
     result = "z at the end"
     yield compare(
         f"ensemble of 40 full flows, {drawn}",
@@ -75,11 +75,11 @@ def run() -> Iterator[Row]:
         yield from _beside(few, calls, f"ensemble of 40 full flows, {drawn}")
         if _installed("diffrax"):
             calls = {peer.VMAP_NAME: peer.vmapped(some, t_end=T_END, **TOLERANCES)}
-            yield from _beside(some, calls, f"ensemble of 1000 full flows, {drawn}")
+            yield from _beside(some, calls, f"ensemble of 200 full flows, {drawn}")
     heyoka = optional_peer("heyoka_ensemble")
     if heyoka is not None:
         for name, call in heyoka.calls(some, t_end=T_END, tolerance=TOLERANCES["rtol"]).items():
-            yield from _beside(some, {name: call}, f"ensemble of 1000 full flows, {drawn}")
+            yield from _beside(some, {name: call}, f"ensemble of 200 full flows, {drawn}")
     with machine.all_cores():
         threads = len(machine.ALL)
         yield compare(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
-PACKAGES = ("numpy", "scipy", "numba", "xarray", "jax", "diffrax", "equinox", "torch", "torchdiffeq")
+PACKAGES = ("numpy", "scipy", "numba", "xarray", "jax", "diffrax", "equinox", "heyoka", "torch", "torchdiffeq")
 
 
 def cores() -> set[int]:

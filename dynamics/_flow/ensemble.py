@@ -8,11 +8,15 @@ of zeros every class is a copy of every other, and so are the next tokens that n
 - the common token's decoder logits at a next token that occurs (a) and at one that does not (b);
 - a distinct token's at its own next token (p), at that of another class (q), at one that never occurs (r).
 
-The method is scipy's DOP853 line by line (step size control, error norm, interpolant), with its coefficients, so that a
-member takes the steps that `gradient_flow` takes. The reduced field has a kernel of its own, and does not call the one
-of `_model.kernels`: that one is for any batch, makes its arrays anew in each call and takes several times as long as
-all the rest of a step here. Tests hold the two against each other at random states, and all three decoders against the
-systems of `gradient_flow`.
+The method is scipy's DOP853 line by line (size of steps, norm of the error, interpolant), with its coefficients, so
+that a member takes the steps that `gradient_flow` takes. Measured on 200 full flows (K 2 to 50, M 100 to 100,000,
+rates over two decades, rtol 1e-8, t = 10,000; processor time of one core): 0.3 ms a flow, against 60 ms in a loop over
+`gradient_flow`, 44 ms by scipy on the stacked state of 40 members with the largest norm of any, 11 ms in diffrax under
+vmap, and 0.23 ms in heyoka, 0.15 ms in its batches (Taylor series, whose long steps stay stable where a flow is
+stiff).
+
+The reduced field has a kernel of its own, and does not call the one of `_model.kernels`: that one takes any batch and
+makes its arrays anew in each call. Tests hold the two against each other at random states, for all three decoders.
 """
 
 from __future__ import annotations

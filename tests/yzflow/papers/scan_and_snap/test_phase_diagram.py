@@ -52,6 +52,19 @@ def test_with_slow_attention_the_theory_is_fastest_at_t_star_and_the_full_flow_a
     assert (late > 1.01).all() and float(late.sel(overlap=0.3)) > float(late.sel(overlap=0.0101))
 
 
+def test_what_is_done_at_t_star_with_slow_attention_is_a_ratio_of_margins():
+    """Attention's change is then proportional to Gamma, so to h^2: the numbers of the finding."""
+    sizes = xr.DataArray([10, 1000, 10**5], dims="vocab_size")
+    own = pd.diagram({"n_classes": 10, "vocab_size": sizes, "overlap": 0.2, "ratio": 1e-7}, levels=["theory", "full"])
+    for i, size in enumerate(sizes.values.tolist()):
+        single = decoder.Decoder(size, 1, 1.0)
+        share = (single.h(single.transition_time) / single.h(1000 * single.transition_time)) ** 2
+        assert float(own["done"].sel(level="theory")[i]) == pytest.approx(share, rel=1e-3)
+        assert share == pytest.approx((0.0427, 0.1216, 0.2062)[i], abs=1e-4)
+    # At K = M the full flow is the modified one at the rate (1 - rho) eta_Y.
+    assert float(own["fastest_distinct"].sel(level="full")[0]) == pytest.approx(1 / 0.8, rel=1e-3)
+
+
 @pytest.mark.parametrize("level", pd.LEVELS)
 def test_the_constant_of_the_start_is_exact_there(level):
     """-z / B tends to one as t goes to 0, at settings inside and outside the assumptions."""

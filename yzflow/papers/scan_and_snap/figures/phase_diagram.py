@@ -54,8 +54,8 @@ def phase_diagram(maps: tuple[xr.Dataset, xr.Dataset]) -> Figure:
     """When the most frequent distinct token gains fastest, in t*, and the share of attention's change done at t*.
 
     Over vocabulary and overlap, and over classes and the ratio of the learning rates; one row for each level. eta_Y is
-    no axis, since in units of t* a flow does not depend on it. White is t* itself; grey is a speed that still grows at
-    the end.
+    no axis, since in units of t* a flow does not depend on it. White is t* itself, lines have its multiples; grey is a
+    speed that still grows at the end.
 
     Parameters
     ----------
@@ -82,6 +82,7 @@ def phase_diagram(maps: tuple[xr.Dataset, xr.Dataset]) -> Figure:
                 )
                 axes.set(xscale="log", yscale="log")
                 axes.grid(False)
+                _lines(axes, own, name, values)
                 if x == "n_classes":
                     log_ticks(axes.xaxis)
                 if i == len(levels) - 1:
@@ -102,6 +103,20 @@ def phase_diagram(maps: tuple[xr.Dataset, xr.Dataset]) -> Figure:
         f"share of the change up to {span:g} t* that is done at t*"
     )
     return figure
+
+
+# Lines that are drawn into the maps, and labelled.
+_LINES = {"fastest_distinct": (0.2, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 2, 3), "done": np.arange(0.1, 1, 0.1)}
+
+
+def _lines(axes: Axes, own: xr.Dataset, name: str, values: np.ndarray) -> None:
+    """Lines of equal values, those that a map has."""
+    levels = [level for level in _LINES[name] if np.nanmin(values) < level < np.nanmax(values)]
+    if levels:
+        x, y = (str(dim) for dim in own["done"].dims[1:])
+        colour = "0.3" if name == "fastest_distinct" else "0.9"
+        lines = axes.contour(own[x], own[y], values, levels=levels, colors=colour, linewidths=0.5)
+        axes.clabel(lines, fontsize=6, fmt="%g")
 
 
 def _rest(own: xr.Dataset) -> dict[str, float]:
