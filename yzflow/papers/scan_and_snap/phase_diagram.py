@@ -24,6 +24,8 @@ AXES = ("n_classes", "vocab_size", "overlap", "ratio")
 # How long the flows are, in t*: attention moves on like ln t, so that the share done depends on where one stops.
 SPAN = 1000.0
 _DISTINCT = np.array([1.0, 0.8, 0.6, 0.4, 0.2])
+# Where attention is slow and overlaps are small, logits stay below 1e-6.
+_TOLERANCES: dict[str, Any] = {"rtol": 1e-8, "atol": 1e-14}
 
 
 def in_transition_times(sizes: Mapping[str, Any]) -> dict[str, xr.DataArray]:
@@ -100,6 +102,7 @@ def diagram(
             times=[1.0, span],
             decoder=level,
             record=["attention"],
+            **_TOLERANCES,
             path=None if path is None else Path(path) / level,
             progress=progress,
         )
@@ -222,7 +225,7 @@ def falls(
             exact[j, i] = attention.growth_exponent(times, **given, c0=start_constant(level, **own, overlap=rho))
     found = [
         -gradient_flow_ensemble(
-            settings, t_end=float(times[-1]), times=times, decoder=level, record=["z"], progress=progress
+            settings, t_end=float(times[-1]), times=times, decoder=level, record=["z"], progress=progress, **_TOLERANCES
         )["z"].isel(kind=0, drop=True)
         for level in levels
     ]
