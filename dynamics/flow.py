@@ -14,7 +14,7 @@ from dynamics._flow.optimized import check_flow
 from dynamics._flow.orbits import FullOrbits
 from dynamics._flow.registry import SYSTEMS, system_for
 from dynamics._flow.solver import METHODS, Solver, as_solver
-from dynamics._flow.steps import steps_of
+from dynamics._flow.steps import Steps, steps_of
 from dynamics._flow.systems import Setting, System
 from dynamics._model.objective import Objective, as_objective
 from dynamics._model.optimizer import Optimizer
@@ -116,8 +116,8 @@ def gradient_flow(
         What is descended on: criterion, label smoothing, terms; and temperature and normalisation of the layer.
         Default: the cross-entropy (2).
     solver : Solver, optional
-        Method, time scale, and whether symmetry is used. Default: DOP853 in t, with one variable for each orbit of
-        logits where the population is symmetric.
+        Method, time scale, and whether symmetry is used. Default: DOP853 in t, and LSODA once the problem gets stiff,
+        with one variable for each orbit of logits where the population is symmetric.
     optimizer : Optimizer, optional
         Whose steps the flow is the limit of: momentum, weight decay, schedule, clipping, sign descent or Adam, on the
         expected objective, see `Optimizer`. "theory" takes a schedule alone. Default: plain steps without momentum.
@@ -126,7 +126,7 @@ def gradient_flow(
     -------
     Trajectory
         Its dataset also holds ``z_velocity(time, query, token)`` and, for "theory", ``h(time, next_token)``. Its
-        attribute ``reduction`` says what was reduced to what, or "none".
+        attribute ``reduction`` says what was reduced to what, or "none"; ``method``, what integrated from when on.
 
     Ctrl-C is heard every second or so; where F^T F is inverted ("modified", and "theory" without symmetry) after each
     inversion, which takes minutes at 10,000 bags.
@@ -202,6 +202,12 @@ def _trajectory(system: System, times: np.ndarray, states: np.ndarray, labels: M
     return assemble(system.setting.bags, times, seen.states, seen.loss, **labels, extra=extra)
 
 
+def _taken(steps: Steps, clock: Clock) -> str:
+    """What integrated, in words."""
+    switched = getattr(steps, "switched", None)
+    return steps.method if switched is None else f"DOP853, from t = {clock.time(switched):.4g} on {steps.method}"
+
+
 def _integrate(
     system: System,
     clock: Clock,
@@ -211,8 +217,8 @@ def _integrate(
     report: Progress,
 ) -> Trajectory:
     end = float(clock.variable(clock.end))
-    labels = {"kind": "gradient_flow", "parameters": parameters, "query_tokens": query_tokens}
-    labels["attributes"] = {"reduction": system.reduction}
+    attributes = {"reduction": system.reduction}
+    labels = {"kind": "gradient_flow", "parameters": parameters, "query_tokens": query_tokens, "attributes": attributes}
 
     evaluations = 0
 
@@ -231,6 +237,7 @@ def _integrate(
         return at
 
     def fail(reason: str, s: float, state: np.ndarray, n_states: int) -> NoReturn:
+        attributes["method"] = _taken(steps, clock) if steps else parameters["method"]
         layer = system.layer(np.ascontiguousarray(state))
         time = float(clock.time(s))
         largest = max(np.abs(layer.Z).max(), np.abs(layer.Y).max())
@@ -244,7 +251,7 @@ def _integrate(
             _trajectory(system, times[:n_states], states[:n_states], labels) if n_states else None,
         )
 
-    states = np.empty((len(times), system.initial.size))
+    states, steps = np.empty((len(times), system.initial.size)), None
     # A trial step may overshoot into overflow or nan; the integrator then steps back.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         # An explicit method halves its step for ever on a start that is not finite.
@@ -264,4 +271,5 @@ def _integrate(
             if due.size:
                 states[done : done + due.size] = steps.interpolate(due)
                 done += due.size
+    attributes["method"] = _taken(steps, clock)
     return _trajectory(system, times, states, labels)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dynamics.support import checks
 
-METHODS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
+METHODS = ("auto", "DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
 TIME_SCALES = ("linear", "log")
 REDUCTIONS = ("auto", "none")
 MOMENTA = ("second order", "first order")
@@ -19,7 +19,9 @@ class Solver:
     Parameters
     ----------
     method : str
-        Method of `scipy.integrate.solve_ivp`, by name.
+        "auto" is DOP853 until that finds the problem stiff, as a large eta_Z makes it at late times, and LSODA from
+        there on where the state has at most 1000 numbers; or a method of `scipy.integrate.solve_ivp`, by name. The
+        attribute ``method`` of the trajectory says what was done.
     time_scale : "linear" or "log"
         Integrate in t or in log(1 + t). The flow slows down like a logarithm, so that "log" suits a large ``t_end``.
     reduce : "auto" or "none"
@@ -38,7 +40,7 @@ class Solver:
         If an argument is invalid.
     """
 
-    method: str = "DOP853"
+    method: str = "auto"
     time_scale: str = "linear"
     reduce: str = "auto"
     momentum: str = "second order"

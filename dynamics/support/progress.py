@@ -29,6 +29,8 @@ class Progress:
         self._label = label
         self._done = 0.0
         self._start = self._last = time.monotonic()
+        # When the last line was printed, or the work began, and what was done by then.
+        self._before: tuple[float, float] | None = None
         self._bar = None
         self._lines = enabled and not sys.stderr.isatty()
         if enabled and not self._lines:
@@ -36,16 +38,25 @@ class Progress:
             self._bar = tqdm(total=1.0, desc=label, bar_format=layout, leave=False)
 
     def update(self, done: float, note: str = "") -> None:
-        """Set the fraction done (never going back) and a short note on the state."""
+        """Set the fraction done (never going back) and a short note on the state.
+
+        The time left is that at the pace since the last line. The first call only notes when work began: what came
+        before it, such as the compilation of kernels, happens once.
+        """
         done = max(self._done, min(done, 1.0))
+        if self._before is None:
+            self._before = (time.monotonic(), done)
+            if self._bar is not None:
+                self._bar.unpause()
         if self._bar is not None:
             self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(done - self._done)
         elif self._lines and time.monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
-            self._last = time.monotonic()
-            elapsed = self._last - self._start
-            left = f", about {elapsed * (1 - done) / done:.0f} s left" if done > 0 else ""
-            print(f"{self._label}: {done:.0%} {note}, {elapsed:.0f} s{left}", file=sys.stderr, flush=True)
+            now = self._last = time.monotonic()
+            then, before = self._before
+            left = f", about {(now - then) * (1 - done) / (done - before):.0f} s left" if done > before else ""
+            print(f"{self._label}: {done:.0%} {note}, {now - self._start:.0f} s{left}", file=sys.stderr, flush=True)
+            self._before = (now, done)
         self._done = done
 
     def __enter__(self) -> Progress:

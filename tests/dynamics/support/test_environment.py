@@ -119,6 +119,21 @@ def test_progress_still_reports_where_there_is_standard_error(monkeypatch):
     assert lines.getvalue().startswith("work: 50% half")
 
 
+def test_time_left_does_not_extrapolate_what_happens_once(monkeypatch):
+    """100 s of compilation, then a tenth every 6 s, and 3 s a tenth from half on: by the pace since the last line."""
+    now = [0.0]
+    monkeypatch.setattr("dynamics.support.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", lines := io.StringIO())
+    with Progress("work") as report:
+        now[0] = 100.0
+        for tenth in range(10):
+            report.update(tenth / 10)
+            now[0] += 6.0 if tenth < 5 else 3.0
+    left = [float(line.split("about ")[1].split(" s left")[0]) for line in lines.getvalue().splitlines()[1:]]
+    assert lines.getvalue().splitlines()[0] == "work: 0% , 100 s"
+    assert left == [54, 48, 42, 36, 30, 9, 3]
+
+
 def test_records_name_the_processor_that_numba_compiles_for():
     assert machine()["cpu"] == cpu_target.target_context.codegen().magic_tuple()[1]
     run = sgd(SequenceClasses.single_common_token(2, 3), eta_y=1.0, eta_z=1.0, steps=1)
