@@ -496,7 +496,8 @@ def _rule(optimizer: Optimizer) -> optax.GradientTransformation:
 
 def _clipped(slopes, bound):
     """As `dynamics.sgd` has it, and PyTorch, which adds 1e-6 to the norm; optax does not."""
-    shrink = jnp.minimum(1.0, bound / (optax.global_norm(slopes) + CLIP_FLOOR))
+    norm = jnp.sqrt(sum(jnp.sum(slope * slope) for slope in jax.tree.leaves(slopes)))
+    shrink = jnp.minimum(1.0, bound / (norm + CLIP_FLOOR))
     return jax.tree.map(lambda slope: shrink.astype(slope.dtype) * slope, slopes)
 
 
