@@ -33,6 +33,7 @@ from dynamics import (
     Layer,
     Objective,
     Optimizer,
+    Schedule,
     SequenceClasses,
     Solver,
     TextCorpus,
@@ -43,6 +44,7 @@ from dynamics import (
     gradient_flow,
     gradient_flow_ensemble,
     observables,
+    options,
     sgd,
     sgd_many,
 )
@@ -63,7 +65,7 @@ INNER = re.compile(
 )
 # What functions return or raise, and what simulators are made of: built by this package alone.
 RECORDS = {
-    "data.dyck.State", "deep.model.Block", "descent.complete", "flow.IntegrationError", "layer.Problem",
+    "data.dyck.State", "deep.model.Block", "descent.complete", "flow.IntegrationError", "layer.Problem", "layer.View",
     "layer.attention", "bags.HasPopulation", "enclosures.enclosure.Enclosure", "enclosures.enclosure.Decision",
     "layer.embed", "layer.embed_back", "layer.optional_rates", "layer.Layer.moved", "layer.Embedding.astype",
     "layer.Layer.check_fits", "observables.Support", "trajectory.LargeRecord", "trajectory.assemble",
@@ -233,9 +235,14 @@ def calls():
         "descent.sgd": (sgd, dict(
             data=classes, **rates, steps=2, batch_size=2, length=4, momentum=0.9, optimizer="sgd", init="zero", seed=0,
             record_every=1, dtype="float64", progress=False, eta_v=None, position_bias=0.0, eta_hidden=None,
-            objective=None, evaluate=None, decoder="full")),
-        "descent.Objective": (Objective, dict(criterion="squared", contrast=None, contrast_weight=0.0)),
-        "descent.Optimizer": (Optimizer, dict(name="sgd", momentum=0.5)),
+            objective=None, evaluate=None, decoder="full", replacement=True)),
+        "descent.Objective": (Objective, dict(
+            criterion="squared", contrast=None, contrast_weight=0.0, label_smoothing=0.1, temperature=2.0,
+            normalisation="layer", terms=())),
+        "descent.Optimizer": (Optimizer, dict(
+            name="adamw", momentum=0.5, weight_decay=0.1, decoupled=True, schedule=Schedule(2.0), clip=1.0,
+            betas=(0.9, 0.99), epsilon=1e-6)),
+        "descent.Schedule": (Schedule, dict(warm_up=2.0, decay="cosine", steps=10.0, floor=0.1)),
         "descent.sgd_many": (sgd_many, dict(runs=[(classes, {**rates, "steps": 1})], observe=None, threads=1,
                                             progress=False)),
         "extensions.residual_connection": (extensions.residual_connection, dict(data=classes, inner_norm=True)),
@@ -247,12 +254,15 @@ def calls():
             decoder="full", rtol=1e-3, atol=1e-3, record=["z"], threads=1, path=None, progress=False)),
         "flow.gradient_flow": (gradient_flow, dict(
             data=classes, **rates, t_end=1.0, decoder="full", times=[0.5], n_times=2, init=None, rtol=1e-3, atol=1e-3,
-            progress=False, eta_v=None, eta_hidden=None, objective=None, solver=None)),
-        "flow.Solver": (Solver, dict(method="DOP853", time_scale="linear", reduce="auto")),
+            progress=False, eta_v=None, eta_hidden=None, objective=None, solver=None, optimizer=None)),
+        "flow.Solver": (Solver, dict(method="DOP853", time_scale="linear", reduce="auto", momentum="first order")),
         "layer.Embedding": (Embedding, dict(vectors=np.eye(3), keys=np.ones((2, 3)), queries=np.ones((2, 3)),
                                             values=np.ones((2, 3)))),
         "layer.Layer": (Layer, dict(Z=np.zeros((3, 3)), Y=np.zeros((3, 2)), V=None, multiplicity=[1, 1], hidden=None,
-                                    center=False, floor=0.0, embedding=embedding, residual=False)),
+                                    center=False, floor=0.0, embedding=embedding, residual=False,
+                                    temperature=1.0, normalisation="unit")),
+        **{f"options.{name}": (getattr(options, name), dict(options={"optimizer": "adamw", "clip": 1.0}))
+           for name in ("optimizer_of", "objective_of", "unusual", "flow_options")},
         "layer.Layer.zeros": (Layer.zeros, dict(bags=bags)),
         "layer.Layer.embedded": (Layer.embedded, dict(embedding=embedding, Y=np.zeros((3, 2)))),
         **{f"layer.Layer.{name}": (getattr(layer, name), dict(bags=bags))
@@ -341,7 +351,8 @@ def table(tmp_path_factory):
 
 
 def test_every_public_callable_has_a_valid_call(table):
-    names = set(public()) | {"descent.Objective", "descent.Optimizer", "flow.Solver"}  # defined in private modules
+    private = {"descent.Objective", "descent.Optimizer", "descent.Schedule", "flow.Solver"}  # where they are defined
+    names = set(public()) | private
     missing = names - set(table) - RECORDS - {name for name in names if name.rsplit(".", 1)[0] in RECORDS}
     assert not missing
     assert set(table) <= names | {name for name in table if name.endswith("__call__")}
@@ -351,7 +362,8 @@ def test_every_public_callable_has_a_valid_call(table):
 
 
 ROOMS = [
-    "bags", "data", "deep", "flow", "ensemble", "descent", "layer", "observables", "trajectory", "extensions", "units",
+    "bags", "data", "deep", "flow", "ensemble", "descent", "layer", "observables", "options", "trajectory", "extensions",
+    "units",
     "enclosures", *OF_PAPERS,
 ]  # fmt: skip
 

@@ -264,6 +264,27 @@ def test_what_cannot_be_made_again_says_so():
         run.objective  # noqa: B018
 
 
+# What it is for
+
+
+@pytest.mark.parametrize("decoder", ["full", "modified"])
+def test_adam_turns_attention_around(decoder):
+    """Theorem 2's signs, and Theorem 3's growth of the lead, hold under plain steps here, and neither under Adam."""
+    classes = SequenceClasses.single_common_token(4, 60, common=0.3, distinct=[1.0, 0.5])
+    first, second = classes.distinct_tokens(0)
+    ends = {}
+    for optimizer, eta in ((Optimizer(momentum=0.0), 1.0), (Optimizer("adam"), 0.01), (Optimizer("adamw"), 0.01)):
+        own = {"eta_y": eta, "eta_z": 0.1 * eta, "steps": 600, "record_every": 600, "decoder": decoder, **FULL}
+        run = sgd(classes, optimizer=optimizer, **own)
+        lead = run.relative_gain(0, first, second).values
+        ends[optimizer.name] = (*run.final.Z[0, [0, first]], lead[-1] / lead[0])
+    common, dominant, lead = ends["sgd"]
+    assert common < -0.05 and dominant > 0.005 and lead > 1.01
+    for name in ("adam", "adamw"):
+        common, dominant, lead = ends[name]
+        assert common > 0.3 and dominant < -0.3 and lead < 0.1
+
+
 # What is refused
 
 CLASSES = SequenceClasses.single_common_token(3, 6, common=0.5)
