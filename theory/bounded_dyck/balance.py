@@ -92,9 +92,13 @@ def contributions(layer: Layer, language: DyckLanguage, *, scaled: bool = False)
     if layer.floor > 0:
         # A floor sees the scale, which grows with every inserted pair: then balance says nothing.
         raise checks.reject("layer", "have no floor in LN", layer.floor)
-    logits = layer.Z - layer.Z.max(axis=1, keepdims=True) if scaled else layer.Z
+    if layer.normalisation is None:
+        raise checks.reject("layer", "have LN, which takes the scale off", "normalisation None")
+    logits = layer.Z / layer.temperature
+    if scaled:
+        logits = logits - logits.max(axis=1, keepdims=True)
     values = np.eye(language.n_states) if layer.V is None else layer.V
-    if layer.center:
+    if layer.center or layer.means:
         values = values - values.mean(axis=1, keepdims=True)
     return np.exp(logits)[:, :, None] * values
 

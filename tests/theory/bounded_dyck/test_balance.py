@@ -1,5 +1,6 @@
 """The balance condition against brute-force insertion of pairs; layers that are perfect whatever their attention."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -347,3 +348,16 @@ def test_layers_that_sums_do_not_describe_are_refused():
     headed = Layer(layer.Z, np.ones((4, 4)), layer.V, hidden=np.ones((6, 4)))
     with pytest.raises(ValueError, match="`layer` must have no hidden layer"):
         balance.predicted_accuracy(headed, language, 10)
+
+
+def test_contributions_know_temperature_and_normalisation():
+    """The balance condition is about what LN is applied to: at another temperature other logits, with the mean off."""
+    language = DyckLanguage(2, 3)
+    layer = random_layer(language, 3, value=False)
+    plain = balance.contributions(dataclasses.replace(layer, Z=layer.Z / 2), language)
+    hot = dataclasses.replace(layer, temperature=2.0)
+    np.testing.assert_array_equal(balance.contributions(hot, language), plain)
+    centred = balance.contributions(dataclasses.replace(hot, normalisation="layer"), language)
+    np.testing.assert_allclose(centred, plain - plain.mean(axis=2, keepdims=True), rtol=1e-12, atol=1e-12)
+    with pytest.raises(ValueError, match="`layer` must have LN, which takes the scale off"):
+        balance.contributions(dataclasses.replace(layer, normalisation=None), language)
