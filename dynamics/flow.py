@@ -261,7 +261,10 @@ def _integrate(
         grid = np.clip(clock.variable(times), 0.0, end)
         done = 0
         while done < len(grid):
-            reason = steps.advance()
+            try:
+                reason = steps.advance()
+            except ValueError as error:  # of a schedule or a term, which may be anybody's function
+                reason = str(error)
             most = min(_MOST_EVALUATIONS, getattr(system, "most_evaluations", _MOST_EVALUATIONS))
             if not reason and evaluations > most:
                 reason = f"more than {most:,} evaluations of the derivative{getattr(system, 'why_so_many', '')}"
