@@ -362,8 +362,8 @@ def test_every_public_callable_has_a_valid_call(table):
 
 
 ROOMS = [
-    "bags", "data", "deep", "flow", "ensemble", "descent", "layer", "observables", "options", "trajectory", "extensions",
-    "units",
+    "bags", "data", "deep", "flow", "ensemble", "descent", "layer", "observables", "options", "trajectory",
+    "extensions", "units",
     "enclosures", *OF_PAPERS,
 ]  # fmt: skip
 
