@@ -62,8 +62,8 @@ def pruned_transformers(data: xr.Dataset) -> Figure:
     Points are medians over pairs of a given and a random Transformer, bars reach from quartile to quartile. Filled: the
     certificate, for all inputs of norm one and every length; open: the largest error over sampled inputs of six tokens.
     Lines: the certificate that random sums would give (2^n sums about normal, no search, nothing fitted); straight if
-    width is proportional to log(1/epsilon), the paper's law. Given Transformers have LN with a floor, residual links,
-    matrices with all singular values one.
+    width is proportional to log(1/epsilon), the paper's law. The given ones have LN with a floor, residual links
+    and matrices with all singular values one.
 
     Parameters
     ----------
