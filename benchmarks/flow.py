@@ -33,10 +33,38 @@ def run() -> Iterator[Row]:
                 tolerance=TOLERANCE,
                 result="Z at the end",
             )
+    yield from _recorded()
+    yield _late()
 
 
-def _ours(classes, reduce):
-    return gradient_flow(classes, times=[SETTING["t_end"]], solver=Solver(reduce=reduce), **SETTING).final.Z[0]
+def _recorded() -> Iterator[Row]:
+    """What two hundred outputs cost, beside none."""
+    peer = optional_peer("diffrax_flow")
+    if peer is None:
+        return
+    for n_classes, vocab_size in SIZES:
+        classes = SequenceClasses.single_common_token(n_classes, vocab_size)
+        task = f"full flow, K = {n_classes}, M = {vocab_size:,}, to t = {SETTING['t_end']:g}, 200 recorded times"
+        ours, theirs = (functools.partial(_ours, classes, "auto", None), peer.flow(classes, **SETTING, reduced=True))
+        name = f"{peer.REDUCED_NAME}, the last state only"
+        yield compare(task, ours, name, theirs, tolerance=TOLERANCE, result="Z at the end")
+
+
+def _late() -> Row:
+    """A stiff flow: the default, which switches, beside DOP853 alone."""
+    classes = SequenceClasses.single_common_token(3, 30)
+    setting = {"eta_y": 1.0, "eta_z": 100.0, "t_end": 1e4, "times": [1e4]}
+
+    def flow(method):
+        return gradient_flow(classes, **setting, solver=Solver(method=method)).final.Z[0]
+
+    task = "full flow, K = 3, M = 30, eta_Z = 100, to t = 10,000"
+    sides = functools.partial(flow, "auto"), "ours, DOP853 alone", functools.partial(flow, "DOP853")
+    return compare(task, *sides, tolerance=TOLERANCE, result="Z at the end")
+
+
+def _ours(classes, reduce, times=(SETTING["t_end"],)):
+    return gradient_flow(classes, times=times, solver=Solver(reduce=reduce), **SETTING).final.Z[0]
 
 
 def _call(peer, classes):
