@@ -17,8 +17,7 @@ _PROOFS = derivations("bounded_dyck")
 
 NOT_EXAMINED = (
     "the wording of the lemmas behind Theorems 1 and 3 of Bounded Dyck (Lemmas 3, 4, 8 to 20), whose formulas our "
-    "text of "
-    "the paper lacks: those behind Theorem 3 are stated and derived anew, those behind Theorem 1 are not needed."
+    "text of the paper lacks: those of Theorem 3 are stated and derived anew, those of Theorem 1 are not needed."
 )
 
 _TYPES = Assumption("k >= 2, several types", lambda setting: setting.language.n_types / 2)

@@ -141,7 +141,7 @@ def derive(
             "norms in any dimension: only lengths, an angle, and scalars enter; the mean of an error is written out for"
             " three coordinates"
         ),
-        sizes={"d": (d,)},
+        sizes={"d": (3,)},
         prose=(
             "the norm of a product of matrices is at most the product of the norms, and bounds of entries carry over",
             "the mean value theorem along a segment, ReLU by ReLU",
