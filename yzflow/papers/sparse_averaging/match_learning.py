@@ -251,14 +251,13 @@ class Cell:
 CELLS = {
     "Match2, one layer, size of the construction": Cell("one layer", 2, 3),
     "Match2, one layer": Cell("one layer", 2, 16, 3),
-    "Match2, two layers": Cell("two layers", 2, 16, 3, True, sizes=(8, 32)),
-    "Match3, one layer": Cell("one layer", 3, 16, 3),
-    "Match3, two layers": Cell("two layers", 3, 16, 3, True),
-    "Match3, two layers, no positions": Cell("two layers", 3, 16, 3, sizes=(8, 16)),
-    "Match3, third order, size of the construction": Cell("third order", 3, 4, sizes=(8, 16, 32)),
-    "Match3, third order": Cell("third order", 3, 32, sizes=(8, 16, 32)),
-    "Match2, from the construction": Cell("one layer", 2, 3, init="construction"),
-    "Match3, from the construction": Cell("third order", 3, 4, init="construction", sizes=(8, 16, 32)),
+    "Match2, two layers": Cell("two layers", 2, 16, 3, True, sizes=(8,)),
+    "Match3, one layer": Cell("one layer", 3, 16, 3, sizes=(8, 16, 32)),
+    "Match3, two layers": Cell("two layers", 3, 16, 3, True, sizes=(8,)),
+    "Match3, third order, size of the construction": Cell("third order", 3, 4, sizes=(8,)),
+    "Match3, third order": Cell("third order", 3, 32, sizes=(8, 16)),
+    "Match2, from the construction": Cell("one layer", 2, 3, init="construction", sizes=(8,)),
+    "Match3, from the construction": Cell("third order", 3, 4, init="construction", sizes=(8, 16)),
 }
 
 

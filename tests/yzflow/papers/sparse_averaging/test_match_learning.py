@@ -191,7 +191,8 @@ def test_a_sweep_of_runs_goes_on_where_it_was(tmp_path):
         patch.setattr(experiment, "trained", None)  # nothing is trained again
         xr.testing.assert_identical(experiment.learning(store=tmp_path / "runs", **options), whole)
     assert whole["loss"].dims == ("cell", "n_tokens", "seed", "time") and whole["modulus"].item() == 23
-    assert float(whole["loss"].sel(seed=0).isel(time=0)) != float(whole["loss"].sel(seed=1).isel(time=0))
+    first, second = whole["loss"].isel(cell=0, n_tokens=0, time=0).values
+    assert first != second
 
 
 @pytest.mark.parametrize(
@@ -272,6 +273,11 @@ def test_the_caption_follows_the_data():
     # (16 + 1) numbers of three heads at 24 bits against n = 31: computed, not said.
     assert "does not exclude the one layer for Match3 at these N: it can send (m + 1) H p = 1224 bits" in poor
     assert "31 are needed" in poor
+    kept = "at a construction: {0} (Match3, from the construction, N = 8), {0} (Match3, from the construction, N = 64)."
+    assert kept.format("0.002") in poor
+    lost = synthetic(0.7)
+    lost["loss"][2] = 0.5 * lost["constant_loss"][2]
+    assert "at a construction: 0.500 (Match3, from the construction, N = 8)" in entry.claims(lost)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(experiment.CELLS, "Match3, one layer", experiment.Cell("one layer", 3, 1))
         patch.setattr("yzflow.papers.sparse_averaging.figures.match_learning._SINGLE_BITS", 8)

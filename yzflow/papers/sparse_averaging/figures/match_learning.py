@@ -131,12 +131,13 @@ def _learnt(data: xr.Dataset) -> str:
     area, area_error = last["triple_area"].mean("seed"), standard_error(last["triple_area"])
     learnt: list[str] = []
     failed: list[str] = []
-    ranked = []
+    ranked, kept = [], []
     for name in (str(value) for value in data["cell"].values):
         cell = runs.CELLS[name]
-        if cell.init == "construction":
-            continue
         sizes = [int(n) for n in data["n_tokens"].values if np.isfinite(share.sel(cell=name, n_tokens=n))]
+        if cell.init == "construction":
+            kept += [f"{float(share.sel(cell=name, n_tokens=n)):.3f} ({name}, N = {n})" for n in sizes]
+            continue
         for where, chosen in ((learnt, [n for n in sizes if share.sel(cell=name, n_tokens=n) < _LEARNT]),
                               (failed, [n for n in sizes if share.sel(cell=name, n_tokens=n) >= _LEARNT])):  # fmt: skip
             if chosen:
@@ -147,26 +148,26 @@ def _learnt(data: xr.Dataset) -> str:
                 for n in sizes
             ]
             ranked.append(f"{_name(name)}: {', '.join(shown)} at N = {', '.join(map(str, sizes))}")
-    kept = share.sel(cell=[name for name in data["cell"].values if runs.CELLS[str(name)].init == "construction"])
     text = (
         f"Learnt, to {_LEARNT:.0%} of the best constant's loss in the mean over seeds: {'; '.join(learnt) or 'none'}."
     )
     text += f" Not learnt in these steps: {'; '.join(failed) or 'none'}."
     if ranked:
         text += f" Triples: {'; '.join(ranked)}."
-    if kept.size:
-        text += f" Started at a construction, the loss ends at {float(kept.max()):.2g} of the constant's at most."
+    if kept:
+        text += f" Loss over the constant's where Adam started at a construction: {', '.join(kept)}."
     return f"{text} {_excluded(data)}"
 
 
 def _excluded(data: xr.Dataset) -> str:
     """Which of the layers for Match3 the lower bound excludes, at single precision."""
-    layers = [runs.CELLS[str(name)] for name in data["cell"].values]
-    layers = [cell for cell in layers if cell.kind == "one layer" and cell.order == 3]
+    layers = {str(name): runs.CELLS[str(name)] for name in data["cell"].values}
+    layers = {name: cell for name, cell in layers.items() if cell.kind == "one layer" and cell.order == 3}
     if not layers:
         return "No single layer is trained on Match3."
-    bits = min((cell.dimension + 1) * cell.heads * _SINGLE_BITS for cell in layers)
-    needed = (int(data["n_tokens"].max()) - 1) // 2
+    bits = min((cell.dimension + 1) * cell.heads * _SINGLE_BITS for cell in layers.values())
+    ran = data["loss"].sel(cell=list(layers)).notnull().any(["cell", "seed", "time"])
+    needed = (int(data["n_tokens"][ran].max()) - 1) // 2
     verdict = "excludes" if bits < needed else "does not exclude"
     return (
         f"The lower bound {verdict} the one layer for Match3 at these N: it can send (m + 1) H p = {bits} bits at p ="
