@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.stats
 import xarray as xr
+from numpy.typing import ArrayLike
 
 from dynamics import Bags, DyckLanguage, Layer
 from dynamics.support import checks
@@ -359,10 +360,16 @@ def rank_correlation(one: xr.DataArray, other: xr.DataArray, *, level: float = 0
         raise checks.reject("one", "have at least four runs", x.size)
     if np.ptp(x) == 0 or np.ptp(y) == 0 or not (np.isfinite(x) & np.isfinite(y)).all():
         return Rank(np.nan, np.nan, np.nan)
-    r = float(np.corrcoef(scipy.stats.rankdata(x), scipy.stats.rankdata(y))[0, 1])
-    half = scipy.stats.norm.isf((1 - level) / 2) * np.sqrt((1 + r**2 / 2) / (x.size - 3))
+    r = np.corrcoef(scipy.stats.rankdata(x), scipy.stats.rankdata(y))[0, 1]
+    return Rank(float(r), *map(float, rank_limits(r, x.size, level=level)))
+
+
+def rank_limits(r: ArrayLike, n: int, *, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
+    """Limits of the interval of `rank_correlation` about Spearman's ``r`` of ``n`` runs."""
+    r = np.asarray(r, dtype=float)
+    half = scipy.stats.norm.isf((1 - level) / 2) * np.sqrt((1 + r**2 / 2) / (n - 3))
     z = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12))
-    return Rank(r, float(np.tanh(z - half)), float(np.tanh(z + half)))
+    return np.tanh(z - half), np.tanh(z + half)
 
 
 def interval(values: xr.DataArray, *, level: float = 0.95) -> tuple[float, float]:

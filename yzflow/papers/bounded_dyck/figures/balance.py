@@ -167,9 +167,11 @@ def _regularised(effort: Effort) -> xr.Dataset:
 def dyck_length(runs: xr.Dataset) -> Figure:
     """Accuracy after a closing query at lengths 400-500 against violation, and against the prediction from drift.
 
-    A point is a trained layer; colours are weights of the regulariser (22), marks are initial scales of Z. The
-    regulariser lowers violation, as in the paper (Fig. 3). Between seeds of one setting violation says little about
-    long prefixes. The drift of the matched brackets says nearly all (grey: the diagonal), which is a finding of ours.
+    A point is a layer trained on the last positions of prefixes, with exact targets: neither the regime of the paper's
+    Fig. 3, complete words, nor that of its App. D.2, all positions of prefixes; both are in `dyck_words`. Colours are
+    weights of the regulariser (22), marks are initial scales of Z. The regulariser lowers violation, as in the paper.
+    Between seeds of one setting violation says little about long prefixes. The drift of the matched brackets says
+    nearly all (grey: the diagonal), which is a finding of ours.
 
     Parameters
     ----------
@@ -195,7 +197,7 @@ def dyck_length(runs: xr.Dataset) -> Figure:
     right.set(xlabel="accuracy predicted from the drift", xlim=(0.38, 1.03), ylim=(0.38, 1.03))
     figure.legend(*left.get_legend_handles_labels(), loc="outside right center")
     n = runs.sizes["seed"]
-    figure.suptitle(f"Length generalisation of {n} seeds a setting: violation does not tell, drift does")
+    figure.suptitle(f"Length generalisation of {n} seeds a setting, trained on the last positions of prefixes")
     return figure
 
 
