@@ -1,5 +1,7 @@
 """The certified map: what is said of a cell is so at settings in it, and what is cut or open is not called proved."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from flint import arb
@@ -26,7 +28,7 @@ def found(folder):
     # The second holds finding 8's setting: overlap 1/6, eta_Z = 2.
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(certified_map, "_DEGREE", 3)
-        return certified_map.certified_cells([SLOW, FAST], t_end=T_END, levels=0, folder=folder)
+        return certified_map.certified_cells([SLOW, FAST], t_end=T_END, folder=folder)
 
 
 def test_settings_in_a_cell_agree_with_it(found):
@@ -55,10 +57,10 @@ def test_what_is_kept_is_not_computed_again(found, folder, monkeypatch):
 
     monkeypatch.setattr(cells, "decide_cell", never)
     monkeypatch.setattr(certified_map, "_DEGREE", 3)
-    again = certified_map.certified_cells([SLOW, FAST], t_end=T_END, levels=0, folder=folder)
+    again = certified_map.certified_cells([SLOW, FAST], t_end=T_END, folder=folder)
     assert again.identical(found)
     with pytest.raises(AssertionError, match="computed again"):
-        certified_map.certified_cells([SLOW], t_end=T_END + 1, levels=0, folder=folder)
+        certified_map.certified_cells([SLOW], t_end=T_END + 1, folder=folder)
 
 
 def test_open_cells_are_cut_and_keep_what_was_decided(monkeypatch):
@@ -72,8 +74,8 @@ def test_open_cells_are_cut_and_keep_what_was_decided(monkeypatch):
 
     monkeypatch.setattr(certified_map, "_decided", decided)
     monkeypatch.setattr(certified_map, "_lead_falls", lambda K, M, rho, ratio, t_end: False)
-    plane = Plane(2, 2, (0.2, 0.4), (0.25, 1.0))
-    found = certified_map.certified_cells([plane], t_end=1.0, levels=1)
+    plane = Plane(2, 2, (0.2, 0.4), (0.25, 1.0), levels=1)
+    found = certified_map.certified_cells([plane], t_end=1.0)
     assert len(asked) == 5 and all(names == [LEAD] for _, names in asked[1:])
     assert shares(found, LEAD, plane.name) == pytest.approx({TRUE: 0.5, FALSE: 0.25, OPEN: 0.25})
     assert shares(found, THEOREM2, plane.name) == pytest.approx({TRUE: 1.0, FALSE: 0.0, OPEN: 0.0})
@@ -85,7 +87,7 @@ def test_open_cells_are_cut_and_keep_what_was_decided(monkeypatch):
     # Where the answer changes from corner to corner, the lead is not asked of the whole cell.
     asked.clear()
     monkeypatch.setattr(certified_map, "_lead_falls", lambda K, M, rho, ratio, t_end: ratio > 0.6)
-    certified_map.certified_cells([plane], t_end=1.0, levels=0)
+    certified_map.certified_cells([dataclasses.replace(plane, levels=0)], t_end=1.0)
     assert asked == [((0.2, 0.4, 0.25, 1.0), [THEOREM2])]
 
 
@@ -102,5 +104,5 @@ def test_a_claim_is_true_only_if_all_its_sums_are(monkeypatch):
 
 def test_a_guess_in_floats_says_where_the_lead_falls():
     assert not certified_map._lead_falls(2, 2, 0.16, 0.125, T_END) and certified_map._lead_falls(2, 2, 0.16, 2.0, T_END)
-    with pytest.raises(ValueError, match="`levels` must be at least 0"):
-        certified_map.certified_cells([SLOW], t_end=1.0, levels=-1)
+    with pytest.raises(ValueError, match="`t_end` must be positive"):
+        certified_map.certified_cells([SLOW], t_end=0.0)

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -43,12 +44,15 @@ class Plane:
     n_classes, vocab_size : int
     overlaps, ratios : tuple of float
         Edges of the cells: f_n . f_n' at the start, and eta_Z/eta_Y at eta_Y = 1.
+    levels : int
+        How often a cell that is left open is cut into four.
     """
 
     n_classes: int
     vocab_size: int
     overlaps: tuple[float, ...]
     ratios: tuple[float, ...]
+    levels: int = 0
 
     @property
     def name(self) -> str:
@@ -118,7 +122,6 @@ def certified_cells(
     planes: Sequence[Plane],
     *,
     t_end: float,
-    levels: int = 1,
     folder: str | os.PathLike | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
@@ -127,11 +130,9 @@ def certified_cells(
     Parameters
     ----------
     planes : sequence of Plane
+        A cell across which the answer changes, by a float's guess at its corners, is cut without a try.
     t_end : float
         Last time, SGD steps.
-    levels : int
-        How often a cell that is left open is cut into four. A cell across which the answer changes (by a float's guess
-        at its corners) is cut without a try.
     folder : path-like, optional
         Where what is decided is kept.
     progress : bool
@@ -147,10 +148,9 @@ def certified_cells(
     Raises
     ------
     ValueError
-        If `t_end` is not positive or `levels` negative.
+        If `t_end` is not positive.
     """
     t_end = checks.positive("t_end", t_end)
-    levels = checks.integer("levels", levels, minimum=0)
     kept = None if folder is None else Path(os.fspath(folder))
     waiting = [(plane, box, tuple(CLAIMS), 0) for plane in planes for box in plane.cells()]
     total, done, rows = len(waiting), 0.0, []
@@ -170,16 +170,14 @@ def certified_cells(
             found = dict.fromkeys(asked, (OPEN, 0.0))
             if tried:
                 found.update(_decided(plane, box, tried, t_end, kept))
-            left = tuple(name for name in asked if found[name][0] == OPEN and level < levels)
+            left = tuple(name for name in asked if found[name][0] == OPEN and level < plane.levels)
             rows += [(name, plane.name, *box, *found[name]) for name in asked if name not in left]
             if left:
                 waiting += [(plane, part, left, level + 1) for part in _quarters(box)]
             done += 4.0**-level * (1 - bool(left))
     names = ("claim", "sizes", "first", "last", "low", "high", "value", "reached")
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
-    return xr.Dataset(
-        {name: ("cell", np.array(column)) for name, column in columns.items()}, attrs={"t_end": t_end, "levels": levels}
-    )
+    return xr.Dataset({name: ("cell", np.array(column)) for name, column in columns.items()}, attrs={"t_end": t_end})
 
 
 def _quarters(box: tuple[float, ...]) -> list[tuple[float, float, float, float]]:
@@ -200,10 +198,10 @@ def shares(found: xr.Dataset, claim: str, sizes: str) -> dict[int, float]:
 def _map(effort: Effort) -> xr.Dataset:
     planes: tuple[Plane, ...]
     if effort.quick:
-        planes, last, levels = (Plane(2, 2, (0.3, 0.35), (0.125, 0.14)), Plane(2, 2, (0.3, 0.32), (2.0, 2.1))), 50.0, 0
+        planes, last = (Plane(2, 2, (0.3, 0.35), (0.125, 0.14)), Plane(2, 2, (0.3, 0.32), (2.0, 2.1))), 50.0
     else:
-        planes, last, levels = PLANES, T_END, 1
-    return certified_cells(planes, t_end=last, levels=levels, folder=certificates(effort), progress=effort.progress)
+        planes, last = PLANES, T_END
+    return certified_cells(planes, t_end=last, folder=certificates(effort), progress=effort.progress)
 
 
 @styled
@@ -237,13 +235,13 @@ def certified_map(found: xr.Dataset) -> Figure:
             axes.set_yscale("log", base=2)
             axes.set_ylim(float(own["low"].min()), float(own["high"].max()))
             axes.grid(False)
-            axes.set_title(f"{claim}\n{size}", fontsize=8.5)
+            axes.set_title("\n".join([*textwrap.wrap(claim, 40), size]), fontsize=8.5)
             if i == len(sizes) - 1:
                 axes.set_xlabel(r"overlap $\rho$ at the start")
         panels[i, 0].set_ylabel(r"$\eta_Z / \eta_Y$")
     for value, label in ((TRUE, "proved at every setting"), (FALSE, "false at every setting"), (OPEN, "open")):
         panels[0, 0].plot([], [], "s", color=_COLOURS[value], label=label)
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside right upper")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncol=3)
     figure.suptitle(f"The full flow at every time up to t = {found.attrs['t_end']:g}, cells of settings in balls")
     return figure
 
@@ -272,7 +270,9 @@ def claims(found: xr.Dataset) -> str:
 # Where the lead's answer changes. A cell takes ten seconds of a core at K = M = 2, twice that at K = 3.
 T_END = 1000.0
 PLANES = (
-    Plane(2, 2, (0.2, 0.3, 0.4, 0.5, 0.6), tuple(2.0**k for k in (-3, -2.5, *np.arange(-2.25, -0.25, 0.25).tolist()))),
-    Plane(3, 50, (0.3, 0.35, 0.4), tuple(2.0**k for k in np.arange(-3.5, -1.75, 0.25).tolist())),
+    Plane(
+        2, 2, (0.2, 0.3, 0.4, 0.5, 0.6), tuple(2.0**k for k in (-3, -2.5, *np.arange(-2.25, -0.25, 0.25).tolist())), 1
+    ),
+    Plane(3, 50, (0.3, 0.35), tuple(2.0**k for k in np.arange(-4.0, -1.75, 0.25).tolist()), 1),
 )
 FIGURES = (Entry("certified_map", PAPER, certified_map, _map, claims=claims),)
