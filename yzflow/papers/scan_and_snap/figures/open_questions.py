@@ -423,7 +423,8 @@ def adam_reverses(data: Mapping[str, Any]) -> Figure:
             )
     middle.set(xscale="log", xlabel=r"$\eta_Z/\eta_Y$", ylabel="logit at the end")
     middle.set_yscale("symlog", linthresh=0.001)
-    middle.set_xlim(right=30 * float(found["ratio"].max()))  # room for the legend
+    middle.set_xlim(right=1000 * float(found["ratio"].max()))  # room for the legend
+    middle.margins(y=0.1)
     for name, marker, colour in (("common", "o", GREEN), ("dominant", "v", BLACK)):
         right.plot(data["foreseen"][f"{name}_slope"], data["foreseen"][name], marker, color=colour, label=name)
     right.axvline(0, color=BLACK, linewidth=0.8)
