@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics.support import checks
-from dynamics.trajectory import save_dataset
+from dynamics.support.netcdf import save_dataset
 from yzflow import figures, scripts
 from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow.papers.bounded_dyck import interventions, precise

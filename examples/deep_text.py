@@ -28,7 +28,7 @@ import xarray as xr
 from dynamics.data.text import TextCorpus
 from dynamics.support import checks
 from dynamics.support.files import folder
-from dynamics.trajectory import save_dataset
+from dynamics.support.netcdf import save_dataset
 from yzflow import figures, scripts
 from yzflow.papers.scan_and_snap import deep_text
 

@@ -21,7 +21,7 @@ import scipy.stats
 import xarray as xr
 
 from dynamics.support import checks
-from dynamics.trajectory import save_dataset
+from dynamics.support.netcdf import save_dataset
 from theory import balance
 from theory.bounded_dyck import lottery, transformers
 from yzflow import figures, scripts

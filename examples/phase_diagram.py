@@ -7,7 +7,7 @@ and how much of its change is done at t*. And the collapse of gamma and of the c
 it holds, and where it breaks. Writes figures (PNG and PDF) with captions made from the data, and the data (netCDF).
 """
 
-from dynamics.trajectory import save_dataset
+from dynamics.support.netcdf import save_dataset
 from yzflow import figures, scripts
 from yzflow.figures import Effort
 

@@ -20,7 +20,7 @@ import xarray as xr
 
 from dynamics.data.text import TOKENIZERS
 from dynamics.support.files import replacing
-from dynamics.trajectory import save_dataset
+from dynamics.support.netcdf import save_dataset
 from theory.scan_and_snap.token_estimates import COMMON, DISTINCT, UNDECIDED
 from yzflow import figures, scripts
 from yzflow.papers.scan_and_snap import real_text

@@ -8,7 +8,7 @@ flow is predicted to be half as fast as the theory. The maps against the flow al
 
 import numpy as np
 
-from dynamics.trajectory import save_dataset
+from dynamics.support.netcdf import save_dataset
 from yzflow import figures, scripts
 from yzflow.papers.scan_and_snap import regime
 

@@ -7,7 +7,7 @@ sequences of length 128, 100 steps, and 100,000 for the convergence of Figure 4.
 captions and the data (netCDF).
 """
 
-from dynamics.trajectory import save_dataset
+from dynamics.support.netcdf import save_dataset
 from yzflow import figures, scripts
 from yzflow.papers.scan_and_snap import synthetic
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from dynamics.data import averaging as tasks
 from dynamics.support.files import replacing
+from dynamics.support.netcdf import save_dataset
 from dynamics.support.progress import Progress
-from dynamics.trajectory import save_dataset
 from dynamics.units.attention_unit import attention_weights
 from theory import averaging
 from yzflow import figures, scripts

@@ -79,6 +79,17 @@ def _report(as_json: bool, facts: dict, lines: list[str]) -> None:
     click.echo(json.dumps(plain, indent=2, allow_nan=False) if as_json else "\n".join(lines))
 
 
+def _print(text: str, out: Path | None) -> None:
+    """Print a result, and write it to a file where that is asked for."""
+    from dynamics.support.files import replacing
+
+    click.echo(text)
+    if out is not None:
+        with replacing(out) as temporary:
+            temporary.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+        click.echo(f"wrote {out}", err=True)
+
+
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
 # The names of `dynamics.options`, which a test compares.
 _TRAINING = (
@@ -411,7 +422,6 @@ def check(
 
     Example: yzflow check "Scan and Snap: Theorem 3"
     """
-    from dynamics.support.files import replacing
     from yzflow.audits.check import check as run
 
     if markdown and as_json:
@@ -420,11 +430,7 @@ def check(
         _file_to_write(out)
     verdict = run(statement, quick=not full, seed=seed, progress=True)
     text = verdict.json() if as_json else verdict.markdown() if markdown else verdict.text()
-    click.echo(text)
-    if out is not None:
-        with replacing(out) as temporary:
-            temporary.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
-        click.echo(f"wrote {out}", err=True)
+    _print(text, out)
     context.exit(0 if verdict.passed else 1)
 
 
@@ -480,8 +486,9 @@ def crate(folder: Path, name: str, terms: str, as_json: bool) -> None:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Bags too large for FILE.")
 @_json
+@click.option("--out", type=click.Path(path_type=Path), help="Write what is printed to this file as well.")
 @click.pass_context
-def rerun(context: click.Context, file: Path, data: Path | None, as_json: bool) -> None:
+def rerun(context: click.Context, file: Path, data: Path | None, as_json: bool, out: Path | None) -> None:
     """Make a saved FILE again and compare the bits; exit status 1 if they differ, with what is different here.
 
     FILE is a trajectory (yzflow flow, sgd), a sweep's result, audit.json, a check as JSON, or a certificate.
@@ -491,8 +498,10 @@ def rerun(context: click.Context, file: Path, data: Path | None, as_json: bool) 
     from dynamics import Bags
     from yzflow.reruns import rerun as run
 
+    if out is not None:
+        _file_to_write(out)
     report = run(file, progress=True, **({} if data is None else {"data": Bags.load(data)}))
-    click.echo(report.json() if as_json else report.text())
+    _print(report.json() if as_json else report.text(), out)
     context.exit(0 if report.same else 1)
 
 

@@ -87,8 +87,6 @@ def contributions(layer: Layer, language: DyckLanguage, *, scaled: bool = False)
     """
     scaled = checks.flag("scaled", scaled)
     _fit("layer", checks.instance("layer", layer, Layer).Z, language)
-    if layer.normalisation is None:
-        raise checks.reject("layer", "have LN, without which scale counts", "one without")
     if layer.floor > 0:
         # A floor sees the scale, which grows with every inserted pair: then balance says nothing.
         raise checks.reject("layer", "have no floor in LN", layer.floor)

@@ -14,7 +14,7 @@ import xarray as xr
 from dynamics import DivergenceError, DyckLanguage, Optimizer, Schedule, deep
 from dynamics.deep import objective, training
 from dynamics.support import progress
-from dynamics.trajectory import save_dataset
+from dynamics.support.netcdf import save_dataset
 from yzflow import figures
 from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow.papers.bounded_dyck import training as dyck

@@ -199,7 +199,7 @@ BAD = [
     ("syn_medium", {"eta_z": [1.0, -0.5]}, {}, "`eta_z` must be positive, but got -0.5"),
     ("syn_medium", {"ratio": [0.0]}, {}, "`ratio` must be positive, but got 0.0"),
     ("syn_medium", {"n_queries": [0]}, {}, "`n_queries` must be at least 1, but got 0"),
-    ("syn_medium", {"optimizer": ["sgd", "lbfgs"]}, {}, "`optimizer` must be one of 'sgd', 'adam', but got 'lbfgs'"),
+    ("syn_medium", {"optimizer": ["sgd", "lbfgs"]}, {}, "`optimizer` must be one of 'sgd', 'adam', 'adamw', 'sign',"),
     ("syn_medium", {"init": ["one"]}, {}, "`init` must be one of 'zero', 'uniform', but got 'one'"),
     ("syn_medium", {"ratio": [1], "eta_y": [1]}, {}, "`grid` must have one of 'ratio' and 'eta_y', but got both"),
     ("syn_medium", {"progress": [True]}, {}, "`grid` must have keys among"),
