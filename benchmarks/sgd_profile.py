@@ -38,9 +38,9 @@ def _attention(batches, groups, Z, norm, c_all, g_all):
             n = size[s, group]
             c, g = kernels._matrix(c_all, n, tokens.size), kernels._matrix(g_all, n, tokens.size)
             kernels._weigh(tokens, count[s, entry : entry + n * tokens.size].reshape(n, -1), Z[query[s, group]], c)
-            kernels._feature(tokens, c, none, False, Z.dtype.type(0), c, norm)
+            kernels._feature(tokens, c, none, False, Z.dtype.type(0), 0, Z.shape[1], c, norm)
             weights = weight[s, bag : bag + n]
-            kernels._pull_back(tokens, c, c, norm, g, none, False, weights, dZ[query[s, group]], none)
+            kernels._pull_back(tokens, c, c, norm, g, none, False, 0, weights, dZ[query[s, group]], none)
             entry += n * tokens.size
             bag += n
 

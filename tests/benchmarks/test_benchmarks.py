@@ -10,7 +10,7 @@ from driving import python
 from matplotlib.figure import Figure
 
 import benchmarks
-from benchmarks import Disagreement, Row, Study, compare, machine, report, work_precision
+from benchmarks import Disagreement, Row, Study, compare, machine, report, sgd_profile, work_precision
 from benchmarks.__main__ import main, names
 
 WIN = Row("a task", 0.5, "a peer", 10.0, 1e-9, 1e-6, first_ours=2.0, first_peer=3.0, result="all")
@@ -158,6 +158,21 @@ def test_one_core_holds_within_and_all_are_back_after():
 def test_every_module_is_a_benchmark_or_a_study():
     assert {"flow", "torch_sgd", "work_precision", "sgd_profile"} <= set(names())
     assert not {"machine", "report", "peers"} & set(names())
+
+
+def test_the_stages_of_sgd_make_up_a_step(monkeypatch):
+    # As the Python that they are written in, which is not compiled again for each process; the kernels are.
+    for name in ("_attention", "_products", "_exponentials", "_softmax", "_optimiser"):
+        stage = getattr(sgd_profile, name)
+        monkeypatch.setattr(sgd_profile, name, getattr(stage, "py_func", stage))
+    monkeypatch.setattr(sgd_profile, "REPEATS", 1)
+    monkeypatch.setattr(sgd_profile, "STEPS", 2)
+    found = sgd_profile.profile(1)
+    assert set(found["stages"]) == set(sgd_profile.STAGES)
+    assert sum(found["stages"].values()) == pytest.approx(found["step"])
+    assert found["tokens_drawn"] == 128 * 127
+    # Three products, of two operations an entry: 128 bags of 20 kinds of tokens, 33 columns padded to 64.
+    assert found["flops"] == 6 * 128 * 20 * 64
 
 
 def test_the_command_runs_what_it_is_asked_for(tmp_path, monkeypatch, capsys):
