@@ -28,6 +28,7 @@ from .audits.audit import AuditReport as AuditReport
 from .audits.audit import audit as audit
 from .audits.check import StatementVerdict as StatementVerdict
 from .audits.check import check as check
+from .pages.statement import page as page
 from .reruns import RerunReport as RerunReport
 from .reruns import rerun as rerun
 from .sweeps.sweep import sweep as sweep

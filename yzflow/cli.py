@@ -434,6 +434,53 @@ def check(
     context.exit(0 if verdict.passed else 1)
 
 
+@main.command(cls=_Command)
+@click.argument("statement", required=False)
+@click.option("--out", type=click.Path(path_type=Path), help="HTML file. Default: the statement's name with .html.")
+@click.option("--all", "everything", type=click.Path(path_type=Path), help="Folder for the pages of all statements.")
+@click.option("--full", is_flag=True, help="All the audit's settings, not only the quick ones.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the SGD runs.")
+@_json
+@click.pass_context
+def page(
+    context: click.Context,
+    statement: str | None,
+    out: Path | None,
+    everything: Path | None,
+    full: bool,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Write the page of one STATEMENT, or of all with an index: HTML that works offline.
+
+    It shows the statement, what it rests on, its errors by level, its errata and its proof. Exit status 1 if what
+    should hold does not; the page says so too. With --all the audit runs once, which takes some minutes.
+
+    Example: yzflow page "Scan and Snap: Theorem 4" --out theorem4.html
+    """
+    from yzflow.audits.check import find
+    from yzflow.pages import contents
+    from yzflow.pages import statement as single
+
+    if (statement is None) == (everything is None):
+        given = "neither" if statement is None else "both"
+        raise ValueError(f"`STATEMENT` must be given or else `--all`, but got {given}")
+    if everything is not None:
+        if out is not None:
+            raise ValueError("`--out` must be left out beside --all, but got both")
+        report = contents.write_all(everything, quick=not full, seed=seed, progress=True)
+        start, n = everything / contents.INDEX, len(report.statements)
+        facts = {"statements": n, "passed": report.passed, "out": str(start)}
+        _report(as_json, facts, [f"{n} statements, {'passed' if report.passed else 'not passed'}", f"wrote {start}"])
+        context.exit(0 if report.passed else 1)
+    assert statement is not None
+    out = _file_to_write(Path(f"{single.slug(find(statement))}.html") if out is None else out)
+    verdict = single.page(statement, out, quick=not full, seed=seed, progress=True)
+    facts = {"statement": verdict.statement.id, "summary": str(verdict.summary), "passed": verdict.passed}
+    _report(as_json, {**facts, "out": str(out)}, [verdict.outcome, f"wrote {out}"])
+    context.exit(0 if verdict.passed else 1)
+
+
 class _Example(_Command):
     """The command whose help names the examples, which are looked up only then."""
 

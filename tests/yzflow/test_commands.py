@@ -44,6 +44,7 @@ COMMANDS = {
     "figure": (SMALL, ["figure", "9", "--quick", "--format", "png,svg"], {"figures"}),
     "audit": (SMALL, ["audit", "--only", "Scan and Snap: Lemma 1", "--quick", "--out", "audit"], {"audit"}),
     "check": (SMALL, ["check", "Scan and Snap: Lemma 1", "--out", "check.json"], {"check.json"}),
+    "page": (SMALL, ["page", "Scan and Snap: Lemma 1", "--out", "page.html"], {"page.html"}),
     "rerun": (SMALL, ["rerun", "run.nc"], {"run.nc"}),
     "explore": (SMALL, ["explore"], {"explorer.html"}),
 }

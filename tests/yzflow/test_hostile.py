@@ -16,6 +16,7 @@ from dynamics.support.netcdf import save_dataset
 from theory import statements
 from yzflow import crates, examples, figures
 from yzflow.figures import registry
+from yzflow.pages import contents
 from yzflow.sweeps import cache, config, store, sweep
 
 STATEMENT = "Bounded Dyck: Corollary 2"  # whose proof is kept
@@ -64,6 +65,10 @@ def calls(tmp_path_factory):
                 "examples.find": (examples.find, {"name": "extensions"}),
                 "examples.copy": (examples.copy, {"name": "sweep.toml", "to": "copies"}),
                 "audit": (yzflow.audit, {"only": [STATEMENT], "quick": True, "seed": 0, "progress": False}),
+                "page": (yzflow.page, {"statement": STATEMENT, "path": "page.html", "quick": True, "seed": 0,
+                                       "progress": False}),
+                "contents.write_all": (contents.write_all, {"path": "pages", "only": [STATEMENT], "quick": True,
+                                                            "seed": 0, "progress": False}),
                 "AuditReport.to_json": (report.to_json, {"path": "audit.json"}),
                 "AuditReport.to_html": (report.to_html, {"path": "audit.html"}),
             }  # fmt: skip
@@ -73,7 +78,7 @@ def calls(tmp_path_factory):
     "sweep", "load_sweep", "Store", "Store.read", "Store.dataset", "Store.consolidate", "Store.__contains__",
     "config.load", "cache.trajectory", "figures.find", "figures.names", "figures.save", "figures.save_all",
     "figures.Effort", "figures.Entry.data", "rerun", "crates.describe", "examples.find", "examples.copy",
-    "audit", "AuditReport.to_json", "AuditReport.to_html",
+    "audit", "page", "contents.write_all", "AuditReport.to_json", "AuditReport.to_html",
 ])  # fmt: skip
 def test_hostile_arguments_end_in_a_result_or_our_grammar(calls, name):
     function, arguments = calls[name]

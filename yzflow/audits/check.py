@@ -17,7 +17,7 @@ from yzflow.audits.audit import audit
 from yzflow.audits.report import AuditReport, as_json, cells, columns, markdown_table, worst, worst_forms
 from yzflow.audits.verdicts import Row, Verdict, judge
 
-__all__ = ["StatementVerdict", "check", "find"]
+__all__ = ["HEAD", "StatementVerdict", "check", "error_rows", "find"]
 
 _WIDTH = 100
 
@@ -106,7 +106,7 @@ class StatementVerdict:
             lines += ["", "Margins of the assumptions (an assumption holds from 1 on)"]
             lines += columns([["setting", *_assumptions(statement)], *_margin_rows(self)])
         if self.rows:
-            lines += ["", "Largest errors over the settings", *columns([_HEAD, *_error_rows(self)])]
+            lines += ["", "Largest errors over the settings", *columns([HEAD, *error_rows(self)])]
         return "\n".join([*lines, "", *self.python.splitlines()])
 
     def markdown(self) -> str:
@@ -122,7 +122,7 @@ class StatementVerdict:
             lines += ["Margins of the assumptions (an assumption holds from 1 on):", ""]
             lines += [*markdown_table([["setting", *_assumptions(statement)], *_margin_rows(self)]), ""]
         if self.rows:
-            lines += [*markdown_table([_HEAD, *_error_rows(self)]), ""]
+            lines += [*markdown_table([HEAD, *error_rows(self)]), ""]
         lines += [f"- {name}: {answer}" for name, answer in self.checklists().items()]
         lines += ["", f"Made by yzflow {__version__}: `{self.command}`.", ""]
         return "\n".join(lines)
@@ -227,10 +227,11 @@ def _plain(name: str) -> str:
     return "".join(name.lower().split())
 
 
-_HEAD = ["check", "level", "printed", "corrected", "expected", "outside the assumptions"]
+HEAD = ["check", "level", "printed", "corrected", "expected", "outside the assumptions"]
 
 
-def _error_rows(verdict: StatementVerdict) -> list[list[str]]:
+def error_rows(verdict: StatementVerdict) -> list[list[str]]:
+    """Under `HEAD`, a row for each check and level: the largest errors over the settings, in words."""
     found = []
     for cell in cells(verdict.rows):
         inside, outside = ([row for row in cell if row.inside is where] for where in (True, False))

@@ -13,9 +13,11 @@ import re
 from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 
-__all__ = ["as_html", "as_markdown", "is_latex"]
+__all__ = ["as_html", "as_markdown", "in_words", "is_latex", "parts"]
 
 _SIZE = 100  # units of the picture to one em of the text around it
+_LONG = 70  # characters of LaTeX, about 20 em
+_RELATIONS = ("=", "<", ">", r"\le", r"\ge", r"\approx", r"\sim", r"\to", r"\Rightarrow")
 _ARGUMENT = r"\s*(\\[A-Za-z]+|[^{\s\\])"
 _DRAW = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}
 
@@ -31,19 +33,46 @@ def as_markdown(formula: str) -> list[str]:
 
 
 @functools.cache
-def as_html(formula: str) -> str:
+def as_html(formula: str, *, latex: bool | None = None) -> str:
     """The formula as inline pictures, one for each part between wide spaces, or as code.
 
     It is code if it is plain text, or if matplotlib, which knows only some of LaTeX, cannot set one of its parts. The
-    pictures have the colour of the text around them, the formula as their title, and need nothing else.
+    pictures have the colour of the text around them, the formula as their title, and need nothing else. Whether it is
+    LaTeX is for `is_latex` to say, unless ``latex`` does.
     """
-    if is_latex(formula):
+    if is_latex(formula) if latex is None else latex:
         parts = re.split(r"\\q?quad\b\s*", formula)
         try:
             return " ".join(_picture(part) for part in parts if part.strip())
         except ValueError:
             pass
     return f"<code>{html.escape(formula)}</code>"
+
+
+def in_words(text: str) -> str:
+    """A text with formulas between dollar signs as HTML: these as pictures, the rest escaped."""
+    found = re.split(r"\$([^$]*)\$", text)
+    return "".join(as_html(part, latex=True) if place % 2 else html.escape(part) for place, part in enumerate(found))
+
+
+def parts(formula: str) -> str:
+    r"""The same with a wide space after each comma, colon and semicolon that a space follows, outside all brackets.
+
+    One stands also before a relation that comes late in a long part. `as_html` makes a picture of each part, so that a
+    line can be broken between them.
+    """
+    depth = since = 0
+    found: list[str] = []
+    for token in re.findall(r"\\[A-Za-z]+|\\.|.", formula, re.DOTALL):
+        depth += (token in "{([" or token == r"\left") - (token in "})]" or token == r"\right")
+        since = 0 if token in (r"\quad", r"\qquad") else since + len(token)
+        if depth == 0 and token in (r"\ ", " ") and found and found[-1] in (",", ":", ";"):
+            token, since = r"\quad ", 0
+        elif depth == 0 and since > _LONG and token in _RELATIONS:
+            found.append(r"\quad ")
+            since = 0
+        found.append(token)
+    return "".join(found)
 
 
 def _plain(formula: str) -> str:

@@ -1,0 +1,363 @@
+"""The page of one statement: its numbers are those of `yzflow.check`, and a false statement shows on it."""
+
+import math
+import re
+from dataclasses import replace
+from importlib import resources
+
+import pytest
+from click.testing import CliRunner
+
+import yzflow
+from theory import statements
+from theory.symbolic import Derivation
+from yzflow import cli
+from yzflow.audits import formulas
+from yzflow.audits.check import HEAD, StatementVerdict, error_rows
+from yzflow.audits.report import AuditReport
+from yzflow.audits.verdicts import Row
+from yzflow.pages import contents, strips
+from yzflow.pages import statement as single
+
+LEMMA_9 = "Scan and Snap: Lemma 9"  # with a check, assumptions and a proof
+RANK = "Sparse averaging: Rank bound"  # false as printed
+PROOF_ONLY = "Bounded Dyck: Corollary 2"
+NAMES = (LEMMA_9, RANK, PROOF_ONLY)
+SCREEN = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 844}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return {name: yzflow.check(name) for name in NAMES}
+
+
+@pytest.fixture(scope="module")
+def pages(found, tmp_path_factory):
+    """Name -> file."""
+    folder = tmp_path_factory.mktemp("pages")
+    paths = {name: folder / f"{single.slug(verdict.statement)}.html" for name, verdict in found.items()}
+    for name, path in paths.items():
+        single.save(single.html(found[name]), path)
+    return paths
+
+
+def tables(page):
+    """The texts of all tables: a list of rows for each, the head first."""
+    rows = "[...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent))"
+    return page.eval_on_selector_all("table", f"(all) => all.map((table) => {rows})")
+
+
+def invented(statement, error=0.3):
+    """A verdict on a statement with eight settings a level, for the look of its page; nothing is run."""
+    rows = [
+        Row(
+            statement.id,
+            check.name,
+            level,
+            f"setting {n}",
+            True,
+            {one.text: 1.5 for one in (*statement.assumptions, *check.assumptions)},
+            error * n,
+            error * n / 100 if check.corrected else None,
+            check.tolerance,
+            expected=False,
+            label=statement.measured(check, level=level, setting=f"setting {n}", error=error),
+        )
+        for check in statement.checks
+        for level in check.levels
+        for n in range(8)
+    ]
+    return StatementVerdict(statement, AuditReport(rows, (statement,), {}), True, 0)
+
+
+def false_rank_bound():
+    """The rank bound as it is printed, where the register has it corrected: the rank is 2^n - 1 and not 2^n."""
+    right = statements.REGISTER[RANK]
+    checks = tuple(replace(check, corrected=None) for check in right.checks)
+    return replace(right, corrected=None, checks=checks)
+
+
+def command(*arguments):
+    return CliRunner().invoke(cli.main, ["page", *map(str, arguments)])
+
+
+# What it says
+
+
+@pytest.mark.parametrize("name", [LEMMA_9, RANK])
+def test_numbers_are_those_of_check(browser, found, pages, name):
+    verdict = found[name]
+    worst, each, *margins = tables(browser(pages[name]))
+    assert worst == [HEAD, *error_rows(verdict)]
+    assert [row[4:] for row in each[1:]] == [list(row.forms) for row in verdict.rows]
+    assert [row[:3] for row in each[1:]] == [[row.check, row.level, row.setting] for row in verdict.rows]
+    shown = {row[0]: [float(cell.split()[0]) for cell in row[1:]] for table in margins for row in table[1:]}
+    assert shown.keys() == verdict.margins.keys()
+    for setting, held in verdict.margins.items():
+        assert shown[setting] == pytest.approx(list(held.values()), rel=5e-3)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_badge_labels_and_words_are_those_of_the_verdict(browser, found, pages, name):
+    verdict, page = found[name], browser(pages[name])
+    assert page.inner_text("#trust .badge") == single.kind(verdict.summary)
+    assert verdict.outcome in page.inner_text("#numbers")
+    items = page.eval_on_selector_all("#rests li", "(all) => all.map((one) => one.textContent)")
+    assert len(items) == len(verdict.labels)
+    for item, label in zip(items, verdict.labels, strict=True):
+        assert item.replace(single.kind(label), "", 1).strip() in str(label)
+    programs = page.eval_on_selector_all("pre", "(all) => all.map((one) => one.textContent)")
+    assert programs[0] == verdict.python and programs[1].splitlines()[0] == verdict.command
+    order = page.eval_on_selector_all("[id]", "(all) => all.map((one) => one.id)")
+    assert order == ["trust", "statement", "plot", "numbers", "rests", "margins", "errata", "proof", "again"]
+
+
+def test_the_proof_is_shown_with_every_step(browser, pages):
+    derivation = statements.REGISTER[LEMMA_9].prove()
+    page = browser(pages[LEMMA_9])
+    assert page.locator("ol.proof li").count() == len(derivation.steps)
+    assert page.inner_text("#proof summary") == f"{len(derivation.steps)} steps"
+
+
+def test_marks_stand_where_the_errors_are(found, pages):
+    """The place of each disc, read back as an error, is the row's, and of each cross the printed form's."""
+    verdict = found[RANK]
+    text = pages[RANK].read_text(encoding="utf-8").split("id='plot'")[1].split("<ul class='key'>")[0]
+    low, high = 3.0, 97.0
+
+    def error(place):
+        return 1e-12 * (20 / 1e-12) ** ((float(place) - low) / (high - low))
+
+    discs = [error(place) for place in re.findall(r"cx='([\d.]+)%'", text)]
+    crosses = [error(place) for place in re.findall(r"<svg x='([\d.]+)%'", text)]
+    assert discs == pytest.approx([max(row.error, 1e-12) for row in verdict.rows], rel=0.01)
+    assert crosses == pytest.approx([max(row.printed, 1e-12) for row in verdict.rows], rel=0.01)
+    assert max(crosses) > 0.01 > max(discs)  # the printed form misses, and the corrected one does not
+
+
+def test_the_axis_is_logarithmic_and_holds_everything():
+    assert strips.place(0.0) == strips.place(1e-12) == 3
+    assert strips.place(20.0) == strips.place(1e9) == strips.place(math.nan) == strips.place(math.inf) == 97
+    steps = [strips.place(10.0**power) - strips.place(10.0 ** (power - 1)) for power in range(-11, 2)]
+    assert steps == pytest.approx([steps[0]] * len(steps)) and steps[0] > 0
+
+
+def test_a_false_statement_shows_on_its_page(browser, tmp_path, monkeypatch, found):
+    assert found[RANK].passed
+    monkeypatch.setitem(statements.REGISTER, RANK, false_rank_bound())
+    verdict = yzflow.page(RANK, tmp_path / "false.html")
+    assert not verdict.passed
+    page = browser(tmp_path / "false.html")
+    assert page.inner_text("#trust .badge") == "fails"
+    assert "FAILS where it should hold" in page.inner_text("#numbers")
+    missed = max(row.printed for row in verdict.rows)
+    assert missed > 0.01
+    assert tables(page)[0][1][2] == f"misses by {100 * missed:.3g}%"
+    assert page.locator("#plot [role=img] circle.wrong").count() == sum(row.alarming for row in verdict.rows) > 0
+    ended = command(RANK, "--out", tmp_path / "again.html")
+    assert ended.exit_code == 1
+    assert (tmp_path / "again.html").read_bytes() == (tmp_path / "false.html").read_bytes()
+
+
+def test_what_a_statement_says_is_no_markup(browser, tmp_path):
+    words = "<script>document.title = 'x'</script> & \"quotes\" 'here' @STYLE@ <b>"
+    statement = replace(
+        statements.REGISTER[RANK], title=words, text=words, printed=words, errata=(words,), argued=(words,), prove=None
+    )
+    path = tmp_path / "page.html"
+    single.save(single.html(invented(statement)), path)
+    page = browser(path)
+    assert words in page.inner_text("h1") and page.locator("script, b").count() == 0
+    for part in ("statement", "errata", "rests"):
+        assert words in page.inner_text(f"#{part}"), part
+    assert page.title() == f"{statement.id}. {words}"
+
+
+# Formulas
+
+
+def test_every_formula_is_a_picture_that_a_phone_shows_at_a_readable_size():
+    for statement in statements.REGISTER.values():
+        for formula in filter(None, (statement.printed, statement.corrected)):
+            shown = single._formula(formula)
+            assert ("<svg" in shown) == formulas.is_latex(formula) and ("<code" in shown) != ("<svg" in shown)
+            # 358 of 390 pixels are for 22 em at least: letters of two thirds of their size.
+            assert max(map(float, re.findall(r"width:([\d.]+)em", shown)), default=0) < 33, statement.id
+
+
+@pytest.mark.parametrize(
+    ("formula", "broken"),
+    [
+        (r"a = 1,\ b = 2", r"a = 1,\quad b = 2"),
+        (r"f(a,\ b) \le \left[a,\ b\right]", r"f(a,\ b) \le \left[a,\ b\right]"),
+        (r"\{x: y\}: z", r"\{x:\quad y\}:\quad z"),
+        ("x" * 80 + r" = y = z", "x" * 80 + r" \quad = y = z"),
+        (r"\text{" + "x" * 80 + r" = y}", r"\text{" + "x" * 80 + r" = y}"),
+    ],
+)
+def test_parts_are_told_apart_outside_brackets(formula, broken):
+    assert formulas.parts(formula) == broken
+
+
+def test_formulas_in_words():
+    shown = formulas.in_words(r"for $x$ < $\frac12$ & more")
+    assert shown.count("<svg") == 2 and shown.startswith("for <svg") and shown.endswith("</svg> &amp; more")
+    assert formulas.in_words("a < b") == "a &lt; b"
+
+
+# How it looks
+
+
+def _hardest():
+    """The statements with the longest text, the most strips and the longest formula, and one that is not measured."""
+    register = statements.REGISTER.values()
+    measures = (
+        lambda one: len(one.text),
+        lambda one: sum(len(check.levels) for check in one.checks),
+        lambda one: len(one.printed + (one.corrected or "")),
+    )
+    return {max(register, key=measure).id: None for measure in measures} | dict.fromkeys(NAMES)
+
+
+@pytest.mark.parametrize("name", _hardest())
+def test_the_first_screen_has_statement_badge_and_plot(shared_browser, tmp_path, name):
+    path = tmp_path / "page.html"
+    path.write_text(single.html(invented(statements.REGISTER[name]), derivation=Derivation("", {})), encoding="utf-8")
+    page = shared_browser(path, **SCREEN)
+    for part in ("trust", "statement", "plot"):
+        box = page.locator(f"#{part}").bounding_box()
+        assert box["y"] >= 0 and box["y"] + box["height"] <= SCREEN["height"], part
+        assert box["x"] >= 0 and box["x"] + box["width"] <= SCREEN["width"] and box["height"] > 15, part
+    for scheme in ("light", "dark"):
+        narrow = shared_browser(path, **PHONE, color_scheme=scheme)
+        narrow.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
+        assert narrow.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def test_light_and_dark_follow_the_system(browser, pages):
+    grounds = {
+        scheme: browser(pages[LEMMA_9], color_scheme=scheme).evaluate("getComputedStyle(document.body).backgroundColor")
+        for scheme in ("light", "dark")
+    }
+    assert grounds == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 22, 26)"}
+
+
+def _violations(page):
+    package = pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install 'yzflow[test]'")
+    page.evaluate(resources.files(package).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
+    found = page.evaluate("axe.run(document)")
+    assert len(found["passes"]) > 15
+    return [(rule["id"], node["html"][:100]) for rule in found["violations"] for node in rule["nodes"]]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("size", "scheme"), [(SCREEN, "light"), (PHONE, "dark")], ids=["screen", "phone"])
+def test_axe_finds_nothing_to_mend(shared_browser, pages, name, size, scheme):
+    page = shared_browser(pages[name], **size, color_scheme=scheme, bypass_csp=True)
+    page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
+    assert _violations(page) == []
+
+
+def test_axe_finds_nothing_on_a_page_that_fails_nor_on_the_index(shared_browser, tmp_path, monkeypatch):
+    monkeypatch.setitem(statements.REGISTER, RANK, false_rank_bound())
+    contents.write_all(tmp_path, only=[RANK, PROOF_ONLY])
+    for name in ("sparse_averaging_rank_bound", "index"):
+        for size, scheme in ((SCREEN, "light"), (PHONE, "dark")):
+            page = shared_browser(tmp_path / f"{name}.html", **size, color_scheme=scheme, bypass_csp=True)
+            assert page.locator(".badge.fails").count() > 0
+            assert _violations(page) == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+
+
+# Files and the command
+
+
+@pytest.mark.parametrize("name", ["Theorm 2(b)", "Corollary 2", ""])
+def test_bad_names_are_refused_as_check_refuses_them(tmp_path, name):
+    ended = command(name, "--out", tmp_path / "page.html")
+    other = CliRunner().invoke(cli.main, ["check", name])
+    assert ended.exit_code == other.exit_code == 2 and ended.stderr == other.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1 and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "`STATEMENT` must be given or else `--all`, but got neither"),
+        ([RANK, "--all", "pages"], "`STATEMENT` must be given or else `--all`, but got both"),
+        (["--all", "pages", "--out", "page.html"], "`--out` must be left out beside --all"),
+        ([RANK, "--out", "none/page.html"], "`--out` must lie in a folder that exists"),
+        ([RANK, "--seed", "-1"], "`seed` must be"),
+    ],
+)
+def test_bad_options_are_refused(tmp_path, monkeypatch, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    ended = command(*arguments)
+    assert ended.exit_code == 2 and says in ended.stderr and not list(tmp_path.iterdir())
+
+
+def test_a_page_that_fails_half_way_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "page.html"
+    path.write_text("before")
+
+    def broken(*_, **__):
+        raise OSError("no space")
+
+    monkeypatch.setattr("pathlib.Path.write_text", broken)
+    with pytest.raises(OSError, match="no space"):
+        yzflow.page(PROOF_ONLY, path)
+    monkeypatch.undo()
+    assert path.read_text() == "before" and [one.name for one in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_the_file_has_the_name_of_the_statement(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ended = command(PROOF_ONLY.lower())
+    assert ended.exit_code == 0 and "wrote bounded_dyck_corollary_2.html" in ended.stdout
+    assert (tmp_path / "bounded_dyck_corollary_2.html").read_text(encoding="utf-8").endswith("</html>\n")
+
+
+# All of them
+
+
+def test_every_statement_has_a_file_of_its_own():
+    names = {single.slug(statement) for statement in statements.REGISTER.values()}
+    assert len(names) == len(statements.REGISTER) and "index" not in names
+
+
+def test_one_audit_makes_all_pages_and_an_index_in_reading_order(browser, found, tmp_path, monkeypatch):
+    calls = []
+    run = contents.audit
+    monkeypatch.setattr(contents, "audit", lambda *a, **k: calls.append(a) or run(*a, **k))
+    report = contents.write_all(tmp_path / "all", only=NAMES)
+    assert len(calls) == 1 and [one.id for one in report.statements] == [PROOF_ONLY, LEMMA_9, RANK]
+    for verdict in contents.verdicts(report, quick=True, seed=0):
+        own = found[verdict.statement.id]
+        path = tmp_path / "all" / f"{single.slug(verdict.statement)}.html"
+        assert path.read_text(encoding="utf-8") == single.html(own, index="index.html")
+        assert verdict.text() == own.text()
+    page = browser(tmp_path / "all" / "index.html")
+    assert page.eval_on_selector_all("h2", "(all) => all.map((one) => one.textContent)") == [
+        "Bounded Dyck", "Scan and Snap", "Sparse averaging", "All in one table"
+    ]  # fmt: skip
+    links = page.eval_on_selector_all("a", "(all) => all.map((one) => one.getAttribute('href'))")
+    assert links[:3] == links[3:] and all((tmp_path / "all" / link).is_file() for link in links)
+    badges = page.eval_on_selector_all("td .badge", "(all) => all.map((one) => one.textContent)")
+    assert badges == [single.kind(report.summary(one)) for one in report.statements]
+    [table] = tables(page)
+    missed = max(row.printed for row in report.table if row.statement == RANK)
+    assert table[3][3:5] == [f"misses by {100 * missed:.3g}%", "exact"]
+
+
+def test_the_index_counts_what_fails(tmp_path):
+    verdict = invented(statements.REGISTER[RANK])
+    rows = [replace(row, expected=True, corrected=None, printed=0.5) for row in verdict.rows]
+    text = contents.index([replace(verdict, report=replace(verdict.report, table=rows))])
+    assert "1 of them failed where it should hold" in text and "None failed" not in text
+    assert "misses by 50%" in text and "<tr role='row' class=bad>" in text
+
+
+def test_the_first_sentence():
+    assert contents.first_sentence("Of eta_Y. and 1.5. So it is. (And more.)") == "Of eta_Y. and 1.5."
+    assert all(contents.first_sentence(one.text) for one in statements.REGISTER.values())

@@ -1,0 +1,157 @@
+"""The pages of all statements and their index, from one run of the audit."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+
+from dynamics.support import checks
+from dynamics.support.files import folder
+from theory.statements import Statement
+from theory.symbolic import Derivation
+from yzflow.audits.audit import audit
+from yzflow.audits.check import StatementVerdict
+from yzflow.audits.report import AuditReport, worst_forms
+from yzflow.pages import statement as single
+
+__all__ = ["index", "verdicts", "write_all"]
+
+INDEX = "index.html"
+
+
+def write_all(
+    path: str | os.PathLike,
+    *,
+    only: Sequence[str] | None = None,
+    quick: bool = True,
+    seed: int = 0,
+    progress: bool = False,
+) -> AuditReport:
+    """Write a page for each statement, and ``index.html``, into a folder, which is made if it is not there.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder. Each file in it is written completely or not at all, the index last.
+    only, quick, seed, progress
+        As for `yzflow.audit`, which runs once for all pages.
+
+    Raises
+    ------
+    ValueError
+        If the folder cannot be written, or ``only`` names a statement that is not in the register.
+    """
+    where = folder("path", checks.instance("path", path, (str, os.PathLike)))
+    report = audit(only, quick=quick, seed=seed, progress=progress)
+    found = verdicts(report, quick=quick, seed=seed)
+    derivations: dict[Callable[[], Derivation], Derivation] = {}  # several statements may have one proof
+    for verdict in found:
+        prove = verdict.statement.prove
+        if prove is not None and prove not in derivations:
+            derivations[prove] = prove()
+        proof = None if prove is None else derivations[prove]
+        single.save(single.html(verdict, derivation=proof, index=INDEX), _file(where, verdict.statement))
+    single.save(index(found), where / INDEX)
+    return report
+
+
+def verdicts(report: AuditReport, *, quick: bool, seed: int) -> list[StatementVerdict]:
+    """What `yzflow.check` would find of each statement of an audit that was run with these arguments."""
+    return [
+        StatementVerdict(
+            statement,
+            replace(
+                report,
+                table=[row for row in report.table if row.statement == statement.id],
+                statements=(statement,),
+                labels_of_proofs={
+                    name: label for name, label in report.labels_of_proofs.items() if name == statement.id
+                },
+                call={**report.call, "only": [statement.id]},
+            ),
+            bool(quick),
+            seed,
+        )
+        for statement in report.statements
+    ]
+
+
+def index(found: Sequence[StatementVerdict]) -> str:
+    """The page that leads to all others: for each paper its statements in reading order, and one table over all."""
+    papers: dict[str, list[StatementVerdict]] = {}
+    for verdict in found:
+        papers.setdefault(verdict.statement.paper, []).append(verdict)
+    kinds = Counter(single.kind(verdict.summary) for verdict in found)
+    counted = ", ".join(f"{number} {word}" for word, number in kinds.items())
+    failing = sum(not verdict.passed for verdict in found)
+    wrong = f"{failing} of them" if failing else "None"
+    words = f"{len(found)} statements, by the weakest part: {counted}. {wrong} failed where it should hold."
+    parts = [
+        f"<header><h1>Every statement, with what it rests on</h1><p>{words}</p></header><main>",
+        *(
+            f"<section><h2>{escape(paper)}</h2><ol class='order'>{''.join(map(_entry, own))}</ol></section>"
+            for paper, own in papers.items()
+        ),
+    ]
+    head = ["statement", "weakest part", "proof", "printed", "corrected", "errata"]
+    bad = [not verdict.passed for verdict in found]
+    caption = "The largest errors are over all checks, levels and settings at which a statement should hold"
+    parts.append(
+        "<section><h2>All in one table</h2>"
+        f"{single.table(head, [*map(_row, found)], caption, bad=bad)}</section></main>"
+    )
+    return single.document("Every statement, with what it rests on", "\n".join(parts))
+
+
+def _entry(verdict: StatementVerdict) -> str:
+    statement = verdict.statement
+    link = f"<a href='{_address(statement)}'>{escape(statement.number)}. {escape(statement.title)}</a>"
+    return f"<li>{link} {_badge(verdict)}<br>{escape(first_sentence(statement.text))}</li>"
+
+
+def _row(verdict: StatementVerdict) -> list[str]:
+    statement = verdict.statement
+    expected = [row for row in verdict.rows if row.expected]
+    proof = verdict.report.labels_of_proofs.get(statement.id)
+    return [
+        f"<a href='{_address(statement)}'>{escape(statement.id)}</a>",
+        _badge(verdict),
+        "-" if proof is None else escape(single.kind(proof)),
+        *map(escape, _largest(expected)),
+        str(len(statement.errata)),
+    ]
+
+
+def _largest(rows: Sequence) -> tuple[str, str]:
+    """What the two forms do at worst; each check has its own tolerance, so that the one missed by most is shown."""
+    if not rows:
+        return "-", "-"
+    last = max(rows, key=lambda row: (row.printed != row.printed, row.printed))
+    printed = worst_forms([last])[0]
+    second = [row for row in rows if row.corrected is not None]
+    if not second:
+        return printed, "-"
+    last = max(second, key=lambda row: (row.corrected != row.corrected, row.corrected))
+    return printed, worst_forms([last])[1]
+
+
+def _badge(verdict: StatementVerdict) -> str:
+    return single.badge(verdict.summary)
+
+
+def _address(statement: Statement) -> str:
+    return f"{single.slug(statement)}.html"
+
+
+def _file(where: Path, statement: Statement) -> Path:
+    return where / _address(statement)
+
+
+def first_sentence(text: str) -> str:
+    """A text up to the first full stop that a space and a capital letter follow."""
+    return re.split(r"(?<=\.)\s+(?=[A-Z(])", text, maxsplit=1)[0]

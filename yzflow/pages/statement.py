@@ -1,0 +1,286 @@
+"""The page of one statement: one HTML file with its forms, what it rests on, its numbers and its proof.
+
+It needs no network and no script. Formulas are pictures (`yzflow.audits.formulas`), colours are the explorer's, light
+or dark as the reader's system is, and all numbers and words come from what `yzflow.check` computed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Sequence
+from html import escape
+from importlib import resources
+
+from dynamics.support import checks
+from dynamics.support.files import replacing, writable
+from dynamics.version import __version__
+from theory.statements import Statement
+from theory.symbolic import Derivation
+from theory.trust import Label
+from yzflow.audits import formulas
+from yzflow.audits.check import HEAD, StatementVerdict, check, error_rows, find
+from yzflow.pages import strips
+from yzflow.pages.explorer.registry import Panel, panels
+
+__all__ = ["badge", "document", "html", "kind", "page", "save", "slug", "table"]
+
+
+def page(
+    statement: str, path: str | os.PathLike, *, quick: bool = True, seed: int = 0, progress: bool = False
+) -> StatementVerdict:
+    """Write the page of one statement: one HTML file that needs no network.
+
+    Parameters
+    ----------
+    statement : str
+        Its id in the register, "<paper>: Theorem 3", or its number where only one paper has it, as for `yzflow.check`.
+    path : path-like
+        The file, which is written completely or not at all.
+    quick : bool
+        Only some of the settings, as for `yzflow.check`.
+    seed : int
+        Of the SGD runs.
+    progress : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    StatementVerdict
+        What the page shows.
+
+    Raises
+    ------
+    ValueError
+        If the register has no such statement, with the nearest ones, or several; or if ``path`` cannot be written.
+    """
+    find(statement)
+    path = writable("path", path)
+    verdict = check(statement, quick=quick, seed=seed, progress=progress)
+    save(html(verdict), path)
+    return verdict
+
+
+def save(text: str, path: str | os.PathLike) -> None:
+    """Write a page, completely or not at all."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def html(verdict: StatementVerdict, *, derivation: Derivation | None = None, index: str | None = None) -> str:
+    """The page of what `yzflow.check` computed.
+
+    Parameters
+    ----------
+    verdict : StatementVerdict
+    derivation : theory.symbolic.Derivation, optional
+        The statement's proof. Default: it is derived again, which decides nothing and takes a second or two.
+    index : str, optional
+        Address of the index of all pages, to link to.
+    """
+    checks.instance("verdict", verdict, StatementVerdict)
+    statement = verdict.statement
+    if derivation is None and statement.prove is not None:
+        derivation = statement.prove()
+    back = "" if index is None else f'<nav><a href="{escape(index)}">All statements</a></nav>'
+    parts = [
+        f"<header>{back}<h1>{escape(statement.id)}. {escape(statement.title)}</h1>{_trust(verdict)}</header>",
+        f"<main>\n<div class='first'>\n{_statement(statement)}\n{_plot(verdict)}\n</div>",
+        _numbers(verdict),
+        _rests(verdict),
+        _margins(verdict),
+        _errata(statement),
+        _proof(derivation, verdict),
+        _again(verdict),
+        "</main>",
+    ]
+    return document(f"{statement.id}. {statement.title}", "\n".join(filter(None, parts)))
+
+
+def document(title: str, body: str) -> str:
+    """A whole page around its body."""
+    light, dark = re.findall(r":root[^{]*\{([^}]*)\}", _file("yzflow.pages.explorer", "style.css"))[:2]
+    style = f":root {{{light}}}\n@media (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n"
+    parts = {
+        "VERSION": __version__,
+        "TITLE": escape(title),
+        "STYLE": style + _file("yzflow.pages", "statement.css"),
+        "BODY": body,
+    }
+    # At once, so that no part is looked through for the names of others.
+    return re.sub(r"@([A-Z]+)@", lambda found: parts[found[1]], _file("yzflow.pages", "statement.html"))
+
+
+def slug(statement: Statement) -> str:
+    """The statement's id as the name of a file, without its ending."""
+    return re.sub(r"[^a-z0-9]+", "_", statement.id.lower()).strip("_")
+
+
+def badge(label: Label) -> str:
+    """The kind of a label, or that it fails."""
+    word = kind(label)
+    # A proof at sizes has the colour of a proof.
+    colour = word.replace("proved at sizes", "proved").replace(" ", "-")
+    return f"<strong class='badge {colour}'>{word}</strong>"
+
+
+def kind(label: Label) -> str:
+    """What a label is, in a word or two."""
+    return label.trust.name.lower().replace("_", " ") if label.holds else "fails"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, bad: Sequence[bool] = ()) -> str:
+    """A table of HTML from cells of HTML; the roles keep it one where a narrow page shows its rows as cards."""
+    heads = "".join(f"<th role='columnheader' scope='col'>{name}</th>" for name in head)
+    lines = []
+    for place, row in enumerate(rows):
+        first, *rest = (f"data-head='{name}'" for name in head)
+        cells = f"<th role='rowheader' scope='row' {first}><span>{row[0]}</span></th>"
+        cells += "".join(
+            f"<td role='cell' {name}><span>{cell}</span></td>" for name, cell in zip(rest, row[1:], strict=True)
+        )
+        lines.append(f"<tr role='row'{' class=bad' if place < len(bad) and bad[place] else ''}>{cells}</tr>")
+    return (
+        f"<table role='table'><caption>{caption}</caption><thead role='rowgroup'><tr role='row'>{heads}</tr></thead>"
+        f"<tbody role='rowgroup'>{''.join(lines)}</tbody></table>"
+    )
+
+
+def _file(package: str, name: str) -> str:
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def _escaped(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[escape(cell) for cell in row] for row in rows]
+
+
+def _trust(verdict: StatementVerdict) -> str:
+    """The badge, with the scope of the weakest part beside it."""
+    statement, label = verdict.statement, verdict.summary
+    number = len(statement.errata)
+    errata = f"<a href='#errata'>{number} errat{'um' if number == 1 else 'a'}</a>" if number else "no erratum found"
+    sort = "A conjecture of the paper. " if statement.conjecture else ""
+    words = str(label) if len(str(label)) <= _LONG else f"{str(label)[:_LONG].rsplit(' ', 1)[0]} .."
+    of = "" if statement.corrected is None else " (the corrected form)"
+    return (
+        f"<div class='trust' id='trust'>{badge(label)}"
+        f"<span class='soft'>{sort}Weakest part{of}: {escape(words)}. "
+        f"<a href='#rests'>All parts</a>; {errata}.</span></div>"
+    )
+
+
+_LONG = 260
+
+
+def _statement(statement: Statement) -> str:
+    forms = [("As printed", statement.printed)]
+    forms += [("Corrected", statement.corrected)] if statement.corrected else []
+    shown = "".join(
+        f"<div class='formula'><span class='soft'>{name}</span>{_formula(formula)}</div>" for name, formula in forms
+    )
+    return f"<section id='statement' aria-label='Statement'><p>{escape(statement.text)}</p>{shown}</section>"
+
+
+def _formula(formula: str) -> str:
+    return formulas.as_html(formulas.parts(formula) if formulas.is_latex(formula) else formula)
+
+
+def _plot(verdict: StatementVerdict) -> str:
+    if not verdict.rows:
+        words = "Nothing of this statement is measured against a simulation, so that there is no plot."
+        return f"<figure id='plot'><p class='soft'>{words}</p></figure>"
+    return f"<figure id='plot'>{strips.drawn(verdict.rows)}</figure>"
+
+
+def _numbers(verdict: StatementVerdict) -> str:
+    if not verdict.rows:
+        return f"<section id='numbers'><h2>What was found</h2><p>{escape(verdict.outcome)}</p></section>"
+    rows = error_rows(verdict)
+    bad = [row[-1].endswith("should hold") for row in rows]
+    worst = table(HEAD, _escaped(rows), "Largest errors over the settings inside the assumptions", bad=bad)
+    head = ["check", "level", "setting", "assumptions", "printed", "corrected", "expected"]
+    each = [[row.check, row.level, row.setting, "hold" if row.inside else "broken", *row.forms] for row in verdict.rows]
+    alarming = [row.alarming for row in verdict.rows]
+    points = table(head, _escaped(each), "One row for each point of the plot", bad=alarming)
+    return (
+        f"<section id='numbers'><h2>What was found</h2><p>{escape(verdict.outcome)}</p>{worst}"
+        f"<details><summary>Each setting: {len(each)} measurements</summary>{points}</details></section>"
+    )
+
+
+def _rests(verdict: StatementVerdict) -> str:
+    items = "".join(f"<li>{badge(label)} {escape(_after(str(label), kind(label)))}</li>" for label in verdict.labels)
+    return f"<section id='rests'><h2>What it rests on</h2><ul>{items}</ul></section>" if items else ""
+
+
+def _after(text: str, word: str) -> str:
+    """What a label says beyond the word on its badge."""
+    return (text.removeprefix(word) if text.startswith(word) else text.removeprefix(word.split()[0])).lstrip(": ")
+
+
+def _margins(verdict: StatementVerdict) -> str:
+    # Of all rows: a check may have assumptions of its own.
+    margins: dict[str, dict[str, float]] = {}
+    for row in verdict.rows:
+        margins.setdefault(row.setting, {}).update(row.margins)
+    texts = list(dict.fromkeys(text for held in margins.values() for text in held))
+    if not texts:
+        listed = "; ".join(assumption.text for assumption in verdict.statement.assumptions)
+        words = f"{listed}; no simulation asked for their margins" if listed else "None that a setting could break"
+        return f"<section id='margins'><h2>Assumptions</h2><p>{escape(words)}.</p></section>"
+    rows = [[setting, *(_margin(held.get(text)) for text in texts)] for setting, held in margins.items()]
+    held = table(
+        [escape(text, quote=True) for text in ("setting", *texts)],
+        _escaped(rows),
+        "Margins, the ratio of an assumption's two sides: it holds from 1 on",
+    )
+    return f"<section id='margins'><h2>Assumptions</h2>{held}</section>"
+
+
+def _margin(margin: float | None) -> str:
+    return "-" if margin is None else f"{margin:.3g}" + ("" if margin >= 1 else " (broken)")
+
+
+def _errata(statement: Statement) -> str:
+    items = "".join(f"<li>{escape(erratum)}</li>" for erratum in statement.errata)
+    found = f"<ul>{items}</ul>" if items else "<p>No erratum found.</p>"
+    return f"<section id='errata'><h2>Errata</h2>{found}</section>"
+
+
+def _proof(derivation: Derivation | None, verdict: StatementVerdict) -> str:
+    label = verdict.report.labels_of_proofs.get(verdict.statement.id)
+    if derivation is None or label is None:
+        words = "There is no symbolic proof here: what the statement rests on stands above."
+        return f"<section id='proof'><h2>Proof</h2><p>{words}</p></section>"
+    steps = "".join(f"<li>{formulas.in_words(step)}</li>" for step in derivation.steps)
+    scope = f"<p>In detail: {formulas.in_words(derivation.scope)}.</p>" if derivation.scope else ""
+    prose = "".join(f"<li>{formulas.in_words(part)}</li>" for part in derivation.prose)
+    prose = f"<p>Argued in words, and not decided by algebra:</p><ul>{prose}</ul>" if prose else ""
+    return (
+        f"<section id='proof'><h2>Proof</h2><p>{badge(label)} {escape(derivation.statement)}</p>"
+        f"<details><summary>{len(derivation.steps)} steps</summary><ol class='proof'>{steps}</ol></details>"
+        f"{scope}{prose}</section>"
+    )
+
+
+def _again(verdict: StatementVerdict) -> str:
+    statement = verdict.statement
+    options = verdict.command.removeprefix(f'yzflow check "{statement.id}"')
+    command = f'yzflow page "{statement.id}"{options} --out {slug(statement)}.html'
+    found = [panel for panel in panels() if _paper(panel) == statement.paper]
+    links = "".join(
+        f"<p>To try it with sliders: <code>yzflow explore</code> writes the explorer, whose panel on this paper is "
+        f"<a href='explorer.html#{escape(panel.name)}'>{escape(panel.title)}</a> if the file lies beside this page.</p>"
+        for panel in found
+    )
+    return (
+        f"<section id='again'><h2>Run it again</h2><pre><code>{escape(verdict.python)}</code></pre>"
+        f"<pre><code>{escape(verdict.command)}\n{escape(command)}</code></pre>{links}</section>"
+    )
+
+
+def _paper(panel: Panel) -> str:
+    """The name in the register of the paper whose room a panel stands in."""
+    room = panel.folder.rpartition(".")[0]
+    return str(importlib.import_module(f"{room}.settings").PAPER)
