@@ -65,7 +65,11 @@ class StatementVerdict:
     @property
     def margins(self) -> dict[str, dict[str, float]]:
         """Setting -> assumption -> margin, the ratio of its two sides; it holds from one on."""
-        return {row.setting: row.margins for row in self.rows if row.margins}
+        found: dict[str, dict[str, float]] = {}
+        for row in self.rows:  # a check may have assumptions of its own
+            if row.margins:
+                found.setdefault(row.setting, {}).update(row.margins)
+        return found
 
     @property
     def outcome(self) -> str:
@@ -76,7 +80,8 @@ class StatementVerdict:
             return f"FAILS where it should hold: {'; '.join(wrong)}."
         expected = [row for row in self.rows if row.expected]
         settings = {row.setting for row in expected}
-        measured = f"All of {len(expected)} measurements at {len(settings)} settings came out as expected"
+        places = f"{len(settings)} setting" + "s" * (len(settings) != 1)
+        measured = f"All of {len(expected)} measurements at {places} came out as expected"
         return f"{measured if expected else 'No simulation was asked'}. The weakest part: {self.summary}."
 
     @property
@@ -104,7 +109,7 @@ class StatementVerdict:
             lines += _wrapped(str(label), "  - ")
         if self.margins:
             lines += ["", "Margins of the assumptions (an assumption holds from 1 on)"]
-            lines += columns([["setting", *_assumptions(statement)], *_margin_rows(self)])
+            lines += columns([["setting", *_assumptions(self)], *_margin_rows(self)])
         if self.rows:
             lines += ["", "Largest errors over the settings", *columns([HEAD, *error_rows(self)])]
         return "\n".join([*lines, "", *self.python.splitlines()])
@@ -120,7 +125,7 @@ class StatementVerdict:
         lines += [f"**{self.outcome}**", "", "Rests on:", "", *(f"- {label}" for label in self.labels), ""]
         if self.margins:
             lines += ["Margins of the assumptions (an assumption holds from 1 on):", ""]
-            lines += [*markdown_table([["setting", *_assumptions(statement)], *_margin_rows(self)]), ""]
+            lines += [*markdown_table([["setting", *_assumptions(self)], *_margin_rows(self)]), ""]
         if self.rows:
             lines += [*markdown_table([HEAD, *error_rows(self)]), ""]
         lines += [f"- {name}: {answer}" for name, answer in self.checklists().items()]
@@ -240,15 +245,17 @@ def error_rows(verdict: StatementVerdict) -> list[list[str]]:
     return found
 
 
-def _assumptions(statement: Statement) -> list[str]:
-    return [assumption.text for assumption in statement.assumptions]
+def _assumptions(verdict: StatementVerdict) -> list[str]:
+    """Those that any check was asked for, the statement's first."""
+    return list(dict.fromkeys(text for margins in verdict.margins.values() for text in margins))
 
 
 def _margin_rows(verdict: StatementVerdict) -> list[list[str]]:
-    return [
-        [setting, *(f"{margin:.3g}" + ("" if margin >= 1 else " (broken)") for margin in margins.values())]
-        for setting, margins in verdict.margins.items()
-    ]
+    def shown(margin: float | None) -> str:
+        return "-" if margin is None else f"{margin:.3g}" + ("" if margin >= 1 else " (broken)")
+
+    texts = _assumptions(verdict)
+    return [[setting, *(shown(margins.get(text)) for text in texts)] for setting, margins in verdict.margins.items()]
 
 
 def _demonstrated(verdict: StatementVerdict) -> str:

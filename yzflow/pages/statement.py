@@ -220,10 +220,7 @@ def _after(text: str, word: str) -> str:
 
 
 def _margins(verdict: StatementVerdict) -> str:
-    # Of all rows: a check may have assumptions of its own.
-    margins: dict[str, dict[str, float]] = {}
-    for row in verdict.rows:
-        margins.setdefault(row.setting, {}).update(row.margins)
+    margins = verdict.margins
     texts = list(dict.fromkeys(text for held in margins.values() for text in held))
     if not texts:
         listed = "; ".join(assumption.text for assumption in verdict.statement.assumptions)
