@@ -32,7 +32,8 @@ extensions = [
 exclude_patterns = ["_build", "_generated/sources", "benchmarks"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
-suppress_warnings = ["config.cache"]
+# A word of a shape, such as width, may be the name of an attribute of several classes.
+suppress_warnings = ["config.cache", "ref.python"]
 
 napoleon_google_docstring = False
 napoleon_use_ivar = True

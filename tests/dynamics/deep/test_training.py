@@ -252,7 +252,7 @@ def test_divergence_of_all_runs_raises_and_of_some_is_recorded():
         ({"learning_rate": -1.0}, "`learning_rate` must be positive, but got -1.0"),
         ({"learning_rate": [0.1, 0.1]}, "`learning_rate` must hold different values"),
         ({"seeds": 0}, "`seeds` must be at least 1, but got 0"),
-        ({"optimizer": "lion"}, "`optimizer` must be one of 'sgd', 'adam', but got 'lion'"),
+        ({"optimizer": "lion"}, "`optimizer` must be one of 'sgd', 'adam', 'adamw', 'sign', but got 'lion'"),
         ({"momentum": 1.0}, "`momentum` must be below 1"),
         ({"dtype": "float16"}, "`dtype` must be one of"),
         ({"contrast_weight": 1.0}, "`contrast_weight` must be positive with `contrast`, and 0 without, but got 1.0"),

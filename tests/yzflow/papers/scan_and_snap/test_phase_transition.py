@@ -402,7 +402,7 @@ def test_a_simulation_that_diverges_exits_1(tmp_path):
         (["flow", "--decoder", "quick"], "`decoder` must be one of 'full', 'modified', 'theory', but got 'quick'"),
         (["flow", "--classes", "1"], "`n_classes` must be at least 2, but got 1"),
         (["flow", "--t-end", "1", "--out", "missing/flow.nc"], "missing"),
-        (["figure", "99"], "`NAME` must be one of 3, 4, 5, 6, 8, 9, 11, 12, attention_over_training, "),
+        (["figure", "99"], "`NAME` must be one of 3, 4, 5, 6, 8, 9, 11, 12, adam_reverses, attention_over_training, "),
         (["figure", "1"], "but got '1'"),
         (["figure", "9", "--format", "png,gif"], "`--format` must be one of 'png', 'pdf', 'svg', but got 'gif'"),
     ],
