@@ -13,7 +13,7 @@ from pathlib import Path
 from dynamics.support import checks, files
 
 # Where `setup.cfg` has a wheel put them.
-_SHARED = "share/yzflow/examples/"
+_SHARED = "share/yzflow/examples"
 
 
 def folder() -> Path:
@@ -28,7 +28,7 @@ def folder() -> Path:
     if (clone / "phase_transition.py").is_file():
         return clone
     for file in metadata.files("yzflow") or ():
-        if _SHARED in file.as_posix():
+        if file.suffix == ".py" and file.parent.as_posix().endswith(_SHARED):  # pip compiles them as well
             return Path(str(file.locate())).resolve().parent
     raise FileNotFoundError(f"the examples are not installed: no {_SHARED} in the distribution yzflow")
 

@@ -95,7 +95,9 @@ def test_examples_of_an_installed_wheel_are_found(tmp_path, monkeypatch):
     shared.mkdir(parents=True)
     (shared / "mine.py").write_text('"""An example of mine.\n\nMore."""\n')
     (site / "yzflow-1.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: yzflow\nVersion: 1\n")
-    (site / "yzflow-1.dist-info/RECORD").write_text("../../share/yzflow/examples/mine.py,,\n")
+    (site / "yzflow-1.dist-info/RECORD").write_text(
+        "../../share/yzflow/examples/__pycache__/mine.cpython-311.pyc,,\n../../share/yzflow/examples/mine.py,,\n"
+    )
     monkeypatch.setattr(sys, "path", [str(site)])
     monkeypatch.setattr(examples, "__file__", str(site / "yzflow/examples.py"))
     assert examples.names() == {"mine": "An example of mine."}
