@@ -388,7 +388,9 @@ def assemble(
     support = observables.Support(bags, first.Z.shape[1])
     logits = weights.Z if first.temperature == 1 else weights.Z / first.temperature
     if loss is None:
-        problem = Problem(bags, first, Objective(parameters.get("criterion", "cross-entropy")))
+        # In the precision of the run, which may be another than that of its start.
+        objective = Objective(parameters.get("criterion", "cross-entropy"))
+        problem = Problem(bags, first, objective, weights.Z.dtype)
         loss = np.array([problem.loss(Weights(*own)) for own in zip(*weights, strict=True)])
     rows_of_y = "unit" if first.hidden is not None else "token" if first.V is None else "value"
     if first.residual:

@@ -152,8 +152,8 @@ def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> R
     Examples
     --------
     >>> import yzflow as yz
-    >>> yz.sgd(yz.SequenceClasses.syn_small(), eta_y=1, eta_z=1, steps=10).save("sgd.nc")
-    >>> yz.rerun("sgd.nc").same
+    >>> classes = yz.SequenceClasses.syn_small()
+    >>> yz.sgd(classes, eta_y=1, eta_z=1, steps=10).save("sgd.nc"); yz.rerun("sgd.nc").same
     True
     """
     file = checks.path("path", path)

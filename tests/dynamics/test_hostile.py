@@ -50,6 +50,7 @@ from dynamics import (
 )
 from dynamics.bags import population_of
 from dynamics.data import averaging as tasks
+from dynamics.support import netcdf
 from dynamics.units import attention_unit as units
 from dynamics.units import qsa
 from theory.enclosures import enclose_flow
@@ -334,8 +335,8 @@ def calls():
         found |= room["calls"]()
     run.save("kept.nc")
     bags.save("kept.npz")
-    dynamics.trajectory.save_dataset(trained, "qsa.nc")
-    dynamics.trajectory.save_dataset(deep_run, "deep.nc")
+    netcdf.save_dataset(trained, "qsa.nc")
+    netcdf.save_dataset(deep_run, "deep.nc")
     return found
 
 

@@ -211,7 +211,7 @@ def test_observables_survive_a_file(trajectory, tmp_path):
 def test_a_file_with_a_changed_byte_or_a_missing_end_is_refused_and_other_programs_read_it(trajectory, tmp_path):
     path = tmp_path / "run.nc"
     trajectory.save(path)
-    assert xr.load_dataset(path, engine="h5netcdf").equals(trajectory.dataset)
+    assert xr.load_dataset(path, engine="h5netcdf").drop_vars("call").equals(trajectory.dataset)
     whole = path.read_bytes()
     for place in [*range(0, len(whole), 211), *range(len(whole) - 66, len(whole))]:
         damaged = bytearray(whole)

@@ -266,7 +266,7 @@ def state_bits(n_tokens: int, q: int, *, error: float) -> float:
     Examples
     --------
     >>> state_bits(101, 10, error=0.05), round(state_bits(101, 10, error=0.5), 1)
-    (100.0, 56.4)
+    (100.0, 55.9)
     """
     n_tokens, q = checked_sizes(n_tokens, q)
     error = checks.non_negative("error", error)
