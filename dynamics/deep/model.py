@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import equinox as eqx
 import jax
@@ -61,6 +61,8 @@ class Architecture:
         Whether a query is among its own keys. Without, the first position attends to nothing and gathers zero.
     train_embedding : bool
         Whether the token embedding moves.
+    temperature : float
+        tau > 0: attention logits are divided by it, as those of a `dynamics.Layer` are.
 
     Raises
     ------
@@ -84,6 +86,7 @@ class Architecture:
     factored: bool = True
     attend_self: bool = True
     train_embedding: bool = True
+    temperature: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("residual", "tied", "values", "factored", "attend_self", "train_embedding"):
@@ -105,14 +108,15 @@ class Architecture:
             object.__setattr__(self, "max_length", checks.integer("max_length", self.max_length, minimum=1))
         elif self.max_length is not None:
             raise checks.reject("max_length", "be left out without learned or linear positions", self.max_length)
+        object.__setattr__(self, "temperature", checks.positive("temperature", self.temperature))
         if self.width % self.n_heads:
             raise checks.reject("width", f"be a multiple of the {self.n_heads} heads", self.width)
         if self.tied and self.n_outputs != self.vocab_size:
             raise checks.reject("n_outputs", f"be the {self.vocab_size} tokens of a tied embedding", self.n_outputs)
 
     def as_dict(self) -> dict:
-        """The parameters, as JSON holds them."""
-        return asdict(self)
+        """The parameters, as JSON holds them; a temperature of 1 is left out, as files from before it have it."""
+        return {name: value for name, value in asdict(self).items() if (name, value) != ("temperature", 1)}
 
     @property
     def n_weights(self) -> int:
@@ -288,6 +292,7 @@ class Transformer(_Weights):
             logits = jnp.einsum("hqe,hke->hqk", queries, keys) / math.sqrt(a.width // a.n_heads)
         else:
             logits = jnp.einsum("qd,hde,ke->hqk", x, block.merged, x)
+        logits = logits if a.temperature == 1 else logits / a.temperature
         seen = jnp.tri(len(x), k=0 if a.attend_self else -1, dtype=bool)
         top = jnp.max(logits, axis=-1, keepdims=True, where=seen, initial=-jnp.inf)
         top = jax.lax.stop_gradient(jnp.where(jnp.isfinite(top), top, 0))
@@ -357,11 +362,11 @@ def _sinusoidal(index, width):
     return jnp.concatenate([jnp.sin(angle), jnp.cos(angle)], axis=1)[:, :width]
 
 
-def reparameterised(vocab_size: int, width: int) -> Architecture:
+def reparameterised(vocab_size: int, width: int, *, temperature: float = 1.0) -> Architecture:
     """The architecture of the Y/Z layer: one head, unit norm on the mixture, the query not among its keys."""
     return Architecture(
         vocab_size, width=width, mlp_width=0, norm="mixture", norm_kind="unit", residual=False, values=False,
-        factored=False, attend_self=False, train_embedding=False,
+        factored=False, attend_self=False, train_embedding=False, temperature=temperature,
     )  # fmt: skip
 
 
@@ -374,7 +379,7 @@ def from_layer(layer: Layer, embedding: ArrayLike | None = None) -> Transformer:
     Parameters
     ----------
     layer : Layer
-        With as many queries and next tokens as tokens, and no parts beside Z and Y.
+        With as many queries and next tokens as tokens, and no parts beside Z and Y; at any temperature.
     embedding : (tokens, d), optional
         U, with orthonormal rows. Default: the identity, one-hot embeddings.
 
@@ -384,7 +389,7 @@ def from_layer(layer: Layer, embedding: ArrayLike | None = None) -> Transformer:
         In double precision, which training keeps with ``dtype="float64"``.
     """
     checks.instance("layer", layer, Layer)
-    if not layer.plain:
+    if not replace(layer, temperature=1.0).plain:
         raise checks.reject("layer", "have no parts beside Z and Y", layer)
     layer = layer.expand()
     n = layer.Z.shape[1]
@@ -396,7 +401,7 @@ def from_layer(layer: Layer, embedding: ArrayLike | None = None) -> Transformer:
     gap = np.abs(U @ U.T - np.eye(n)).max()
     if gap > 1e-9:
         raise checks.reject("embedding", "have orthonormal rows", f"rows whose products are off by {gap:.2g}")
-    model = Transformer(reparameterised(n, U.shape[1]), 0)
+    model = Transformer(reparameterised(n, U.shape[1], temperature=layer.temperature), 0)
     replaced = (np.array(U), (U.T @ layer.Z @ U)[None], (U.T @ layer.Y @ U)[None])
     return eqx.tree_at(_yz, model, tuple(map(read_only, replaced)))
 
@@ -408,7 +413,7 @@ def _yz(model: Transformer):
 def to_layer(model: Transformer) -> Layer:
     """The Y/Z layer of a transformer that `from_layer` made, before or after training: the same function of bags."""
     a = checks.instance("model", model, Transformer).architecture
-    if a != reparameterised(a.vocab_size, a.width):
+    if a != reparameterised(a.vocab_size, a.width, temperature=a.temperature):
         raise checks.reject("model", "have the architecture that `from_layer` gives", a)
     U, W, output = (np.asarray(array, dtype=np.float64) for array in _yz(model))
-    return Layer(U @ W[0] @ U.T, U @ output[0] @ U.T)
+    return Layer(U @ W[0] @ U.T, U @ output[0] @ U.T, temperature=a.temperature)

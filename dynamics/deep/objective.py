@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import jax
@@ -14,18 +15,24 @@ if TYPE_CHECKING:
 _MOST_LOGITS = 2**20
 
 
-def mean_loss(model: Transformer, inputs: jax.Array, targets: jax.Array, mask: jax.Array) -> jax.Array:
-    """Mean cross-entropy over the positions that count, nats."""
+def mean_loss(
+    model: Transformer, inputs: jax.Array, targets: jax.Array, mask: jax.Array, label_smoothing: float = 0.0
+) -> jax.Array:
+    """Mean cross-entropy over the positions that count, nats, of targets ``(1 - eps) target + eps / M``."""
     hidden = jax.vmap(lambda tokens: model.hidden(tokens)[0])(inputs)
     if inputs.size * model.architecture.n_outputs > _MOST_LOGITS and targets.ndim == 2:
-        total = _large_loss(hidden, model.rows(), targets, mask)
+        total = _large_loss(label_smoothing, hidden, model.rows(), targets, mask)
     else:
-        total = jax.vmap(lambda h, *rest: sequence_loss(model.decode(h), *rest))(hidden, targets, mask).sum()
+
+        def loss(h, target, counts):
+            return sequence_loss(model.decode(h), target, counts, label_smoothing)
+
+        total = jax.vmap(loss)(hidden, targets, mask).sum()
     return total / mask.sum()
 
 
-@jax.custom_vjp
-def _large_loss(hidden, rows, targets, mask) -> jax.Array:
+@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
+def _large_loss(label_smoothing, hidden, rows, targets, mask) -> jax.Array:
     """Sum of `sequence_loss` over a batch with many next tokens.
 
     One sequence after the other, with its gradient at once, so that its logits are made once and not kept: on a CPU,
@@ -33,16 +40,20 @@ def _large_loss(hidden, rows, targets, mask) -> jax.Array:
 
     Parameters
     ----------
+    label_smoothing : float
     hidden : (sequences, length, d)
     rows : (next tokens, d)
         Vectors whose products with ``hidden`` are the logits.
     targets, mask : (sequences, length)
     """
-    return _large_loss_forward(hidden, rows, targets, mask)[0]
+    return _large_loss_forward(label_smoothing, hidden, rows, targets, mask)[0]
 
 
-def _large_loss_forward(hidden, rows, targets, mask):
+def _large_loss_forward(label_smoothing, hidden, rows, targets, mask):
+    sharp, even = 1 - label_smoothing, label_smoothing / len(rows)
     chosen = rows[targets]
+    if label_smoothing:
+        chosen = sharp * chosen + even * rows.sum(axis=0)
 
     def one(slope, sequence):
         h, counts, right = sequence
@@ -56,23 +67,28 @@ def _large_loss_forward(hidden, rows, targets, mask):
 
     slope, (losses, gathered) = jax.lax.scan(one, jnp.zeros_like(rows), (hidden, mask, chosen))
     counts = mask[..., None].astype(hidden.dtype)
-    return losses.sum(), (gathered - counts * chosen, slope.at[targets].add(-counts * hidden))
+    counted = counts * hidden
+    if label_smoothing:
+        slope, counted = slope - even * counted.sum(axis=(0, 1)), sharp * counted
+    return losses.sum(), (gathered - counts * chosen, slope.at[targets].add(-counted))
 
 
-def _large_loss_backward(slopes, weight):
+def _large_loss_backward(label_smoothing, slopes, weight):
     return weight * slopes[0], weight * slopes[1], None, None
 
 
 _large_loss.defvjp(_large_loss_forward, _large_loss_backward)
 
 
-def sequence_loss(logits: jax.Array, target: jax.Array, counts: jax.Array) -> jax.Array:
+def sequence_loss(logits: jax.Array, target: jax.Array, counts: jax.Array, label_smoothing: float = 0.0) -> jax.Array:
     """Sum of the cross-entropy over the positions of one sequence that count."""
     log_total = jax.nn.logsumexp(logits, axis=-1)
     if target.ndim == 1:
         chosen = jnp.take_along_axis(logits, target[:, None], axis=-1)[:, 0]
     else:
         chosen = (logits * target).sum(axis=-1)
+    if label_smoothing:
+        chosen = (1 - label_smoothing) * chosen + label_smoothing * logits.mean(axis=-1)
     return jnp.where(counts, log_total - chosen, 0).sum()
 
 

@@ -53,6 +53,7 @@ def train(
     probe: ArrayLike | None = None,
     contrast: Insertions | None = None,
     contrast_weight: float = 0.0,
+    label_smoothing: float = 0.0,
     record_every: int = 100,
     dtype: str = "float32",
     checkpoint: str | os.PathLike | None = None,
@@ -87,6 +88,8 @@ def train(
         Sequences for the regulariser ``contrast_weight E ||u(x) - u(p + x)||^2 / outputs`` of the logits u, mean over
         positions (Wen et al. 2023, (22)): each sequence of a batch comes with one.
     contrast_weight : float
+    label_smoothing : float
+        eps in [0, 1): targets of training are ``(1 - eps) target + eps / outputs``; ``loss`` has those of the data.
     record_every : int
         Steps between records; the first and the last state always are.
     dtype : "float32" or "float64"
@@ -102,7 +105,7 @@ def train(
     xarray.Dataset
         Over (learning_rate, seed):
 
-        - ``loss(time)``, on ``validation``, nats; ``batch_loss(step)``, before each step, regulariser included.
+        - ``loss(time)``, on ``validation``, nats; ``batch_loss(step)``, before each step, what is descended on.
         - ``entropy(time, layer, head)``: of attention, mean over the positions of ``validation`` that count, nats;
           ``uniform_entropy``, that of uniform attention.
         - ``attention(time, probe, layer, head, row, position)`` on ``probe_tokens(probe, position)``.
@@ -164,7 +167,10 @@ def model_at(dataset: xr.Dataset, *, learning_rate: float | None = None, seed: i
     return jax.tree.unflatten(tree, weights)
 
 
-def _check(*, steps, optimizer, momentum, batch_size, record_every, dtype, learning_rate, seeds, contrast_weight):
+def _check(
+    *, steps, optimizer, momentum, batch_size, record_every, dtype, learning_rate, seeds, contrast_weight,
+    label_smoothing,
+):  # fmt: skip
     """The arguments of a run that are numbers or words, checked, in a form that JSON holds."""
     rates = np.atleast_1d(checks.finite_array("learning_rate", learning_rate))
     if rates.ndim != 1:
@@ -182,6 +188,7 @@ def _check(*, steps, optimizer, momentum, batch_size, record_every, dtype, learn
     optimizer = as_optimizer(optimizer, momentum)
     momentum = optimizer.momentum
     contrast_weight = checks.non_negative("contrast_weight", contrast_weight)
+    smoothing = checks.below("label_smoothing", label_smoothing, 1)
     for name, values in (("learning_rate", rates), ("contrast_weight", contrast_weight), ("momentum", momentum)):
         _in_range(name, np.atleast_1d(values), dtype)
     if DTYPES[dtype](momentum) >= 1:
@@ -195,6 +202,7 @@ def _check(*, steps, optimizer, momentum, batch_size, record_every, dtype, learn
         "record_every": checks.integer("record_every", record_every, minimum=1),
         "contrast_weight": contrast_weight,
         "dtype": dtype,
+        **({"label_smoothing": smoothing} if smoothing else {}),  # as files from before it have it
     }
 
 
@@ -336,8 +344,8 @@ class _Run:
             if self.optimizer.schedule is not None:
                 rates = rates * self.optimizer.factor(self.done)
             self.weights, self.moments, loss = _steps(
-                self.rule, self.parameters["contrast_weight"], self.weights, self.moments, self.fixed, rates,
-                drawn, self.data, self.contrast,
+                self.rule, self.parameters["contrast_weight"], self.parameters.get("label_smoothing", 0.0),
+                self.weights, self.moments, self.fixed, rates, drawn, self.data, self.contrast,
             )  # fmt: skip
             self._pending.append(loss)
             self.done += 1
@@ -397,9 +405,9 @@ class _Run:
         if header.get("format") != _CHECKPOINT:
             raise checks.reject("checkpoint", "be of a training of transformers", f"{path}, another file")
         ours, theirs = self.parameters, header["parameters"]
-        for name in ours:
-            if name != "steps" and ours[name] != theirs[name]:
-                brief = "" if name in ("data", "architecture") else f" = {ours[name]!r}"
+        for name in ours | theirs:
+            if name != "steps" and ours.get(name) != theirs.get(name):
+                brief = "" if name in ("data", "architecture") else f" = {ours.get(name)!r}"
                 raise checks.reject("checkpoint", f"be of a run with the same `{name}`{brief}", f"{path}")
         self.done = header["done"]
         if self.done > ours["steps"]:
@@ -502,8 +510,8 @@ def _clipped(slopes, bound):
 
 
 # Compiled once for runs of one kind, in whatever call of `train`: what names the kind is static.
-@functools.partial(jax.jit, static_argnums=(0, 1), donate_argnums=(2, 3))
-def _steps(optimizer, contrast_weight, weights, moments, fixed, rates, drawn, data, contrast):
+@functools.partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=(3, 4))
+def _steps(optimizer, contrast_weight, label_smoothing, weights, moments, fixed, rates, drawn, data, contrast):
     """One step of each run."""
     rule = _rule(optimizer)
 
@@ -513,7 +521,7 @@ def _steps(optimizer, contrast_weight, weights, moments, fixed, rates, drawn, da
 
         def loss(weights):
             model = eqx.combine(weights, fixed)
-            value = objective.mean_loss(model, *batch)
+            value = objective.mean_loss(model, *batch, label_smoothing)
             if contrast is not None:
                 inputs, _, mask = batch
                 gap = objective.contrast_loss(model, inputs, mask, *(array[inserted] for array in contrast))

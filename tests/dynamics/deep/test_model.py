@@ -1,18 +1,20 @@
 """Transformers against what is independently known: the Y/Z layer, NumPy, finite differences, exact properties."""
 
 import functools
+from dataclasses import replace
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from driving import python
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import SEEDS
 
-from dynamics import Bags, DyckLanguage, Layer, deep, sgd
+from dynamics import Bags, DyckLanguage, Layer, Objective, deep, sgd
 from dynamics.deep import objective
 from dynamics.deep.model import Architecture, Transformer
 
@@ -193,19 +195,33 @@ def test_gradient_is_that_of_finite_differences(model):
     assert (values[0] - values[1]) / (2 * h) == pytest.approx(exact, rel=1e-5)
 
 
-@pytest.mark.parametrize("model", [0, 1])
-def test_sequence_by_sequence_is_all_at_once(monkeypatch, model):
+@pytest.mark.parametrize("model, eps", [(0, 0.0), (1, 0.0), (0, 0.3), (1, 0.3)])
+def test_sequence_by_sequence_is_all_at_once(monkeypatch, model, eps):
     """The loss of large batches, whose gradient is made by hand."""
     data = np.random.default_rng(3).integers(V, size=(2, 3, LENGTH))
     mask = np.random.default_rng(4).random((3, LENGTH)) < 0.6
 
     def both():
-        return in_double(jax.jit(jax.value_and_grad(lambda m: 3 * objective.mean_loss(m, *data, mask))), MODELS[model])
+        return in_double(
+            jax.jit(jax.value_and_grad(lambda m: 3 * objective.mean_loss(m, *data, mask, eps))), MODELS[model]
+        )
 
     at_once = both()
     monkeypatch.setattr(objective, "_MOST_LOGITS", 1)
     for one, other in zip(jax.tree.leaves(at_once), jax.tree.leaves(both()), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-13)
+
+
+def test_smoothed_targets_are_those_of_optax():
+    tokens, targets = np.random.default_rng(3).integers(V, size=(2, 3, LENGTH))
+    mask, eps = np.ones((3, LENGTH), dtype=bool), 0.3
+    with jax.enable_x64(True):
+        logits = jax.vmap(MODELS[0])(tokens)
+        soft = optax.smooth_labels(jax.nn.one_hot(targets, V, dtype=logits.dtype), eps)
+        expected = optax.softmax_cross_entropy(logits, soft).mean()
+        for given_targets in (targets, jax.nn.one_hot(targets, V)):
+            found = objective.mean_loss(MODELS[0], tokens, given_targets, mask, eps)
+            assert float(found) == pytest.approx(float(expected), rel=1e-12)
 
 
 # The Y/Z layer
@@ -253,15 +269,25 @@ def test_orthogonal_embeddings_give_the_gradient_of_the_layer(joined, U):
     assert np.abs(slope.Z).max() > 1e-3
 
 
-@pytest.mark.parametrize("optimizer, U", [("sgd", None), ("sgd", embeddings(V + 2)), ("adam", None)])
-def test_orthogonal_embeddings_follow_the_layer_through_training(joined, optimizer, U):
+@pytest.mark.parametrize(
+    "optimizer, U, eps, tau",
+    [
+        ("sgd", None, 0.0, 1.0),
+        ("sgd", embeddings(V + 2), 0.0, 1.0),
+        ("adam", None, 0.0, 1.0),
+        ("sgd", embeddings(V + 2), 0.2, 0.5),
+        ("adam", None, 0.2, 2.0),
+    ],
+)
+def test_orthogonal_embeddings_follow_the_layer_through_training(joined, optimizer, U, eps, tau):
     """Adam, which does not commute with rotations, for one-hot embeddings only."""
     sequences, bags, layer = joined
     arguments = {"steps": 60, "optimizer": optimizer, "batch_size": None, "momentum": 0.9}
-    run = sgd(bags, eta_y=0.1, eta_z=0.1, init=layer, length=None, record_every=20, **arguments)
-    data = deep.train(
-        deep.from_layer(layer, U), sequences, learning_rate=0.1, record_every=20, dtype="float64", **arguments
-    )
+    layer = replace(layer, temperature=tau)
+    own = {"objective": Objective(label_smoothing=eps, temperature=tau)}
+    run = sgd(bags, eta_y=0.1, eta_z=0.1, init=layer, length=None, record_every=20, **own, **arguments)
+    arguments |= {"learning_rate": 0.1, "record_every": 20, "dtype": "float64", "label_smoothing": eps}
+    data = deep.train(deep.from_layer(layer, U), sequences, **arguments)
     end = deep.to_layer(deep.model_at(data))
     np.testing.assert_allclose(end.Z, run.final.Z, rtol=0, atol=1e-12)
     np.testing.assert_allclose(end.Y, run.final.expand().Y, rtol=0, atol=1e-12)
