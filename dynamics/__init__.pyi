@@ -1,6 +1,7 @@
 from . import data as data
 from . import deep as deep
 from . import extensions as extensions
+from . import noise as noise
 from . import observables as observables
 from . import options as options
 from . import support as support
@@ -16,11 +17,14 @@ from .descent import Outcome as Outcome
 from .descent import Schedule as Schedule
 from .descent import sgd as sgd
 from .descent import sgd_many as sgd_many
+from .diffusion import stochastic_flow as stochastic_flow
 from .ensemble import gradient_flow_ensemble as gradient_flow_ensemble
 from .flow import IntegrationError as IntegrationError
 from .flow import Solver as Solver
 from .flow import gradient_flow as gradient_flow
 from .layer import Embedding as Embedding
 from .layer import Layer as Layer
+from .noise import gradient_noise as gradient_noise
+from .noise import linear_noise as linear_noise
 from .trajectory import Trajectory as Trajectory
 from .version import __version__ as __version__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -518,6 +519,19 @@ class Problem:
     def zeros(self) -> Weights:
         """Arrays for the gradient: those of `Layer.weights`, and Z and V in any case."""
         return Weights(*(np.zeros(shape, self._dtype) for shape in self._shapes))
+
+    def weighed(self, weight: np.ndarray, count: np.ndarray | None = None) -> Problem:
+        """The same with other weights of the bags, of any sign, in which all is linear; and with other counts.
+
+        Each bag is a group of its own.
+        """
+        other = copy.copy(self)
+        new = {"weight": weight, "count": self.batch.count if count is None else count}
+        other.batch = self.batch._replace(**{name: read_only(a.astype(self._dtype)) for name, a in new.items()})
+        own = np.flatnonzero(weight)
+        whole = other.batch if own.size != 1 else other.batch.alone(int(own[0]))
+        other._parts = list(whole.parts(self.rule.multiplicity.size))
+        return other
 
     def loss(self, weights: Weights) -> float:
         """The loss alone, at weights that are read-only."""

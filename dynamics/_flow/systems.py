@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -172,6 +173,12 @@ class Full:
         """The layer at a state."""
         return self.like.moved(self.weights(state))
 
+    def weighed(self, weight: np.ndarray, count: np.ndarray | None = None) -> Full:
+        """The same system of bags with other weights, of any sign, in which its derivative is linear; other counts."""
+        other = copy.copy(self)
+        other.problem = self.problem.weighed(weight, count)
+        return other
+
     def gradient(self, weights: Weights, slopes: Weights) -> float:
         """The loss, with the gradient of each weight added into ``slopes``."""
         return self.problem.loss_and_gradient(weights, slopes)
@@ -282,9 +289,16 @@ class Theory:
         """Z, and x of each bag, as views of a vector."""
         return state[: self.size].reshape(self.shape), state[self.size :]
 
+    def weighed(self, weight: np.ndarray, count: np.ndarray | None = None) -> Theory:
+        """The same system of classes with other weights, of any sign, in which its derivative is linear."""
+        other = copy.copy(self)
+        new = {"weight": weight, "count": self.batch.count if count is None else count}
+        other.batch = self.batch._replace(**{name: read_only(a.astype(np.float64)) for name, a in new.items()})
+        return other
+
     def derivative(self, state: np.ndarray) -> np.ndarray:
         """dZ/dt by (10) with Theorem 1, and M dh/dt (44)."""
-        bags = self.setting.bags
+        bags, weight = self.setting.bags, self.batch.weight
         Z, x = (read_only(part) for part in self.split(state))
         features = Features.of(self.batch, Z)
         inner = np.empty((len(bags), len(bags)))
@@ -292,10 +306,10 @@ class Theory:
         backpropagated = features.combine(inner, np.zeros((self.shape[1], len(bags))))
         out = np.zeros_like(state)
         dZ, dx = self.split(out)
-        reduced.pull_back(bags.query, bags.weight, bags.indptr, bags.token, features.values, backpropagated, dZ)
+        reduced.pull_back(bags.query, weight, bags.indptr, bags.token, features.values, backpropagated, dZ)
         dZ *= self.eta_z
         with np.errstate(over="ignore"):  # a trial step may overshoot; 1 / inf is then the right limit
-            dx[:] = bags.weight * self.vocab_size * self.eta_y / (self.vocab_size - 1 + np.exp(x))
+            dx[:] = weight * self.vocab_size * self.eta_y / (self.vocab_size - 1 + np.exp(x))
         return out
 
     def layer(self, state: np.ndarray) -> Layer:

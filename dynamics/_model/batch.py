@@ -66,6 +66,20 @@ class Batch(NamedTuple):
             soft[np.arange(self.query.size), self.target] += dtype.type(1 - share)
         return self._replace(target=read_only(np.full(self.query.size, -1)), soft=read_only(soft))
 
+    def alone(self, group: int) -> Batch:
+        """One group, which is a single bag, where all are."""
+        one, entries = slice(group, group + 1), slice(self.indptr[group], self.indptr[group + 1])
+        return Batch(
+            self.query[one],
+            self.target[one],
+            self.soft[one],
+            self.weight[one],
+            self.size[one],
+            read_only(np.array([0, entries.stop - entries.start])),
+            self.token[entries],
+            self.count[entries],
+        )
+
     def parts(self, columns: int) -> Iterator[tuple[Batch, slice]]:
         """As few groups at a time as make up `WORK_A_CALL`, but at least one, and which bags these are of.
 

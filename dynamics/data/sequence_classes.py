@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
+from scipy.special import gammaln, xlogy
 
 from dynamics.bags import Bags
 from dynamics.support import checks
@@ -255,6 +259,35 @@ class SequenceClasses(Frozen):
         order = np.lexsort((token, row))
         indptr = np.searchsorted(row[order], np.arange(n + 1))
         return self._bags(classes, indptr, token[order], count[order], None)
+
+    def all_sequences(self, *, length: int) -> Bags:
+        """Every bag that a sequence can be, with its exact probability: for expectations without sampling.
+
+        Parameters
+        ----------
+        length : int
+            T >= 2. A class with s tokens has (T + s - 2)! / ((T - 1)! (s - 1)!) bags.
+        """
+        length = checks.integer("length", length, minimum=2)
+        sizes = np.diff(self._indptr)
+        bags = [math.comb(length - 2 + int(size), int(size) - 1) for size in sizes]
+        checks.fits_in_memory(
+            "length", 64 * int(sum(n * int(size) for n, size in zip(bags, sizes, strict=True))), "list bags"
+        )
+        parts = []
+        for k, size in enumerate(sizes):
+            own = slice(self._indptr[k], self._indptr[k + 1])
+            # Where the bars between tokens stand among the stars, which are the positions.
+            bars = np.array(list(itertools.combinations(range(length - 2 + size), size - 1)), dtype=np.int64)
+            bars = np.pad(bars.reshape(-1, size - 1), ((0, 0), (1, 1)), constant_values=(-1, length - 2 + size))
+            drawn = np.diff(bars, axis=1) - 1
+            chance = np.exp(gammaln(length) + (xlogy(drawn, self._data[own]) - gammaln(drawn + 1)).sum(axis=1))
+            counts = np.zeros((len(bars), self.n_tokens))
+            counts[:, self._indices[own]] = drawn
+            query, target = np.full(len(bars), self._query_row[k]), np.full(len(bars), k)
+            like = {"n_queries": len(self.query_tokens), "n_tokens": self.n_tokens, "vocab_size": self.vocab_size}
+            parts.append(Bags.from_dense(query, target, counts, chance / chance.sum(), **like))
+        return Bags.concatenate(parts, self.class_weights)
 
     def _bags(self, classes, indptr, token, count, weight) -> Bags:
         return Bags(

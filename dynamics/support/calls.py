@@ -31,7 +31,7 @@ _KINDS = (
     "SequenceClasses",
     "Solver",
 )
-_FUNCTIONS = ("gradient_flow", "sgd")
+_FUNCTIONS = ("gradient_flow", "sgd", "stochastic_flow")
 # Bytes of data that are kept; of more, the SHA-256 is.
 _LARGEST = 2**26
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, OSError, RuntimeError)
@@ -55,7 +55,7 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of `gradient_flow` or `sgd`.
+    """A call of `gradient_flow`, `sgd` or `stochastic_flow`.
 
     Attributes
     ----------

@@ -1,0 +1,173 @@
+"""Stochastic gradient flow: SGD with its noise, as a stochastic differential equation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dynamics._flow.clock import Clock
+from dynamics._flow.registry import SYSTEMS
+from dynamics._flow.systems import Setting
+from dynamics._model.objective import Objective, as_objective
+from dynamics._noise.field import Field, Steps
+from dynamics._noise.schemes import SCHEMES
+from dynamics._sgd.run import spawn
+from dynamics.bags import Data
+from dynamics.flow import IntegrationError
+from dynamics.layer import Layer, optional_rates
+from dynamics.noise import drawn
+from dynamics.support import checks
+from dynamics.support.calls import Call
+from dynamics.support.progress import Progress
+from dynamics.trajectory import Trajectory, assemble
+
+__all__ = ["DECODERS", "ORDERS", "SCHEMES", "stochastic_flow"]
+
+DECODERS = tuple(SYSTEMS)
+ORDERS = (1, 2)
+
+
+def stochastic_flow(
+    data: Data,
+    *,
+    eta_y: float,
+    eta_z: float,
+    t_end: float,
+    batch_size: int | None = 128,
+    length: int | None = 128,
+    decoder: str = "full",
+    scheme: str = "euler-maruyama",
+    dt: float = 1.0,
+    order: int = 1,
+    times: ArrayLike | None = None,
+    n_times: int = 200,
+    init: Layer | None = None,
+    seed: int | np.random.SeedSequence = 0,
+    progress: bool = False,
+    objective: Objective | None = None,
+) -> Trajectory:
+    r"""Integrate the stochastic differential equation of `sgd`: the gradient flow and the noise of mini-batches.
+
+    Time t counts steps. With a(x) the mean of a step, learning rates included, and C(x) the covariance of the step of
+    one sequence, as in `gradient_noise`, so that sqrt(eta) Sigma^(1/2) is what C holds of the usual form,
+
+    ``dx = a dt + (C/b)^(1/2) dW`` (``order=1``),
+    ``dx = (a - (1/2) (Da) a) dt + (C/b)^(1/2) dW`` (``order=2``).
+
+    Two orders are meant. *In the learning rates*, at a fixed eta t: expectations of smooth functions differ from those
+    of `sgd` without momentum by O(eta^order) (Li, Tai, E 2017), where T -> infinity or ``data`` are Bags; a finite T
+    adds O(1/T^2). *In dt*: the scheme's expectations differ from the equation's by O(dt), "euler-maruyama", or O(dt^2),
+    "runge-kutta" (Roessler 2009, RI1). Noise is applied through the factors of C, a column for each class and each of
+    its tokens: Euler-Maruyama takes a few gradients a step, whatever their number; Runge-Kutta about twenty a column.
+
+    Parameters
+    ----------
+    data : Bags, or an object with a method ``population()`` that returns Bags
+    eta_y, eta_z : float
+        Learning rates per step, positive.
+    t_end : float
+        Last time, in SGD steps.
+    batch_size : int or None
+        b; None takes all of ``data`` at each step, which has no noise.
+    length : int or None
+        T, query included; None takes bags as they are. The moments are those of leading order in 1/T.
+    decoder : "full", "modified" or "theory"
+        "theory" is the reduced system, with the states Z and one h a class, at which a step is: h_n of the classes
+        drawn as in Lemma 5 (32), Z by (10). "modified" and "theory" take ``length=None``.
+    scheme : "euler-maruyama" or "runge-kutta"
+    dt : float
+        Largest step, in SGD steps.
+    order : 1 or 2
+        In the learning rates.
+    times, n_times
+        As in `gradient_flow`.
+    init : Layer, optional
+        Default: Y = Z = 0.
+    seed : int or numpy.random.SeedSequence
+        Same seed, same bits.
+    progress : bool
+        Show progress on standard error.
+    objective : Objective, optional
+
+    Returns
+    -------
+    Trajectory
+        Its dataset holds ``h(time, bag)`` as well for "theory". Symmetry is not used: a path with noise has none.
+
+    Draws are with replacement and steps plain. Momentum mu is, to first order and after the first 1/(1 - mu) steps, a
+    factor 1/(1 - mu) of both rates. Ctrl-C is heard between steps.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid.
+    IntegrationError
+        If the state stops being finite; it keeps what was recorded.
+    """
+    call = Call("stochastic_flow", {name: value for name, value in locals().items() if name != "progress"})
+    bags, positions = drawn(data, batch_size, length)
+    objective = as_objective(objective)
+    rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
+    start = Layer.zeros(bags) if init is None else checks.instance("init", init, Layer)
+    layer = objective.shaped(start)
+    layer.check_fits(bags, name="data")
+    rates |= optional_rates(layer, rates["eta_y"], None, None)
+    own: dict[str, Any] = {
+        "t_end": checks.positive("t_end", t_end),
+        "batch_size": batch_size,
+        "length": length,
+        "decoder": checks.one_of("decoder", decoder, DECODERS),
+        "scheme": checks.one_of("scheme", scheme, SCHEMES),
+        "dt": checks.positive("dt", dt),
+        "order": checks.integer("order", order, minimum=ORDERS[0], maximum=ORDERS[-1]),
+    }
+    at = Clock(0.0, own["t_end"], logarithmic=False).output_times(times, n_times)
+    field = Field(Setting(bags, layer, init, rates, objective), decoder, positions)
+    checks.fits_in_memory("times", 8 * at.size * field.size, "record states")
+    equation = Steps(field, batch_size, second=own["order"] == 2)
+    rng = np.random.default_rng(spawn(seed)[1])
+    names = getattr(data, "query_tokens", None)
+    labels: dict[str, Any] = {"parameters": {**rates, **own, **objective.parameters}, "query_tokens": names}
+    with Progress(f"stochastic flow ({decoder})", enabled=progress) as report:
+        trajectory = _integrate(equation, at, labels, rng, report)
+    trajectory.call = call
+    return trajectory
+
+
+def _integrate(
+    equation: Steps, times: np.ndarray, labels: Mapping[str, Any], rng: np.random.Generator, report: Progress
+) -> Trajectory:
+    parameters = labels["parameters"]
+    step, dt = SCHEMES[parameters["scheme"]], parameters["dt"]
+    system = equation.field.system
+    state, now = system.initial.copy(), 0.0
+    states: list[np.ndarray] = []
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for time in times:
+            n = int(np.ceil((time - now) / dt - 1e-9))
+            for k in range(n):
+                moved = step(equation, state, (time - now) / n, rng)
+                if not np.isfinite(moved).all():
+                    reached = now + k * (time - now) / n
+                    raise IntegrationError(
+                        f"the stochastic flow ({parameters['decoder']}) stopped being finite after t = {reached:g} of "
+                        f"{times[-1]:g} SGD steps. Try, in this order: a smaller dt, smaller learning rates",
+                        reached,
+                        system.layer(state),
+                        _recorded(equation, times[: len(states)], states, labels) if states else None,
+                    )
+                state = moved
+                report.update((now + (k + 1) * (time - now) / n) / times[-1], f"at t = {time:.4g} of {times[-1]:g}")
+            now = time
+            states.append(state)
+    return _recorded(equation, times, states, labels)
+
+
+def _recorded(equation: Steps, times: np.ndarray, states: list[np.ndarray], labels: Mapping[str, Any]) -> Trajectory:
+    system, whole = equation.field.system, np.stack(states)
+    seen = system.observe(whole)
+    bags = system.setting.bags
+    return assemble(bags, times, seen.states, seen.loss, kind="stochastic_flow", extra=system.extra(whole), **labels)
