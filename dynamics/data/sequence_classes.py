@@ -279,7 +279,7 @@ class SequenceClasses(Frozen):
             own = slice(self._indptr[k], self._indptr[k + 1])
             # Where the bars between tokens stand among the stars, which are the positions.
             bars = np.array(list(itertools.combinations(range(length - 2 + size), size - 1)), dtype=np.int64)
-            bars = np.pad(bars.reshape(-1, size - 1), ((0, 0), (1, 1)), constant_values=(-1, length - 2 + size))
+            bars = np.pad(bars.reshape(bags[k], size - 1), ((0, 0), (1, 1)), constant_values=(-1, length - 2 + size))
             drawn = np.diff(bars, axis=1) - 1
             chance = np.exp(gammaln(length) + (xlogy(drawn, self._data[own]) - gammaln(drawn + 1)).sum(axis=1))
             counts = np.zeros((len(bars), self.n_tokens))

@@ -43,6 +43,9 @@ def test_all_sequences_are_all_with_their_chances():
         expected = math.factorial(3) * np.prod(p**count / [math.factorial(int(n)) for n in count])
         assert weight == pytest.approx(CLASSES.class_weights[target] * expected, rel=1e-13)
     assert len({(*count, target) for count, target in zip(counts, bags.target, strict=True)}) == len(bags)
+    single = SequenceClasses([[0.5, 0.5], [0, 1.0]], [0, 0]).all_sequences(length=3)
+    np.testing.assert_array_equal(reference.dense_counts(single)[-1], [0, 2])
+    np.testing.assert_allclose(single.weight, [0.125, 0.25, 0.125, 0.5])
     sampled = CLASSES.sample(40_000, length=4, rng=0).merge()
     # A false alarm once in 1e6: five standard deviations of the most frequent bag.
     assert sampled.weight.max() == pytest.approx(bags.weight.max(), abs=5 * np.sqrt(0.25 / 40_000))
