@@ -1,0 +1,162 @@
+"""Whether SGD shows Theorem 2's signs: drift against noise, predicted and measured."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.figure import Figure
+
+from yzflow.figures.registry import Effort, Entry
+from yzflow.figures.style import BLACK, ordered_colours, styled
+from yzflow.papers.scan_and_snap import drift_and_noise as model
+from yzflow.papers.scan_and_snap.settings import PAPER, Setting, single_common_token
+
+_STEPS, _EVERY = 100, 10
+_LENGTH, _BATCH = 256, 64  # of the audit
+# T that are measured, by b: as many tokens a step as a run can draw in a second or so.
+_SIZES = {4: (64, 256, 1024, 4096, 16384, 65536), 64: (64, 256, 1024, 4096, 16384), 1024: (64, 256, 1024)}
+_LIMITS = (1, 64)  # b that are measured at T = infinity
+_LATER = 400
+
+
+def _setting() -> Setting:
+    """Inside Assumptions 1 and 2, but for T."""
+    return Setting("K = 2, M = 1000, rho = 0.3", single_common_token(2, 1000, 0.3), 1.0, 1e-3, float(_STEPS))
+
+
+def _data(effort: Effort) -> dict[str, xr.Dataset]:
+    setting, seeds = _setting(), range(8 if effort.quick else 60)
+    sizes = [(b, length) for b, lengths in _SIZES.items() for length in lengths]
+    sizes = [(b, length) for b, length in sizes if not effort.quick or b * length <= 2**16]
+    drawn: list[tuple[int, int | None]] = [*sizes, *((b, None) for b in _LIMITS)]
+    last = _STEPS if effort.quick else _LATER
+    steps = np.unique(np.concatenate([np.arange(0, _STEPS + 1, _EVERY), np.arange(_STEPS, last + 1, 50)]))
+    predicted = model.predict(setting, steps, progress=effort.progress)
+    shares, chances = [], []
+    for b, length in drawn:
+        z = model.measure(setting, batch_size=b, length=length, every=_STEPS, steps=_STEPS, seeds=seeds)
+        shares.append((z.isel(time=-1) <= 0).mean("logit").values)
+        chances.append(float(model.wrong(predicted, batch_size=b, length=length).sel(time=_STEPS).mean()))
+    paths = model.measure(
+        setting, batch_size=_BATCH, length=_LENGTH, every=_EVERY, steps=_STEPS, seeds=range(1000, 1000 + len(seeds))
+    )
+    measured = xr.Dataset(
+        {
+            "share": (("size", "seed"), np.array(shares)),
+            "chance": ("size", chances),
+            "batch_size": ("size", [b for b, _ in drawn]),
+            "length": ("size", [np.inf if length is None else float(length) for _, length in drawn]),
+            "mean": (("time", "logit"), paths.mean("seed").values),
+            "error": (("time", "logit"), paths.std("seed", ddof=1).values / np.sqrt(len(seeds))),
+        },
+        coords={"time": paths["time"].values},
+    )
+    return {"predicted": predicted, "measured": measured.assign_attrs(seeds=len(seeds))}
+
+
+def representatives(predicted: xr.Dataset) -> np.ndarray:
+    """One logit of those that symmetry makes alike: the common token, then distinct ones by their gain."""
+    last = predicted.sel(time=_STEPS)
+    key = np.stack([last["sign"].values, np.round(last["drift"].values / np.abs(last["drift"].values).max(), 9)])
+    first = np.sort(np.unique(key, axis=1, return_index=True)[1])
+    sign, gain = last["sign"].values[first], np.abs(last["drift"].values[first])
+    order: np.ndarray = first[np.lexsort((-gain, sign))]
+    return order
+
+
+def _names(predicted: xr.Dataset, chosen: np.ndarray) -> list[str]:
+    signs = predicted["sign"].values[chosen]
+    return ["common" if sign < 0 else f"distinct {k - (signs < 0).sum() + 1}" for k, sign in enumerate(signs)]
+
+
+def deviations(data: dict[str, xr.Dataset]) -> tuple[np.ndarray, np.ndarray]:
+    """Measured less predicted share of wrong signs at each size, and the standard error of the measured share."""
+    share = data["measured"]["share"]
+    error = share.std("seed", ddof=1).values / np.sqrt(share.sizes["seed"])
+    return share.mean("seed").values - data["measured"]["chance"].values, error
+
+
+def _claims(data: dict[str, xr.Dataset]) -> str:
+    predicted, measured = data["predicted"], data["measured"]
+    at, chosen = predicted.sel(time=_STEPS), representatives(predicted)
+    mean = model.moments(at, batch_size=_BATCH, length=_LENGTH)[0].values[chosen]
+    seen = measured["mean"].sel(time=_STEPS).values[chosen]
+    names = _names(predicted, chosen)
+    turned = ", ".join(name for name, value in zip(names, mean, strict=True) if value <= 0) or "none"
+    lengths = {t: float(model.shortest(predicted).sel(time=t).max()) for t in _times(predicted)}
+    enough = " and ".join(f"T = {length:.0f} after {t:.0f} steps" for t, length in lengths.items())
+    needs = [float(model.smallest_batch(at, length=length).max()) for length in (4 * lengths[_STEPS], None)]
+    batches = [max(1, int(np.ceil(need))) for need in needs]
+    gap, error = deviations(data)
+    worst, agree = int(np.abs(gap).argmax()), int((np.sign(mean) == np.sign(seen)).sum())
+    return (
+        f"At b = {_BATCH} and T = {_LENGTH} the predicted mean itself has the other sign after {_STEPS} steps for"
+        f" {turned}, of {len(names)} kinds of tokens; the mean over {measured.attrs['seeds']} seeds has the predicted"
+        f" sign for {agree}. All means have Theorem 2's signs from {enough}, whatever b. After {_STEPS} steps, a wrong"
+        f" sign has a chance of at most {model.LEVEL:.0%} for every token from b = {batches[0]} on at four times that"
+        f" T, and from b = {batches[1]} on at T = infinity. Measured less predicted shares of wrong signs differ from"
+        f" zero, over {gap.size} sizes, by at most {abs(gap[worst]):.3f}, with a standard error of {error[worst]:.3f}"
+        f" there."
+    )
+
+
+def _times(predicted: xr.Dataset) -> list[float]:
+    last = float(predicted["time"][-1])
+    return [float(_STEPS)] + ([last] if last > _STEPS else [])
+
+
+@styled
+def drift_and_noise(data: dict[str, xr.Dataset]) -> Figure:
+    """Theorem 2's signs in SGD where attention is slow, eta_Z = eta_Y/1000: the drift of the theorem against noise.
+
+    One common and five distinct tokens a class, K = 2, M = 1000, rho = 0.3, eta_Y = 1, full decoder, zero start, no
+    momentum. The theorem is about T to infinity; its drift is dashed. Left: z of a common and of each distinct token,
+    times its sign in the theorem, at b = 64 and T = 256: predicted mean (lines) and mean over seeds (dots, 95%).
+    Middle: the share of logits with a wrong sign after 100 steps against T, predicted (lines) and measured (dots, 95%).
+    Right: the batch size from which on a wrong sign after 100 steps has a chance of 5%, each token's line going up at
+    the T (dotted) below which its mean has the wrong sign.
+
+    Parameters
+    ----------
+    data : dict
+        ``predicted`` from `drift_and_noise.predict`, and ``measured``.
+    """
+    predicted, measured = data["predicted"], data["measured"]
+    chosen = representatives(predicted)
+    names, colours = _names(predicted, chosen), ordered_colours(len(chosen))
+    figure = Figure(figsize=(12, 4))
+    left, middle, right = figure.subplots(1, 3)
+    early = predicted.sel(time=slice(0, _STEPS))
+    mean, _ = model.moments(early, batch_size=_BATCH, length=_LENGTH)
+    at = predicted.sel(time=_STEPS)
+    lengths = np.geomspace(10, 1e6, 160)
+    needs = np.stack([model.smallest_batch(at, length=length).values[chosen] for length in lengths])
+    for k, name, colour in zip(chosen, names, colours, strict=True):
+        left.plot(early["time"], (early["drift"] * early["sign"])[:, k], "--", color=colour, linewidth=1)
+        left.plot(early["time"], mean[:, k], color=colour, label=name)
+        bars = {"yerr": 1.96 * measured["error"][:, k], "fmt": "o", "markersize": 3, "color": colour}
+        left.errorbar(measured["time"], measured["mean"][:, k], **bars)
+    for need, name, colour in zip(needs.T, names, colours, strict=True):
+        right.loglog(lengths, np.maximum(need, 1), color=colour, label=name)
+        barrier = lengths[np.isfinite(need)][:1]
+        if np.isinf(need).any() and barrier.size:
+            right.axvline(float(barrier[0]), color=colour, linestyle=":", linewidth=1)
+    left.axhline(0, color=BLACK, linewidth=0.8)
+    left.set(xlabel="steps", ylabel="z, times its sign in Theorem 2", title=f"b = {_BATCH}, T = {_LENGTH}")
+    sizes = sorted(set(measured["batch_size"].values[np.isfinite(measured["length"].values)]))
+    for b, colour in zip(sizes, ordered_colours(len(sizes)), strict=True):
+        chance = [float(model.wrong(at, batch_size=b, length=length).mean()) for length in lengths]
+        middle.semilogx(lengths, chance, color=colour, label=f"b = {b}")
+        own = (measured["batch_size"].values == b) & np.isfinite(measured["length"].values)
+        share = measured["share"][own]
+        half = 1.96 * share.std("seed", ddof=1) / np.sqrt(share.sizes["seed"])
+        middle.errorbar(measured["length"][own], share.mean("seed"), yerr=half, fmt="o", markersize=3, color=colour)
+    middle.legend()
+    middle.set(xlabel="T", ylabel="share of wrong signs", title=f"after {_STEPS} steps", ylim=(0, 1))
+    right.legend()
+    right.set(xlabel="T", ylabel="b", title=f"wrong with a chance of {model.LEVEL:.0%} at most", ylim=(0.8, 1e6))
+    figure.suptitle(r"Does SGD show the signs of Theorem 2 at $\eta_Z = \eta_Y/1000$?")
+    return figure
+
+
+FIGURES = (Entry("drift_and_noise", PAPER, drift_and_noise, _data, claims=_claims),)
