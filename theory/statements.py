@@ -112,6 +112,8 @@ class Check:
         What the check says of every time of an enclosed flow, in the form that the register stands for.
     claim_until : float, optional
         The last time that the claim is about. Default: none.
+    reversible : bool
+        Whether the error is the share of places with the wrong sign, so that the opposite of the check says something.
     """
 
     name: str
@@ -124,6 +126,7 @@ class Check:
     assumptions: tuple[Assumption, ...] = ()
     claim: Claiming | None = None
     claim_until: float | None = None
+    reversible: bool = False
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,7 @@ from .audits.audit import AuditReport as AuditReport
 from .audits.audit import audit as audit
 from .audits.check import StatementVerdict as StatementVerdict
 from .audits.check import check as check
+from .audits.survival import survival as survival
 from .pages.statement import page as page
 from .reruns import RerunReport as RerunReport
 from .reruns import rerun as rerun

@@ -481,6 +481,49 @@ def page(
     context.exit(0 if verdict.passed else 1)
 
 
+@main.command(cls=_Command)
+@click.option("--statements", multiple=True, help="One, by id or number; may be repeated. Default: all on training.")
+@click.option("--options", multiple=True, help="A change of an assumption; may be repeated. Default: all.")
+@click.option("--quick", is_flag=True, help="Two settings and fewer seeds.")
+@click.option("--seed", type=int, default=0, show_default=True, help="The first of the seeds.")
+@click.option("--store", type=click.Path(path_type=Path), help="Folder of the runs. Default: OUT with .store.")
+@click.option("--workers", type=int, default=1, show_default=True, help="Processes.")
+@_json
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("survival.nc"), show_default=True, help="netCDF file."
+)
+@click.pass_context
+def survival(
+    context: click.Context,
+    statements: tuple[str, ...],
+    options: tuple[str, ...],
+    quick: bool,
+    seed: int,
+    store: Path | None,
+    workers: int,
+    as_json: bool,
+    out: Path,
+) -> None:
+    """Ask which statements survive which change of an assumption; the same command resumes it.
+
+    Example: yzflow survival --statements "Theorem 3" --options plain --options adamw --quick
+    """
+    from dynamics.support.netcdf import save_dataset
+    from yzflow.audits import survival_report
+    from yzflow.audits.report import as_json as printed
+    from yzflow.audits.survival import survival as run
+
+    _file_to_write(out)
+    store = out.with_suffix(".store") if store is None else store
+    context.meta["interrupted"] = f"what is done is in {store}; the same command goes on from there"
+    table = run(statements or None, options or None, quick=quick, seed=seed, store=store, progress=True,
+                workers=workers)  # fmt: skip
+    save_dataset(table, out)
+    facts = survival_report.facts(table) | {"store": str(store), "out": str(out)} if as_json else None
+    click.echo(survival_report.text(table) if facts is None else printed(facts))
+    click.echo(f"runs are in {store}\nwrote {out}", err=as_json)
+
+
 class _Example(_Command):
     """The command whose help names the examples, which are looked up only then."""
 

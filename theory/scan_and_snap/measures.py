@@ -11,7 +11,14 @@ from scipy.interpolate import PchipInterpolator
 
 from theory.scan_and_snap import attention, decoder
 from theory.scan_and_snap.bounds import decoder_arguments, inner_coefficients, sizes, xi_over_gamma
+from theory.scan_and_snap.changed import Law
 from theory.statements import Runs
+
+
+def _law(runs: Runs) -> Law:
+    """The closed forms that a run is held against: the paper's, unless the setting has others (`changed.Law`)."""
+    own = getattr(runs.setting, "law", None)
+    return Law(decoder.Decoder(**decoder_arguments(runs))) if own is None else own
 
 
 def _times(runs: Runs, level: str) -> np.ndarray:
@@ -47,7 +54,7 @@ def _backpropagated(runs: Runs, level: str) -> np.ndarray:
     counts = sizes(runs)
     inner = inner_coefficients(counts["n_classes"], counts["vocab_size"])
     gram = features @ features.transpose(0, 2, 1)
-    gamma = decoder.gamma(times, **decoder_arguments(runs))
+    gamma = _law(runs).decoder.gamma(times)
     # Column n of (I - E') u, with I - E' = (F^T F)^{-1}.
     coefficients = np.linalg.solve(gram, np.broadcast_to(inner, gram.shape))
     return gamma[:, None, None] * (coefficients.transpose(0, 2, 1) @ features)
@@ -57,7 +64,7 @@ def _h(runs: Runs, level: str) -> np.ndarray:
     """h(t/K) in closed form, at each time after the start."""
     counts = sizes(runs)
     times = runs.trajectory(level).dataset["time"].values[1:] / counts["n_classes"]
-    return decoder.h(times, vocab_size=counts["vocab_size"], eta_y=runs.setting.eta_y)
+    return _law(runs).decoder.h(times)
 
 
 def lemma6_flow(runs: Runs, level: str) -> float:
@@ -73,7 +80,8 @@ def theorem1(runs: Runs, level: str) -> float:
     logits = features @ Y
     alpha = np.exp(logits - logits.max(axis=2, keepdims=True))
     alpha /= (alpha * mass).sum(axis=2, keepdims=True)
-    residual = np.eye(*alpha.shape[1:])[None] - alpha
+    smoothing = _law(runs).label_smoothing
+    residual = (1 - smoothing) * np.eye(*alpha.shape[1:])[None] + smoothing / mass.sum() - alpha
     found = (residual * mass) @ Y.transpose(0, 2, 1)
     expected = _backpropagated(runs, level)
     return float(np.abs(found - expected).max() / np.abs(expected).max())
@@ -142,7 +150,7 @@ def _distinct_rate_error(runs: Runs, level: str, weight: float) -> float:
     """z' of the distinct tokens of each class against weight f^2 xi_n, xi_n by (9)."""
     features = _features(runs, level)
     xi = xi_over_gamma(features @ features.transpose(0, 2, 1), runs.setting.classes.vocab_size)
-    gamma = decoder.gamma(_times(runs, level), **decoder_arguments(runs))
+    gamma = _law(runs).decoder.gamma(_times(runs, level))
     expected = weight * runs.setting.eta_z * features**2 * (gamma[:, None] * xi)[:, :, None]
     data = runs.trajectory(level).dataset
     found = data["z_velocity"].values[1:][:, _query_rows(runs)]  # each class reads the row of its query
@@ -200,8 +208,11 @@ def _exponent(runs: Runs, level: str) -> np.ndarray:
     counts = sizes(runs)
     xi = xi_over_gamma(features @ features.transpose(0, 2, 1), counts["vocab_size"])
     # eta_Z gamma dt = dGamma: what is left to integrate changes as slowly as the features do.
-    total = decoder.gamma_integral(data["time"].values, **decoder_arguments(runs), eta_z=runs.setting.eta_z)
-    return PchipInterpolator(total, xi / counts["n_classes"]).antiderivative()(total)
+    law, times = _law(runs), data["time"].values
+    total = law.decoder.gamma_integral(times, eta_z=runs.setting.eta_z)
+    # What the logits have of each moment's gain decays; without decay the factors are one.
+    kept = np.exp(law.decay * times)[:, None]
+    return PchipInterpolator(total, xi / counts["n_classes"] * kept).antiderivative()(total) / kept
 
 
 def _bounds_error(runs: Runs, level: str, weight: float) -> float:
@@ -254,22 +265,27 @@ def _fall(runs: Runs, level: str, exponent) -> float:
     times = _times(runs, level)
     fall = -_displacement(runs, level, common=True)
     rho, classes = runs.setting.overlap, runs.setting.classes.n_classes
-    arguments = {**decoder_arguments(runs), "eta_z": runs.setting.eta_z}
-    predicted = exponent(times, arguments, rho, classes)
+    predicted = exponent(times, rho, classes)
     return float(np.abs(fall / predicted[:, None] - 1).max())
 
 
 def theorem4_printed(runs: Runs, level: str) -> float:
     """(14), with C_0 = rho_0^4 / (K P_c^4)."""
-    return _fall(runs, level, lambda t, a, rho, k: attention.printed_growth_exponent(t, **a, c0=1 / (k * rho**2)))
+    rates = {**decoder_arguments(runs), "eta_z": runs.setting.eta_z}
+    return _fall(runs, level, lambda t, rho, k: attention.printed_growth_exponent(t, **rates, c0=1 / (k * rho**2)))
 
 
 def theorem4_corrected(runs: Runs, level: str) -> float:
     """B with B(0) = 0 and C_0 = rho_0^4 / ((K - 1) P_c^4)."""
-    return _fall(
-        runs, level,
-        lambda t, a, rho, k: attention.growth_exponent(t, **a, c0=attention.speed_constant(n_classes=k, overlap=rho)),
-    )  # fmt: skip
+    law, rates = getattr(runs.setting, "law", None), {"eta_z": runs.setting.eta_z}
+
+    def exponent(t: np.ndarray, rho: float, k: int) -> np.ndarray:
+        c0 = attention.speed_constant(n_classes=k, overlap=rho)
+        if law is not None:
+            return law.exponent(t, **rates, c0=c0)
+        return attention.growth_exponent(t, **decoder_arguments(runs), **rates, c0=c0)
+
+    return _fall(runs, level, exponent)
 
 
 def _early_slowdown(runs: Runs) -> float:

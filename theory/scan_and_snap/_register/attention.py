@@ -65,6 +65,7 @@ STATEMENTS = (
                 tolerance=0.0,
                 expected=("theory flow",),
                 claim=enclosed.theorem2_distinct,
+                reversible=True,
             ),
             Check(
                 "share of (time, distinct token) with z' <= 0",
@@ -73,6 +74,7 @@ STATEMENTS = (
                 tolerance=0.0,
                 expected=("theory flow",),
                 claim=enclosed.theorem2_distinct_velocity,
+                reversible=True,
             ),
             Check(
                 "z' against f^2 xi_n, xi_n by (9)",
@@ -101,6 +103,7 @@ STATEMENTS = (
                 tolerance=0.0,
                 expected=("theory flow",),
                 claim=enclosed.theorem2_common,
+                reversible=True,
             ),
             Check(
                 "share of times with z' >= 0",
@@ -109,6 +112,7 @@ STATEMENTS = (
                 tolerance=0.0,
                 expected=("theory flow",),
                 claim=enclosed.theorem2_common_velocity,
+                reversible=True,
             ),
         ),
     ),
@@ -127,6 +131,7 @@ STATEMENTS = (
                 tolerance=0.0,
                 expected=("theory flow",),
                 claim=enclosed.theorem2_common,
+                reversible=True,
             ),
             Check(
                 "share of (time, common token) with z' >= 0",
@@ -135,6 +140,7 @@ STATEMENTS = (
                 tolerance=0.0,
                 expected=("theory flow",),
                 claim=enclosed.theorem2_common_velocity,
+                reversible=True,
             ),
         ),
     ),
@@ -179,6 +185,7 @@ STATEMENTS = (
                 expected=("theory flow",),
                 assumptions=(COMMON_FALL,),
                 claim=enclosed.theorem3_dominant,
+                reversible=True,
             ),
             Check(
                 "share of (time, pair) whose lead shrinks",
@@ -187,6 +194,7 @@ STATEMENTS = (
                 tolerance=0.0,
                 expected=("theory flow",),
                 claim=enclosed.theorem3_monotony,
+                reversible=True,
             ),
         ),
     ),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import SequenceClasses, Trajectory, gradient_flow, sgd
+from theory.scan_and_snap.changed import Law
 
 PAPER = "Scan and Snap"
 
@@ -25,6 +26,8 @@ class Setting:
         Learning rates per step.
     t_end : float
         Length of the training, SGD steps.
+    law : Law, optional
+        Closed forms other than the paper's that the checks are to hold runs against.
     """
 
     name: str
@@ -32,6 +35,7 @@ class Setting:
     eta_y: float
     eta_z: float
     t_end: float
+    law: Law | None = None
 
     @property
     def overlap(self) -> float:

@@ -1,0 +1,117 @@
+"""The survival table in words: for a terminal, a page, and a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import xarray as xr
+
+from yzflow.audits.fates import Fate
+from yzflow.audits.report import columns, markdown_table
+from yzflow.audits.survival import WHY, label
+
+__all__ = ["counted", "facts", "markdown", "text"]
+
+# With more options than these a cell is a sign, and no words.
+_WORDS_UP_TO = 4
+
+
+def fates(table: xr.Dataset, name: str = "verdict", **cell: str) -> list[Fate]:
+    """The verdicts of a part of the table, in its order."""
+    return [Fate(int(value)) for value in table[name].sel(cell).values.ravel()]
+
+
+def counted(table: xr.Dataset) -> str:
+    """How many cells have which verdict, as a sentence."""
+    found = [fate for fate in fates(table) if fate is not Fate.NOT_ASKED]
+    shares = [f"{found.count(fate)} {fate.words}" for fate in Fate if fate in found]
+    tests = f"; {table.attrs['tests']} tests over {table.attrs['seeds']} seeds, family-wise error rate "
+    return f"Of {len(found)} cells {', '.join(shares)}{tests}{table.attrs['alpha']:g}."
+
+
+def _parts(table: xr.Dataset) -> Iterator[tuple[str, str, xr.Dataset]]:
+    """The settings and levels at which anything was asked, with the checks that were."""
+    for setting in table["setting"].values.tolist():
+        for level in table["level"].values.tolist():
+            part = table.sel(setting=setting, level=level)
+            asked = (part["verdict"] != Fate.NOT_ASKED).any("option").values
+            if asked.any():
+                yield setting, level, part.isel(check=np.flatnonzero(asked))
+
+
+def _cell(one: xr.Dataset, words: bool) -> str:
+    fate = Fate(int(one["verdict"]))
+    if fate is Fate.NOT_ASKED:
+        return ""
+    own = Fate(int(one["verdict_corrected"]))
+    rescued = own in (Fate.HOLDS, Fate.LATER) and fate not in (Fate.HOLDS, own)
+    if not words:
+        return fate.sign + ("*" if rescued else "")
+    number = "" if fate is Fate.UNDEFINED else f" ({float(one['error']):.2g})"
+    in_own = f"; corrected {own.words} ({float(one['error_corrected']):.2g})" if own is not Fate.NOT_ASKED else ""
+    return fate.words + number + in_own
+
+
+def _rows(part: xr.Dataset, words: bool) -> list[list[str]]:
+    names = part["option"].values.tolist()
+    head = ["check", *(names if words else map(str, range(1, len(names) + 1)))]
+    checks = part["check"].values.tolist()
+    return [head, *([name, *(_cell(part.sel(check=name, option=one), words) for one in names)] for name in checks)]
+
+
+def _legend(table: xr.Dataset) -> list[str]:
+    signs = [f"{fate.sign} {fate.words}" for fate in Fate if fate is not Fate.NOT_ASKED]
+    starred = "* holds in the form that the statement has under the option"
+    return [", ".join([*signs, starred]) + "."]
+
+
+def text(table: xr.Dataset) -> str:
+    """A table for each setting and level: words and errors for few options, signs for many."""
+    words = table.sizes["option"] <= _WORDS_UP_TO
+    lines = [counted(table), ""]
+    lines += columns([[str(i), name, text] for i, (name, text) in enumerate(_texts(table), 1)])
+    lines += [] if words else ["", *_legend(table)]
+    for setting, level, part in _parts(table):
+        lines += ["", f"{setting}; {level}", *columns(_rows(part, words))]
+    return "\n".join(lines)
+
+
+def _texts(table: xr.Dataset) -> list[tuple[str, str]]:
+    return list(zip(table["option"].values.tolist(), table["text"].values.tolist(), strict=True))
+
+
+def markdown(table: xr.Dataset, *, settings: Sequence[str] | None = None, levels: Sequence[str] | None = None) -> str:
+    """The same as tables of Markdown, of some settings and levels."""
+    lines = [counted(table), "", *_legend(table), ""]
+    lines += [f"{i}. {name}: {text}" for i, (name, text) in enumerate(_texts(table), 1)]
+    for setting, level, part in _parts(table):
+        if (settings is None or setting in settings) and (levels is None or level in levels):
+            lines += ["", f"{setting}; {level}:", "", *markdown_table(_rows(part, words=False))]
+    return "\n".join(lines)
+
+
+def facts(table: xr.Dataset) -> dict[str, object]:
+    """For JSON: what was asked, and every cell with its verdicts, numbers and label."""
+    found: list[dict[str, object]] = []
+    for setting, level, part in _parts(table):
+        for name in part["check"].values.tolist():
+            for option in part["option"].values.tolist():
+                one, place = part.sel(check=name, option=option), {"check": name, "option": option}
+                fate = Fate(int(one["verdict"]))
+                if fate is Fate.NOT_ASKED:
+                    continue
+                place |= {"setting": setting, "level": level}
+                numbers = ("error", "late", "holds_from", "reversed_from", "error_corrected", "p", "p_late", "margin")
+                found.append(
+                    {
+                        "statement": str(one["statement"].values),
+                        **place,
+                        "verdict": fate.name,
+                        "verdict_corrected": Fate(int(one["verdict_corrected"])).name,
+                        **{key: float(one[key]) for key in numbers},
+                        "why": WHY.get(int(one["why"]), ""),
+                        "label": label(table, **place).as_dict(),
+                    }
+                )
+    return {"counted": counted(table), **table.attrs, "cells": found}
