@@ -4,6 +4,7 @@ import sympy as sp
 from sympy import KroneckerDelta
 
 from theory.scan_and_snap.proofs import (
+    changed,
     concentration,
     corollary2,
     gram,
@@ -220,6 +221,62 @@ MISTAKES = {
         theorem5,
         {"late_residual": lambda m, k, e, t: theorem5.late_residual(m, 1, e, t), "sizes": ()},
         "residual over",
+    ),
+    "changed: sign of the smoothing": (
+        changed,
+        {"smoothed_miss": lambda m, x, eps: changed.smoothed_miss(m, x, -eps)},
+        "label smoothing: residual at the class",
+    ),
+    "changed: the bound without 1 - eps": (
+        changed,
+        {"smoothed_bound": lambda m, eps: sp.log(1 + m / eps)},
+        "label smoothing: no residual at the bound",
+    ),
+    "changed: half the second term of the time": (
+        changed,
+        {"smoothed_time": lambda m, x, eps: changed.smoothed_time(m, x, eps) / 2},
+        "label smoothing: implicit form along the flow",
+    ),
+    "changed: gamma with hard targets": (
+        changed,
+        {"smoothed_signal": lambda m, x, eps: changed.smoothed_signal(m, x, 0 * eps)},
+        "label smoothing: gamma",
+    ),
+    "changed: decay in the class's own steps only": (
+        changed,
+        {"decayed_rate": lambda m, x, k, eta, decay: changed.decayed_rate(m, x, k, eta, decay / k)},
+        "weight decay: rate",
+    ),
+    "changed: (128) under weight decay": (
+        changed,
+        {"decayed_accumulated": lambda m, x, q, k, eta, eta_z, decay: changed.accumulated(m, x, k, eta, eta_z)},
+        "weight decay: Gamma along the flow",
+    ),
+    "changed: gamma falls to zero": (
+        changed,
+        {"last_signal": lambda m, x, k, decay: 0 * x},
+        "weight decay: gamma at the fixed point",
+    ),
+    "changed: B without 1/4": (
+        changed,
+        {"last_exponent": lambda signal, decay, c0: 4 * changed.last_exponent(signal, decay, c0)},
+        "weight decay: fixed point of attention",
+    ),
+    "changed: eta_Z/tau": (changed, {"cooled_rate": lambda eta, tau: eta / tau}, "temperature"),
+    "changed: the clock of a decay from the start": (
+        changed,
+        {"schedule_clocks": lambda t, w, s, a: (t**2 / w, changed.schedule_clocks(t, w, s, a)[1])},
+        "schedule: clock of a warm-up",
+    ),
+    "changed: momentum at once": (
+        changed,
+        {"momentum_clock": lambda t, mu: t / (1 - mu)},
+        "momentum: velocity at the start",
+    ),
+    "changed: momentum of steps at once": (
+        changed,
+        {"momentum_steps": lambda n, mu: n / (1 - mu)},
+        "momentum: first step",
     ),
     "remark2: half the lag early": (
         remark2,

@@ -1,4 +1,4 @@
-"""Verdicts on made-up numbers whose truth is known: each can be had, and the table's false-alarm rate is what it says."""
+"""Verdicts on made-up numbers whose truth is known: each can be had, and the false-alarm rate of a table is kept."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_each_verdict_on_many_runs(whole, late, decided, wrong, expected):
 
 
 def test_votes():
-    """Of signs, a run with half of them wrong has no vote; of an equation each has one, a number that is none against."""
+    """Of signs, a run with half of them wrong has no vote; of an equation each run has one."""
     assert votes([0.1, 0.5, 0.9, 1.0], 0.0, reversible=True) == (1, 2)
     assert votes([0.1, 0.05, 0.9, NAN], 0.05, reversible=False) == (1, 3)
 
