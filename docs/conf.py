@@ -1,7 +1,7 @@
 """Settings of the documentation: ``python -m sphinx -W --keep-going docs docs/_build/html``.
 
 Nothing is loaded from a network: MathJax comes from the package sphinx-mathjax-offline. ``-D plot_gallery=0`` leaves
-the gallery's scripts unrun.
+the gallery's scripts unrun, ``-D nb_execution_mode=off`` the pages' cells.
 """
 
 import sys
@@ -20,18 +20,24 @@ copyright = author
 version = release = __version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
+    "notebooks",
     "proofs",
     "reference",
     "offline_mathjax",
 ]
-exclude_patterns = ["_build", "_generated/sources", "benchmarks"]
+exclude_patterns = ["_build", "_generated/sources", "_generated/gallery/**/*.ipynb", "benchmarks"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
 myst_heading_anchors = 3
+# In a folder of its own, as cells write files; an exception in a cell ends the build.
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
 # A word of a shape, such as width, may be the name of an attribute of several classes.
 suppress_warnings = ["config.cache", "ref.python"]
 

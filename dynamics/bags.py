@@ -17,9 +17,13 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics import _shown
 from dynamics.support import checks
 from dynamics.support.files import opened, replacing
 from dynamics.support.frozen import Frozen
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _FORMAT = "yzflow-bags-1"
 _ARRAYS = ("query", "target", "indptr", "token", "count", "weight")
@@ -166,6 +170,23 @@ class Bags(Frozen):
             f"<Bags: {len(self)} bags, {self.token.size} entries, {self.n_queries} queries, "
             f"{self.n_tokens} tokens, {self.vocab_size} next tokens>"
         )
+
+    def _repr_html_(self) -> str:
+        return _shown.bags_html(self)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the share of each token in each bag, blank where it does not occur; of many the first.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Default: new ones, of a figure of pyplot's.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return _shown.plot_bags(self, ax)
 
     @property
     def hard(self) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike
 
+from dynamics import _shown
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective, as_objective, checked_normalisation
@@ -20,6 +21,9 @@ from dynamics.bags import Bags
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.frozen import Frozen
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,6 +284,25 @@ class Layer(Frozen):
         parts += ["normalised as LayerNorm does"] * self.means + ["no normalisation"] * (self.normalisation is None)
         optional = "".join(f", {part}" for part in parts)
         return f"<Layer: Z {self.Z.shape}, Y {self.Y.shape}{optional}, {self.vocab_size} next tokens>"
+
+    def _repr_html_(self) -> str:
+        return _shown.layer_html(self)
+
+    def plot(self, matrix: str = "Z", *, ax: Axes | None = None) -> Axes:
+        """Draw a matrix of logits, in colours to both sides of zero; of a large one the first rows and columns.
+
+        Parameters
+        ----------
+        matrix : "Z" or "Y"
+            Attention logits, or those of the decoder.
+        ax : matplotlib Axes, optional
+            Default: new ones, of a figure of pyplot's.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return _shown.plot_layer(self, matrix, ax)
 
     @property
     def plain(self) -> bool:

@@ -12,7 +12,7 @@ import lazy_loader
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
-from dynamics import observables
+from dynamics import _shown, observables
 from dynamics._model.objective import Objective
 from dynamics._model.optimizer import Optimizer
 from dynamics._model.weights import Weights
@@ -25,6 +25,7 @@ from dynamics.support.provenance import environment, provenance
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.axes import Axes
 else:  # a third of the time from a new process to the end of a first small flow
     xr = lazy_loader.load("xarray")
 
@@ -104,6 +105,28 @@ class Trajectory:
             f"<Trajectory: {sizes['time']} times from {time[0]:g} to {time[-1]:g} steps, {sizes['query']} queries, "
             f"{sizes['token']} tokens, {sizes['next_token']} next tokens>"
         )
+
+    def _repr_html_(self) -> str:
+        return _shown.trajectory_html(self)
+
+    def plot(self, quantity: str = "attention", *, next_token: int | None = None, ax: Axes | None = None) -> Axes:
+        """Draw what training does over time, on a logarithmic axis if the times are spread so.
+
+        Parameters
+        ----------
+        quantity : "attention", "z", "loss" or "entropy"
+            Attention or logits of the tokens of one next token, the loss, or the entropy of each next token's
+            attention. At most ten lines are drawn, those that move most, and the title says so.
+        next_token : int, optional
+            Default: the first.
+        ax : matplotlib Axes, optional
+            Default: new ones, of a figure of pyplot's.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return _shown.plot_trajectory(self, quantity, next_token, ax)
 
     @property
     def parameters(self) -> dict:
@@ -315,6 +338,27 @@ class Trajectory:
         if self._starts is not None:
             return self._pair("z", next_token, token).drop_vars(("entry_token", "entry_next_token"), errors="ignore")
         return self._at("token", token, self.dataset["z"].sel(query=query, drop=True))
+
+    def _of(self, next_token: int, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Tokens that occur with a next token, whether they are distinct, and attention or z of each: (time, tokens).
+
+        Raises
+        ------
+        ValueError
+            If z is asked for of a next token that has several queries.
+        """
+        query = int(self._at("next_token", next_token, self.dataset["query_of"]))
+        if name == "z" and query < 0:
+            raise checks.reject("next_token", "have a single query", f"{next_token}, which has several")
+        if self._starts is not None:
+            own = self._entries(next_token)
+            parts = (self.dataset[key].values[..., own] for key in ("entry_token", "distinct", name))
+            return tuple(parts)
+        shares = self._at("next_token", next_token, self.dataset["attention"]).values
+        columns = np.flatnonzero((shares > 0).any(axis=0))
+        distinct = self._at("next_token", next_token, self.dataset["distinct"]).values
+        values = shares if name == "attention" else self.dataset["z"].sel(query=query).values
+        return self.dataset["token"].values[columns], distinct[columns], values[:, columns]
 
     def _share(self, next_token: int, token: int) -> xr.DataArray:
         if self._starts is not None:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
 from scipy.special import gammaln, xlogy
 
+from dynamics import _shown
 from dynamics.bags import Bags
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.frozen import Frozen
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class SequenceClasses(Frozen):
@@ -132,6 +137,23 @@ class SequenceClasses(Frozen):
             f"<SequenceClasses: {self.n_classes} next tokens of {self.vocab_size}, {self.n_tokens} contextual tokens, "
             f"{len(self.query_tokens)} queries>"
         )
+
+    def _repr_html_(self) -> str:
+        return _shown.classes_html(self)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw P(l|n), a row for each next token, blank where a token does not occur; of many the first.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Default: new ones, of a figure of pyplot's.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return _shown.plot_classes(self, ax)
 
     @classmethod
     def syn_small(cls) -> SequenceClasses:

@@ -3,6 +3,7 @@
 import html
 import importlib
 import inspect
+import json
 import os
 import re
 import subprocess
@@ -16,7 +17,7 @@ from driving import ROOT
 
 DOCS = ROOT / "docs"
 
-for name in ("sphinx", "furo", "myst_parser", "sphinx_gallery", "sphinx-mathjax-offline"):
+for name in ("sphinx", "furo", "myst_nb", "ipykernel", "sphinx_gallery", "sphinx-mathjax-offline"):
     if importlib.util.find_spec(name) is None:
         pytest.skip(f"needs {name}: pip install 'yzflow[docs]'", allow_module_level=True)
 
@@ -50,7 +51,7 @@ def site(tmp_path_factory):
         capture_output=True,
         text=True,
         cwd=ROOT,
-        env={**os.environ, "MPLBACKEND": "agg"},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     assert done.returncode == 0, done.stderr
     return out
@@ -155,6 +156,29 @@ def test_every_statement_stands_once_and_before_its_proof(site):
         if statement.prove:
             proof = getattr(statement.prove, "func", statement.prove).__module__
             assert text.index(here) < text.index(f'<span class="pre">{proof}<'), statement.id
+
+
+def test_pages_that_are_run_show_what_their_cells_show(site):
+    """Each block of Python of the tutorial and the exercises is a cell that has run, in a real kernel, in its order."""
+    sys.path.insert(0, str(DOCS / "_ext"))
+    try:
+        import notebooks
+    finally:
+        sys.path.remove(str(DOCS / "_ext"))
+    pictures = {"tutorial": 3, "teaching": 0}
+    for name in notebooks.PAGES:
+        source = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+        plain = [cell["source"] for cell in notebooks.as_notebook(source)["cells"] if cell["cell_type"] == "code"]
+        assert len(plain) == source.count("```python\n") > 5
+        (path,) = site.glob(f"_downloads/*/{name}.ipynb")
+        cells = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+        assert ["".join(cell["source"]) for cell in cells] == plain
+        assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+        outputs = [output for cell in cells for output in cell["outputs"]]
+        assert not [output for output in outputs if output["output_type"] == "error"]
+        assert sum("image/png" in output.get("data", {}) for output in outputs) == pictures[name]
+        page = (site / f"{name}.html").read_text(encoding="utf-8")
+        assert page.count("cell_output") >= len(plain) - 2 and page.count("_images/") >= pictures[name]
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])

@@ -7,12 +7,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
 
 from dynamics.bags import Bags
-from dynamics.support import checks, provenance
+from dynamics.support import checks, display, provenance
 from dynamics.support.progress import Progress
 from theory.enclosures import certificate
 from theory.enclosures.march import check_steps, march
@@ -20,6 +21,9 @@ from theory.enclosures.moments import Moment, Tube
 from theory.enclosures.quantities import Claim, midpoint_and_radius
 from theory.enclosures.reading import Population, Reading, bags_arrays, bags_from, read
 from theory.enclosures.stepping import GUARD, Step, precision
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _DECODERS = ("full", "modified", "theory")
 # Parts of a step that a predicate is first tried on, and how often a part is halved before the claim is left open.
@@ -187,6 +191,67 @@ class Enclosure:
             f"<Enclosure: {self._reading.settings['decoder']} flow, {self.variables} variables, {len(self.steps)} "
             f"steps to t = {self.t_reached:g}{short}>"
         )
+
+    def _repr_html_(self) -> str:
+        settings = {name: value for name, value in self._reading.settings.items() if np.ndim(value) == 0}
+        short = "as far as was asked for" if self.complete else f"of {self.t_end:g}, since {self.reason}"
+        facts = {
+            "flow": f"{self._reading.settings['decoder']}, {self.variables} variables",
+            "holds for": f"every t from 0 to {self.t_reached:g}, {short}",
+            "steps": f"{len(self.steps):,}",
+            "bits": self.bits,
+            "largest radius of a step": max((step.radius for step in self.steps), default=0.0),
+        }
+        inner = display.table(["name", "value"], list(settings.items())[: display.ROWS], align="left")
+        return display.page("Enclosure", facts, display.folded("settings", inner))
+
+    def plot(self, *, next_token: int | None = None, n_times: int = 60, ax: Axes | None = None) -> Axes:
+        """Draw attention on the tokens of one next token with its radius as a band, at times in equal ratios.
+
+        The title has the largest radius at these times: mostly the band is thinner than any line. At most ten tokens
+        are drawn, those of the largest attention at the end.
+
+        Parameters
+        ----------
+        next_token : int, optional
+            Default: the first.
+        n_times : int
+            At least 2, from t_reached / 1000 to t_reached.
+        ax : matplotlib Axes, optional
+            Default: new ones, of a figure of pyplot's.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        n_times = checks.integer("n_times", n_times, minimum=2)
+        known = self._reading.next_tokens.tolist()
+        if next_token is None:
+            next_token = known[0]
+        elif checks.integer("next_token", next_token, minimum=0) not in known:
+            raise checks.reject("next_token", "be a next token of the data", next_token)
+        if not self.steps:
+            raise ValueError(f"`plot` needs an enclosure that holds for some time, but {self.reason}")
+        times = np.geomspace(self.t_reached / 1000, self.t_reached, n_times)
+        times[-1] = self.t_reached  # which rounding may have passed
+        found = []
+        for time in times.tolist():
+            moment = self.moment(time)
+            with self.computing():
+                shares = moment.shares(next_token)
+                found.append([midpoint_and_radius(share.ball()) for share in shares.values()])
+        middle, radius = np.moveaxis(np.array(found), 2, 0)
+        kept = np.sort(np.argsort(-middle[-1], kind="stable")[: display.LINES])
+        ax = display.axes(ax)
+        for i in kept.tolist():
+            (line,) = ax.plot(times, middle[:, i], label=f"token {list(shares)[i]}")
+            low, high = middle[:, i] - radius[:, i], middle[:, i] + radius[:, i]
+            ax.fill_between(times, low, high, color=line.get_color(), alpha=0.3)
+        rest = f", {kept.size} of {middle.shape[1]} tokens" if kept.size < middle.shape[1] else ""
+        ax.set(xscale="log", xlabel="time (SGD steps)", ylabel="expected attention")
+        ax.set_title(f"next token {next_token}{rest}: radius at most {radius.max():.1e}")
+        ax.legend()
+        return ax
 
     def moment(self, start: float, end: float | None = None) -> Moment:
         """The flow at a time, or on a span (start, end] within a step."""

@@ -11,7 +11,9 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
+from dynamics.support import checks, display
 from dynamics.support.files import replacing
 from dynamics.support.provenance import environment
 from theory import statements
@@ -20,10 +22,13 @@ from theory.trust import Label, Trust, weakest
 from yzflow.audits import formulas
 from yzflow.audits.enclosing import EnclosedFlow
 from yzflow.audits.verdicts import Row, amount, claim, describe
-from yzflow.figures.audit import audit_errors
+from yzflow.figures.audit import audit_errors, statement_errors
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AuditReport:
     """The result of `yzflow.audit`.
 
@@ -137,6 +142,49 @@ class AuditReport:
             content["enclosed"] = [dataclasses.asdict(flow) for flow in self.enclosed]
         content["made"] = {"function": "audit", "arguments": dict(self.call), "environment": environment()}
         return as_json(content)
+
+    def __repr__(self) -> str:
+        verdict = "passed" if self.passed else "failed"
+        return f"<AuditReport: {len(self.statements)} statements, {len(self.table)} rows, {verdict}>"
+
+    def _repr_html_(self) -> str:
+        failing = {name for name, left in self.proofs.items() if left}
+        failing |= {row.statement for row in self.table if row.alarming}
+        ordered = sorted(self.statements, key=lambda statement: statement.id not in failing)
+        rows = [
+            [statement.id, statement.title, "no" if statement.id in failing else "yes", str(self.summary(statement))]
+            for statement in ordered[: 8 * display.ROWS]
+        ]
+        facts = {
+            "passed": "every statement that should hold does" if self.passed else f"no: {len(failing)} do not hold",
+            "proofs": self.counted(),
+            "rows": f"{len(self.table):,}",
+        }
+        heads = ["statement", "title", "holds where it should", "rests on"]
+        rest = display.first(len(rows), len(ordered), "statements")
+        inner = display.table(heads, rows, rest=rest, align="left")
+        return display.page("AuditReport", facts, inner if len(rows) <= display.ROWS else display.folded("all", inner))
+
+    def plot(self, statement: str | None = None, *, ax: Axes | None = None) -> Axes:
+        """Draw by how much each statement misses, printed and corrected apart, inside its assumptions.
+
+        The error of a form is the largest over all levels and settings at which the statement should hold, in units
+        of the check's tolerance: to the left of the line at 1 a form does what is expected of it.
+
+        Parameters
+        ----------
+        statement : str, optional
+            Id in the register, whose checks are drawn. Default: all statements that were measured.
+        ax : matplotlib Axes, optional
+            Default: new ones, of a figure of pyplot's.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        if statement is not None:
+            checks.one_of("statement", statement, list(dict.fromkeys(row.statement for row in self.table)))
+        return statement_errors(self, statement, ax)
 
     def to_json(self, path: str | os.PathLike) -> None:
         """Write everything to a JSON file."""

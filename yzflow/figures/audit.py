@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+import numpy as np
 from matplotlib.figure import Figure
 
-from yzflow.figures.style import CATEGORIES, styled
+from dynamics.support import checks as rules
+from dynamics.support import display
+from yzflow.figures.style import BLUE, CATEGORIES, VERMILION, styled
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from yzflow.audits.report import AuditReport
 
 _MARKERS = "osD^v"
@@ -49,3 +55,55 @@ def audit_errors(report: AuditReport, statement: str | None = None) -> Figure:
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
     figure.suptitle(f"{statement}: what each check misses by")
     return figure
+
+
+def statement_errors(report: AuditReport, statement: str | None = None, ax: Axes | None = None) -> Axes:
+    """What the printed and the corrected form of each statement miss by, or those of each check of one statement.
+
+    The largest error over the levels and settings where the statement should hold, in units of the tolerance of its
+    check: what is expected is an error left of the line at 1. Errors below 1e-6 and above 1e6 are drawn there.
+
+    Parameters
+    ----------
+    report : yzflow.audits.report.AuditReport
+    statement : str, optional
+        Id in the register, whose checks are drawn. Default: all statements that have rows.
+    ax : matplotlib Axes, optional
+        Default: new ones.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for row in (row for row in report.table if row.expected and statement in (None, row.statement)):
+        own = found.setdefault(row.statement if statement is None else row.check, {})
+        for form, error in (("printed", row.printed), ("corrected", row.corrected)):
+            if error is not None:
+                own[form] = max(own.get(form, 0.0), _in_tolerances(error, row.tolerance))
+    if not found:
+        raise rules.reject("statement", "have rows where it should hold", statement)
+    made = ax is None
+    ax = display.axes(ax)
+    if made:
+        ax.figure.set_size_inches(8, 1.8 + 0.22 * len(found))
+    forms = (("printed", VERMILION, "s", "none"), ("corrected", BLUE, "o", BLUE))
+    for form, colour, marker, fill in forms:
+        places = [(place, own[form]) for place, own in enumerate(found.values()) if form in own]
+        drawn = np.clip([error for _, error in places], 1e-6, 1e6)
+        ax.plot(drawn, [place for place, _ in places], marker, color=colour, markerfacecolor=fill, label=form)
+    ax.axvline(1, color="0.3", label="expected: left of this")
+    ax.set_xscale("log")
+    low, high = ax.get_xlim()
+    ax.set(
+        xlim=(min(low, 1e-3), max(high, 1e3)),
+        xlabel="largest error / tolerance",
+        ylim=(len(found) - 0.4, -0.6),
+        title=statement or "",
+    )
+    ax.set_yticks(range(len(found)), list(found))
+    ax.legend()
+    return ax
+
+
+def _in_tolerances(error: float, tolerance: float) -> float:
+    """An error as a multiple of its tolerance, which may be zero; infinite if the error is no number."""
+    if math.isnan(error) or tolerance == 0:
+        return 0.0 if error == 0 else math.inf
+    return error / tolerance

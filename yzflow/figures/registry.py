@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from dynamics.support import checks
 from yzflow import papers
+from yzflow.figures.notebook import shown_by_the_cell
 from yzflow.figures.style import caption
 
 if TYPE_CHECKING:
@@ -83,13 +84,15 @@ class Entry:
     ) -> Figure:
         """Draw ``data``, or by default what `compute` makes of the keywords of `Effort`; the rest is for `draw`.
 
+        In a notebook the cell shows the figure once, whether it ends with the call or gives the figure a name.
+
         Raises
         ------
         ValueError
             If the data must be given, and is not.
         """
         data = self.data(Effort(quick, store, progress)) if data is None else data
-        return self.draw(data, *arguments, **options)
+        return shown_by_the_cell(self.draw(data, *arguments, **options))
 
     def data(self, effort: Effort | None = None) -> Any:
         """What is drawn by default.

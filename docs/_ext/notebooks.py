@@ -1,0 +1,65 @@
+"""Pages that are run in a kernel when the site is built, and the same pages as notebooks.
+
+The pages stay plain Markdown, which any viewer shows and the tests run as it stands. Here their blocks of Python become
+cells of myst-nb, which puts an output below each and offers the notebook that was run. Without a site,
+``python docs/_ext/notebooks.py FOLDER`` writes the notebooks, not yet run.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+DOCS = Path(__file__).parents[1]
+PAGES = ("tutorial", "teaching")
+_FRONT = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n"
+_BLOCK = re.compile(r"^```python\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+_HEADING = re.compile(r"\A# .*\n")
+_DOWNLOAD = (
+    "\nBelow each block stands what it showed when this page was made: {nb-download}`download the notebook <%s>`.\n"
+)
+
+
+def as_cells(text: str, name: str) -> str:
+    """The page for myst-nb: its blocks of Python are cells, and a link to the notebook stands below its heading."""
+    cells = _BLOCK.sub(lambda block: f"```{{code-cell}} ipython3\n{block[1]}```\n", text)
+    link = _DOWNLOAD % f"{name.rpartition('/')[2]}.ipynb"
+    return _FRONT + _HEADING.sub(lambda heading: heading[0] + link, cells)
+
+
+def as_notebook(text: str) -> dict:
+    """The page as a notebook (nbformat 4) without outputs: its blocks of Python are the cells of code."""
+    cells = []
+    for number, part in enumerate(_BLOCK.split(text)):
+        source = part.strip("\n")
+        kind = (
+            {"cell_type": "code", "execution_count": None, "outputs": []} if number % 2 else {"cell_type": "markdown"}
+        )
+        if source:
+            cells.append({"id": f"cell-{number}", "metadata": {}, "source": source, **kind})
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": kernel}, "cells": cells}
+
+
+def write(folder: Path) -> list[Path]:
+    """The notebooks of all pages, in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{page.rpartition('/')[2]}.ipynb" for page in PAGES]
+    for page, path in zip(PAGES, paths, strict=True):
+        content = as_notebook((DOCS / f"{page}.md").read_text(encoding="utf-8"))
+        path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    return paths
+
+
+def _read(app, name, content):
+    if name in PAGES:
+        content[0] = as_cells(content[0], name)
+
+
+def setup(app):
+    app.connect("source-read", _read)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    print(*write(Path(sys.argv[1])), sep="\n")

@@ -1,0 +1,103 @@
+"""How objects show themselves in a notebook: HTML of bounded size, and axes to draw on.
+
+The HTML has no colours or scripts of its own, so that it reads on a light and on a dark page; all text is escaped.
+matplotlib is imported when something is drawn.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynamics.support import checks
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# What is shown at most of anything: rows and columns of a table, characters of a cell, rows and columns of a picture,
+# lines of a plot.
+ROWS, COLUMNS, LETTERS = 12, 12, 200
+PICTURE_ROWS, PICTURE_COLUMNS = 40, 200
+LINES = 10
+
+
+def page(title: str, facts: Mapping[str, object], *parts: str) -> str:
+    """HTML of an object: its kind, what is to be known of it, and further parts, which are HTML already."""
+    rows = "".join(f"<tr><th style='text-align:left'>{text(n)}</th>{_cell(v, 'left')}</tr>" for n, v in facts.items())
+    return f"<div><strong>{text(title)}</strong><table>{rows}</table>{''.join(parts)}</div>"
+
+
+def table(heads: Sequence[object], rows: Iterable[Sequence[object]], *, rest: str = "", align: str = "right") -> str:
+    """A table of rows that are few enough; ``rest`` says below it what is left out."""
+    head = "".join(f"<th style='text-align:{align}'>{text(one)}</th>" for one in heads)
+    body = "".join(f"<tr>{''.join(_cell(cell, align) for cell in row)}</tr>" for row in rows)
+    below = f"<p>{text(rest)}</p>" if rest else ""
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+
+def folded(title: str, inside: str) -> str:
+    """HTML that opens when its title is pressed."""
+    return f"<details><summary>{text(title)}</summary>{inside}</details>"
+
+
+def text(value: object) -> str:
+    """A value as escaped text of bounded length: numbers to four digits."""
+    if isinstance(value, float | np.floating):
+        value = f"{value:.4g}"
+    words = str(value)
+    return html.escape(words if len(words) <= LETTERS else words[: LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}")
+
+
+def _cell(value: object, align: str) -> str:
+    return f"<td style='text-align:{align}'>{text(value)}</td>"
+
+
+def first(shown: int, whole: int, what: str) -> str:
+    """Words for what is left out: "first 12 of 40 tokens", or nothing if all are shown."""
+    return f"first {shown} of {whole:,} {what}" if shown < whole else ""
+
+
+def axes(ax: Axes | None) -> Axes:
+    """The axes that were given, or new ones, of a figure of pyplot's: a notebook shows it once, below the cell."""
+    from matplotlib.axes import Axes
+
+    if ax is not None:
+        return checks.instance("ax", ax, Axes, rule="be axes of matplotlib")
+    from matplotlib import pyplot
+
+    return pyplot.subplots(layout="constrained")[1]
+
+
+def picture(ax: Axes, values: np.ndarray, *, label: str, signed: bool = False) -> None:
+    """A matrix as a picture with its scale; what is nan stays blank.
+
+    Parameters
+    ----------
+    signed : bool
+        Colours to both sides of zero. Default: from zero up.
+    """
+    values = np.asarray(values, dtype=np.float64)
+    largest = np.nanmax(np.abs(values), initial=0.0) or 1.0
+    scale = {"cmap": "RdBu_r", "vmin": -largest} if signed else {"cmap": "cividis", "vmin": 0.0}
+    image = ax.imshow(values, aspect="auto", interpolation="nearest", vmax=largest, **scale)
+    ax.grid(False)
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.get_major_locator().set_params(integer=True)
+    ax.figure.colorbar(image, ax=ax, label=label)
+
+
+def is_logarithmic(times: np.ndarray) -> bool:
+    """Whether times were recorded to be looked at in their logarithm: most of them in the first tenth of a long run."""
+    return bool(times.size > 2 and times[0] >= 0 and np.median(times) < 0.1 * times[-1])
+
+
+def time_axis(ax: Axes, times: np.ndarray) -> np.ndarray:
+    """Label the axis of time, logarithmic if the times are; returns which times can be drawn there."""
+    ax.set_xlabel("time (SGD steps)")
+    if not is_logarithmic(times):
+        return np.ones(times.size, dtype=bool)
+    ax.set_xscale("log")
+    return times > 0
