@@ -79,12 +79,13 @@ def flatness(runs: xr.Dataset) -> str:
     return "\n".join(lines)
 
 
-def read(text: str | None, out: Path, vocab_size: int) -> np.ndarray:
-    """The tokens of a text, or a synthetic one."""
+def read(text: str | None, out: Path, vocab_size: int) -> tuple[np.ndarray, tuple[str, ...] | None]:
+    """The tokens of a text with their words, or a synthetic one, which has none."""
     if text is None:
-        return deep_text.synthetic_text(200_000, vocab_size=vocab_size)
+        return deep_text.synthetic_text(200_000, vocab_size=vocab_size), None
     path = public_texts.write(text, out / f"{text}.txt") if text in public_texts.TEXTS else text
-    return TextCorpus(path, vocab_size=vocab_size, tokenizer="words", progress=True).tokens
+    corpus = TextCorpus(path, vocab_size=vocab_size, tokenizer="words", progress=True)
+    return corpus.tokens, corpus.vocabulary
 
 
 def entropy_part(tokens: np.ndarray, arguments: dict, *, checkpoints: Path, quick: bool) -> dict[str, xr.Dataset]:
@@ -116,6 +117,14 @@ def flattening_part(tokens: np.ndarray, arguments: dict, *, checkpoints: Path, q
     return {"deep_text_flattening": runs}
 
 
+def with_words(found: dict, vocabulary: tuple[str, ...]) -> dict:
+    """The results of a part with the words of the windows on which attention is recorded."""
+    if isinstance(found, xr.Dataset):
+        tokens = found["probe_tokens"]
+        return found.assign_coords(probe_words=(tokens.dims, np.array(vocabulary)[tokens.values]))
+    return {name: with_words(inner, vocabulary) for name, inner in found.items()}
+
+
 PARTS = {"entropy": entropy_part, "attention": attention_part, "flattening": flattening_part}
 
 
@@ -144,13 +153,14 @@ def main(arguments: list[str] | None = None) -> int:
     with script.refusing():
         checkpoints = folder("--out", out / ("quick" if options.quick else "checkpoints"))
         size = default if options.vocab_size is None else options.vocab_size
-        tokens = read(options.text, out, checks.integer("--vocab-size", size, minimum=2))
+        tokens, vocabulary = read(options.text, out, checks.integer("--vocab-size", size, minimum=2))
         given = {} if options.length is None else {"length": options.length}
         if options.seeds is not None:
             given["seeds"] = checks.integer("--seeds", options.seeds, minimum=1)
         for part in (options.only,) if options.only else ("entropy", "attention"):
             start = time.perf_counter(), time.process_time()
-            results |= PARTS[part](tokens, given, checkpoints=checkpoints, quick=options.quick)
+            found = PARTS[part](tokens, given, checkpoints=checkpoints, quick=options.quick)
+            results |= found if vocabulary is None else with_words(found, vocabulary)
             wall, processor = time.perf_counter() - start[0], time.process_time() - start[1]
             print(f"  ({wall:.0f} s, {processor:.0f} s of processor time)", flush=True)
     for name, shown in results.items():

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
-PAGES = ("tutorial", "teaching")
+PAGES = ("tutorial", "teaching", "figure_style")
 _FRONT = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n"
 _BLOCK = re.compile(r"^```python\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"\A# .*\n")

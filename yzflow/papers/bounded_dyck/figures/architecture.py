@@ -185,7 +185,8 @@ def deep_dyck_interventions(found: xr.Dataset) -> Figure:
 
     A mark is a map of one head of one seed; from its layer's and head's query and key matrices a uniform or a random
     map was made, or its values were set to zero, with nothing trained again. Accuracy is that of closing brackets of
-    short words whose previous bracket closes.
+    short words whose previous bracket closes. Dotted: from where on a map counts as stack-like, and up to where as one
+    that does not matter.
 
     Parameters
     ----------

@@ -224,7 +224,7 @@ def dyck_variation(runs: xr.Dataset) -> Figure:
     panels = figure.subplots(1, 2, sharey=True)
     scales = runs["scale"].values
     names = [str(name) for name in runs["embedding"].values]
-    titles = ("before training", f"after {runs.attrs['steps']} steps")
+    titles = ("before training", f"after {runs.attrs['steps']} steps of Adam")
     for axes, variable, title in zip(panels, ("start_attention", "attention"), titles, strict=True):
         found = dyck.variation(runs[variable])
         for number, (kind, (colour, style), marker) in enumerate(zip(names, CATEGORIES[1:], _MARKERS, strict=False)):

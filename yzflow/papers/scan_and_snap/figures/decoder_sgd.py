@@ -132,9 +132,9 @@ def visits_needed(data: xr.Dataset) -> Figure:
 
     The algorithm is that of the theorems: SGD with the modified decoder, batch size 1, T infinite, features still,
     M = 1000. Left and middle: the largest |theta_n| of the classes drawn where h is linear, the first stage, in which
-    it is largest: |N_n K/t - 1|. Over t/K^2 Lemma 12's bounds almost fall on one curve, over t/(K ln(2K/delta)) those
-    of Bernstein's inequality. Right: how far g_n is from (9) with theta = sigma = 0, at eta_Y = 1. All are the 95%
-    quantile over seeds.
+    it is largest: |N_n K/t - 1|. Over t/K^2 Lemma 12's bounds (dotted) almost fall on one curve, over
+    t/(K ln(2K/delta)) those of Bernstein's inequality. Right: how far g_n is from (9) with theta = sigma = 0, at
+    eta_Y = 1. All are the 95% quantile over seeds.
 
     Parameters
     ----------

@@ -80,30 +80,37 @@ def deep_entropy(runs: xr.Dataset) -> Figure:
 
 @styled
 def deep_attention(runs: Mapping[int, xr.Dataset]) -> Figure:
-    """Attention of the first layer on a window of text over training, 1 and 3 layers, and how fast it moves (Fig. 7).
+    """Attention of the first layer at the start of a window of text over training, and how fast it moves (Fig. 7).
 
-    Agrees with the paper in part: attention becomes sparse and, while the learning rate stays the same, moves less
-    after an early burst; within these runs it slows down and does not stop.
+    A row for each number of layers. Maps show the first positions of a held-out window, with its tokens; queries do not
+    see later keys, which are blank. Movement is that of the whole window. Agrees with the paper in part: attention
+    becomes sparse and, while the learning rate stays the same, moves less after an early burst; within these runs it
+    slows down and does not stop.
 
     Parameters
     ----------
     runs : mapping from number of layers to xarray.Dataset
-        From `deep_text.trained`; the first rate, seed, window and head are drawn.
+        From `deep_text.trained`; the first rate, seed, window and head are drawn, with the words of
+        ``probe_words(probe, position)`` where there are some.
     """
-    shown = 4
-    figure = Figure(figsize=(12.4, 2.9 * len(runs) + 0.5))
-    panels = figure.subplots(len(runs), shown + 1, squeeze=False, width_ratios=[1] * shown + [1.25])
+    shown = 3
+    figure = Figure(figsize=(15.5, 4.1 * len(runs) + 0.5))
+    panels = figure.subplots(len(runs), shown + 1, squeeze=False, width_ratios=[1] * shown + [0.9])
     for row, (layers, run) in zip(panels, runs.items(), strict=True):
         run = run.isel(learning_rate=0, seed=0)
+        words = _words(run)
         times = np.unique(np.linspace(0, run.sizes["time"] - 1, shown).round().astype(int))
         for axes, time in zip(row, times, strict=False):
             maps = run["attention"].isel(time=time, probe=0, layer=0, head=0).values
-            image = causal_map(axes, maps, largest=0.5)
+            image = causal_map(axes, maps[: len(words), : len(words)], labels=words, largest=0.5)
+            axes.tick_params(axis="x", rotation=90)
             axes.set_title(f"step {int(run['time'].values[time])}")
-            axes.set_xlabel("key position")
+            axes.set_xlabel("key")
+            if axes is not row[0]:
+                axes.tick_params(labelleft=False)
         for axes in row[len(times) : shown]:
             axes.set_visible(False)
-        row[0].set_ylabel(f"{layers} layer{'s' * (layers > 1)}\nquery position")
+        row[0].set_ylabel(f"{layers} layer{'s' * (layers > 1)}\nquery")
         moved = deep_text.movement(run)
         for number, layer in enumerate(moved["layer"].values):
             colour, style = CATEGORIES[number]
@@ -114,6 +121,18 @@ def deep_attention(runs: Mapping[int, xr.Dataset]) -> Figure:
     figure.colorbar(image, ax=panels[:, :shown], label="attention", shrink=0.7, extend="max", location="left")
     figure.suptitle("First layer of an ordinary transformer over training, at one learning rate")
     return figure
+
+
+_SHOWN_WORDS = 20  # positions of a window whose labels can still be read
+_LETTERS = 12
+
+
+def _words(run: xr.Dataset) -> list[str]:
+    """What stands at the first positions of the window that is drawn: words, or the ids of a synthetic text."""
+    found = run["probe_words"] if "probe_words" in run else run["probe_tokens"]
+    first = [str(word) for word in found.isel(probe=0).values[:_SHOWN_WORDS]]
+    # A dollar would begin a formula.
+    return [word[:_LETTERS].replace("$", r"\$") for word in first]
 
 
 @styled

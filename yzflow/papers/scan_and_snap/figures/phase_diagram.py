@@ -158,9 +158,9 @@ def _collapse(effort: Effort) -> tuple[xr.Dataset, xr.Dataset]:
 def phase_collapse(data: tuple[xr.Dataset, xr.Dataset]) -> Figure:
     """Does one curve describe all settings when time is measured in t*?
 
-    Left, gamma over its peak, in closed form: K and eta_Y drop out, M does not. Right, for each level the fall of the
-    common token's logit against Theorem 4's B at the same time, with the constant that is exact at the start, at
-    settings drawn at random; colours are the overlap.
+    Left, gamma over its peak at t* (dashed), in closed form: K and eta_Y drop out, M does not. Right, for each level
+    the fall of the common token's logit against Theorem 4's B at the same time, with the constant that is exact at the
+    start, at settings drawn at random; colours are the overlap.
 
     Parameters
     ----------

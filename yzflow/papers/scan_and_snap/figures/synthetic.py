@@ -40,7 +40,7 @@ def figure5(runs: Sequence[Sequence[Trajectory]]) -> Figure:
     """Attention on Syn-Small over training by Adam, eta_Y = eta_Z in {0.1, 0.5, 1} (Fig. 5).
 
     The paper finds that the learning rate decides which distinct tokens get most attention. The choice is soft where
-    many of the ten keep more than 1/M.
+    many of the ten keep more than 1/M. Tokens that never come before a next token are blank.
 
     Parameters
     ----------
@@ -91,17 +91,18 @@ def _attention_maps(runs: Sequence[Sequence[Trajectory]], title: str) -> Figure:
         given = parts[0].parameters
         rates = ", ".join(rf"$\eta_{name[-1].upper()} = {given[name]:g}$" for name in ("eta_y", "eta_z"))
         for n, axes in enumerate(column):
-            mesh = axes.imshow(
-                shares.isel(next_token=n), aspect="auto", cmap="cividis", vmin=0, vmax=top, interpolation="nearest"
-            )
+            occurs = parts[0].dataset["attention"].isel(time=0, next_token=n) > 0
+            drawn = shares.isel(next_token=n).where(occurs)  # blank, and so told from attention near zero
+            mesh = axes.imshow(drawn, aspect="auto", cmap="cividis", vmin=0, vmax=top, interpolation="nearest")
             axes.set_yticks(range(len(times)), times)
             axes.grid(False)
             axes.set_title(f"{rates}: next token {n}")
             if first < len(times):
                 axes.axhline(first - 0.5, color="white", linewidth=2)
         column[-1].set_xlabel("contextual token")
+    kinds = {parts[0].parameters["optimizer"] for parts in runs}
     for axes in all_axes[:, 0]:
-        axes.set_ylabel("SGD step")
+        axes.set_ylabel("step of Adam" if kinds == {"adam"} else "SGD step")
     figure.colorbar(mesh, ax=all_axes, label=r"attention $c_{nl}$")
     figure.suptitle(title)
     return figure

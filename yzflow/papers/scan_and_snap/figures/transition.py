@@ -39,7 +39,8 @@ def figure3(flows: Mapping[float, Trajectory]) -> Figure:
     Left: the paper's convention, exponent B and C_0 = rho_0^4 / K with rho_0 = 1 (the paper does not state its
     rho_0); it starts at sqrt(C_0) and not at 1, because (14) drops the lower limit of its integral. Right:
     the consistent exponent B/K on a concrete task, with the theory flow's simulated chi. The paper: a smaller eta_Y
-    has a later transition and larger growth. The sizes of the two panels do not compare, since C_0 differs.
+    has a later transition and larger growth. The sizes of the two panels do not compare, since C_0 differs. Dotted: the
+    paper's t0.
 
     Parameters
     ----------
@@ -175,7 +176,9 @@ def figure8(curves: xr.Dataset) -> Figure:
 
 @styled
 def figure9(curves: xr.Dataset) -> Figure:
-    """Growth exponent B(t) at fixed nu = eta_Y / eta_Z, K = 1, C_0 = 1, dots at t0 (Fig. 9).
+    """Growth exponent B(t) at fixed nu = eta_Y / eta_Z, K = 1, C_0 = 1, with t0 as a dot on each curve (Fig. 9).
+
+    The dotted line is B at t0 of the smallest eta_Z.
 
     The paper: at a fixed nu, B at t0 does not depend on eta_Z, and larger rates get there earlier. Its caption prints
     nu = eta_Z / eta_Y; its text, (130) and its panels have the nu of this figure. With K = 1 and C_0 = 1 the paper's
@@ -219,7 +222,8 @@ def fidelity(panels: Sequence[tuple[SequenceClasses, Mapping[str, Trajectory]]])
 
     Left at the paper's eta_Z = 0.5, right with attention a thousand times slower than the decoder (Assumption 1(c)).
     There the modified flow agrees with the theory. The full flow does not, at either rate. Early on the factor between
-    them is s of `theory.attention.full_flow_slowdown`, where the paper's Remark 1 expects 1 - rho = 0.99.
+    them is s of `theory.attention.full_flow_slowdown`, where the paper's Remark 1 expects 1 - rho = 0.99. The vertical
+    dashed line is t*.
 
     Parameters
     ----------
@@ -336,7 +340,7 @@ def attention_over_training(flows: Mapping[str, Trajectory], *, next_token: int 
 
     The paper has attention leave the common token for the distinct ones, in the order of their frequency, and the
     pattern hardly move after the transition: how much of the change is done by then stands above each. t* is the peak
-    of gamma, the speed for frozen features; where attention moves much, speeds need not peak there.
+    of gamma (dashed), the speed for frozen features; where attention moves much, speeds need not peak there.
 
     Parameters
     ----------
