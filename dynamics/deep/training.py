@@ -521,7 +521,7 @@ def _steps(optimizer, contrast_weight, label_smoothing, weights, moments, fixed,
 
         def loss(weights):
             model = eqx.combine(weights, fixed)
-            value = objective.mean_loss(model, *batch, label_smoothing)
+            value = objective.mean_loss(model, *batch, label_smoothing=label_smoothing)
             if contrast is not None:
                 inputs, _, mask = batch
                 gap = objective.contrast_loss(model, inputs, mask, *(array[inserted] for array in contrast))

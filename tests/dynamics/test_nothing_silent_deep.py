@@ -32,6 +32,8 @@ def test_tokens_beyond_the_vocabulary_are_refused(method):
         ({"learning_rate": [0.1, 1e300]}, r"`learning_rate` must be in the range of float32, but got 1e\+300"),
         ({"momentum": 1 - 1e-10}, "`momentum` must be below 1 in float32"),
         ({"contrast_weight": 1e-300}, "`contrast_weight` must be in the range of float32"),
+        ({"label_smoothing": 1.0}, "`label_smoothing` must be below 1, but got 1"),
+        ({"label_smoothing": -0.1}, "`label_smoothing` must"),
     ],
 )
 def test_rates_that_single_precision_loses_are_refused(option, message):

@@ -403,6 +403,7 @@ def test_sequences_refuse(arguments, message):
         ({"max_length": 8}, "`max_length` must be left out without"),
         ({"n_outputs": 4}, "`n_outputs` must be the 5 tokens of a tied embedding, but got 4"),
         ({"n_layers": 0}, "`n_layers` must be at least 1, but got 0"),
+        ({"temperature": 0.0}, "`temperature` must be positive, but got 0"),
     ],
 )
 def test_architectures_refuse(options, message):

@@ -208,6 +208,12 @@ def test_other_and_damaged_checkpoints_are_refused(tmp_path):
     for changed, text, message in refused:
         with pytest.raises(ValueError, match=message):
             deep.train(ARCHITECTURE, text, **changed, checkpoint=path)
+    # An option that is left out in one of the two runs is another run.
+    smooth = tmp_path / "smooth.npz"
+    deep.train(ARCHITECTURE, TEXT, **arguments, label_smoothing=0.1, checkpoint=smooth)
+    for given, kept in (({"label_smoothing": 0.1}, path), ({}, smooth)):
+        with pytest.raises(ValueError, match="a run with the same `label_smoothing` = "):
+            deep.train(ARCHITECTURE, TEXT, **arguments, **given, checkpoint=kept)
     for place in np.linspace(0, len(content) - 1, 25).astype(int):
         damaged = bytearray(content)
         damaged[place] ^= 1

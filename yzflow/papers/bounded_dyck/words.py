@@ -39,7 +39,7 @@ LONG = "400-500"
 SEEDS = 20
 WEIGHTS = {"minimal": (0.0, 1.0, 10.0), "standard": (0.0, 1.0)}  # of (22); those that have been run
 # Of the standard architecture: steps, sequences a step, and test prefixes of each length whose last bracket closes.
-STEPS, BATCH, N_CLOSING = 2000, 16, 500
+STEPS, BATCH, N_CLOSING = 6000, 16, 500
 _N_OPEN = 100  # whose answer is hardly ever wrong
 _N_UNUSED = 20  # test prefixes of `deep.trained` itself, whose accuracies are not kept
 
