@@ -127,6 +127,9 @@ def sgd(
         of each mini-batch before its step. With the modified decoder, ``visits(time, bag)`` is what the shares of each
         bag in the batches add up to: the paper's N_n where a batch is one bag.
 
+    The mean of a step differs from that of infinitely long sequences by O(1/T), and its covariance falls as
+    1/``batch_size``: `gradient_noise` has both, and `stochastic_flow` the stochastic differential equation with them.
+
     A step costs (tokens of its sequences) x (columns of Y), and memory is taken for rows of Z and Y when they
     first occur. From 16 MiB a matrix on, recording changes results within round-off. Ctrl-C is heard between steps, of
     which one at a cost of 10^10 takes some seconds.

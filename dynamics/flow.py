@@ -128,6 +128,8 @@ def gradient_flow(
         Its dataset also holds ``z_velocity(time, query, token)`` and, for "theory", ``h(time, next_token)``. Its
         attribute ``reduction`` says what was reduced to what, or "none"; ``method``, what integrated from when on.
 
+    This is the limit of small learning rates, without noise: `stochastic_flow` has that of mini-batches.
+
     Ctrl-C is heard every second or so; where F^T F is inverted ("modified", and "theory" without symmetry) after each
     inversion, which takes minutes at 10,000 bags.
 

@@ -43,7 +43,7 @@ _EMBEDDING = ("embedding", "key_weights", "query_weights", "value_weights")
 class Trajectory:
     """The states of a layer over training, with what the layer does on the training data.
 
-    Returned by `gradient_flow` and `sgd`; the constructor takes a dataset with the same variables.
+    Returned by `gradient_flow`, `sgd` and `stochastic_flow`; the constructor takes a dataset with the same variables.
 
     Attributes
     ----------
@@ -68,7 +68,8 @@ class Trajectory:
 
         Attributes hold the parameters (JSON), the versions of the software, the platform and the processor ("cpu").
     call : Call or None
-        The call of `gradient_flow` or `sgd` that made it, with its data: ``call.make()`` makes it again.
+        The call of `gradient_flow`, `sgd` or `stochastic_flow` that made it, with its data: ``call.make()`` makes it
+        again.
     environment : dict
         Of one from a file: what may have changed its bits, such as versions, BLAS and threads.
     """
