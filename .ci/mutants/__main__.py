@@ -1,0 +1,270 @@
+"""How strong the tests are: small wrong changes of the code, and how many of them some test notices.
+
+    python .ci/mutants reach    which test runs which line (once; half an hour on a core)
+    python .ci/mutants run      the sample, from where it stopped
+    python .ci/mutants show ID  one change, and the tests that reach it
+    python .ci/mutants check ID TESTS..  pytest itself, on a copy with the change on disk
+    python .ci/mutants report   counts, and survivors with what is said of them in judged.toml
+
+mutmut 3 leaves out all decorated functions, and so every numba kernel; Cosmic Ray starts a process for each mutant, and
+to import and collect takes longer than most tests. Here a process collects once (`server`) and forks for each mutant,
+which takes a tenth of a second and the tests. The simulators' tests run with NUMBA_DISABLE_JIT=1, where a kernel needs
+no compiling and its lines are seen; those of the theory, which has no kernels, run compiled. Everything happens in a
+copy of the tree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+
+import tomllib
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+sys.path.insert(0, str(HERE))
+
+from operators import Mutant, mutants, mutated  # noqa: E402
+
+SEED, SAMPLE = 24, 500
+# Where mutants are drawn from. Not: files, archives and other support, deep models, registers of statements.
+SOURCES = {
+    "dynamics": [
+        "dynamics/_flow/*.py", "dynamics/_model/*.py", "dynamics/_sgd/*.py", "dynamics/units/*.py",
+        "dynamics/data/*.py",
+        "dynamics/bags.py", "dynamics/descent.py", "dynamics/ensemble.py", "dynamics/extensions.py", "dynamics/flow.py",
+        "dynamics/layer.py", "dynamics/observables.py", "dynamics/options.py", "dynamics/trajectory.py",
+    ],
+    "theory": ["theory/**/*.py"],
+}  # fmt: skip
+# The tests that may kill them, without those that start processes, count threads or draw endlessly.
+TESTS = {
+    "dynamics": ["tests/dynamics", "dynamics"],
+    "theory": ["tests/theory", "theory"],
+}
+IGNORED = ["tests/dynamics/deep", "tests/dynamics/support", "dynamics/deep", "dynamics/support"]
+INTERPRETED = {"dynamics": "1", "theory": "0"}
+PER_TEST = {"dynamics": 0.8, "theory": 1.5}  # seconds; what takes longer is not traced to its end
+FIRST_TESTS, ALL_TESTS = 10.0, 300.0  # seconds of tests that a mutant meets at first, and what is left of it later
+SLOW = 60.0  # seconds that are granted to a test that was not traced to its end
+
+
+def files(package: str) -> list[str]:
+    """Source files that mutants are drawn from."""
+    found = {path for pattern in SOURCES[package] for path in ROOT.glob(pattern)}
+    names = sorted(str(path.relative_to(ROOT)) for path in found)
+    return [name for name in names if "_register/" not in name and not name.endswith("statements.py")]
+
+
+def sample(work: Path) -> list[Mutant]:
+    """The mutants in the random order in which they are run; kept, as half a minute goes into listing them."""
+    listed = [(package, file) for package in SOURCES for file in files(package)]
+    state = hashlib.sha256(b"".join((ROOT / file).read_bytes() for _, file in listed)).hexdigest()
+    kept = work / f"sample_{state[:12]}.json"
+    if not kept.exists():
+        every = [one for _, file in listed for one in mutants(ROOT, file)]
+        random.Random(SEED).shuffle(every)
+        kept.write_text(json.dumps([asdict(one) for one in every[:SAMPLE]]))
+    return [Mutant(**one) for one in json.loads(kept.read_text())]
+
+
+def records(path: Path) -> list[dict]:
+    """Lines of a JSON-lines file; the last may be torn."""
+    found = []
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+def copied(work: Path) -> Path:
+    """The tree with what numba has compiled for it, without what git ignores."""
+    copy = work / "copy"
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split("\n")
+    for name in filter(None, listed):
+        old, new = ROOT / name, copy / name
+        if not old.exists():
+            continue
+        if new.exists() and new.stat().st_mtime == old.stat().st_mtime and new.stat().st_size == old.stat().st_size:
+            continue
+        new.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(old, new)
+    for folder in ("dynamics", "theory"):
+        for cache in (ROOT / folder).rglob("__pycache__/*.nb[ic]"):
+            new = copy / cache.relative_to(ROOT)
+            new.parent.mkdir(parents=True, exist_ok=True)
+            if not new.exists():
+                shutil.copy2(cache, new)
+    return copy
+
+
+def served(work: Path, package: str, task: dict, *, jit: bool, tests: list[str] | None = None) -> None:
+    """Start pytest with the server in the copy, and let it do the task."""
+    copy = copied(work)
+    written = work / f"task_{os.getpid()}.json"
+    written.write_text(json.dumps(task))
+    environment = os.environ | {
+        "PYTHONPATH": f"{copy}:{HERE}", "MUTANTS_TASK": str(written), "NUMBA_DISABLE_JIT": "0" if jit else "1",
+        "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1",
+    }  # fmt: skip
+    # The caller's own folder, as an editable installation may point to it, must not be found first.
+    command = [sys.executable, "-m", "pytest", "-q", "-n0", "--tb=no", "-p", "server", "-p", "no:cacheprovider"]
+    command += [f"--ignore={name}" for name in IGNORED]
+    command += tests or TESTS[package]
+    subprocess.run(command, cwd=copy, env=environment, check=False, stdout=subprocess.DEVNULL)
+    written.unlink()
+
+
+def reach(work: Path, only: str | None) -> None:
+    """Which test runs which line, with its CPU time: the store that `run` chooses tests from."""
+    for package in SOURCES if only is None else [only]:
+        store = work / f"reach_{package}.jsonl"
+        task = {
+            "mode": "reach", "files": files("dynamics") + files("theory"), "results": str(store),
+            "cpu": PER_TEST[package], "done": [record["unit"] for record in records(store) if "unit" in record],
+        }  # fmt: skip
+        served(work, package, task, jit=INTERPRETED[package] == "0")
+
+
+def chosen(mutant: Mutant, reached: list[dict]) -> list[dict]:
+    """Tests that run a line of the changed statement, quickest first."""
+    lines = set(range(mutant.line, mutant.end_line + 1))
+    found = [record for record in reached if lines & set(record["lines"].get(mutant.file, []))]
+    # A test of the file itself before others: what shares a name with it.
+    stem = Path(mutant.file).stem
+    return sorted(found, key=lambda record: record["cpu"] * (0.5 if stem in record["unit"] else 1.0))
+
+
+def run(work: Path, first: int, again: bool) -> None:
+    """The first mutants of the sample that have no result yet."""
+    for package in SOURCES:
+        traced = records(work / f"reach_{package}.jsonl")
+        complete = any("complete" in record for record in traced)
+        reached = [record for record in traced if "lines" in record]
+        # At first those that were traced to their end; then also the slow ones, which took longer than was waited for.
+        whole = [record for record in reached if not record["failed"]]
+        if again:
+            whole += [record | {"cpu": SLOW} for record in reached if record["failed"] == "out of time"]
+        store = work / "results.jsonl"
+        known = {record["mutant"]: record["status"] for record in records(store)}
+        entries = []
+        for mutant in sample(work)[:first]:
+            if mutant.file.split("/")[0] != package:
+                continue
+            if mutant.name in known and not (again and known[mutant.name] in ("survived", "unreached")):
+                continue
+            tests, cpu = [], 0.0
+            for record in chosen(mutant, whole):
+                if cpu > (ALL_TESTS if again else FIRST_TESTS):
+                    break
+                tests.append(record["unit"])
+                cpu += record["cpu"]
+            if not tests and not complete:
+                continue  # until `reach` has seen all tests
+            if not tests:
+                with open(store, "a") as stream:
+                    stream.write(json.dumps({"mutant": mutant.name, "status": "unreached", "by": None}) + "\n")
+                continue
+            entries.append({"mutant": asdict(mutant), "tests": tests, "cpu": cpu})
+        if entries:
+            names = sorted({test.split("::")[0] for entry in entries for test in entry["tests"]})
+            task = {
+                "mode": "run",
+                "files": files("dynamics") + files("theory"),
+                "results": str(store),
+                "mutants": entries,
+            }
+            served(work, package, task, jit=INTERPRETED[package] == "0", tests=names)
+
+
+def on_disk(work: Path, mutant: Mutant) -> Path:
+    """A copy of the tree with the change in its file."""
+    changed = work / "changed"
+    shutil.rmtree(changed, ignore_errors=True)
+    shutil.copytree(copied(work), changed)
+    tree = mutated(ROOT, mutant)
+    (changed / mutant.file).write_text(ast.unparse(tree))
+    return changed
+
+
+def check(work: Path, name: str, tests: list[str]) -> int:
+    """Pytest itself in a fresh process on the changed copy: 0 where the tests pass."""
+    mutant = next(each for each in sample(work) if each.name.startswith(name))
+    copy = on_disk(work, mutant)
+    environment = os.environ | {"PYTHONPATH": str(copy), "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "--tb=line", "-p", "no:cacheprovider", *tests]
+    return subprocess.run(command, cwd=copy, env=environment, check=False).returncode
+
+
+def show(work: Path, name: str) -> None:
+    """The change, and the tests that reach it."""
+    mutant = next(each for each in sample(work) if each.name.startswith(name))
+    print(f"{mutant.name} {mutant.file}:{mutant.line} {mutant.function} [{mutant.operator}]")
+    print(f"- {mutant.before}\n+ {mutant.after}")
+    for package in SOURCES:
+        for record in chosen(mutant, [each for each in records(work / f"reach_{package}.jsonl") if "lines" in each]):
+            print(f"  {record['cpu']:6.1f} s {record['unit']} {record['failed'] or ''}")
+
+
+def report(work: Path) -> None:
+    """Counts, and each survivor with what is said of it."""
+    judged = tomllib.loads((HERE / "judged.toml").read_text()) if (HERE / "judged.toml").exists() else {}
+    last = {record["mutant"]: record for record in records(work / "results.jsonl")}
+    every = [mutant for mutant in sample(work) if mutant.name in last]
+    status = Counter()
+    for mutant in every:
+        found = last[mutant.name]["status"]
+        if found in ("killed", "timeout", "crash"):
+            status[found] += 1
+            continue
+        said = judged.get(mutant.name, {})
+        status[said.get("verdict", found)] += 1
+        if "verdict" not in said:
+            print(f"{mutant.name} {mutant.file}:{mutant.line} {mutant.function} [{mutant.operator}] {found}")
+            print(f"    - {mutant.before}\n    + {mutant.after}")
+    killed = status["killed"] + status["timeout"] + status["crash"]
+    rest = sum(status.values()) - status["same"] - status["invalid"]
+    print(f"{len(every)} of {SAMPLE} run: {dict(status)}")
+    print(f"killed {killed} of {rest} that change behaviour: {killed / max(rest, 1):.1%}")
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("command", choices=["reach", "run", "show", "check", "report"])
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "yzflow-mutants")
+    parser.add_argument("--first", type=int, default=SAMPLE)
+    parser.add_argument("--again", action="store_true", help="survivors once more, with more tests")
+    given = parser.parse_args()
+    given.work.mkdir(parents=True, exist_ok=True)
+    if given.command == "reach":
+        reach(given.work, given.names[0] if given.names else None)
+    elif given.command == "run":
+        run(given.work, given.first, given.again)
+    elif given.command == "show":
+        show(given.work, given.names[0])
+    elif given.command == "check":
+        return check(given.work, given.names[0], given.names[1:])
+    else:
+        report(given.work)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
