@@ -185,6 +185,7 @@ def table(*, rows: Sequence[tuple[int, int, int]] = TABLE, progress: bool = Fals
                 {
                     "variation": end["mean"],
                     "standard_error": end["standard_error"],
+                    "half": end["half"],
                     "start": start["mean"],
                     "random": dyck.random_variation(maps.sizes["row"]),
                     "accuracy": runs["accuracy"].mean("seed"),

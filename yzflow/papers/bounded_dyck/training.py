@@ -17,6 +17,7 @@ import xarray as xr
 from dynamics import Bags, DyckLanguage, Embedding, Layer, Objective, Trajectory, gradient_flow, sgd, sgd_many
 from dynamics.support import checks
 from theory import balance
+from yzflow import intervals
 
 LANGUAGE = DyckLanguage(n_types=2, max_depth=4, open_probability=0.5)
 STEPS = 2000
@@ -160,6 +161,10 @@ def random_variation(rows: int) -> float:
 def variation(attention: xr.DataArray) -> xr.Dataset:
     """Attention variation, the mean of ``||A_1 - A_2||_F^2`` over pairs of seeds, with its jackknife standard error.
 
+    ``half`` of a 95% interval is Student's t with n - 1 degrees of freedom times that error. Measured by
+    `benchmarks.error_bars`, it holds in 94 to 97% for 4 to 20 seeds, but in 70 to 82% where one seed in many ends far
+    from all others.
+
     Parameters
     ----------
     attention : xarray.DataArray
@@ -176,9 +181,11 @@ def variation(attention: xr.DataArray) -> xr.Dataset:
     without = (sums - 2 * distances.sum(axis=-1)) / ((n - 1) * (n - 2))
     error = np.sqrt((n - 1) / n * ((without - without.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1))
     others = {name: maps.coords[name] for name in maps.dims[:-3] if name in maps.coords}
-    units = {"long_name": "attention variation between seeds", "units": "1"}
+    found = {"mean": mean, "standard_error": error, "half": error * intervals.factor(n)}
+    attributes = {"mean": {"long_name": "attention variation between seeds"}}
     return xr.Dataset(
-        {"mean": (maps.dims[:-3], mean, units), "standard_error": (maps.dims[:-3], error, {"units": "1"})}, others
+        {name: (maps.dims[:-3], value, {"units": "1"} | attributes.get(name, {})) for name, value in found.items()},
+        others,
     )
 
 

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 from dynamics import Bags, DyckLanguage, Layer
 from dynamics.support import checks
 from theory import balance
+from yzflow import intervals
 from yzflow.papers.bounded_dyck import deep
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow.sweeps.store import Store
@@ -365,18 +366,21 @@ def rank_correlation(one: xr.DataArray, other: xr.DataArray, *, level: float = 0
 
 
 def rank_limits(r: ArrayLike, n: int, *, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """Limits of the interval of `rank_correlation` about Spearman's ``r`` of ``n`` runs."""
-    r = np.asarray(r, dtype=float)
+    """Limits of the interval of `rank_correlation` about Spearman's ``r`` of ``n`` runs.
+
+    A perfect order of few runs does not make it a point: r counts as the next value that ranks can have,
+    1 - 6/(n^3 - n).
+    """
+    most = 1 - 6 / (n**3 - n)
+    r = np.clip(np.asarray(r, dtype=float), -most, most)
     half = scipy.stats.norm.isf((1 - level) / 2) * np.sqrt((1 + r**2 / 2) / (n - 3))
-    z = np.arctanh(np.clip(r, -1 + 1e-12, 1 - 1e-12))
+    z = np.arctanh(r)
     return np.tanh(z - half), np.tanh(z + half)
 
 
 def interval(values: xr.DataArray, *, level: float = 0.95) -> tuple[float, float]:
     """Mean over seeds, and half of its confidence interval (Student's t)."""
-    n = values.sizes["seed"]
-    error = float(values.std("seed", ddof=1)) / np.sqrt(n)
-    return float(values.mean("seed")), float(scipy.stats.t.isf((1 - level) / 2, n - 1) * error)
+    return float(values.mean("seed")), float(intervals.of_mean(values, level=level))
 
 
 def long_accuracy(runs: xr.Dataset) -> xr.DataArray:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import xarray as xr
 
 from dynamics.support import checks
+from yzflow import intervals
 
 if TYPE_CHECKING:
     from dynamics.deep import Sequences
@@ -119,11 +120,14 @@ def trained(
 def final_entropy(runs: xr.Dataset) -> xr.Dataset:
     """Entropy of attention at the end over (learning_rate, layer): mean over heads and seeds, and its standard error.
 
+    ``half`` of its 95% interval is Student's t times that.
+
     Runs that diverged are left out.
     """
     end = runs["entropy"].isel(time=-1).mean("head").where(runs["diverged"] < 0)
     n = end.count("seed")
-    return xr.Dataset({"mean": end.mean("seed"), "standard_error": end.std("seed", ddof=1) / np.sqrt(n), "n": n})
+    error = end.std("seed", ddof=1) / np.sqrt(n)
+    return xr.Dataset({"mean": end.mean("seed"), "standard_error": error, "half": intervals.of_mean(end), "n": n})
 
 
 def flattened(runs: xr.Dataset, *, tolerance: float = TOLERANCE) -> xr.DataArray:

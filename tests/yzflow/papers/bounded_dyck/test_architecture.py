@@ -224,9 +224,10 @@ def test_the_caption_counts_layers_above_random_rows():
         {
             "variation": (("setting", "layer"), [[9.0, 3.5, np.nan], [1.0, 9.0, 2.0]]),
             "standard_error": (("setting", "layer"), np.full((2, 3), 1.0)),
+            "half": (("setting", "layer"), np.full((2, 3), 3.2)),
             "random": ("setting", [3.0, 4.0]),
         },
         {"layer": [1, 2, 3]},
     )
     caption = figures.deep_dyck_variation.caption(found)
-    assert "Of 3 layers above the first 2 vary more than random rows, 1 by more than two" in caption
+    assert "Of 3 layers above the first 2 vary more than random rows, 1 throughout a 95%" in caption

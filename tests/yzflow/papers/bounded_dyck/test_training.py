@@ -211,6 +211,7 @@ def test_variation_is_the_mean_over_pairs_and_its_error_the_jackknife(n, rows, s
         error = np.sqrt((n - 1) * np.var(without))
         assert float(found["mean"][k]) == pytest.approx(mean(maps[k]), rel=1e-9)
         assert float(found["standard_error"][k]) == pytest.approx(error, rel=1e-6)
+        assert float(found["half"][k]) == pytest.approx(error * scipy.stats.t.ppf(0.975, n - 1), rel=1e-6)
 
 
 @given(st.integers(1, 3), st.integers(2, 4))

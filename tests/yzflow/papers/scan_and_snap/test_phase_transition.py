@@ -162,13 +162,13 @@ def test_maps_that_share_a_colour_bar_share_their_scale():
         assert least <= values[values > 0].min() * (1 + 1e-12) and values.max() <= most
 
 
-def test_figure_6_shows_mean_and_standard_error_over_seeds(medium):
+def test_figure_6_shows_mean_and_95_percent_interval_over_seeds(medium):
     panel = figures.figure6(medium).axes[1]
     values = medium["entropy"].sel(n_queries=2, eta_z=2.0)
     line, _, bars = panel.containers[1].lines
     np.testing.assert_allclose(line.get_ydata(orig=False), values.mean("seed"))
-    # Two seeds: the standard error of the mean is half their distance.
-    half = np.abs(values[:, 0] - values[:, 1]).values / 2
+    # Two seeds: the standard error of the mean is half their distance, and 12.706 of it Student's interval.
+    half = 12.7062047 * np.abs(values[:, 0] - values[:, 1]).values / 2
     lengths = [segment[1, 1] - segment[0, 1] for segment in bars[0].get_segments()]
     np.testing.assert_allclose(lengths, 2 * half)
 
@@ -212,7 +212,7 @@ def test_captions_of_recall_count_the_panels_in_the_paper_s_order(fall, by_ratio
         caption = figure.caption(runs)
         right = int(words.split()[-3])
         # Steps are far larger than the noise, or have the other sign.
-        assert f"{words} have this sign, and {right} do by more than two standard errors" in caption, caption
+        assert f"{words} have this sign, and {right} have it throughout their 95% intervals" in caption, caption
 
 
 def test_captions_of_the_other_figures_of_the_paper_change_with_their_data():

@@ -209,9 +209,9 @@ def _architectures(effort: Effort) -> xr.Dataset:
 def dyck_variation(runs: xr.Dataset) -> Figure:
     """Attention variation between seeds against the initial scale of Z, by architecture, before and after training.
 
-    Bars are jackknife standard errors. The dotted line is the expectation for random rows. Where Z is free, variation
-    is set by the scale of its start: a small one leaves it below random. With embeddings it is
-    above random from any start: training itself drives the seeds apart. The paper's lower variation under (19) does not
+    Bars are 95% intervals (jackknife, Student's t). The dotted line is the expectation for random rows. Where Z is
+    free, variation is set by the scale of its start: a small one leaves it below random. With embeddings it is above
+    random from any start: training itself drives the seeds apart. The paper's lower variation under (19) does not
     show at these learning rates in layers without a feed-forward part (`dyck_architecture`).
 
     Parameters
@@ -231,7 +231,7 @@ def dyck_variation(runs: xr.Dataset) -> Figure:
             some = found.sel(embedding=kind)
             beside = 1.06 ** (number - (len(names) - 1) / 2)  # bars at one place would hide each other
             axes.errorbar(
-                scales * beside, some["mean"], some["standard_error"], color=colour, linestyle=style, marker=marker,
+                scales * beside, some["mean"], some["half"], color=colour, linestyle=style, marker=marker,
                 markersize=5, capsize=2.5, label=_NAMES[kind],
             )  # fmt: skip
         axes.axhline(dyck.random_variation(runs.sizes["row"]), color="0.4", linestyle=":", label="random rows")

@@ -9,6 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dynamics import DyckLanguage
+from yzflow import intervals
 from yzflow.figures.maps import causal_map
 from yzflow.figures.registry import Entry
 from yzflow.figures.style import BLACK, CATEGORIES, styled
@@ -52,7 +53,7 @@ def deep_dyck_attention(runs: Mapping[str, xr.Dataset]) -> Figure:
 def deep_dyck_variation(table: xr.Dataset) -> Figure:
     """Attention variation between seeds by language, number of layers and layer (Table 1), beside that of random rows.
 
-    Bars are jackknife standard errors. The paper's Section 4.1 finds two layers close to random rows.
+    Bars are jackknife standard errors, one to each side. The paper's Section 4.1 finds two layers close to random rows.
 
     Parameters
     ----------
@@ -87,10 +88,10 @@ def deep_dyck_variation(table: xr.Dataset) -> Figure:
 def _variation_claims(table: xr.Dataset) -> str:
     """How many layers above the first vary more than random rows."""
     higher = table.sel(layer=table["layer"] > 1)
-    excess = (higher["variation"] - higher["random"]) / higher["standard_error"]
+    excess = higher["variation"] - higher["random"]
     return (
         f"Of {int(excess.notnull().sum())} layers above the first {int((excess > 0).sum())} vary more than random "
-        f"rows, {int((excess > 2).sum())} by more than two standard errors."
+        f"rows, {int((excess > higher['half']).sum())} throughout a 95% interval (jackknife, Student's t)."
     )
 
 
@@ -98,8 +99,8 @@ def _variation_claims(table: xr.Dataset) -> str:
 def deep_dyck_length(runs: xr.Dataset) -> Figure:
     """Accuracy of 2-layer transformers on long prefixes by the weight of the contrastive regulariser (Figs. 3 and 10).
 
-    Small dots are seeds, bars standard errors of their mean. The paper finds that the regulariser helps on long
-    prefixes; four seeds after 1000 steps show no effect, with errors of 0.01 to 0.03. After an open
+    Small dots are seeds, bars 95% intervals of their mean (Student's t). The paper finds that the regulariser helps on
+    long prefixes; four seeds after 1000 steps show no effect, with standard errors of 0.01 to 0.03. After an open
     bracket its own type is right, which makes 0.79 for a model that guesses elsewhere: prefixes whose last bracket
     closes are shown apart. In the layer Y/Z/V the regulariser helps from small starts only (`dyck_length`).
 
@@ -120,7 +121,7 @@ def deep_dyck_length(runs: xr.Dataset) -> Figure:
             shift = 0.05 * (number - 1)
             for seed in cell["seed"].values:
                 axes.plot(place + shift, cell.sel(seed=seed), ".", color=colour, markersize=4, alpha=0.6)
-            error = cell.std("seed", ddof=1) / np.sqrt(cell.sizes["seed"])
+            error = intervals.of_mean(cell)
             axes.errorbar(
                 place + shift, cell.mean("seed"), error, fmt=f"o{style}", color=colour, capsize=3, label=label
             )

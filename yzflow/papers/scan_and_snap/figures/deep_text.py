@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from yzflow import intervals
 from yzflow.figures.maps import causal_map
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, ordered_colours, styled
@@ -36,10 +37,10 @@ def _one_and_three_layers(effort: Effort) -> dict[int, xr.Dataset]:
 def deep_entropy(runs: xr.Dataset) -> Figure:
     """Entropy of attention of an ordinary transformer over training and at its end, by learning rate (Fig. 10).
 
-    Bars and bands are standard errors over seeds. Entropy first rises while the decoder learns frequencies, and then
-    falls, both sooner at larger rates: runs of some ten steps show the rise only. Agrees with the paper in that, after
-    the same number of several hundred steps of SGD, entropy is lower at larger rates; at equal learning rate x steps it
-    differs less. Rates are not those of the paper, whose normalisation is another.
+    Bars and bands are 95% intervals of the mean over seeds (Student's t). Entropy first rises while the decoder learns
+    frequencies, and then falls, both sooner at larger rates: runs of some ten steps show the rise only. Agrees with the
+    paper in that, after the same number of several hundred steps of SGD, entropy is lower at larger rates; at equal
+    learning rate x steps it differs less. Rates are not those of the paper, whose normalisation is another.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def deep_entropy(runs: xr.Dataset) -> Figure:
     over_time, at_end = figure.subplots(1, 2, sharey=True)
     uniform = float(runs["uniform_entropy"])
     per_seed = runs["entropy"].where(runs["diverged"] < 0).mean("head")
-    mean, error = per_seed.mean("seed"), per_seed.std("seed", ddof=1) / np.sqrt(per_seed.count("seed"))
+    mean, error = per_seed.mean("seed"), intervals.of_mean(per_seed)
     for rate, shade in zip(rates, ordered_colours(len(rates)), strict=True):
         line, spread = (part.sel(learning_rate=rate).isel(layer=0).values for part in (mean, error))
         time = runs["time"].values
@@ -61,7 +62,7 @@ def deep_entropy(runs: xr.Dataset) -> Figure:
     for number, layer in enumerate(runs["layer"].values):
         cell = end.sel(layer=layer)
         colour, style = CATEGORIES[number]
-        values, errors = cell["mean"].values, cell["standard_error"].values
+        values, errors = cell["mean"].values, cell["half"].values
         at_end.errorbar(rates, values, errors, fmt=f"o{style}", color=colour, capsize=3, label=f"layer {layer}")
     for axes in (over_time, at_end):
         label = "uniform attention" if axes is over_time else None

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import scipy
 import xarray as xr
 from matplotlib.figure import Figure
 
 from theory.scan_and_snap.proofs.slowdown import late_ratio
+from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, VERMILION, ordered_colours, styled
 from yzflow.papers.scan_and_snap.open_questions import adam, gradient, late, original, spurious
@@ -377,18 +377,18 @@ def _reason(data: Mapping[str, Any]) -> str:
     right = [int((np.sign(found[name]) == np.sign(found[f"{name}_slope"])).sum()) for name in ("common", "dominant")]
     turned = (found["common"] > 0) & (found["dominant"] < 0)
     kept = (found["common"] < 0) & (found["dominant"] > 0)
-    noisy, intervals = data["batches"], []
+    noisy, found_by_name = data["batches"], []
     n = noisy.sizes["seed"]
     for name, values in noisy.data_vars.items():
-        half = scipy.stats.t.isf(0.025, n - 1) * float(values.std(ddof=1)) / np.sqrt(n)
-        intervals.append(f"{str(name).replace('_', ', ')} {float(values.mean()):+.4f} +- {half:.4f}")
+        half = float(intervals.of_mean(values))
+        found_by_name.append(f"{str(name).replace('_', ', ')} {float(values.mean()):+.4f} +- {half:.4f}")
     return " ".join(
         [
             *parts,
             f"Of {found.sizes['size']} sizes under Adam {int(turned.sum())} have both signs reversed and "
             f"{int(kept.sum())} both as in Theorem 2; the first step's sign is that at the end for the common token at "
             f"{right[0]}, for the dominant one at {right[1]}.",
-            f"Mini-batches ({noisy.attrs['size']}; {n} seeds, 95% t-intervals): {'; '.join(intervals)}.",
+            f"Mini-batches ({noisy.attrs['size']}; {n} seeds, 95% t-intervals): {'; '.join(found_by_name)}.",
         ]
     )
 

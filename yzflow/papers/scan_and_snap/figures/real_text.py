@@ -6,10 +6,10 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from yzflow import intervals
 from yzflow.figures.registry import Entry
 from yzflow.figures.style import BLACK, BLUE, VERMILION, ordered_colours, styled
 from yzflow.papers.scan_and_snap.settings import PAPER
-from yzflow.papers.scan_and_snap.synthetic import standard_error
 
 _GROUPS = {"distinct": (BLUE, "-"), "undecided": ("0.6", ":"), "common": (VERMILION, "--")}
 _TITLES = {"natural": "next tokens as in the text", "equal": "next tokens weighted to be equally likely"}
@@ -17,7 +17,7 @@ _TITLES = {"natural": "next tokens as in the text", "equal": "next tokens weight
 
 @styled
 def real_text_fate(runs: xr.Dataset) -> Figure:
-    """Attention on distinct and common tokens over training on real text, mean and standard error over seeds.
+    """Attention on distinct and common tokens over training on real text: mean over seeds and its 95% interval.
 
     Above: attention on a group of tokens of held-out windows relative to the start; distinct and common are said of a
     token for the next token of its window. Theorem 2 says that distinct tokens gain and common ones lose. Below: loss
@@ -47,7 +47,7 @@ def real_text_fate(runs: xr.Dataset) -> Figure:
     axes[1, 0].set_ylabel("cross-entropy of\nheld-out windows (nats)")
     axes[2, 0].set_ylabel("entropy of attention\n(nats)")
     axes[0, 0].legend(title="tokens, for the next token")
-    figure.suptitle(f"The Y/Z layer on real text: mean and standard error of {runs.sizes['seed']} seeds")
+    figure.suptitle(f"The Y/Z layer on real text: mean of {runs.sizes['seed']} seeds and its 95% interval")
     return figure
 
 
@@ -55,9 +55,9 @@ def real_text_fate(runs: xr.Dataset) -> Figure:
 def real_text_entropy(runs: xr.Dataset) -> Figure:
     """Entropy of attention on held-out windows of real text at the end of training against the learning rates.
 
-    Mean and standard error over seeds. The dotted line is the entropy before training. The paper's Fig. 10 has the
-    entropy of an ordinary transformer fall as its one learning rate grows. Here it falls with eta_Z and rises with
-    eta_Y, as Section 6 (c) says; with both together it does not change beyond its errors.
+    Means over seeds and their 95% intervals (Student's t). The dotted line is the entropy before training. The paper's
+    Fig. 10 has the entropy of an ordinary transformer fall as its one learning rate grows. Here it falls with eta_Z and
+    rises with eta_Y, as Section 6 (c) says; with both together it does not change beyond its errors.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def real_text_entropy(runs: xr.Dataset) -> Figure:
     panels = figure.subplots(1, 2)
     labels = ("entropy of attention (nats)", "held-out cross-entropy (nats)")
     for axes, name, label in zip(panels, ("entropy", "loss"), labels, strict=True):
-        end, error = runs[name].isel(time=-1), standard_error(runs[name].isel(time=-1))
+        end, error = runs[name].isel(time=-1), intervals.of_mean(runs[name].isel(time=-1))
         for eta_y, colour in zip(runs["eta_y"].values, ordered_colours(runs.sizes["eta_y"]), strict=True):
             mean = end.sel(eta_y=eta_y).mean("seed")
             axes.errorbar(
@@ -82,12 +82,12 @@ def real_text_entropy(runs: xr.Dataset) -> Figure:
     panels[0].axhline(start, color="0.4", linestyle=":", label="before training")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
     steps = float(runs["time"][-1])
-    figure.suptitle(f"Real text after {steps:g} SGD steps: mean and standard error of {runs.sizes['seed']} seeds")
+    figure.suptitle(f"Real text after {steps:g} SGD steps: mean of {runs.sizes['seed']} seeds and its 95% interval")
     return figure
 
 
 def _band(axes: Axes, values: xr.DataArray, *, colour: str, **style: object) -> None:
-    mean, error = values.mean("seed"), standard_error(values)
+    mean, error = values.mean("seed"), intervals.of_mean(values)
     axes.plot(values["time"], mean, color=colour, **style)
     axes.fill_between(values["time"], mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
 

@@ -10,6 +10,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dynamics import SequenceClasses, Trajectory
+from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import ordered_colours, styled
 from yzflow.papers.scan_and_snap import synthetic
@@ -176,7 +177,7 @@ def _most_attended(runs: Sequence[Sequence[Trajectory]]) -> str:
 
 @styled
 def figure6(runs: xr.Dataset) -> Figure:
-    """Entropy of attention on distinct tokens against eta_Y / eta_Z on Syn-Medium, mean and standard error (Fig. 6).
+    """Entropy of attention on distinct tokens against eta_Y / eta_Z on Syn-Medium, mean and 95% interval (Fig. 6).
 
     A panel for each number of query tokens, two next tokens a query. The paper finds sparser attention at larger eta_Z,
     and denser attention as eta_Y grows at a fixed eta_Z beyond a threshold.
@@ -188,7 +189,7 @@ def figure6(runs: xr.Dataset) -> Figure:
     """
     figure = Figure(figsize=(11, 3.6))
     panels = figure.subplots(1, runs.sizes["n_queries"], sharey=True, squeeze=False)[0]
-    error = synthetic.standard_error(runs["entropy"])
+    error = intervals.of_mean(runs["entropy"])
     for axes, n_queries in zip(panels, runs["n_queries"].values, strict=True):
         for eta_z, colour in zip(runs["eta_z"].values, ordered_colours(runs.sizes["eta_z"]), strict=True):
             at = {"n_queries": n_queries, "eta_z": eta_z}
@@ -203,7 +204,7 @@ def figure6(runs: xr.Dataset) -> Figure:
     panels[0].set_ylabel("entropy of attention on\ndistinct tokens (nats)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
     figure.suptitle(
-        f"Syn-Medium after {synthetic.STEPS} SGD steps: mean and standard error of {runs.sizes['seed']} seeds"
+        f"Syn-Medium after {synthetic.STEPS} SGD steps: mean of {runs.sizes['seed']} seeds and its 95% interval"
     )
     return figure
 
@@ -271,7 +272,7 @@ def _recall_panels(runs: xr.Dataset, *, columns: str, curves: str) -> Figure:
     panels = figure.subplots(*shape, sharex="row", sharey="row", squeeze=False)
     for row, n_queries in zip(panels, runs["n_queries"].values, strict=True):
         recall = synthetic.window(runs, int(n_queries))["softmax_recall"]
-        mean, error = recall.mean("seed"), synthetic.standard_error(recall)
+        mean, error = recall.mean("seed"), intervals.of_mean(recall)
         thousandths = 1e3 * mean["threshold"].values
         vocab_size = SequenceClasses.syn_medium(int(n_queries)).vocab_size
         for axes, column in zip(row, runs[columns].values, strict=True):
@@ -291,7 +292,7 @@ def _recall_panels(runs: xr.Dataset, *, columns: str, curves: str) -> Figure:
         axes.set_xlabel("1000 x threshold")
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside right center")
     figure.suptitle(
-        f"Syn-Medium: share of distinct tokens above a threshold, mean and standard error of {runs.sizes['seed']} seeds"
+        f"Syn-Medium: share of distinct tokens above a threshold, mean of {runs.sizes['seed']} seeds, 95% interval"
     )
     return figure
 
@@ -304,11 +305,11 @@ def _descents(curves: str) -> Callable[[xr.Dataset], str]:
         falls = [synthetic.descent(runs, int(number)) for number in runs["n_queries"].values]
         steps = sign * xr.concat(falls, "n_queries").diff(curves)  # between neighbouring curves, seed by seed
         mean, panels = steps.mean("seed"), (steps.mean("seed") > 0).all(curves)
-        clear = mean > 2 * synthetic.standard_error(steps)
+        clear = mean > intervals.of_mean(steps)
         return (
             f"Here the curves fall {words} over the window of thresholds in {int(panels.sum())} of {panels.size} "
             f"panels; of the steps between neighbouring curves {int((mean > 0).sum())} of {mean.size} have this sign, "
-            f"and {int(clear.sum())} do by more than two standard errors."
+            f"and {int(clear.sum())} have it throughout their 95% intervals (Student's t, over seeds)."
         )
 
     return claims

@@ -1,0 +1,63 @@
+"""Intervals over seeds hold the truth as often as they say, where the numbers are normal."""
+
+import numpy as np
+import pytest
+import scipy.integrate
+import xarray as xr
+
+from yzflow import intervals
+
+
+def over_seeds(values):
+    values = np.asarray(values, dtype=float)
+    return xr.DataArray(values, dims=("cell", "seed")[2 - values.ndim :])
+
+
+def test_half_of_an_interval_by_hand():
+    """1, 2, 3 have a standard deviation of 1; Student's t with 2 degrees is sqrt(2) c / sqrt(1 - c^2) at c = 0.95."""
+    found = intervals.of_mean(over_seeds([[1, 2, 3], [5, 5, 5]]))
+    assert found.dims == ("cell",)
+    np.testing.assert_allclose(found, [np.sqrt(2) * 0.95 / np.sqrt(1 - 0.95**2) / np.sqrt(3), 0], rtol=1e-12)
+    assert intervals.factor(3) == pytest.approx(4.302653, rel=1e-6)
+
+
+@pytest.mark.parametrize(("n", "level"), [(2, 0.95), (5, 0.95), (20, 0.9)])
+def test_the_factor_cuts_off_the_tails_of_student_s_density(n, level):
+    nu = n - 1
+    inside, _ = scipy.integrate.quad(lambda t: (1 + t**2 / nu) ** (-n / 2), 0, intervals.factor(n, level=level))
+    whole, _ = scipy.integrate.quad(lambda t: (1 + t**2 / nu) ** (-n / 2), 0, np.inf)
+    assert inside / whole == pytest.approx(level, rel=1e-7)
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 20])
+def test_intervals_of_normal_numbers_hold_their_mean(n):
+    """20,000 replicates, within five standard errors of 95% (6e-7 each); two standard errors hold it far less often."""
+    some = over_seeds(np.random.default_rng(n).normal(3.0, 2.0, (20_000, n)))
+    away, half = np.abs(some.mean("seed") - 3.0), intervals.of_mean(some)
+    margin = 5 * np.sqrt(0.95 * 0.05 / 20_000)
+    assert float((away <= half).mean()) == pytest.approx(0.95, abs=margin)
+    two = float((away <= 2 * half / intervals.factor(n)).mean())
+    assert two < 0.95 - margin or n == 20
+
+
+def test_missing_runs_are_left_out_and_one_run_has_no_interval():
+    found = intervals.of_mean(over_seeds([[1, 2, 3, np.nan], [4, np.nan, np.nan, np.nan], [np.nan] * 4]))
+    assert float(found[0]) == pytest.approx(float(intervals.of_mean(over_seeds([1, 2, 3]))), rel=1e-12)
+    assert np.isnan(found[1:]).all()
+    other = over_seeds([[1, 2, 3]]).rename(seed="run")
+    assert float(intervals.of_mean(other, dim="run", level=0.5)[0]) == pytest.approx(
+        intervals.factor(3, level=0.5) / 3**0.5
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": 1}, "`n` must be at least 2, but got 1"),
+        ({"n": 3, "level": 1.0}, "`level` must be below 1, but got 1.0"),
+        ({"n": 3, "level": 0}, "`level` must be positive, but got 0"),
+    ],
+)
+def test_bad_input_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        intervals.factor(**arguments)

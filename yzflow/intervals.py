@@ -1,0 +1,63 @@
+"""Confidence intervals over seeds: how far a mean of few runs may be from that of all runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.stats
+import xarray as xr
+
+from dynamics.support import checks
+
+
+def factor(n: int, *, level: float = 0.95) -> float:
+    """Half of Student's interval of a mean in standard errors, for ``n`` runs: 4.30 for three, 2.26 for ten at 95%.
+
+    Two standard errors hold the mean of normal numbers in 82% of all cases for three runs and in 92% for ten.
+
+    Parameters
+    ----------
+    n : int
+        Two or more.
+    level : float
+        Of confidence, below one.
+
+    Raises
+    ------
+    ValueError
+        If an argument breaks one of these rules.
+    """
+    return float(scipy.stats.t.isf(_tail(level), checks.integer("n", n, minimum=2) - 1))
+
+
+def _tail(level: float) -> float:
+    """The chance on one side."""
+    level = checks.positive("level", level)
+    if level >= 1:
+        raise checks.reject("level", "be below 1", level)
+    return (1 - level) / 2
+
+
+def of_mean(values: xr.DataArray, *, level: float = 0.95, dim: str = "seed") -> xr.DataArray:
+    """Half of Student's interval of the mean over ``dim``, ``t s / sqrt(n)`` with n - 1 degrees of freedom.
+
+    It is about what differs between seeds, and nothing that they share, such as data. It takes means for normal: where
+    one run in many is far from all others, it holds less often than it says (`benchmarks.error_bars`).
+
+    Parameters
+    ----------
+    values : xarray.DataArray
+        With the dimension; NaN is left out.
+    level : float
+        Of confidence.
+    dim : str
+
+    Returns
+    -------
+    xarray.DataArray
+        Without ``dim``, in the units of ``values``; NaN where fewer than two values are finite.
+    """
+    n = values.notnull().sum(dim)
+    factors = xr.apply_ufunc(scipy.stats.t.isf, _tail(level), n.where(n > 1) - 1)
+    # With one value in a dimension NumPy warns of the degrees of freedom that are not there.
+    spread = np.sqrt(((values - values.mean(dim)) ** 2).sum(dim) / (n - 1).where(n > 1))
+    return spread / np.sqrt(n.where(n > 1)) * factors
