@@ -28,6 +28,8 @@ __all__ = ["DECODERS", "ORDERS", "SCHEMES", "stochastic_flow"]
 
 DECODERS = tuple(SYSTEMS)
 ORDERS = (1, 2)
+# Steps after which a path is given up: hours.
+_MOST_STEPS = 10_000_000
 
 
 def stochastic_flow(
@@ -108,7 +110,7 @@ def stochastic_flow(
         If the state stops being finite; it keeps what was recorded.
     """
     call = Call("stochastic_flow", {name: value for name, value in locals().items() if name != "progress"})
-    bags, positions = drawn(data, batch_size, length)
+    bags, positions, sizes = drawn(data, batch_size, length)
     objective = as_objective(objective)
     rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
     start = Layer.zeros(bags) if init is None else checks.instance("init", init, Layer)
@@ -117,17 +119,18 @@ def stochastic_flow(
     rates |= optional_rates(layer, rates["eta_y"], None, None)
     own: dict[str, Any] = {
         "t_end": checks.positive("t_end", t_end),
-        "batch_size": batch_size,
-        "length": length,
+        **sizes,
         "decoder": checks.one_of("decoder", decoder, DECODERS),
         "scheme": checks.one_of("scheme", scheme, SCHEMES),
         "dt": checks.positive("dt", dt),
         "order": checks.integer("order", order, minimum=ORDERS[0], maximum=ORDERS[-1]),
     }
+    if own["t_end"] / own["dt"] > _MOST_STEPS:
+        raise checks.reject("dt", f"leave at most {_MOST_STEPS:,} steps until {own['t_end']:g}", own["dt"])
     at = Clock(0.0, own["t_end"], logarithmic=False).output_times(times, n_times)
     field = Field(Setting(bags, layer, init, rates, objective), decoder, positions)
     checks.fits_in_memory("times", 8 * at.size * field.size, "record states")
-    equation = Steps(field, batch_size, second=own["order"] == 2)
+    equation = Steps(field, sizes["batch_size"], second=own["order"] == 2)
     rng = np.random.default_rng(spawn(seed)[1])
     names = getattr(data, "query_tokens", None)
     labels: dict[str, Any] = {"parameters": {**rates, **own, **objective.parameters}, "query_tokens": names}

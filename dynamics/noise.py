@@ -31,14 +31,19 @@ __all__ = ["DECODERS", "GradientNoise", "gradient_noise", "linear_noise"]
 
 DECODERS = ("full", "modified")
 _FORMAT = "yzflow-noise-1"
+# Steps that are followed at most: hours for a small layer.
+_MOST_STEPS = 1_000_000
 
 
-def drawn(data: Data, batch_size: int | None, length: int | None) -> tuple[Bags, int]:
-    """The bags that sequences are drawn from, and how many contextual tokens each gets; 0 takes bags as they are."""
+def drawn(data: Data, batch_size: int | None, length: int | None) -> tuple[Bags, int, dict[str, int | None]]:
+    """The bags that sequences are drawn from, how many contextual tokens each gets, and the arguments, checked.
+
+    With 0 contextual tokens bags are taken as they are.
+    """
     bags = population_of(data)
     batch_size = None if batch_size is None else checks.integer("batch_size", batch_size, minimum=1)
     length = None if length is None else checks.integer("length", length, minimum=2)
-    return bags, source_of(data).positions(batch_size, length, 0.0)
+    return bags, source_of(data).positions(batch_size, length, 0.0), {"batch_size": batch_size, "length": length}
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +158,7 @@ def gradient_noise(
 
     Source of the model: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Section 3.2 and Lemma 1.
     """
-    bags, positions = drawn(data, batch_size, length)
+    bags, positions, sizes = drawn(data, batch_size, length)
     start = Layer.zeros(bags) if layer is None else checks.instance("layer", layer, Layer)
     objective = as_objective(objective)
     start = objective.shaped(start)
@@ -167,7 +172,7 @@ def gradient_noise(
         read_only(field.drift(state)),
         read_only(between),
         read_only(within / np.sqrt(max(1, positions))),
-        batch_size,
+        sizes["batch_size"],
         {name: array.shape for name, array in zip(Weights._fields, start.weights, strict=True) if array.size},
     )
 
@@ -223,9 +228,10 @@ def linear_noise(
     ValueError
         If an argument is invalid.
     """
-    draws = hasattr(data, "population") and decoder == "full" and checks.flag("finite", finite)
+    checks.one_of("decoder", decoder, DECODERS)
+    draws = checks.flag("finite", finite) and hasattr(data, "population") and decoder == "full"
     # The length is a factor of what is returned.
-    bags, positions = drawn(data, 1, 2 if draws else None)
+    bags, positions, _ = drawn(data, 1, 2 if draws else None)
     limit = np.inf if positions else 0
     start = Layer.zeros(bags) if init is None else checks.instance("init", init, Layer)
     objective = as_objective(objective)
@@ -238,11 +244,15 @@ def linear_noise(
     times = checks.index_array("steps", steps)
     if times.size == 0 or (np.diff(times) <= 0).any():
         raise checks.reject("steps", "be integers that increase", checks.brief(steps))
-    field = Field(Setting(bags, start, start, rates, objective), checks.one_of("decoder", decoder, DECODERS), limit)
+    if times[-1] > _MOST_STEPS:
+        raise checks.reject("steps", f"be at most {_MOST_STEPS:,}", times[-1])
+    field = Field(Setting(bags, start, start, rates, objective), decoder, limit)
     entries = start.Z.size
     checks.fits_in_memory("data", 8 * (5 * field.size**2 + 2 * times.size * entries**2), "hold covariances")
     with Progress("small fluctuations", enabled=progress) as report:
         found = fluctuations(field, times, entries, report)
+    if not all(np.isfinite(part).all() for part in found):
+        raise checks.reject("eta_y", "keep the path finite, together with `eta_z`", rates["eta_y"])
     query, token = np.divmod(np.arange(entries), start.Z.shape[1])
     names = getattr(data, "query_tokens", None)
     pair = ("time", "logit", "other")

@@ -44,6 +44,7 @@ def jacobian(field: Field, state: np.ndarray) -> np.ndarray:
     return out
 
 
+@np.errstate(over="ignore", invalid="ignore", divide="ignore")  # the caller looks at what comes of it
 def fluctuations(field: Field, steps: np.ndarray, entries: int, report: Progress) -> Fluctuations:
     """Covariances after each of these numbers of steps.
 
@@ -66,5 +67,8 @@ def fluctuations(field: Field, steps: np.ndarray, entries: int, report: Progress
             own += own @ A.T
             own += B @ B.T
         state = state + field.system.derivative(state)
+        if not np.isfinite(state).all():
+            seen.append((state, shift[:entries], *covariance[:, :entries, :entries]))
+            break
         report.update((k + 1) / last, f"step {k + 1} of {last}")
     return Fluctuations(*(np.stack(parts) for parts in zip(*seen, strict=True)))

@@ -43,10 +43,13 @@ from dynamics import (
     flow,
     gradient_flow,
     gradient_flow_ensemble,
+    gradient_noise,
+    linear_noise,
     observables,
     options,
     sgd,
     sgd_many,
+    stochastic_flow,
 )
 from dynamics.bags import population_of
 from dynamics.data import averaging as tasks
@@ -72,7 +75,7 @@ RECORDS = {
     "layer.Layer.check_fits", "observables.Support", "trajectory.LargeRecord", "trajectory.assemble",
     "trajectory.is_large", "trajectory.States", "layer.attention_over_time", "deep.model.Transformer.decode",
     "deep.model.Transformer.rows",
-    "deep.model.reparameterised",
+    "deep.model.reparameterised", "noise.GradientNoise",
 }  # fmt: skip
 
 
@@ -131,6 +134,7 @@ def calls():
     layer, embedding = Layer.zeros(bags), Embedding(np.eye(3), np.ones((2, 3)), np.ones((2, 3)))
     rates = {"eta_y": 0.1, "eta_z": 0.1}
     run = gradient_flow(classes, **rates, t_end=1.0, n_times=2)
+    noise = gradient_noise(classes, batch_size=2, length=4)
     entropy = {"attention": np.full((2, 1, 2), 0.5), "mask": np.ones((1, 2), dtype=bool), "starts": None}
     z, y = np.full((3, 1), 0.5), np.array([[0, 1], [1, 2], [0, 2]])
     maps = (lambda X: X, lambda X: X, lambda X: X)
@@ -208,6 +212,7 @@ def calls():
         "data.sequence_classes.SequenceClasses.single_common_token": (SequenceClasses.single_common_token, dict(
             n_classes=2, vocab_size=5, common=0.2, distinct=(1.0, 0.5))),
         "data.sequence_classes.SequenceClasses.distinct_tokens": (classes.distinct_tokens, dict(n=0)),
+        "data.sequence_classes.SequenceClasses.all_sequences": (classes.all_sequences, dict(length=4)),
         "data.sequence_classes.SequenceClasses.sample": (classes.sample, dict(n=2, length=4, rng=0)),
         "data.text.TextCorpus": (TextCorpus, dict(source=["a b"], vocab_size=None, lowercase=True,
                                                   tokenizer="whitespace", vocabulary=["<unk>", "a"], progress=False)),
@@ -253,6 +258,16 @@ def calls():
         "ensemble.gradient_flow_ensemble": (gradient_flow_ensemble, dict(
             settings={"n_classes": 3, "vocab_size": 5, "eta_y": 1.0, "eta_z": 1.0}, t_end=1.0, times=[0.5],
             decoder="full", rtol=1e-3, atol=1e-3, record=["z"], threads=1, path=None, progress=False)),
+        "diffusion.stochastic_flow": (stochastic_flow, dict(
+            data=classes, **rates, t_end=1.0, batch_size=2, length=4, decoder="full", scheme="euler-maruyama", dt=1.0,
+            order=1, times=[0.5], n_times=2, init=None, seed=0, progress=False, objective=None)),
+        "noise.gradient_noise": (gradient_noise, dict(
+            data=classes, layer=None, batch_size=2, length=4, decoder="full", objective=None)),
+        "noise.linear_noise": (linear_noise, dict(
+            data=classes, **rates, steps=[1, 2], decoder="full", finite=True, init=None, objective=None,
+            progress=False)),
+        "noise.GradientNoise.parts": (noise.parts, dict(vector=noise.mean)),
+        "noise.GradientNoise.sample": (noise.sample, dict(n=2, rng=0)),
         "flow.gradient_flow": (gradient_flow, dict(
             data=classes, **rates, t_end=1.0, decoder="full", times=[0.5], n_times=2, init=None, rtol=1e-3, atol=1e-3,
             progress=False, eta_v=None, eta_hidden=None, objective=None, solver=None, optimizer=None)),
@@ -364,7 +379,7 @@ def test_every_public_callable_has_a_valid_call(table):
 
 ROOMS = [
     "bags", "data", "deep", "flow", "ensemble", "descent", "layer", "observables", "options", "trajectory",
-    "extensions", "units",
+    "extensions", "units", "noise", "diffusion",
     "enclosures", *OF_PAPERS,
 ]  # fmt: skip
 
@@ -373,6 +388,8 @@ ROOMS = [
 def test_hostile_arguments_end_in_a_result_or_our_grammar(table, room, monkeypatch):
     monkeypatch.setattr(flow, "_MOST_EVALUATIONS", 2000)
     monkeypatch.setattr("dynamics._flow.ensemble.MOST_EVALUATIONS", 2000)
+    for module in ("noise", "diffusion"):
+        monkeypatch.setattr(f"dynamics.{module}._MOST_STEPS", 50)
     monkeypatch.setattr(data.averaging, "_MOST_CASES", 2**16)
     found = []
     for name, (function, arguments) in table.items():

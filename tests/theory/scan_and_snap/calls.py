@@ -4,7 +4,7 @@
 import numpy as np
 
 from dynamics import Bags, SequenceClasses
-from theory.scan_and_snap import attention, decoder, early, ranges, token_estimates, tokens
+from theory.scan_and_snap import attention, decoder, early, finite_sequences, ranges, token_estimates, tokens
 
 RECORDS = {
     "scan_and_snap.decoder.sizes",
@@ -46,6 +46,8 @@ def calls():
         **{f"scan_and_snap.decoder.{f.__name__}": (f, sizes)
            for f in (decoder.scanning_time, decoder.snapping_time, decoder.transition_time)},
         "scan_and_snap.early.initial_drift": (early.initial_drift, dict(bags=bags)),
+        "scan_and_snap.finite_sequences.finite_length_drift": (
+            finite_sequences.finite_length_drift, dict(probabilities=[0.25, 0.75])),
         "scan_and_snap.token_estimates.TokenEstimates": (token_estimates.TokenEstimates, dict(bags=bags)),
         "scan_and_snap.token_estimates.TokenEstimates.interval": (estimates.interval, dict(token=0, next_token=0,
                                                                                            level=0.05)),
