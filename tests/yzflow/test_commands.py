@@ -44,6 +44,11 @@ COMMANDS = {
     "figure": (SMALL, ["figure", "9", "--quick", "--format", "png,svg"], {"figures"}),
     "audit": (SMALL, ["audit", "--only", "Scan and Snap: Lemma 1", "--quick", "--out", "audit"], {"audit"}),
     "check": (SMALL, ["check", "Scan and Snap: Lemma 1", "--out", "check.json"], {"check.json"}),
+    "survival": (
+        SMALL,
+        ["survival", "--statements", "Theorem 2(b)", "--options", "batch of one", "--quick"],
+        {"survival.nc", "survival.store"},
+    ),
     "page": (SMALL, ["page", "Scan and Snap: Lemma 1", "--out", "page.html"], {"page.html"}),
     "rerun": (SMALL, ["rerun", "run.nc"], {"run.nc"}),
     "explore": (SMALL, ["explore"], {"explorer.html"}),
@@ -123,6 +128,9 @@ def check(folder, name, ended, made, as_json=True, *, without_compilation=False)
     elif "c.nc" in made:
         assert (facts["runs"], facts["failed"]) == (2, 0)
         assert xr.load_dataset(folder / "c.nc")["loss"].notnull().all()
+    elif "survival.nc" in made:
+        assert {one["statement"] for one in facts["cells"]} == {"Scan and Snap: Theorem 2(b)"}
+        assert int((xr.load_dataset(folder / "survival.nc")["verdict"] >= 0).sum()) == len(facts["cells"]) == 2
     elif "figures" in made:
         assert len(facts["caption"]) > 100 and all(os.path.getsize(folder / path) > 1000 for path in facts["files"])
     elif "audit" in made:
@@ -136,7 +144,7 @@ def check(folder, name, ended, made, as_json=True, *, without_compilation=False)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_with_all_of_it_at_once(folder, name):
     tables, arguments, made = COMMANDS[name]
-    plain = name != "explore"  # which simulates for minutes without compilation
+    plain = name not in ("explore", "survival")  # which simulate for minutes without compilation
     prepare(folder, name)
     ended = run(folder, tables, [*arguments, "--json"], bare=plain, deaf=True, compiled=not plain)
     check(folder, name, ended, made, without_compilation=plain)

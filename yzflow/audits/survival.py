@@ -17,6 +17,7 @@ import xarray as xr
 
 from dynamics import DivergenceError, IntegrationError, Trajectory
 from dynamics.support import checks
+from dynamics.support.netcdf import load_dataset
 from theory import statements
 from theory.statements import Check, Statement
 from theory.trust import Label, Trust
@@ -26,7 +27,7 @@ from yzflow.audits.options import Correction, Option, Room
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import sweep
 
-__all__ = ["label", "survival"]
+__all__ = ["label", "load", "survival"]
 
 _FORMAT = "yzflow-survival-1"
 # Why a cell has no number.
@@ -136,15 +137,13 @@ def _rooms() -> dict[str, Room]:
     return {room.paper: room for room in found}
 
 
-@cache
-def _all(paper: str) -> tuple[_Asked, ...]:
+def _all(room: Room) -> tuple[_Asked, ...]:
     """The checks of a paper that are measured on simulations of training."""
-    room = _rooms()[paper]
     levels = set(room.levels.values())
     return tuple(
         _Asked(statement, check)
         for statement in statements.REGISTER.values()
-        if statement.paper == paper and statement.number not in room.left_out
+        if statement.paper == room.paper and statement.number not in room.left_out
         for check in statement.checks
         if levels & set(check.levels)
     )
@@ -152,8 +151,7 @@ def _all(paper: str) -> tuple[_Asked, ...]:
 
 def _asked(names: Sequence[str] | None) -> tuple[Room, list[_Asked]]:
     """The checks of the statements of these names, which are all of one paper."""
-    known = {paper: _all(paper) for paper in _rooms()}
-    whole = [one for found in known.values() for one in found]
+    whole = [one for room in _rooms().values() for one in _all(room)]
     if names is not None:
         given = checks.listed("statements", names, "be a list of statements")
         ids = list(dict.fromkeys(one.statement.id for one in whole))
@@ -162,6 +160,8 @@ def _asked(names: Sequence[str] | None) -> tuple[Room, list[_Asked]]:
         chosen = _named("statements", chosen, ids)
         whole = [one for one in whole if one.statement.id in chosen]
     rooms = {one.statement.paper for one in whole}
+    if not rooms:
+        raise checks.reject("statements", "name some that are measured on training", "none")
     if len(rooms) > 1:
         raise checks.reject("statements", "be of one paper", f"{' and '.join(sorted(rooms))}")
     return _rooms()[rooms.pop()], whole
@@ -209,7 +209,7 @@ def _run(configuration: dict, seed: int) -> dict[str, xr.DataArray]:
     room = _rooms()[configuration["paper"]]
     option = next(one for one in room.options if one.name == configuration["option"])
     setting = next(one for one in room.settings(quick=False) if one.name == configuration["setting"])
-    level, asked = configuration["level"], _all(room.paper)
+    level, asked = configuration["level"], _all(room)
     drawn = level in room.drawn
     shape = (len(asked), configuration["draws"])
     found = {name: np.full(shape, np.nan) for name in _NUMBERS}
@@ -377,8 +377,8 @@ def _table(measured: xr.Dataset, room: Room, asked: Sequence[_Asked], call: Mapp
             "reversed_from": (dims, middle["reversed_from"], {"units": "SGD step"}),
             "p": (dims, p["whole"], {"long_name": "two-sided p of the votes of runs"}),
             "p_late": (dims, p["late"], {"long_name": "two-sided p of the votes of second halves of runs"}),
-            "votes": ((*dims, "side"), counts["whole"]),
-            "votes_late": ((*dims, "side"), counts["late"]),
+            "votes": ((*dims, "side"), counts["whole"].astype("int16")),
+            "votes_late": ((*dims, "side"), counts["late"].astype("int16")),
             "why": (dims, why.astype("int8"), {"long_name": "; ".join(f"{key}: {text}" for key, text in WHY.items())}),
             "margin": (("check", "setting"), inside, {"long_name": "smallest margin of the assumptions"}),
         },
@@ -437,6 +437,19 @@ def _median(values: np.ndarray) -> np.ndarray:
     found = np.full(values.shape[:-1], np.nan)
     found[some] = np.nanmedian(values[some], axis=-1)
     return found
+
+
+def load(path: str | os.PathLike) -> xr.Dataset:
+    """Read a table that the command ``yzflow survival`` wrote.
+
+    Raises
+    ------
+    ValueError
+        If a byte of the file is not as it was written, or it holds something else.
+    FileNotFoundError
+        If there is none.
+    """
+    return load_dataset(path, _FORMAT, "a survival table")
 
 
 def label(table: xr.Dataset, **cell: str) -> Label:

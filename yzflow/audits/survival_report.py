@@ -40,24 +40,29 @@ def _parts(table: xr.Dataset) -> Iterator[tuple[str, str, xr.Dataset]]:
                 yield setting, level, part.isel(check=np.flatnonzero(asked))
 
 
-def _cell(one: xr.Dataset, words: bool) -> str:
-    fate = Fate(int(one["verdict"]))
+def _cell(fate: Fate, own: Fate, error: float, own_error: float, words: bool) -> str:
     if fate is Fate.NOT_ASKED:
         return ""
-    own = Fate(int(one["verdict_corrected"]))
     rescued = own in (Fate.HOLDS, Fate.LATER) and fate not in (Fate.HOLDS, own)
     if not words:
         return fate.sign + ("*" if rescued else "")
-    number = "" if fate is Fate.UNDEFINED else f" ({float(one['error']):.2g})"
-    in_own = f"; corrected {own.words} ({float(one['error_corrected']):.2g})" if own is not Fate.NOT_ASKED else ""
+    number = "" if fate is Fate.UNDEFINED else f" ({error:.2g})"
+    in_own = f"; corrected {own.words} ({own_error:.2g})" if own is not Fate.NOT_ASKED else ""
     return fate.words + number + in_own
 
 
 def _rows(part: xr.Dataset, words: bool) -> list[list[str]]:
     names = part["option"].values.tolist()
     head = ["check", *(names if words else map(str, range(1, len(names) + 1)))]
-    checks = part["check"].values.tolist()
-    return [head, *([name, *(_cell(part.sel(check=name, option=one), words) for one in names)] for name in checks)]
+    parts = ("verdict", "verdict_corrected", "error", "error_corrected")
+    grids = [part[name].transpose("check", "option").values for name in parts]
+    return [
+        head,
+        *(
+            [name, *(_cell(Fate(int(v)), Fate(int(c)), e, o, words) for v, c, e, o in zip(*rows, strict=True))]
+            for name, *rows in zip(part["check"].values.tolist(), *grids, strict=True)
+        ),
+    ]
 
 
 def _legend(table: xr.Dataset) -> list[str]:

@@ -217,7 +217,7 @@ OPTIONS = (
     ),
     _row(
         "LayerNorm with mean",
-        "LayerNorm that subtracts the mean first",
+        "LayerNorm that subtracts the mean over the contextual tokens first",
         levels=WITHOUT_LEMMA3,
         objective=Objective(normalisation="layer"),
         meaningless=OTHER_FEATURES,

@@ -1,0 +1,119 @@
+"""Which statements survive which change of an assumption, as a picture."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+
+from yzflow.audits.fates import Fate
+from yzflow.audits.survival import survival as table_of
+from yzflow.figures.registry import Effort, Entry
+from yzflow.figures.style import BLUE, ORANGE, VERMILION, styled
+from yzflow.papers.scan_and_snap.settings import PAPER
+
+# The levels at which every option is, or at which runs are drawn.
+_SHOWN = ("modified steps", "full steps", "SGD")
+# Dark and light by turns, so that a print without colours tells them apart; each has a sign besides.
+_COLOURS = {
+    Fate.HOLDS: (BLUE, "white"),
+    Fate.LATER: ("#8FCBEE", "black"),
+    Fate.REVERSED: (VERMILION, "white"),
+    Fate.FAILS: (ORANGE, "black"),
+    Fate.UNDEFINED: ("#DDDDDD", "black"),
+    Fate.UNDECIDED: ("white", "black"),
+}
+_GOOD = (Fate.HOLDS, Fate.LATER)
+
+
+# What a quick picture has of the options.
+_FEW = ("plain", "coupled weight decay", "label smoothing", "temperature", "adam")
+
+
+def _compute(effort: Effort) -> xr.Dataset:
+    options = _FEW if effort.quick else None
+    return table_of(options=options, quick=effort.quick, store=effort.store, progress=effort.progress)
+
+
+def _short(check: str) -> str:
+    return check if len(check) <= 62 else f"{check[:60]}.."
+
+
+def _panel(axes: Axes, part: xr.Dataset) -> None:
+    """Checks by options, at one level in one setting."""
+    own = part["verdict_corrected"].values
+    for (i, j), value in np.ndenumerate(part["verdict"].values):
+        fate = Fate(int(value))
+        if fate is Fate.NOT_ASKED:
+            continue
+        fill, ink = _COLOURS[fate]
+        axes.add_patch(_square(j, i, fill))
+        axes.text(j, i, fate.sign, color=ink, ha="center", va="center", fontsize=7)
+        if fate not in _GOOD and Fate(int(own[i, j])) in _GOOD:
+            axes.plot(j + 0.33, i - 0.33, "o", color=ink, markersize=2)
+    n_checks, n_options = part["verdict"].shape
+    axes.set(xlim=(-0.5, n_options - 0.5), ylim=(n_checks - 0.5, -0.5), aspect="equal")
+    axes.grid(False)
+    axes.tick_params(length=0)
+    axes.set_xticks(range(n_options), part["option"].values.tolist(), rotation=90, fontsize=7)
+    axes.set_yticks(range(n_checks), [_short(name) for name in part["check"].values.tolist()], fontsize=7)
+
+
+def _square(x: float, y: float, fill: str) -> Patch:
+    return Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, facecolor=fill, edgecolor="#888888", linewidth=0.3)
+
+
+@styled
+def survival(table: xr.Dataset) -> Figure:
+    """What becomes of each statement on training under each change of an assumption, one at a time: steps on the
+    expected gradient with the modified and with the full decoder, and mini-batch runs, in a setting inside every
+    assumption (above) and in one outside (below).
+
+    A sign goes with each colour. A dot marks a check that fails as it stands and holds in the form that it has under
+    the option. Blank: the level has not the option, or not the check. Verdicts on mini-batch runs are tests over seeds.
+
+    Parameters
+    ----------
+    table : xarray.Dataset
+        From `yzflow.survival`.
+    """
+    chosen = table["setting"].values.tolist()[:2]
+    levels = [level for level in _SHOWN if level in table["level"].values.tolist()]
+    asked = (table["verdict"].sel(setting=chosen, level=levels) != Fate.NOT_ASKED).any(["option", "setting", "level"])
+    shown = table.isel(check=np.flatnonzero(asked.values))
+    n_checks, n_options = shown.sizes["check"], shown.sizes["option"]
+    width, height = 0.18 * n_options * len(levels) + 4.2, 0.18 * n_checks * len(chosen) + 2.6
+    figure = Figure(figsize=(max(width, 8.5), max(height, 4.0)))
+    for part, setting in zip(figure.subfigures(len(chosen), 1, squeeze=False)[:, 0], chosen, strict=True):
+        part.suptitle(setting, fontsize=9)
+        for axes, level in zip(part.subplots(1, len(levels), sharey=True, squeeze=False)[0], levels, strict=True):
+            _panel(axes, shown.sel(setting=setting, level=level))
+            axes.set_title(level, fontsize=8)
+    patches = [Patch(facecolor=fill, edgecolor="#888888", label=f"{fate.sign} {fate.words}")
+               for fate, (fill, _) in _COLOURS.items()]  # fmt: skip
+    figure.legend(handles=patches, loc="outside lower center", ncols=len(patches))
+    return figure
+
+
+def claims(table: xr.Dataset) -> str:
+    """What this table shows: options under which a statement on signs is reversed, and corrected forms that hold."""
+    verdict = table["verdict"].values
+    reversed_ = (verdict == Fate.REVERSED).any(axis=(0, 2, 3))
+    names = table["option"].values[reversed_].tolist()
+    own = np.isin(table["verdict_corrected"].values, _GOOD)
+    asked = (verdict >= 0) & (table["verdict_corrected"].values >= 0)
+    lost = asked & ~np.isin(verdict, _GOOD)
+    said = f"All signs of some check are reversed under {', '.join(names)}." if names else "No sign is reversed."
+    if lost.any():
+        n, back = int(lost.sum()), int((lost & own).sum())
+        said += f" Of {n} cells in which the option has closed forms of its own and the plain one fails, {back} hold"
+        said += " in these."
+    return (
+        f"{said} {table.attrs['tests']} tests over {table.attrs['seeds']} seeds have a family-wise error rate of "
+        + (f"{table.attrs['alpha']:g}.")
+    )
+
+
+FIGURES = (Entry("survival", PAPER, survival, _compute, claims=claims),)
