@@ -28,6 +28,7 @@ extensions = [
     "notebooks",
     "proofs",
     "reference",
+    "tasks",
     "offline_mathjax",
 ]
 exclude_patterns = ["_build", "_generated/sources", "_generated/gallery/**/*.ipynb", "benchmarks"]

@@ -3,6 +3,9 @@
 The figures' pages are made from their docstrings, which say what agrees with the paper and what does not: a figure of a
 new paper has a page without an entry here. A figure of given runs is described on the page of the example that makes
 them, the one whose name its own begins with.
+
+Small pictures of the figures stand in ``docs/images/thumbnails``, so that the gallery has them where its scripts are
+not run. ``python docs/_ext/gallery.py [NAME ..]`` draws those of the figures named, or all that are missing.
 """
 
 import re
@@ -16,6 +19,19 @@ from sphinx_gallery.sorting import FileNameSortKey
 
 from yzflow import figures
 
+DOCS = Path(__file__).parents[1]
+THUMBNAILS = DOCS / "images" / "thumbnails"
+# Of the scripts in ``examples``, which make several figures: the one that is shown.
+_SHOWN = {
+    "deep_dyck": "deep_dyck_variation",
+    "deep_text": "deep_text_flattening",
+    "dyck_balance": "dyck_length",
+    "phase_diagram": "phase_diagram",
+    "phase_transition": "attention_over_training",
+    "regime_maps": "regime_map",
+    "sgd_figures": "figure4",
+    "sparse_averaging": "qsa_smallest_dimension",
+}
 _HEADER = "{title}\n{line}\n\n{text}\n"
 
 
@@ -88,7 +104,24 @@ def _write_figures(folder: Path):
                 "data = entry.data(yz.figures.Effort(quick=True))\n"
                 "figure = entry.draw(data)\nprint(entry.claims(data))\n"
             )
-        _write(folder / file, f'r"""\n{doc}"""\n\n{code}')
+        _write(folder / file, f'r"""\n{doc}"""\n\n{thumbnail(name)}{code}')
+
+
+def thumbnail(name: str) -> str:
+    """A line of a script that names its small picture; nothing if there is none."""
+    for path in (THUMBNAILS / f"{name}.png", DOCS / "images" / f"{name}.png"):
+        if path.exists():
+            return f"# sphinx_gallery_thumbnail_path = {path.relative_to(DOCS).as_posix()!r}\n\n"
+    return ""
+
+
+def draw_thumbnails(names: list[str]) -> None:
+    """Draw figures with quick settings, 360 pixels wide."""
+    THUMBNAILS.mkdir(parents=True, exist_ok=True)
+    for name in names or [name for name in figures.names() if not thumbnail(name)]:
+        figure = figures.entries()[name](quick=True)
+        figure.savefig(THUMBNAILS / f"{name}.png", dpi=360 / figure.get_figwidth())
+        print(name, flush=True)
 
 
 def _described(name: str) -> str:
@@ -114,7 +147,8 @@ def _write_examples(source: Path, folder: Path):
                 body += f"\n\n.. rubric:: {name}\n\n{_described(name)}"
         # A script ends in an exit, which would end the build; sphinx-gallery runs it without its docstring.
         code = re.sub(r"scripts\.run\(main.*\)", "main()", code).replace("__doc__", repr(first))
-        _write(folder / file, f'r"""\n{heading}\n{"=" * len(heading)}\n\n{body}\n"""{code}')
+        small = thumbnail(_SHOWN.get(path.stem, path.stem))
+        _write(folder / file, f'r"""\n{heading}\n{"=" * len(heading)}\n\n{body}\n"""\n{small}{code}')
 
 
 def _usage(part: str) -> str:
@@ -153,3 +187,7 @@ def scrape(block: tuple, block_vars: dict, gallery_conf: dict) -> str:
             shutil.copy(picture, images[-1][0])
     # One below the other, each with a text for readers who do not see it: side by side they would be too small to read.
     return "\n".join(figure_rst([path], gallery_conf["src_dir"], text) for path, text in images)
+
+
+if __name__ == "__main__":
+    draw_thumbnails(sys.argv[1:])

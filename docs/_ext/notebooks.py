@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1]
-PAGES = ("tutorial", "teaching", "figure_style")
+PAGES = ("tutorial", "teaching", "lesson", "figure_style")
 _FRONT = "---\nfile_format: mystnb\nkernelspec:\n  name: python3\n---\n\n"
 _BLOCK = re.compile(r"^```python\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+_FOLD = re.compile(r"</?details>|<summary>(.*?)</summary>")
 _HEADING = re.compile(r"\A# .*\n")
 _DOWNLOAD = (
     "\nBelow each block stands what it showed when this page was made: {nb-download}`download the notebook <%s>`.\n"
@@ -31,7 +32,7 @@ def as_notebook(text: str) -> dict:
     """The page as a notebook (nbformat 4) without outputs: its blocks of Python are the cells of code."""
     cells = []
     for number, part in enumerate(_BLOCK.split(text)):
-        source = part.strip("\n")
+        source = _FOLD.sub(r"\1", part).strip("\n")  # a cell cannot fold the next one
         kind = (
             {"cell_type": "code", "execution_count": None, "outputs": []} if number % 2 else {"cell_type": "markdown"}
         )

@@ -165,7 +165,7 @@ def test_pages_that_are_run_show_what_their_cells_show(site):
         import notebooks
     finally:
         sys.path.remove(str(DOCS / "_ext"))
-    pictures = {"tutorial": 3, "teaching": 0, "figure_style": 2}
+    pictures = {"tutorial": 3, "teaching": 0, "lesson": 1, "figure_style": 2}
     for name in notebooks.PAGES:
         source = (DOCS / f"{name}.md").read_text(encoding="utf-8")
         plain = [cell["source"] for cell in notebooks.as_notebook(source)["cells"] if cell["cell_type"] == "code"]
@@ -179,6 +179,42 @@ def test_pages_that_are_run_show_what_their_cells_show(site):
         assert sum("image/png" in output.get("data", {}) for output in outputs) == pictures[name]
         page = (site / f"{name}.html").read_text(encoding="utf-8")
         assert page.count("cell_output") >= len(plain) - 2 and page.count("_images/") >= pictures[name]
+
+
+def test_every_task_of_sweeps_is_listed_with_its_defaults(site):
+    from yzflow.sweeps.tasks import built_in
+
+    text = html.unescape(re.sub("<[^>]*>", "", (site / "sweeps.html").read_text(encoding="utf-8")))
+    for name, task in built_in().items():
+        (line,) = [line for line in text.splitlines() if line.startswith(f"{name}: ")]
+        assert all(key in line for key in task.keys or ()), name
+    assert "steps (100)" in text and "t_end (700.0)" in text
+
+
+def test_small_pictures_are_of_figures_that_exist():
+    from yzflow import figures
+
+    names = {path.stem for path in (DOCS / "images" / "thumbnails").glob("*.png")}
+    assert names and names <= set(figures.names())
+
+
+def test_the_lesson_has_no_number_of_its_own():
+    """Numbers stand in what blocks print; the minutes of the plan add up."""
+    text = (DOCS / "lesson.md").read_text(encoding="utf-8")
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert not re.findall(r"\d+[.,]\d+|\d%", prose)
+    assert sum(map(int, re.findall(r"^\| (\d+) \|", prose, flags=re.MULTILINE))) == 90 and "90 minutes" in prose
+    assert text.count("<details>") == text.count("</details>") == len(re.findall("^## ", text, flags=re.MULTILINE))
+
+
+def test_a_printed_lesson_has_questions_and_no_solutions(site, browser):
+    page = browser(site / "lesson.html")
+    assert page.locator("details").count() == 5 and page.get_by_text("Two next tokens share one token").is_visible()
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    assert page.locator("details .cell").first.is_visible()
+    page.emulate_media(media="print")
+    assert page.get_by_text("Two next tokens share one token").is_visible()
+    assert not page.locator("details").first.is_visible()
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])

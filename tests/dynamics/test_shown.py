@@ -10,7 +10,7 @@ matplotlib.use("agg")
 import numpy as np
 import pytest
 import strategies
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from matplotlib import pyplot
 from matplotlib.figure import Figure
@@ -58,7 +58,8 @@ def cells(shown):
     return parser.cells
 
 
-@given(st.text(max_size=300))
+@given(st.text(max_size=300) | st.text("<>&;/!-'\"ab ", max_size=300))
+@example("<b>bold</b> &amp; <!-- gone -->")
 @settings(max_examples=50)
 def test_text_is_escaped_and_bounded(words):
     found = Cells(f"<table><tr><td>{display.text(words)}</td></tr></table>").cells[0]
