@@ -61,7 +61,7 @@ def accuracies(runs: xr.Dataset) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     script = scripts.Script(__doc__, out="deep_dyck", quick="three seeds, few steps and settings")
-    script.add_argument("--seeds", type=int, default=deep_dyck.SEEDS, help="seeds a setting, 3 or more")
+    script.add_argument("--seeds", type=int, default=deep_dyck.SEEDS, help="seeds per setting, 3 or more")
     script.add_argument("--precise", action="store_true", help="train until 99.9%% is right, and replace maps")
     options = script.options(arguments)
     out = options.out

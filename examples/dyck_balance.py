@@ -132,7 +132,7 @@ def words_and_prefixes(kinds: list[str], architecture: str, seeds: int, out: Pat
 
 def main(arguments: list[str] | None = None) -> int:
     script = scripts.Script(__doc__, out="dyck_balance", quick="three or four seeds, few steps")
-    script.add_argument("--seeds", type=int, default=4, help="seeds a setting, 3 or more; the findings have 20")
+    script.add_argument("--seeds", type=int, default=4, help="seeds per setting, 3 or more; the findings have 20")
     script.add_argument("--kind", nargs="+", choices=words.KINDS, help="train on these, at all positions")
     script.add_argument("--architecture", choices=words.ARCHITECTURES, default="minimal", help="with --kind")
     script.add_argument("--parts", action="store_true", help="with and without LN and a feed-forward part")

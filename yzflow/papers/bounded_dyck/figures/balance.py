@@ -197,7 +197,7 @@ def dyck_length(runs: xr.Dataset) -> Figure:
     right.set(xlabel="accuracy predicted from the drift", xlim=(0.38, 1.03), ylim=(0.38, 1.03))
     figure.legend(*left.get_legend_handles_labels(), loc="outside right center")
     n = runs.sizes["seed"]
-    figure.suptitle(f"Length generalisation of {n} seeds a setting, trained on the last positions of prefixes")
+    figure.suptitle(f"Length generalisation of {n} seeds per setting, trained on the last positions of prefixes")
     return figure
 
 

@@ -19,7 +19,7 @@ def _computed(effort: Effort) -> xr.Dataset:
 
 
 def slopes(data: xr.Dataset, name: str, *, smallest: int = 10) -> tuple[np.ndarray, np.ndarray]:
-    """Mean slope of log2 against n over seeds and its standard error, by number of layers; a line fitted a seed."""
+    """Mean slope of log2 against n over seeds and its standard error, by number of layers, each seed with its line."""
     some = data[name].sel(n=data["n"] >= smallest).transpose("n", "layers", "seed")
     flat = np.log2(some.values).reshape(some.sizes["n"], -1)
     fitted = np.polyfit(some["n"].values, flat, 1)[0].reshape(some.sizes["layers"], -1)

@@ -34,7 +34,7 @@ TRUE, FALSE, OPEN = 1, 0, -1
 
 
 def classes_of(n_classes: int, vocab_size: int, overlap: float) -> SequenceClasses:
-    """One common token and two distinct ones a class, with a given overlap f_n . f_n' at the start."""
+    """One common token and two distinct ones per class, with a given overlap f_n . f_n' at the start."""
     common = float(np.sqrt(overlap / (1 - overlap) * sum(weight**2 for weight in DISTINCT)))
     return SequenceClasses.single_common_token(n_classes, vocab_size, common=common, distinct=DISTINCT)
 

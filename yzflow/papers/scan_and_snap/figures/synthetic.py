@@ -179,8 +179,8 @@ def _most_attended(runs: Sequence[Sequence[Trajectory]]) -> str:
 def figure6(runs: xr.Dataset) -> Figure:
     """Entropy of attention on distinct tokens against eta_Y / eta_Z on Syn-Medium, mean and 95% interval (Fig. 6).
 
-    A panel for each number of query tokens, two next tokens a query. The paper finds sparser attention at larger eta_Z,
-    and denser attention as eta_Y grows at a fixed eta_Z beyond a threshold.
+    A panel for each number of query tokens, with two next tokens per query. The paper finds sparser attention at larger
+    eta_Z, and denser attention as eta_Y grows at a fixed eta_Z beyond a threshold.
 
     Parameters
     ----------
