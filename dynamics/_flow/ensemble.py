@@ -8,12 +8,15 @@ of zeros every class is a copy of every other, and so are the next tokens that n
 - the common token's decoder logits at a next token that occurs (a) and at one that does not (b);
 - a distinct token's at its own next token (p), at that of another class (q), at one that never occurs (r).
 
-The method is scipy's DOP853 line by line (size of steps, norm of the error, interpolant), with its coefficients, so
-that a member takes the steps that `gradient_flow` takes. Measured on 200 full flows (K 2 to 50, M 100 to 100,000,
-rates over two decades, rtol 1e-8, t = 10,000; processor time of one core): 0.3 ms a flow, against 60 ms in a loop over
-`gradient_flow`, 44 ms by scipy on the stacked state of 40 members with the largest norm of any, 11 ms in diffrax under
-vmap, and 0.23 ms in heyoka, 0.15 ms in its batches (Taylor series, whose long steps stay stable where a flow is
-stiff).
+The method is DOP853 as scipy has it (size of steps, norm of the error, interpolant), so that a member takes the steps
+that `gradient_flow` takes. `LANES` members go side by side, each with its own time, step and error, as rows of numbers
+with which the one field below calculates (`_flow.lanes`); a lane whose member has ended takes the next. Steps in which
+outputs or a largest speed are looked for are put aside until there is one for each lane. Nothing that is kept of a
+member depends on the others, nor on which these are.
+
+Measured on 2000 full flows (K 2 to 50, M 100 to 100,000, rates over two decades, rtol 1e-8, t = 10,000; processor time
+of one core): 0.10 ms a flow, 3.5 times less than one after the other by the same scheme. docs/benchmarks.md has the
+others: a loop over `gradient_flow`, scipy on stacked states, diffrax under vmap, heyoka's Taylor series.
 
 The reduced field has a kernel of its own, and does not call the one of `_model.kernels`: that one takes any batch and
 makes its arrays anew in each call. Tests hold the two against each other at random states, for all three decoders.
@@ -25,10 +28,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dynamics._flow import tableau
+from dynamics._flow.lanes import LANES, absolute, filled, floor, larger, load, power_of_two, sqrt, store, where
+from dynamics._flow.tableau import EXTENDED, STAGES
 from dynamics.support.checks import read_only
 from dynamics.support.compiled import kernel
 
-_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
+_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
 
 DECODERS = ("full", "modified", "theory")
 # Evaluations of the derivative after which a member is given up: a second, where a flow takes a thousand.
@@ -47,208 +53,403 @@ REASONS = {
 }
 # As in `_model.modified`: the smallest eigenvalue of F^T F, here 1 - rho, of features that count as independent.
 _SINGULAR = 1e-12
-_STAGES, _EXTENDED, _POWER = 12, 16, 7
+# Rows of `Combinations`.
+_EULER, _FIFTH, _THIRD, _INTERPOLANT = 16, 17, 18, 19
+_POWER = 7
+# Slopes of a step that its interpolant needs.
+_KEPT = (0, 5, 6, 7, 8, 9, 10, 11, 12)
 
 
-class Tableau(NamedTuple):
-    """Coefficients of DOP853 (Hairer, Norsett, Wanner), scipy's.
+class Combinations(NamedTuple):
+    """Means of the slopes of a step that DOP853 forms (Hairer, Norsett, Wanner), those weights that are not zero.
+
+    Rows 0 to 15 are the stages, of which 12 is the new state and 13 to 15 are the interpolant's; 16 is a step of
+    Euler's, 17 and 18 the error estimates of order 5 and 3, 19 to 22 the interpolant.
 
     Attributes
     ----------
-    A : (17, 16)
-        Stages, with the new state as stage 12, the three more of the interpolant, and a step of Euler's.
-    E3, E5 : (13,)
-        Error estimates.
-    D : (4, 16)
-        Interpolant.
+    terms : (23,) int
+    slopes : (23, 12) int
+    weights : (23, 12)
     """
 
-    A: np.ndarray
-    E3: np.ndarray
-    E5: np.ndarray
-    D: np.ndarray
+    terms: np.ndarray
+    slopes: np.ndarray
+    weights: np.ndarray
 
     @classmethod
-    def of_scipy(cls) -> Tableau:
-        from scipy.integrate._ivp import dop853_coefficients as c  # a third of a second: when it is first needed
+    def of_dop853(cls) -> Combinations:
+        """Those of `dynamics._flow.tableau`."""
+        rows = [*tableau.A, np.eye(1, EXTENDED)[0], tableau.E5, tableau.E3, *tableau.D]
+        terms = np.zeros(len(rows), np.int64)
+        slopes, weights = np.zeros((len(rows), 12), np.int64), np.zeros((len(rows), 12))
+        for i, row in enumerate(rows):
+            own = np.flatnonzero(row)
+            terms[i], slopes[i, : own.size], weights[i, : own.size] = own.size, own, row[own]
+        return cls(*(read_only(part) for part in (terms, slopes, weights)))
 
-        A = np.vstack([c.A, np.eye(1, _EXTENDED)])
-        A[_STAGES, :_STAGES] = c.B
-        return cls(*(read_only(np.ascontiguousarray(part)) for part in (A, c.E3, c.E5, c.D)))
+
+class Lanes(NamedTuple):
+    """A step of each of `LANES` members, which stand on the last axis.
+
+    Attributes
+    ----------
+    setting : (4, lanes)
+        K, M, eta_Y, eta_Z.
+    count : (kinds, lanes)
+    y, new : (size, lanes)
+        States at its start and its end.
+    slopes : (17, size, lanes)
+        Derivatives at its stages, the last for trials.
+    t, h : (lanes,)
+        Its start and its length.
+    """
+
+    setting: np.ndarray
+    count: np.ndarray
+    y: np.ndarray
+    new: np.ndarray
+    slopes: np.ndarray
+    t: np.ndarray
+    h: np.ndarray
 
 
-def size_of(decoder: str, n_distinct: int, *, unseen: bool) -> int:
-    """Numbers of a state: z, then x = M h for "theory", or a, p, q and, if next tokens are ``unseen``, b, r."""
-    if decoder == "theory":
-        return 2 + n_distinct
-    return 2 + 3 * n_distinct + (1 + n_distinct if unseen else 0)
+class Asked(NamedTuple):
+    """Steps with a largest speed, or with times of outputs, until there is one for each lane.
+
+    Attributes
+    ----------
+    steps : Lanes
+    end : (size, lanes)
+        Their new states.
+    who, first, last : (lanes,) int
+        Members, and the outputs within.
+    needed : (kinds, lanes) int
+        Which logits may have their largest speed there.
+    filled : (1,) int
+        How many there are.
+    """
+
+    steps: Lanes
+    end: np.ndarray
+    who: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    needed: np.ndarray
+    filled: np.ndarray
+
+
+class State(NamedTuple):
+    """What becomes of each lane.
+
+    Attributes
+    ----------
+    who, taken, recorded, due, sought, rejected : (lanes,) int
+        The member (-1: none), its steps and its outputs so far, and those with its newest step; for how many logits a
+        largest speed is looked for; whether its last trial was rejected.
+    accepted : (lanes,)
+        One where the newest trial was accepted, zero elsewhere.
+    t_new : (lanes,)
+        The ends of trials.
+    fastest, needed : (kinds, lanes)
+        The largest speeds between steps; of which logits a largest speed is looked for.
+    next : (1,) int
+        Where in their order the next member to start is.
+    """
+
+    who: np.ndarray
+    taken: np.ndarray
+    recorded: np.ndarray
+    due: np.ndarray
+    sought: np.ndarray
+    rejected: np.ndarray
+    accepted: np.ndarray
+    t_new: np.ndarray
+    fastest: np.ndarray
+    needed: np.ndarray
+    next: np.ndarray
+
+
+class Results(NamedTuple):
+    """What becomes of members, on the first axis; see `dynamics.ensemble`."""
+
+    z: np.ndarray
+    attention: np.ndarray
+    loss: np.ndarray
+    velocity: np.ndarray
+    decoded: np.ndarray
+    peak: np.ndarray
+    told: np.ndarray
+    status: np.ndarray
+
+
+@kernel(**_OPTIONS)
+def _lanes(size, kinds):
+    """Empty lanes, in which nothing moves."""
+    slopes = np.zeros((EXTENDED + 1, size, LANES))
+    y, new = np.zeros((size, LANES)), np.zeros((size, LANES))
+    return Lanes(np.ones((4, LANES)), np.ones((kinds, LANES)), y, new, slopes, np.zeros(LANES), np.zeros(LANES))
+
+
+@kernel(**_OPTIONS)
+def _exp(x):
+    """exp(x) within two units in the last place; below 1e-307 and above 1e307 it stays where it is.
+
+    The C library takes one number at a time. This is Taylor's polynomial of degree 13 on [-ln(2)/2, ln(2)/2], times a
+    power of two.
+    """
+    x = larger(-707.0, x)
+    x = where(x - 707.0, 707.0, x)
+    k = floor(x * 1.4426950408889634 + 0.5)
+    x = (x - k * 0.693145751953125) - k * 1.42860682030941723212e-6
+    p = x * 1.6059043836821613e-10 + 2.08767569878681e-09
+    p = p * x + 2.505210838544172e-08
+    p = p * x + 2.755731922398589e-07
+    p = p * x + 2.7557319223985893e-06
+    p = p * x + 2.48015873015873e-05
+    p = p * x + 0.0001984126984126984
+    p = p * x + 0.001388888888888889
+    p = p * x + 0.008333333333333333
+    p = p * x + 0.041666666666666664
+    p = p * x + 0.16666666666666666
+    p = p * x + 0.5
+    p = p * x + 1.0
+    return (p * x + 1.0) * power_of_two(k)
 
 
 @kernel(**_OPTIONS)
 def _attend(y, count, f):
-    """f of a class, common token first, from the logits at the start of ``y``; returns the sum of c over its norm."""
-    width = count.size
-    top = y[0]
-    for i in range(1, width):
-        top = max(top, y[i])
-    total = square = 0.0
-    for i in range(width):
-        f[i] = count[i] * np.exp(y[i] - top)
-        total += f[i]
-        square += f[i] * f[i]
-    scale = 1.0 / np.sqrt(square)
-    for i in range(width):
-        f[i] *= scale
-    return total * scale
+    """f of a class, common token first, from the logits at the start of ``y``; returns 1 - rho, rho = f_0^2."""
+    top = load(y, 0)
+    for i in range(1, count.shape[0]):
+        top = larger(load(y, i), top)
+    square = rest = filled(0.0)
+    for i in range(count.shape[0]):
+        c = load(count, i) * _exp(load(y, i) - top)
+        square = square + c * c
+        store(f, i, c)
+    scale = 1.0 / sqrt(square)
+    for i in range(count.shape[0]):
+        fi = load(f, i) * scale
+        if i > 0:
+            rest = rest + fi * fi
+        store(f, i, fi)
+    return rest
 
 
 @kernel(**_OPTIONS)
-def _field(decoder, y, member, count, f, dy):
-    """The derivative of a state into ``dy``; returns the loss. ``member`` holds K, M, eta_Y, eta_Z.
+def _inverted(rho, rest, K, own, other, alike):
+    """Columns with entry ``own`` at their own class, ``other`` at the K - 1 others, times the inverse of F^T F.
 
-    Lemma 1, Lemma 3 or (10) with Theorem 1. F^T F = (1 - rho) I + rho 1 1^T, rho = f_0^2, is inverted by the formula of
-    Sherman and Morrison: a column with entry s at its own class and d at the K - 1 others becomes (s - mu) / (1 - rho)
-    and (d - mu) / (1 - rho), mu = rho (s + (K - 1) d) / (1 + (K - 1) rho).
+    F^T F = (1 - rho) I + rho 1 1^T is inverted by the formula of Sherman and Morrison: such a column becomes
+    (own - mu) / (1 - rho), (other - mu) / (1 - rho), mu = rho (own + (K - 1) other) / (1 + (K - 1) rho); one whose
+    entries are all ``alike`` becomes alike / (1 + (K - 1) rho). ``rest`` is 1 - rho, which would cancel.
     """
-    K, M, eta_y, eta_z = member[0], member[1], member[2], member[3]
-    D = count.size - 1
-    _attend(y, count, f)
-    rho, rest = f[0] * f[0], 0.0
-    for i in range(1, D + 1):
-        rest += f[i] * f[i]
     spread = 1.0 + (K - 1.0) * rho
-    if decoder == 2:
-        x = y[D + 1]
-        # 1 / inf is the right limit where a trial step overshoots.
-        error = (M - 1.0) / (M - 1.0 + np.exp(x))
-        s, d = x * error, -x * error / (M - 1.0)
-        mu = rho * (s + (K - 1.0) * d) / spread
-        own, other = (s - mu) / rest, (d - mu) / rest
-        g = f[0] * (own + (K - 1.0) * other)
-        inner = f[0] * g + rest * own
-        dy[0] = eta_z * f[0] * (g - f[0] * inner)
-        for i in range(1, D + 1):
-            dy[i] = eta_z / K * f[i] * (f[i] * own - f[i] * inner)
-        dy[D + 1] = M * eta_y / K / (M - 1.0 + np.exp(x))
-        return np.log1p((M - 1.0) * np.exp(-x))
+    mu = rho * (own + (K - 1.0) * other) / spread
+    return (own - mu) / rest, (other - mu) / rest, alike / spread
+
+
+@kernel(**_OPTIONS)
+def _theory_field(y, setting, count, f, dy):
+    """(10) with Theorem 1, and h by (44)."""
+    K, M, eta_y, eta_z = load(setting, 0), load(setting, 1), load(setting, 2), load(setting, 3)
+    width = count.shape[0]
+    rest, x = _attend(y, count, f), load(y, width)
+    f0 = load(f, 0)
+    # 1 / inf is the right limit where a trial step overshoots.
+    total = M - 1.0 + _exp(x)
+    error = (M - 1.0) / total
+    own, other, _ = _inverted(f0 * f0, rest, K, x * error, 0.0 - x * error / (M - 1.0), x)
+    g = f0 * (own + (K - 1.0) * other)
+    inner = f0 * g + rest * own
+    store(dy, 0, eta_z * f0 * (g - f0 * inner))
+    for i in range(1, width):
+        fi = load(f, i)
+        store(dy, i, eta_z / K * fi * (fi * own - fi * inner))
+    store(dy, width, M * eta_y / K / total)
+
+
+@kernel(**_OPTIONS)
+def _outcomes(y, count, f, setting):
+    """The residuals of a class after `_attend`: at its own next token, at another, at an unseen one; and for the loss
+    the sum over the others of exp(u - top), that of its own, and its u below the top. Unseen ones may be none."""
+    K, unseen = load(setting, 0), load(setting, 1) - load(setting, 0)
+    D = count.shape[0] - 1
     a, p, q, b, r = D + 1, D + 1, 2 * D + 1, 3 * D + 2, 3 * D + 2  # entry i of p, q, r stands at p + i, i from 1
-    unseen = M - K
-    u_own = u_other = f[0] * y[a]
-    u_rest = f[0] * y[b] if unseen > 0 else 0.0
+    f0 = load(f, 0)
+    u_own = f0 * load(y, a)
+    u_other, u_rest = u_own, f0 * load(y, b)
     for i in range(1, D + 1):
-        u_own += f[i] * y[p + i]
-        u_other += f[i] * y[q + i]
-        if unseen > 0:
-            u_rest += f[i] * y[r + i]
-    top = max(u_own, u_other)
-    if unseen > 0:
-        top = max(top, u_rest)
-    e_own, e_other = np.exp(u_own - top), np.exp(u_other - top)
-    e_rest = np.exp(u_rest - top) if unseen > 0 else 0.0
+        fi = load(f, i)
+        u_own = u_own + fi * load(y, p + i)
+        u_other = u_other + fi * load(y, q + i)
+        u_rest = u_rest + fi * load(y, r + i)
+    top = larger(u_own, u_other)
+    top = larger(where(unseen, u_rest, top), top)
+    e_own, e_other = _exp(u_own - top), _exp(u_other - top)
+    e_rest = where(unseen, _exp(u_rest - top), 0.0)
     others = (K - 1.0) * e_other + unseen * e_rest
     scale = 1.0 / (others + e_own)
-    loss = np.log1p(others / e_own) if e_own > others else top - u_own + np.log(others + e_own)
-    r_own, r_other, r_rest = others * scale, -e_other * scale, -e_rest * scale
-    # g_n = Y r_n at the tokens of its own class, and f_n . g_n.
-    g = (r_own + (K - 1.0) * r_other) * y[a]
-    if unseen > 0:
-        g += unseen * r_rest * y[b]
-    inner = f[0] * g
-    dy[0] = f[0] * g
-    for i in range(1, D + 1):
-        g = r_own * y[p + i] + (K - 1.0) * r_other * y[q + i]
-        if unseen > 0:
-            g += unseen * r_rest * y[r + i]
-        inner += f[i] * g
-        dy[i] = f[i] * g
-    dy[0] = eta_z * (dy[0] - rho * inner)
-    for i in range(1, D + 1):
-        dy[i] = eta_z / K * (dy[i] - f[i] * f[i] * inner)
-    own, other, all_alike = r_own, r_other, r_rest
-    if decoder == 1:
-        mu = rho * (r_own + (K - 1.0) * r_other) / spread
-        own, other, all_alike = (r_own - mu) / rest, (r_other - mu) / rest, r_rest / spread
-    rate = eta_y / K
-    dy[a] = rate * f[0] * (own + (K - 1.0) * other)
-    for i in range(1, D + 1):
-        dy[p + i] = rate * f[i] * own
-        dy[q + i] = rate * f[i] * other
-    if unseen > 0:
-        dy[b] = rate * f[0] * K * all_alike
-        for i in range(1, D + 1):
-            dy[r + i] = rate * f[i] * all_alike
-    return loss
+    return others * scale, 0.0 - e_other * scale, 0.0 - e_rest * scale, others, e_own, top - u_own
 
 
 @kernel(**_OPTIONS)
-def _norm(v, scale):
-    """Root mean square of v / scale."""
-    total = 0.0
-    for i in range(v.size):
-        total += (v[i] / scale[i]) ** 2
-    return np.sqrt(total / v.size)
+def _field(decoder, y, setting, count, f, dy):
+    """The derivatives of states into ``dy``, by Lemma 1, Lemma 3 or (10) with Theorem 1; ``f`` is left there, too.
 
-
-@kernel(**_OPTIONS)
-def _stages(decoder, A, first, last, y, h, member, count, f, y_new, K):
-    """The derivatives ``first`` to ``last`` into rows of K, each after a move by h along a mean of those before.
-
-    Returns the loss at the last. All that is needed of the field is asked for here: a second place would double what
-    the compiler has to do. Rows 0 (with h = 0) and 16 are those of a state itself and of a step of Euler's.
+    Where no next token is unseen, its logits b and r stay zero.
     """
-    loss = 0.0
-    for s in range(first, last):
-        for i in range(y.size):
-            y_new[i] = 0.0
-        for j in range(min(s, _EXTENDED)):
-            weight = A[s, j]
-            if weight != 0.0:
-                for i in range(y.size):
-                    y_new[i] += weight * K[j, i]
-        for i in range(y.size):
-            y_new[i] = y[i] + h * y_new[i]
-        loss = _field(decoder, y_new, member, count, f, K[s])
-    return loss
+    if decoder == 2:
+        _theory_field(y, setting, count, f, dy)
+        return
+    K, unseen = load(setting, 0), load(setting, 1) - load(setting, 0)
+    D = count.shape[0] - 1
+    a, p, q, b, r = D + 1, D + 1, 2 * D + 1, 3 * D + 2, 3 * D + 2
+    rest = _attend(y, count, f)
+    own, other, alike, _, _, _ = _outcomes(y, count, f, setting)
+    # g_n = Y r_n at the tokens of its own class, and f_n . g_n.
+    others, unseens, f0 = (K - 1.0) * other, unseen * alike, load(f, 0)
+    first = f0 * ((own + others) * load(y, a) + unseens * load(y, b))
+    inner = first
+    for i in range(1, D + 1):
+        g = load(f, i) * (own * load(y, p + i) + others * load(y, q + i) + unseens * load(y, r + i))
+        inner = inner + g
+        store(dy, i, g)
+    rate = load(setting, 3)
+    store(dy, 0, rate * (first - f0 * f0 * inner))
+    rate = rate / K
+    for i in range(1, D + 1):
+        fi = load(f, i)
+        store(dy, i, rate * (load(dy, i) - fi * fi * inner))
+    if decoder == 1:
+        own, other, alike = _inverted(f0 * f0, rest, K, own, other, alike)
+    rate = load(setting, 2) / K
+    store(dy, a, rate * f0 * (own + (K - 1.0) * other))
+    store(dy, b, rate * f0 * K * alike)
+    own, other, alike = rate * own, rate * other, rate * alike
+    for i in range(1, D + 1):
+        fi = load(f, i)
+        store(dy, p + i, fi * own)
+        store(dy, q + i, fi * other)
+        store(dy, r + i, fi * alike)
 
 
 @kernel(**_OPTIONS)
-def _size(v, y, rtol, atol):
-    """Root mean square of v in units of the tolerance at y."""
-    total = 0.0
-    for i in range(v.size):
-        total += (v[i] / (atol + abs(y[i]) * rtol)) ** 2
-    return np.sqrt(total / v.size)
+def _losses(decoder, y, setting, count, f, out):
+    """The losses at states into ``out``, after `_field`."""
+    if decoder == 2:
+        for l in range(LANES):
+            out[0, l] = np.log1p((setting[1, l] - 1.0) * np.exp(-y[count.shape[0], l]))
+        return
+    _, _, _, others, own, below = _outcomes(y, count, f, setting)
+    store(out, 0, others)
+    store(out, 1, own)
+    store(out, 2, below)
+    for l in range(LANES):
+        more, e = out[0, l], out[1, l]
+        out[0, l] = np.log1p(more / e) if e > more else out[2, l] + np.log(more + e)
 
 
 @kernel(**_OPTIONS)
-def _error(tableau, y, y_new, h, K, rtol, atol):
-    """The norm of the error of a trial step."""
-    fifth = third = 0.0
-    for i in range(y.size):
-        error5 = error3 = 0.0
-        for s in range(_STAGES + 1):
-            error5 += tableau.E5[s] * K[s, i]
-            error3 += tableau.E3[s] * K[s, i]
-        size = atol + max(abs(y[i]), abs(y_new[i])) * rtol
-        fifth += (error5 / size) ** 2
-        third += (error3 / size) ** 2
-    if fifth == 0.0 and third == 0.0:
-        return 0.0
-    return h * fifth / np.sqrt((fifth + 0.01 * third) * y.size)
+def _combined(means, k, slopes, i):
+    """Mean k of the slopes of number i."""
+    size, stages, weights = slopes.shape[1], means.slopes[k], means.weights[k]
+    total = filled(0.0)
+    for j in range(means.terms[k]):
+        total = total + weights[j] * load(slopes, stages[j] * size + i)
+    return total
 
 
 @kernel(**_OPTIONS)
-def _interpolant(tableau, i, y, y_new, h, K, F):
-    """Coefficients of entry i of the state between two steps (7th order)."""
-    delta = y_new[i] - y[i]
-    F[0] = delta
-    F[1] = h * K[0, i] - delta
-    F[2] = 2.0 * delta - h * (K[_STAGES, i] + K[0, i])
-    for d in range(_POWER - 3):
-        total = 0.0
-        for s in range(_EXTENDED):
-            total += tableau.D[d, s] * K[s, i]
-        F[3 + d] = h * total
+def _stages(decoder, means, first, last, lanes, f):
+    """The derivatives ``first`` to ``last``, each after a move by h along a mean of those before.
+
+    All that is needed of the field is asked for here: a second place would double what the compiler has to do. Rows 0
+    (with h = 0) and 16 are those of a state itself and of a step of Euler's.
+    """
+    h = load(lanes.h, 0)
+    for k in range(first, last):
+        for i in range(lanes.y.shape[0]):
+            store(lanes.new, i, load(lanes.y, i) + h * _combined(means, k, lanes.slopes, i))
+        _field(decoder, lanes.new, lanes.setting, lanes.count, f, lanes.slopes[k])
+
+
+@kernel(**_OPTIONS)
+def _there(decoder, width, K, M):
+    """Numbers of a state: z, then x = M h for "theory", or a, p, q and, if next tokens are unseen, r, b."""
+    return width + 1 if decoder == 2 else (4 * width - 1 if M > K else 3 * width - 1)
+
+
+@kernel(**_OPTIONS)
+def _errors(decoder, means, lanes, rtol, atol, out):
+    """The error of each trial step in units of the tolerance into row 0 of ``out``.
+
+    Row 1 is zero, or nan where the new state is not finite.
+    """
+    y, slopes = lanes.y, lanes.slopes
+    fifths, thirds = np.int64(_FIFTH), np.int64(_THIRD)  # or numba compiles for each number
+    fifth = third = strange = filled(0.0)
+    for i in range(y.shape[0]):
+        new = load(lanes.new, i)
+        size = atol + rtol * larger(absolute(new), absolute(load(y, i)))
+        one, other = _combined(means, fifths, slopes, i) / size, _combined(means, thirds, slopes, i) / size
+        fifth, third = fifth + one * one, third + other * other
+        strange = strange + 0.0 * new
+    store(out, 0, fifth)
+    store(out, 1, third)
+    for l in range(LANES):
+        both = out[0, l] + 0.01 * out[1, l]
+        n = _there(decoder, lanes.count.shape[0], lanes.setting[0, l], lanes.setting[1, l])
+        out[0, l] = 0.0 if both == 0.0 else lanes.h[l] * out[0, l] / np.sqrt(both * n)
+    store(out, 1, strange)
+
+
+@kernel(**_OPTIONS)
+def _decoded(decoder, l, y, setting, f, out):
+    """The decoder logits of lane l, a, p, q, r, b, into ``out``; those of next tokens that are not there stay."""
+    width, K, M = f.shape[0], setting[0, l], setting[1, l]
+    D = width - 1
+    p, q, r, b = 0, D, 2 * D, 3 * D + 1
+    if decoder == 2:
+        # Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5), with the inverse of `_inverted`.
+        x, rho, free = y[width, l], f[0, l] * f[0, l], 0.0
+        for i in range(1, width):
+            free += f[i, l] * f[i, l]
+        spread = 1.0 + (K - 1.0) * rho
+        s, d = x - x / M, -x / M
+        mu = rho * (s + (K - 1.0) * d) / spread
+        own, other = (s - mu) / free, (d - mu) / free
+        out[0] = f[0, l] * (own + (K - 1.0) * other)
+        for i in range(1, width):
+            out[p + i], out[q + i] = f[i, l] * own, f[i, l] * other
+        if M > K:
+            out[b] = f[0, l] * K * d / spread
+            for i in range(1, width):
+                out[r + i] = f[i, l] * d / spread
+        return
+    out[0] = y[width, l]
+    for i in range(1, width):
+        out[p + i], out[q + i] = y[D + 1 + i, l], y[2 * D + 1 + i, l]
+    if M > K:
+        out[b] = y[3 * D + 2, l]
+        for i in range(1, width):
+            out[r + i] = y[3 * D + 2 + i, l]
+
+
+@kernel(**_OPTIONS)
+def _interpolants(means, steps, end, F):
+    """Coefficients of the states between the ends of steps (7th order), rows of numbers and then of powers."""
+    h, slopes = load(steps.h, 0), steps.slopes
+    size = end.shape[0]
+    for i in range(size):
+        delta = load(end, i) - load(steps.y, i)
+        before, after = h * load(slopes, i), h * load(slopes, STAGES * size + i)
+        store(F, i * _POWER, delta)
+        store(F, i * _POWER + 1, before - delta)
+        store(F, i * _POWER + 2, 2.0 * delta - (after + before))
+        for d in range(3, _POWER):
+            store(F, i * _POWER + d, h * _combined(means, _INTERPOLANT + d - 3, slopes, i))
 
 
 @kernel(**_OPTIONS)
@@ -296,164 +497,258 @@ def _fastest(F):
 
 
 @kernel(**_OPTIONS)
-def _decoded(decoder, y, member, f, out):
-    """The decoder logits of a state, a, p, q, r, b, into ``out``; those of next tokens that are not there stay."""
-    width, K, M = f.size, member[0], member[1]
-    D = width - 1
-    p, q, r, b = 0, D, 2 * D, 3 * D + 1
-    if decoder == 2:
-        # Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5), with the inverse of `_field`.
-        x, rho, rest = y[width], f[0] * f[0], 0.0
-        for i in range(1, width):
-            rest += f[i] * f[i]
-        spread = 1.0 + (K - 1.0) * rho
-        s, d = x - x / M, -x / M
-        mu = rho * (s + (K - 1.0) * d) / spread
-        own, other = (s - mu) / rest, (d - mu) / rest
-        out[0] = f[0] * (own + (K - 1.0) * other)
-        for i in range(1, width):
-            out[p + i], out[q + i] = f[i] * own, f[i] * other
-        if M > K:
-            out[b] = f[0] * K * d / spread
-            for i in range(1, width):
-                out[r + i] = f[i] * d / spread
-        return
-    out[0] = y[width]
-    for i in range(1, width):
-        out[p + i], out[q + i] = y[D + 1 + i], y[2 * D + 1 + i]
-    if M > K:
-        out[b] = y[3 * D + 2]
-        for i in range(1, width):
-            out[r + i] = y[3 * D + 2 + i]
-
-
-@kernel(**_OPTIONS)
-def _peaks(tableau, taken, ys, hs, starts, Ks, needed, F, peak):
-    """Look for the largest speeds of logits in the last two steps, where the state between them is the fastest."""
-    now = taken % 2
-    for i in range(peak.shape[1]):
-        if needed[i] == 0:
-            continue
-        for side in (1 - now, now):
-            start, after = ys[(taken - (side != now)) % 3], ys[(taken + (side == now)) % 3]
-            _interpolant(tableau, i, start, after, hs[side], Ks[side], F)
-            place, speed = _fastest(F)
-            if speed / hs[side] > peak[1, i]:
-                peak[0, i], peak[1, i] = starts[side] + place * hs[side], speed / hs[side]
-
-
-@kernel(**_OPTIONS)
-def _member(decoder, tableau, member, count, times, end, rtol, atol, most, stop, n, z, attention, loss, velocity,
-            decoded, peak, told):  # fmt: skip
-    """Integrate one member from zeros to ``end``; ``told`` receives its evaluations and how far it came.
-
-    ``peak`` receives when each logit moved fastest (nan if at the end) and how fast. Returns why it stopped.
-    """
-    width, A = count.size, tableau.A
-    Ks, ys = np.zeros((2, _EXTENDED + 1, n)), np.zeros((3, n))
-    f, work, state, F = np.empty(width), np.empty(n), np.empty(n), np.empty(_POWER)
-    hs, starts, extended, needed = np.zeros(2), np.zeros(2), np.zeros(2, np.int64), np.zeros(width, np.int64)
-    peak[0], peak[1] = np.nan, 0.0
-    told[0], told[1] = 1.0, 0.0
-    K, y = Ks[0], ys[0]
-    _stages(decoder, A, 0, 1, y, 0.0, member, count, f, work, K)
-    if decoder > 0:
-        rest = 0.0
-        for i in range(1, width):
-            rest += f[i] * f[i]
-        if not rest >= _SINGULAR:
-            return DEPENDENT
-    for i in range(n):
-        if not np.isfinite(K[0, i]):
-            return NOT_FINITE_AT_START
-    # The length of the first step as scipy takes it (Hairer, Norsett, Wanner, Sec. II.4).
-    d0, d1 = _size(y, y, rtol, atol), _size(K[0], y, rtol, atol)
-    h0 = min(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, end)
-    _stages(decoder, A, _EXTENDED, _EXTENDED + 1, y, h0, member, count, f, work, K)
-    for i in range(n):
-        work[i] = K[_EXTENDED, i] - K[0, i]
-    d2 = _size(work, y, rtol, atol) / h0
-    h1 = max(1e-6, h0 * 1e-3) if d1 <= 1e-15 and d2 <= 1e-15 else (0.01 / max(d1, d2)) ** 0.125
-    h = min(100 * h0, h1, end)
-    told[0] += 1
-    t, recorded, taken = 0.0, 0, 0
-    while t < end:
-        now = taken % 2
-        K, y, y_new = Ks[now], ys[taken % 3], ys[(taken + 1) % 3]
-        smallest = 10.0 * abs(np.nextafter(t, np.inf) - t)
-        h = max(h, smallest)
-        rejected, error, t_new = False, 0.0, t
-        while True:
-            if stop[0] != 0:
-                return INTERRUPTED
-            if not h >= smallest:
-                return STEP_TOO_SMALL
-            if told[0] > most:
-                return TOO_LONG
-            t_new = min(t + h, end)
-            h = t_new - t
-            _stages(decoder, A, 1, _STAGES + 1, y, h, member, count, f, y_new, K)
-            error = _error(tableau, y, y_new, h, K, rtol, atol)
-            told[0] += _STAGES
-            if error < 1.0:
-                break
-            factor = 0.9 * error**-0.125
-            h *= factor if factor > 0.2 else 0.2  # nan is not
-            rejected = True
-        for i in range(n):
-            if not np.isfinite(y_new[i]):
-                return NOT_FINITE
-        hs[now], starts[now], extended[now] = h, t, 0
-        # Where a logit is faster between this step and the one before than at their ends, one of them has a peak.
-        before, any_peak = 1 - now, False
+def _answer(decoder, means, asked, times, f, F, term, losses, out):
+    """Look for the largest speeds in the steps that were asked about, record the states in them, and forget them."""
+    steps, width = asked.steps, asked.needed.shape[0]
+    filled = asked.filled[0]
+    _stages(decoder, means, np.int64(STAGES + 1), np.int64(EXTENDED), steps, f)
+    _interpolants(means, steps, asked.end, F)
+    most = 0
+    for slot in range(filled):
+        m, h = asked.who[slot], steps.h[slot]
+        most = max(most, asked.last[slot] - asked.first[slot])
         for i in range(width):
-            middle = abs(K[0, i])
-            found = taken > 0 and middle >= abs(Ks[before, 0, i]) and middle >= abs(K[_STAGES, i])
-            needed[i] = found and middle >= 0.9 * peak[1, i]
-            any_peak = any_peak or needed[i] != 0
-        due = recorded < times.size and times[recorded] <= t_new
-        for side in (before, now):
-            if extended[side] == 0 and (any_peak or (due and side == now)):
-                start = ys[(taken - (side != now)) % 3]
-                _stages(decoder, A, _STAGES + 1, _EXTENDED, start, hs[side], member, count, f, work, Ks[side])
-                told[0] += 3
-                extended[side] = 1
-        if any_peak:
-            _peaks(tableau, taken, ys, hs, starts, Ks, needed, F, peak)
-        while recorded < times.size and times[recorded] <= t_new:
-            for i in range(n):
-                _interpolant(tableau, i, y, y_new, h, K, F)
-                state[i] = y[i] + _moved(F, (times[recorded] - t) / h)[0]
-            loss[recorded] = _stages(decoder, A, _EXTENDED, _EXTENDED + 1, state, 0.0, member, count, f, work, K)
-            total = _attend(state, count, f)
+            if asked.needed[i, slot] != 0:
+                for d in range(_POWER):
+                    term[d] = F[i, d, slot]
+                place, speed = _fastest(term)
+                if speed / h > out.peak[m, 1, i]:
+                    out.peak[m, 0, i], out.peak[m, 1, i] = steps.t[slot] + place * h, speed / h
+    for k in range(most):
+        for i in range(steps.y.shape[0]):
+            for slot in range(filled):
+                if asked.first[slot] + k < asked.last[slot]:
+                    for d in range(_POWER):
+                        term[d] = F[i, d, slot]
+                    x = (times[asked.first[slot] + k] - steps.t[slot]) / steps.h[slot]
+                    steps.new[i, slot] = steps.y[i, slot] + _moved(term, x)[0]
+        _field(decoder, steps.new, steps.setting, steps.count, f, steps.slopes[EXTENDED])
+        _losses(decoder, steps.new, steps.setting, steps.count, f, losses)
+        for slot in range(filled):
+            at, m = asked.first[slot] + k, asked.who[slot]
+            if at < asked.last[slot]:
+                total = 0.0
+                for i in range(width):
+                    total += f[i, slot]
+                for i in range(width):
+                    out.z[m, at, i], out.attention[m, at, i] = steps.new[i, slot], f[i, slot] / total
+                    out.velocity[m, at, i] = steps.slopes[EXTENDED, i, slot]
+                out.loss[m, at] = losses[0, slot]
+                _decoded(decoder, slot, steps.new, steps.setting, f, out.decoded[m, at])
+    asked.filled[0] = 0
+
+
+@kernel(**_OPTIONS)
+def _ask(l, run, before, state, asked, out):
+    """Put steps of lanes from l on among those that are asked about, while there is room; returns the next lane.
+
+    Those are steps with outputs, and the two on both sides of a state where a logit may be fastest.
+    """
+    steps, size = asked.steps, run.y.shape[0]
+    while l < LANES and asked.filled[0] <= LANES - 2:
+        for side in range(2):
+            if state.accepted[l] > 0.0 and (state.sought[l] > 0 or (side == 1 and state.due[l] > state.recorded[l])):
+                slot = asked.filled[0]
+                asked.filled[0] += 1
+                asked.who[slot], asked.first[slot] = state.who[l], state.recorded[l]
+                asked.last[slot] = state.due[l] if side == 1 else state.recorded[l]
+                steps.t[slot] = run.t[l] if side == 1 else before.t[l]
+                steps.h[slot] = run.h[l] if side == 1 else before.h[l]
+                for i in range(run.count.shape[0]):
+                    asked.needed[i, slot], steps.count[i, slot] = state.needed[i, l], run.count[i, l]
+                for c in range(4):
+                    steps.setting[c, slot] = run.setting[c, l]
+                for i in range(size):
+                    steps.y[i, slot] = run.y[i, l] if side == 1 else before.y[i, l]
+                    asked.end[i, slot] = run.new[i, l] if side == 1 else run.y[i, l]
+                slopes = run.slopes if side == 1 else before.slopes
+                for k in _KEPT:
+                    for i in range(size):
+                        steps.slopes[k, i, slot] = slopes[k, i, l]
+                out.told[state.who[l], 0] += EXTENDED - STAGES - 1
+        l += 1
+    return l
+
+
+@kernel(**_OPTIONS)
+def _begin(decoder, means, members, counts, end, atol, run, f, first, slopes, out):
+    """The derivative at zero of every member, and the length of its first step as scipy takes it.
+
+    Hairer, Norsett, Wanner, Sec. II.4, where the state is zero.
+    """
+    n, width = counts.shape
+    size = run.y.shape[0]
+    h0 = min(1e-6, end)
+    for start in range(0, n, LANES):
+        for l in range(LANES):
+            m = min(start + l, n - 1)
+            run.h[l] = h0
+            for c in range(4):
+                run.setting[c, l] = members[m, c]
             for i in range(width):
-                z[recorded, i], attention[recorded, i] = state[i], f[i] / total
-                velocity[recorded, i] = K[_EXTENDED, i]
-            _decoded(decoder, state, member, f, decoded[recorded])
-            recorded += 1
-        for i in range(n):
-            Ks[before, 0, i] = K[_STAGES, i]
-        t = t_new
-        told[1] = t
+                run.count[i, l] = counts[m, i]
+        # The derivative at zero, and that after a step of Euler's.
+        for k in range(0, _EULER + 1, _EULER):
+            _stages(decoder, means, k, k + 1, run, f)
+        for l in range(min(LANES, n - start)):
+            free = 0.0
+            for i in range(1, width):
+                free += f[i, l] * f[i, l]
+            if decoder > 0 and not free >= _SINGULAR:
+                out.status[start + l] = DEPENDENT
+        for l in range(min(LANES, n - start)):
+            m = start + l
+            out.peak[m, 0], out.peak[m, 1] = np.nan, 0.0
+            out.told[m, 0], out.told[m, 1] = 2.0, 0.0
+            there = _there(decoder, width, members[m, 0], members[m, 1])
+            d1 = d2 = 0.0
+            for i in range(size):
+                slopes[m, i] = run.slopes[0, i, l]
+                d1 += (run.slopes[0, i, l] / atol) ** 2
+                d2 += ((run.slopes[_EULER, i, l] - run.slopes[0, i, l]) / atol) ** 2
+            d1, d2 = np.sqrt(d1 / there), np.sqrt(d2 / there) / h0
+            h1 = max(1e-6, h0 * 1e-3) if d1 <= 1e-15 and d2 <= 1e-15 else (0.01 / max(d1, d2)) ** 0.125
+            first[m] = min(100 * h0, h1, end)
+            for i in range(size):
+                if out.status[m] == INTERRUPTED and not np.isfinite(slopes[m, i]):
+                    out.status[m] = NOT_FINITE_AT_START
+    for l in range(LANES):
+        run.h[l] = 0.0
+
+
+@kernel(**_OPTIONS)
+def _take(l, m, members, counts, first, slopes, run, state):
+    """Put member m in lane l, at its start."""
+    state.who[l], state.taken[l], state.recorded[l], state.rejected[l] = m, 0, 0, 0
+    run.t[l], run.h[l] = 0.0, first[m]
+    for c in range(4):
+        run.setting[c, l] = members[m, c]
+    for i in range(counts.shape[1]):
+        run.count[i, l], state.fastest[i, l] = counts[m, i], 0.0
+    for i in range(run.y.shape[0]):
+        run.y[i, l], run.slopes[0, i, l] = 0.0, slopes[m, i]
+
+
+@kernel(**_OPTIONS)
+def _shift(run, before, accepted):
+    """Where a step was accepted, its end is the start of the next, and it is the step before."""
+    size, yes = run.y.shape[0], load(accepted, 0)
+    for i in range(size):
+        for k in _KEPT:
+            j = k * size + i
+            store(before.slopes, j, where(yes, load(run.slopes, j), load(before.slopes, j)))
+        y = load(run.y, i)
+        store(before.y, i, where(yes, y, load(before.y, i)))
+        store(run.y, i, where(yes, load(run.new, i), y))
+        store(run.slopes, i, where(yes, load(run.slopes, STAGES * size + i), load(run.slopes, i)))
+
+
+@kernel(**_OPTIONS)
+def _fill(members, counts, order, end, most, first, slopes, run, state, out):
+    """Give each lane that has none a member, and each a length of its next trial; returns how many have one."""
+    live = 0
+    for l in range(LANES):
+        while True:
+            if state.who[l] < 0:
+                while state.next[0] < order.size and out.status[order[state.next[0]]] != INTERRUPTED:
+                    state.next[0] += 1
+                if state.next[0] == order.size:
+                    run.h[l] = 0.0
+                    break
+                _take(l, order[state.next[0]], members, counts, first, slopes, run, state)
+                state.next[0] += 1
+            m, t = state.who[l], run.t[l]
+            smallest = 10.0 * abs(np.nextafter(t, np.inf) - t)
+            h = run.h[l] if state.rejected[l] != 0 else max(run.h[l], smallest)
+            if h >= smallest and out.told[m, 0] <= most:
+                state.t_new[l] = min(t + h, end)
+                run.h[l] = state.t_new[l] - t
+                live += 1
+                break
+            out.status[m], state.who[l] = TOO_LONG if h >= smallest else STEP_TOO_SMALL, -1
+    return live
+
+
+@kernel(**_OPTIONS)
+def _judge(told, times, run, before, state, out):
+    """Which lanes accept their trial steps; of these, which outputs are due, and whether a logit may be fastest."""
+    for l in range(LANES):
+        state.accepted[l], m, error = 0.0, state.who[l], told[0, l]
+        if m < 0:
+            continue
+        out.told[m, 0] += STAGES
+        if not error < 1.0:
+            factor = 0.9 * error**-0.125
+            run.h[l] *= factor if factor > 0.2 else 0.2  # nan is not
+            state.rejected[l] = 1
+            continue
+        if told[1, l] != 0.0:
+            out.status[m], state.who[l] = NOT_FINITE, -1
+            continue
+        state.accepted[l], state.due[l], state.sought[l] = 1.0, state.recorded[l], 0
+        while state.due[l] < times.size and times[state.due[l]] <= state.t_new[l]:
+            state.due[l] += 1
+        # Where a logit is faster between this step and the one before than at their ends, one of them has a peak.
+        for i in range(run.count.shape[0]):
+            middle = abs(run.slopes[0, i, l])
+            state.fastest[i, l] = max(state.fastest[i, l], middle)
+            found = state.taken[l] > 0 and middle >= abs(before.slopes[0, i, l])
+            found = found and middle >= abs(run.slopes[STAGES, i, l]) and middle >= 0.9 * state.fastest[i, l]
+            state.needed[i, l] = found
+            state.sought[l] += found
+
+
+@kernel(**_OPTIONS)
+def _go_on(told, end, run, before, state, out, final):
+    """Start the next step of the lanes that accepted one, or end their members."""
+    for l in range(LANES):
+        if state.accepted[l] == 0.0:
+            continue
+        m, h, error = state.who[l], run.h[l], told[0, l]
+        before.t[l], before.h[l] = run.t[l], h
+        run.t[l] = out.told[m, 1] = state.t_new[l]
         factor = 10.0 if error == 0.0 else min(10.0, 0.9 * error**-0.125)
-        h *= min(1.0, factor) if rejected else factor
-        taken += 1
-    for i in range(width):
-        if abs(K[_STAGES, i]) > peak[1, i]:
-            peak[0, i], peak[1, i] = np.nan, abs(K[_STAGES, i])
-    return DONE
+        run.h[l] = h * (min(1.0, factor) if state.rejected[l] != 0 else factor)
+        state.taken[l], state.rejected[l], state.recorded[l] = state.taken[l] + 1, 0, state.due[l]
+        if run.t[l] >= end:
+            out.status[m], state.who[l] = DONE, -1
+            for i in range(final.shape[1]):
+                final[m, i] = abs(run.slopes[0, i, l])
 
 
 @kernel(nogil=True, **_OPTIONS)
-def integrate(decoder, tableau, members, counts, times, end, rtol, atol, most, stop, z, attention, loss, velocity,
-              decoded, peak, told, status):  # fmt: skip
-    """`_member` for each row of ``members`` and ``counts``, until ``stop`` is set."""
-    D = counts.shape[1] - 1
-    for m in range(members.shape[0]):
-        n = 2 + D if decoder == 2 else (2 + 3 * D if members[m, 1] <= members[m, 0] else 3 + 4 * D)
-        status[m] = _member(
-            decoder, tableau, members[m], counts[m], times, end, rtol, atol, most, stop, n,
-            z[m], attention[m], loss[m], velocity[m], decoded[m], peak[m], told[m],
-        )  # fmt: skip
-        if stop[0] != 0:
-            return
+def integrate(decoder, means, members, counts, order, times, end, rtol, atol, most, stop, out):
+    """Integrate members, rows of K, M, eta_Y, eta_Z and of ``counts``, from zeros to ``end`` or until ``stop`` is set.
+
+    Each lane goes with steps of its own, and takes the next member in ``order`` when its own has ended.
+    """
+    n, width = counts.shape
+    size = _there(decoder, width, 0.0, 1.0)
+    run, before = _lanes(size, width), _lanes(size, width)
+    none, one = np.zeros(LANES, np.int64), np.zeros(1, np.int64)
+    asked = Asked(_lanes(size, width), np.zeros((size, LANES)), none.copy(), none.copy(), none.copy(),
+                  np.zeros((width, LANES), np.int64), one.copy())  # fmt: skip
+    state = State(none - 1, none.copy(), none.copy(), none.copy(), none.copy(), none.copy(), np.zeros(LANES),
+                  np.zeros(LANES), np.zeros((width, LANES)), np.zeros((width, LANES), np.int64), one)  # fmt: skip
+    f, told, losses = np.zeros((width, LANES)), np.zeros((2, LANES)), np.zeros((3, LANES))
+    F, term = np.zeros((size, _POWER, LANES)), np.zeros(_POWER)
+    first, slopes, final = np.zeros(n), np.zeros((n, size)), np.zeros((n, width))
+    _begin(decoder, means, members, counts, end, atol, run, f, first, slopes, out)
+    live = 1
+    while live > 0 and stop[0] == 0:
+        live = _fill(members, counts, order, end, most, first, slopes, run, state, out)
+        if live > 0:
+            _stages(decoder, means, np.int64(1), np.int64(STAGES + 1), run, f)
+            _errors(decoder, means, run, rtol, atol, told)
+        _judge(told, times, run, before, state, out)
+        l = 0
+        while l < LANES:
+            l = _ask(l, run, before, state, asked, out)
+            if asked.filled[0] > (LANES - 2 if live > 0 else 0):
+                _answer(decoder, means, asked, times, f, F, term, losses, out)
+        _shift(run, before, state.accepted)
+        _go_on(told, end, run, before, state, out, final)
+    for m in range(n):
+        for i in range(width):
+            if out.status[m] == DONE and final[m, i] > out.peak[m, 1, i]:
+                out.peak[m, 0, i], out.peak[m, 1, i] = np.nan, final[m, i]

@@ -13,8 +13,11 @@ from strategies import SEEDS, Population, bags, sequence_classes
 
 from dynamics import Layer, Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble
 from dynamics._flow import chunks, ensemble, one_by_one
+from dynamics._flow.lanes import LANES, load, store
 from dynamics._flow.registry import SYSTEMS
 from dynamics._flow.systems import Setting
+from dynamics.ensemble import RECORDS
+from dynamics.support.compiled import kernel
 from theory import attention, decoder
 
 DECODERS = ("full", "modified", "theory")
@@ -70,21 +73,46 @@ def lifted(member, decoder, state):
 @settings(max_examples=60)
 @given(members(), st.sampled_from(DECODERS), SEEDS, st.sampled_from([0.1, 1.0, 5.0]))
 def test_the_reduced_field_is_that_of_all_logits(member, decoder, seed, scale):
-    system, D = whole_system(member, decoder), len(member["distinct"])
-    size = ensemble.size_of(decoder, D, unseen=member["vocab_size"] > member["n_classes"])
-    state = scale * np.random.default_rng(seed).normal(size=size)
-    if decoder == "theory":
-        state[-1] = abs(state[-1])
+    system, D, which = whole_system(member, decoder), len(member["distinct"]), DECODERS.index(decoder)
     row = np.array([member[name] for name in ("n_classes", "vocab_size", "eta_y", "eta_z")], dtype=float)
+    most, size = ensemble._there(which, D + 1, 0, 1), ensemble._there(which, D + 1, *row[:2])
+    rng = np.random.default_rng(seed)
+    states = np.zeros((most, LANES))
+    states[:size] = scale * rng.normal(size=(size, LANES))
+    if decoder == "theory":
+        states[-1] = abs(states[-1])
     count = np.concatenate([[member["common"]], member["distinct"]])
-    found = np.empty(size)
-    loss = ensemble._field(DECODERS.index(decoder), state, row, count / count.sum(), np.empty(D + 1), found)
-    whole = lifted(member, decoder, state)
-    expected = system.derivative(whole)
-    # F^T F is inverted by LU there, and by a formula here.
-    scale = np.abs(expected).max() + np.finfo(float).tiny
-    np.testing.assert_allclose(lifted(member, decoder, found), expected, atol=1e-10 * scale)
-    assert loss == pytest.approx(system.layer(whole).loss(system.setting.bags), rel=1e-9)
+    settings, counts = np.tile(row[:, None], LANES), np.tile((count / count.sum())[:, None], LANES)
+    found, f, losses = np.empty((most, LANES)), np.empty((D + 1, LANES)), np.empty((3, LANES))
+    ensemble._field(which, states, settings, counts, f, found)
+    ensemble._losses(which, states, settings, counts, f, losses)
+    assert (found[size:] == 0).all()
+    for lane in rng.integers(LANES, size=2):
+        whole = lifted(member, decoder, states[:, lane])
+        expected = system.derivative(whole)
+        # F^T F is inverted by LU there, and by a formula here.
+        largest = np.abs(expected).max() + np.finfo(float).tiny
+        np.testing.assert_allclose(lifted(member, decoder, found[:, lane]), expected, atol=1e-10 * largest)
+        assert losses[0, lane] == pytest.approx(system.layer(whole).loss(system.setting.bags), rel=1e-9)
+
+
+def test_exponentials_of_a_row_are_those_of_the_library():
+    @kernel()
+    def exponentials(x, out):
+        for i in range(x.shape[0]):
+            store(out, i, ensemble._exp(load(x, i)))
+
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-700, 700, (5000, LANES)) * rng.uniform(size=(5000, 1)) ** 3
+    out = np.empty_like(x)
+    exponentials(x, out)
+    np.testing.assert_allclose(out, np.exp(x), rtol=5e-16)
+    edges = np.tile([0.0, -800.0, 800.0, np.inf, -np.inf, np.nan, 1e-300, -0.0], (1, LANES // 8))
+    out = np.empty_like(edges)
+    exponentials(edges, out)
+    assert (out[0, [0, 6, 7]] == 1).all() and np.isnan(out[0, 5])
+    assert (out[0, [1, 4]] > 0).all() and (out[0, [1, 4]] < 1e-306).all()
+    assert np.isfinite(out[0, [2, 3]]).all() and (out[0, [2, 3]] > 1e306).all()
 
 
 def compared(member, decoder, t_end, times, **options):
@@ -228,6 +256,32 @@ def test_a_member_that_fails_is_marked_and_changes_no_other(name, monkeypatch):
         )
         for variable in alone.data_vars:
             np.testing.assert_array_equal(together[variable][i], alone[variable])
+
+
+@settings(max_examples=15)
+@given(st.integers(1, 50), st.sampled_from(DECODERS), SEEDS)
+def test_no_bit_of_a_member_depends_on_the_others(n, name, seed):
+    """Some fail, some are stiff and take long; whatever is beside them, in whatever order, and alone."""
+    rng = np.random.default_rng(seed)
+    given = {
+        "n_classes": rng.integers(2, 9, n),
+        "vocab_size": 9 + rng.choice([-1, 0, 30, 10**5], n),
+        "common": np.exp(rng.uniform(-3, 1, n)) * rng.choice([1.0, 1e9], n, p=[0.9, 0.1]),
+        "distinct": rng.uniform(0.1, 1, (n, 2)),
+        "eta_y": np.exp(rng.uniform(-3, 3, n)) * rng.choice([1.0, 1e306], n, p=[0.9, 0.1]),
+        "eta_z": np.exp(rng.uniform(-3, 3, n)),
+    }
+    options = {"t_end": 100.0, "times": [0.0, 1.0, 40.0, 41.0], "decoder": name, "record": RECORDS}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ensemble, "MOST_EVALUATIONS", 3000)
+        together = gradient_flow_ensemble(given, **options)
+        other = rng.permutation(n)
+        turned = gradient_flow_ensemble({key: values[other] for key, values in given.items()}, threads=1, **options)
+        one = int(rng.integers(n))
+        alone = gradient_flow_ensemble({key: values[[one]] for key, values in given.items()}, **options)
+    for variable in together.data_vars:
+        np.testing.assert_array_equal(turned[variable], together[variable][other], err_msg=variable)
+        np.testing.assert_array_equal(alone[variable][0], together[variable][one], err_msg=variable)
 
 
 def test_same_bits_for_any_number_of_threads_and_one_compilation():
