@@ -333,6 +333,10 @@ def valid():
             lambda t, r: TransformerLayer(np.eye(2), np.eye(3), np.eye(2), ReluNetwork((np.eye(2),))),
             r"`query` must have shape \(2, 2\)",
         ),
+        (
+            lambda t, r: TransformerLayer(np.eye(2), np.eye(2), np.eye(2), ReluNetwork((np.eye(2),)), np.nan),
+            "`residual` must be a finite number",
+        ),
         (lambda t, r: Transformer((), 1.0), "`layers` must be at least one"),
         (lambda t, r: random_transformer(2, 2, [2], 1, 0, floor=-1), "`floor` must be non-negative"),
     ],

@@ -133,6 +133,16 @@ def test_different_functions_agree_on_any_one_matrix(matrix):
     assert pruning.approximation_error(first, second, points) > 0.3
 
 
+def test_blocks_are_as_wide_as_the_functions_where_those_are_wider_than_the_identity():
+    rng = np.random.default_rng(1)
+    first, second = (ReluNetwork((rng.uniform(-1, 1, (7, 2)), rng.uniform(-1, 1, (2, 7)))) for _ in range(2))
+    for model in pruning.indistinguishable(first, second, 0, 4, 5):
+        # Two random matrices for each given one, n columns or rows of both signs for each of its inputs.
+        assert [[weight.shape for weight in block.network.weights] for block in model] == [
+            [(16, 2), (7, 16), (56, 7), (2, 56)]
+        ] * 2
+
+
 @pytest.mark.parametrize("scale", [0.0, 0.3])
 def test_a_perfect_layer_inside_random_networks(scale):
     """Theorem 3, end to end: no wrong closing bracket up to length 500, where a small network has many."""
@@ -178,6 +188,8 @@ def test_definitions():
     [
         (lambda: pruning.prune_linear(np.eye(2), 0, 0), "`n` must be at least 1, but got 0"),
         (lambda: pruning.prune_linear([1.0], 3, 0), "`matrix` must have 2 axes"),
+        # A network for 20,000 inputs has 20,000 times as many numbers a layer: 12.8 TB.
+        (lambda: pruning.prune_linear(np.zeros((1, 20_000)), 1000, 0), "`n` .*draw a network"),
         (lambda: pruning.subset_sum([[1.0]], 0), "`values` must have 1 axis"),
         (lambda: pruning.subset_sum([1.0], np.nan), "`target` must be a finite number"),
         (lambda: pruning.identity_network(2, 1), "`n_layers` must be at least 2, but got 1"),

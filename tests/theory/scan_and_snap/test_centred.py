@@ -28,6 +28,16 @@ def test_the_speed_is_that_of_the_layer_at_the_decoder_of_theorem_5(common, marg
     np.testing.assert_allclose(found, gamma / 2 * centred.speed(shares, m), atol=1e-12 * np.abs(found).max())
 
 
+def test_pairs_are_distributions_whose_common_shares_spread_to_both_sides():
+    """Uniform within ten percent of 0.3, 400 draws: none of them in an outer fifth on one side has chance 0.8^400."""
+    rng = np.random.default_rng(0)
+    pairs = np.array([centred.pair(0.3, 0.1, rng) for _ in range(200)])
+    np.testing.assert_allclose(pairs.sum(axis=2), 1, rtol=1e-14)
+    assert 0.27 <= pairs[..., 0].min() < 0.282 and 0.318 < pairs[..., 0].max() <= 0.33
+    # Each class has three tokens of its own.
+    np.testing.assert_array_equal(pairs[0] > 0, [[1, 1, 1, 1, 0, 0, 0], [1, 0, 0, 0, 1, 1, 1]])
+
+
 @given(st.integers(10, 10**5), st.floats(0.02, 0.6), st.integers(0, 1000))
 def test_the_common_token_turns_where_the_overlap_does(m, common, seed):
     shares = centred.pair(max(common, 2 / m), 0.0, np.random.default_rng(seed))

@@ -379,6 +379,8 @@ def test_arguments_after_the_first_are_keywords():
 def test_a_decoder_is_a_value_with_its_peak_where_gamma_is_largest():
     one = decoder.Decoder(1000, 10, 1.0)
     assert one == decoder.Decoder(np.int64(1000), 10, 1) and hash(one) == hash(decoder.Decoder(1000, 10, 1.0))
+    kept = decoder.Decoder(np.int64(1000), np.int32(10), 1)
+    assert [type(value) for value in (kept.vocab_size, kept.n_classes, kept.eta_y)] == [int, int, float]
     with pytest.raises(AttributeError):
         one.eta_y = 2.0
     assert one.transition_time == pytest.approx(56.40, abs=5e-3)
