@@ -59,14 +59,14 @@ yzflow.bench = (() => {
     const answer = element("p");
     const reveal = element("details", {}, element("summary", {}, "Show the answer"), answer);
     const row = element("div", { class: "from" }, element("label", { for: select.id }, "Start from"), select);
-    byId(`${id}-preset`).append(row, words, question, reveal);
+    byId(`${id}-preset`).append(row, words, ...(presets.some((one) => one.question) ? [question, reveal] : []));
 
     const preset = () => presets[Number(select.value)];
     function apply() {
       const { text, question: asked, answer: given } = preset();
       words.textContent = text;
-      question.replaceChildren(element("b", {}, "Question: "), asked);
-      answer.textContent = given;
+      question.replaceChildren(element("b", {}, "Question: "), asked ?? "");
+      answer.textContent = given ?? "";
       reveal.open = false;
       for (const [name, value] of Object.entries(start(preset()))) controls[name].set(value);
       draw();

@@ -58,7 +58,8 @@ yzflow.plots = (() => {
   let made = 0;
 
   // A canvas. draw({x, y, lines, points, bars, cells, marks}) shows:
-  //   x, y: axes {label, min, max, log, ticks, slanted}; lines {x, y, color, dash, width} with null where there is none;
+  //   x, y: axes {label, min, max, log, ticks, slanted}, of y at least as much room as `letters` take; lines {x, y, color, dash, width} with null where there is none;
+  //   bands {x, low, high, color}, between two lines;
   //   points {x, y, color}; bars {x, top, color}, of width 0.8; cells {left, right, y, share}, of height 1;
   //   marks {x, label, color, dash}, vertical lines.
   function canvas(target) {
@@ -75,7 +76,7 @@ yzflow.plots = (() => {
       const marks = (spec.marks || []).filter((mark) => mark.x >= x.min && mark.x <= x.max).sort((a, b) => a.x - b.x);
       const u = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16; // letters grow with the reader's
       const yTicks = ticks(y, height - 60 * u, 44 * u);
-      const left = (26 + 7.2 * Math.max(...yTicks.map(({ text }) => [...text].length))) * u;
+      const left = (26 + 7.2 * Math.max(y.letters ?? 0, ...yTicks.map(({ text }) => [...text].length))) * u;
       const box = { left, right: width - 14 * u, top: (marks.length ? 20 : 8) * u, bottom: height - (x.slanted ? 78 : 42) * u };
       const [sx, sy] = [span(x), span(y)];
       place = (value) => box.left + (box.right - box.left) * sx(value);
@@ -108,6 +109,7 @@ yzflow.plots = (() => {
         const [a, b, top] = [place(bar.x - 0.4), place(bar.x + 0.4), down(Math.min(bar.top, y.max))];
         inside.append(svg("rect", { x: a, width: b - a, y: top, height: box.bottom - top, color: bar.color }));
       }
+      for (const band of spec.bands || []) inside.append(svg("path", { d: around(band, x, y, down), class: "band", fill: `var(--${band.color})`, "fill-opacity": 0.28 }));
       for (const mark of marks) {
         const px = place(mark.x);
         inside.append(svg("line", { x1: px, x2: px, y1: box.top, y2: box.bottom, color: mark.color, "stroke-width": 1.8, "stroke-dasharray": DASHES[mark.dash], class: "mark" }));
@@ -141,6 +143,13 @@ yzflow.plots = (() => {
       return d;
     }
 
+    // Along the upper line and back along the lower one.
+    function around({ x: at, low, high }, x, y, down) {
+      const upper = path({ x: at, y: high }, x, y, down);
+      const lower = path({ x: [...at].reverse(), y: [...low].map((value) => (y.log ? Math.max(value, y.min / 10) : value)).reverse() }, x, y, down);
+      return upper && lower ? `${upper}L${lower.slice(1)}Z` : "";
+    }
+
     function point() {
       const shown = now !== null && place !== null && now >= spec.x.min && now <= spec.x.max;
       pointer.style.display = shown ? "" : "none";
@@ -169,11 +178,31 @@ yzflow.plots = (() => {
     return { min, max: max > min ? min + 1.06 * (max - min) : min + 1 };
   }
 
-  // A short line of a color and a dash, for a key.
-  function swatch(name, dash = "solid", width = 3) {
+  // The same limits for all data that are not far from each other: the end above is 1, 2 or 5 times a power of ten, and of
+  // a logarithmic axis both ends are powers of ten, at most `decades` apart. So a slider's step rarely moves the axis.
+  function steady(lists, { log = false, decades = 6, min = 0 } = {}) {
+    const values = lists.flat().filter((value) => value !== null && Number.isFinite(value) && (!log || value > 0));
+    const most = Math.max(...values, log ? 0 : min);
+    if (!(most > (log ? 0 : min))) return log ? { log, min: 1e-3, max: 1 } : { min, max: min + 1 };
+    if (log) {
+      const top = Math.ceil(Math.log10(most) - 1e-9);
+      const bottom = Math.floor(Math.log10(Math.min(...values)) + 1e-9);
+      return { log, min: 10 ** Math.max(Math.min(bottom, top - 1), top - decades), max: 10 ** top };
+    }
+    const rung = (size) => {
+      const unit = 10 ** Math.floor(Math.log10(size) + 1e-9);
+      return unit * ([1, 2, 5].find((n) => n * unit >= size * 0.999999) ?? 10);
+    };
+    const least = Math.min(...values, min);
+    return { min: least < min ? min - rung(min - least) : min, max: min + rung(most - min) };
+  }
+
+  // A short line of a color and a dash, or a band, for a key.
+  function swatch(name, dash = "solid", width = 3, band = false) {
+    if (band) return svg("svg", { "aria-hidden": "true", class: "swatch", viewBox: "0 0 35 14" }, svg("rect", { x: 0, y: 1, width: 35, height: 12, "fill-opacity": 0.35, color: name }));
     const line = svg("line", { x1: 0, x2: 35, y1: 7, y2: 7, "stroke-width": width, "stroke-dasharray": DASHES[dash], color: name });
     return svg("svg", { "aria-hidden": "true", class: "swatch", viewBox: "0 0 35 14" }, line);
   }
 
-  return { canvas, upTo, swatch, cividis };
+  return { canvas, upTo, steady, swatch, cividis };
 })();

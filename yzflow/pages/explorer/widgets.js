@@ -130,15 +130,15 @@ yzflow.widgets = (() => {
       // What the plot shows of the levels: all, the chosen one, or that it is the same for all.
       scope(words) { scope.textContent = words; },
       key(list) {
-        key.replaceChildren(...list.map(({ label, color, dash }) => element("li", {}, yzflow.plots.swatch(color, dash), ...rich(label))));
+        key.replaceChildren(...list.map(({ label, color, dash, band }) => element("li", {}, yzflow.plots.swatch(color, dash, 3, band), ...rich(label))));
       },
-      text(sentence) { text.textContent = sentence; },
+      text(sentence) { text.replaceChildren(...rich(sentence)); },
       table(caption, columns, rows) {
         const head = element("tr", {}, ...columns.map((name) => element("th", { scope: "col" }, name)));
         const body = rows.map((row) =>
           element("tr", {}, ...row.map((value, i) => {
             const cell = element(i ? "td" : "th", i ? {} : { scope: "row" }, typeof value === "string" ? value : short(value));
-            cell.dataset.value = String(value);
+            cell.dataset.value = String(value ?? NaN);
             return cell;
           })),
         );

@@ -148,11 +148,44 @@ def test_sgd_is_there_for_presets_only(page):
     page.check("#level-sgd")
     settle(page)
     expected = data.sgd_logits(PRESETS[0].setting)
-    np.testing.assert_allclose(values(page, "transition")["common"], expected["z"][-1][0], rtol=1e-12)
+    np.testing.assert_allclose(values(page, "transition")["common"], expected["z"][0][-1][0], rtol=1e-12)
     assert page.inner_text("#transition-note") == ""
     press(page, "eta-y", "ArrowRight")
     assert page.is_disabled("#level-sgd") and page.is_checked("#level-full")
     assert "No SGD run" in page.inner_text("#transition-note")
+
+
+def test_the_band_of_sgd_has_all_seeds_and_is_there_for_presets_only(page):
+    run = data.sgd_logits(PRESETS[0].setting)
+    z = np.array(run["z"])
+    assert z.shape == (data.SEEDS, len(run["t"]), 6) and run["t"][0] == 0 and run["t"][-1] == data.MAX_STEPS
+    assert (np.diff(run["t"]) > 0).all() and z[:, -1, 0].std() > 0
+    band = """(run) => yzflow.levels.band(run, run.z.map((z) => ({ z })), (one, i) => -one.z[i][0])"""
+    found = page.evaluate(band, {"t": run["t"], "z": run["z"]})
+    np.testing.assert_array_equal([found["low"], found["high"]], [(-z[:, :, 0]).min(axis=0), (-z[:, :, 0]).max(axis=0)])
+    bands = ("share", 2), ("exponent", 1)
+    for plot, number in bands:
+        assert page.locator(f"#{plot}-canvas path.band").count() == number
+        assert f"SGD, {data.SEEDS} seeds" in page.inner_text(f"#{plot} .key")
+    # The band's right end, at its last step, reads as the seeds do on the axis.
+    numbers = page.evaluate(
+        """() => {
+          const d = document.querySelector("#exponent-canvas path.band").getAttribute("d");
+          const points = d.slice(1, -1).split("L").map((one) => one.split(" ").map(Number));
+          const ticks = [...document.querySelectorAll("#exponent-canvas .axes text[text-anchor=end]")].map(
+            (one) => [Number(one.textContent), Number(one.getAttribute("y"))]);
+          return { points, ticks };
+        }"""
+    )
+    right = max(x for x, _ in numbers["points"])
+    (v0, y0), (v1, y1) = numbers["ticks"][0], numbers["ticks"][-1]
+    letters = 4  # below the line that a number names
+    ends = sorted(v0 + (y + letters - y0) * (v1 - v0) / (y1 - y0) for x, y in numbers["points"] if x == right)
+    np.testing.assert_allclose(ends, [(-z[:, -1, 0]).min(), (-z[:, -1, 0]).max()], atol=0.01)
+    press(page, "eta-y", "ArrowRight")
+    for plot, _ in bands:
+        assert page.locator(f"#{plot}-canvas path.band").count() == 0
+        assert "seeds" not in page.inner_text(f"#{plot} .key")
 
 
 def test_regime_indicator(page):
@@ -250,7 +283,7 @@ def test_every_level_is_drawn_and_the_chosen_one_is_thick(page):
         page.check(f"#level-{level}")
         settle(page)
         widths = page.eval_on_selector_all(
-            "#exponent-canvas path",
+            "#exponent-canvas path:not(.band)",
             "(all) => all.map((one) => [one.style.stroke, Number(one.getAttribute('stroke-width'))])",
         )
         assert {name for name, _ in widths} == {f"var(--c{i})" for i in range(5)}

@@ -53,7 +53,15 @@ yzflow.decoder = (() => {
   const scanningTime = ({ M, K, etaY }) => (K * Math.log(M)) / etaY;
   const snappingTime = (setting) => 2 * scanningTime(setting);
 
-  return { wrightOmega, h, hSteps, gamma, gammaIntegral, transitionTime, scanningTime, snappingTime };
+  // 2 (1 + omega_1) K ln M/eta_Y of Lemma 9, by the upper crossing x = (1 + omega_1) ln M of exp(x) and (M - 1) x, M >= 4.
+  function secondStage({ M, K, etaY }) {
+    if (M < 4) return Infinity;
+    let x = Math.log(M) + Math.log(Math.log(M) + 1);
+    for (let i = 0; i < 300; i++) x = Math.log((M - 1) * x);
+    return (2 * x * K) / etaY;
+  }
+
+  return { wrightOmega, h, hSteps, secondStage, gamma, gammaIntegral, transitionTime, scanningTime, snappingTime };
 })();
 
 yzflow.attention = (() => {
@@ -103,9 +111,11 @@ yzflow.attention = (() => {
   return { overlap, speedConstant, growthExponent, fullFlowSlowdown, assumption2, distinctGrowth };
 })();
 
-// The gradient flow of one class among K exchangeable ones: logits z (token 0 is common, then the distinct ones).
+// The gradient flow of one class among K exchangeable ones: logits z, of the common tokens first (setting.commons, or one
+// of them), then of the distinct ones.
 yzflow.flow = (() => {
   const { sum, shares, integrate } = yzflow;
+  const commons = (setting) => setting.commons ?? 1;
 
   function feature(p, z) {
     const c = shares(p, z);
@@ -113,71 +123,109 @@ yzflow.flow = (() => {
     return c.map((value) => value / norm);
   }
 
-  // Theorems 1 and 2: gamma is known, and xi/gamma is exact for equal overlaps rho = f_common^2.
+  // The overlap rho of two classes, and 1 - rho without its cancellation.
+  function overlaps(setting, f) {
+    const squares = f.map((value) => value * value);
+    return { rho: sum(squares.slice(0, commons(setting))), apart: sum(squares.slice(commons(setting))) };
+  }
+
+  // xi_n of Theorem 1 by (9) at the features f, for equal overlaps: its ratio to gamma is exact.
+  function pull(setting, f, t) {
+    const { M, K } = setting;
+    const { rho, apart } = overlaps(setting, f);
+    const ratio = ((K - 1) * rho * M * (1 + (M - 1) * rho)) / ((M - 1) * (M - 1) * apart * (1 + (K - 1) * rho));
+    return ratio * yzflow.decoder.gamma(t, setting);
+  }
+
+  // Theorems 1 and 2: gamma is known, and with it xi. The state is z, then the integral of xi.
   function theory(setting, p) {
-    const { M, K, etaZ } = setting;
+    const { K, etaZ } = setting;
     return {
-      start: p.map(() => 0),
-      derivative(t, z) {
-        const f = feature(p, z);
-        const rho = f[0] * f[0];
-        const distinct = sum(f.slice(1).map((value) => value * value)); // 1 - rho, without its cancellation
-        const ratio =
-          ((K - 1) * rho * M * (1 + (M - 1) * rho)) / ((M - 1) * (M - 1) * distinct * (1 + (K - 1) * rho));
-        const xi = ratio * yzflow.decoder.gamma(t, setting);
-        return f.map((value, l) => (l === 0 ? -etaZ * distinct * xi : (etaZ / K) * value * value * xi));
+      start: [...p.map(() => 0), 0],
+      derivative(t, state) {
+        const f = feature(p, state.slice(0, p.length));
+        const { rho, apart } = overlaps(setting, f);
+        const xi = pull(setting, f, t);
+        return [...f.map((value, l) => (l < commons(setting) ? (-etaZ * apart * value * value * xi) / rho : (etaZ / K) * value * value * xi)), xi];
       },
     };
   }
 
   // Lemma 1. A row of Y has three different entries: at its own next token, at the K - 1 others that occur, and at the
-  // M - K that never do. The state is z, then these three for each token; own and other agree for the common one.
+  // M - K that never do. The state is z, then these three for each token; own and other agree for a common one.
   // Modified: the decoder's gradient of Lemma 3, F (F^T F)^{-1} in place of F. For equal overlaps rho the inverse is
   // (I - rho / (1 + (K - 1) rho) 1 1^T) / (1 - rho).
   function trained(setting, p, modified) {
     const { M, K, etaY, etaZ } = setting;
     const D = p.length;
     const counts = [1, K - 1, M - K];
+    const Y = (state, l, j) => state[D + 3 * l + j];
+    const logits = (state, f) => [0, 1, 2].map((j) => sum(f.map((value, l) => value * Y(state, l, j))));
+    const odds = (u) => {
+      const top = Math.max(...u);
+      return u.map((value, j) => counts[j] * Math.exp(value - top));
+    };
     return {
       start: new Array(4 * D).fill(0),
       derivative(t, state) {
         const f = feature(p, state.slice(0, D));
-        const Y = (l, j) => state[D + 3 * l + j];
-        const u = [0, 1, 2].map((j) => sum(f.map((value, l) => value * Y(l, j))));
-        const top = Math.max(...u);
-        const e = u.map((value, j) => counts[j] * Math.exp(value - top));
+        const e = odds(logits(state, f));
         const total = sum(e);
         const other = counts.map((count, j) => (count ? -e[j] / count / total : 0));
         const r = [(e[1] + e[2]) / total, other[1], other[2]]; // 1 - alpha without its cancellation
-        const g = f.map((_, l) => sum(counts.map((count, j) => count * Y(l, j) * r[j])));
+        const g = f.map((_, l) => sum(counts.map((count, j) => count * Y(state, l, j) * r[j])));
         const along = sum(f.map((value, l) => value * g[l]));
         // Sums of the residuals over the classes, and what a distinct and the common token's row take of them.
         const all = [r[0] + (K - 1) * r[1], r[0] + (K - 1) * r[1], K * r[2]];
         let own = r.map((value) => value / K);
         let shared = all.map((value) => value / K);
         if (modified) {
-          const rho = f[0] * f[0];
-          const distinct = sum(f.slice(1).map((value) => value * value)); // 1 - rho, without its cancellation
+          const { rho, apart } = overlaps(setting, f);
           const every = 1 + (K - 1) * rho;
-          own = r.map((value, j) => (value - (rho / every) * all[j]) / (K * distinct));
+          own = r.map((value, j) => (value - (rho / every) * all[j]) / (K * apart));
           shared = all.map((value) => value / (K * every));
         }
         const rate = new Array(4 * D);
         for (let l = 0; l < D; l++) {
-          rate[l] = etaZ * (l === 0 ? 1 : 1 / K) * f[l] * (g[l] - f[l] * along); // all classes move the common token
-          for (let j = 0; j < 3; j++) rate[D + 3 * l + j] = etaY * f[l] * (l === 0 ? shared : own)[j];
+          const common = l < commons(setting);
+          rate[l] = etaZ * (common ? 1 : 1 / K) * f[l] * (g[l] - f[l] * along); // all classes move a common token
+          for (let j = 0; j < 3; j++) rate[D + 3 * l + j] = etaY * f[l] * (common ? shared : own)[j];
         }
         return rate;
+      },
+      // ln 1/alpha_n, and by how much the logit of the own next token leads that of another that occurs, M h in (31).
+      decoded(state, f) {
+        const u = logits(state, f);
+        const e = odds(u);
+        return { loss: Math.log1p((e[1] + e[2]) / e[0]), lead: u[0] - u[1] };
       },
     };
   }
 
-  // Logits z at `times` for the level "theory", "modified" or "full".
-  function logits(level, setting, p, times) {
+  function solved(level, setting, p, times, options) {
     const problem = level === "theory" ? theory(setting, p) : trained(setting, p, level === "modified");
-    const states = integrate(problem, times);
-    return states.map((state) => state && state.slice(0, p.length));
+    return { problem, states: integrate(problem, times, options) };
   }
 
-  return { logits, feature };
+  // Logits z at `times` for the level "theory", "modified" or "full".
+  function logits(level, setting, p, times) {
+    return solved(level, setting, p, times).states.map((state) => state && state.slice(0, p.length));
+  }
+
+  // The same with features f, speeds dz/dt, loss, lead M h, and of the theory flow the integral of xi; null where the
+  // integration stopped.
+  function observe(level, setting, p, times) {
+    const { problem, states } = solved(level, setting, p, times, { rtol: 1e-9, atol: 1e-14 });
+    return states.map((state, i) => {
+      if (!state) return null;
+      const z = state.slice(0, p.length);
+      const f = feature(p, z);
+      const speed = problem.derivative(times[i], state).slice(0, p.length);
+      if (level !== "theory") return { z, f, speed, ...problem.decoded(state, f) };
+      const lead = setting.M * yzflow.decoder.h(times[i] / setting.K, setting);
+      return { z, f, speed, integral: state[p.length], lead, loss: Math.log1p((setting.M - 1) * Math.exp(-lead)) };
+    });
+  }
+
+  return { logits, observe, pull, feature };
 })();

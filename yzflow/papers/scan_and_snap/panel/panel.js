@@ -1,20 +1,11 @@
 // The panel of Scan and Snap: every level is computed at every change, so that no axis moves when another is chosen.
 yzflow.panels.transition = ({ presets, sgd: runs }) => {
   const w = yzflow.widgets;
-  const { attention, decoder, flow, shares: attend, sum } = yzflow;
+  const { attention, decoder, sum } = yzflow;
   const { swatch } = yzflow.plots;
-  const N = 160; // output times
-  const LEVELS = {
-    closed: { label: "closed form (corrected)", name: "closed form", color: "c3" },
-    theory: { label: "theory flow (Theorems 1, 2)", name: "theory flow", color: "c1" },
-    modified: { label: "modified flow (Lemma 3)", name: "modified flow", color: "c2" },
-    full: { label: "full flow (the true gradient)", name: "full flow", color: "c0" },
-    sgd: { label: "SGD (unchanged presets)", name: "SGD", color: "c4" },
-  };
-  const FLOWS = ["theory", "modified", "full"];
+  const { LEVELS, FLOWS, TIME, SLIDERS, compute } = yzflow.levels;
   const COMPARED = [["c3", "dashed"], ["c2", "dotdash"], ["c4", "dotted"]];
   const TOKENS = ["common", "distinct 1", "distinct 2", "distinct 3", "distinct 4", "distinct 5"];
-  const TIME = "time t, SGD steps";
 
   const plots = {};
   for (const [id, title] of Object.entries({
@@ -38,11 +29,11 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   const add = (parent, more) => w.slider(parent, more, update);
   const controls = {
     level,
-    etaY: add(rates, { id: "eta-y", label: "η_Y, decoder’s rate", min: 0.01, max: 50, step: 0.05, log: true }),
-    etaZ: add(rates, { id: "eta-z", label: "η_Z, attention’s rate", min: 0.001, max: 50, step: 0.05, log: true }),
-    K: add(rates, { id: "n-classes", label: "K, next tokens seen", min: 1, max: 50, integer: true }),
-    M: add(rates, { id: "vocab-size", label: "M, next tokens in all", min: 2, max: 1e6, step: 0.05, log: true, integer: true }),
-    end: add(rates, { id: "t-end", label: "length of training", min: 1, max: 1e5, step: 0.05, log: true, unit: "SGD steps" }),
+    etaY: add(rates, { id: "eta-y", ...SLIDERS.etaY }),
+    etaZ: add(rates, { id: "eta-z", ...SLIDERS.etaZ }),
+    K: add(rates, { id: "n-classes", ...SLIDERS.K }),
+    M: add(rates, { id: "vocab-size", ...SLIDERS.M }),
+    end: add(rates, { id: "t-end", ...SLIDERS.end }),
     unitConstant: w.checkbox(rates, "unit-constant", "C₀ = 1, as in Fig. 9 (closed form)", update),
   };
   const tokens = w.byId("transition-tokens");
@@ -76,43 +67,6 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     return setting;
   }
 
-  // 0, then equal steps of ln t from well before t*, with t* among them.
-  function timesOf(setting) {
-    const peak = decoder.transitionTime(setting);
-    const first = 10 ** Math.floor(Math.log10(Math.min(peak, setting.end) / 20));
-    const times = Array.from({ length: N }, (_, i) => first * (setting.end / first) ** (i / (N - 1)));
-    if (peak > first && peak < setting.end && !times.includes(peak)) times.push(peak);
-    times[N - 1] = setting.end;
-    return { first, peak, times: [0, ...times.sort((a, b) => a - b)] };
-  }
-
-  // Of a setting: times, B, gamma, and of each level its logits, attention, and share of the change done at t*.
-  function compute(setting, run) {
-    const { first, peak, times } = timesOf(setting);
-    const rho = attention.overlap(setting);
-    const c0 = setting.unitConstant ? 1 : attention.speedConstant(setting.K, rho);
-    const p = [setting.common, ...setting.distinct];
-    const exponentAt = (t) => attention.growthExponent(t, setting, c0);
-    const exponent = times.map(exponentAt);
-    const z = { closed: exponent.map((B) => [-B, ...attention.distinctGrowth(B / setting.K, setting.distinct).map((v) => v / 2)]) };
-    if (setting.K > 1) for (const name of FLOWS) z[name] = flow.logits(name, setting, p, times);
-    if (run) z.sgd = run.z;
-    const levels = {};
-    for (const [name, logits] of Object.entries(z)) {
-      const shares = logits.map((row) => row && attend(p, row));
-      const moved = (row) => sum(row.map((c, l) => Math.abs(c - shares[0][l])));
-      const own = name === "sgd" ? run.t : times;
-      const [at, last] = [own.indexOf(peak), shares.at(-1)];
-      levels[name] = {
-        times: own, z: logits, shares,
-        change: last ? moved(last) / 2 : NaN,
-        done: last && at > 0 ? moved(shares[at]) / moved(last) : NaN,
-      };
-    }
-    const gamma = times.map((t) => decoder.gamma(t, setting));
-    return { setting, first, peak, times, rho, c0, exponent, exponentAt, levels, gamma };
-  }
-
   function draw() {
     if (controls.M.value < controls.K.value) controls.M.set(controls.K.value);
     const chosen = bench.preset();
@@ -133,7 +87,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     }
     for (const name of FLOWS) level.enable(name, setting.K > 1);
     computed = compute(setting, run);
-    computed.how = level.value;
+    Object.assign(computed, { run, how: level.value });
     computed.own = computed.levels[level.value];
     computed.compared = (same ? chosen.compare : []).map((change) => ({ change, ...compute({ ...setting, ...change }, null) }));
     const stopped = Object.keys(computed.levels).filter((name) => computed.levels[name].z.includes(null));
@@ -153,11 +107,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   }
 
   const axis = () => ({ label: TIME, min: computed.first, max: computed.setting.end, log: true });
-  const marks = (scale = 1) => [
-    { x: computed.peak / scale, label: "t*", color: "mark", dash: "solid" },
-    { x: decoder.scanningTime(computed.setting) / scale, label: "t₀′", color: "mark", dash: "dashed" },
-    { x: decoder.snappingTime(computed.setting) / scale, label: "t₀", color: "mark", dash: "dotted" },
-  ];
+  const marks = (scale = 1) => yzflow.levels.marks(computed.setting, scale);
   const named = (change) => Object.entries(change).map(([key, value]) => `${{ etaY: "η_Y", etaZ: "η_Z" }[key]} = ${value}`).join(", ");
   const own = () => `η_Y = ${w.short(computed.setting.etaY)}, η_Z = ${w.short(computed.setting.etaZ)}`;
   const top = () => 1 + computed.setting.distinct.indexOf(Math.max(...computed.setting.distinct));
@@ -171,6 +121,10 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     });
   }
 
+  // Where SGD's seeds lie, at the preset's settings alone: for the sliders there is no run.
+  const band = (pick) => (computed.run ? [yzflow.levels.band(computed.run, computed.seeds, pick)] : []);
+  const bandKey = () => (computed.run ? [{ label: `SGD, ${computed.seeds.length} seeds`, color: LEVELS.sgd.color, band: true }] : []);
+
   // What differs from level to level: shares of attention, growth, the common token's logit.
   function drawLevels() {
     const { how, own: chosen, setting, exponent, times } = computed;
@@ -180,10 +134,11 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const token = top();
     const pick = (l) => (one, i) => one.shares[i] && one.shares[i][l];
     const both = [...byLevel(pick(0), "dashed"), ...byLevel(pick(token))];
+    const bands = [0, token].flatMap((l) => band(pick(l)));
     both.sort((a, b) => a.width - b.width);
     plots.share.scope("all levels; the chosen one is thick");
-    plots.share.draw({ x: axis(), y: { label: "share of attention", ...yzflow.plots.upTo(both.map((line) => line.y)) }, lines: both, marks: marks() });
-    plots.share.key([{ label: `distinct ${token}: solid`, color: "soft", dash: "solid" }, { label: "common: dashed", color: "soft", dash: "dashed" }, ...byLevel(pick(0)).reverse().map((line) => ({ ...line, dash: "solid" }))]);
+    plots.share.draw({ x: axis(), y: { label: "share of attention", ...yzflow.plots.upTo([...both.map((line) => line.y), ...bands.map((one) => one.high)]) }, lines: both, bands, marks: marks() });
+    plots.share.key([{ label: `distinct ${token}: solid`, color: "soft", dash: "solid" }, { label: "common: dashed", color: "soft", dash: "dashed" }, ...byLevel(pick(0)).reverse().map((line) => ({ ...line, dash: "solid" })), ...bandKey()]);
     plots.share.text(`The common token, and the distinct one that occurs most often. t* is where the theory’s speed γ peaks; t₀′ and t₀ are the paper’s estimates of it. Time has a logarithmic axis, the same for all levels.`);
     const ordered = Object.keys(computed.levels).filter((key) => key !== "sgd");
     plots.share.table("Share of attention by level", ["t", ...ordered.flatMap((key) => [`common, ${LEVELS[key].name}`, `distinct ${token}, ${LEVELS[key].name}`])],
@@ -209,9 +164,10 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
 
     const fall = byLevel((one, i) => one.z[i] && -one.z[i][0]);
     const exponents = [...fall, ...compared.map((one) => ({ ...one, label: `closed form: ${one.label}`, x: one.times, y: one.exponent }))];
+    const falls = band((one, i) => -one.z[i][0]);
     plots.exponent.scope("all levels; the chosen one is thick");
-    plots.exponent.draw({ x: axis(), y: { label: "−(logit of the common token)", ...yzflow.plots.upTo(exponents.map((line) => line.y)) }, lines: exponents, marks: marks() });
-    plots.exponent.key([...fall].reverse().concat(exponents.slice(fall.length)));
+    plots.exponent.draw({ x: axis(), y: { label: "−(logit of the common token)", ...yzflow.plots.upTo([...exponents.map((line) => line.y), ...falls.map((one) => one.high)]) }, lines: exponents, bands: falls, marks: marks() });
+    plots.exponent.key([...fall].reverse().concat(exponents.slice(fall.length), bandKey()));
     plots.exponent.text("By the closed form this is the growth exponent B. Where the lines part, it does not describe the level.");
     plots.exponent.table(`Growth exponent B, closed form, and the logit of the common token, ${name}`, ["t", "B", "logit"], table.map((i) => [chosen.times[i], how === "sgd" ? computed.exponentAt(chosen.times[i]) : exponent[i], chosen.z[i] && chosen.z[i][0]]));
   }
@@ -351,27 +307,10 @@ print("logit of the common token:", -B[-1])
 print("growth of the distinct tokens:", growth[-1])
 `;
     }
-    const classes = `SequenceClasses.single_common_token(${K}, ${M}, common=${common}, distinct=[${distinct.join(", ")}])`;
-    const print = `run = flow.dataset.isel(time=-1, next_token=0)
+    return `${yzflow.levels.simulated(setting, how, computed.own.times.at(-1))}run = flow.dataset.isel(time=-1, next_token=0)
 print("share of attention:", run["attention"].values[:6])
 print("logit of the common token:", float(run["z"].values[0, 0]))
 `;
-    if (how === "sgd") {
-      return `from dynamics import SequenceClasses, sgd
-
-classes = ${classes}
-flow = sgd(
-    classes, eta_y=${etaY}, eta_z=${etaZ}, steps=${computed.own.times.at(-1)}, batch_size=128, length=128, momentum=0.0, seed=0
-)
-${print}`;
-    }
-    return `from dynamics import SequenceClasses, Solver, gradient_flow
-
-classes = ${classes}
-flow = gradient_flow(
-    classes, eta_y=${etaY}, eta_z=${etaZ}, t_end=${end}, decoder="${how}", solver=Solver(time_scale="log")
-)
-${print}`;
   }
 
   const data = () => ({

@@ -1,0 +1,98 @@
+// What the explorer's panel and the statements' pages share: the levels, their curves over time, and a program in Python.
+yzflow.levels = (() => {
+  const { attention, decoder, flow, shares: attend, sum } = yzflow;
+  const N = 160; // output times
+  const LEVELS = {
+    closed: { label: "closed form (corrected)", name: "closed form", color: "c3" },
+    theory: { label: "theory flow (Theorems 1, 2)", name: "theory flow", color: "c1" },
+    modified: { label: "modified flow (Lemma 3)", name: "modified flow", color: "c2" },
+    full: { label: "full flow (the true gradient)", name: "full flow", color: "c0" },
+    sgd: { label: "SGD (unchanged presets)", name: "SGD", color: "c4" },
+  };
+  const FLOWS = ["theory", "modified", "full"];
+  const TIME = "time t, SGD steps";
+
+  // Sliders that both have; a page adds its own and leaves out what it does not need.
+  const SLIDERS = {
+    etaY: { label: "η_Y, decoder’s rate", min: 0.01, max: 50, step: 0.05, log: true },
+    etaZ: { label: "η_Z, attention’s rate", min: 0.001, max: 50, step: 0.05, log: true },
+    K: { label: "K, next tokens seen", min: 1, max: 50, integer: true },
+    M: { label: "M, next tokens in all", min: 2, max: 1e6, step: 0.05, log: true, integer: true },
+    end: { label: "length of training", min: 1, max: 1e5, step: 0.05, log: true, unit: "SGD steps" },
+  };
+
+  // 0, then equal steps of ln t from `first` on, by default from well before t*, with t* among them.
+  function timesOf(setting, first) {
+    const peak = decoder.transitionTime(setting);
+    first ??= 10 ** Math.floor(Math.log10(Math.min(peak, setting.end) / 20));
+    const times = Array.from({ length: N }, (_, i) => first * (setting.end / first) ** (i / (N - 1)));
+    if (peak > first && peak < setting.end && !times.includes(peak)) times.push(peak);
+    times[N - 1] = setting.end;
+    return { first, peak, times: [0, ...times.sort((a, b) => a - b)] };
+  }
+
+  // Of a setting: times, B, gamma, and of each level its logits, attention, and share of the change done at t*. Of SGD,
+  // `run` has times t and for each seed the logits z; the level is the first seed.
+  function compute(setting, run) {
+    const { first, peak, times } = timesOf(setting);
+    const rho = attention.overlap(setting);
+    const c0 = setting.unitConstant ? 1 : attention.speedConstant(setting.K, rho);
+    const p = [setting.common, ...setting.distinct];
+    const exponentAt = (t) => attention.growthExponent(t, setting, c0);
+    const exponent = times.map(exponentAt);
+    const z = { closed: exponent.map((B) => [-B, ...attention.distinctGrowth(B / setting.K, setting.distinct).map((v) => v / 2)]) };
+    if (setting.K > 1) for (const name of FLOWS) z[name] = flow.logits(name, setting, p, times);
+    if (run) z.sgd = run.z[0];
+    const levels = {};
+    for (const [name, logits] of Object.entries(z)) {
+      const shares = logits.map((row) => row && attend(p, row));
+      const moved = (row) => sum(row.map((c, l) => Math.abs(c - shares[0][l])));
+      const own = name === "sgd" ? run.t : times;
+      const [at, last] = [own.indexOf(peak), shares.at(-1)];
+      levels[name] = {
+        times: own, z: logits, shares,
+        change: last ? moved(last) / 2 : NaN,
+        done: last && at > 0 ? moved(shares[at]) / moved(last) : NaN,
+      };
+    }
+    const gamma = times.map((t) => decoder.gamma(t, setting));
+    const seeds = run ? run.z.map((logits) => ({ z: logits, shares: logits.map((row) => attend(p, row)) })) : [];
+    return { setting, first, peak, times, rho, c0, exponent, exponentAt, levels, gamma, seeds };
+  }
+
+  // The smallest and the largest of `pick(one, i)` over SGD's seeds, at the times of its records.
+  function band(run, seeds, pick) {
+    const all = run.t.map((_, i) => seeds.map((one) => pick(one, i)));
+    return { x: run.t, low: all.map((values) => Math.min(...values)), high: all.map((values) => Math.max(...values)), color: LEVELS.sgd.color };
+  }
+
+  const marks = (setting, scale = 1) => [
+    { x: decoder.transitionTime(setting) / scale, label: "t*", color: "mark", dash: "solid" },
+    { x: decoder.scanningTime(setting) / scale, label: "t₀′", color: "mark", dash: "dashed" },
+    { x: decoder.snappingTime(setting) / scale, label: "t₀", color: "mark", dash: "dotted" },
+  ];
+
+  // The classes of a setting, and the call that simulates a level, as Python.
+  const classes = ({ K, M, common, distinct }) => `SequenceClasses.single_common_token(${K}, ${M}, common=${common}, distinct=[${distinct.join(", ")}])`;
+  function simulated(setting, how, steps) {
+    const { etaY, etaZ, end } = setting;
+    if (how === "sgd") {
+      return `from dynamics import SequenceClasses, sgd
+
+classes = ${classes(setting)}
+flow = sgd(
+    classes, eta_y=${etaY}, eta_z=${etaZ}, steps=${steps}, batch_size=128, length=128, momentum=0.0, seed=0
+)
+`;
+    }
+    return `from dynamics import SequenceClasses, Solver, gradient_flow
+
+classes = ${classes(setting)}
+flow = gradient_flow(
+    classes, eta_y=${etaY}, eta_z=${etaZ}, t_end=${end}, decoder="${how}", solver=Solver(time_scale="log")
+)
+`;
+  }
+
+  return { LEVELS, FLOWS, TIME, SLIDERS, timesOf, compute, band, marks, classes, simulated };
+})();
