@@ -7,24 +7,21 @@ from importlib import resources
 
 import pytest
 from click.testing import CliRunner
+from statement_pages import PHONE, SCREEN, invented
 
 import yzflow
 from theory import statements
 from theory.symbolic import Derivation
 from yzflow import cli
 from yzflow.audits import formulas
-from yzflow.audits.check import HEAD, StatementVerdict, error_rows
-from yzflow.audits.report import AuditReport
-from yzflow.audits.verdicts import Row
+from yzflow.audits.check import HEAD, error_rows
 from yzflow.pages import contents, strips
 from yzflow.pages import statement as single
 
-LEMMA_9 = "Scan and Snap: Lemma 9"  # with a check, assumptions and a proof
+LEMMA_8 = "Scan and Snap: Lemma 8"  # with a check, assumptions and a proof
 RANK = "Sparse averaging: Rank bound"  # false as printed
 PROOF_ONLY = "Bounded Dyck: Corollary 2"
-NAMES = (LEMMA_9, RANK, PROOF_ONLY)
-SCREEN = {"width": 1280, "height": 800}
-PHONE = {"width": 390, "height": 844}
+NAMES = (LEMMA_8, RANK, PROOF_ONLY)
 
 
 @pytest.fixture(scope="module")
@@ -48,29 +45,6 @@ def tables(page):
     return page.eval_on_selector_all("table", f"(all) => all.map((table) => {rows})")
 
 
-def invented(statement, error=0.3):
-    """A verdict on a statement with eight settings a level, for the look of its page; nothing is run."""
-    rows = [
-        Row(
-            statement.id,
-            check.name,
-            level,
-            f"setting {n}",
-            True,
-            {one.text: 1.5 for one in (*statement.assumptions, *check.assumptions)},
-            error * n,
-            error * n / 100 if check.corrected else None,
-            check.tolerance,
-            expected=False,
-            label=statement.measured(check, level=level, setting=f"setting {n}", error=error),
-        )
-        for check in statement.checks
-        for level in check.levels
-        for n in range(8)
-    ]
-    return StatementVerdict(statement, AuditReport(rows, (statement,), {}), True, 0)
-
-
 def false_rank_bound():
     """The rank bound as it is printed, where the register has it corrected: the rank is 2^n - 1 and not 2^n."""
     right = statements.REGISTER[RANK]
@@ -85,7 +59,7 @@ def command(*arguments):
 # What it says
 
 
-@pytest.mark.parametrize("name", [LEMMA_9, RANK])
+@pytest.mark.parametrize("name", [LEMMA_8, RANK])
 def test_numbers_are_those_of_check(browser, found, pages, name):
     verdict = found[name]
     worst, each, *margins = tables(browser(pages[name]))
@@ -114,8 +88,8 @@ def test_badge_labels_and_words_are_those_of_the_verdict(browser, found, pages, 
 
 
 def test_the_proof_is_shown_with_every_step(browser, pages):
-    derivation = statements.REGISTER[LEMMA_9].prove()
-    page = browser(pages[LEMMA_9])
+    derivation = statements.REGISTER[LEMMA_8].prove()
+    page = browser(pages[LEMMA_8])
     assert page.locator("ol.proof li").count() == len(derivation.steps)
     assert page.inner_text("#proof summary") == f"{len(derivation.steps)} steps"
 
@@ -237,7 +211,7 @@ def test_the_first_screen_has_statement_badge_and_plot(shared_browser, tmp_path,
 
 def test_light_and_dark_follow_the_system(browser, pages):
     grounds = {
-        scheme: browser(pages[LEMMA_9], color_scheme=scheme).evaluate("getComputedStyle(document.body).backgroundColor")
+        scheme: browser(pages[LEMMA_8], color_scheme=scheme).evaluate("getComputedStyle(document.body).backgroundColor")
         for scheme in ("light", "dark")
     }
     assert grounds == {"light": "rgb(255, 255, 255)", "dark": "rgb(21, 22, 26)"}
@@ -331,7 +305,7 @@ def test_one_audit_makes_all_pages_and_an_index_in_reading_order(browser, found,
     run = contents.audit
     monkeypatch.setattr(contents, "audit", lambda *a, **k: calls.append(a) or run(*a, **k))
     report = contents.write_all(tmp_path / "all", only=NAMES)
-    assert len(calls) == 1 and [one.id for one in report.statements] == [PROOF_ONLY, LEMMA_9, RANK]
+    assert len(calls) == 1 and [one.id for one in report.statements] == [PROOF_ONLY, LEMMA_8, RANK]
     for verdict in contents.verdicts(report, quick=True, seed=0):
         own = found[verdict.statement.id]
         path = tmp_path / "all" / f"{single.slug(verdict.statement)}.html"

@@ -12,16 +12,18 @@ from pathlib import Path
 
 from dynamics.support import checks
 from dynamics.support.files import folder
-from theory.statements import Statement
+from theory.statements import REGISTER, Statement
 from theory.symbolic import Derivation
 from yzflow.audits.audit import audit
 from yzflow.audits.check import StatementVerdict
 from yzflow.audits.report import AuditReport, worst_forms
+from yzflow.pages import explorer, live
 from yzflow.pages import statement as single
 
-__all__ = ["index", "verdicts", "write_all"]
+__all__ = ["index", "sections", "verdicts", "write_all"]
 
 INDEX = "index.html"
+UNRUN = "Nothing was run for this page: labels and numbers are missing."
 
 
 def write_all(
@@ -31,8 +33,11 @@ def write_all(
     quick: bool = True,
     seed: int = 0,
     progress: bool = False,
+    run: bool = True,
 ) -> AuditReport:
     """Write a page for each statement, and ``index.html``, into a folder, which is made if it is not there.
+
+    With all statements the explorer is written, too, as ``explorer.html``: the pages link to it, and it to them.
 
     Parameters
     ----------
@@ -40,6 +45,8 @@ def write_all(
         The folder. Each file in it is written completely or not at all, the index last.
     only, quick, seed, progress
         As for `yzflow.audit`, which runs once for all pages.
+    run : bool
+        Whether it does. Without it the pages say that nothing was run for them, and take seconds.
 
     Raises
     ------
@@ -47,16 +54,23 @@ def write_all(
         If the folder cannot be written, or ``only`` names a statement that is not in the register.
     """
     where = folder("path", checks.instance("path", path, (str, os.PathLike)))
-    report = audit(only, quick=quick, seed=seed, progress=progress)
+    if run:
+        report = audit(only, quick=quick, seed=seed, progress=progress)
+    else:
+        report = AuditReport([], tuple(REGISTER[name] for name in REGISTER if only is None or name in only), {})
+    note = "" if run else UNRUN
     found = verdicts(report, quick=quick, seed=seed)
     derivations: dict[Callable[[], Derivation], Derivation] = {}  # several statements may have one proof
     for verdict in found:
         prove = verdict.statement.prove
-        if prove is not None and prove not in derivations:
+        if run and prove is not None and prove not in derivations:
             derivations[prove] = prove()
-        proof = None if prove is None else derivations[prove]
-        single.save(single.html(verdict, derivation=proof, index=INDEX), _file(where, verdict.statement))
-    single.save(index(found), where / INDEX)
+        proof = None if prove is None else derivations.get(prove)
+        text = single.html(verdict, derivation=proof, index=INDEX, note=note)
+        single.save(text, _file(where, verdict.statement))
+    if only is None:
+        explorer.write(where / "explorer.html", pages=INDEX, progress=progress)
+    single.save(index(found, note=note), where / INDEX)
     return report
 
 
@@ -81,8 +95,19 @@ def verdicts(report: AuditReport, *, quick: bool, seed: int) -> list[StatementVe
     ]
 
 
-def index(found: Sequence[StatementVerdict]) -> str:
-    """The page that leads to all others: for each paper its statements in reading order, and one table over all."""
+def index(found: Sequence[StatementVerdict], *, note: str = "") -> str:
+    """The page that leads to all others; ``note`` is said on top."""
+    title = "Every statement, with what it rests on"
+    words = f"<p>{escape(note)}</p>" if note else ""
+    body = f"<header><h1>{title}</h1>{words}</header><main>{''.join(sections(found))}</main>"
+    return single.document(title, body)
+
+
+def sections(found: Sequence[StatementVerdict], *, base: str = "") -> list[str]:
+    """How many statements there are of each kind, those of each paper in reading order, and one table over all.
+
+    ``base`` is put before the pages' addresses.
+    """
     papers: dict[str, list[StatementVerdict]] = {}
     for verdict in found:
         papers.setdefault(verdict.statement.paper, []).append(verdict)
@@ -90,36 +115,33 @@ def index(found: Sequence[StatementVerdict]) -> str:
     counted = ", ".join(f"{number} {word}" for word, number in kinds.items())
     failing = sum(not verdict.passed for verdict in found)
     wrong = f"{failing} of them" if failing else "None"
+    sliders = sum(live.views(verdict.statement) is not None for verdict in found)
     words = f"{len(found)} statements, by the weakest part: {counted}. {wrong} failed where it should hold."
-    parts = [
-        f"<header><h1>Every statement, with what it rests on</h1><p>{words}</p></header><main>",
-        *(
-            f"<section><h2>{escape(paper)}</h2><ol class='order'>{''.join(map(_entry, own))}</ol></section>"
-            for paper, own in papers.items()
-        ),
-    ]
+    parts = [f"<p>{words} {sliders} of the pages have sliders.</p>"]
+    for paper, own in papers.items():
+        entries = "".join(_entry(verdict, base) for verdict in own)
+        parts.append(f"<section><h2>{escape(paper)}</h2><ol class='order'>{entries}</ol></section>")
     head = ["statement", "weakest part", "proof", "printed", "corrected", "errata"]
     bad = [not verdict.passed for verdict in found]
     caption = "The largest errors are over all checks, levels and settings at which a statement should hold"
-    parts.append(
-        "<section><h2>All in one table</h2>"
-        f"{single.table(head, [*map(_row, found)], caption, bad=bad)}</section></main>"
-    )
-    return single.document("Every statement, with what it rests on", "\n".join(parts))
+    rows = [_row(verdict, base) for verdict in found]
+    parts.append(f"<section><h2>All in one table</h2>{single.table(head, rows, caption, bad=bad)}</section>")
+    return parts
 
 
-def _entry(verdict: StatementVerdict) -> str:
+def _entry(verdict: StatementVerdict, base: str) -> str:
     statement = verdict.statement
-    link = f"<a href='{_address(statement)}'>{escape(statement.number)}. {escape(statement.title)}</a>"
-    return f"<li>{link} {_badge(verdict)}<br>{escape(first_sentence(statement.text))}</li>"
+    link = f"<a href='{base}{_address(statement)}'>{escape(statement.number)}. {escape(statement.title)}</a>"
+    sliders = " <span class='soft'>with sliders</span>" if live.views(statement) else ""
+    return f"<li>{link} {_badge(verdict)}{sliders}<br>{escape(first_sentence(statement.text))}</li>"
 
 
-def _row(verdict: StatementVerdict) -> list[str]:
+def _row(verdict: StatementVerdict, base: str) -> list[str]:
     statement = verdict.statement
     expected = [row for row in verdict.rows if row.expected]
     proof = verdict.report.labels_of_proofs.get(statement.id)
     return [
-        f"<a href='{_address(statement)}'>{escape(statement.id)}</a>",
+        f"<a href='{base}{_address(statement)}'>{escape(statement.id)}</a>",
         _badge(verdict),
         "-" if proof is None else escape(single.kind(proof)),
         *map(escape, _largest(expected)),

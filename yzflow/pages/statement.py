@@ -1,7 +1,8 @@
 """The page of one statement: one HTML file with its forms, what it rests on, its numbers and its proof.
 
-It needs no network and no script. Formulas are pictures (`yzflow.audits.formulas`), colours are the explorer's, light
-or dark as the reader's system is, and all numbers and words come from what `yzflow.check` computed.
+It needs no network. Formulas are pictures (`yzflow.audits.formulas`), colours are the explorer's, light or dark as the
+reader's system is, and all numbers and words come from what `yzflow.check` computed. Where the paper's room has a view
+of the statement, a plot with sliders stands on its first screen (`yzflow.pages.live`); other pages run no script.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from theory.symbolic import Derivation
 from theory.trust import Label
 from yzflow.audits import formulas
 from yzflow.audits.check import HEAD, StatementVerdict, check, error_rows, find
-from yzflow.pages import strips
+from yzflow.pages import live, strips
 from yzflow.pages.explorer.registry import Panel, panels
 
 __all__ = ["badge", "document", "html", "kind", "page", "save", "slug", "table"]
@@ -68,7 +69,9 @@ def save(text: str, path: str | os.PathLike) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def html(verdict: StatementVerdict, *, derivation: Derivation | None = None, index: str | None = None) -> str:
+def html(
+    verdict: StatementVerdict, *, derivation: Derivation | None = None, index: str | None = None, note: str = ""
+) -> str:
     """The page of what `yzflow.check` computed.
 
     Parameters
@@ -78,16 +81,25 @@ def html(verdict: StatementVerdict, *, derivation: Derivation | None = None, ind
         The statement's proof. Default: it is derived again, which decides nothing and takes a second or two.
     index : str, optional
         Address of the index of all pages, to link to.
+    note : str, optional
+        Said below the badge.
     """
     checks.instance("verdict", verdict, StatementVerdict)
     statement = verdict.statement
-    if derivation is None and statement.prove is not None:
+    if derivation is None and statement.prove is not None and statement.id in verdict.report.labels_of_proofs:
         derivation = statement.prove()
+    views = live.views(statement)
     back = "" if index is None else f'<nav><a href="{escape(index)}">All statements</a></nav>'
+    title = escape(f"{statement.id}. {statement.title}")
+    said = f"<p>{escape(note)}</p>" if note else ""
+    theme = "" if views is None else live.THEME
+    shown = [_statement(statement), _plot(verdict)] if views is None else [_statement(statement), live.FORM, live.PLOT]
     parts = [
-        f"<header>{back}<h1>{escape(statement.id)}. {escape(statement.title)}</h1>{_trust(verdict)}</header>",
-        f"<main>\n<div class='first'>\n{_statement(statement)}\n{_plot(verdict)}\n</div>",
-        _numbers(verdict),
+        f"<header>{back}<h1>{title}</h1>{_trust(verdict)}{said}{theme}</header>",
+        f"<main>\n<div class='first' id='live'>\n{chr(10).join(shown)}\n</div>",
+        "" if views is None else live.WORDS,
+        _question(statement),
+        _numbers(verdict, "" if views is None else _plot(verdict, "errors")),
         _rests(verdict),
         _margins(verdict),
         _errata(statement),
@@ -95,18 +107,27 @@ def html(verdict: StatementVerdict, *, derivation: Derivation | None = None, ind
         _again(verdict),
         "</main>",
     ]
-    return document(f"{statement.id}. {statement.title}", "\n".join(filter(None, parts)))
+    scripts = "" if views is None else live.scripts(statement, views)
+    return document(f"{statement.id}. {statement.title}", "\n".join(filter(None, parts)), scripts=scripts)
 
 
-def document(title: str, body: str) -> str:
-    """A whole page around its body."""
-    light, dark = re.findall(r":root[^{]*\{([^}]*)\}", _file("yzflow.pages.explorer", "style.css"))[:2]
-    style = f":root {{{light}}}\n@media (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n"
+def document(title: str, body: str, *, scripts: str = "") -> str:
+    """A whole page around its body; with scripts it has the style of the explorer's controls and plots, too."""
+    first, last = live.styles()
+    style = _file("yzflow.pages", "statement.css")
+    if scripts:
+        style = first + style + last
+    else:
+        light, dark = re.findall(r":root[^{]*\{([^}]*)\}", first)[:2]
+        style = f":root {{{light}}}\n@media (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n{style}"
     parts = {
         "VERSION": __version__,
         "TITLE": escape(title),
-        "STYLE": style + _file("yzflow.pages", "statement.css"),
+        "STYLE": style,
         "BODY": body,
+        "POLICY": "script-src 'unsafe-inline'; " if scripts else "",
+        "NOTE": f"This page needs no network{'' if scripts else ' and runs no script'}.",
+        "SCRIPTS": scripts,
     }
     # At once, so that no part is looked through for the names of others.
     return re.sub(r"@([A-Z]+)@", lambda found: parts[found[1]], _file("yzflow.pages", "statement.html"))
@@ -162,11 +183,12 @@ def _trust(verdict: StatementVerdict) -> str:
     errata = f"<a href='#errata'>{number} errat{'um' if number == 1 else 'a'}</a>" if number else "no erratum found"
     sort = "A conjecture of the paper. " if statement.conjecture else ""
     words = str(label) if len(str(label)) <= _LONG else f"{str(label)[:_LONG].rsplit(' ', 1)[0]} .."
+    all_parts = "<a href='#rests'>All parts</a>; " if verdict.labels else ""
     of = "" if statement.corrected is None else " (the corrected form)"
     return (
         f"<div class='trust' id='trust'>{badge(label)}"
         f"<span class='soft'>{sort}Weakest part{of}: {escape(words)}. "
-        f"<a href='#rests'>All parts</a>; {errata}.</span></div>"
+        f"{all_parts}{errata}.</span></div>"
     )
 
 
@@ -186,14 +208,25 @@ def _formula(formula: str) -> str:
     return formulas.as_html(formulas.parts(formula) if formulas.is_latex(formula) else formula)
 
 
-def _plot(verdict: StatementVerdict) -> str:
+def _plot(verdict: StatementVerdict, name: str = "plot") -> str:
     if not verdict.rows:
         words = "Nothing of this statement is measured against a simulation, so that there is no plot."
-        return f"<figure id='plot'><p class='soft'>{words}</p></figure>"
-    return f"<figure id='plot'>{strips.drawn(verdict.rows)}</figure>"
+        return f"<figure id='{name}'><p class='soft'>{words}</p></figure>"
+    return f"<figure id='{name}'>{strips.drawn(verdict.rows)}</figure>"
 
 
-def _numbers(verdict: StatementVerdict) -> str:
+def _question(statement: Statement) -> str:
+    found = live.question(statement)
+    if found is None:
+        return ""
+    asked, answer = map(formulas.in_words, found)
+    return (
+        f"<section id='question'><h2>A question for students</h2><p>{asked}</p>"
+        f"<details><summary>Show the answer</summary><p>{answer}</p></details></section>"
+    )
+
+
+def _numbers(verdict: StatementVerdict, plot: str = "") -> str:
     if not verdict.rows:
         return f"<section id='numbers'><h2>What was found</h2><p>{escape(verdict.outcome)}</p></section>"
     rows = error_rows(verdict)
@@ -204,7 +237,7 @@ def _numbers(verdict: StatementVerdict) -> str:
     alarming = [row.alarming for row in verdict.rows]
     points = table(head, _escaped(each), "One row for each point of the plot", bad=alarming)
     return (
-        f"<section id='numbers'><h2>What was found</h2><p>{escape(verdict.outcome)}</p>{worst}"
+        f"<section id='numbers'><h2>What was found</h2><p>{escape(verdict.outcome)}</p>{plot}{worst}"
         f"<details><summary>Each setting: {len(each)} measurements</summary>{points}</details></section>"
     )
 

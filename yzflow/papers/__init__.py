@@ -1,7 +1,8 @@
 """The papers, a room each; what a room holds is found here without an entry anywhere else.
 
 A room may have a module or a folder of modules of each of these names: ``settings`` (what statements are checked on),
-``tasks`` (of sweeps), ``figures``; and a package ``panel`` (of the explorer). A room can be added or taken away whole.
+``tasks`` (of sweeps), ``figures``, ``questions`` (on statements, for students); and packages ``panel`` (of the
+explorer) and ``views`` (plots with sliders on the statements' pages). A room can be added or taken away whole.
 """
 
 from __future__ import annotations

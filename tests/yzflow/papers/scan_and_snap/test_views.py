@@ -1,0 +1,242 @@
+"""Plots with sliders on the statements' pages: their numbers against Python, and the words of the questions."""
+
+import numpy as np
+import pytest
+from explorer_pages import downloaded, enter, exact, opened, press, run_program, settle, table
+from statement_pages import bare
+
+from dynamics import SequenceClasses, gradient_flow, sgd
+from theory import attention, decoder, statements
+from theory.scan_and_snap import bounds
+from yzflow.pages import live
+from yzflow.papers.scan_and_snap import views
+from yzflow.papers.scan_and_snap.questions import QUESTIONS
+from yzflow.papers.scan_and_snap.settings import PAPER, Setting, single_common_token
+
+NUMBERS = list(views.VIEWS.views)
+FIRST = views.VIEWS.starts[None][0].setting
+
+
+def page_of(browser, number, folder):
+    return opened(browser, bare(statements.REGISTER[f"{PAPER}: {number}"], folder))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("views")
+
+
+def names_of(page):
+    """The columns of the first plot's table, and the curves' names in the data file, in the same order."""
+    rows = downloaded(page, "live")
+    assert rows[0][0] == "curve" and rows[0][2:] == ["value", "difference"]
+    return [name for name in dict.fromkeys(row[0] for row in rows[1:]) if not name.startswith("SGD")]
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_what_sliders_show_is_what_python_computes(shared_browser, folder, number):
+    """By keyboard to other values; the program that the page offers is made of functions of theory and dynamics."""
+    page = page_of(shared_browser, number, folder)
+    sliders = page.eval_on_selector_all("#live-sliders input[type=range]", "(all) => all.map((one) => one.id)")
+    assert len(sliders) >= 3
+    before = [exact(page, name) for name in sliders]
+    first = table(page, "curves")
+    for place, name in enumerate(sliders):
+        press(page, name, *["ArrowLeft" if place % 2 else "ArrowUp"] * 2)
+    assert [exact(page, name) for name in sliders] != before
+    shown = table(page, "curves")
+    assert shown.shape[1] == first.shape[1] and not np.array_equal(shown, first)
+    names = names_of(page)
+    left = run_program(page, "live")
+    times, curves = np.asarray(left["times"]), left["curves"]
+    place = np.searchsorted(times, shown[:, 0] * (1 - 1e-9)).clip(max=len(times) - 1)
+    there = np.isclose(times[place], shown[:, 0], rtol=1e-9)  # t* is not among the program's times
+    assert there.sum() >= 9 and len(names) == shown.shape[1] - 1
+    for column, name in enumerate(names, 1):
+        expected = np.asarray(curves[name])[place[there]]
+        np.testing.assert_allclose(shown[there, column], expected, rtol=1e-6, atol=1e-12, err_msg=name)
+    assert not shared_browser.problems
+
+
+def test_the_fall_of_the_common_token_by_another_route(shared_browser, folder):
+    page = page_of(shared_browser, "Theorem 4", folder)
+    enter(page, "set-K", 3)
+    enter(page, "set-rho", 0.2)
+    enter(page, "set-M", 300)
+    t, corrected, printed, *flows = table(page, "curves").T
+    sizes = {"vocab_size": 300, "n_classes": 3, "eta_y": FIRST["etaY"], "eta_z": FIRST["etaZ"]}
+    right = attention.growth_exponent(t, **sizes, c0=attention.speed_constant(n_classes=3, overlap=0.2))
+    np.testing.assert_allclose(corrected, right, rtol=1e-9)
+    np.testing.assert_allclose(printed, attention.printed_growth_exponent(t, **sizes, c0=1 / (3 * 0.04)), rtol=1e-9)
+    classes = single_common_token(3, 300, 0.2)
+    rates = {"eta_y": FIRST["etaY"], "eta_z": FIRST["etaZ"], "rtol": 1e-10, "atol": 1e-14}
+    for level, found in zip(("theory", "modified", "full"), flows, strict=True):
+        run = gradient_flow(classes, **rates, t_end=t[-1], times=[0.0, *t], decoder=level).dataset
+        np.testing.assert_allclose(found, -run["z"].to_numpy()[1:, 0, 0], rtol=1e-6, err_msg=level)
+    _, off, *others = table(page, "difference").T
+    np.testing.assert_allclose(off, np.abs(printed / right - 1), rtol=1e-9)
+    np.testing.assert_allclose(others, [np.abs(one / right - 1) for one in flows], rtol=1e-6)
+
+
+@pytest.mark.parametrize("number", ["Theorem 3", "Theorem 4", "Corollary 2", "Theorem 1(b)"])
+def test_margins_are_those_of_the_register(shared_browser, folder, number):
+    page = page_of(shared_browser, number, folder)
+    enter(page, "set-rho", 0.02)
+    enter(page, "set-etaZ", 0.004)
+    press(page, "set-K", "ArrowLeft")
+    statement = statements.REGISTER[f"{PAPER}: {number}"]
+    setting = Setting("", single_common_token(9, FIRST["M"], 0.02), FIRST["etaY"], 0.004, 1.0)
+    expected = {one.text: one.margin(setting) for one in statement.assumptions}
+    rows = page.eval_on_selector_all(
+        "#live-margins li", "(all) => all.map((one) => [one.textContent, one.querySelector('output').dataset.value])"
+    )
+    assert len(rows) == len(expected)
+    for (text, margin), (name, value) in zip(rows, expected.items(), strict=True):
+        assert text.startswith(f"{name}: ") and float(margin) == pytest.approx(value, rel=1e-8)
+        assert text.endswith("(broken)") == (value < 1)
+
+
+def test_the_band_of_sgd_is_python_s_and_says_that_it_stands_still(shared_browser, folder):
+    page = page_of(shared_browser, "Theorem 2(b)", folder)
+    run = views.collect("common", views.VIEWS.starts[None][0])
+    rows = [row for row in downloaded(page, "live")[1:] if row[0] == "SGD largest"]
+    fall = -np.array(run["runs"]["z"])[:, :, 0]
+    np.testing.assert_allclose(np.array([row[2] for row in rows], dtype=float), fall.max(axis=0))
+    assert len(fall) == run["seeds"] == views.SEEDS and fall[:, -1].std() > 0
+    said = "() => [...document.querySelectorAll('#curves .key li')].at(-1).textContent"
+    assert page.evaluate(said) == f"SGD, {views.SEEDS} seeds, T = 128"
+    band = page.get_attribute("#curves path.band", "d")
+    assert band.startswith("M") and band.endswith("Z")
+    press(page, "set-rho", "ArrowRight")
+    assert page.evaluate(said).endswith("T = 128: as the page opened, not at these sliders")
+    assert page.locator("#curves path.band").count() == 1
+    press(page, "set-rho", "ArrowLeft")
+    enter(page, "set-rho", FIRST["rho"])
+    press(page, "set-end", "ArrowLeft")  # a run that goes on is the same run
+    assert page.evaluate(said) == f"SGD, {views.SEEDS} seeds, T = 128"
+
+
+def _axes(page):
+    script = "(all) => all.map((one) => [one.textContent, one.getAttribute('x'), one.getAttribute('y')].join(' '))"
+    return page.eval_on_selector_all("#plot .axes text", script)
+
+
+@pytest.mark.parametrize("number", ["Theorem 4", "Theorem 2(a)", "Lemma 4"])
+def test_axes_stand_still_while_a_slider_moves_a_little(shared_browser, folder, number):
+    page = page_of(shared_browser, number, folder)
+    still, pictures = _axes(page), set()
+    for slider in ("set-etaY", "set-M", "set-K"):  # t* moves with each of them
+        press(page, slider, "ArrowRight")
+        assert _axes(page) == still, slider
+        pictures.add(page.inner_html("#curves-canvas"))
+    assert len(pictures) == 3 and len(still) > 15
+
+
+def test_transition_and_the_paper_s_times_are_marked_in_both_plots(shared_browser, folder):
+    page = page_of(shared_browser, "Theorem 1", folder)
+    sizes = {"vocab_size": FIRST["M"], "n_classes": FIRST["K"], "eta_y": FIRST["etaY"]}
+    times = [decoder.transition_time(**sizes), decoder.scanning_time(**sizes), decoder.snapping_time(**sizes)]
+    script = """(id) => {
+      const canvas = document.getElementById(`${id}-canvas`);
+      const tick = (text) => Number([...canvas.querySelectorAll(".axes text[text-anchor=middle]")].find(
+        (one) => one.textContent === text).getAttribute("x"));
+      const labels = [...canvas.querySelectorAll(".marks text")].map((one) => one.textContent);
+      const places = [...canvas.querySelectorAll("line.mark")].map((one) => Number(one.getAttribute("x1")));
+      return { labels, one: tick("1"), hundred: tick("100"), places };
+    }"""
+    for plot in ("curves", "difference"):
+        found = page.evaluate(script, plot)
+        assert found["labels"] == ["t*", "t₀\N{PRIME}", "t₀"]
+        expected = found["one"] + (found["hundred"] - found["one"]) * np.log10(times) / 2
+        np.testing.assert_allclose(found["places"], expected, atol=0.01)
+
+
+def test_a_class_more_than_the_vocabulary_raises_the_vocabulary(shared_browser, folder):
+    page = page_of(shared_browser, "Theorem 4", folder)
+    enter(page, "set-M", 5)
+    assert exact(page, "set-M") == FIRST["K"]
+    settle(page)
+    assert not shared_browser.problems
+
+
+def test_integral_of_xi_against_the_motion_of_the_common_token():
+    """z' = -eta_Z (1 - f^2) xi, and by Simpson's rule over fine times."""
+    classes = SequenceClasses.single_common_token(3, 50, common=0.8)
+    times = np.geomspace(0.1, 200, 40)
+    found = views.integral_of_xi(classes, times, eta_y=1.0, eta_z=0.5)
+    fine = np.linspace(0, 200, 20001)
+    run = gradient_flow(
+        classes, eta_y=1.0, eta_z=0.5, t_end=200, times=fine, decoder="theory", rtol=1e-11, atol=1e-14
+    ).dataset
+    shares = run["attention"].to_numpy()[:, 0]
+    squares = (shares / np.linalg.norm(shares, axis=1, keepdims=True))[:, 0] ** 2
+    xi = -run["z_velocity"].to_numpy()[:, 0, 0] / 0.5 / (1 - squares)
+    assert found[-1] == pytest.approx(np.trapezoid(xi, fine), rel=1e-5)
+    assert found[0] > 0 and (np.diff(found) > 0).all()
+
+
+# Questions
+
+
+def _answer(number):
+    return QUESTIONS[f"{PAPER}: {number}"][1]
+
+
+def test_every_theorem_has_a_question():
+    theorems = {one.id for one in statements.REGISTER.values() if one.paper == PAPER and "Theorem" in one.number}
+    assert theorems == set(QUESTIONS)
+    assert all(asked.endswith("?") and answer.endswith(".") for asked, answer in QUESTIONS.values())
+
+
+def test_numbers_in_the_answers():
+    k, m, rho = FIRST["K"], FIRST["M"], FIRST["rho"]
+    sizes = {"vocab_size": m, "n_classes": k, "eta_y": FIRST["etaY"]}
+    classes = single_common_token(k, m, rho)
+    slow = attention.full_flow_slowdown(vocab_size=m, n_classes=k, overlap=rho)
+    assert f"$s$ = {slow:.3f} of it" in _answer("Theorem 1") and f"{m - k} of {m}" in _answer("Theorem 1")
+    second = 2 * bounds.crossings(m)[1] * k / FIRST["etaY"]
+    speed = decoder.gamma(second, **sizes)
+    printed = 2 * k * np.log(second / k) / second
+    for text in (
+        f"By {speed / printed:.1f}:",
+        f"$t$ = {second:.0f} the",
+        f" is {speed:.2f}, ",
+        f"bound {printed:.2f}.",
+    ):
+        assert text in _answer("Theorem 1(b)"), text
+
+    def end(level, eta_z=FIRST["etaZ"]):
+        run = gradient_flow(classes, eta_y=FIRST["etaY"], eta_z=eta_z, t_end=FIRST["end"], decoder=level)
+        return run.dataset["z"].to_numpy()[-1, 0, :2]
+
+    assert f"{end('theory', 5.0)[1]:.3f} in place of {end('theory')[1]:.3f}" in _answer("Theorem 2(a)")
+    steps = {"steps": int(FIRST["end"]), "batch_size": 128, "momentum": 0.0, "record_every": 500}
+    rates = {"eta_y": FIRST["etaY"], "eta_z": FIRST["etaZ"]}
+    fall = -end("full")[0]
+    long = sgd(classes, **rates, **steps, length=16384).dataset["z"].to_numpy()[-1, 0, 0]
+    short = sgd(classes, **rates, **steps, length=128).dataset["z"].to_numpy()[-1, 0, 0]
+    assert "16,384" in _answer("Theorem 2(b)") and -long == pytest.approx(fall, rel=0.03)
+    asked = QUESTIONS[f"{PAPER}: Theorem 2(b)"][0]
+    assert f"by {-short:.2f}," in asked and f"by only {fall:.3f}." in asked
+    exponent = FIRST["etaZ"] * views.integral_of_xi(classes, np.geomspace(0.1, 2000, 100), **rates)[-1]
+    p = classes.probabilities.toarray()[0]
+    low, high = attention.growth_bounds(exponent / k, p[1] / np.linalg.norm(p))
+    wrong, _ = attention.growth_bounds(exponent, p[1] / np.linalg.norm(p))
+    grown = np.exp(2 * end("theory")[1])
+    assert f" = {grown:.3f} lies between {low:.3f} and {high:.3f}" in _answer("Theorem 3")
+    assert f"at least {wrong:.2f}," in _answer("Theorem 3") and low < grown < high < wrong
+    start = attention.printed_growth_exponent(0.0, **sizes, eta_z=FIRST["etaZ"], c0=1 / (k * rho**2))
+    c0 = attention.speed_constant(n_classes=k, overlap=rho)
+    last = attention.growth_exponent(FIRST["end"], **sizes, eta_z=FIRST["etaZ"], c0=c0)
+    assert f"= {start:.2f}, more than the {last:.2f}" in _answer("Theorem 4")
+    share = ((m - 1) / m) ** 2
+    scan, snap = decoder.scanning_time(**sizes), decoder.snapping_time(**sizes)
+    early = 2 * share / k * scan**2 / (4 * decoder.gamma_integral(scan, **sizes, eta_z=1.0)) - 1
+    late = 2 * k * share * np.log(m * snap / k) ** 2 / (4 * decoder.gamma_integral(snap, **sizes, eta_z=1.0)) - 1
+    assert f"By {early:.1%} at $t_0'$ and by {late:.1%} at $t_0$" in _answer("Theorem 4, branches")
+
+
+def test_the_first_setting_is_that_of_the_panel_s_words():
+    assert all(live.views(statements.REGISTER[f"{PAPER}: {number}"]) is views.VIEWS for number in NUMBERS)
+    assert live.views(statements.REGISTER[f"{PAPER}: Lemma 13"]) is None
+    assert views.common_of(0.5) ** 2 == pytest.approx(sum(p * p for p in views.DISTINCT))

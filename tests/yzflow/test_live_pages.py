@@ -1,0 +1,183 @@
+"""Pages of statements with sliders: the first screen, the address, what can be copied, and readers of all kinds.
+
+That their numbers are Python's is tested with the room of each paper.
+"""
+
+import re
+from dataclasses import replace
+from importlib import resources
+
+import driving
+import pytest
+from explorer_pages import enter, opened, press, settle
+from statement_pages import PHONE, SCREEN, bare
+
+import yzflow
+from theory import statements
+from yzflow.pages import live
+from yzflow.pages import statement as single
+
+LIVE = {one.id: one for one in statements.REGISTER.values() if live.views(one)}
+TALLEST = max(LIVE.values(), key=lambda one: len(one.text) + 4 * len(one.printed + (one.corrected or "")))
+SHOWN = [*dict.fromkeys(["Scan and Snap: Theorem 4", TALLEST.id])]
+
+BOXES = """(selector) => [...document.querySelectorAll(selector)].map((node) => {
+  const { left, top, right, bottom } = node.getBoundingClientRect();
+  return { name: node.id || node.textContent.slice(0, 30), left, top, right, bottom };
+})"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("live")
+
+
+def shown(browser, folder, name, **options):
+    return opened(browser, bare(LIVE[name], folder), **options)
+
+
+def state(page):
+    return page.evaluate("() => [...document.querySelectorAll('input, select')].map((one) => [one.id, one.value])")
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_one_screen_has_statement_badge_plots_and_all_controls(shared_browser, folder, name):
+    page = shown(shared_browser, folder, name, **SCREEN)
+    parts = (
+        "h1, #trust .badge, #statement, #curves, #difference, #live-preset, #live-sliders input, #live-actions button"
+    )
+    boxes = page.evaluate(BOXES, parts)
+    width, height = SCREEN["width"], SCREEN["height"]
+    inside = [0 <= b["left"] < b["right"] <= width and 0 <= b["top"] < b["bottom"] <= height for b in boxes]
+    assert [box["name"] for box, fits in zip(boxes, inside, strict=True) if not fits] == []
+    assert len(boxes) >= 6 + 2 * 3 + 4
+    sizes = {b["name"]: (b["right"] - b["left"], b["bottom"] - b["top"]) for b in page.evaluate(BOXES, ".canvas")}
+    assert sizes["curves-canvas"][0] > 700 and sizes["curves-canvas"][1] > 300 and sizes["difference-canvas"][1] > 100
+    left = "(all) => all.map((one) => one.querySelector('.axes line').getAttribute('x1'))"
+    lefts = page.eval_on_selector_all(".canvas", left)
+    assert len(lefts) == 2 and lefts[0] == lefts[1]  # times stand below each other
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_on_a_phone_the_plot_stays_in_view_while_a_slider_moves(shared_browser, folder, name):
+    page = shown(shared_browser, folder, name, **PHONE)
+    sliders = page.eval_on_selector_all("#live-sliders input[type=range]", "(all) => all.map((one) => one.id)")
+    for slider in sliders:
+        press(page, slider, "ArrowRight")
+        for node in ("#curves-canvas", f"#{slider}"):
+            [box] = page.evaluate(BOXES, node)
+            assert 0 <= box["top"] < box["bottom"] <= PHONE["height"], (slider, node)
+    page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    order = page.evaluate(BOXES, "#curves, #live-controls, #difference")
+    places = {box["name"]: box["top"] for box in order}
+    assert places["live-controls"] < places["difference"]
+
+
+def test_the_address_opens_the_page_as_it_was(shared_browser, folder):
+    page = shown(shared_browser, folder, SHOWN[0], permissions=["clipboard-read", "clipboard-write"])
+    fresh, words = state(page), page.inner_text("#words")
+    page.select_option("#live-preset-select", "1")
+    settle(page)
+    press(page, "set-K", "ArrowRight", "ArrowRight")
+    enter(page, "set-rho", 0.03)
+    changed = state(page)
+    page.click("#live-link")
+    driving.until(lambda: page.inner_text("#live-status") == "Link copied.")
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert "#at=live&live.preset=1&" in link and "live.rho=0.03" in link
+    again = opened(shared_browser, link)
+    assert state(again) == changed != fresh
+    assert again.inner_text("#words") == page.inner_text("#words") != words
+    again.evaluate("location.hash = '#at=live&live.rho=none&live.K=1e9&live.x=1'")
+    driving.until(lambda: state(again) == fresh)
+    page.click("#live-reset")
+    page.select_option("#live-preset-select", "0")
+    settle(page)
+    assert state(page) == fresh and page.inner_text("#words") == words
+    page.click("#live-copy")
+    driving.until(lambda: page.inner_text("#live-status") == "Program copied.")
+    compile(page.evaluate("navigator.clipboard.readText()"), "<program>", "exec")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(shared_browser, folder, scheme):
+    page = shown(shared_browser, folder, SHOWN[0], color_scheme=scheme)
+    ground = "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]"
+    assert (page.evaluate(ground) > 128) == (scheme == "light")
+    page.click("#theme")
+    assert (page.evaluate(ground) > 128) == (scheme == "dark")
+    assert page.get_attribute("#theme", "aria-pressed") == str(scheme == "light").lower()
+
+
+def _violations(page):
+    package = pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install 'yzflow[test]'")
+    page.evaluate(resources.files(package).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
+    found = page.evaluate("axe.run(document)")
+    assert len(found["passes"]) > 25
+    return [(rule["id"], node["html"][:100]) for rule in found["violations"] for node in rule["nodes"]]
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(SCREEN, "dark"), (PHONE, "light")], ids=["screen", "phone"])
+def test_axe_finds_nothing_to_mend_but_a_control_without_a_name(shared_browser, folder, size, scheme):
+    page = shown(shared_browser, folder, SHOWN[0], **size, color_scheme=scheme, bypass_csp=True)
+    page.evaluate("document.querySelectorAll('details').forEach((node) => { node.open = true; })")
+    assert _violations(page) == []
+    page.evaluate("document.querySelector('.slider label').remove()")
+    assert "label" in {rule for rule, _ in _violations(page)}
+
+
+def test_each_plot_has_words_and_a_table(shared_browser, folder):
+    page = shown(shared_browser, folder, SHOWN[0])
+    for plot in ("curves", "difference"):
+        canvas = page.locator(f"#{plot}-canvas")
+        assert canvas.get_attribute("role") == "img" and canvas.get_attribute("aria-label")
+        assert page.inner_text(f"#{canvas.get_attribute('aria-describedby')}")
+        heads = page.eval_on_selector_all(f"#{plot}-words th[scope=col]", "(all) => all.map((one) => one.textContent)")
+        assert heads[0] == "t" and len(heads) > 3
+        assert page.locator(f"#{plot}-words tbody tr").count() >= 10
+
+
+def test_the_file_is_complete_in_itself(folder):
+    text = bare(LIVE[SHOWN[0]], folder).read_text(encoding="utf-8")
+    assert len(text) < 3e5 and "default-src 'none'; script-src 'unsafe-inline'" in text
+    markup = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    assert not re.search(r"<(link|img|iframe|object|embed)\b|\bsrc=|@import|url\(", markup)
+    assert not re.search(r"@[A-Z]+@", markup) and "runs no script" not in markup
+    scripts = "".join(re.findall(r"<script>(.*?)</script>", text, flags=re.DOTALL))
+    assert set(re.findall(r"https?://[^\"'` ]*", scripts)) == {"http://www.w3.org/2000/svg"}  # a name, not an address
+
+
+def test_a_question_is_asked_and_its_answer_folded(shared_browser, folder):
+    asked, answer = (re.split(r"\$", text)[0] for text in live.question(LIVE[SHOWN[0]]))
+    page = shown(shared_browser, folder, SHOWN[0])
+    assert len(asked) > 40 and len(answer) > 5
+    assert asked.strip() in page.inner_text("#question") and answer.strip() not in page.inner_text("#question")
+    page.click("#question summary")
+    assert answer.strip() in page.inner_text("#question")
+    assert page.locator("#question svg[role=img]").count() > 2  # formulas
+
+
+def test_a_false_statement_shows_beside_its_sliders(shared_browser, tmp_path, monkeypatch):
+    """Lemma 7 with a tenth of the bound that is enough."""
+    name = "Scan and Snap: Lemma 7"
+    right = statements.REGISTER[name]
+
+    def false(check):
+        return replace(check, printed=lambda runs, level: 10 * (check.printed(runs, level) + 1) - 1)
+
+    checks = tuple(false(check) if check.name == "half the bound" else check for check in right.checks)
+    assert checks != right.checks and yzflow.page(name, tmp_path / "right.html").passed
+    monkeypatch.setitem(statements.REGISTER, name, replace(right, checks=checks))
+    verdict = yzflow.page(name, tmp_path / "page.html")
+    page = opened(shared_browser, tmp_path / "page.html")
+    assert not verdict.passed and page.inner_text("#trust .badge") == "fails"
+    missed = max(row.error for row in verdict.rows if row.alarming)
+    assert missed > 1 and f"misses by {100 * missed:.3g}%" in page.inner_text("#numbers")
+    assert page.locator("#errors circle.wrong").count() > 0
+
+
+def test_a_statement_that_no_room_shows_has_no_script():
+    static = [one for one in statements.REGISTER.values() if one.id not in LIVE]
+    assert len(static) > len(LIVE) > 10
+    assert single.document("x", "y").count("<script") == 0

@@ -1,0 +1,88 @@
+// The plot with sliders on the page of a statement. What it shows is a view, an entry of yzflow.views from the scripts of
+// the paper's room:
+//   title, sliders {name: as for widgets.slider}, adjust(controls) for sliders that bind each other;
+//   compute(setting, runs): {x, y, lines, band, marks, reference, margins, note, python}, where x is an axis, y {label, log,
+//   min, decades}, lines have id, label, color, dash, width, x, y and, against the reference, `off`; band is of SGD at the first
+//   preset's setting; margins are by the text of the assumption; python is a program that leaves `times` and `curves`.
+yzflow.views = {};
+
+// Relative differences of one list from another, where both are there.
+yzflow.apart = (values, reference) => values.map((value, i) => {
+  const [a, b] = [value, reference[i]];
+  return a === null || b === null || b === 0 || !Number.isFinite(a / b) ? null : Math.abs(a / b - 1);
+});
+
+yzflow.panels.live = ({ view: name, presets, assumptions, seeds, runs }) => {
+  const w = yzflow.widgets;
+  const { plots: { steady, swatch } } = yzflow;
+  const view = yzflow.views[name];
+  const LETTERS = 5; // room beside both axes, so that the plots' times stand below each other
+  const plots = { curves: w.plot("curves", view.title), difference: w.plot("difference", "Disagreement") };
+  const controls = {};
+  let found;
+  let bench;
+  const update = () => bench.draw();
+  for (const [key, more] of Object.entries(view.sliders)) controls[key] = w.slider(w.byId("live-sliders"), { id: `set-${key}`, ...more }, update);
+  const start = ({ setting }) => Object.fromEntries(Object.keys(controls).map((key) => [key, setting[key]]));
+  const read = () => Object.fromEntries(Object.entries(controls).map(([key, control]) => [key, control.value]));
+
+  function draw() {
+    view.adjust?.(controls);
+    const setting = { ...presets[0].setting, ...read() };
+    found = view.compute(setting, runs);
+    const { x, y, lines, band, marks = [], reference, note } = found;
+    // The length of training does not matter to a run that goes on from there.
+    const moved = Object.entries(start(presets[0])).filter(([key, value]) => key !== "end" && controls[key].value !== value);
+    const bands = band ? [{ ...band, y: band.high }] : [];
+    const { label, ...how } = y;
+    plots.curves.draw({ x, y: { label, letters: LETTERS, ...steady([...lines, ...bands].map((line) => line.y), how) }, lines, bands, marks });
+    const away = moved.length ? ": as the page opened, not at these sliders" : "";
+    const ofBand = bands.map(({ color }) => ({ label: `SGD, ${seeds} seeds, T = ${runs.length}${away}`, color, band: true }));
+    plots.curves.key([...lines, ...ofBand]);
+    const last = (list) => list.at(-1);
+    const at = `At ${x.symbol} = ${w.brief(last(lines[0].x))}`;
+    plots.curves.text(`${at}: ${lines.map((line) => `${line.label}: ${last(line.y) === null ? "–" : w.brief(last(line.y))}`).join("; ")}.${note ? ` ${note}` : ""}`);
+
+    const against = lines.filter((line) => line.off);
+    // One range for all settings: from a millionth to a hundred times.
+    const range = { label: "relative difference", letters: LETTERS, min: 1e-6, max: 100, log: true };
+    plots.difference.draw({ x, y: range, lines: against.map((line) => ({ ...line, y: line.off })), marks });
+    plots.difference.scope(reference);
+    const largest = (line) => line.off.reduce((most, value) => (value !== null && value > most ? value : most), 0);
+    plots.difference.key([]);
+    plots.difference.text(`The largest in the plot: ${against.map((line) => `${line.label}: ${percent(largest(line))}`).join("; ")}.`);
+    tables();
+
+    const shown = assumptions.filter((text) => text in found.margins).map((text) => {
+      const margin = found.margins[text];
+      const item = w.element("li", margin < 1 ? { class: "broken" } : {}, text, ": ", w.element("output", {}, w.brief(margin)), margin < 1 ? " (broken)" : "");
+      item.querySelector("output").dataset.value = String(margin);
+      return item;
+    });
+    w.byId("live-margins").replaceChildren(...shown);
+    w.byId("live-assumptions").hidden = shown.length === 0;
+  }
+
+  const percent = (value) => (value < 1e-6 ? "below 1e-6" : value < 10 ? `${w.brief(100 * value)}%` : `${w.brief(value)} times`);
+
+  function tables() {
+    const { x, lines } = found;
+    const rows = w.sample(lines[0].x.length, 10);
+    const of = (list, pick) => rows.map((i) => [lines[0].x[i], ...list.map((line) => pick(line)[i])]);
+    plots.curves.table(view.title, [x.symbol, ...lines.map((line) => line.label)], of(lines, (line) => line.y));
+    const against = lines.filter((line) => line.off);
+    plots.difference.table("Relative difference", [x.symbol, ...against.map((line) => line.label)], of(against, (line) => line.off));
+  }
+
+  const python = () => found.python;
+  const data = () => ({
+    columns: ["curve", found.x.symbol, "value", "difference"],
+    rows: [
+      ...found.lines.flatMap((line) => line.x.map((at, i) => [line.id, at, line.y[i], line.off ? line.off[i] : null])),
+      ...(found.band ? found.band.x.flatMap((at, i) => [["SGD smallest", at, found.band.low[i], null], ["SGD largest", at, found.band.high[i], null]]) : []),
+    ],
+  });
+
+  bench = yzflow.bench.build("live", { presets, controls, start, draw, python, data });
+  bench.start();
+};

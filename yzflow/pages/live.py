@@ -1,0 +1,139 @@
+"""Plots with sliders on statements' pages: what a paper's room offers, and its part of the page.
+
+A room declares it as ``VIEWS`` in its package ``views``, beside the scripts that compute the curves; controls, plots
+and integrators are the explorer's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from html import escape
+from importlib import resources
+from typing import Any
+
+from theory.statements import Statement
+from yzflow import papers
+from yzflow.pages import explorer
+
+__all__ = ["Start", "Views", "question", "styles", "views"]
+
+_EXPLORER = "yzflow.pages.explorer"
+_ENGINE = (
+    *((_EXPLORER, name) for name in ("mathematics.js", "plots.js", "widgets.js", "bench.js")),
+    ("yzflow.pages", "live.js"),
+)
+
+
+@dataclass(frozen=True)
+class Start:
+    """What the sliders start from.
+
+    Attributes
+    ----------
+    name : str
+    text : str
+        A sentence that says what is special about it.
+    setting : dict
+        A value for each slider.
+    """
+
+    name: str
+    text: str
+    setting: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Views:
+    """What a paper's room has to show with sliders.
+
+    Attributes
+    ----------
+    paper : str
+        Its name in the register.
+    scripts : tuple of (str, str)
+        Package and file of each script, in the order in which they are run.
+    views : mapping
+        Number of a statement -> name of its view in the scripts, an entry of ``yzflow.views``.
+    starts : mapping
+        Name of a view -> what its sliders start from, the first when the page opens; None for all others.
+    collect : callable
+        (view, first start) -> what Python computes beforehand, ready for JSON: ``seeds`` and ``runs``, or None.
+    """
+
+    paper: str
+    scripts: tuple[tuple[str, str], ...]
+    views: Mapping[str, str]
+    starts: Mapping[str | None, tuple[Start, ...]]
+    collect: Callable[[str, Start], dict[str, Any]]
+
+    def content(self, statement: Statement) -> dict[str, Any]:
+        """What the script of a statement's page reads."""
+        view = self.views[statement.number]
+        starts = self.starts.get(view, self.starts[None])
+        return {
+            "view": view,
+            "presets": [asdict(start) for start in starts],
+            "assumptions": [assumption.text for assumption in statement.assumptions],
+            **self.collect(view, starts[0]),
+        }
+
+
+@cache
+def _all() -> dict[str, Views]:
+    return {module.VIEWS.paper: module.VIEWS for module in papers.parts("views", inner=False)}
+
+
+@cache
+def _questions() -> dict[str, tuple[str, str]]:
+    return {name: pair for module in papers.parts("questions") for name, pair in module.QUESTIONS.items()}
+
+
+def views(statement: Statement) -> Views | None:
+    """What the room of a statement's paper shows of it with sliders, or None."""
+    found = _all().get(statement.paper)
+    return found if found is not None and statement.number in found.views else None
+
+
+def question(statement: Statement) -> tuple[str, str] | None:
+    """A question on a statement for students, and its answer."""
+    return _questions().get(statement.id)
+
+
+FORM = """<form class='controls' id='live-controls' autocomplete='off' aria-label='Sliders'>
+<div class='preset' id='live-preset'></div>
+<fieldset id='live-sliders'><legend>What it depends on</legend></fieldset>
+<div id='live-assumptions'><p class='soft'>Margins at these sliders; an assumption holds from 1 on:</p>
+<div role='status'><ul class='margins' id='live-margins'></ul></div></div>
+<div class='actions' id='live-actions'></div>
+</form>"""
+PLOT = """<div id='plot' class='lead'><h2 class='unseen'>Plots</h2>
+<div class='plot' id='curves'></div><div class='plot' id='difference'></div></div>"""
+WORDS = """<section id='words' aria-label='The plots in words and numbers'><h2>The plots in words and numbers</h2>
+<div class='words'><div id='curves-words'></div><div id='difference-words'></div></div>
+<p class='soft'>Formulas and flows are computed in this page for the sliders' values. A band of SGD, where there is one,
+was computed by Python for what the page opens with, and does not follow the sliders: it goes from the smallest to the
+largest of its seeds. SGD draws sequences of T tokens; the flows stand for infinitely long ones.</p></section>"""
+THEME = "<button type='button' id='theme' aria-pressed='false'>Dark colours</button>"
+
+
+def scripts(statement: Statement, found: Views) -> str:
+    """The data and the scripts of a statement's page."""
+    files = [*_ENGINE, *found.scripts, (_EXPLORER, "page.js")]
+    code = explorer.in_script("\n".join(_file(package, name) for package, name in files))
+    data = explorer.in_data({"panels": {"live": found.content(statement)}})
+    warning = "The sliders need JavaScript, which this browser has switched off."
+    return (
+        f'<noscript><p>{escape(warning)}</p></noscript>\n<script type="application/json" id="data">{data}</script>\n'
+        f"<script>\n{code}\n</script>\n"
+    )
+
+
+def styles() -> tuple[str, str]:
+    """Style sheets that stand before and after that of all statements' pages."""
+    return _file(_EXPLORER, "style.css"), _file("yzflow.pages", "live.css")
+
+
+def _file(package: str, name: str) -> str:
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,65 @@
+r"""A question on each theorem of Scan and Snap for students, with its answer; formulas stand between dollar signs.
+
+Numbers are those at what the pages' sliders start from: K = 10, M = 1000, rho = 0.05, eta_Y = 1, eta_Z = 0.5, t = 2000.
+"""
+
+from yzflow.papers.scan_and_snap.settings import PAPER
+
+_QUESTIONS = {
+    "Theorem 1": (
+        "Which of the two flows that train a decoder sends back the gradient of (9) at the very start, and what does "
+        "the other one send?",
+        "The modified flow does, up to terms that vanish with $t$. The full flow sends only $s$ = 0.027 of it: next "
+        "tokens that never occur, 990 of 1000 here, take up most of it. Set $M = K$, and the two nearly agree.",
+    ),
+    "Theorem 1(a)": (
+        "Take equal overlaps. For which overlaps between 0 and 1 is class $n$ not pushed away from the others?",
+        r"For none: $\xi_n/\gamma = \frac{(K-1)\rho M(1+(M-1)\rho)}{(M-1)^2(1-\rho)(1+(K-1)\rho)}$, and every factor "
+        "is positive. It takes unequal overlaps to fail, as in the example of the statement.",
+    ),
+    "Theorem 1(b)": (
+        r"The printed bound on the second stage has $\ln(\eta_Yt/K)$, without $M$. With the constant 2, by what factor "
+        r"is $\gamma$ above it when that stage begins?",
+        r"By 2.8: at $t$ = 182 the speed $\gamma$ is 0.90, and the printed bound 0.32. The factor grows with $M$, so "
+        "that no constant is enough for all vocabularies. With $M$ in the logarithm the constant 2 is.",
+    ),
+    "Theorem 2(a)": (
+        r"Multiply the learning rate of attention by ten, to $\eta_Z = 5$. Does the logit of a distinct token grow ten "
+        "times as far?",
+        "No. In the theory flow it ends at 0.069 in place of 0.040: the common token loses its overlap sooner, and "
+        "with it goes the pull that makes distinct tokens gain.",
+    ),
+    "Theorem 2(b)": (
+        "SGD lowers the common token's logit by 0.12, and the full flow, the limit of small steps, by only 0.036. What "
+        "does the flow leave out?",
+        "The noise of finite sequences. Those of SGD have 128 tokens, and the flow stands for infinitely long ones. "
+        "With sequences of 16,384 tokens SGD ends within 3% of the flow.",
+    ),
+    "Theorem 3": (
+        r"Read off the growth $\chi$ of the theory flow at the end. Between which bounds does it lie, the printed or "
+        "the corrected ones?",
+        r"Between the corrected ones: $\chi$ = 1.083 lies between 1.080 and 1.194. The printed ones ask for at least "
+        "2.15, since their exponent is $K = 10$ times too large.",
+    ),
+    "Theorem 4": (
+        "Before the first step no logit has moved. What does the printed form say of $B$ at $t = 0$, and what "
+        "is missing?",
+        r"It says $\frac14\ln C_0$ = 0.92, more than the 0.88 that the corrected form reaches at $t = 2000$. The lower "
+        "limit of the integral is missing: $B(t) - B(0)$ is meant.",
+    ),
+    "Theorem 4, branches": (
+        r"By how much is each branch of $4\Gamma$ too large where the paper changes branches, at $t_0'$ and $t_0$?",
+        r"By 18.5% at $t_0'$ and by 23.8% at $t_0$, for $M = 1000$. The error falls only like $1/\ln M$.",
+    ),
+    "Theorem 5": (
+        "$Y$ has a row for every token. How many numbers does the theorem need to describe all of $Y$ after training?",
+        "Besides the features and $M$, one for each class: how far $w_n$ has gone along its line. $Y = F(I-E')W$, and "
+        r"row $n$ of $W$ is a multiple of the fixed vector $\zeta_n$.",
+    ),
+    "Theorem 2(a), true gradient": (
+        "With the true gradient, how does the early pull depend on the size $M$ of the vocabulary?",
+        r"$\xi_n$ begins like $\frac{\eta_Yt}{KM}$ times the sum of the overlaps: in a vocabulary ten times as large "
+        "attention starts ten times more slowly. The pull of the modified gradient has no such factor for large $M$.",
+    ),
+}
+QUESTIONS = {f"{PAPER}: {number}": pair for number, pair in _QUESTIONS.items()}

@@ -1,0 +1,202 @@
+// Plots of the decoder: gamma and its stages, h and its steps, and what is built from Gamma.
+(() => {
+  const { decoder, flow, apart } = yzflow;
+  const { PRINTED, CORRECTED, ALL, STILL, adjust, margins, clock, tokens, flows, stopped, program } = yzflow.views.shared;
+
+  // Theorem 1(b), Lemma 9 and the transition time: gamma, the two stages' bounds, and gamma as the flows imply it.
+  const stages = (bounded) => ({
+    title: "Speed γ of attention",
+    sliders: ALL,
+    adjust,
+    compute(values) {
+      const setting = tokens(values);
+      const { K, M, etaY, etaZ } = setting;
+      const { times, x, marks } = clock(setting);
+      const gamma = times.map((t) => decoder.gamma(t, setting));
+      const { lines } = flows(setting, times, (row, t) => (-row.speed[0] / etaZ / (1 - row.f[0] ** 2) / flow.pull(setting, row.f, t)) * decoder.gamma(t, setting));
+      const [scan, second] = [decoder.scanningTime(setting), decoder.secondStage(setting)];
+      const early = times.map((t) => (t <= scan ? (etaY * t) / K : null));
+      const late = (M) => times.map((t) => (t >= second ? (2 * K * Math.log((M * etaY * t) / K)) / (etaY * t) : null));
+      const [printed, sharper] = [late(1), late(M).map((value) => value && value * ((M - 1) / M) ** 2)];
+      const over = (bound) => bound.map((value, i) => value && Math.max(gamma[i] / value - 1, 0));
+      const bounds = [
+        { ...PRINTED, id: "early", label: "η_Y t/K, first stage", color: "c3", width: 2.5, x: times, y: early, off: undefined },
+        { ...PRINTED, id: "printed", label: "second stage as printed, constant 2", x: times, y: printed, off: over(printed) },
+        { ...CORRECTED, id: "corrected", label: "second stage with M, constant 2", width: 2.5, x: times, y: sharper, off: undefined },
+      ];
+      const sample = `K, M, eta_y = ${K}, ${M}, ${etaY}`;
+      return {
+        x, y: { label: "γ" }, marks, margins: margins(setting), note: stopped(lines),
+        reference: bounded ? "of the flows; by how much γ exceeds the printed bound" : "of the flows, against γ",
+        lines: [
+          { ...CORRECTED, id: "gamma", label: "γ in closed form", color: "c1", x: times, y: gamma },
+          ...(bounded ? bounds : []),
+          ...lines.slice(1).map((line) => ({ ...line, label: `implied by the ${line.label}`, off: apart(line.y, gamma) })),
+        ],
+        band: null,
+        python: program(setting, {
+          before: `from theory.scan_and_snap.bounds import crossings, xi_over_gamma\n\n${sample}\ngamma = decoder.gamma(times, **sizes)
+scan, second = decoder.scanning_time(**sizes), 2 * crossings(M)[1] * K / eta_y`,
+          closed: [
+            ["gamma", "gamma"],
+            ...(bounded ? [
+              ["early", "np.where(times <= scan, eta_y * times / K, np.nan)"],
+              ["printed", "np.where(times >= second, 2 * K * np.log(eta_y * times / K) / (eta_y * times), np.nan)"],
+              ["corrected", "np.where(times >= second, 2 * ((M - 1) / M) ** 2 * K * np.log(M * eta_y * times / K) / (eta_y * times), np.nan)"],
+            ] : []),
+          ],
+          quantity: "implied(run)",
+          names: ["modified", "full"],
+        }).replace("runs = {", `def implied(run):
+    shares = run["attention"].values
+    f = shares / np.linalg.norm(shares, axis=2, keepdims=True)
+    ratio = xi_over_gamma(f @ f.transpose(0, 2, 1), M)[:, 0]
+    return -run["z_velocity"].values[:, 0, 0] / ${etaZ} / (1 - f[:, 0, 0] ** 2) / ratio
+
+
+runs = {`),
+      };
+    },
+  });
+  yzflow.views.stages = stages(true);
+  yzflow.views.peak = stages(false);
+
+  // Lemma 6: h over training, and what the flows have of it.
+  yzflow.views.margin = {
+    title: "Lead M h of the right next token’s logit",
+    sliders: ALL,
+    adjust,
+    compute(values) {
+      const setting = tokens(values);
+      const { K, M, etaY } = setting;
+      const { times, x, marks } = clock(setting);
+      const closed = times.map((t) => M * decoder.h(t / K, setting));
+      const { lines } = flows(setting, times, (row) => row.lead);
+      return {
+        x, y: { label: "M h" }, marks, margins: margins(setting), note: stopped(lines), reference: "of the flows, against (45)",
+        lines: [{ ...CORRECTED, id: "closed", label: "(45), as printed", x: times, y: closed }, ...lines.slice(1).map((line) => ({ ...line, off: apart(line.y, closed) }))],
+        band: null,
+        python: program(setting, {
+          closed: [["closed", `${M} * decoder.h(times / ${K}, vocab_size=${M}, eta_y=${etaY})`]],
+          quantity: "lead(run)",
+          names: ["modified", "full"],
+        }).replace("runs = {", `def lead(run):
+    shares, Y = run["attention"].values[:, 0], run["y"].values
+    f = shares / np.linalg.norm(shares, axis=1, keepdims=True)
+    logits = np.einsum("tl,tlj->tj", f, Y)
+    return logits[:, 0] - logits[:, 1]
+
+
+runs = {`),
+      };
+    },
+  };
+
+  // Visits of a class, s = 1, 2, .., as a logarithmic axis.
+  const VISITS = { etaY: { ...STILL.etaY, max: 20 }, M: STILL.M, end: { ...STILL.end, label: "visits of a class, s", min: 10, max: 20000, integer: true, unit: "visits" } };
+  function visited(setting) {
+    const s = [...new Set(Array.from({ length: 160 }, (_, i) => Math.round(setting.end ** (i / 159))))];
+    const steps = decoder.hSteps(setting.end, setting);
+    const x = { label: "visits of a class, s", symbol: "s", min: 1, max: setting.end, log: true };
+    const crossing = Math.log(setting.M) / setting.etaY;
+    const marks = [
+      { x: decoder.transitionTime({ ...setting, K: 1 }), label: "t*/K", color: "mark", dash: "solid" },
+      { x: crossing, label: "t₀′/K", color: "mark", dash: "dashed" }, { x: 2 * crossing, label: "t₀/K", color: "mark", dash: "dotted" },
+    ];
+    return { s, x, marks, exact: s.map((i) => steps[i]) };
+  }
+  const stepped = (setting, curves) => `import numpy as np
+from theory import decoder
+
+M, eta_y = ${setting.M}, ${setting.etaY}
+steps = decoder.h_steps(${setting.end}, vocab_size=M, eta_y=eta_y)
+times = np.arange(1.0, ${setting.end + 1})
+curves = {
+${curves.map(([name, text]) => `    "${name}": ${text},`).join("\n")}
+}
+print({name: float(curve[-1]) for name, curve in curves.items()})
+`;
+
+  // Lemma 7: how far the steps are ahead of the smooth formula.
+  yzflow.views.steps = {
+    title: "Gap h* − h between steps and flow",
+    sliders: VISITS,
+    compute(setting) {
+      const { s, x, marks, exact } = visited(setting);
+      const smooth = s.map((i) => decoder.h(i, setting));
+      const gap = s.map((_, i) => Math.max(exact[i] - smooth[i], 0));
+      const flat = (factor) => s.map(() => (factor * setting.etaY) / setting.M);
+      return {
+        x, y: { label: "h* − h" }, marks, margins: margins(setting), reference: "of h* and h",
+        lines: [
+          { ...PRINTED, label: "2 η_Y/M, as printed", x: s, y: flat(2) },
+          { ...CORRECTED, id: "half", label: "η_Y/M, enough", width: 2.5, x: s, y: flat(1) },
+          { id: "gap", label: "h*(s) − h(s)", color: "c0", width: 3, x: s, y: gap, off: apart(exact, smooth) },
+        ],
+        band: null,
+        python: stepped(setting, [
+          ["printed", "np.full_like(times, 2 * eta_y / M)"], ["half", "np.full_like(times, eta_y / M)"],
+          ["gap", "steps[1:] - decoder.h(times, vocab_size=M, eta_y=eta_y)"],
+        ]),
+      };
+    },
+  };
+
+  // Remark 2: the time by which the steps run ahead.
+  yzflow.views.lag = {
+    title: "Time by which the steps run ahead of the flow",
+    sliders: VISITS,
+    compute(setting) {
+      const { M, etaY } = setting;
+      const { s, x, marks, exact } = visited(setting);
+      const lag = s.map((i, n) => (Math.expm1(M * exact[n]) + (M - 1) * M * exact[n]) / (M * etaY) - i);
+      const grown = s.map((i) => (i * etaY > 1 ? 0.5 * Math.log(etaY * i) : null));
+      return {
+        x, y: { label: "lag, visits" }, marks, margins: margins(setting), reference: "of the two forms, against the lag",
+        lines: [
+          { ...PRINTED, label: "a constant of ln M, as printed", x: s, y: s.map(() => Math.log(M)), off: apart(s.map(() => Math.log(M)), lag) },
+          { ...CORRECTED, label: "½ ln(η_Y s), corrected", x: s, y: grown, off: apart(grown, lag) },
+          { id: "lag", label: "lag of the steps", color: "c0", width: 3, x: s, y: lag },
+        ],
+        band: null,
+        note: "The lag grows like ½ ln(η_Y s) up to a constant.",
+        python: stepped(setting, [
+          ["printed", "np.full_like(times, np.log(M))"], ["corrected", "np.where(times * eta_y > 1, 0.5 * np.log(eta_y * times), np.nan)"],
+          ["lag", "(np.expm1(M * steps[1:]) + (M - 1) * M * steps[1:]) / (M * eta_y) - times"],
+        ]),
+      };
+    },
+  };
+
+  // Theorem 4's branches of 4 Gamma.
+  yzflow.views.branches = {
+    title: "4 Γ, and its two branches",
+    sliders: Object.fromEntries(Object.entries(ALL).filter(([name]) => name !== "rho")),
+    adjust,
+    compute(setting) {
+      const { K, M, etaY, etaZ } = setting;
+      const { times, x, marks } = clock(setting);
+      const exact = times.map((t) => 4 * decoder.gammaIntegral(t, setting));
+      const share = ((M - 1) / M) ** 2;
+      const early = times.map((t) => (t <= decoder.scanningTime(setting) ? ((2 * share) / K) * etaY * etaZ * t * t : null));
+      const late = times.map((t) => (t >= decoder.snappingTime(setting) ? 2 * K * share * (etaZ / etaY) * Math.log((M * etaY * t) / K) ** 2 : null));
+      return {
+        x, y: { label: "4 Γ", log: true, decades: 6 }, marks, margins: margins(setting), reference: "of the branches, against (128)",
+        lines: [
+          { ...CORRECTED, label: "(128), exact", x: times, y: exact },
+          { ...PRINTED, id: "early", label: "early branch, as printed", x: times, y: early, off: apart(early, exact) },
+          { ...PRINTED, id: "late", label: "late branch, as printed", dash: "dotted", x: times, y: late, off: apart(late, exact) },
+        ],
+        band: null,
+        python: program(setting, {
+          before: `K, M, eta_y, eta_z = ${K}, ${M}, ${etaY}, ${etaZ}\nshare = ((M - 1) / M) ** 2`,
+          closed: [
+            ["corrected", "4 * decoder.gamma_integral(times, **sizes, eta_z=eta_z)"],
+            ["early", "np.where(times <= decoder.scanning_time(**sizes), 2 * share / K * eta_y * eta_z * times**2, np.nan)"],
+            ["late", "np.where(times >= decoder.snapping_time(**sizes), 2 * K * share * eta_z / eta_y * np.log(M * eta_y * times / K) ** 2, np.nan)"],
+          ],
+        }),
+      };
+    },
+  };
+})();
