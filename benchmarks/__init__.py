@@ -77,11 +77,12 @@ def relative_difference(ours, peer) -> float:
     return float(np.abs(ours - peer).max() / np.abs(peer).max())
 
 
-def seconds(function: Callable[[], object]) -> tuple[float, object]:
-    """Wall-clock seconds of one call, and what it returned."""
-    start = time.perf_counter()
+def seconds(function: Callable[[], object], clock: Callable[[], float] | None = None) -> tuple[float, object]:
+    """Seconds of one call by a clock, that on the wall unless another is given, and what it returned."""
+    clock = clock or time.perf_counter
+    start = clock()
     returned = function()
-    return time.perf_counter() - start, returned
+    return clock() - start, returned
 
 
 def paired_seconds(
@@ -91,6 +92,7 @@ def paired_seconds(
     runs: int = 5,
     warm_up: bool = True,
     budget: float = math.inf,
+    clock: Callable[[], float] | None = None,
 ) -> tuple[float, float]:
     """Median seconds of each, run in turn so that a drift of the machine's speed hits both.
 
@@ -101,7 +103,7 @@ def paired_seconds(
         if taken[0] and sum(taken[0]) + sum(taken[1]) > budget:
             break
         for function, record in zip((ours, peer), taken, strict=True):
-            elapsed, _ = seconds(function)
+            elapsed, _ = seconds(function, clock)
             if repeat >= warm_up:
                 record.append(elapsed)
     return statistics.median(taken[0]), statistics.median(taken[1])
@@ -119,17 +121,19 @@ def compare(
     runs: int = 5,
     threads: int = 1,
     budget: float = 5.0,
+    clock: Callable[[], float] | None = None,
 ) -> Row:
     """Call both once, check that they agree, then time them in turn.
 
     ``first_ours`` and ``first_peer`` of the row are how much longer the first call took: compilation, unless an earlier
-    comparison has already compiled the same.
+    comparison has already compiled the same. With ``clock=time.process_time`` what else the machine does counts less;
+    it counts the seconds of all threads.
     """
-    first_ours, mine = seconds(ours)
-    first_peer, theirs = seconds(peer)
+    first_ours, mine = seconds(ours, clock)
+    first_peer, theirs = seconds(peer, clock)
     disagreement = difference(mine, theirs)
     check_agreement(task, peer_name, disagreement, tolerance)
-    our_seconds, peer_seconds = paired_seconds(ours, peer, runs=runs, warm_up=False, budget=budget)
+    our_seconds, peer_seconds = paired_seconds(ours, peer, runs=runs, warm_up=False, budget=budget, clock=clock)
     first = max(0.0, first_ours - our_seconds), max(0.0, first_peer - peer_seconds)
     return Row(task, our_seconds, peer_name, peer_seconds, disagreement, tolerance, threads, *first, result)
 

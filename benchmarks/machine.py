@@ -42,6 +42,11 @@ def all_cores():
     return _on(ALL)
 
 
+def busy() -> bool:
+    """Whether more processes want to run than there are cores, where the system tells."""
+    return hasattr(os, "getloadavg") and os.getloadavg()[0] > len(ALL)
+
+
 def describe() -> dict[str, str]:
     """Processor, cores, system and versions."""
     return {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
@@ -64,14 +65,21 @@ def line(row: Row) -> str:
     return _aligned(_cells(row))
 
 
-def markdown(rows: Sequence[tuple[str, Row]]) -> str:
-    """The table for the documentation, and what it was measured on."""
+def place(facts: Mapping[str, str]) -> str:
+    """What was measured on, in words."""
+    rest = dict(facts)
+    where = f"{rest.pop('processor')}, {rest.pop('cores')} cores, {rest.pop('system')}"
+    return f"{where}; " + ", ".join(f"{name} {version}" for name, version in rest.items())
+
+
+def markdown(rows: Sequence[tuple[str, Row]], places: Mapping[str, Sequence[str]]) -> str:
+    """The table for the documentation, and what it was measured on: benchmarks by place."""
     table = [_COLUMNS, ("---",) * len(_COLUMNS), *(_cells(row) for _, row in rows)]
     lines = ["| " + " | ".join(cells).rstrip() + " |" for cells in table]
-    facts = machine.describe()
-    place = f"{facts.pop('processor')}, {facts.pop('cores')} cores, {facts.pop('system')}"
-    versions = ", ".join(f"{name} {version}" for name, version in facts.items())
-    return "\n".join([*lines, "", f"Measured on: {place}; {versions}."]) + "\n"
+    for where, names in places.items():
+        only = f" ({', '.join(names)})" if len(places) > 1 else ""
+        lines += ["", f"Measured on{only}: {where}."]
+    return "\n".join(lines) + "\n"
 
 
 @style.styled
@@ -103,12 +111,33 @@ def ratios(rows: Sequence[tuple[str, Row]]) -> Figure:
     return figure
 
 
+def _kept(out: Path, again: Collection[str]) -> list[dict[str, Any]]:
+    """Rows of a folder's table, but those of benchmarks that were run again."""
+    path = out / "benchmarks.json"
+    if not path.exists():
+        return []
+    found = json.loads(path.read_text())
+    return [{"measured_on": place(found["machine"])} | row for row in found["rows"] if row["benchmark"] not in again]
+
+
 def write(out: Path, rows: Sequence[tuple[str, Row]], studies: Mapping[str, Study]) -> None:
-    """``benchmarks.json``, ``.md`` and ``.png`` of the rows; ``NAME.json``, ``.md`` and ``.png`` of each study."""
+    """``benchmarks.json``, ``.md`` and ``.png`` of the rows; ``NAME.json``, ``.md`` and ``.png`` of each study.
+
+    Rows that are there of other benchmarks are kept, with what they were measured on.
+    """
     folder("--out", out)
     if rows:
-        data = [{"benchmark": name, **asdict(row), "ratio": row.ratio} for name, row in rows]
-        _write(out / "benchmarks", {"machine": machine.describe(), "rows": data}, markdown(rows), ratios(rows))
+        facts = machine.describe()
+        made = {"measured_on": place(facts)}
+        data = [{"benchmark": name, **asdict(row), "ratio": row.ratio} | made for name, row in rows]
+        data = sorted(data + _kept(out, {name for name, _ in rows}), key=lambda row: str(row["benchmark"]))
+        names = [field.name for field in fields(Row)]
+        shown = [(row["benchmark"], Row(**{name: row[name] for name in names})) for row in data]
+        places: dict[str, list[str]] = {}
+        for row in data:
+            own = places.setdefault(row["measured_on"], [])
+            own += [row["benchmark"]] if row["benchmark"] not in own else []
+        _write(out / "benchmarks", {"machine": facts, "rows": data}, markdown(shown, places), ratios(shown))
     for name, study in studies.items():
         _write(out / name, {"machine": machine.describe(), **study.data}, study.markdown + "\n", study.figure)
 

@@ -70,8 +70,8 @@ def gradient_flow_ensemble(
     dz_0/dt = eta_Z f_0 (g_0 - f_0 f . g),  dz_l/dt = (eta_Z / K) f_l (g_l - f_l f . g),
 
     with Y by Lemma 1 (3) for "full", by Lemma 3 (26) for "modified", and g by (10) with Theorem 1 and h by (44) for
-    "theory": 4 D + 3 numbers for D distinct tokens, or D + 2. They are integrated in one compiled loop with adaptive
-    steps of their own, by the scheme and the coefficients of scipy's DOP853, so that a member takes the steps that
+    "theory": 4 D + 3 numbers for D distinct tokens, or D + 2. Sixteen members go side by side, each with adaptive steps
+    of its own, by the scheme and the coefficients of scipy's DOP853, so that a member takes the steps that
     `gradient_flow` takes; no number of a member depends on the others or on ``threads``.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Many flows of Theorem 4's setting at once: each a handful of numbers, integrated in one compiled loop.
+"""Many flows of Theorem 4's setting at once: each a handful of numbers, sixteen side by side in one loop.
 
 One token common to all K classes, D distinct tokens of each class, one query, equal class probabilities. From a start
 of zeros every class is a copy of every other, and so are the next tokens that never occur. What is left

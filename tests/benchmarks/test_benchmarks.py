@@ -1,5 +1,6 @@
 """The framework of `benchmarks`, on rows that nobody measured."""
 
+import dataclasses
 import json
 import math
 import sys
@@ -108,6 +109,24 @@ def test_table_json_and_plot_of_the_same_rows(tmp_path):
     assert (tmp_path / "a_study.md").read_text() == "| a | table |\n"
     for name in ("benchmarks.png", "a_study.png"):
         assert (tmp_path / name).read_bytes()[:4] == b"\x89PNG"
+
+
+def test_rows_of_other_benchmarks_are_kept_with_what_they_were_measured_on(tmp_path, monkeypatch):
+    report.write(tmp_path, ROWS, {})
+    before = json.loads((tmp_path / "benchmarks.json").read_text())
+    for row in before["rows"]:
+        del row["measured_on"]  # as in tables that were made before it was there
+    (tmp_path / "benchmarks.json").write_text(json.dumps(before))
+    elsewhere = machine.describe() | {"processor": "another processor"}
+    monkeypatch.setattr(machine, "describe", lambda: elsewhere)
+    (name, row), (other, _) = ROWS
+    again = dataclasses.replace(row, peer=40.0)
+    report.write(tmp_path, [(name, again)], {})
+    found = json.loads((tmp_path / "benchmarks.json").read_text())["rows"]
+    assert [(one["benchmark"], one["peer"]) for one in found] == [(name, 40.0), (other, before["rows"][1]["peer"])]
+    assert ["another processor" in one["measured_on"] for one in found] == [True, False]
+    text = (tmp_path / "benchmarks.md").read_text()
+    assert f"Measured on ({name}): another processor" in text and f"Measured on ({other}): " in text
 
 
 def test_columns_of_the_printed_table_line_up():
