@@ -92,11 +92,11 @@ def html(
     back = "" if index is None else f'<nav><a href="{escape(index)}">All statements</a></nav>'
     title = escape(f"{statement.id}. {statement.title}")
     said = f"<p>{escape(note)}</p>" if note else ""
-    theme = "" if views is None else live.THEME
+    place, theme = ("", "") if views is None else (" id='live'", live.THEME)
     shown = [_statement(statement), _plot(verdict)] if views is None else [_statement(statement), live.FORM, live.PLOT]
     parts = [
         f"<header>{back}<h1>{title}</h1>{_trust(verdict)}{said}{theme}</header>",
-        f"<main>\n<div class='first' id='live'>\n{chr(10).join(shown)}\n</div>",
+        f"<main>\n<div class='first'{place}>\n{chr(10).join(shown)}\n</div>",
         "" if views is None else live.WORDS,
         _question(statement),
         _numbers(verdict, "" if views is None else _plot(verdict, "errors")),
