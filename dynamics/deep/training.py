@@ -521,9 +521,9 @@ def _steps(optimizer, contrast_weight, label_smoothing, weights, moments, fixed,
 
         def loss(weights):
             model = eqx.combine(weights, fixed)
-            value = objective.mean_loss(model, *batch, label_smoothing=label_smoothing)
+            inputs, targets, mask = batch
+            value = objective.mean_loss(model, inputs, targets, mask, label_smoothing)
             if contrast is not None:
-                inputs, _, mask = batch
                 gap = objective.contrast_loss(model, inputs, mask, *(array[inserted] for array in contrast))
                 value = value + contrast_weight * gap
             return value
