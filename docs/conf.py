@@ -1,7 +1,8 @@
 """Settings of the documentation: ``python -m sphinx -W --keep-going docs docs/_build/html``.
 
 Nothing is loaded from a network: MathJax comes from the package sphinx-mathjax-offline. ``-D plot_gallery=0`` leaves
-the gallery's scripts unrun, ``-D nb_execution_mode=off`` the pages' cells.
+the gallery's scripts unrun, ``-D nb_execution_mode=off`` the pages' cells, and ``-D run_statements=0`` the audit for the
+statements' pages.
 """
 
 import sys
@@ -30,6 +31,7 @@ extensions = [
     "reference",
     "tasks",
     "offline_mathjax",
+    "statement_pages",
 ]
 exclude_patterns = ["_build", "_generated/sources", "_generated/gallery/**/*.ipynb", "benchmarks"]
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
@@ -51,6 +53,7 @@ default_role = "code"
 html_theme = "furo"
 html_title = "yzflow"
 html_static_path = ["_static"]
+html_extra_path = ["_generated/site"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sphinx = False

@@ -19,6 +19,8 @@ import theory
 from theory.statements import REGISTER, Statement
 from theory.symbolic import Derivation
 from yzflow.audits import formulas
+from yzflow.pages import live
+from yzflow.pages.statement import slug
 
 LONG = 160  # characters of LaTeX that fill a line, about
 
@@ -72,7 +74,9 @@ def statement_page(statement: Statement) -> list[str]:
     lines += ["As printed:", "", *display(statement.printed), ""]
     if statement.corrected:
         lines += ["Corrected:", "", *display(statement.corrected), ""]
-    return lines
+    more = "sliders, numbers and verdict" if live.views(statement) else "numbers and verdict"
+    address = f"../statements/{slug(statement)}.html"
+    return [*lines, f'<a href="{address}">The page of {statement.number}: {more}</a>', ""]
 
 
 def display(formula: str) -> list[str]:

@@ -46,6 +46,7 @@ class Page(HTMLParser):
 def site(tmp_path_factory):
     out = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", "-D", "plot_gallery=0"]
+    command += ["-D", "run_statements=0"]
     done = subprocess.run(
         [*command, str(DOCS), str(out)],
         capture_output=True,
@@ -215,6 +216,23 @@ def test_a_printed_lesson_has_questions_and_no_solutions(site, browser):
     page.emulate_media(media="print")
     assert page.get_by_text("Two next tokens share one token").is_visible()
     assert not page.locator("details").first.is_visible()
+
+
+def test_every_statement_has_its_page_in_the_site_and_links_to_it(site, pages):
+    from theory.statements import REGISTER
+    from yzflow.pages.statement import slug
+
+    index = pages[site / "statements.html"].links
+    own = pages[site / "statements" / "index.html"].links
+    order = [link for link in index if link.startswith("statements/") and link != "statements/explorer.html"]
+    assert order == [f"statements/{slug(one)}.html" for one in REGISTER.values()] * 2
+    for statement in REGISTER.values():
+        address = f"{slug(statement)}.html"
+        assert (site / "statements" / address).is_file() and address in own
+        theory = site / "theory" / f"{statement.paper.lower().replace(' ', '_')}.html"
+        assert f"../statements/{address}" in pages[theory].links, statement.id
+    assert "index.html" in pages[site / "statements" / "explorer.html"].links
+    assert "Nothing was run for this page" in (site / "statements" / address).read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
