@@ -1,8 +1,8 @@
 """Settings of the documentation: ``python -m sphinx -W --keep-going docs docs/_build/html``.
 
 Nothing is loaded from a network: MathJax comes from the package sphinx-mathjax-offline. ``-D plot_gallery=0`` leaves
-the gallery's scripts unrun, ``-D nb_execution_mode=off`` the pages' cells, and ``-D run_statements=0`` the audit for the
-statements' pages.
+the gallery's scripts unrun, ``-D nb_execution_mode=off`` the pages' cells, and ``-D run_statements=0`` the audit
+for the statements' pages.
 """
 
 import sys
