@@ -557,7 +557,7 @@ def example(context: click.Context, to: Path | None, name: str, arguments: tuple
 @main.command(cls=_Command)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--name", default="Results of yzflow", show_default=True, help="Title of the results.")
-@click.option("--license", "terms", default="", help="URL of the licence that they are under.")
+@click.option("--license", "terms", default="", help="URL of their licence. Without, it says that none is given.")
 @_json
 def crate(folder: Path, name: str, terms: str, as_json: bool) -> None:
     """Describe a FOLDER of results as an RO-Crate: what each file is and what made it, in ro-crate-metadata.json.

@@ -16,6 +16,7 @@ from theory.enclosures import Enclosure
 from yzflow.sweeps.sweep import load_sweep
 
 METADATA = "ro-crate-metadata.json"
+_NO_LICENCE = "No licence is given: all rights are reserved by the authors of the results."
 _FORMATS = {
     ".nc": "application/netcdf",
     ".npz": "application/zip",
@@ -44,7 +45,7 @@ def describe(folder: str | os.PathLike, *, name: str = "Results of yzflow", term
     name : str
         Title of the results.
     terms : str
-        URL of the licence that they are under, if that is decided.
+        URL of the licence that they are under. The format wants one: without, it says that none is given.
 
     Returns
     -------
@@ -72,10 +73,11 @@ def describe(folder: str | os.PathLike, *, name: str = "Results of yzflow", term
     crate = ROCrate()
     crate.name, crate.description = name, f"{len(found)} files, written by yzflow {__version__} or beside such files"
     crate.datePublished = datetime.now(timezone.utc)
-    if terms:
-        crate.license = terms
+    licence = {"@type": "CreativeWork", "name": terms or "none", "description": terms or _NO_LICENCE}
+    crate.license = crate.add(ContextEntity(crate, terms or "#licence", licence))
+    # A SoftwareApplication must have an address on the web, and a SoftwareSourceCode be a file of the crate.
     software = crate.add(
-        ContextEntity(crate, "#yzflow", {"@type": "SoftwareApplication", "name": "yzflow", "version": __version__})
+        ContextEntity(crate, "#yzflow", {"@type": "CreativeWork", "name": "yzflow", "version": __version__})
     )
     described = {}
     for file in found:

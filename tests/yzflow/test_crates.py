@@ -39,6 +39,18 @@ def test_a_crate_lists_every_file_with_what_made_it(folder):
     assert {file: file.read_bytes() for file in before} == before
 
 
+def test_a_crate_has_what_the_format_must_have(folder):
+    """Licence, name, description and date of the root; a software application would need an address."""
+    crates.describe(folder)
+    metadata = json.loads((folder / crates.METADATA).read_text())["@graph"]
+    (root,) = [entity for entity in metadata if entity["@id"] == "./"]
+    assert all(root[name] for name in ("license", "name", "description", "datePublished"))
+    (licence,) = [entity for entity in metadata if entity["@id"] == root["license"]["@id"]]
+    assert "No licence is given" in licence["description"]
+    applications = [entity for entity in metadata if "SoftwareApplication" in entity["@type"]]
+    assert all("url" in entity for entity in applications)
+
+
 def test_a_crate_is_described_anew_without_its_own_description(folder):
     assert crates.describe(folder) == crates.describe(folder)
     (folder / "notes.txt").unlink()
