@@ -1,7 +1,7 @@
 """How strong the tests are: small wrong changes of the code, and how many of them some test notices.
 
-    python .ci/mutants reach    which test runs which line (once; half an hour on a core)
-    python .ci/mutants run      the sample, from where it stopped
+    python .ci/mutants reach [PACKAGE [TESTS..]]  which test runs which line (once; a quarter of an hour on a core)
+    python .ci/mutants run [ID..]  the sample, from where it stopped, or these alone; --again: survivors, slow tests too
     python .ci/mutants show ID  one change, and the tests that reach it
     python .ci/mutants check ID TESTS..  pytest itself, on a copy with the change on disk
     python .ci/mutants report   counts, and survivors with what is said of them in judged.toml
@@ -38,6 +38,7 @@ sys.path.insert(0, str(HERE))
 from operators import Mutant, mutants, mutated  # noqa: E402
 
 SEED, SAMPLE = 24, 500
+RESULTS = HERE / "results.jsonl"  # kept with the script; a mutant's last line counts
 # Where mutants are drawn from. Not: files, archives and other support, deep models, registers of statements.
 SOURCES = {
     "dynamics": [
@@ -130,15 +131,16 @@ def served(work: Path, package: str, task: dict, *, jit: bool, tests: list[str] 
     written.unlink()
 
 
-def reach(work: Path, only: str | None) -> None:
+def reach(work: Path, only: str | None, tests: list[str]) -> None:
     """Which test runs which line, with its CPU time: the store that `run` chooses tests from."""
     for package in SOURCES if only is None else [only]:
         store = work / f"reach_{package}.jsonl"
         task = {
             "mode": "reach", "files": files("dynamics") + files("theory"), "results": str(store),
-            "cpu": PER_TEST[package], "done": [record["unit"] for record in records(store) if "unit" in record],
+            "cpu": PER_TEST[package], "whole": not tests,
+            "done": [record["unit"] for record in records(store) if "unit" in record],
         }  # fmt: skip
-        served(work, package, task, jit=INTERPRETED[package] == "0")
+        served(work, package, task, jit=INTERPRETED[package] == "0", tests=tests)
 
 
 def chosen(mutant: Mutant, reached: list[dict]) -> list[dict]:
@@ -150,8 +152,8 @@ def chosen(mutant: Mutant, reached: list[dict]) -> list[dict]:
     return sorted(found, key=lambda record: record["cpu"] * (0.5 if stem in record["unit"] else 1.0))
 
 
-def run(work: Path, first: int, again: bool) -> None:
-    """The first mutants of the sample that have no result yet."""
+def run(work: Path, first: int, again: bool, names: list[str]) -> None:
+    """The first mutants of the sample that have no result yet; with names, those alone."""
     for package in SOURCES:
         traced = records(work / f"reach_{package}.jsonl")
         complete = any("complete" in record for record in traced)
@@ -160,13 +162,14 @@ def run(work: Path, first: int, again: bool) -> None:
         whole = [record for record in reached if not record["failed"]]
         if again:
             whole += [record | {"cpu": SLOW} for record in reached if record["failed"] == "out of time"]
-        store = work / "results.jsonl"
+        store = RESULTS
         known = {record["mutant"]: record["status"] for record in records(store)}
         entries = []
         for mutant in sample(work)[:first]:
-            if mutant.file.split("/")[0] != package:
+            if mutant.file.split("/")[0] != package or (names and mutant.name not in names):
                 continue
-            if mutant.name in known and not (again and known[mutant.name] in ("survived", "unreached")):
+            open_still = again and known.get(mutant.name) in ("survived", "unreached")
+            if mutant.name in known and not (open_still or names):
                 continue
             tests, cpu = [], 0.0
             for record in chosen(mutant, whole):
@@ -182,14 +185,14 @@ def run(work: Path, first: int, again: bool) -> None:
                 continue
             entries.append({"mutant": asdict(mutant), "tests": tests, "cpu": cpu})
         if entries:
-            names = sorted({test.split("::")[0] for entry in entries for test in entry["tests"]})
+            needed = sorted({test.split("::")[0] for entry in entries for test in entry["tests"]})
             task = {
                 "mode": "run",
                 "files": files("dynamics") + files("theory"),
                 "results": str(store),
                 "mutants": entries,
             }
-            served(work, package, task, jit=INTERPRETED[package] == "0", tests=names)
+            served(work, package, task, jit=INTERPRETED[package] == "0", tests=needed)
 
 
 def on_disk(work: Path, mutant: Mutant) -> Path:
@@ -224,7 +227,7 @@ def show(work: Path, name: str) -> None:
 def report(work: Path) -> None:
     """Counts, and each survivor with what is said of it."""
     judged = tomllib.loads((HERE / "judged.toml").read_text()) if (HERE / "judged.toml").exists() else {}
-    last = {record["mutant"]: record for record in records(work / "results.jsonl")}
+    last = {record["mutant"]: record for record in records(RESULTS)}
     every = [mutant for mutant in sample(work) if mutant.name in last]
     status = Counter()
     for mutant in every:
@@ -238,6 +241,7 @@ def report(work: Path) -> None:
             print(f"{mutant.name} {mutant.file}:{mutant.line} {mutant.function} [{mutant.operator}] {found}")
             print(f"    - {mutant.before}\n    + {mutant.after}")
     killed = status["killed"] + status["timeout"] + status["crash"]
+    killed += status["test added"]
     rest = sum(status.values()) - status["same"] - status["invalid"]
     print(f"{len(every)} of {SAMPLE} run: {dict(status)}")
     print(f"killed {killed} of {rest} that change behaviour: {killed / max(rest, 1):.1%}")
@@ -254,9 +258,9 @@ def main() -> int:
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     if given.command == "reach":
-        reach(given.work, given.names[0] if given.names else None)
+        reach(given.work, given.names[0] if given.names else None, given.names[1:])
     elif given.command == "run":
-        run(given.work, given.first, given.again)
+        run(given.work, given.first, given.again, given.names)
     elif given.command == "show":
         show(given.work, given.names[0])
     elif given.command == "check":

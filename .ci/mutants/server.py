@@ -87,7 +87,8 @@ def _reach(units, task, results):
             left.pop(name)
             done += 1
         _progress(done, len(units), first)
-    results.write(json.dumps({"complete": True}) + "\n")
+    if task["whole"]:
+        results.write(json.dumps({"complete": True}) + "\n")
 
 
 def _traced(units, task, tell):
