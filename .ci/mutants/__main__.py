@@ -205,9 +205,17 @@ def on_disk(work: Path, mutant: Mutant) -> Path:
     return changed
 
 
+def named(work: Path, name: str) -> Mutant:
+    """One of the sample; names change with the functions that they are of."""
+    found = [each for each in sample(work) if each.name.startswith(name)]
+    if not name or len(found) != 1:
+        raise SystemExit(f"`names` must name one mutant of the sample of this state of the code, but got {name!r}")
+    return found[0]
+
+
 def check(work: Path, name: str, tests: list[str]) -> int:
     """Pytest itself in a fresh process on the changed copy: 0 where the tests pass."""
-    mutant = next(each for each in sample(work) if each.name.startswith(name))
+    mutant = named(work, name)
     copy = on_disk(work, mutant)
     environment = os.environ | {"PYTHONPATH": str(copy), "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "--tb=line", "-p", "no:cacheprovider", *tests]
@@ -216,7 +224,7 @@ def check(work: Path, name: str, tests: list[str]) -> int:
 
 def show(work: Path, name: str) -> None:
     """The change, and the tests that reach it."""
-    mutant = next(each for each in sample(work) if each.name.startswith(name))
+    mutant = named(work, name)
     print(f"{mutant.name} {mutant.file}:{mutant.line} {mutant.function} [{mutant.operator}]")
     print(f"- {mutant.before}\n+ {mutant.after}")
     for package in SOURCES:
