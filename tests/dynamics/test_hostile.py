@@ -23,6 +23,8 @@ import hostile
 import numpy as np
 import pytest
 from driving import LONG
+from matplotlib import pyplot
+from matplotlib.figure import Figure
 
 import dynamics
 import theory
@@ -297,6 +299,10 @@ def calls():
         "trajectory.Trajectory.growth_factor": (run.growth_factor, dict(next_token=0, token=1)),
         "trajectory.Trajectory.relative_gain": (run.relative_gain, dict(next_token=0, token=1, other=0)),
         "trajectory.Trajectory.save": (run.save, dict(path="run.nc")),
+        "bags.Bags.plot": (bags.plot, dict(ax=Figure().subplots())),
+        "data.sequence_classes.SequenceClasses.plot": (classes.plot, dict(ax=Figure().subplots())),
+        "layer.Layer.plot": (layer.plot, dict(matrix="Z", ax=Figure().subplots())),
+        "trajectory.Trajectory.plot": (run.plot, dict(quantity="attention", next_token=None, ax=Figure().subplots())),
         "trajectory.Trajectory.load": (Trajectory.load, dict(path="kept.nc")),
         "units.attention_unit.AttentionUnit": (units.AttentionUnit, dict(Q=X, K=X, V=X, phi=None, scale=1.0,
                                                                          precision=units.Precision())),
@@ -364,6 +370,7 @@ def table(tmp_path_factory):
         yield calls()
     finally:
         os.chdir(before)
+        pyplot.close("all")  # which `plot` without axes leaves open, as notebooks want it
 
 
 def test_every_public_callable_has_a_valid_call(table):

@@ -183,9 +183,9 @@ class Decayed:
         """gamma at the fixed point, (M - 1)^2 K lambda h_inf^2."""
         return (self.vocab_size - 1) ** 2 * self.n_classes * self.weight_decay * self.bound**2
 
-    def rate(self, x: float) -> float:
-        """dx/dt of the margin, in the time of the run."""
-        grown = self.vocab_size * self.eta_y / (self.n_classes * (self.vocab_size - 1 + math.exp(x)))
+    def _rate(self, x: float) -> float:
+        """dx/dt of the margin, in the time of the run; an integrator that tries a long step asks far off, too."""
+        grown = self.vocab_size * self.eta_y / (self.n_classes * (self.vocab_size - 1 + math.exp(min(x, 700.0))))
         return grown - self.eta_y * self.weight_decay * x
 
     def h(self, t: ArrayLike) -> Any:
@@ -210,9 +210,13 @@ class Decayed:
         """x and int_0^t x^2 at times of the run."""
 
         def rate(t: float, state: np.ndarray) -> list[float]:
-            return [self.rate(float(state[0])), float(state[0]) ** 2]
+            return [self._rate(float(state[0])), min(abs(float(state[0])), 1e100) ** 2]
 
-        return _integrated(rate, [0.0, 0.0], np.asarray(time, dtype=np.float64), scale=1e-14 * self.eta_y)
+        # The rate falls in x by eta_Y lambda at least: after 50/(eta_Y lambda), x is at its bound to exp(-50) of it.
+        time = np.asarray(time, dtype=np.float64)
+        moving = np.minimum(time, 50 / (self.eta_y * self.weight_decay))
+        x, squares = _integrated(rate, [0.0, 0.0], moving, scale=1e-14 * self.eta_y)
+        return x, squares + x * x * (time - moving)
 
 
 @dataclass(frozen=True)
@@ -254,7 +258,7 @@ class Law:
         def rate(time: float, state: np.ndarray) -> list[float]:
             x, exponent = float(state[0]), float(state[1])
             gamma = (m - 1) ** 2 * (x / m) / (m - 1 + math.exp(x))
-            return [decoder.rate(x), eta_z * gamma * math.exp(-4 * exponent) / c0 - self.decay * exponent]
+            return [decoder._rate(x), eta_z * gamma * math.exp(-4 * exponent) / c0 - self.decay * exponent]
 
         return _integrated(rate, [0.0, 0.0], t, scale=1e-14 * eta_z / c0)[1][()]
 
@@ -305,7 +309,7 @@ def momentum_clock(t: ArrayLike, *, momentum: float, steps: bool = False) -> tup
     clock, speed : floats or arrays of the shape of t
     """
     t, mu = checks.non_negative_array("t", t), checks.below("momentum", momentum, 1)
-    if steps:
+    if checks.flag("steps", steps):
         clock = (t - mu * (1 - mu**t) / (1 - mu)) / (1 - mu)
         return clock[()], ((1 - mu ** (t + 1)) / (1 - mu))[()]
     speed = -np.expm1(-(1 - mu) * t) / (1 - mu)

@@ -4,9 +4,11 @@
 import numpy as np
 
 from dynamics import Bags, SequenceClasses
-from theory.scan_and_snap import attention, decoder, early, finite_sequences, ranges, token_estimates, tokens
+from theory.scan_and_snap import attention, changed, decoder, early, finite_sequences, ranges, token_estimates, tokens
 
 RECORDS = {
+    # What the table of survival is made with: a protocol, a record of closed forms, and maps of datasets.
+    *(f"scan_and_snap.changed.{name}" for name in ("Growth", "Law", "cooled", "on_clock", "without_decay")),
     "scan_and_snap.decoder.sizes",
     "scan_and_snap.ranges.holds",
     "scan_and_snap.ranges.late_constant",
@@ -16,6 +18,8 @@ RECORDS = {
     "scan_and_snap.ranges.transition",
     "scan_and_snap.tokens.WeakCorrelation",
 }
+
+_OPTIONS = {changed.Smoothed: {"label_smoothing": 0.1}, changed.Decayed: {"weight_decay": 0.1}}
 
 
 def calls():
@@ -30,6 +34,12 @@ def calls():
         **{f"scan_and_snap.decoder.Decoder.{name}": (getattr(decoder.Decoder(**sizes), name), arguments)
            for name, arguments in {"h": {"t": 1.0}, "h_steps": {"n_steps": 3}, "gamma": {"t": 1.0},
                                    "gamma_integral": {"t": 1.0, "eta_z": 1.0}}.items()},
+        **{f"scan_and_snap.changed.{kind.__name__}": (kind, sizes | option) for kind, option in _OPTIONS.items()},
+        **{f"scan_and_snap.changed.{kind.__name__}.{name}": (getattr(kind(**sizes, **option), name), arguments)
+           for kind, option in _OPTIONS.items()
+           for name, arguments in {"h": {"t": 1.0}, "gamma": {"t": 1.0},
+                                   "gamma_integral": {"t": 1.0, "eta_z": 1.0}}.items()},
+        "scan_and_snap.changed.momentum_clock": (changed.momentum_clock, dict(t=1.0, momentum=0.9, steps=False)),
         "scan_and_snap.attention.distinct_growth": (attention.distinct_growth, dict(exponent=1.0, distinct=[1, 0.5])),
         "scan_and_snap.attention.full_flow_slowdown": (attention.full_flow_slowdown, dict(vocab_size=10, n_classes=2,
                                                                                           overlap=0.1)),

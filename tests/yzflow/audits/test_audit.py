@@ -87,9 +87,9 @@ MISTAKES = {
         lambda right: lambda t, **a: attention.printed_growth_exponent(t, **a),
     ),
     "gamma K times too large": (
-        "Lemma 4", decoder, "gamma", lambda right: lambda t, **a: right(t, **a) * a["n_classes"],
+        "Lemma 4", decoder.Decoder, "gamma", lambda right: lambda self, t: right(self, t) * self.n_classes,
     ),
-    "gamma's sign": ("Theorem 1", decoder, "gamma", lambda right: lambda t, **a: -right(t, **a)),
+    "gamma's sign": ("Theorem 1", decoder.Decoder, "gamma", lambda right: lambda self, t: -right(self, t)),
     "h at t and not at t/K": ("Lemma 6", decoder, "h", lambda right: lambda t, **a: right(1.1 * t, **a)),
     "s without its overlap": (
         "Remark 1", attention, "full_flow_slowdown", lambda right: lambda **a: right(**a) / (1 - a["overlap"]),

@@ -68,8 +68,8 @@ def test_printed_and_corrected_forms_are_counted_apart(lemma_4):
 
 
 def test_a_false_formula_fails_and_says_where(monkeypatch):
-    right = decoder.gamma
-    monkeypatch.setattr(decoder, "gamma", lambda t, **a: right(t, **a) * a["n_classes"])
+    right = decoder.Decoder.gamma
+    monkeypatch.setattr(decoder.Decoder, "gamma", lambda self, t: right(self, t) * self.n_classes)
     verdict = yzflow.check(LEMMA_4)
     assert not verdict.passed
     assert "FAILS where it should hold: velocity of the logits in the theory flow" in verdict.outcome

@@ -367,10 +367,10 @@ STATEMENTS = (
         "Weight decay gives h a fixed point, and gamma one above zero, so that Gamma grows without bound like t; label"
         " smoothing bounds h and, by (128), Gamma and B; a temperature divides eta_Z by its square; a schedule and"
         " momentum are clocks.",
-        r"\lambda:\ \dot x = \tfrac{M\eta_Y}{K(M-1+e^x)} - \eta_Y\lambda x,\ \gamma_\infty ="
-        r" (M-1)^2K\lambda h_\infty^2,\ 4Be^{4B} \to \tfrac{4\gamma_\infty}{\lambda C_0};\quad \epsilon:\ Mh \to"
-        r" \ln\!\left(1 + M\tfrac{1-\epsilon}{\epsilon}\right);\quad \tau:\ z/\tau \text{ at } \eta_Z/\tau^2;\quad"
-        r" t \to \textstyle\int_0^t s",
+        r"\lambda:\ \dot x = \tfrac{M\eta_Y}{K(M-1+e^x)} - \eta_Y\lambda x \quad \gamma_\infty ="
+        r" (M-1)^2K\lambda h_\infty^2 \quad 4Be^{4B} \to \tfrac{4\gamma_\infty}{\lambda C_0} \quad"
+        r" \epsilon:\ Mh \to \ln(1 + M\tfrac{1-\epsilon}{\epsilon}) \quad \tau:\ z \to \tfrac{z}{\tau},\ \eta_Z \to"
+        r" \tfrac{\eta_Z}{\tau^2} \quad t \to \int_0^t s",
         prove=PROOFS["changed"],
     ),
 )
