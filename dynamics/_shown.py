@@ -100,7 +100,9 @@ def plot_layer(layer: Layer, matrix: str, ax: Axes | None) -> Axes:
     rows_of_y = "unit" if layer.hidden is not None else "token" if layer.V is None else "value"
     down, across = ("query", "token") if matrix == "Z" else (rows_of_y, "column of Y")
     kind = "attention" if matrix == "Z" else "decoder"
-    rest = ", ".join(filter(None, (first(rows, len(whole), f"rows of {matrix}"), _columns(columns, whole.shape[1]))))
+    rest = ", ".join(
+        filter(None, (first(rows, len(whole), f"rows of {matrix}"), first(columns, whole.shape[1], "columns")))
+    )
     ax = display.axes(ax)
     display.picture(ax, whole[:rows, :columns], label=f"{kind} logit {matrix}", signed=True)
     ax.set(xlabel=across, ylabel=down, title=rest)
@@ -175,7 +177,3 @@ def _matrix(ax: Axes | None, shares: np.ndarray, label: str, across: str, down: 
 
 def _rest(rows: int, all_rows: int, what: str, columns: int, all_columns: int) -> str:
     return ", ".join(filter(None, (first(rows, all_rows, what), first(columns, all_columns, "tokens"))))
-
-
-def _columns(columns: int, whole: int) -> str:
-    return first(columns, whole, "columns")

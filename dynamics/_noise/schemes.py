@@ -64,7 +64,7 @@ def runge_kutta(equation: Equation, state: np.ndarray, h: float, rng: np.random.
     return total
 
 
-# Name -> one step; and their weak orders in the size of a step.
+# Name -> one step.
 SCHEMES: dict[str, Callable[[Equation, np.ndarray, float, np.random.Generator], np.ndarray]] = {
     "euler-maruyama": euler_maruyama,
     "runge-kutta": runge_kutta,

@@ -6,6 +6,7 @@ Every check raises ``ValueError`` with the argument's name, the rule and the val
 
 from __future__ import annotations
 
+import difflib
 import numbers
 import os
 from collections.abc import Collection, Iterable, Mapping
@@ -54,6 +55,22 @@ def non_negative(name: str, value: object) -> float:
     if number < 0:
         raise reject(name, "be non-negative", value)
     return number
+
+
+def nearest(wanted: str, spellings: Mapping[str, Iterable[str]]) -> str:
+    """The three names that one may have meant, the likeliest first, by the likeness of any of their spellings."""
+    given = plain(wanted)
+    likeness = {
+        name: max(difflib.SequenceMatcher(None, given, plain(one)).ratio() for one in own)
+        for name, own in spellings.items()
+    }
+    quoted = [f'"{name}"' for name in sorted(likeness, key=lambda name: -likeness[name])[:3]]
+    return " and ".join(filter(None, [", ".join(quoted[:-1]), quoted[-1]]))
+
+
+def plain(name: str) -> str:
+    """A name in small letters, without spaces."""
+    return "".join(name.lower().split())
 
 
 def below(name: str, value: object, bound: float) -> float:

@@ -257,7 +257,7 @@ class Law:
 
         def rate(time: float, state: np.ndarray) -> list[float]:
             x, exponent = float(state[0]), float(state[1])
-            gamma = (m - 1) ** 2 * (x / m) / (m - 1 + math.exp(x))
+            gamma = (m - 1) ** 2 * (x / m) / (m - 1 + math.exp(min(x, 700.0)))
             return [decoder._rate(x), eta_z * gamma * math.exp(-4 * exponent) / c0 - self.decay * exponent]
 
         return _integrated(rate, [0.0, 0.0], t, scale=1e-14 * eta_z / c0)[1][()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import textwrap
 from dataclasses import dataclass
 
@@ -207,29 +206,15 @@ def check(statement: str, *, quick: bool = True, seed: int = 0, progress: bool =
 def find(name: str) -> Statement:
     """The statement with an id or number; ValueError, with the nearest ones, if there is not just one."""
     register = statements.REGISTER
-    wanted = _plain(checks.instance("statement", name, str))
-    found = [entry for entry in register.values() if wanted in (_plain(entry.id), _plain(entry.number))]
+    wanted = checks.plain(checks.instance("statement", name, str))
+    found = [entry for entry in register.values() if wanted in (checks.plain(entry.id), checks.plain(entry.number))]
     if len(found) > 1:
         several = " and ".join(f'"{entry.id}"' for entry in found)
         raise checks.reject("statement", f"name one statement of {several}", repr(name))
     if not found:
-        raise checks.reject("statement", f"be in the register, as {_nearest(wanted)} are", repr(name))
+        near = checks.nearest(name, {entry.id: (entry.id, entry.number) for entry in register.values()})
+        raise checks.reject("statement", f"be in the register, as {near} are", repr(name))
     return found[0]
-
-
-def _nearest(wanted: str) -> str:
-    """The ids that a name may have meant, by the likeness of the id or of the number alone."""
-    register = statements.REGISTER
-    likeness = {
-        entry.id: max(difflib.SequenceMatcher(None, wanted, _plain(one)).ratio() for one in (entry.id, entry.number))
-        for entry in register.values()
-    }
-    best = sorted(likeness, key=lambda entry: -likeness[entry])[:3]
-    return " and ".join([", ".join(f'"{entry}"' for entry in best[:-1]), f'"{best[-1]}"'])
-
-
-def _plain(name: str) -> str:
-    return "".join(name.lower().split())
 
 
 HEAD = ["check", "level", "printed", "corrected", "expected", "outside the assumptions"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -176,12 +175,8 @@ def _named(name: str, given: Sequence[str] | None, known: Sequence[str]) -> list
         raise checks.reject(name, "name at least one", "an empty list")
     for one in found:
         if not isinstance(one, str) or one not in known:
-            likeness = {
-                entry: difflib.SequenceMatcher(None, str(one).lower(), entry.lower()).ratio() for entry in known
-            }
-            near = sorted(likeness, key=lambda entry: -likeness[entry])[:3]
-            shown = ", ".join(f'"{entry}"' for entry in near)
-            raise checks.reject(name, f"be known, as {shown} are", checks.brief(one))
+            near = checks.nearest(str(one), {entry: (entry,) for entry in known})
+            raise checks.reject(name, f"be known, as {near} are", checks.brief(one))
     return [one for one in known if one in found]
 
 
@@ -218,7 +213,7 @@ def _run(configuration: dict, seed: int) -> dict[str, xr.DataArray]:
     for draw in range(configuration["draws"] if drawn else 1):
         if not here:
             break
-        runs = _Runs(option, setting, level, seed + draw)
+        runs = _Runs(option, setting, level, room.levels[level], seed + draw)
         stopped = runs.stopped()
         for i in here:
             one = asked[i]
@@ -249,8 +244,8 @@ def _is_asked(check: Check, level: str, room: Room) -> bool:
 class _Runs:
     """The simulations of one option, plain and in the variables of its correction."""
 
-    def __init__(self, option: Option, setting: Any, level: str, seed: int) -> None:
-        self.option, self.level = option, level
+    def __init__(self, option: Option, setting: Any, level: str, stands_for: str, seed: int) -> None:
+        self.option, self.level, self._stands_for = option, level, stands_for
         self._seed, self._setting = seed, setting
         self._made: dict[str, Trajectory] = {}
         self.adapted = option.adapted(setting)
@@ -259,7 +254,7 @@ class _Runs:
 
     def simulated(self, level: str) -> Trajectory:
         """One at a level of the register, for a check: that of the table where it stands for it."""
-        own = self.level if level == self.level.replace("steps", "flow") else level
+        own = self.level if level == self._stands_for else level
         if own not in self._made:
             self._made[own] = self.option.simulate(self._setting, own, self._seed)
         return self._made[own]
