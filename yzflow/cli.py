@@ -581,7 +581,8 @@ def crate(folder: Path, name: str, terms: str, as_json: bool) -> None:
 def rerun(context: click.Context, file: Path, data: Path | None, as_json: bool, out: Path | None) -> None:
     """Make a saved FILE again and compare the bits; exit status 1 if they differ, with what is different here.
 
-    FILE is a trajectory (yzflow flow, sgd), a sweep's result, audit.json, a check as JSON, or a certificate.
+    FILE is a trajectory (yzflow flow, sgd), a result of yzflow sweep or survival, audit.json, a check as JSON, or a
+    certificate.
 
     Example: yzflow rerun sgd.nc
     """

@@ -20,6 +20,8 @@ from theory.enclosures import Enclosure
 from yzflow.audits.audit import Enclose, audit
 from yzflow.audits.check import check
 from yzflow.audits.report import as_json
+from yzflow.audits.survival import load as load_survival
+from yzflow.audits.survival import survival
 from yzflow.sweeps.sweep import load_sweep, sweep
 
 __all__ = ["Difference", "Factor", "RerunReport", "rerun"]
@@ -135,8 +137,9 @@ def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> R
     Parameters
     ----------
     path : path-like
-        A trajectory (`Trajectory.save`, ``yzflow flow`` and ``sgd``), a sweep (``yzflow sweep``), an audit or a check
-        as JSON (``yzflow audit --out``, ``yzflow check --json --out``), or a certificate (`Enclosure.save`).
+        A trajectory (`Trajectory.save`, ``yzflow flow`` and ``sgd``), a sweep (``yzflow sweep``), a survival table
+        (``yzflow survival``), an audit or a check as JSON (``yzflow audit --out``, ``yzflow check --json --out``), or
+        a certificate (`Enclosure.save`).
     progress : bool
         Show progress on standard error.
     **given
@@ -167,18 +170,24 @@ def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> R
         return _certificate(file, progress)
     if head.lstrip().startswith(b"{"):
         return _json(file, progress)
-    raise checks.reject("path", "be a trajectory, a sweep, an audit, a check or a certificate", os.fspath(path))
+    raise checks.reject(
+        "path", "be a trajectory, a sweep, a survival table, an audit, a check or a certificate", os.fspath(path)
+    )
 
 
 def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunReport:
     try:
         trajectory = Trajectory.load(path)
     except ValueError as error:
-        try:
-            runs = load_sweep(path)
-        except ValueError:
-            raise error from None
-        return _sweep(path, runs, progress, given)
+        for load, make in ((load_sweep, _sweep), (load_survival, _survival)):
+            try:
+                saved = load(path)
+            except ValueError:
+                continue
+            if given:
+                raise checks.reject("given", "be left out but for trajectories", ", ".join(given)) from None
+            return make(path, saved, progress)
+        raise error from None
     if trajectory.call is None:
         raise checks.reject("path", "hold the call that made it", f"{path}, a trajectory without")
     again = trajectory.call.make(progress=progress, **given)
@@ -186,14 +195,21 @@ def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunRepor
     return _report(path, kind, trajectory.dataset, again.dataset, trajectory.environment)
 
 
-def _sweep(path: Path, runs: xr.Dataset, progress: bool, given: Mapping[str, Any]) -> RerunReport:
-    if given:
-        raise checks.reject("given", "be left out but for trajectories", ", ".join(given))
+def _sweep(path: Path, runs: xr.Dataset, progress: bool) -> RerunReport:
     configuration = json.loads(runs.attrs["configuration"])
     with tempfile.TemporaryDirectory() as folder:
         seeds = configuration["seeds"]
         again = sweep(runs.attrs["task"], configuration["grid"], store=folder, seeds=seeds, progress=progress)
     return _report(path, f"a sweep of {runs.attrs['task']}", runs, again, runs.attrs)
+
+
+def _survival(path: Path, table: xr.Dataset, progress: bool) -> RerunReport:
+    # The same statements and options ask the same checks: what is in the table is what was asked for.
+    statements = list(dict.fromkeys(table["statement"].values.tolist()))
+    options = table["option"].values.tolist()
+    quick, seed = bool(table.attrs["quick"]), int(table.attrs["seed"])
+    again = survival(statements, options, quick=quick, seed=seed, progress=progress)
+    return _report(path, f"a survival table of {table.attrs['paper']}", table, again, table.attrs)
 
 
 def _certificate(path: Path, progress: bool) -> RerunReport:
@@ -236,7 +252,7 @@ def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Di
         if name not in then or name not in now:
             yield Difference(name, float("nan"), float("nan"))
             continue
-        first, second = np.asarray(then[name]), np.asarray(now[name])
+        first, second = _plain(then[name]), _plain(now[name])
         alike = first.dtype == second.dtype and first.shape == second.shape
         if alike and _same_bits(first, second):
             continue
@@ -247,6 +263,12 @@ def _differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Di
         known = np.isfinite(first)
         largest = np.abs(first[known].astype(float) - second[known].astype(float)).max(initial=0.0)
         yield Difference(name, float(largest), float(np.abs(first[known].astype(float)).max(initial=0.0)))
+
+
+def _plain(values: Any) -> np.ndarray:
+    """Words as objects: how many letters a file leaves room for is not one of their bits."""
+    array = np.asarray(values)
+    return array.astype(object) if array.dtype.kind == "U" else array
 
 
 def _same_bits(first: np.ndarray, second: np.ndarray) -> bool:

@@ -5,11 +5,14 @@ import subprocess
 import sys
 
 import pytest
+import xarray as xr
 from click.testing import CliRunner
 from rocrate.rocrate import ROCrate
 
 import yzflow as yz
+from dynamics.support.netcdf import save_dataset
 from yzflow import crates, examples
+from yzflow.audits import survival
 from yzflow.cli import main
 
 
@@ -55,6 +58,14 @@ def test_a_crate_is_described_anew_without_its_own_description(folder):
     assert crates.describe(folder) == crates.describe(folder)
     (folder / "notes.txt").unlink()
     assert set(crates.describe(folder)) == {"part/run.nc", "audit.json"}
+
+
+def test_a_survival_table_says_what_made_it(tmp_path):
+    table = xr.Dataset(attrs={"format": survival._FORMAT, "paper": "Scan and Snap", "seed": 3, "cpu": "6502"})
+    save_dataset(table, tmp_path / "survival.nc")
+    assert crates.describe(tmp_path) == {"survival.nc": "a survival table of Scan and Snap"}
+    [action] = ROCrate(tmp_path).get_by_type("CreateAction")
+    assert json.loads(action["description"])["seed"] == "3" and json.loads(action["description"])["cpu"] == "6502"
 
 
 def test_files_that_say_nothing_or_are_damaged_are_files(folder):

@@ -31,10 +31,15 @@ def sweep(path):
     save_dataset(runs, path)
 
 
+def survival(path):
+    save_dataset(yz.survival(["Theorem 2(b)"], ["batch of one"], quick=True, seed=2), path)
+
+
 MADE = {
     "a trajectory of sgd": ("run.nc", lambda path: trajectory(path, seed=3, optimizer="adam")),
     "a trajectory of gradient_flow": ("flow.nc", lambda path: yz.gradient_flow(CLASSES, **RATES, t_end=5).save(path)),
     "a sweep of syn_small": ("sweep.nc", sweep),
+    "a survival table of Scan and Snap": ("survival.nc", survival),
     "an audit": ("audit.json", lambda path: yz.audit([STATEMENT], quick=True, seed=1).to_json(path)),
     "a check": ("check.json", lambda path: path.write_text(yz.check(STATEMENT).json())),
     "a certificate": ("flow.npz", lambda path: enclose_flow(CLASSES, **RATES, t_end=2.0).save(path)),
@@ -152,7 +157,7 @@ def test_files_that_say_nothing_of_their_making_are_refused(tmp_path):
     for name, message in {
         "mute.nc": "`path` must hold the call that made it",
         "other.json": "`path` must be JSON of an audit or a check that says how it was made",
-        "text.txt": "`path` must be a trajectory, a sweep, an audit, a check or a certificate",
+        "text.txt": "`path` must be a trajectory, a sweep, a survival table, an audit, a check or a certificate",
         "damaged.nc": "`path` must be",
     }.items():
         with pytest.raises(ValueError, match=message):

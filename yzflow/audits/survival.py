@@ -17,6 +17,7 @@ import xarray as xr
 from dynamics import DivergenceError, IntegrationError, Trajectory
 from dynamics.support import checks
 from dynamics.support.netcdf import load_dataset
+from dynamics.support.provenance import environment
 from theory import statements
 from theory.statements import Check, Statement
 from theory.trust import Label, Trust
@@ -115,7 +116,8 @@ def survival(
         first = next(text for text in runs["error"].values.ravel() if text)
         raise RuntimeError(f"a run of the table failed: {first}")
     measured = runs.squeeze(["paper", "seed", "draws"], drop=True).sel(check=[one.label for one in asked])
-    return _table(measured, room, asked, {"quick": quick, "seed": seed})
+    made = {name: runs.attrs[name] for name in environment() if name in runs.attrs}
+    return _table(measured, room, asked, {"quick": quick, "seed": seed, **made})
 
 
 @dataclass(frozen=True)
@@ -394,6 +396,7 @@ def _table(measured: xr.Dataset, room: Room, asked: Sequence[_Asked], call: Mapp
             "seeds": int(cells["whole"].shape[-1]),
             "seed": int(call["seed"]),
             "quick": int(call["quick"]),
+            **{name: value for name, value in call.items() if name not in ("seed", "quick")},
             "alpha": ALPHA,
             "tests": int(sum((~np.isnan(values)).sum() for values in p.values())),
         },
