@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -225,19 +226,25 @@ def _json(path: Path, progress: bool) -> RerunReport:
     try:
         content = json.loads(files.read("path", path))
         made = content["made"]
-        function, arguments = made["function"], dict(made["arguments"])
+        function, arguments, then = made["function"], dict(made["arguments"]), dict(made["environment"])
     except (ValueError, KeyError, TypeError) as error:
         raise checks.reject("path", "be JSON of an audit or a check that says how it was made", str(path)) from error
-    checks.one_of("function", function, ("audit", "check"))
-    if function == "audit":
-        enclose = arguments.pop("enclose")
-        again = audit(**arguments, enclose=None if enclose is None else Enclose(**enclose), progress=progress).json()
-    else:
-        again = check(**arguments, progress=progress).json()
-    then, now = (dict(_leaves({**whole, "made": None})) for whole in (content, json.loads(again)))
-    differences = tuple(_differences(then, now))
+    makers = {"audit": audit, "check": check}
+    make = makers[checks.one_of("function", function, tuple(makers))]
+    _check_names("arguments", arguments, set(inspect.signature(make).parameters) - {"progress"})
+    if arguments.get("enclose") is not None:
+        _check_names("enclose", arguments["enclose"], {field.name for field in fields(Enclose)})
+        arguments["enclose"] = Enclose(**arguments["enclose"])
+    again = make(**arguments, progress=progress).json()
+    leaves, found = (dict(_leaves({**whole, "made": None})) for whole in (content, json.loads(again)))
+    differences = tuple(_differences(leaves, found))
     kind = "an audit" if function == "audit" else "a check"
-    return RerunReport(str(path), kind, len(then), differences, *_factors(made["environment"], environment()))
+    return RerunReport(str(path), kind, len(leaves), differences, *_factors(then, environment()))
+
+
+def _check_names(name: str, given: Any, wanted: set[str]) -> None:
+    if not isinstance(given, dict) or set(given) != wanted:
+        raise checks.reject(name, f"have {', '.join(sorted(wanted))}", checks.brief(given))
 
 
 def _report(path: Path, kind: str, then: xr.Dataset, now: xr.Dataset, attributes: Mapping[str, Any]) -> RerunReport:
@@ -277,8 +284,10 @@ def _same_bits(first: np.ndarray, second: np.ndarray) -> bool:
 
 
 def _leaves(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
-    """The numbers and words of what JSON holds, by their places."""
-    if isinstance(node, dict):
+    """The numbers and words of what JSON holds, by their places; and what is empty there."""
+    if isinstance(node, (dict, list)) and not node:
+        yield place, type(node).__name__
+    elif isinstance(node, dict):
         for name, part in node.items():
             yield from _leaves(part, f"{place}.{name}" if place else str(name))
     elif isinstance(node, list):

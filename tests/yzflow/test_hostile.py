@@ -65,6 +65,7 @@ def calls(tmp_path_factory):
                 "examples.find": (examples.find, {"name": "extensions"}),
                 "examples.copy": (examples.copy, {"name": "sweep.toml", "to": "copies"}),
                 "audit": (yzflow.audit, {"only": [STATEMENT], "quick": True, "seed": 0, "progress": False}),
+                "check": (yzflow.check, {"statement": STATEMENT, "quick": True, "seed": 0, "progress": False}),
                 "page": (yzflow.page, {"statement": STATEMENT, "path": "page.html", "quick": True, "seed": 0,
                                        "progress": False}),
                 "contents.write_all": (contents.write_all, {"path": "pages", "only": [STATEMENT], "quick": True,
@@ -78,7 +79,7 @@ def calls(tmp_path_factory):
     "sweep", "load_sweep", "Store", "Store.read", "Store.dataset", "Store.consolidate", "Store.__contains__",
     "config.load", "cache.trajectory", "figures.find", "figures.names", "figures.save", "figures.save_all",
     "figures.Effort", "figures.Entry.data", "rerun", "crates.describe", "examples.find", "examples.copy",
-    "audit", "page", "contents.write_all", "AuditReport.to_json", "AuditReport.to_html",
+    "audit", "check", "page", "contents.write_all", "AuditReport.to_json", "AuditReport.to_html",
 ])  # fmt: skip
 def test_hostile_arguments_end_in_a_result_or_our_grammar(calls, name):
     function, arguments = calls[name]
