@@ -21,7 +21,7 @@ import xarray as xr
 
 from dynamics.support import checks
 from dynamics.support.netcdf import save_dataset
-from yzflow import figures, scripts
+from yzflow import figures, intervals, scripts
 from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow.papers.bounded_dyck import interventions, precise
 from yzflow.papers.bounded_dyck import training as dyck
@@ -45,7 +45,7 @@ def variations(table: xr.Dataset) -> str:
 def accuracies(runs: xr.Dataset) -> str:
     """Figures 3 and 10."""
     shown = xr.concat([runs["accuracy"], runs["accuracy_after_closing"].isel(length=[-1])], "length")
-    mean, error = shown.mean("seed"), shown.std("seed", ddof=1) / np.sqrt(runs.sizes["seed"])
+    mean, error = shown.mean("seed"), intervals.standard_error(shown)
     lines = [
         "Closing brackets found, mean over seeds, and at the end of those whose last bracket closes:",
         "  trained on   regulariser   length < 28          400-500             400-500, after closing",

@@ -23,8 +23,8 @@ from dynamics.support.files import replacing
 from dynamics.support.netcdf import save_dataset
 from theory.scan_and_snap.token_estimates import COMMON, DISTINCT, UNDECIDED
 from yzflow import figures, scripts
+from yzflow.intervals import standard_error
 from yzflow.papers.scan_and_snap import real_text
-from yzflow.papers.scan_and_snap.synthetic import standard_error
 from yzflow.sweeps.sweep import sweep
 
 FATE = {"next_tokens": ["natural", "equal"], "eta_y": [20.0], "eta_z": [20.0], "steps": [3200], "n_times": [11]}

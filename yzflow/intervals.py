@@ -37,6 +37,26 @@ def _tail(level: float) -> float:
     return (1 - level) / 2
 
 
+def standard_error(values: xr.DataArray, *, dim: str = "seed") -> xr.DataArray:
+    """Standard error of the mean over ``dim``, ``s / sqrt(n)``, for `of_mean` and for tables that say so.
+
+    Parameters
+    ----------
+    values : xarray.DataArray
+        With the dimension; NaN is left out.
+    dim : str
+
+    Returns
+    -------
+    xarray.DataArray
+        Without ``dim``, in the units of ``values``; NaN where fewer than two values are finite.
+    """
+    n = values.notnull().sum(dim)
+    # Not `std`: with one value in a dimension NumPy warns of the degrees of freedom that are not there.
+    spread = np.sqrt(((values - values.mean(dim)) ** 2).sum(dim) / (n - 1).where(n > 1))
+    return spread / np.sqrt(n.where(n > 1))
+
+
 def of_mean(values: xr.DataArray, *, level: float = 0.95, dim: str = "seed") -> xr.DataArray:
     """Half of Student's interval of the mean over ``dim``, ``t s / sqrt(n)`` with n - 1 degrees of freedom.
 
@@ -58,6 +78,4 @@ def of_mean(values: xr.DataArray, *, level: float = 0.95, dim: str = "seed") -> 
     """
     n = values.notnull().sum(dim)
     factors = xr.apply_ufunc(scipy.stats.t.isf, _tail(level), n.where(n > 1) - 1)
-    # With one value in a dimension NumPy warns of the degrees of freedom that are not there.
-    spread = np.sqrt(((values - values.mean(dim)) ** 2).sum(dim) / (n - 1).where(n > 1))
-    return spread / np.sqrt(n.where(n > 1)) * factors
+    return standard_error(values, dim=dim) * factors

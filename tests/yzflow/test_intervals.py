@@ -13,11 +13,18 @@ def over_seeds(values):
     return xr.DataArray(values, dims=("cell", "seed")[2 - values.ndim :])
 
 
+def test_standard_error_by_hand():
+    """Of three values with standard deviation 1: 1/sqrt(3); of values that are all the same none; of one value nan."""
+    found = intervals.standard_error(over_seeds([[1, 2, 3], [5, 5, 5], [2, np.nan, np.nan]]))
+    assert found.dims == ("cell",)
+    np.testing.assert_allclose(found, [1 / np.sqrt(3), 0, np.nan], rtol=1e-15)
+
+
 def test_half_of_an_interval_by_hand():
     """1, 2, 3 have a standard deviation of 1; Student's t with 2 degrees is sqrt(2) c / sqrt(1 - c^2) at c = 0.95."""
     found = intervals.of_mean(over_seeds([[1, 2, 3], [5, 5, 5]]))
     assert found.dims == ("cell",)
-    np.testing.assert_allclose(found, [np.sqrt(2) * 0.95 / np.sqrt(1 - 0.95**2) / np.sqrt(3), 0], rtol=1e-12)
+    np.testing.assert_allclose(found, [np.sqrt(2) * 0.95 / np.sqrt(1 - 0.95**2) / np.sqrt(3), 0], rtol=1e-10)
     assert intervals.factor(3) == pytest.approx(4.302653, rel=1e-6)
 
 

@@ -32,7 +32,8 @@ print(twice(3.0))
 def child(folder, program, *options, **variables):
     """A program in a file, whose kernels numba would keep in ``folder/cache``."""
     script = folder / "program.py"
-    script.write_text(program)
+    if not script.exists():  # numba takes a file of another time for another program
+        script.write_text(program)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run([sys.executable, *options, script], env=environment, capture_output=True, text=True)
 

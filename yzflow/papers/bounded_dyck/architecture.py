@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray as xr
 
 from dynamics import DyckLanguage
 from dynamics.data.dyck import EMBEDDINGS
 from dynamics.support import checks
 from dynamics.support.netcdf import load_dataset, save_dataset
+from yzflow import intervals
 from yzflow.papers.bounded_dyck import training as dyck
 
 UNITS = 128  # of the feed-forward part, four times the width
@@ -106,7 +106,7 @@ def summary(runs: xr.Dataset) -> xr.Dataset:
     result = xr.Dataset()
     for name, values in found.items():
         result[name] = values.mean("seed")
-        result[f"{name}_error"] = values.std("seed", ddof=1) / np.sqrt(values.sizes["seed"])
+        result[f"{name}_error"] = intervals.standard_error(values)
     varied = dyck.variation(runs["attention"])
     result["variation"], result["variation_error"] = varied["mean"], varied["standard_error"]
     result["start_variation"] = dyck.variation(runs["start_attention"])["mean"]

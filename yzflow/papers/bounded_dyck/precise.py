@@ -20,6 +20,7 @@ import xarray as xr
 from dynamics import DyckLanguage
 from dynamics.support import checks
 from dynamics.support.netcdf import save_dataset
+from yzflow import intervals
 from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow.papers.bounded_dyck import training as dyck
 
@@ -228,7 +229,7 @@ def report(found: xr.Dataset) -> str:
         parts = []
         for span in row["span"].values:
             values = row["accuracy"].sel(span=span, closing="after closing")
-            parts.append(f"{span}: {float(values.mean()):.4f} +- {float(values.std(ddof=1)) / np.sqrt(n):.4f}")
+            parts.append(f"{span}: {float(values.mean()):.4f} +- {float(intervals.standard_error(values)):.4f}")
         when = f", at steps {steps.min()} to {steps.max()}" if steps.size else ""
         lines.append(
             f"  {setting}: {steps.size} of {n} seeds{when}; {', '.join(cells)} (random rows "

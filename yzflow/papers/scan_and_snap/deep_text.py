@@ -126,7 +126,7 @@ def final_entropy(runs: xr.Dataset) -> xr.Dataset:
     """
     end = runs["entropy"].isel(time=-1).mean("head").where(runs["diverged"] < 0)
     n = end.count("seed")
-    error = end.std("seed", ddof=1) / np.sqrt(n)
+    error = intervals.standard_error(end)
     return xr.Dataset({"mean": end.mean("seed"), "standard_error": error, "half": intervals.of_mean(end), "n": n})
 
 

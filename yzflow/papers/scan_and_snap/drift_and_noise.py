@@ -70,7 +70,7 @@ def moments(found: xr.Dataset, *, batch_size: float, length: float | None) -> tu
     share = 0.0 if length is None else 1 / (checks.positive("length", length) - 1)
     mean = (found["drift"] + share * found["shift"]) * found["sign"]
     variance = (found["between"] + share * found["within"]) / checks.positive("batch_size", batch_size)
-    return mean, np.sqrt(variance)
+    return mean, np.sqrt(variance.clip(min=0))  # a zero may have become -1e-18
 
 
 def wrong(found: xr.Dataset, *, batch_size: float, length: float | None) -> xr.DataArray:

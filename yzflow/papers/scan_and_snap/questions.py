@@ -32,8 +32,9 @@ _QUESTIONS = {
     "Theorem 2(b)": (
         "SGD lowers the common token's logit by 0.12, and the full flow, the limit of small steps, by only 0.036. What "
         "does the flow leave out?",
-        "The noise of finite sequences. Those of SGD have 128 tokens, and the flow stands for infinitely long ones. "
-        "With sequences of 16,384 tokens SGD ends within 3% of the flow.",
+        "That sequences are finite. Those of SGD have 128 tokens, and the flow stands for infinitely long ones. It is "
+        "the mean that shifts, not noise: batches of 1024 sequences in place of 128 end as far down. With sequences of "
+        "16,384 tokens SGD ends within 3% of the flow.",
     ),
     "Theorem 3": (
         r"Read off the growth $\chi$ of the theory flow at the end. Between which bounds does it lie, the printed or "

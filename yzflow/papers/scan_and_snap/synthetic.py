@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from tempfile import TemporaryDirectory
 
-import numpy as np
 import xarray as xr
 
 from dynamics import SequenceClasses, Trajectory, sgd
@@ -80,11 +79,6 @@ def syn_medium(
     with TemporaryDirectory(prefix="yzflow-") if store is None else nullcontext(store) as kept:
         runs = sweep("syn_medium", grid, store=kept, seeds=seeds, workers=threads, progress=progress)
     return runs.isel(steps=0, drop=True)
-
-
-def standard_error(values: xr.DataArray) -> xr.DataArray:
-    """Standard error of the mean over seeds."""
-    return values.std("seed", ddof=1) / np.sqrt(values.sizes["seed"])
 
 
 def descent(runs: xr.Dataset, n_queries: int) -> xr.DataArray:

@@ -118,7 +118,7 @@ def data():
             "batch_size": ("size", [b for b, _ in sizes]),
             "length": ("size", [t for _, t in sizes]),
             "mean": (("time", "logit"), mean.values),
-            "error": (("time", "logit"), np.ones((11, 3))),
+            "half": (("time", "logit"), np.ones((11, 3))),
         },
         {"time": steps},
         {"seeds": 2},

@@ -95,14 +95,6 @@ def test_paper_settings_are_the_defaults():
     assert (run.dataset["z"].values[0] == 0).all() and (run.dataset["y"].values[0] == 0).all()
 
 
-def test_standard_error():
-    """Of three values with standard deviation 1: 1 / sqrt(3)."""
-    values = xr.DataArray([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0]], dims=("cell", "seed"))
-    error = synthetic.standard_error(values)
-    assert error.dims == ("cell",)
-    np.testing.assert_allclose(error, [1 / np.sqrt(3), 0], rtol=1e-15)
-
-
 def test_thresholds_are_dense_in_the_paper_s_windows(medium):
     assert (np.diff(THRESHOLDS) > 1e-9).all()
     for n_queries, (low, high) in WINDOWS.items():

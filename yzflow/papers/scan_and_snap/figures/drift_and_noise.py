@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, ordered_colours, styled
 from yzflow.papers.scan_and_snap import drift_and_noise as model
@@ -47,7 +48,7 @@ def _data(effort: Effort) -> dict[str, xr.Dataset]:
             "batch_size": ("size", [b for b, _ in drawn]),
             "length": ("size", [np.inf if length is None else float(length) for _, length in drawn]),
             "mean": (("time", "logit"), paths.mean("seed").values),
-            "error": (("time", "logit"), paths.std("seed", ddof=1).values / np.sqrt(len(seeds))),
+            "half": (("time", "logit"), intervals.of_mean(paths).values),
         },
         coords={"time": paths["time"].values},
     )
@@ -72,8 +73,7 @@ def _names(predicted: xr.Dataset, chosen: np.ndarray) -> list[str]:
 def deviations(data: dict[str, xr.Dataset]) -> tuple[np.ndarray, np.ndarray]:
     """Measured less predicted share of wrong signs at each size, and the standard error of the measured share."""
     share = data["measured"]["share"]
-    error = share.std("seed", ddof=1).values / np.sqrt(share.sizes["seed"])
-    return share.mean("seed").values - data["measured"]["chance"].values, error
+    return share.mean("seed").values - data["measured"]["chance"].values, intervals.standard_error(share).values
 
 
 def _claims(data: dict[str, xr.Dataset]) -> str:
@@ -134,7 +134,7 @@ def drift_and_noise(data: dict[str, xr.Dataset]) -> Figure:
     for k, name, colour in zip(chosen, names, colours, strict=True):
         left.plot(early["time"], (early["drift"] * early["sign"])[:, k], "--", color=colour, linewidth=1)
         left.plot(early["time"], mean[:, k], color=colour, label=name)
-        bars = {"yerr": 1.96 * measured["error"][:, k], "fmt": "o", "markersize": 3, "color": colour}
+        bars = {"yerr": measured["half"][:, k], "fmt": "o", "markersize": 3, "color": colour}
         left.errorbar(measured["time"], measured["mean"][:, k], **bars)
     for need, name, colour in zip(needs.T, names, colours, strict=True):
         right.loglog(lengths, np.maximum(need, 1), color=colour, label=name)
@@ -149,7 +149,7 @@ def drift_and_noise(data: dict[str, xr.Dataset]) -> Figure:
         middle.semilogx(lengths, chance, color=colour, label=f"b = {b}")
         own = (measured["batch_size"].values == b) & np.isfinite(measured["length"].values)
         share = measured["share"][own]
-        half = 1.96 * share.std("seed", ddof=1) / np.sqrt(share.sizes["seed"])
+        half = intervals.of_mean(share)
         middle.errorbar(measured["length"][own], share.mean("seed"), yerr=half, fmt="o", markersize=3, color=colour)
     middle.legend()
     middle.set(xlabel="T", ylabel="share of wrong signs", title=f"after {_STEPS} steps", ylim=(0, 1))

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, styled
+from yzflow.intervals import standard_error
 from yzflow.papers.sparse_averaging import match_learning as runs
 from yzflow.papers.sparse_averaging import small_units as small
 from yzflow.papers.sparse_averaging.settings import PAPER
@@ -18,11 +19,6 @@ _COLOURS = {"one layer": BLUE, "two layers": ORANGE, "third order": VERMILION}
 _QUICK = ("Match2, one layer", "Match3, one layer", "Match3, third order", "Match3, from the construction")
 _LEARNT = 0.05  # of the best constant's loss
 _SINGLE_BITS = 24  # of a number in single precision
-
-
-def standard_error(values: xr.DataArray) -> xr.DataArray:
-    """Of the mean over seeds: start, training and test inputs are drawn anew for each; the law of inputs is one."""
-    return values.std("seed", ddof=1) / np.sqrt(values.notnull().sum("seed"))
 
 
 def share_of_constant(data: xr.Dataset) -> xr.DataArray:
