@@ -183,7 +183,7 @@ class Results(NamedTuple):
     status: np.ndarray
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _lanes(size, kinds):
     """Empty lanes, in which nothing moves."""
     slopes = np.zeros((EXTENDED + 1, size, LANES))
@@ -191,7 +191,7 @@ def _lanes(size, kinds):
     return Lanes(np.ones((4, LANES)), np.ones((kinds, LANES)), y, new, slopes, np.zeros(LANES), np.zeros(LANES))
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _exp(x):
     """exp(x) within two units in the last place; below 1e-307 and above 1e307 it stays where it is.
 
@@ -217,7 +217,7 @@ def _exp(x):
     return (p * x + 1.0) * power_of_two(k)
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _attend(y, count, f):
     """f of a class, common token first, from the logits at the start of ``y``; returns 1 - rho, rho = f_0^2."""
     top = load(y, 0)
@@ -237,7 +237,7 @@ def _attend(y, count, f):
     return rest
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _inverted(rho, rest, K, own, other, alike):
     """Columns with entry ``own`` at their own class, ``other`` at the K - 1 others, times the inverse of F^T F.
 
@@ -250,7 +250,7 @@ def _inverted(rho, rest, K, own, other, alike):
     return (own - mu) / rest, (other - mu) / rest, alike / spread
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _theory_field(y, setting, count, f, dy):
     """(10) with Theorem 1, and h by (44)."""
     K, M, eta_y, eta_z = load(setting, 0), load(setting, 1), load(setting, 2), load(setting, 3)
@@ -270,7 +270,7 @@ def _theory_field(y, setting, count, f, dy):
     store(dy, width, M * eta_y / K / total)
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _outcomes(y, count, f, setting):
     """The residuals of a class after `_attend`: at its own next token, at another, at an unseen one; and for the loss
     the sum over the others of exp(u - top), that of its own, and its u below the top. Unseen ones may be none."""
@@ -294,7 +294,7 @@ def _outcomes(y, count, f, setting):
     return others * scale, 0.0 - e_other * scale, 0.0 - e_rest * scale, others, e_own, top - u_own
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _field(decoder, y, setting, count, f, dy):
     """The derivatives of states into ``dy``, by Lemma 1, Lemma 3 or (10) with Theorem 1; ``f`` is left there, too.
 
@@ -335,7 +335,7 @@ def _field(decoder, y, setting, count, f, dy):
         store(dy, r + i, fi * alike)
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _losses(decoder, y, setting, count, f, out):
     """The losses at states into ``out``, after `_field`."""
     if decoder == 2:
@@ -351,7 +351,7 @@ def _losses(decoder, y, setting, count, f, out):
         out[0, l] = np.log1p(more / e) if e > more else out[2, l] + np.log(more + e)
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _combined(means, k, slopes, i):
     """Mean k of the slopes of number i."""
     size, stages, weights = slopes.shape[1], means.slopes[k], means.weights[k]
@@ -361,7 +361,7 @@ def _combined(means, k, slopes, i):
     return total
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _stages(decoder, means, first, last, lanes, f):
     """The derivatives ``first`` to ``last``, each after a move by h along a mean of those before.
 
@@ -381,7 +381,7 @@ def _there(decoder, width, K, M):
     return width + 1 if decoder == 2 else (4 * width - 1 if M > K else 3 * width - 1)
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _errors(decoder, means, lanes, rtol, atol, out):
     """The error of each trial step in units of the tolerance into row 0 of ``out``.
 
@@ -405,7 +405,7 @@ def _errors(decoder, means, lanes, rtol, atol, out):
     store(out, 1, strange)
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _decoded(decoder, l, y, setting, f, out):
     """The decoder logits of lane l, a, p, q, r, b, into ``out``; those of next tokens that are not there stay."""
     width, K, M = f.shape[0], setting[0, l], setting[1, l]
@@ -437,7 +437,7 @@ def _decoded(decoder, l, y, setting, f, out):
             out[r + i] = y[3 * D + 2 + i, l]
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _interpolants(means, steps, end, F):
     """Coefficients of the states between the ends of steps (7th order), rows of numbers and then of powers."""
     h, slopes = load(steps.h, 0), steps.slopes
@@ -452,7 +452,7 @@ def _interpolants(means, steps, end, F):
             store(F, i * _POWER + d, h * _combined(means, _INTERPOLANT + d - 3, slopes, i))
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _moved(F, x):
     """How far an entry has moved at the share x of a step, and the derivative of that by x."""
     value = slope = 0.0
@@ -496,7 +496,7 @@ def _fastest(F):
     return (x, speed) if speed >= fastest else (place, fastest)
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _answer(decoder, means, asked, times, f, F, term, losses, out):
     """Look for the largest speeds in the steps that were asked about, record the states in them, and forget them."""
     steps, width = asked.steps, asked.needed.shape[0]
@@ -538,7 +538,7 @@ def _answer(decoder, means, asked, times, f, F, term, losses, out):
     asked.filled[0] = 0
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _ask(l, run, before, state, asked, out):
     """Put steps of lanes from l on among those that are asked about, while there is room; returns the next lane.
 
@@ -570,7 +570,7 @@ def _ask(l, run, before, state, asked, out):
     return l
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _begin(decoder, means, members, counts, end, atol, run, f, first, slopes, out):
     """The derivative at zero of every member, and the length of its first step as scipy takes it.
 
@@ -616,7 +616,7 @@ def _begin(decoder, means, members, counts, end, atol, run, f, first, slopes, ou
         run.h[l] = 0.0
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _take(l, m, members, counts, first, slopes, run, state):
     """Put member m in lane l, at its start."""
     state.who[l], state.taken[l], state.recorded[l], state.rejected[l] = m, 0, 0, 0
@@ -629,7 +629,7 @@ def _take(l, m, members, counts, first, slopes, run, state):
         run.y[i, l], run.slopes[0, i, l] = 0.0, slopes[m, i]
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _shift(run, before, accepted):
     """Where a step was accepted, its end is the start of the next, and it is the step before."""
     size, yes = run.y.shape[0], load(accepted, 0)
@@ -643,7 +643,7 @@ def _shift(run, before, accepted):
         store(run.slopes, i, where(yes, load(run.slopes, STAGES * size + i), load(run.slopes, i)))
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _fill(members, counts, order, end, most, first, slopes, run, state, out):
     """Give each lane that has none a member, and each a length of its next trial; returns how many have one."""
     live = 0
@@ -669,7 +669,7 @@ def _fill(members, counts, order, end, most, first, slopes, run, state, out):
     return live
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _judge(told, times, run, before, state, out):
     """Which lanes accept their trial steps; of these, which outputs are due, and whether a logit may be fastest."""
     for l in range(LANES):
@@ -698,7 +698,7 @@ def _judge(told, times, run, before, state, out):
             state.sought[l] += found
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _go_on(told, end, run, before, state, out, final):
     """Start the next step of the lanes that accepted one, or end their members."""
     for l in range(LANES):

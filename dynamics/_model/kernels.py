@@ -8,7 +8,8 @@ Gradients are those of the objective J (ascent directions), summed over the bags
 
 ``error_model="numpy"`` lets a division by zero give inf or nan, which the callers report; reassociation lets the
 compiler use vector instructions for sums; no other fast-math flag is on, so nan and inf keep their meaning.
-Loops over entries stand where an expression of arrays would do, because numba compiles them several times faster.
+Loops over entries stand where an expression of arrays would do, because numba compiles them several times faster; the
+same holds of `numpy.arange` and its like, which bring a dozen functions with them.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _read_only_compiled(_, array):
 _read_only: Any = (lambda array: array) if IN_PYTHON else _read_only_compiled
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _largest(u, top):
     """Largest entry of each row; four running maxima, since compilers do not break up the chain of one."""
     quads = u.shape[1] - u.shape[1] % 4
@@ -76,7 +77,7 @@ def _float_of_bits_compiled(_, bits):
 _float_of_bits: Any = (lambda bits: bits.view(np.float32)) if IN_PYTHON else _float_of_bits_compiled
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _exponentials(u, top, out):
     """exp(u - top) into ``out``, for u <= top, an entry for each row.
 
@@ -105,7 +106,7 @@ def _exponentials(u, top, out):
             out[b, c] = y * _float_of_bits((np.int32(n) + np.int32(127)) << np.int32(23))
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _weigh_alone(token, count, logits, c):
     """N_l exp(z_l - top) of one bag into ``c``, relative to its own largest logit and with sum one."""
     top, total = c.dtype.type(-np.inf), c.dtype.type(0)
@@ -119,7 +120,7 @@ def _weigh_alone(token, count, logits, c):
         c[i] /= total
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _weigh(token, count, logits, c):
     """N_l exp(z_l) of the bags of a group into the rows of ``c``, each up to a factor."""
     low, high = c.dtype.type(1e-12), c.dtype.type(1e12)
@@ -138,7 +139,7 @@ def _weigh(token, count, logits, c):
             _weigh_alone(token, count[b], logits, c[b])
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _square_of_other_norms(c, kind, width):
     """What c is divided by without a value matrix, squared: see `_feature`."""
     total = square = c.dtype.type(0)
@@ -152,7 +153,7 @@ def _square_of_other_norms(c, kind, width):
     return square + c.dtype.type(width - c.size) * mean * mean
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _feature(token, c, V, center, floor, kind, width, f, norm):
     """LN(V^T c) of the rows of c into ``f`` (aligned with ``token`` where V is the identity), norms into ``norm``.
 
@@ -196,7 +197,7 @@ def _feature(token, c, V, center, floor, kind, width, f, norm):
                 f[b, k] *= f.dtype.type(1) / scale
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _decode(rows, f, Y, block, u):
     """Decoder logits Y^T f of the rows of f into the rows of ``u``; f[., i] belongs to row rows[i] of Y.
 
@@ -218,7 +219,7 @@ def _decode(rows, f, Y, block, u):
             u[0, c] += f0 * row[c]
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _join_query(row, u):
     """Logits of (f + e_query)/sqrt(2) from those of f in ``u`` and the query's row of Y.
 
@@ -230,7 +231,7 @@ def _join_query(row, u):
             u[b, c] = half * (u[b, c] + row[c])
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _part_query(u, r, weight, row, keep):
     """`_join_query` the other way: in ``u`` and ``r`` what f is to see; adds the gradient of the query's row of Y."""
     half = u.dtype.type(np.sqrt(0.5))
@@ -242,7 +243,7 @@ def _part_query(u, r, weight, row, keep):
                 row[c] += weight[b] * r[b, c]
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _residual(u, target, soft, weight, mass, r):
     """Weighted sum of the cross-entropies of softmax(u); r = (target - alpha) into ``r`` and mass * r into ``u``.
 
@@ -288,7 +289,10 @@ def _residual(u, target, soft, weight, mass, r):
 
 @kernel(**_OPTIONS)
 def _square_residual(u, target, soft, weight, mass, r):
-    """Like `_residual` for the squared loss sum_c (u_c - target_c)^2 over all next tokens: r = 2 (target - u)."""
+    """Like `_residual` for the squared loss sum_c (u_c - target_c)^2 over all next tokens: r = 2 (target - u).
+
+    Not an inner kernel: the compiler would add in another order, and fixed seeds give other last bits.
+    """
     loss = 0.0
     for b in range(u.shape[0]):
         for c in range(mass.size):
@@ -302,7 +306,7 @@ def _square_residual(u, target, soft, weight, mass, r):
     return loss
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _contrast(difference, weight, mass, u, r):
     """Regulariser (22) of a pair of bags: the mean over next tokens of the squared difference of their logits.
 
@@ -320,7 +324,7 @@ def _contrast(difference, weight, mass, u, r):
     return loss
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _rectify(H, a):
     """a = relu(a + bias), with the bias in the last row of H."""
     for b in range(a.shape[0]):
@@ -329,7 +333,7 @@ def _rectify(H, a):
             a[b, i] = a.dtype.type(0) if x < 0 else x  # which keeps nan
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _rectify_back(a, weight, da, dH):
     """Gradient before the rectifier from that after it, in place; adds the gradient of the bias."""
     for b in range(a.shape[0]):
@@ -338,7 +342,7 @@ def _rectify_back(a, weight, da, dH):
             dH[dH.shape[0] - 1, i] += weight[b] * da[b, i]
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _back(rows, v, Y, block, g):
     """g = v Y^T on the rows of the feature: `_decode` the other way."""
     if v.shape[0] > 1:
@@ -361,7 +365,7 @@ def _back(rows, v, Y, block, g):
         g[0, i] = g0
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _add_outer(rows, f, weight, r, product, dY):
     """dY += sum_b weight_b f_b r_b^T on the rows of the feature; overwrites ``f``."""
     for b in range(f.shape[0]):
@@ -376,14 +380,16 @@ def _add_outer(rows, f, weight, r, product, dY):
             row[k] += scale * other[k]
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _pull_back(token, c, f, norm, g, V, center, kind, weight, dz, dV):
     """Add the gradient with respect to the logits z of a query, and V, given g, the gradients at the features f.
 
     Without V this is Lemma 1 in bag form, z' = f * (g - f (f . g)). Where LN subtracts the mean over all tokens, of
     which dz has as many, the second f is P c / ||P c||; and it is 1 without LN.
     """
-    h = np.zeros(token.size, dz.dtype)
+    h = np.empty(token.size, dz.dtype)
+    for i in range(token.size):
+        h[i] = 0
     for b in range(f.shape[0]):
         inner = mean_g = f.dtype.type(0)
         for k in range(f.shape[1]):
@@ -421,7 +427,7 @@ def _pull_back(token, c, f, norm, g, V, center, kind, weight, dz, dV):
         dz[token[i]] += h[i]
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _gather(rows, Y, block):
     """The rows of Y that a group needs, side by side."""
     for i in range(rows.size):
@@ -429,7 +435,16 @@ def _gather(rows, Y, block):
             block[i, k] = Y[rows[i], k]
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
+def _first(n):
+    """The integers below n."""
+    out = np.empty(n, np.int64)
+    for i in range(n):
+        out[i] = i
+    return out
+
+
+@kernel(inner=True, **_OPTIONS)
 def _matrix(buffer, rows, columns):
     """The start of a buffer as a matrix."""
     return buffer[: rows * columns].reshape(rows, columns)
@@ -456,7 +471,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     width = V.shape[1] if V.shape[0] > 0 else longest
     if not contrast:  # whose pairs are compared with each other
         most = max(1, min(most, _TOGETHER // max(1, width * max(columns, units), units * columns)))
-    every_row, every_unit = _read_only(np.arange(width)), _read_only(np.arange(units))
+    every_row, every_unit = _read_only(_first(width)), _read_only(_first(units))
     c_buffer, norm = np.empty(most * longest, Z.dtype), np.empty(most, Z.dtype)
     f_buffer, g_buffer = np.empty(most * width, Z.dtype), np.empty(most * width, Z.dtype)
     a_buffer, da_buffer = np.empty(most * units, Z.dtype), np.empty(most * units, Z.dtype)
@@ -464,11 +479,12 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     first, d_first = (H, dH) if units > 0 else (Y, dY)  # what the features meet first
     blocks = width if most > 1 else 0
     block_buffer = np.empty(blocks * first.shape[1], Z.dtype)
-    product_buffer = np.empty_like(block_buffer)
+    product_buffer = np.empty(blocks * first.shape[1], Z.dtype)
     blocks = units if most > 1 else 0
     block_of_units, product_of_units = np.empty((blocks, columns), Z.dtype), np.empty((blocks, columns), Z.dtype)
     mass = rule.multiplicity.astype(Z.dtype)
-    keep, ones = residual.shape[0] > 0, np.ones(2, Z.dtype)
+    keep, ones = residual.shape[0] > 0, np.empty(2, Z.dtype)
+    ones[0] = ones[1] = 1
     if most > 1 and units > 0:
         _gather(every_unit, Y, block_of_units)
     loss, bag, entry = 0.0, 0, 0
@@ -555,7 +571,7 @@ def ascend(parameter, slope, first, second, rate, adam, step):
         parameter[i] += rate * (first[i] * scale1) / (np.sqrt(second[i] * scale2) + small)
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _catch_up(parameter, slope, first, second, rate, momentum, adam, missed, step):
     """The last ``missed`` steps until ``step`` of a row that had no gradient in them."""
     if not adam:
@@ -572,7 +588,7 @@ def _catch_up(parameter, slope, first, second, rate, momentum, adam, missed, ste
     second *= parameter.dtype.type(0.999 ** (missed - whole))
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _touch(index, now, rows, last, parameter, slope, first, second, rate, momentum, adam):
     """Make the rows of ``index`` ready for the gradient of step ``now``, and list them once each; their number."""
     n = 0
@@ -592,7 +608,7 @@ def _touch(index, now, rows, last, parameter, slope, first, second, rate, moment
     return n
 
 
-@kernel(**_OPTIONS)
+@kernel(inner=True, **_OPTIONS)
 def _in_rows(weights, last):
     """Z as so many rows as ``last`` has, which are its rows or its entries, and the others as they are."""
     n = last[0].size

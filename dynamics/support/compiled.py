@@ -7,30 +7,37 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numba import config, njit
 from numba.core import environment
 from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime import rtsys
 
 # NUMBA_DISABLE_JIT=1: kernels run as the Python that they are written in, a thousand times slower.
 IN_PYTHON = bool(config.DISABLE_JIT)
 
 
-def kernel(**options: Any) -> Callable[[Callable], Callable]:
+def kernel(*, inner: bool = False, **options: Any) -> Callable[[Callable], Callable]:
     """``numba.njit(cache=True, error_model="numpy", **options)`` as a decorator that runs wherever Python does.
 
     Where numba has no folder for its cache (a read-only installation and no home) or cannot write to it (a full disk),
     kernels are compiled in each process, and standard error says so once.
+
+    An ``inner`` kernel is for other kernels alone, and is compiled as a part of each of them: numba would make of every
+    function an optimised program of its own with an entry for Python, before it optimises all again where it is called.
     """
 
     def decorate(function: Callable) -> Callable:
         if IN_PYTHON:
             # As ``error_model="numpy"``: a division by zero gives inf or nan, and integers wrap around.
             return np.errstate(all="ignore")(function)
-        compiled = njit(error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+        common = {"error_model": "numpy", "no_cfunc_wrapper": True, **options}
+        if inner:
+            return _as_part(njit(no_cpython_wrapper=True, **common)(function))
+        compiled = njit(**common)(function)
         try:
             compiled._cache = _Cache(function)
         except RuntimeError as error:  # no locator available
@@ -38,6 +45,41 @@ def kernel(**options: Any) -> Callable[[Callable], Callable]:
         return compiled
 
     return decorate
+
+
+class _Part(JITCodeLibrary):
+    """Code that stands in other libraries only, which optimise it and make instructions of it."""
+
+    def _optimize_final_module(self) -> None:
+        """Nothing."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+def _as_part(compiled: Any) -> Any:
+    """A dispatcher whose functions have no address, so that only kernels can call them."""
+    compiler, compile_it = compiled._compiler, compiled._compiler._compile_core
+
+    def without_instructions(flags: Any) -> Any:
+        flags.no_compile = True
+        return flags
+
+    def compile_part(args: Any, return_type: Any) -> Any:
+        found = compile_it(args, return_type)
+        found.library.__class__ = _Part
+        found = found._replace(entry_point=object())  # which names the function where kernels look it up
+        compiled.targetctx.insert_user_function(found.entry_point, found.fndesc, [found.library])
+        return found
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise TypeError(f"{compiled.__name__} is an inner kernel: only kernels can call it")
+
+    compiler._customize_flags, compiler._compile_core = without_instructions, compile_part
+    # Numba calls these two for Python.
+    compiled._insert, compiled._compile_for_args = (lambda *_: None), refuse
+    return compiled
 
 
 class _Cache(FunctionCache):

@@ -9,6 +9,7 @@ import pytest
 import xarray as xr
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 from strategies import SEEDS, Population, bags, sequence_classes
 
 from dynamics import Layer, Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble
@@ -17,7 +18,6 @@ from dynamics._flow.lanes import LANES, load, store
 from dynamics._flow.registry import SYSTEMS
 from dynamics._flow.systems import Setting
 from dynamics.ensemble import RECORDS
-from dynamics.support.compiled import kernel
 from theory import attention, decoder
 
 DECODERS = ("full", "modified", "theory")
@@ -70,6 +70,12 @@ def lifted(member, decoder, state):
     return np.concatenate([z, Y.ravel()])
 
 
+@njit(error_model="numpy")  # not on disk, where what it calls could change unnoticed
+def field_and_losses(which, states, settings, counts, f, found, losses):
+    ensemble._field(which, states, settings, counts, f, found)
+    ensemble._losses(which, states, settings, counts, f, losses)
+
+
 @settings(max_examples=60)
 @given(members(), st.sampled_from(DECODERS), SEEDS, st.sampled_from([0.1, 1.0, 5.0]))
 def test_the_reduced_field_is_that_of_all_logits(member, decoder, seed, scale):
@@ -84,8 +90,7 @@ def test_the_reduced_field_is_that_of_all_logits(member, decoder, seed, scale):
     count = np.concatenate([[member["common"]], member["distinct"]])
     settings, counts = np.tile(row[:, None], LANES), np.tile((count / count.sum())[:, None], LANES)
     found, f, losses = np.empty((most, LANES)), np.empty((D + 1, LANES)), np.empty((3, LANES))
-    ensemble._field(which, states, settings, counts, f, found)
-    ensemble._losses(which, states, settings, counts, f, losses)
+    field_and_losses(which, states, settings, counts, f, found, losses)
     assert (found[size:] == 0).all()
     for lane in rng.integers(LANES, size=2):
         whole = lifted(member, decoder, states[:, lane])
@@ -97,7 +102,7 @@ def test_the_reduced_field_is_that_of_all_logits(member, decoder, seed, scale):
 
 
 def test_exponentials_of_a_row_are_those_of_the_library():
-    @kernel()
+    @njit(error_model="numpy")
     def exponentials(x, out):
         for i in range(x.shape[0]):
             store(out, i, ensemble._exp(load(x, i)))

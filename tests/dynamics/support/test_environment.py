@@ -63,6 +63,31 @@ def test_kernels_are_kept_where_they_can_be(tmp_path):
     assert not any(ended.stderr for ended in outputs)
 
 
+INNER = """
+from dynamics.support.compiled import kernel
+@kernel(inner=True)
+def double(x):
+    return 2 * x
+@kernel()
+def twice(x):
+    return double(double(x))
+print(twice(3.0), sum(twice.stats.cache_hits.values()) if hasattr(twice, "stats") else None)
+print(double(3.0))
+"""
+
+
+def test_an_inner_kernel_is_a_part_of_others_and_refuses_python(tmp_path):
+    """Python is refused after a kernel has it compiled, and where it was not compiled at all, as from the cache."""
+    for hits in (0, 1):
+        ended = child(tmp_path, INNER, NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+        assert ended.stdout == f"12.0 {hits}\n"
+        assert ended.stderr.endswith("TypeError: double is an inner kernel: only kernels can call it\n"), ended.stderr
+    kept = [path.name for path in (tmp_path / "cache").rglob("*.nbi")]
+    assert len(kept) == 1 and ".twice-" in kept[0]
+    plain = child(tmp_path, INNER, NUMBA_DISABLE_JIT="1")
+    assert plain.stdout == "12.0 None\n6.0\n", plain.stderr
+
+
 def results():
     """A little of everything that is compiled."""
     classes = SequenceClasses.single_common_token(3, 5)
