@@ -3,7 +3,8 @@
     python examples/regime_maps.py [--out DIR] [--quick]
 
 Each cell is the error of a statement against the full gradient flow and against SGD; the dashed line is where the full
-flow is predicted to be half as fast as the theory. The maps against the flow alone have 100 x 100 cells.
+flow is predicted to be half as fast as the theory. The maps against the flow alone have 100 values on an axis,
+or as many as there are integers.
 """
 
 import numpy as np
