@@ -342,13 +342,24 @@ class FullOrbits:
             parts.append((frame.copies * frame.share, frame.problem.loss_and_gradient, own))
             at = cuts[-1]
 
+        # In small flows every call of NumPy counts, and most factors are one.
+        factors = [factor for factor in (copies, share) if (factor != 1).any()]
+        each_once = np.array_equal(np.bincount(index, minlength=self.orbits.size), np.ones(self.orbits.size))
+        place = np.argsort(index) if each_once else None
+        take, rate, size = state.take, self.rate, self.orbits.size
+
         def evaluate() -> float:
-            np.take(state, index, out=entries, mode="clip")
+            take(index, None, entries, "clip")
             slopes.fill(0.0)
-            loss = sum(share * loss_and_gradient(*own) for share, loss_and_gradient, own in parts)
-            np.multiply(slopes, copies, out=slopes)
-            np.multiply(slopes, share, out=slopes)
-            np.multiply(np.bincount(index, slopes, self.orbits.size), self.rate, out=out)
+            loss = 0.0
+            for part, loss_and_gradient, own in parts:
+                loss += part * loss_and_gradient(*own)
+            for factor in factors:
+                np.multiply(slopes, factor, slopes)
+            if place is None:
+                np.multiply(np.bincount(index, slopes, size), rate, out)
+            else:
+                np.multiply(slopes.take(place, None, out, "clip"), rate, out)
             return loss
 
         return evaluate

@@ -81,6 +81,7 @@ class Dop853:
         self._rtol = max(rtol, _FINEST)
         n = initial.size
         self._slopes = np.empty((EXTENDED, n))
+        self._before = [self._slopes[:k].T for k in range(EXTENDED)]
         self._old, self._stage, self._new, self._sum = (np.empty(n) for _ in range(4))
         self._evaluate = [bind(self._new if k == STAGES else self._stage, row) for k, row in enumerate(self._slopes)]
         self._large = n >= _LARGE
@@ -135,8 +136,8 @@ class Dop853:
 
     def _notice(self, size: float) -> None:
         """Hairer's test of stiffness: the rate of change between the last two arguments of a step, both at its end."""
-        apart = np.linalg.norm(self._new - self._stage)
-        rate = np.linalg.norm(self._slopes[STAGES] - self._slopes[STAGES - 1]) / apart if apart > 0 else 0.0
+        apart = _norm(self._new - self._stage)
+        rate = _norm(self._slopes[STAGES] - self._slopes[STAGES - 1]) / apart if apart > 0 else 0.0
         if size * rate > _STABLE:
             self._bounded, self._free = self._bounded + 1, 0
             self.stiff = self._bounded == _AT_THE_BOUND
@@ -150,9 +151,9 @@ class Dop853:
         if self._large:
             sums.add(self._slopes, *_SPARSE[k], size, state, out)
             return
-        np.dot(self._slopes[:k].T, A[k, :k], out=self._sum)  # the order of scipy
-        np.multiply(self._sum, size, out=self._sum)
-        np.add(state, self._sum, out=out)
+        np.dot(self._before[k], _BEFORE[k], self._sum)  # the order of scipy
+        np.multiply(self._sum, size, self._sum)
+        np.add(state, self._sum, out)
 
     def _error(self, size: float) -> float:
         """The error of a step relative to the tolerance, Hairer's mean of two estimates."""
@@ -162,7 +163,7 @@ class Dop853:
         else:
             scale = self._atol + np.maximum(np.abs(self.state), np.abs(self._new)) * self._rtol
             slopes = self._slopes[: STAGES + 1].T
-            fifth, third = (np.linalg.norm(np.dot(slopes, weights) / scale) ** 2 for weights in (E5, E3))
+            fifth, third = (_norm(np.dot(slopes, weights) / scale) ** 2 for weights in (E5, E3))
         if fifth == 0 and third == 0:
             return 0.0
         return size * fifth / np.sqrt((fifth + 0.01 * third) * self.state.size)
@@ -191,6 +192,12 @@ def _sparse(*rows: np.ndarray) -> tuple[np.ndarray, ...]:
     return stages, *(row[stages] for row in rows)
 
 
+def _norm(x: np.ndarray) -> np.float64:
+    """`numpy.linalg.norm` of a vector, which takes longer than the arithmetic of a small one."""
+    return np.sqrt(x.dot(x))
+
+
+_BEFORE = [row[:k] for k, row in enumerate(A)]
 _SPARSE = [_sparse(row) for row in A]
 _ERRORS = _sparse(E5, E3)
 
