@@ -160,6 +160,24 @@ def entropy(attention: np.ndarray, mask: np.ndarray | None = None, starts: np.nd
     return _once(-_sums(shares * np.log(np.where(shares > 0, shares, 1.0)), starts), starts)
 
 
+def _above(attention: np.ndarray, mask: np.ndarray, thresholds: np.ndarray, starts: np.ndarray | None) -> np.ndarray:
+    """How many tokens on ``mask`` have attention above each threshold, thresholds last.
+
+    Each token is counted once, at the number of thresholds that it is above: hundreds of them cost as much as one.
+    """
+    order = np.argsort(thresholds)
+    passed = np.where(mask & ~np.isnan(attention), np.searchsorted(thresholds[order], attention), 0)
+    lengths = np.array([attention.shape[-1]]) if starts is None else np.diff(starts)
+    group = np.repeat(np.arange(lengths.size), lengths)
+    row = np.arange(passed.size // max(1, passed.shape[-1])).reshape(*passed.shape[:-1], 1) * lengths.size + group
+    kinds, rows = thresholds.size + 1, passed.size // max(1, passed.shape[-1]) * lengths.size
+    found = np.bincount((row * kinds + passed).ravel(), minlength=rows * kinds).reshape(rows, kinds)
+    counts = np.empty((rows, thresholds.size), np.int64)
+    counts[:, order] = found[:, :0:-1].cumsum(axis=1)[:, ::-1]
+    groups = () if starts is None else (lengths.size,)
+    return counts.reshape(*passed.shape[:-1], *groups, thresholds.size)
+
+
 def recall(
     attention: np.ndarray, mask: np.ndarray, threshold: ArrayLike, starts: np.ndarray | None = None
 ) -> np.ndarray:
@@ -170,6 +188,6 @@ def recall(
     if threshold.size == 0:
         raise checks.reject("threshold", "hold at least one number", "none")
     sizes = _once(_sums(mask, starts), starts)
-    counts = np.stack([_once(_sums((attention > t) & mask, starts), starts) for t in threshold.ravel()], axis=-1)
+    counts = _above(attention, mask, threshold.ravel(), starts)
     shares = counts / np.where(sizes > 0, sizes, np.nan)[..., None]
-    return shares.reshape(*counts.shape[:-1], *threshold.shape)
+    return shares.reshape((*counts.shape[:-1], *threshold.shape))

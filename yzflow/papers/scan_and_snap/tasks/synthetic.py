@@ -11,6 +11,7 @@ from dynamics import Layer, SequenceClasses, Solver, gradient_flow, observables,
 from dynamics.descent import ARGUMENTS, complete
 from dynamics.flow import DECODERS, METHODS
 from dynamics.support import checks
+from dynamics.support.checks import read_only
 from yzflow.sweeps.runs import Task
 
 # Figs. 11 and 12 have a window of thresholds around 1/M for each number of query tokens.
@@ -90,6 +91,12 @@ def _medium(n_queries: int) -> SequenceClasses:
     return SequenceClasses.syn_medium(n_queries)
 
 
+@cache
+def _distinct(classes: SequenceClasses) -> np.ndarray:
+    """Which tokens are distinct: the same in every run."""
+    return read_only(observables.distinct_mask(classes.population()))
+
+
 def _sgd(classes: SequenceClasses, arguments: dict, seed: int) -> dict:
     """What attention looks like at the end of a run."""
     rest = {name: value for name, value in arguments.items() if name not in _OPTIONS}
@@ -99,7 +106,7 @@ def _sgd(classes: SequenceClasses, arguments: dict, seed: int) -> dict:
     bags, end = outcome.bags, outcome.layer
     layer = Layer(end.Z.astype(np.float64), end.Y.astype(np.float64), None, end.multiplicity)
     attention = observables.expected_attention(layer, bags)[1]
-    mask = observables.distinct_mask(bags)
+    mask = _distinct(classes)
     shares = {"recall": attention, "softmax_recall": _softmax_of_rows(layer.Z, classes)}
     recall = {name: observables.recall(share, mask, THRESHOLDS).mean(axis=0) for name, share in shares.items()}
     above = {"recall": "attention above the threshold", "softmax_recall": "softmax of the row of Z above the threshold"}
