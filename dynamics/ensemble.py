@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from dynamics._flow import chunks, ensemble, one_by_one
+from dynamics._flow import chunks, ensemble, one_by_one, records
 from dynamics._flow.clock import Clock
 from dynamics.bags import Bags, Data, population_of
 from dynamics.support import checks
@@ -168,10 +168,10 @@ class _Solver(NamedTuple):
         # Where attention falls quickly a flow is stiff, and long: those first, so that lanes end together.
         order = np.argsort(-members[:, 3] * counts[:, 0], kind="stable")
         ensemble.integrate(
-            ensemble.DECODERS.index(self.decoder), ensemble.Combinations.of_dop853(),
+            ensemble.DECODERS.index(self.decoder), records.Combinations.of_dop853(),
             read_only(np.ascontiguousarray(members)), read_only(np.ascontiguousarray(counts)), read_only(order),
             self.times, self.end, self.rtol, self.atol, ensemble.MOST_EVALUATIONS, stop,
-            ensemble.Results(z, attention, loss, velocity, y, peak, told, status),
+            records.Results(z, attention, loss, velocity, y, peak, told, status),
         )  # fmt: skip
         return {
             "z": z,
