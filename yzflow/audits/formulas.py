@@ -13,12 +13,14 @@ import re
 from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 
-__all__ = ["as_html", "as_markdown", "in_words", "is_latex", "parts"]
+__all__ = ["as_html", "as_markdown", "in_words", "is_latex", "parts", "readable"]
 
 _SIZE = 100  # units of the picture to one em of the text around it
 _LONG = 70  # characters of LaTeX, about 20 em
 _RELATIONS = ("=", "<", ">", r"\le", r"\ge", r"\approx", r"\sim", r"\to", r"\Rightarrow")
 _ARGUMENT = r"\s*(\\[A-Za-z]+|[^{\s\\])"
+_OPEN = ("{", "(", "[", r"\left", r"\{", r"\langle")
+_CLOSE = ("}", ")", "]", r"\right", r"\}", r"\rangle")
 _DRAW = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}
 
 
@@ -55,6 +57,55 @@ def in_words(text: str) -> str:
     return "".join(as_html(part, latex=True) if place % 2 else html.escape(part) for place, part in enumerate(found))
 
 
+_NAMES = (
+    "alpha beta gamma delta zeta eta theta lambda nu xi pi rho sigma tau phi chi psi omega Gamma Delta Theta Psi Omega"
+)
+_GREEK = dict(zip(_NAMES.split(), "αβγδζηθλνξπρστφχψωΓΔΘΨΩ", strict=True)) | {"eps": "ε", "inf": "∞"}
+_LETTER = re.compile(rf"(?<![A-Za-z.])({'|'.join(_GREEK)})(?![A-Za-z])")
+_CODE = re.compile(r"\b(?:dynamics|theory|yzflow)(?:\.\w+)+")
+_SIGNS = (
+    ("&gt;&gt;", "≫"),
+    ("&gt;=", "≥"),
+    ("&lt;=", "≤"),
+    ("||", "‖"),
+    ("sqrt ", "√"),
+    ("sqrt(", "√("),
+    ("log2 ", "log_2 "),
+)
+_MINUS = "\N{MINUS SIGN}"
+_LOW = re.compile(
+    r"(?<![A-Za-z])((?:max|min|sum|log|[A-Za-z\u0370-\u03ff)])'?)_(\{[^{}]*\}|[A-Za-z0-9\u0370-\u03ff\u221e]{1,5}(?!\w)'*)"
+)
+_HIGH = re.compile(r"\^(\{[^{}]*\}|-?[\d.]*\d|[A-Za-z])")
+
+
+@functools.cache
+def readable(text: str) -> str:
+    """Plain text as HTML, its mathematics in letters: Greek ones, signs, and what stands lower or higher.
+
+    Examples
+    --------
+    >>> readable("|lambda_1(E)| <= 6/sqrt(M), 2^n; theory.bounds")
+    '|λ<sub>1</sub>(E)| ≤ 6/√(M), 2<sup>n</sup>; <code>theory.bounds</code>'
+    """
+    found, end = [], 0
+    for code in _CODE.finditer(text):
+        found += [_in_letters(text[end : code.start()]), f"<code>{code[0]}</code>"]
+        end = code.end()
+    return "".join([*found, _in_letters(text[end:])])
+
+
+def _in_letters(text: str) -> str:
+    text = _LETTER.sub(lambda name: _GREEK[name[1]], html.escape(text, quote=False))
+    for plain, sign in _SIGNS:
+        text = text.replace(plain, sign)
+    text = re.sub(r"\bt0(?!\w)", "t_0", text)
+    text = re.sub(r"(?<=[\w)}']) - (?=[\w({|‖])", f" {_MINUS} ", text)
+    text = re.sub(r"(?<=[\s(=])-(?=[\w(])", _MINUS, text)
+    text = _LOW.sub(lambda low: f"{low[1]}<sub>{low[2].strip('{}')}</sub>", text)
+    return _HIGH.sub(lambda high: f"<sup>{high[1].strip('{}').replace('-', _MINUS)}</sup>", text)
+
+
 def parts(formula: str) -> str:
     r"""The same with a wide space after each comma, colon and semicolon that a space follows, outside all brackets.
 
@@ -64,7 +115,7 @@ def parts(formula: str) -> str:
     depth = since = 0
     found: list[str] = []
     for token in re.findall(r"\\[A-Za-z]+|\\.|.", formula, re.DOTALL):
-        depth += (token in "{([" or token == r"\left") - (token in "})]" or token == r"\right")
+        depth += (token in _OPEN) - (token in _CLOSE)
         since = 0 if token in (r"\quad", r"\qquad") else since + len(token)
         if depth == 0 and token in (r"\ ", " ") and found and found[-1] in (",", ":", ";"):
             token, since = r"\quad ", 0

@@ -14,6 +14,7 @@ from dynamics.support import checks
 from dynamics.support.files import folder
 from theory.statements import REGISTER, Statement
 from theory.symbolic import Derivation
+from yzflow.audits import formulas
 from yzflow.audits.audit import audit
 from yzflow.audits.check import StatementVerdict
 from yzflow.audits.report import AuditReport, worst_forms
@@ -133,7 +134,7 @@ def _entry(verdict: StatementVerdict, base: str) -> str:
     statement = verdict.statement
     link = f"<a href='{base}{_address(statement)}'>{escape(statement.number)}. {escape(statement.title)}</a>"
     sliders = " <span class='soft'>with sliders</span>" if live.views(statement) else ""
-    return f"<li>{link} {_badge(verdict)}{sliders}<br>{escape(first_sentence(statement.text))}</li>"
+    return f"<li>{link} {_badge(verdict)}{sliders}<br>{formulas.readable(first_sentence(statement.text))}</li>"
 
 
 def _row(verdict: StatementVerdict, base: str) -> list[str]:

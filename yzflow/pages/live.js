@@ -53,9 +53,11 @@ yzflow.panels.live = ({ view: name, presets, assumptions, seeds, runs }) => {
     plots.difference.text(`The largest in the plot: ${against.map((line) => `${line.label}: ${percent(largest(line))}`).join("; ")}.`);
     tables();
 
-    const shown = assumptions.filter((text) => text in found.margins).map((text) => {
+    const shown = Object.keys(assumptions).filter((text) => text in found.margins).map((text) => {
       const margin = found.margins[text];
-      const item = w.element("li", margin < 1 ? { class: "broken" } : {}, text, ": ", w.element("output", {}, w.brief(margin)), margin < 1 ? " (broken)" : "");
+      const words = w.element("span", { "data-assumption": text });
+      words.innerHTML = assumptions[text]; // made by Python
+      const item = w.element("li", margin < 1 ? { class: "broken" } : {}, words, ": ", w.element("output", {}, w.brief(margin)), margin < 1 ? " (broken)" : "");
       item.querySelector("output").dataset.value = String(margin);
       return item;
     });

@@ -15,6 +15,7 @@ from typing import Any
 
 from theory.statements import Statement
 from yzflow import papers
+from yzflow.audits import formulas
 from yzflow.pages import explorer
 
 __all__ = ["Start", "Views", "question", "styles", "views"]
@@ -75,7 +76,9 @@ class Views:
         return {
             "view": view,
             "presets": [asdict(start) for start in starts],
-            "assumptions": [assumption.text for assumption in statement.assumptions],
+            "assumptions": {
+                assumption.text: formulas.readable(assumption.text) for assumption in statement.assumptions
+            },
             **self.collect(view, starts[0]),
         }
 

@@ -154,6 +154,7 @@ def kind(label: Label) -> str:
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, bad: Sequence[bool] = ()) -> str:
     """A table of HTML from cells of HTML; the roles keep it one where a narrow page shows its rows as cards."""
     heads = "".join(f"<th role='columnheader' scope='col'>{name}</th>" for name in head)
+    head = [re.sub(r"<[^>]*>", "", name) for name in head]  # a card's heads are attributes
     lines = []
     for place, row in enumerate(rows):
         first, *rest = (f"data-head='{name}'" for name in head)
@@ -181,27 +182,32 @@ def _trust(verdict: StatementVerdict) -> str:
     statement, label = verdict.statement, verdict.summary
     number = len(statement.errata)
     errata = f"<a href='#errata'>{number} errat{'um' if number == 1 else 'a'}</a>" if number else "no erratum found"
+    errata = errata if verdict.labels else errata.replace("no", "No", 1)
     sort = "A conjecture of the paper. " if statement.conjecture else ""
     words = str(label) if len(str(label)) <= _LONG else f"{str(label)[:_LONG].rsplit(' ', 1)[0]} .."
     all_parts = "<a href='#rests'>All parts</a>; " if verdict.labels else ""
     of = "" if statement.corrected is None else " (the corrected form)"
     return (
         f"<div class='trust' id='trust'>{badge(label)}"
-        f"<span class='soft'>{sort}Weakest part{of}: {escape(words)}. "
+        f"<span class='soft'>{sort}Weakest part{of}: {formulas.readable(words)}. "
         f"{all_parts}{errata}.</span></div>"
     )
 
 
 _LONG = 260
+_NOTHING = "No simulation is asked about this statement, so that there is no plot: below stands what it rests on."
+_STILL = "This page has no sliders: the plot shows what the audit found, a mark for each setting."
 
 
 def _statement(statement: Statement) -> str:
-    forms = [("As printed", statement.printed)]
-    forms += [("Corrected", statement.corrected)] if statement.corrected else []
+    own = "(not in the " in statement.title
+    names = ("From", "Statement") if own else ("As printed", "Corrected")
+    forms = [(names[statement.corrected is None and own], statement.printed)]
+    forms += [(names[1], statement.corrected)] if statement.corrected else []
     shown = "".join(
         f"<div class='formula'><span class='soft'>{name}</span>{_formula(formula)}</div>" for name, formula in forms
     )
-    return f"<section id='statement' aria-label='Statement'><p>{escape(statement.text)}</p>{shown}</section>"
+    return f"<section id='statement' aria-label='Statement'><p>{formulas.readable(statement.text)}</p>{shown}</section>"
 
 
 def _formula(formula: str) -> str:
@@ -210,9 +216,9 @@ def _formula(formula: str) -> str:
 
 def _plot(verdict: StatementVerdict, name: str = "plot") -> str:
     if not verdict.rows:
-        words = "Nothing of this statement is measured against a simulation, so that there is no plot."
-        return f"<figure id='{name}'><p class='soft'>{words}</p></figure>"
-    return f"<figure id='{name}'>{strips.drawn(verdict.rows)}</figure>"
+        return f"<figure id='{name}'><p class='soft'>{_NOTHING}</p></figure>"
+    still = "" if live.views(verdict.statement) else f"<p class='soft'>{_STILL}</p>"
+    return f"<figure id='{name}'>{strips.drawn(verdict.rows)}{still}</figure>"
 
 
 def _question(statement: Statement) -> str:
@@ -228,7 +234,7 @@ def _question(statement: Statement) -> str:
 
 def _numbers(verdict: StatementVerdict, plot: str = "") -> str:
     if not verdict.rows:
-        return f"<section id='numbers'><h2>What was found</h2><p>{escape(verdict.outcome)}</p></section>"
+        return f"<section id='numbers'><h2>What was found</h2><p>{formulas.readable(verdict.outcome)}</p></section>"
     rows = error_rows(verdict)
     bad = [row[-1].endswith("should hold") for row in rows]
     worst = table(HEAD, _escaped(rows), "Largest errors over the settings inside the assumptions", bad=bad)
@@ -237,13 +243,15 @@ def _numbers(verdict: StatementVerdict, plot: str = "") -> str:
     alarming = [row.alarming for row in verdict.rows]
     points = table(head, _escaped(each), "One row for each point of the plot", bad=alarming)
     return (
-        f"<section id='numbers'><h2>What was found</h2><p>{escape(verdict.outcome)}</p>{plot}{worst}"
+        f"<section id='numbers'><h2>What was found</h2><p>{formulas.readable(verdict.outcome)}</p>{plot}{worst}"
         f"<details><summary>Each setting: {len(each)} measurements</summary>{points}</details></section>"
     )
 
 
 def _rests(verdict: StatementVerdict) -> str:
-    items = "".join(f"<li>{badge(label)} {escape(_after(str(label), kind(label)))}</li>" for label in verdict.labels)
+    items = "".join(
+        f"<li>{badge(label)} {formulas.readable(_after(str(label), kind(label)))}</li>" for label in verdict.labels
+    )
     return f"<section id='rests'><h2>What it rests on</h2><ul>{items}</ul></section>" if items else ""
 
 
@@ -258,10 +266,10 @@ def _margins(verdict: StatementVerdict) -> str:
     if not texts:
         listed = "; ".join(assumption.text for assumption in verdict.statement.assumptions)
         words = f"{listed}; no simulation asked for their margins" if listed else "None that a setting could break"
-        return f"<section id='margins'><h2>Assumptions</h2><p>{escape(words)}.</p></section>"
+        return f"<section id='margins'><h2>Assumptions</h2><p>{formulas.readable(words)}.</p></section>"
     rows = [[setting, *(_margin(held.get(text)) for text in texts)] for setting, held in margins.items()]
     held = table(
-        [escape(text, quote=True) for text in ("setting", *texts)],
+        [formulas.readable(text) for text in ("setting", *texts)],
         _escaped(rows),
         "Margins, the ratio of an assumption's two sides: it holds from 1 on",
     )
@@ -273,7 +281,7 @@ def _margin(margin: float | None) -> str:
 
 
 def _errata(statement: Statement) -> str:
-    items = "".join(f"<li>{escape(erratum)}</li>" for erratum in statement.errata)
+    items = "".join(f"<li>{formulas.readable(erratum)}</li>" for erratum in statement.errata)
     found = f"<ul>{items}</ul>" if items else "<p>No erratum found.</p>"
     return f"<section id='errata'><h2>Errata</h2>{found}</section>"
 
@@ -288,7 +296,7 @@ def _proof(derivation: Derivation | None, verdict: StatementVerdict) -> str:
     prose = "".join(f"<li>{formulas.in_words(part)}</li>" for part in derivation.prose)
     prose = f"<p>Argued in words, and not decided by algebra:</p><ul>{prose}</ul>" if prose else ""
     return (
-        f"<section id='proof'><h2>Proof</h2><p>{badge(label)} {escape(derivation.statement)}</p>"
+        f"<section id='proof'><h2>Proof</h2><p>{badge(label)} {formulas.readable(derivation.statement)}</p>"
         f"<details><summary>{len(derivation.steps)} steps</summary><ol class='proof'>{steps}</ol></details>"
         f"{scope}{prose}</section>"
     )

@@ -68,3 +68,31 @@ def test_a_picture_shows_what_is_drawn():
     assert all(left <= x <= left + width for x in numbers[::2])
     assert all(top <= y <= top + height for y in numbers[1::2])
     assert path(r"\frac{1}{2}") != path(r"\tfrac{1}{2}")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("|lambda_1(E)| < 1/sqrt(K - 2)", "|λ<sub>1</sub>(E)| &lt; 1/√(K \N{MINUS SIGN} 2)"),
+        ("eta_Y >= 100 eta_Z", "η<sub>Y</sub> ≥ 100 η<sub>Z</sub>"),
+        (
+            "V_close = -exp(c) V_open, N^{2/3}",
+            "V<sub>close</sub> = \N{MINUS SIGN}exp(c) V<sub>open</sub>, N<sup>2/3</sup>",
+        ),
+        ("beta_nn' of h^{-1}, x_{j+1}", "β<sub>nn'</sub> of h<sup>\N{MINUS SIGN}1</sup>, x<sub>j+1</sub>"),
+        ("theory.bounded_dyck.gpt, eta_y", "<code>theory.bounded_dyck.gpt</code>, η<sub>y</sub>"),
+        ("the numbers alphabet, betas and n_tokens", "the numbers alphabet, betas and n_tokens"),
+        ("<b> & 'x'", "&lt;b&gt; &amp; 'x'"),
+    ],
+)
+def test_plain_text_is_set_in_letters(text, shown):
+    assert formulas.readable(text) == shown
+
+
+def test_no_text_of_the_register_loses_a_word():
+    """Tags and signs apart, what is read is what is written."""
+    for statement in REGISTER.values():
+        for text in (statement.text, *statement.errata, *(one.text for one in statement.assumptions)):
+            page = ET.fromstring(f"<p>{formulas.readable(text)}</p>")
+            words = re.findall(r"[a-z]{8,}", text)
+            assert [word for word in words if word not in "".join(page.itertext())] == [], statement.id

@@ -27,14 +27,16 @@ yzflow.integrate = (() => {
   const C = [0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1];
   const ERROR = [71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40];
 
-  // States at `times` (rising, from 0); null from where the work exceeds `maximum` steps.
-  function integrate({ start, derivative }, times, { rtol = 1e-9, atol = 1e-12, maximum = 20000 } = {}) {
-    const slope = (s, y) => derivative(Math.expm1(s), y).map((value) => value * Math.exp(s));
+  // States at `times` (rising, from 0); null from where the work exceeds `maximum` steps. With `from` times rise from
+  // there, and steps are taken in time itself.
+  function integrate({ start, derivative, from }, times, { rtol = 1e-9, atol = 1e-12, maximum = 20000 } = {}) {
+    const plain = from !== undefined;
+    const slope = plain ? derivative : (s, y) => derivative(Math.expm1(s), y).map((value) => value * Math.exp(s));
     const out = [];
-    let [s, y, step, taken] = [0, start, 1e-3, 0];
+    let [s, y, step, taken] = [plain ? from : 0, start, 1e-3, 0];
     let first = slope(s, y);
     for (const time of times) {
-      const end = Math.log1p(time);
+      const end = plain ? time : Math.log1p(time);
       while (s < end) {
         if (++taken > maximum) return times.map((_, i) => out[i] ?? null);
         const last = s + step >= end;

@@ -77,7 +77,7 @@ yzflow.plots = (() => {
       const u = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16; // letters grow with the reader's
       const yTicks = ticks(y, height - 60 * u, 44 * u);
       const left = (26 + 7.2 * Math.max(y.letters ?? 0, ...yTicks.map(({ text }) => [...text].length))) * u;
-      const box = { left, right: width - 14 * u, top: (marks.length ? 20 : 8) * u, bottom: height - (x.slanted ? 78 : 42) * u };
+      const box = { left, right: width - 18 * u, top: (marks.length ? 20 : 8) * u, bottom: height - (x.slanted ? 78 : 42) * u };
       const [sx, sy] = [span(x), span(y)];
       place = (value) => box.left + (box.right - box.left) * sx(value);
       const down = (value) => box.bottom - (box.bottom - box.top) * sy(value);

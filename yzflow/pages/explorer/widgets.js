@@ -25,7 +25,7 @@ yzflow.widgets = (() => {
   }
 
   // In a sentence, three digits.
-  const brief = (value) => short(Number(value.toPrecision(3)));
+  const brief = (value) => short(Number(value.toPrecision(3))).replace(/\.?0*e\+?/, "e");
 
   // A slider with a number field for the exact value. `log`: its position is log10 of the value, which is rounded to
   // three digits; `integer`: to whole numbers.

@@ -166,7 +166,7 @@ def triple_sizes(
         )
         for name in ("depth", "heads", "dimension", "bits", "wrong", "outputs")
     }
-    product = np.array([[_promised_product(name, n, exponent) for n in promised] for name in TRIPLES])
+    product = np.array([[promised_product(name, n, exponent) for n in promised] for name in TRIPLES])
     cells = [(name, n) for name in TRIPLES for n in n_tokens]
     with Progress("sizes of Match3", enabled=progress) as report:
         for number, (name, n) in enumerate(cells):
@@ -199,12 +199,12 @@ def _triple_model(name: str, n_tokens: int, exponent: float) -> averaging.MatchT
     return averaging.match3_transform(n_tokens=n_tokens, modulus=n_tokens)
 
 
-def _promised_product(name: str, n_tokens: int, exponent: float) -> float:
-    """m H D of the statements."""
+def promised_product(name: str, n_tokens: float, exponent: float) -> float:
+    """m H D that statements promise for Match3: "groups", "sorted" with M = N^exponent, "transform" with M = N."""
     r = math.log2(n_tokens)
     if name == "groups":
         return 6 * n_tokens ** (2 / 3)
     if name == "transform":
         return 4 * (r + 1) * (r + 2)
-    digits = math.ceil(2 * (exponent + 1))
+    digits = math.ceil(2 * (exponent + 1) - 1e-9)
     return 3 * (3 + math.ceil(digits / 3)) * max(math.sqrt(n_tokens) + 6, (exponent + 1) * r)

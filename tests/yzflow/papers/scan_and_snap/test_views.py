@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from explorer_pages import downloaded, enter, exact, opened, press, run_program, settle, table
-from statement_pages import bare
+from explorer_pages import downloaded, enter, exact, opened, press, settle, table
+from statement_pages import assert_one_screen, assert_python_agrees, bare, firsts
 
 from dynamics import SequenceClasses, gradient_flow, sgd
 from theory import attention, decoder, statements
@@ -26,36 +26,42 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("views")
 
 
-def names_of(page):
-    """The columns of the first plot's table, and the curves' names in the data file, in the same order."""
-    rows = downloaded(page, "live")
-    assert rows[0][0] == "curve" and rows[0][2:] == ["value", "difference"]
-    return [name for name in dict.fromkeys(row[0] for row in rows[1:]) if not name.startswith("SGD")]
-
-
 @pytest.mark.parametrize("number", NUMBERS)
 def test_what_sliders_show_is_what_python_computes(shared_browser, folder, number):
     """By keyboard to other values; the program that the page offers is made of functions of theory and dynamics."""
     page = page_of(shared_browser, number, folder)
-    sliders = page.eval_on_selector_all("#live-sliders input[type=range]", "(all) => all.map((one) => one.id)")
-    assert len(sliders) >= 3
-    before = [exact(page, name) for name in sliders]
-    first = table(page, "curves")
-    for place, name in enumerate(sliders):
-        press(page, name, *["ArrowLeft" if place % 2 else "ArrowUp"] * 2)
-    assert [exact(page, name) for name in sliders] != before
-    shown = table(page, "curves")
-    assert shown.shape[1] == first.shape[1] and not np.array_equal(shown, first)
-    names = names_of(page)
-    left = run_program(page, "live")
-    times, curves = np.asarray(left["times"]), left["curves"]
-    place = np.searchsorted(times, shown[:, 0] * (1 - 1e-9)).clip(max=len(times) - 1)
-    there = np.isclose(times[place], shown[:, 0], rtol=1e-9)  # t* is not among the program's times
-    assert there.sum() >= 9 and len(names) == shown.shape[1] - 1
-    for column, name in enumerate(names, 1):
-        expected = np.asarray(curves[name])[place[there]]
-        np.testing.assert_allclose(shown[there, column], expected, rtol=1e-6, atol=1e-12, err_msg=name)
+    assert_one_screen(page)
+    if number in firsts(views.VIEWS):
+        assert_python_agrees(page)
     assert not shared_browser.problems
+
+
+def test_a_class_beside_a_star_by_eigenvalues(shared_browser, folder):
+    """The pull vanishes where the overlaps' largest eigenvalue is 1/sqrt(K - 2), up to the touch."""
+    page = page_of(shared_browser, "Theorem 1(a)", folder)
+    enter(page, "set-K", 6)
+    enter(page, "set-M", 20)
+    rows = np.array([row[1:3] for row in downloaded(page, "live")[1:] if row[0] == "star"], dtype=float)
+    zero = np.interp(0.0, -rows[:, 1], rows[:, 0])
+    gram = np.eye(6)
+    gram[1, 2:] = gram[2:, 1] = zero / 2
+    assert np.abs(np.linalg.eigvalsh(gram - np.eye(6))).max() == pytest.approx(zero)
+    assert zero == pytest.approx(0.5, rel=0.01)
+    gram[0, 1] = gram[1, 0] = 1e-4
+    assert (
+        abs(bounds.xi_over_gamma(gram, 20)[0]) < 0.02 * bounds.xi_over_gamma(np.eye(6) + (gram - np.eye(6)) / 10, 20)[0]
+    )
+
+
+def test_late_attention_has_the_published_exponents(shared_browser, folder):
+    """K = M, where the exponent is 1, and the second row of the finding's table at ln t = 1000."""
+    page = page_of(shared_browser, "Late attention", folder)
+    rows = [row for row in downloaded(page, "live")[1:] if row[0] == "full"]
+    assert float(rows[-1][1]) == 1000 and 4 / 19 * (1 + float(rows[-1][3])) == pytest.approx(0.226, abs=5e-4)
+    page.select_option("#live-preset-select", "1")
+    settle(page)
+    ratio = table(page, "curves")[:, 2]
+    np.testing.assert_allclose(ratio[-1] / ratio[-2], table(page, "curves")[-2, 0] / 1000, rtol=1e-3)
 
 
 def test_the_fall_of_the_common_token_by_another_route(shared_browser, folder):
@@ -88,12 +94,14 @@ def test_margins_are_those_of_the_register(shared_browser, folder, number):
     setting = Setting("", single_common_token(9, FIRST["M"], 0.02), FIRST["etaY"], 0.004, 1.0)
     expected = {one.text: one.margin(setting) for one in statement.assumptions}
     rows = page.eval_on_selector_all(
-        "#live-margins li", "(all) => all.map((one) => [one.textContent, one.querySelector('output').dataset.value])"
+        "#live-margins li",
+        """(all) => all.map((one) => [one.querySelector("[data-assumption]").dataset.assumption, one.textContent,
+        one.querySelector("output").dataset.value])""",
     )
     assert len(rows) == len(expected)
-    for (text, margin), (name, value) in zip(rows, expected.items(), strict=True):
-        assert text.startswith(f"{name}: ") and float(margin) == pytest.approx(value, rel=1e-8)
-        assert text.endswith("(broken)") == (value < 1)
+    for (text, words, margin), (name, value) in zip(rows, expected.items(), strict=True):
+        assert text == name and float(margin) == pytest.approx(value, rel=1e-8)
+        assert words.endswith("(broken)") == (value < 1)
 
 
 def test_the_band_of_sgd_is_python_s_and_says_that_it_stands_still(shared_browser, folder):

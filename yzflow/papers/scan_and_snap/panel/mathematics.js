@@ -108,7 +108,36 @@ yzflow.attention = (() => {
     return p.map((_, l) => grow(v, l));
   }
 
-  return { overlap, speedConstant, growthExponent, fullFlowSlowdown, assumption2, distinctGrowth };
+  // xi_n/gamma of each class by (9), for the overlaps G of the features, positive definite.
+  function xiOverGamma(G, M) {
+    const K = G.length;
+    const L = G.map((row) => [...row]);
+    for (let i = 0; i < K; i++) {
+      for (let j = 0; j <= i; j++) {
+        let total = G[i][j];
+        for (let l = 0; l < j; l++) total -= L[i][l] * L[j][l];
+        L[i][j] = i === j ? Math.sqrt(total) : total / L[j][j];
+      }
+    }
+    const solve = (right) => {
+      const x = [...right];
+      for (let i = 0; i < K; i++) {
+        for (let j = 0; j < i; j++) x[i] -= L[i][j] * x[j];
+        x[i] /= L[i][i];
+      }
+      for (let i = K - 1; i >= 0; i--) {
+        for (let j = i + 1; j < K; j++) x[i] -= L[j][i] * x[j];
+        x[i] /= L[i][i];
+      }
+      return x;
+    };
+    return G.map((row, n) => {
+      const beta = solve(row.map((_, other) => (other === n ? -M / (M - 1) : M / (M - 1) / (M - 1))));
+      return sum(beta.map((value, other) => (other === n ? 0 : value * row[other])));
+    });
+  }
+
+  return { overlap, speedConstant, growthExponent, fullFlowSlowdown, assumption2, distinctGrowth, xiOverGamma };
 })();
 
 // The gradient flow of one class among K exchangeable ones: logits z, of the common tokens first (setting.commons, or one
@@ -221,11 +250,26 @@ yzflow.flow = (() => {
       const z = state.slice(0, p.length);
       const f = feature(p, z);
       const speed = problem.derivative(times[i], state).slice(0, p.length);
-      if (level !== "theory") return { z, f, speed, ...problem.decoded(state, f) };
+      if (level !== "theory") {
+        const Y = p.map((_, l) => state.slice(p.length + 3 * l, p.length + 3 * l + 3));
+        return { z, f, speed, Y, ...problem.decoded(state, f) };
+      }
       const lead = setting.M * yzflow.decoder.h(times[i] / setting.K, setting);
-      return { z, f, speed, integral: state[p.length], lead, loss: Math.log1p((setting.M - 1) * Math.exp(-lead)) };
+      const loss = Math.log1p((setting.M - 1) * Math.exp(-lead));
+      return { z, f, speed, Y: decoded(setting, f, lead), integral: state[p.length], lead, loss };
     });
   }
 
-  return { logits, observe, pull, feature };
+  // Theorem 5: F (I - E') W at the features f, W of the rows M h (e_n - 1/M); of each token's row of Y the entries at its
+  // own next token, at another that occurs, and at one that never does.
+  function decoded(setting, f, lead) {
+    const { M, K } = setting;
+    const { rho, apart } = overlaps(setting, f);
+    const every = 1 + (K - 1) * rho;
+    const row = [1, 0, 0].map((own, j) => (lead / apart) * (own - 1 / M - (rho / every) * ((j < 2 ? 1 : 0) - K / M)));
+    const shared = [1, 1, 0].map((occurs) => (lead / every) * (occurs - K / M));
+    return f.map((value, l) => (l < commons(setting) ? shared : row).map((entry) => value * entry));
+  }
+
+  return { logits, observe, pull, feature, decoded };
 })();

@@ -45,6 +45,36 @@ _VISITS = (
     Start("A vocabulary of 1000", "As in the paper's Fig. 8, right.", {"etaY": 1.0, "M": 1000, "end": 1000}),
     Start("Long after", "Twenty thousand visits of one class.", {"etaY": 0.9, "M": 20, "end": 20000}),
 )
+_STARS = (
+    Start(
+        "A class beside a star",
+        "Class 1 touches class 2, and class 2 overlaps with all others.",
+        {"K": 4, "M": 100, "touch": 0.0001},
+    ),
+    Start("Ten classes", "The more classes, the less it takes to fail.", {"K": 10, "M": 100, "touch": 0.0001}),
+    Start(
+        "Overlaps that are not tiny",
+        "What class 1 has with the centre itself keeps the sum positive.",
+        {"K": 4, "M": 100, "touch": 0.02},
+    ),
+)
+_RATES = tuple(
+    Start(name, text, {key: value for key, value in _FIRST.items() if key != "rho"} | {"factor": 3.0} | more)
+    for name, text, more in (
+        ("The paper's sizes and rates", "K = 10, M = 1000 and the rates of its Fig. 3.", {}),
+        (
+            "A slow attention",
+            "The late form begins later, with a ratio of rates of 1000.",
+            {"etaZ": 0.001, "end": 100000.0},
+        ),
+    )
+)
+_POPULATION = {"etaY": 1.0, "etaZ": 0.5, "K": 10, "M": 1000, "share": 0.4, "end": 1000.0}
+_LATE = (
+    Start("A small vocabulary", "At ln t = 1000 the exponent is near its limit.", _POPULATION | {"K": 5, "M": 20}),
+    Start("Every next token occurs, K = M", "The limit is 1, and soon reached.", _POPULATION | {"K": 5, "M": 5}),
+    Start("The paper's sizes", "At ln t = 1000 the exponent is far from its limit still.", _POPULATION),
+)
 
 
 def collect(view: str, start: Start) -> dict[str, Any]:
@@ -91,14 +121,16 @@ def integral_of_xi(classes: SequenceClasses, times: np.ndarray, *, eta_y: float,
 
 VIEWS = Views(
     paper=PAPER,
-    scripts=(*_SCRIPTS, (__name__, "attention.js"), (__name__, "decoder.js")),
+    scripts=(*_SCRIPTS, *((__name__, f"{name}.js") for name in ("attention", "decoder", "limits"))),
     views={
         "Lemma 6": "margin",
         "Lemma 7": "steps",
         "Remark 2": "lag",
         "Lemma 9": "stages",
         "Theorem 1": "pull",
+        "Theorem 1(a)": "star",
         "Theorem 1(b)": "stages",
+        "Theorem 5": "decoded",
         "Corollary 1": "loss",
         "Remark 1": "slowdown",
         "Lemma 4": "speed",
@@ -108,8 +140,10 @@ VIEWS = Views(
         "Theorem 3": "growth",
         "Theorem 4": "exponent",
         "Theorem 4, branches": "branches",
+        "Equations 131 to 133": "rates",
         "Transition time": "peak",
+        "Late attention": "late",
     },
-    starts={None: _STARTS, "steps": _VISITS, "lag": _VISITS},
+    starts={None: _STARTS, "steps": _VISITS, "lag": _VISITS, "star": _STARS, "rates": _RATES, "late": _LATE},
     collect=collect,
 )

@@ -199,4 +199,86 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
       };
     },
   };
+
+  // Theorem 5: the decoder's weight from the most frequent distinct token to its own next token.
+  yzflow.views.decoded = {
+    title: "Weight in Y from a distinct token to its own next token",
+    sliders: ALL,
+    adjust,
+    compute(values) {
+      const setting = tokens(values);
+      const { K, M, etaY } = setting;
+      const { times, x, marks } = clock(setting);
+      const still = flow.feature(setting.p, setting.p.map(() => 0));
+      const lead = (t) => M * decoder.h(t / K, setting);
+      const { rows, lines } = flows(setting, times, (row) => row.Y[1][0]);
+      // The largest error of all entries of Y, in units of its largest, at each level's own features.
+      const off = (name) => rows[name].map((row, i) => {
+        if (!row) return null;
+        const wanted = flow.decoded(setting, row.f, lead(times[i])).flat();
+        const found = row.Y.flat();
+        return Math.max(...found.map((value, n) => Math.abs(value - wanted[n]))) / Math.max(...wanted.map(Math.abs));
+      });
+      return {
+        x, y: { label: "Y, distinct token" }, marks, margins: margins(setting), note: stopped(lines),
+        reference: "of all of Y at each level from (70) at its own features, largest entry",
+        lines: [
+          { ...CORRECTED, id: "formula", label: "(70), features as at the start", x: times, y: times.map((t) => flow.decoded(setting, still, lead(t))[1][0]) },
+          ...lines.map((line) => (line.id === "theory" ? { ...line, label: "(70), theory flow’s features" } : { ...line, off: off(line.id) })),
+        ],
+        band: null,
+        python: program(setting, {
+          before: `x = ${M} * decoder.h(times / ${K}, vocab_size=${M}, eta_y=${etaY})  # M h
+inverse = np.linalg.inv(np.full((${K}, ${K}), ${setting.rho}) + (1 - ${setting.rho}) * np.eye(${K}))`,
+          closed: [["formula", `x * ${still[1]} * (inverse[0] @ (np.eye(${K})[:, 0] - 1 / ${M}))`]],
+          quantity: 'run["y"].values[:, 1, 0]',
+        }),
+      };
+    },
+  };
+
+  // (131) to (133): B with C0 = 1, at these rates and others.
+  yzflow.views.rates = {
+    title: "B, with C₀ = 1, at three pairs of rates",
+    sliders: { ...Object.fromEntries(Object.entries(ALL).filter(([name]) => name !== "rho")), factor: { label: "factor of the faster rates", min: 1.1, max: 30, step: 0.02, log: true } },
+    adjust,
+    compute(setting) {
+      const { K, M, etaY, etaZ, factor } = setting;
+      const { times, x, marks } = clock(setting);
+      const at = (faster, attention) => times.map((t) => yzflow.attention.growthExponent(t, { ...setting, etaY: faster * etaY, etaZ: attention * etaZ }, 1));
+      const own = at(1, 1);
+      const late = times.map((t) => {
+        const log = Math.log((M * etaY * t) / K);
+        return log > 1 ? 0.5 * Math.log(log) + 0.25 * Math.log((2 * K * (M - 1) ** 2 * etaZ) / (M * M * etaY)) : null;
+      });
+      const begins = (K / M / etaY) * Math.exp(Math.sqrt(etaY / etaZ / 2 / K));
+      const brief = yzflow.widgets.brief;
+      return {
+        x, y: { label: "B" }, marks, margins: margins(setting), reference: "of the late form, against B",
+        note: `The condition of (132), as corrected, is met long after t = ${brief(begins)}.`,
+        lines: [
+          { ...CORRECTED, id: "own", label: "B at these rates", width: 4, x: times, y: own },
+          { id: "both", label: `both rates × ${brief(factor)}: ν is the same`, color: "c2", dash: "dotdash", width: 2.5, x: times, y: at(factor, factor) },
+          { id: "decoder", label: `η_Y × ${brief(factor)} alone`, color: "c0", width: 2.5, x: times, y: at(factor, 1) },
+          { ...PRINTED, id: "late", label: "late form (132)", x: times, y: late, off: apart(late, own) },
+        ],
+        band: null,
+        python: program(setting, {
+          before: `K, M, eta_y, eta_z, factor = ${K}, ${M}, ${etaY}, ${etaZ}, ${factor}
+
+
+def exponent(decoders, attentions):
+    rates = {"eta_y": decoders * eta_y, "eta_z": attentions * eta_z}
+    return attention.growth_exponent(times, vocab_size=M, n_classes=K, **rates, c0=1.0)
+
+
+log = np.log(M * eta_y * times / K)`,
+          closed: [
+            ["own", "exponent(1, 1)"], ["both", "exponent(factor, factor)"], ["decoder", "exponent(factor, 1)"],
+            ["late", "np.where(log > 1, np.log(np.maximum(log, 1)) / 2 + np.log(2 * K * (M - 1) ** 2 * eta_z / M**2 / eta_y) / 4, np.nan)"],
+          ],
+        }),
+      };
+    },
+  };
 })();

@@ -91,5 +91,5 @@ yzflow.views.shared = (() => {
 
   const OWN = "each level against the formula at its own features";
 
-  return { PRINTED, CORRECTED, ALL, STILL, OWN, adjust, margins, clock, tokens, flows, stopped, banded, program };
+  return { SLIDERS, PRINTED, CORRECTED, ALL, STILL, OWN, adjust, margins, clock, tokens, flows, stopped, banded, program };
 })();
