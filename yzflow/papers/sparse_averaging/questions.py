@@ -1,0 +1,42 @@
+r"""A question on some statements of sparse averaging for students, with its answer; dollar signs enclose formulas.
+
+Numbers are those at what the pages' sliders start from.
+"""
+
+from yzflow.papers.sparse_averaging.settings import PAPER
+
+_QUESTIONS = {
+    "Theorem 2, exact": (
+        "Numbers have 16 bits. From which $q$ on does the moment curve, with its few but long numbers, need more "
+        "bits than "
+        "random keys, and does that depend on $N$?",
+        r"From $q = 3p\ln 2 = 33.3$ on, for every $N$: $4q^2\log_2N$ is $12q\ln N\,p$ there.",
+    ),
+    "Fully connected": (
+        "An attention unit averages 100 of 1000 tokens with 200 exact numbers. How many must the first layer of "
+        "a fully "
+        "connected network have, if errors of one are not allowed?",
+        "At least 801, and 1000 for exact averages: it cannot know which tokens will be asked for, and so must "
+        "keep all.",
+    ),
+    "Recurrent": (
+        "Allow an error of 0.5 in an average of ten values. How many of the 999 bits are still needed?",
+        "At least 921. Only where $q$ times the error is of the order of $N$ do a few bits get by: with $q = "
+        "300$ the bound "
+        "is 123.",
+    ),
+    "Match2": (
+        "The unit is built for 100 tokens and an error of 0.01. How many near misses are taken for a match, by "
+        "an answer "
+        "above one half?",
+        r"9900 and more: $Ne^L$ of them weigh as much as the blank token, and $e^L = 99$.",
+    ),
+    "Conjecture": (
+        r"From which $N$ on is the size of the two layers, $6N^{2/3}$, below $N/\log_2N$? Does a smaller "
+        r"constant save the "
+        "conjecture?",
+        "From about 2.0 million tokens on. With a tenth of the bound it takes 7.6 billion: a constant only moves "
+        "the place.",
+    ),
+}
+QUESTIONS = {f"{PAPER}: {number}": pair for number, pair in _QUESTIONS.items()}
