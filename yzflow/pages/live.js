@@ -39,6 +39,7 @@ yzflow.panels.live = ({ view: name, presets, assumptions, seeds, runs }) => {
     const away = moved.length ? ": as the page opened, not at these sliders" : "";
     const ofBand = bands.map(({ color }) => ({ label: `SGD, ${seeds} seeds, T = ${runs.length}${away}`, color, band: true }));
     plots.curves.key([...lines, ...ofBand]);
+    w.byId("live-band").hidden = !band;
     const last = (list) => list.at(-1);
     const at = `At ${x.symbol} = ${w.brief(last(lines[0].x))}`;
     plots.curves.text(`${at}: ${lines.map((line) => `${line.label}: ${last(line.y) === null ? "–" : w.brief(last(line.y))}`).join("; ")}.${note ? ` ${note}` : ""}`);
