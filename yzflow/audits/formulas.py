@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import html
+import math
 import re
 
 from matplotlib.path import Path
@@ -109,8 +110,8 @@ def _in_letters(text: str) -> str:
 def parts(formula: str) -> str:
     r"""The same with a wide space after each comma, colon and semicolon that a space follows, outside all brackets.
 
-    One stands also before a relation that comes late in a long part. `as_html` makes a picture of each part, so that a
-    line can be broken between them.
+    One stands also before a relation, or words, that come late in a long part. `as_html` makes a picture of each part,
+    so that a line can be broken between them.
     """
     depth = since = 0
     found: list[str] = []
@@ -119,7 +120,7 @@ def parts(formula: str) -> str:
         since = 0 if token in (r"\quad", r"\qquad") else since + len(token)
         if depth == 0 and token in (r"\ ", " ") and found and found[-1] in (",", ":", ";"):
             token, since = r"\quad ", 0
-        elif depth == 0 and since > _LONG and token in _RELATIONS:
+        elif depth == 0 and since > {r"\text": _LONG // 2}.get(token, _LONG if token in _RELATIONS else math.inf):
             found.append(r"\quad ")
             since = 0
         found.append(token)

@@ -115,8 +115,8 @@ PLOT = """<div id='plot' class='lead'><h2 class='unseen'>Plots</h2>
 <div class='plot' id='curves'></div><div class='plot' id='difference'></div></div>"""
 WORDS = """<section id='words' aria-label='The plots in words and numbers'><h2>The plots in words and numbers</h2>
 <div class='words'><div id='curves-words'></div><div id='difference-words'></div></div>
-<p class='soft'>Curves are computed in this page for the sliders' values.<span id='live-band' hidden> The band of SGD was
-computed by Python for what the page opens with, and does not follow the sliders: it goes from the smallest to the
+<p class='soft'>Curves are computed in this page for the sliders' values.<span id='live-band' hidden> The band of SGD
+was computed by Python for what the page opens with, and does not follow the sliders: it goes from the smallest to the
 largest of its seeds. SGD draws sequences of T tokens; the flows stand for infinitely long ones.</span></p></section>"""
 THEME = "<button type='button' id='theme' aria-pressed='false'>Dark colours</button>"
 

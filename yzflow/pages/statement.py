@@ -173,8 +173,8 @@ def _file(package: str, name: str) -> str:
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
-def _escaped(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    return [[escape(cell) for cell in row] for row in rows]
+def _set(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[formulas.readable(cell) for cell in row] for row in rows]
 
 
 def _trust(verdict: StatementVerdict) -> str:
@@ -237,11 +237,11 @@ def _numbers(verdict: StatementVerdict, plot: str = "") -> str:
         return f"<section id='numbers'><h2>What was found</h2><p>{formulas.readable(verdict.outcome)}</p></section>"
     rows = error_rows(verdict)
     bad = [row[-1].endswith("should hold") for row in rows]
-    worst = table(HEAD, _escaped(rows), "Largest errors over the settings inside the assumptions", bad=bad)
+    worst = table(HEAD, _set(rows), "Largest errors over the settings inside the assumptions", bad=bad)
     head = ["check", "level", "setting", "assumptions", "printed", "corrected", "expected"]
     each = [[row.check, row.level, row.setting, "hold" if row.inside else "broken", *row.forms] for row in verdict.rows]
     alarming = [row.alarming for row in verdict.rows]
-    points = table(head, _escaped(each), "One row for each point of the plot", bad=alarming)
+    points = table(head, _set(each), "One row for each point of the plot", bad=alarming)
     return (
         f"<section id='numbers'><h2>What was found</h2><p>{formulas.readable(verdict.outcome)}</p>{plot}{worst}"
         f"<details><summary>Each setting: {len(each)} measurements</summary>{points}</details></section>"
@@ -270,7 +270,7 @@ def _margins(verdict: StatementVerdict) -> str:
     rows = [[setting, *(_margin(held.get(text)) for text in texts)] for setting, held in margins.items()]
     held = table(
         [formulas.readable(text) for text in ("setting", *texts)],
-        _escaped(rows),
+        _set(rows),
         "Margins, the ratio of an assumption's two sides: it holds from 1 on",
     )
     return f"<section id='margins'><h2>Assumptions</h2>{held}</section>"

@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from yzflow.audits import formulas
 from yzflow.audits.report import cells
 from yzflow.audits.verdicts import Row, describe
 
@@ -30,7 +31,7 @@ def drawn(rows: Sequence[Row]) -> str:
     for cell in cells(rows):
         if cell[0].check != check:
             check = cell[0].check
-            parts.append(f"<p class='check'>{escape(check)}</p>")
+            parts.append(f"<p class='check'>{formulas.readable(check)}</p>")
         parts.append(f"<div class='strip'><span>{escape(cell[0].level)}</span><svg>{_strip(cell)}</svg></div>")
     ticks = "".join(f"<text x='{place(at):.1f}%' y='14' text-anchor='middle'>{text}</text>" for at, text in _TICKS)
     parts.append(f"<div class='strip axis'><span></span><svg>{ticks}</svg></div>")
