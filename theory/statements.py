@@ -129,6 +129,10 @@ class Check:
     reversible: bool = False
 
 
+# In a statement's text, before what holds beyond the printed form.
+SHARPER = " Sharper than printed: "
+
+
 @dataclass(frozen=True)
 class Statement:
     """One numbered statement of a paper.

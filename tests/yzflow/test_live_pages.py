@@ -154,6 +154,16 @@ def test_a_false_statement_shows_beside_its_sliders(shared_browser, tmp_path, mo
     assert page.locator("#errors circle.wrong").count() > 0
 
 
+def test_what_is_sharper_than_printed_stands_below_the_first_screen(shared_browser, folder):
+    name = "Scan and Snap: Theorem 1(a)"
+    short, _, more = LIVE[name].text.partition(statements.SHARPER)
+    page = shown(shared_browser, folder, name, **PHONE)
+    assert short in page.inner_text("#statement") and "0.35184" in more
+    assert "0.35184" in page.inner_text("#sharper") and "0.35184" not in page.inner_text("#statement")
+    [canvas] = page.evaluate(BOXES, "#curves-canvas")
+    assert canvas["top"] + 100 < PHONE["height"]
+
+
 def test_a_statement_that_no_room_shows_has_no_script():
     static = [one for one in statements.REGISTER.values() if one.id not in LIVE]
     assert len(LIVE) > len(static) > 10

@@ -17,7 +17,7 @@ from importlib import resources
 from dynamics.support import checks
 from dynamics.support.files import replacing, writable
 from dynamics.version import __version__
-from theory.statements import Statement
+from theory.statements import SHARPER, Statement
 from theory.symbolic import Derivation
 from theory.trust import Label
 from yzflow.audits import formulas
@@ -98,6 +98,7 @@ def html(
         f"<header>{back}<h1>{title}</h1>{_trust(verdict)}{said}{theme}</header>",
         f"<main>\n<div class='first'{place}>\n{chr(10).join(shown)}\n</div>",
         "" if views is None else live.WORDS,
+        _sharper(statement),
         _question(statement),
         _numbers(verdict, "" if views is None else _plot(verdict, "errors")),
         _rests(verdict),
@@ -207,7 +208,15 @@ def _statement(statement: Statement) -> str:
     shown = "".join(
         f"<div class='formula'><span class='soft'>{name}</span>{_formula(formula)}</div>" for name, formula in forms
     )
-    return f"<section id='statement' aria-label='Statement'><p>{formulas.readable(statement.text)}</p>{shown}</section>"
+    words = formulas.readable(statement.text.partition(SHARPER)[0])
+    return f"<section id='statement' aria-label='Statement'><p>{words}</p>{shown}</section>"
+
+
+def _sharper(statement: Statement) -> str:
+    """What holds beyond the printed form, below the first screen."""
+    words = statement.text.partition(SHARPER)[2]
+    words = f"<p>Beyond the printed form: {formulas.readable(words)}</p>" if words else ""
+    return f"<section id='sharper'><h2>Sharper than printed</h2>{words}</section>" if words else ""
 
 
 def _formula(formula: str) -> str:

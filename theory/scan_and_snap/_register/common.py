@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from theory.scan_and_snap import coverage, enclosed, tokens
-from theory.statements import Assumption, Check, Enclosing, Statement
+from theory.statements import SHARPER, Assumption, Check, Enclosing, Statement
 from theory.symbolic import derivations
 
 PAPER = "Scan and Snap"
@@ -69,7 +69,7 @@ def statement(number: str, title: str, text: str, printed: str, *, sharper: str 
 
     ``sharper`` is what holds beyond the printed form, which is no erratum.
     """
-    said = f"{text} Sharper than printed: {sharper}" if sharper else text
+    said = f"{text}{SHARPER}{sharper}" if sharper else text
     return Statement(PAPER, number, title, said, printed, **more)
 
 
