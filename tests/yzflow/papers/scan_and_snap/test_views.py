@@ -53,6 +53,28 @@ def test_a_class_beside_a_star_by_eigenvalues(shared_browser, folder):
     )
 
 
+@pytest.mark.parametrize("level", ["modified", "full"])
+def test_all_of_the_decoder_is_compared_with_theorem_5(shared_browser, folder, level):
+    """The largest entry of Y less F (I - E') W, from Python's flow with every row of Y."""
+    page = page_of(shared_browser, "Theorem 5", folder)
+    enter(page, "set-M", 60)
+    enter(page, "set-rho", 0.3)
+    enter(page, "set-etaZ", 2)
+    t, off = table(page, "difference")[:, [0, 1 if level == "modified" else 2]].T
+    k, m, eta_y = FIRST["K"], 60, FIRST["etaY"]
+    run = gradient_flow(
+        single_common_token(k, m, 0.3), eta_y=eta_y, eta_z=2.0, t_end=t[-1], times=[0.0, *t], decoder=level,
+        rtol=1e-10, atol=1e-14,
+    ).dataset.isel(time=slice(1, None))  # fmt: skip
+    shares, found = run["attention"].to_numpy(), run["y"].to_numpy()
+    f = shares / np.linalg.norm(shares, axis=2, keepdims=True)
+    rows = m * decoder.h(t / k, vocab_size=m, eta_y=eta_y)[:, None, None] * (np.eye(k, found.shape[2]) - 1 / m)
+    wanted = f.transpose(0, 2, 1) @ np.linalg.solve(f @ f.transpose(0, 2, 1), rows)
+    errors = np.abs(found - wanted).max(axis=(1, 2)) / np.abs(wanted).max(axis=(1, 2))
+    np.testing.assert_allclose(off, errors, rtol=1e-4, atol=1e-8)
+    assert errors.max() > 0.01
+
+
 def test_late_attention_has_the_published_exponents(shared_browser, folder):
     """K = M, where the exponent is 1, and the second row of the finding's table at ln t = 1000."""
     page = page_of(shared_browser, "Late attention", folder)

@@ -50,6 +50,14 @@ def test_sizes_are_those_of_transformers_that_are_built(shared_browser, tmp_path
     assert 1.5e6 < crossing < 2.5e6  # as the statement says, about 2 10^6
 
 
+@pytest.mark.parametrize(("number", "largest"), [("Fully connected", 7), ("Recurrent", 7), ("Linear query", 8)])
+def test_no_more_tokens_are_averaged_than_there_are(shared_browser, tmp_path, number, largest):
+    page = page_of(shared_browser, number, tmp_path)
+    enter(page, "set-N", 8 if largest == 7 else 16)
+    assert exact(page, "set-q") == largest
+    assert not shared_browser.problems
+
+
 @pytest.mark.parametrize("preset", [0, 1])
 def test_answers_are_those_of_a_unit_that_runs(shared_browser, tmp_path, preset):
     page = page_of(shared_browser, "Match2", tmp_path)
