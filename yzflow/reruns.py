@@ -6,7 +6,7 @@ import inspect
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -229,7 +229,7 @@ def _json(path: Path, progress: bool) -> RerunReport:
         function, arguments, then = made["function"], dict(made["arguments"]), dict(made["environment"])
     except (ValueError, KeyError, TypeError) as error:
         raise checks.reject("path", "be JSON of an audit or a check that says how it was made", str(path)) from error
-    makers = {"audit": audit, "check": check}
+    makers: dict[str, Callable[..., Any]] = {"audit": audit, "check": check}
     make = makers[checks.one_of("function", function, tuple(makers))]
     _check_names("arguments", arguments, set(inspect.signature(make).parameters) - {"progress"})
     if arguments.get("enclose") is not None:
