@@ -1,9 +1,10 @@
 """How strong the tests are: small wrong changes of the code, and how many of them some test notices.
 
-    python .ci/mutants reach [PACKAGE [TESTS..]]  which test runs which line (once; a quarter of an hour on a core)
+    python .ci/mutants reach [PACKAGE [TESTS..]]  which test runs which line (once; a quarter of an hour on a core);
+                                   --seconds: how long each test is watched; goes on where it stopped, as all do
     python .ci/mutants run [ID..]  the sample, from where it stopped, or these alone; --again: survivors, slow tests too
     python .ci/mutants show ID  one change, and the tests that reach it
-    python .ci/mutants check ID TESTS..  pytest itself, on a copy with the change on disk
+    python .ci/mutants check ID TESTS..  pytest itself, on a copy with the change on disk; kept where they notice it
     python .ci/mutants report   counts, and survivors with what is said of them in judged.toml
 
 mutmut 3 leaves out all decorated functions, and so every numba kernel; Cosmic Ray starts a process for each mutant, and
@@ -20,7 +21,6 @@ import ast
 import hashlib
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -30,6 +30,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import tomllib
+from scipy.stats import binomtest
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -39,6 +40,8 @@ from operators import Mutant, mutants, mutated  # noqa: E402
 
 SEED, SAMPLE = 24, 500
 RESULTS = HERE / "results.jsonl"  # kept with the script; a mutant's last line counts
+# Names: 500 of the 27227 mutants that there were, without those that are gone, and of the 1977 new ones the same share.
+DRAWN = HERE / "sample.txt"
 # Where mutants are drawn from. Not: files, archives and other support, deep models, registers of statements.
 SOURCES = {
     "dynamics": [
@@ -69,14 +72,21 @@ def files(package: str) -> list[str]:
 
 
 def sample(work: Path) -> list[Mutant]:
-    """The mutants in the random order in which they are run; kept, as half a minute goes into listing them."""
+    """The mutants in the order in which they are run; kept, as half a minute goes into listing them.
+
+    Those that were drawn and are still there, so that results outlast other changes of the code; where they have become
+    fewer than `SAMPLE`, others in the order of a hash of their names.
+    """
     listed = [(package, file) for package in SOURCES for file in files(package)]
-    state = hashlib.sha256(b"".join((ROOT / file).read_bytes() for _, file in listed)).hexdigest()
+    drawn = DRAWN.read_text().split()
+    state = hashlib.sha256(b"".join((ROOT / file).read_bytes() for _, file in listed) + DRAWN.read_bytes()).hexdigest()
     kept = work / f"sample_{state[:12]}.json"
     if not kept.exists():
-        every = [one for _, file in listed for one in mutants(ROOT, file)]
-        random.Random(SEED).shuffle(every)
-        kept.write_text(json.dumps([asdict(one) for one in every[:SAMPLE]]))
+        every = {one.name: one for _, file in listed for one in mutants(ROOT, file)}
+        found = [every.pop(name) for name in drawn if name in every]
+        order = sorted(every, key=lambda name: hashlib.sha256(f"{SEED} {name}".encode()).hexdigest())
+        found += [every[name] for name in order[: max(0, SAMPLE - len(found))]]
+        kept.write_text(json.dumps([asdict(one) for one in found]))
     return [Mutant(**one) for one in json.loads(kept.read_text())]
 
 
@@ -127,18 +137,24 @@ def served(work: Path, package: str, task: dict, *, jit: bool, tests: list[str] 
     command = [sys.executable, "-m", "pytest", "-q", "-n0", "--tb=no", "-p", "server", "-p", "no:cacheprovider"]
     command += [f"--ignore={name}" for name in IGNORED]
     command += tests or TESTS[package]
-    subprocess.run(command, cwd=copy, env=environment, check=False, stdout=subprocess.DEVNULL)
+    log = work / f"server_{os.getpid()}.log"
+    with open(log, "w") as stream:
+        ended = subprocess.run(command, cwd=copy, env=environment, check=False, stdout=stream).returncode
     written.unlink()
+    if ended:
+        raise SystemExit(f"the server ended early, with status {ended}: {log}")
+    log.unlink()
 
 
-def reach(work: Path, only: str | None, tests: list[str]) -> None:
+def reach(work: Path, only: str | None, tests: list[str], seconds: float | None) -> None:
     """Which test runs which line, with its CPU time: the store that `run` chooses tests from."""
     for package in SOURCES if only is None else [only]:
         store = work / f"reach_{package}.jsonl"
         task = {
             "mode": "reach", "files": files("dynamics") + files("theory"), "results": str(store),
-            "cpu": PER_TEST[package], "whole": not tests,
+            "cpu": seconds or PER_TEST[package], "whole": not tests,
             "done": [record["unit"] for record in records(store) if "unit" in record],
+            "stopped": [record["unit"] for record in records(store) if record.get("failed") == "out of time"],
         }  # fmt: skip
         served(work, package, task, jit=INTERPRETED[package] == "0", tests=tests)
 
@@ -152,7 +168,7 @@ def chosen(mutant: Mutant, reached: list[dict]) -> list[dict]:
     return sorted(found, key=lambda record: record["cpu"] * (0.5 if stem in record["unit"] else 1.0))
 
 
-def run(work: Path, first: int, again: bool, names: list[str]) -> None:
+def run(work: Path, first: int | None, again: bool, names: list[str]) -> None:
     """The first mutants of the sample that have no result yet; with names, those alone."""
     for package in SOURCES:
         traced = records(work / f"reach_{package}.jsonl")
@@ -161,14 +177,17 @@ def run(work: Path, first: int, again: bool, names: list[str]) -> None:
         # At first those that were traced to their end; then also the slow ones, which took longer than was waited for.
         whole = [record for record in reached if not record["failed"]]
         if again:
-            whole += [record | {"cpu": SLOW} for record in reached if record["failed"] == "out of time"]
+            single = {record["unit"].split("[")[0] for record in reached if "[" in record["unit"]}
+            stopped = [each for each in reached if each["failed"] == "out of time" and each["unit"] not in single]
+            whole += [record | {"cpu": SLOW} for record in stopped]
         store = RESULTS
+        same = {name for name, said in judged().items() if said["verdict"] == "same"}
         known = {record["mutant"]: record["status"] for record in records(store)}
         entries = []
         for mutant in sample(work)[:first]:
             if mutant.file.split("/")[0] != package or (names and mutant.name not in names):
                 continue
-            open_still = again and known.get(mutant.name) in ("survived", "unreached")
+            open_still = again and known.get(mutant.name) in ("survived", "unreached") and mutant.name not in same
             if mutant.name in known and not (open_still or names):
                 continue
             tests, cpu = [], 0.0
@@ -219,7 +238,11 @@ def check(work: Path, name: str, tests: list[str]) -> int:
     copy = on_disk(work, mutant)
     environment = os.environ | {"PYTHONPATH": str(copy), "NUMBA_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-n0", "--tb=line", "-p", "no:cacheprovider", *tests]
-    return subprocess.run(command, cwd=copy, env=environment, check=False).returncode
+    code = subprocess.run(command, cwd=copy, env=environment, check=False).returncode
+    if code == 1:
+        with open(RESULTS, "a") as stream:
+            stream.write(json.dumps({"mutant": mutant.name, "status": "killed", "by": " ".join(tests)}) + "\n")
+    return code
 
 
 def show(work: Path, name: str) -> None:
@@ -232,27 +255,33 @@ def show(work: Path, name: str) -> None:
             print(f"  {record['cpu']:6.1f} s {record['unit']} {record['failed'] or ''}")
 
 
+def judged() -> dict[str, dict[str, str]]:
+    """What is said of survivors, by name."""
+    return tomllib.loads((HERE / "judged.toml").read_text())
+
+
 def report(work: Path) -> None:
     """Counts, and each survivor with what is said of it."""
-    judged = tomllib.loads((HERE / "judged.toml").read_text()) if (HERE / "judged.toml").exists() else {}
-    last = {record["mutant"]: record for record in records(RESULTS)}
-    every = [mutant for mutant in sample(work) if mutant.name in last]
+    last, verdicts = {record["mutant"]: record for record in records(RESULTS)}, judged()
+    drawn = sample(work)
+    every = [mutant for mutant in drawn if mutant.name in last]
     status = Counter()
     for mutant in every:
         found = last[mutant.name]["status"]
         if found in ("killed", "timeout", "crash"):
             status[found] += 1
             continue
-        said = judged.get(mutant.name, {})
+        said = verdicts.get(mutant.name, {})
         status[said.get("verdict", found)] += 1
         if "verdict" not in said:
             print(f"{mutant.name} {mutant.file}:{mutant.line} {mutant.function} [{mutant.operator}] {found}")
             print(f"    - {mutant.before}\n    + {mutant.after}")
     killed = status["killed"] + status["timeout"] + status["crash"]
-    killed += status["test added"]
     rest = sum(status.values()) - status["same"] - status["invalid"]
-    print(f"{len(every)} of {SAMPLE} run: {dict(status)}")
-    print(f"killed {killed} of {rest} that change behaviour: {killed / max(rest, 1):.1%}")
+    print(f"{len(every)} of {len(drawn)} run: {dict(status)}")
+    if rest:
+        low, high = binomtest(killed, rest).proportion_ci(method="wilson")
+        print(f"killed {killed} of {rest} that change behaviour: {killed / rest:.1%}, 95% [{low:.1%}, {high:.1%}]")
 
 
 def main() -> int:
@@ -261,12 +290,13 @@ def main() -> int:
     parser.add_argument("command", choices=["reach", "run", "show", "check", "report"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "yzflow-mutants")
-    parser.add_argument("--first", type=int, default=SAMPLE)
+    parser.add_argument("--first", type=int, help="only so many mutants of the sample")
+    parser.add_argument("--seconds", type=float, help="of CPU time after which a test is no longer traced")
     parser.add_argument("--again", action="store_true", help="survivors once more, with more tests")
     given = parser.parse_args()
     given.work.mkdir(parents=True, exist_ok=True)
     if given.command == "reach":
-        reach(given.work, given.names[0] if given.names else None, given.names[1:])
+        reach(given.work, given.names[0] if given.names else None, given.names[1:], given.seconds)
     elif given.command == "run":
         run(given.work, given.first, given.again, given.names)
     elif given.command == "show":

@@ -25,10 +25,7 @@ from _pytest.runner import runtestprotocol
 from operators import Mutant, mutated
 
 MEMORY = 8 << 30
-
-
-class OutOfTime(BaseException):
-    """A test took longer than it may; not an Exception, which tests may expect."""
+OUT_OF_TIME = "out of time"
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -46,6 +43,10 @@ def pytest_runtestloop(session):
     """In place of running the tests: answer what the caller asks for, a line of JSON each."""
     task = json.loads(Path(os.environ["MUTANTS_TASK"]).read_text())
     units = _units(session.items)
+    everything = {item.nodeid: [item] for item in session.items} | units
+    for name, items in units.items():
+        if "::" in name:
+            everything.setdefault(name.split("::")[0], []).extend(items)
     for file in task["files"]:
         module = file.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
         importlib.import_module(module)
@@ -56,7 +57,7 @@ def pytest_runtestloop(session):
         if task["mode"] == "reach":
             _reach(units, task, results)
         else:
-            _run(units, task, alive, results)
+            _run(everything, task, alive, results)
     return True
 
 
@@ -71,22 +72,36 @@ def _units(items):
     return units
 
 
+def _single(items):
+    """Each of several items by its own name."""
+    return {item.nodeid: [item] for item in items} if len(items) > 1 and "[" in items[0].nodeid else {}
+
+
 def _reach(units, task, results):
-    """A fork a file, as its tests share fixtures and loaded kernels; where one dies, the rest get a fork each."""
+    """A fork a file, as its tests share fixtures and loaded kernels; where a test is stopped, the next have another.
+
+    A test with parameters that was stopped is traced again for each of them.
+    """
+    known = {name for name in task["done"] if name in units}
+    for name in task["stopped"]:
+        units = units | _single(units.get(name, []))
     left = {name: items for name, items in units.items() if name not in set(task["done"])}
-    done, together = len(units) - len(left), True
+    done = len(known)
     while left:
         first = next(iter(left)).split("::")[0]
         some = {name: items for name, items in left.items() if name.split("::")[0] == first}
-        some = some if together else dict([next(iter(some.items()))])
-        limits = {"cpu": (3 * task["cpu"] + 2) * len(some) + 20, "wall": (20 * task["cpu"] + 10) * len(some) + 100}
-        answers = _fork(lambda tell, some=some: _traced(some, task, tell), **limits)
-        together = len(answers) > len(some)  # the last line says how the fork ended
-        for name, answer in zip(some, answers[:-1] or [{"unit": next(iter(some)), **answers[-1]}], strict=False):
+        limits = {"cpu": (3 * task["cpu"] + 2) * len(some) + 20, "wall": 20 * task["cpu"] + 60}
+        *answers, end = _fork(lambda tell, some=some: _traced(some, task, tell), **limits)
+        if len(answers) < len(some) and (not answers or answers[-1]["failed"] != OUT_OF_TIME):
+            # It died, or hung without using time: nothing is known of its lines.
+            answers.append({"unit": list(some)[len(answers)], **end})
+        for answer in answers:
             results.write(json.dumps(answer) + "\n")
-            left.pop(name)
+            items = left.pop(answer["unit"])
             done += 1
-        _progress(done, len(units), first)
+            if answer["failed"] == OUT_OF_TIME:
+                left |= _single(items)
+        _progress(done, done + len(left), first)
     if task["whole"]:
         results.write(json.dumps({"complete": True}) + "\n")
 
@@ -94,22 +109,40 @@ def _reach(units, task, results):
 def _traced(units, task, tell):
     import coverage
 
-    root = os.getcwd()
+    root, tracing = os.getcwd(), os.path.dirname(coverage.__file__)
     tracer = coverage.Coverage(
         data_file=None, config_file=False, include=[os.path.join(root, f) for f in task["files"]]
     )
-    for name, items in units.items():
-        start = time.process_time()
-        tracer.start()
-        try:
-            failed = _tests(items, task["cpu"])
-        finally:
-            tracer.stop()
+    tracer.set_option("run:disable_warnings", ["no-data-collected"])  # warnings are errors here
+
+    def seen(failed):
+        tracer.stop()
         data = tracer.get_data()
         lines = {os.path.relpath(file, root): sorted(data.lines(file) or []) for file in data.measured_files()}
         lines = {file: some for file, some in lines.items() if some}
+        tell({"unit": test, "failed": failed, "lines": lines, "cpu": round(time.process_time() - start, 2)})
+
+    def stop(number, frame):
+        while frame is not None:
+            if frame.f_code.co_filename.startswith(tracing):  # it may hold a lock that `seen` takes: a little later
+                signal.setitimer(signal.ITIMER_PROF, 0.01)
+                return
+            frame = frame.f_back
+        # Ends the process: what is raised in the middle of a test may be caught, or wreck those that come after.
+        try:
+            seen(OUT_OF_TIME)
+        finally:
+            os._exit(0)
+
+    signal.signal(signal.SIGPROF, stop)
+    for name, items in units.items():
+        test, start = name, time.process_time()
+        tracer.start()
+        signal.setitimer(signal.ITIMER_PROF, task["cpu"])
+        failed = _tests(items)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        seen(failed)
         tracer.erase()
-        tell({"unit": name, "failed": failed, "lines": lines, "cpu": round(time.process_time() - start, 2)})
 
 
 def _run(units, task, alive, results):
@@ -178,35 +211,20 @@ def _codes(code):
             yield from _codes(constant)
 
 
-def _tests(items, cpu=None):
-    """The first test that fails, or nothing; at most so much CPU time for all."""
-
-    stopped = []
-
-    def stop(number, frame):
-        stopped.append(True)
-        raise OutOfTime
-
-    if cpu:
-        signal.signal(signal.SIGPROF, stop)
-        signal.setitimer(signal.ITIMER_PROF, cpu)
-    try:
-        for item, other in zip(items, [*items[1:], None], strict=True):
-            reports = runtestprotocol(item, nextitem=other, log=False)
-            if stopped:
-                break
-            if any(report.failed for report in reports):
-                return item.nodeid
-    except OutOfTime:
-        pass
-    finally:
-        if cpu:
-            signal.setitimer(signal.ITIMER_PROF, 0)
-    return "out of time" if stopped else None
+def _tests(items):
+    """The first test that fails, or nothing."""
+    for item, other in zip(items, [*items[1:], None], strict=True):
+        if any(report.failed for report in runtestprotocol(item, nextitem=other, log=False)):
+            return item.nodeid
+    return None
 
 
 def _fork(work, *, cpu, wall):
-    """What ``work`` tells in a process of its own, with limits; last how that ended, and its CPU time."""
+    """What ``work`` tells in a process of its own, with limits; last how that ended, and its CPU time.
+
+    ``cpu`` is for all of it, ``wall`` from one answer to the next: a thread that waits for another that was not forked
+    with it uses no CPU time.
+    """
     receive, send = os.pipe()
     child = os.fork()
     if child == 0:
@@ -225,18 +243,22 @@ def _fork(work, *, cpu, wall):
         finally:
             os._exit(code)
     os.close(send)
-    parts, deadline = [], time.monotonic() + wall
+    parts, deadline, ended = [], time.monotonic() + wall, False
     with os.fdopen(receive, "rb") as stream:
-        while True:
-            ready, _, _ = select.select([stream], [], [], max(0, deadline - time.monotonic()))
-            part = os.read(stream.fileno(), 1 << 16) if ready else b""
-            if not part:
+        while time.monotonic() < deadline:
+            if select.select([stream], [], [], 1)[0]:
+                part = os.read(stream.fileno(), 1 << 16)
+                if not part:
+                    break
+                parts.append(part)
+                deadline = time.monotonic() + wall
+            elif ended:  # and only what a test left behind still holds the pipe
                 break
-            parts.append(part)
-    told = [json.loads(line) for line in b"".join(parts).split(b"\n")[:-1]]
-    if not ready:
-        with contextlib.suppress(ProcessLookupError):
+            else:
+                ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+        else:
             os.killpg(child, signal.SIGKILL)
+    told = [json.loads(line) for line in b"".join(parts).split(b"\n")[:-1]]
     _, status, usage = os.wait4(child, 0)
     with contextlib.suppress(ProcessLookupError):  # what a test left behind
         os.killpg(child, signal.SIGKILL)

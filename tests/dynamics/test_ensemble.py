@@ -380,6 +380,15 @@ def test_both_engines_of_a_sequence_agree_on_theorem_4():
             np.testing.assert_allclose(second[variable], first[variable], rtol=1e-6, atol=1e-9, err_msg=variable)
 
 
+def test_a_sequence_is_the_same_in_any_number_of_chunks():
+    """Two threads take three and two of five settings."""
+    classes = SequenceClasses.single_common_token(4, 60, distinct=(1.0, 0.5))
+    given = [(classes, 1.0, eta_z) for eta_z in (0.1, 0.2, 0.3, 0.4, 0.5)]
+    one, two = (gradient_flow_ensemble(given, t_end=20.0, threads=threads) for threads in (1, 2))
+    assert one["z"].notnull().all() and one["z"].sel(time=20.0).std("setting").min() > 0
+    assert two.drop_attrs().identical(one.drop_attrs())
+
+
 @given(bags(soft=True))
 def test_soft_targets_go_one_by_one(data):
     own = gradient_flow_ensemble([(Population(data), 0.5, 0.5)], t_end=1.0)

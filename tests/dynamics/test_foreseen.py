@@ -8,6 +8,7 @@ from dynamics import (
     DyckLanguage,
     IntegrationError,
     Layer,
+    Objective,
     SequenceClasses,
     Solver,
     Trajectory,
@@ -20,6 +21,7 @@ from dynamics.data import averaging as tasks
 from dynamics.support import checks
 from dynamics.units.qsa import LinearQueryUnit, train_qsa
 from theory.bounded_dyck import balance, pruning
+from theory.bounded_dyck.transformers import random_transformer
 from theory.scan_and_snap import decoder
 
 HUGE = 10**12
@@ -84,6 +86,73 @@ def test_memory_is_refused_before_it_is_taken(name, call):
     rule = r"leave at most 2,147,483,648 bytes, this machine's memory, to .*, but got [0-9,]+ bytes"
     with pytest.raises(ValueError, match=rf"^`{name}` must {rule}$"):
         call()
+
+
+# By call: what is foreseen, and its bytes from the shapes of the arrays. CLASSES has two bags of two of three tokens,
+# one query and four next tokens, two of which are no bag's and share a column, so that Z has 3 numbers and Y 9.
+COUNTED = [
+    # F^T F and its factor of 2 x 2, the right-hand sides and what is solved for them: of 2 x 3, or 2 x 2 in x.
+    (lambda: flow_of("modified"), {"invert F^T F": 8 * (2 * 4 + 2 * 6), "record states": 8 * 3 * 12}),
+    (lambda: flow_of("theory"), {"invert F^T F": 8 * (2 * 4 + 2 * 4), "record states": 8 * 3 * (3 + 2)}),
+    # Losses of 5 steps, states at 0, 2, 4, 5; a token and a count of up to 2 entries a bag and 3 numbers beside; 6
+    # places.
+    (
+        lambda: sgd(CLASSES, **RATES, steps=5, record_every=2, batch_size=3, length=7),
+        {"record losses and states": 8 * (5 + 4 * 12), "draw a batch": 16 * 3 * 5, "weigh positions": 24 * 6},
+    ),
+    # Nine copies of Z and of Y with all its columns: what is drawn, the layer, up to four matrices of the optimizer,
+    # three that are recorded.
+    (lambda: sgd(CLASSES, **RATES, steps=1, init="uniform"), {"start at 'uniform'": 9 * 8 * 15}),
+    (
+        lambda: sgd(CLASSES, **RATES, steps=1, batch_size=None, length=None, objective=Objective(label_smoothing=0.1)),
+        {"hold targets": 8 * 2 * 3},
+    ),
+    # Queries and keys of 4 x 5, values of 3 x 3: the unit, its gradient and moments, two copies; products of 4 x 4.
+    (
+        lambda: train_qsa(4, 2, embedding_dim=5, value_dim=3, steps=6, record_every=4, batch_size=7, seed=0),
+        {
+            "draw matrices": 8 * (4 * 20 + 2 * 9),
+            "hold the matrices": 8 * (6 * (2 * 20 + 9) + 16),
+            "draw a batch": 8 * 7 * 4 * (3 + 2),
+            "record losses and states": 8 * (6 + 3 * (2 * 20 + 9 + 16)),
+        },
+    ),
+    (lambda: tasks.random_qsa(3, 2, 4, size=5, rng=0), {"draw inputs": 8 * 5 * 3 * (4 + 2), "draw sets": 8 * 15 * 2}),
+    (lambda: tasks.all_subsets(5, 2), {"list sets": 8 * 10 * 2}),
+    (lambda: tasks.random_match(3, 7, size=5, rng=0), {"draw inputs": 8 * 5 * (3 + 1)}),
+    # 4 classes of 10 common and 40 distinct tokens; 5 of one common token and two distinct ones.
+    (lambda: SequenceClasses.syn_medium(2), {"list probabilities": 4 * 8 * 4 * 50}),
+    (lambda: SequenceClasses.single_common_token(5, 7, distinct=[1.0, 2.0]), {"list probabilities": 6 * 8 * 5 * 3}),
+    (lambda: CLASSES.sample(6, length=3, rng=0), {"draw sequences": 16 * 6 * (1 + 2)}),
+    # Two tokens in two places: 3 bags a class, of up to 2 tokens.
+    (lambda: CLASSES.all_sequences(length=3), {"list bags": 64 * 2 * 3 * 2}),
+    (
+        lambda: DYCK.sample(6, max_length=8, rng=0, kind="word", min_length=4),
+        {"draw sequences": 8 * 6 * (2 + 4), "weigh lengths": 8 * 9 * (3 + 1)},
+    ),
+    # Keys and queries of 2 x 3, values of 3 x 3, a network with 4 hidden units: drawn, then scaled, in each of 2
+    # layers.
+    (
+        lambda: random_transformer(3, 2, [4], 2, 0, floor=0.5),
+        {"draw a Transformer": 16 * 2 * (2 * 2 * 3 + 9 + 3 * 4 + 4 * 3)},
+    ),
+    # START and 4 types at depths, 13 in all: 4 brackets with depths 1 to 3 or 0 to 2, to a coordinate each.
+    (lambda: DYCK.embedding("one-hot"), {"embed 13 states": 16 * 13 * 13}),
+]
+
+
+def flow_of(decoder):
+    options = {"t_end": 2.0, "n_times": 3, "solver": Solver(reduce="none")}
+    return gradient_flow(CLASSES, **RATES, decoder=decoder, **options)
+
+
+@pytest.mark.parametrize(("call", "expected"), COUNTED)
+def test_bytes_are_those_of_the_arrays(call, expected, monkeypatch):
+    """What is refused beyond memory is the size of the arrays, by hand, and no more or less."""
+    found = {}
+    monkeypatch.setattr(checks, "fits_in_memory", lambda name, size, what: found.setdefault(what, int(size)))
+    call()
+    assert {what: found[what] for what in expected} == expected
 
 
 def test_numbers_of_a_million_digits_are_not_formed():

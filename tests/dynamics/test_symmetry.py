@@ -118,19 +118,33 @@ def test_names_do_not_matter(data, decoder, seed):
     ("data", "variables"),
     [
         # Common token and five own ones: six logits; each against its own, another and unseen next tokens.
-        (SequenceClasses.single_common_token(12, 40), {"full": 6 + 2 * 6 + 5, "theory": 6 + 1}),
+        (SequenceClasses.single_common_token(12, 40), {"full": 6 + 2 * 6 + 5, "theory": 6 + 1, "unseen": 6}),
         # As many next tokens as classes: none unseen.
         (SequenceClasses.single_common_token(12, 12), {"full": 6 + 6 + 5, "theory": 6 + 1}),
         # Two groups of twins.
-        (SequenceClasses.single_common_token(12, 40, distinct=[1, 1, 0.3]), {"full": 3 + 2 * 3 + 2, "theory": 3 + 1}),
+        (
+            SequenceClasses.single_common_token(12, 40, distinct=[1, 1, 0.3]),
+            {"full": 3 + 2 * 3 + 2, "theory": 3 + 1, "unseen": 3},
+        ),
         # Copies are queries with two classes each; ten common tokens are twins.
-        (SequenceClasses.syn_medium(6), {"full": 21 + 21 * 3 + 20 * 2, "theory": 21 + 2}),
+        (SequenceClasses.syn_medium(6), {"full": 21 + 21 * 3 + 20 * 2, "theory": 21 + 2, "unseen": 21}),
     ],
 )
 def test_the_number_of_variables_is_that_of_the_orbits(data, variables, decoder):
     found = run(data, decoder, t_end=0.1)
     expected = variables.get(decoder, variables["full"])
     assert f": {expected} variables in place of" in reduction(found)
+    # What the symmetry is chosen by: the full flow's, without the column of next tokens that no bag has.
+    assert find_symmetry(data.population()).variables == variables["full"] - variables.get("unseen", 0)
+
+
+def test_twins_alone_leave_one_kind_that_holds_everything():
+    # Tokens 0 and 1 always occur together: two tokens for one query and two next tokens, Z 1 x 2 and Y 2 x 2.
+    data = Bags.from_dense([0, 0], [0, 1], [[1, 1, 2], [1, 1, 0]], [0.3, 0.7])
+    symmetry = find_symmetry(data)
+    (kind,) = symmetry.kinds
+    assert (symmetry.tokens.size, symmetry.columns.size, symmetry.queries.size) == (0, 0, 0)
+    assert (kind.copies, symmetry.variables) == (1, 1 * 2 + 2 * 2)
 
 
 def test_the_number_of_variables_does_not_depend_on_the_number_of_classes():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import strategies
 import training
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dynamics import (
@@ -176,6 +176,7 @@ def test_the_clock_is_the_integral_of_the_schedule(decay, warm_up, floor, t):
 
 @settings(max_examples=5, deadline=None)
 @given(st.floats(0.2, 5), strategies.SEEDS)
+@example(2.0, 0)
 def test_temperature_is_a_scale_of_attention(tau, seed):
     """Z(eta_Z, tau) = tau Z(eta_Z / tau^2, 1), from a start that is scaled as well: in SGD and in the flow."""
     rng = np.random.default_rng(seed)

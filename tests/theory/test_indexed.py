@@ -89,6 +89,13 @@ def test_a_false_one_is_refused_by_value_and_by_normal_form(name):
     assert not decide._rational_zero(plain(expression))
 
 
+def test_a_square_root_becomes_the_name_of_one():
+    x = sp.Symbol("x", positive=True)
+    found = plain(sp.sqrt(x) + x**2)
+    (r,) = found.free_symbols
+    assert found == r + r**4 and r != x
+
+
 def factors(draw):
     one, other = draw(st.sampled_from([j, k, l])), draw(st.sampled_from([j, k, l, token(t)]))
     return draw(

@@ -18,6 +18,7 @@ from theory import attention, decoder
 from theory.scan_and_snap.proofs import lemma5, lemma6, slowdown, theorem1, theorem3, theorem4, transition
 from theory.symbolic import Derivation, derivations, rooms
 from theory.symbolic.decide import has_sign, vanishes
+from theory.symbolic.model import Even
 from theory.trust import Trust
 
 MODULES = {f"{paper}.{name}": prove for paper in rooms() for name, prove in derivations(paper).items()}
@@ -119,6 +120,56 @@ def test_undecided_counts_as_failure():
     unknown = sp.Function("f")(X)
     derivation = Derivation("none", {"zero": sp.Integer(0), "f": unknown}, {"sign of f": (unknown, "> 0")})
     assert derivation.failures() == ["f", "sign of f"]
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_the_algebra_of_even_matrices_is_that_of_matrices(size):
+    def written(even):
+        return (even.diagonal * sp.eye(size) + even.ones * sp.ones(size)).subs(k, size)
+
+    a, b, c, d, k = sp.symbols("a b c d k", positive=True)
+    one, other = Even(a, b, k), Even(c, d, k)
+    for found, expected in (
+        (one + other, written(one) + written(other)),
+        (one * other, written(one) * written(other)),
+        (one * c, c * written(one)),
+        (one.inverse(), written(one).inv()),
+    ):
+        assert (written(found) - expected).applyfunc(sp.simplify) == sp.zeros(size)
+
+
+# Inequalities that would also hold if they said less, or more: by module and name, values of their symbols, and what is
+# left there, by hand. Most are equalities at the edge.
+SAID = [
+    # M eta - dD/ds with D = M - 1 + y and dD/ds = M eta y/D, at M = 5.
+    ("scan_and_snap.concentration", "(62): D grows by less than M eta_Y a visit", {"m": 4, "eta_Y": 0.5, "y": 3},
+     sp.Rational(5, 2) * (1 - sp.Rational(3, 7))),
+    # lambda_1 = lambda_i = 1/2: lambda^2/(1 - lambda) = 1/2, and lambda^2/(1 + lambda) = 1/6.
+    ("scan_and_snap.gram", "Lemma 17: lambda_i > 0", {"a": 0, "s": 1, "r": 1}, sp.Rational(1, 3)),
+    # d D = M eta_Y; exp(d) = 1 + d + d^2/2 = 5/2 at d = 1, with D = 5: 5 (3/2) - 3/2.
+    ("scan_and_snap.remark2", "D grows by less than M eta_Y (exp(d) - 1)/d", {"m": 4, "d": 1, "c": 0, "x": 0}, 6),
+    ("scan_and_snap.lemma8_9", "gamma <= (M - 1)^2 h/M", {"s": 0, "m": 4}, 0),
+    ("bounded_dyck.theorem1", "unequal differences leave something", {"g": 0}, 0),
+    ("sparse_averaging.match3", "more weight on ones, smaller share of blanks", {"k": 0}, 0),
+    # One token that agrees of two, M = 2: relative errors of 1/128, a leak of 1/32, rounding to 1/2.
+    ("sparse_averaging.sorted_groups", "a residue of zero, too large by less than 1/2",
+     {"n": 0, "h": 0, "r": 1, "e": 0}, sp.Rational(1, 4) - sp.Rational(129, 127 * 33)),
+    # One group: 2 x 3 tokens and one more.
+    ("sparse_averaging.sorted_groups", "groups have at most G + 6 tokens", {"g": 0}, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("module", "name", "values", "left"), SAID)
+def test_inequalities_say_no_less_than_they_should(module, name, values, left):
+    expression, _ = MODULES[module]().signed[name]
+    at = {symbol: sp.nsimplify(values[symbol.name]) for symbol in expression.free_symbols if symbol.name in values}
+    assert len(at) == len(values) or left == 0
+    assert sp.simplify(expression.subs(at) - left) == 0
+
+
+def test_signs_of_every_part_are_in_the_derivation():
+    names = MODULES["scan_and_snap.theorem1"]().signed
+    assert {"xi > 0 by its terms", "star: above the centre's zero", "xi > 0, K = 3, any overlaps"} <= set(names)
 
 
 POINTS = [(2, 2, 0.7, 0.3), (5, 3, 1.3, 4.0), (50, 10, 0.2, 700.0), (1000, 7, 5.0, 31.0)]

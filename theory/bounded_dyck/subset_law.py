@@ -29,7 +29,8 @@ def nearest_sums(wanted: np.ndarray, sizes: np.ndarray, rng: np.random.Generator
     generator = checks.generator("rng", rng)
     products = generator.uniform(-1, 1, (len(wanted), len(sizes))) * sizes
     spread = np.sqrt((products**2).sum(axis=1)) / 2 + 1e-300
-    exponent = np.minimum(((wanted - products.sum(axis=1) / 2) / spread) ** 2 / 2, 700)
+    with np.errstate(over="ignore"):  # where all sizes are zero
+        exponent = np.minimum(((wanted - products.sum(axis=1) / 2) / spread) ** 2 / 2, 700)
     mean = np.sqrt(2 * np.pi) * spread * np.exp(exponent) / 2.0 ** (min(len(sizes), 24) + 1)
     error = np.minimum(generator.exponential(size=wanted.shape) * mean, np.abs(wanted))
     return np.where(wanted == 0, 0.0, error * generator.choice([-1.0, 1.0], wanted.shape))

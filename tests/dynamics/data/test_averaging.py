@@ -274,3 +274,13 @@ BAD = [
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("miss", [1, -1])
+def test_rows_that_miss_a_match_do_so_on_both_sides(miss):
+    """Of 7 tokens, 6 have sums with the first that are 1 or -1 in turns; and 2 with the first two, for Match3."""
+    two, three = (set(map(tuple, tasks.adversarial_match(7, 101, order=order).tolist())) for order in (2, 3))
+    for a in (0, 1, 25, 33, 50, 100):
+        assert tuple(x % 101 for x in (a, *[-a - miss, -a + miss] * 3)) in two
+        for b in (0, 1, 25, (101 - a) // 2):
+            assert tuple(x % 101 for x in (a, *[b, -a - b + miss] * 3)) in three

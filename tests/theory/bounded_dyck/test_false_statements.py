@@ -303,3 +303,13 @@ def test_printed_and_corrected_forms_are_latex():
             assert "\\" in formula and "$" not in formula, one.id
             assert formula.count("{") == formula.count("}") and "  " not in formula, one.id
             assert formula.count(r"\left") == formula.count(r"\right"), one.id
+
+
+def test_predictions_are_measured_with_attention_and_with_uniform_attention(monkeypatch):
+    """The two rows of Corollary 1 are about different layers."""
+    layers = []
+    made = balance.balanced_layer
+    monkeypatch.setattr(balance, "balanced_layer", lambda *a, **o: layers.append(made(*a, **o)) or layers[-1])
+    runs = SimpleNamespace(setting=SimpleNamespace(language=DyckLanguage(1, 1)))
+    assert measures.exact_predictions(runs, EXACT) < 1e-9 and measures.uniform_predictions(runs, EXACT) < 1e-9
+    assert layers[0].Z.any() and not layers[1].Z.any()

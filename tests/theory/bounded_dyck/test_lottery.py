@@ -1,6 +1,7 @@
 """A random deep Transformer pruned to a given one: forward pass, lemmas, certificates, the law, Corollary 3."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,15 @@ import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from theory.bounded_dyck import bounds, lottery, measures_of_pruning, pruning, subset_law, transformers
+from theory.bounded_dyck import (
+    bounds,
+    bounds_on_inputs,
+    lottery,
+    measures_of_pruning,
+    pruning,
+    subset_law,
+    transformers,
+)
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.proofs import lottery as lemmas
 from theory.bounded_dyck.transformers import Transformer, TransformerLayer, random_transformer
@@ -344,3 +353,39 @@ def valid():
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call(*valid())
+
+
+def test_a_mixture_moves_by_no_more_than_its_bound():
+    """Two tokens, of which the second asks: x_0 = (0, 1) moves by ``error`` towards x_1 = (1, 0), in closed form."""
+    slope, value = 3.0, np.array([[2.0, 0.0], [0.0, 0.0]])
+    layer = SimpleNamespace(key=np.eye(2), query=slope * np.eye(2), value=value)
+    part, state = SimpleNamespace(logits=np.zeros((2, 2))), np.array([[0.0, 1.0], [1.0, 0.0]])
+    share = 1 / (1 + np.exp(slope))  # of attention to x_0
+    attention = np.array([[1.0, 0.0], [share, 1 - share]])
+    apart = np.sqrt(2)  # P W_V x is (1, -1) at x_1 and 0 at x_0
+    for error in (1e-4, 0.3, 1.0, 2.0, 5.0):
+        before = bounds_on_inputs._Errors(np.array([error, 0.0]), np.zeros(2))
+        bound = bounds_on_inputs._mixture_change(part, layer, attention, state, before)[1]
+        moved = (1 / (1 + np.exp(slope * (1 - error))) - share) * apart
+        assert moved <= bound * (1 + 1e-9)
+        assert bound <= 2 * apart
+        assert error > 1e-4 or bound < 1.01 * moved
+
+
+def test_errors_of_a_copy_and_of_values_beside_it(monkeypatch):
+    """A network that is copied exactly passes the error on, and the values have the spectral norm of P W_V of it."""
+    monkeypatch.setattr(bounds_on_inputs.bounds, "network_change", lambda *fit: 0.0)
+    layer = SimpleNamespace(value=np.diag([2.0, 0.0]))  # P W_V = ((1, 0), (-1, 0))
+    before = bounds_on_inputs._Errors(np.array([0.1, 0.2]), np.array([5.0, 6.0]))
+    for role, written in (("pass", [5.0, 6.0]), ("attend", np.sqrt(2) * np.array([0.1, 0.2]))):
+        part = SimpleNamespace(role=role, entries=2, fit=SimpleNamespace(rows=lambda *rows: (1.0, 1.0)))
+        found = bounds_on_inputs._written(part, layer, np.ones(2), before, 3, 1.0)
+        np.testing.assert_allclose(found.state, [0.1, 0.2], rtol=1e-12)
+        np.testing.assert_allclose(found.written, written, rtol=1e-12)
+
+
+def test_sums_of_nothing_miss_by_all_that_was_wanted():
+    """Where all sizes are 0 the only sum is 0; the law's mean error is 1600 then, so that seeds fail in 0.1%."""
+    wanted = np.array([0.3, -2.0, 0.0])
+    errors = subset_law.nearest_sums(wanted, np.zeros(3), 0)
+    np.testing.assert_array_equal(np.abs(errors), np.abs(wanted))

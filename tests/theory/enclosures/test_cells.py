@@ -1,6 +1,7 @@
 """Cells of settings: what holds in a cell holds at its settings, and no mistake passes for a proof."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from dynamics import SequenceClasses
 from theory.enclosures import cells, enclose_flow
 from theory.enclosures.cells import Cell, decide_cell
 from theory.enclosures.jets import Jet, basis
+from theory.enclosures.signs import _quarters_of
 from theory.enclosures.stepping import precision
 
 DISTINCT = (2.0, 1.0)
@@ -231,3 +233,12 @@ def test_bad_cells_are_refused(change, message):
         dataclasses.replace(SMALL, **change)
     with pytest.raises(ValueError, match="`claims` must have a coefficient for each logit of a class"):
         decide_cell(SMALL, [(1.0, 0.0)], t_end=1.0)
+
+
+def test_quarters_tile_their_box():
+    """Of boxes (middle, half) a side: the quarters of the quarters of [-1, 1] x [2, 6] are the 16 pieces of a grid."""
+    box = ((0.0, 1.0), (4.0, 2.0))
+    found = [part for quarter in _quarters_of(box) for part in _quarters_of(quarter)]
+    edges = {((a - h, a + h), (b - k, b + k)) for (a, h), (b, k) in found}
+    first, second = (list(itertools.pairwise(np.linspace(*ends, 5))) for ends in ((-1, 1), (2, 6)))
+    assert len(found) == 16 and edges == {(x, y) for x in first for y in second}

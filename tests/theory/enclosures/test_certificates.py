@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from dynamics import DyckLanguage, SequenceClasses
+from dynamics import Bags, DyckLanguage, SequenceClasses
 from theory.enclosures import Claim, Enclosure, certificate, enclose_flow, fields, march, quantities, stepping
+from theory.enclosures.keeping import certificate_path
 from yzflow import verify
 
 RATES = {"eta_y": 1.0, "eta_z": 2.0}
@@ -96,6 +97,28 @@ def test_claims_have_three_values():
         flow.holds(lambda at: at.loss.upper < 1)
     with pytest.raises(ValueError, match="a rate has no rate"):
         flow.holds(lambda at: at.velocity(0, 0).rate < 0)
+
+
+def test_a_certificate_s_path_does_not_depend_on_the_order_of_arguments():
+    rest = {"t_end": 3.0, "bits": 36}
+    found = {
+        certificate_path("folder", lead_shrinks(), **RATES, decoder="full", **dict(order))
+        for order in (rest.items(), reversed(rest.items()))
+    }
+    assert len(found) == 1
+    assert certificate_path("folder", lead_shrinks(), **RATES, decoder="full", t_end=4.0, bits=36) not in found
+
+
+def test_a_feature_is_asked_of_one_bag():
+    # Next token 0 follows two queries.
+    bags = Bags([0, 1, 0], [0, 0, 1], [0, 1, 2, 3], [0, 1, 2], np.ones(3), vocab_size=3)
+    flow = enclose_flow(bags, **SHORT)
+    assert flow.moment(0.0).feature(1, 2).lower == pytest.approx(1, abs=1e-9)
+    with pytest.raises(ValueError, match="`next_token` must belong to one query, but got 0"):
+        flow.moment(0.0).feature(0, 0)
+    for ask in (flow.moment(0.0).query, flow.moment(0.0).tokens):
+        with pytest.raises(ValueError, match="`next_token` must be one that occurs, but got 2"):
+            ask(2)
 
 
 def test_a_rate_is_a_derivative():

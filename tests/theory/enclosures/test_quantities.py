@@ -34,7 +34,7 @@ def rippled(coefficients, span, size, rate):
 
 
 OPERATIONS = {
-    "sum": (lambda a, b: a + b - 3, lambda a, b, da, db: (a + b - 3, da + db)),
+    "sum": (lambda a, b: 5 - (a + b - 3), lambda a, b, da, db: (8 - a - b, -da - db)),
     "product": (lambda a, b: 2 * a * b, lambda a, b, da, db: (2 * a * b, 2 * (da * b + a * db))),
     "quotient": (lambda a, b: a / b, lambda a, b, da, db: (a / b, da / b - a * db / b**2)),
     "inverse": (lambda a, b: 1 / a - b, lambda a, b, da, db: (1 / a - b, -da / a**2 - db)),

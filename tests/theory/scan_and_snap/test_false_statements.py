@@ -293,6 +293,20 @@ def test_a_false_statement_fails_its_check(name, monkeypatch):
     assert judge(check.printed(runs, "closed form"), check.tolerance) is Verdict.FAILS
 
 
+def test_the_lag_of_lemma_7_is_measured_by_half_a_step(monkeypatch):
+    runs = audit.Simulations(SETTING, seed=0)
+    for lag, excess in ((0.4, 0.0), (0.5, 0.0), (0.75, 0.5)):
+        monkeypatch.setattr(bounds, "_lag", lambda runs, last, lag=lag: np.array([0.1, lag]))
+        assert bounds.lemma7_lag(runs, "closed form") == excess
+
+
+@pytest.mark.parametrize(("n", "k"), [(100, 2), (10_000, 10), (50, 50)])
+def test_bernstein_s_bound_solves_its_own_inequality(n, k):
+    """2 K exp(-n p e^2/(2 (1 - p + e/3))) = delta for the relative deviation e of a share p = 1/K."""
+    e = bounds._bernstein(n, k, np.log(2 * k / 0.05))
+    assert 2 * k * np.exp(-n / k * e**2 / (2 * (1 - 1 / k + e / 3))) == pytest.approx(0.05, rel=1e-12)
+
+
 @pytest.fixture(scope="module")
 def runs():
     """The theory flow inside the assumptions, made once; `turned` gives it with its velocities reversed late."""

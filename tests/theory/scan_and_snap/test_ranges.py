@@ -57,7 +57,7 @@ def test_the_constant_of_lemma_7(vocab_size, constant):
     steps = decoder.h_steps(200, vocab_size=vocab_size, eta_y=1.0)
     gap = vocab_size * (steps - decoder.h(np.arange(201.0), vocab_size=vocab_size, eta_y=1.0))
     assert constant * 0.999 < gap.max() < constant
-    for wrong in ((0.5, 2.0), (0.9, 0.5)):
+    for wrong in ((0.5, 2.0), (0.9, 0.5), (0.5,), (0.5, 0.6, 0.7)):
         with pytest.raises(ValueError, match="`eta_y` must be a range"):
             ranges.step_gap_below(constant, vocab_size, wrong)
 

@@ -26,6 +26,21 @@ def test_memory_is_refused_before_it_is_taken(name, call, monkeypatch):
         call()
 
 
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        # The strings and what they are made of; beside them the matrix of products and that of answers.
+        (lambda: averaging.bit_strings(3), {"list all inputs": 8 * 2 * 3 * 2**3}),
+        (lambda: averaging.disjointness_matrix(3), {"list all inputs": 8 * (2 * 3 * 2**3 + 2 * 8 * 8)}),
+    ],
+)
+def test_bytes_are_those_of_the_arrays(call, expected, monkeypatch):
+    found = {}
+    monkeypatch.setattr(checks, "fits_in_memory", lambda name, size, what: found.setdefault(what, int(size)))
+    call()
+    assert {what: found[what] for what in expected} == expected
+
+
 def test_bit_strings_count_in_binary():
     strings = averaging.bit_strings(3)
     assert strings.dtype == np.int64

@@ -144,6 +144,21 @@ def test_a_query_with_too_large_rho_misses_the_bound():
     assert tasks.attention_error(attention, subset[None])[0] > 0.5
 
 
+@pytest.mark.parametrize("m", [16, 20, 64])
+def test_numbers_of_the_unit_cover_keys_and_queries(m):
+    """Entries of keys are 1/sqrt(m), a power of two at 16 and 64: the largest that are promised are still in range."""
+    keys = averaging.random_keys(6, m, rng=generator())
+    unit = averaging.random_keys_unit(keys, 1, error=0.1, bits=12)
+    tau = averaging.temperature(n_tokens=6, q=1, error=0.1)
+    assert np.abs(keys) == pytest.approx(m**-0.5, rel=1e-12)
+    for numbers, largest in ((unit.precision.key, 2 * m**-0.5), (unit.precision.query, 2 * tau * m**-0.5)):
+        np.testing.assert_allclose(
+            numbers.round([-largest, largest]), [-largest, largest], rtol=0, atol=numbers.step / 2
+        )
+        # And at most four times as wide as that, so that no bits are lost on more.
+        assert numbers.step * 2 ** (12 - 1) <= 4 * largest
+
+
 def test_dependent_keys_are_infeasible_with_infinite_rho():
     keys = np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]])
     for method in ("exclusion", "minimum norm", "linear program"):
@@ -347,6 +362,10 @@ def test_bits_of_the_moment_curve_grow_like_q_squared(n, q):
         (lambda: averaging.temperature(n_tokens=3, q=4, error=0.1), "`q` must be at most `n_tokens` = 3, but got 4"),
         (lambda: averaging.temperature(n_tokens=3, q=2, error=0.0), "`error` must be positive, but got 0.0"),
         (lambda: averaging.smallest_dimension(4, 4, rng=generator()), "`q` must be below `n_tokens`, but got 4"),
+        (
+            lambda: averaging.smallest_dimension(4, 2, rng=generator(), method="linear program"),
+            "`method` must be one of 'exclusion', 'minimum norm', but got 'linear program'",
+        ),
         (lambda: averaging.moment_curve(3, 4), "`q` must be at most `n_tokens` = 3, but got 4"),
         (lambda: averaging.moment_curve(5, 2).query([0]), "`subset` must hold q = 2 indices, but got 1"),
     ],

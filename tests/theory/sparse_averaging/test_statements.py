@@ -4,6 +4,7 @@ import pytest
 
 import yzflow
 from theory import averaging, statements
+from theory.sparse_averaging import measures
 from yzflow.audits.verdicts import Verdict
 
 PAPER = "Sparse averaging: "
@@ -38,6 +39,11 @@ def test_the_conjectured_size_is_missed_by_what_the_formula_says():
     # 6 N^(2/3) against N / log2 N at N = 2^30.
     assert row.printed == pytest.approx(1 - 6 * 2**20 / (2**30 / 30), abs=1e-12)
     assert row.corrected == 0
+
+
+def test_what_is_beyond_a_bound_is_relative_to_it():
+    assert measures._beyond(0.2, 0.25) == 0.0
+    assert measures._beyond(0.75, 0.25) == pytest.approx(2, rel=1e-6)
 
 
 MISTAKES = {

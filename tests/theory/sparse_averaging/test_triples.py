@@ -14,6 +14,8 @@ from dynamics.units import attention_unit
 from dynamics.units.attention_unit import FixedPoint, MultiHeadLayer, Transformer
 from theory import averaging
 from theory.sparse_averaging import sizes
+from theory.sparse_averaging.proofs import sorted_groups as proof
+from theory.sparse_averaging.proofs import transform
 from theory.sparse_averaging.transform import Stages, butterfly
 
 MODELS = {
@@ -84,6 +86,30 @@ def test_the_transform_has_the_size_that_is_stated(n, modulus):
         assert (size.depth, size.heads, size.dimension, size.extra_tokens) == (2 * r + 2, 2, r + 2, 1)
         prime = Stages(2 * n, n, n).prime
         assert size.product == 4 * (r + 1) * (r + 2) and size.bits <= math.log2(prime) + 3
+
+
+def heads(layer):
+    return layer.heads if isinstance(layer, MultiHeadLayer) else [layer]
+
+
+@pytest.mark.parametrize(("n", "modulus"), [(3, 2), (40, 7), (49, 50), (60, 61)])
+def test_scales_of_sorted_groups_are_the_least_that_the_proof_allows(n, modulus):
+    """exp(-scale x the least distance of scores) is at most the proof's leak, and one less would not do."""
+    *digits, extremes, gather, report = averaging.match3_sorted(n_tokens=n, modulus=modulus).transformer.layers
+    leaks = [(layer, 2, proof.digit_leak(n)) for layer in digits]  # codes are of signs: scores differ by 2
+    leaks += [(layer, 1, proof.gather_leak(n, modulus)) for layer in (extremes, gather)]
+    leaks += [(report, 1, proof.report_leak(n))]
+    for layer, distance, leak in leaks:
+        for head in heads(layer):
+            assert math.exp(-distance * head.scale) <= leak < math.exp(-distance * (head.scale - 1))
+
+
+def test_numbers_of_the_transform_are_as_fine_as_the_proof_asks():
+    histogram, *copies, answer = averaging.match3_transform(n_tokens=5, modulus=7).transformer.layers
+    for layers, step in (([histogram], transform.histogram_step(5)), (copies, transform.copy_step())):
+        for head in (head for layer in layers for head in heads(layer)):
+            assert step / 2 < head.precision.output.step <= step
+    assert copies and all(head.precision.output.step == 1 / 4 for head in heads(answer))
 
 
 @pytest.mark.parametrize(("n", "exponent"), [(64, 1), (100, 2), (144, 2), (100, 4)])
