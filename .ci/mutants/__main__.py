@@ -5,6 +5,7 @@
     python .ci/mutants run [ID..]  the sample, from where it stopped, or these alone; --again: survivors, slow tests too
     python .ci/mutants show ID  one change, and the tests that reach it
     python .ci/mutants check ID TESTS..  pytest itself, on a copy with the change on disk; kept where they notice it
+    python .ci/mutants audit ID..  the rows of the quick audit, for measures that no quicker test runs
     python .ci/mutants report   counts, and survivors with what is said of them in judged.toml
 
 mutmut 3 leaves out all decorated functions, and so every numba kernel; Cosmic Ray starts a process for each mutant, and
@@ -124,8 +125,10 @@ def copied(work: Path) -> Path:
     return copy
 
 
-def served(work: Path, package: str, task: dict, *, jit: bool, tests: list[str] | None = None) -> None:
-    """Start pytest with the server in the copy, and let it do the task."""
+def served(
+    work: Path, package: str, task: dict, *, jit: bool, tests: list[str] | None = None, program: str | None = None
+) -> None:
+    """Start pytest with the server in the copy, or another program, and let it do the task."""
     copy = copied(work)
     written = work / f"task_{os.getpid()}.json"
     written.write_text(json.dumps(task))
@@ -137,6 +140,7 @@ def served(work: Path, package: str, task: dict, *, jit: bool, tests: list[str] 
     command = [sys.executable, "-m", "pytest", "-q", "-n0", "--tb=no", "-p", "server", "-p", "no:cacheprovider"]
     command += [f"--ignore={name}" for name in IGNORED]
     command += tests or TESTS[package]
+    command = [sys.executable, str(HERE / program)] if program else command
     log = work / f"server_{os.getpid()}.log"
     with open(log, "w") as stream:
         ended = subprocess.run(command, cwd=copy, env=environment, check=False, stdout=stream).returncode
@@ -214,6 +218,11 @@ def run(work: Path, first: int | None, again: bool, names: list[str]) -> None:
             served(work, package, task, jit=INTERPRETED[package] == "0", tests=needed)
 
 
+def audited(work: Path, names: list[str]) -> dict:
+    """The task of `rows`."""
+    return {"mutants": [asdict(named(work, name)) for name in names], "results": str(RESULTS)}
+
+
 def on_disk(work: Path, mutant: Mutant) -> Path:
     """A copy of the tree with the change in its file."""
     changed = work / "changed"
@@ -287,7 +296,7 @@ def report(work: Path) -> None:
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["reach", "run", "show", "check", "report"])
+    parser.add_argument("command", choices=["reach", "run", "show", "check", "audit", "report"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "yzflow-mutants")
     parser.add_argument("--first", type=int, help="only so many mutants of the sample")
@@ -301,6 +310,8 @@ def main() -> int:
         run(given.work, given.first, given.again, given.names)
     elif given.command == "show":
         show(given.work, given.names[0])
+    elif given.command == "audit":
+        served(given.work, "theory", audited(given.work, given.names), jit=True, program="rows.py")
     elif given.command == "check":
         return check(given.work, given.names[0], given.names[1:])
     else:
