@@ -389,3 +389,8 @@ def test_sums_of_nothing_miss_by_all_that_was_wanted():
     wanted = np.array([0.3, -2.0, 0.0])
     errors = subset_law.nearest_sums(wanted, np.zeros(3), 0)
     np.testing.assert_array_equal(np.abs(errors), np.abs(wanted))
+
+
+def test_a_change_without_a_floor_may_turn_the_direction_round():
+    assert bounds.norm_change(1e-9, 0.0, 0.0) == 2.0
+    assert bounds.norm_change(0.0, 0.0, 0.0) == 0.0
