@@ -1,12 +1,15 @@
 """``python -m benchmarks [--only NAME] [--out DIR]``: prints a table, and writes JSON, Markdown and figures."""
 
 import os
+import sys
 import tempfile
 
 if __name__ == "__main__":
-    # Both sides on one thread: set before numpy loads its BLAS, and jax its own thread pool.
-    for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ[_name] = "1"
+    # Both sides on one thread: set before jax makes its thread pool, and before NumPy loads its BLAS, which is when the
+    # package of this file is imported.
+    _one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    if not _one.items() <= os.environ.items():
+        os.execve(sys.executable, [sys.executable, "-m", "benchmarks", *sys.argv[1:]], {**os.environ, **_one})
     os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
     os.environ["JAX_PLATFORMS"] = "cpu"
     # A cache of its own: what a first call takes longer is then compilation, as it is for peers without a cache.
