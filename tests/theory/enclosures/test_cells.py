@@ -5,7 +5,7 @@ import itertools
 
 import numpy as np
 import pytest
-from flint import arb, arb_series, ctx
+from flint import arb, arb_poly, arb_series, ctx
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -242,3 +242,18 @@ def test_quarters_tile_their_box():
     edges = {((a - h, a + h), (b - k, b + k)) for (a, h), (b, k) in found}
     first, second = (list(itertools.pairwise(np.linspace(*ends, 5))) for ends in ((-1, 1), (2, 6)))
     assert len(found) == 16 and edges == {(x, y) for x in first for y in second}
+
+
+def test_the_error_of_a_step_holds_what_its_end_is_rounded_by():
+    """Slopes that are known to 1e-6 move the end by up to 1e-6 x length; the next step starts from its middle."""
+    step = decide_cell(SMALL, [LEAD], t_end=1.0, degree=1)[1].steps[0]
+    bounds = cells.Bounds(SMALL, 1)
+    with precision(60):
+        loose = [[p + arb_poly([0, arb(0, 1e-6)]) for p in row] for row in step.polynomials]
+        state = [[p[0] for p in row] for row in loose]
+        found = bounds.step(loose, step.length, state, arb(0), arb(1e-12), None)
+        apart = [sum((p(step.length) - end for p, end in zip(*pair, strict=True)), arb(0)) for pair in
+                 zip(loose, found.state, strict=True)]  # fmt: skip
+        assert float(found.error) >= np.linalg.norm([float(x.rad()) for x in apart] * bounds.weights)
+        least = float(step.length) * 1e-6 * np.linalg.norm(bounds.weights)
+        assert least < float(found.error) < 10 * least
