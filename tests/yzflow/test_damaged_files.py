@@ -111,3 +111,24 @@ def test_a_wrong_value_of_a_json_file_is_refused_or_found(kind, folder, tmp_path
         assert report.kind == kind
     elif place[0] != "made":
         assert not report.same, (place, wrong)
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "value"),
+    [
+        ("an audit", "more", 1),
+        ("an audit", "enclose", [1]),
+        ("an audit", "enclose", {"until": 1.0}),
+        ("a check", "progress", True),
+        ("a check", "quick", None),
+    ],
+)
+def test_arguments_that_nothing_takes_are_refused(kind, place, value, folder, tmp_path):
+    name, _ = MADE[kind]
+    content = json.loads((folder / name).read_text())
+    if value is None:
+        del content["made"]["arguments"][place]
+    else:
+        content["made"]["arguments"][place] = value
+    (tmp_path / name).write_text(json.dumps(content))
+    refused(tmp_path / name)
