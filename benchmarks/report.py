@@ -103,7 +103,7 @@ def ratios(rows: Sequence[tuple[str, Row]]) -> Figure:
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda ratio, _: f"{ratio:g}"))
     values = [row.ratio for row in shown] + [1.0]
-    axes.set_xlim(min(values) / 2.5, max(values) * 3)
+    axes.set_xlim(min(values) / 4, max(values) * 3)
     axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.set_yticks(range(len(shown)), [f"{row.task}\nbeside {row.peer_name}" for row in shown], fontsize=7)
     axes.grid(axis="y", visible=False)
