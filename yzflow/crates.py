@@ -13,8 +13,7 @@ from dynamics import Trajectory
 from dynamics.support import checks, files
 from dynamics.version import __version__
 from theory.enclosures import Enclosure
-from yzflow.audits.survival import load as load_survival
-from yzflow.sweeps.sweep import load_sweep
+from yzflow.reruns import saved_table
 
 METADATA = "ro-crate-metadata.json"
 _NO_LICENCE = "No licence is given: all rights are reserved by the authors of the results."
@@ -127,13 +126,8 @@ def _dataset(file: Path) -> tuple[str, dict[str, Any]]:
     try:
         trajectory = Trajectory.load(file)
     except ValueError:
-        try:
-            attributes = load_sweep(file).attrs
-            kind = f"a sweep of {attributes['task']}"
-        except ValueError:
-            attributes = load_survival(file).attrs
-            kind = f"a survival table of {attributes['paper']}"
-        return kind, {str(key): str(value) for key, value in attributes.items()}
+        kind, saved, _ = saved_table(file)
+        return kind, {str(key): str(value) for key, value in saved.attrs.items()}
     attributes = trajectory.dataset.attrs
     made = {"function": attributes["simulator"], "arguments": trajectory.parameters}
     return f"a trajectory of {made['function']}", {**made, "environment": trajectory.environment}

@@ -180,15 +180,13 @@ def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunRepor
     try:
         trajectory = Trajectory.load(path)
     except ValueError as error:
-        for load, make in ((load_sweep, _sweep), (load_survival, _survival)):
-            try:
-                saved = load(path)
-            except ValueError:
-                continue
-            if given:
-                raise checks.reject("given", "be left out but for trajectories", ", ".join(given)) from None
-            return make(path, saved, progress)
-        raise error from None
+        try:
+            kind, saved, make = saved_table(path)
+        except ValueError:
+            raise error from None
+        if given:
+            raise checks.reject("given", "be left out but for trajectories", ", ".join(given)) from None
+        return _report(path, kind, saved, make(saved, progress), saved.attrs)
     if trajectory.call is None:
         raise checks.reject("path", "hold the call that made it", f"{path}, a trajectory without")
     again = trajectory.call.make(progress=progress, **given)
@@ -196,21 +194,29 @@ def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunRepor
     return _report(path, kind, trajectory.dataset, again.dataset, trajectory.environment)
 
 
-def _sweep(path: Path, runs: xr.Dataset, progress: bool) -> RerunReport:
+def saved_table(path: Path) -> tuple[str, xr.Dataset, Callable[[xr.Dataset, bool], xr.Dataset]]:
+    """What a file of a sweep or of a survival table is, its content, and what makes that again; else ValueError."""
+    try:
+        runs = load_sweep(path)
+    except ValueError:
+        table = load_survival(path)
+        return f"a survival table of {table.attrs['paper']}", table, _survival
+    return f"a sweep of {runs.attrs['task']}", runs, _sweep
+
+
+def _sweep(runs: xr.Dataset, progress: bool) -> xr.Dataset:
     configuration = json.loads(runs.attrs["configuration"])
     with tempfile.TemporaryDirectory() as folder:
         seeds = configuration["seeds"]
-        again = sweep(runs.attrs["task"], configuration["grid"], store=folder, seeds=seeds, progress=progress)
-    return _report(path, f"a sweep of {runs.attrs['task']}", runs, again, runs.attrs)
+        return sweep(runs.attrs["task"], configuration["grid"], store=folder, seeds=seeds, progress=progress)
 
 
-def _survival(path: Path, table: xr.Dataset, progress: bool) -> RerunReport:
+def _survival(table: xr.Dataset, progress: bool) -> xr.Dataset:
     # The same statements and options ask the same checks: what is in the table is what was asked for.
     statements = list(dict.fromkeys(table["statement"].values.tolist()))
     options = table["option"].values.tolist()
     quick, seed = bool(table.attrs["quick"]), int(table.attrs["seed"])
-    again = survival(statements, options, quick=quick, seed=seed, progress=progress)
-    return _report(path, f"a survival table of {table.attrs['paper']}", table, again, table.attrs)
+    return survival(statements, options, quick=quick, seed=seed, progress=progress)
 
 
 def _certificate(path: Path, progress: bool) -> RerunReport:

@@ -117,7 +117,7 @@ def survival(
         raise RuntimeError(f"a run of the table failed: {first}")
     measured = runs.squeeze(["paper", "seed", "draws"], drop=True).sel(check=[one.label for one in asked])
     made = {name: runs.attrs[name] for name in environment() if name in runs.attrs}
-    return _table(measured, room, asked, {"quick": quick, "seed": seed, **made})
+    return _table(measured, room, asked, quick=quick, seed=seed, made=made)
 
 
 @dataclass(frozen=True)
@@ -329,7 +329,9 @@ def _from(times: np.ndarray, holds: Callable[[int], bool]) -> float:
 # The table
 
 
-def _table(measured: xr.Dataset, room: Room, asked: Sequence[_Asked], call: Mapping[str, Any]) -> xr.Dataset:
+def _table(
+    measured: xr.Dataset, room: Room, asked: Sequence[_Asked], *, quick: bool, seed: int, made: Mapping[str, str]
+) -> xr.Dataset:
     dims = ("check", "option", "setting", "level")
     cells = {name: measured[name].transpose(*dims, "draw").values for name in _NUMBERS}
     why, margin = (measured[name].transpose(*dims).values for name in ("why", "margin"))
@@ -357,7 +359,7 @@ def _table(measured: xr.Dataset, room: Room, asked: Sequence[_Asked], call: Mapp
     with np.errstate(all="ignore"):
         middle = {name: _median(cells[name]) for name in _NUMBERS}
     inside = margin[:, 0, :, 0]
-    known = room.settings(quick=bool(call["quick"]))
+    known = room.settings(quick=quick)
     assert [one.name for one in known] == measured["setting"].values.tolist()
     texts = {option.name: option.text for option in room.options}
     meanings = {"flag_values": [int(fate) for fate in Fate], "flag_meanings": " ".join(fate.name for fate in Fate)}
@@ -394,9 +396,9 @@ def _table(measured: xr.Dataset, room: Room, asked: Sequence[_Asked], call: Mapp
             "format": _FORMAT,
             "paper": room.paper,
             "seeds": int(cells["whole"].shape[-1]),
-            "seed": int(call["seed"]),
-            "quick": int(call["quick"]),
-            **{name: value for name, value in call.items() if name not in ("seed", "quick")},
+            "seed": seed,
+            "quick": int(quick),
+            **made,
             "alpha": ALPHA,
             "tests": int(sum((~np.isnan(values)).sum() for values in p.values())),
         },
