@@ -258,6 +258,11 @@ class Bags(Frozen):
         )
 
     @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays that make them, by name."""
+        return {name: getattr(self, name) for name in _ARRAYS}
+
+    @property
     def sizes(self) -> dict[str, int]:
         """The keyword arguments ``n_queries``, ``n_tokens`` and ``vocab_size``."""
         return {name: getattr(self, name) for name in _SIZES}
@@ -290,9 +295,8 @@ class Bags(Frozen):
 
     def save(self, path: str | os.PathLike) -> None:
         """Write to an ``.npz`` file, completely or not at all."""
-        arrays = {name: getattr(self, name) for name in _ARRAYS}
         with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez_compressed(file, format=_FORMAT, sizes=[getattr(self, name) for name in _SIZES], **arrays)
+            np.savez_compressed(file, format=_FORMAT, sizes=[getattr(self, name) for name in _SIZES], **self.arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Bags:

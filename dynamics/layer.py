@@ -556,6 +556,18 @@ class Problem:
         other._parts = list(whole.parts(self.rule.multiplicity.size))
         return other
 
+    @property
+    def work(self) -> int:
+        """Multiplications of an evaluation, up to a factor."""
+        return self.batch.count.size * self.rule.multiplicity.size
+
+    def alone(self, weights: Weights, slopes: Weights) -> tuple | None:
+        """The arguments of the kernel in `loss_and_gradient`, or None where that is more than one call of it."""
+        if len(self._parts) > 1 or not self.view.plain or self.objective.terms:
+            return None
+        part = self._parts[0][0]
+        return part, part.query.size, weights, self.rule, slopes, self._none, True
+
     def loss(self, weights: Weights) -> float:
         """The loss alone, at weights that are read-only."""
         seen = weights if self.view.plain else self.view.forward(weights)

@@ -17,7 +17,8 @@ from functools import cached_property
 
 import numpy as np
 
-from dynamics._flow.symmetry import Symmetry, find_symmetry
+from dynamics._flow.stages import Frame, frame_of
+from dynamics._flow.symmetry import Symmetry, symmetry_of
 from dynamics._flow.systems import Observed, Setting, copied
 from dynamics._model import decoder_kernels as reduced
 from dynamics._model.modified import Features, feature_values
@@ -45,7 +46,7 @@ def find_orbits(setting: Setting, *, inverts: bool) -> Orbits | None:
     bags, layer = setting.bags, setting.start
     if not layer.plain or not setting.objective.plain:
         return None
-    symmetry = find_symmetry(bags)
+    symmetry = symmetry_of(bags)
     if symmetry is None or _WORTH * symmetry.variables > layer.Z.size + layer.Y.size:
         return None
     if inverts:
@@ -322,6 +323,21 @@ class FullOrbits:
         """The weights of a frame at a state."""
         return Weights(read_only(state[frame.z]), read_only(state[frame.y]), *_NONE)
 
+    def frame(self) -> Frame | None:
+        """The derivative in the form of the kernel that takes whole steps, of a single kind, where that pays."""
+        if len(self.orbits.frames) > 1:
+            return None
+        frame = self.orbits.frames[0]
+        parts = ((frame.z, frame.z_copies), (frame.y, frame.y_copies))
+        variable, factor = (np.concatenate([own.ravel() for own in of]) for of in zip(*parts, strict=True))
+
+        def views(entries: np.ndarray) -> Weights:
+            none = _NO_SLOPES if entries.flags.writeable else _NONE
+            Z, Y = entries[: frame.z.size].reshape(frame.z.shape), entries[frame.z.size :].reshape(frame.y.shape)
+            return Weights(Z, Y, *none)
+
+        return frame_of(frame.problem, views, variable, factor * frame.share, self.rate)
+
     def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
         """A function that writes the derivative at what ``state`` then holds into ``out``, and returns the loss."""
         frames = self.orbits.frames
@@ -433,6 +449,9 @@ class ModifiedOrbits(FullOrbits):
     def feature_values(self, state: np.ndarray) -> list[np.ndarray]:
         """The entries of the features of each frame."""
         return [feature_values(frame.problem.batch, read_only(state[frame.z])) for frame in self.orbits.frames]
+
+    def frame(self) -> None:
+        """None, for no kernel has all of it."""
 
     def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
         """A function that writes the derivative at what ``state`` then holds into ``out``."""

@@ -10,6 +10,7 @@ import numpy as np
 import scipy  # which imports its integrators, a third of a second, when they are first used
 
 from dynamics._flow import sums
+from dynamics._flow.stages import Staged, Trial
 from dynamics._flow.tableau import E3, E5, EXTENDED, STAGES, A, C, D
 
 # Given arrays (state, out), a function that writes the derivative at s, at what ``state`` then holds, into ``out``.
@@ -59,11 +60,11 @@ class Steps(Protocol):
 
 
 class Dop853:
-    """DOP853 as `scipy.integrate.DOP853` does it, to the last bit where the state is not large.
+    """DOP853 as `scipy.integrate.DOP853` does it, to the last bit where the state is not large and nothing is `Staged`.
 
     The derivative is always evaluated at the same places in memory, so that whatever is not arithmetic is done once.
-    Where the state is large, a sum over stages is one pass over memory without the coefficients that are zero; the last
-    bits then differ from scipy's.
+    Where the state is large, a sum over stages is one pass over memory without the coefficients that are zero; where a
+    step is one kernel, it adds in another order. The last bits then differ from scipy's.
 
     Attributes
     ----------
@@ -73,17 +74,24 @@ class Dop853:
 
     method = "DOP853"
 
-    def __init__(self, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float) -> None:
+    def __init__(
+        self, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float, staged: Staged | None = None
+    ) -> None:
         self.s, self.state = 0.0, initial.copy()
         self._end, self._atol = end, atol
         if rtol < _FINEST:
             warnings.warn(f"rtol = {rtol:g} is finer than numbers are: {_FINEST:.2g} is used", stacklevel=2)
         self._rtol = max(rtol, _FINEST)
         n = initial.size
-        self._slopes = np.empty((EXTENDED, n))
+        self._slopes = np.zeros((EXTENDED, n))
         self._before = [self._slopes[:k].T for k in range(EXTENDED)]
         self._old, self._stage, self._new, self._sum = (np.empty(n) for _ in range(4))
-        self._evaluate = [bind(self._new if k == STAGES else self._stage, row) for k, row in enumerate(self._slopes)]
+        self._take, self._evaluate, self._found = None, [], (0.0,) * 4
+        if staged is None:
+            places = [self._new if k == STAGES else self._stage for k in range(EXTENDED)]
+            self._evaluate = [bind(place, row) for place, row in zip(places, self._slopes, strict=True)]
+        else:
+            self._take = staged(Trial(self._slopes, self._stage, self._new, self._rtol, float(atol)))
         self._large = n >= _LARGE
         self.stiff, self._bounded, self._free = False, 0, 0
         self._start, self._size, self._next_size = 0.0, 0.0, self._first_size()
@@ -94,13 +102,13 @@ class Dop853:
         The slope at the start comes to the last row of slopes, where a step leaves the slope at its end.
         """
         scale = self._atol + np.abs(self.state) * self._rtol
-        np.copyto(self._new, self.state)
-        self._evaluate[STAGES](0.0)
+        moments = np.zeros(EXTENDED)
+        self._run(STAGES, STAGES + 1, moments, 0.0, self.state)
         slope = self._slopes[STAGES]
         d0, d1 = (np.linalg.norm(x / scale) / scale.size**0.5 for x in (self.state, slope))
         h0 = min(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, self._end)
-        np.add(self.state, h0 * slope, out=self._stage)
-        self._evaluate[1](h0)
+        moments[1] = h0
+        self._run(1, 2, moments, 0.0, self.state + h0 * slope)
         d2 = np.linalg.norm((self._slopes[1] - slope) / scale) / scale.size**0.5 / h0
         h1 = max(1e-6, h0 * 1e-3) if d1 <= 1e-15 and d2 <= 1e-15 else (0.01 / max(d1, d2)) ** -_EXPONENT
         return min(100 * h0, h1, self._end)
@@ -113,11 +121,9 @@ class Dop853:
         while size >= smallest:
             s = min(self.s + size, self._end)
             size = s - self.s
-            for k in range(1, STAGES):
-                self._add(k, size, self.state, self._stage)
-                self._evaluate[k](self.s + C[k] * size)
-            self._add(STAGES, size, self.state, self._new)
-            self._evaluate[STAGES](s)
+            moments = self.s + C * size
+            moments[STAGES] = s
+            self._run(1, STAGES + 1, moments, size, self.state)
             error = self._error(size)
             if error < 1:
                 if not np.isfinite(self._new).all():
@@ -134,10 +140,24 @@ class Dop853:
             rejected = True
         return "Required step size is less than spacing between numbers."
 
+    def _run(self, first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> None:
+        """Slopes ``first`` to ``last - 1`` at their ``moments`` of a step from ``state``."""
+        if self._take is not None:
+            self._found = self._take(first, last, moments, size, state)
+            return
+        for k in range(first, last):
+            self._add(k, size, state, self._new if k == STAGES else self._stage)
+            self._evaluate[k](moments[k])
+
     def _notice(self, size: float) -> None:
         """Hairer's test of stiffness: the rate of change between the last two arguments of a step, both at its end."""
-        apart = _norm(self._new - self._stage)
-        rate = _norm(self._slopes[STAGES] - self._slopes[STAGES - 1]) / apart if apart > 0 else 0.0
+        if self._take is None:
+            apart, turned = (
+                _norm(x) for x in (self._new - self._stage, self._slopes[STAGES] - self._slopes[STAGES - 1])
+            )
+        else:
+            apart, turned = np.sqrt(self._found[2:])
+        rate = turned / apart if apart > 0 else 0.0
         if size * rate > _STABLE:
             self._bounded, self._free = self._bounded + 1, 0
             self.stiff = self._bounded == _AT_THE_BOUND
@@ -157,7 +177,9 @@ class Dop853:
 
     def _error(self, size: float) -> float:
         """The error of a step relative to the tolerance, Hairer's mean of two estimates."""
-        if self._large:
+        if self._take is not None:
+            fifth, third = map(np.float64, self._found[:2])
+        elif self._large:
             sides = (self.state, self._new, self._rtol, self._atol)
             fifth, third = map(np.float64, sums.errors(self._slopes, *_ERRORS, *sides))
         else:
@@ -171,9 +193,7 @@ class Dop853:
     def interpolate(self, s: np.ndarray) -> np.ndarray:
         """The states at points within the last step: (points, size of the state)."""
         size, slopes = self._size, self._slopes
-        for k in range(STAGES + 1, EXTENDED):
-            self._add(k, size, self._old, self._stage)
-            self._evaluate[k](self._start + C[k] * size)
+        self._run(STAGES + 1, EXTENDED, self._start + C * size, size, self._old)
         change = self.state - self._old
         terms = [change, size * slopes[0] - change, 2 * change - size * (slopes[STAGES] + slopes[0])]
         terms += list(size * np.dot(D, slopes))
@@ -267,8 +287,10 @@ class Switching:
         Where LSODA took over.
     """
 
-    def __init__(self, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float) -> None:
-        self._explicit = Dop853(bind, end, initial, rtol=rtol, atol=atol)
+    def __init__(
+        self, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float, staged: Staged | None = None
+    ) -> None:
+        self._explicit = Dop853(bind, end, initial, rtol=rtol, atol=atol, staged=staged)
         self._steps: Steps = self._explicit
         self._given = (bind, end, {"rtol": rtol, "atol": atol})
         self.switched: float | None = None
@@ -299,11 +321,17 @@ class Switching:
 
 
 def steps_of(
-    method: str, bind: Bind, end: float, initial: np.ndarray, rtol: float, atol: float
+    method: str,
+    bind: Bind,
+    end: float,
+    initial: np.ndarray,
+    *,
+    rtol: float,
+    atol: float,
+    staged: Staged | None = None,
 ) -> Dop853 | ScipySteps | Switching:
-    """The integration by a method of `dynamics._flow.solver`."""
-    if method == "auto":
-        return Switching(bind, end, initial, rtol=rtol, atol=atol)
-    if method == "DOP853":
-        return Dop853(bind, end, initial, rtol=rtol, atol=atol)
+    """The integration by a method of `dynamics._flow.solver`; DOP853 takes its stages by ``staged`` if there is one."""
+    if method in ("auto", "DOP853"):
+        kind = Switching if method == "auto" else Dop853
+        return kind(bind, end, initial, rtol=rtol, atol=atol, staged=staged)
     return ScipySteps(method, bind, end, initial, {"rtol": rtol, "atol": atol})

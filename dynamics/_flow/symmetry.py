@@ -12,6 +12,7 @@ Tokens that occur in the same bags with the same counts (*twins*) can be exchang
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,8 @@ from dynamics.bags import Bags
 
 # Individualisations of a bag in each component; more symmetric components than these undo are not recognised.
 _ROUNDS = 32
+# How many symmetries are kept, of bags with how many tokens: runs at other rates need them again.
+_KEPT, _SMALL = 16, 2**14
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,31 @@ class Symmetry:
         shapes = [(k.queries.shape[1] + hubs[0], k.tokens.shape[1] + hubs[1]) for k in self.kinds]
         logits = hubs[0] * hubs[1] + sum(shape[0] * shape[1] - hubs[0] * hubs[1] for shape in shapes)
         return rows * columns + own + logits
+
+
+def symmetry_of(bags: Bags) -> Symmetry | None:
+    """`find_symmetry`, which is done once for bags that are equal and small."""
+    return find_symmetry(bags) if bags.token.size > _SMALL else _kept_symmetry(_Content(bags))
+
+
+class _Content:
+    """Bags that are equal if their numbers are."""
+
+    def __init__(self, bags: Bags) -> None:
+        self.bags = bags
+        self.key = (*(array.tobytes() for array in bags.arrays.values()), bags.target.shape, *bags.sizes.values())
+        self.hash = hash(self.key)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Content) and self.key == other.key
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _kept_symmetry(content: _Content) -> Symmetry | None:
+    return find_symmetry(content.bags)
 
 
 def find_symmetry(bags: Bags) -> Symmetry | None:

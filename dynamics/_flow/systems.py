@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from dynamics._flow.stages import Frame, frame_of
 from dynamics._model import decoder_kernels as reduced
 from dynamics._model import modified
 from dynamics._model.batch import Batch
@@ -106,6 +107,9 @@ class System(Protocol):
         views of their parts are made once.
         """
 
+    def frame(self) -> Frame | None:
+        """The derivative in the form of the kernel that takes whole steps, or None where it cannot or need not be."""
+
     def layer(self, state: np.ndarray) -> Layer:
         """The layer at a state."""
 
@@ -202,6 +206,11 @@ class Full:
 
         return evaluate
 
+    def frame(self) -> Frame | None:
+        """The derivative in the form of the kernel that takes whole steps, where that pays."""
+        rate = np.repeat(self.rates, np.diff(self.bounds))
+        return frame_of(self.problem, self.split, np.arange(rate.size), np.ones(rate.size), rate)
+
     def derivative(self, state: np.ndarray) -> np.ndarray:
         """The gradient of each weight, each times its learning rate."""
         out = np.empty_like(state)
@@ -247,6 +256,9 @@ class Modified(Full):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         modified.check_inverse(self.problem.batch, setting.start, setting.objective, "modified")
+
+    def frame(self) -> None:
+        """None, for the kernel knows no inverse of F^T F."""
 
     def gradient(self, weights: Weights, slopes: Weights) -> float:
         """The loss, with the gradient of Z, and the decoder's of Lemma 3, added into ``slopes``."""
@@ -323,6 +335,9 @@ class Theory:
     def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
         """A function that writes the derivative at what ``state`` then holds into ``out``."""
         return copied(self, state, out)
+
+    def frame(self) -> None:
+        """None, for no kernel has all of it."""
 
     def velocity_of(self, state: np.ndarray, derivative: np.ndarray) -> np.ndarray:
         """dZ/dt from the derivative of the state."""

@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
-from numba import config, njit
-from numba.core import environment
+from llvmlite import ir
+from numba import config, njit, typeof, types
+from numba.core import cgutils, environment
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime import rtsys
+from numba.extending import intrinsic
 
 # NUMBA_DISABLE_JIT=1: kernels run as the Python that they are written in, a thousand times slower.
 IN_PYTHON = bool(config.DISABLE_JIT)
@@ -45,6 +47,57 @@ def kernel(*, inner: bool = False, **options: Any) -> Callable[[Callable], Calla
         return compiled
 
     return decorate
+
+
+def address(called: Any, arguments: tuple) -> Any:
+    """Where the instructions of a kernel for such arguments are, for `call` in another kernel.
+
+    What kernels call by its name becomes a part of each of them, which takes as long to compile as it does by itself,
+    and stays what it was in the cache of its callers when it changes. This way there is one of it.
+
+    Raises
+    ------
+    TypeError
+        If it returns another thing than a float.
+    """
+    if IN_PYTHON:
+        return called
+    signature = tuple(typeof(argument) for argument in arguments)
+    known = _addresses.get((called, signature))
+    if known is not None:
+        return known
+    called.compile(signature)
+    found = called.overloads[signature]
+    if found.signature.return_type != types.float64:
+        raise TypeError(f"{called.__name__} returns {found.signature.return_type}, and `call` a float64")
+    where = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+    _addresses[called, signature] = where
+    return where
+
+
+# Of kernels that were asked for, which keep their instructions as long as they live.
+_addresses: dict[tuple, int] = {}
+
+
+@intrinsic
+def _call_compiled(_, where, arguments):
+    """What is at an `address`, called; only with arguments of the types that it was asked for with."""
+    kinds = arguments.types
+
+    def codegen(context, builder, signature, given):
+        convention = context.call_conv
+        kind = convention.get_function_type(types.float64, kinds)
+        function = builder.inttoptr(given[0], ir.PointerType(kind))
+        parts = cgutils.unpack_tuple(builder, given[1])
+        status, result = convention.call_function(builder, function, types.float64, kinds, parts)
+        with cgutils.if_unlikely(builder, status.is_error):
+            convention.return_status_propagate(builder, status)
+        return result
+
+    return types.float64(where, arguments), codegen
+
+
+call: Any = (lambda function, arguments: function(*arguments)) if IN_PYTHON else _call_compiled
 
 
 class _Part(JITCodeLibrary):

@@ -7,7 +7,7 @@ import threading
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numba import njit
 from strategies import SEEDS, Population, bags, sequence_classes
@@ -95,7 +95,8 @@ def test_the_reduced_field_is_that_of_all_logits(member, decoder, seed, scale):
     for lane in rng.integers(LANES, size=2):
         whole = lifted(member, decoder, states[:, lane])
         expected = system.derivative(whole)
-        # F^T F is inverted by LU there, and by a formula here.
+        # F^T F is inverted by LU there, and by a formula here; LU loses the digits that 1 - rho = 1 - f_0^2 lacks.
+        assume(decoder == "full" or (f[1:, lane] ** 2).sum() > 1e-5)
         largest = np.abs(expected).max() + np.finfo(float).tiny
         np.testing.assert_allclose(lifted(member, decoder, found[:, lane]), expected, atol=1e-10 * largest)
         assert losses[0, lane] == pytest.approx(system.layer(whole).loss(system.setting.bags), rel=1e-9)

@@ -1,0 +1,134 @@
+"""A step of DOP853 in one kernel, for states so small that calls take longer than arithmetic (numba)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynamics._flow.tableau import E3, E5, STAGES, A
+from dynamics._model.kernels import loss_and_gradient
+from dynamics._model.weights import Weights
+from dynamics.layer import Problem
+from dynamics.support.checks import read_only
+from dynamics.support.compiled import address, call, kernel
+
+# Variables, and multiplications of an evaluation, up to which calls between the stages take longer than arithmetic, and
+# a step so short that nobody waits for Ctrl-C.
+_VARIABLES, _WORK = 2**12, 2**18
+
+_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
+
+
+class Frame(NamedTuple):
+    """A layer whose weights are variables of a state, in the form that the kernel takes it.
+
+    Attributes
+    ----------
+    variable : (entries,) int
+        Which variable each entry of the weights is.
+    factor : (entries,)
+        What the gradient at an entry is multiplied by, before those of a variable are added up.
+    rate : (variables,)
+        What the sum is multiplied by.
+    entries, slopes : (entries,)
+        Where the gradient at the weights is added up, and what it sees: what ``arguments`` are views of.
+    gradient : int
+        The `address` of the kernel of loss and gradient.
+    arguments : tuple
+        All of its arguments.
+    """
+
+    variable: np.ndarray
+    factor: np.ndarray
+    rate: np.ndarray
+    entries: np.ndarray
+    slopes: np.ndarray
+    gradient: int
+    arguments: tuple
+
+
+class Trial(NamedTuple):
+    """The numbers of a step, in arrays that a solver keeps.
+
+    Attributes
+    ----------
+    slopes : (EXTENDED, variables)
+    stage, new : (variables,)
+        The argument of the last but one evaluation of a step, and of the last, which is its end.
+    rtol, atol : float
+        Tolerances.
+    """
+
+    slopes: np.ndarray
+    stage: np.ndarray
+    new: np.ndarray
+    rtol: float
+    atol: float
+
+
+# Given the numbers of a step, a function (first, last, moments, size, state) that takes stages as `take` does, at these
+# moments.
+Stages = Callable[[int, int, np.ndarray, float, np.ndarray], tuple[float, float, float, float]]
+Staged = Callable[[Trial], Stages]
+
+
+def frame_of(
+    problem: Problem, views: Callable[[np.ndarray], Weights], variable: np.ndarray, factor: np.ndarray, rate: np.ndarray
+) -> Frame | None:
+    """The frame of a problem, or None where its gradient is more than a call of the kernel, or the call takes long.
+
+    ``views`` are the weights whose entries, one after the other, an array has.
+    """
+    if rate.size > _VARIABLES or problem.work > _WORK:
+        return None
+    entries, slopes = np.zeros(variable.size), np.zeros(variable.size)
+    arguments = problem.alone(views(read_only(entries.view())), views(slopes))
+    if arguments is None:
+        return None
+    variable, factor, rate = (read_only(array.copy()) for array in (variable, factor, rate))
+    return Frame(variable, factor, rate, entries, slopes, address(loss_and_gradient, arguments), arguments)
+
+
+@kernel(nogil=True, **_OPTIONS)
+def take(frame, trial, first, last, size, speed, state):
+    """Slopes ``first`` to ``last - 1``: ``speed_k`` times the derivative at ``state + size sum_j A_kj slopes_j``.
+
+    At the end of a step returns the sums of squares of both error estimates, each entry relative to its tolerance, and
+    the squares of the distances between its last two arguments and between their slopes; else zeros.
+    """
+    n, slopes, variable = state.size, trial.slopes, frame.variable
+    for k in range(first, last):
+        at, out = trial.new if k == STAGES else trial.stage, slopes[k]
+        for i in range(n):
+            at[i] = 0
+        for j in range(k):
+            move = A[k, j]
+            if move != 0:
+                for i in range(n):
+                    at[i] += move * slopes[j, i]
+        for i in range(n):
+            at[i] = state[i] + size * at[i]
+            out[i] = 0
+        for i in range(variable.size):
+            frame.entries[i] = at[variable[i]]
+            frame.slopes[i] = 0
+        call(frame.gradient, frame.arguments)
+        for i in range(variable.size):
+            out[variable[i]] += frame.factor[i] * frame.slopes[i]
+        for i in range(n):
+            out[i] *= frame.rate[i] * speed[k]
+    fifth = third = apart = turned = 0.0
+    if last == STAGES + 1:
+        for i in range(n):
+            e5 = e3 = 0.0
+            for j in range(last):
+                e5 += E5[j] * slopes[j, i]
+                e3 += E3[j] * slopes[j, i]
+            scale = trial.atol + trial.rtol * max(abs(state[i]), abs(trial.new[i]))
+            fifth += (e5 / scale) ** 2
+            third += (e3 / scale) ** 2
+            apart += (trial.new[i] - trial.stage[i]) ** 2
+            turned += (slopes[STAGES, i] - slopes[STAGES - 1, i]) ** 2
+    return fifth, third, apart, turned
