@@ -21,6 +21,7 @@ from dynamics.data import averaging as tasks
 from dynamics.support import checks
 from dynamics.units.qsa import LinearQueryUnit, train_qsa
 from theory.bounded_dyck import balance, pruning
+from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.transformers import random_transformer
 from theory.scan_and_snap import decoder
 
@@ -135,6 +136,16 @@ COUNTED = [
     (
         lambda: random_transformer(3, 2, [4], 2, 0, floor=0.5),
         {"draw a Transformer": 16 * 2 * (2 * 2 * 3 + 9 + 3 * 4 + 4 * 3)},
+    ),
+    # Up to 52 rows for pairs, twice as many for triples.
+    (lambda: tasks.adversarial_match(5, 7), {"list inputs": 8 * 52 * 5}),
+    (lambda: tasks.adversarial_match(5, 7, order=3), {"list inputs": 8 * 2 * 52 * 5}),
+    # Of 2 x 3: random Q of 4 x 3 numbers a column and K with 2, both also pruned.
+    (lambda: pruning.prune_product(np.zeros((2, 3)), 4, 0), {"draw a network": 2 * 8 * (12 * 3 + 12 * 2)}),
+    # Weights 3 x 2 and 2 x 3, padded to 5 x 4 and 6 x 5: those, and what the network copies.
+    (
+        lambda: pruning.pad(ReluNetwork((np.ones((3, 2)), np.ones((2, 3)))), [4, 5, 6]),
+        {"write down the weights": 2 * 8 * (5 * 4 + 6 * 5)},
     ),
     # START and 4 types at depths, 13 in all: 4 brackets with depths 1 to 3 or 0 to 2, to a coordinate each.
     (lambda: DYCK.embedding("one-hot"), {"embed 13 states": 16 * 13 * 13}),

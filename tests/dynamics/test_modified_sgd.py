@@ -175,6 +175,18 @@ def test_what_is_refused(options, message):
         sgd(classes(), eta_y=1.0, eta_z=1.0, steps=1, **ONE | options)
 
 
+def test_features_depend_on_the_temperature_of_the_start():
+    """Two queries tell two classes apart by their logits, unless these are divided by so much that nothing is left."""
+    alike, logits = SequenceClasses([[0.5, 0.5], [0.5, 0.5]], [0, 1], vocab_size=4), np.diag([1.0, 1.0])
+    for temperature, apart in ((2.0, True), (1e12, False)):
+        start = Layer(temperature * logits if apart else logits, np.zeros((2, 4)), temperature=temperature)
+        if apart:
+            sgd(alike, eta_y=1.0, eta_z=1.0, steps=1, init=start, **ONE)
+            continue
+        with pytest.raises(ValueError, match="`data` must have linearly independent features f_n"):
+            sgd(alike, eta_y=1.0, eta_z=1.0, steps=1, init=start, **ONE)
+
+
 def test_dependent_features_and_other_layers_are_refused():
     twice = SequenceClasses([[0.5, 0.5], [0.5, 0.5]], [0, 0], vocab_size=4)
     with pytest.raises(ValueError, match="`data` must have linearly independent features f_n for decoder='modified'"):

@@ -9,7 +9,7 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics import Bags, SequenceClasses, Trajectory, sgd, trajectory
+from dynamics import Bags, Layer, SequenceClasses, Trajectory, sgd, trajectory
 from dynamics._model import kernels
 from dynamics._model.optimizer import Update
 from dynamics._model.weights import Weights
@@ -135,13 +135,26 @@ def test_both_layouts_say_the_same(change, vocab_size, monkeypatch, tmp_path):
         np.testing.assert_array_equal(run.surviving_tokens(1, 0.3), dense.surviving_tokens(1, 0.3))
         for name in ("y", "z"):
             last = dense.row_sums()[name].isel(time=[-1])
-            np.testing.assert_allclose(run.row_sums()[name].transpose(*last.dims), last, atol=1e-14)
+            found = run.row_sums()[name].transpose(*last.dims)
+            np.testing.assert_array_equal(found["time"], last["time"])
+            np.testing.assert_allclose(found, last, atol=1e-14)
         np.testing.assert_array_equal(run.final.Z, dense.final.Z)
         np.testing.assert_array_equal(run.final.Y, dense.final.Y)
         with pytest.raises(ValueError, match="`next_token` must be"):
             run.growth_factor(17, 0)
         with pytest.raises(ValueError, match="`token` must occur with next token 0, but got 3"):
             run.relative_gain(0, 3, 0)
+
+
+def test_what_is_large_goes_by_the_bytes_of_all_states(monkeypatch):
+    """Three queries of five tokens, Y with a column for all other next tokens, and attention of three bags; 7 times."""
+    bags, layer = small().population(), Layer(np.zeros((3, 5)), np.zeros((5, 4)))
+    size = 8 * 7 * (3 * 5 + 5 * 4 + 3 * 5)
+    for bound, large in ((size - 1, True), (size, False)):
+        monkeypatch.setattr(trajectory, "_TABLES", bound)
+        assert trajectory.is_large(bags, layer, 7) is large
+        # A layer with values has no form that keeps less.
+        assert trajectory.is_large(bags, Layer(layer.Z, np.zeros((5, 4)), np.eye(5)), 7) is False
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])

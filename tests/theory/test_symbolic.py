@@ -41,6 +41,10 @@ def test_derivation_holds(name):
     names = (*derivation.vanishing, *derivation.signed)
     written = [entry for entry in names if re.search(r"\[\d|\b[A-Za-z] = \d|(class|token) \d", entry)]
     assert label.trust is Trust.PROVED_AT_SIZES or not written or name in CONFIRMED, written[:3]
+    # An index ranges up to a size, and is not named after one.
+    shown = (*derivation.vanishing.values(), *(value for value, _ in derivation.signed.values()))
+    indices = {each for value in shown if isinstance(value, sp.Basic) for each in value.atoms(sp.Idx)}
+    assert not {str(each.label) for each in indices} & {str(each.upper) for each in indices}
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -150,6 +150,17 @@ def test_a_claim_needs_more_than_the_error_of_the_velocity():
     assert found.sign(LEAD, 4.0).reached < 1e-3
 
 
+def test_the_error_holds_what_the_next_start_leaves_out():
+    """A step hands on the middles of its balls; without error or defect, what they are wide is all that is lost."""
+    bounds, length, wide = cells.Bounds(SMALL, 1), arb(1) / 64, arb(1) / 1024
+    with precision(100):
+        polynomials = [[arb_poly(c) for c in row] for row in bounds.series(bounds.zero)]
+        polynomials[0][0] += arb_poly([0, arb(0, wide)])
+        found = bounds.step(polynomials, length, bounds.zero, arb(0), arb(0), wide)
+        lost = wide * length * bounds.weights[0]
+        assert found.state[0][0].rad() == 0 and lost < found.error < lost * (1 + arb(2) ** -20)
+
+
 MISTAKES = {
     "no defect beyond the degree": ("defect_in_settings", lambda right: lambda *a: arb(0)),
     "a hundredth of the defect beyond the degree": ("defect_in_settings", lambda right: lambda *a: right(*a) / 100),

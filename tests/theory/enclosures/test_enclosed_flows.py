@@ -12,7 +12,7 @@ from strategies import sequence_classes
 from dynamics import SequenceClasses, gradient_flow
 from theory.enclosures import enclose_flow
 from theory.enclosures.reading import read, read_general
-from theory.enclosures.stepping import precision
+from theory.enclosures.stepping import jacobian, precision
 
 DECODERS = ("full", "modified", "theory")
 LEAD = {"eta_y": 1.0, "eta_z": 2.0}
@@ -91,6 +91,24 @@ def test_the_full_field_is_the_gradient_of_the_objective(data, seed):
             rate = arb(0.5 if i < field.n_logits else 1.25) / int(copies[i])
             difference = velocity[i][0] + field.loss(moved)[1] * rate
             assert difference.contains(0) and difference.abs_upper() < 1e-30
+
+
+@settings(max_examples=5)
+@given(st.one_of(copies_of_a_class(), sequence_classes(max_unseen=3)), st.integers(0, 2**32 - 1))
+def test_the_norm_makes_the_jacobian_of_the_full_field_symmetric(data, seed):
+    """As of the gradient of a function: so the weights count what each variable stands for."""
+    for reading in (
+        read(data, eta_y=1.25, eta_z=0.5, decoder="full"),
+        read_general(data.population(), eta_y=1.25, eta_z=0.5, decoder="full"),
+    ):
+        size, w = reading.field.size, reading.field.weights
+        with precision(100):
+            numbers = np.random.default_rng(seed).normal(size=size).tolist()
+            table = jacobian(reading.field, [arb(x) for x in numbers])
+            slopes = np.array([[float(entry.mid()) for entry in row] for row in table])
+        scaled = slopes * w[:, None] / w
+        np.testing.assert_allclose(scaled, scaled.T, rtol=1e-12, atol=1e-13)
+        assert np.abs(scaled[:, 0]).max() > 0
 
 
 @settings(max_examples=6)

@@ -106,6 +106,7 @@ MISTAKES = {
     "lemma5: 1/M for 1/(M - 1)": (lemma5, {"residual": lambda m, h: m / (m + sp.exp(m * h))}, "residual"),
     "lemma5: half a step": (lemma5, {"step": lambda m, h, eta: lemma5.step(m, h, eta / 2)}, "step"),
     "lemma6: constant": (lemma6, {"implicit": lambda *a: lemma6.implicit(*a) + 1}, "(45) at t = 0"),
+    "lemma6: M + 1 for the constant": (lemma6, {"implicit": lambda *a: lemma6.implicit(*a) - a[0]}, "(45) at t = 0"),
     "lemma6: M for M - 1": (lemma6, {"rate": lambda m, h, eta: eta / (m + sp.exp(m * h))}, "(45) along (44)"),
     "lemma6: sign in omega": (
         lemma6,

@@ -354,6 +354,16 @@ def test_the_upper_bound_of_theorem_3_can_fail(runs, monkeypatch):
     assert measures.theorem3_bounds(runs, "theory flow") > 1
 
 
+def test_theorem_3_counts_logits_from_where_they_start(runs):
+    """Attention and its growth stay the same if all logits of a query are moved; the least B_n has five digits then."""
+    data = runs.trajectory("theory flow").dataset
+    shifted = SimpleNamespace(dataset=data.assign(z=data["z"] + 0.3))
+    elsewhere = SimpleNamespace(setting=runs.setting, trajectory=lambda level: shifted)
+    assert measures.theorem3_bounds(elsewhere, "theory flow") == pytest.approx(
+        measures.theorem3_bounds(runs, "theory flow"), abs=1e-5
+    )
+
+
 def test_half_the_upper_exponent_of_theorem_3_fails_for_a_token_that_holds_most_attention(monkeypatch):
     classes = SequenceClasses.single_common_token(2, 1000, common=0.2, distinct=[1.0, 0.1])  # f0^2 = 0.95
     runs = audit.Simulations(Setting("dominant", classes, 1.0, 1e-3, 100.0), seed=0)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from strategies import SEEDS
 from dynamics.data import averaging as tasks
 from dynamics.units.attention_unit import AttentionUnit, TensorAttentionUnit
 from theory import averaging
+from theory.sparse_averaging import measures
 
 UNITS = {2: (averaging.match2, tasks.match2), 3: (averaging.match3_tensor, tasks.match3)}
 ROUNDING = 1e-15  # of an output of order one
@@ -178,6 +180,14 @@ def test_assisted_match3_on_every_small_input(n, modulus):
     np.testing.assert_array_equal(averaging.match3_histogram(n_tokens=n, modulus=modulus)(x), tasks.match3(x, modulus))
 
 
+def test_the_audit_of_assisted_match3_plants_matches(monkeypatch):
+    """x_1 + x_2 + x_3 = 0 mod 10^6, where no other sums vanish: x_1 and x_3 match the pair of the other two."""
+    runs = SimpleNamespace(setting=SimpleNamespace(n_tokens=20, modulus=10**6, seed=0))
+    assert measures.assisted(runs, "construction") == 0
+    monkeypatch.setattr(averaging, "match3_bigram", lambda **sizes: lambda x: np.zeros(x.shape, bool))
+    assert measures.assisted(runs, "construction") == 2 / 20
+
+
 @pytest.mark.parametrize(("n", "modulus"), [(150, 500), (400, 10**5)])
 def test_bigram_match3_on_large_inputs(n, modulus):
     model = averaging.match3_bigram(n_tokens=n, modulus=modulus)
@@ -248,6 +258,10 @@ def test_each_part_of_the_two_layer_construction_is_needed():
         (lambda: averaging.match3_bigram(n_tokens=2, modulus=3)([1, 2, 0]), "`x` must hold 2 tokens, but got shape"),
         (lambda: averaging.match3_bigram(n_tokens=2, modulus=3)([1, 3]), r"`x` must hold integers in \[0, 3\)"),
         (lambda: averaging.match3_groups(root=0, modulus=3), "`root` must be at least 1, but got 0"),
+        (
+            lambda: averaging.match3_groups(root=2, modulus=2**40 + 1),
+            "`modulus` must be at most 1099511627776, but got 1099511627777",
+        ),
     ],
 )
 def test_bad_input_is_named(call, message):
