@@ -82,7 +82,7 @@ def statement_page(statement: Statement) -> list[str]:
 def display(formula: str) -> list[str]:
     """A formula as lines of Markdown; a long one has a line for each part between wide spaces, to fit the page."""
     parts = re.split(r"\\q?quad\b\s*", formula)
-    if len(parts) == 1 or len(formula) < LONG or not formulas.is_latex(formula):
+    if len(parts) == 1 or len(formula) < LONG or r"\\" in formula or not formulas.is_latex(formula):
         return formulas.as_markdown(formula)
     return ["$$", r"\begin{gathered}", *(rf"{part.strip()} \\[1ex]" for part in parts), r"\end{gathered}", "$$"]
 

@@ -1,7 +1,7 @@
 r"""The register's formulas on a page: as mathematics in Markdown, and as pictures in a page that stands alone.
 
 What a statement's ``printed`` and ``corrected`` hold is LaTeX without dollar signs if it has a command of LaTeX, and
-plain text otherwise.
+plain text otherwise. A double backslash ends a line.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from matplotlib.textpath import TextPath
 __all__ = ["as_html", "as_markdown", "in_words", "is_latex", "parts", "readable"]
 
 _SIZE = 100  # units of the picture to one em of the text around it
+_LINE = re.compile(r"\s*\\\\\s*")
 _LONG = 70  # characters of LaTeX, about 20 em
 _RELATIONS = ("=", "<", ">", r"\le", r"\ge", r"\approx", r"\sim", r"\to", r"\Rightarrow")
 _ARGUMENT = r"\s*(\\[A-Za-z]+|[^{\s\\])"
@@ -32,21 +33,26 @@ def is_latex(formula: str) -> bool:
 
 def as_markdown(formula: str) -> list[str]:
     """The formula as lines of Markdown: mathematics, or plain text as code."""
-    return ["$$", formula, "$$"] if is_latex(formula) else [f"`{formula}`"]
+    if not is_latex(formula):
+        return [f"`{formula}`"]
+    lines = _LINE.split(formula)
+    if len(lines) == 1:
+        return ["$$", formula, "$$"]
+    return ["$$", r"\begin{aligned}", *(rf"&{line} \\[1ex]" for line in lines), r"\end{aligned}", "$$"]
 
 
 @functools.cache
 def as_html(formula: str, *, latex: bool | None = None) -> str:
-    """The formula as inline pictures, one for each part between wide spaces, or as code.
+    """The formula as inline pictures, one for each part between wide spaces, on its lines; or as code.
 
     It is code if it is plain text, or if matplotlib, which knows only some of LaTeX, cannot set one of its parts. The
     pictures have the colour of the text around them, the formula as their title, and need nothing else. Whether it is
     LaTeX is for `is_latex` to say, unless ``latex`` does.
     """
     if is_latex(formula) if latex is None else latex:
-        parts = re.split(r"\\q?quad\b\s*", formula)
+        lines = [re.split(r"\\q?quad\b\s*", line) for line in _LINE.split(formula)]
         try:
-            return " ".join(_picture(part) for part in parts if part.strip())
+            return "<br/>".join(" ".join(_picture(part) for part in parts if part.strip()) for parts in lines)
         except ValueError:
             pass
     return f"<code>{html.escape(formula)}</code>"
@@ -117,7 +123,7 @@ def parts(formula: str) -> str:
     found: list[str] = []
     for token in re.findall(r"\\[A-Za-z]+|\\.|.", formula, re.DOTALL):
         depth += (token in _OPEN) - (token in _CLOSE)
-        since = 0 if token in (r"\quad", r"\qquad") else since + len(token)
+        since = 0 if token in (r"\quad", r"\qquad", r"\\") else since + len(token)
         if depth == 0 and token in (r"\ ", " ") and found and found[-1] in (",", ":", ";"):
             token, since = r"\quad ", 0
         elif depth == 0 and since > {r"\text": _LONG // 2}.get(token, _LONG if token in _RELATIONS else math.inf):

@@ -366,11 +366,14 @@ STATEMENTS = (
         "Weight decay, label smoothing, temperature, schedules and momentum (not in the paper)",
         "Weight decay gives h a fixed point, and gamma one above zero, so that Gamma grows without bound like t; label"
         " smoothing bounds h and, by (128), Gamma and B; a temperature divides eta_Z by its square; a schedule and"
-        " momentum are clocks.",
-        r"\lambda:\ \dot x = \tfrac{M\eta_Y}{K(M-1+e^x)} - \eta_Y\lambda x \quad \gamma_\infty ="
-        r" (M-1)^2K\lambda h_\infty^2 \quad 4Be^{4B} \to \tfrac{4\gamma_\infty}{\lambda C_0} \quad"
-        r" \epsilon:\ Mh \to \ln(1 + M\tfrac{1-\epsilon}{\epsilon}) \quad \tau:\ z \to \tfrac{z}{\tau},\ \eta_Z \to"
-        r" \tfrac{\eta_Z}{\tau^2} \quad t \to \int_0^t s",
+        " momentum are clocks: the closed forms hold at another time.",
+        r"\text{weight decay } \lambda:\quad \dot x = \tfrac{M\eta_Y}{K(M-1+e^x)} - \eta_Y\lambda x,\quad x = Mh \\"
+        r" \text{where this ends:}\quad \gamma_\infty = (M-1)^2K\lambda h_\infty^2,\quad"
+        r" 4Be^{4B} = \tfrac{4\gamma_\infty}{\lambda C_0} \\"
+        r" \text{label smoothing } \epsilon:\quad Mh \to \ln\!\left(1 + M\tfrac{1-\epsilon}{\epsilon}\right) \\"
+        r" \text{temperature } \tau:\quad z \mapsto \tfrac{z}{\tau},\quad \eta_Z \mapsto \tfrac{\eta_Z}{\tau^2} \\"
+        r" \text{schedule } s(t):\quad t \mapsto \int_0^t s(t')\,dt' \\"
+        r" \text{momentum } \mu:\quad t \mapsto \tfrac{1}{1-\mu}\left(t - \tfrac{1-e^{-(1-\mu)t}}{1-\mu}\right)",
         prove=PROOFS["changed"],
     ),
 )
