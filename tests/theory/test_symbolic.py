@@ -41,6 +41,12 @@ def test_derivation_holds(name):
     names = (*derivation.vanishing, *derivation.signed)
     written = [entry for entry in names if re.search(r"\[\d|\b[A-Za-z] = \d|(class|token) \d", entry)]
     assert label.trust is Trust.PROVED_AT_SIZES or not written or name in CONFIRMED, written[:3]
+    # Of sizes that are letters, each that is claimed is written out.
+    for letters, values in derivation.sizes.items():
+        for value in values:
+            pairs = zip(letters.strip("()").split(", "), value if isinstance(value, tuple) else [value], strict=True)
+            at = ", ".join(f"{letter} = {number}" for letter, number in pairs)
+            assert any(at in entry for entry in names) or not any(f"{letters[:1]} = " in entry for entry in names), at
     # An index ranges up to a size, and is not named after one.
     shown = (*derivation.vanishing.values(), *(value for value, _ in derivation.signed.values()))
     indices = {each for value in shown if isinstance(value, sp.Basic) for each in value.atoms(sp.Idx)}
@@ -152,6 +158,8 @@ SAID = [
     ("scan_and_snap.gram", "Lemma 17: lambda_i > 0", {"a": 0, "s": 1, "r": 1}, sp.Rational(1, 3)),
     # d D = M eta_Y; exp(d) = 1 + d + d^2/2 = 5/2 at d = 1, with D = 5: 5 (3/2) - 3/2.
     ("scan_and_snap.remark2", "D grows by less than M eta_Y (exp(d) - 1)/d", {"m": 4, "d": 1, "c": 0, "x": 0}, 6),
+    # M = 3, H_n(n) = -1/6: delta = (1 - 3/6)/3, and (1 - delta)^2/(M - 1) - delta (1 - delta).
+    ("scan_and_snap.true_gradient", "late: xi_n > 0 at the largest delta", {"m": 1, "h": 1}, sp.Rational(5, 24)),
     ("scan_and_snap.lemma8_9", "gamma <= (M - 1)^2 h/M", {"s": 0, "m": 4}, 0),
     ("bounded_dyck.theorem1", "unequal differences leave something", {"g": 0}, 0),
     ("sparse_averaging.match3", "more weight on ones, smaller share of blanks", {"k": 0}, 0),

@@ -83,6 +83,14 @@ def test_the_search_finds_the_smallest_norm(seed, n_levels, n_types, scale):
     assert balance._smallest_norm(fixed, levels) == pytest.approx(expected, rel=1e-12)
 
 
+def test_closing_the_deepest_level_has_the_weight_one():
+    """A level higher a weight smaller by a factor that is more than 1 + exp(max R - min R), R = 0 here."""
+    layer = balance.balanced_layer(DyckLanguage(2, 4), 0, scale=0.0)
+    np.testing.assert_allclose(layer.Y[:4, 1], 3.0 ** np.arange(-3.0, 1.0), rtol=1e-14)
+    np.testing.assert_array_equal(layer.Y[4:8, 3], layer.Y[:4, 1])
+    assert (layer.Y != 0).sum() == 8
+
+
 def test_violation_where_every_contribution_is_its_own_unit_vector():
     # S = sqrt 2, and ||Q||^2 counts the d + 3 different states, so that nothing can be pruned from the search.
     language = DyckLanguage(3, 7)

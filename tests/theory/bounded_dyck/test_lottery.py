@@ -294,6 +294,19 @@ def test_width_against_error_is_the_law_of_random_sums():
     assert 0.7 < np.median(drawn) / np.median(searched) < 1.4
 
 
+def test_errors_that_are_drawn_stand_where_those_of_the_search_do():
+    """Logits have an error in the layer that attends, and no number elsewhere; so do networks, at the same entries."""
+    target, random = valid()
+    searched = lottery.prune_transformer(target, random)
+    drawn = subset_law.expected(searched, 0)
+    assert [part.role for part in searched.parts].count("attend") == len(target.layers) < len(searched.parts)
+    for old, new in zip(searched.parts, drawn.parts, strict=True):
+        changed = old.role == "attend"
+        assert (new.logits is old.logits) is not changed and new.logits.any() == changed
+        assert new.role == old.role and new.entries is old.entries
+        assert [error.shape for error in new.fit.errors] == [error.shape for error in old.fit.errors]
+
+
 @pytest.mark.parametrize("layer", range(4))
 def test_two_transformers_agree_on_any_one_layer(layer):
     rng = np.random.default_rng(7)

@@ -14,7 +14,7 @@ from theory.enclosures import cells, enclose_flow
 from theory.enclosures.cells import Cell, decide_cell
 from theory.enclosures.jets import Jet, basis
 from theory.enclosures.signs import _quarters_of
-from theory.enclosures.stepping import precision
+from theory.enclosures.stepping import jacobian, precision
 
 DISTINCT = (2.0, 1.0)
 LEAD = (0.0, 1.0, -1.0)
@@ -148,6 +148,27 @@ def test_a_claim_needs_more_than_the_error_of_the_velocity():
     # A first step whose tube is wide decides nothing about the times right after zero.
     found.steps[0] = dataclasses.replace(found.steps[0], radius=1e3)
     assert found.sign(LEAD, 4.0).reached < 1e-3
+
+
+def test_the_jacobian_of_a_tube_is_that_of_the_field_at_its_settings():
+    """Of a tube without width around a state that rests; its jets in the settings are read at four of them."""
+    bounds = cells.Bounds(WITH_UNSEEN, 1)
+    size, numbers = bounds.thin.size, np.random.default_rng(3).normal(scale=0.3, size=bounds.thin.size).tolist()
+    with precision(100):
+        resting = [[arb_poly([x]) if k == 0 else arb_poly([0]) for k in range(len(bounds.basis))] for x in numbers]
+        parts, rests = bounds.jacobian(resting, arb(1) / 64, arb(0))
+        for at in ([0.0, 0.0], [1.0, -1.0], [-1.0, -1.0], [0.4, 1.0]):
+            ends = zip((WITH_UNSEEN.eta_z, WITH_UNSEEN.common), at, strict=True)
+            field = WITH_UNSEEN.field(*((arb(a) + arb(b)) / 2 + (arb(b) - arb(a)) / 2 * x for (a, b), x in ends))
+            exact = jacobian(field, [arb(x) for x in numbers])
+            for i, j in itertools.product(range(size), repeat=2):
+                still = [
+                    (a, b, part[i][j]) for (a, b, c), part in zip(bounds.tube.exponents, parts, strict=True) if c == 0
+                ]
+                value = sum((arb(at[0]) ** a * arb(at[1]) ** b * term for a, b, term in still), arb(0))
+                scaled = exact[i][j] * arb(bounds.weights[i]) / arb(bounds.weights[j])
+                assert (abs(value - scaled) - rests[i][j]).lower() <= 0 and rests[i][j] < 1e-3
+        assert max(abs(exact[i][i]).upper() for i in range(size)) > 0.01
 
 
 def test_the_error_holds_what_the_next_start_leaves_out():

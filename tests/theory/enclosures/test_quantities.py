@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dynamics import SequenceClasses
 from theory.enclosures import Enclosure, enclose_flow
 from theory.enclosures.quantities import ORDER, Quantity, Span
-from theory.enclosures.stepping import moved, precision
+from theory.enclosures.stepping import ball_of, moved, precision
 
 # Of a ripple on a polynomial, size cos(rate t): a fast one, and one that is almost a displacement.
 RIPPLES = ((0.01, 40.0), (0.3, 0.05))
@@ -61,6 +61,35 @@ def test_balls_hold_what_the_errors_allow(operation, ripple, seed, width):
             assert found.lower - 1e-12 <= value <= found.upper + 1e-12
             assert found.rate.lower - 1e-12 <= slope <= found.rate.upper + 1e-12
         assert found.upper - found.lower < 20 * (width + ripple[0])
+
+
+@pytest.mark.parametrize(
+    ("compute", "slope"),
+    [
+        (lambda a: a.exp(), math.exp(2)),
+        (lambda a: a.log(), 0.5),
+        (lambda a: a.sqrt(), 0.5 / math.sqrt(2)),
+        (lambda a: a.rsqrt(), 0.5 / 2**1.5),
+        (lambda a: 1 / a, 0.25),
+        (lambda a: a * a, 4.0),
+    ],
+)
+def test_a_small_error_grows_by_the_slope_and_no_more(compute, slope):
+    """Of a constant 2 with an error of 1e-6: the width of the ball is 2e-6 times the slope there, to first order."""
+    with precision(100):
+        ctx.cap = ORDER + 1
+        span = Span(0.5, 0.5, arb(0.5), arb(0))
+        two = Quantity(arb_series([2], ORDER), arb_series([2], ORDER + 1), span, arb(10) ** -6, arb(10) ** -6)
+        found = compute(two)
+        assert found.upper - found.lower == pytest.approx(2e-6 * slope, rel=1e-5)
+
+
+def test_the_range_of_a_polynomial_over_a_span():
+    """x^2 - x/2 from 1 to 1.5 rises from 1/2 to 3/2; about the middle it is 15/16 + 2 u + u^2, |u| <= 1/4."""
+    with precision(100):
+        found = ball_of(arb_poly([0, arb(-1) / 2, 1]), arb(1), arb(1.5))
+        assert float(found.lower()) == pytest.approx(15 / 16 - 1 / 2 - 1 / 16, rel=1e-7) and found.lower() <= 0.5
+        assert float(found.upper()) == pytest.approx(1.5, rel=1e-7) and found.upper() >= 1.5
 
 
 def test_zero_at_the_start_is_decided_by_derivatives():

@@ -21,9 +21,9 @@ M, L = size("M"), size("L")
 SEQUENCES = (((2, 0, 0), 1, 0),)
 
 
-def residual(target: sp.Idx, k: sp.Idx, alpha: sp.IndexedBase) -> sp.Expr:
-    """Entry k of x_{T+1} - alpha, where ``target`` is the next token."""
-    return KroneckerDelta(target, k) - alpha[k]
+def residual(target: sp.Idx, k: sp.Idx, alpha: Claim) -> sp.Expr:
+    """Entry k of x_{T+1} - alpha, where ``target`` is the next token and ``alpha(k)`` an entry."""
+    return KroneckerDelta(target, k) - alpha(k)
 
 
 def decoder_rate(feature: Claim, left: Claim, j: sp.Idx, k: sp.Idx) -> sp.Expr:
@@ -115,7 +115,7 @@ def _layers():
     logit = total(y[l, k] * f[l], l)
     pooled = total(KroneckerDelta(x(s), j) * b[s], s)
     return {
-        "log alpha_n by a logit": sp.diff(sp.log(alpha(n)), a[k]) - (KroneckerDelta(n, k) - alpha(k)),
+        "log alpha_n by a logit": sp.diff(sp.log(alpha(n)), a[k]) - residual(n, k, alpha),
         "a logit by Y": sp.diff(logit, y[j, p]) - KroneckerDelta(k, p) * f[j],
         "a logit by f": sp.diff(logit, f[j]) - y[j, k],
         "LN": sp.diff(v[j] / length, v[p]) - unit_slope(v.__getitem__, length, j, p),
@@ -130,7 +130,7 @@ def _chain(decoder_rate, attention_rate, bag_rate):
     """The layers' differentials put together, against the claims; b and alpha stay symbols."""
     j, k, l, p, n, m, q = (index(name, M) for name in "jklpnmq")
     s, t = index("s", L), index("t", L)
-    alpha, b, y = entries("alpha"), entries("b"), entries("Y")
+    alpha, b, y = entries("alpha").__getitem__, entries("b"), entries("Y")
     x = chosen("x", M)
 
     def v(i):
