@@ -37,6 +37,11 @@ def _compute(effort: Effort) -> xr.Dataset:
     return table_of(options=options, quick=effort.quick, store=effort.store, progress=effort.progress)
 
 
+def _settings(table: xr.Dataset) -> list[str]:
+    """Those that are drawn: one inside every assumption, one outside."""
+    return table["setting"].values.tolist()[:2]
+
+
 def _short(check: str) -> str:
     return check if len(check) <= 62 else f"{check[:60]}.."
 
@@ -79,7 +84,7 @@ def survival(table: xr.Dataset) -> Figure:
     table : xarray.Dataset
         From `yzflow.survival`.
     """
-    chosen = table["setting"].values.tolist()[:2]
+    chosen = _settings(table)
     levels = [level for level in _SHOWN if level in table["level"].values.tolist()]
     asked = (table["verdict"].sel(setting=chosen, level=levels) != Fate.NOT_ASKED).any(["option", "setting", "level"])
     shown = table.isel(check=np.flatnonzero(asked.values))
@@ -98,7 +103,10 @@ def survival(table: xr.Dataset) -> Figure:
 
 
 def claims(table: xr.Dataset) -> str:
-    """What this table shows: options under which a statement on signs is reversed, and corrected forms that hold."""
+    """What is drawn shows: options under which a statement on signs is reversed, and corrected forms that hold."""
+    levels = [level for level in _SHOWN if level in table["level"].values.tolist()]
+    others, table = table.sizes["setting"], table.sel(setting=_settings(table), level=levels)
+    others -= table.sizes["setting"]
     verdict = table["verdict"].values
     reversed_ = (verdict == Fate.REVERSED).any(axis=(0, 2, 3))
     names = table["option"].values[reversed_].tolist()
@@ -111,7 +119,8 @@ def claims(table: xr.Dataset) -> str:
         said += f" Of {n} cells in which the option has closed forms of its own and the plain one fails, {back} hold"
         said += " in these."
     return (
-        f"{said} {table.attrs['tests']} tests over {table.attrs['seeds']} seeds have a family-wise error rate of "
+        f"{said}{f' Settings of the table that are not drawn: {others}.' if others else ''} "
+        f"{table.attrs['tests']} tests over {table.attrs['seeds']} seeds have a family-wise error rate of "
         + (f"{table.attrs['alpha']:g}.")
     )
 
