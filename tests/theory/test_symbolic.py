@@ -166,8 +166,8 @@ SAID = [
     # One token that agrees of two, M = 2: relative errors of 1/128, a leak of 1/32, rounding to 1/2.
     ("sparse_averaging.sorted_groups", "a residue of zero, too large by less than 1/2",
      {"n": 0, "h": 0, "r": 1, "e": 0}, sp.Rational(1, 4) - sp.Rational(129, 127 * 33)),
-    # One group: 2 x 3 tokens and one more.
-    ("sparse_averaging.sorted_groups", "groups have at most G + 6 tokens", {"g": 0}, 0),
+    # One group, of four tokens at most.
+    ("sparse_averaging.sorted_groups", "groups have at most G + 3 tokens", {}, 0),
 ]  # fmt: skip
 
 

@@ -202,11 +202,11 @@ def transform(runs: Runs, level: str) -> float:
 
 
 def sorted_groups(runs: Runs, level: str) -> float:
-    """The same for sorted groups; 1 where m is beyond sqrt(N) + 6 and the codes' log2 MN."""
+    """The same for sorted groups; 1 where m is beyond sqrt(N) + 3 and the codes' log2 MN."""
     n, modulus = min(runs.setting.n_tokens, _DEEP_TOKENS), runs.setting.modulus
     model = averaging.match3_sorted(n_tokens=n, modulus=modulus)
     digits = math.ceil(2 * math.log(modulus * n, n) - 1e-9)
-    stated = (3 + math.ceil(digits / 3), 3, max(int(math.sqrt(n)) + 6, math.ceil(math.log2(modulus * n))))
+    stated = (3 + math.ceil(digits / 3), 3, max(int(math.sqrt(n)) + 3, math.ceil(math.log2(modulus * n))))
     return _wrong(runs, model, n, modulus, stated)
 
 

@@ -2,7 +2,7 @@
 
 Tokens find their rank, and about sqrt(N) groups of consecutive ranks cover ranges of residues that do not overlap. Of
 two triples of groups (A, B, C) and (A + k, B + k, C + k), at most one can have a sum of exactly M, and as few have
-2M: about G^2 triples are left, one for each token. The construction is ours. The task is that of Sanford, Hsu,
+2M: at most G^2 triples are left, one for each token. The construction is ours. The task is that of Sanford, Hsu,
 Telgarsky (NeurIPS 2023), arXiv 2306.02896, whose slides conjecture mHD = Omega(N / log N).
 """
 
@@ -24,12 +24,12 @@ _AT_ONCE = 2**22  # sums of three
 def match3_sorted(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> MatchTransformer:
     r"""Match3 in D = 3 + ceil(K/3) layers of H = 3 heads with m of about sqrt(N), K = log(MN)/log(sqrt N).
 
-    G is the largest number with G (G + 1) <= N - 1, S = ceil(N/G) the size of a group.
+    G is the largest number with G^2 <= N - 1, S = ceil(N/G) the size of a group.
 
     1. Rank, K heads: numbers x_j N + j are different, and have K digits in the base S. A head for each digit attends to
        the tokens that agree in all higher digits, and averages the one-hot of this one: how many of them are smaller?
     2. Extremes, one head: every token learns the largest residue of each group of S consecutive ranks, and so which
-       triples of groups A <= B <= C can hold a sum of M or of 2M: at most G (G + 1). Token t takes the t-th.
+       triples of groups A <= B <= C can hold a sum of M or of 2M: at most G^2. Token t takes the t-th.
     3. Gather, three heads: the tokens of the three groups. The map finds every zero sum among them.
     4. Report, three heads: token i averages over the tokens with a triple that has its group in the first, second and
        third place, and reads its own slot. The last token has no triple, and is attended to where there is none.
@@ -84,7 +84,7 @@ class Groups:
 
     def __init__(self, n_tokens: int, modulus: int) -> None:
         self.n_tokens, self.modulus = n_tokens, modulus
-        most = (math.isqrt(4 * (n_tokens - 1) + 1) - 1) // 2  # G
+        most = math.isqrt(n_tokens - 1)  # G
         self.size = -(-n_tokens // most)  # S
         self.groups = -(-n_tokens // self.size)  # at most G of them have tokens
         self.last_size = n_tokens - self.size * (self.groups - 1)

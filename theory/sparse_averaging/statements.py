@@ -227,7 +227,7 @@ STATEMENTS = (
         "Tokens are ranked and sorted into about sqrt(N) groups of consecutive residues. Few triples of groups can"
         " hold a sum that vanishes mod M: one for each token. Tokens have positions, maps between the layers are of"
         " any size, numbers have O(log N) bits, and no token is added.",
-        r"D = 3 + \left\lceil K/3 \right\rceil, \quad H = 3, \quad m \le \max(\sqrt{N} + 6,\ \lceil \log_2 MN \rceil),"
+        r"D = 3 + \left\lceil K/3 \right\rceil, \quad H = 3, \quad m \le \max(\sqrt{N} + 3,\ \lceil \log_2 MN \rceil),"
         r" \quad K \le \left\lceil \frac{2 \ln MN}{\ln N} \right\rceil",
         prove=_PROOFS["sorted_groups"],
         checks=_check("wrong outputs, M to 10^6", checks.sorted_groups, needed=True),

@@ -142,6 +142,11 @@ MISTAKES = {
         {"triples": lambda groups: groups * (groups + 1) / 2},
         "diagonals",
     ),
+    "sorted_groups: two triples of the longest diagonals too": (
+        sorted_groups,
+        {"triples": lambda groups: groups * (groups + 1)},
+        "diagonals",
+    ),
     "sorted_groups: groups of G": (sorted_groups, {"dimension": lambda groups: groups}, "groups have at most"),
     "sorted_groups: a dimension of N": (
         sorted_groups,

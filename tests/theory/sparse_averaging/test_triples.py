@@ -46,7 +46,7 @@ def hard_inputs(n, modulus, rng):
     ("name", "n", "modulus"),
     [
         *(("transform", n, m) for n, m in ((1, 2), (1, 7), (2, 2), (2, 5), (3, 4), (4, 3), (4, 7), (5, 4), (8, 2))),
-        *(("sorted", n, m) for n, m in ((3, 2), (3, 9), (4, 5), (5, 4), (7, 3), (8, 2))),
+        *(("sorted", n, m) for n, m in ((3, 2), (3, 9), (4, 5), (5, 4), (5, 5), (7, 3), (8, 2))),
     ],
 )
 def test_every_small_input(name, n, modulus):
@@ -112,16 +112,16 @@ def test_numbers_of_the_transform_are_as_fine_as_the_proof_asks():
     assert copies and all(head.precision.output.step == 1 / 4 for head in heads(answer))
 
 
-@pytest.mark.parametrize(("n", "exponent"), [(64, 1), (100, 2), (144, 2), (100, 4)])
+@pytest.mark.parametrize(("n", "exponent"), [(5, 1), (64, 1), (65, 1), (100, 2), (144, 2), (100, 4)])
 def test_sorted_groups_have_the_size_that_is_stated(n, exponent):
     modulus = n**exponent
     model = averaging.match3_sorted(n_tokens=n, modulus=modulus)
     size = averaging.counted_size(model, tasks.random_match(n, modulus, size=1, rng=0))
     code = math.ceil(math.log2(n * modulus))
     assert size.depth <= 3 + math.ceil(2 * (exponent + 1) / 3) and size.heads == 3 and size.extra_tokens == 0
-    assert size.dimension == model.embedding_dim <= max(math.sqrt(n) + 6, code)
+    assert size.dimension == model.embedding_dim <= max(math.sqrt(n) + 3, code)
     assert size.bits <= math.log2(n * modulus) + 6
-    # As large as the square root too, up to what 6 leaves: no dimension less than a group's size is counted.
+    # As large as the square root too, up to what 3 leaves: no dimension less than a group's size is counted.
     assert size.dimension >= math.sqrt(n)
 
 
@@ -210,7 +210,7 @@ def test_few_triples_of_groups_hold_all_zero_sums(n_groups, modulus, seed):
     rng = np.random.default_rng(seed)
     largest = np.sort(rng.integers(modulus, size=n_groups))
     triples = averaging.feasible_triples(largest, modulus)
-    assert len(triples) <= n_groups * (n_groups + 1)
+    assert len(triples) <= n_groups**2
     known = set(map(tuple, triples.tolist()))
     for _ in range(30):
         x = rng.integers(largest[-1] + 1, size=2)
@@ -222,9 +222,21 @@ def test_few_triples_of_groups_hold_all_zero_sums(n_groups, modulus, seed):
 
 
 def test_as_many_triples_as_the_lemma_allows():
+    # The most of all largest residues below M, by trying all: G^2 for these G, and fewer for smaller M.
+    for n_groups, modulus in ((1, 2), (2, 5), (3, 9)):
+        choices = list(itertools.combinations_with_replacement(range(modulus), n_groups))
+        most = max(len(averaging.feasible_triples(np.array(largest), modulus)) for largest in choices)
+        assert most == n_groups**2 == proof.triples(n_groups)
     # Evenly spaced groups: more than half of what the lemma allows can occur, so that it is no wild bound.
     largest = np.arange(1, 13) * 10 - 1
-    assert 12 * 13 / 2 < len(averaging.feasible_triples(largest, 120)) <= 12 * 13
+    assert 12**2 / 2 < len(averaging.feasible_triples(largest, 120)) <= 12**2
+
+
+def test_no_triple_is_left_without_a_token():
+    """N = 5 has two groups and four triples, the last of them (1, 1, 1): of these, 3 + 3 + 4 = 10 alone needs it."""
+    x = np.array([[2, 2, 2, 3, 4]])
+    np.testing.assert_array_equal(averaging.match3_sorted(n_tokens=5, modulus=5)(x), tasks.match3(x, 5))
+    assert len(averaging.feasible_triples(np.array([2, 4]), 5)) == 4
 
 
 def test_groups_that_own_nothing_are_in_no_triple():

@@ -1,7 +1,7 @@
 """Match3 by sorted groups, m of about sqrt(N): how many triples of groups matter, leaks, rounding and size.
 
 Against the conjecture on the slides of Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896). The construction is
-`theory.sparse_averaging.sorted_groups`: G (G + 1) <= N - 1 < (G + 1)(G + 2), groups of S = ceil(N/G) ranks.
+`theory.sparse_averaging.sorted_groups`: G^2 <= N - 1 < (G + 1)^2, groups of S = ceil(N/G) ranks.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def least(largest_before: sp.Expr) -> sp.Expr:
 
 def triples(groups: sp.Expr) -> sp.Expr:
     """At most so many triples A <= B <= C of groups can hold a sum of M or 2M."""
-    return groups * (groups + 1)
+    return groups**2
 
 
 def digit_leak(n_tokens: sp.Expr) -> sp.Expr:
@@ -67,7 +67,7 @@ def weight_error(n_tokens: sp.Expr, modulus: sp.Expr) -> sp.Expr:
 
 def dimension(groups: sp.Expr) -> sp.Expr:
     """S, at most, and G < sqrt(N)."""
-    return groups + 6
+    return groups + 3
 
 
 def derive(
@@ -89,7 +89,8 @@ def derive(
     highest = a + b + c
     later = least(a) + least(b) + least(c) + further
     place, groups = sp.Symbol("b", integer=True, nonnegative=True), sp.Symbol("G", integer=True, positive=True)
-    diagonals = sp.summation(groups - place, (place, 0, groups - 1))
+    # Diagonals with C - A = d, b = B - A from 0 to d: two triples each, but the longest ones have no more than one.
+    diagonals = sp.summation(2 * (place + 1), (place, 0, groups - 2)) + groups
     most = 1 + sp.Symbol("g", nonnegative=True)  # G
     half = sp.Rational(1, 2)
     error = weight_error(TOKENS, MODULUS)
@@ -106,14 +107,15 @@ def derive(
     return Derivation(
         statement="Match3 by sorted groups",
         vanishing={
-            "diagonals": sp.expand(2 * diagonals - triples(groups)),
+            "diagonals": sp.expand(diagonals - triples(groups)),
             "m H D against N / log N, in the limit": sp.limit(
                 3 * layers * dimension(r) * 2 * sp.log(r) / r**2, r, sp.oo
             ),
         },
         signed={
             "of a diagonal one triple at most": (later - highest, "> 0"),
-            "groups have at most G + 6 tokens": (dimension(most) - ((most + 1) * (most + 2) / most + 1), ">= 0"),
+            # N <= (G + 1)^2, and S <= (N + G - 1)/G.
+            "groups have at most G + 3 tokens": (dimension(most) - ((most + 1) ** 2 + most - 1) / most, ">= 0"),
             "counts too small, by less than 1/2": (
                 half - ALIKE * (1 - ALIKE / (ratio * (ALIKE + wrong))) - counted,
                 "> 0",
@@ -148,8 +150,10 @@ def derive(
             r" that occurs is owned by one group, which holds it.",
             r"If (A, B, C) can hold a sum $\tau$, then $\tau$ is at most the sum of their largest residues, and less"
             r" than the sum of the least ones that A + k, B + k and C + k own: of each diagonal at most one triple is"
-            r" left. There are $\sum_{b<G} (G - b) = G(G+1)/2$ diagonals with A $\le$ B $\le$ C, and $\tau$ is M or"
-            r" 2M; the sum 0 is that of three zeros. $G(G+1) \le N - 1$ tokens take one triple each.",
+            r" left. With A $\le$ B $\le$ C and C - A = d there are d + 1 diagonals, of $G - d$ triples each, and"
+            r" $\tau$ is M or 2M; the sum 0 is that of three zeros. So the G diagonals with $d = G - 1$, of a single"
+            r" triple, leave G at most, and all others two each: $\sum_{d<G-1} 2(d+1) + G = G^2$. As $G^2 \le N - 1$, a"
+            r" token takes one triple. For G = 1, 2 and 3 some groups leave as many.",
             r"Gather. Scores are an integer $\lambda$ with $e^{-\lambda} \le 1/(8NM)$ or 0. The average of a group of"
             r" $s$ tokens times $s$ is short by $(M-1)(N-s)e^{-\lambda}/s$ at most, and too large by"
             r" $(M-1)(N-s)e^{-\lambda}$ at most, both below 1/8; numerators and denominators with relative errors of"
@@ -157,9 +161,10 @@ def derive(
             r" same holds for the G largest residues.",
             r"Report. Tokens that are asked for weigh 1, the token without a triple $o \le 1/(8N^2)$, others $o^2$: a"
             r" bit that is set gives more than $1/(2N)$, all others together less.",
-            r"$N - 1 < (G+1)(G+2)$ gives $S \le G + 4 + 2/G$, and $G^2 < N$: $m \le \sqrt N + 6$ from where $\sqrt N$"
-            r" is longer than the codes of prefixes, of $\log_2 MN$ digits. $S \ge \sqrt N$: for $M \le N^a$ there are"
-            r" $K \le 2(a+1)$ digits, rounded up, and D = 3 + K/3 layers, rounded up. $mHD\,\log N/N \to 0$.",
+            r"$N \le (G+1)^2$ gives $S \le (N+G-1)/G \le G + 3$, and $G^2 < N$: $m \le \sqrt N + 3$ from where"
+            r" $\sqrt N$ is longer than the codes of prefixes, of $\log_2 MN$ digits. $S \ge \sqrt N$: for"
+            r" $M \le N^a$ there are $K \le 2(a+1)$ digits, rounded up, and D = 3 + K/3 layers, rounded up."
+            r" $mHD\,\log N/N \to 0$.",
         ),
         scope="every N >= 3 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"
         " denominators of attention with relative errors of at most 1/(32 N M); the size for M = N^a, a fixed",

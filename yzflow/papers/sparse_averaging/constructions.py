@@ -207,4 +207,4 @@ def promised_product(name: str, n_tokens: float, exponent: float) -> float:
     if name == "transform":
         return 4 * (r + 1) * (r + 2)
     digits = math.ceil(2 * (exponent + 1) - 1e-9)
-    return 3 * (3 + math.ceil(digits / 3)) * max(math.sqrt(n_tokens) + 6, (exponent + 1) * r)
+    return 3 * (3 + math.ceil(digits / 3)) * max(math.sqrt(n_tokens) + 3, (exponent + 1) * r)

@@ -83,7 +83,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
       const groups = sizes.map((n) => 6 * n ** (2 / 3));
       const transform = sizes.map((n) => 4 * (Math.log2(n) + 1) * (Math.log2(n) + 2));
       const digits = Math.ceil(2 * (power + 1) - 1e-9);
-      const sorted = sizes.map((n) => 3 * (3 + Math.ceil(digits / 3)) * Math.max(Math.sqrt(n) + 6, (power + 1) * Math.log2(n)));
+      const sorted = sizes.map((n) => 3 * (3 + Math.ceil(digits / 3)) * Math.max(Math.sqrt(n) + 3, (power + 1) * Math.log2(n)));
       const named = { "groups of N^(2/3)": groups, "sorted groups": sorted, "the transform": transform };
       const from = Object.entries(named).map(([name, line]) => {
         const last = line.findLastIndex((value, i) => value >= bound[i]);
