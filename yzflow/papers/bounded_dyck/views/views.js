@@ -12,7 +12,7 @@
     D: { label: "D, depth", min: 2, max: 4, integer: true },
     level: { label: "level of the pairs", min: 1, max: 4, integer: true },
     scale: { label: "spread of the logits", min: 0, max: 1, step: 0.01 },
-    off: { label: "how far (11) is off", min: 0, max: 1, step: 0.01 },
+    off: { label: "how far (11) is off, at one entry of Z", min: 0, max: 1, step: 0.01 },
     factor: { label: "V of the closing bracket, × its balanced value", min: 0.5, max: 2, step: 0.001 },
     live: { label: "size of the pair’s values", min: 0, max: 1, step: 0.01 },
     floor: { label: "floor of LN, C", min: 0, max: 0.5, step: 0.01 },
@@ -21,6 +21,9 @@
   const of = (...names) => Object.fromEntries(names.map((name) => [name, SLIDERS[name]]));
   const adjust = ({ D, level }) => { if (level.value > D.value) level.set(D.value); };
   const margins = ({ k = 2, D = 2 }) => ({ "k >= 2, several types": k / 2, "D >= 2, closing queries": D / 2 });
+
+  // Where the slider breaks (11).
+  const broken = ({ off, D, level }) => (off ? ` (11) is off by ${brief(off)} at one entry of Z alone: query ) back at depth ${D - 1}, key [ to depth ${level}.` : "");
 
   function axis(end) {
     const sizes = [...new Set(Array.from({ length: 120 }, (_, i) => Math.round(end ** (i / 119))))];
@@ -93,7 +96,7 @@ ${rest}print({name: float(np.asarray(curve)[-1]) for name, curve in curves.items
         x, y: { label: "distance moved" }, lines, margins: margins(setting),
         marks: still ? [] : [{ x: norm(first) / norm(delta), label: "‖u₀‖/‖δ‖", color: "mark", dash: "solid" }],
         reference: "of the features, norm 1: run against (13), and against the limit",
-        note: `The text is ${written(types)} with n pairs [] at level ${setting.level} before its last two brackets. ${still ? "The pair adds nothing." : `A pair adds ‖δ‖ = ${brief(norm(delta) / norm(first))} of ‖u₀‖.`}`,
+        note: `The text is ${written(types)} with n pairs [] at level ${setting.level} before its last two brackets. ${still ? "The pair adds nothing." : `A pair adds ‖δ‖ = ${brief(norm(delta) / norm(first))} of ‖u₀‖.`}${broken(setting)}`,
         band: null,
         python: program(runs, setting, `types = [0] * ${setting.D - 1}
 found, begin = layer.features(texts(types)), Layer(Z, exact.Y, V).features(texts(types, [0]))
@@ -132,7 +135,7 @@ curves = {"law": gap(law, begin), "layer": gap(found, begin), "limit": np.full(l
       return {
         x, y: { label: "distance", log: true, decades: 6 }, margins: margins(setting), marks: [],
         reference: "of the late form, against the layer",
-        note: `The texts are ${pair.map(written).join(" and ")}, with n pairs [] at level ${setting.level} in both. ${still ? "The pair adds nothing: no number of pairs moves the features." : `A pair adds ${brief(norm(delta) / norm(sums[0]))} of what is there.`}`,
+        note: `The texts are ${pair.map(written).join(" and ")}, with n pairs [] at level ${setting.level} in both. ${still ? "The pair adds nothing: no number of pairs moves the features." : `A pair adds ${brief(norm(delta) / norm(sums[0]))} of what is there.`}${broken(setting)}`,
         lines: [
           { ...CORRECTED, id: "balanced", label: "balanced layer", x: sizes, y: apartAt({ ...right, pair: layer.pair }) },
           { ...LAYER, label: "layer at these sliders", x: sizes, y: found },
@@ -186,7 +189,7 @@ curves = {
       return {
         x, y: { label: "largest error" }, margins: margins(setting), marks: [],
         reference: "of the features, norm 1, from those of the balanced layer without pairs",
-        note: `Pairs [] at level ${setting.level}, ${stacks.length} stacks before (). ${first < 0 ? "No error above 0.01 in the plot." : `The first error above 0.01 is at n = ${sizes[first]}.`}`,
+        note: `Pairs [] at level ${setting.level}, ${stacks.length} stacks before (). ${first < 0 ? "No error above 0.01 in the plot." : `The first error above 0.01 is at n = ${sizes[first]}.`}${broken(setting)}`,
         lines: [
           { ...CORRECTED, id: "balanced", label: "balanced, no floor: 0 at every length", x: sizes, y: sizes.map(() => 0) },
           { ...LAYER, label: "layer at these sliders", x: sizes, y: errors, off: worst("moved") },
