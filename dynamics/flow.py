@@ -12,12 +12,10 @@ from numpy.typing import ArrayLike
 from dynamics._flow.clock import Clock
 from dynamics._flow.optimized import check_flow
 from dynamics._flow.orbits import FullOrbits
-from dynamics._flow.registry import SYSTEMS, system_for
+from dynamics._flow.registry import SYSTEMS, explicit_for, system_for
 from dynamics._flow.solver import METHODS, Solver, as_solver
-from dynamics._flow.stages import Stages, Trial, take
 from dynamics._flow.steps import Steps, steps_of
 from dynamics._flow.systems import Setting, System
-from dynamics._flow.tableau import EXTENDED
 from dynamics._model.objective import Objective, as_objective
 from dynamics._model.optimizer import Optimizer
 from dynamics.bags import Bags, Data, population_of
@@ -182,9 +180,6 @@ def gradient_flow(
     return trajectory
 
 
-_AS_IT_IS = np.ones(EXTENDED)
-
-
 def _start(init: Layer | Trajectory | None, bags: Bags) -> tuple[float, Layer]:
     if init is None:
         return 0.0, Layer.zeros(bags)
@@ -235,8 +230,8 @@ def _integrate(
         if report.enabled:
             report.update(s / end, f"at t = {clock.time(s):.4g} of {clock.end:g}")
 
-    def bind(state: np.ndarray, out: np.ndarray) -> Callable[[float], None]:
-        evaluate = system.bound(state, out)
+    def bind(state: np.ndarray, out: np.ndarray, bound: Callable = system.bound) -> Callable[[float], None]:
+        evaluate = bound(state, out)
 
         def at(s: float) -> None:
             watch(s, 1)
@@ -245,16 +240,6 @@ def _integrate(
                 np.multiply(out, clock.rate(s), out=out)
 
         return at
-
-    frame = system.frame()
-
-    def staged(trial: Trial) -> Stages:
-        def stages(first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> tuple:
-            watch(moments[first], last - first)
-            speed = clock.rate(moments) if clock.logarithmic else _AS_IT_IS
-            return take(frame, trial, first, last, size, speed, state)
-
-        return stages
 
     def fail(reason: str, s: float, state: np.ndarray, n_states: int) -> NoReturn:
         attributes["method"] = _taken(steps, clock) if steps else parameters["method"]
@@ -277,10 +262,10 @@ def _integrate(
         # An explicit method halves its step for ever on a start that is not finite.
         if not np.isfinite(system.derivative(system.initial)).all():
             fail("the derivative is not finite at the start", 0.0, system.initial, 0)
-        tolerances = {"rtol": parameters["rtol"], "atol": parameters["atol"]}
-        steps = steps_of(
-            parameters["method"], bind, end, system.initial, staged=staged if frame else None, **tolerances
-        )
+        how = {name: parameters[name] for name in ("rtol", "atol")}
+        if parameters["method"] in ("auto", "DOP853"):
+            how["explicit"] = explicit_for(system, clock.rate, watch)
+        steps = steps_of(parameters["method"], bind, end, system.initial, **how)
         grid = np.clip(clock.variable(times), 0.0, end)
         done = 0
         while done < len(grid):

@@ -26,9 +26,9 @@ class Clock:
         """t at s, a number or an array."""
         return self.start + (np.expm1(s) if self.logarithmic else s)
 
-    def rate(self, s: float) -> float:
-        """dt/ds."""
-        return np.exp(s) if self.logarithmic else 1.0
+    def rate(self, s):
+        """dt/ds at s, a number or an array."""
+        return np.exp(s) if self.logarithmic else np.ones_like(s)
 
     def output_times(self, times: ArrayLike | None, n_times: int) -> np.ndarray:
         """The arguments ``times`` and ``n_times`` of `gradient_flow` as an array, checked."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics._flow.tableau import E3, E5, STAGES, A
+from dynamics._flow.steps import Bind, Dop853
+from dynamics._flow.tableau import E3, E5, EXTENDED, STAGES, A
 from dynamics._model.kernels import loss_and_gradient
 from dynamics._model.weights import Weights
 from dynamics.layer import Problem
@@ -68,12 +70,6 @@ class Trial(NamedTuple):
     atol: float
 
 
-# Given the numbers of a step, a function (first, last, moments, size, state) that takes stages as `take` does, at these
-# moments.
-Stages = Callable[[int, int, np.ndarray, float, np.ndarray], tuple[float, float, float, float]]
-Staged = Callable[[Trial], Stages]
-
-
 def frame_of(
     problem: Problem, views: Callable[[np.ndarray], Weights], variable: np.ndarray, factor: np.ndarray, rate: np.ndarray
 ) -> Frame | None:
@@ -132,3 +128,53 @@ def take(frame, trial, first, last, size, speed, state):
             apart += (trial.new[i] - trial.stage[i]) ** 2
             turned += (slopes[STAGES, i] - slopes[STAGES - 1, i]) ** 2
     return fifth, third, apart, turned
+
+
+class StagedDop853(Dop853):
+    """`Dop853` whose steps are one kernel: the same steps but for rounding, since the kernel adds in another order.
+
+    Parameters
+    ----------
+    frame : Frame
+        The derivative.
+    speed : callable
+        What multiplies it at an array of moments.
+    watch : callable
+        Called with the moment and the number of evaluations before these are made.
+    """
+
+    def __init__(
+        self,
+        frame: Frame,
+        speed: Callable[[np.ndarray], np.ndarray],
+        watch: Callable[[float, int], None],
+        bind: Bind,
+        end: float,
+        initial: np.ndarray,
+        *,
+        rtol: float,
+        atol: float,
+    ) -> None:
+        self._frame, self._speed, self._watch = frame, speed, watch
+        self._found = (0.0,) * 4
+        super().__init__(bind, end, initial, rtol=rtol, atol=atol)
+
+    def _bound(self, bind: Bind) -> list[Callable[[float], None]]:
+        self._slopes = np.zeros((EXTENDED, self.state.size))
+        self._trial = Trial(self._slopes, self._stage, self._new, self._rtol, float(self._atol))
+        return [partial(self._one, k) for k in range(EXTENDED)]
+
+    def _one(self, k: int, s: float) -> None:
+        """The slope at what is in the place of an argument."""
+        place = self._new if k == STAGES else self._stage
+        self._run(k, k + 1, np.full(EXTENDED, s), 0.0, place.copy())
+
+    def _run(self, first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> None:
+        self._watch(moments[first], last - first)
+        self._found = take(self._frame, self._trial, first, last, size, self._speed(moments), state)
+
+    def _squares(self) -> tuple[np.float64, np.float64]:
+        return np.float64(self._found[0]), np.float64(self._found[1])
+
+    def _turn(self) -> tuple[np.float64, np.float64]:
+        return np.sqrt(self._found[2]), np.sqrt(self._found[3])

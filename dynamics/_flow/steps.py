@@ -10,14 +10,14 @@ import numpy as np
 import scipy  # which imports its integrators, a third of a second, when they are first used
 
 from dynamics._flow import sums
-from dynamics._flow.stages import Staged, Trial
 from dynamics._flow.tableau import E3, E5, EXTENDED, STAGES, A, C, D
 
-# Given arrays (state, out), a function that writes the derivative at s, at what ``state`` then holds, into ``out``.
-Bind = Callable[[np.ndarray, np.ndarray], Callable[[float], None]]
+# Given arrays (state, out), a function that writes the derivative at s, at what ``state`` then holds, into ``out``; a
+# third argument takes the place of `System.bound`.
+Bind = Callable[..., Callable[[float], None]]
 
 # Numbers in a state from which on sums over stages wait for memory rather than for Python.
-_LARGE = 2**15
+LARGE = 2**15
 _SAFETY, _SHRINK, _GROW = 0.9, 0.2, 10.0
 # An error of order h^8 tells how the next step should be.
 _EXPONENT = -1 / 8
@@ -60,11 +60,12 @@ class Steps(Protocol):
 
 
 class Dop853:
-    """DOP853 as `scipy.integrate.DOP853` does it, to the last bit where the state is not large and nothing is `Staged`.
+    """DOP853 as `scipy.integrate.DOP853` does it, to the last bit where the state is not large.
 
     The derivative is always evaluated at the same places in memory, so that whatever is not arithmetic is done once.
-    Where the state is large, a sum over stages is one pass over memory without the coefficients that are zero; where a
-    step is one kernel, it adds in another order. The last bits then differ from scipy's.
+    Where the state is large, a sum over stages is one pass over memory without the coefficients that are zero; the last
+    bits then differ from scipy's. `_flow.factors` keeps less of the slopes than numbers of the state; `_flow.stages`
+    takes a step of a small state in one kernel.
 
     Attributes
     ----------
@@ -74,27 +75,28 @@ class Dop853:
 
     method = "DOP853"
 
-    def __init__(
-        self, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float, staged: Staged | None = None
-    ) -> None:
+    def __init__(self, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float) -> None:
         self.s, self.state = 0.0, initial.copy()
         self._end, self._atol = end, atol
         if rtol < _FINEST:
             warnings.warn(f"rtol = {rtol:g} is finer than numbers are: {_FINEST:.2g} is used", stacklevel=2)
         self._rtol = max(rtol, _FINEST)
         n = initial.size
-        self._slopes = np.zeros((EXTENDED, n))
-        self._before = [self._slopes[:k].T for k in range(EXTENDED)]
         self._old, self._stage, self._new, self._sum = (np.empty(n) for _ in range(4))
-        self._take, self._evaluate, self._found = None, [], (0.0,) * 4
-        if staged is None:
-            places = [self._new if k == STAGES else self._stage for k in range(EXTENDED)]
-            self._evaluate = [bind(place, row) for place, row in zip(places, self._slopes, strict=True)]
-        else:
-            self._take = staged(Trial(self._slopes, self._stage, self._new, self._rtol, float(atol)))
-        self._large = n >= _LARGE
+        self._large = n >= LARGE
+        self._evaluate = self._bound(bind)
         self.stiff, self._bounded, self._free = False, 0, 0
         self._start, self._size, self._next_size = 0.0, 0.0, self._first_size()
+
+    def _bound(self, bind: Bind) -> list[Callable[[float], None]]:
+        """Make room for the slopes; what evaluates each."""
+        self._slopes = np.empty((EXTENDED, self.state.size))
+        self._before = [self._slopes[:k].T for k in range(EXTENDED)]
+        return [bind(self._new if k == STAGES else self._stage, row) for k, row in enumerate(self._slopes)]
+
+    def _slope(self, k: int) -> np.ndarray:
+        """The slope at a stage."""
+        return self._slopes[k]
 
     def _first_size(self) -> float:
         """The first step to try: Hairer, Norsett, Wanner, Section II.4.
@@ -102,14 +104,14 @@ class Dop853:
         The slope at the start comes to the last row of slopes, where a step leaves the slope at its end.
         """
         scale = self._atol + np.abs(self.state) * self._rtol
-        moments = np.zeros(EXTENDED)
-        self._run(STAGES, STAGES + 1, moments, 0.0, self.state)
-        slope = self._slopes[STAGES]
+        np.copyto(self._new, self.state)
+        self._evaluate[STAGES](0.0)
+        slope = self._slope(STAGES)
         d0, d1 = (np.linalg.norm(x / scale) / scale.size**0.5 for x in (self.state, slope))
         h0 = min(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, self._end)
-        moments[1] = h0
-        self._run(1, 2, moments, 0.0, self.state + h0 * slope)
-        d2 = np.linalg.norm((self._slopes[1] - slope) / scale) / scale.size**0.5 / h0
+        np.add(self.state, h0 * slope, out=self._stage)
+        self._evaluate[1](h0)
+        d2 = np.linalg.norm((self._slope(1) - slope) / scale) / scale.size**0.5 / h0
         h1 = max(1e-6, h0 * 1e-3) if d1 <= 1e-15 and d2 <= 1e-15 else (0.01 / max(d1, d2)) ** -_EXPONENT
         return min(100 * h0, h1, self._end)
 
@@ -117,7 +119,7 @@ class Dop853:
         """Take a step; returns None, or the reason if there is no further step."""
         smallest = 10 * abs(np.nextafter(self.s, np.inf) - self.s)
         size, rejected = max(self._next_size, smallest), False
-        np.copyto(self._slopes[0], self._slopes[STAGES])
+        self._begin()
         while size >= smallest:
             s = min(self.s + size, self._end)
             size = s - self.s
@@ -133,30 +135,26 @@ class Dop853:
                 self._start, self._size, self.s = self.s, size, s
                 if self._new.size <= _DENSE and not self.stiff:
                     self._notice(size)
-                np.copyto(self._old, self.state)
+                self._old, self.state = self.state, self._old
                 np.copyto(self.state, self._new)
                 return None
             size *= max(_SHRINK, _SAFETY * error**_EXPONENT)
             rejected = True
         return "Required step size is less than spacing between numbers."
 
+    def _begin(self) -> None:
+        """The slope at the end of the last step is that at the start of the next."""
+        np.copyto(self._slopes[0], self._slopes[STAGES])
+
     def _run(self, first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> None:
-        """Slopes ``first`` to ``last - 1`` at their ``moments`` of a step from ``state``."""
-        if self._take is not None:
-            self._found = self._take(first, last, moments, size, state)
-            return
+        """Slopes ``first`` to ``last - 1``, at their ``moments``, of a step from ``state``."""
         for k in range(first, last):
             self._add(k, size, state, self._new if k == STAGES else self._stage)
             self._evaluate[k](moments[k])
 
     def _notice(self, size: float) -> None:
         """Hairer's test of stiffness: the rate of change between the last two arguments of a step, both at its end."""
-        if self._take is None:
-            apart, turned = (
-                _norm(x) for x in (self._new - self._stage, self._slopes[STAGES] - self._slopes[STAGES - 1])
-            )
-        else:
-            apart, turned = np.sqrt(self._found[2:])
+        apart, turned = self._turn()
         rate = turned / apart if apart > 0 else 0.0
         if size * rate > _STABLE:
             self._bounded, self._free = self._bounded + 1, 0
@@ -166,10 +164,14 @@ class Dop853:
             if self._free == _WELL_INSIDE:
                 self._bounded = 0
 
+    def _turn(self) -> tuple[np.float64, np.float64]:
+        """How far the last two arguments of a step are apart, and their slopes."""
+        return _norm(self._new - self._stage), _norm(self._slopes[STAGES] - self._slopes[STAGES - 1])
+
     def _add(self, k: int, size: float, state: np.ndarray, out: np.ndarray) -> None:
         """``state + size sum_j A_kj slope_j`` into ``out``."""
         if self._large:
-            sums.add(self._slopes, *_SPARSE[k], size, state, out)
+            sums.add(self._slopes, *SPARSE[k], size, state, out)
             return
         np.dot(self._before[k], _BEFORE[k], self._sum)  # the order of scipy
         np.multiply(self._sum, size, self._sum)
@@ -177,26 +179,36 @@ class Dop853:
 
     def _error(self, size: float) -> float:
         """The error of a step relative to the tolerance, Hairer's mean of two estimates."""
-        if self._take is not None:
-            fifth, third = map(np.float64, self._found[:2])
-        elif self._large:
-            sides = (self.state, self._new, self._rtol, self._atol)
-            fifth, third = map(np.float64, sums.errors(self._slopes, *_ERRORS, *sides))
-        else:
-            scale = self._atol + np.maximum(np.abs(self.state), np.abs(self._new)) * self._rtol
-            slopes = self._slopes[: STAGES + 1].T
-            fifth, third = (_norm(np.dot(slopes, weights) / scale) ** 2 for weights in (E5, E3))
+        fifth, third = self._squares()
         if fifth == 0 and third == 0:
             return 0.0
         return size * fifth / np.sqrt((fifth + 0.01 * third) * self.state.size)
 
+    def _squares(self) -> tuple[np.float64, np.float64]:
+        """Sums of squares of both error estimates of a step of size one, each relative to the tolerance."""
+        if self._large:
+            sides = (self.state, self._new, self._rtol, self._atol)
+            fifth, third = map(np.float64, sums.errors(self._slopes, *ERRORS, *sides))
+            return fifth, third
+        scale = self._atol + np.maximum(np.abs(self.state), np.abs(self._new)) * self._rtol
+        slopes = self._slopes[: STAGES + 1].T
+        fifth, third = (_norm(np.dot(slopes, weights) / scale) ** 2 for weights in (E5, E3))
+        return fifth, third
+
+    def _means(self, weights: np.ndarray) -> np.ndarray:
+        """``sum_j weights_ij slope_j``: (rows of weights, size of the state)."""
+        return np.dot(weights, self._slopes)
+
     def interpolate(self, s: np.ndarray) -> np.ndarray:
         """The states at points within the last step: (points, size of the state)."""
-        size, slopes = self._size, self._slopes
+        if self._large and (s == self.s).all():  # mostly where a flow ends
+            return np.repeat(self.state[None], s.size, axis=0)
+        size = self._size
         self._run(STAGES + 1, EXTENDED, self._start + C * size, size, self._old)
         change = self.state - self._old
-        terms = [change, size * slopes[0] - change, 2 * change - size * (slopes[STAGES] + slopes[0])]
-        terms += list(size * np.dot(D, slopes))
+        first, last = self._slope(0), self._slope(STAGES)
+        terms = [change, size * first - change, 2 * change - size * (last + first)]
+        terms += list(size * self._means(D))
         x = ((s - self._start) / size)[:, None]
         states = np.zeros((s.size, change.size))
         for i, term in enumerate(reversed(terms)):
@@ -218,8 +230,12 @@ def _norm(x: np.ndarray) -> np.float64:
 
 
 _BEFORE = [row[:k] for k, row in enumerate(A)]
-_SPARSE = [_sparse(row) for row in A]
-_ERRORS = _sparse(E5, E3)
+SPARSE = [_sparse(row) for row in A]
+ERRORS = _sparse(E5, E3)
+
+
+# Makes the steps of DOP853 as its arguments say: `Dop853`, or a class under it with what else it needs.
+Explicit = Callable[..., Dop853]
 
 
 class ScipySteps:
@@ -288,9 +304,9 @@ class Switching:
     """
 
     def __init__(
-        self, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float, staged: Staged | None = None
+        self, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float, explicit: Explicit = Dop853
     ) -> None:
-        self._explicit = Dop853(bind, end, initial, rtol=rtol, atol=atol, staged=staged)
+        self._explicit = explicit(bind, end, initial, rtol=rtol, atol=atol)
         self._steps: Steps = self._explicit
         self._given = (bind, end, {"rtol": rtol, "atol": atol})
         self.switched: float | None = None
@@ -328,10 +344,11 @@ def steps_of(
     *,
     rtol: float,
     atol: float,
-    staged: Staged | None = None,
-) -> Dop853 | ScipySteps | Switching:
-    """The integration by a method of `dynamics._flow.solver`; DOP853 takes its stages by ``staged`` if there is one."""
-    if method in ("auto", "DOP853"):
-        kind = Switching if method == "auto" else Dop853
-        return kind(bind, end, initial, rtol=rtol, atol=atol, staged=staged)
+    explicit: Explicit = Dop853,
+) -> Steps:
+    """The integration by a method of `dynamics._flow.solver`; ``explicit`` makes the steps of DOP853."""
+    if method == "auto":
+        return Switching(bind, end, initial, rtol=rtol, atol=atol, explicit=explicit)
+    if method == "DOP853":
+        return explicit(bind, end, initial, rtol=rtol, atol=atol)
     return ScipySteps(method, bind, end, initial, {"rtol": rtol, "atol": atol})

@@ -542,6 +542,57 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
 
 
 @kernel(**_OPTIONS)
+def loss_and_factors(batch, Z, Y, rule, earlier, dZ, dY, kept):
+    """As `loss_and_gradient` of bags alone in their groups and a plain layer, with dY in factors where it can be.
+
+    The row of a token that only bag n has is f r_n^T in dY. Such rows of Y lack the slopes of ``earlier`` stages, times
+    what is given with these: that much is added to their products. ``kept`` are factors (stages, entries of the bags)
+    and residuals (bags, stages, columns), and ``stage``, of which they are written; a factor has the weight of its bag
+    and is zero for other tokens, where ``row`` says which row of ``dY`` the gradient is added into, and otherwise -1.
+    """
+    query, target, soft, weight, _, indptr, token, count = batch
+    stages, steps = _read_only(earlier[0]), earlier[1]
+    factors, residuals, row, stage = kept
+    longest, loss = 0, 0.0
+    for bag in range(query.size):
+        longest = max(longest, indptr[bag + 1] - indptr[bag])
+    c_buffer, f_buffer, g_buffer = np.empty(longest), np.empty(longest), np.empty(longest)
+    mass = rule.multiplicity.astype(np.float64)
+    u, more = np.empty((1, mass.size)), np.empty((1, mass.size))
+    q, norm, nothing = np.empty((1, stages.size)), np.empty(1), np.empty((0, 0))
+    V = _read_only(nothing)
+    for bag in range(query.size):
+        lo, hi = indptr[bag], indptr[bag + 1]
+        tokens, shares, n = token[lo:hi], weight[bag : bag + 1], hi - lo
+        c, f, g = _matrix(c_buffer, 1, n), _matrix(f_buffer, 1, n), _matrix(g_buffer, 1, n)
+        before, r = _read_only(residuals[bag]), residuals[bag, stage : stage + 1]
+        _weigh(tokens, _matrix(count[lo:hi], 1, n), Z[query[bag]], c)
+        _feature(tokens, c, V, rule.center, rule.floor, rule.kind, Z.shape[1], f, norm)
+        for j in range(stages.size):
+            q[0, j] = 0
+            for i in range(n):
+                q[0, j] += steps[j] * f[0, i] * factors[stages[j], lo + i]
+        _decode(tokens, f, Y, nothing, u)
+        _decode(stages, q, before, nothing, more)
+        u += more
+        loss += _residual(u, target[bag], soft[bag] if soft.shape[0] > 0 else mass[:0], shares, mass, r)
+        _back(tokens, u, Y, nothing, g)
+        _back(stages, u, before, nothing, q)
+        for j in range(stages.size):
+            for i in range(n):
+                g[0, i] += steps[j] * q[0, j] * factors[stages[j], lo + i]
+        _pull_back(tokens, c, f, norm, g, V, rule.center, rule.kind, shares, dZ[query[bag]], nothing)
+        for i in range(n):
+            own = weight[bag] * f[0, i]
+            if row[lo + i] < 0:
+                factors[stage, lo + i] = own
+                continue
+            for k in range(mass.size):
+                dY[row[lo + i], k] += own * r[0, k]
+    return loss
+
+
+@kernel(**_OPTIONS)
 def attention(query, indptr, token, count, Z, c):
     """Attention of every bag, c_l = N_l exp(z_l) / sum, into ``c``, aligned with ``token``."""
     for b in range(query.size):

@@ -1,0 +1,151 @@
+"""Slopes kept as factors: the same derivative, the same sums over stages and the same steps as with slopes in full."""
+
+import numpy as np
+import pytest
+import scipy.integrate
+import strategies
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dynamics import Layer, Objective, SequenceClasses, Solver, gradient_flow
+from dynamics._flow import stages, steps, tableau
+from dynamics._flow.factors import FactoredDop853, Factors, factors_of
+from dynamics._flow.systems import Full, Modified, Setting
+
+RATES = {"eta_y": 1.3, "eta_z": 0.4}
+
+
+def full(bags, layer=None, objective=None, system=Full):
+    return system(Setting(bags, layer or Layer.zeros(bags), layer, RATES, objective or Objective()))
+
+
+def classes(n_classes, own=5, common=1):
+    """Classes with ``own`` tokens each beside common ones, all probabilities different."""
+    rng = np.random.default_rng(7)
+    tokens = common + own * n_classes
+    table = np.zeros((n_classes, tokens))
+    table[:, :common] = 1
+    table[np.repeat(np.arange(n_classes), own), np.arange(common, tokens)] = 1
+    table *= np.exp(0.2 * rng.normal(size=table.shape))
+    table /= table.sum(axis=1, keepdims=True)
+    return SequenceClasses(table, np.zeros(n_classes, dtype=int), vocab_size=20 * n_classes)
+
+
+def in_full(factors, stage, size):
+    """A slope of so many numbers."""
+    out = np.full(size, np.nan)
+    factors.add(np.array([stage]), np.ones(1), 1.0, np.zeros(size), out)
+    return out
+
+
+def evaluated(factors, stage, state):
+    factors.bound(stage, state, factors.rows[stage])()
+    return in_full(factors, stage, state.size)
+
+
+@given(st.data())
+def test_a_stage_is_the_derivative_where_the_slopes_before_it_lead(data):
+    """At Y + h sum_j a_j K_j, of which rows of tokens of one bag hold Y alone; with any bags and any layer."""
+    bags = data.draw(strategies.bags())
+    system = full(bags, data.draw(strategies.layers(bags)))
+    factors, base = Factors(system), system.initial
+    rng = np.random.default_rng(data.draw(strategies.SEEDS))
+    stages, weights, size = np.array([0, 2, 3, 5, 6]), rng.normal(size=5), data.draw(st.sampled_from([0.01, 1.0, 30.0]))
+    slopes = []
+    for stage in stages:
+        place = base + rng.normal(size=base.size)
+        slopes.append(system.derivative(place))
+        np.testing.assert_allclose(evaluated(factors, stage, place), slopes[-1], atol=1e-12, rtol=1e-9)
+    moved = base + size * weights @ slopes
+    place = np.empty_like(base)
+    factors.add(stages, weights, size, base, place)
+    np.testing.assert_allclose(place, moved, atol=1e-11 * size, rtol=1e-9)
+    place[:] = base
+    factors.add_whole(stages, weights, size, base, place)
+    alone = np.flatnonzero(np.bincount(bags.token, minlength=bags.n_tokens) == 1)
+    np.testing.assert_array_equal(system.split(place).Y[alone], system.split(base).Y[alone])
+    factors.earlier = (stages, size * weights)
+    out, dense = factors.rows[9], np.empty_like(base)
+    loss, expected = factors.bound(9, place, out)(), system.bound(moved, dense)()
+    np.testing.assert_allclose(loss, expected, atol=1e-11, rtol=1e-9)
+    np.testing.assert_allclose(in_full(factors, 9, base.size), dense, atol=1e-10)
+
+
+@given(st.data())
+def test_the_error_of_a_step_is_that_of_slopes_in_full(data):
+    bags = data.draw(strategies.bags())
+    system = full(bags, data.draw(strategies.layers(bags)))
+    factors = Factors(system)
+    rng = np.random.default_rng(data.draw(strategies.SEEDS))
+    states = system.initial + rng.normal(size=(tableau.EXTENDED, system.initial.size))
+    slopes = np.array([evaluated(factors, k, state) for k, state in enumerate(states)])[: tableau.STAGES + 1]
+    old, new = rng.normal(size=(2, system.initial.size))
+    scale = 1e-3 + 1e-2 * np.maximum(np.abs(old), np.abs(new))
+    for weights, found in zip((tableau.E5, tableau.E3), factors.squares(old, new, 1e-2, 1e-3), strict=True):
+        terms = np.abs(weights) @ np.abs(slopes) / scale  # which cancel where the slopes are equal
+        assert abs(found**0.5 - np.linalg.norm(weights @ slopes / scale)) <= 1e-12 * np.linalg.norm(terms)
+
+
+def test_large_flows_take_the_steps_of_scipy():
+    """90 classes that all differ: 41,000 logits. From step to step as `scipy.integrate.DOP853` but for rounding."""
+    system = full(classes(90).population())
+    factors = factors_of(system)
+    assert system.initial.size >= steps.LARGE
+    # Rows of Y in the slopes of a stage: one a class, and the common token's.
+    assert factors.rows.shape[1] + factors.residuals[:, 0].size < system.initial.size / 4
+
+    def bind(state, out, bound):
+        evaluate = bound(state, out)
+        return lambda s: evaluate()
+
+    rtol, atol, end = 1e-8, 1e-10, 3000.0
+    ours = FactoredDop853(factors, bind, end, system.initial, rtol=rtol, atol=atol)
+    scipys = scipy.integrate.DOP853(lambda s, y: system.derivative(y), 0.0, system.initial, end, rtol=rtol, atol=atol)
+    n = 0
+    while scipys.status == "running":
+        assert (ours.advance(), scipys.step()) == (None, None)
+        np.testing.assert_allclose(ours.s, scipys.t, rtol=1e-5)
+        within = np.linspace(scipys.t_old, scipys.t, 4)[1:-1]
+        np.testing.assert_allclose(ours.interpolate(within), scipys.dense_output()(within).T, atol=1e-9)
+        n += 1
+    assert n > 10
+    assert ours.s == end
+    np.testing.assert_allclose(ours.state, scipys.y, atol=1e-10)
+    np.testing.assert_array_equal(ours.interpolate(np.array([end, end])), [ours.state, ours.state])
+
+
+@pytest.mark.parametrize("time_scale", ["linear", "log"])
+def test_the_flow_is_the_same(time_scale, monkeypatch):
+    data, solver = classes(12), Solver(time_scale=time_scale)
+    options = {**RATES, "t_end": 500.0, "n_times": 23, "rtol": 1e-9, "atol": 1e-11, "solver": solver}
+    plain = gradient_flow(data, **options)
+    taken, begin = [], Factors.begin
+    monkeypatch.setattr(steps, "LARGE", 1)
+    monkeypatch.setattr(stages, "_VARIABLES", 0)  # no step in one kernel
+    monkeypatch.setattr(Factors, "begin", lambda self: (taken.append(self), begin(self)))
+    factored = gradient_flow(data, **options)
+    assert len(taken) > 10
+    assert plain.dataset.attrs["method"] == factored.dataset.attrs["method"] == "DOP853"
+    for name in ("attention", "loss", "z_velocity"):
+        np.testing.assert_allclose(factored.dataset[name], plain.dataset[name], atol=1e-9)
+    np.testing.assert_allclose(factored.final.Y, plain.final.Y, atol=1e-8)
+
+
+def test_other_flows_keep_their_slopes_in_full(monkeypatch):
+    monkeypatch.setattr(steps, "LARGE", 1)
+    data = classes(6).population()
+    layer = Layer.zeros(data)
+    assert factors_of(full(data)) is not None
+    for system in (
+        full(data, system=Modified),
+        full(data, objective=Objective(criterion="squared")),
+        full(data, objective=Objective(label_smoothing=0.1)),
+        full(data, Layer(layer.Z, layer.Y, None, layer.multiplicity, temperature=2.0)),
+        full(data, Layer(layer.Z, layer.Y, None, layer.multiplicity, normalisation=None)),
+        full(data, Layer(layer.Z, layer.Y, np.eye(data.n_tokens), layer.multiplicity)),
+        full(classes(6, own=1).population()),  # a row for each bag is not less than one for each token
+        full(classes(6, own=2, common=20).population()),
+    ):
+        assert factors_of(system) is None
+    monkeypatch.setattr(steps, "LARGE", full(data).initial.size + 1)
+    assert factors_of(full(data)) is None
