@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core.errors import TypingError
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
 
@@ -46,6 +47,53 @@ def _read_only_compiled(_, array):
 
 
 _read_only: Any = (lambda array: array) if IN_PYTHON else _read_only_compiled
+
+
+@intrinsic
+def _borrowed_compiled(_, array):
+    """The same array without a share in its memory, of whose parts no references are counted.
+
+    Counting them took up to a seventh of a step. Somebody else must hold the array meanwhile, as a caller does.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        view = context.make_array(signature.return_type)(context, builder, arguments[0])
+        view.meminfo = ir.Constant(view.meminfo.type, None)
+        view.parent = ir.Constant(view.parent.type, None)
+        return view._getvalue()
+
+    return array(array), codegen
+
+
+_borrowed: Any = (lambda array: array) if IN_PYTHON else _borrowed_compiled
+
+
+@intrinsic
+def _matrix_compiled(_, buffer, rows, columns):
+    """The start of a buffer as a matrix, `_borrowed`: of a local buffer, for use where that is used again later."""
+    if buffer.layout != "C":
+        raise TypingError("a matrix must be the start of a contiguous buffer")
+    kind = types.Array(buffer.dtype, 2, "C", readonly=not buffer.mutable)
+
+    def codegen(context, builder, signature, arguments):
+        # Imported with numba's implementations, which loading a compiled kernel goes without.
+        from numba.np.arrayobj import populate_array
+
+        source = context.make_array(signature.args[0])(context, builder, arguments[0])
+        view = context.make_array(kind)(context, builder)
+        shape = arguments[1:]
+        strides = [builder.mul(shape[1], source.itemsize), source.itemsize]
+        populate_array(view, source.data, shape, strides, source.itemsize, None)
+        return view._getvalue()
+
+    return kind(buffer, types.intp, types.intp), codegen
+
+
+def _matrix_in_python(buffer, rows, columns):
+    return buffer.ravel()[: rows * columns].reshape(rows, columns)
+
+
+_matrix: Any = _matrix_in_python if IN_PYTHON else _matrix_compiled
 
 
 @kernel(inner=True, **_OPTIONS)
@@ -374,10 +422,13 @@ def _add_outer(rows, f, weight, r, product, dY):
     if f.shape[0] > 1:
         np.dot(f.T, r, product)
     for i in range(rows.size):
-        row = dY[rows[i]]
-        scale, other = (f.dtype.type(1), product[i]) if f.shape[0] > 1 else (f[0, i], r[0])
-        for k in range(row.size):
-            row[k] += scale * other[k]
+        row = rows[i]
+        if f.shape[0] > 1:
+            for k in range(dY.shape[1]):
+                dY[row, k] += product[i, k]
+        else:
+            for k in range(dY.shape[1]):
+                dY[row, k] += f[0, i] * r[0, k]
 
 
 @kernel(inner=True, **_OPTIONS)
@@ -431,8 +482,9 @@ def _pull_back(token, c, f, norm, g, V, center, kind, weight, dz, dV):
 def _gather(rows, Y, block):
     """The rows of Y that a group needs, side by side."""
     for i in range(rows.size):
+        row = rows[i]
         for k in range(block.shape[1]):
-            block[i, k] = Y[rows[i], k]
+            block[i, k] = Y[row, k]
 
 
 @kernel(inner=True, **_OPTIONS)
@@ -442,12 +494,6 @@ def _first(n):
     for i in range(n):
         out[i] = i
     return out
-
-
-@kernel(inner=True, **_OPTIONS)
-def _matrix(buffer, rows, columns):
-    """The start of a buffer as a matrix."""
-    return buffer[: rows * columns].reshape(rows, columns)
 
 
 @kernel(**_OPTIONS)
@@ -460,9 +506,11 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     Where ``residual`` has rows it receives each bag's r = target - alpha, and the decoder's gradient is left to the
     caller.
     """
-    query, target, soft, weight, size, indptr, token, count = batch
-    Z, Y, V, H = weights.Z, weights.Y, weights.V, weights.hidden
-    dZ, dY, dV, dH = slopes.Z, slopes.Y, slopes.V, slopes.hidden
+    query, target, soft, weight = _borrowed(batch[0]), _borrowed(batch[1]), _borrowed(batch[2]), _borrowed(batch[3])
+    size, indptr, token, count = _borrowed(batch[4]), _borrowed(batch[5]), _borrowed(batch[6]), _borrowed(batch[7])
+    Z, Y, V, H = _borrowed(weights.Z), _borrowed(weights.Y), _borrowed(weights.V), _borrowed(weights.hidden)
+    dZ, dY, dV, dH = _borrowed(slopes.Z), _borrowed(slopes.Y), _borrowed(slopes.V), _borrowed(slopes.hidden)
+    residual = _borrowed(residual)
     center, floor, kind, square, contrast = rule.center, rule.floor, rule.kind, rule.squared, rule.contrasted
     columns, units, last = Y.shape[1], H.shape[1], Y.shape[0] - Z.shape[0]  # the last rows of Y may be the queries'
     longest = most = 0
@@ -503,7 +551,9 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
             f, g = _matrix(f_buffer, n, rows.size), _matrix(g_buffer, n, rows.size)
             a, da = _matrix(a_buffer, n, units), _matrix(da_buffer, n, units)
             u = _matrix(u_buffer, n, columns)
-            r = _matrix(residual[bag:].ravel() if keep else r_buffer, n, columns)
+            r = _matrix(r_buffer, n, columns)
+            if keep:
+                r = _matrix(residual[bag:], n, columns)
             shares = weight[bag : bag + n]
             _weigh(tokens, _matrix(count[entry:], n, tokens.size), Z[query[group]], c)
             _feature(tokens, c, V, center, floor, kind, Z.shape[1], f, norm)
