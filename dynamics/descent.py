@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -182,7 +183,7 @@ def sgd_many(
     DivergenceError
         If a loss stops being finite.
     """
-    threads = os.cpu_count() if threads is None else checks.threads("threads", threads)
+    threads = os.cpu_count() or 1 if threads is None else checks.threads("threads", threads)
     if observe is not None:
         checks.function("observe", observe)
     prepared = []
@@ -199,13 +200,16 @@ def sgd_many(
         return outcome if observe is None else observe(outcome)
 
     results = []
-    with Progress("sgd", enabled=progress) as report, ThreadPoolExecutor(threads) as pool:
+    # One thread is this one: to start another takes as long as a hundredth of a short run, and waits for it.
+    several = min(threads, len(prepared)) > 1
+    with Progress("sgd", enabled=progress) as report, ThreadPoolExecutor(threads) if several else nullcontext() as pool:
         try:
-            for result in pool.map(one, prepared):
+            for result in map(one, prepared) if pool is None else pool.map(one, prepared):
                 results.append(result)
                 report.update(len(results) / len(prepared), f"run {len(results)} of {len(prepared)}")
         except BaseException:
-            pool.shutdown(cancel_futures=True)
+            if pool is not None:
+                pool.shutdown(cancel_futures=True)
             raise
     return results
 

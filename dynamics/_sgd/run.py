@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -233,6 +233,8 @@ class Run:
         self.visited: list[np.ndarray] = []
         self.times: list[int] = []
         self.snapshots: list[list[np.ndarray]] = []
+        # An outcome is the end alone. `_diverge` wants what was recorded before, but has the start anyway.
+        self.recorded = recording or self.record_every < self.steps
         self._record(0)
         self.losses = np.empty(self.steps, dtype=self.dtype)
 
@@ -353,9 +355,12 @@ class Run:
         return loss, slopes
 
     def _catch_up(self, done: int) -> None:
-        """Bring every row to step ``done``: in copies, so that recording changes no bit, unless they are large."""
+        """Bring every row to step ``done``: in copies, so that recording changes no bit, unless they are large.
+
+        No bit follows the last step.
+        """
         weights, memory = self.weights, self.memory
-        if not self.large:
+        if not self.large and done < self.steps:
             weights, memory = copy_of(weights), memory.copy()
         kernels.catch_up(weights, memory, self.update, done)
         self.current = weights
@@ -374,7 +379,11 @@ class Run:
                 weights = self._arrays()
                 self.large_record.add(done, weights.Z, self.large_record.expected_loss(weights))
             return
-        self.snapshots.append([np.array(array, dtype=np.float64, order="C") for array in self._arrays()])
+        if self.recorded:
+            self._snapshot(self._arrays())
+
+    def _snapshot(self, weights: Iterable[np.ndarray]) -> None:
+        self.snapshots.append([np.array(array, dtype=np.float64, order="C") for array in weights])
 
     def go(self, report: Progress | None) -> Run:
         """Take all steps."""
@@ -399,6 +408,8 @@ class Run:
         return self
 
     def _diverge(self, step: int) -> NoReturn:
+        if not self.recorded and self.large_record is None:
+            self._snapshot(self._cast("init", array) for array in self.layer.weights)
         rates = ", ".join(f"{name} = {self.parameters[name]:g}" for name in ("eta_y", "eta_z"))
         raise DivergenceError(
             f"the loss is no longer finite at step {step} of {self.steps} ({rates}, {self.parameters['optimizer']}, "

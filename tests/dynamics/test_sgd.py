@@ -426,8 +426,13 @@ def test_many_runs_pass_on_what_a_run_raises():
     runs = many_runs()
     with pytest.raises(ValueError, match="`eta_y` must be positive, but got -1"):
         sgd_many([*runs, (runs[0][0], {**runs[0][1], "eta_y": -1.0})])
-    with pytest.raises(DivergenceError):
-        sgd_many([*runs, (runs[0][0], {**runs[0][1], "eta_y": 1e308, "eta_z": 1e308})])
+    data, diverging = runs[0][0], {**runs[0][1], "eta_y": 1e308, "eta_z": 1e308}
+    for own in ({}, {"init": "uniform"}, {"record_every": 1}):
+        with pytest.raises(DivergenceError) as alone:
+            sgd(data, **{"record_every": diverging["steps"]} | diverging | own)
+        with pytest.raises(DivergenceError) as among:
+            sgd_many([*runs, (data, diverging | own)])
+        assert among.value.trajectory.dataset.identical(alone.value.trajectory.dataset)
     with pytest.raises(ValueError, match="steps"):
         sgd_many([(runs[0][0], {"eta_y": 1.0, "eta_z": 1.0})])
 

@@ -13,7 +13,7 @@ import yzflow
 from dynamics.support.netcdf import save_dataset
 from yzflow.sweeps import sweep as sweeps
 from yzflow.sweeps.collect import Collector
-from yzflow.sweeps.runs import Result, Task, run
+from yzflow.sweeps.runs import Labelled, Result, Task, run
 from yzflow.sweeps.store import Store
 
 GIVEN = {}  # what `gives` returns or raises for a = 0, 1, ..
@@ -47,6 +47,15 @@ def test_values_stand_under_their_labels_in_whatever_order_runs_have_them(tmp_pa
     for i, label in enumerate(labels):
         own = found["x"].isnull() if label != label else found["x"] == label
         np.testing.assert_array_equal(found["y"].where(own, drop=True), 10.0 * i)
+
+
+def test_a_labelled_array_is_kept_as_one_of_xarray(tmp_path):
+    plain = Labelled(np.array([1.0, 2]), ("x",), {"units": "nats"}, {"x": Labelled(np.array([7, 8]), ("x",), {"a": 1})})
+    same = xr.DataArray([1.0, 2], {"x": ("x", [7, 8], {"a": 1})}, attrs={"units": "nats"})
+    number = Labelled(3.0, attrs={"units": "1"}), xr.DataArray(3.0, attrs={"units": "1"})
+    kept = [swept(tmp_path / str(i), [{"y": y, "n": number[i]}] * 2) for i, y in enumerate((plain, same))]
+    xr.testing.assert_identical(*kept)
+    assert kept[0]["x"].attrs == {"a": 1} and kept[0]["y"].attrs == {"units": "nats"}
 
 
 def test_one_order_that_all_runs_share_stays(tmp_path):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-import xarray as xr
 
 from dynamics import Layer, SequenceClasses, Solver, gradient_flow, observables, options, sgd_many
 from dynamics.descent import ARGUMENTS, complete
 from dynamics.flow import DECODERS, METHODS
 from dynamics.support import checks
 from dynamics.support.checks import read_only
-from yzflow.sweeps.runs import Task
+from yzflow.sweeps.runs import Labelled, Task
 
 # Figs. 11 and 12 have a window of thresholds around 1/M for each number of query tokens.
 WINDOWS = {1: (0.028, 0.038), 3: (0.012, 0.016), 5: (0.0075, 0.0105), 10: (0.0040, 0.0050)}
@@ -92,9 +91,29 @@ def _medium(n_queries: int) -> SequenceClasses:
 
 
 @cache
+def _support(classes: SequenceClasses) -> observables.Support:
+    """The pairs (next token, token) of the data: the same in every run."""
+    return observables.Support(classes.population())
+
+
+@cache
 def _distinct(classes: SequenceClasses) -> np.ndarray:
     """Which tokens are distinct: the same in every run."""
-    return read_only(observables.distinct_mask(classes.population()))
+    support = _support(classes)
+    return read_only(support.dense(support.distinct))
+
+
+_NATS = {"units": "nats"}
+_THRESHOLDS = Labelled(THRESHOLDS, ("threshold",), {"long_name": "threshold on attention", "units": "1"})
+_ABOVE = "share of distinct tokens with {} above the threshold, mean over next tokens"
+# Of each variable of a result.
+_ATTRIBUTES = {
+    "entropy": {"long_name": "entropy of attention on distinct tokens, mean over next tokens", **_NATS},
+    "loss": {"long_name": "expected cross-entropy at the end", **_NATS},
+    "batch_loss": {"long_name": "loss of the last mini-batch", **_NATS},
+    "recall": {"long_name": _ABOVE.format("attention"), "units": "1"},
+    "softmax_recall": {"long_name": _ABOVE.format("softmax of the row of Z"), "units": "1"},
+}
 
 
 def _sgd(classes: SequenceClasses, arguments: dict, seed: int) -> dict:
@@ -105,34 +124,22 @@ def _sgd(classes: SequenceClasses, arguments: dict, seed: int) -> dict:
     [outcome] = sgd_many([(classes, rest)], threads=1)
     bags, end = outcome.bags, outcome.layer
     layer = Layer(end.Z.astype(np.float64), end.Y.astype(np.float64), None, end.multiplicity)
-    attention = observables.expected_attention(layer, bags)[1]
+    attention = (_support(classes).conditional @ layer.sparse_attention(bags)).toarray()
     mask = _distinct(classes)
-    shares = {"recall": attention, "softmax_recall": _softmax_of_rows(layer.Z, classes)}
-    recall = {name: observables.recall(share, mask, THRESHOLDS).mean(axis=0) for name, share in shares.items()}
-    above = {"recall": "attention above the threshold", "softmax_recall": "softmax of the row of Z above the threshold"}
-    thresholds = ("threshold", THRESHOLDS, {"long_name": "threshold on attention", "units": "1"})
-    nats = {"units": "nats"}
-    return {
-        "entropy": xr.DataArray(
-            observables.entropy(attention, mask).mean(),
-            attrs={"long_name": "entropy of attention on distinct tokens, mean over next tokens", **nats},
-        ),
-        "loss": xr.DataArray(layer.loss(bags), attrs={"long_name": "expected cross-entropy at the end", **nats}),
-        "batch_loss": xr.DataArray(
-            float(outcome.batch_loss[-1]), attrs={"long_name": "loss of the last mini-batch", **nats}
-        ),
-        **{
-            name: xr.DataArray(
-                values,
-                {"threshold": thresholds},
-                attrs={
-                    "long_name": f"share of distinct tokens with {above[name]}, mean over next tokens",
-                    "units": "1",
-                },
-            )
-            for name, values in recall.items()
-        },
+    shares = np.stack([attention, _softmax_of_rows(layer.Z, classes)])
+    recall, softmax_recall = observables.recall(shares, mask, THRESHOLDS).mean(axis=1)
+    measured = {
+        "entropy": observables.entropy(attention, mask).mean(),
+        "loss": layer.loss(bags),
+        "batch_loss": float(outcome.batch_loss[-1]),
+        "recall": recall,
+        "softmax_recall": softmax_recall,
     }
+    found = {}
+    for name, values in measured.items():
+        coords = {"threshold": _THRESHOLDS} if np.ndim(values) else {}
+        found[name] = Labelled(values, tuple(coords), _ATTRIBUTES[name], coords)
+    return found
 
 
 def _softmax_of_rows(Z: np.ndarray, classes: SequenceClasses) -> np.ndarray:
