@@ -146,6 +146,7 @@ class _Plan:
             raise checks.reject("seeds", f"be at most {_MOST_RUNS}, a file of the store each", seeds)
         self.seeds = [checks.integer("seeds", seed, minimum=0) for seed in _values("seeds", seeds)]
         self.shape = (*(len(values) for values in self.grid.values()), len(self.seeds))
+        self._last: tuple[int, dict] = (-1, {})
         self.n = math.prod(self.shape)
         if self.n > _MOST_RUNS:
             sizes = " x ".join(map(str, self.shape))
@@ -161,9 +162,13 @@ class _Plan:
 
     def identity(self, cell: int) -> dict:
         """What tells a cell's run from every other; ValueError if its configuration is invalid."""
-        *places, seed = np.unravel_index(cell, self.shape)
-        values = {key: values[i] for (key, values), i in zip(self.grid.items(), places, strict=True)}
-        return self.task.identity(values, self.seeds[seed])
+        point, seed = divmod(cell, len(self.seeds))
+        # Runs of one setting follow each other, and checking it takes longer than looking for one of them.
+        if self._last[0] != point:
+            places = np.unravel_index(point, self.shape[:-1])
+            values = {key: values[i] for (key, values), i in zip(self.grid.items(), places, strict=True)}
+            self._last = point, self.task.identity(values, self.seeds[seed])
+        return self._last[1] | {"seed": self.seeds[seed]}
 
     def dataset(self, collector: Collector) -> xr.Dataset:
         """The labelled results of all cells."""
