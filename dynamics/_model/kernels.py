@@ -96,20 +96,48 @@ def _matrix_in_python(buffer, rows, columns):
 _matrix: Any = _matrix_in_python if IN_PYTHON else _matrix_compiled
 
 
+def _in_order(builder, bits):
+    """Bits of a floating-point number as an integer that is larger where the number is, and back."""
+    width = bits.type.width
+    sign = builder.ashr(bits, ir.Constant(bits.type, width - 1))
+    return builder.xor(bits, builder.and_(sign, ir.Constant(bits.type, 2 ** (width - 1) - 1)))
+
+
+@intrinsic
+def _rank_compiled(_, number):
+    """An integer that is larger where the number is."""
+    kind = types.int32 if number.bitwidth == 32 else types.int64
+
+    def codegen(context, builder, signature, arguments):
+        return _in_order(builder, builder.bitcast(arguments[0], context.get_value_type(kind)))
+
+    return kind(number), codegen
+
+
+@intrinsic
+def _number_compiled(_, rank):
+    """The number of a rank."""
+    kind = types.float32 if rank.bitwidth == 32 else types.float64
+
+    def codegen(context, builder, signature, arguments):
+        return builder.bitcast(_in_order(builder, arguments[0]), context.get_value_type(kind))
+
+    return kind(rank), codegen
+
+
+_rank: Any = (lambda number: number) if IN_PYTHON else _rank_compiled
+_number: Any = (lambda rank: rank) if IN_PYTHON else _number_compiled
+
+
 @kernel(inner=True, **_OPTIONS)
 def _largest(u, top):
-    """Largest entry of each row; four running maxima, since compilers do not break up the chain of one."""
-    quads = u.shape[1] - u.shape[1] % 4
+    """Largest entry of each row: of ranks, since compilers make no vector instructions of a maximum that heeds nan."""
     for b in range(u.shape[0]):
-        top0 = top1 = top2 = top3 = u[b, 0]
-        for c in range(0, quads, 4):
-            top0 = max(top0, u[b, c])
-            top1 = max(top1, u[b, c + 1])
-            top2 = max(top2, u[b, c + 2])
-            top3 = max(top3, u[b, c + 3])
-        for c in range(quads, u.shape[1]):
-            top0 = max(top0, u[b, c])
-        top[b] = max(max(top0, top1), max(top2, top3))
+        highest = _rank(u[b, 0])
+        for c in range(1, u.shape[1]):
+            rank = _rank(u[b, c])
+            highest = rank if rank > highest else highest
+        top[b] = _number(highest)
 
 
 @intrinsic

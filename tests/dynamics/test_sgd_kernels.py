@@ -9,6 +9,7 @@ import reference
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 from numba import njit
 
 from dynamics import Bags, DivergenceError, Layer, SequenceClasses, sgd
@@ -116,6 +117,21 @@ def test_float32_exponentials_at_the_ends():
     out = exponentials(u, 0)
     assert out[0] == 1 and (out[1:5] >= 0).all() and (out[1:5] < 2e-38).all() and np.isnan(out[5])
     assert np.isnan(exponentials(np.array([np.inf, 0], dtype=np.float32), np.inf)[0])
+
+
+@njit(error_model="numpy")
+def largest_into(u, top):
+    kernels._largest(u, top)
+
+
+@given(st.data(), st.sampled_from([np.float32, np.float64]))
+def test_the_largest_of_a_row(draws, dtype):
+    """By ranks of bits: infinities, subnormal numbers and zeros of either sign among them, whatever the length."""
+    numbers = st.floats(width=8 * dtype().itemsize, allow_nan=False)
+    u = draws.draw(arrays(dtype, st.tuples(st.integers(1, 3), st.integers(1, 70)), elements=numbers))
+    top = np.empty(len(u), dtype)
+    largest_into(u, top)
+    np.testing.assert_array_equal(top, u.max(axis=1))
 
 
 @given(st.data())
