@@ -14,11 +14,13 @@ same holds of `numpy.arange` and its like, which bring a dozen functions with th
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
@@ -524,6 +526,39 @@ def _first(n):
     return out
 
 
+@intrinsic
+def _underflow_compiled(_, to_zero):
+    """Choose whether numbers below the normal ones are zero in this thread; returns what was chosen before.
+
+    Where softmax saturates, all of a gradient may lie there in single precision, and processors take a hundred cycles
+    for each operation on such a number. Those that are not x86 go on as they are.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        if not _X86:
+            return arguments[0]
+        word, mask = ir.IntType(32), ir.Constant(ir.IntType(32), 0x8040)  # results, and operands
+        place = cgutils.alloca_once(builder, word)
+        pointer = builder.bitcast(place, ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [pointer.type])
+        store, load = (
+            cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.sse.{name}")
+            for name in ("stmxcsr", "ldmxcsr")
+        )
+        builder.call(store, [pointer])
+        before = builder.load(place)
+        others = builder.and_(before, builder.not_(mask))
+        builder.store(builder.select(arguments[0], builder.or_(before, mask), others), place)
+        builder.call(load, [pointer])
+        return builder.icmp_unsigned("!=", builder.and_(before, mask), ir.Constant(word, 0))
+
+    return types.boolean(types.boolean), codegen
+
+
+_X86 = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
+_underflow: Any = (lambda to_zero: to_zero) if IN_PYTHON else _underflow_compiled
+
+
 @kernel(**_OPTIONS)
 def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     """Loss -J of a weighted batch, and the gradient of J added into ``slopes``: Lemma 1, and its extensions.
@@ -583,6 +618,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
             if keep:
                 r = _matrix(residual[bag:], n, columns)
             shares = weight[bag : bag + n]
+            to_zero = _underflow(False)
             _weigh(tokens, _matrix(count[entry:], n, tokens.size), Z[query[group]], c)
             _feature(tokens, c, V, center, floor, kind, Z.shape[1], f, norm)
             if units > 0:
@@ -600,6 +636,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
             if contrast:
                 loss += _contrast(difference, shares, mass, u, r)
                 shares = ones
+            _underflow(to_zero)
             if gradient:
                 if rule.residual:
                     _part_query(u, r, shares, dY[last + query[group]], keep)
@@ -766,6 +803,15 @@ def sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
     earlier steps. A step touches only the rows of its queries and tokens, or the entries of Z: ``memory.last`` has for
     each the step that it was brought to, and `catch_up` brings all to the same.
     """
+    before = _underflow(True)
+    finite = _sgd_steps(batches, groups, weights, rule, memory, update, done, losses)
+    _underflow(before)
+    return finite
+
+
+@kernel(inner=True, **_OPTIONS)
+def _sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
+    """`sgd_steps`, where what underflows is zero in gradients and weights."""
     query, target, soft, weight, size, indptr, token, count = batches
     Z, Y, V, H = weights.Z, weights.Y, weights.V, weights.hidden
     rates, momentum, adam, last = update.rates, update.momentum, update.adam, memory.last

@@ -134,6 +134,22 @@ def test_the_largest_of_a_row(draws, dtype):
     np.testing.assert_array_equal(top, u.max(axis=1))
 
 
+@pytest.mark.skipif(not kernels._X86, reason="other processors take subnormal numbers as they are")
+def test_what_underflows_is_zero_in_gradients_alone():
+    """A saturated softmax: velocities below the normal numbers, each a hundred cycles a step, are gone.
+
+    The loss of a batch keeps its last bits, and the arithmetic of this thread is the person's again.
+    """
+    tiny = np.finfo(np.float32).tiny
+    options = {"eta_y": 300.0, "eta_z": 3.0, "steps": 1200, "record_every": 1200, "init": "uniform", "seed": 0}
+    run = driving.start(SequenceClasses.syn_medium(1), dtype="float32", **options)
+    run.go(None)
+    sizes = np.abs(run.memory.first.Y)
+    assert (sizes == 0).any() and not ((sizes > 0) & (sizes < tiny)).any()
+    assert 0 < run.losses[-1] < 1e-30
+    assert np.array([tiny])[0] / 2 > 0
+
+
 @given(st.data())
 def test_float32_gradient_is_the_float64_one(draws):
     """One full-batch step in both precisions, from a layer that is exact in both."""
