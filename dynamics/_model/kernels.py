@@ -155,6 +155,19 @@ def _float_of_bits_compiled(_, bits):
 _float_of_bits: Any = (lambda bits: bits.view(np.float32)) if IN_PYTHON else _float_of_bits_compiled
 
 
+@intrinsic
+def _double_of_bits_compiled(_, bits):
+    """The float64 whose bits are those of an int64."""
+
+    def codegen(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.int64), codegen
+
+
+_double_of_bits: Any = (lambda bits: bits.view(np.float64)) if IN_PYTHON else _double_of_bits_compiled
+
+
 @kernel(inner=True, **_OPTIONS)
 def _exponentials(u, top, out):
     """exp(u - top) into ``out``, for u <= top, an entry for each row.
@@ -182,6 +195,27 @@ def _exponentials(u, top, out):
             y = y * x + np.float32(5.0000001201e-1)
             y = y * x * x + x + np.float32(1.0)
             out[b, c] = y * _float_of_bits((np.int32(n) + np.int32(127)) << np.int32(23))
+
+
+@kernel(inner=True, **_OPTIONS)
+def _quick_exponentials(u, top, out):
+    """As `_exponentials` in double precision by vector instructions, exact to 3e-16; the library's are to 1.3e-16.
+
+    The fraction of Cephes' exp on [-ln(2)/2, ln(2)/2], scaled by a power of two made of its bits. Where other bits of
+    known runs would be a loss, they stay those of the library.
+    """
+    for b in range(u.shape[0]):
+        highest = top[b]
+        for c in range(u.shape[1]):
+            x = u[b, c] - highest
+            x = -708.0 if x < -708.0 else x
+            n = np.floor(x * 1.4426950408889634 + 0.5)
+            x = x - n * 6.93145751953125e-1 - n * 1.42860682030941723212e-6
+            square = x * x
+            p = (1.26177193074810590878e-4 * square + 3.02994407707441961300e-2) * square + 1.0
+            q = (3.00198505138664455042e-6 * square + 2.52448340349684104192e-3) * square + 2.27265548208155028766e-1
+            y = 1.0 + 2.0 * x * p / (q * square + 2.0 - x * p)
+            out[b, c] = y * _double_of_bits((np.int64(np.int32(n)) + np.int64(1023)) << np.int64(52))
 
 
 @kernel(inner=True, **_OPTIONS)
@@ -323,16 +357,22 @@ def _part_query(u, r, weight, row, keep):
 
 @kernel(inner=True, **_OPTIONS)
 def _residual(u, target, soft, weight, mass, r):
-    """Weighted sum of the cross-entropies of softmax(u); r = (target - alpha) into ``r`` and mass * r into ``u``.
+    """Weighted sum of the cross-entropies of softmax(u); r = (target - alpha) into ``r`` and mass * r into ``u``."""
+    top = np.empty(u.shape[0], u.dtype)
+    _largest(u, top)
+    _exponentials(u, top, r)
+    return _cross_entropy(u, top, target, soft, weight, mass, r)
+
+
+@kernel(inner=True, **_OPTIONS)
+def _cross_entropy(u, top, target, soft, weight, mass, r):
+    """`_residual` from exp(u - top) in ``r``.
 
     ``mass`` is the multiplicity of each column. For a hard target 1 - alpha_target is summed from the other columns: as
     a difference it would lose all digits once the target is nearly certain, and the zero-sum invariant with it.
     """
     # Typed constants: a bare 0 or 1 would turn single precision into double.
     zero, one = u.dtype.type(0), u.dtype.type(1)
-    top = np.empty(u.shape[0], u.dtype)
-    _largest(u, top)
-    _exponentials(u, top, r)
     objective = 0.0
     for b in range(u.shape[0]):
         if soft.size > 0:
@@ -675,7 +715,7 @@ def loss_and_factors(batch, Z, Y, rule, earlier, dZ, dY, kept):
     mass = rule.multiplicity.astype(np.float64)
     u, more = np.empty((1, mass.size)), np.empty((1, mass.size))
     q, norm, nothing = np.empty((1, stages.size)), np.empty(1), np.empty((0, 0))
-    V = _read_only(nothing)
+    V, top = _read_only(nothing), np.empty(1)
     for bag in range(query.size):
         lo, hi = indptr[bag], indptr[bag + 1]
         tokens, shares, n = token[lo:hi], weight[bag : bag + 1], hi - lo
@@ -690,7 +730,10 @@ def loss_and_factors(batch, Z, Y, rule, earlier, dZ, dY, kept):
         _decode(tokens, f, Y, nothing, u)
         _decode(stages, q, before, nothing, more)
         u += more
-        loss += _residual(u, target[bag], soft[bag] if soft.shape[0] > 0 else mass[:0], shares, mass, r)
+        _largest(u, top)
+        _quick_exponentials(u, top, r)
+        soft_row = soft[bag] if soft.shape[0] > 0 else mass[:0]
+        loss += _cross_entropy(u, top, target[bag], soft_row, shares, mass, r)
         _back(tokens, u, Y, nothing, g)
         _back(stages, u, before, nothing, q)
         for j in range(stages.size):

@@ -6,11 +6,13 @@ import scipy.integrate
 import strategies
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 
 from dynamics import Layer, Objective, SequenceClasses, Solver, gradient_flow
 from dynamics._flow import stages, steps, tableau
 from dynamics._flow.factors import FactoredDop853, Factors, factors_of
 from dynamics._flow.systems import Full, Modified, Setting
+from dynamics._model import kernels
 
 RATES = {"eta_y": 1.3, "eta_z": 0.4}
 
@@ -41,6 +43,35 @@ def in_full(factors, stage, size):
 def evaluated(factors, stage, state):
     factors.bound(stage, state, factors.rows[stage])()
     return in_full(factors, stage, state.size)
+
+
+@njit(error_model="numpy")  # not on disk, where what it calls could change unnoticed
+def into(u, top, out):
+    kernels._quick_exponentials(u, top, out)
+
+
+def exponentials(u, top=0.0):
+    out = np.empty((1, u.size))
+    into(u.reshape(1, -1), np.array([top]), out)
+    return out[0]
+
+
+def test_exponentials_by_vector_instructions():
+    """Relative error below 3e-16 over [-708, 0], on a fine grid and around the cuts between powers of two."""
+    cuts = -np.log(2) * (np.arange(1020) + 0.5)
+    near = (cuts[:, None] * (1 + np.linspace(-1e-12, 1e-12, 41))).ravel()
+    u = np.concatenate([np.linspace(-708, 0, 400_001), np.linspace(-1, 0, 100_001), near, [0.0, -1e-300, -1e-17]])
+    exact = np.exp(u.astype(np.longdouble))
+    assert np.abs(exponentials(u) / exact - 1).max() < 3e-16
+    assert exponentials(u)[-3] == 1
+    np.testing.assert_array_equal(exponentials(u[:9] + 3.0, 3.0), exponentials(u[:9] + 3.0 - 3.0))
+
+
+def test_exponentials_by_vector_instructions_at_the_ends():
+    """Far below, a number too small to matter; nan, and infinity less infinity, stay nan and are not hidden."""
+    out = exponentials(np.array([0, -709, -1e4, -1e300, -np.inf, np.nan]))
+    assert out[0] == 1 and (out[1:5] >= 0).all() and (out[1:5] < 4e-308).all() and np.isnan(out[5])
+    assert np.isnan(exponentials(np.array([np.inf, 0]), np.inf)[0])
 
 
 @given(st.data())
