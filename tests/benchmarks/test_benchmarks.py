@@ -198,6 +198,7 @@ def test_the_stages_of_sgd_make_up_a_step(monkeypatch):
         stage = getattr(sgd_profile, name)
         monkeypatch.setattr(sgd_profile, name, getattr(stage, "py_func", stage))
     used = {name: of_python(one) if hasattr(one, "py_func") else one for name, one in vars(kernels).items()}
+    used["_matrix"] = kernels._matrix_in_python
     monkeypatch.setattr(sgd_profile, "kernels", SimpleNamespace(**used))
     monkeypatch.setattr(sgd_profile, "REPEATS", 1)
     monkeypatch.setattr(sgd_profile, "STEPS", 2)
