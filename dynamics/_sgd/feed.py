@@ -65,7 +65,7 @@ def _insertion_tables(contrast: Bags | None, strength: np.floating) -> tuple:
     """The insertions of the regulariser as `draw_batches` takes them."""
     nothing = np.empty(0, dtype=np.int64)
     if contrast is None:
-        empty = np.empty(0, dtype=np.uint64), np.empty((0, 2), dtype=np.uint64)
+        empty = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64)
         arrays = (nothing, nothing, np.empty(0, dtype=type(strength)), *empty)
     else:
         tables = sampling.alias_tables(np.array([0, len(contrast)]), contrast.weight)[2:]

@@ -14,20 +14,22 @@ _PAIR_CELLS = 2**16
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
+_TWO = np.uint64(2)
 
 
 @kernel()
 def _alias_table(weight, threshold, choice):
     """Alias table (Walker 1977, Vose 1991) of the probabilities ``weight / weight.sum()``.
 
-    A cell i gives ``choice[i, 0]`` below the threshold, in units of 2^-32, and ``choice[i, 1]`` above.
+    A cell i gives ``choice[2 i]`` below the threshold, in units of 2^-32, and ``choice[2 i + 1]`` above: in one row,
+    for an array of two axes finds an entry by a product.
     """
     size = weight.size
     height = weight * (size / weight.sum())
     pending = np.empty(size, np.int64)  # cells below one from the left, the others from the right
     small, large = 0, size
     for i in range(size):
-        choice[i, :] = i
+        choice[2 * i] = choice[2 * i + 1] = i
         if height[i] < 1:
             pending[small] = i
             small += 1
@@ -37,7 +39,7 @@ def _alias_table(weight, threshold, choice):
     while small > 0 and large < size:
         small -= 1
         low, high = pending[small], pending[large]
-        choice[low, 1] = high
+        choice[2 * low + 1] = high
         height[high] -= 1 - height[low]
         if height[high] < 1:
             large += 1
@@ -55,15 +57,14 @@ def _alias_tables(indptr, weight, start, threshold, choice, pairs):
         lo, hi = start[row], start[row + 1]
         if not pairs:
             # A copy, since what is made below may be written to: the function compiles once.
-            _alias_table(single.copy(), threshold[lo:hi], choice[lo:hi])
+            _alias_table(single.copy(), threshold[lo:hi], choice[2 * lo : 2 * hi])
             continue
         single = single / single.sum()
-        _alias_table((single.reshape(-1, 1) * single).ravel(), threshold[lo:hi], choice[lo:hi])
+        _alias_table((single.reshape(-1, 1) * single).ravel(), threshold[lo:hi], choice[2 * lo : 2 * hi])
         size = np.uint64(single.size)
-        for cell in range(lo, hi):
-            for side in range(2):
-                pair = choice[cell, side]
-                choice[cell, side] = pair // size + ((pair % size) << _HALF)
+        for i in range(2 * lo, 2 * hi):
+            pair = choice[i]
+            choice[i] = pair // size + ((pair % size) << _HALF)
 
 
 def alias_tables(
@@ -76,7 +77,7 @@ def alias_tables(
     size = np.diff(indptr)
     pairs = bool(pairs and (size**2).sum() <= _PAIR_CELLS)
     start = np.concatenate([[0], np.cumsum(size**2 if pairs else size)])
-    threshold, choice = np.empty(start[-1], dtype=np.uint64), np.empty((start[-1], 2), dtype=np.uint64)
+    threshold, choice = np.empty(start[-1], dtype=np.uint64), np.empty(2 * start[-1], dtype=np.uint64)
     indptr, weight = (read_only(array.view()) for array in (indptr, weight))
     _alias_tables(indptr, weight, start, threshold, choice, pairs)
     return (pairs, *(read_only(array) for array in (start, threshold, choice)))
@@ -118,7 +119,7 @@ def _pick(bits, threshold, choice):
     """
     position = (bits & _LOW) * np.uint64(threshold.size)
     cell = position >> _HALF
-    return choice[cell, np.uint64((position & _LOW) >= threshold[cell])]
+    return choice[_TWO * cell + np.uint64((position & _LOW) >= threshold[cell])]
 
 
 @kernel(inline="always")
@@ -126,7 +127,7 @@ def _pick_two(bits, threshold, choice, pairs):
     """Two independent tokens, packed as first + 2^32 second."""
     if pairs:
         cell = ((bits & _LOW) * np.uint64(threshold.size)) >> _HALF
-        return choice[cell, np.uint64((bits >> _HALF) >= threshold[cell])]
+        return choice[_TWO * cell + np.uint64((bits >> _HALF) >= threshold[cell])]
     return _pick(bits, threshold, choice) + (_pick(bits >> _HALF, threshold, choice) << _HALF)
 
 
@@ -294,8 +295,8 @@ def _draw_batch(random, data, bag_tables, token_tables, position_weight, inserti
         end += hi - lo
         if position_weight.size > 0:
             b_size[groups] = times
-            threshold = token_threshold[start[source] : start[source + 1]]
-            choice = token_choice[start[source] : start[source + 1]]
+            first, after = start[source], start[source + 1]
+            threshold, choice = token_threshold[first:after], token_choice[2 * first : 2 * after]
             counts = b_count[entry : entry + times * (hi - lo)].reshape(times, hi - lo)
             _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, counts)
             entry += times * (hi - lo)
