@@ -30,17 +30,19 @@ COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, "0.55", "0.85")
 @njit
 def _attention(batches, groups, Z, norm, c_all, g_all):
     query, _, _, weight, size, indptr, token, count = batches
-    dZ, none = np.zeros_like(Z), np.empty((0, 0), Z.dtype)
+    dZ, none, top = np.zeros_like(Z), np.empty((0, 0), Z.dtype), np.empty_like(norm)
+    line = np.empty(token.shape[1], Z.dtype)
     for s in range(groups.size):
         entry = bag = 0
         for group in range(groups[s]):
             tokens = token[s, indptr[s, group] : indptr[s, group + 1]]
             n = size[s, group]
             c, g = kernels._matrix(c_all, n, tokens.size), kernels._matrix(g_all, n, tokens.size)
-            kernels._weigh(tokens, count[s, entry : entry + n * tokens.size].reshape(n, -1), Z[query[s, group]], c)
+            counts, e = count[s, entry : entry + n * tokens.size].reshape(n, -1), kernels._matrix(line, 1, tokens.size)
+            kernels._weigh(tokens, counts, Z[query[s, group]], c, e, top)
             kernels._feature(tokens, c, none, False, Z.dtype.type(0), 0, Z.shape[1], c, norm)
             weights = weight[s, bag : bag + n]
-            kernels._pull_back(tokens, c, c, norm, g, none, False, 0, weights, dZ[query[s, group]], none)
+            kernels._pull_back(tokens, c, c, norm, g, none, False, 0, weights, dZ[query[s, group]], none, e[0])
             entry += n * tokens.size
             bag += n
 
@@ -77,11 +79,12 @@ def _exponentials(groups, size, u_all, r_all, columns):
 @njit
 def _softmax(batches, groups, u_all, r_all, mass):
     _, target, soft, weight, size, _, _, _ = batches
+    top = np.empty(size.shape[1], u_all.dtype)
     for s in range(groups.size):
         for group in range(groups[s]):
             n = size[s, group]
             u, r = kernels._matrix(u_all, n, mass.size), kernels._matrix(r_all, n, mass.size)
-            kernels._residual(u, target[s, group], soft[s, group], weight[s, :n], mass, r)
+            kernels._residual(u, target[s, group], soft[s, group], weight[s, :n], mass, r, top)
 
 
 @njit

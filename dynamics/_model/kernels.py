@@ -233,10 +233,9 @@ def _weigh_alone(token, count, logits, c):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _weigh(token, count, logits, c):
-    """N_l exp(z_l) of the bags of a group into the rows of ``c``, each up to a factor."""
+def _weigh(token, count, logits, c, e, top):
+    """N_l exp(z_l) of the bags of a group into the rows of ``c``, each up to a factor; ``e`` and ``top`` are a row."""
     low, high = c.dtype.type(1e-12), c.dtype.type(1e12)
-    e, top = np.empty((1, token.size), c.dtype), np.empty(1, c.dtype)
     for i in range(token.size):
         e[0, i] = logits[token[i]]
     _largest(e, top)
@@ -356,9 +355,11 @@ def _part_query(u, r, weight, row, keep):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _residual(u, target, soft, weight, mass, r):
-    """Weighted sum of the cross-entropies of softmax(u); r = (target - alpha) into ``r`` and mass * r into ``u``."""
-    top = np.empty(u.shape[0], u.dtype)
+def _residual(u, target, soft, weight, mass, r, top):
+    """Weighted sum of the cross-entropies of softmax(u); r = (target - alpha) into ``r`` and mass * r into ``u``.
+
+    ``top`` is a workspace.
+    """
     _largest(u, top)
     _exponentials(u, top, r)
     return _cross_entropy(u, top, target, soft, weight, mass, r)
@@ -502,13 +503,12 @@ def _add_outer(rows, f, weight, r, product, dY):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _pull_back(token, c, f, norm, g, V, center, kind, weight, dz, dV):
+def _pull_back(token, c, f, norm, g, V, center, kind, weight, dz, dV, h):
     """Add the gradient with respect to the logits z of a query, and V, given g, the gradients at the features f.
 
     Without V this is Lemma 1 in bag form, z' = f * (g - f (f . g)). Where LN subtracts the mean over all tokens, of
-    which dz has as many, the second f is P c / ||P c||; and it is 1 without LN.
+    which dz has as many, the second f is P c / ||P c||; and it is 1 without LN. ``h`` is a workspace.
     """
-    h = np.empty(token.size, dz.dtype)
     for i in range(token.size):
         h[i] = 0
     for b in range(f.shape[0]):
@@ -622,8 +622,9 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     width = V.shape[1] if V.shape[0] > 0 else longest
     if not contrast:  # whose pairs are compared with each other
         most = max(1, min(most, _TOGETHER // max(1, width * max(columns, units), units * columns)))
-    every_row, every_unit = _read_only(_first(width)), _read_only(_first(units))
-    c_buffer, norm = np.empty(most * longest, Z.dtype), np.empty(most, Z.dtype)
+    all_rows, all_units = _first(width), _first(units)
+    c_buffer, norms, tops = np.empty(most * longest, Z.dtype), np.empty(most, Z.dtype), np.empty(most, Z.dtype)
+    line = np.empty(longest, Z.dtype)
     f_buffer, g_buffer = np.empty(most * width, Z.dtype), np.empty(most * width, Z.dtype)
     a_buffer, da_buffer = np.empty(most * units, Z.dtype), np.empty(most * units, Z.dtype)
     u_buffer, r_buffer = np.empty(most * columns, Z.dtype), np.empty(most * columns, Z.dtype)
@@ -632,14 +633,20 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     block_buffer = np.empty(blocks * first.shape[1], Z.dtype)
     product_buffer = np.empty(blocks * first.shape[1], Z.dtype)
     blocks = units if most > 1 else 0
-    block_of_units, product_of_units = np.empty((blocks, columns), Z.dtype), np.empty((blocks, columns), Z.dtype)
-    mass = rule.multiplicity.astype(Z.dtype)
-    keep, ones = residual.shape[0] > 0, np.empty(2, Z.dtype)
-    ones[0] = ones[1] = 1
+    units_buffer, units_product = np.empty(blocks * columns, Z.dtype), np.empty(blocks * columns, Z.dtype)
+    masses = rule.multiplicity.astype(Z.dtype)
+    keep, alike = residual.shape[0] > 0, np.empty(2, Z.dtype)
+    alike[0] = alike[1] = 1
     if most > 1 and units > 0:
-        _gather(every_unit, Y, block_of_units)
+        _gather(all_units, Y, _matrix(units_buffer, blocks, columns))
     loss, bag, entry = 0.0, 0, 0
     for group in range(groups):
+        every_row, every_unit = _borrowed(_read_only(all_rows)), _borrowed(_read_only(all_units))
+        mass, norm, top, ones = _borrowed(masses), _borrowed(norms), _borrowed(tops), _borrowed(alike)
+        block_of_units, product_of_units = (
+            _matrix(units_buffer, blocks, columns),
+            _matrix(units_product, blocks, columns),
+        )
         tokens = token[indptr[group] : indptr[group + 1]]
         rows = every_row if V.shape[0] > 0 else tokens
         block = _matrix(block_buffer, rows.size if most > 1 else 0, first.shape[1])
@@ -659,7 +666,8 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
                 r = _matrix(residual[bag:], n, columns)
             shares = weight[bag : bag + n]
             to_zero = _underflow(False)
-            _weigh(tokens, _matrix(count[entry:], n, tokens.size), Z[query[group]], c)
+            e = _matrix(line, 1, tokens.size)
+            _weigh(tokens, _matrix(count[entry:], n, tokens.size), Z[query[group]], c, e, top)
             _feature(tokens, c, V, center, floor, kind, Z.shape[1], f, norm)
             if units > 0:
                 _decode(rows, f, H, block, a)
@@ -672,7 +680,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
             difference = u[0] - u[n - 1] if contrast else mass[:0]
             rated = u[:1] if contrast else u  # bags with a loss of their own
             labels = (target[group], soft_row, shares, mass)
-            loss += _square_residual(rated, *labels, r) if square else _residual(rated, *labels, r)
+            loss += _square_residual(rated, *labels, r) if square else _residual(rated, *labels, r, top)
             if contrast:
                 loss += _contrast(difference, shares, mass, u, r)
                 shares = ones
@@ -686,7 +694,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
                     _back(rows, da, H, block, g)
                 else:
                     _back(rows, u, Y, block, g)
-                _pull_back(tokens, c, f, norm, g, V, center, kind, shares, dZ[query[group]], dV)
+                _pull_back(tokens, c, f, norm, g, V, center, kind, shares, dZ[query[group]], dV, e[0])
                 if not keep:
                     if units > 0:
                         _add_outer(every_unit, a, shares, r, product_of_units, dY)
@@ -711,7 +719,7 @@ def loss_and_factors(batch, Z, Y, rule, earlier, dZ, dY, kept):
     longest, loss = 0, 0.0
     for bag in range(query.size):
         longest = max(longest, indptr[bag + 1] - indptr[bag])
-    c_buffer, f_buffer, g_buffer = np.empty(longest), np.empty(longest), np.empty(longest)
+    c_buffer, f_buffer, g_buffer, line = np.empty(longest), np.empty(longest), np.empty(longest), np.empty(longest)
     mass = rule.multiplicity.astype(np.float64)
     u, more = np.empty((1, mass.size)), np.empty((1, mass.size))
     q, norm, nothing = np.empty((1, stages.size)), np.empty(1), np.empty((0, 0))
@@ -719,9 +727,9 @@ def loss_and_factors(batch, Z, Y, rule, earlier, dZ, dY, kept):
     for bag in range(query.size):
         lo, hi = indptr[bag], indptr[bag + 1]
         tokens, shares, n = token[lo:hi], weight[bag : bag + 1], hi - lo
-        c, f, g = _matrix(c_buffer, 1, n), _matrix(f_buffer, 1, n), _matrix(g_buffer, 1, n)
+        c, f, g, e = _matrix(c_buffer, 1, n), _matrix(f_buffer, 1, n), _matrix(g_buffer, 1, n), _matrix(line, 1, n)
         before, r = _read_only(residuals[bag]), residuals[bag, stage : stage + 1]
-        _weigh(tokens, _matrix(count[lo:hi], 1, n), Z[query[bag]], c)
+        _weigh(tokens, _matrix(count[lo:hi], 1, n), Z[query[bag]], c, e, top)
         _feature(tokens, c, V, rule.center, rule.floor, rule.kind, Z.shape[1], f, norm)
         for j in range(stages.size):
             q[0, j] = 0
@@ -739,7 +747,7 @@ def loss_and_factors(batch, Z, Y, rule, earlier, dZ, dY, kept):
         for j in range(stages.size):
             for i in range(n):
                 g[0, i] += steps[j] * q[0, j] * factors[stages[j], lo + i]
-        _pull_back(tokens, c, f, norm, g, V, rule.center, rule.kind, shares, dZ[query[bag]], nothing)
+        _pull_back(tokens, c, f, norm, g, V, rule.center, rule.kind, shares, dZ[query[bag]], nothing, e[0])
         for i in range(n):
             own = weight[bag] * f[0, i]
             if row[lo + i] < 0:
@@ -753,9 +761,14 @@ def loss_and_factors(batch, Z, Y, rule, earlier, dZ, dY, kept):
 @kernel(**_OPTIONS)
 def attention(query, indptr, token, count, Z, c):
     """Attention of every bag, c_l = N_l exp(z_l) / sum, into ``c``, aligned with ``token``."""
+    longest = 0
+    for b in range(query.size):
+        longest = max(longest, indptr[b + 1] - indptr[b])
+    line, tops = np.empty(longest, c.dtype), np.empty(1, c.dtype)
     for b in range(query.size):
         lo, hi, total = indptr[b], indptr[b + 1], c.dtype.type(0)
-        _weigh(token[lo:hi], count[lo:hi].reshape(1, -1), Z[query[b]], c[lo:hi].reshape(1, -1))
+        e, top = _matrix(line, 1, hi - lo), _borrowed(tops)
+        _weigh(token[lo:hi], count[lo:hi].reshape(1, -1), Z[query[b]], c[lo:hi].reshape(1, -1), e, top)
         for i in range(lo, hi):
             total += c[i]
         for i in range(lo, hi):
@@ -818,6 +831,13 @@ def _touch(index, now, rows, last, parameter, slope, first, second, rate, moment
 
 
 @kernel(inner=True, **_OPTIONS)
+def _lent(weights):
+    """The same weights, `_borrowed`."""
+    Z, Y, V, hidden = _borrowed(weights.Z), _borrowed(weights.Y), _borrowed(weights.V), _borrowed(weights.hidden)
+    return Weights(Z, Y, V, hidden, _borrowed(weights.keys), _borrowed(weights.queries), _borrowed(weights.values))
+
+
+@kernel(inner=True, **_OPTIONS)
 def _in_rows(weights, last):
     """Z as so many rows as ``last`` has, which are its rows or its entries, and the others as they are."""
     n = last[0].size
@@ -855,15 +875,18 @@ def sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
 @kernel(inner=True, **_OPTIONS)
 def _sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
     """`sgd_steps`, where what underflows is zero in gradients and weights."""
-    query, target, soft, weight, size, indptr, token, count = batches
+    query, target, soft, weight = (
+        _borrowed(batches[0]), _borrowed(batches[1]), _borrowed(batches[2]), _borrowed(batches[3]),
+    )  # fmt: skip
+    size, indptr, token, count = (
+        _borrowed(batches[4]), _borrowed(batches[5]), _borrowed(batches[6]), _borrowed(batches[7]),
+    )  # fmt: skip
+    weights, slopes = _lent(weights), _lent(memory.slopes)
+    first, second = _lent(memory.first), _lent(memory.second)
     Z, Y, V, H = weights.Z, weights.Y, weights.V, weights.hidden
     rates, momentum, adam, last = update.rates, update.momentum, update.adam, memory.last
-    own = (
-        _in_rows(weights, last),
-        _in_rows(memory.slopes, last),
-        _in_rows(memory.first, last),
-        _in_rows(memory.second, last),
-    )
+    last = (_borrowed(last[0]), _borrowed(last[1]), _borrowed(last[2]), _borrowed(last[3]))
+    own = (_in_rows(weights, last), _in_rows(slopes, last), _in_rows(first, last), _in_rows(second, last))
     # As `gradient_flow` passes them.
     keys, queries, values = _read_only(weights.keys), _read_only(weights.queries), _read_only(weights.values)
     seen = Weights(_read_only(Z), _read_only(Y), _read_only(V), _read_only(H), keys, queries, values)
@@ -893,7 +916,7 @@ def _sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
             _read_only(query[s]), _read_only(target[s]), _read_only(soft[s]), _read_only(weight[s]),
             _read_only(size[s]), _read_only(indptr[s]), _read_only(token[s]), _read_only(count[s]),
         )  # fmt: skip
-        losses[step] = loss_and_gradient(batch, groups[s], seen, rule, memory.slopes, nothing, always)
+        losses[step] = loss_and_gradient(batch, groups[s], seen, rule, slopes, nothing, always)
         if not np.isfinite(losses[step]):
             return step
         for k in range(4):
