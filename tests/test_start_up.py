@@ -21,7 +21,8 @@ from dynamics._model import decoder_kernels as reduced
 from dynamics._model import kernels
 from dynamics._sgd import sampling
 
-HEAVY = {"numba", "xarray", "pandas", "h5py", "scipy.integrate", "scipy.optimize", "sympy", "matplotlib"}
+_OF_SCIPY = {f"scipy.{part}" for part in ("integrate", "optimize", "stats")}
+HEAVY = {"numba", "xarray", "pandas", "h5py", "sympy", "matplotlib", *_OF_SCIPY}
 
 
 def imported(statement: str) -> set[str]:
@@ -39,6 +40,7 @@ def imported(statement: str) -> set[str]:
         ("from theory import attention, decoder, tokens", set()),
         ("from dynamics import Layer", {"numba"}),
         ("from dynamics import gradient_flow", {"numba", "xarray", "pandas"}),
+        ("from yzflow.sweeps import sweep, tasks; tasks.built_in()", {"numba", "xarray", "pandas"}),
     ],
 )
 def test_imports_wait_until_they_are_needed(statement, allowed):

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.optimize import linprog
 
 from dynamics.data.averaging import random_subsets
 from dynamics.support import checks
@@ -291,6 +290,8 @@ def _closest(gram: np.ndarray, q: int) -> np.ndarray:
 
 
 def _linear_program(keys: np.ndarray, subset: np.ndarray, rho: float) -> Certificate:
+    from scipy.optimize import linprog  # a tenth of a second, which every sweep would wait
+
     m = keys.shape[1]
     off = np.delete(keys, subset, axis=0)
     ones = np.ones((len(off), 1))

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import null_space
-from scipy.optimize import linprog
 
 from dynamics.support import checks
 from theory.sparse_averaging.keys import checked_sizes
@@ -108,6 +107,8 @@ def collision(
     ValueError
         If the first layer has no kernel, so that no two inputs need collide.
     """
+    from scipy.optimize import linprog  # a tenth of a second, which every sweep would wait
+
     n_tokens, q = checked_sizes(n_tokens, q)
     value_dimension = checks.integer("value_dimension", value_dimension, minimum=1)
     weights = checks.finite_array("first_layer", first_layer, ndim=2)

@@ -17,7 +17,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
-from scipy.stats import rankdata
 
 from dynamics.data import averaging as tasks
 from dynamics.support import checks
@@ -91,6 +90,8 @@ def area(score: ArrayLike, target: ArrayLike) -> float:
     positive, negative = int(target.sum()), int((~target).sum())
     if not positive or not negative:
         return math.nan
+    from scipy.stats import rankdata  # half a second, which every sweep would wait
+
     ranks = rankdata(score)[target].sum()
     return float((ranks - positive * (positive + 1) / 2) / (positive * negative))
 
