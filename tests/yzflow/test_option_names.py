@@ -105,7 +105,7 @@ def test_grids_take_the_options(tmp_path):
     assert len(np.unique(found["loss"].values)) == 4
     asked = {"optimizer": "adamw", "temperature": 2.0, "weight_decay": 0.1, "eta_z": 0.1, **LITTLE}
     configuration = synthetic._complete_small(asked)
-    direct = synthetic.syn_small(configuration, 0)["loss"]
+    direct = synthetic.syn_small(configuration, 0)["loss"].values
     assert float(direct) == float(found["loss"].sel(optimizer="adamw", temperature=2.0).squeeze())
     flows = driving.quietly("flow", {"momentum": [0.0, 0.9], "t_end": [3.0], "n_times": [2]}, store=tmp_path / "flows")
     assert len(np.unique(flows["loss"].isel(time=-1))) == 2
