@@ -179,6 +179,19 @@ class Statement:
         """Its key in the register."""
         return f"{self.paper}: {self.number}"
 
+    @property
+    def own(self) -> bool:
+        """Whether it is ours, and not in the paper, as its title then says."""
+        return "(not in the " in self.title
+
+    @property
+    def forms(self) -> tuple[tuple[str, str], ...]:
+        """Its formulas, each with its name: printed and corrected, or, of one that is ours, what it is from and it."""
+        names = ("From", "Statement") if self.own else ("As printed", "Corrected")
+        if self.corrected is None:
+            return ((names[self.own], self.printed),)
+        return ((names[0], self.printed), (names[1], self.corrected))
+
     @cached_property
     def trust(self) -> tuple[Label, ...]:
         """A label for the proof, which is run when first asked for, for each check, and for each other part.

@@ -99,8 +99,8 @@ class StatementVerdict:
         """One screen: the statement, what it rests on, margins, numbers by level, and how to repeat it."""
         statement = self.statement
         lines = [f"{statement.id}. {statement.title}", *_wrapped(statement.text, ""), ""]
-        lines += _wrapped(statement.printed, "As printed:  ")
-        lines += _wrapped(statement.corrected, "Corrected:   ") if statement.corrected else []
+        for name, formula in statement.forms:
+            lines += _wrapped(formula, f"{name}:".ljust(13))
         for erratum in statement.errata:
             lines += _wrapped(erratum, "Erratum:     ")
         lines += ["", *_wrapped(self.outcome, ""), "", "Rests on"]
@@ -116,10 +116,9 @@ class StatementVerdict:
     def markdown(self) -> str:
         """A card to paste into a review: the same, with a line each for two conferences' checklists."""
         statement = self.statement
-        lines = [f"### {statement.id}. {statement.title}", "", statement.text, "", "As printed:", ""]
-        lines += [*formulas.as_markdown(statement.printed), ""]
-        if statement.corrected:
-            lines += ["Corrected:", "", *formulas.as_markdown(statement.corrected), ""]
+        lines = [f"### {statement.id}. {statement.title}", "", statement.text, ""]
+        for name, formula in statement.forms:
+            lines += [f"{name}:", "", *formulas.as_markdown(formula), ""]
         lines += [f"- Erratum: {erratum}" for erratum in statement.errata] + [""] * bool(statement.errata)
         lines += [f"**{self.outcome}**", "", "Rests on:", "", *(f"- {label}" for label in self.labels), ""]
         if self.margins:

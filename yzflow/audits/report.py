@@ -297,19 +297,10 @@ def errata_page(report: AuditReport) -> str:
         *(line for note in statements.not_examined() for line in (f"Not examined: {note}", "")),
     ]
     for statement in report.statements:
-        lines += [
-            f"## {statement.id}. {statement.title}",
-            "",
-            statement.text,
-            "",
-            "As printed:",
-            "",
-            *formulas.as_markdown(statement.printed),
-            "",
-        ]
-        if statement.corrected:
-            lines += ["Corrected:", "", *formulas.as_markdown(statement.corrected), ""]
-        lines += [f"- {erratum}" for erratum in statement.errata] or ["No erratum found."]
+        lines += [f"## {statement.id}. {statement.title}", "", statement.text, ""]
+        for name, formula in statement.forms:
+            lines += [f"{name}:", "", *formulas.as_markdown(formula), ""]
+        lines += [f"- {erratum}" for erratum in statement.errata] or [_no_erratum(statement)]
         shown = [cell for cell in cells(report.table) if cell[0].statement == statement.id]
         if shown:
             entries = [[c[0].check, c[0].level, *worst_forms([row for row in c if row.inside])] for c in shown]
@@ -319,6 +310,10 @@ def errata_page(report: AuditReport) -> str:
         words += ["measured, as the table says"] if shown else []
         lines += ["", f"Rests on: {'; '.join(words)}.", ""]
     return "\n".join(lines)
+
+
+def _no_erratum(statement: statements.Statement) -> str:
+    return "A statement of ours." if statement.own else "No erratum found."
 
 
 _STYLE = """
@@ -349,10 +344,9 @@ def _page(report: AuditReport) -> str:
         parts.append("</details>")
     for statement in report.statements:
         parts.append(f"<h2>{escape(statement.id)}. {escape(statement.title)}</h2><p>{escape(statement.text)}</p>")
-        parts.append(f"<p class=formula>As printed: {formulas.as_html(statement.printed)}</p>")
-        if statement.corrected:
-            parts.append(f"<p class=formula>Corrected: {formulas.as_html(statement.corrected)}</p>")
-        parts += [f"<p>Erratum: {escape(erratum)}</p>" for erratum in statement.errata] or ["<p>No erratum found.</p>"]
+        parts += [f"<p class=formula>{name}: {formulas.as_html(formula)}</p>" for name, formula in statement.forms]
+        errata = [f"<p>Erratum: {escape(erratum)}</p>" for erratum in statement.errata]
+        parts += errata or [f"<p>{_no_erratum(statement)}</p>"]
         parts.append(f"<p>Summary: {escape(str(report.summary(statement)))}.</p><p>Rests on:</p><ul>")
         parts += [f"<li>{escape(str(label))}" for label in report.labels(statement)] + ["</ul>"]
         rows = [row for row in report.table if row.statement == statement.id]

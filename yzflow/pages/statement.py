@@ -201,12 +201,9 @@ _STILL = "This page has no sliders: the plot shows what the audit found, a mark 
 
 
 def _statement(statement: Statement) -> str:
-    own = "(not in the " in statement.title
-    names = ("From", "Statement") if own else ("As printed", "Corrected")
-    forms = [(names[statement.corrected is None and own], statement.printed)]
-    forms += [(names[1], statement.corrected)] if statement.corrected else []
     shown = "".join(
-        f"<div class='formula'><span class='soft'>{name}</span>{_formula(formula)}</div>" for name, formula in forms
+        f"<div class='formula'><span class='soft'>{name}</span>{_formula(formula)}</div>"
+        for name, formula in statement.forms
     )
     words = formulas.readable(statement.text.partition(SHARPER)[0])
     return f"<section id='statement' aria-label='Statement'><p>{words}</p>{shown}</section>"
