@@ -202,6 +202,8 @@ def run(work: Path, first: int | None, again: bool, names: list[str]) -> None:
                 cpu += record["cpu"]
             if not tests and not complete:
                 continue  # until `reach` has seen all tests
+            if not tests and mutant.name in known:
+                continue  # no more is known of it than before
             if not tests:
                 with open(store, "a") as stream:
                     stream.write(json.dumps({"mutant": mutant.name, "status": "unreached", "by": None}) + "\n")
@@ -302,7 +304,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, help="only so many mutants of the sample")
     parser.add_argument("--seconds", type=float, help="of CPU time after which a test is no longer traced")
     parser.add_argument("--again", action="store_true", help="survivors once more, with more tests")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()  # names before or behind options
     given.work.mkdir(parents=True, exist_ok=True)
     if given.command == "reach":
         reach(given.work, given.names[0] if given.names else None, given.names[1:], given.seconds)
