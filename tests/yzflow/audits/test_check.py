@@ -4,6 +4,7 @@ import json
 
 import pytest
 from click.testing import CliRunner
+from driving import ROOT
 
 import yzflow
 from theory import decoder, statements
@@ -91,6 +92,16 @@ def test_one_screen_has_forms_labels_margins_numbers_and_how_to_repeat(lemma_4):
         )
     assert text.splitlines()[-3:] == lemma_4.python.splitlines()
     assert len(text.splitlines()) <= 60
+
+
+def test_what_no_paper_prints_is_not_called_printed():
+    ours = [statement for statement in statements.REGISTER.values() if statement.own]
+    assert any(one.corrected for one in ours) and any(one.corrected is None for one in ours)
+    assert all({name for name, _ in one.forms} <= {"From", "Statement"} and not one.errata for one in ours)
+    page = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+    for one in statements.REGISTER.values():
+        part = page.split(f"## {one.id}. {one.title}\n")[1].split("\n## ")[0]
+        assert ("As printed:" in part) != one.own and ("No erratum found." in part) == (not one.own and not one.errata)
 
 
 def test_the_lines_of_python_compute_the_same(lemma_4, capsys):
