@@ -753,8 +753,9 @@ def loss_and_factors(batch, Z, Y, rule, earlier, dZ, dY, kept):
             if row[lo + i] < 0:
                 factors[stage, lo + i] = own
                 continue
+            slope, other = dY[row[lo + i]], r[0]
             for k in range(mass.size):
-                dY[row[lo + i], k] += own * r[0, k]
+                slope[k] += own * other[k]
     return loss
 
 
