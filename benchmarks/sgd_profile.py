@@ -16,6 +16,7 @@ from numba import njit
 from benchmarks import Study, optional_peer, seconds
 from dynamics import SequenceClasses, sgd_many
 from dynamics._model import kernels
+from dynamics._model.intrinsics import matrix
 from dynamics._sgd.run import Run
 from dynamics.descent import complete
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, styled
@@ -37,8 +38,8 @@ def _attention(batches, groups, Z, norm, c_all, g_all):
         for group in range(groups[s]):
             tokens = token[s, indptr[s, group] : indptr[s, group + 1]]
             n = size[s, group]
-            c, g = kernels._matrix(c_all, n, tokens.size), kernels._matrix(g_all, n, tokens.size)
-            counts, e = count[s, entry : entry + n * tokens.size].reshape(n, -1), kernels._matrix(line, 1, tokens.size)
+            c, g = matrix(c_all, n, tokens.size), matrix(g_all, n, tokens.size)
+            counts, e = count[s, entry : entry + n * tokens.size].reshape(n, -1), matrix(line, 1, tokens.size)
             kernels._weigh(tokens, counts, Z[query[s, group]], c, e, top)
             kernels._feature(tokens, c, none, False, Z.dtype.type(0), 0, Z.shape[1], c, norm)
             weights = weight[s, bag : bag + n]
@@ -54,10 +55,10 @@ def _products(batches, groups, Y, dY, f_all, g_all, u_all, ones, block_all, prod
         for group in range(groups[s]):
             rows = token[s, indptr[s, group] : indptr[s, group + 1]]
             n = size[s, group]
-            f, g = kernels._matrix(f_all, n, rows.size), kernels._matrix(g_all, n, rows.size)
-            u = kernels._matrix(u_all, n, Y.shape[1])
-            block = kernels._matrix(block_all, rows.size, Y.shape[1])
-            product = kernels._matrix(product_all, rows.size, Y.shape[1])
+            f, g = matrix(f_all, n, rows.size), matrix(g_all, n, rows.size)
+            u = matrix(u_all, n, Y.shape[1])
+            block = matrix(block_all, rows.size, Y.shape[1])
+            product = matrix(product_all, rows.size, Y.shape[1])
             if n > 1:
                 kernels._gather(rows, Y, block)
             kernels._decode(rows, f, Y, block, u)
@@ -71,7 +72,7 @@ def _exponentials(groups, size, u_all, r_all, columns):
     for s in range(groups.size):
         for group in range(groups[s]):
             n = size[s, group]
-            u, r = kernels._matrix(u_all, n, columns), kernels._matrix(r_all, n, columns)
+            u, r = matrix(u_all, n, columns), matrix(r_all, n, columns)
             kernels._largest(u, top)
             kernels._exponentials(u, top, r)
 
@@ -83,7 +84,7 @@ def _softmax(batches, groups, u_all, r_all, mass):
     for s in range(groups.size):
         for group in range(groups[s]):
             n = size[s, group]
-            u, r = kernels._matrix(u_all, n, mass.size), kernels._matrix(r_all, n, mass.size)
+            u, r = matrix(u_all, n, mass.size), matrix(r_all, n, mass.size)
             kernels._residual(u, target[s, group], soft[s, group], weight[s, :n], mass, r, top)
 
 

@@ -28,12 +28,14 @@ from typing import Any
 
 import numpy as np
 
+from dynamics._flow import lanes as rows_of_lanes
+from dynamics._flow import tableau
 from dynamics._flow.lanes import LANES, absolute, filled, floor, larger, load, power_of_two, sqrt, store, where
 from dynamics._flow.records import Asked, Lanes, State
 from dynamics._flow.tableau import EXTENDED, STAGES
 from dynamics.support.compiled import kernel
 
-_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}}
+_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (rows_of_lanes, tableau)}
 
 DECODERS = ("full", "modified", "theory")
 # Evaluations of the derivative after which a member is given up: a second, where a flow takes a thousand.

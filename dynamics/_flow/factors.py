@@ -22,7 +22,7 @@ from dynamics._flow import steps, sums
 from dynamics._flow.steps import Bind, Dop853
 from dynamics._flow.systems import Full, System
 from dynamics._flow.tableau import EXTENDED, STAGES
-from dynamics._model import kernels
+from dynamics._model import factored
 from dynamics._model.batch import WORK_A_CALL
 from dynamics.support.checks import read_only
 
@@ -85,7 +85,7 @@ class Factors:
 
         def evaluate() -> float:
             out.fill(0.0)
-            loss = kernels.loss_and_factors(batch, Z, Y, rule, self.earlier, dZ, dY, kept)
+            loss = factored.loss_and_factors(batch, Z, Y, rule, self.earlier, dZ, dY, kept)
             out[:n_logits] *= eta_z
             out[n_logits:] *= eta_y
             return loss

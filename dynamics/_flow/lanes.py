@@ -5,7 +5,7 @@ a row of a NumPy array. Loops over the lanes would not do: the compiler cannot k
 overlap, and what it does to find out takes longer than the arithmetic (2.5 times, measured). No instruction mixes
 lanes, so that no bit of a flow depends on which lane it is in or on what the others hold.
 
-A kernel that is in numba's cache does not notice a change in this file.
+Kernels that use this name it in ``kernel(uses=..)``.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dynamics._flow import tableau
 from dynamics._flow.steps import Bind, Dop853
 from dynamics._flow.tableau import E3, E5, EXTENDED, STAGES, A
 from dynamics._model.kernels import loss_and_gradient
@@ -20,7 +21,7 @@ from dynamics.support.compiled import address, call, kernel
 # a step so short that nobody waits for Ctrl-C.
 _VARIABLES, _WORK = 2**12, 2**18
 
-_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
+_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (tableau,)}
 
 
 class Frame(NamedTuple):

@@ -1,6 +1,6 @@
 """The numba kernels of the layer: attention, decoder, loss, gradient, steps.
 
-They stand in one file because numba's cache of a caller is not invalidated when a callee in another file changes.
+`factored` has a form of the gradient for large flows, `intrinsics` what numba's language lacks.
 
 Bags come as a `Batch`, in groups that share query, next token and tokens, so that the products of a group are matrix
 products. ``multiplicity[c]`` next tokens share column c of Y. An empty V (no rows) stands for the identity.
@@ -14,22 +14,17 @@ same holds of `numpy.arange` and its like, which bring a dozen functions with th
 
 from __future__ import annotations
 
-import platform
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.core.errors import TypingError
-from numba.core.imputils import impl_ret_borrowed
-from numba.extending import intrinsic
 
+from dynamics._model import intrinsics
 from dynamics._model.batch import Batch
+from dynamics._model.intrinsics import as_read_only, borrowed, float_of_bits, matrix, number_of, rank_of, underflow
 from dynamics._model.weights import Weights
-from dynamics.support.compiled import IN_PYTHON, kernel
+from dynamics.support.compiled import kernel
 
-_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
+_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrinsics,)}
 
 # Multiplications in one matrix product. OpenBLAS uses one thread up to 2^18 of them: runs side by side then do not
 # compete, and their bits do not depend on the number of threads.
@@ -38,134 +33,15 @@ _TOGETHER = 2**18
 _FORGOTTEN = 400
 
 
-@intrinsic
-def _read_only_compiled(_, array):
-    """The same array, not to be written to, so that a kernel compiles once whether its caller may write or not."""
-
-    def codegen(context, builder, signature, arguments):
-        return impl_ret_borrowed(context, builder, signature.return_type, arguments[0])
-
-    return array.copy(readonly=True)(array), codegen
-
-
-_read_only: Any = (lambda array: array) if IN_PYTHON else _read_only_compiled
-
-
-@intrinsic
-def _borrowed_compiled(_, array):
-    """The same array without a share in its memory, of whose parts no references are counted.
-
-    Counting them took up to a seventh of a step. Somebody else must hold the array meanwhile, as a caller does.
-    """
-
-    def codegen(context, builder, signature, arguments):
-        view = context.make_array(signature.return_type)(context, builder, arguments[0])
-        view.meminfo = ir.Constant(view.meminfo.type, None)
-        view.parent = ir.Constant(view.parent.type, None)
-        return view._getvalue()
-
-    return array(array), codegen
-
-
-_borrowed: Any = (lambda array: array) if IN_PYTHON else _borrowed_compiled
-
-
-@intrinsic
-def _matrix_compiled(_, buffer, rows, columns):
-    """The start of a buffer as a matrix, `_borrowed`: of a local buffer, for use where that is used again later."""
-    if buffer.layout != "C":
-        raise TypingError("a matrix must be the start of a contiguous buffer")
-    kind = types.Array(buffer.dtype, 2, "C", readonly=not buffer.mutable)
-
-    def codegen(context, builder, signature, arguments):
-        # Imported with numba's implementations, which loading a compiled kernel goes without.
-        from numba.np.arrayobj import populate_array
-
-        source = context.make_array(signature.args[0])(context, builder, arguments[0])
-        view = context.make_array(kind)(context, builder)
-        shape = arguments[1:]
-        strides = [builder.mul(shape[1], source.itemsize), source.itemsize]
-        populate_array(view, source.data, shape, strides, source.itemsize, None)
-        return view._getvalue()
-
-    return kind(buffer, types.intp, types.intp), codegen
-
-
-def _matrix_in_python(buffer, rows, columns):
-    return buffer.ravel()[: rows * columns].reshape(rows, columns)
-
-
-_matrix: Any = _matrix_in_python if IN_PYTHON else _matrix_compiled
-
-
-def _in_order(builder, bits):
-    """Bits of a floating-point number as an integer that is larger where the number is, and back."""
-    width = bits.type.width
-    sign = builder.ashr(bits, ir.Constant(bits.type, width - 1))
-    return builder.xor(bits, builder.and_(sign, ir.Constant(bits.type, 2 ** (width - 1) - 1)))
-
-
-@intrinsic
-def _rank_compiled(_, number):
-    """An integer that is larger where the number is."""
-    kind = types.int32 if number.bitwidth == 32 else types.int64
-
-    def codegen(context, builder, signature, arguments):
-        return _in_order(builder, builder.bitcast(arguments[0], context.get_value_type(kind)))
-
-    return kind(number), codegen
-
-
-@intrinsic
-def _number_compiled(_, rank):
-    """The number of a rank."""
-    kind = types.float32 if rank.bitwidth == 32 else types.float64
-
-    def codegen(context, builder, signature, arguments):
-        return builder.bitcast(_in_order(builder, arguments[0]), context.get_value_type(kind))
-
-    return kind(rank), codegen
-
-
-_rank: Any = (lambda number: number) if IN_PYTHON else _rank_compiled
-_number: Any = (lambda rank: rank) if IN_PYTHON else _number_compiled
-
-
 @kernel(inner=True, **_OPTIONS)
 def _largest(u, top):
     """Largest entry of each row: of ranks, since compilers make no vector instructions of a maximum that heeds nan."""
     for b in range(u.shape[0]):
-        highest = _rank(u[b, 0])
+        highest = rank_of(u[b, 0])
         for c in range(1, u.shape[1]):
-            rank = _rank(u[b, c])
+            rank = rank_of(u[b, c])
             highest = rank if rank > highest else highest
-        top[b] = _number(highest)
-
-
-@intrinsic
-def _float_of_bits_compiled(_, bits):
-    """The float32 whose bits are those of an int32."""
-
-    def codegen(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.FloatType())
-
-    return types.float32(types.int32), codegen
-
-
-_float_of_bits: Any = (lambda bits: bits.view(np.float32)) if IN_PYTHON else _float_of_bits_compiled
-
-
-@intrinsic
-def _double_of_bits_compiled(_, bits):
-    """The float64 whose bits are those of an int64."""
-
-    def codegen(context, builder, signature, arguments):
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return types.float64(types.int64), codegen
-
-
-_double_of_bits: Any = (lambda bits: bits.view(np.float64)) if IN_PYTHON else _double_of_bits_compiled
+        top[b] = number_of(highest)
 
 
 @kernel(inner=True, **_OPTIONS)
@@ -194,28 +70,7 @@ def _exponentials(u, top, out):
             y = y * x + np.float32(1.6666665459e-1)
             y = y * x + np.float32(5.0000001201e-1)
             y = y * x * x + x + np.float32(1.0)
-            out[b, c] = y * _float_of_bits((np.int32(n) + np.int32(127)) << np.int32(23))
-
-
-@kernel(inner=True, **_OPTIONS)
-def _quick_exponentials(u, top, out):
-    """As `_exponentials` in double precision by vector instructions, exact to 3e-16; the library's are to 1.3e-16.
-
-    The fraction of Cephes' exp on [-ln(2)/2, ln(2)/2], scaled by a power of two made of its bits. Where other bits of
-    known runs would be a loss, they stay those of the library.
-    """
-    for b in range(u.shape[0]):
-        highest = top[b]
-        for c in range(u.shape[1]):
-            x = u[b, c] - highest
-            x = -708.0 if x < -708.0 else x
-            n = np.floor(x * 1.4426950408889634 + 0.5)
-            x = x - n * 6.93145751953125e-1 - n * 1.42860682030941723212e-6
-            square = x * x
-            p = (1.26177193074810590878e-4 * square + 3.02994407707441961300e-2) * square + 1.0
-            q = (3.00198505138664455042e-6 * square + 2.52448340349684104192e-3) * square + 2.27265548208155028766e-1
-            y = 1.0 + 2.0 * x * p / (q * square + 2.0 - x * p)
-            out[b, c] = y * _double_of_bits((np.int64(np.int32(n)) + np.int64(1023)) << np.int64(52))
+            out[b, c] = y * float_of_bits((np.int32(n) + np.int32(127)) << np.int32(23))
 
 
 @kernel(inner=True, **_OPTIONS)
@@ -566,39 +421,6 @@ def _first(n):
     return out
 
 
-@intrinsic
-def _underflow_compiled(_, to_zero):
-    """Choose whether numbers below the normal ones are zero in this thread; returns what was chosen before.
-
-    Where softmax saturates, all of a gradient may lie there in single precision, and processors take a hundred cycles
-    for each operation on such a number. Those that are not x86 go on as they are.
-    """
-
-    def codegen(context, builder, signature, arguments):
-        if not _X86:
-            return arguments[0]
-        word, mask = ir.IntType(32), ir.Constant(ir.IntType(32), 0x8040)  # results, and operands
-        place = cgutils.alloca_once(builder, word)
-        pointer = builder.bitcast(place, ir.IntType(8).as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type])
-        store, load = (
-            cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.sse.{name}")
-            for name in ("stmxcsr", "ldmxcsr")
-        )
-        builder.call(store, [pointer])
-        before = builder.load(place)
-        others = builder.and_(before, builder.not_(mask))
-        builder.store(builder.select(arguments[0], builder.or_(before, mask), others), place)
-        builder.call(load, [pointer])
-        return builder.icmp_unsigned("!=", builder.and_(before, mask), ir.Constant(word, 0))
-
-    return types.boolean(types.boolean), codegen
-
-
-_X86 = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
-_underflow: Any = (lambda to_zero: to_zero) if IN_PYTHON else _underflow_compiled
-
-
 @kernel(**_OPTIONS)
 def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     """Loss -J of a weighted batch, and the gradient of J added into ``slopes``: Lemma 1, and its extensions.
@@ -609,11 +431,11 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     Where ``residual`` has rows it receives each bag's r = target - alpha, and the decoder's gradient is left to the
     caller.
     """
-    query, target, soft, weight = _borrowed(batch[0]), _borrowed(batch[1]), _borrowed(batch[2]), _borrowed(batch[3])
-    size, indptr, token, count = _borrowed(batch[4]), _borrowed(batch[5]), _borrowed(batch[6]), _borrowed(batch[7])
-    Z, Y, V, H = _borrowed(weights.Z), _borrowed(weights.Y), _borrowed(weights.V), _borrowed(weights.hidden)
-    dZ, dY, dV, dH = _borrowed(slopes.Z), _borrowed(slopes.Y), _borrowed(slopes.V), _borrowed(slopes.hidden)
-    residual = _borrowed(residual)
+    query, target, soft, weight = borrowed(batch[0]), borrowed(batch[1]), borrowed(batch[2]), borrowed(batch[3])
+    size, indptr, token, count = borrowed(batch[4]), borrowed(batch[5]), borrowed(batch[6]), borrowed(batch[7])
+    Z, Y, V, H = borrowed(weights.Z), borrowed(weights.Y), borrowed(weights.V), borrowed(weights.hidden)
+    dZ, dY, dV, dH = borrowed(slopes.Z), borrowed(slopes.Y), borrowed(slopes.V), borrowed(slopes.hidden)
+    residual = borrowed(residual)
     center, floor, kind, square, contrast = rule.center, rule.floor, rule.kind, rule.squared, rule.contrasted
     columns, units, last = Y.shape[1], H.shape[1], Y.shape[0] - Z.shape[0]  # the last rows of Y may be the queries'
     longest = most = 0
@@ -638,36 +460,36 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     keep, alike = residual.shape[0] > 0, np.empty(2, Z.dtype)
     alike[0] = alike[1] = 1
     if most > 1 and units > 0:
-        _gather(all_units, Y, _matrix(units_buffer, blocks, columns))
+        _gather(all_units, Y, matrix(units_buffer, blocks, columns))
     loss, bag, entry = 0.0, 0, 0
     for group in range(groups):
-        every_row, every_unit = _borrowed(_read_only(all_rows)), _borrowed(_read_only(all_units))
-        mass, norm, top, ones = _borrowed(masses), _borrowed(norms), _borrowed(tops), _borrowed(alike)
+        every_row, every_unit = borrowed(as_read_only(all_rows)), borrowed(as_read_only(all_units))
+        mass, norm, top, ones = borrowed(masses), borrowed(norms), borrowed(tops), borrowed(alike)
         block_of_units, product_of_units = (
-            _matrix(units_buffer, blocks, columns),
-            _matrix(units_product, blocks, columns),
+            matrix(units_buffer, blocks, columns),
+            matrix(units_product, blocks, columns),
         )
         tokens = token[indptr[group] : indptr[group + 1]]
         rows = every_row if V.shape[0] > 0 else tokens
-        block = _matrix(block_buffer, rows.size if most > 1 else 0, first.shape[1])
-        product = _matrix(product_buffer, rows.size if most > 1 else 0, first.shape[1])
+        block = matrix(block_buffer, rows.size if most > 1 else 0, first.shape[1])
+        product = matrix(product_buffer, rows.size if most > 1 else 0, first.shape[1])
         soft_row = soft[group] if soft.shape[0] > 0 else mass[:0]
         if size[group] > 1 and most > 1:
             _gather(rows, first, block)
         end = bag + size[group]
         while bag < end:
             n = min(most, end - bag)
-            c = _matrix(c_buffer, n, tokens.size)
-            f, g = _matrix(f_buffer, n, rows.size), _matrix(g_buffer, n, rows.size)
-            a, da = _matrix(a_buffer, n, units), _matrix(da_buffer, n, units)
-            u = _matrix(u_buffer, n, columns)
-            r = _matrix(r_buffer, n, columns)
+            c = matrix(c_buffer, n, tokens.size)
+            f, g = matrix(f_buffer, n, rows.size), matrix(g_buffer, n, rows.size)
+            a, da = matrix(a_buffer, n, units), matrix(da_buffer, n, units)
+            u = matrix(u_buffer, n, columns)
+            r = matrix(r_buffer, n, columns)
             if keep:
-                r = _matrix(residual[bag:], n, columns)
+                r = matrix(residual[bag:], n, columns)
             shares = weight[bag : bag + n]
-            to_zero = _underflow(False)
-            e = _matrix(line, 1, tokens.size)
-            _weigh(tokens, _matrix(count[entry:], n, tokens.size), Z[query[group]], c, e, top)
+            to_zero = underflow(False)
+            e = matrix(line, 1, tokens.size)
+            _weigh(tokens, matrix(count[entry:], n, tokens.size), Z[query[group]], c, e, top)
             _feature(tokens, c, V, center, floor, kind, Z.shape[1], f, norm)
             if units > 0:
                 _decode(rows, f, H, block, a)
@@ -684,7 +506,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
             if contrast:
                 loss += _contrast(difference, shares, mass, u, r)
                 shares = ones
-            _underflow(to_zero)
+            underflow(to_zero)
             if gradient:
                 if rule.residual:
                     _part_query(u, r, shares, dY[last + query[group]], keep)
@@ -705,61 +527,6 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
 
 
 @kernel(**_OPTIONS)
-def loss_and_factors(batch, Z, Y, rule, earlier, dZ, dY, kept):
-    """As `loss_and_gradient` of bags alone in their groups and a plain layer, with dY in factors where it can be.
-
-    The row of a token that only bag n has is f r_n^T in dY. Such rows of Y lack the slopes of ``earlier`` stages, times
-    what is given with these: that much is added to their products. ``kept`` are factors (stages, entries of the bags)
-    and residuals (bags, stages, columns), and ``stage``, of which they are written; a factor has the weight of its bag
-    and is zero for other tokens, where ``row`` says which row of ``dY`` the gradient is added into, and otherwise -1.
-    """
-    query, target, soft, weight, _, indptr, token, count = batch
-    stages, steps = _read_only(earlier[0]), earlier[1]
-    factors, residuals, row, stage = kept
-    longest, loss = 0, 0.0
-    for bag in range(query.size):
-        longest = max(longest, indptr[bag + 1] - indptr[bag])
-    c_buffer, f_buffer, g_buffer, line = np.empty(longest), np.empty(longest), np.empty(longest), np.empty(longest)
-    mass = rule.multiplicity.astype(np.float64)
-    u, more = np.empty((1, mass.size)), np.empty((1, mass.size))
-    q, norm, nothing = np.empty((1, stages.size)), np.empty(1), np.empty((0, 0))
-    V, top = _read_only(nothing), np.empty(1)
-    for bag in range(query.size):
-        lo, hi = indptr[bag], indptr[bag + 1]
-        tokens, shares, n = token[lo:hi], weight[bag : bag + 1], hi - lo
-        c, f, g, e = _matrix(c_buffer, 1, n), _matrix(f_buffer, 1, n), _matrix(g_buffer, 1, n), _matrix(line, 1, n)
-        before, r = _read_only(residuals[bag]), residuals[bag, stage : stage + 1]
-        _weigh(tokens, _matrix(count[lo:hi], 1, n), Z[query[bag]], c, e, top)
-        _feature(tokens, c, V, rule.center, rule.floor, rule.kind, Z.shape[1], f, norm)
-        for j in range(stages.size):
-            q[0, j] = 0
-            for i in range(n):
-                q[0, j] += steps[j] * f[0, i] * factors[stages[j], lo + i]
-        _decode(tokens, f, Y, nothing, u)
-        _decode(stages, q, before, nothing, more)
-        u += more
-        _largest(u, top)
-        _quick_exponentials(u, top, r)
-        soft_row = soft[bag] if soft.shape[0] > 0 else mass[:0]
-        loss += _cross_entropy(u, top, target[bag], soft_row, shares, mass, r)
-        _back(tokens, u, Y, nothing, g)
-        _back(stages, u, before, nothing, q)
-        for j in range(stages.size):
-            for i in range(n):
-                g[0, i] += steps[j] * q[0, j] * factors[stages[j], lo + i]
-        _pull_back(tokens, c, f, norm, g, V, rule.center, rule.kind, shares, dZ[query[bag]], nothing, e[0])
-        for i in range(n):
-            own = weight[bag] * f[0, i]
-            if row[lo + i] < 0:
-                factors[stage, lo + i] = own
-                continue
-            slope, other = dY[row[lo + i]], r[0]
-            for k in range(mass.size):
-                slope[k] += own * other[k]
-    return loss
-
-
-@kernel(**_OPTIONS)
 def attention(query, indptr, token, count, Z, c):
     """Attention of every bag, c_l = N_l exp(z_l) / sum, into ``c``, aligned with ``token``."""
     longest = 0
@@ -768,7 +535,7 @@ def attention(query, indptr, token, count, Z, c):
     line, tops = np.empty(longest, c.dtype), np.empty(1, c.dtype)
     for b in range(query.size):
         lo, hi, total = indptr[b], indptr[b + 1], c.dtype.type(0)
-        e, top = _matrix(line, 1, hi - lo), _borrowed(tops)
+        e, top = matrix(line, 1, hi - lo), borrowed(tops)
         _weigh(token[lo:hi], count[lo:hi].reshape(1, -1), Z[query[b]], c[lo:hi].reshape(1, -1), e, top)
         for i in range(lo, hi):
             total += c[i]
@@ -833,9 +600,9 @@ def _touch(index, now, rows, last, parameter, slope, first, second, rate, moment
 
 @kernel(inner=True, **_OPTIONS)
 def _lent(weights):
-    """The same weights, `_borrowed`."""
-    Z, Y, V, hidden = _borrowed(weights.Z), _borrowed(weights.Y), _borrowed(weights.V), _borrowed(weights.hidden)
-    return Weights(Z, Y, V, hidden, _borrowed(weights.keys), _borrowed(weights.queries), _borrowed(weights.values))
+    """The same weights, `borrowed`."""
+    Z, Y, V, hidden = borrowed(weights.Z), borrowed(weights.Y), borrowed(weights.V), borrowed(weights.hidden)
+    return Weights(Z, Y, V, hidden, borrowed(weights.keys), borrowed(weights.queries), borrowed(weights.values))
 
 
 @kernel(inner=True, **_OPTIONS)
@@ -867,9 +634,9 @@ def sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
     earlier steps. A step touches only the rows of its queries and tokens, or the entries of Z: ``memory.last`` has for
     each the step that it was brought to, and `catch_up` brings all to the same.
     """
-    before = _underflow(True)
+    before = underflow(True)
     finite = _sgd_steps(batches, groups, weights, rule, memory, update, done, losses)
-    _underflow(before)
+    underflow(before)
     return finite
 
 
@@ -877,20 +644,20 @@ def sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
 def _sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
     """`sgd_steps`, where what underflows is zero in gradients and weights."""
     query, target, soft, weight = (
-        _borrowed(batches[0]), _borrowed(batches[1]), _borrowed(batches[2]), _borrowed(batches[3]),
+        borrowed(batches[0]), borrowed(batches[1]), borrowed(batches[2]), borrowed(batches[3]),
     )  # fmt: skip
     size, indptr, token, count = (
-        _borrowed(batches[4]), _borrowed(batches[5]), _borrowed(batches[6]), _borrowed(batches[7]),
+        borrowed(batches[4]), borrowed(batches[5]), borrowed(batches[6]), borrowed(batches[7]),
     )  # fmt: skip
     weights, slopes = _lent(weights), _lent(memory.slopes)
     first, second = _lent(memory.first), _lent(memory.second)
     Z, Y, V, H = weights.Z, weights.Y, weights.V, weights.hidden
     rates, momentum, adam, last = update.rates, update.momentum, update.adam, memory.last
-    last = (_borrowed(last[0]), _borrowed(last[1]), _borrowed(last[2]), _borrowed(last[3]))
+    last = (borrowed(last[0]), borrowed(last[1]), borrowed(last[2]), borrowed(last[3]))
     own = (_in_rows(weights, last), _in_rows(slopes, last), _in_rows(first, last), _in_rows(second, last))
     # As `gradient_flow` passes them.
-    keys, queries, values = _read_only(weights.keys), _read_only(weights.queries), _read_only(weights.values)
-    seen = Weights(_read_only(Z), _read_only(Y), _read_only(V), _read_only(H), keys, queries, values)
+    keys, queries, values = as_read_only(weights.keys), as_read_only(weights.queries), as_read_only(weights.values)
+    seen = Weights(as_read_only(Z), as_read_only(Y), as_read_only(V), as_read_only(H), keys, queries, values)
     nothing, always = np.empty((0, 0), Z.dtype), losses.size > 0  # a literal True would be a type of its own
     columns = rule.multiplicity.size
     while rule.multiplicity[columns - 1] == 0:
@@ -914,8 +681,8 @@ def _sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
             for c in range(columns, Y.shape[1]):  # columns of multiplicity 0: larger, they could starve the softmax
                 Y[row, c] = Y[row, 0]
         batch = Batch(
-            _read_only(query[s]), _read_only(target[s]), _read_only(soft[s]), _read_only(weight[s]),
-            _read_only(size[s]), _read_only(indptr[s]), _read_only(token[s]), _read_only(count[s]),
+            as_read_only(query[s]), as_read_only(target[s]), as_read_only(soft[s]), as_read_only(weight[s]),
+            as_read_only(size[s]), as_read_only(indptr[s]), as_read_only(token[s]), as_read_only(count[s]),
         )  # fmt: skip
         losses[step] = loss_and_gradient(batch, groups[s], seen, rule, slopes, nothing, always)
         if not np.isfinite(losses[step]):

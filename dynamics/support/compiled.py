@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -22,11 +24,14 @@ from numba.extending import intrinsic
 IN_PYTHON = bool(config.DISABLE_JIT)
 
 
-def kernel(*, inner: bool = False, **options: Any) -> Callable[[Callable], Callable]:
+def kernel(*, inner: bool = False, uses: Iterable[ModuleType] = (), **options: Any) -> Callable[[Callable], Callable]:
     """``numba.njit(cache=True, error_model="numpy", **options)`` as a decorator that runs wherever Python does.
 
     Where numba has no folder for its cache (a read-only installation and no home) or cannot write to it (a full disk),
     kernels are compiled in each process, and standard error says so once.
+
+    Numba compiles anew what it kept on disk where the file of the kernel changed, and here also where those of the
+    modules changed that it ``uses``: whose kernels become parts of it.
 
     An ``inner`` kernel is for other kernels alone, and is compiled as a part of each of them: numba would make of every
     function an optimised program of its own with an entry for Python, before it optimises all again where it is called.
@@ -42,6 +47,7 @@ def kernel(*, inner: bool = False, **options: Any) -> Callable[[Callable], Calla
         compiled = njit(**common)(function)
         try:
             compiled._cache = _Cache(function)
+            compiled._cache.depend_on(uses)
         except RuntimeError as error:  # no locator available
             _tell(str(error))
         return compiled
@@ -142,6 +148,13 @@ class _Cache(FunctionCache):
     constants of each of them that a kernel calls: longer than all else of a first small flow. What is compiled needs
     the runtime and the constants alone; where a kernel is compiled after all, numba loads the rest then.
     """
+
+    def depend_on(self, modules: Iterable[ModuleType]) -> None:
+        """Take what was kept for stale where the files of these changed, too."""
+        index = self._cache_file
+        files = [module.__file__ or "" for module in modules]
+        found = [os.stat(file) for file in files if os.path.exists(file)]  # not within a zip archive
+        index._source_stamp = (index._source_stamp, *((one.st_mtime, one.st_size) for one in found))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:

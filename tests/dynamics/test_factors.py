@@ -12,7 +12,7 @@ from dynamics import Layer, Objective, SequenceClasses, Solver, gradient_flow
 from dynamics._flow import stages, steps, tableau
 from dynamics._flow.factors import FactoredDop853, Factors, factors_of
 from dynamics._flow.systems import Full, Modified, Setting
-from dynamics._model import kernels
+from dynamics._model import factored
 
 RATES = {"eta_y": 1.3, "eta_z": 0.4}
 
@@ -47,7 +47,7 @@ def evaluated(factors, stage, state):
 
 @njit(error_model="numpy")  # not on disk, where what it calls could change unnoticed
 def into(u, top, out):
-    kernels._quick_exponentials(u, top, out)
+    factored.exponentials(u, top, out)
 
 
 def exponentials(u, top=0.0):

@@ -1,0 +1,49 @@
+"""What numba kept on disk is compiled anew where a module changed that a kernel uses."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from dynamics.support.compiled import IN_PYTHON
+
+PART = """
+from dynamics.support.compiled import kernel
+
+@kernel(inner=True)
+def part(x):
+    return {factor} * x
+"""
+WHOLE = """
+import whole_parts
+from dynamics.support.compiled import kernel
+
+@kernel({uses})
+def whole(x):
+    return whole_parts.part(x) + 1
+
+if __name__ == "__main__":
+    print(whole(2.0), len(whole.stats.cache_hits))
+"""
+
+
+@pytest.mark.skipif(IN_PYTHON, reason="there is no cache without numba")
+def test_a_change_in_a_module_that_is_used_is_noticed(tmp_path):
+    environment = os.environ | {"PYTHONPATH": f"{os.getcwd()}{os.pathsep}{tmp_path}", "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def run(factor, uses):
+        (tmp_path / "whole_parts.py").write_text(PART.format(factor=factor))
+        main = tmp_path / "main.py"
+        if not main.exists() or main.read_text() != WHOLE.format(uses=uses):
+            main.write_text(WHOLE.format(uses=uses))
+        os.utime(tmp_path / "whole_parts.py", (factor, factor))
+        command = [sys.executable, str(main)]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.split()
+
+    used = "uses=(whole_parts,)"
+    assert run(3, used) == ["7.0", "0"]
+    assert run(3, used) == ["7.0", "1"]  # from disk
+    assert run(5, used) == ["11.0", "0"]
+    assert run(9, "") == ["19.0", "0"]
+    assert run(10, "") == ["19.0", "1"]  # which is why it has to be named
