@@ -14,6 +14,7 @@ from numba import njit
 
 from dynamics import Bags, DivergenceError, Layer, SequenceClasses, sgd
 from dynamics._model import intrinsics, kernels
+from dynamics.support.compiled import IN_PYTHON
 
 FULL = {"batch_size": None, "length": None, "momentum": 0.0}
 
@@ -134,7 +135,7 @@ def test_the_largest_of_a_row(draws, dtype):
     np.testing.assert_array_equal(top, u.max(axis=1))
 
 
-@pytest.mark.skipif(not intrinsics.X86, reason="other processors take subnormal numbers as they are")
+@pytest.mark.skipif(IN_PYTHON or not intrinsics.X86, reason="Python and other processors take them as they are")
 def test_what_underflows_is_zero_in_gradients_alone():
     """A saturated softmax: velocities below the normal numbers, each a hundred cycles a step, are gone.
 
