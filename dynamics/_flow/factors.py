@@ -41,7 +41,7 @@ def factors_of(system: System) -> Factors | None:
         return None
     # Rows of Y for bags in place of those for tokens of one bag.
     kept = system.initial.size - columns * (np.count_nonzero(np.bincount(bags.token) == 1) - len(bags))
-    if _WORTH * kept > system.initial.size or bags.token.size * columns >= WORK_A_CALL:
+    if _WORTH * kept > system.initial.size or system.problem.work >= WORK_A_CALL:
         return None
     return Factors(system)
 
@@ -129,9 +129,8 @@ class FactoredDop853(Dop853):
         super().__init__(bind, end, initial, rtol=rtol, atol=atol)
 
     def _bound(self, bind: Bind) -> list[Callable[[float], None]]:
-        places = [self._new if k == STAGES else self._stage for k in range(EXTENDED)]
-        parts = enumerate(zip(places, self._factors.rows, strict=True))
-        return [bind(place, row, partial(self._factors.bound, k)) for k, (place, row) in parts]
+        factors = self._factors
+        return [bind(self._place(k), row, partial(factors.bound, k)) for k, row in enumerate(factors.rows)]
 
     def _slope(self, k: int) -> np.ndarray:
         return self._means(np.eye(1, EXTENDED, k))[0]

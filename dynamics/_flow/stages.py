@@ -36,7 +36,7 @@ class Frame(NamedTuple):
     rate : (variables,)
         What the sum is multiplied by.
     entries, slopes : (entries,)
-        Where the gradient at the weights is added up, and what it sees: what ``arguments`` are views of.
+        The weights that the gradient sees, and where it is added up: what ``arguments`` are views of.
     gradient : int
         The `address` of the kernel of loss and gradient.
     arguments : tuple
@@ -157,7 +157,6 @@ class StagedDop853(Dop853):
         atol: float,
     ) -> None:
         self._frame, self._speed, self._watch = frame, speed, watch
-        self._found = (0.0,) * 4
         super().__init__(bind, end, initial, rtol=rtol, atol=atol)
 
     def _bound(self, bind: Bind) -> list[Callable[[float], None]]:
@@ -167,8 +166,7 @@ class StagedDop853(Dop853):
 
     def _one(self, k: int, s: float) -> None:
         """The slope at what is in the place of an argument."""
-        place = self._new if k == STAGES else self._stage
-        self._run(k, k + 1, np.full(EXTENDED, s), 0.0, place.copy())
+        self._run(k, k + 1, np.full(EXTENDED, s), 0.0, self._place(k).copy())
 
     def _run(self, first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> None:
         self._watch(moments[first], last - first)

@@ -92,7 +92,11 @@ class Dop853:
         """Make room for the slopes; what evaluates each."""
         self._slopes = np.empty((EXTENDED, self.state.size))
         self._before = [self._slopes[:k].T for k in range(EXTENDED)]
-        return [bind(self._new if k == STAGES else self._stage, row) for k, row in enumerate(self._slopes)]
+        return [bind(self._place(k), row) for k, row in enumerate(self._slopes)]
+
+    def _place(self, k: int) -> np.ndarray:
+        """Where the argument of an evaluation is."""
+        return self._new if k == STAGES else self._stage
 
     def _slope(self, k: int) -> np.ndarray:
         """The slope at a stage."""
@@ -149,7 +153,7 @@ class Dop853:
     def _run(self, first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> None:
         """Slopes ``first`` to ``last - 1``, at their ``moments``, of a step from ``state``."""
         for k in range(first, last):
-            self._add(k, size, state, self._new if k == STAGES else self._stage)
+            self._add(k, size, state, self._place(k))
             self._evaluate[k](moments[k])
 
     def _notice(self, size: float) -> None:

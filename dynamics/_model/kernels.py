@@ -20,7 +20,7 @@ import numpy as np
 
 from dynamics._model import intrinsics
 from dynamics._model.batch import Batch
-from dynamics._model.intrinsics import as_read_only, borrowed, float_of_bits, matrix, number_of, rank_of, underflow
+from dynamics._model.intrinsics import as_read_only, borrowed, matrix, number_of, of_bits, rank_of, underflow
 from dynamics._model.weights import Weights
 from dynamics.support.compiled import kernel
 
@@ -70,7 +70,7 @@ def _exponentials(u, top, out):
             y = y * x + np.float32(1.6666665459e-1)
             y = y * x + np.float32(5.0000001201e-1)
             y = y * x * x + x + np.float32(1.0)
-            out[b, c] = y * float_of_bits((np.int32(n) + np.int32(127)) << np.int32(23))
+            out[b, c] = y * of_bits(np.int32((np.int32(n) + np.int32(127)) << np.int32(23)))
 
 
 @kernel(inner=True, **_OPTIONS)

@@ -58,8 +58,8 @@ def kernel(*, inner: bool = False, uses: Iterable[ModuleType] = (), **options: A
 def address(called: Any, arguments: tuple) -> Any:
     """Where the instructions of a kernel for such arguments are, for `call` in another kernel.
 
-    What kernels call by its name becomes a part of each of them, which takes as long to compile as it does by itself,
-    and stays what it was in the cache of its callers when it changes. This way there is one of it.
+    What kernels call by its name becomes a part of each of them: compiled again there (1.5 s for loss and gradient),
+    and, unless they name its module, what it was in their caches when it changes. This way there is one of it.
 
     Raises
     ------

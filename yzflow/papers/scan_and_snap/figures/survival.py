@@ -37,9 +37,10 @@ def _compute(effort: Effort) -> xr.Dataset:
     return table_of(options=options, quick=effort.quick, store=effort.store, progress=effort.progress)
 
 
-def _settings(table: xr.Dataset) -> list[str]:
-    """Those that are drawn: one inside every assumption, one outside."""
-    return table["setting"].values.tolist()[:2]
+def _drawn(table: xr.Dataset) -> xr.Dataset:
+    """The settings that are drawn, one inside every assumption and one outside, and their levels."""
+    levels = [level for level in _SHOWN if level in table["level"].values.tolist()]
+    return table.isel(setting=slice(2)).sel(level=levels)
 
 
 def _short(check: str) -> str:
@@ -84,10 +85,10 @@ def survival(table: xr.Dataset) -> Figure:
     table : xarray.Dataset
         From `yzflow.survival`.
     """
-    chosen = _settings(table)
-    levels = [level for level in _SHOWN if level in table["level"].values.tolist()]
-    asked = (table["verdict"].sel(setting=chosen, level=levels) != Fate.NOT_ASKED).any(["option", "setting", "level"])
-    shown = table.isel(check=np.flatnonzero(asked.values))
+    drawn = _drawn(table)
+    chosen, levels = drawn["setting"].values.tolist(), drawn["level"].values.tolist()
+    asked = (drawn["verdict"] != Fate.NOT_ASKED).any(["option", "setting", "level"])
+    shown = drawn.isel(check=np.flatnonzero(asked.values))
     n_checks, n_options = shown.sizes["check"], shown.sizes["option"]
     width, height = 0.18 * n_options * len(levels) + 4.2, 0.18 * n_checks * len(chosen) + 2.6
     figure = Figure(figsize=(max(width, 8.5), max(height, 4.0)))
@@ -104,14 +105,13 @@ def survival(table: xr.Dataset) -> Figure:
 
 def claims(table: xr.Dataset) -> str:
     """What is drawn shows: options under which a statement on signs is reversed, and corrected forms that hold."""
-    levels = [level for level in _SHOWN if level in table["level"].values.tolist()]
-    others, table = table.sizes["setting"], table.sel(setting=_settings(table), level=levels)
-    others -= table.sizes["setting"]
-    verdict = table["verdict"].values
+    drawn = _drawn(table)
+    others = table.sizes["setting"] - drawn.sizes["setting"]
+    verdict = drawn["verdict"].values
     reversed_ = (verdict == Fate.REVERSED).any(axis=(0, 2, 3))
-    names = table["option"].values[reversed_].tolist()
-    own = np.isin(table["verdict_corrected"].values, _GOOD)
-    asked = (verdict >= 0) & (table["verdict_corrected"].values >= 0)
+    names = drawn["option"].values[reversed_].tolist()
+    own = np.isin(drawn["verdict_corrected"].values, _GOOD)
+    asked = (verdict >= 0) & (drawn["verdict_corrected"].values >= 0)
     lost = asked & ~np.isin(verdict, _GOOD)
     said = f"All signs of some check are reversed under {', '.join(names)}." if names else "No sign is reversed."
     if lost.any():
