@@ -23,7 +23,7 @@ def invented(statement: Statement, error: float = 0.3, settings: int = 8) -> Sta
             level,
             f"setting {n}",
             True,
-            {one.text: 1.5 for one in (*statement.assumptions, *check.assumptions)},
+            {one.text: 1.5 for one in statement.assumed(check)},
             error * n,
             error * n / 100 if check.corrected else None,
             check.tolerance,
@@ -41,7 +41,7 @@ def bare(statement: Statement, folder, settings: int = 8):
     """The file of such a page, without a proof; made once in a folder."""
     path = folder / f"{single.slug(statement)}.html"
     if not path.exists():
-        text = single.html(invented(statement, settings=settings), derivation=Derivation("", {}))
+        text = single.html(invented(statement, settings=settings), derivations=[Derivation("", {})])
         path.write_text(text, encoding="utf-8")
     return path
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import ModuleType
 from typing import Any, Protocol
 
 from dynamics import Trajectory
-from theory.symbolic import Derivation, rooms
+from theory.symbolic import Derivation, rooms, whole
 from theory.trust import Label, Trust
 
 
@@ -134,6 +134,51 @@ SHARPER = " Sharper than printed: "
 
 
 @dataclass(frozen=True)
+class Clause:
+    """One part of a statement, which holds or fails by itself and has a label of its own.
+
+    Attributes
+    ----------
+    name : str
+        In a few words, unlike those of the statement's other clauses; empty for a statement that has no parts.
+    formula : str
+        What it says, in the form that is proved or checked, as LaTeX.
+    prove : callable or None
+        Its symbolic derivation; `theory.symbolic.part` of one that proves more.
+    checks : tuple of Check
+    argued, not_examined : tuple of str
+        As in `Statement`.
+    assumptions : tuple of Assumption
+        Those beyond the statement's.
+
+    Raises
+    ------
+    ValueError
+        If a clause with a name rests on nothing, not even on a reason why it was not examined.
+    """
+
+    name: str = ""
+    formula: str = ""
+    prove: Callable[[], Derivation] | None = None
+    checks: tuple[Check, ...] = ()
+    argued: tuple[str, ...] = ()
+    not_examined: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.name and self.prove is None and not (self.checks or self.argued or self.not_examined):
+            raise ValueError(f"`Clause` must have a proof, checks, an argument or a reason, but {self.name!r} has none")
+
+    @property
+    def in_words(self) -> tuple[Label, ...]:
+        """The labels of what was argued only, or not examined."""
+        return (
+            *(Label(Trust.ARGUED, prose=(part,), clause=self.name) for part in self.argued),
+            *(Label(Trust.NOT_EXAMINED, prose=(part,), clause=self.name) for part in self.not_examined),
+        )
+
+
+@dataclass(frozen=True)
 class Statement:
     """One numbered statement of a paper.
 
@@ -150,14 +195,23 @@ class Statement:
     errata : tuple of str
         What is wrong, inconsistent or true only in part, and the counter-example; empty where none was found.
     prove : callable or None
-        The symbolic derivation.
+        The symbolic derivation of a statement without clauses; None of one that has some.
     checks : tuple of Check
+        Those of all clauses.
     argued : tuple of str
         Parts that neither the proof nor a check covers, and that rest on an argument in words.
     not_examined : tuple of str
         Parts that nothing here covers, each with the reason.
     conjecture : bool
         Whether the paper only conjectures it; proof and checks are then of what is said about it.
+    clauses : tuple of Clause
+        Its parts, each with a label of its own; the whole has the weakest. Given in place of ``prove``, ``checks``,
+        ``argued`` and ``not_examined``; a statement made of these has one clause, without a name.
+
+    Raises
+    ------
+    ValueError
+        If clauses are given beside what they hold, or two of them have one name.
     """
 
     paper: str
@@ -173,6 +227,23 @@ class Statement:
     argued: tuple[str, ...] = ()
     not_examined: tuple[str, ...] = ()
     conjecture: bool = False
+    clauses: tuple[Clause, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [clause.name for clause in self.clauses]
+        if names in ([], [""]):
+            whole = Clause("", "", self.prove, self.checks, self.argued, self.not_examined)
+            object.__setattr__(self, "clauses", (whole,))
+            return
+        if len(set(names)) < len(names) or "" in names:
+            raise ValueError(f"`clauses` must have a name each, unlike the others', but {self.id} has {names}")
+        if self.prove is not None:
+            raise ValueError(f"`prove` must be a clause's where there are clauses, but {self.id} has its own")
+        for field in ("checks", "argued", "not_examined"):
+            held = tuple(entry for clause in self.clauses for entry in getattr(clause, field))
+            if getattr(self, field) not in ((), held):
+                raise ValueError(f"`{field}` must be the clauses' where there are clauses, but {self.id} has its own")
+            object.__setattr__(self, field, held)
 
     @property
     def id(self) -> str:
@@ -192,23 +263,33 @@ class Statement:
             return ((names[self.own], self.printed),)
         return ((names[0], self.printed), (names[1], self.corrected))
 
+    @property
+    def proofs(self) -> tuple[Callable[[], Derivation], ...]:
+        """The derivations that its clauses rest on, each once and whole."""
+        return tuple(dict.fromkeys(whole(clause.prove) for clause in self.clauses if clause.prove is not None))
+
     @cached_property
     def trust(self) -> tuple[Label, ...]:
-        """A label for the proof, which is run when first asked for, for each check, and for each other part.
+        """For each clause a label of the proof, which is run when first asked for, of each check, and of other parts.
 
         A check's label has its tolerance and levels; `yzflow.audit` adds the error, the settings and the seeds.
         """
-        proof = () if self.prove is None else (self.prove().label,)
-        measured = [self.measured(check, level=check.expected) for check in self.checks if check.expected]
-        return (*proof, *measured, *self.in_words)
+        found: list[Label] = []
+        for clause in self.clauses:
+            if clause.prove is not None:
+                found.append(replace(clause.prove().label, clause=clause.name))
+            found += [self.measured(check, level=check.expected) for check in clause.checks if check.expected]
+            found += clause.in_words
+        return tuple(found)
 
     @property
     def in_words(self) -> tuple[Label, ...]:
         """The labels of parts that were argued only, or not examined."""
-        return (
-            *(Label(Trust.ARGUED, prose=(part,)) for part in self.argued),
-            *(Label(Trust.NOT_EXAMINED, prose=(part,)) for part in self.not_examined),
-        )
+        return tuple(label for clause in self.clauses for label in clause.in_words)
+
+    def clause_of(self, check: Check) -> Clause:
+        """The clause that a check belongs to."""
+        return next(clause for clause in self.clauses if check in clause.checks)
 
     def measured(self, check: Check, *, failures: tuple[str, ...] = (), **scope: object) -> Label:
         """The label of a check, with what is known of where it was measured."""
@@ -220,14 +301,21 @@ class Statement:
 
     def _checked(self, trust: Trust, check: Check, failures: tuple[str, ...], scope: dict[str, object]) -> Label:
         scope = {"check": check.name, **scope, "tolerance": float(check.tolerance)}
-        if assumptions := (*self.assumptions, *check.assumptions):
+        if assumptions := self.assumed(check):
             scope["assuming"] = tuple(assumption.text for assumption in assumptions)
-        return Label(trust, scope, failures=failures, needed=check.needed or self.prove is None)
+        clause = self.clause_of(check)
+        needed = check.needed or clause.prove is None
+        return Label(trust, scope, failures=failures, needed=needed, clause=clause.name)
+
+    def assumed(self, check: Check | None = None) -> tuple[Assumption, ...]:
+        """Its assumptions, with those of a check's clause and of the check itself."""
+        if check is None:
+            return self.assumptions
+        return (*self.assumptions, *self.clause_of(check).assumptions, *check.assumptions)
 
     def margins(self, setting: Setting, check: Check | None = None) -> dict[str, float]:
         """The margin of each assumption, of those of a check too; all at least one inside the assumptions."""
-        assumptions = (*self.assumptions, *(() if check is None else check.assumptions))
-        return {assumption.text: float(assumption.margin(setting)) for assumption in assumptions}
+        return {assumption.text: float(assumption.margin(setting)) for assumption in self.assumed(check)}
 
 
 def _papers() -> list[ModuleType]:

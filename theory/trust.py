@@ -55,6 +55,8 @@ class Label:
         Names of what does not hold; empty unless the verdict is against the statement.
     needed : bool
         Whether the statement rests on this part; an error measured beside a proof is a further look.
+    clause : str
+        The clause of the statement that it belongs to; empty where the statement has no clauses.
 
     Raises
     ------
@@ -67,6 +69,7 @@ class Label:
     prose: tuple[str, ...] = ()
     failures: tuple[str, ...] = ()
     needed: bool = True
+    clause: str = ""
 
     def __post_init__(self) -> None:
         if self.trust is Trust.PROVED and self.scope:
@@ -82,7 +85,12 @@ class Label:
         return not self.failures
 
     def __str__(self) -> str:
-        """The words for a page; a proof is never named without its sizes."""
+        """The words for a page, after the clause's name; a proof is never named without its sizes."""
+        return f"{self.clause}: {self.words}" if self.clause else self.words
+
+    @property
+    def words(self) -> str:
+        """The same without the clause's name."""
         if self.failures:
             return f"FAILS: {', '.join(self.failures)}"
         if self.trust in (Trust.ARGUED, Trust.NOT_EXAMINED):
@@ -98,6 +106,7 @@ class Label:
     def as_dict(self) -> dict[str, object]:
         """For JSON: every field, and the words as ``text``."""
         return {
+            "clause": self.clause,
             "trust": self.trust.name,
             "text": str(self),
             "scope": dict(self.scope),
@@ -108,17 +117,23 @@ class Label:
 
 
 def weakest(labels: Iterable[Label]) -> Label:
-    """The summary of a statement: any part that fails, needed or not, or else the weakest needed part.
+    """The summary of a statement: any part that fails, needed or not, or else the weakest needed part of any clause.
 
-    Of equal ones the first. Without any, that the statement was not examined.
+    Of equal ones the first. A clause without a needed part was not examined, and so is a statement without any label.
     """
-    labels = tuple(labels)
+    clauses: dict[str, list[Label]] = {}
     for label in labels:
         if not label.holds:
             return label
+        clauses.setdefault(label.clause, []).append(label)
+    found = [_weakest_needed(name, own) for name, own in clauses.items()] or [_weakest_needed("", [])]
+    return max(found, key=lambda label: label.trust)
+
+
+def _weakest_needed(clause: str, labels: list[Label]) -> Label:
     needed = [label for label in labels if label.needed]
     if not needed:
-        return Label(Trust.NOT_EXAMINED, prose=("neither a proof, nor a check, nor an argument",))
+        return Label(Trust.NOT_EXAMINED, prose=("neither a proof, nor a check, nor an argument",), clause=clause)
     return max(needed, key=lambda label: label.trust)
 
 

@@ -63,9 +63,8 @@ def proof_page(paper: str, name: str) -> list[str]:
 
 
 def proved_in(statement: Statement) -> str | None:
-    """The module of a statement's proof, if it has one."""
-    prove = statement.prove
-    return getattr(prove, "func", prove).__module__ if prove else None
+    """The module of a statement's proof, of the first one if its clauses have several, if it has one."""
+    return next((getattr(prove, "func", prove).__module__ for prove in statement.proofs), None)
 
 
 def statement_page(statement: Statement) -> list[str]:
@@ -92,7 +91,7 @@ def statements_page(paper: str) -> list[str]:
     of_paper = [one for one in REGISTER.values() if one.paper == paper]
     if not of_paper:
         raise ValueError(f"no paper {paper!r} in the register")
-    without = [line for one in of_paper if not one.prove for line in statement_page(one)]
+    without = [line for one in of_paper if not one.proofs for line in statement_page(one)]
     return without or ["None: each of them stands above, before its proof."]
 
 

@@ -12,10 +12,11 @@ import sympy as sp
 import yzflow
 from theory import statements
 from theory.scan_and_snap.proofs import lemma5, transition
-from theory.statements import Assumption, Check, Statement
-from theory.symbolic import Derivation, rooms
+from theory.statements import Assumption, Check, Clause, Statement
+from theory.symbolic import Derivation, part, rooms
 from theory.trust import Label, Trust, weakest
 from yzflow.audits import verdicts
+from yzflow.audits.check import StatementVerdict
 from yzflow.audits.report import AuditReport, errata_page
 from yzflow.audits.verdicts import Row, Verdict
 
@@ -116,9 +117,87 @@ def test_a_statement_has_a_label_for_each_part():
     assert weakest(statement.trust).trust is Trust.NOT_EXAMINED
 
 
+def triangle(*, area=lambda x: x**2 / 2, slope=lambda x: x):
+    """Two claims of one derivation: the area by integration, and its slope."""
+    found = {"area": sp.integrate(X, (X, 0, X)) - area(X), "slope: K = 3": sp.diff(X**2 / 2, X) - slope(X)}
+    return Derivation("Triangle", found, steps=("one", "two"), sizes={"K": (3,)}, prose=("a limit",))
+
+
+def of_clauses(prove=triangle, **more):
+    check = Check("area", ("closed form",), lambda runs, level: 0.01, expected=("closed form",))
+    clauses = (
+        Clause("area", "x^2/2", prove=part(prove, "area"), checks=(check,)),
+        Clause("slope", "x", prove=part(prove, "slope", sizes={"K": (3,)}, prose=("a limit",))),
+        Clause("height", "x", argued=("by looking",), assumptions=(Assumption("x > 0", lambda setting: 1.0),)),
+    )
+    return Statement("A paper", "Theorem 2", "Areas", "Half.", "x^2/2", clauses=clauses, **more)
+
+
+def test_each_clause_has_its_own_label_and_the_whole_the_weakest():
+    statement = of_clauses()
+    assert [(label.clause, label.trust) for label in statement.trust] == [
+        ("area", Trust.PROVED), ("area", Trust.MEASURED), ("slope", Trust.PROVED_AT_SIZES), ("height", Trust.ARGUED),
+    ]  # fmt: skip
+    assert str(statement.trust[0]) == "area: proved for all sizes"
+    assert str(statement.trust[2]) == "slope: proved at K = 3 (in words: a limit)"
+    assert weakest(statement.trust).trust is Trust.ARGUED and weakest(statement.trust[:3]).clause == "slope"
+    assert statement.prove is None and statement.proofs == (triangle,)
+    report = AuditReport([row(statement, 0.02)], (statement,), {statement.id: statement.trust[:1]})
+    assert [label.trust for _, label in report.summaries(statement)] == [
+        Trust.PROVED, Trust.NOT_EXAMINED, Trust.ARGUED,
+    ]  # fmt: skip
+    assert "which have 3 clauses, 0 have a symbolic proof for all sizes of every clause" in report.counted()
+    assert "1 one of some clauses, and 0 none" in report.counted()
+    trust = json.loads(report.json())["trust"][statement.id]
+    assert trust["clauses"]["area"]["trust"] == "PROVED" and trust["summary"]["clause"] == "slope"
+    for text in (errata_page(report), StatementVerdict(statement, report, True, 0).text()):
+        assert "slope" in text and "argued in words only: by looking" in text
+
+
+def test_a_clause_that_is_wrong_fails_alone():
+    statement = of_clauses(lambda: triangle(slope=lambda x: 2 * x))
+    failing = [label.clause for label in statement.trust if not label.holds]
+    assert failing == ["slope"] and weakest(statement.trust).clause == "slope"
+    # A part takes the claims of the whole.
+    assert part(triangle, "area")(area=lambda x: x**2).failures() == ["area"]
+    assert part(triangle, "area")(slope=lambda x: x**2).failures() == []
+
+
+def test_a_weak_clause_is_not_hidden_by_a_check_beside_a_proof_of_another():
+    measured = Label(Trust.MEASURED, {"error": 0.1}, needed=False, clause="slope")
+    assert weakest([Label(Trust.PROVED, clause="area"), measured]).trust is Trust.NOT_EXAMINED
+    assert weakest([Label(Trust.PROVED, clause="slope"), measured]).trust is Trust.PROVED
+
+
+def test_clauses_that_say_nothing_or_two_things_are_refused():
+    with pytest.raises(ValueError, match="`Clause` must have a proof, checks, an argument or a reason, but 'area'"):
+        Clause("area", "x^2/2")
+    two = (Clause("area", argued=("so",)), Clause("area", argued=("so",)))
+    with pytest.raises(ValueError, match="`clauses` must have a name each, unlike the others', but A paper: Theorem 2"):
+        Statement("A paper", "Theorem 2", "Areas", "Half.", "x", clauses=two)
+    with pytest.raises(ValueError, match="`prove` must be a clause's"):
+        Statement("A paper", "Theorem 2", "Areas", "Half.", "x", clauses=two[:1], prove=triangle)
+    with pytest.raises(ValueError, match="`argued` must be the clauses'"):
+        Statement("A paper", "Theorem 2", "Areas", "Half.", "x", clauses=two[:1], argued=("else",))
+    with pytest.raises(ValueError, match="`names` must begin those of expressions, but Triangle has no 'volume'"):
+        part(triangle, "volume")()
+
+
+def test_what_a_clause_assumes_holds_for_its_checks_only():
+    strong = Assumption("K >= 9", lambda setting: 0.5)
+    check = Check("area", ("closed form",), lambda runs, level: 0.01, expected=("closed form",))
+    other = dataclasses.replace(check, name="slope")
+    clauses = (Clause("area", checks=(check,), assumptions=(strong,)), Clause("slope", checks=(other,)))
+    statement = Statement("A paper", "Theorem 2", "Areas", "Half.", "x", clauses=clauses)
+    assert statement.checks == (check, other)
+    assert statement.margins(None, check) == {"K >= 9": 0.5} and statement.margins(None, other) == {}
+    assert statement.measured(check).scope["assuming"] == ("K >= 9",)
+    assert dataclasses.replace(statement, title="Others").checks == (check, other)
+
+
 def test_reports_never_say_proved_without_sizes(tmp_path):
     statement = at_sizes()
-    report = AuditReport([row(statement)], (statement,), {statement.id: statement.prove().label})
+    report = AuditReport([row(statement)], (statement,), {statement.id: (statement.prove().label,)})
     report.to_html(tmp_path / "audit.html")
     for text in (report.text(), report.json(), errata_page(report), (tmp_path / "audit.html").read_text()):
         assert "proved at K = 3" in text
@@ -133,7 +212,7 @@ def test_reports_name_what_a_printed_form_misses_by(tmp_path):
         row(statement, 0.25, 0.02, setting="two"),
         row(statement, 9.0, 8.0, inside=False),
     ]
-    report = AuditReport(table, (statement,), {statement.id: statement.prove().label})
+    report = AuditReport(table, (statement,), {statement.id: (statement.prove().label,)})
     report.to_html(tmp_path / "audit.html")
     assert re.search(r"closed form +misses by 50% +within 2% +within 5% +fails \(by 800%\)", report.text())
     assert "| area | closed form | misses by 50% | within 2% | within 5% |" in errata_page(report)
@@ -149,11 +228,11 @@ def test_reports_name_what_a_printed_form_misses_by(tmp_path):
 
 def test_a_failure_is_the_summary_even_beside_a_proof():
     statement = at_sizes()
-    report = AuditReport([row(statement, 0.2)], (statement,), {statement.id: statement.prove().label})
+    report = AuditReport([row(statement, 0.2)], (statement,), {statement.id: (statement.prove().label,)})
     assert report.summary(statement).failures == ("area",) and not report.passed
     assert "FAILS: area" in report.text() and "<- should hold" in report.text()
     # What is outside its assumptions says nothing against it.
-    fine = AuditReport([row(statement, 0.2, inside=False)], (statement,), {statement.id: statement.prove().label})
+    fine = AuditReport([row(statement, 0.2, inside=False)], (statement,), {statement.id: (statement.prove().label,)})
     assert fine.summary(statement).trust is Trust.PROVED_AT_SIZES and fine.passed
 
 

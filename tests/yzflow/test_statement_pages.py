@@ -91,11 +91,12 @@ def test_badge_labels_and_words_are_those_of_the_verdict(browser, found, pages, 
     programs = page.eval_on_selector_all("pre", "(all) => all.map((one) => one.textContent)")
     assert programs[0] == verdict.python and programs[1].splitlines()[0] == verdict.command
     order = page.eval_on_selector_all("[id]", "(all) => all.map((one) => one.id)")
-    assert order == ["trust", "statement", "plot", "numbers", "rests", "margins", "errata", "proof", "again"]
+    parts = ["clauses"] if verdict.statement.clauses[0].name else []
+    assert order == ["trust", "statement", "plot", *parts, "numbers", "rests", "margins", "errata", "proof", "again"]
 
 
 def test_the_proof_is_shown_with_every_step(browser, pages):
-    derivation = statements.REGISTER[LEMMA_8].prove()
+    derivation = statements.REGISTER[LEMMA_8].proofs[0]()
     page = browser(pages[LEMMA_8])
     assert page.locator("ol.proof li").count() == len(derivation.steps)
     assert page.inner_text("#proof summary") == f"{len(derivation.steps)} steps"
@@ -205,7 +206,9 @@ def _hardest():
 @pytest.mark.parametrize("name", _hardest())
 def test_the_first_screen_has_statement_badge_and_plot(shared_browser, tmp_path, name):
     path = tmp_path / "page.html"
-    path.write_text(single.html(invented(statements.REGISTER[name]), derivation=Derivation("", {})), encoding="utf-8")
+    path.write_text(
+        single.html(invented(statements.REGISTER[name]), derivations=[Derivation("", {})]), encoding="utf-8"
+    )
     page = shared_browser(path, **SCREEN)
     for part in ("trust", "statement", "plot"):
         box = page.locator(f"#{part}").bounding_box()

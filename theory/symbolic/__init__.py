@@ -19,9 +19,10 @@ by default the right one, so that anyone can put a mistake in and see it refuted
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +33,7 @@ import sympy
 from theory.symbolic.decide import has_sign, vanishes
 from theory.trust import Label, Trust
 
-__all__ = ["Claim", "Derivation", "Scalar", "derivations", "rooms"]
+__all__ = ["Claim", "Derivation", "Scalar", "derivations", "part", "rooms", "whole"]
 
 # A claimed formula, as a function of symbols; and what it takes where an integer may stand for an expression.
 Claim: TypeAlias = Callable[..., Any]
@@ -96,6 +97,66 @@ class Derivation:
         """Names of the expressions that do not hold, or that exact algebra cannot decide."""
         wrong = [name for name, expression in self.vanishing.items() if not vanishes(expression)]
         return wrong + [name for name, (expression, sign) in self.signed.items() if not has_sign(expression, sign)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """What `part` returns: called, it derives."""
+
+    prove: Callable[..., Derivation]
+    names: tuple[str, ...]
+    sizes: Mapping[str, tuple]
+    prose: tuple[str, ...]
+
+    def __call__(self, **claims: Any) -> Derivation:
+        derivation = self.prove(**claims) if claims else _derived(self.prove)
+        kept = {name for name in (*derivation.vanishing, *derivation.signed) if name.startswith(self.names)}
+        for start in self.names:
+            if not any(name.startswith(start) for name in kept):
+                raise ValueError(
+                    f"`names` must begin those of expressions, but {derivation.statement} has no {start!r}"
+                )
+        return dataclasses.replace(
+            derivation,
+            vanishing={name: value for name, value in derivation.vanishing.items() if name in kept},
+            signed={name: value for name, value in derivation.signed.items() if name in kept},
+            sizes=dict(self.sizes),
+            prose=self.prose,
+        )
+
+
+def part(
+    prove: Callable[..., Derivation], *names: str, sizes: Mapping[str, tuple] | None = None, prose: tuple[str, ...] = ()
+) -> Callable[..., Derivation]:
+    """The proof of one clause, out of a derivation that proves more.
+
+    Parameters
+    ----------
+    prove : callable
+        The whole derivation.
+    *names : str
+        How the names of the expressions that this clause rests on begin.
+    sizes : mapping, optional
+        The sizes of this part, as in `Derivation`. Default: none, for all sizes.
+    prose : tuple of str
+        What is argued in words in this part.
+
+    Returns
+    -------
+    callable
+        As ``prove``, and takes the same claims. Called without any, it derives the whole only once for all its parts.
+    """
+    return _Part(prove, names, dict(sizes or {}), tuple(prose))
+
+
+def whole(prove: Callable[..., Derivation]) -> Callable[..., Derivation]:
+    """The derivation that a part is of; any other is whole itself."""
+    return prove.prove if isinstance(prove, _Part) else prove
+
+
+@functools.cache
+def _derived(prove: Callable[..., Derivation]) -> Derivation:
+    return prove()
 
 
 def rooms() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from dynamics import Trajectory
 from dynamics.support import checks
@@ -76,7 +76,7 @@ def audit(
     chosen = _choose(only)
     quick, seed = checks.flag("quick", quick), checks.integer("seed", seed, minimum=0)
     progress = checks.flag("progress", progress)
-    proofs: dict[str, Label] = {}
+    proofs: dict[str, tuple[Label, ...]] = {}
     done: dict[Callable[[], Derivation], Label] = {}  # several statements may have one proof
     table: list[Row] = []
     simulations = {
@@ -90,10 +90,8 @@ def audit(
     with Progress("audit", enabled=progress) as report:
         for i, statement in enumerate(chosen):
             report.update(i / len(chosen), statement.id)
-            if statement.prove is not None:
-                if statement.prove not in done:
-                    done[statement.prove] = statement.prove().label
-                proofs[statement.id] = done[statement.prove]
+            if statement.proofs:
+                proofs[statement.id] = _prove(statement, done)
             for place, runs in enumerate(simulations.get(statement.paper, ())):
                 flows = balls[statement.paper][place] if statement.paper in balls else None
                 for check in statement.checks:
@@ -101,6 +99,17 @@ def audit(
     enclosed = [flow for tasks in balls.values() for flows in tasks for flow in flows.flows.values()]
     call = {"only": only if only is None else list(only), "quick": quick, "seed": seed, "enclose": _kept(enclose)}
     return AuditReport(table, tuple(chosen), proofs, tuple(enclosed), call)
+
+
+def _prove(statement: Statement, done: dict[Callable[[], Derivation], Label]) -> tuple[Label, ...]:
+    """A label for each clause that has a proof; ``done`` has those of proofs that were decided before."""
+    found = []
+    for clause in statement.clauses:
+        if clause.prove is not None:
+            if clause.prove not in done:
+                done[clause.prove] = clause.prove().label
+            found.append(replace(done[clause.prove], clause=clause.name))
+    return tuple(found)
 
 
 def _kept(enclose: Enclose | None) -> dict[str, object] | None:

@@ -103,6 +103,9 @@ class StatementVerdict:
             lines += _wrapped(formula, f"{name}:".ljust(13))
         for erratum in statement.errata:
             lines += _wrapped(erratum, "Erratum:     ")
+        for clause in statement.clauses:
+            if clause.formula:
+                lines += _wrapped(f"{clause.name}: {clause.formula}", "Clause:      ")
         lines += ["", *_wrapped(self.outcome, ""), "", "Rests on"]
         for label in self.labels:
             lines += _wrapped(str(label), "  - ")
@@ -120,6 +123,9 @@ class StatementVerdict:
         for name, formula in statement.forms:
             lines += [f"{name}:", "", *formulas.as_markdown(formula), ""]
         lines += [f"- Erratum: {erratum}" for erratum in statement.errata] + [""] * bool(statement.errata)
+        for clause in statement.clauses:
+            if clause.formula:
+                lines += [f"{clause.name[0].upper()}{clause.name[1:]}:", "", *formulas.as_markdown(clause.formula), ""]
         lines += [f"**{self.outcome}**", "", "Rests on:", "", *(f"- {label}" for label in self.labels), ""]
         if self.margins:
             lines += ["Margins of the assumptions (an assumption holds from 1 on):", ""]
@@ -155,6 +161,7 @@ class StatementVerdict:
             "outcome": self.outcome,
             "summary": self.summary.as_dict(),
             "labels": [label.as_dict() for label in self.labels],
+            "clauses": {clause.name: label.as_dict() for clause, label in self.report.summaries(statement)},
             "margins": self.margins,
             "rows": [row.as_dict() for row in self.rows],
             "checklists": self.checklists(),
@@ -262,18 +269,21 @@ def _proved(verdict: StatementVerdict) -> str:
     statement = verdict.statement
     if statement.conjecture:
         return "n/a: a conjecture"
-    proof = verdict.report.labels_of_proofs.get(statement.id)
+    labels = verdict.report.labels_of_proofs.get(statement.id, ())
     number = len(statement.assumptions)
     stated = f"{number} assumptions with margins" if number else "no assumption to test"
     errata = f"{len(statement.errata)} errata" if statement.errata else "no erratum found"
-    if proof is None:
+    if not labels:
         return f"not decided here: no proof was run; {stated}; {errata}"
-    if not proof.holds:
+    failing = [label for label in labels if not label.holds]
+    if failing:
         return f"no: the proof fails; {stated}; {errata}"
     of = "the corrected form" if statement.corrected else "the printed form"
-    complete = proof.trust is Trust.PROVED and not proof.prose
+    without = [clause.name for clause in statement.clauses if all(one.clause != clause.name for one in labels)]
+    complete = not without and all(label.trust is Trust.PROVED and not label.prose for label in labels)
     answer = "yes" if complete and not statement.errata else "partial"
-    return f"{answer}: {of} is {proof}; {stated}; {errata}"
+    missing = f"; without a proof: {', '.join(without)}" if without else ""
+    return f"{answer}: {of} is {'; '.join(map(str, labels))}{missing}; {stated}; {errata}"
 
 
 def _wrapped(text: str, head: str) -> list[str]:

@@ -9,6 +9,7 @@ import io
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from dynamics.support import checks, display
 from dynamics.support.files import replacing
 from dynamics.support.provenance import environment
 from theory import statements
-from theory.statements import Statement
+from theory.statements import Clause, Statement
 from theory.trust import Label, Trust, weakest
 from yzflow.audits import formulas
 from yzflow.audits.enclosing import EnclosedFlow
@@ -38,7 +39,8 @@ class AuditReport:
     statements : tuple of Statement
         What was audited.
     labels_of_proofs : dict
-        Statement -> what its symbolic proof proves, with the names of expressions that it could not decide.
+        Statement -> what the symbolic proof of each of its clauses proves, with the names of expressions that it could
+        not decide.
     enclosed : tuple of EnclosedFlow
         The flows that were enclosed in balls, or could not be.
     call : mapping
@@ -47,14 +49,17 @@ class AuditReport:
 
     table: list[Row]
     statements: tuple[Statement, ...]
-    labels_of_proofs: dict[str, Label]
+    labels_of_proofs: dict[str, tuple[Label, ...]]
     enclosed: tuple[EnclosedFlow, ...] = ()
     call: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def proofs(self) -> dict[str, list[str]]:
-        """Statement -> names of the expressions that its symbolic proof could not decide; empty lists are proofs."""
-        return {name: list(label.failures) for name, label in self.labels_of_proofs.items()}
+        """Statement -> names of the expressions that its symbolic proofs could not decide; empty lists are proofs."""
+        return {
+            name: [failure for label in labels for failure in label.failures]
+            for name, labels in self.labels_of_proofs.items()
+        }
 
     @property
     def passed(self) -> bool:
@@ -62,28 +67,40 @@ class AuditReport:
         return not any(self.proofs.values()) and not any(row.alarming for row in self.table)
 
     def labels(self, statement: Statement) -> tuple[Label, ...]:
-        """What the statement rests on: its proof, each check and level where it should hold, and what is prose.
+        """What the statement rests on: of each clause its proof, each check and level where it should hold, and prose.
 
         A check's label has its largest error at a level, over all settings inside the assumptions.
         """
-        proof = [self.labels_of_proofs[statement.id]] if statement.id in self.labels_of_proofs else []
-        rows = [row for row in self.table if row.statement == statement.id and row.expected]
-        return (*proof, *(_over_settings(cell) for cell in cells(rows)), *statement.in_words)
+        return tuple(label for clause in statement.clauses for label in self.labels_of(statement, clause))
+
+    def labels_of(self, statement: Statement, clause: Clause) -> tuple[Label, ...]:
+        """What one clause of the statement rests on."""
+        proofs = [one for one in self.labels_of_proofs.get(statement.id, ()) if one.clause == clause.name]
+        names = {check.name for check in clause.checks}
+        rows = [row for row in self.table if row.statement == statement.id and row.expected and row.check in names]
+        return (*proofs, *(_over_settings(cell) for cell in cells(rows)), *clause.in_words)
 
     def summary(self, statement: Statement) -> Label:
         """The weakest needed part of what the statement rests on, or a part that fails."""
-        return weakest(self.labels(statement))
+        return weakest(label for _, label in self.summaries(statement))
+
+    def summaries(self, statement: Statement) -> list[tuple[Clause, Label]]:
+        """Each clause with the weakest needed part of what it rests on."""
+        found = [(clause, weakest(self.labels_of(statement, clause))) for clause in statement.clauses]
+        return [(clause, dataclasses.replace(label, clause=clause.name)) for clause, label in found]
 
     def counted(self) -> str:
-        """How many of the statements are proved, and how far, as a sentence."""
-        proofs = [self.labels_of_proofs.get(statement.id) for statement in self.statements]
-        at_all, at_some = (
-            sum(label is not None and label.trust is trust for label in proofs)
-            for trust in (Trust.PROVED, Trust.PROVED_AT_SIZES)
-        )
+        """How many of the statements are proved in all their clauses, and how far, as a sentence."""
+        counts: Counter[Trust | str] = Counter()
+        for statement in self.statements:
+            labels = self.labels_of_proofs.get(statement.id, ())
+            proved = all(any(one.clause == clause.name for one in labels) for clause in statement.clauses)
+            counts[max(label.trust for label in labels) if proved else "some" if labels else "none"] += 1
+        clauses = sum(len(statement.clauses) for statement in self.statements)
         return (
-            f"Of {len(proofs)} statements {at_all} have a symbolic proof for all sizes, {at_some} one at fixed small "
-            f"sizes, and {proofs.count(None)} none."
+            f"Of {len(self.statements)} statements, which have {clauses} clauses, {counts[Trust.PROVED]} have a "
+            f"symbolic proof for all sizes of every clause, {counts[Trust.PROVED_AT_SIZES]} one of every clause, "
+            f"some at fixed small sizes only, {counts['some']} one of some clauses, and {counts['none']} none."
         )
 
     def decided(self) -> str:
@@ -133,6 +150,7 @@ class AuditReport:
             statement.id: {
                 "summary": self.summary(statement).as_dict(),
                 "labels": [label.as_dict() for label in self.labels(statement)],
+                "clauses": {clause.name: label.as_dict() for clause, label in self.summaries(statement)},
             }
             for statement in self.statements
         }
@@ -305,11 +323,24 @@ def errata_page(report: AuditReport) -> str:
         if shown:
             entries = [[c[0].check, c[0].level, *worst_forms([row for row in c if row.inside])] for c in shown]
             lines += ["", *markdown_table([["check", "level", "printed", "corrected", "expected"], *entries])]
-        proof = [report.labels_of_proofs[statement.id]] if statement.id in report.labels_of_proofs else []
-        words = [str(label) for label in (*proof, *statement.in_words)]
-        words += ["measured, as the table says"] if shown else []
-        lines += ["", f"Rests on: {'; '.join(words)}.", ""]
+        lines += ["", *_rests(report, statement), ""]
     return "\n".join(lines)
+
+
+def _rests(report: AuditReport, statement: Statement) -> list[str]:
+    """What a statement rests on, or each of its clauses with its formula, as Markdown."""
+    found = []
+    for clause in statement.clauses:
+        labels = [one for one in report.labels_of_proofs.get(statement.id, ()) if one.clause == clause.name]
+        words = [label.words for label in (*labels, *clause.in_words)]
+        names = {check.name for check in clause.checks}
+        measured = any(row.statement == statement.id and row.check in names for row in report.table)
+        words += ["measured, as the table says"] if measured else []
+        name = f"- *{clause.name}*: rests on: " if clause.name else "Rests on: "
+        found.append(f"{name}{'; '.join(words)}.")
+        if clause.formula:
+            found += ["", *(f"  {line}" for line in formulas.as_markdown(clause.formula)), ""]
+    return found
 
 
 def _no_erratum(statement: statements.Statement) -> str:
@@ -348,7 +379,11 @@ def _page(report: AuditReport) -> str:
         errata = [f"<p>Erratum: {escape(erratum)}</p>" for erratum in statement.errata]
         parts += errata or [f"<p>{_no_erratum(statement)}</p>"]
         parts.append(f"<p>Summary: {escape(str(report.summary(statement)))}.</p><p>Rests on:</p><ul>")
-        parts += [f"<li>{escape(str(label))}" for label in report.labels(statement)] + ["</ul>"]
+        for clause in statement.clauses:
+            if clause.formula:
+                parts.append(f"<li class=formula>{escape(clause.name)}: {formulas.as_html(clause.formula)}")
+            parts += [f"<li>{escape(str(label))}" for label in report.labels_of(statement, clause)]
+        parts.append("</ul>")
         rows = [row for row in report.table if row.statement == statement.id]
         if rows:
             parts.append(_plot(report, statement.id))

@@ -63,11 +63,11 @@ def write_all(
     found = verdicts(report, quick=quick, seed=seed)
     derivations: dict[Callable[[], Derivation], Derivation] = {}  # several statements may have one proof
     for verdict in found:
-        prove = verdict.statement.prove
-        if run and prove is not None and prove not in derivations:
-            derivations[prove] = prove()
-        proof = None if prove is None else derivations.get(prove)
-        text = single.html(verdict, derivation=proof, index=INDEX, note=note)
+        proofs = verdict.statement.proofs if run else ()
+        for prove in proofs:
+            if prove not in derivations:
+                derivations[prove] = prove()
+        text = single.html(verdict, derivations=[derivations[prove] for prove in proofs], index=INDEX, note=note)
         single.save(text, _file(where, verdict.statement))
     if only is None:
         explorer.write(where / "explorer.html", pages=INDEX, progress=progress)
@@ -140,11 +140,11 @@ def _entry(verdict: StatementVerdict, base: str) -> str:
 def _row(verdict: StatementVerdict, base: str) -> list[str]:
     statement = verdict.statement
     expected = [row for row in verdict.rows if row.expected]
-    proof = verdict.report.labels_of_proofs.get(statement.id)
+    proofs = verdict.report.labels_of_proofs.get(statement.id, ())
     return [
         f"<a href='{base}{_address(statement)}'>{escape(statement.id)}</a>",
         _badge(verdict),
-        "-" if proof is None else escape(single.kind(proof)),
+        escape(single.kind(max(proofs, key=lambda label: (not label.holds, label.trust)))) if proofs else "-",
         *map(escape, _largest(expected)),
         str(len(statement.errata)),
     ]

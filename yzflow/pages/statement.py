@@ -70,15 +70,20 @@ def save(text: str, path: str | os.PathLike) -> None:
 
 
 def html(
-    verdict: StatementVerdict, *, derivation: Derivation | None = None, index: str | None = None, note: str = ""
+    verdict: StatementVerdict,
+    *,
+    derivations: Sequence[Derivation] | None = None,
+    index: str | None = None,
+    note: str = "",
 ) -> str:
     """The page of what `yzflow.check` computed.
 
     Parameters
     ----------
     verdict : StatementVerdict
-    derivation : theory.symbolic.Derivation, optional
-        The statement's proof. Default: it is derived again, which decides nothing and takes a second or two.
+    derivations : sequence of theory.symbolic.Derivation, optional
+        The proofs of its clauses, each whole. Default: they are derived again, which decides nothing and takes a
+        second or two.
     index : str, optional
         Address of the index of all pages, to link to.
     note : str, optional
@@ -86,8 +91,8 @@ def html(
     """
     checks.instance("verdict", verdict, StatementVerdict)
     statement = verdict.statement
-    if derivation is None and statement.prove is not None and statement.id in verdict.report.labels_of_proofs:
-        derivation = statement.prove()
+    if derivations is None and statement.id in verdict.report.labels_of_proofs:
+        derivations = [prove() for prove in statement.proofs]
     views = live.views(statement)
     back = "" if index is None else f'<nav><a href="{escape(index)}">All statements</a></nav>'
     title = escape(f"{statement.id}. {statement.title}")
@@ -98,13 +103,14 @@ def html(
         f"<header>{back}<h1>{title}</h1>{_trust(verdict)}{said}{theme}</header>",
         f"<main>\n<div class='first'{place}>\n{chr(10).join(shown)}\n</div>",
         "" if views is None else live.WORDS,
+        _clauses(verdict),
         _sharper(statement),
         _question(statement),
         _numbers(verdict, "" if views is None else _plot(verdict, "errors")),
         _rests(verdict),
         _margins(verdict),
         _errata(statement),
-        _proof(derivation, verdict),
+        _proof(derivations or (), verdict),
         _again(verdict),
         "</main>",
     ]
@@ -216,6 +222,30 @@ def _sharper(statement: Statement) -> str:
     return f"<section id='sharper'><h2>Sharper than printed</h2>{words}</section>" if words else ""
 
 
+def _clauses(verdict: StatementVerdict) -> str:
+    """The parts of a statement that has some: what each says, and the weakest of what it rests on."""
+    rows = [
+        [
+            formulas.readable(clause.name),
+            _formula(clause.formula) if clause.formula else "",
+            badge(label),
+            _short(label),
+        ]
+        for clause, label in verdict.report.summaries(verdict.statement)
+        if clause.name
+    ]
+    if not rows:
+        return ""
+    shown = table(["clause", "what it says", "label", "weakest part"], rows, "The whole has the weakest label of these")
+    return f"<section id='clauses'><h2>Clauses</h2>{shown}</section>"
+
+
+def _short(label: Label) -> str:
+    """A label's words after its badge, cut where they get long."""
+    words = _after(label.words, kind(label))
+    return formulas.readable(words if len(words) <= _LONG else f"{words[:_LONG].rsplit(' ', 1)[0]} ..")
+
+
 def _formula(formula: str) -> str:
     return formulas.as_html(formulas.parts(formula) if formulas.is_latex(formula) else formula)
 
@@ -255,10 +285,14 @@ def _numbers(verdict: StatementVerdict, plot: str = "") -> str:
 
 
 def _rests(verdict: StatementVerdict) -> str:
-    items = "".join(
-        f"<li>{badge(label)} {formulas.readable(_after(str(label), kind(label)))}</li>" for label in verdict.labels
-    )
+    items = "".join(f"<li>{badge(label)} {formulas.readable(_said(label))}</li>" for label in verdict.labels)
     return f"<section id='rests'><h2>What it rests on</h2><ul>{items}</ul></section>" if items else ""
+
+
+def _said(label: Label) -> str:
+    """A label's words after its badge, behind the clause that it belongs to."""
+    words = _after(label.words, kind(label))
+    return f"{label.clause}: {words}" if label.clause else words
 
 
 def _after(text: str, word: str) -> str:
@@ -292,19 +326,24 @@ def _errata(statement: Statement) -> str:
     return f"<section id='errata'><h2>Errata</h2>{found}</section>"
 
 
-def _proof(derivation: Derivation | None, verdict: StatementVerdict) -> str:
-    label = verdict.report.labels_of_proofs.get(verdict.statement.id)
-    if derivation is None or label is None:
+def _proof(derivations: Sequence[Derivation], verdict: StatementVerdict) -> str:
+    labels = verdict.report.labels_of_proofs.get(verdict.statement.id)
+    if not derivations or not labels:
         words = "There is no symbolic proof here: what the statement rests on stands above."
         return f"<section id='proof'><h2>Proof</h2><p>{words}</p></section>"
+    badges = " ".join(f"<span>{badge(label)} {formulas.readable(label.clause)}</span>" for label in labels)
+    return f"<section id='proof'><h2>Proof</h2><p>{badges}</p>{''.join(map(_derivation, derivations))}</section>"
+
+
+def _derivation(derivation: Derivation) -> str:
     steps = "".join(f"<li>{formulas.in_words(step)}</li>" for step in derivation.steps)
     scope = f"<p>In detail: {formulas.in_words(derivation.scope)}.</p>" if derivation.scope else ""
     prose = "".join(f"<li>{formulas.in_words(part)}</li>" for part in derivation.prose)
     prose = f"<p>Argued in words, and not decided by algebra:</p><ul>{prose}</ul>" if prose else ""
     return (
-        f"<section id='proof'><h2>Proof</h2><p>{badge(label)} {formulas.readable(derivation.statement)}</p>"
+        f"<p>{formulas.readable(derivation.statement)}</p>"
         f"<details><summary>{len(derivation.steps)} steps</summary><ol class='proof'>{steps}</ol></details>"
-        f"{scope}{prose}</section>"
+        f"{scope}{prose}"
     )
 
 
