@@ -269,7 +269,8 @@ class ScipySteps:
             evaluate(s)
             return out.copy()
 
-        self._make = lambda: getattr(scipy.integrate, method)(right_hand_side, start, initial, end, **options)
+        name = method.rpartition(" ")[2]  # "scipy DOP853" is DOP853 there
+        self._make = lambda: getattr(scipy.integrate, name)(right_hand_side, start, initial, end, **options)
         self._solver: Any = None
 
     def advance(self) -> str | None:

@@ -14,7 +14,7 @@ from dynamics import Bags, IntegrationError, Layer, SequenceClasses, Solver, Tra
 from dynamics._flow import systems as flow_systems
 
 DECODERS = ("full", "modified", "theory")
-METHODS = ("DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
+METHODS = ("DOP853", "scipy DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")
 decoders = st.sampled_from(DECODERS)
 moving_decoders = st.sampled_from(("full", "modified"))
 
@@ -158,6 +158,20 @@ def test_methods_agree(decoder, method):
     other = logits(run(small_classes(), decoder, method=method, rtol=1e-6, atol=1e-9))
     assert reference.scaled_difference(other, best) < 1e-4
     assert reference.scaled_difference(other, best) > 0 or method == "DOP853"
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@pytest.mark.parametrize("reduce", ["auto", "none"])
+def test_our_steps_are_those_of_scipys_integrator(decoder, reduce):
+    """Loose tolerances: two methods of one order would differ by 1e-4, the same steps by rounding alone."""
+    data, rates = small_classes(), {"eta_y": 1.0, "eta_z": 0.5, "t_end": 20.0, "rtol": 1e-4, "atol": 1e-6}
+    ours, scipys, other = (
+        gradient_flow(data, decoder=decoder, solver=Solver(method=method, reduce=reduce), **rates)
+        for method in ("DOP853", "scipy DOP853", "RK45")
+    )
+    assert scipys.dataset.attrs["method"] == "scipy DOP853"
+    assert reference.scaled_difference(logits(ours), logits(scipys)) < 1e-11
+    assert reference.scaled_difference(logits(other), logits(scipys)) > 1e-7
 
 
 @pytest.mark.parametrize("decoder", DECODERS)

@@ -280,6 +280,20 @@ def test_a_byte_that_is_changed_is_noticed(saved, tmp_path):
         Enclosure.load(tmp_path / "none.npz")
 
 
+def test_the_error_is_in_the_units_of_the_variables(saved, tmp_path):
+    """Not in those of the norm, whose weights the file chooses: other weights are the same certificate."""
+
+    def small(settings, arrays):
+        settings["weights"] = [weight * 2.0**-27 for weight in settings["weights"]]
+        arrays["radius"] *= 2.0**-27
+
+    _, now, error = verify.check(saved)
+    _, again, same = verify.check(altered(saved, tmp_path, small))
+    assert now == again == 3.0 and float(same) == pytest.approx(float(error), rel=1e-6)
+    settings, arrays = certificate.read(saved)
+    assert 0 < error <= arrays["radius"][-1] / min(settings["weights"])
+
+
 def opposite(function):
     return lambda *args: [-value for value in function(*args)]
 
