@@ -54,10 +54,27 @@ class Flows(Protocol):
 
 @dataclass(frozen=True)
 class Assumption:
-    """A condition on a setting; it holds where its margin, a ratio of the two sides, is at least one."""
+    """A condition on a setting; it holds where its margin, a ratio of the two sides, is at least one.
+
+    Attributes
+    ----------
+    text : str
+        The condition as the paper has it; after a colon what is evaluated, if that is more definite, as the factor that
+        stands for ">>".
+    margin : callable
+        (setting) -> the ratio.
+    levels : tuple of str
+        Those that it says something about, as the length of sequences only where there are sequences. Default: all.
+    """
 
     text: str
     margin: Callable[[Any], float]
+    levels: tuple[str, ...] = ()
+
+    @property
+    def printed(self) -> str:
+        """The condition alone, without what stands for it."""
+        return self.text.partition(": ")[0]
 
 
 Measure = Callable[[Runs, str], float]
@@ -108,6 +125,8 @@ class Check:
         Whether the statement rests on the check although it has a proof. Without a proof it always does.
     assumptions : tuple of Assumption
         What this part of the statement assumes beyond the rest of it.
+    suffices : tuple of Assumption, optional
+        Of a check of what holds beyond the printed form: what it assumes in place of all that the statement assumes.
     claim : callable, optional
         What the check says of every time of an enclosed flow, in the form that the register stands for.
     claim_until : float, optional
@@ -127,6 +146,11 @@ class Check:
     claim: Claiming | None = None
     claim_until: float | None = None
     reversible: bool = False
+    suffices: tuple[Assumption, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.suffices is not None and self.assumptions:
+            raise ValueError(f"`suffices` must be all that a check assumes, but {self.name!r} has assumptions besides")
 
 
 # In a statement's text, before what holds beyond the printed form.
@@ -308,14 +332,34 @@ class Statement:
         return Label(trust, scope, failures=failures, needed=needed, clause=clause.name)
 
     def assumed(self, check: Check | None = None) -> tuple[Assumption, ...]:
-        """Its assumptions, with those of a check's clause and of the check itself."""
+        """Its assumptions, with those of a check's clause and of the check itself, or what suffices for the check."""
         if check is None:
             return self.assumptions
+        if check.suffices is not None:
+            return check.suffices
         return (*self.assumptions, *self.clause_of(check).assumptions, *check.assumptions)
 
-    def margins(self, setting: Setting, check: Check | None = None) -> dict[str, float]:
-        """The margin of each assumption, of those of a check too; all at least one inside the assumptions."""
-        return {assumption.text: float(assumption.margin(setting)) for assumption in self.assumed(check)}
+    @property
+    def assumes(self) -> dict[str, tuple[str, ...]]:
+        """The texts of its assumptions, and of those that a clause or a check has besides or instead, by whose."""
+        found = {"Assumes": self.assumptions}
+        for clause in self.clauses:
+            if clause.assumptions:
+                found[f"{clause.name}, besides"] = clause.assumptions
+            for check in clause.checks:
+                if check.assumptions:
+                    found[f"{check.name}, besides"] = check.assumptions
+                if check.suffices is not None:
+                    found[f"{check.name}, only"] = check.suffices
+        return {whose: tuple(one.text for one in assumptions) for whose, assumptions in found.items()}
+
+    def margins(self, setting: Setting, check: Check | None = None, level: str | None = None) -> dict[str, float]:
+        """The margin of each assumption, of those of a check too; all at least one inside the assumptions.
+
+        At a level, of those that say something about it.
+        """
+        of_level = [one for one in self.assumed(check) if level is None or not one.levels or level in one.levels]
+        return {assumption.text: float(assumption.margin(setting)) for assumption in of_level}
 
 
 def _papers() -> list[ModuleType]:

@@ -156,6 +156,8 @@ def _listed(value: object) -> str:
 
 
 def _entry(name: str, value: object) -> str:
+    if name == "assuming" and isinstance(value, tuple) and len(value) > 1:
+        return f"inside {len(value)} assumptions"  # which stand once with the statement
     if isinstance(value, float):
         return f"{name} below {_NOISE:g}" if name == "error" and value < _NOISE else f"{name} {value:.2g}"
     return f"{name} {_listed(value)}"

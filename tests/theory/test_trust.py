@@ -1,6 +1,7 @@
 """What a verdict rests on: labels that cannot be had without their scope, and engines that know no paper."""
 
 import dataclasses
+import html
 import importlib
 import json
 import re
@@ -310,3 +311,44 @@ def test_engines_name_no_paper():
     assert len(engines) >= 12
     found = {(path.name, name) for path in engines for name in names if name.lower() in path.read_text().lower()}
     assert not found
+
+
+def shown(part, statement):
+    """Whether a page's part on a statement has the text of every assumption, also of those of clauses and checks."""
+    texts = [text for held in statement.assumes.values() for text in held]
+    return all(text in part for text in texts) and ("nothing that its formula does not say" in part or bool(texts))
+
+
+def test_pages_show_what_every_statement_assumes_also_without_checks(tmp_path):
+    register = statements.REGISTER
+    report = AuditReport([], tuple(register.values()), {})
+    report.to_html(tmp_path / "audit.html")
+    errata = errata_page(report)
+    page = html.unescape((tmp_path / "audit.html").read_text())
+    for one in register.values():
+        assert shown(errata.split(f"## {one.id}. ")[1].split("\n## ")[0], one), one.id
+        assert shown(page.split(f"<h2>{one.id}. ")[1].split("<h2>")[0], one), one.id
+        verdict = StatementVerdict(one, report, True, 0)
+        assert shown(" ".join(verdict.text().split()), one) and shown(verdict.markdown(), one)
+    bare = [one for one in register.values() if one.assumptions and not one.checks]
+    assert bare and not shown("Assumes: less.", bare[0])
+
+
+def test_an_assumption_says_nothing_at_levels_that_it_is_not_about():
+    drawn = Assumption("T -> infinity: T >= 100", lambda setting: 0.5, levels=("SGD",))
+    check = Check("area", ("closed form", "SGD"), lambda runs, level: 0.01, expected=("closed form",))
+    statement = Statement("A paper", "Theorem 2", "Areas", "Half.", "x", assumptions=(drawn,), checks=(check,))
+    assert statement.margins(None, check, "closed form") == {}
+    assert statement.margins(None, check, "SGD") == statement.margins(None, check) == {drawn.text: 0.5}
+    assert drawn.printed == "T -> infinity"
+
+
+def test_what_suffices_stands_in_place_of_all_assumptions():
+    strong, weak = Assumption("K >= 9", lambda setting: 0.5), Assumption("K >= 2", lambda setting: 2.0)
+    check = Check("area", ("closed form",), lambda runs, level: 0.01, suffices=(weak,))
+    bold = dataclasses.replace(check, name="slope", suffices=())
+    statement = Statement("A paper", "Theorem 2", "Areas", "Half.", "x", assumptions=(strong,), checks=(check, bold))
+    assert statement.margins(None, check) == {"K >= 2": 2.0} and statement.margins(None, bold) == {}
+    assert statement.assumes == {"Assumes": ("K >= 9",), "area, only": ("K >= 2",), "slope, only": ()}
+    with pytest.raises(ValueError, match="`suffices` must be all that a check assumes, but 'area' has assumptions"):
+        dataclasses.replace(check, assumptions=(strong,))

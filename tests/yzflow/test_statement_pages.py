@@ -23,6 +23,7 @@ LEMMA_8 = "Scan and Snap: Lemma 8"  # with a check, assumptions and a proof
 RANK = "Sparse averaging: Rank bound"  # false as printed
 PROOF_ONLY = "Bounded Dyck: Corollary 2"
 NAMES = (LEMMA_8, RANK, PROOF_ONLY)
+TEXTS = "(all) => all.map((one) => one.textContent)"
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +74,14 @@ def test_numbers_are_those_of_check(browser, found, pages, name):
     assert [row[4:] for row in each[1:]] == [list(row.forms) for row in verdict.rows]
     names = [[plain(row.check), row.level, plain(row.setting)] for row in verdict.rows]
     assert [row[:3] for row in each[1:]] == names
-    shown = {row[0]: [float(cell.split()[0]) for cell in row[1:]] for table in margins for row in table[1:]}
-    assert shown.keys() == set(map(plain, verdict.margins))
-    for setting, held in verdict.margins.items():
-        assert shown[plain(setting)] == pytest.approx(list(held.values()), rel=5e-3)
+    assert browser(pages[name]).eval_on_selector_all("#margins ol li", TEXTS) == list(map(plain, verdict.margins))
+    rows = [row for table in margins for row in table[1:]]
+    assert {row[0] for row in rows} == {plain(text) for held in verdict.margins.values() for text in held}
+    for text, *cells in rows:
+        for cell, held in zip(cells, verdict.margins.values(), strict=True):
+            margin = {plain(one): value for one, value in held.items()}[text]
+            assert float(cell.strip("()")) == pytest.approx(margin, rel=6e-2 if margin < 1 else 5e-3)
+            assert cell.startswith("(") == (margin < 1)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,11 +89,11 @@ def test_badge_labels_and_words_are_those_of_the_verdict(browser, found, pages, 
     verdict, page = found[name], browser(pages[name])
     assert page.inner_text("#trust .badge") == single.kind(verdict.summary)
     assert plain(verdict.outcome) in page.inner_text("#numbers")
-    items = page.eval_on_selector_all("#rests li", "(all) => all.map((one) => one.textContent)")
+    items = page.eval_on_selector_all("#rests li", TEXTS)
     assert len(items) == len(verdict.labels)
     for item, label in zip(items, verdict.labels, strict=True):
         assert item.replace(single.kind(label), "", 1).strip() in plain(str(label))
-    programs = page.eval_on_selector_all("pre", "(all) => all.map((one) => one.textContent)")
+    programs = page.eval_on_selector_all("pre", TEXTS)
     assert programs[0] == verdict.python and programs[1].splitlines()[0] == verdict.command
     order = page.eval_on_selector_all("[id]", "(all) => all.map((one) => one.id)")
     parts = ["clauses"] if verdict.statement.clauses[0].name else []
@@ -323,12 +328,12 @@ def test_one_audit_makes_all_pages_and_an_index_in_reading_order(browser, found,
         assert path.read_text(encoding="utf-8") == single.html(own, index="index.html")
         assert verdict.text() == own.text()
     page = browser(tmp_path / "all" / "index.html")
-    assert page.eval_on_selector_all("h2", "(all) => all.map((one) => one.textContent)") == [
+    assert page.eval_on_selector_all("h2", TEXTS) == [
         "Bounded Dyck", "Scan and Snap", "Sparse averaging", "All in one table"
     ]  # fmt: skip
     links = page.eval_on_selector_all("a", "(all) => all.map((one) => one.getAttribute('href'))")
     assert links[:3] == links[3:] and all((tmp_path / "all" / link).is_file() for link in links)
-    badges = page.eval_on_selector_all("td .badge", "(all) => all.map((one) => one.textContent)")
+    badges = page.eval_on_selector_all("td .badge", TEXTS)
     assert badges == [single.kind(report.summary(one)) for one in report.statements]
     [table] = tables(page)
     missed = max(row.printed for row in report.table if row.statement == RANK)

@@ -129,7 +129,7 @@ def _choose(only: Sequence[str] | None) -> list[Statement]:
 
 
 def _measure(statement: Statement, check: Check, level: str, runs: Simulations, flows: FlowsInBalls | None) -> Row:
-    margins = statement.margins(runs.setting, check)
+    margins = statement.margins(runs.setting, check, level)
     inside = all(margin >= 1 for margin in margins.values())
     printed = check.printed(runs, level)
     corrected = None if check.corrected is None else check.corrected(runs, level)

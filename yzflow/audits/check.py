@@ -13,10 +13,10 @@ from theory.statements import Statement
 from theory.trust import Label, Trust
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit
-from yzflow.audits.report import AuditReport, as_json, cells, columns, markdown_table, worst, worst_forms
+from yzflow.audits.report import AuditReport, as_json, assumed, cells, columns, markdown_table, worst, worst_forms
 from yzflow.audits.verdicts import Row, Verdict, judge
 
-__all__ = ["HEAD", "StatementVerdict", "check", "error_rows", "find"]
+__all__ = ["HEAD", "MARGINS", "StatementVerdict", "check", "error_rows", "find", "margin_rows"]
 
 _WIDTH = 100
 
@@ -101,6 +101,8 @@ class StatementVerdict:
         lines = [f"{statement.id}. {statement.title}", *_wrapped(statement.text, ""), ""]
         for name, formula in statement.forms:
             lines += _wrapped(formula, f"{name}:".ljust(13))
+        for sentence in assumed(statement):
+            lines += _wrapped(sentence, "")
         for erratum in statement.errata:
             lines += _wrapped(erratum, "Erratum:     ")
         for clause in statement.clauses:
@@ -110,8 +112,7 @@ class StatementVerdict:
         for label in self.labels:
             lines += _wrapped(str(label), "  - ")
         if self.margins:
-            lines += ["", "Margins of the assumptions (an assumption holds from 1 on)"]
-            lines += columns([["setting", *_assumptions(self)], *_margin_rows(self)])
+            lines += ["", MARGINS, *columns(margin_rows(self)), *_numbered(self)]
         if self.rows:
             lines += ["", "Largest errors over the settings", *columns([HEAD, *error_rows(self)])]
         return "\n".join([*lines, "", *self.python.splitlines()])
@@ -122,14 +123,14 @@ class StatementVerdict:
         lines = [f"### {statement.id}. {statement.title}", "", statement.text, ""]
         for name, formula in statement.forms:
             lines += [f"{name}:", "", *formulas.as_markdown(formula), ""]
+        lines += [line for sentence in assumed(statement) for line in (sentence, "")]
         lines += [f"- Erratum: {erratum}" for erratum in statement.errata] + [""] * bool(statement.errata)
         for clause in statement.clauses:
             if clause.formula:
                 lines += [f"{clause.name[0].upper()}{clause.name[1:]}:", "", *formulas.as_markdown(clause.formula), ""]
         lines += [f"**{self.outcome}**", "", "Rests on:", "", *(f"- {label}" for label in self.labels), ""]
         if self.margins:
-            lines += ["Margins of the assumptions (an assumption holds from 1 on):", ""]
-            lines += [*markdown_table([["setting", *_assumptions(self)], *_margin_rows(self)]), ""]
+            lines += [f"{MARGINS}:", "", *markdown_table(margin_rows(self)), "", *_numbered(self), ""]
         if self.rows:
             lines += [*markdown_table([HEAD, *error_rows(self)]), ""]
         lines += [f"- {name}: {answer}" for name, answer in self.checklists().items()]
@@ -156,6 +157,7 @@ class StatementVerdict:
             "text": statement.text,
             "printed": statement.printed,
             "corrected": statement.corrected,
+            "assumes": statement.assumes,
             "errata": list(statement.errata),
             "passed": self.passed,
             "outcome": self.outcome,
@@ -236,17 +238,24 @@ def error_rows(verdict: StatementVerdict) -> list[list[str]]:
     return found
 
 
-def _assumptions(verdict: StatementVerdict) -> list[str]:
-    """Those that any check was asked for, the statement's first."""
-    return list(dict.fromkeys(text for margins in verdict.margins.values() for text in margins))
+MARGINS = "Margins of the assumptions by setting (an assumption holds from 1 on, and is broken in brackets)"
 
 
-def _margin_rows(verdict: StatementVerdict) -> list[list[str]]:
+def margin_rows(verdict: StatementVerdict) -> list[list[str]]:
+    """A head and a row for each assumption that any check was asked for, with a column for each setting."""
+
     def shown(margin: float | None) -> str:
-        return "-" if margin is None else f"{margin:.3g}" + ("" if margin >= 1 else " (broken)")
+        return "-" if margin is None else f"{margin:.3g}" if margin >= 1 else f"({margin:.2g})"
 
-    texts = _assumptions(verdict)
-    return [[setting, *(shown(margins.get(text)) for text in texts)] for setting, margins in verdict.margins.items()]
+    margins = verdict.margins.values()
+    texts = dict.fromkeys(text for held in margins for text in held)
+    head = ["assumption", *map(str, range(1, len(margins) + 1))]
+    return [head, *([text, *(shown(held.get(text)) for held in margins)] for text in texts)]
+
+
+def _numbered(verdict: StatementVerdict) -> list[str]:
+    """The settings that the columns of `margin_rows` are numbers of."""
+    return [f"{number}. {name}" for number, name in enumerate(verdict.margins, 1)]
 
 
 def _demonstrated(verdict: StatementVerdict) -> str:
@@ -270,7 +279,7 @@ def _proved(verdict: StatementVerdict) -> str:
     if statement.conjecture:
         return "n/a: a conjecture"
     labels = verdict.report.labels_of_proofs.get(statement.id, ())
-    number = len(statement.assumptions)
+    number = len({text for texts in statement.assumes.values() for text in texts})
     stated = f"{number} assumptions with margins" if number else "no assumption to test"
     errata = f"{len(statement.errata)} errata" if statement.errata else "no erratum found"
     if not labels:

@@ -318,6 +318,7 @@ def errata_page(report: AuditReport) -> str:
         lines += [f"## {statement.id}. {statement.title}", "", statement.text, ""]
         for name, formula in statement.forms:
             lines += [f"{name}:", "", *formulas.as_markdown(formula), ""]
+        lines += [line for sentence in assumed(statement) for line in (sentence, "")]
         lines += [f"- {erratum}" for erratum in statement.errata] or [_no_erratum(statement)]
         shown = [cell for cell in cells(report.table) if cell[0].statement == statement.id]
         if shown:
@@ -341,6 +342,12 @@ def _rests(report: AuditReport, statement: Statement) -> list[str]:
         if clause.formula:
             found += ["", *(f"  {line}" for line in formulas.as_markdown(clause.formula)), ""]
     return found
+
+
+def assumed(statement: Statement) -> list[str]:
+    """A sentence on what a statement assumes, and one for each clause or check that assumes more or less."""
+    held = statement.assumes.items()
+    return [f"{whose}: {'; '.join(texts) or 'nothing that its formula does not say'}." for whose, texts in held]
 
 
 def _no_erratum(statement: statements.Statement) -> str:
@@ -376,6 +383,7 @@ def _page(report: AuditReport) -> str:
     for statement in report.statements:
         parts.append(f"<h2>{escape(statement.id)}. {escape(statement.title)}</h2><p>{escape(statement.text)}</p>")
         parts += [f"<p class=formula>{name}: {formulas.as_html(formula)}</p>" for name, formula in statement.forms]
+        parts += [f"<p>{escape(sentence)}</p>" for sentence in assumed(statement)]
         errata = [f"<p>Erratum: {escape(erratum)}</p>" for erratum in statement.errata]
         parts += errata or [f"<p>{_no_erratum(statement)}</p>"]
         parts.append(f"<p>Summary: {escape(str(report.summary(statement)))}.</p><p>Rests on:</p><ul>")

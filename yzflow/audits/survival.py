@@ -85,7 +85,7 @@ def survival(
         ``late``, the same over the second half; ``holds_from`` and ``reversed_from``, times in SGD steps, infinite
         for never; ``p`` and ``p_late`` of the tests; ``why`` a cell has no number. Coordinates: ``statement``,
         ``tolerance`` and ``reversible`` of a check, ``text`` of an option, ``margin`` of the assumptions in a
-        setting, the smallest one: they hold from one on. Attributes: seeds, alpha, number of tests.
+        setting at a level, the smallest one: they hold from one on. Attributes: seeds, alpha, number of tests.
 
     Raises
     ------
@@ -146,7 +146,7 @@ def _all(room: Room) -> tuple[_Asked, ...]:
         for statement in statements.REGISTER.values()
         if statement.paper == room.paper and statement.number not in room.left_out
         for check in statement.checks
-        if levels & set(check.levels)
+        if levels & set(check.levels) and check.suffices is None  # which is another check, under other assumptions
     )
 
 
@@ -228,7 +228,8 @@ def _run(configuration: dict, seed: int) -> dict[str, xr.DataArray]:
     labels = {"check": [one.label for one in asked], "draw": np.arange(shape[1])}
     arrays = {name: xr.DataArray(values, labels, ("check", "draw")) for name, values in found.items()}
     adapted = option.adapted(setting)
-    margins = [min(one.statement.margins(setting, one.check).values(), default=np.inf) for one in asked]
+    own = room.levels[level]
+    margins = [min(one.statement.margins(setting, one.check, own).values(), default=np.inf) for one in asked]
     return {
         **arrays,
         "why": xr.DataArray(why, {"check": labels["check"]}, ("check",)),
@@ -358,7 +359,7 @@ def _table(
                                          back)  # fmt: skip
     with np.errstate(all="ignore"):
         middle = {name: _median(cells[name]) for name in _NUMBERS}
-    inside = margin[:, 0, :, 0]
+    inside = margin[:, 0]
     known = room.settings(quick=quick)
     assert [one.name for one in known] == measured["setting"].values.tolist()
     texts = {option.name: option.text for option in room.options}
@@ -379,7 +380,7 @@ def _table(
             "votes": ((*dims, "side"), counts["whole"].astype("int16")),
             "votes_late": ((*dims, "side"), counts["late"].astype("int16")),
             "why": (dims, why.astype("int8"), {"long_name": "; ".join(f"{key}: {text}" for key, text in WHY.items())}),
-            "margin": (("check", "setting"), inside, {"long_name": "smallest margin of the assumptions"}),
+            "margin": (("check", "setting", "level"), inside, {"long_name": "smallest margin of the assumptions"}),
         },
         {
             "check": measured["check"].values,

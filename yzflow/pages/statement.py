@@ -21,7 +21,8 @@ from theory.statements import SHARPER, Statement
 from theory.symbolic import Derivation
 from theory.trust import Label
 from yzflow.audits import formulas
-from yzflow.audits.check import HEAD, StatementVerdict, check, error_rows, find
+from yzflow.audits.check import HEAD, MARGINS, StatementVerdict, check, error_rows, find, margin_rows
+from yzflow.audits.report import assumed
 from yzflow.pages import live, strips
 from yzflow.pages.explorer.registry import Panel, panels
 
@@ -301,23 +302,13 @@ def _after(text: str, word: str) -> str:
 
 
 def _margins(verdict: StatementVerdict) -> str:
-    margins = verdict.margins
-    texts = list(dict.fromkeys(text for held in margins.values() for text in held))
-    if not texts:
-        listed = "; ".join(assumption.text for assumption in verdict.statement.assumptions)
-        words = f"{listed}; no simulation asked for their margins" if listed else "None that a setting could break"
-        return f"<section id='margins'><h2>Assumptions</h2><p>{formulas.readable(words)}.</p></section>"
-    rows = [[setting, *(_margin(held.get(text)) for text in texts)] for setting, held in margins.items()]
-    held = table(
-        [formulas.readable(text) for text in ("setting", *texts)],
-        _set(rows),
-        "Margins, the ratio of an assumption's two sides: it holds from 1 on",
-    )
-    return f"<section id='margins'><h2>Assumptions</h2>{held}</section>"
-
-
-def _margin(margin: float | None) -> str:
-    return "-" if margin is None else f"{margin:.3g}" + ("" if margin >= 1 else " (broken)")
+    said = "".join(f"<p>{formulas.readable(sentence)}</p>" for sentence in assumed(verdict.statement))
+    held = ""
+    if verdict.margins:
+        head, *rows = margin_rows(verdict)
+        names = "".join(f"<li>{formulas.readable(name)}</li>" for name in verdict.margins)
+        held = table(head, _set(rows), MARGINS) + f"<ol>{names}</ol>"
+    return f"<section id='margins'><h2>Assumptions</h2>{said}{held}</section>"
 
 
 def _errata(statement: Statement) -> str:

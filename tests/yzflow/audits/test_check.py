@@ -85,11 +85,12 @@ def test_one_screen_has_forms_labels_margins_numbers_and_how_to_repeat(lemma_4):
     for part in ("As printed:", "Corrected:", "Erratum:", "Rests on", "Margins of the assumptions", "misses by"):
         assert part in flat
     assert str(lemma_4.summary) in flat
-    for setting, margins in lemma_4.margins.items():
-        assert setting in text
-        assert ("(broken)" in next(line for line in text.splitlines() if line.startswith(f"  {setting}"))) is (
-            min(margins.values()) < 1
-        )
+    for number, (setting, margins) in enumerate(lemma_4.margins.items(), 1):
+        assert f"{number}. {setting}" in text
+        for condition, margin in margins.items():
+            line = next(line for line in text.splitlines() if line.startswith(f"  {condition}  "))
+            assert (line.removeprefix(f"  {condition}").split()[number - 1].startswith("(")) is (margin < 1)
+            assert condition in flat.split("Erratum:")[0]
     assert text.splitlines()[-3:] == lemma_4.python.splitlines()
     assert len(text.splitlines()) <= 60
 
@@ -116,7 +117,8 @@ def test_the_card_is_markdown_with_the_same_facts(lemma_4, tmp_path):
     card = ended.stdout
     assert (tmp_path / "card.md").read_text() == card.rstrip("\n") + "\n" == lemma_4.markdown()
     tables = [line for line in card.splitlines() if line.startswith("|")]
-    assert len(tables) == 2 + len(lemma_4.margins) + 2 + 3  # two heads with rules; three levels
+    conditions = {text for margins in lemma_4.margins.values() for text in margins}
+    assert len(tables) == 2 + len(conditions) + 2 + 3  # two heads with rules; three levels
     assert all(f"- {name}: {answer}" in card for name, answer in lemma_4.checklists().items())
     assert lemma_4.command in card
 
