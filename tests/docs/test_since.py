@@ -1,0 +1,137 @@
+"""What later papers do to ours stands on one page, with what was read of each; no other page claims to be the first."""
+
+import re
+
+import numpy as np
+import pytest
+from driving import ROOT
+
+DOCS = ROOT / "docs"
+PAGE = (DOCS / "since.md").read_text(encoding="utf-8")
+MARKS = {"abstract", "opening", "code", "summary"}
+VERDICTS = ("settle", "contradict", "preempt", "agree", "untouched")
+NUMBER = r"\d{4}\.\d{4,5}"
+
+# Words by which a page may claim that something was not done before.
+CLAIM = re.compile(
+    r"\b(nobody|no[ -]one|nowhere|novel|novelty|unprecedented|hitherto|never before|for the first time|the first to"
+    r"|first proof|to our knowledge|(un|not (been )?)(known|published|shown|found) (before|elsewhere))\b",
+    re.IGNORECASE,
+)
+# Where such words say something else: the page, its words, and what they are about.
+ALLOWED = {
+    ("docs/audit.md", "a change that nobody has looked at"): "mutants of our own code",
+    ("docs/benchmarks.md", "nobody asks for"): "results of a call",
+    ("docs/findings/23_overtaking.md", "nobody will see it"): "a time of exp(300) steps",
+    ("docs/findings/26_spurious_tokens.md", "for the first time"): "tokens that a sample meets",
+    ("docs/findings/29_architecture.md", "alone helps nowhere"): "settings of that table",
+    ("docs/findings/35_survival.md", "holds nowhere"): "settings of that table",
+    ("docs/lesson.md", "why does nobody have to say so"): "students who move tokens",
+    ("docs/regime_maps.md", "within 10% nowhere"): "cells of that map",
+    ("docs/tutorial.md", "Nobody tells it to"): "the model that is trained",
+}
+
+
+def flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def entries() -> dict[str, str]:
+    """What the page says of each paper, by its number."""
+    found = [flat(part) for part in re.split(r"\n(?=- |\n)", PAGE) if re.match(rf"\n?- \[{NUMBER}\]", part)]
+    return {re.search(NUMBER, entry).group(): entry for entry in found}
+
+
+def slug(heading: str) -> str:
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+
+
+def texts() -> dict[str, str]:
+    """README, the pages and the sources of captions, panels and statements."""
+    paths = [ROOT / "README.md", *(DOCS.glob("*.md")), *DOCS.glob("howto/*.md"), *DOCS.glob("theory/*.md")]
+    paths += [*DOCS.glob("findings/*.md"), *ROOT.glob("theory/*/statements.py"), *ROOT.glob("yzflow/figures/*.py")]
+    for folder in ("figures", "panel"):
+        paths += [path for path in ROOT.glob(f"yzflow/papers/*/{folder}/*") if path.suffix in (".py", ".html", ".js")]
+    return {str(path.relative_to(ROOT)): flat(path.read_text(encoding="utf-8")) for path in sorted(paths)}
+
+
+def test_each_number_on_the_page_has_an_entry_with_its_address_and_what_was_read():
+    found = entries()
+    assert set(re.findall(NUMBER, PAGE)) == set(found) and len(found) > 30
+    assert PAGE.count("](https://arxiv.org/abs/") == len(found)
+    for number, entry in found.items():
+        head = re.match(rf"- \[({NUMBER})\]\(https://arxiv\.org/abs/\1\), [^*]*\*[^*]+\*\. Read: ([a-z, ]+)\. ", entry)
+        assert head, number
+        marks = head.group(2).split(", ")
+        assert set(marks) <= MARKS and len(set(marks)) == len(marks), number
+        rest = entry[head.end() :]
+        assert any(word in bold for bold in re.findall(r"\*\*([^*]+)\*\*", rest.lower()) for word in VERDICTS), number
+        # What a summary or code says is said to be theirs.
+        assert "summary" not in marks or "summary" in rest, number
+        assert "code" not in marks or "script" in rest, number
+
+
+def test_each_mark_and_each_verdict_is_explained():
+    opening = flat(PAGE[: PAGE.index("## ")])
+    assert all(f"*{mark}*" in opening for mark in MARKS)
+    assert all(re.search(rf"\*\*(?:may )?{word}", opening) for word in VERDICTS)
+
+
+def test_each_finding_that_the_page_names_exists_and_links_back():
+    named = set(re.findall(r"\]\((findings/[\w.]+)\)", PAGE))
+    back = {
+        str(path.relative_to(DOCS)): re.findall(r"\]\(\.\./since\.md#([\w-]+)\)", path.read_text(encoding="utf-8"))
+        for path in DOCS.glob("findings/*.md")
+    }
+    assert named == {path for path, links in back.items() if links}
+    sections = {slug(part.split("\n")[0]): part for part in PAGE.split("\n## ")[1:]}
+    for path, links in back.items():
+        for link in links:
+            assert path in sections[link], (path, link)
+    # The number in the words of a link is that of the page that it leads to.
+    links = re.findall(r"\[[Ff]inding (\d+)\]\(findings/(\d+)_", PAGE)
+    assert len(links) == len(re.findall(r"\]\(findings/", PAGE)) and all(int(a) == int(b) for a, b in links)
+
+
+def test_words_that_claim_to_be_the_first_stand_where_they_say_something_else():
+    texts_ = texts()
+    del texts_["docs/since.md"]
+    allowed = dict.fromkeys(ALLOWED, 0)
+    for path, text in texts_.items():
+        for match in CLAIM.finditer(text):
+            near = text[max(0, match.start() - 60) : match.end() + 60]
+            place = [key for key in ALLOWED if key[0] == path and key[1] in near]
+            assert place, f"{path}: {near}"
+            allowed[place[0]] += 1
+    assert max(allowed.values()) == 1, allowed
+
+
+@pytest.mark.parametrize(
+    ("said", "claims"),
+    [
+        ("This has been found nowhere.", True),
+        ("We are the first to see it.", True),
+        ("It was not known before.", True),
+        ("a novel law", True),
+        ("A new process loads its kernels for the second time.", False),
+    ],
+)
+def test_what_claims_to_be_the_first(said, claims):
+    assert bool(CLAIM.search(said)) == claims
+
+
+def test_entropy_falls_and_rises_in_the_dynamics_of_jomas_script():
+    """dv/dt = (mu - v) softmax(v^2/T), ten targets between 1 and 4, T = 3: what that paper's figure 4 draws."""
+    assert "it falls and then rises" in entries()["2310.00535"]
+    for seed in range(10):
+        mu = 1 + 3 * np.random.default_rng(seed).random(10)
+        v, entropy = np.full(10, 0.05), []
+        for _ in range(5000):
+            attention = np.exp(v**2 / 3)
+            attention /= attention.sum()
+            entropy.append(-(attention * np.log(attention)).sum())
+            v = v + 0.02 * (mu - v) * attention
+        turn = int(np.argmin(entropy))
+        assert 0 < turn < len(entropy) - 1
+        assert entropy[0] > entropy[turn] + 0.1 and entropy[-1] > entropy[turn] + 0.01
+        assert (np.diff(entropy[: turn + 1]) < 0).all()
