@@ -79,6 +79,13 @@ def test_every_link_inside_the_site_leads_somewhere(site, pages):
     assert not wrong, wrong[:20]
 
 
+def test_no_mark_of_a_number_is_left_in_the_pages(site):
+    howto = site / "howto" / "values.html"  # which shows them as code
+    text = {path: path.read_text(encoding="utf-8") for path in (*site.rglob("*.html"), site / "searchindex.js")}
+    assert [path for path, page in text.items() if re.search("<!--(v |table |/)", page)] == []
+    assert "&lt;!--v" in text[howto]
+
+
 def test_nothing_is_loaded_from_elsewhere(site, pages):
     loaded = {resource for page in pages.values() for resource in page.resources}
     assert not [one for one in loaded if urlsplit(one).netloc]

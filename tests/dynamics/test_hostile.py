@@ -66,7 +66,7 @@ deep = pytest.importorskip("dynamics.deep")
 
 # Modules whose names are no calls for users: helpers, proofs and checks that take each other's objects.
 INNER = re.compile(
-    r"\._|\.support|\.version|\.proofs|\.measures|\.statements|\.bounds|^theory\.(symbolic|trust)"
+    r"\._|\.support|\.version|\.proofs|\.measures|\.statements|\.bounds|\.values|^theory\.(symbolic|trust)"
     r"|\.coverage|\.residual|\.centred|\.enclosed|\.balls|\.enclosures\.(?!enclosure$)|\.deep\.objective"
 )
 # What functions return or raise, and what simulators are made of: built by this package alone.

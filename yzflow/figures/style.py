@@ -19,6 +19,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 
 from dynamics.support import checks
 from dynamics.support.files import writable, write
+from yzflow.values.marks import bare
 
 # Okabe and Ito's palette (2008), safe for the common colour-vision deficiencies; a line style goes with each so that a
 # black-and-white print can be read too.
@@ -75,12 +76,12 @@ def log_ticks(axis: Axis) -> None:
 
 
 def caption(function: Callable[..., Figure]) -> str:
-    """What a figure shows and whether it agrees with the paper: the docstring up to the parameters, on one line."""
+    """What a figure shows and whether it agrees with the paper: the docstring to its parameters in a line, unmarked."""
     text = inspect.getdoc(function)
     if text is None:  # python -OO drops docstrings
         module = ast.parse(textwrap.dedent(inspect.getsource(function)))
         text = next(ast.get_docstring(node) for node in module.body if isinstance(node, ast.FunctionDef))
-    return " ".join((text or "").split("\n\nParameters\n")[0].split())
+    return " ".join(bare((text or "").split("\n\nParameters\n")[0]).split())
 
 
 def save(figure: Figure, stem: str | os.PathLike, *, formats: Sequence[str] = ("png", "pdf")) -> list[Path]:

@@ -1,0 +1,163 @@
+"""Published numbers and the text that quotes them: compared, and written, so that neither changes alone.
+
+``python -m yzflow.values check`` compares, ``.. write`` computes anew and writes, ``.. list`` finds numbers that nobody
+computes. It works in a clone of the repository; ``docs/howto/values.md`` shows it. In code,
+``value("room.study.number")`` is the stored number.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from dynamics.support import checks, files
+from theory.values import FILE, Study, differences, find, record, stored
+
+__all__ = ["Fault", "check_rooms", "homes", "rooms", "studies", "value", "write_rooms"]
+
+_HOMES = ("studies", "theory", "yzflow/papers")
+
+
+@cache
+def value(name: str) -> Any:
+    """The stored number of this name, of the rooms that are installed: for text that code holds.
+
+    Raises
+    ------
+    ValueError
+        If there is no such number.
+    """
+    packages = Path(__file__).parents[2]
+    return find(name, [packages / "theory", packages / "yzflow" / "papers"])
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A place where text, store and computation are not the same."""
+
+    file: str
+    line: int
+    name: str
+    problem: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.name}: {self.problem}"
+
+
+def homes(root: Path) -> list[Path]:
+    """The folders of a clone that hold rooms.
+
+    Raises
+    ------
+    ValueError
+        If ``root`` is no clone of the repository.
+    """
+    if not (root / "studies").is_dir():
+        raise checks.reject("root", "be a clone of the repository, with a folder studies", str(root))
+    return [root / home for home in _HOMES]
+
+
+def rooms(root: Path) -> list[Path]:
+    """The folders of a clone that have a module ``values``."""
+    return [path.parent for home in homes(root) for path in sorted(home.glob("*/values.py"))]
+
+
+def studies(root: Path, room: Path) -> dict[str, Study]:
+    """The studies of a room, by name.
+
+    Raises
+    ------
+    ValueError
+        If two have the same name.
+    """
+    name = ".".join((*room.relative_to(root).parts, "values"))
+    spec = importlib.util.spec_from_file_location(name, room / "values.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: dict[str, Study] = {}
+    for study in module.STUDIES:
+        if study.name in found:
+            raise checks.reject("STUDIES", "name each study once", f"{room.name}.{study.name} twice")
+        found[study.name] = study
+    return found
+
+
+def _line(path: Path, key: str) -> int:
+    """The line of a study in a file of stored values."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return next((number for number, line in enumerate(lines, 1) if line.startswith(f' "{key}":')), 1)
+
+
+def check_rooms(root: Path, chosen: Iterable[Path] | None = None, *, fresh: bool = True) -> list[Fault]:
+    """Where a store is not what its studies say: another setting, another function, or other numbers of a quick one.
+
+    Parameters
+    ----------
+    fresh : bool
+        Whether quick studies are run.
+    """
+    faults = []
+    for room in rooms(root) if chosen is None else chosen:
+        path, kept, known = room / FILE, stored(room), studies(root, room)
+        file = str(path.relative_to(root))
+
+        def fault(study: str, problem: str, file: str = file, path: Path = path, room: Path = room) -> Fault:
+            return Fault(file, _line(path, study), f"{room.name}.{study}", problem)
+
+        faults += [fault(name, "stored, but no study has this name") for name in kept if name not in known]
+        for name, study in known.items():
+            if name not in kept:
+                faults.append(fault(name, "not stored: python -m yzflow.values write"))
+                continue
+            now = study.run() if fresh and study.quick else record(study, kept[name]["values"])
+            for part, old, new in differences(kept[name], now, study):
+                faults.append(fault(name, f"{part} is stored as {old!r}, and is {new!r}"))
+    return faults
+
+
+def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
+    """Run studies and store what they find; returns the names of those that changed.
+
+    A number that differs by less than its tolerance stays as it is, so that another machine changes nothing.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Rooms, or studies as ``room.study``. By default all quick studies.
+
+    Raises
+    ------
+    ValueError
+        If a name is that of no room and no study.
+    """
+    names = list(names)
+    found = {room: studies(root, room) for room in rooms(root)}
+    known = {room.name for room in found} | {f"{room.name}.{name}" for room, named in found.items() for name in named}
+    for name in names:
+        checks.one_of("names", name, known)
+    changed = []
+    for room, named in found.items():
+        kept = stored(room)
+        records = {}
+        for name, study in named.items():
+            full = f"{room.name}.{name}"
+            wanted = room.name in names or full in names if names else study.quick
+            if wanted:
+                new = study.run()
+                if name not in kept or differences(kept[name], new, study):
+                    changed.append(full)
+                    records[name] = new
+                    continue
+            if name in kept:
+                records[name] = kept[name]
+        if records != kept:
+            changed += [f"{room.name}.{name}" for name in kept if name not in records]
+            text = json.dumps(records, indent=1, allow_nan=False) + "\n"
+            files.write(room / FILE, text.encode())
+    return changed

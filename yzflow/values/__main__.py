@@ -1,0 +1,54 @@
+"""``python -m yzflow.values``: the commands, in a clone of the repository."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from yzflow.cli import _Command
+from yzflow.values import check_rooms, write_rooms
+from yzflow.values.pages import check_pages, write_pages
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Published numbers: compare them, write them, find those that nobody computes."""
+
+
+@main.command(cls=_Command)
+@click.option("--stored", is_flag=True, help="Run nothing: compare the pages with what is stored.")
+def check(stored: bool) -> None:
+    """Compare pages with stored numbers, and stored numbers with a fresh run of the quick studies.
+
+    One line for each place that differs, and then exit status 1.
+    """
+    faults = [*check_pages(Path.cwd()), *check_rooms(Path.cwd(), fresh=not stored)]
+    for fault in faults:
+        click.echo(str(fault))
+    sys.exit(bool(faults))
+
+
+@main.command(cls=_Command)
+@click.argument("names", nargs=-1)
+@click.option("--stored", is_flag=True, help="Run nothing: write what is stored into the pages.")
+def write(names: tuple[str, ...], stored: bool) -> None:
+    """Run the quick studies, or the rooms and studies that are named, store their numbers and write the pages."""
+    changed = [] if stored else write_rooms(Path.cwd(), names)
+    for name in [*changed, *write_pages(Path.cwd())]:
+        click.echo(f"changed: {name}")
+
+
+@main.command(name="list", cls=_Command)
+@click.argument("files", nargs=-1)
+def unmarked(files: tuple[str, ...]) -> None:
+    """List the numbers that are in no mark and have no reason, of all pages and captions or of the files given."""
+    from yzflow.values.unmarked import unmarked as found
+
+    for place in found(Path.cwd(), files):
+        click.echo(str(place))
+
+
+if __name__ == "__main__":
+    main()
