@@ -133,6 +133,8 @@ class Check:
         The last time that the claim is about. Default: none.
     reversible : bool
         Whether the error is the share of places with the wrong sign, so that the opposite of the check says something.
+    says : str
+        What is claimed, as a noun for a sentence ("the signs"). Default: the name.
     """
 
     name: str
@@ -147,6 +149,7 @@ class Check:
     claim_until: float | None = None
     reversible: bool = False
     suffices: tuple[Assumption, ...] | None = None
+    says: str = ""
 
     def __post_init__(self) -> None:
         if self.suffices is not None and self.assumptions:
@@ -228,6 +231,8 @@ class Statement:
         Parts that nothing here covers, each with the reason.
     conjecture : bool
         Whether the paper only conjectures it; proof and checks are then of what is said about it.
+    refuted : str
+        Of a conjecture that proof and checks refute: where it is refuted, in words ("for M = O(N), ..").
     clauses : tuple of Clause
         Its parts, each with a label of its own; the whole has the weakest. Given in place of ``prove``, ``checks``,
         ``argued`` and ``not_examined``; a statement made of these has one clause, without a name.
@@ -251,6 +256,7 @@ class Statement:
     argued: tuple[str, ...] = ()
     not_examined: tuple[str, ...] = ()
     conjecture: bool = False
+    refuted: str = ""
     clauses: tuple[Clause, ...] = ()
 
     def __post_init__(self) -> None:
@@ -364,6 +370,24 @@ class Statement:
 
 def _papers() -> list[ModuleType]:
     return [importlib.import_module(f"theory.{paper}.statements") for paper in rooms()]
+
+
+def columns() -> dict[str, dict[str, tuple[str, ...]]]:
+    """Paper -> the levels of each column of a verdict: "theory", "true gradient" and "SGD", from its ``COLUMNS``.
+
+    A paper without ``COLUMNS`` has all its levels in the first.
+    """
+    found = {}
+    for paper in _papers():
+        given = getattr(paper, "COLUMNS", {"theory": paper.LEVELS})
+        found[paper.STATEMENTS[0].paper] = {name: tuple(given.get(name, ())) for name in _COLUMNS}
+        stated = sorted(level for levels in given.values() for level in levels)
+        if stated != sorted(paper.LEVELS) or set(given) - set(_COLUMNS):
+            raise ValueError(f"`COLUMNS` must have each of `LEVELS` once, in {', '.join(_COLUMNS)}, but got {given}")
+    return found
+
+
+_COLUMNS = ("theory", "true gradient", "SGD")
 
 
 def enclosing() -> dict[str, Enclosing]:

@@ -13,6 +13,7 @@ _PAPER = "Bounded Dyck"
 _EXACT = ("closed form",)
 _TRAINED = ("full flow", "SGD")
 LEVELS = (*_EXACT, *_TRAINED)
+COLUMNS = {"theory": _EXACT, "true gradient": _TRAINED[:1], "SGD": _TRAINED[1:]}
 _PROOFS = derivations("bounded_dyck")
 
 NOT_EXAMINED = (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from theory.scan_and_snap._register import attention, decoder
-from theory.scan_and_snap._register.common import ENCLOSING, LEVELS
+from theory.scan_and_snap._register.common import COLUMNS, ENCLOSING, LEVELS
 
-__all__ = ["ENCLOSING", "LEVELS", "STATEMENTS"]
+__all__ = ["COLUMNS", "ENCLOSING", "LEVELS", "STATEMENTS"]
 
 STATEMENTS = (*decoder.STATEMENTS, *attention.STATEMENTS)

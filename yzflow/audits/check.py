@@ -13,6 +13,7 @@ from theory.statements import Statement
 from theory.trust import Label, Trust
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit
+from yzflow.audits.outcomes import COLUMNS, Column, headline, sentence
 from yzflow.audits.report import AuditReport, as_json, assumed, cells, columns, markdown_table, worst, worst_forms
 from yzflow.audits.verdicts import Row, Verdict, judge
 
@@ -77,11 +78,17 @@ class StatementVerdict:
             alarming = [f"{row.check} in the {row.level} at {row.setting}" for row in self.rows if row.alarming]
             wrong = [f"the proof's {name}" for names in self.report.proofs.values() for name in names] + alarming
             return f"FAILS where it should hold: {'; '.join(wrong)}."
-        expected = [row for row in self.rows if row.expected]
-        settings = {row.setting for row in expected}
-        places = f"{len(settings)} setting" + "s" * (len(settings) != 1)
-        measured = f"All of {len(expected)} measurements at {places} came out as expected"
-        return f"{measured if expected else 'No simulation was asked'}. The weakest part: {self.summary}."
+        return sentence(self.columns)
+
+    @property
+    def headline(self) -> str:
+        """The one sentence that a reader came for."""
+        return headline(self.columns) if self.passed else self.outcome
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The verdict as printed, in the theory, under the true gradient and in SGD."""
+        return self.report.columns(self.statement)
 
     @property
     def python(self) -> str:
@@ -101,14 +108,16 @@ class StatementVerdict:
         lines = [f"{statement.id}. {statement.title}", *_wrapped(statement.text, ""), ""]
         for name, formula in statement.forms:
             lines += _wrapped(formula, f"{name}:".ljust(13))
-        for sentence in assumed(statement):
-            lines += _wrapped(sentence, "")
+        for said in assumed(statement):
+            lines += _wrapped(said, "")
         for erratum in statement.errata:
             lines += _wrapped(erratum, "Erratum:     ")
         for clause in statement.clauses:
             if clause.formula:
                 lines += _wrapped(f"{clause.name}: {clause.formula}", "Clause:      ")
-        lines += ["", *_wrapped(self.outcome, ""), "", "Rests on"]
+        lines += ["", *_wrapped(self.outcome, "")]
+        lines += [f"  {column.name + ':':15}{column.words}" for column in self.columns]
+        lines += ["", "Rests on"]
         for label in self.labels:
             lines += _wrapped(str(label), "  - ")
         if self.margins:
@@ -128,7 +137,17 @@ class StatementVerdict:
         for clause in statement.clauses:
             if clause.formula:
                 lines += [f"{clause.name[0].upper()}{clause.name[1:]}:", "", *formulas.as_markdown(clause.formula), ""]
-        lines += [f"**{self.outcome}**", "", "Rests on:", "", *(f"- {label}" for label in self.labels), ""]
+        found = [[column.words for column in self.columns]]
+        lines += [
+            f"**{self.outcome}**",
+            "",
+            *markdown_table([list(COLUMNS), *found]),
+            "",
+            "Rests on:",
+            "",
+            *(f"- {label}" for label in self.labels),
+            "",
+        ]
         if self.margins:
             lines += [f"{MARGINS}:", "", *markdown_table(margin_rows(self)), "", *_numbered(self), ""]
         if self.rows:
@@ -161,6 +180,7 @@ class StatementVerdict:
             "errata": list(statement.errata),
             "passed": self.passed,
             "outcome": self.outcome,
+            "columns": {column.name: column.as_dict() for column in self.columns},
             "summary": self.summary.as_dict(),
             "labels": [label.as_dict() for label in self.labels],
             "clauses": {clause.name: label.as_dict() for clause, label in self.report.summaries(statement)},

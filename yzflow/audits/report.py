@@ -22,6 +22,7 @@ from theory.statements import Clause, Statement
 from theory.trust import Label, Trust, weakest
 from yzflow.audits import formulas
 from yzflow.audits.enclosing import EnclosedFlow
+from yzflow.audits.outcomes import COLUMNS, Column, four_columns
 from yzflow.audits.verdicts import Row, amount, claim, describe
 from yzflow.figures.audit import audit_errors, statement_errors
 
@@ -89,6 +90,11 @@ class AuditReport:
         found = [(clause, weakest(self.labels_of(statement, clause))) for clause in statement.clauses]
         return [(clause, dataclasses.replace(label, clause=clause.name)) for clause, label in found]
 
+    def columns(self, statement: Statement) -> tuple[Column, ...]:
+        """The verdict on the statement as printed, in the theory, under the true gradient and in SGD."""
+        rows = [row for row in self.table if row.statement == statement.id]
+        return four_columns(statement, rows, self.labels_of_proofs.get(statement.id, ()))
+
     def counted(self) -> str:
         """How many of the statements are proved in all their clauses, and how far, as a sentence."""
         counts: Counter[Trust | str] = Counter()
@@ -126,6 +132,9 @@ class AuditReport:
         """
         lines = [self.counted(), *([self.decided()] if self.enclosed else []), "", "What each statement rests on"]
         lines += columns([[statement.id, str(self.summary(statement))] for statement in self.statements])
+        lines += ["", "What was found of each"]
+        found = [[one.id, *(column.words for column in self.columns(one))] for one in self.statements]
+        lines += columns([["statement", *COLUMNS], *found])
         if self.enclosed:
             lines += [
                 "",
@@ -150,6 +159,7 @@ class AuditReport:
             statement.id: {
                 "summary": self.summary(statement).as_dict(),
                 "labels": [label.as_dict() for label in self.labels(statement)],
+                "columns": {column.name: column.as_dict() for column in self.columns(statement)},
                 "clauses": {clause.name: label.as_dict() for clause, label in self.summaries(statement)},
             }
             for statement in self.statements

@@ -17,7 +17,8 @@ from theory.symbolic import Derivation
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit
 from yzflow.audits.check import StatementVerdict
-from yzflow.audits.report import AuditReport, worst_forms
+from yzflow.audits.outcomes import COLUMNS
+from yzflow.audits.report import AuditReport
 from yzflow.pages import explorer, live
 from yzflow.pages import statement as single
 
@@ -122,9 +123,9 @@ def sections(found: Sequence[StatementVerdict], *, base: str = "") -> list[str]:
     for paper, own in papers.items():
         entries = "".join(_entry(verdict, base) for verdict in own)
         parts.append(f"<section><h2>{escape(paper)}</h2><ol class='order'>{entries}</ol></section>")
-    head = ["statement", "weakest part", "proof", "printed", "corrected", "errata"]
+    head = ["statement", "weakest part", *COLUMNS, "errata"]
     bad = [not verdict.passed for verdict in found]
-    caption = "The largest errors are over all checks, levels and settings at which a statement should hold"
+    caption = "What was found inside the assumptions, with the largest error of what failed"
     rows = [_row(verdict, base) for verdict in found]
     parts.append(f"<section><h2>All in one table</h2>{single.table(head, rows, caption, bad=bad)}</section>")
     return parts
@@ -139,28 +140,12 @@ def _entry(verdict: StatementVerdict, base: str) -> str:
 
 def _row(verdict: StatementVerdict, base: str) -> list[str]:
     statement = verdict.statement
-    expected = [row for row in verdict.rows if row.expected]
-    proofs = verdict.report.labels_of_proofs.get(statement.id, ())
     return [
         f"<a href='{base}{_address(statement)}'>{escape(statement.id)}</a>",
         _badge(verdict),
-        escape(single.kind(max(proofs, key=lambda label: (not label.holds, label.trust)))) if proofs else "-",
-        *map(escape, _largest(expected)),
+        *(formulas.readable(column.words) for column in verdict.columns),
         str(len(statement.errata)),
     ]
-
-
-def _largest(rows: Sequence) -> tuple[str, str]:
-    """What the two forms do at worst; each check has its own tolerance, so that the one missed by most is shown."""
-    if not rows:
-        return "-", "-"
-    last = max(rows, key=lambda row: (row.printed != row.printed, row.printed))
-    printed = worst_forms([last])[0]
-    second = [row for row in rows if row.corrected is not None]
-    if not second:
-        return printed, "-"
-    last = max(second, key=lambda row: (row.corrected != row.corrected, row.corrected))
-    return printed, worst_forms([last])[1]
 
 
 def _badge(verdict: StatementVerdict) -> str:

@@ -22,11 +22,12 @@ from theory.symbolic import Derivation
 from theory.trust import Label
 from yzflow.audits import formulas
 from yzflow.audits.check import HEAD, MARGINS, StatementVerdict, check, error_rows, find, margin_rows
+from yzflow.audits.outcomes import Column, Outcome
 from yzflow.audits.report import assumed
 from yzflow.pages import live, strips
 from yzflow.pages.explorer.registry import Panel, panels
 
-__all__ = ["badge", "document", "html", "kind", "page", "save", "slug", "table"]
+__all__ = ["badge", "document", "html", "kind", "outcomes", "page", "save", "slug", "table"]
 
 
 def page(
@@ -186,23 +187,33 @@ def _set(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _trust(verdict: StatementVerdict) -> str:
-    """The badge, with the scope of the weakest part beside it."""
+    """What was found in a sentence and in four columns, and the badge of the weakest part with its scope."""
     statement, label = verdict.statement, verdict.summary
     number = len(statement.errata)
     errata = f"<a href='#errata'>{number} errat{'um' if number == 1 else 'a'}</a>" if number else "no erratum found"
     errata = errata if verdict.labels else errata.replace("no", "No", 1)
     sort = "A conjecture of the paper. " if statement.conjecture else ""
-    words = str(label) if len(str(label)) <= _LONG else f"{str(label)[:_LONG].rsplit(' ', 1)[0]} .."
     all_parts = "<a href='#rests'>All parts</a>; " if verdict.labels else ""
-    of = "" if statement.corrected is None else " (the corrected form)"
+    of = "" if statement.corrected is None else ", of the corrected form"
     return (
-        f"<div class='trust' id='trust'>{badge(label)}"
-        f"<span class='soft'>{sort}Weakest part{of}: {formulas.readable(words)}. "
-        f"{all_parts}{errata}.</span></div>"
+        f"<div class='trust' id='trust'><p id='found'>{sort}{formulas.readable(verdict.headline)}</p>"
+        f"{outcomes(verdict.columns)}"
+        f"{badge(label)}<span class='soft'>Weakest part{of}: {_short(label)}. {all_parts}{errata}.</span></div>"
     )
 
 
-_LONG = 260
+def outcomes(columns: Sequence[Column]) -> str:
+    """The verdict in each column, as a list; what was not asked is left out where something else was."""
+    shown = [column for column in columns if column.outcome is not Outcome.NOT_EXAMINED] or columns
+    items = "".join(
+        f"<li class='{column.outcome.value.replace(' ', '-')}'><span class='soft'>{column.name}</span> "
+        f"{formulas.readable(column.words)}</li>"
+        for column in shown
+    )
+    return f"<ul class='outcomes'>{items}</ul>"
+
+
+_LONG = 120
 _NOTHING = "No simulation is asked about this statement, so that there is no plot: below stands what it rests on."
 _STILL = "This page has no sliders: the plot shows what the audit found, a mark for each setting."
 

@@ -118,7 +118,7 @@ def test_the_card_is_markdown_with_the_same_facts(lemma_4, tmp_path):
     assert (tmp_path / "card.md").read_text() == card.rstrip("\n") + "\n" == lemma_4.markdown()
     tables = [line for line in card.splitlines() if line.startswith("|")]
     conditions = {text for margins in lemma_4.margins.values() for text in margins}
-    assert len(tables) == 2 + len(conditions) + 2 + 3  # two heads with rules; three levels
+    assert len(tables) == 3 + 2 + len(conditions) + 2 + 3  # the verdict; two heads with rules; three levels
     assert all(f"- {name}: {answer}" in card for name, answer in lemma_4.checklists().items())
     assert lemma_4.command in card
 

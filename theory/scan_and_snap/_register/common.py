@@ -16,6 +16,7 @@ ALL = (*FLOWS, "SGD")
 # The algorithm that the theorems are about: the modified decoder, batch size 1, T -> infinity.
 DRAWN = "modified SGD"
 LEVELS = ("closed form", *ALL, DRAWN)
+COLUMNS = {"theory": ("closed form", *FLOWS[:2], DRAWN), "true gradient": FLOWS[2:], "SGD": ("SGD",)}
 ENCLOSING = Enclosing(FLOWS, enclosed.enclose)
 PROOFS = derivations("scan_and_snap")
 

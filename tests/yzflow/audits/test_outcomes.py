@@ -1,0 +1,145 @@
+"""The verdict in four columns: what it is made of, and that its sentence says what the rows say."""
+
+import dataclasses
+
+import pytest
+
+from theory import statements
+from theory.statements import Check, Statement
+from theory.symbolic import Derivation
+from theory.trust import Label, Trust
+from yzflow.audits.outcomes import COLUMNS, Column, Outcome, Part, four_columns, headline, sentence
+from yzflow.audits.verdicts import Row
+
+PAPER = "Scan and Snap"
+LEVELS = ("theory flow", "modified flow", "full flow", "SGD")
+
+
+def check(name="bounds", **more):
+    expected = {"expected": ("theory flow",), **more}
+    return Check(name, LEVELS, lambda runs, level: 0.0, lambda runs, level: 0.0, says=f"the {name}", **expected)
+
+
+def statement(*found, **more):
+    given = {"corrected": "y", "prove": lambda: Derivation("", {}, sizes={}), **more}
+    return Statement(PAPER, "Theorem 0", "Growth", "It grows.", "x", checks=found, **given)
+
+
+def row(own, level="theory flow", printed=0.0, corrected=0.0, *, setting="one", inside=True, refuted=False):
+    label = Label(Trust.MEASURED, {"error": corrected})
+    expected = inside and level in own.expected
+    return Row(
+        f"{PAPER}: Theorem 0", own.name, level, setting, inside, {}, printed, corrected, own.tolerance, expected, label,
+        refuted=refuted,
+    )  # fmt: skip
+
+
+PROOF = (Label(Trust.PROVED),)
+
+
+def outcomes(columns):
+    return [column.outcome for column in columns]
+
+
+def test_each_column_has_its_own_levels_and_form():
+    own = check()
+    rows = [row(own, printed=0.5), row(own, "modified flow", corrected=0.9), row(own, "full flow", corrected=0.7)]
+    columns = four_columns(statement(own), rows, PROOF)
+    assert [column.name for column in columns] == list(COLUMNS)
+    # The modified flow is not where it should hold, and SGD was not run.
+    assert outcomes(columns) == [Outcome.FAILS, Outcome.HOLDS, Outcome.FAILS, Outcome.NOT_RUN]
+    assert [column.words for column in columns] == [
+        "fails by up to 50%", "holds", "fails by up to 70%", "not run",
+    ]  # fmt: skip
+    words = sentence(columns)
+    assert words.startswith("As printed it failed, by up to 50%. In the theory it held and is proved. ")
+    assert words.endswith("Under the true gradient it failed, by up to 70%.")
+    assert columns[2].as_dict()["parts"][0]["settings"] == ["one"]
+
+
+def test_the_headline_is_that_of_the_true_gradient_or_else_of_the_theory():
+    own = check()
+    rows = [row(own, printed=0.5), row(own, "full flow", corrected=0.7)]
+    columns = four_columns(statement(own), rows, PROOF)
+    assert headline(columns) == "Under the true gradient it failed, by up to 70%."
+    assert headline(columns[:2]) == "In the theory it held and is proved."
+    assert headline(four_columns(statement(own), [], ())) == "Nothing was run for this."
+    many = tuple(Part(f"part {n}", Outcome.FAILS, n / 10) for n in range(4))
+    words = headline([Column("SGD", many)])
+    assert words == "In SGD part 3 failed, by up to 30%; part 2 failed, by up to 20%; 2 more failed."
+
+
+def test_a_part_that_holds_does_not_hide_one_that_fails():
+    signs, bounds = check("signs", reversible=True, tolerance=0.0), check()
+    rows = [row(signs, "full flow"), row(bounds, "full flow", corrected=0.999, setting="two")]
+    column = four_columns(statement(signs, bounds), rows, PROOF)[2]
+    assert column.outcome is Outcome.FAILS and column.size.settings == ("two",)
+    assert sentence([column]) == "Under the true gradient the signs held; the bounds failed, by up to 99.9%."
+    # A share of places is no relative error.
+    rows = [row(signs, "full flow", corrected=0.25), row(bounds, "full flow")]
+    column = four_columns(statement(signs, bounds), rows, PROOF)[2]
+    assert column.words == "fails in up to 0.25 of all places"
+
+
+def test_the_worst_setting_inside_decides_and_none_outside_does():
+    own = check()
+    rows = [row(own), row(own, corrected=0.3, inside=False), row(own, corrected=0.01, setting="two")]
+    assert four_columns(statement(own), rows, PROOF)[1].outcome is Outcome.HOLDS
+    worse = [*rows, row(own, corrected=float("nan"), setting="three")]
+    column = four_columns(statement(own), worse, PROOF)[1]
+    assert column.words == "fails by an undefined amount"
+    assert four_columns(statement(own), [row(own, corrected=0.9, inside=False)], PROOF)[2].outcome is Outcome.NOT_RUN
+
+
+def test_what_balls_refute_is_refuted_although_the_sample_holds():
+    own = check()
+    column = four_columns(statement(own), [row(own, corrected=0.01, refuted=True)], PROOF)[1]
+    assert column.outcome is Outcome.REFUTED
+    assert "failed" not in sentence([column]) and "was found false in balls" in sentence([column])
+
+
+def test_a_proof_that_fails_fails_the_theory_beside_checks_that_hold():
+    own = check()
+    broken = (dataclasses.replace(PROOF[0], failures=("area",)),)
+    columns = four_columns(statement(own), [row(own)], broken)
+    assert columns[1].outcome is Outcome.FAILS and "the proof failed" in sentence(columns)
+
+
+def test_what_was_not_run_says_so():
+    own = check()
+    columns = four_columns(statement(own), [], ())
+    assert set(outcomes(columns)) == {Outcome.NOT_RUN} and sentence(columns) == "Nothing was run for this."
+    bare = four_columns(statement(corrected=None, prove=None, argued=("so",)), [], ())
+    assert set(outcomes(bare)) == {Outcome.NOT_EXAMINED}
+    assert sentence(bare) == "No simulation and no proof is asked about this statement."
+
+
+def test_what_is_ours_has_nothing_printed():
+    ours = dataclasses.replace(statement(check()), title="Growth (not in the paper)")
+    column = four_columns(ours, [row(check(), printed=0.9)], PROOF)[0]
+    assert column.outcome is Outcome.NOT_EXAMINED and column.reason.startswith("it is ours")
+
+
+def test_a_conjecture_is_refuted_only_by_what_was_run():
+    own = check()
+    conjecture = statement(own, conjecture=True, refuted="for M = O(N)")
+    column = four_columns(conjecture, [row(own)], PROOF)[0]
+    assert column.words == "refuted here, for M = O(N)"
+    assert sentence([column]) == "As printed it is refuted here, for M = O(N)."
+    assert four_columns(conjecture, [], ())[0].words == "not run"
+    # A construction that gives wrong outputs refutes nothing.
+    assert four_columns(conjecture, [row(own, corrected=0.9)], PROOF)[0].outcome is Outcome.FAILS
+
+
+def test_every_level_of_every_paper_is_in_one_column(monkeypatch):
+    for paper, levels in statements.columns().items():
+        assert list(levels) == list(COLUMNS)[1:], paper
+    module = next(one for one in statements._papers() if one.STATEMENTS[0].paper == PAPER)
+    monkeypatch.setattr(module, "COLUMNS", {"theory": ("theory flow",), "true gradient": (), "SGD": ()})
+    with pytest.raises(ValueError, match="`COLUMNS` must have each of `LEVELS` once"):
+        statements.columns()
+
+
+def test_words_of_a_column_without_parts():
+    assert Column("SGD").words == "not examined"
+    assert Column("SGD", (Part("x", Outcome.HOLDS), Part("y", Outcome.NOT_RUN))).outcome is Outcome.HOLDS
