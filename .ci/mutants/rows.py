@@ -46,7 +46,7 @@ def main() -> None:
             for check, level in [(one, level) for one in statement.checks for level in one.levels]:
                 tracer.erase()
                 tracer.start()
-                row = audit._measure(statement, check, level, runs, None)
+                row = audit.measure(statement, check, level, runs, None)
                 tracer.stop()
                 data = tracer.get_data()
                 lines = {(os.path.relpath(f, root), n) for f in data.measured_files() for n in data.lines(f) or ()}
@@ -78,7 +78,7 @@ def main() -> None:
 def _wrong(audit, statement, check, level, runs):
     """What the row says, if it alarms; what it raised."""
     try:
-        row = audit._measure(statement, check, level, runs, None)
+        row = audit.measure(statement, check, level, runs, None)
     except Exception as error:
         return f"{statement.id} at {level}: {type(error).__name__}"
     return f"{statement.id} at {level} alarms" if row.alarming else None

@@ -17,7 +17,7 @@ from yzflow.audits.report import AuditReport
 from yzflow.audits.settings import settings
 from yzflow.audits.verdicts import Row, Verdict, judge
 
-__all__ = ["AuditReport", "Enclose", "Simulations", "audit"]
+__all__ = ["AuditReport", "Enclose", "Simulations", "audit", "measure", "prove"]
 
 
 class Simulations:
@@ -91,19 +91,20 @@ def audit(
         for i, statement in enumerate(chosen):
             report.update(i / len(chosen), statement.id)
             if statement.proofs:
-                proofs[statement.id] = _prove(statement, done)
+                proofs[statement.id] = prove(statement, done)
             for place, runs in enumerate(simulations.get(statement.paper, ())):
                 flows = balls[statement.paper][place] if statement.paper in balls else None
                 for check in statement.checks:
-                    table += [_measure(statement, check, level, runs, flows) for level in check.levels]
+                    table += [measure(statement, check, level, runs, flows) for level in check.levels]
     enclosed = [flow for tasks in balls.values() for flows in tasks for flow in flows.flows.values()]
     call = {"only": only if only is None else list(only), "quick": quick, "seed": seed, "enclose": _kept(enclose)}
     return AuditReport(table, tuple(chosen), proofs, tuple(enclosed), call)
 
 
-def _prove(statement: Statement, done: dict[Callable[[], Derivation], Label]) -> tuple[Label, ...]:
+def prove(statement: Statement, done: dict[Callable[[], Derivation], Label] | None = None) -> tuple[Label, ...]:
     """A label for each clause that has a proof; ``done`` has those of proofs that were decided before."""
     found = []
+    done = {} if done is None else done
     for clause in statement.clauses:
         if clause.prove is not None:
             if clause.prove not in done:
@@ -128,7 +129,8 @@ def _choose(only: Sequence[str] | None) -> list[Statement]:
     return [statement for statement in register.values() if {statement.id, statement.number} & set(only)]
 
 
-def _measure(statement: Statement, check: Check, level: str, runs: Simulations, flows: FlowsInBalls | None) -> Row:
+def measure(statement: Statement, check: Check, level: str, runs: Simulations, flows: FlowsInBalls | None) -> Row:
+    """One cell of the audit: a check of a statement at a level, on the simulations of a setting."""
     margins = statement.margins(runs.setting, check, level)
     inside = all(margin >= 1 for margin in margins.values())
     printed = check.printed(runs, level)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
 from dataclasses import dataclass
 
+from dynamics import Bags, Objective, Optimizer, SequenceClasses
 from dynamics.support import checks
+from dynamics.support.files import writable
 from dynamics.support.provenance import environment
 from dynamics.version import __version__
 from theory import statements
 from theory.statements import Statement
 from theory.trust import Label, Trust
 from yzflow.audits import formulas
-from yzflow.audits.audit import audit
+from yzflow.audits.audit import audit, prove
 from yzflow.audits.outcomes import COLUMNS, Column, headline, sentence
+from yzflow.audits.own import OwnCase, broken, measure, own_case
 from yzflow.audits.report import AuditReport, as_json, assumed, cells, columns, markdown_table, worst, worst_forms
 from yzflow.audits.verdicts import Row, Verdict, judge
 
@@ -35,12 +39,18 @@ class StatementVerdict:
         Whether only some of the settings were run.
     seed : int
         Of the SGD runs.
+    own : OwnCase, optional
+        The reader's setting, where data was given: then all rows are of it, inside the assumptions or not.
+    missing : tuple of str
+        Levels that refuse such training, or come to no end, with the reason.
     """
 
     statement: Statement
     report: AuditReport
     quick: bool
     seed: int
+    own: OwnCase | None = None
+    missing: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -78,28 +88,45 @@ class StatementVerdict:
             alarming = [f"{row.check} in the {row.level} at {row.setting}" for row in self.rows if row.alarming]
             wrong = [f"the proof's {name}" for names in self.report.proofs.values() for name in names] + alarming
             return f"FAILS where it should hold: {'; '.join(wrong)}."
-        return sentence(self.columns)
+        return " ".join(filter(None, (self.place, sentence(self.columns), *(f"Not run: {m}." for m in self.missing))))
 
     @property
     def headline(self) -> str:
         """The one sentence that a reader came for."""
-        return headline(self.columns) if self.passed else self.outcome
+        if not self.passed:
+            return self.outcome
+        return f"{self.place} {headline(self.columns)}" if self.own else headline(self.columns)
 
     @property
     def columns(self) -> tuple[Column, ...]:
         """The verdict as printed, in the theory, under the true gradient and in SGD."""
-        return self.report.columns(self.statement)
+        return self.report.columns(self.statement, everywhere=self.own is not None)
+
+    @property
+    def place(self) -> str:
+        """Of a reader's setting: whether it is inside the assumptions, and what is not; else nothing."""
+        if self.own is None:
+            return ""
+        outside = [f"{text} (margin {margin:.2g})" for text, margin in broken(self.rows).items()]
+        said = f"{self.own.setting.name}: " + (
+            f"outside {'; '.join(outside)}" if outside else "inside every assumption that data and rates can break"
+        )
+        beyond = "; ".join(self.own.beyond)
+        return said + (f"; the statement does not speak of {beyond}." if beyond else ".")
 
     @property
     def python(self) -> str:
         """The three lines that compute it again."""
         options = ("" if self.quick else ", quick=False") + (f", seed={self.seed}" if self.seed else "")
+        if self.own is not None:
+            options = f", data=data, **training{options}"  # the reader has them
         return f"import yzflow as yz\nverdict = yz.check({self.statement.id!r}{options})\nprint(verdict.text())"
 
     @property
     def command(self) -> str:
         """The command that computes it again."""
         options = ("" if self.quick else " --full") + (f" --seed {self.seed}" if self.seed else "")
+        options = f" --data FILE ..{options}" if self.own else options
         return f'yzflow check "{self.statement.id}"{options}'
 
     def text(self) -> str:
@@ -156,6 +183,12 @@ class StatementVerdict:
         lines += ["", f"Made by yzflow {__version__}: `{self.command}`.", ""]
         return "\n".join(lines)
 
+    def page(self, path: str | os.PathLike) -> None:
+        """Write it as one HTML file that needs no network, completely or not at all."""
+        from yzflow.pages import statement as pages  # which shows verdicts, and so needs them
+
+        pages.save(pages.html(self), writable("path", path))
+
     def checklists(self) -> dict[str, str]:
         """An answer with its reason for each of two checklists, from what was computed.
 
@@ -191,7 +224,7 @@ class StatementVerdict:
             "command": self.command,
             "version": __version__,
             "made": {
-                "function": "check",
+                "function": "check" if self.own is None else "check at own data",
                 "arguments": {"statement": statement.id, "quick": self.quick, "seed": self.seed},
                 "environment": environment(),
             },
@@ -205,14 +238,40 @@ class StatementVerdict:
         return self.markdown()
 
 
-def check(statement: str, *, quick: bool = True, seed: int = 0, progress: bool = False) -> StatementVerdict:
-    """Run the proof and the simulations of one statement.
+def check(
+    statement: str,
+    *,
+    data: SequenceClasses | Bags | None = None,
+    eta_y: float | None = None,
+    eta_z: float | None = None,
+    t_end: float | None = None,
+    optimizer: Optimizer | str | None = None,
+    objective: Objective | None = None,
+    level: str | None = None,
+    quick: bool = True,
+    seed: int = 0,
+    progress: bool = False,
+) -> StatementVerdict:
+    """Run the proof and the simulations of one statement, at the register's settings or at your own data and training.
 
     Parameters
     ----------
     statement : str
         Its id in the register, "<paper>: Theorem 3", or its number where only one paper has it; case and spaces
         do not matter.
+    data : SequenceClasses or Bags, optional
+        Your own: the checks are run on it, and not at the register's settings. Bags must have one query for each next
+        token, as the paper's classes do.
+    eta_y, eta_z : float, optional
+        With ``data``: learning rates per step. Default: 1 and 0.5.
+    t_end : float, optional
+        With ``data``: SGD steps. Default: 4 K ln M/eta_y, twice the end of the first stage, and at most 10,000.
+    optimizer : Optimizer or str, optional
+        With ``data``: default plain steps. What the statement does not speak of is said.
+    objective : Objective, optional
+        With ``data``.
+    level : str, optional
+        With ``data``: one level, as "full flow". Default: those of training.
     quick : bool
         Only some of the settings, which is what a first verdict needs; `yzflow.audit` runs them all by default.
     seed : int
@@ -223,10 +282,26 @@ def check(statement: str, *, quick: bool = True, seed: int = 0, progress: bool =
     Raises
     ------
     ValueError
-        If the register has no such statement, with the nearest ones, or several.
+        If the register has no such statement, with the nearest ones, or several; or an argument is invalid.
+
+    Examples
+    --------
+    >>> import yzflow as yz
+    >>> classes = yz.SequenceClasses([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], query=[0, 0], vocab_size=20)
+    >>> verdict = yz.check("Theorem 2(a)", data=classes, eta_z=0.01, level="full flow")
+    >>> print(verdict.headline)  # doctest: +SKIP
     """
     chosen = find(statement)
     seed = checks.integer("seed", seed, minimum=0)
+    given = {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end, "optimizer": optimizer, "objective": objective}
+    if data is not None:
+        case = own_case(chosen, level=level, data=data, **given)
+        rows, missing = measure(chosen, case, seed=seed)
+        proofs = {chosen.id: prove(chosen)} if chosen.proofs else {}
+        return StatementVerdict(chosen, AuditReport(rows, (chosen,), proofs), bool(quick), seed, case, missing)
+    for name, value in {**given, "level": level}.items():
+        if value is not None:
+            raise checks.reject(name, "come with `data`", checks.brief(value))
     report = audit([chosen.id], quick=quick, seed=seed, progress=progress)
     return StatementVerdict(chosen, report, bool(quick), seed)
 
@@ -252,7 +327,7 @@ def error_rows(verdict: StatementVerdict) -> list[list[str]]:
     """Under `HEAD`, a row for each check and level: the largest errors over the settings, in words."""
     found = []
     for cell in cells(verdict.rows):
-        inside, outside = ([row for row in cell if row.inside is where] for where in (True, False))
+        inside, outside = ([row for row in cell if (row.inside or verdict.own is not None) is w] for w in (True, False))
         flag = " <- should hold" if any(row.alarming for row in cell) else ""
         found.append([cell[0].check, cell[0].level, *worst_forms(inside), worst(outside) + flag])
     return found

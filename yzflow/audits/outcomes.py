@@ -163,7 +163,7 @@ def four_columns(statement: Statement, rows: Sequence[Row], proofs: Sequence[Lab
     ----------
     statement : Statement
     rows : sequence of Row
-        Those of an audit, of this statement.
+        Those of an audit that are asked, of this statement: inside its assumptions, as a rule.
     proofs : sequence of Label
         What its proofs prove in the same run; none where they were not run.
     """
@@ -171,7 +171,7 @@ def four_columns(statement: Statement, rows: Sequence[Row], proofs: Sequence[Lab
     # A statement from elsewhere has one column for all its levels.
     levels = statements.columns().get(statement.paper, dict.fromkeys(list(COLUMNS)[1:], ()) | {"theory": every})
     ran = bool(rows or proofs)
-    by_check = {check: [row for row in rows if row.check == check.name and row.inside] for check in statement.checks}
+    by_check = {check: [row for row in rows if row.check == check.name] for check in statement.checks}
     printed = _printed(statement, by_check, proofs, ran)
     others = [
         Column(name, (*_parts(by_check, own, ran), *(_proved(statement, proofs, ran) if name == "theory" else ())))

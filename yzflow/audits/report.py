@@ -90,9 +90,12 @@ class AuditReport:
         found = [(clause, weakest(self.labels_of(statement, clause))) for clause in statement.clauses]
         return [(clause, dataclasses.replace(label, clause=clause.name)) for clause, label in found]
 
-    def columns(self, statement: Statement) -> tuple[Column, ...]:
-        """The verdict on the statement as printed, in the theory, under the true gradient and in SGD."""
-        rows = [row for row in self.table if row.statement == statement.id]
+    def columns(self, statement: Statement, *, everywhere: bool = False) -> tuple[Column, ...]:
+        """The verdict on the statement as printed, in the theory, under the true gradient and in SGD.
+
+        ``everywhere`` looks at settings outside the assumptions, too.
+        """
+        rows = [row for row in self.table if row.statement == statement.id and (row.inside or everywhere)]
         return four_columns(statement, rows, self.labels_of_proofs.get(statement.id, ()))
 
     def counted(self) -> str:

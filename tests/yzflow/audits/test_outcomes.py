@@ -9,6 +9,7 @@ from theory.statements import Check, Statement
 from theory.symbolic import Derivation
 from theory.trust import Label, Trust
 from yzflow.audits.outcomes import COLUMNS, Column, Outcome, Part, four_columns, headline, sentence
+from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row
 
 PAPER = "Scan and Snap"
@@ -84,11 +85,13 @@ def test_a_part_that_holds_does_not_hide_one_that_fails():
 def test_the_worst_setting_inside_decides_and_none_outside_does():
     own = check()
     rows = [row(own), row(own, corrected=0.3, inside=False), row(own, corrected=0.01, setting="two")]
-    assert four_columns(statement(own), rows, PROOF)[1].outcome is Outcome.HOLDS
+    asked = statement(own)
+    report = AuditReport(rows, (asked,), {asked.id: PROOF})
+    assert report.columns(asked)[1].outcome is Outcome.HOLDS
+    assert report.columns(asked, everywhere=True)[1].words == "fails by up to 30%"
     worse = [*rows, row(own, corrected=float("nan"), setting="three")]
-    column = four_columns(statement(own), worse, PROOF)[1]
+    column = four_columns(asked, worse, PROOF)[1]
     assert column.words == "fails by an undefined amount"
-    assert four_columns(statement(own), [row(own, corrected=0.9, inside=False)], PROOF)[2].outcome is Outcome.NOT_RUN
 
 
 def test_what_balls_refute_is_refuted_although_the_sample_holds():

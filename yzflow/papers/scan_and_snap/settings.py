@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics import SequenceClasses, Trajectory, gradient_flow, sgd
+from dynamics import Bags, Objective, Optimizer, SequenceClasses, Trajectory, gradient_flow, sgd
+from dynamics._model.optimizer import OPTIMIZERS
+from dynamics.support import checks
 from theory.scan_and_snap.changed import Law
+from yzflow.audits.own import OwnCase
 
 PAPER = "Scan and Snap"
 
@@ -28,6 +31,10 @@ class Setting:
         Length of the training, SGD steps.
     law : Law, optional
         Closed forms other than the paper's that the checks are to hold runs against.
+    optimizer : Optimizer, optional
+        Default: plain steps, as in the theorems.
+    objective : Objective, optional
+        Default: the cross-entropy (2).
     """
 
     name: str
@@ -36,6 +43,8 @@ class Setting:
     eta_z: float
     t_end: float
     law: Law | None = None
+    optimizer: Optimizer | None = None
+    objective: Objective | None = None
 
     @property
     def overlap(self) -> float:
@@ -45,16 +54,20 @@ class Setting:
 
     def simulate(self, level: str, *, seed: int) -> Trajectory:
         """The simulation at a level of fidelity."""
-        rates: dict[str, Any] = {"eta_y": self.eta_y, "eta_z": self.eta_z}
+        rates: dict[str, Any] = {"eta_y": self.eta_y, "eta_z": self.eta_z, "objective": self.objective}
         if level == "SGD":
             steps = int(self.t_end)
-            sizes: dict[str, Any] = {"batch_size": 64, "length": 256, "momentum": 0.0}
+            sizes: dict[str, Any] = {"batch_size": 64, "length": 256, **self._steps_of(steps)}
             return sgd(self.classes, **rates, steps=steps, **sizes, seed=seed, record_every=max(1, steps // 50))
         if level == "modified SGD":
             steps = int(self.t_end)
-            single: dict[str, Any] = {"batch_size": 1, "length": None, "momentum": 0.0, "decoder": "modified"}
+            single: dict[str, Any] = {"batch_size": 1, "length": None, "decoder": "modified", **self._steps_of(steps)}
             return sgd(self.classes, **rates, steps=steps, **single, seed=seed, record_every=max(1, steps // 50))
+        rates["optimizer"] = self.optimizer
         return gradient_flow(self.classes, **rates, decoder=level.removesuffix(" flow"), **self.of_flows)
+
+    def _steps_of(self, steps: int) -> dict[str, Any]:
+        return {"momentum": 0.0} if self.optimizer is None else {"optimizer": self.optimizer.over(steps)}
 
     @property
     def of_flows(self) -> dict[str, Any]:
@@ -157,3 +170,98 @@ def settings(*, quick: bool) -> list[Setting]:
             Setting("large vocabulary: M = 100,000", single_common_token(10, 100_000, 0.001), 1.0, 1e-3, 300.0),
         ]
     return chosen
+
+
+# Flows and SGD are a reader's training; runs of the modified decoder by the hundred have to be asked for.
+_OWN_LEVELS = ("closed form", "theory flow", "modified flow", "full flow", "SGD")
+
+
+def own(
+    *,
+    data: SequenceClasses | Bags,
+    eta_y: float = 1.0,
+    eta_z: float = 0.5,
+    t_end: float | None = None,
+    optimizer: Optimizer | str | None = None,
+    objective: Objective | None = None,
+) -> OwnCase:
+    """The setting of a reader's own data and training, for `yzflow.check`.
+
+    Parameters
+    ----------
+    data : SequenceClasses or Bags
+        Bags whose next tokens follow one query each are read as classes, by the mean of their frequencies.
+    eta_y, eta_z : float
+        Learning rates per step.
+    t_end : float, optional
+        SGD steps. Default: twice the printed end of the first stage, t0 = 2 K ln M/eta_Y, and 10,000 at most.
+    optimizer : Optimizer or str, optional
+        Default: plain steps.
+    objective : Objective, optional
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid.
+    """
+    classes = data if isinstance(data, SequenceClasses) else classes_of_bags(data)
+    rates = checks.positive("eta_y", eta_y), checks.positive("eta_z", eta_z)
+    usual = 4 * classes.n_classes * np.log(max(classes.vocab_size, 3)) / rates[0]
+    end = checks.positive("t_end", min(usual, 1e4) if t_end is None else t_end)
+    if isinstance(optimizer, str):
+        optimizer = Optimizer(checks.one_of("optimizer", optimizer, OPTIMIZERS), **_NO_MOMENTUM.get(optimizer, {}))
+    if optimizer is not None:
+        checks.instance("optimizer", optimizer, Optimizer)
+        optimizer = None if optimizer == _PLAIN else optimizer
+    if objective is not None:
+        checks.instance("objective", objective, Objective)
+        objective = None if objective == Objective() else objective
+    beyond = tuple(_said(one) for one in (optimizer, objective) if one is not None)
+    name = f"your own: K = {classes.n_classes}, M = {classes.vocab_size:,}, eta_Y = {rates[0]:g}, eta_Z = {rates[1]:g}"
+    setting = Setting(name, classes, *rates, end, optimizer=optimizer, objective=objective)
+    return OwnCase(setting, _OWN_LEVELS, beyond)
+
+
+def _said(changed: Optimizer | Objective) -> str:
+    """What training has in place of plain steps on the cross-entropy."""
+    if isinstance(changed, Optimizer):
+        name, usual = [changed.name], Optimizer(changed.name, **_NO_MOMENTUM.get(changed.name, {})).parameters
+    else:
+        name, usual = [], Objective().parameters
+    others = {key: value for key, value in changed.parameters.items() if usual.get(key) != value}
+    return ", ".join(name + [f"{key.replace('_', ' ')} {value}" for key, value in others.items()])
+
+
+_PLAIN = Optimizer(momentum=0.0)
+_NO_MOMENTUM: dict[str, dict[str, Any]] = {"sgd": {"momentum": 0.0}, "sign": {"momentum": 0.0}}
+
+
+def classes_of_bags(bags: Bags) -> SequenceClasses:
+    """Classes whose frequencies are the weighted mean of the bags with one next token, as T -> infinity has them.
+
+    Raises
+    ------
+    ValueError
+        If it is no Bags, a next token follows several queries, or targets are no tokens: the paper's classes have one
+        query for each next token.
+    """
+    checks.instance("data", bags, Bags)
+    if bags.target.ndim != 1:
+        raise checks.reject("data", "have next tokens as targets", "distributions over them")
+    present, row = np.unique(bags.target, return_inverse=True)
+    if present.size < 2 or not np.array_equal(present, np.arange(present.size)):
+        raise checks.reject("data", "have the next tokens 0 to K - 1, two at least", f"{present[:5].tolist()} ..")
+    queries = np.zeros(present.size, dtype=int)
+    queries[row] = bags.query
+    several = np.unique(row[queries[row] != bags.query])
+    if several.size:
+        first = int(several[0])
+        count = np.unique(bags.query[row == first]).size
+        raise checks.reject("data", "have one query for each next token", f"{count} queries before next token {first}")
+    share = np.repeat(bags.weight / np.add.reduceat(bags.count, bags.indptr[:-1]), np.diff(bags.indptr))
+    dense = np.zeros((present.size, int(bags.token.max()) + 1))
+    np.add.at(dense, (row[bags.owner], bags.token), share * bags.count)
+    weights = np.bincount(row, bags.weight)
+    probabilities = dense / dense.sum(axis=1, keepdims=True)
+    sizes = {"vocab_size": bags.vocab_size, "class_weights": weights / weights.sum()}
+    return SequenceClasses(probabilities, queries, **sizes)

@@ -1,0 +1,118 @@
+"""A statement at a reader's own data and training."""
+
+import numpy as np
+import pytest
+
+import yzflow as yz
+from theory import decoder
+from yzflow.audits import audit
+from yzflow.audits.outcomes import Outcome
+from yzflow.papers.scan_and_snap.settings import classes_of_bags, settings, single_common_token, two_common_tokens
+
+THEOREM = "Scan and Snap: Theorem 2(b)"
+SHORT = {"eta_z": 1e-3, "t_end": 20.0}
+
+
+def own(name=THEOREM, data=None, **given):
+    return yz.check(name, data=single_common_token(2, 1000, 0.3) if data is None else data, **(SHORT | given))
+
+
+def column(verdict, name):
+    return next(one for one in verdict.columns if one.name == name)
+
+
+def test_a_reader_asks_what_the_audit_asks_at_the_same_setting():
+    (setting,) = [one for one in settings(quick=True) if one.name.startswith("inside: K = 2")]
+    verdict = own(data=setting.classes, eta_y=setting.eta_y, eta_z=setting.eta_z, t_end=setting.t_end)
+    runs = audit.Simulations(setting, seed=0)
+    statement = verdict.statement
+    for row in verdict.rows:
+        check = next(one for one in statement.checks if one.name == row.check)
+        assert row.printed == check.printed(runs, row.level)
+        assert row.margins == statement.margins(setting, check, row.level)
+    assert {row.level for row in verdict.rows} == {"theory flow", "modified flow", "full flow", "SGD"}
+    assert verdict.passed and all(row.inside for row in verdict.rows if row.level == "theory flow")
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.65])
+def test_margins_are_those_of_the_data(rho):
+    """Two classes of overlap rho have |lambda_i| = rho: 1/K over it, and it over 6/sqrt(M)."""
+    verdict = own(data=single_common_token(2, 1000, rho), level="theory flow")
+    (held,) = verdict.margins.values()
+    upper, lower = (next(m for text, m in held.items() if sign in text) for sign in ("< 1/K", ">= 6/sqrt(M)"))
+    assert upper == pytest.approx(0.5 / rho) and lower == pytest.approx(rho * 1000**0.5 / 6)
+    assert ("|lambda_1(E)| < 1/K (margin 0.77)" in verdict.place) == (rho == 0.65)
+
+
+def test_another_optimizer_trains_and_is_named():
+    """Adam moves the common token the other way where it is not frequent: in the full flow, and not in the theory's."""
+    data = yz.SequenceClasses.single_common_token(4, 60, common=0.3, distinct=[1.0, 0.5])
+    rates = {"eta_y": 0.01, "eta_z": 1e-3, "t_end": 300.0}
+    plain, adam = (own(data=data, optimizer=name, level="full flow", **rates) for name in ("sgd", "adam"))
+    assert column(plain, "true gradient").outcome is Outcome.HOLDS
+    assert column(adam, "true gradient").outcome is Outcome.FAILS
+    assert "does not speak of adam." in adam.headline and "does not speak" not in plain.headline
+    assert adam.passed and not any(row.inside or row.expected for row in adam.rows)
+    refused = own(data=data, optimizer="adam", level="theory flow", **rates)
+    assert not refused.rows and refused.missing[0].startswith("theory flow: `optimizer` must be 'sgd'")
+    assert "Not run: theory flow" in refused.outcome and "held" not in refused.outcome
+
+
+def test_an_objective_is_passed_on():
+    smoothed = own("Scan and Snap: Corollary 1", objective=yz.Objective(label_smoothing=0.1), level="full flow")
+    assert "does not speak of label smoothing 0.1." in smoothed.place
+    # The loss of smoothed targets stays above their entropy.
+    plain = own("Scan and Snap: Corollary 1", level="full flow")
+    assert smoothed.rows[0].printed != plain.rows[0].printed
+
+
+def test_bags_are_read_as_the_classes_that_they_are():
+    classes = two_common_tokens(3, 50, 0.15)
+    again = classes_of_bags(classes.population())
+    np.testing.assert_allclose(again.probabilities.toarray(), classes.probabilities.toarray(), atol=1e-15)
+    assert again.vocab_size == 50 and list(again.query) == list(classes.query)
+    # Two bags of a next token count by their weights, each by its frequencies.
+    bags = yz.Bags.from_dense([0, 0, 0], [0, 0, 1], [[2, 0, 0], [1, 1, 0], [0, 0, 3]], weight=[0.5, 0.25, 0.25])
+    np.testing.assert_allclose(classes_of_bags(bags).probabilities.toarray(), [[5 / 6, 1 / 6, 0], [0, 0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"name": "Bounded Dyck: Theorem 2"}, "`data` must be left out for Bounded Dyck, whose checks make their own"),
+        ({"eta_y": -1.0}, "`eta_y` must be positive, but got -1.0"),
+        ({"optimizer": "adan"}, "`optimizer` must be one of"),
+        ({"level": "flow"}, "`level` must be one of"),
+        ({"name": "Scan and Snap: Lemma 1"}, "`statement` must be checked on training, but Scan and Snap: Lemma 1"),
+        ({"data": [[1.0]]}, "`data` must be a Bags"),
+        (
+            {"data": yz.Bags.from_dense([0, 1, 0], [0, 0, 1], [[1, 0], [1, 0], [0, 1]])},
+            "`data` must have one query for each next token, but got 2 queries before next token 0",
+        ),
+    ],
+)
+def test_bad_input_is_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        own(**given)
+
+
+@pytest.mark.parametrize("name", ["eta_y", "eta_z", "t_end", "optimizer", "level"])
+def test_training_without_data_is_refused(name):
+    with pytest.raises(ValueError, match=f"`{name}` must come with `data`"):
+        yz.check(THEOREM, **{name: "sgd" if name in ("optimizer", "level") else 1.0})
+
+
+def test_a_false_formula_is_an_alarm_inside_and_none_outside(monkeypatch):
+    right = decoder.Decoder.gamma
+    monkeypatch.setattr(decoder.Decoder, "gamma", lambda self, t: right(self, t) * self.n_classes)
+    inside = own("Scan and Snap: Lemma 4", data=single_common_token(2, 10_000, 0.3), level="theory flow")
+    assert not inside.passed and "FAILS where it should hold" in inside.headline
+    outside = own("Scan and Snap: Lemma 4", data=single_common_token(2, 1000, 0.65), level="theory flow")
+    assert outside.passed and "outside" in outside.place
+
+
+def test_the_page_says_where_it_was_run(tmp_path):
+    verdict = own(level="full flow")
+    verdict.page(tmp_path / "own.html")
+    text = (tmp_path / "own.html").read_text(encoding="utf-8")
+    assert "your own: K = 2, M = 1,000" in text and "Theorem 2(b)" in text
