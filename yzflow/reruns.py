@@ -212,6 +212,8 @@ def _sweep(runs: xr.Dataset, progress: bool) -> xr.Dataset:
 
 
 def _survival(table: xr.Dataset, progress: bool) -> xr.Dataset:
+    if table.attrs.get("own"):
+        raise checks.reject("path", "be of settings that a file can name", "a table of a reader's own data")
     # The same statements and options ask the same checks: what is in the table is what was asked for.
     statements = list(dict.fromkeys(table["statement"].values.tolist()))
     options = table["option"].values.tolist()

@@ -89,7 +89,7 @@ class Call:
             if name not in self.missing:
                 raise checks.reject(name, "be left out where the file holds it", checks.brief(value))
             known = self.arguments[name]
-            if known.sha256 and _digest(value) != known.sha256:
+            if known.sha256 and digest(value) != known.sha256:
                 raise checks.reject(name, f"be the {known.what} that the file was made from", checks.brief(value))
         for name in self.missing:
             if name not in given:
@@ -105,7 +105,7 @@ class Call:
             own: dict[str, np.ndarray] = {}
             node = _kept(value, own, f"{len(nodes)}")
             if node is None or sum(array.nbytes for array in own.values()) > _LARGEST:
-                node, own = {"left out": type(value).__name__, "sha256": _digest(value)}, {}
+                node, own = {"left out": type(value).__name__, "sha256": digest(value)}, {}
             nodes[name] = node
             arrays |= own
         text = json.dumps({"function": self.function, "arguments": nodes})
@@ -209,7 +209,7 @@ def _unpack(node: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     return made(**{name: _unpack(part, arrays) for name, part in node["with"].items()})
 
 
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
     """SHA-256 of the content of what can be packed, or nothing."""
     arrays: dict[str, np.ndarray] = {}
     bags = value.population() if hasattr(value, "population") else value

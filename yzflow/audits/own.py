@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from dynamics import DivergenceError, IntegrationError
 from dynamics.support import checks
-from theory.statements import Setting, Statement
+from theory.statements import Statement
 from yzflow import papers
 from yzflow.audits import audit
 from yzflow.audits.verdicts import Row
 
-__all__ = ["OwnCase", "measure", "own_case"]
+__all__ = ["OwnCase", "made", "measure", "own_case"]
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,24 @@ class OwnCase:
         What of the training the paper does not speak of, in words.
     """
 
-    setting: Setting
+    setting: Any  # a `Setting`, with what the paper's settings have besides
     levels: tuple[str, ...]
     beyond: tuple[str, ...] = ()
+
+
+def made(paper: str, given: Mapping[str, Any]) -> OwnCase:
+    """What a paper's room makes of a reader's data and training; ValueError if it takes none."""
+    rooms = {module.PAPER: module for module in papers.parts("settings")}
+    make = getattr(rooms.get(paper), "own", None)
+    if make is None:
+        raise checks.reject("data", f"be left out for {paper}, whose checks make their own", "data")
+    known = inspect.signature(make).parameters
+    for name in given:
+        if name not in known:
+            raise checks.reject("settings", f"have entries of {', '.join(known)}", repr(name))
+    if "data" not in given:
+        raise checks.reject("settings", "have data each", checks.brief(dict(given)))
+    return make(**{name: value for name, value in given.items() if value is not None})
 
 
 def own_case(statement: Statement, *, level: str | None, **given: Any) -> OwnCase:
@@ -51,12 +67,8 @@ def own_case(statement: Statement, *, level: str | None, **given: Any) -> OwnCas
         If an argument is invalid, the paper's checks take no data from elsewhere, or the statement is not asked at the
         level.
     """
-    rooms = {module.PAPER: module for module in papers.parts("settings")}
-    make = getattr(rooms.get(statement.paper), "own", None)
-    if make is None:
-        raise checks.reject("data", f"be left out for {statement.paper}, whose checks make their own", "data")
     asked = {own for check in statement.checks for own in check.levels}
-    case: OwnCase = make(**{name: value for name, value in given.items() if value is not None})
+    case = made(statement.paper, given)
     if level is not None:
         return replace(case, levels=(checks.one_of("level", level, sorted(asked)),))
     levels = tuple(own for own in case.levels if own in asked)

@@ -7,8 +7,9 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import xarray as xr
 
 from dynamics import DivergenceError, IntegrationError, Trajectory
 from dynamics.support import checks
+from dynamics.support.calls import digest
 from dynamics.support.netcdf import load_dataset
 from dynamics.support.provenance import environment
 from theory import statements
@@ -24,6 +26,7 @@ from theory.trust import Label, Trust
 from yzflow import papers
 from yzflow.audits.fates import ALPHA, Fate, fate_of_run, fate_of_votes, holm, sign_test, votes
 from yzflow.audits.options import Correction, Option, Room
+from yzflow.audits.own import made
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import sweep
 
@@ -47,6 +50,7 @@ def survival(
     statements: Sequence[str] | None = None,
     options: Sequence[str] | None = None,
     *,
+    settings: Sequence[Mapping[str, Any]] | None = None,
     quick: bool = False,
     seed: int = 0,
     store: str | os.PathLike | Store | None = None,
@@ -65,6 +69,9 @@ def survival(
         By id, or by number. Default: all that are measured on simulations of training.
     options : sequence of str, optional
         Names of options. Default: all.
+    settings : sequence of mappings, optional
+        Your own, each with the arguments of `yzflow.check` that belong to data and rates: ``{"data": classes, "eta_z":
+        0.1, "t_end": 100}``. Default: the table's.
     quick : bool
         Two settings, one inside all assumptions and one outside; and fewer seeds.
     seed : int
@@ -90,7 +97,7 @@ def survival(
     Raises
     ------
     ValueError
-        If a statement or an option is unknown, with the nearest ones.
+        If a statement or an option is unknown, with the nearest ones, or a setting is invalid.
     RuntimeError
         If a run failed for no reason that belongs to the option.
 
@@ -103,8 +110,8 @@ def survival(
     rows = _named("options", options, [option.name for option in room.options])
     quick, seed = checks.flag("quick", quick), checks.integer("seed", seed, minimum=0)
     progress, workers = checks.flag("progress", progress), checks.processes("workers", workers)
-    settings = [setting.name for setting in room.settings(quick=quick)]
-    grid = {"paper": [room.paper], "option": rows, "setting": settings, "level": list(room.levels),
+    chosen = room.settings(quick=quick) if settings is None else _own(room, settings, workers)
+    grid = {"paper": [room.paper], "option": rows, "setting": [one.name for one in chosen], "level": list(room.levels),
             "draws": [room.draws(quick=quick)]}  # fmt: skip
     with (
         tempfile.TemporaryDirectory() if store is None else nullcontext(store) as folder,
@@ -116,8 +123,31 @@ def survival(
         first = next(text for text in runs["error"].values.ravel() if text)
         raise RuntimeError(f"a run of the table failed: {first}")
     measured = runs.squeeze(["paper", "seed", "draws"], drop=True).sel(check=[one.label for one in asked])
-    made = {name: runs.attrs[name] for name in environment() if name in runs.attrs}
-    return _table(measured, room, asked, quick=quick, seed=seed, made=made)
+    recorded = {name: runs.attrs[name] for name in environment() if name in runs.attrs}
+    return _table(measured, room, asked, quick=quick, seed=seed, made=recorded | {"own": int(settings is not None)})
+
+
+# The readers' settings of this process, by paper and name.
+_OWN: dict[tuple[str, str], Any] = {}
+
+
+def _own(room: Room, settings: Sequence[Mapping[str, Any]], workers: int) -> list[Any]:
+    """A reader's settings. Their names have a hash of what they are, since runs are kept by these names."""
+    if workers != 1:
+        raise checks.reject("workers", "be 1 with `settings`, which other processes do not have", workers)
+    given = checks.listed("settings", settings, "be a list of mappings")
+    if not given:
+        raise checks.reject("settings", "name at least one", "an empty list")
+    found = []
+    for one in given:
+        case = made(room.paper, checks.instance("settings", one, Mapping))
+        if case.beyond:
+            raise checks.reject("settings", "train as the paper does, since options change that", case.beyond[0])
+        others = sorted((key, value) for key, value in one.items() if key != "data")
+        content = sha256(f"{digest(one['data'])} {others}".encode()).hexdigest()
+        setting = replace(case.setting, name=f"{case.setting.name} [{content[:8]}]")
+        found.append(_OWN.setdefault((room.paper, setting.name), setting))
+    return found
 
 
 @dataclass(frozen=True)
@@ -205,7 +235,9 @@ def _run(configuration: dict, seed: int) -> dict[str, xr.DataArray]:
     """All checks of the paper under an option, in a setting, at a level: the errors of each draw."""
     room = _rooms()[configuration["paper"]]
     option = next(one for one in room.options if one.name == configuration["option"])
-    setting = next(one for one in room.settings(quick=False) if one.name == configuration["setting"])
+    setting = _OWN.get((room.paper, configuration["setting"]))
+    if setting is None:
+        setting = next(one for one in room.settings(quick=False) if one.name == configuration["setting"])
     level, asked = configuration["level"], _all(room)
     drawn = level in room.drawn
     shape = (len(asked), configuration["draws"])
@@ -360,8 +392,6 @@ def _table(
     with np.errstate(all="ignore"):
         middle = {name: _median(cells[name]) for name in _NUMBERS}
     inside = margin[:, 0]
-    known = room.settings(quick=quick)
-    assert [one.name for one in known] == measured["setting"].values.tolist()
     texts = {option.name: option.text for option in room.options}
     meanings = {"flag_values": [int(fate) for fate in Fate], "flag_meanings": " ".join(fate.name for fate in Fate)}
     return xr.Dataset(

@@ -103,7 +103,7 @@ def test_objects_of_other_people_are_left_out():
     found = again(Own())
     assert isinstance(found, LeftOut) and found.what == "Own"
     # Known by its population.
-    assert found.sha256 == calls._digest(SequenceClasses.syn_small().population())
+    assert found.sha256 == calls.digest(SequenceClasses.syn_small().population())
 
 
 def file_of(call, **arrays):

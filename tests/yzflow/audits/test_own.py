@@ -8,6 +8,7 @@ from theory import decoder
 from yzflow.audits import audit
 from yzflow.audits.outcomes import Outcome
 from yzflow.papers.scan_and_snap.settings import classes_of_bags, settings, single_common_token, two_common_tokens
+from yzflow.papers.scan_and_snap.survival import settings as survival_settings
 
 THEOREM = "Scan and Snap: Theorem 2(b)"
 SHORT = {"eta_z": 1e-3, "t_end": 20.0}
@@ -116,3 +117,33 @@ def test_the_page_says_where_it_was_run(tmp_path):
     verdict.page(tmp_path / "own.html")
     text = (tmp_path / "own.html").read_text(encoding="utf-8")
     assert "your own: K = 2, M = 1,000" in text and "Theorem 2(b)" in text
+
+
+def test_survival_of_a_readers_setting_is_that_of_the_same_setting_in_the_table():
+    """Theorem 2(b) under Adam at the table's setting outside the assumptions, given as if it were a reader's."""
+    (known,) = [one for one in survival_settings(quick=True) if one.name.startswith("outside")]
+    given = {"data": known.classes, "eta_y": known.eta_y, "eta_z": known.eta_z, "t_end": known.t_end}
+    asked = {"statements": ["Theorem 2(b)"], "options": ["plain", "adam"], "quick": True}
+    own, table = yz.survival(settings=[given], **asked), yz.survival(**asked)
+    there = table.sel(setting=known.name)
+    for name in ("verdict", "error", "margin"):
+        np.testing.assert_array_equal(own[name].isel(setting=0), there[name])
+    assert set(np.unique(own["verdict"].sel(option="adam"))) != set(np.unique(own["verdict"].sel(option="plain")))
+    # Other rates are another setting, by name too: what is kept under it is not taken for it.
+    other = yz.survival(settings=[given | {"eta_z": 0.2}], **(asked | {"options": ["plain"]}))
+    assert other["setting"].item() != own["setting"].item()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"settings": []}, "`settings` must name at least one, but got an empty list"),
+        ({"settings": [{"eta_z": 0.1}]}, "`settings` must have data each"),
+        ({"settings": [{"data": two_common_tokens(3, 50, 0.15), "eta": 1}]}, "`settings` must have entries of data"),
+        ({"settings": [{"data": two_common_tokens(3, 50, 0.15)}], "workers": 2}, "`workers` must be 1 with `settings`"),
+        ({"settings": [{"data": two_common_tokens(3, 50, 0.15), "optimizer": "adam"}]}, "since options change that"),
+    ],
+)
+def test_bad_settings_are_refused(more, message):
+    with pytest.raises(ValueError, match=message):
+        yz.survival(["Theorem 2(b)"], ["plain"], quick=True, **more)
