@@ -3,7 +3,8 @@
     python examples/phase_transition.py [--out DIR] [--quick]
 
 Settings of Tian, Wang, Chen, Du (2023), arXiv 2305.16380: K = 10 next tokens of M = 1000, eta_Z = 0.5, eta_Y in
-{0.5, 1, 2, 5}. Writes figures (PNG and PDF), data (netCDF) and a table of transition times.
+{0.5, 1, 2, 5}; and two of ours, one inside all assumptions of its theorems and one outside some. Writes figures (PNG and
+PDF), data (netCDF) and a table of transition times.
 """
 
 import multiprocessing
@@ -15,6 +16,7 @@ from dynamics.support.files import replacing
 from dynamics.support.netcdf import save_dataset
 from dynamics.support.progress import Progress
 from yzflow import figures, scripts
+from yzflow.papers.scan_and_snap import flagship
 from yzflow.papers.scan_and_snap import phase_transition as pt
 
 
@@ -23,15 +25,15 @@ def write_flows(folder: Path, name: str, flows: dict) -> None:
         flow.save(folder / f"{name}_{decoder}.nc")
 
 
-def run(out: Path, *, quick: bool, rows: list, pool: Executor) -> Iterator[str]:
-    """Do the work step by step; yields what it is about to do, and appends the rows of the table.
+def run(out: Path, *, quick: bool, rows: list, panels: list, pool: Executor) -> Iterator[str]:
+    """Do the work step by step; yields what it is about to do, and appends the table's rows and the settings with flows.
 
     The figures are drawn in ``pool`` while the next flows are integrated here.
     """
     data = out / "data"
     data.mkdir(exist_ok=True)
     n_times = 300 if quick else 2000
-    weak, strong = pt.weak_classes(), pt.strong_classes()
+    weak = pt.weak_classes()
     yield "closed forms of Figs. 8 and 9"
     curves, exponents = pt.decoder_curves(), pt.exponent_curves()
     for name, dataset in (("figure8", curves), ("figure9", exponents)):
@@ -40,11 +42,11 @@ def run(out: Path, *, quick: bool, rows: list, pool: Executor) -> Iterator[str]:
         pool.submit(figures.draw, "figure8", out / "figure8_decoder", curves),
         pool.submit(figures.draw, "figure9", out / "figure9_growth_exponent", exponents),
     ]
-    yield "flows with strong overlap"
-    long = pt.fidelity_flows(strong, eta_y=1.0, t_end=1e5, n_times=n_times)
-    write_flows(data, "strong_eta-y-1", long)
-    maps = {name: long[name] for name in ("theory", "full")}
-    drawings.append(pool.submit(figures.draw, "attention_over_training", out / "attention_over_training", maps))
+    for setting in (flagship.inside(), flagship.contrast()):
+        yield f"flows {flagship.standing(setting)}"
+        panels.append((setting, flagship.flows(setting, n_times=n_times)))
+        write_flows(data, setting.name, panels[-1][1])
+    drawings.append(pool.submit(figures.draw, "attention_over_training", out / "attention_over_training", panels))
     by_rate = {}
     for rate in pt.ETA_Y:
         yield f"flows at eta_Y = {rate:g}"
@@ -68,23 +70,24 @@ EXPLANATION = """\
 Times of the transition from scanning to snapping, in SGD steps. Predicted: t0' and t0, the paper's bounds, and t*, the
 exact peak of gamma. Simulated: the peak of gamma in the theory flow, and of the speed of a distinct token's attention
 logit in the theory, modified and full flows."""
-STEPS = 3 + len(pt.ETA_Y) + 5
+STEPS = 4 + len(pt.ETA_Y) + 5
 
 
 def main(arguments: list[str] | None = None) -> int:
     script = scripts.Script(__doc__, out="phase_transition", quick="fewer output times: under 30 s with compilation")
     options = script.options(arguments)
     print(f"K = {pt.N_CLASSES}, M = {pt.VOCAB_SIZE}, eta_Z = {pt.ETA_Z}", flush=True)
-    rows = []
+    rows, panels = [], []
     # Spawned and not forked: a fork would inherit the threads of the libraries in an unknown state.
     pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
     with Progress("phase transition") as report, pool:
-        for step, message in enumerate(run(options.out, quick=options.quick, rows=rows, pool=pool)):
+        for step, message in enumerate(run(options.out, quick=options.quick, rows=rows, panels=panels, pool=pool)):
             report.update(step / STEPS, message)
     parts = (
         EXPLANATION,
         pt.transition_table(rows),
         pt.regime(pt.weak_classes()),
+        *(flagship.told(setting, runs) for setting, runs in panels),
         f"Figures, data and table are in {options.out}",
     )
     print("\n" + "\n\n".join(parts))

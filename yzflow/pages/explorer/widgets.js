@@ -121,12 +121,17 @@ yzflow.widgets = (() => {
     const table = element("table");
     const scroll = element("div", { class: "table", tabindex: 0, role: "region", "aria-label": `${title}: table` }, table);
     const data = element("details", { class: "data" }, element("summary", {}, "Data table"), scroll);
-    byId(id).append(element("h3", {}, title, " ", scope), target, key);
+    const heading = element("span", {}, title);
+    byId(id).append(element("h3", {}, heading, " ", scope), target, key);
     (byId(`${id}-words`) ?? byId(id)).append(text, data);
     const { draw, now } = yzflow.plots.canvas(target);
     return {
       draw,
       now,
+      title(words) {
+        heading.textContent = words;
+        target.setAttribute("aria-label", words);
+      },
       // What the plot shows of the levels: all, the chosen one, or that it is the same for all.
       scope(words) { scope.textContent = words; },
       key(list) {

@@ -38,7 +38,7 @@ def weak_classes() -> SequenceClasses:
 
 
 def strong_classes() -> SequenceClasses:
-    """The same with a frequent common token (overlap 0.65), outside Assumption 2: attention visibly moves."""
+    """The same with a frequent common token, overlap 0.645, above Assumption 2's 1/K: attention visibly moves."""
     return SequenceClasses.single_common_token(N_CLASSES, VOCAB_SIZE, common=2.0)
 
 
@@ -145,6 +145,16 @@ def share_done(trajectory: Trajectory, *, next_token: int = 0) -> xr.DataArray:
     return change / change.isel(time=-1)
 
 
+def attention_speed(trajectory: Trajectory, *, next_token: int = 0) -> xr.DataArray:
+    """How fast attention given ``next_token`` moves, over ``time``: half the sum of |dc/dt| over tokens, per SGD step.
+
+    By c_l' = c_l (z_l' - sum c z'), from the recorded dz/dt: no difference of neighbouring times is taken.
+    """
+    part = trajectory.dataset.sel(next_token=next_token)
+    shares, velocity = part["attention"], part["z_velocity"].isel(query=int(part["query_of"]))
+    return np.abs(shares * (velocity - (shares * velocity).sum("token"))).sum("token") / 2
+
+
 def exact_transition(trajectory: Trajectory) -> float:
     """t* for the sizes and the rate of a trajectory."""
     return decoder.transition_time(**_sizes(trajectory), eta_y=trajectory.parameters["eta_y"])
@@ -169,10 +179,10 @@ def around_transition(flows: Mapping[str, Trajectory], *, next_token: int = 0) -
     -------
     xarray.Dataset
         Over ``flow``: ``done``, the share of the change of attention up to the last time that is done at t*;
-        ``change``, that change as total variation, between 0 and 1; ``time_of_90_percent``; and ``fastest_common`` and
-        ``fastest_distinct``, when the logits of the most attended common and of the most attended distinct token move
-        fastest, NaN where they do so outside the recorded times. ``transition_time``, t*, is the same for all. Times
-        in SGD steps.
+        ``change``, that change as total variation, between 0 and 1; ``time_of_90_percent``; ``fastest_attention``,
+        when attention moves fastest, and ``late_speed``, its speed at 10 t* over its largest; ``fastest_common`` and
+        ``fastest_distinct``, when the logits of the most attended common and of the most attended distinct token do.
+        NaN where that is outside the recorded times. ``transition_time``, t*, is the same for all. Times in SGD steps.
     """
     rows = {name: _around(flow, next_token) for name, flow in flows.items()}
     columns = {key: ("flow", [row[key] for row in rows.values()]) for key in next(iter(rows.values()))}
@@ -183,6 +193,7 @@ def around_transition(flows: Mapping[str, Trajectory], *, next_token: int = 0) -
 def _around(flow: Trajectory, next_token: int) -> dict[str, float]:
     part = flow.dataset.sel(next_token=next_token)
     share, attended = share_done(flow, next_token=next_token), part["attention"]
+    moving, peak = attention_speed(flow, next_token=next_token), exact_transition(flow)
     common, distinct = (
         attended["token"][int(attended.isel(time=0).where(group, -1).argmax("token"))]
         for group in (~part["distinct"], part["distinct"])
@@ -191,9 +202,11 @@ def _around(flow: Trajectory, next_token: int) -> dict[str, float]:
     enough = int(np.argmax(share.values >= 0.9))
     near = slice(max(enough - 1, 0), enough + 1)
     return {
-        "done": float(share.interp(time=exact_transition(flow))),
+        "done": float(share.interp(time=peak)),
         "change": float(np.abs(attended.isel(time=-1) - attended.isel(time=0)).sum()) / 2,
         "time_of_90_percent": float(np.interp(0.9, share.values[near], share["time"].values[near])),
+        "fastest_attention": _peak_if_any(moving),
+        "late_speed": float(moving.interp(time=10 * peak) / moving.max()),
         "fastest_common": _peak_if_any(speed.sel(token=common)),
         "fastest_distinct": _peak_if_any(speed.sel(token=distinct)),
     }

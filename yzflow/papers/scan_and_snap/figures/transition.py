@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
-from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator, ScalarFormatter
 
 from dynamics import SequenceClasses, Trajectory
 from theory import attention, decoder
@@ -296,104 +294,9 @@ def _fidelity_panel(top: Axes, bottom: Axes, classes: SequenceClasses, flows: Ma
     top.set_title(rf"$\eta_Y = {rates['eta_y']:g}$, $\eta_Z = {rates['eta_z']:g}$")
 
 
-def _two_flows(effort: Effort) -> dict[str, Trajectory]:
-    return pt.fidelity_flows(pt.strong_classes(), eta_y=1.0, t_end=1e5, decoders=["theory", "full"], **_options(effort))
-
-
-def _at_transition(flows: Mapping[str, Trajectory]) -> str:
-    found = pt.around_transition(flows)
-    shares = _listed(found["done"], "{:.0%}")
-    changes = _listed(found["change"], "{:.2f}")
-    common, distinct = (_listed(found[f"fastest_{kind}"], "{:.3g}") for kind in ("common", "distinct"))
-    return " ".join(_moves(name, flow) for name, flow in flows.items()) + (
-        f" At t* = {float(found['transition_time']):.0f} the share of the change that is done is {shares}; the change "
-        f"is {changes}, in total variation. The common token's logit moves fastest at t = {common}, the dominant "
-        f"distinct one's at t = {distinct}."
-    )
-
-
-def _moves(name: str, flow: Trajectory) -> str:
-    """For next token 0: did attention leave common tokens for distinct ones, in the order of these' frequency?"""
-    shares = flow.dataset["attention"].sel(next_token=0).values
-    distinct = flow.dataset["distinct"].sel(next_token=0).values
-    moved = shares[-1] - shares[0]
-    own, common = moved[distinct], moved[~distinct & (shares[0] > 0)]
-    gained = "all distinct tokens have gained attention" if (own > 0).all() else "not all distinct tokens have gained"
-    lost = "the common ones lost it" if (common < 0).all() else "not all common ones lost it"
-    ordered = np.diff(own[np.argsort(-shares[0][distinct], kind="stable")])
-    order = "the more frequent the more" if (ordered <= 0).all() else "not in the order of their frequency"
-    return f"In the {name} flow {gained}, {order}, and {lost}."
-
-
-def _listed(values: xr.DataArray, form: str) -> str:
-    """ "91% in the theory flow and 31% in the full flow"; a time outside what was recorded as such."""
-    parts = [
-        (form.format(value) if np.isfinite(value) else "no recorded time") + f" in the {name} flow"
-        for name, value in zip(values["flow"].values, values.values, strict=True)
-    ]
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
-
-
-@styled
-def attention_over_training(flows: Mapping[str, Trajectory], *, next_token: int = 0) -> Figure:
-    """Attention c_n over training, a row for each token that occurs with next token n, theory and full flow.
-
-    The paper has attention leave the common token for the distinct ones, in the order of their frequency, and the
-    pattern hardly move after the transition: how much of the change is done by then stands above each. t* is the peak
-    of gamma (dashed), the speed for frozen features; where attention moves much, speeds need not peak there.
-
-    Parameters
-    ----------
-    flows : mapping
-        decoder -> trajectory.
-    next_token : int
-        n.
-    """
-    figure = Figure(figsize=(10, 4.2))
-    all_axes = figure.subplots(1, len(flows), sharey=True)
-    all_done = pt.around_transition(flows, next_token=next_token)["done"]
-    norm = _shared_norm([flow.dataset["attention"].sel(next_token=next_token) for flow in flows.values()])
-    for axes, (name, flow), done in zip(np.atleast_1d(all_axes), flows.items(), all_done, strict=True):
-        shares = flow.dataset["attention"].sel(next_token=next_token)
-        shares = shares[:, (shares > 0).any("time").values][1:]
-        distinct = flow.dataset["distinct"].sel(next_token=next_token, token=shares["token"]).values
-        labels = [
-            f"{token} ({'distinct' if own else 'common'})"
-            for token, own in zip(shares["token"].values, distinct, strict=True)
-        ]
-        rows = np.arange(len(labels))
-        mesh = axes.pcolormesh(
-            shares["time"], rows, shares.values.T, cmap="cividis", norm=norm, shading="nearest", rasterized=True
-        )
-        title = f"{name} flow: {float(done):.0%} of the change is done at $t^*$"
-        axes.set(title=title, xlabel=_TIME, xscale="log", xlim=(1, float(shares["time"][-1])))
-        axes.set_yticks(rows, labels)
-        axes.grid(False)
-        peak = pt.exact_transition(flow)
-        axes.axvline(peak, color="white", linestyle="--", linewidth=1.2)
-        axes.annotate("$t^*$", (peak, 0.01), xycoords=("data", "axes fraction"), xytext=(4, 2), color="white",
-                      textcoords="offset points")  # fmt: skip
-    np.atleast_1d(all_axes)[0].set_ylabel("token")
-    np.atleast_1d(all_axes)[0].invert_yaxis()
-    bar = figure.colorbar(mesh, ax=all_axes, label=f"attention given next token {next_token}")
-    bar.ax.yaxis.set_major_locator(FixedLocator([0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5]))
-    bar.ax.yaxis.set_major_formatter(ScalarFormatter())
-    bar.ax.yaxis.set_minor_locator(NullLocator())
-    rate, eta_z = flow.parameters["eta_y"], flow.parameters["eta_z"]
-    figure.suptitle(rf"Scan and snap: attention over training, $\eta_Y = {rate:g}$, $\eta_Z = {eta_z:g}$")
-    return figure
-
-
-def _shared_norm(maps: Sequence[xr.DataArray]) -> LogNorm:
-    """One scale of colours for maps that share a colour bar, from the least attention on a token that occurs."""
-    least = min(float(shares.where(shares > 0)[1:].min()) for shares in maps)
-    return LogNorm(max(least, 1e-3), 0.5)
-
-
 FIGURES = (
     Entry("figure3", PAPER, figure3, _theory_flows, number=3, claims=_sizes_of_growth),
     Entry("figure8", PAPER, figure8, lambda effort: pt.decoder_curves(), number=8, claims=_gaps),
     Entry("figure9", PAPER, figure9, lambda effort: pt.exponent_curves(), number=9, claims=_levels_at_snap),
     Entry("fidelity", PAPER, fidelity, _slow_and_slower, claims=_disagreements),
-    Entry("attention_over_training", PAPER, attention_over_training, _two_flows, claims=_at_transition),
 )

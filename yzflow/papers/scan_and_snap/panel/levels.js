@@ -31,8 +31,24 @@ yzflow.levels = (() => {
     return { first, peak, times: [0, ...times.sort((a, b) => a - b)] };
   }
 
-  // Of a setting: times, B, gamma, and of each level its logits, attention, and share of the change done at t*. Of SGD,
-  // `run` has times t and for each seed the logits z; the level is the first seed.
+  // How fast attention moves between neighbouring times, half the sum of |change| over a step, at their geometric mean; and
+  // when that is largest, by a parabola in ln t. t* is left out: a short interval beside it would show rounding.
+  function speedOf(times, shares, peak) {
+    const kept = times.map((t, i) => [t, shares[i]]).filter(([t, row]) => row && t > 0 && t !== peak);
+    const pairs = kept.slice(1).map(([t, row], i) => [kept[i], [t, row]]);
+    const x = pairs.map(([[a], [b]]) => Math.sqrt(a * b));
+    const y = pairs.map(([[a, old], [b, row]]) => sum(row.map((c, l) => Math.abs(c - old[l]))) / 2 / (b - a));
+    const most = Math.max(...y);
+    const top = y.indexOf(most);
+    if (top < 1 || top > y.length - 2) return { x, y, most, fastest: NaN };
+    const [a, b, c] = [y[top - 1], y[top], y[top + 1]];
+    const step = Math.log(x[top + 1] / x[top - 1]) / 2; // the times are equal steps of ln t, but around t*
+    return { x, y, most, fastest: x[top] * Math.exp((step * (a - c)) / 2 / (a - 2 * b + c)) };
+  }
+
+  // Of a setting: times, B, gamma, and of each level its logits, attention, how far it has moved, its speed, and the share
+  // of the change done at t*. Of SGD, `run` has times t and for each seed the logits z; the level is the first seed, and
+  // its noise has no speed.
   function compute(setting, run) {
     const { first, peak, times } = timesOf(setting);
     const rho = attention.overlap(setting);
@@ -51,6 +67,8 @@ yzflow.levels = (() => {
       const [at, last] = [own.indexOf(peak), shares.at(-1)];
       levels[name] = {
         times: own, z: logits, shares,
+        part: shares.map((row) => (row && last ? moved(row) / moved(last) : null)),
+        speed: name === "sgd" ? null : speedOf(own, shares, peak),
         change: last ? moved(last) / 2 : NaN,
         done: last && at > 0 ? moved(shares[at]) / moved(last) : NaN,
       };

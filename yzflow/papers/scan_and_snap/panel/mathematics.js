@@ -144,6 +144,7 @@ yzflow.attention = (() => {
 // of them), then of the distinct ones.
 yzflow.flow = (() => {
   const { sum, shares, integrate } = yzflow;
+  const PRECISE = { rtol: 1e-9, atol: 1e-14 }; // logits stay below 1e-6 where attention is slow
   const commons = (setting) => setting.commons ?? 1;
 
   function feature(p, z) {
@@ -238,13 +239,13 @@ yzflow.flow = (() => {
 
   // Logits z at `times` for the level "theory", "modified" or "full".
   function logits(level, setting, p, times) {
-    return solved(level, setting, p, times).states.map((state) => state && state.slice(0, p.length));
+    return solved(level, setting, p, times, PRECISE).states.map((state) => state && state.slice(0, p.length));
   }
 
   // The same with features f, speeds dz/dt, loss, lead M h, and of the theory flow the integral of xi; null where the
   // integration stopped.
   function observe(level, setting, p, times) {
-    const { problem, states } = solved(level, setting, p, times, { rtol: 1e-9, atol: 1e-14 });
+    const { problem, states } = solved(level, setting, p, times, PRECISE);
     return states.map((state, i) => {
       if (!state) return null;
       const z = state.slice(0, p.length);

@@ -7,9 +7,16 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   const COMPARED = [["c3", "dashed"], ["c2", "dotdash"], ["c4", "dotted"]];
   const TOKENS = ["common", "distinct 1", "distinct 2", "distinct 3", "distinct 4", "distinct 5"];
 
+  const AXIS = "t* is where the theory’s speed γ peaks; t₀′ and t₀ are the paper’s estimates of it. Time has a logarithmic axis, the same for all levels: equal distances are equal factors.";
+  const VIEWS = {
+    share: { label: "attention", title: "Attention on two tokens" },
+    speed: { label: "its speed", title: "Speed of attention, over its largest" },
+    change: { label: "its change", title: "How much of its change is done" },
+  };
+
   const plots = {};
   for (const [id, title] of Object.entries({
-    share: "Attention on two tokens",
+    share: VIEWS.share.title,
     heat: "Attention over training",
     now: "Attention at the time shown",
     growth: "Growth of a token’s attention",
@@ -25,10 +32,12 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   const done = Object.fromEntries(Object.keys(LEVELS).map((value) => [value, w.element("output", { id: `done-${value}`, class: "done" })]));
   const options = Object.entries(LEVELS).map(([value, { label, color }]) => ({ value, label, before: [swatch(color, "solid", 5)], after: [done[value]] }));
   const level = w.choices(w.byId("transition-level"), "level", options, update);
+  const view = w.choices(w.byId("transition-view"), "view", Object.entries(VIEWS).map(([value, { label }]) => ({ value, label })), update);
   const rates = w.byId("transition-rates");
   const add = (parent, more) => w.slider(parent, more, update);
   const controls = {
     level,
+    view,
     etaY: add(rates, { id: "eta-y", ...SLIDERS.etaY }),
     etaZ: add(rates, { id: "eta-z", ...SLIDERS.etaZ }),
     K: add(rates, { id: "n-classes", ...SLIDERS.K }),
@@ -56,8 +65,8 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     slowdown: "slow-down s of the full flow, early on",
   });
 
-  const start = ({ setting: { distinct, level: chosen = "closed", ...setting } }) => ({
-    ...setting, ...Object.fromEntries(distinct.map((value, i) => [`distinct${i + 1}`, value])), level: chosen, time: 0,
+  const start = ({ setting: { distinct, level: chosen = "closed", view: shown = "share", ...setting } }) => ({
+    ...setting, ...Object.fromEntries(distinct.map((value, i) => [`distinct${i + 1}`, value])), level: chosen, view: shown, time: 0,
   });
 
   function read() {
@@ -71,7 +80,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     if (controls.M.value < controls.K.value) controls.M.set(controls.K.value);
     const chosen = bench.preset();
     const wanted = start(chosen);
-    const same = Object.entries(wanted).every(([name, value]) => name === "level" || name === "time" || controls[name].value === value);
+    const same = Object.entries(wanted).every(([name, value]) => ["level", "view", "time"].includes(name) || controls[name].value === value);
     const run = same ? runs[presets.indexOf(chosen)] : null;
     const setting = read();
     const notes = [];
@@ -117,7 +126,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const names = Object.keys(computed.levels).sort((a, b) => (a === computed.how) - (b === computed.how));
     return names.map((name) => {
       const one = computed.levels[name];
-      return { label: LEVELS[name].name, color: LEVELS[name].color, dash, x: one.times, y: one.times.map((_, i) => pick(one, i)), width: name === computed.how ? 4.5 : 1.7 };
+      return { level: name, label: LEVELS[name].name, color: LEVELS[name].color, dash, x: one.times, y: one.times.map((_, i) => pick(one, i)), width: name === computed.how ? 4.5 : 1.7 };
     });
   }
 
@@ -128,21 +137,13 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   // What differs from level to level: shares of attention, growth, the common token's logit.
   function drawLevels() {
     const { how, own: chosen, setting, exponent, times } = computed;
-    const rows = w.sample(times.length, 10);
     const all = Object.values(computed.levels);
     const name = LEVELS[how].name;
     const token = top();
     const pick = (l) => (one, i) => one.shares[i] && one.shares[i][l];
-    const both = [...byLevel(pick(0), "dashed"), ...byLevel(pick(token))];
-    const bands = [0, token].flatMap((l) => band(pick(l)));
-    both.sort((a, b) => a.width - b.width);
-    plots.share.scope("all levels; the chosen one is thick");
-    plots.share.draw({ x: axis(), y: { label: "share of attention", ...yzflow.plots.upTo([...both.map((line) => line.y), ...bands.map((one) => one.high)]) }, lines: both, bands, marks: marks() });
-    plots.share.key([{ label: `distinct ${token}: solid`, color: "soft", dash: "solid" }, { label: "common: dashed", color: "soft", dash: "dashed" }, ...byLevel(pick(0)).reverse().map((line) => ({ ...line, dash: "solid" })), ...bandKey()]);
-    plots.share.text(`The common token, and the distinct one that occurs most often. t* is where the theory’s speed γ peaks; t₀′ and t₀ are the paper’s estimates of it. Time has a logarithmic axis, the same for all levels.`);
-    const ordered = Object.keys(computed.levels).filter((key) => key !== "sgd");
-    plots.share.table("Share of attention by level", ["t", ...ordered.flatMap((key) => [`common, ${LEVELS[key].name}`, `distinct ${token}, ${LEVELS[key].name}`])],
-      rows.map((i) => [times[i], ...ordered.flatMap((key) => [0, token].map((l) => pick(l)(computed.levels[key], i)))]));
+    plots.share.title(VIEWS[view.value].title);
+    if (view.value === "share") drawShares(pick, token);
+    else drawPace(view.value);
 
     const chi = (row, l) => row && Math.exp(2 * row[l]);
     const compared = others();
@@ -170,6 +171,40 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     plots.exponent.key([...fall].reverse().concat(exponents.slice(fall.length), bandKey()));
     plots.exponent.text("By the closed form this is the growth exponent B. Where the lines part, it does not describe the level.");
     plots.exponent.table(`Growth exponent B, closed form, and the logit of the common token, ${name}`, ["t", "B", "logit"], table.map((i) => [chosen.times[i], how === "sgd" ? computed.exponentAt(chosen.times[i]) : exponent[i], chosen.z[i] && chosen.z[i][0]]));
+  }
+
+  function drawShares(pick, token) {
+    const both = [...byLevel(pick(0), "dashed"), ...byLevel(pick(token))];
+    const bands = [0, token].flatMap((l) => band(pick(l)));
+    both.sort((a, b) => a.width - b.width);
+    plots.share.scope("all levels; the chosen one is thick");
+    plots.share.draw({ x: axis(), y: { label: "share of attention", ...yzflow.plots.upTo([...both.map((line) => line.y), ...bands.map((one) => one.high)]) }, lines: both, bands, marks: marks() });
+    plots.share.key([{ label: `distinct ${token}: solid`, color: "soft", dash: "solid" }, { label: "common: dashed", color: "soft", dash: "dashed" }, ...byLevel(pick(0)).reverse().map((line) => ({ ...line, dash: "solid" })), ...bandKey()]);
+    plots.share.text(`The common token, and the distinct one that occurs most often. ${AXIS}`);
+    const { times, levels } = computed;
+    const shown = Object.keys(levels).filter((key) => key !== "sgd");
+    plots.share.table("Share of attention by level", ["t", ...shown.flatMap((key) => [`common, ${LEVELS[key].name}`, `distinct ${token}, ${LEVELS[key].name}`])],
+      w.sample(times.length, 10).map((i) => [times[i], ...shown.flatMap((key) => [0, token].map((l) => pick(l)(levels[key], i)))]));
+  }
+
+  // The speed of attention over its largest, or the share of its change up to the end, of every level but SGD.
+  function drawPace(what) {
+    const pace = what === "speed";
+    const lines = byLevel((one, i) => one.part[i]).filter((line) => line.level !== "sgd");
+    for (const line of pace ? lines : []) {
+      const { x, y, most } = computed.levels[line.level].speed;
+      Object.assign(line, { x, y: y.map((value) => value / most) });
+    }
+    plots.share.scope("each level over its own; the chosen one is thick");
+    plots.share.draw({ x: axis(), y: { label: pace ? "speed / its largest" : "share of the change", min: 0, max: 1.05 }, lines, marks: marks() });
+    lines.reverse();
+    plots.share.key(lines);
+    const meaning = pace
+      ? "How fast attention moves, half the sum over tokens of |change| in a step, over the largest of the same level."
+      : "How far attention has moved from where it began, over how far it has at the end.";
+    plots.share.text(`${meaning} ${AXIS}`);
+    plots.share.table(VIEWS[what].title, ["t", ...lines.map(({ label }) => label)],
+      w.sample(lines[0].x.length, 10).map((i) => [lines[0].x[i], ...lines.map(({ y }) => y[i] ?? null)]));
   }
 
   // What is the same at every level, since it stands for the theory's decoder alone: gamma and h.
@@ -218,7 +253,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const [first, end] = [chosen.shares[0], chosen.shares.at(-1)];
     const sentences = [];
     if (end) {
-      sentences.push(`${LEVELS[how].name[0].toUpperCase()}${LEVELS[how].name.slice(1)}: after ${w.brief(chosen.times.at(-1))} steps the common token’s share of attention went from ${w.brief(first[0])} to ${w.brief(end[0])}, that of the most frequent distinct token from ${w.brief(first[token])} to ${w.brief(end[token])}.`);
+      sentences.push(`${LEVELS[how].name[0].toUpperCase()}${LEVELS[how].name.slice(1)}: after ${w.brief(chosen.times.at(-1))} steps the common token’s share of attention went from ${w.brief(first[0])} to ${w.brief(end[0])}, that of the most frequent distinct token from ${w.brief(first[token])} to ${w.brief(end[token])}: ${w.brief(chosen.change)} of all attention has moved${Number.isFinite(chosen.speed?.fastest) ? `, fastest at t = ${w.short(Number(chosen.speed.fastest.toPrecision(2)))}` : ""}.`);
     } else sentences.push("The integration has stopped early.");
     const told = Object.entries(computed.levels).filter(([, one]) => !Number.isNaN(one.done));
     if (told.length) sentences.push(`At t* = ${w.brief(peak)} the share of the change up to t = ${w.brief(setting.end)} that is done is ${told.map(([name, one]) => `${percent(one)} (${LEVELS[name].name})`).join(", ")}.`);
@@ -230,13 +265,15 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
       return;
     }
     const { upper, lower } = attention.assumption2(M, K, rho);
-    const side = (holds, text) => `${text} ${holds ? "✓ holds" : "✗ fails"}`;
-    const both = upper > 1 && lower >= 1;
+    const side = (margin, text, above = margin >= 1) => `${text} ${above ? "✓ holds" : "✗ fails"} (margin ${w.short(margin)})`;
+    const margins = {
+      upper: side(upper, "largest |eigenvalue| below 1/K", upper > 1), lower: side(lower, "smallest |eigenvalue| at least 6/√M"),
+      fast: side(etaY / etaZ / 100, "η_Y at least 100 η_Z"), weak: side(0.1 / (K * rho), "K ρ at most 0.1"), many: side((M * rho) / 8, "M ρ at least 8"),
+    };
     regime.replaceChildren(...w.rich(
-      `Assumption 2 ${both ? "holds" : "does not hold"}: ${side(upper > 1, "largest |eigenvalue| below 1/K")} (margin ${w.short(upper)}), ` +
-      `${side(lower >= 1, "smallest |eigenvalue| at least 6/√M")} (margin ${w.short(lower)}); a margin above 1 is inside. ` +
-      `The true gradient moves attention ${w.short(1 / slowdown)} times slower than the theory at first` +
-      `${etaY < 100 * etaZ ? `; attention is not slow beside the decoder here (η_Y/η_Z = ${w.short(etaY / etaZ)}, the theory asks for 100 or more)` : ""}.`,
+      `Assumption 2 ${upper > 1 && lower >= 1 ? "holds" : "does not hold"}: ${margins.upper}, ${margins.lower}. ` +
+      `Assumption 1(c): ${margins.fast}. Small overlap, as Theorem 4’s estimates need it: ${margins.weak}, ${margins.many}. A margin above 1 is inside. ` +
+      `The true gradient moves attention ${w.short(1 / slowdown)} times slower than the theory at first.`,
     ));
   }
 

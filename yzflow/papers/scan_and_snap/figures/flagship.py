@@ -1,0 +1,83 @@
+"""The figure that the project opens with: attention over training inside the assumptions, and outside of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from dynamics import Trajectory
+from yzflow.figures.registry import Effort, Entry
+from yzflow.figures.style import CATEGORIES, styled
+from yzflow.papers.scan_and_snap import flagship
+from yzflow.papers.scan_and_snap import phase_transition as pt
+from yzflow.papers.scan_and_snap.settings import PAPER, Setting
+
+Panels = Sequence[tuple[Setting, Mapping[str, Trajectory]]]
+_LOOKS = dict(zip(("full", "theory", "modified"), CATEGORIES, strict=False))  # the explorer's
+_SHOWN = 300.0  # steps on the linear axis: a few t* of each setting
+
+
+def _both(effort: Effort) -> Panels:
+    options = {"n_times": 150 if effort.quick else 400, "store": effort.store, "progress": effort.progress}
+    return [(one, flagship.flows(one, **options)) for one in (flagship.inside(), flagship.contrast())]
+
+
+def _told(panels: Panels) -> str:
+    return " ".join(flagship.told(setting, runs) for setting, runs in panels)
+
+
+@styled
+def attention_over_training(panels: Panels) -> Figure:
+    """How fast attention moves, and how much of its change is done, inside the theorems' assumptions and outside.
+
+    A column is a setting, whose title says which assumptions it is outside of. Above, on a *linear* axis of time: the
+    speed of attention given next token 0, half the sum of |dc/dt|, over the largest speed of the same flow. Below, on a
+    logarithmic axis: which share of its change up to the last time attention has done. t* (dashed) is the peak of
+    gamma, the speed for frozen features.
+
+    Parameters
+    ----------
+    panels : sequence of (Setting, mapping)
+        Settings and their flows, as `yzflow.papers.scan_and_snap.flagship.flows` makes them.
+    """
+    figure = Figure(figsize=(10, 6.2))
+    axes = figure.subplots(2, len(panels), sharey="row", squeeze=False)
+    for (top, bottom), (setting, runs) in zip(axes.T, panels, strict=True):
+        _column(top, bottom, setting, runs)
+    axes[0, 0].set_ylabel("speed of attention / its largest")
+    axes[1, 0].set_ylabel("share of the change done")
+    figure.suptitle("Scan and snap: how fast attention moves, and how much of its change is done")
+    return figure
+
+
+def _column(top: Axes, bottom: Axes, setting: Setting, runs: Mapping[str, Trajectory]) -> None:
+    found = pt.around_transition(runs)
+    peak = float(found["transition_time"])
+    for name, run in runs.items():
+        own, (colour, line) = found.sel(flow=name), _LOOKS[name]
+        speed, share = pt.attention_speed(run), pt.share_done(run)
+        top.plot(speed["time"], speed / speed.max(), line, color=colour, label=f"{name} flow")
+        label = f"{name}: {float(own['done']):.0%}; {float(own['change']):.2g}".replace("e-0", "e-")
+        bottom.semilogx(share["time"], share, line, color=colour, label=label)
+    for axes in (top, bottom):
+        axes.axvline(peak, color="0.3", linestyle="--", linewidth=0.9)
+        axes.set_ylim(0, 1.05)
+    top.annotate(f"$t^* = {peak:.0f}$", (peak, 0.12), xytext=(4, 0), textcoords="offset points")
+    top.set(xlim=(0, _SHOWN), xlabel="time t (SGD steps), linear")
+    bottom.set(xlim=(1, setting.t_end), xlabel="time t (SGD steps), logarithmic")
+    top.legend(loc="upper right")
+    bottom.legend(loc="lower right", title="done by $t^*$; attention moved in all", title_fontsize="small")
+    place = flagship.standing(setting)
+    top.set_title(f"{place[0].upper()}{place[1:]}\n{_symbols(setting)}")
+
+
+def _symbols(setting: Setting) -> str:
+    return (
+        rf"$K = {setting.classes.n_classes}$, $M = {setting.classes.vocab_size}$, $\rho = {setting.overlap:.3g}$, "
+        rf"$\eta_Y = {setting.eta_y:g}$, $\eta_Z = {setting.eta_z:g}$"
+    )
+
+
+FIGURES = (Entry("attention_over_training", PAPER, attention_over_training, _both, claims=_told),)

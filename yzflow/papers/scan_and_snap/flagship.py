@@ -1,0 +1,166 @@
+"""Scan and snap inside the assumptions of Theorems 1 to 4, and outside of them: what a reader sees in each, in words."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dynamics import SequenceClasses, Trajectory
+from theory import statements
+from yzflow.papers.scan_and_snap import phase_transition as pt
+from yzflow.papers.scan_and_snap.settings import PAPER, Setting
+from yzflow.sweeps.store import Store
+
+T_END = 1e5
+# Assumption 2 with a hundred thousand tokens and two classes: see finding 7 for how large M must be for larger K.
+INSIDE: dict[str, Any] = {"n_classes": 2, "vocab_size": 100_000, "common": 0.25}
+THEOREMS = tuple(f"Theorem {number}" for number in (1, 2, 3, 4))
+# What counts as fastest about t*, as slow at 10 t*, and as no growth or fall of a speed: see `told`, `rises_and_falls`.
+NEAR, SLOW, STEADY = 0.25, 0.1, 1e-3
+
+
+def inside() -> Setting:
+    """Two next tokens of 100,000 with a rare common token, and attention 500 times slower than the decoder."""
+    return Setting("inside", SequenceClasses.single_common_token(**INSIDE), 0.5, 1e-3, T_END)
+
+
+def contrast() -> Setting:
+    """A frequent common token and attention half as fast as the decoder: attention visibly moves."""
+    return Setting("contrast", pt.strong_classes(), 1.0, pt.ETA_Z, T_END)
+
+
+def margins(setting: Setting) -> dict[str, float]:
+    """What the register demands of a setting for Theorems 1 to 4 and their checks: text -> margin, at least 1 inside."""
+    found: dict[str, float] = {}
+    for one in statements.REGISTER.values():
+        if one.paper == PAPER and one.number.startswith(THEOREMS):
+            for check in (None, *one.checks):
+                found |= one.margins(setting, check)
+    return found
+
+
+def broken(setting: Setting) -> list[str]:
+    """Those of the assumptions that a setting is outside of, each once: by number, or in words where it has none."""
+    texts = [text for text, margin in margins(setting).items() if margin < 1]
+    numbers = {match[1] if (match := re.match(r"Assumption (\S+),", text)) else text for text in texts}
+    return sorted(numbers, key=lambda text: (not text[0].isdigit(), text))
+
+
+def standing(setting: Setting) -> str:
+    """Where a setting stands: "inside all assumptions of Theorems 1 to 4", or outside which."""
+    missed = broken(setting)
+    if not missed:
+        return f"inside all assumptions of Theorems {THEOREMS[0][-1]} to {THEOREMS[-1][-1]}"
+    numbers = [text for text in missed if text[0].isdigit()]
+    words = [text for text in missed if not text[0].isdigit()]
+    numbered = f"Assumption{'s' if numbers[1:] else ''} {_and(numbers)}"
+    return f"outside {', and '.join([*([numbered] if numbers else []), *words])}"
+
+
+def named(setting: Setting) -> str:
+    """The numbers of a setting, as a reader needs them to make it again."""
+    classes = setting.classes
+    return (
+        f"K = {classes.n_classes}, M = {classes.vocab_size:,}, overlap {setting.overlap:.3g}, "
+        f"eta_Y = {setting.eta_y:g}, eta_Z = {setting.eta_z:g}"
+    )
+
+
+def flows(
+    setting: Setting, *, n_times: int = 400, progress: bool = False, store: str | os.PathLike | Store | None = None
+) -> dict[str, Trajectory]:
+    """The theory, the modified and the full flow of a setting, on a logarithmic grid of times."""
+    rates = {"eta_y": setting.eta_y, "eta_z": setting.eta_z}
+    return pt.fidelity_flows(
+        setting.classes, **rates, t_end=setting.t_end, n_times=n_times, progress=progress, store=store
+    )
+
+
+def explorer(setting: Setting) -> dict[str, Any]:
+    """A setting as the explorer's panel has it: next tokens, rates, length, and the frequencies of tokens as ratios."""
+    classes = setting.classes
+    shares = classes.probabilities.toarray()[0]
+    own = shares[classes.distinct_tokens(0)]
+    sizes = {"K": classes.n_classes, "M": classes.vocab_size, "etaY": setting.eta_y, "etaZ": setting.eta_z}
+    ratios = np.round(np.append(shares[classes.common_tokens[0]], own) / own.max(), 9).tolist()
+    return {**sizes, "end": setting.t_end, "common": ratios[0], "distinct": tuple(ratios[1:])}
+
+
+def rises_and_falls(speed: xr.DataArray) -> bool:
+    """Whether a speed over ``time`` grows up to its largest value and falls after it, up to `STEADY` of that value."""
+    values = speed.values / float(speed.max())
+    top = int(values.argmax())
+    return bool((np.diff(values[: top + 1]) >= -STEADY).all() and (np.diff(values[top:]) <= STEADY).all())
+
+
+def told(setting: Setting, runs: Mapping[str, Trajectory]) -> str:
+    """What a reader sees in the flows of a setting: when attention is fastest, how much is done by t*, how much moves.
+
+    *Scans and snaps* is said of flows in which attention's speed grows up to a time within a quarter of t*, falls after
+    it, and at 10 t* is below a tenth of its largest value. All words and numbers are made from the flows.
+    """
+    found, place = pt.around_transition(runs), standing(setting)
+    names, peak = list(runs), float(found["transition_time"])
+    tokens = _where(
+        [scanned(run) for run in runs.values()],
+        names,
+        "The common token's logit falls and those of distinct tokens rise, the more frequent the more",
+        none="Logits do not move in the order of frequency",
+    )
+    near = np.abs(found["fastest_attention"].values / peak - 1) <= NEAR
+    steady = [rises_and_falls(pt.attention_speed(run)) for run in runs.values()]
+    snaps = near & steady & (found["late_speed"].values < SLOW)
+    verdict = _where(
+        snaps,
+        names,
+        f"attention scans and snaps at t* = {peak:.0f}",
+        none=f"attention does not scan and snap at t* = {peak:.0f}",
+    )
+    late = found["done"].values < 0.5
+    most = _where(late, names, "most of it comes after t*", "before t*", none="most of it comes before t*")
+    return (
+        f"{place[0].upper()}{place[1:]} ({named(setting)}), {verdict}. {tokens}. In the {_and(names)} flow attention is "
+        f"fastest at t = {_all(found['fastest_attention'], '{:.2g}')}, and at 10 t* it has "
+        f"{_all(100 * found['late_speed'], '{:.2g}%')} of that speed. By t* {_all(found['done'], '{:.0%}')} of the "
+        f"change up to t = {setting.t_end:,.0f} is done: {most}. The change is {_all(found['change'], '{:.2g}')} of all "
+        f"attention."
+    )
+
+
+def scanned(run: Trajectory, *, next_token: int = 0) -> bool:
+    """Whether common tokens' logits fell up to the end, and distinct ones' rose, the more frequent the more.
+
+    That is of logits: where the common token has little attention to lose, a rare distinct token's share falls although
+    its logit rises.
+    """
+    part = run.dataset.sel(next_token=next_token)
+    shares, distinct = part["attention"].isel(time=0).values, part["distinct"].values
+    moved = (part["z"].isel(time=-1) - part["z"].isel(time=0)).isel(query=int(part["query_of"])).values
+    own, common = moved[distinct], moved[~distinct & (shares > 0)]
+    ordered = np.diff(own[np.argsort(-shares[distinct], kind="stable")])
+    return bool((own > 0).all() and (common < 0).all() and (ordered <= 0).all())
+
+
+def _where(holds: Sequence[bool] | np.ndarray, names: Sequence[str], yes: str, no: str = "not", *, none: str) -> str:
+    """What is so: ``yes``, or ``none``, or ``yes`` in some flows and ``no`` in the others."""
+    if all(holds) or not any(holds):
+        return yes if all(holds) else none
+    sides = [_and([name for name, held in zip(names, holds, strict=True) if held == side]) for side in (True, False)]
+    return f"{yes} in the {sides[0]} flow, {no} in the {sides[1]} flow"
+
+
+def _all(values: xr.DataArray, form: str) -> str:
+    """ "38, 38 and 39", with 1e-5 for 1e-05; "no recorded time" for what lies outside the recorded times."""
+    shown = [form.format(value).replace("e-0", "e-") for value in values.values]
+    return _and(
+        [text if np.isfinite(value) else "no recorded time" for text, value in zip(shown, values.values, strict=True)]
+    )
+
+
+def _and(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
