@@ -3,8 +3,8 @@
     python examples/phase_transition.py [--out DIR] [--quick]
 
 Settings of Tian, Wang, Chen, Du (2023), arXiv 2305.16380: K = 10 next tokens of M = 1000, eta_Z = 0.5, eta_Y in
-{0.5, 1, 2, 5}; and two of ours, one inside all assumptions of its theorems and one outside some. Writes figures (PNG and
-PDF), data (netCDF) and a table of transition times.
+{0.5, 1, 2, 5}; and two of ours, one inside all assumptions of its theorems and one outside some. Writes figures (PNG
+and PDF), data (netCDF) and a table of transition times.
 """
 
 import multiprocessing
@@ -26,7 +26,7 @@ def write_flows(folder: Path, name: str, flows: dict) -> None:
 
 
 def run(out: Path, *, quick: bool, rows: list, panels: list, pool: Executor) -> Iterator[str]:
-    """Do the work step by step; yields what it is about to do, and appends the table's rows and the settings with flows.
+    """Do the work step by step; yields what it is about to do, and appends the table's rows and settings with flows.
 
     The figures are drawn in ``pool`` while the next flows are integrated here.
     """
@@ -77,7 +77,8 @@ def main(arguments: list[str] | None = None) -> int:
     script = scripts.Script(__doc__, out="phase_transition", quick="fewer output times: under 30 s with compilation")
     options = script.options(arguments)
     print(f"K = {pt.N_CLASSES}, M = {pt.VOCAB_SIZE}, eta_Z = {pt.ETA_Z}", flush=True)
-    rows, panels = [], []
+    rows: list = []
+    panels: list = []
     # Spawned and not forked: a fork would inherit the threads of the libraries in an unknown state.
     pool = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
     with Progress("phase transition") as report, pool:

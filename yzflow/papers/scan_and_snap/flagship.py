@@ -1,4 +1,4 @@
-"""Scan and snap inside the assumptions of Theorems 1 to 4, and outside of them: what a reader sees in each, in words."""
+"""Scan and snap inside the assumptions of Theorems 1 to 4, and outside of them: what a reader sees, in words."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def contrast() -> Setting:
 
 
 def margins(setting: Setting) -> dict[str, float]:
-    """What the register demands of a setting for Theorems 1 to 4 and their checks: text -> margin, at least 1 inside."""
+    """What the register demands of a setting for Theorems 1 to 4 and their checks: text -> margin, 1 or more inside."""
     found: dict[str, float] = {}
     for one in statements.REGISTER.values():
         if one.paper == PAPER and one.number.startswith(THEOREMS):
@@ -75,9 +75,14 @@ def flows(
     setting: Setting, *, n_times: int = 400, progress: bool = False, store: str | os.PathLike | Store | None = None
 ) -> dict[str, Trajectory]:
     """The theory, the modified and the full flow of a setting, on a logarithmic grid of times."""
-    rates = {"eta_y": setting.eta_y, "eta_z": setting.eta_z}
     return pt.fidelity_flows(
-        setting.classes, **rates, t_end=setting.t_end, n_times=n_times, progress=progress, store=store
+        setting.classes,
+        eta_y=setting.eta_y,
+        eta_z=setting.eta_z,
+        t_end=setting.t_end,
+        n_times=n_times,
+        progress=progress,
+        store=store,
     )
 
 
@@ -124,11 +129,11 @@ def told(setting: Setting, runs: Mapping[str, Trajectory]) -> str:
     late = found["done"].values < 0.5
     most = _where(late, names, "most of it comes after t*", "before t*", none="most of it comes before t*")
     return (
-        f"{place[0].upper()}{place[1:]} ({named(setting)}), {verdict}. {tokens}. In the {_and(names)} flow attention is "
-        f"fastest at t = {_all(found['fastest_attention'], '{:.2g}')}, and at 10 t* it has "
+        f"{place[0].upper()}{place[1:]} ({named(setting)}), {verdict}. {tokens}. In the {_and(names)} flow attention "
+        f"is fastest at t = {_all(found['fastest_attention'], '{:.2g}')}, and at 10 t* it has "
         f"{_all(100 * found['late_speed'], '{:.2g}%')} of that speed. By t* {_all(found['done'], '{:.0%}')} of the "
-        f"change up to t = {setting.t_end:,.0f} is done: {most}. The change is {_all(found['change'], '{:.2g}')} of all "
-        f"attention."
+        f"change up to t = {setting.t_end:,.0f} is done: {most}. The change is {_all(found['change'], '{:.2g}')} of "
+        f"all attention."
     )
 
 

@@ -1,5 +1,7 @@
 """What a person sees in the panel of Scan and Snap, against Python."""
 
+import re
+
 import numpy as np
 import pytest
 from explorer_pages import (
@@ -19,6 +21,7 @@ from explorer_pages import (
 
 from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder
+from yzflow.papers.scan_and_snap import flagship
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.panel import PANEL, data
 from yzflow.papers.scan_and_snap.panel.presets import PRESETS
@@ -29,10 +32,13 @@ def window(shared_browser, tmp_path_factory):
     return opened(shared_browser, written(tmp_path_factory, [PANEL]))
 
 
+INSIDE, CONTRAST, FIGURE_3, FIGURE_8 = range(4)  # places of the first presets
+
+
 @pytest.fixture
 def page(window, shared_browser):
-    """The page as it starts."""
-    choose(window, "transition", 0)
+    """The page with the contrast, where attention moves far."""
+    choose(window, "transition", CONTRAST)
     window.check("#level-closed")
     settle(window)
     yield window
@@ -147,7 +153,7 @@ def test_flow_on_the_page_is_the_flow(page, level):
 def test_sgd_is_there_for_presets_only(page):
     page.check("#level-sgd")
     settle(page)
-    expected = data.sgd_logits(PRESETS[0].setting)
+    expected = data.sgd_logits(PRESETS[CONTRAST].setting)
     np.testing.assert_allclose(values(page, "transition")["common"], expected["z"][0][-1][0], rtol=1e-12)
     assert page.inner_text("#transition-note") == ""
     press(page, "eta-y", "ArrowRight")
@@ -156,7 +162,7 @@ def test_sgd_is_there_for_presets_only(page):
 
 
 def test_the_band_of_sgd_has_all_seeds_and_is_there_for_presets_only(page):
-    run = data.sgd_logits(PRESETS[0].setting)
+    run = data.sgd_logits(PRESETS[CONTRAST].setting)
     z = np.array(run["z"])
     assert z.shape == (data.SEEDS, len(run["t"]), 6) and run["t"][0] == 0 and run["t"][-1] == data.MAX_STEPS
     assert (np.diff(run["t"]) > 0).all() and z[:, -1, 0].std() > 0
@@ -189,10 +195,29 @@ def test_the_band_of_sgd_has_all_seeds_and_is_there_for_presets_only(page):
 
 
 def test_regime_indicator(page):
+    """The margins on the page are the register's."""
+    texts = {
+        "largest |eigenvalue| below 1/K": "Assumption 2, |lambda_1(E)| < 1/K",
+        "smallest |eigenvalue| at least 6/√M": "Assumption 2, |lambda_i(E)| >= 6/sqrt(M)",
+        "ηY at least 100 ηZ": "Assumption 1(c), eta_Y >= 100 eta_Z",
+        "K \u03c1 at most 0.1": "K rho <= 0.1",
+        "M \u03c1 at least 8": "M rho >= 8",
+    }
     for place, preset in enumerate(PRESETS):
         choose(page, "transition", place)
-        regime = page.inner_text("#transition-regime")
-        assert regime.startswith("Assumption 2 holds") == preset.name.startswith("Where Assumption 2 holds")
+        regime = page.inner_text("#transition-regime").replace("\n", "")
+        if preset.setting["K"] == 1:
+            assert regime == "Assumption 2 needs at least two classes."
+            continue
+        classes, rates, t_end = _transition_settings(page)
+        margins = flagship.margins(flagship.Setting(preset.name, classes, **rates, t_end=t_end))
+        for shown, text in texts.items():
+            side = "✓ holds" if margins[text] >= 1 else "✗ fails"
+            found = re.search(re.escape(f"{shown} {side} (margin ") + r"(\S+)\)", regime)
+            assert found, (preset.name, shown, side, regime)
+            assert float(found[1]) == pytest.approx(margins[text], rel=1e-4)
+        second = all(margins[text] >= 1 for text in texts.values() if text.startswith("Assumption 2"))
+        assert regime.startswith("Assumption 2 holds" if second else "Assumption 2 does not hold")
     choose(page, "transition", len(PRESETS) - 1)
     enter(page, "n-classes", 4)
     assert page.inner_text("#transition-regime").startswith("Assumption 2 holds")
@@ -221,32 +246,77 @@ def test_play_moves_time_and_stops_at_the_end(page):
     np.testing.assert_allclose(shares, table(page, "heat")[-1, 1:], rtol=1e-12)
 
 
-def test_what_is_done_by_the_transition(page):
-    """The share of each level's change, and the words of the first preset, against the flows of the main job."""
-    setting, answer = PRESETS[0].setting, PRESETS[0].answer
-    classes = pt.strong_classes()
-    assert (setting["K"], setting["M"], setting["common"]) == (classes.n_classes, classes.vocab_size, 2.0)
-    flows = pt.fidelity_flows(classes, eta_y=setting["etaY"], eta_z=setting["etaZ"], t_end=setting["end"])
-    found = pt.around_transition(flows)
-    shares = {name: float(found["done"].sel(flow=name)) for name in ("theory", "modified", "full")}
-    for name, share in shares.items():
+@pytest.mark.parametrize(("place", "setting"), [(INSIDE, flagship.inside()), (CONTRAST, flagship.contrast())])
+def test_what_is_done_by_the_transition(page, place, setting):
+    """Each level's share of its change, how far it moved and when it was fastest, against the flows of the main job."""
+    choose(page, "transition", place)
+    found = pt.around_transition(flagship.flows(setting))
+    assert page.is_checked("#level-full")
+    for name in ("theory", "modified", "full"):
+        own = found.sel(flow=name)
         shown = float(page.get_attribute(f"#done-{name}", "data-value"))
-        assert shown == pytest.approx(share, abs=1e-3)  # the flows' shares are interpolated between times
-        assert f"{share:.0%}" in answer and page.inner_text(f"#done-{name}") == f"{share:.0%}"
-        assert f"{share:.0%} ({name} flow)" in page.inner_text("#transition-summary")
-    assert [f"{float(found['change'].sel(flow=name)):.2f}" in answer for name in ("theory", "full")] == [True, True]
-    assert float(found["time_of_90_percent"].sel(flow="full")) == pytest.approx(5000, rel=0.02)
-    assert f"t* = {float(found['transition_time']):.0f} " in answer
+        assert shown == pytest.approx(float(own["done"]), abs=1e-3)  # the flows' shares are interpolated between times
+        assert page.inner_text(f"#done-{name}") == f"{float(own['done']):.0%}"
+        assert f"{float(own['done']):.0%} ({name} flow)" in page.inner_text("#transition-summary")
+        page.check(f"#level-{name}")
+        settle(page)
+        said = re.search(
+            r": (\S+) of all attention has moved, fastest at t = (\S+)\. ", page.inner_text("#transition-summary")
+        )
+        assert float(said[1]) == pytest.approx(float(own["change"]), rel=6e-3)
+        assert float(said[2]) == pytest.approx(float(own["fastest_attention"]), rel=0.03)  # two digits
     page.uncheck("#unit-constant")
     assert page.get_attribute("#done-sgd", "data-value") == "NaN"  # too short a run
 
 
+@pytest.mark.parametrize("place", [INSIDE, CONTRAST])
+def test_the_first_plot_shows_speed_and_change(page, place):
+    """Its other two views, against the flows of Python."""
+    choose(page, "transition", place)
+    setting = (flagship.inside(), flagship.contrast())[place]
+    runs = flagship.flows(setting)
+    assert page.is_checked("#view-speed" if place == INSIDE else "#view-share")
+    for view, title in (
+        ("speed", "Speed of attention, over its largest"),
+        ("change", "How much of its change is done"),
+    ):
+        page.check(f"#view-{view}")
+        settle(page)
+        assert page.inner_text("#share h3 span").startswith(title)
+        assert "SGD" not in page.inner_text("#share .key")
+        names = [cell.split()[0] for cell in page.locator("#share-words thead th").all_text_contents()[1:]]
+        assert sorted(names) == ["closed", "full", "modified", "theory"]
+        t, *curves = table(page, "share").T
+        for name, curve in zip(names, curves, strict=True):
+            if name != "closed":
+                speed = pt.attention_speed(runs[name])
+                expected = speed / speed.max() if view == "speed" else pt.share_done(runs[name])
+                np.testing.assert_allclose(curve, expected.interp(time=t), atol=0.01)
+    page.check("#view-share")
+    settle(page)
+    assert page.inner_text("#share h3 span").startswith("Attention on two tokens")
+
+
+def test_the_first_plot_of_a_link_is_the_one_that_was_chosen(page):
+    page.check("#view-change")
+    page.wait_for_timeout(300)
+    assert page.evaluate("location.hash").endswith("transition.preset=1&transition.level=closed&transition.view=change")
+
+
 def test_in_the_paper_s_figure_3_less_than_half_is_done(page):
-    choose(page, "transition", 1)
-    assert "at no level here half of the change up to t = 700 is done by t*" in PRESETS[1].text
-    assert PRESETS[1].setting["end"] == 700
+    choose(page, "transition", FIGURE_3)
+    assert "at no level here half of the change up to t = 700 is done by t*" in PRESETS[FIGURE_3].text
+    assert PRESETS[FIGURE_3].setting["end"] == 700
     for level in ("closed", "theory", "modified", "full"):
         assert 0.1 < float(page.get_attribute(f"#done-{level}", "data-value")) < 0.5
+
+
+def test_sgd_moves_further_inside_than_the_full_flow(page):
+    """What the first preset's answer says of short sequences, by its own run."""
+    run = data.sgd_logits(PRESETS[INSIDE].setting)
+    full = flagship.flows(flagship.inside())["full"].dataset["z"].isel(query=0).sel(token=0)
+    assert all(abs(z[-1][0]) > 100 * abs(float(full[-1])) for z in run["z"])
+    assert "SGD moves the common token's logit further than the full flow does" in PRESETS[INSIDE].answer
 
 
 TIMED = ("share", "heat", "growth", "exponent", "gamma")
@@ -259,7 +329,7 @@ def _axes(page):
     return page.eval_on_selector_all("#transition .axes text", script)
 
 
-@pytest.mark.parametrize("place", [0, 1])
+@pytest.mark.parametrize("place", [INSIDE, CONTRAST, FIGURE_3])
 def test_no_axis_moves_when_another_level_is_chosen(page, place):
     choose(page, "transition", place)
     seen, pictures = [], set()
@@ -270,8 +340,8 @@ def test_no_axis_moves_when_another_level_is_chosen(page, place):
         pictures.add(page.inner_html("#growth-canvas"))
         for name in ("heat", "now", "growth"):
             assert page.inner_text(f"#{name} .scope").startswith("the chosen level: ")
-        for name in ("share", "exponent"):
-            assert page.inner_text(f"#{name} .scope") == "all levels; the chosen one is thick"
+        assert page.inner_text("#exponent .scope") == "all levels; the chosen one is thick"
+        assert page.inner_text("#share .scope").endswith("; the chosen one is thick")
         for name in ("gamma", "decoder"):
             assert page.inner_text(f"#{name} .scope").endswith("the same at every level")
     assert len(seen[0]) > 60 and all(axes == seen[0] for axes in seen)
@@ -315,7 +385,7 @@ def test_the_transition_is_marked_in_every_plot_with_time(page):
 
 @pytest.mark.parametrize("level", ["closed", "theory", "modified", "full", "sgd"])
 def test_the_program_gives_what_the_page_shows(page, level):
-    choose(page, "transition", 2)  # two classes and a short training
+    choose(page, "transition", FIGURE_8)  # two classes and a short training
     page.check(f"#level-{level}")
     settle(page)
     shown = table(page, "heat")[-1, 1:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -20,7 +21,11 @@ _SHOWN = 300.0  # steps on the linear axis: a few t* of each setting
 
 
 def _both(effort: Effort) -> Panels:
-    options = {"n_times": 150 if effort.quick else 400, "store": effort.store, "progress": effort.progress}
+    options: dict[str, Any] = {
+        "n_times": 150 if effort.quick else 400,
+        "store": effort.store,
+        "progress": effort.progress,
+    }
     return [(one, flagship.flows(one, **options)) for one in (flagship.inside(), flagship.contrast())]
 
 
