@@ -17,7 +17,7 @@ from yzflow.papers.scan_and_snap.settings import PAPER, Setting
 
 Panels = Sequence[tuple[Setting, Mapping[str, Trajectory]]]
 _LOOKS = dict(zip(("full", "theory", "modified"), CATEGORIES, strict=False))  # the explorer's
-_SHOWN = 300.0  # steps on the linear axis: a few t* of each setting
+_SHOWN = 8  # of t*, on the linear axis
 
 
 def _both(effort: Effort) -> Panels:
@@ -70,7 +70,7 @@ def _column(top: Axes, bottom: Axes, setting: Setting, runs: Mapping[str, Trajec
         axes.axvline(peak, color="0.3", linestyle="--", linewidth=0.9)
         axes.set_ylim(0, 1.05)
     top.annotate(f"$t^* = {peak:.0f}$", (peak, 0.12), xytext=(4, 0), textcoords="offset points")
-    top.set(xlim=(0, _SHOWN), xlabel="time t (SGD steps), linear")
+    top.set(xlim=(0, _SHOWN * peak), xlabel="time t (SGD steps), linear")
     bottom.set(xlim=(1, setting.t_end), xlabel="time t (SGD steps), logarithmic")
     top.legend(loc="upper right")
     bottom.legend(loc="lower right", title="done by $t^*$; attention moved in all", title_fontsize="small")
