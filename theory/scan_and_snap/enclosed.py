@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
+from dynamics.support import checks
 from theory.statements import Flows
 
 if TYPE_CHECKING:
@@ -33,10 +34,12 @@ def enclose(setting: Any, level: str, *, t_end: float, max_seconds: float, folde
     Raises
     ------
     ValueError
-        If the level is none of the flows, or the setting has too many variables.
+        If the level is none of the flows, the setting has too many variables, or one of them does not start at zero.
     """
     from theory.enclosures import kept
 
+    if setting.start is not None:
+        raise checks.reject("start", "be zero for a flow in balls", "a layer")
     rates = {"eta_y": setting.eta_y, "eta_z": setting.eta_z, "decoder": level.removesuffix(" flow")}
     return kept(folder, setting.classes, **rates, t_end=t_end, bits=BITS, max_seconds=max_seconds)
 

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from theory.scan_and_snap import bounds, centred, enclosed, residual
 from theory.scan_and_snap import measures as checks
-from theory.scan_and_snap._register.common import (
-    ALL,
+from theory.scan_and_snap._register.assumptions import (
+    ASSUMPTION_1,
     COMMON_FALL,
+    DECODER,
+    DOMINANT,
+    EIGHT_TOKENS,
     EQUAL_OVERLAPS,
-    FAST_DECODER,
-    FLOWS,
-    LARGE_VOCABULARY,
     ONE_COMMON,
     ONE_QUERY,
-    PROOFS,
     SMALL_OVERLAP,
+    SOME_DISTINCT,
     SYMMETRIC,
+    THEOREM_1,
+    UNIFORM,
     WEAK,
-    Assumption,
-    closed,
-    statement,
+    ZERO_ATTENTION,
+    ZERO_DECODER,
 )
+from theory.scan_and_snap._register.common import ALL, FLOWS, PROOFS, at_any_rates, closed, statement
 from theory.statements import Check
 
 STATEMENTS = (
@@ -32,7 +34,7 @@ STATEMENTS = (
         r" n}\beta_{nn'}(f_nf_n^T-I)f_{n'}\ \text{(10)}",
         corrected=r"\dot z_m = \frac{\eta_Z\gamma}{K}\sum_{n\in\psi^{-1}(m)}\mathrm{diag}(f_n)"
         r"\sum_{n'\ne n}\beta_{nn'}(f_nf_n^T-I)f_{n'}",
-        assumptions=(*WEAK, FAST_DECODER),
+        assumptions=THEOREM_1,
         errata=(
             "One class is drawn a step and acts with its probability; as printed every rate is K times too large.",
         ),
@@ -54,7 +56,8 @@ STATEMENTS = (
         "The logit of every distinct token grows.",
         r"\dot z_{ml} = \eta_Z\gamma f_{nl}^2\sum_{n'\ne n}\beta_{nn'}f_n^Tf_{n'} > 0\ \text{(98)}",
         corrected=r"\dot z_{ml} = \frac{\eta_Z}{K}f_{nl}^2\xi_n > 0",
-        assumptions=WEAK,
+        sharper="in (10) itself Assumption 1(c) is not needed: the signs are those at any learning rates.",
+        assumptions=THEOREM_1,
         errata=("The rate is K times too large, as in Lemma 4; its sign is right.",),
         prove=PROOFS["theorem2"],
         checks=(
@@ -84,6 +87,13 @@ STATEMENTS = (
                 expected=("theory flow",),
                 claim=enclosed.theorem2_rate_corrected,
             ),
+            at_any_rates(
+                "share of (time, distinct token) with z' <= 0",
+                "theory flow",
+                checks.theorem2_distinct_velocity,
+                enclosed.theorem2_distinct_velocity,
+                suffices=(*WEAK, ZERO_DECODER, UNIFORM),
+            ),
         ),
     ),
     statement(
@@ -92,7 +102,8 @@ STATEMENTS = (
         "If all classes share one common token, its logit falls.",
         r"\dot z_{ml} = -\eta_Z\sum_{n\in\psi^{-1}(m)}(1-f_{nl}^2)\xi_n < 0\ \text{(100)}",
         corrected=r"\dot z_{ml} = -\frac{\eta_Z}{K}\sum_{n\in\psi^{-1}(m)}(1-f_{nl}^2)\xi_n < 0",
-        assumptions=(*WEAK, ONE_COMMON),
+        sharper="in (10) itself Assumption 1(c) is not needed: the signs are those at any learning rates.",
+        assumptions=(*THEOREM_1, ONE_COMMON, SOME_DISTINCT),
         errata=("The rate is K times too large, as in Lemma 4; its sign is right.",),
         prove=PROOFS["theorem2"],
         checks=(
@@ -114,6 +125,13 @@ STATEMENTS = (
                 claim=enclosed.theorem2_common_velocity,
                 reversible=True,
             ),
+            at_any_rates(
+                "share of times with z' >= 0",
+                "theory flow",
+                checks.theorem2_common_velocity,
+                enclosed.theorem2_common_velocity,
+                suffices=(*WEAK, ZERO_DECODER, UNIFORM, ONE_COMMON, SOME_DISTINCT),
+            ),
         ),
     ),
     statement(
@@ -121,7 +139,8 @@ STATEMENTS = (
         "Several common tokens lose",
         "With one query, exchangeable classes and common tokens of equal probability in all, every common token falls.",
         r"\dot z_{ml} < 0 \text{ for all } l \in G_{CT}",
-        assumptions=(*WEAK, ONE_QUERY, *SYMMETRIC),
+        sharper="in (10) itself Assumption 1(c) is not needed: the signs are those at any learning rates.",
+        assumptions=(*THEOREM_1, ONE_QUERY, *SYMMETRIC, ZERO_ATTENTION),
         prove=PROOFS["corollary2"],
         checks=(
             Check(
@@ -142,17 +161,26 @@ STATEMENTS = (
                 claim=enclosed.theorem2_common_velocity,
                 reversible=True,
             ),
+            at_any_rates(
+                "share of (time, common token) with z' >= 0",
+                "theory flow",
+                checks.theorem2_common_velocity,
+                enclosed.theorem2_common_velocity,
+                suffices=(*WEAK, ZERO_DECODER, UNIFORM, ONE_QUERY, *SYMMETRIC, ZERO_ATTENTION),
+            ),
         ),
     ),
     statement(
         "Theorem 3",
         "Growth of distinct tokens",
-        "Relative gains between distinct tokens of a class grow by a common factor chi. If all common tokens fall, the"
-        " dominant distinct token's attention grows, and B_n bounds its chi on both sides.",
+        "The relative gain of a distinct token l over each other l' of its class grows by a factor chi_l, the same for"
+        " all l'. If all common tokens fall, the dominant distinct token's attention grows, and B_n bounds its chi on"
+        " both sides.",
         r"r_{l/l'|n}(t) = r_{l/l'|n}(0)\chi_l(t)\ \text{(11)},\quad e^{2f_{nl_0}^2(0)B_n(t)} \le \chi_{l_0}(t) \le"
         r" e^{2B_n(t)},\ B_n = \eta_Z\int_0^t\xi_n\ \text{(12)}",
         corrected=r"\text{the same with } B_n = \frac{\eta_Z}{K}\int_0^t\xi_n",
-        assumptions=WEAK,
+        sharper="in (10) itself Assumption 1(c) is not needed: (11) is exact, and (12) holds, at any learning rates.",
+        assumptions=THEOREM_1,
         errata=(
             "B_n is K times too large, as the rates of Lemma 4 are; the lower bound then fails.",
             "Exact in the theory flow; in the full flow f moves while Y accumulates it: (11) holds to O(eta_Z/eta_Y).",
@@ -174,7 +202,7 @@ STATEMENTS = (
                 checks.theorem3_bounds,
                 tolerance=1e-3,
                 expected=("theory flow",),
-                assumptions=(COMMON_FALL,),
+                assumptions=(DOMINANT, COMMON_FALL),
                 claim=enclosed.theorem3_bounds,
             ),
             Check(
@@ -183,7 +211,7 @@ STATEMENTS = (
                 checks.theorem3_dominant,
                 tolerance=0.0,
                 expected=("theory flow",),
-                assumptions=(COMMON_FALL,),
+                assumptions=(DOMINANT, COMMON_FALL),
                 claim=enclosed.theorem3_dominant,
                 reversible=True,
             ),
@@ -196,6 +224,22 @@ STATEMENTS = (
                 claim=enclosed.theorem3_monotony,
                 reversible=True,
             ),
+            at_any_rates(
+                "identity (11)",
+                "theory flow",
+                checks.theorem3_identity,
+                enclosed.theorem3_identity,
+                tolerance=1e-8,
+                suffices=(*WEAK, ZERO_DECODER, UNIFORM),
+            ),
+            at_any_rates(
+                "bounds (12), xi_n by (9)",
+                "theory flow",
+                checks.theorem3_bounds,
+                enclosed.theorem3_bounds,
+                tolerance=1e-3,
+                suffices=(*WEAK, ZERO_DECODER, UNIFORM, DOMINANT, COMMON_FALL),
+            ),
         ),
     ),
     statement(
@@ -205,7 +249,16 @@ STATEMENTS = (
         r"B_n(t) = \tfrac14\ln(C_0 + 4\Gamma(t)),\quad C_0 = \rho_0^4/K\ \text{(13, 14, 124)}",
         corrected=r"B(t) = \tfrac14\ln\!\left(1 + \frac{4\Gamma(t)}{C_0}\right),\quad C_0 ="
         r" \frac{\rho_0^4}{(K-1)P_c^4},\quad B_n = \frac BK",
-        assumptions=(*SMALL_OVERLAP, EQUAL_OVERLAPS, FAST_DECODER, ONE_COMMON, ONE_QUERY),
+        assumptions=(
+            *ASSUMPTION_1,
+            ZERO_DECODER,
+            *DECODER,
+            UNIFORM,
+            *SMALL_OVERLAP,
+            EQUAL_OVERLAPS,
+            ONE_COMMON,
+            ONE_QUERY,
+        ),
         errata=(
             "(14), (124), (129) drop the lower limit: B(0) = ln(C_0)/4.",
             "(13) has K (K - 1) terms in z' and K - 1 in xi, and gives both the same C_0.",
@@ -238,6 +291,7 @@ STATEMENTS = (
             " and 36.6% at M = 100; the error falls like 1.13/ln M and 1.39/ln M only. In B it is at most a quarter"
             " of that.",
         ),
+        assumptions=DECODER,
         prove=PROOFS["theorem4"],
         checks=(
             closed(
@@ -256,7 +310,7 @@ STATEMENTS = (
         r" (1+o(1))\tfrac12\ln\ln\tfrac{M\eta_Yt}{K} + \tfrac14\ln\tfrac{2K(M-1)^2}{M^2\nu} \text{ for } t \gg"
         r" \frac{e^{1/\sqrt{2\nu}}}{M\eta_Y}\ \text{(132, 133)}",
         corrected=r"\text{(132) for } \ln\tfrac{M\eta_Yt}{K} \gg \sqrt{\tfrac{\nu}{2K}}",
-        assumptions=(Assumption("M >= 8", lambda setting: setting.classes.vocab_size / 8),),
+        assumptions=DECODER,
         errata=(
             "(132): the condition 4 Gamma >> C_0 = 1 is ln(M eta_Y t/K) >> sqrt(nu/(2K)); in our copy nu stands in it"
             " as eta_Z/eta_Y would, as in Fig. 9's caption, and K = 1.",
@@ -267,6 +321,7 @@ STATEMENTS = (
         checks=(
             closed("(131) and insight (a), fixed nu", bounds.insight_a),
             closed("insight (b), from the upper crossing on", bounds.insight_b),
+            closed("insight (b) from M = 8 on, at any eta_Y", bounds.insight_b, suffices=(EIGHT_TOKENS,)),
         ),
     ),
     statement(
@@ -298,7 +353,7 @@ STATEMENTS = (
         corrected=r"\beta_{nn'} \approx \tfrac{2}{c+1}\left(f_n^Tf_{n'} + 1\right) \text{ for } \psi(n)=\psi(n'),\ c ="
         r" |\psi^{-1}(m)|;\quad \text{a token of one class a query: } \dot z_{ml} > 0 \text{ for } f_{nl}^2 <"
         r" \tfrac{c^2-1}{(Q-1)(c^2+c-1)}f_{n0}^2,\ < 0 \text{ above}",
-        assumptions=(LARGE_VOCABULARY,),
+        assumptions=(*ASSUMPTION_1, ZERO_DECODER, *DECODER, UNIFORM),
         errata=(
             "Theorem 1 holds with the Gram matrix (F^T F + Psi)/2, whose E has the eigenvalue (c - 1)/2 and more, so"
             " that beta is not E to first order: with c classes a query and weak overlaps it is 2/(c + 1), a third for"
@@ -330,7 +385,7 @@ STATEMENTS = (
         r"\mathrm{LN}(x) = \frac{x - \bar x 1}{\|x - \bar x 1\|}:\quad \dot z_{ml} < 0 \text{ for the common token}",
         corrected=r"\dot z_{ml} < 0 \text{ for } \tilde f_1^T\tilde f_2 > -\tfrac{1}{M-1},\ > 0 \text{ below } (K = 2),"
         r"\quad \tilde f_n = \frac{c_n - 1/M}{\|c_n - 1/M\|}",
-        assumptions=(LARGE_VOCABULARY,),
+        assumptions=(*ASSUMPTION_1, ZERO_DECODER, *DECODER, UNIFORM),
         errata=(
             "Centred features have the overlap c_n . c_n' - 1/M, up to a positive factor. For two classes whose overlap"
             " is below -1/(M - 1) beta is negative, and with the modified decoder the common token gains attention and"

@@ -6,16 +6,28 @@ from functools import partial
 
 from theory.scan_and_snap import bounds, coverage, enclosed
 from theory.scan_and_snap import measures as checks
-from theory.scan_and_snap._register.common import (
-    ALL,
+from theory.scan_and_snap._register.assumptions import (
+    BOUNDED_RATE,
+    DECODER,
     EQUAL_OVERLAPS,
     FAST_DECODER,
     FOUR_TOKENS,
-    LARGE_VOCABULARY,
+    LEMMA_12,
+    LONG_SEQUENCES,
+    MANY_DRAWS,
+    NEUMANN,
+    NO_POSITIONS,
+    THEOREM_1,
+    UNIFORM,
+    WEAK,
+    ZERO_DECODER,
+)
+from theory.scan_and_snap._register.common import (
+    ALL,
     PROOFS,
     PROVED_STAGES,
     STAGES,
-    WEAK,
+    at_any_rates,
     closed,
     counted,
     drawn,
@@ -55,6 +67,7 @@ STATEMENTS = (
         "As T grows, attention tends to that of a bag that holds P(l|n) in place of counts.",
         r"X^Tb_T \to c_n,\quad X^T\mathrm{diag}(b_T)X \to \mathrm{diag}(c_n),\quad c_{l|n} ="
         r" \frac{P(l|n)e^{z_{ml}}}{\sum_{l'}P(l'|n)e^{z_{ml'}}}\ \text{(5, 6)}",
+        assumptions=(NO_POSITIONS, LONG_SEQUENCES),
         prove=PROOFS["lemma2"],
     ),
     statement(
@@ -63,11 +76,11 @@ STATEMENTS = (
         "With the modified decoder gradient a step of class n moves the logits of class n only.",
         r"\dot w_j = \eta_Y 1[j=n](e_n-\alpha_n)\ \text{(8)},\quad \dot Y = \eta_Y(f_n -"
         r" FE'e_n)(e_n-\alpha_n)^T\ \text{(26)}",
-        assumptions=WEAK,
         errata=(
             "Appendix D.1's list of notations prints E' := (I + E)^{-1} - I; (28), Lemma 14 and the proof have the"
             " opposite sign, E' = I - (I + E)^{-1}.",
         ),
+        assumptions=(NO_POSITIONS, LONG_SEQUENCES, FAST_DECODER, *WEAK),
         prove=PROOFS["lemma3"],
     ),
     statement(
@@ -76,6 +89,7 @@ STATEMENTS = (
         "Row n of W stays on the line of zeta_n, and a scalar recursion moves it.",
         r"w_n(s) = (M-1)h^*(s)\zeta_n,\quad e_n-\alpha_n = \frac{M-1}{M-1+e^{Mh^*(s)}}\zeta_n,\quad h^*(s) = h^*(s-1)"
         r" + \frac{\eta_Y}{M-1+e^{Mh^*(s-1)}}\ \text{(31, 32, 33)}",
+        assumptions=(FAST_DECODER, ZERO_DECODER),
         prove=PROOFS["lemma5"],
         checks=(drawn("w_n against h*(N_n), features still", coverage.lemma5, tolerance=1e-9),),
     ),
@@ -125,6 +139,7 @@ STATEMENTS = (
             "False: the lag h^{-1}(h*(s)) - s grows at every step and has no bound, for every M >= 2 and eta_Y > 0. M"
             " = 20, eta_Y = 0.9: 3.44, 4.60, 5.75, 6.90 at s = 10^3, 10^4, 10^5, 10^6.",
         ),
+        assumptions=(BOUNDED_RATE,),
         prove=PROOFS["remark2"],
         checks=(
             closed(
@@ -149,7 +164,7 @@ STATEMENTS = (
         "One step is past the first crossing",
         "For the learning rates that the paper has in mind, only the upper crossing matters.",
         r"M \gg 100,\ 1 > \eta_Y \gg M^{-0.99}:\quad h(1) > M^{-(2-\omega_0)}",
-        assumptions=(LARGE_VOCABULARY,),
+        assumptions=DECODER,
         prove=PROOFS["lemma8_9"],
         checks=(closed("eta_Y from 1.2 M^-0.99 to 1", bounds.remark3),),
     ),
@@ -158,17 +173,21 @@ STATEMENTS = (
         "Two stages of gamma",
         "gamma grows at most linearly up to t0' and falls like ln(t)/t from the upper crossing on.",
         STAGES % ("M", r"\omega_1"),
-        assumptions=(FOUR_TOKENS,),
-        sharper="gamma <= eta_Y t/K at all times, and gamma <= 2 ((M - 1)/M)^2 K ln(M eta_Y t/K)/(eta_Y t) in the"
-        " second stage, where 2 is the least constant for all M. (From t >= 2 K ln M/eta_Y on, without omega_1, the"
-        " least constant for all M is between 2.1244 and 2.1246, in balls; M = 1.6e8 needs the former.)",
+        sharper="M >= 4 is enough, at any eta_Y. gamma <= eta_Y t/K at all times, and gamma <= 2 ((M - 1)/M)^2"
+        " K ln(M eta_Y t/K)/(eta_Y t) in the second stage, where 2 is the least constant for all M. (From t >= 2 K ln"
+        " M/eta_Y on, without omega_1, the least constant for all M is between 2.1244 and 2.1246, in balls; M = 1.6e8"
+        " needs the former.)",
         errata=(
             "The lemma also has exp(M h) <= min(M - 1, (M - 1) M h) for t <= K ln M/eta_Y, which is not true at the"
             " very start, before the first crossing (Remark 3 sets it aside), and needs M >= 5; its bounds on h and"
             " gamma do not suffer.",
         ),
+        assumptions=DECODER,
         prove=PROOFS["lemma8_9"],
-        checks=(closed("both stages, constants 1 and 2", bounds.gamma_stages),),
+        checks=(
+            closed("both stages, constants 1 and 2", bounds.gamma_stages),
+            closed("the same from M = 4 on, at any eta_Y", bounds.gamma_stages, suffices=(FOUR_TOKENS,)),
+        ),
     ),
     statement(
         "Lemma 10",
@@ -195,6 +214,7 @@ STATEMENTS = (
         r" \left\lceil\sqrt{N\ln\tfrac1\delta}\right\rceil\ \text{(60)}",
         sharper="a visit has the variance (1 - 1/K)/K, so that the deviation is of the order sqrt(N/K) (Bernstein's"
         " inequality, proved with Lemma 12), less by a factor of order sqrt(K).",
+        assumptions=(UNIFORM, MANY_DRAWS),
         prove=PROOFS["concentration"],
     ),
     statement(
@@ -213,6 +233,7 @@ STATEMENTS = (
             "Always true, and with the best constant for large Delta: sigma' <= eta_Y Delta. (61) holds with the"
             " constant 1.",
         ),
+        assumptions=(*DECODER, UNIFORM, MANY_DRAWS),
         prove=PROOFS["concentration"],
         checks=(
             closed("(61) with the constant 1", bounds.lemma11_growth),
@@ -228,6 +249,7 @@ STATEMENTS = (
         r" \text{ for all } n,\ N \gg K^2",
         sharper="the constant 1 is enough, and the order is loose by sqrt(K): with Bernstein's inequality in the"
         " place of Hoeffding's, |theta_n| <= sqrt(2 K ln(2K/delta)/N) + 2 K ln(2K/delta)/(3 N).",
+        assumptions=LEMMA_12,
         prove=PROOFS["concentration"],
         checks=(
             closed("exact probability, constant 1", bounds.lemma12),
@@ -240,11 +262,11 @@ STATEMENTS = (
         "Back-propagated gradient",
         "After t >> K^2 steps of batch size 1, the gradient at the features is gamma(t) times a combination of them.",
         r"g_n = \gamma\Big(\iota_nf_n - \sum_{n'\ne n}\beta_{nn'}f_{n'}\Big)\ \text{(9)}",
-        assumptions=(*WEAK, FAST_DECODER),
         errata=(
             "Holds for the modified gradient of Lemma 3; under the gradient of Lemma 1 see Remark 1.",
             "A single beta_nn' can be negative: beta_13 for a chain of overlaps 1-2-3 and large M.",
         ),
+        assumptions=THEOREM_1,
         prove=PROOFS["theorem1"],
         checks=(
             Check(
@@ -269,8 +291,14 @@ STATEMENTS = (
         " |lambda_1| = 0.85. |lambda_i(E)| >= 6/sqrt(M) is not needed besides, and alone it is not enough: K = 4, M"
         " = 1000, G_12 = 0.35184, G_13 = G_14 = 0.28356, G_23 = G_24 = 0.806225734519, G_34 = 0.3 has eigenvalues of"
         " modulus 0.1909 and more, |lambda_1| = 1.49 and xi_1 = -0.028 gamma.",
+        assumptions=THEOREM_1,
         prove=PROOFS["theorem1"],
-        checks=(closed("stars and random overlaps with |lambda_1(E)| just below 1/sqrt(K - 2)", bounds.theorem1a),),
+        checks=(
+            closed("share of the setting's classes with xi_n <= 0", bounds.theorem1a_here),
+            closed(
+                "stars and random overlaps with |lambda_1(E)| just below 1/sqrt(K - 2)", bounds.theorem1a, suffices=()
+            ),
+        ),
     ),
     statement(
         "Theorem 1(b)",
@@ -278,13 +306,13 @@ STATEMENTS = (
         "Lemma 9, as the theorem repeats it.",
         STAGES % ("", r"\delta'"),
         corrected=PROVED_STAGES,
-        assumptions=(FOUR_TOKENS, LARGE_VOCABULARY),
         errata=(
             "The logarithm lacks M, which Lemma 9 and (57) have: as printed the constant grows with M, like ln M/ln ln"
             " M"
             " at the beginning of the second stage (it is at least 5.6 at M = 1000 and 7.9 at M = 100,000, where 2 is"
             " enough with M).",
         ),
+        assumptions=THEOREM_1,
         prove=PROOFS["lemma8_9"],
         checks=(closed("second stage, constant 2", bounds.theorem1b_printed, bounds.theorem1b_corrected),),
     ),
@@ -301,6 +329,7 @@ STATEMENTS = (
             "(88): the first term in the bracket of q_0 has the sign minus, since beta_nn' = -((I - E')(I + Theta)"
             " u_n)_n'. In our copy it is a plus; the bound on delta_3 covers either.",
         ),
+        assumptions=THEOREM_1,
         prove=PROOFS["gram"],
         checks=(closed("(88) for random theta", bounds.signal_printed, bounds.signal_corrected, tolerance=1e-8),),
     ),
@@ -318,14 +347,19 @@ STATEMENTS = (
         "E' has the eigenvectors of E.",
         r"|\lambda_1| < 1:\quad (I+E)^{-1} = I - E',\quad \lambda'_i = \frac{\lambda_i}{1+\lambda_i}",
         sharper="linearly independent features are enough, whatever |lambda_1|.",
+        assumptions=(NEUMANN,),
         prove=PROOFS["gram"],
-        checks=(closed("setting and 200 random overlaps", bounds.lemma14, tolerance=1e-9),),
+        checks=(
+            closed("setting and 200 random overlaps", bounds.lemma14, tolerance=1e-9),
+            closed("200 random overlaps, any |lambda_1|", bounds.lemma14_any, tolerance=1e-9, suffices=()),
+        ),
     ),
     statement(
         "Lemma 15",
         "Size of E'",
         "E' is hardly larger than E; with lambda = |lambda_1| two classes attain the bound.",
         r"|\lambda_1| \le \lambda < 1:\quad \max_i|\lambda_i(E')| \le \frac{|\lambda_1|}{1-\lambda}",
+        assumptions=(NEUMANN,),
         prove=PROOFS["gram"],
         checks=(closed("setting and 200 random overlaps", bounds.lemma15, tolerance=1e-9),),
     ),
@@ -335,8 +369,12 @@ STATEMENTS = (
         "A class that overlaps with another has a negative diagonal entry in E'.",
         r"E'_{ii} \le 0,\ \text{and } E'_{ii} < 0 \text{ if some } E_{ki} > 0 \text{ (under Assumption 2)}",
         sharper="it needs no part of Assumption 2, linearly independent features are enough.",
+        assumptions=WEAK,
         prove=PROOFS["gram"],
-        checks=(closed("setting and 200 random overlaps", bounds.lemma16),),
+        checks=(
+            closed("setting and 200 random overlaps", bounds.lemma16),
+            closed("200 random overlaps, any |lambda_1|", bounds.lemma16_any, suffices=()),
+        ),
     ),
     statement(
         "Lemma 17",
@@ -345,6 +383,7 @@ STATEMENTS = (
         r"|\lambda_1| < 1:\quad |E'_{nn'} - E_{nn'}| \le \frac{|\lambda_1|^2}{1-|\lambda_1|}",
         sharper="with entries of E that are not negative, as features have them, |lambda_1|^2/(1 - |lambda_1|^2),"
         " which E'_11 of two classes attains.",
+        assumptions=(NEUMANN,),
         prove=PROOFS["gram"],
         checks=(
             closed("setting and 200 random overlaps", bounds.lemma17, tolerance=1e-9),
@@ -357,7 +396,7 @@ STATEMENTS = (
         "Y follows from the logits of the classes, whichever of them were drawn, as long as the features stand still.",
         r"Y = (F^\dagger)^T(I+\Theta)\bar W = F(I-E')(I+\Theta)\bar W(N),\quad \Theta ="
         r" \mathrm{diag}(\theta_n)\ \text{(70)}",
-        assumptions=(*WEAK, FAST_DECODER),
+        assumptions=(NO_POSITIONS, LONG_SEQUENCES, *WEAK, *LEMMA_12),
         prove=PROOFS["theorem5"],
         checks=(
             Check(
@@ -378,9 +417,9 @@ STATEMENTS = (
         r"e_n-\alpha_n = \frac{M-1}{M-1+e^{Mh(\bar N)}}(1+\sigma)\zeta_n,\ \sigma > -1,\ |\sigma| \lesssim"
         r" \eta_Y\sqrt{N\ln\tfrac1\delta}\ \text{(71)};\quad \|x_{T+1}-\alpha_n\| \le \epsilon \text{ after at most }"
         r" O\!\left(\tfrac{K}{\epsilon\eta_Y}\ln\tfrac M\epsilon\right) \text{ steps}",
-        assumptions=(*WEAK, FAST_DECODER),
         sharper="|sigma| <= eta_Y |N_n - Nbar|, with the constant 1; and (K/eta_Y)(1/eps + ln(M/eps)) steps are"
         " enough with classes in turn, the sum of the two terms and not their product.",
+        assumptions=(NO_POSITIONS, LONG_SEQUENCES, *WEAK, *LEMMA_12),
         prove=partial(PROOFS["theorem5"], sizes=()),
         checks=(
             Check(
@@ -408,7 +447,7 @@ STATEMENTS = (
             "Late, with frozen features, the full flow is the faster one: the ratio of speeds tends to s_inf > 1,"
             " which is 1/(1 - rho) at K = M, with errors of order 1/ln t.",
         ),
-        assumptions=(EQUAL_OVERLAPS,),
+        assumptions=(FAST_DECODER, ZERO_DECODER, UNIFORM, EQUAL_OVERLAPS),
         prove=PROOFS["slowdown"],
         checks=(
             Check(
@@ -420,6 +459,15 @@ STATEMENTS = (
                 expected=("full flow",),
                 claim=enclosed.remark1_corrected,
                 claim_until=enclosed.EARLY,
+            ),
+            at_any_rates(
+                "early ratio against s",
+                "full flow",
+                checks.remark1_corrected,
+                enclosed.remark1_corrected,
+                claim_until=enclosed.EARLY,
+                tolerance=0.02,
+                suffices=(ZERO_DECODER, UNIFORM, EQUAL_OVERLAPS),
             ),
         ),
     ),

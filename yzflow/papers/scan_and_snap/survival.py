@@ -49,6 +49,8 @@ def _train(
     rates: dict[str, Any] = {"eta_y": setting.eta_y, "eta_z": setting.eta_z, "objective": objective}
     if residual:
         rates["init"] = residual_connection(setting.classes)[1]
+    elif setting.start is not None:
+        rates["init"] = setting.start
     if level in FLOWS:
         rates |= {} if optimizer == _PLAIN else {"optimizer": optimizer}
         decoder = level.removesuffix(" flow")
@@ -57,9 +59,9 @@ def _train(
     rates["optimizer"] = optimizer
     if isinstance(optimizer.schedule, Schedule):  # the additional step below is not to stretch it
         rates["optimizer"] = optimizer.over(steps)
-    rates |= {} if residual else {"init": "zero"}
+    rates.setdefault("init", "zero")
     if level == "SGD":
-        sizes = {"batch_size": 64, "length": 256, "record_every": max(1, steps // 50)} | draws
+        sizes = {**setting.of_batches, "record_every": max(1, steps // 50)} | draws
         return sgd(setting.classes, **rates, steps=steps, seed=seed, **sizes)
     decoder = level.removesuffix(" steps")
     run = sgd(setting.classes, **rates, steps=steps + 1, batch_size=None, length=None, decoder=decoder)

@@ -11,7 +11,7 @@ from theory.scan_and_snap import bounds
 from yzflow.pages import live
 from yzflow.papers.scan_and_snap import views
 from yzflow.papers.scan_and_snap.questions import QUESTIONS
-from yzflow.papers.scan_and_snap.settings import PAPER, Setting, single_common_token
+from yzflow.papers.scan_and_snap.settings import PAPER, Setting, single_common_token, two_common_tokens
 
 NUMBERS = list(views.VIEWS.views)
 FIRST = views.VIEWS.starts[None][0].setting
@@ -106,15 +106,40 @@ def test_the_fall_of_the_common_token_by_another_route(shared_browser, folder):
     np.testing.assert_allclose(others, [np.abs(one / right - 1) for one in flows], rtol=1e-6)
 
 
-@pytest.mark.parametrize("number", ["Theorem 3", "Theorem 4", "Corollary 2", "Theorem 1(b)"])
+def task(number, **sliders):
+    at = FIRST | sliders
+    overlap = at["rho"]
+    classes = two_common_tokens if number == "Corollary 2" else single_common_token
+    return Setting("", classes(at["K"], at["M"], overlap), at["etaY"], at["etaZ"], 100.0)
+
+
+@pytest.mark.parametrize("number", ["Theorem 3", "Theorem 4", "Corollary 2", "Theorem 1(b)", "Remark 2"])
 def test_margins_are_those_of_the_register(shared_browser, folder, number):
+    """Of the assumptions that the sliders move; those that they do not hold, but for those about drawn sequences."""
     page = page_of(shared_browser, number, folder)
-    enter(page, "set-rho", 0.02)
-    enter(page, "set-etaZ", 0.004)
-    press(page, "set-K", "ArrowLeft")
+    sliders = [name for name in ("rho", "etaZ") if page.query_selector(f"#set-{name}")]
+    chosen = {"rho": 0.02, "etaZ": 0.004}
+    for name in sliders:
+        enter(page, f"set-{name}", chosen[name])
+    at = {name: chosen[name] for name in sliders} | ({"K": 9} if number != "Remark 2" else {})
+    if number != "Remark 2":
+        press(page, "set-K", "ArrowLeft")
     statement = statements.REGISTER[f"{PAPER}: {number}"]
-    setting = Setting("", single_common_token(9, FIRST["M"], 0.02), FIRST["etaY"], 0.004, 1.0)
-    expected = {one.text: one.margin(setting) for one in statement.assumptions}
+    start = views.VIEWS.starts.get(views.VIEWS.views[number], views.VIEWS.starts[None])[0].setting
+    at = {name: value for name, value in start.items() if name in FIRST} | at
+    setting = task(number, **at)
+    sliders = ("K", "M", "etaY", "etaZ", "rho")
+    others = [task(number, **(at | {name: 2 * at.get(name, FIRST[name])})) for name in sliders]
+    expected = {}
+    for one in statement.assumptions:
+        if one.levels:
+            continue
+        margins = [one.margin(other) for other in (setting, *others)]
+        if np.ptp(margins) > 1e-6 * abs(margins[0]):
+            expected[one.text] = margins[0]
+        else:
+            assert margins[0] >= 1
+    assert expected
     rows = page.eval_on_selector_all(
         "#live-margins li",
         """(all) => all.map((one) => [one.querySelector("[data-assumption]").dataset.assumption, one.textContent,

@@ -79,7 +79,7 @@
       const rarer = lines.map((line) => ({ ...line, id: `${line.id} 2`, dash: "dotted", label: `${line.label}, the rarer one`, y: rows[line.id].map((row) => row && -row.z[1]) }));
       const off = (line, i) => (i ? { ...line, off: apart(line.y, lines[0].y) } : line);
       return {
-        x, y: { label: "−z" }, marks, margins: { ...margins(setting), "distinct tokens of equal probabilities in all classes": 1, "common tokens that have one probability in all classes": 1, "one common token": 0.5 },
+        x, y: { label: "−z" }, marks, margins: margins(setting),
         note: stopped(lines), reference: "against the theory flow, the more frequent token",
         lines: [...lines.map(off), ...rarer],
         band: null,

@@ -15,15 +15,20 @@ yzflow.views.shared = (() => {
   const STILL = of("etaY", "K", "M", "end");
   const adjust = ({ K, M }) => { if (K && M.value < K.value) M.set(K.value); };
 
-  // The margins of the assumptions, by their texts in the register.
+  // The margins of the assumptions that the sliders move, by their texts in the register; in this setting the others hold.
   function margins({ K, M, etaY, etaZ, rho }) {
-    const fixed = { "one common token": 1, "one query": 1, "equal overlaps": 1, "M >= 4": M / 4, "M >= 100": M / 100, "M >= 8": M / 8 };
-    if (rho === undefined) return fixed;
+    const found = {
+      "M >> 100: M >= 1000": M / 1000, "M >= 4": M / 4,
+      "eta_Y < 1: eta_Y <= 1": 1 / etaY, "eta_Y >> M^-0.99: eta_Y >= 10 M^-0.99": (etaY * M ** 0.99) / 10, "eta_Y = O(1): eta_Y <= 10": 10 / etaY,
+    };
+    if (rho === undefined) return found;
     const { upper, lower } = attention.assumption2(M, K, rho);
     return {
-      ...fixed,
+      ...found,
+      "Assumption 1(c), eta_Y >> eta_Z: eta_Y >= 100 eta_Z": etaY / etaZ / 100,
+      "Assumption 2, M >> K^2: M >= 10 K^2": M / K / K / 10,
       "Assumption 2, |lambda_1(E)| < 1/K": upper, "Assumption 2, |lambda_i(E)| >= 6/sqrt(M)": lower,
-      "Assumption 1(c), eta_Y >= 100 eta_Z": etaY / etaZ / 100, "K rho <= 0.1": 0.1 / K / rho, "M rho >= 8": (M * rho) / 8,
+      "(13), common components are small: K rho <= 0.1": 0.1 / K / rho, "(13), beta_nn' is f_n.f_n': M rho >= 8": (M * rho) / 8,
     };
   }
 
