@@ -148,7 +148,7 @@ class StatementVerdict:
         for label in self.labels:
             lines += _wrapped(str(label), "  - ")
         if self.margins:
-            lines += ["", MARGINS, *columns(margin_rows(self)), *_numbered(self)]
+            lines += ["", MARGINS, *columns(margin_rows(self)), *_wrapped("; ".join(_numbered(self)), "  ")]
         if self.rows:
             lines += ["", "Largest errors over the settings", *columns([HEAD, *error_rows(self)])]
         return "\n".join([*lines, "", *self.python.splitlines()])
@@ -354,7 +354,8 @@ def _numbered(verdict: StatementVerdict) -> list[str]:
 
 
 def _demonstrated(verdict: StatementVerdict) -> str:
-    rows = [row for row in verdict.rows if row.expected]
+    beyond = {check.name for check in verdict.statement.checks if check.suffices is not None}
+    rows = [row for row in verdict.rows if row.expected and row.check not in beyond]
     if verdict.statement.conjecture:
         return "n/a: a conjecture; what was measured speaks of a construction against it"
     if not rows:

@@ -195,7 +195,7 @@ def _printed(statement: Statement, by_check: dict[Check, list[Row]], proofs: Seq
     parts = tuple(
         _part(check, [row for row in rows if row.level in check.expected], [check.printed], ran, printed=True)
         for check, rows in by_check.items()
-        if check.expected
+        if check.expected and check.suffices is None  # or what holds beyond the printed form
     )
     if statement.corrected is None:
         return Column(PRINTED, (*parts, *_proved(statement, proofs, ran)))

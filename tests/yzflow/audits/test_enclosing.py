@@ -42,8 +42,8 @@ def test_rows_are_enclosed_and_certificates_kept(monkeypatch, tmp_path):
             assert row.decided.value is bool(row.error <= row.tolerance), row
             assert row.label.trust is Trust.ENCLOSED and row.label.scope["every t up to"] == row.decided.reached
     assert all(row.decided is None and row.label.trust is Trust.MEASURED for row in of(report, "SGD"))
-    (early,) = of(report, "full flow", "early ratio")
-    assert early.decided.until == early.decided.reached == 0.01
+    for early in of(report, "full flow", "early ratio"):
+        assert early.decided.until == early.decided.reached == 0.01
     (full,) = of(report, "full flow", "row sums")
     assert full.decided.words == "true for all t <= 4" and "every t up to 4" in str(full.label)
     (certificates,) = [sorted((tmp_path / "store").iterdir())]

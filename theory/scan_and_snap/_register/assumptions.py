@@ -112,9 +112,7 @@ NO_POSITIONS = Assumption(
     lambda setting: 1 / (1 + abs(setting.position_bias)),
     BATCHES,
 )
-LONG_SEQUENCES = Assumption(
-    "Assumption 1(b), T -> infinity: T - 1 >= 10 gamma/(P(l|n) xi_n) for the rarest token", _long, BATCHES
-)
+LONG_SEQUENCES = Assumption("Assumption 1(b), T -> infinity: T - 1 >= 10 gamma/(P xi_n), rarest token", _long, BATCHES)
 # A hundred times is where the modified flow meets the theory to 5%.
 FAST_DECODER = Assumption(
     "Assumption 1(c), eta_Y >> eta_Z: eta_Y >= 100 eta_Z", lambda setting: setting.eta_y / setting.eta_z / 100
@@ -146,7 +144,7 @@ DECODER = (LARGE_VOCABULARY, SLOW_ENOUGH, FAST_ENOUGH)
 UNIFORM = Assumption(
     "classes drawn uniformly", lambda setting: tokens.alike(np.asarray(setting.classes.class_weights)[:, None])
 )
-MANY_STEPS = Assumption("t >> K^2 steps of batch size 1: t >= 10 K^2 draws", _draws, (*BATCHES, DRAWN))
+MANY_STEPS = Assumption("t >> K^2 steps of batch size 1: t >= 10 K^2", _draws, (*BATCHES, DRAWN))
 MANY_DRAWS = Assumption("N >> K^2: N >= 10 K^2", _draws, (*BATCHES, DRAWN))
 THEOREM_1 = (*ASSUMPTION_1, *WEAK, ZERO_DECODER, *DECODER, UNIFORM, MANY_STEPS)
 # Lemma 12, whose features stand still by Assumption 1(c).

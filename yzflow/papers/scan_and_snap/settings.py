@@ -172,7 +172,7 @@ def settings(*, quick: bool) -> list[Setting]:
         ),
         Setting("two common tokens: K = 3, M = 2000", two_common_tokens(3, 2000, 0.15), 1.0, 1e-3, 100.0),
         Setting(
-            "long sequences: K = 3, M = 2000, eta_Y = 0.5, T = 65,536",
+            "long sequences: K = 3, eta_Y = 0.5, T = 65,536",
             single_common_token(3, 2000, 0.15),
             0.5,
             5e-4,
