@@ -124,7 +124,9 @@ def survival(
         raise RuntimeError(f"a run of the table failed: {first}")
     measured = runs.squeeze(["paper", "seed", "draws"], drop=True).sel(check=[one.label for one in asked])
     recorded = {name: runs.attrs[name] for name in environment() if name in runs.attrs}
-    return _table(measured, room, asked, quick=quick, seed=seed, made=recorded | {"own": int(settings is not None)})
+    return _table(
+        measured, room, asked, chosen, quick=quick, seed=seed, made=recorded | {"own": int(settings is not None)}
+    )
 
 
 # The readers' settings of this process, by paper and name.
@@ -260,12 +262,9 @@ def _run(configuration: dict, seed: int) -> dict[str, xr.DataArray]:
     labels = {"check": [one.label for one in asked], "draw": np.arange(shape[1])}
     arrays = {name: xr.DataArray(values, labels, ("check", "draw")) for name, values in found.items()}
     adapted = option.adapted(setting)
-    own = room.levels[level]
-    margins = [min(one.statement.margins(setting, one.check, own).values(), default=np.inf) for one in asked]
     return {
         **arrays,
         "why": xr.DataArray(why, {"check": labels["check"]}, ("check",)),
-        "margin": xr.DataArray(np.minimum(margins, 1e300), {"check": labels["check"]}, ("check",)),
         "end": xr.DataArray(float(adapted.t_end)),
     }
 
@@ -363,11 +362,18 @@ def _from(times: np.ndarray, holds: Callable[[int], bool]) -> float:
 
 
 def _table(
-    measured: xr.Dataset, room: Room, asked: Sequence[_Asked], *, quick: bool, seed: int, made: Mapping[str, str]
+    measured: xr.Dataset,
+    room: Room,
+    asked: Sequence[_Asked],
+    chosen: Sequence[Any],
+    *,
+    quick: bool,
+    seed: int,
+    made: Mapping[str, str],
 ) -> xr.Dataset:
     dims = ("check", "option", "setting", "level")
     cells = {name: measured[name].transpose(*dims, "draw").values for name in _NUMBERS}
-    why, margin = (measured[name].transpose(*dims).values for name in ("why", "margin"))
+    why = measured["why"].transpose(*dims).values
     end = measured["end"].transpose(*dims[1:]).values
     levels = measured["level"].values.tolist()
     is_drawn = np.array([level in room.drawn for level in levels])
@@ -391,7 +397,6 @@ def _table(
                                          back)  # fmt: skip
     with np.errstate(all="ignore"):
         middle = {name: _median(cells[name]) for name in _NUMBERS}
-    inside = margin[:, 0]
     texts = {option.name: option.text for option in room.options}
     meanings = {"flag_values": [int(fate) for fate in Fate], "flag_meanings": " ".join(fate.name for fate in Fate)}
     return xr.Dataset(
@@ -410,7 +415,7 @@ def _table(
             "votes": ((*dims, "side"), counts["whole"].astype("int16")),
             "votes_late": ((*dims, "side"), counts["late"].astype("int16")),
             "why": (dims, why.astype("int8"), {"long_name": "; ".join(f"{key}: {text}" for key, text in WHY.items())}),
-            "margin": (("check", "setting", "level"), inside, {"long_name": "smallest margin of the assumptions"}),
+            "margin": _margins(room, asked, chosen),
         },
         {
             "check": measured["check"].values,
@@ -434,6 +439,23 @@ def _table(
             "tests": int(sum((~np.isnan(values)).sum() for values in p.values())),
         },
     )  # fmt: skip
+
+
+def _margins(room: Room, asked: Sequence[_Asked], settings: Sequence[Any]) -> tuple:
+    """The smallest margin of each check's assumptions in each setting at each level, as a variable of the table."""
+    levels = list(room.levels.values())  # of the register
+    smallest = [
+        [
+            [min(one.statement.margins(setting, one.check, level).values(), default=np.inf) for level in levels]
+            for setting in settings
+        ]
+        for one in asked
+    ]
+    return (
+        ("check", "setting", "level"),
+        np.minimum(smallest, 1e300),
+        {"long_name": "smallest margin of the assumptions"},
+    )
 
 
 def _drawn_cells(why: np.ndarray, is_drawn: np.ndarray) -> Iterator[tuple[int, ...]]:

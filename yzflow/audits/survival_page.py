@@ -11,6 +11,7 @@ import xarray as xr
 
 from dynamics.support import files
 from yzflow.audits import survival_report
+from yzflow.audits.report import markdown_table
 from yzflow.audits.survival import load
 
 DATA = Path("docs") / "survival" / "survival.nc"
@@ -35,6 +36,11 @@ def page(table: xr.Dataset) -> str:
             "makes; `python -m yzflow.audits.survival_page` makes this page of it. What the verdicts mean, and what",
             "was found: [finding 35](findings/35_survival.md). Flows and steps on the expected gradient have verdicts",
             "of one run each; those on mini-batches (SGD) are tests over seeds.",
+            "",
+            "At how many of the checks that are asked every assumption of the statement holds, before an option",
+            "changes one:",
+            "",
+            *markdown_table(survival_report.inside(table)),
             "",
             survival_report.markdown(table),
             "",

@@ -11,7 +11,7 @@ from yzflow.audits.fates import Fate
 from yzflow.audits.report import columns, markdown_table
 from yzflow.audits.survival import WHY, label
 
-__all__ = ["counted", "facts", "markdown", "text"]
+__all__ = ["counted", "facts", "inside", "markdown", "text"]
 
 # With more options than these a cell is a sign, and no words.
 _WORDS_UP_TO = 4
@@ -28,6 +28,21 @@ def counted(table: xr.Dataset) -> str:
     shares = [f"{found.count(fate)} {fate.words}" for fate in Fate if fate in found]
     tests = f"; {table.attrs['tests']} tests over {table.attrs['seeds']} seeds, family-wise error rate "
     return f"Of {len(found)} cells {', '.join(shares)}{tests}{table.attrs['alpha']:g}."
+
+
+def inside(table: xr.Dataset) -> list[list[str]]:
+    """A head and a row for each setting: at how many of the checks that are asked all assumptions hold, by level."""
+    levels = table["level"].values.tolist()
+    rows = [["setting", *levels]]
+    for setting in table["setting"].values.tolist():
+        row = [setting]
+        for level in levels:
+            part = table.sel(setting=setting, level=level)
+            asked = (part["verdict"] != Fate.NOT_ASKED).any("option").values
+            held = part["margin"].values[asked] >= 1
+            row.append(f"{held.sum()} of {held.size}")
+        rows.append(row)
+    return rows
 
 
 def _parts(table: xr.Dataset) -> Iterator[tuple[str, str, xr.Dataset]]:

@@ -251,7 +251,7 @@ CHECKS = {
         SETTING,
         (bounds, "_visit_excess", lambda right: lambda runs, bound: right(runs, lambda n, k: bound(n, k) / 2)),
     ),
-    "Theorem 1(a): twice the bound": ("Theorem 1(a)", 0, SETTING, (bounds, "_sharp_bound", times(1.1))),
+    "Theorem 1(a): twice the bound": ("Theorem 1(a)", 1, SETTING, (bounds, "_sharp_bound", times(1.1))),
     "(88) as printed": ("Equations 86 to 93", 0, SETTING, None),
     "Lemma 17: half the sharp bound": (
         "Lemma 17",

@@ -239,6 +239,19 @@ def test_the_published_page_is_that_of_its_data():
     assert fate(table.isel(setting=[1]), COMMON, "adam", "full steps") is Fate.REVERSED
 
 
+def test_the_published_margins_are_the_register_s():
+    """Inside and outside follow from the settings alone; sequences of 256 tokens are outside of T -> infinity."""
+    table = survival.load(ROOT / survival_page.DATA)
+    _, smallest, _ = survival._margins(rows.ROOM, survival._all(rows.ROOM), rows.settings(quick=False))
+    np.testing.assert_array_equal(table["margin"].transpose("check", "setting", "level").values, smallest)
+    signs = table["reversible"] & (table["statement"] == "Scan and Snap: Theorem 2(a)")
+    found = (table["margin"].isel(check=np.flatnonzero(signs)) >= 1).all("check").sel(level=["full steps", "SGD"])
+    assert found.sel(level="SGD").values.tolist() == [False] * 5
+    assert found.sel(level="full steps").values.tolist() == [
+        name.startswith("inside") for name in table["setting"].values.tolist()
+    ]
+
+
 def test_the_first_step_foresees_what_adam_does_at_every_published_setting():
     """Finding 35: a common token rises where its f is below c/(D + c F), a distinct one where it is below 1/(D + c F).
 
