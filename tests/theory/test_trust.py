@@ -263,7 +263,9 @@ def test_what_a_form_does_in_words(error, tolerance, expected):
 
 def test_the_audit_puts_scope_on_every_row():
     report = yzflow.audit(["Scan and Snap: Remark 1", "Scan and Snap: Lemma 18"], quick=True)
-    (remark,) = [one for one in report.table if one.statement.endswith("Remark 1") and "K = 2, M = 1000" in one.setting]
+    remark = next(
+        one for one in report.table if one.statement.endswith("Remark 1") and "K = 2, M = 1000" in one.setting
+    )
     # rho = 0.3: s = 0.7 * 1.3 / (1 + 999 * 0.3), and the paper prints 0.7.
     assert remark.printed == pytest.approx(1 - 1.3 / 300.7, abs=1e-4)
     assert remark.forms[0] == "misses by 99.6%"
