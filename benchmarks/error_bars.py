@@ -8,9 +8,10 @@ folder below the system's for temporary files, so that an interrupted call goes 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.stats
@@ -118,8 +119,10 @@ def rows(found: dict[str, np.ndarray], *, seed: int = 0) -> Iterator[Coverage]:
                 yield of_variation(name, values, n, rng)
 
 
-def markdown(table: list[Coverage], ranks: dict[tuple[int, float], float]) -> str:
-    """A line a quantity, a column a number of seeds."""
+def markdown(data: Mapping[str, Any]) -> str:
+    """A line a quantity, a column a number of seeds; below it the intervals of rank correlations."""
+    table = [Coverage(**row) for row in data["rows"]]
+    ranks = {(row["n"], row["correlation"]): row["coverage"] for row in data["ranks"]}
     head = ("95% interval", "of", "skewness of a run", *(f"{n} seeds" for n in NUMBERS))
     lines = [head, ("---",) * len(head)]
     for method, quantity, skewness in dict.fromkeys((row.method, row.quantity, row.skewness) for row in table):
@@ -134,7 +137,7 @@ def markdown(table: list[Coverage], ranks: dict[tuple[int, float], float]) -> st
         for n in dict.fromkeys(n for n, _ in ranks)
     )
     return (
-        f"{text}\n\nPercent of {REPLICATES} replicates whose interval by Student's t holds the truth, in brackets that "
+        f"{text}\n\nPercent of {data['replicates']} replicates whose interval by Student's t holds the truth, in brackets that "
         f"of 1.96 standard errors; binomial standard errors are at most {error:.1%}. Bold: outside 93 to 97. Student's "
         f"interval is inside in {inside} of {len(table)} cells.\n\nIntervals of Spearman's rank correlation for pairs "
         f"of normal numbers, by number and correlation: {said}."
@@ -185,4 +188,4 @@ def study() -> Study:
         "rows": [asdict(row) for row in table],
         "ranks": [{"n": n, "correlation": rho, "coverage": share} for (n, rho), share in ranks.items()],
     }
-    return Study(markdown(table, ranks), draw(table), data)
+    return Study(markdown(data), draw(table), data)

@@ -72,9 +72,18 @@ def place(facts: Mapping[str, str]) -> str:
     return f"{where}; " + ", ".join(f"{name} {version}" for name, version in rest.items())
 
 
-def markdown(rows: Sequence[tuple[str, Row]], places: Mapping[str, Sequence[str]]) -> str:
-    """The table for the documentation, and what it was measured on: benchmarks by place."""
-    table = [_COLUMNS, ("---",) * len(_COLUMNS), *(_cells(row) for _, row in rows)]
+def _shown(data: Sequence[Mapping[str, Any]]) -> list[tuple[str, Row]]:
+    names = [field.name for field in fields(Row)]
+    return [(row["benchmark"], Row(**{name: row[name] for name in names})) for row in data]
+
+
+def markdown(data: Sequence[Mapping[str, Any]]) -> str:
+    """The table for the documentation from the rows of the file, and what they were measured on."""
+    places: dict[str, list[str]] = {}
+    for row in data:
+        own = places.setdefault(row["measured_on"], [])
+        own += [row["benchmark"]] if row["benchmark"] not in own else []
+    table = [_COLUMNS, ("---",) * len(_COLUMNS), *(_cells(row) for _, row in _shown(data))]
     lines = ["| " + " | ".join(cells).rstrip() + " |" for cells in table]
     for where, names in places.items():
         only = f" ({', '.join(names)})" if len(places) > 1 else ""
@@ -131,13 +140,7 @@ def write(out: Path, rows: Sequence[tuple[str, Row]], studies: Mapping[str, Stud
         made = {"measured_on": place(facts)}
         data = [{"benchmark": name, **asdict(row), "ratio": row.ratio} | made for name, row in rows]
         data = sorted(data + _kept(out, {name for name, _ in rows}), key=lambda row: str(row["benchmark"]))
-        names = [field.name for field in fields(Row)]
-        shown = [(row["benchmark"], Row(**{name: row[name] for name in names})) for row in data]
-        places: dict[str, list[str]] = {}
-        for row in data:
-            own = places.setdefault(row["measured_on"], [])
-            own += [row["benchmark"]] if row["benchmark"] not in own else []
-        _write(out / "benchmarks", {"machine": facts, "rows": data}, markdown(shown, places), ratios(shown))
+        _write(out / "benchmarks", {"machine": facts, "rows": data}, markdown(data), ratios(_shown(data)))
     for name, study in studies.items():
         _write(out / name, {"machine": machine.describe(), **study.data}, study.markdown + "\n", study.figure)
 

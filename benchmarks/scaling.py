@@ -9,6 +9,8 @@ from __future__ import annotations
 import resource
 import subprocess
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -79,12 +81,18 @@ def study() -> Study:
 
     times = {name: [step_seconds(**BASE | {name: value}) for value in values] for name, values in SWEEPS.items()}
     exponents = {name: float(np.polyfit(np.log(SWEEPS[name]), np.log(times[name]), 1)[0]) for name in SWEEPS}
+    data = {"times": times, "exponents": exponents, "base": BASE}
+    return Study(markdown(data), styled(draw)(times, exponents), data)
+
+
+def markdown(data: Mapping[str, Any]) -> str:
+    """A line for each size."""
     lines = ["| against | from | to | milliseconds a step | exponent |", "| --- | --- | --- | --- | --- |"]
     for name, values in SWEEPS.items():
-        span = f"{1e3 * times[name][0]:.2f} to {1e3 * times[name][-1]:.2f}"
-        lines.append(f"| {LABELS[name]} | {values[0]:,} | {values[-1]:,} | {span} | {exponents[name]:.2f} |")
-    data = {"times": times, "exponents": exponents, "base": BASE}
-    return Study("\n".join(lines), styled(draw)(times, exponents), data)
+        times = data["times"][name]
+        span = f"{1e3 * times[0]:.2f} to {1e3 * times[-1]:.2f}"
+        lines.append(f"| {LABELS[name]} | {values[0]:,} | {values[-1]:,} | {span} | {data['exponents'][name]:.2f} |")
+    return "\n".join(lines)
 
 
 def memory(optimizer: str, momentum: float, steps: int) -> None:

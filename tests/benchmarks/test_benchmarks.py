@@ -4,11 +4,12 @@ import dataclasses
 import json
 import math
 import sys
+from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from driving import python
+from driving import ROOT, python
 from matplotlib.figure import Figure
 from numba import njit
 
@@ -175,6 +176,22 @@ def test_one_core_holds_within_and_all_are_back_after():
             assert machine.cores() == before
         assert machine.cores() == one
     assert machine.cores() == before
+
+
+FOLDER = ROOT / "docs" / "benchmarks"
+STUDIES = sorted(path.stem for path in FOLDER.glob("*.json") if path.stem != "benchmarks")
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_published_tables_are_those_of_the_published_numbers(name):
+    data = json.loads((FOLDER / f"{name}.json").read_text())
+    assert (FOLDER / f"{name}.md").read_text() == import_module(f"benchmarks.{name}").markdown(data) + "\n"
+
+
+def test_the_published_table_of_ratios_is_that_of_the_published_rows():
+    rows = json.loads((FOLDER / "benchmarks.json").read_text())["rows"]
+    assert (FOLDER / "benchmarks.md").read_text() == report.markdown(rows)
+    assert all(row["ratio"] == pytest.approx(row["peer"] / row["ours"]) for row in rows)
 
 
 def test_every_module_is_a_benchmark_or_a_study():
