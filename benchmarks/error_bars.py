@@ -137,10 +137,10 @@ def markdown(data: Mapping[str, Any]) -> str:
         for n in dict.fromkeys(n for n, _ in ranks)
     )
     return (
-        f"{text}\n\nPercent of {data['replicates']} replicates whose interval by Student's t holds the truth, in brackets that "
-        f"of 1.96 standard errors; binomial standard errors are at most {error:.1%}. Bold: outside 93 to 97. Student's "
-        f"interval is inside in {inside} of {len(table)} cells.\n\nIntervals of Spearman's rank correlation for pairs "
-        f"of normal numbers, by number and correlation: {said}."
+        f"{text}\n\nPercent of {data['replicates']} replicates whose interval by Student's t holds the truth, in "
+        f"brackets that of 1.96 standard errors; binomial standard errors are at most {error:.1%}. Bold: outside 93 to "
+        f"97. Student's interval is inside in {inside} of {len(table)} cells.\n\nIntervals of Spearman's rank "
+        f"correlation for pairs of normal numbers, by number and correlation: {said}."
     )
 
 

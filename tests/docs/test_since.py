@@ -21,7 +21,6 @@ CLAIM = re.compile(
 # Where such words say something else: the page, its words, and what they are about.
 ALLOWED = {
     ("docs/audit.md", "a change that nobody has looked at"): "mutants of our own code",
-    ("docs/benchmarks.md", "nobody asks for"): "results of a call",
     ("docs/findings/23_overtaking.md", "nobody will see it"): "a time of exp(300) steps",
     ("docs/findings/26_spurious_tokens.md", "for the first time"): "tokens that a sample meets",
     ("docs/findings/29_architecture.md", "alone helps nowhere"): "settings of that table",

@@ -1,5 +1,6 @@
 """Published numbers: the text that quotes them, the store and a fresh run say the same, and a difference is noticed."""
 
+import ast
 import json
 import os
 import re
@@ -36,8 +37,10 @@ def test_the_files_that_are_complete_have_no_number_without_a_reason():
 
 def test_every_reason_and_every_pattern_is_needed_and_said():
     known = reasons(ROOT)
-    assert all(entry["reason"].strip() for entry in [*known["kind"], *known.get("place", ())])
+    entries = [*known["kind"], *known.get("place", ()), *known["made"]]
+    assert all(entry["reason"].strip() for entry in entries)
     assert all(list(ROOT.glob(pattern)) for pattern in known["sources"])
+    assert all(list(ROOT.glob(entry["file"])) for entry in entries if "file" in entry)
     text = "\n".join(path.read_text(encoding="utf-8") for path in [*pages(ROOT), *sources(ROOT)])
     assert [kind["pattern"] for kind in known["kind"] if not re.search(kind["pattern"], text, re.M)] == []
 
@@ -195,6 +198,27 @@ def test_numbers_without_a_mark_are_listed(clone):
     (clone / "studies" / "reasons.toml").write_text(with_reason + place.replace("typed", "read"))
     with pytest.raises(ValueError, match=r"stands in docs/page\.md"):
         unmarked(clone)
+
+
+def test_a_kind_of_one_file_and_a_page_that_is_made(clone):
+    reasons_file = clone / "studies" / "reasons.toml"
+    known = reasons_file.read_text()
+    kind = '\n[[kind]]\nfile = "docs/{}.md"\npattern = "typed"\nreason = "a test"\n'
+    for page, left in (("page", []), ("other", ["17.5"])):
+        reasons_file.write_text(known + kind.format(page).replace("typed", r"\\d+\\.5"))
+        assert [place.number for place in unmarked(clone)] == left
+    reasons_file.write_text(known + '\n[[made]]\nfile = "docs/p*.md"\nreason = "a test"\n')
+    assert unmarked(clone) == unmarked(clone, ["docs/page.md"]) == []
+
+
+def test_marks_of_modules_stand_in_text_that_readers_see():
+    """A tick or a comment in the source might hide a mark from the check, or show it to nobody."""
+    for path in sources(ROOT):
+        text = path.read_text(encoding="utf-8")
+        constants = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+        seen = [mark for one in constants if isinstance(one, str) for mark in marks(one)]
+        assert sorted(mark.name for mark in seen) == sorted(mark.name for mark in marks(text)), path
+        assert text.count("<!--v ") == len(seen), path
 
 
 SOURCE = r'''

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 
 from dynamics.support import checks
@@ -46,9 +47,12 @@ def unmarked(root: Path, files: Sequence[str] = ()) -> list[Place]:
     found = {str(path.relative_to(root)): path for path in [*pages(root), *sources(root)]}
     for file in files:
         checks.one_of("files", file, found)
-    kinds = [re.compile(kind["pattern"], re.M) for kind in known["kind"]]
+    made = [entry["file"] for entry in known.get("made", ())]
     places = []
     for file in files or found:
+        if any(fnmatch(file, pattern) for pattern in made):
+            continue
+        kinds = [re.compile(kind["pattern"], re.M) for kind in known["kind"] if fnmatch(file, kind.get("file", "*"))]
         text = found[file].read_text(encoding="utf-8")
         own = [place["text"] for place in known.get("place", ()) if place["file"] == file]
         pieces = list(_page(text)) if file.endswith(".md") else list(_source(text))
