@@ -290,8 +290,12 @@ def overtaking(
     found = np.empty((len(vocab_sizes), len(overlaps)))
     for i, m in enumerate(vocab_sizes):
         for j, rho in enumerate(overlaps):
-            speeds = frozen_speeds(s, n_classes=n_classes, vocab_size=m, overlap=rho, rtol=1e-7)
-            above = np.flatnonzero(speeds >= 1)
+            options: dict[str, Any] = {"n_classes": n_classes, "vocab_size": m, "overlap": rho, "rtol": 1e-7}
+            above = np.flatnonzero(frozen_speeds(s, **options) >= 1)
             found[i, j] = s[above[0]] if above.size else np.inf
+            if above.size and above[0] > 0:
+                # The grid's steps are of 4% late: between two of them the crossing is found by a line through near points.
+                near = np.linspace(s[above[0] - 1], s[above[0]], 20)
+                found[i, j] = np.interp(1.0, frozen_speeds(near, **options), near)
     coordinates: dict[str, Any] = {"vocab_size": list(vocab_sizes), "overlap": list(overlaps)}
     return xr.DataArray(found, coordinates, ["vocab_size", "overlap"], attrs={"n_classes": n_classes, "last": last})

@@ -1,0 +1,51 @@
+"""Whether and when the full flow's attention overtakes the theory's: with frozen features, and with moving ones."""
+
+from collections.abc import Sequence
+
+from theory.scan_and_snap.proofs.slowdown import late_ratio
+from theory.values import Study
+from yzflow.papers.scan_and_snap.open_questions import late
+
+
+def reached(k: int, sizes: Sequence[int], overlaps: Sequence[float]) -> dict:
+    """ln(eta_Y t/K) at which the ratio of speeds first is one, with frozen features."""
+    found = late.overtaking(n_classes=k, vocab_sizes=sizes, overlaps=overlaps, last=1e3)
+    return {"rows": [{"m": m, "at": row} for m, row in zip(sizes, found.values.tolist(), strict=True)]}
+
+
+def limit(sizes: Sequence[tuple[int, int, float]], ln_t: float) -> dict:
+    """How far the ratio of speeds is from s_inf."""
+    off = []
+    for k, m, rho in sizes:
+        speeds = late.frozen_speeds([ln_t], n_classes=k, vocab_size=m, overlap=rho)
+        off.append(abs(speeds[0] / float(late_ratio(m, k, rho)) - 1))
+    return {"off": off, "largest": max(off)}
+
+
+def moving(k: int, m: int, rho: float, n_distinct: int, eta_y: float, eta_z: float, ln_t: Sequence[float]) -> dict:
+    """The common token's logit in the full flow over that in the theory's, features moving."""
+    # rho = w^2/(1 + w^2) for w = f_common/|f_distinct|, so that P(common) = w/(w + sqrt(D)).
+    w = (rho / (1 - rho)) ** 0.5
+    options = {"n_classes": k, "vocab_size": m, "common": w / (w + n_distinct**0.5), "n_distinct": n_distinct}
+    full = late.late_flow(ln_t, **options, eta_y=eta_y, eta_z=eta_z)["z"].values
+    ratio = full / late.theory_logit(ln_t, **options, eta_y=eta_y, eta_z=eta_z)
+    return {"ratio": ratio, "largest": ratio.max(), "overtakes": bool((ratio > 1).any()), "keeps": bool(ratio[-1] > 1)}
+
+
+FROZEN = ("features stand still",)
+MOVING = {"k": 5, "m": 60, "rho": 0.967, "n_distinct": 5, "eta_y": 1.0}
+OUTSIDE = ("outside Assumption 2, whose overlap is below 1/(K (K - 1))",)
+GRID = [0.5 * i for i in range(1, 20)] + [10.0 + 2 * i for i in range(46)] + [150.0, 200, 300, 500, 1000]
+STUDIES = (
+    Study(
+        "reached",
+        reached,
+        {"k": 10, "sizes": [10, 100, 1000], "overlaps": [0.01, 0.1, 0.3, 0.9]},
+        FROZEN,
+        tolerance=1e-4,
+    ),
+    Study("limit", limit, {"sizes": [(5, 60, 0.967), (4, 4, 0.3), (3, 30, 0.2)], "ln_t": 20_000.0}, FROZEN),
+    Study("lost", moving, {**MOVING, "eta_z": 1e-3, "ln_t": [4.6, 6.9, 9.2, 13.8, 50.0, 100.0, 1000.0]}, OUTSIDE),
+    Study("never", moving, {**MOVING, "eta_z": 0.5, "ln_t": GRID}, OUTSIDE),
+    Study("paper", moving, {**MOVING, "m": 1000, "k": 10, "rho": 0.0101, "eta_z": 1e-3, "ln_t": GRID}),
+)
