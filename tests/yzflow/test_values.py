@@ -70,7 +70,7 @@ n = {n:words}-->radius = 1.5, n = three<!--/-->) discs are <!--v circles.disc.la
 a mean of *<!--v circles.disc.mean +.3f+/- -->+0.250 +- 0.125<!--/-->*. `<!--v this.is code-->9<!--/-->`
 
 <!--table circles.disc.rows | {n} | {share:.2g%} | <b>{share:.0e}</b> |-->
-| n | share | |
+| n | share of <!--v circles.disc.n-->3<!--/--> | |
 |---|---|---|
 | 1 | 33% | <b>3e-1</b> |
 | 2 | 67% | <b>7e-1</b> |
@@ -115,6 +115,7 @@ def test_a_page_that_is_right_has_no_faults(clone):
         ("| 2 | 67% | <b>7e-1</b> |\n", "", 10, "2 rows, and 3"),
         ("circles.disc.area", "circles.disc.aria", 1, "circles.disc.aria"),
         ("circles.disc.area", "squares.disc.area", 1, "squares"),
+        ("of <!--v circles.disc.n-->3", "of <!--v circles.disc.n-->4", 8, "'4'"),
         ("disc.area .1f", "disc.area .2f", 1, "7.07"),
         ("disc.area .1f", "disc.area", 1, "how many digits"),
         ("disc.area .1f", "disc.large .1f", 1, "?yes:no"),
@@ -300,7 +301,7 @@ def test_marks_go_and_code_stays():
     text = bare(PAGE)
     assert not re.search("<!--v circles|<!--table", text) and "`<!--v this.is code-->9<!--/-->`" in text
     assert [line for line in text.split("\n") if line.startswith("|")][2] == "| 1 | 33% | <b>3e-1</b> |"
-    assert misplaced(PAGE) == [] and len(marks(PAGE)) == 6
+    assert misplaced(PAGE) == [] and len(marks(PAGE)) == 7
     assert bare(filled("a <!--v x-->1<!--/-->", {"x": 2}.get)) == "a 2"
 
 

@@ -23,9 +23,10 @@ CODE = r"^(?P<fence>`{3,}|:{3,}\{code|~{3,}).*?^(?P=fence)[`~:]*$|(?P<tick>`+)(?
 _MARK = re.compile(
     rf"(?ms){CODE}"
     r"|<!--v\s+(?P<name>[\w.-]+)(?:\s+(?P<how>(?:(?!-->).)+?))?\s*-->(?P<text>(?:(?!<!--).)*)<!--/-->"
-    r"|^<!--table\s+(?P<rows>[\w.-]+)\s+(?P<row>(?:(?!-->).)+?)\s*-->\n"
-    r"(?P<head>[^\n]*\n\|[-:| ]+\|\n)(?P<body>(?:\|[^\n]*\n)*)"
+    r"|^<!--table\s+(?P<rows>[\w.-]+)\s+(?P<row>(?:(?!-->).)+?)\s*-->\n(?=\|[^\n]*\n\|[-:| ]+\|\n)"
 )
+# What follows a table's mark: the head, whose cells may have marks, its rule, and the rows.
+_TABLE = re.compile(r"[^\n]*\n[^\n]*\n(?P<body>(?:\|[^\n]*\n)*)")
 _SMALL = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 
 
@@ -81,7 +82,9 @@ def marks(text: str) -> list[Mark]:
         if match["name"]:
             found.append(Mark(match["name"], match["how"] or "", match["text"], *match.span("text")))
         elif match["rows"]:
-            found.append(Mark(match["rows"], match["row"], match["body"], *match.span("body"), rows=True))
+            table = _TABLE.match(text, match.end())
+            assert table is not None  # the mark is followed by one
+            found.append(Mark(match["rows"], match["row"], table["body"], *table.span("body"), rows=True))
     return found
 
 
@@ -171,7 +174,7 @@ def filled(text: str, find: Callable[[str], Any]) -> str:
     ValueError
         If a number is not there, or cannot be written so.
     """
-    for mark in reversed(marks(text)):
+    for mark in sorted(marks(text), key=lambda mark: -mark.start):
         expected = mark.expected(find)
         if mark.differs(expected):
             text = text[: mark.start] + expected + text[mark.end :]
@@ -180,10 +183,7 @@ def filled(text: str, find: Callable[[str], Any]) -> str:
 
 def bare(text: str) -> str:
     """``text`` without its marks, as a reader sees it; code stays as it is."""
-    for mark in reversed(marks(text)):
-        before = text.rindex("<!--table" if mark.rows else "<!--v", 0, mark.start)
-        if mark.rows:
-            text = text[:before] + text[text.index("-->\n", before) + 4 :]
-        else:
-            text = text[:before] + mark.text + text[mark.end + len("<!--/-->") :]
-    return text
+    def shown(match: re.Match[str]) -> str:
+        return match["text"] if match["name"] else "" if match["rows"] else match[0]
+
+    return _MARK.sub(shown, text)
