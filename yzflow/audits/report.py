@@ -98,17 +98,31 @@ class AuditReport:
         rows = [row for row in self.table if row.statement == statement.id and (row.inside or everywhere)]
         return four_columns(statement, rows, self.labels_of_proofs.get(statement.id, ()))
 
-    def counted(self) -> str:
-        """How many of the statements are proved in all their clauses, and how far, as a sentence."""
+    def counts(self) -> dict[str, int]:
+        """How many statements and clauses there are, and how many statements are proved, and how far.
+
+        ``all_sizes`` and ``fixed_sizes`` have a proof of every clause, ``some`` one of some clauses, ``none`` none.
+        """
         counts: Counter[Trust | str] = Counter()
         for statement in self.statements:
             labels = self.labels_of_proofs.get(statement.id, ())
             proved = all(any(one.clause == clause.name for one in labels) for clause in statement.clauses)
             counts[max(label.trust for label in labels) if proved else "some" if labels else "none"] += 1
-        clauses = sum(len(statement.clauses) for statement in self.statements)
+        return {
+            "statements": len(self.statements),
+            "clauses": sum(len(statement.clauses) for statement in self.statements),
+            "all_sizes": counts[Trust.PROVED],
+            "fixed_sizes": counts[Trust.PROVED_AT_SIZES],
+            "some": counts["some"],
+            "none": counts["none"],
+        }
+
+    def counted(self) -> str:
+        """How many of the statements are proved in all their clauses, and how far, as a sentence."""
+        counts = self.counts()
         return (
-            f"Of {len(self.statements)} statements, which have {clauses} clauses, {counts[Trust.PROVED]} have a "
-            f"symbolic proof for all sizes of every clause, {counts[Trust.PROVED_AT_SIZES]} one of every clause, "
+            f"Of {counts['statements']} statements, which have {counts['clauses']} clauses, {counts['all_sizes']} have a "
+            f"symbolic proof for all sizes of every clause, {counts['fixed_sizes']} one of every clause, "
             f"some at fixed small sizes only, {counts['some']} one of some clauses, and {counts['none']} none."
         )
 

@@ -81,7 +81,7 @@ def studies(root: Path, room: Path) -> dict[str, Study]:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     found: dict[str, Study] = {}
-    for study in module.STUDIES:
+    for study in checks.listed("STUDIES", getattr(module, "STUDIES", None), f"be a tuple in {name}"):
         if study.name in found:
             raise checks.reject("STUDIES", "name each study once", f"{room.name}.{study.name} twice")
         found[study.name] = study
@@ -121,6 +121,10 @@ def check_rooms(root: Path, chosen: Iterable[Path] | None = None, *, fresh: bool
     return faults
 
 
+def _rooms_of(names: Iterable[str]) -> set[str]:
+    return {name.partition(".")[0] for name in names}
+
+
 def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
     """Run studies and store what they find; returns the names of those that changed.
 
@@ -137,7 +141,7 @@ def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
         If a name is that of no room and no study.
     """
     names = list(names)
-    found = {room: studies(root, room) for room in rooms(root)}
+    found = {room: studies(root, room) for room in rooms(root) if not names or room.name in _rooms_of(names)}
     known = {room.name for room in found} | {f"{room.name}.{name}" for room, named in found.items() for name in named}
     for name in names:
         checks.one_of("names", name, known)
