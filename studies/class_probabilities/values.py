@@ -1,4 +1,4 @@
-"""How far a distinct token can grow: as printed, with the lower limit of an integral, and with the class probability."""
+"""How far a distinct token can grow: as printed, with an integral's lower limit, and with the class probability."""
 
 from collections.abc import Sequence
 

@@ -19,7 +19,7 @@ SIZES = ((10, 1000, 0.011), (10, 50, 0.011), (10, 10, 0.011), (5, 5, 0.3), (5, 5
 def logit_ratio(
     classes: SequenceClasses, eta_y: float, eta_z: float, times: Sequence[float], token: int | None = None
 ) -> np.ndarray:
-    """A token's logit in the full flow over that in the theory flow, at each time; by default the first distinct one's."""
+    """A token's logit, by default the first distinct one's, in the full flow over that in the theory flow."""
     token = int(classes.distinct_tokens(0)[0]) if token is None else token
     options = {"eta_y": eta_y, "eta_z": eta_z, "t_end": times[-1], "times": list(times), "rtol": 1e-11, "atol": 1e-20}
     full, theory = (

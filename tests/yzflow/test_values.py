@@ -80,6 +80,15 @@ A typed 17.5, and $x = 18$, and Theorem 3 of 2023.
 """
 
 
+REASONS = r"""complete = []
+sources = ["theory/*/statements.py"]
+
+[[kind]]
+pattern = 'Theorem \d+|\b20\d\d\b'
+reason = "theorems and years"
+"""
+
+
 @pytest.fixture
 def clone(tmp_path):
     """A repository with one room and two pages."""
@@ -87,7 +96,7 @@ def clone(tmp_path):
     room.mkdir(parents=True)
     (tmp_path / "docs").mkdir()
     (room / "values.py").write_text(STUDY)
-    (tmp_path / "studies" / "reasons.toml").write_text((ROOT / "studies" / "reasons.toml").read_text())
+    (tmp_path / "studies" / "reasons.toml").write_text(REASONS)
     (tmp_path / "README.md").write_text("No number.\n")
     (tmp_path / "docs" / "page.md").write_text(PAGE)
     assert write_rooms(tmp_path, ["circles"]) == ["circles.disc", "circles.slow"]
@@ -192,11 +201,10 @@ def test_numbers_without_a_mark_are_listed(clone):
     assert (found.file, found.number) == ("docs/page.md", "17.5") and PAGE.split("\n")[found.line - 1].startswith(
         "A typed"
     )
-    with_reason = (clone / "studies" / "reasons.toml").read_text()
     place = '\n[[place]]\nfile = "docs/page.md"\ntext = "typed 17.5"\nreason = "a test"\n'
-    (clone / "studies" / "reasons.toml").write_text(with_reason + place)
+    (clone / "studies" / "reasons.toml").write_text(REASONS + place)
     assert unmarked(clone) == []
-    (clone / "studies" / "reasons.toml").write_text(with_reason + place.replace("typed", "read"))
+    (clone / "studies" / "reasons.toml").write_text(REASONS + place.replace("typed", "read"))
     with pytest.raises(ValueError, match=r"stands in docs/page\.md"):
         unmarked(clone)
 

@@ -121,8 +121,8 @@ class AuditReport:
         """How many of the statements are proved in all their clauses, and how far, as a sentence."""
         counts = self.counts()
         return (
-            f"Of {counts['statements']} statements, which have {counts['clauses']} clauses, {counts['all_sizes']} have a "
-            f"symbolic proof for all sizes of every clause, {counts['fixed_sizes']} one of every clause, "
+            f"Of {counts['statements']} statements, which have {counts['clauses']} clauses, {counts['all_sizes']} have "
+            f"a symbolic proof for all sizes of every clause, {counts['fixed_sizes']} one of every clause, "
             f"some at fixed small sizes only, {counts['some']} one of some clauses, and {counts['none']} none."
         )
 

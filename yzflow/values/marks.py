@@ -183,6 +183,7 @@ def filled(text: str, find: Callable[[str], Any]) -> str:
 
 def bare(text: str) -> str:
     """``text`` without its marks, as a reader sees it; code stays as it is."""
+
     def shown(match: re.Match[str]) -> str:
         return match["text"] if match["name"] else "" if match["rows"] else match[0]
 

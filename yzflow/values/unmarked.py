@@ -57,10 +57,8 @@ def unmarked(root: Path, files: Sequence[str] = ()) -> list[Place]:
         own = [place["text"] for place in known.get("place", ()) if place["file"] == file]
         pieces = list(_page(text)) if file.endswith(".md") else list(_source(text))
         for piece_line, piece in pieces:
-            for pattern in kinds:
+            for pattern in [*map(_words, own), *kinds]:
                 piece = pattern.sub(_blank, piece)
-            for words in own:
-                piece = _words(words).sub(_blank, piece)
             for match in _NUMBER.finditer(piece):
                 line = piece_line + piece.count("\n", 0, match.start())
                 context = " ".join(piece[max(0, match.start() - 40) : match.end() + 30].split())

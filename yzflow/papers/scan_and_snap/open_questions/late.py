@@ -294,7 +294,7 @@ def overtaking(
             above = np.flatnonzero(frozen_speeds(s, **options) >= 1)
             found[i, j] = s[above[0]] if above.size else np.inf
             if above.size and above[0] > 0:
-                # The grid's steps are of 4% late: between two of them the crossing is found by a line through near points.
+                # Steps of the grid are of 4%: between two of them the crossing is found by a line through near points.
                 near = np.linspace(s[above[0] - 1], s[above[0]], 20)
                 found[i, j] = np.interp(1.0, frozen_speeds(near, **options), near)
     coordinates: dict[str, Any] = {"vocab_size": list(vocab_sizes), "overlap": list(overlaps)}
