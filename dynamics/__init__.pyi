@@ -11,6 +11,7 @@ from .bags import Bags as Bags
 from .data import DyckLanguage as DyckLanguage
 from .data import SequenceClasses as SequenceClasses
 from .data import TextCorpus as TextCorpus
+from .data import read_data as read_data
 from .descent import DivergenceError as DivergenceError
 from .descent import Optimizer as Optimizer
 from .descent import Outcome as Outcome

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import csv
+import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dynamics.support import checks, display
-from dynamics.support.display import COLUMNS, LINES, PICTURE_COLUMNS, PICTURE_ROWS, ROWS, first
+from dynamics.support import checks, display, names
+from dynamics.support.display import COLUMNS, LINES, PICTURE_COLUMNS, PICTURE_ROWS, ROWS, Labels, Style, first
+from dynamics.support.files import replacing
+from dynamics.support.names import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,18 +36,23 @@ def classes_html(classes: SequenceClasses) -> str:
     rows, columns = min(classes.n_classes, ROWS), min(classes.n_tokens, COLUMNS)
     table = classes.probabilities[:rows, :columns].toarray()
     marked = set(common[common < columns].tolist())
-    heads = ["next token", "query", "weight", *(f"{j} (common)" if j in marked else j for j in range(columns))]
+    words = [shown(classes.token_names, j) for j in range(columns)]
+    heads = ["next token", "query", "weight", *(f"{w} (common)" if j in marked else w for j, w in enumerate(words))]
     own = zip(range(rows), classes.query[:rows], classes.class_weights[:rows], table, strict=True)
-    lines = [[n, query, weight, *(share or "" for share in shares)] for n, query, weight, shares in own]
+    lines = [
+        [shown(classes.class_names, n), shown(classes.token_names, query), weight, *(share or "" for share in shares)]
+        for n, query, weight, shares in own
+    ]
     rest = _rest(rows, classes.n_classes, "next tokens", columns, classes.n_tokens)
     return display.page("SequenceClasses: P(l|n)", facts, display.table(heads, lines, rest=rest))
 
 
-def plot_classes(classes: SequenceClasses, ax: Axes | None) -> Axes:
+def plot_classes(classes: SequenceClasses, ax: Axes | None, labels: Labels | None, style: Style | None) -> Axes:
     rows, columns = min(classes.n_classes, PICTURE_ROWS), min(classes.n_tokens, PICTURE_COLUMNS)
     shares = classes.probabilities[:rows, :columns].toarray()
     rest = _rest(rows, classes.n_classes, "next tokens", columns, classes.n_tokens)
-    return _matrix(ax, shares, "P(l|n), blank where 0", "token l", "next token n", rest)
+    ticks = _words(labels, classes.token_names, classes.n_tokens, columns), _words(None, classes.class_names, 0, rows)
+    return _matrix(ax, shares, "P(l|n), blank where 0", "token l", "next token n", rest, ticks, style)
 
 
 def bags_html(bags: Bags) -> str:
@@ -55,16 +65,25 @@ def bags_html(bags: Bags) -> str:
     rows, lines = min(len(bags), ROWS), []
     for b in range(rows):
         start, end = (int(place) for place in bags.indptr[b : b + 2])
-        shown = slice(start, min(end, start + COLUMNS))
-        entries = zip(bags.token[shown].tolist(), bags.count[shown].tolist(), strict=True)
-        words = ", ".join(f"{token}: {count:.4g}" for token, count in entries)
-        target = bags.target[b] if bags.hard else f"{int(bags.target[b].argmax())} (most likely)"
-        lines.append([b, bags.query[b], target, bags.weight[b], words + (", .." if end > shown.stop else "")])
+        kept = slice(start, min(end, start + COLUMNS))
+        entries = zip(bags.token[kept].tolist(), bags.count[kept].tolist(), strict=True)
+        words = ", ".join(f"{shown(bags.token_names, token)}: {count:.4g}" for token, count in entries)
+        target = shown(bags.class_names, int(bags.target[b] if bags.hard else bags.target[b].argmax()))
+        target += "" if bags.hard else " (most likely)"
+        lines.append(
+            [
+                b,
+                shown(bags.query_names, int(bags.query[b])),
+                target,
+                bags.weight[b],
+                words + (", .." if end > kept.stop else ""),
+            ]
+        )
     heads = ["bag", "query", "next token", "weight", "token: count"]
     return display.page("Bags", facts, display.table(heads, lines, rest=first(rows, len(bags), "bags"), align="left"))
 
 
-def plot_bags(bags: Bags, ax: Axes | None) -> Axes:
+def plot_bags(bags: Bags, ax: Axes | None, labels: Labels | None, style: Style | None) -> Axes:
     rows, columns = min(len(bags), PICTURE_ROWS), min(bags.n_tokens, PICTURE_COLUMNS)
     shares = np.zeros((rows, columns))
     for b in range(rows):
@@ -72,7 +91,8 @@ def plot_bags(bags: Bags, ax: Axes | None) -> Axes:
         token, count = bags.token[own], bags.count[own]
         shares[b, token[token < columns]] = (count / count.sum())[token < columns]
     rest = _rest(rows, len(bags), "bags", columns, bags.n_tokens)
-    return _matrix(ax, shares, "share of the bag, blank where 0", "token", "bag", rest)
+    ticks = _words(labels, bags.token_names, bags.n_tokens, columns), None
+    return _matrix(ax, shares, "share of the bag, blank where 0", "token", "bag", rest, ticks, style)
 
 
 def layer_html(layer: Layer) -> str:
@@ -93,7 +113,7 @@ def layer_html(layer: Layer) -> str:
     return display.page("Layer", facts, display.table(heads, lines))
 
 
-def plot_layer(layer: Layer, matrix: str, ax: Axes | None) -> Axes:
+def plot_layer(layer: Layer, matrix: str, ax: Axes | None, labels: Labels | None, style: Style | None) -> Axes:
     checks.one_of("matrix", matrix, ("Z", "Y"))
     whole = getattr(layer, matrix)
     rows, columns = min(len(whole), PICTURE_ROWS), min(whole.shape[1], PICTURE_COLUMNS)
@@ -103,9 +123,13 @@ def plot_layer(layer: Layer, matrix: str, ax: Axes | None) -> Axes:
     rest = ", ".join(
         filter(None, (first(rows, len(whole), f"rows of {matrix}"), first(columns, whole.shape[1], "columns")))
     )
-    ax = display.axes(ax)
-    display.picture(ax, whole[:rows, :columns], label=f"{kind} logit {matrix}", signed=True)
-    ax.set(xlabel=across, ylabel=down, title=rest)
+    words = _words(labels, None, whole.shape[1], columns)
+    with display.styled(style):
+        ax = display.axes(ax)
+        display.picture(ax, whole[:rows, :columns], label=f"{kind} logit {matrix}", signed=True)
+        ax.set(xlabel=across, ylabel=down, title=rest)
+        if words is not None:
+            display.name_ticks(ax.xaxis, words)
     return ax
 
 
@@ -123,55 +147,133 @@ def trajectory_html(trajectory: Trajectory) -> str:
     return display.page("Trajectory", facts, arguments, display.folded("dataset", dataset._repr_html_()))
 
 
-def plot_trajectory(trajectory: Trajectory, quantity: str, next_token: int | None, ax: Axes | None) -> Axes:
+def write_csv(trajectory: Trajectory, path: str | os.PathLike) -> None:
+    words = {axis: _of_axis(trajectory, axis) or () for axis in ("token", "next_token")}
+    heads = ["time", "next_token", "next_token_name", "token", "token_name", "distinct", "attention", "z"]
+    dataset = trajectory.dataset
+    with replacing(path) as temporary, open(temporary, "w", encoding="utf-8", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(heads)
+        for n, query in zip(dataset["next_token"].values.tolist(), dataset["query_of"].values.tolist(), strict=True):
+            tokens, distinct, shares = trajectory._of(n, "attention")
+            logits = trajectory._of(n, "z")[2].tolist() if query >= 0 else [[""] * tokens.size] * len(shares)
+            own = [
+                (n, _raw(words["next_token"], n), token, _raw(words["token"], token), int(kind))
+                for token, kind in zip(tokens.tolist(), distinct.tolist(), strict=True)
+            ]
+            for time, share, logit in zip(dataset["time"].values.tolist(), shares.tolist(), logits, strict=True):
+                lines.writerows((time, *who, *values) for who, *values in zip(own, share, logit, strict=True))
+
+
+def _raw(words: Sequence[str], number: int) -> str:
+    return words[number] if number < len(words) else ""
+
+
+def most_attended(trajectory: Trajectory, next_tokens: int) -> dict[str, tuple[str, float]]:
+    """First next tokens -> the token that has most attention at the last time, and how much."""
+    found = {}
+    for n in trajectory.dataset["next_token"].values[:next_tokens].tolist():
+        tokens, _, shares = trajectory._of(n, "attention")
+        best = int(shares[-1].argmax())
+        token = shown(_of_axis(trajectory, "token"), int(tokens[best]))
+        found[shown(_of_axis(trajectory, "next_token"), n)] = token, float(shares[-1, best])
+    return found
+
+
+def plot_trajectory(
+    trajectory: Trajectory,
+    quantity: str,
+    next_token: int | str | None,
+    ax: Axes | None,
+    labels: Labels | None,
+    style: Style | None,
+) -> Axes:
     checks.one_of("quantity", quantity, QUANTITIES)
     dataset, title = trajectory.dataset, ""
     if quantity in ("loss", "entropy") and next_token is not None:
         raise checks.reject("next_token", f"be left out for {quantity}, which has no tokens", next_token)
     if quantity == "loss":
+        if labels is not None:
+            raise checks.reject("labels", "be left out for loss, which has no tokens", checks.brief(labels))
         lines = {"": dataset["loss"].values}
         label = "{long_name} ({units})".format(**{"long_name": "loss", "units": "nats", **dataset["loss"].attrs})
     else:
         label = _UNITS[quantity]
-        lines, whole, what = _lines(trajectory, quantity, next_token)
-        if next_token is None and quantity != "entropy":
-            next_token = int(dataset["next_token"].values[0])
-        title = "" if quantity == "entropy" else f"next token {next_token}"
+        if quantity != "entropy":
+            known = dataset["next_token"].values
+            next_token = int(known[0]) if next_token is None else trajectory.number("next_token", next_token)
+            title = f"next token {display.plain(shown(_of_axis(trajectory, 'next_token'), next_token))}"
+        lines, whole, what = _lines(trajectory, quantity, next_token, labels)
         if len(lines) < whole:
             title = ", ".join(filter(None, (title, f"the {len(lines)} of {whole:,} {what} that move most")))
-    ax, time = display.axes(ax), dataset["time"].values
-    drawn = display.time_axis(ax, time)
-    for name, values in lines.items():
-        ax.plot(time[drawn], values[drawn], label=name or None)
-    ax.set(ylabel=label, title=title)
-    if len(lines) > 1:
-        ax.legend()
+    with display.styled(style):
+        ax, time = display.axes(ax), dataset["time"].values
+        drawn = display.time_axis(ax, time)
+        for name, values in lines.items():
+            ax.plot(time[drawn], values[drawn], label=name or None)
+        ax.set(ylabel=label, title=title)
+        if len(lines) > 1:
+            ax.legend()
     return ax
 
 
-def _lines(trajectory: Trajectory, quantity: str, next_token: int | None) -> tuple[dict[str, np.ndarray], int, str]:
-    """Name -> values over time of what moves most; of how many; and what they are."""
+def _lines(
+    trajectory: Trajectory, quantity: str, next_token: int | str | None, labels: Labels | None
+) -> tuple[dict[str, np.ndarray], int, str]:
+    """Label -> values over time of what moves most; of how many; and what they are."""
     dataset = trajectory.dataset
-    if quantity == "entropy":
-        table = trajectory.attention_entropy("all").values
-        names = [f"next token {n}" for n in dataset["next_token"].values]
-        what = "next tokens"
+    axis = "next_token" if quantity == "entropy" else "token"
+    own = names.given(labels, _of_axis(trajectory, axis), int(dataset[axis].values.max()) + 1)
+    if next_token is None:
+        table, numbers = trajectory.attention_entropy("all").values, dataset["next_token"].values
+        kinds = [""] * numbers.size
     else:
-        first_one = int(dataset["next_token"].values[0])
-        tokens, distinct, table = trajectory._of(first_one if next_token is None else next_token, quantity)
-        words = np.where(distinct, "distinct", "common")
-        names = [f"token {token} ({word})" for token, word in zip(tokens, words, strict=True)]
-        what = "tokens"
-    moved = np.ptp(table, axis=0)
-    kept = np.sort(np.argsort(-moved, kind="stable")[:LINES])
-    return {names[i]: table[:, i] for i in kept}, len(names), what
+        numbers, distinct, table = trajectory._of(next_token, quantity)
+        kinds = [f" ({kind})" for kind in np.where(distinct, "distinct", "common")]
+    what = axis.replace("_", " ")
+    kept = np.sort(np.argsort(-np.ptp(table, axis=0), kind="stable")[:LINES])
+    words = {i: f"{what} {display.plain(shown(own, int(numbers[i])))}{kinds[i]}" for i in kept.tolist()}
+    alike = [i for i, word in words.items() if list(words.values()).count(word) > 1]  # of labels, or cut off
+    words |= {i: f"{words[i]}, {numbers[i]}" for i in alike}
+    return {word: table[:, i] for i, word in words.items()}, numbers.size, f"{what}s"
 
 
-def _matrix(ax: Axes | None, shares: np.ndarray, label: str, across: str, down: str, rest: str) -> Axes:
+def _of_axis(trajectory: Trajectory, axis: str) -> list[str] | None:
+    """Names along an axis of a trajectory, by number."""
+    own = trajectory.names(axis)
+    if own is None:
+        return None
+    numbers = trajectory.dataset[axis].values
+    names_by_number = [""] * (int(numbers.max()) + 1)
+    for number, name in zip(numbers.tolist(), own, strict=True):
+        names_by_number[number] = name
+    return names_by_number
+
+
+def _words(labels: Labels | None, known: Sequence[str] | None, size: int, shown_first: int) -> list[str] | None:
+    """What stands at the first ticks of an axis, or None for their numbers."""
+    own = names.given(labels, known, size)
+    return None if own is None else [shown(own, number) for number in range(shown_first)]
+
+
+def _matrix(
+    ax: Axes | None,
+    shares: np.ndarray,
+    label: str,
+    across: str,
+    down: str,
+    rest: str,
+    words: tuple[list[str] | None, list[str] | None],
+    style: Style | None,
+) -> Axes:
     """A picture of shares, where those that are absent are blank and so told from small ones."""
-    ax = display.axes(ax)
-    display.picture(ax, np.where(shares > 0, shares, np.nan), label=label)
-    ax.set(xlabel=across, ylabel=down, title=rest)
+    with display.styled(style):
+        ax = display.axes(ax)
+        display.picture(ax, np.where(shares > 0, shares, np.nan), label=label)
+        ax.set(xlabel=across, ylabel=down, title=rest)
+        for axis, own in zip((ax.xaxis, ax.yaxis), words, strict=True):
+            if own is not None:
+                display.name_ticks(axis, own)
     return ax
 
 

@@ -7,23 +7,26 @@ token. T -> infinity is the same with the counts replaced by the probabilities P
 
 from __future__ import annotations
 
+import json
 import os
 import zipfile
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, BinaryIO, Protocol, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import _shown
-from dynamics.support import checks
+from dynamics.support import checks, names
 from dynamics.support.files import opened, replacing
 from dynamics.support.frozen import Frozen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from dynamics.support.display import Labels, Style
 
 _FORMAT = "yzflow-bags-1"
 _ARRAYS = ("query", "target", "indptr", "token", "count", "weight")
@@ -55,6 +58,11 @@ class Bags(Frozen):
         Probability of each bag; sums to one. Default: uniform. Losses and gradients are expectations under it.
     n_queries, n_tokens, vocab_size : int, optional
         Numbers of rows of Z, of contextual tokens and of next tokens (M). Default: the largest index plus one.
+    token_names, query_names : sequence of str, optional
+        A name for each contextual token and for each row of Z. Tables, plots and files show names beside the numbers,
+        and nothing else depends on them. No two are alike, but for "", which stands for no name.
+    class_names : sequence of str, optional
+        A name for each next token that occurs, the first ones; those of the other M may follow.
 
     Raises
     ------
@@ -71,6 +79,9 @@ class Bags(Frozen):
     n_queries: int = field(default=None, kw_only=True)  # type: ignore[assignment]
     n_tokens: int = field(default=None, kw_only=True)  # type: ignore[assignment]
     vocab_size: int = field(default=None, kw_only=True)  # type: ignore[assignment]
+    token_names: tuple[str, ...] | None = field(default=None, kw_only=True)
+    class_names: tuple[str, ...] | None = field(default=None, kw_only=True)
+    query_names: tuple[str, ...] | None = field(default=None, kw_only=True)
 
     if TYPE_CHECKING:  # what is given; above stands what it becomes
 
@@ -86,6 +97,9 @@ class Bags(Frozen):
             n_queries: int | None = None,
             n_tokens: int | None = None,
             vocab_size: int | None = None,
+            token_names: Sequence[str] | None = None,
+            class_names: Sequence[str] | None = None,
+            query_names: Sequence[str] | None = None,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -97,6 +111,7 @@ class Bags(Frozen):
         self._check_target()
         self._check_tokens()
         self._check_weight()
+        self._check_names()
         for name in _ARRAYS:
             getattr(self, name).flags.writeable = False
 
@@ -162,6 +177,18 @@ class Bags(Frozen):
                 raise checks.reject("weight", "sum to one", f"a sum of {weight.sum()}")
         self._set("weight", weight)
 
+    def _check_names(self) -> None:
+        tokens, queries = f"{self.n_tokens} contextual tokens", f"{self.n_queries} rows of Z"
+        own = {
+            "token_names": names.checked("token_names", self.token_names, of=tokens, least=self.n_tokens),
+            "query_names": names.checked("query_names", self.query_names, of=queries, least=self.n_queries),
+            "class_names": names.checked(
+                "class_names", self.class_names, of="next tokens", least=self.n_targets, most=self.vocab_size
+            ),
+        }
+        for name, value in own.items():
+            self._set(name, value)
+
     def __len__(self) -> int:
         return len(self.query)
 
@@ -174,19 +201,23 @@ class Bags(Frozen):
     def _repr_html_(self) -> str:
         return _shown.bags_html(self)
 
-    def plot(self, *, ax: Axes | None = None) -> Axes:
+    def plot(self, *, ax: Axes | None = None, labels: Labels | None = None, style: Style | None = None) -> Axes:
         """Draw the share of each token in each bag, blank where it does not occur; of many the first.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Default: new ones, of a figure of pyplot's.
+        labels : sequence or mapping, optional
+            Text for tokens in the place of their names or numbers: from token 0 on, or by number or name.
+        style : str or mapping, optional
+            A style of matplotlib, such as "ggplot", or settings of it.
 
         Returns
         -------
         matplotlib Axes
         """
-        return _shown.plot_bags(self, ax)
+        return _shown.plot_bags(self, ax, labels, style)
 
     @property
     def hard(self) -> bool:
@@ -210,14 +241,17 @@ class Bags(Frozen):
         target: ArrayLike,
         counts: ArrayLike,
         weight: ArrayLike | None = None,
-        **sizes: int | None,
+        **options: Any,
     ) -> Bags:
-        """Bags from a dense (n, tokens) array of counts or probabilities; zeros are left out."""
+        """Bags from a dense (n, tokens) array of counts or probabilities; zeros are left out.
+
+        ``options`` are the sizes and names of `Bags`.
+        """
         table = checks.non_negative_array("counts", counts, ndim=2)
         bag, token = np.nonzero(table)
         indptr = np.searchsorted(bag, np.arange(len(table) + 1))
-        sizes.setdefault("n_tokens", table.shape[1])
-        return cls(query, target, indptr, token, table[bag, token], weight, **sizes)
+        options.setdefault("n_tokens", table.shape[1])
+        return cls(query, target, indptr, token, table[bag, token], weight, **options)
 
     def joint(self) -> np.ndarray:
         """Probability of (next token, bag): an (n_targets, n) array that sums to one."""
@@ -255,6 +289,7 @@ class Bags(Frozen):
             self.count[entries],
             weight,
             **self.sizes,
+            **self.names,
         )
 
     @property
@@ -263,13 +298,34 @@ class Bags(Frozen):
         return {name: getattr(self, name) for name in _ARRAYS}
 
     @property
-    def sizes(self) -> dict[str, int]:
+    def sizes(self) -> dict[str, Any]:
         """The keyword arguments ``n_queries``, ``n_tokens`` and ``vocab_size``."""
         return {name: getattr(self, name) for name in _SIZES}
 
+    @property
+    def names(self) -> dict[str, Any]:
+        """The keyword arguments ``token_names``, ``class_names`` and ``query_names``."""
+        return {name: getattr(self, name) for name in names.AXES}
+
+    def named_like(self, other: Bags) -> Bags:
+        """The same bags, with the names of others where they have none themselves."""
+        ends = {
+            "token_names": (self.n_tokens, self.n_tokens),
+            "query_names": (self.n_queries, self.n_queries),
+            "class_names": (self.n_targets, self.vocab_size),
+        }
+        given = {name: own for name, own in other.names.items() if own is not None and self.names[name] is None}
+        fitting: dict[str, Any] = {
+            name: tuple(names.filled(own, ends[name][0]))[: ends[name][1]] for name, own in given.items()
+        }
+        return replace(self, **fitting) if fitting else self
+
     @classmethod
     def concatenate(cls, parts: Sequence[Bags], shares: ArrayLike | None = None) -> Bags:
-        """The mixture of several batches; ``shares`` (default: their numbers of bags) are scaled to sum to one."""
+        """The mixture of several batches; ``shares`` (default: their numbers of bags) are scaled to sum to one.
+
+        What two of them name has one name in both.
+        """
         parts = [checks.instance("parts", part, Bags) for part in checks.listed("parts", parts, "be batches of bags")]
         if len(parts) == 0:
             raise checks.reject("parts", "hold at least one batch", "none")
@@ -283,6 +339,12 @@ class Bags(Frozen):
         if len(widths) > 1:
             raise checks.reject("parts", "have targets of one kind and width", sorted(widths))
         starts = np.concatenate([[0], np.cumsum([part.token.size for part in parts])])
+        sizes: dict[str, Any] = {name: max(getattr(part, name) for part in parts) for name in _SIZES}
+        labels: dict[str, Any] = {
+            name: names.joined(name, [getattr(part, name) for part in parts]) for name in names.AXES
+        }
+        for name, size in (("token_names", sizes["n_tokens"]), ("query_names", sizes["n_queries"])):
+            labels[name] = None if labels[name] is None else names.filled(labels[name], size)
         return cls(
             np.concatenate([part.query for part in parts]),
             np.concatenate([part.target for part in parts]),
@@ -290,13 +352,18 @@ class Bags(Frozen):
             np.concatenate([part.token for part in parts]),
             np.concatenate([part.count for part in parts]),
             np.concatenate([part.weight * own for part, own in zip(parts, share / share.sum(), strict=True)]),
-            **{name: max(getattr(part, name) for part in parts) for name in _SIZES},
+            **sizes,
+            **labels,
         )
 
     def save(self, path: str | os.PathLike) -> None:
         """Write to an ``.npz`` file, completely or not at all."""
+        own = {name: value for name, value in self.names.items() if value is not None}
+        # As bytes of JSON: numpy would drop zeros at the ends of words, and give all of them the length of the longest.
+        kept = {"names": np.frombuffer(json.dumps(own).encode(), np.uint8)} if own else {}
+        sizes = [getattr(self, name) for name in _SIZES]
         with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez_compressed(file, format=_FORMAT, sizes=[getattr(self, name) for name in _SIZES], **self.arrays)
+            np.savez_compressed(file, format=_FORMAT, sizes=sizes, **self.arrays, **kept)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Bags:
@@ -320,8 +387,9 @@ class Bags(Frozen):
             with np.load(handle, allow_pickle=False) as file:
                 if "format" not in file or str(file["format"]) != _FORMAT:
                     raise refused
-                sizes = dict(zip(_SIZES, (int(size) for size in file["sizes"]), strict=True))
-                return cls(**{name: file[name] for name in _ARRAYS}, **sizes)
+                sizes: dict[str, Any] = dict(zip(_SIZES, (int(size) for size in file["sizes"]), strict=True))
+                own = json.loads(file["names"].tobytes()) if "names" in file else {}
+                return cls(**{name: file[name] for name in _ARRAYS}, **sizes, **own)
         except _DAMAGE as error:
             raise refused from error
         except ValueError as error:

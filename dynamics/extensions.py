@@ -7,6 +7,8 @@ that subtracts the mean `layer_norm`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dynamics.bags import Bags, Data, population_of
@@ -67,6 +69,8 @@ def residual_connection(data: Data, *, inner_norm: bool = True) -> tuple[Bags, L
         n_queries=n_queries,
         n_tokens=n_queries * n_tokens,
         vocab_size=bags.vocab_size,
+        class_names=bags.class_names,
+        query_names=bags.query_names,
     )
     query, token = np.divmod(np.arange(n_queries * n_tokens), n_tokens)
     values = np.eye(n_tokens + n_queries)
@@ -152,6 +156,12 @@ def biased_sequences(
         token.append(bags.token[own][total > 0])
         count.append(total[total > 0])
         starts.append(starts[-1] + token[-1].size)
-    sizes = {"n_queries": bags.n_queries, "n_tokens": bags.n_tokens, "vocab_size": bags.vocab_size}
-    parts = (bags.query[drawn], bags.target[drawn], starts, np.concatenate(token), np.concatenate(count))
-    return Bags(*parts, **sizes)
+    options: dict[str, Any] = bags.sizes | bags.names
+    parts: tuple[Any, ...] = (
+        bags.query[drawn],
+        bags.target[drawn],
+        starts,
+        np.concatenate(token),
+        np.concatenate(count),
+    )
+    return Bags(*parts, **options)

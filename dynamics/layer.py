@@ -25,6 +25,8 @@ from dynamics.support.frozen import Frozen
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dynamics.support.display import Labels, Style
+
 
 @dataclass(frozen=True, eq=False)
 class Embedding(Frozen):
@@ -288,7 +290,14 @@ class Layer(Frozen):
     def _repr_html_(self) -> str:
         return _shown.layer_html(self)
 
-    def plot(self, matrix: str = "Z", *, ax: Axes | None = None) -> Axes:
+    def plot(
+        self,
+        matrix: str = "Z",
+        *,
+        ax: Axes | None = None,
+        labels: Labels | None = None,
+        style: Style | None = None,
+    ) -> Axes:
         """Draw a matrix of logits, in colours to both sides of zero; of a large one the first rows and columns.
 
         Parameters
@@ -297,12 +306,16 @@ class Layer(Frozen):
             Attention logits, or those of the decoder.
         ax : matplotlib Axes, optional
             Default: new ones, of a figure of pyplot's.
+        labels : sequence or mapping, optional
+            Text for the columns in the place of their numbers: from the first on, or by number.
+        style : str or mapping, optional
+            A style of matplotlib, such as "ggplot", or settings of it.
 
         Returns
         -------
         matplotlib Axes
         """
-        return _shown.plot_layer(self, matrix, ax)
+        return _shown.plot_layer(self, matrix, ax, labels, style)
 
     @property
     def plain(self) -> bool:

@@ -17,7 +17,7 @@ from dynamics._noise.linear import fluctuations
 from dynamics._sgd.feed import source_of
 from dynamics.bags import Bags, Data, population_of
 from dynamics.layer import Layer, optional_rates
-from dynamics.support import checks
+from dynamics.support import checks, names
 from dynamics.support.checks import read_only
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import provenance
@@ -254,7 +254,7 @@ def linear_noise(
     if not all(np.isfinite(part).all() for part in found):
         raise checks.reject("eta_y", "keep the path finite, together with `eta_z`", rates["eta_y"])
     query, token = np.divmod(np.arange(entries), start.Z.shape[1])
-    names = getattr(data, "query_tokens", None)
+    query_tokens = getattr(data, "query_tokens", None)
     pair = ("time", "logit", "other")
     return xr.Dataset(
         {
@@ -265,8 +265,13 @@ def linear_noise(
         },
         {
             "time": (("time",), times.astype(np.float64), {"long_name": "time", "units": "SGD steps"}),
-            "query": (("logit",), query if names is None else np.asarray(names)[query]),
+            "query": (("logit",), query if query_tokens is None else np.asarray(query_tokens)[query]),
             "token": (("logit",), token),
+            **{
+                f"{axis}_name": (("logit",), names.filled(own, number.max() + 1)[number])
+                for axis, own, number in (("token", bags.token_names, token), ("query", bags.query_names, query))
+                if own is not None
+            },
         },
         provenance("linear_noise", {**rates, "decoder": decoder, **objective.parameters}, _FORMAT),
     )

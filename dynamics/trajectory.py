@@ -18,7 +18,7 @@ from dynamics._model.optimizer import Optimizer
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.layer import Embedding, Layer, Problem, attention, embed
-from dynamics.support import checks, netcdf
+from dynamics.support import checks, names, netcdf
 from dynamics.support.calls import Call
 from dynamics.support.checks import read_only
 from dynamics.support.provenance import environment, provenance
@@ -26,6 +26,8 @@ from dynamics.support.provenance import environment, provenance
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
+
+    from dynamics.support.display import Labels, Style
 else:  # a third of the time from a new process to the end of a first small flow
     xr = lazy_loader.load("xarray")
 
@@ -65,6 +67,10 @@ class Trajectory:
         ``distinct(entry)``, with the coordinates ``entry_next_token`` and ``entry_token``, and of the matrices the last
         state, ``z_final(query, token)`` and ``y_final(token, column)``. All methods below work on both. A reduced
         flow of this size never forms Y, and has neither ``y_final`` nor ``z_velocity``.
+
+        Names of the data stand beside the numbers, as the coordinates ``token_name(token)``, ``query_name(query)`` and
+        ``next_token_name(next_token)``, "" where there is none. Methods take a name in the place of a number, and
+        `named` has names in the place of all numbers.
 
         Attributes hold the parameters (JSON), the versions of the software, the platform and the processor ("cpu").
     call : Call or None
@@ -110,7 +116,15 @@ class Trajectory:
     def _repr_html_(self) -> str:
         return _shown.trajectory_html(self)
 
-    def plot(self, quantity: str = "attention", *, next_token: int | None = None, ax: Axes | None = None) -> Axes:
+    def plot(
+        self,
+        quantity: str = "attention",
+        *,
+        next_token: int | str | None = None,
+        ax: Axes | None = None,
+        labels: Labels | None = None,
+        style: Style | None = None,
+    ) -> Axes:
         """Draw what training does over time, on a logarithmic axis if the times are spread so.
 
         Parameters
@@ -118,16 +132,52 @@ class Trajectory:
         quantity : "attention", "z", "loss" or "entropy"
             Attention or logits of the tokens of one next token, the loss, or the entropy of each next token's
             attention. At most ten lines are drawn, those that move most, and the title says so.
-        next_token : int, optional
-            Default: the first.
+        next_token : int or str, optional
+            Its number or its name. Default: the first.
         ax : matplotlib Axes, optional
             Default: new ones, of a figure of pyplot's.
+        labels : sequence or mapping, optional
+            Text for tokens, or for next tokens where entropy is drawn, in the place of their names or numbers: from
+            number 0 on, or by number or name.
+        style : str or mapping, optional
+            A style of matplotlib, such as "ggplot", or settings of it.
 
         Returns
         -------
         matplotlib Axes
         """
-        return _shown.plot_trajectory(self, quantity, next_token, ax)
+        return _shown.plot_trajectory(self, quantity, next_token, ax, labels, style)
+
+    @property
+    def named(self) -> xr.Dataset:
+        """The dataset with names in the place of numbers, for ``sel``; what has no name is called by its number.
+
+        Raises
+        ------
+        ValueError
+            If the data had no names.
+
+        Examples
+        --------
+        >>> from dynamics import SequenceClasses, gradient_flow
+        >>> rows, words = [[0.5, 0.5, 0], [0.5, 0, 0.5]], ["the", "stray", "loyal"]
+        >>> classes = SequenceClasses(rows, [0, 0], token_names=words, class_names=["cat", "dog"])
+        >>> flow = gradient_flow(classes, eta_y=1.0, eta_z=0.5, t_end=10.0)
+        >>> flow.named["attention"].sel(next_token="dog", token="loyal").dims
+        ('time',)
+        """
+        own = {axis: self.names(axis) for axis in names.AXES.values()}
+        if not any(own.values()):
+            raise ValueError("`named` needs names: give `token_names` or `class_names` to the data")
+        whole = {axis: [one or str(n) for one, n in zip(given, self.dataset[axis].values, strict=True)]
+                 for axis, given in own.items() if given is not None}  # fmt: skip
+        return self.dataset.drop_vars([f"{axis}_name" for axis in whole]).assign_coords(whole)
+
+    def names(self, axis: str) -> list[str] | None:
+        """Names along the axis "token", "next_token" or "query", "" where there is none; None if the data had none."""
+        checks.one_of("axis", axis, tuple(names.AXES.values()))
+        key = f"{axis}_name"
+        return self.dataset[key].values.tolist() if key in self.dataset.coords else None
 
     @property
     def parameters(self) -> dict:
@@ -211,7 +261,7 @@ class Trajectory:
         return xr.DataArray(
             observables.entropy(attention.values, mask, self._starts),
             dims=("time", "next_token"),
-            coords={name: self.dataset[name] for name in ("time", "next_token")},
+            coords=self._per_next_token(),
             name="attention_entropy",
             attrs={"long_name": f"entropy of attention, {tokens} tokens", "units": "nats"},
         )
@@ -227,12 +277,17 @@ class Trajectory:
         return xr.DataArray(
             observables.recall(attention.values, self.dataset["distinct"].values, thresholds, self._starts),
             dims=("time", "next_token", "threshold"),
-            coords={**{name: self.dataset[name] for name in ("time", "next_token")}, "threshold": thresholds},
+            coords={**self._per_next_token(), "threshold": thresholds},
             name="recall",
             attrs={"long_name": "recall of distinct tokens", "units": "1"},
         )
 
-    def surviving_tokens(self, next_token: int, threshold: float) -> np.ndarray:
+    def _per_next_token(self) -> dict[str, xr.DataArray]:
+        """Coordinates of a measure over times and next tokens."""
+        own = ("time", "next_token", "next_token_name")
+        return {name: self.dataset[name] for name in own if name in self.dataset.coords}
+
+    def surviving_tokens(self, next_token: int | str, threshold: float) -> np.ndarray:
         """Distinct tokens of next token n whose attention c_nl is above ``threshold`` at the last time."""
         threshold = checks.real("threshold", threshold)
         final = self.dataset.isel(time=-1)
@@ -243,13 +298,13 @@ class Trajectory:
         above = (final["attention"].values > threshold) & final["distinct"].values
         return final["entry_token"].values[own][above[own]]
 
-    def growth_factor(self, next_token: int, token: int) -> xr.DataArray:
+    def growth_factor(self, next_token: int | str, token: int | str) -> xr.DataArray:
         """``chi_l(t) = exp(2 (z_l(t) - z_l(0)))`` of Theorem 3 over time, with z_l(0) the first recorded state."""
         logit = self._logit(next_token, token)
         growth: xr.DataArray = np.exp(2 * (logit - logit.isel(time=0)))
         return growth.rename("growth_factor").assign_attrs(long_name="growth factor", units="1")
 
-    def relative_gain(self, next_token: int, token: int, other: int) -> xr.DataArray:
+    def relative_gain(self, next_token: int | str, token: int | str, other: int | str) -> xr.DataArray:
         """``r_{l/l'|n}(t) = f_nl^2 / f_nl'^2 - 1`` (11) over time, for l = ``token`` and l' = ``other``."""
         ratio = self._share(next_token, token) / self._share(next_token, other)
         return (ratio**2 - 1).rename("relative_gain").assign_attrs(long_name="relative gain", units="1")
@@ -266,6 +321,15 @@ class Trajectory:
             y = xr.DataArray(last.Y, dims=("token", "column")).expand_dims(time=time)
             z = self.dataset["z_final"].expand_dims(time=time)
         return xr.Dataset({"y": y.dot(self.dataset["multiplicity"]), "z": z.sum("token")})
+
+    def to_csv(self, path: str | os.PathLike) -> None:
+        """Write attention and logits over time as a table, completely or not at all.
+
+        A line for each time and each token of each next token, with their names: ``time``, ``next_token``,
+        ``next_token_name``, ``token``, ``token_name``, ``distinct``, ``attention``, ``z`` (empty where a next token has
+        several queries). Numbers have all their digits.
+        """
+        _shown.write_csv(self, path)
 
     def save(self, path: str | os.PathLike) -> None:
         """Write to a netCDF file, completely or not at all, with a checksum that `load` compares.
@@ -309,7 +373,7 @@ class Trajectory:
         owner = self.dataset["entry_next_token"].values
         return np.append(np.searchsorted(owner, self.dataset["next_token"].values), owner.size)
 
-    def _entries(self, next_token: int) -> slice:
+    def _entries(self, next_token: int | str) -> slice:
         position = int(self._at("next_token", next_token, self._positions("next_token")))
         starts: Any = self._starts
         return slice(*starts[position : position + 2])
@@ -317,22 +381,41 @@ class Trajectory:
     def _positions(self, dimension: str) -> xr.DataArray:
         return xr.DataArray(np.arange(self.dataset.sizes[dimension]), {dimension: self.dataset[dimension]})
 
-    def _at(self, dimension: str, value: int, array: xr.DataArray) -> xr.DataArray:
-        value = checks.integer(dimension, value, minimum=0)
+    def number(self, axis: str, value: int | str) -> int:
+        """The number of a token, next token or query of the trajectory, by its name or as it is.
+
+        Raises
+        ------
+        ValueError
+            If there is no such name, with the nearest ones.
+        """
+        if not isinstance(value, str):
+            return checks.integer(axis, value, minimum=0)
+        known = dict(zip(self.names(axis) or [], self.dataset[axis].values.tolist(), strict=False))
+        known.pop("", None)
+        if not known:
+            raise checks.reject(axis, "be a number where the data has no names", repr(value))
+        if value not in known:
+            near = checks.nearest(value, {name: (name,) for name in known})
+            raise checks.reject(axis, f"be a name of the data, as {near} are", repr(value))
+        return known[value]
+
+    def _at(self, dimension: str, value: int | str, array: xr.DataArray) -> xr.DataArray:
+        value = self.number(dimension, value)
         if value not in self.dataset[dimension].values:
             raise checks.reject(dimension, f"be a {dimension.replace('_', ' ')} of the trajectory", value)
         return array.sel({dimension: value}, drop=True)
 
-    def _pair(self, name: str, next_token: int, token: int) -> xr.DataArray:
+    def _pair(self, name: str, next_token: int | str, token: int | str) -> xr.DataArray:
         """A variable on entries at one of them."""
-        token = checks.integer("token", token, minimum=0)
+        token = self.number("token", token)
         own = self._entries(next_token)
         tokens = self.dataset["entry_token"].values[own]
         if token not in tokens:
             raise checks.reject("token", f"occur with next token {next_token}", token)
         return self.dataset[name].isel(entry=own.start + int(np.searchsorted(tokens, token)), drop=True)
 
-    def _logit(self, next_token: int, token: int) -> xr.DataArray:
+    def _logit(self, next_token: int | str, token: int | str) -> xr.DataArray:
         query = int(self._at("next_token", next_token, self.dataset["query_of"]))
         if query < 0:
             raise checks.reject("next_token", "have a single query", f"{next_token}, which has several")
@@ -340,7 +423,7 @@ class Trajectory:
             return self._pair("z", next_token, token).drop_vars(("entry_token", "entry_next_token"), errors="ignore")
         return self._at("token", token, self.dataset["z"].sel(query=query, drop=True))
 
-    def _of(self, next_token: int, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _of(self, next_token: int | str, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Tokens that occur with a next token, whether they are distinct, and attention or z of each: (time, tokens).
 
         Raises
@@ -361,7 +444,7 @@ class Trajectory:
         values = shares if name == "attention" else self.dataset["z"].sel(query=query).values
         return self.dataset["token"].values[columns], distinct[columns], values[:, columns]
 
-    def _share(self, next_token: int, token: int) -> xr.DataArray:
+    def _share(self, next_token: int | str, token: int | str) -> xr.DataArray:
         if self._starts is not None:
             share = self._pair("attention", next_token, token)
         else:
@@ -495,6 +578,16 @@ def _labelled(
         "next_token": (("next_token",), support.present),
         **(coordinates or {}),
     }
+    for kind, axis in names.AXES.items():
+        given = getattr(support.bags, kind)
+        if given is not None:
+            numbers = support.present if axis == "next_token" else np.arange(len(coordinates[axis][1]))
+            whole = names.filled(given, int(numbers.max()) + 1)
+            coordinates[f"{axis}_name"] = (
+                (axis,),
+                whole[numbers],
+                {"long_name": f"name of the {axis.replace('_', ' ')}"},
+            )
     own: dict[str, Any] = {"center": int(layer.center), "floor": layer.floor}
     if layer.residual:
         own["residual"] = 1

@@ -17,6 +17,7 @@ from ._dynamics import __version__ as __version__
 from ._dynamics import gradient_flow as gradient_flow
 from ._dynamics import gradient_flow_ensemble as gradient_flow_ensemble
 from ._dynamics import gradient_noise as gradient_noise
+from ._dynamics import read_data as read_data
 from ._dynamics import sgd as sgd
 from ._dynamics import sgd_many as sgd_many
 from ._dynamics import stochastic_flow as stochastic_flow

@@ -90,6 +90,37 @@ def _print(text: str, out: Path | None) -> None:
         click.echo(f"wrote {out}", err=True)
 
 
+def _given(context: click.Context, *names: str) -> list[str]:
+    """Those of the options that a person wrote."""
+    return [name for name in names if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT]
+
+
+def _read(data: str, **options: Any) -> Any:
+    """The data in a file that is named by ``--data``."""
+    from dynamics import read_data
+
+    if not Path(data).is_file():
+        raise ValueError(f"`--data` must be a file that exists, or the name of a data set, but got {data!r}")
+    return read_data(data, **options)
+
+
+def _most_attended(trajectory: Any) -> tuple[dict, list[str]]:
+    """For a machine and for a person: the token with most attention of each of the first next tokens."""
+    from dynamics import _shown
+
+    found = _shown.most_attended(trajectory, 10)
+    facts = {after: {"token": token, "attention": share} for after, (token, share) in found.items()}
+    lines = [f"before next token {n}, most attention is on {token}: {share:.3g}" for n, (token, share) in found.items()]
+    return facts, lines
+
+
+def _wrote(as_json: bool, facts: dict, lines: list[str], out: Path, csv: Path | None) -> None:
+    """Report a run and its files."""
+    paths = {"out": out} | ({} if csv is None else {"csv": csv})
+    _report(as_json, facts | {k: str(p) for k, p in paths.items()}, [*lines, *(f"wrote {p}" for p in paths.values())])
+
+
+_table = click.option("--csv", type=click.Path(path_type=Path), help="Attention over time as a table, too.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
 # The names of `dynamics.options`, which a test compares.
 _TRAINING = (
@@ -125,38 +156,56 @@ def main() -> None:
 @click.option("--decoder", default="full", show_default=True, help="full, modified or theory.")
 @click.option("--classes", "n_classes", type=int, default=10, show_default=True, help="K, next tokens that occur.")
 @click.option("--vocab-size", type=int, default=1000, show_default=True, help="M, next tokens in all.")
+@click.option("--data", help="FILE of classes (.csv, .json), bags (.npz) or text (.txt), in place of the three above.")
+@click.option("--length", type=int, help="T, tokens a window of a text.")
 @click.option("--common", type=float, default=0.15, show_default=True, help="Unnormalised weight of the common token.")
 @click.option("--n-times", type=int, default=200, show_default=True, help="Number of output times.")
 @click.option("--log-time", is_flag=True, help="Integrate and record in log(1 + t).")
 @click.option("--optimizer", default="sgd", show_default=True, help="Whose flow: sgd, adam, adamw or sign.")
 @click.option("--momentum", type=float, default=0.0, show_default=True, help="Of sgd and sign.")
 @_training
+@_table
 @_json
 @click.option("--out", type=click.Path(path_type=Path), default=Path("flow.nc"), show_default=True, help="netCDF file.")
+@click.pass_context
 def flow(
+    context: click.Context,
     eta_y: float,
     eta_z: float,
     t_end: float,
     decoder: str,
     n_classes: int,
     vocab_size: int,
+    data: str | None,
+    length: int | None,
     common: float,
     n_times: int,
     log_time: bool,
+    csv: Path | None,
     as_json: bool,
     out: Path,
     **training: Any,
 ) -> None:
-    """Integrate the gradient flow with one common token (Theorem 4's setting) and write the trajectory.
+    """Integrate the gradient flow with one common token (Theorem 4's setting), or on your own data, and write it.
 
     Example: yzflow flow --eta-y 2 --t-end 1e5 --log-time --out flow.nc
+
+    Example: yzflow flow --data words.csv --csv attention.csv
     """
     from dynamics import SequenceClasses, Solver, gradient_flow, options
 
     _file_to_write(out)
-    classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
+    if csv is not None:
+        _file_to_write(csv)
+    for name in _given(context, "n_classes", "common") if data is not None else _given(context, "length"):
+        option = {"n_classes": "--classes"}.get(name, f"--{name}")
+        raise ValueError(f"`{option}` must be left out {'beside' if data else 'without'} `--data`, but it was given")
+    own: Any = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
+    if data is not None:
+        asked = vocab_size if _given(context, "vocab_size") else None
+        own = _read(data, length=length, vocab_size=asked)
     trajectory = gradient_flow(
-        classes,
+        own,
         eta_y=eta_y,
         eta_z=eta_z,
         t_end=t_end,
@@ -167,25 +216,29 @@ def flow(
         progress=True,
     )
     trajectory.save(out)
+    if csv is not None:
+        trajectory.to_csv(csv)
     recorded = trajectory.dataset
-    loss = float(recorded["loss"][-1])
-    # Not `final`, which needs Y: a large reduced flow never forms it.
-    logits = recorded["z_final"] if "z_final" in recorded else recorded["z"].isel(time=-1)
-    common_logit, distinct_logit = map(float, logits.values[0, :2])
-    _report(
-        as_json,
-        {"loss": loss, "common_logit": common_logit, "distinct_logit": distinct_logit, "out": str(out)},
-        [
-            f"{trajectory}",
-            f"final loss {loss:.6g} nats",
-            f"final logits: common token {common_logit:.6g}, most frequent distinct token {distinct_logit:.6g}",
-            f"wrote {out}",
-        ],
-    )
+    facts: dict[str, Any] = {"loss": float(recorded["loss"][-1])}
+    lines = [f"{trajectory}", f"final loss {facts['loss']:.6g} nats"]
+    if data is not None:
+        facts["most_attended"], own_lines = _most_attended(trajectory)
+        lines += own_lines
+    else:
+        # Not `final`, which needs Y: a large reduced flow never forms it.
+        logits = recorded["z_final"] if "z_final" in recorded else recorded["z"].isel(time=-1)
+        facts["common_logit"], facts["distinct_logit"] = map(float, logits.values[0, :2])
+        lines.append("final logits: common token {common_logit:.6g}, most frequent distinct token {distinct_logit:.6g}"
+                     .format(**facts))  # fmt: skip
+    _wrote(as_json, facts, lines, out, csv)
 
 
 @main.command(cls=_Command)
-@click.option("--data", default="syn_small", show_default=True, help="syn_small, or syn_medium with --queries.")
+@click.option(
+    "--data", default="syn_small", show_default=True,
+    help="syn_small; syn_medium with --queries; a FILE of classes (.csv, .json), bags (.npz) or text (.txt).",
+)  # fmt: skip
+@click.option("--vocab-size", type=int, help="M of classes in FILE; of a text, the size of its vocabulary.")
 @click.option("--queries", "n_queries", type=int, default=5, show_default=True, help="Query tokens of syn_medium.")
 @click.option("--eta-y", type=float, default=1.0, show_default=True, help="Learning rate of the decoder, per step.")
 @click.option("--eta-z", type=float, default=1.0, show_default=True, help="Learning rate of attention, per step.")
@@ -200,40 +253,66 @@ def flow(
 @click.option("--record-every", type=int, default=1, show_default=True, help="Steps between recorded states.")
 @click.option("--dtype", default="float64", show_default=True, help="float64 or float32.")
 @click.option("--epochs", is_flag=True, help="Draw classes without replacement, each once an epoch.")
+@_table
 @_json
 @click.option("--out", type=click.Path(path_type=Path), default=Path("sgd.nc"), show_default=True, help="netCDF file.")
-def sgd(data: str, n_queries: int, epochs: bool, as_json: bool, out: Path, **arguments: Any) -> None:
-    """Train by SGD on one of the paper's synthetic data sets and write the trajectory.
+@click.pass_context
+def sgd(
+    context: click.Context,
+    data: str,
+    vocab_size: int | None,
+    n_queries: int,
+    epochs: bool,
+    csv: Path | None,
+    as_json: bool,
+    out: Path,
+    **arguments: Any,
+) -> None:
+    """Train by SGD on one of the paper's synthetic data sets, or on your own data, and write the trajectory.
 
     Example: yzflow sgd --data syn_medium --queries 5 --eta-y 2 --init uniform --out sgd.nc
 
     Example: yzflow sgd --optimizer adamw --weight-decay 0.01 --warm-up 10 --schedule cosine --eta-y 0.1 --eta-z 0.1
+
+    Example: yzflow sgd --data words.csv --steps 500 --csv attention.csv
     """
     import dynamics
     from dynamics import options
-    from dynamics.support import checks
+    from dynamics.data.reading import TEXTS
 
-    _file_to_write(out)
-    checks.one_of("data", data, ("syn_small", "syn_medium"))
-    known = dynamics.SequenceClasses
-    classes = known.syn_small() if data == "syn_small" else known.syn_medium(n_queries)
+    for path in (out, csv):
+        if path is not None:
+            _file_to_write(path)
+    known: dict[str, Any] = {
+        "syn_small": dynamics.SequenceClasses.syn_small,
+        "syn_medium": lambda: dynamics.SequenceClasses.syn_medium(n_queries),
+    }
+    if data in known:
+        if vocab_size is not None:
+            raise ValueError(f"`--vocab-size` must be left out for {data}, but got {vocab_size}")
+        own = known[data]()
+    else:
+        length = arguments["length"] if Path(data).suffix.lower() in TEXTS else None
+        own = _read(data, length=length, vocab_size=vocab_size)
+        if not hasattr(own, "population") and (length is not None or not _given(context, "length")):
+            arguments["length"] = None  # bags are taken as they are
     given = {"optimizer": options.optimizer_of(arguments), "objective": options.objective_of(arguments)}
     for name in ("momentum", *options.OF_OPTIMIZER, *options.OF_OBJECTIVE):
         del arguments[name]
-    trajectory = dynamics.sgd(classes, progress=True, replacement=not epochs, **arguments | given)
+    trajectory = dynamics.sgd(own, progress=True, replacement=not epochs, **arguments | given)
     trajectory.save(out)
+    if csv is not None:
+        trajectory.to_csv(csv)
     loss = float(trajectory.dataset["loss"][-1])
     entropy = float(trajectory.attention_entropy().isel(time=-1).mean())
-    _report(
-        as_json,
-        {"loss": loss, "entropy": entropy, "out": str(out)},
-        [
-            f"{trajectory}",
-            f"final loss {loss:.6g} nats",
-            f"final entropy of attention on distinct tokens {entropy:.4g} nats, mean over next tokens",
-            f"wrote {out}",
-        ],
-    )
+    facts: dict[str, Any] = {"loss": loss, "entropy": entropy}
+    lines = [f"{trajectory}", f"final loss {loss:.6g} nats"]
+    if not math.isnan(entropy):  # some next token has distinct ones
+        lines.append(f"final entropy of attention on distinct tokens {entropy:.4g} nats, mean over next tokens")
+    if data not in known:
+        facts["most_attended"], own_lines = _most_attended(trajectory)
+        lines += own_lines
+    _wrote(as_json, facts, lines, out, csv)
 
 
 @main.command(cls=_Command)

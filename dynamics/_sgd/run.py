@@ -225,7 +225,7 @@ class Run:
         if parameters["decoder"] == "modified":
             self._check_modified(layer, objective)
         records = 1 + -(-self.steps // self.record_every)
-        self.evaluated = self.source.bags if evaluate is None else evaluate
+        self.evaluated = self.source.bags if evaluate is None else evaluate.named_like(self.source.bags)
         self.large_record = None
         if is_large(self.evaluated, layer, records):
             self.large_record = LargeRecord(self.evaluated, layer, objective, self.dtype)

@@ -7,7 +7,7 @@ positions then sees a bag of such states, so that a prefix of length 500 costs w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -417,7 +417,7 @@ class DyckLanguage(Frozen):
             self._states_of(brackets, indptr), indptr, first, self.n_types, self.max_depth, self.open_probability,
             query, target, starts, token, count,
         )  # fmt: skip
-        sizes = {"n_queries": self.n_states, "n_tokens": self.n_states, "vocab_size": self.n_brackets}
+        sizes: dict[str, Any] = {"n_queries": self.n_states, "n_tokens": self.n_states, "vocab_size": self.n_brackets}
         return Bags(query, target, starts, token[:entries], count[:entries], weight, **sizes)
 
     def nested_pairs(self) -> Bags:
@@ -451,7 +451,7 @@ class DyckLanguage(Frozen):
             weight.append(np.full(len(types), 1 / (D * len(types))))
         token = np.concatenate(token)
         target = np.tile(self.next_token([]), (number, 1))
-        sizes = {"n_queries": self.n_states, "n_tokens": self.n_states, "vocab_size": self.n_brackets}
+        sizes: dict[str, Any] = {"n_queries": self.n_states, "n_tokens": self.n_states, "vocab_size": self.n_brackets}
         return Bags(np.concatenate(query), target, indptr, token, np.ones(token.size), np.concatenate(weight), **sizes)
 
     def embedding(self, kind: str) -> np.ndarray:

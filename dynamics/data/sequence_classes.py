@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +14,14 @@ from scipy.special import gammaln, xlogy
 
 from dynamics import _shown
 from dynamics.bags import Bags
-from dynamics.support import checks
+from dynamics.support import checks, names
 from dynamics.support.checks import read_only
 from dynamics.support.frozen import Frozen
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from dynamics.support.display import Labels, Style
 
 
 class SequenceClasses(Frozen):
@@ -37,6 +40,12 @@ class SequenceClasses(Frozen):
         M >= K, the number of next tokens of the decoder; those from K on never occur. Default: max(K, S).
     class_weights : (K,) float, optional
         Probabilities p_n of the classes, positive, with sum one. Default: uniform, as in the paper.
+    token_names : sequence of str, optional
+        A name for each contextual token; for queries with ids from S on, names of further tokens may follow. Tables,
+        plots and files show names beside the numbers, and nothing else depends on them. No two are alike, but for "",
+        which stands for no name.
+    class_names : sequence of str, optional
+        A name for each class, as the next token that it has; those of the other M may follow.
 
     Raises
     ------
@@ -51,6 +60,9 @@ class SequenceClasses(Frozen):
         As given.
     query_tokens : (queries,) int
         The query tokens that occur, rising: those of the rows of Z.
+    token_names, class_names : tuples of str, or None
+    query_names : tuple of str, or None
+        Those of ``query_tokens``.
 
     Attributes cannot be set, and arrays are read-only.
 
@@ -63,6 +75,9 @@ class SequenceClasses(Frozen):
     array([0])
     >>> classes.distinct_tokens(1)
     array([2])
+    >>> named = SequenceClasses([[1, 0], [0, 1]], [0, 0], token_names=["the", "a"], class_names=["cat", "dog"])
+    >>> named.population().query_names
+    ('the',)
     """
 
     n_classes: int
@@ -71,6 +86,8 @@ class SequenceClasses(Frozen):
     query: np.ndarray
     class_weights: np.ndarray
     query_tokens: np.ndarray
+    token_names: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] | None = None
     _query_row: np.ndarray
     _data: np.ndarray
     _indices: np.ndarray
@@ -83,6 +100,8 @@ class SequenceClasses(Frozen):
         *,
         vocab_size: int | None = None,
         class_weights: ArrayLike | None = None,
+        token_names: Sequence[str] | None = None,
+        class_names: Sequence[str] | None = None,
     ) -> None:
         if scipy.sparse.issparse(probabilities):
             sparse = scipy.sparse.csr_array(probabilities, copy=True)
@@ -119,18 +138,34 @@ class SequenceClasses(Frozen):
                 raise checks.reject("class_weights", "be positive", class_weights.min())
             if abs(class_weights.sum() - 1) > 1e-9:
                 raise checks.reject("class_weights", "sum to one", f"a sum of {class_weights.sum()}")
+        most = max(vocab_size, n_tokens)
+        token_names = names.checked("token_names", token_names, of="contextual tokens", least=n_tokens, most=most)
+        class_names = names.checked("class_names", class_names, of="next tokens", least=n_classes, most=vocab_size)
         # Row i of Z belongs to query token query_tokens[i]: only queries that occur have a row.
         query_tokens, query_row = np.unique(query, return_inverse=True)
         arrays = {"query": query, "class_weights": class_weights, "query_tokens": query_tokens, "_query_row": query_row}
         parts = {"_data": sparse.data, "_indices": sparse.indices, "_indptr": sparse.indptr}
         vars(self).update({name: read_only(array) for name, array in (arrays | parts).items()})
         vars(self).update(vocab_size=vocab_size, n_classes=n_classes, n_tokens=n_tokens)
+        vars(self).update(token_names=token_names, class_names=class_names)
 
     @property
     def probabilities(self) -> scipy.sparse.csr_array:
         """``P(l|n)``: (K, S), of read-only arrays."""
         # A new one each time: a sparse array, unlike its parts, could be given other entries.
         return scipy.sparse.csr_array((self._data, self._indices, self._indptr), shape=(self.n_classes, self.n_tokens))
+
+    @property
+    def query_names(self) -> tuple[str, ...] | None:
+        """Names of the query tokens, a row of Z each; "" where one has none."""
+        own = self.token_names
+        return None if own is None else tuple(own[q] if q < len(own) else "" for q in self.query_tokens)
+
+    @property
+    def _names(self) -> dict[str, tuple[str, ...] | None]:
+        """Those of its bags."""
+        own = None if self.token_names is None else self.token_names[: self.n_tokens]
+        return {"token_names": own, "class_names": self.class_names, "query_names": self.query_names}
 
     def __repr__(self) -> str:
         return (
@@ -141,19 +176,23 @@ class SequenceClasses(Frozen):
     def _repr_html_(self) -> str:
         return _shown.classes_html(self)
 
-    def plot(self, *, ax: Axes | None = None) -> Axes:
+    def plot(self, *, ax: Axes | None = None, labels: Labels | None = None, style: Style | None = None) -> Axes:
         """Draw P(l|n), a row for each next token, blank where a token does not occur; of many the first.
 
         Parameters
         ----------
         ax : matplotlib Axes, optional
             Default: new ones, of a figure of pyplot's.
+        labels : sequence or mapping, optional
+            Text for tokens in the place of their names or numbers: from token 0 on, or by number or name.
+        style : str or mapping, optional
+            A style of matplotlib, such as "ggplot", or settings of it.
 
         Returns
         -------
         matplotlib Axes
         """
-        return _shown.plot_classes(self, ax)
+        return _shown.plot_classes(self, ax, labels, style)
 
     @classmethod
     def syn_small(cls) -> SequenceClasses:
@@ -308,7 +347,7 @@ class SequenceClasses(Frozen):
             counts[:, self._indices[own]] = drawn
             query, target = np.full(len(bars), self._query_row[k]), np.full(len(bars), k)
             like = {"n_queries": len(self.query_tokens), "n_tokens": self.n_tokens, "vocab_size": self.vocab_size}
-            parts.append(Bags.from_dense(query, target, counts, chance / chance.sum(), **like))
+            parts.append(Bags.from_dense(query, target, counts, chance / chance.sum(), **like, **self._names))
         return Bags.concatenate(parts, self.class_weights)
 
     def _bags(self, classes, indptr, token, count, weight) -> Bags:
@@ -322,4 +361,5 @@ class SequenceClasses(Frozen):
             n_queries=len(self.query_tokens),
             n_tokens=self.n_tokens,
             vocab_size=self.vocab_size,
+            **self._names,
         )

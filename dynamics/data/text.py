@@ -11,12 +11,14 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.bags import Bags
-from dynamics.support import checks
+from dynamics.support import checks, names
 from dynamics.support.checks import read_only
 from dynamics.support.compiled import kernel
 from dynamics.support.frozen import Frozen
@@ -199,8 +201,8 @@ class TextCorpus(Frozen):
         Returns
         -------
         Bags
-            In the order of the text, of equal weight. About 16 bytes for each distinct token of each window: ``limit``
-            or ``stride`` keep that small.
+            In the order of the text, of equal weight, named by the vocabulary. About 16 bytes for each distinct token
+            of each window: ``limit`` or ``stride`` keep that small.
 
         Raises
         ------
@@ -232,8 +234,14 @@ class TextCorpus(Frozen):
         token, count = np.empty(indptr[-1], dtype=np.int64), np.empty(indptr[-1])
         _window_counts(self.tokens, starts, length - 1, indptr, token, count, True)
         query, target = self.tokens[starts + length - 1], self.tokens[starts + length]
-        sizes = dict.fromkeys(("n_queries", "n_tokens", "vocab_size"), self.vocab_size)
+        sizes: dict[str, Any] = dict.fromkeys(("n_queries", "n_tokens", "vocab_size"), self.vocab_size)
+        sizes |= dict.fromkeys(names.AXES, self._names)
         return Bags(query, target, indptr, token, count, **sizes)
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        """The vocabulary, but for tokens that files cannot keep."""
+        return tuple(word if names.is_name(word) else "" for word in self.vocabulary)
 
 
 @kernel()

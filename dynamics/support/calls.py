@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse
 
 from dynamics.support import checks, netcdf
+from dynamics.support.names import AXES
 
 # Objects whose constructor takes what their attributes of the same names hold. Those of a file are made by their
 # constructors, which check them: kernels trust the indices in such arrays.
@@ -173,8 +174,10 @@ def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
         return {"seed": _packed(parts, arrays, place)}
     kind = type(value).__name__
     if kind in _KINDS and type(value).__module__.startswith("dynamics."):
-        names = list(inspect.signature(type(value)).parameters)
-        return {"object": kind, "with": _packed({name: getattr(value, name) for name in names}, arrays, place)}
+        parts = {name: getattr(value, name) for name in inspect.signature(type(value)).parameters}
+        # Data without names is kept as it was before there were any: its SHA-256 stands in files.
+        parts = {name: part for name, part in parts.items() if part is not None or name not in AXES}
+        return {"object": kind, "with": _packed(parts, arrays, place)}
     if kind == "Trajectory":
         # A continued run starts from its last time.
         arrays[place] = np.frombuffer(netcdf.encode(value.dataset.isel(time=[-1])), np.uint8)

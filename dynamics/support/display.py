@@ -7,8 +7,9 @@ matplotlib is imported when something is drawn.
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,12 +17,19 @@ from dynamics.support import checks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 # What is shown at most of anything: rows and columns of a table, characters of a cell, rows and columns of a picture,
 # lines of a plot.
 ROWS, COLUMNS, LETTERS = 12, 12, 200
 PICTURE_ROWS, PICTURE_COLUMNS = 40, 200
 LINES = 10
+_NAMED_TICKS, _TICK_LETTERS = 40, 24
+
+# Names to show in the place of those of the data, from number 0 on or by number or name; and a style of matplotlib: its
+# name or file, or a mapping of its settings, as `matplotlib.style.context` takes them.
+Labels: TypeAlias = Sequence[str] | Mapping[int, str] | Mapping[str, str]
+Style: TypeAlias = str | Mapping[str, Any]
 
 
 def page(title: str, facts: Mapping[str, object], *parts: str) -> str:
@@ -69,6 +77,46 @@ def axes(ax: Axes | None) -> Axes:
     from matplotlib import pyplot
 
     return pyplot.subplots(layout="constrained")[1]
+
+
+@contextmanager
+def styled(style: Style | None) -> Iterator[None]:
+    """What is drawn inside has a style of matplotlib, where one is given."""
+    if style is None:
+        yield
+        return
+    from matplotlib import style as styles
+
+    known = (
+        f", as {checks.nearest(style, {one: (one,) for one in styles.available})} are" if isinstance(style, str) else ""
+    )
+    checks.instance("style", style, (str, Mapping), rule="be a style of matplotlib or a mapping of its settings")
+    try:
+        context = styles.context(style if isinstance(style, str) else dict(style))
+        context.__enter__()
+    except (OSError, KeyError, ValueError, TypeError):
+        raise checks.reject("style", f"be a style or settings of matplotlib{known}", checks.brief(style)) from None
+    try:
+        yield
+    finally:
+        context.__exit__(None, None, None)
+
+
+def plain(name: str) -> str:
+    """A name as text that matplotlib does not read as a formula."""
+    short = name if len(name) <= _TICK_LETTERS else name[: _TICK_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+    return short.replace("$", r"\$")
+
+
+def name_ticks(axis: Axis, words: Sequence[str]) -> None:
+    """Names in the place of the numbers of an axis; of many, those that its ticks are at."""
+    words = [plain(word) for word in words]
+    if len(words) <= _NAMED_TICKS:
+        axis.set_ticks(range(len(words)), words)
+    else:
+        axis.set_major_formatter(lambda place, _: words[round(place)] if 0 <= round(place) < len(words) else "")
+    if axis.axis_name == "x" and max(map(len, words)) > 2:
+        axis.set_tick_params(labelrotation=90)
 
 
 def picture(ax: Axes, values: np.ndarray, *, label: str, signed: bool = False) -> None:

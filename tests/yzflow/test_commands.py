@@ -32,6 +32,7 @@ from yzflow.cli import main
 main()
 """
 
+WORDS = "next_token,query,the,stray,loyal\ncat,saw,5,5,\ndog,saw,5,,5\n"
 SMALL, LARGE = 0, 1  # bytes of tables: as it is, or nothing is kept whole
 FLOW = ["flow", "--t-end", "1", "--classes", "3", "--vocab-size", "5", "--n-times", "5", "--out", "out.nc"]
 SGD = ["sgd", "--steps", "2", "--batch-size", "4", "--length", "6", "--out", "out.nc"]
@@ -40,6 +41,16 @@ COMMANDS = {
     "large flow": (LARGE, FLOW, {"out.nc"}),
     "sgd": (SMALL, SGD, {"out.nc"}),
     "large sgd": (LARGE, [*SGD, "--optimizer", "adam"], {"out.nc"}),
+    "flow on words": (
+        SMALL,
+        ["flow", "--data", "words.csv", "--t-end", "1", "--n-times", "3", "--out", "out.nc", "--csv", "out.csv"],
+        {"out.nc", "out.csv", "words.csv"},
+    ),
+    "large sgd on words": (
+        LARGE,
+        ["sgd", "--data", "words.csv", "--steps", "2", "--out", "out.nc", "--csv", "out.csv"],
+        {"out.nc", "out.csv", "words.csv"},
+    ),
     "sweep": (SMALL, ["sweep", "c.toml", "--workers", "1"], {"c.store", "c.nc"}),
     "figure": (SMALL, ["figure", "9", "--quick", "--format", "png,svg"], {"figures"}),
     "audit": (SMALL, ["audit", "--only", "Scan and Snap: Lemma 1", "--quick", "--out", "audit"], {"audit"}),
@@ -75,6 +86,8 @@ def folder(tmp_path):
 
 def prepare(folder, name):
     """What a command is run on."""
+    if "words" in name:
+        (folder / "words.csv").write_text(WORDS)
     if "rerun" in name:
         sgd(SequenceClasses.syn_small(), eta_y=1, eta_z=1, steps=2, batch_size=4, length=6).save(folder / "run.nc")
 
@@ -117,7 +130,17 @@ def check(folder, name, ended, made, as_json=True, *, without_compilation=False)
         dataset = Trajectory.load(folder / "out.nc").dataset
         assert facts["loss"] == dataset["loss"].values[-1]
         assert ("entry" in dataset.dims) == ("large" in name or "above" in name)
-        if "flow" in name:
+        if "words" in name:
+            last = Trajectory.load(folder / "out.nc").named["attention"][-1]
+            for after, most in facts["most_attended"].items():
+                own = last[last["entry_next_token"] == ["cat", "dog"].index(after)] if "large" in name else None
+                shares = last.sel(next_token=after) if own is None else own
+                assert most["attention"] == shares.max()
+                assert "large" in name or shares.sel(token=most["token"]) == most["attention"]
+            assert {line.split(",")[4] for line in (folder / "out.csv").read_text().splitlines()[1:]} == {
+                "the", "stray", "loyal"
+            }  # fmt: skip
+        elif "flow" in name:
             logits = dataset["z_final"] if "z_final" in dataset else dataset["z"][-1]
             assert [facts["common_logit"], facts["distinct_logit"]] == logits.values[0, :2].tolist()
     elif "run.nc" in made:

@@ -78,6 +78,8 @@ def _digest(classes: SequenceClasses) -> str:
     digest = hashlib.sha256(repr(bags.sizes).encode())
     for array in (bags.query, bags.target, bags.indptr, bags.token, bags.count, bags.weight, classes.query_tokens):
         digest.update(np.ascontiguousarray(array).tobytes())
+    if any(own is not None for own in bags.names.values()):  # which the result carries
+        digest.update(json.dumps(bags.names).encode())
     return digest.hexdigest()
 
 
@@ -92,7 +94,8 @@ def _result(dataset: xr.Dataset) -> Result:
             coordinates[name] = (variable.values, dict(variable.attrs))
         else:  # labels beside those of a dimension are kept as a variable
             beside.append(name)
-            variables[name] = (tuple(map(str, variable.dims)), variable.values, dict(variable.attrs))
+            values = variable.values.astype(str) if variable.dtype == object else variable.values  # names
+            variables[name] = (tuple(map(str, variable.dims)), values, dict(variable.attrs))
     return Result(variables, coordinates, attributes={_BESIDE: json.dumps(beside), **dataset.attrs})
 
 
@@ -100,4 +103,8 @@ def _dataset(result: Result) -> xr.Dataset:
     coordinates = {dim: (dim, labels, attributes) for dim, (labels, attributes) in result.coordinates.items()}
     attributes = dict(result.attributes)
     beside = json.loads(attributes.pop(_BESIDE))
-    return xr.Dataset(result.variables, coordinates, attributes).set_coords(beside)
+    variables = {
+        name: (dims, values.astype(object) if values.dtype.kind == "U" else values, own)
+        for name, (dims, values, own) in result.variables.items()
+    }
+    return xr.Dataset(variables, coordinates, attributes).set_coords(beside)

@@ -58,7 +58,9 @@ def drawn_bags(language: DyckLanguage, sequences: Sequence[np.ndarray]) -> Bags:
     kept = np.delete(np.arange(len(whole)), ends)
     indptr = np.concatenate([[0], np.cumsum(np.diff(whole.indptr)[kept])])
     target = np.concatenate([*sequences])
-    return Bags(whole.query[kept], target, indptr, whole.token[entries], whole.count[entries], **whole.sizes)
+    return Bags(
+        whole.query[kept], target, indptr, whole.token[entries], whole.count[entries], **whole.sizes, **whole.names
+    )
 
 
 @functools.lru_cache(maxsize=4)

@@ -1,0 +1,174 @@
+"""Data from a file: classes as a table or as JSON, bags that were saved, or a text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dynamics.bags import Bags
+from dynamics.data.sequence_classes import SequenceClasses
+from dynamics.data.text import TextCorpus
+from dynamics.support import checks, names
+
+_HEAD = ("next_token", "query")
+_KEYS = ("probabilities", "counts", "query", "vocab_size", "class_weights", "token_names", "class_names")
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+TEXTS = (".txt", ".tokens", ".md")
+
+
+def read_data(
+    path: str | os.PathLike, *, length: int | None = None, vocab_size: int | None = None
+) -> SequenceClasses | Bags:
+    """Data to train on from a file, of the kind that its ending says.
+
+    ``.csv`` and ``.tsv`` hold a table of classes, a line each: ``next_token`` and ``query``, by name; if wanted, its
+    ``weight``; then a column for each contextual token, whose head is its name. Cells are counts or probabilities,
+    empty ones 0, and a line is scaled to sum to one, as the weights are. A query that heads no column is a token that
+    is never contextual.
+
+    ``.json`` holds an object with the arguments of `SequenceClasses` as keys, of which only ``probabilities`` and
+    ``query`` must be there: ``counts`` in place of the former are scaled to sum to one, and queries may be names.
+
+    ``.npz`` holds bags that `Bags.save` wrote, ``.txt``, ``.tokens`` and ``.md`` a text, of which all windows are
+    taken.
+
+    Parameters
+    ----------
+    path : path-like
+    length : int, optional
+        T of the windows of a text, for which it must be given.
+    vocab_size : int, optional
+        M, the number of next tokens of classes, over what the file says; of a text the size of its vocabulary.
+
+    Raises
+    ------
+    ValueError
+        If the file holds something else; the message says where.
+    FileNotFoundError
+        If there is none.
+    """
+    file = checks.path("path", path)
+    kind = file.suffix.lower()
+    if kind in TEXTS:
+        if length is None:
+            raise checks.reject("length", "be given for a text, whose windows are of so many tokens", length)
+        return TextCorpus(file, vocab_size=vocab_size).windows(length)
+    if length is not None:
+        raise checks.reject("length", "be left out but for a text", length)
+    if kind in _DELIMITERS:
+        return _table(file, _DELIMITERS[kind], vocab_size)
+    if kind == ".json":
+        return _json(file, vocab_size)
+    if kind == ".npz":
+        if vocab_size is not None:
+            raise checks.reject("vocab_size", "be left out for bags, which have it", vocab_size)
+        return Bags.load(file)
+    endings = ", ".join((*_DELIMITERS, ".json", ".npz", *TEXTS))
+    raise checks.reject("path", f"end in one of {endings}", repr(os.fspath(path)))
+
+
+def _text(file: Path, what: str) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise checks.reject("path", f"be {what} in UTF-8", f"{error.reason} at position {error.start}") from None
+
+
+def _lines(file: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The lines that hold something, with their numbers."""
+    reader = csv.reader(io.StringIO(_text(file, "a table")), delimiter=delimiter, strict=True)
+    try:
+        for row in reader:
+            if any(cell.strip() for cell in row):
+                yield reader.line_num, [cell.strip() for cell in row]
+    except csv.Error as error:
+        raise checks.reject("path", "be a table", f"{error} in line {reader.line_num}") from None
+
+
+def _table(file: Path, delimiter: str, vocab_size: int | None) -> SequenceClasses:
+    lines = list(_lines(file, delimiter))
+    head = lines[0][1] if lines else []
+    if tuple(head[:2]) != _HEAD:
+        rule = f"begin with a line of heads, {_HEAD[0]} and {_HEAD[1]} first"
+        raise checks.reject("path", rule, repr(delimiter.join(head[:2])))
+    own = 3 if head[2:3] == ["weight"] else 2
+    token_names, class_names, queries, weights, table = head[own:], [], [], [], []
+    for number, row in lines[1:]:
+        if len(row) != len(head):
+            raise checks.reject("path", f"have {len(head)} cells in each line", f"{len(row)} in line {number}")
+        class_names.append(row[0])
+        queries.append(row[1])
+        table.append([_number(cell, number, name) for cell, name in zip(row[own:], token_names, strict=True)])
+        weights.append(_number(row[2], number, "weight") if own == 3 else 1.0)
+    if "" in token_names or "" in queries:
+        raise checks.reject("path", "name each query and each column", "an empty name")
+    size = len(token_names)
+    further = [query for query in dict.fromkeys(queries) if query not in set(token_names)]
+    return SequenceClasses(
+        _scaled(table, size),
+        _numbers(queries, [*token_names, *further]),
+        vocab_size=max(len(table), size + len(further)) if vocab_size is None else vocab_size,
+        class_weights=_scaled([weights], len(weights))[0],
+        token_names=[*token_names, *further],
+        class_names=class_names,
+    )
+
+
+def _number(cell: str, line: int, name: str) -> float:
+    try:
+        value = float(cell or 0)
+    except ValueError:
+        value = np.nan
+    if not 0 <= value < np.inf:
+        raise checks.reject("path", "hold numbers from zero up", f"{cell!r} in line {line}, column {name!r}")
+    return value
+
+
+def _scaled(rows: Sequence[Sequence[float]], size: int) -> np.ndarray:
+    """Rows that sum to one; one without any entry stays, to be refused with its place."""
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), size)
+    largest = table.max(axis=1, keepdims=True, initial=0.0)
+    table /= np.where(largest > 0, largest, 1.0)  # whose sum might overflow
+    total = table.sum(axis=1, keepdims=True)
+    return table / np.where(total > 0, total, 1.0)
+
+
+def _numbers(queries: Sequence[Any], known: Sequence[str]) -> list[Any]:
+    """Queries by number, of those that are named."""
+    where = {name: number for number, name in enumerate(known) if name}
+    for query in queries:
+        if isinstance(query, str) and query not in where:
+            near = f", as {checks.nearest(query, {name: (name,) for name in where})} are" if where else ""
+            raise checks.reject("query", f"be in `token_names`{near}", repr(query))
+    return [where[query] if isinstance(query, str) else query for query in queries]
+
+
+def _json(file: Path, vocab_size: int | None) -> SequenceClasses:
+    try:
+        given = json.loads(_text(file, "JSON"))
+    except json.JSONDecodeError as error:
+        raise checks.reject("path", "be JSON", f"{error.msg} in line {error.lineno}") from None
+    except RecursionError:
+        raise checks.reject("path", "be JSON", "too many brackets within each other") from None
+    if not isinstance(given, dict):
+        raise checks.reject("path", "hold an object of JSON", type(given).__name__)
+    for key in given:
+        if key not in _KEYS:
+            raise checks.reject("path", f"have keys such as {checks.nearest(key, {k: (k,) for k in _KEYS})}", repr(key))
+    if ("probabilities" in given) == ("counts" in given) or "query" not in given:
+        raise checks.reject("path", "hold `query`, and either `probabilities` or `counts`", repr(sorted(given)))
+    if "counts" in given:
+        counts = checks.non_negative_array("counts", given.pop("counts"), ndim=2)
+        given["probabilities"] = _scaled(counts, counts.shape[1])
+    queries = checks.listed("query", given.pop("query"), "be a list of numbers or names of tokens")
+    own = names.checked("token_names", given.get("token_names"), of="tokens", least=0, most=2**31)
+    if vocab_size is not None:
+        given["vocab_size"] = vocab_size
+    return SequenceClasses(given.pop("probabilities"), _numbers(queries, own or ()), **given)
