@@ -491,13 +491,23 @@ def audit(
 @click.option("--full", is_flag=True, help="All the audit's settings, not only the quick ones.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the SGD runs.")
 @click.option("--markdown", is_flag=True, help="Print a card to paste into a review.")
+@click.option("--verbose", is_flag=True, help="Print all that was computed: every part, setting and scope.")
 @_json
 @click.option("--out", type=click.Path(path_type=Path), help="Write what is printed to this file as well.")
 @click.pass_context
 def check(
-    context: click.Context, statement: str, full: bool, seed: int, markdown: bool, as_json: bool, out: Path | None
+    context: click.Context,
+    statement: str,
+    full: bool,
+    seed: int,
+    markdown: bool,
+    verbose: bool,
+    as_json: bool,
+    out: Path | None,
 ) -> None:
     """Run the proof and the simulations of one STATEMENT; exit status 1 if what should hold does not.
+
+    What is printed fits on a screen; --verbose has the rest. `yzflow statements` lists what there is.
 
     Example: yzflow check "Scan and Snap: Theorem 3"
     """
@@ -505,10 +515,13 @@ def check(
 
     if markdown and as_json:
         raise ValueError("`--markdown` must be left out beside --json, but got both")
+    if verbose and (markdown or as_json):
+        beside = "--markdown" if markdown else "--json"
+        raise ValueError(f"`--verbose` must be left out beside {beside}, which has everything, but got both")
     if out is not None:
         _file_to_write(out)
     verdict = run(statement, quick=not full, seed=seed, progress=True)
-    text = verdict.json() if as_json else verdict.markdown() if markdown else verdict.text()
+    text = verdict.json() if as_json else verdict.markdown() if markdown else verdict.text(verbose=verbose)
     _print(text, out)
     context.exit(0 if verdict.passed else 1)
 
@@ -691,3 +704,46 @@ def explore(out: Path, show: bool, as_json: bool) -> None:
     _report(as_json, {"out": str(out)}, [f"wrote {out}"])
     if show:
         click.launch(str(out.absolute()))
+
+
+_paper = click.option("--paper", help="Only of this paper: its name, or that of its folder. Default: all.")
+
+
+def _listed(kind: str, paper: str | None, as_json: bool) -> None:
+    from yzflow import listing
+
+    entries = getattr(listing, kind)(paper)
+    click.echo(json.dumps(entries, indent=2) if as_json else "\n".join(listing.text(entries)))
+
+
+@main.command(cls=_Command)
+@_paper
+@_json
+def statements(paper: str | None, as_json: bool) -> None:
+    """List the statements of the register, for check, page, audit and survival.
+
+    Example: yzflow statements --paper "Scan and Snap"
+    """
+    _listed("statements", paper, as_json)
+
+
+@main.command(cls=_Command)
+@_paper
+@_json
+def options(paper: str | None, as_json: bool) -> None:
+    """List the options of training under which survival asks the statements.
+
+    Example: yzflow options
+    """
+    _listed("options", paper, as_json)
+
+
+@main.command(cls=_Command)
+@_paper
+@_json
+def figures(paper: str | None, as_json: bool) -> None:
+    """List the figures, with what each shows; figure draws one.
+
+    Example: yzflow figures --paper bounded_dyck
+    """
+    _listed("figures", paper, as_json)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 _LARGEST = 2**63 - 1  # of int64
+_MOST_LISTED = 10
 
 _Function = TypeVar("_Function")
 
@@ -94,9 +95,13 @@ def integer(name: str, value: object, *, minimum: int, maximum: int | None = _LA
 
 
 def one_of(name: str, value: object, options: Collection[str]) -> str:
-    """One of the given words."""
+    """One of the given words; of many, an error has the three nearest."""
     if not isinstance(value, str) or value not in options:
-        raise reject(name, "be one of " + ", ".join(repr(option) for option in options), repr(value))
+        rule = "be one of " + ", ".join(repr(option) for option in options)
+        if len(options) > _MOST_LISTED:
+            near = nearest(value if isinstance(value, str) else "", {option: (option,) for option in options})
+            rule = f"be one of {len(options)} names, such as {near}"
+        raise reject(name, rule, brief(value))
     return value
 
 

@@ -125,7 +125,9 @@ def _choose(only: Sequence[str] | None) -> list[Statement]:
     only = checks.listed("only", only, "be a list of statements")
     for name in only:
         if not isinstance(name, str) or not any(name in (one.id, one.number) for one in register.values()):
-            raise checks.reject("only", "name statements of the register", checks.brief(name))
+            spellings = {one.id: (one.id, one.number) for one in register.values()}
+            rule = f"name statements of the register, as {checks.nearest(str(name), spellings)}"
+            raise checks.reject("only", rule, checks.brief(name))
     return [statement for statement in register.values() if {statement.id, statement.number} & set(only)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 from dataclasses import dataclass
+from typing import Any
 
 from dynamics import Bags, Objective, Optimizer, SequenceClasses
 from dynamics.support import checks
@@ -19,14 +20,13 @@ from yzflow.audits.audit import audit, prove
 from yzflow.audits.outcomes import COLUMNS, Column, headline, sentence
 from yzflow.audits.own import OwnCase, broken, measure, own_case
 from yzflow.audits.report import AuditReport, as_json, assumed, cells, columns, markdown_table, worst, worst_forms
+from yzflow.audits.screen import WIDTH, screen
 from yzflow.audits.verdicts import Row, Verdict, judge
 
 __all__ = ["HEAD", "MARGINS", "StatementVerdict", "check", "error_rows", "find", "margin_rows"]
 
-_WIDTH = 100
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StatementVerdict:
     """The result of `yzflow.check`: one statement, with what was computed of it in this run.
 
@@ -129,8 +129,17 @@ class StatementVerdict:
         options = f" --data FILE ..{options}" if self.own else options
         return f'yzflow check "{self.statement.id}"{options}'
 
-    def text(self) -> str:
-        """One screen: the statement, what it rests on, margins, numbers by level, and how to repeat it."""
+    def text(self, *, verbose: bool = False) -> str:
+        """The statement, what it rests on, margins and numbers by level: 40 lines of 100 columns at most.
+
+        Parameters
+        ----------
+        verbose : bool
+            Everything: each part of what it rests on with its scope, each setting, errors outside the assumptions, and
+            how to repeat it in Python.
+        """
+        if not checks.flag("verbose", verbose):
+            return "\n".join(screen(self, [HEAD, *error_rows(self)], self.command))
         statement = self.statement
         lines = [f"{statement.id}. {statement.title}", *_wrapped(statement.text, ""), ""]
         for name, formula in statement.forms:
@@ -234,6 +243,12 @@ class StatementVerdict:
         """Everything as JSON."""
         return as_json(self.as_dict())
 
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text("StatementVerdict(..)" if cycle else self.text())
+
     def _repr_markdown_(self) -> str:
         return self.markdown()
 
@@ -316,7 +331,8 @@ def find(name: str) -> Statement:
         raise checks.reject("statement", f"name one statement of {several}", repr(name))
     if not found:
         near = checks.nearest(name, {entry.id: (entry.id, entry.number) for entry in register.values()})
-        raise checks.reject("statement", f"be in the register, as {near} are", repr(name))
+        rule = f"be in the register, as {near} are; `yzflow statements` lists all"
+        raise checks.reject("statement", rule, checks.brief(name))
     return found[0]
 
 
@@ -392,4 +408,4 @@ def _proved(verdict: StatementVerdict) -> str:
 
 
 def _wrapped(text: str, head: str) -> list[str]:
-    return textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False)
+    return textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False)

@@ -210,7 +210,7 @@ def _named(name: str, given: Sequence[str] | None, known: Sequence[str]) -> list
     for one in found:
         if not isinstance(one, str) or one not in known:
             near = checks.nearest(str(one), {entry: (entry,) for entry in known})
-            raise checks.reject(name, f"be known, as {near} are", checks.brief(one))
+            raise checks.reject(name, f"be known, as {near} are; `yzflow {name}` lists all", checks.brief(one))
     return [one for one in known if one in found]
 
 

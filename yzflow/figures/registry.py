@@ -167,5 +167,6 @@ def find(name: str) -> Entry:
     ):
         if len(found) == 1:
             return found[0]
-    shown = ", ".join(entry.name if entry.number is None else str(entry.number) for entry in known)
-    raise checks.reject("NAME", f"be one of {shown}", repr(name))
+    near = checks.nearest(name, {entry.name: (entry.name, str(entry.number or entry.name)) for entry in known})
+    rule = f"be the number or the name of one figure, such as {near}; `yzflow figures` lists all"
+    raise checks.reject("NAME", rule, checks.brief(name))

@@ -137,8 +137,8 @@ class _Plan:
             if not runs.is_name(key) or key in RESERVED:
                 raise checks.reject("grid", f"have words as keys, none of {', '.join(RESERVED)}", repr(key))
             if task.keys is not None and key not in task.keys:
-                known = ", ".join(repr(name) for name in task.keys)
-                raise checks.reject("grid", f"have keys among {known} for the task {task.name!r}", repr(key))
+                near = checks.nearest(key, {name: (name,) for name in task.keys})
+                raise checks.reject("grid", f"have keys of the task {task.name!r}, such as {near}", repr(key))
             _check_labels(f"grid[{key!r}]", self.grid[key])
         if isinstance(seeds, numbers.Integral) and checks.integer("seeds", seeds, minimum=1) <= _MOST_RUNS:
             seeds = range(int(seeds))

@@ -44,8 +44,9 @@ def resolve(task: str | Callable | Task) -> Task:
             return resolve(found)
         known = built_in()
         if task not in known:
-            names = ", ".join(repr(name) for name in known)
-            raise checks.reject("task", f"be one of {names}, or 'module:function'", repr(task))
+            near = checks.nearest(task, {name: (name,) for name in known})
+            rule = f"be a function as 'module:function' or one of {len(known)} built-in names, such as {near}"
+            raise checks.reject("task", rule, checks.brief(task))
         return known[task]
     module, name = getattr(task, "__module__", None), getattr(task, "__qualname__", None)
     if not callable(task) or getattr(sys.modules.get(module or ""), name or "", None) is not task:

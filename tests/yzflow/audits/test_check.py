@@ -1,6 +1,7 @@
 """One statement at a time: found by name, with what was computed of it in words that a false statement changes."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -9,7 +10,8 @@ from driving import ROOT
 import yzflow
 from theory import decoder, statements
 from yzflow import cli
-from yzflow.audits.check import find
+from yzflow.audits.check import StatementVerdict, error_rows, find
+from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Verdict
 
 LEMMA_4 = "Scan and Snap: Lemma 4"
@@ -74,13 +76,14 @@ def test_a_false_formula_fails_and_says_where(monkeypatch):
     verdict = yzflow.check(LEMMA_4)
     assert not verdict.passed
     assert "FAILS where it should hold: velocity of the logits in the theory flow" in verdict.outcome
-    assert verdict.outcome in " ".join(verdict.text().split())
+    assert verdict.outcome in " ".join(verdict.text(verbose=True).split())
+    assert "FAILS where it should hold: velocity" in verdict.text() and "<-" in verdict.text()
     ended = command(LEMMA_4, "--json")
     assert ended.exit_code == 1 and json.loads(ended.stdout)["passed"] is False
 
 
 def test_one_screen_has_forms_labels_margins_numbers_and_how_to_repeat(lemma_4):
-    text = lemma_4.text()
+    text = lemma_4.text(verbose=True)
     flat = " ".join(text.split())
     for part in ("As printed:", "Corrected:", "Erratum:", "Rests on", "Margins of the assumptions", "misses by"):
         assert part in flat
@@ -93,6 +96,77 @@ def test_one_screen_has_forms_labels_margins_numbers_and_how_to_repeat(lemma_4):
             assert condition in flat.split("Erratum:")[0]
     assert text.splitlines()[-3:] == lemma_4.python.splitlines()
     assert len(text.splitlines()) <= 60
+
+
+@pytest.fixture(scope="module")
+def measured():
+    return yzflow.audit(["Scan and Snap: Lemma 1", "Scan and Snap: Theorem 3", "Scan and Snap: Lemma 4"], quick=True)
+
+
+def screens(report):
+    for statement in report.statements:
+        rows = [row for row in report.table if row.statement == statement.id]
+        own = AuditReport(rows, (statement,), {statement.id: report.labels_of_proofs.get(statement.id, ())})
+        yield StatementVerdict(statement, own, True, 0)
+
+
+def fits(text):
+    lines = text.splitlines()
+    return len(lines) <= 40 and max(map(len, lines)) <= 100
+
+
+def test_one_screen_is_of_forty_lines_of_a_hundred_columns(measured):
+    for verdict in screens(measured):
+        text = verdict.text()
+        assert fits(text), text
+        assert f"{verdict.statement.id}. {verdict.statement.title}" == text.splitlines()[0]
+        assert all(f"  {column.name}:" in text for column in verdict.columns)
+        assert text.splitlines()[-1] == f"{verdict.command} --verbose shows the rest"
+        for row in error_rows(verdict):
+            assert row[1] in text or "rows more" in text
+
+
+def test_every_statement_of_the_register_fits_on_a_screen():
+    """Those whose proofs take minutes, too: what is not run here is shown as not run."""
+    for statement in statements.REGISTER.values():
+        assert fits(StatementVerdict(statement, AuditReport([], (statement,), {}), True, 0).text())
+
+
+def test_a_screen_never_leaves_out_what_should_hold_and_does_not(measured):
+    (verdict,) = [one for one in screens(measured) if one.statement.number == "Theorem 3"]
+    row = next(row for row in reversed(verdict.rows) if row.expected)
+    rows = [replace(one, check=f"check {i}") for i, one in enumerate([row] * 60)]
+    rows[55] = replace(rows[55], check="the one", printed=9.0, corrected=9.0)
+    own = AuditReport(rows, (verdict.statement,), {})
+    text = StatementVerdict(verdict.statement, own, True, 0).text()
+    assert fits(text) and not own.passed
+    assert any(line.strip().startswith("the one") and line.endswith("<-") for line in text.splitlines())
+    assert "rows more" in text
+
+
+def test_a_terminal_shows_the_screen_and_a_notebook_the_card(lemma_4):
+    class Printer:
+        def text(self, words):
+            self.words = words
+
+    assert repr(lemma_4) == lemma_4.text()
+    printer = Printer()
+    lemma_4._repr_pretty_(printer, False)
+    assert printer.words == lemma_4.text()
+    lemma_4._repr_pretty_(printer, True)
+    assert printer.words == "StatementVerdict(..)"
+    assert lemma_4._repr_markdown_() == lemma_4.markdown()
+
+
+def test_verbose_prints_all_of_it(lemma_4):
+    shown = command(LEMMA_4, "--verbose").stdout
+    assert shown == lemma_4.text(verbose=True) + "\n" and len(shown) > len(lemma_4.text())
+    assert command(LEMMA_4).stdout == lemma_4.text() + "\n"
+    for beside in ("--json", "--markdown"):
+        ended = command(LEMMA_4, "--verbose", beside)
+        assert ended.exit_code == 2 and f"`--verbose` must be left out beside {beside}" in ended.stderr
+    with pytest.raises(ValueError, match="`verbose` must be True or False"):
+        lemma_4.text(verbose="much")
 
 
 def test_what_no_paper_prints_is_not_called_printed():

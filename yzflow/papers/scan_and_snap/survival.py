@@ -155,7 +155,14 @@ def _unequal(classes: SequenceClasses) -> SequenceClasses:
     """The same with class weights like 1/(n + 1)^2."""
     weights = 1.0 / np.arange(1, classes.n_classes + 1) ** 2
     probabilities, vocab_size = classes.probabilities, classes.vocab_size
-    return SequenceClasses(probabilities, classes.query, vocab_size=vocab_size, class_weights=weights / weights.sum())
+    return SequenceClasses(
+        probabilities,
+        classes.query,
+        vocab_size=vocab_size,
+        class_weights=weights / weights.sum(),
+        token_names=classes.token_names,
+        class_names=classes.class_names,
+    )
 
 
 _WARM_UP, _COSINE = Schedule(20.0), Schedule(5.0, "cosine")

@@ -152,7 +152,7 @@ def test_a_run_depends_on_the_content_of_the_text(tmp_path):
         ({"text": ["nowhere.txt"]}, "`text` must be the path of a text, but got 'nowhere.txt', where there is no file"),
         ({"vocab_size": [1]}, "`vocab_size` must be at least 2, but got 1"),
         ({"next_tokens": ["all"]}, "`next_tokens` must be one of 'natural', 'equal', but got 'all'"),
-        ({"momentum": [0.9]}, "`grid` must have keys among"),
+        ({"momentum": [0.9]}, "`grid` must have keys of the task 'real_text'"),
     ],
 )
 def test_refused_before_anything_runs(tmp_path, grid, message):

@@ -1,0 +1,97 @@
+"""What there is, listed: complete, a line each, by paper; and errors that name three of it."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+import yzflow
+from dynamics.support import checks
+from theory import statements
+from yzflow import cli, figures, listing, papers
+from yzflow.audits.survival import survival
+from yzflow.sweeps import tasks
+
+KINDS = ("statements", "options", "figures")
+
+
+def known(kind):
+    """Names by another way than that of the lists."""
+    if kind == "statements":
+        return set(statements.REGISTER)
+    if kind == "figures":
+        return set(figures.entries())
+    return {option.name for part in papers.parts("survival") for option in part.ROOM.options}
+
+
+def command(*arguments):
+    return CliRunner().invoke(cli.main, arguments)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_everything_is_listed_once_a_line_each(kind):
+    shown = command(kind)
+    assert shown.exit_code == 0
+    entries = json.loads(command(kind, "--json").stdout)
+    assert entries == getattr(listing, kind)()
+    names = [entry["name"] for entry in entries]
+    assert set(names) == known(kind) and len(names) == len(set(names))
+    assert all(entry["line"].strip() for entry in entries)
+    lines = [line for line in shown.stdout.splitlines() if line.startswith("  ")]
+    assert len(lines) == len(entries) and max(map(len, shown.stdout.splitlines())) <= 100
+    for paper in {entry["paper"] for entry in entries}:
+        below = shown.stdout.split(f"{paper}\n")[1].split("\n\n")[0].splitlines()
+        own = [entry["name"].removeprefix(f"{paper}: ") for entry in entries if entry["paper"] == paper]
+        assert [line[2 : 2 + len(name)] for line, name in zip(below, own, strict=True)] == own
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("paper", ["Scan and Snap", "scan_and_snap", "BOUNDED DYCK", "sparse_averaging"])
+def test_one_paper(kind, paper):
+    entries = getattr(listing, kind)(paper)
+    wanted = paper.replace("_", " ").lower()
+    assert [one for one in getattr(listing, kind)() if one["paper"].lower() == wanted] == entries
+    assert json.loads(command(kind, "--paper", paper, "--json").stdout) == entries
+    assert command(kind, "--paper", paper).exit_code == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_paper_that_is_none_is_refused(kind):
+    ended = command(kind, "--paper", "attention is all")
+    assert ended.exit_code == 2
+    assert "`paper` must be one of Bounded Dyck, Scan and Snap" in ended.stderr
+    with pytest.raises(ValueError, match="`paper` must be a str"):
+        getattr(listing, kind)(3)
+
+
+@pytest.mark.parametrize(
+    ("act", "near"),
+    [
+        (lambda: figures.find("fidelty"), '"fidelity"'),
+        (lambda: figures.find("figure30"), '"figure3"'),
+        (lambda: tasks.resolve("syn_smal"), '"syn_small"'),
+        (lambda: yzflow.check("Theorem 33"), '"Scan and Snap: Theorem 3"'),
+        (lambda: yzflow.audit(["Theorem 33"]), '"Scan and Snap: Theorem 3"'),
+        (lambda: survival(options=["adamm"]), '"adam"'),
+        (lambda: figures.save_all({"figure33": None}, "x"), '"figure3"'),
+        (lambda: yzflow.sweep("syn_small", {"eta": [1]}, store="x"), '"eta_y"'),
+    ],
+)
+def test_a_wrong_name_gets_three_near_ones(act, near):
+    with pytest.raises(ValueError) as caught:
+        act()
+    message = str(caught.value)
+    assert near in message and message.count('"') == 6 and len(message) < 250
+
+
+def test_few_names_are_listed_and_of_many_three():
+    assert checks._MOST_LISTED < 60
+    few, many = list("abcde"), [f"name {i}" for i in range(60)]
+    with pytest.raises(ValueError, match="`x` must be one of 'a', 'b', 'c', 'd', 'e', but got 'f'"):
+        checks.one_of("x", "f", few)
+    with pytest.raises(
+        ValueError, match=r"`x` must be one of 60 names, such as \"name 42\", .* and .*, but got 'nam 42'"
+    ):
+        checks.one_of("x", "nam 42", many)
+    with pytest.raises(ValueError, match=r"`x` must be one of 60 names, such as .*, but got 3"):
+        checks.one_of("x", 3, many)

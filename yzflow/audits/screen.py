@@ -1,0 +1,111 @@
+"""A verdict on one screen: at most 100 columns and 40 lines, where what should hold and does not comes first."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from theory.trust import Label
+from yzflow.audits.report import columns
+
+if TYPE_CHECKING:
+    from yzflow.audits.check import StatementVerdict
+
+__all__ = ["LINES", "WIDTH", "clipped", "screen"]
+
+WIDTH, LINES = 100, 40
+_MORE = " .."
+_FEWEST_ROWS = 4
+_SMALL = 1e-8  # below which an error is round-off
+
+
+def clipped(text: str, width: int = WIDTH) -> str:
+    """A line, or its first words with two points if it is too long."""
+    if len(text) <= width:
+        return text
+    short = text[: width - len(_MORE)]
+    words = short.rsplit(" ", 1)[0].rstrip()
+    return (words if len(words) > 0.6 * width else short.rstrip()) + _MORE
+
+
+def screen(verdict: StatementVerdict, rows: Sequence[Sequence[str]], command: str) -> list[str]:
+    """The lines: what is said, what was found, what it rests on, margins, and the largest errors.
+
+    Parameters
+    ----------
+    verdict : StatementVerdict
+    rows : sequence of sequences of str
+        A head and a row for each check and level, of which the first five columns are shown.
+    command : str
+        What computes it again.
+    """
+    statement = verdict.statement
+    lines = [clipped(f"{statement.id}. {statement.title}"), *_wrapped(statement.text, "", 2), ""]
+    for name, formula in statement.forms:
+        lines += _wrapped(formula, f"{name}:".ljust(13), 2)
+    lines += _some([clipped(f"Erratum:     {erratum}") for erratum in statement.errata], 2, "errata")
+    lines += ["", *_wrapped(verdict.outcome, "", 4)]
+    lines += [clipped(f"  {column.name + ':':15}{column.words}") for column in verdict.columns]
+    rests = [clipped(f"  - {_short(label)}") for _, label in verdict.report.summaries(statement)]
+    lines += ["", "Rests on", *_some(rests, 4, "clauses")]
+    if verdict.margins:
+        lines += ["", "Least margins of the assumptions (an assumption holds from 1 on)"]
+        lines += _some(_least(verdict.margins), 4, "assumptions")
+    last = f"{command} --verbose shows the rest"
+    if len(rows) > 1:
+        room = max(LINES - len(lines) - 5, _FEWEST_ROWS)
+        where = "at your own setting" if verdict.own else "inside the assumptions"
+        lines += ["", f"Largest errors {where}", *_errors(rows, room)]
+    return [*lines, "", clipped(last)]
+
+
+def _wrapped(text: str, head: str, most: int) -> list[str]:
+    inner = " " * len(head)
+    return textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=inner, max_lines=most, placeholder=_MORE)
+
+
+def _some(lines: list[str], most: int, what: str) -> list[str]:
+    """Lines, or the first ones with how many more there are in the place of the last."""
+    return lines if len(lines) <= most else [*lines[: most - 1], f"  and {len(lines) - most + 1} {what} more"]
+
+
+def _short(label: Label) -> str:
+    """What a part rests on, and of a measured one the check, level and error alone."""
+    if label.failures or "check" not in label.scope:
+        return str(label)
+    scope = [f"{label.scope[name]}" for name in ("check", "level") if name in label.scope]
+    size = label.scope.get("error")
+    error = f", error {f'{size:.2g}' if size >= _SMALL else f'below {_SMALL:g}'}" if isinstance(size, float) else ""
+    clause = f"{label.clause}: " if label.clause else ""
+    return f"{clause}{label.trust.name.lower()}: {' in the '.join(scope)}{error}"
+
+
+def _least(margins: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """A line for each assumption: at how many settings it is broken, and its least margin where it holds."""
+    found = []
+    for text in dict.fromkeys(text for held in margins.values() for text in held):
+        known = [held[text] for held in margins.values() if text in held]
+        holding = [margin for margin in known if margin >= 1]
+        least = f"{min(holding):.3g}" if holding else "-"
+        broken = f"broken at {len(known) - len(holding)} of {len(known)} settings" if len(holding) < len(known) else ""
+        found.append([clipped(text, 62), least, broken])
+    return [clipped(line) for line in columns(found)]
+
+
+def _errors(rows: Sequence[Sequence[str]], room: int) -> list[str]:
+    """The head and as many rows as there is room for; one that should hold and does not is never left out."""
+    head, *body = rows
+    alarming = [row for row in body if "should hold" in row[-1]]
+    kept = alarming + [row for row in body if row not in alarming]
+    left_out = len(body) - room + 1 if len(body) > room else 0
+    if left_out:
+        chosen = kept[: max(room - 1, len(alarming))]
+        left_out = len(body) - len(chosen)
+        body = [row for row in body if row in chosen]
+    flags = [" <-" if row in alarming else "" for row in body]
+    shown = [list(head[:5]), *([*row[:4], row[4] + flag] for row, flag in zip(body, flags, strict=True))]
+    widest = max(len(line) for line in columns([["", *row[1:]] for row in shown]))
+    shown = [[clipped(row[0], max(WIDTH - widest, 12)), *row[1:]] for row in shown]
+    more = [f"  and {left_out} rows more"] if left_out else []
+    return [*map(clipped, columns(shown)), *more]
