@@ -109,7 +109,7 @@ def test_bags_and_texts(file, tmp_path):
         ("a.json", "{", "`path` must be JSON, but got Expecting property name"),
         ("a.json", "[" * 100_000, "`path` must be JSON"),
         ("a.json", "[]", "`path` must hold an object of JSON, but got list"),
-        ("a.json", '{"querry": [0, 0], "counts": [[1], [1]]}', '`path` must have keys such as "query"'),
+        ("a.json", '{"queryy": [0, 0], "counts": [[1], [1]]}', '`path` must have keys such as "query"'),
         ("a.json", '{"query": [0, 0]}', "`path` must hold `query`, and either `probabilities` or `counts`"),
         ("a.json", '{"counts": [[1]], "probabilities": [[1]], "query": [0]}', "either `probabilities` or `counts`"),
         ("a.json", '{"counts": [[1], [1]]}', "`path` must hold `query`"),
