@@ -309,6 +309,7 @@ class Bags(Frozen):
 
     def named_like(self, other: Bags) -> Bags:
         """The same bags, with the names of others where they have none themselves."""
+        checks.instance("other", other, Bags)
         ends = {
             "token_names": (self.n_tokens, self.n_tokens),
             "query_names": (self.n_queries, self.n_queries),

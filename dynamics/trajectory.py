@@ -389,6 +389,7 @@ class Trajectory:
         ValueError
             If there is no such name, with the nearest ones.
         """
+        checks.one_of("axis", axis, tuple(names.AXES.values()))
         if not isinstance(value, str):
             return checks.integer(axis, value, minimum=0)
         known = dict(zip(self.names(axis) or [], self.dataset[axis].values.tolist(), strict=False))

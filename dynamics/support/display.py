@@ -127,13 +127,18 @@ def picture(ax: Axes, values: np.ndarray, *, label: str, signed: bool = False) -
     signed : bool
         Colours to both sides of zero. Default: from zero up.
     """
+    from matplotlib.ticker import AutoLocator, ScalarFormatter
+
     values = np.asarray(values, dtype=np.float64)
     largest = np.nanmax(np.abs(values), initial=0.0) or 1.0
     scale = {"cmap": "RdBu_r", "vmin": -largest} if signed else {"cmap": "cividis", "vmin": 0.0}
     image = ax.imshow(values, aspect="auto", interpolation="nearest", vmax=largest, **scale)
     ax.grid(False)
     for axis in (ax.xaxis, ax.yaxis):
-        axis.get_major_locator().set_params(integer=True)
+        integers = AutoLocator()  # new ones, as a picture drawn here before may have left names
+        integers.set_params(integer=True)
+        axis.set_major_locator(integers)
+        axis.set_major_formatter(ScalarFormatter())
     ax.figure.colorbar(image, ax=ax, label=label)
 
 

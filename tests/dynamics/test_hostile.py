@@ -171,12 +171,19 @@ def calls():
     )
     deep_run = deep.train(**training)
     single = {"X": X}
+    Path("kept.txt").write_text("a b a c b a", encoding="utf-8")
+
+    def drawn():
+        return dict(ax=Figure().subplots(), labels=["x"], style={"lines.linewidth": 2.0})
+
     found = {
         "bags.Bags": (Bags, dict(query=[0], target=[0], indptr=[0, 1], token=[0], count=[1.0], weight=[1.0],
-                                 n_queries=1, n_tokens=1, vocab_size=1)),
+                                 n_queries=1, n_tokens=1, vocab_size=1, token_names=["a"], class_names=["b"],
+                                 query_names=["c"])),
         "bags.Bags.from_dense": (Bags.from_dense, dict(query=[0], target=[0], counts=[[1.0]], weight=[1.0])),
         "bags.Bags.concatenate": (Bags.concatenate, dict(parts=[bags, bags], shares=[1, 1])),
         "bags.Bags.save": (bags.save, dict(path="bags.npz")),
+        "bags.Bags.named_like": (bags.named_like, dict(other=bags)),
         "bags.Bags.load": (Bags.load, dict(path="kept.npz")),
         "data.averaging.adversarial_match": (tasks.adversarial_match, dict(n_tokens=3, modulus=7, order=2)),
         "data.averaging.adversarial_subsets": (tasks.adversarial_subsets, dict(keys=np.eye(3), subset_size=1, sign=1)),
@@ -209,7 +216,9 @@ def calls():
         "data.dyck.DyckLanguage.bags": (dyck.bags, dict(prefixes=["(", "()"], positions="last", weight=[0.5, 0.5])),
         "data.dyck.DyckLanguage.embedding": (dyck.embedding, dict(kind="one-hot")),
         "data.sequence_classes.SequenceClasses": (SequenceClasses, dict(
-            probabilities=[[0.5, 0.5], [0.0, 1.0]], query=[0, 1], vocab_size=3, class_weights=[0.5, 0.5])),
+            probabilities=[[0.5, 0.5], [0.0, 1.0]], query=[0, 1], vocab_size=3, class_weights=[0.5, 0.5],
+            token_names=["a", "b"], class_names=["c", "d"])),
+        "data.reading.read_data": (data.read_data, dict(path="kept.txt", length=2, vocab_size=3)),
         "data.sequence_classes.SequenceClasses.syn_medium": (SequenceClasses.syn_medium, dict(n_queries=1)),
         "data.sequence_classes.SequenceClasses.single_common_token": (SequenceClasses.single_common_token, dict(
             n_classes=2, vocab_size=5, common=0.2, distinct=(1.0, 0.5))),
@@ -299,10 +308,13 @@ def calls():
         "trajectory.Trajectory.growth_factor": (run.growth_factor, dict(next_token=0, token=1)),
         "trajectory.Trajectory.relative_gain": (run.relative_gain, dict(next_token=0, token=1, other=0)),
         "trajectory.Trajectory.save": (run.save, dict(path="run.nc")),
-        "bags.Bags.plot": (bags.plot, dict(ax=Figure().subplots())),
-        "data.sequence_classes.SequenceClasses.plot": (classes.plot, dict(ax=Figure().subplots())),
-        "layer.Layer.plot": (layer.plot, dict(matrix="Z", ax=Figure().subplots())),
-        "trajectory.Trajectory.plot": (run.plot, dict(quantity="attention", next_token=None, ax=Figure().subplots())),
+        "bags.Bags.plot": (bags.plot, drawn()),
+        "data.sequence_classes.SequenceClasses.plot": (classes.plot, drawn()),
+        "layer.Layer.plot": (layer.plot, dict(matrix="Z", **drawn())),
+        "trajectory.Trajectory.plot": (run.plot, dict(quantity="attention", next_token=None, **drawn())),
+        "trajectory.Trajectory.names": (run.names, dict(axis="token")),
+        "trajectory.Trajectory.number": (run.number, dict(axis="token", value=1)),
+        "trajectory.Trajectory.to_csv": (run.to_csv, dict(path="run.csv")),
         "trajectory.Trajectory.load": (Trajectory.load, dict(path="kept.nc")),
         "units.attention_unit.AttentionUnit": (units.AttentionUnit, dict(Q=X, K=X, V=X, phi=None, scale=1.0,
                                                                          precision=units.Precision())),

@@ -302,6 +302,14 @@ def test_plots_show_names_and_labels():
     assert ticks(made.final.plot(ax=Figure().subplots(), labels=WORDS).xaxis) == WORDS
 
 
+def test_a_picture_on_the_axes_of_another_has_ticks_of_its_own():
+    ax = Figure().subplots()
+    classes(**NAMED).plot(ax=ax)
+    classes().plot(ax=ax)
+    ax.figure.canvas.draw()
+    assert {"0", "1", "2"} <= {text.get_text() for text in ax.xaxis.get_ticklabels()}
+
+
 def test_what_only_looks_like_a_formula_is_drawn_as_it_is():
     words = ["a$b$c", "\n", " ", "_under", "$"]
     data = SequenceClasses(np.full((2, 5), 0.2), [0, 0], token_names=words)
