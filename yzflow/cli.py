@@ -492,6 +492,14 @@ def audit(
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the SGD runs.")
 @click.option("--markdown", is_flag=True, help="Print a card to paste into a review.")
 @click.option("--verbose", is_flag=True, help="Print all that was computed: every part, setting and scope.")
+@click.option("--data", type=click.Path(path_type=Path), help="Your own data, in place of the register's settings.")
+@click.option("--length", type=int, help="With --data FILE.txt: T, tokens in a window of the text.")
+@click.option("--eta-y", type=float, help="With --data: learning rate of the decoder, per step. Default: 1.")
+@click.option("--eta-z", type=float, help="With --data: learning rate of attention, per step. Default: 0.5.")
+@click.option("--t-end", type=float, help="With --data: SGD steps. Default: 4 K ln M/eta_Y.")
+@click.option("--optimizer", help="With --data: sgd, adam, adamw or sign. Default: plain steps.")
+@click.option("--level", help="With --data: one level, as 'full flow'. Default: those of training.")
+@click.option("--page", type=click.Path(path_type=Path), help="Write the verdict as an HTML page to this file, too.")
 @_json
 @click.option("--out", type=click.Path(path_type=Path), help="Write what is printed to this file as well.")
 @click.pass_context
@@ -502,15 +510,23 @@ def check(
     seed: int,
     markdown: bool,
     verbose: bool,
+    data: Path | None,
+    length: int | None,
+    page: Path | None,
     as_json: bool,
     out: Path | None,
+    **training: Any,
 ) -> None:
     """Run the proof and the simulations of one STATEMENT; exit status 1 if what should hold does not.
 
+    With --data the checks are run on your own data and training, and the margins of the assumptions are those there.
     What is printed fits on a screen; --verbose has the rest. `yzflow statements` lists what there is.
 
     Example: yzflow check "Scan and Snap: Theorem 3"
+
+    Example: yzflow check "Scan and Snap: Theorem 3" --data classes.csv --optimizer adamw --eta-y 0.01 --eta-z 0.001
     """
+    from dynamics.data.reading import read_data
     from yzflow.audits.check import check as run
 
     if markdown and as_json:
@@ -520,7 +536,12 @@ def check(
         raise ValueError(f"`--verbose` must be left out beside {beside}, which has everything, but got both")
     if out is not None:
         _file_to_write(out)
-    verdict = run(statement, quick=not full, seed=seed, progress=True)
+    if page is not None:
+        _file_to_write(page)
+    own = None if data is None else read_data(data, length=length)
+    verdict = run(statement, data=own, **training, quick=not full, seed=seed, progress=True)
+    if page is not None:
+        verdict.page(page)
     text = verdict.json() if as_json else verdict.markdown() if markdown else verdict.text(verbose=verbose)
     _print(text, out)
     context.exit(0 if verdict.passed else 1)

@@ -1,7 +1,7 @@
 """False sentences, put one at a time into a copy of the repository: which checks notice them?
 
-``python .ci/falsehoods`` goes through ``list.toml`` beside this file and prints a line for each. An entry has a file, the
-words in it, the false ones, and where nothing notices them the reason. What is asked, until something fails:
+``python .ci/falsehoods`` goes through ``list.toml`` beside this file and prints a line for each. An entry has a file,
+the words in it, the false ones, and where nothing notices them the reason. What is asked, until something fails:
 ``python -m yzflow.values check --stored``, and the tests of that kind of file. These must pass in the copy as it is, or
 nothing that they say counts. ``--only`` runs the entries whose file or words contain a text.
 """

@@ -1,10 +1,14 @@
 """A statement at a reader's own data and training."""
 
+import json
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import yzflow as yz
 from theory import decoder
+from yzflow import cli
 from yzflow.audits import audit
 from yzflow.audits.outcomes import Outcome
 from yzflow.papers.scan_and_snap.settings import classes_of_bags, settings, single_common_token, two_common_tokens
@@ -147,3 +151,20 @@ def test_survival_of_a_readers_setting_is_that_of_the_same_setting_in_the_table(
 def test_bad_settings_are_refused(more, message):
     with pytest.raises(ValueError, match=message):
         yz.survival(["Theorem 2(b)"], ["plain"], quick=True, **more)
+
+
+def test_the_command_asks_for_the_same(tmp_path):
+    table = tmp_path / "classes.csv"
+    table.write_text("next_token,query,the,cat,dog\ncat,the,4,6,0\ndog,the,4,0,6\n")
+    given = ["--level", "full flow", "--eta-z", "0.01", "--t-end", "20", "--optimizer", "sign", "--page"]
+    arguments = ["check", THEOREM, "--data", str(table), *given, str(tmp_path / "own.html"), "--json"]
+    ended = CliRunner().invoke(cli.main, arguments)
+    assert ended.exit_code == 0, ended.output
+    found = json.loads(ended.stdout)
+    classes = yz.SequenceClasses([[0.4, 0.6, 0], [0.4, 0, 0.6]], query=[0, 0], vocab_size=3)
+    same = own(data=classes, eta_z=0.01, level="full flow", optimizer="sign")
+    assert [row["printed"] for row in found["rows"]] == pytest.approx([row.printed for row in same.rows])
+    assert found["columns"]["true gradient"]["outcome"] == column(same, "true gradient").outcome.value
+    assert "does not speak of sign" in (tmp_path / "own.html").read_text(encoding="utf-8")
+    refused = CliRunner().invoke(cli.main, ["check", THEOREM, "--eta-z", "0.1"])
+    assert refused.exit_code == 2 and "`eta_z` must come with `data`" in refused.output
