@@ -15,23 +15,48 @@ from theory import statements
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.settings import PAPER, Setting
 from yzflow.sweeps.store import Store
+from yzflow.values.marks import as_text
 
-T_END = 1e5
-# Assumption 2 with a hundred thousand tokens and two classes: see finding 7 for how large M must be for larger K.
-INSIDE: dict[str, Any] = {"n_classes": 2, "vocab_size": 100_000, "common": 0.25}
+# Theorem 4's task with five distinct tokens a class, of ratios 1, 0.8, .., 0.2, and one common token of ratio `common`.
+# Inside: two next tokens of a large vocabulary, a rare common token, and attention 500 times slower than the decoder.
+# See finding 7 for how large M must be for more next tokens. Contrast: a common token twice as frequent as any other, of
+# overlap 0.645, and attention half as fast as the decoder.
+INSIDE: dict[str, Any] = {
+    "n_classes": 2,
+    "vocab_size": 100_000,
+    "common": 0.25,
+    "eta_y": 0.5,
+    "eta_z": 1e-3,
+    "t_end": 1e5,
+}
+CONTRAST = INSIDE | {
+    "n_classes": pt.N_CLASSES,
+    "vocab_size": pt.VOCAB_SIZE,
+    "common": 2.0,
+    "eta_y": 1.0,
+    "eta_z": pt.ETA_Z,
+}
 THEOREMS = tuple(f"Theorem {number}" for number in (1, 2, 3, 4))
 # What counts as fastest about t*, as slow at 10 t*, and as no growth or fall of a speed: see `told`, `rises_and_falls`.
 NEAR, SLOW, STEADY = 0.25, 0.1, 1e-3
 
 
+def made(
+    name: str, *, n_classes: int, vocab_size: int, common: float, eta_y: float, eta_z: float, t_end: float
+) -> Setting:
+    """Theorem 4's task, in the numbers that its readers see."""
+    classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
+    return Setting(name, classes, eta_y, eta_z, t_end)
+
+
 def inside() -> Setting:
-    """Two next tokens of 100,000 with a rare common token, and attention 500 times slower than the decoder."""
-    return Setting("inside", SequenceClasses.single_common_token(**INSIDE), 0.5, 1e-3, T_END)
+    """The setting that the project opens with, inside all assumptions of Theorems 1 to 4."""
+    return made("inside", **INSIDE)
 
 
 def contrast() -> Setting:
     """A frequent common token and attention half as fast as the decoder: attention visibly moves."""
-    return Setting("contrast", pt.strong_classes(), 1.0, pt.ETA_Z, T_END)
+    return made("contrast", **CONTRAST)
 
 
 def margins(setting: Setting) -> dict[str, float]:
@@ -130,9 +155,9 @@ def told(setting: Setting, runs: Mapping[str, Trajectory]) -> str:
     most = _where(late, names, "most of it comes after t*", "before t*", none="most of it comes before t*")
     return (
         f"{place[0].upper()}{place[1:]} ({named(setting)}), {verdict}. {tokens}. In the {_and(names)} flow attention "
-        f"is fastest at t = {_all(found['fastest_attention'], '{:.2g}')}, and at 10 t* it has "
-        f"{_all(100 * found['late_speed'], '{:.2g}%')} of that speed. By t* {_all(found['done'], '{:.0%}')} of the "
-        f"change up to t = {setting.t_end:,.0f} is done: {most}. The change is {_all(found['change'], '{:.2g}')} of "
+        f"is fastest at t = {_all(found['fastest_attention'], '.2g')}, and at 10 t* it has "
+        f"{_all(found['late_speed'], '.2g%')} of that speed. By t* {_all(found['done'], '.0%')} of the "
+        f"change up to t = {setting.t_end:,.0f} is done: {most}. The change is {_all(found['change'], '.2g')} of "
         f"all attention."
     )
 
@@ -159,12 +184,9 @@ def _where(holds: Sequence[bool] | np.ndarray, names: Sequence[str], yes: str, n
     return f"{yes} in the {sides[0]} flow, {no} in the {sides[1]} flow"
 
 
-def _all(values: xr.DataArray, form: str) -> str:
-    """ "38, 38 and 39", with 1e-5 for 1e-05; "no recorded time" for what lies outside the recorded times."""
-    shown = [form.format(value).replace("e-0", "e-") for value in values.values]
-    return _and(
-        [text if np.isfinite(value) else "no recorded time" for text, value in zip(shown, values.values, strict=True)]
-    )
+def _all(values: xr.DataArray, how: str) -> str:
+    """ "38, 38 and 39"; "no recorded time" for what lies outside the recorded times."""
+    return _and([as_text(value, how) if np.isfinite(value) else "no recorded time" for value in values.values.tolist()])
 
 
 def _and(parts: Sequence[str]) -> str:

@@ -37,11 +37,6 @@ def weak_classes() -> SequenceClasses:
     return SequenceClasses.single_common_token(N_CLASSES, VOCAB_SIZE, common=0.15)
 
 
-def strong_classes() -> SequenceClasses:
-    """The same with a frequent common token, overlap 0.645, above Assumption 2's 1/K: attention visibly moves."""
-    return SequenceClasses.single_common_token(N_CLASSES, VOCAB_SIZE, common=2.0)
-
-
 def speed_constant(classes: SequenceClasses) -> float:
     """C_0 = 1 / ((K - 1) rho^2) of these classes, rho their (equal) overlap at the start."""
     return attention.speed_constant(n_classes=classes.n_classes, overlap=float(classes.overlap()[0, 1]))

@@ -14,6 +14,7 @@ from dynamics import SequenceClasses, Trajectory, sgd
 from theory import decoder
 from yzflow import cli, figures, papers
 from yzflow.figures import registry
+from yzflow.papers.scan_and_snap import flagship
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap import synthetic
 from yzflow.papers.scan_and_snap.tasks.synthetic import WINDOWS
@@ -44,7 +45,7 @@ def test_peak_time_refuses_a_peak_at_the_edge():
 
 
 def test_weak_classes_satisfy_the_first_half_of_assumption_2_and_strong_ones_the_second():
-    weak, strong = (pt.regime(classes()) for classes in (pt.weak_classes, pt.strong_classes))
+    weak, strong = (pt.regime(classes) for classes in (pt.weak_classes(), flagship.contrast().classes))
     assert "< 1/K holds" in weak and "6/sqrt(M) fails" in weak
     assert "< 1/K fails" in strong and "6/sqrt(M) holds" in strong
 

@@ -14,6 +14,7 @@ from yzflow.figures.style import CATEGORIES, styled
 from yzflow.papers.scan_and_snap import flagship
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.settings import PAPER, Setting
+from yzflow.values.marks import as_text
 
 Panels = Sequence[tuple[Setting, Mapping[str, Trajectory]]]
 _LOOKS = dict(zip(("full", "theory", "modified"), CATEGORIES, strict=False))  # the explorer's
@@ -64,7 +65,7 @@ def _column(top: Axes, bottom: Axes, setting: Setting, runs: Mapping[str, Trajec
         own, (colour, line) = found.sel(flow=name), _LOOKS[name]
         speed, share = pt.attention_speed(run), pt.share_done(run)
         top.plot(speed["time"], speed / speed.max(), line, color=colour, label=f"{name} flow")
-        label = f"{name}: {float(own['done']):.0%}; {float(own['change']):.2g}".replace("e-0", "e-")
+        label = f"{name}: {float(own['done']):.0%}; {as_text(float(own['change']), '.2g')}"
         bottom.semilogx(share["time"], share, line, color=colour, label=label)
     for axes in (top, bottom):
         axes.axvline(peak, color="0.3", linestyle="--", linewidth=0.9)

@@ -1,22 +1,36 @@
 """Settings of the panel that follow the paper's figures, each with words for students."""
 
+from functools import partial
+
 from yzflow.pages.explorer.registry import Preset
 from yzflow.papers.scan_and_snap import flagship
+from yzflow.values import value
+from yzflow.values.marks import as_text
 
 _TOKENS = {"common": 0.15, "distinct": (1.0, 0.8, 0.6, 0.4, 0.2)}
 _FIGURE_3 = {"K": 10, "M": 1000, "etaY": 1.0, "etaZ": 0.5, "end": 700.0, "unitConstant": False, **_TOKENS}
 
+_INSIDE, _CONTRAST = (partial(as_text, value(f"scan_and_snap.{name}")) for name in ("inside", "contrast"))
+
 PRESETS = (
     Preset(
         "Scan and snap, inside all assumptions of Theorems 1 to 4",
-        "Two next tokens of 100,000 share a rare common token, and attention learns 500 times more slowly than the "
-        "decoder. The plot shows how fast attention moves at each level, over the largest speed of that level.",
+        _INSIDE(
+            "Two next tokens of {vocab_size:,} share a rare common token, and attention learns {ratio:.0f} times more "
+            "slowly than the decoder. The plot shows how fast attention moves at each level, over the largest speed of "
+            "that level."
+        ),
         "When is attention fastest, and how much of its change is done by then? Choose one level after the other.",
-        "At t* = 38 in the theory flow and the modified flow, at t = 39 in the full flow. Before that it speeds up "
-        "(scanning), and after it slows down (snapping): at 10 t* it has 2.4%, 2.3% and 2.9% of its largest speed. "
-        "But by t* only 19%, 19% and 14% of the change up to t = 100,000 is done: most of it comes after t*, slowly. "
-        "And it is small: 5.9e-5 of all attention moves in the theory flow, 3.7e-8 in the full flow. (SGD moves the "
-        "common token's logit further than the full flow does, since its sequences of 128 tokens are short.)",
+        _INSIDE(
+            "At t* = {transition_time:.0f} in the theory flow and the modified flow, and at "
+            "t = {fastest_attention.full:.0f} in the full flow. Before that it speeds up (scanning), and after it "
+            "slows down (snapping): at 10 t* it has {late_speed.theory:.2g%}, {late_speed.modified:.2g%} and "
+            "{late_speed.full:.2g%} of its largest speed. But by t* only {done.theory:.0%}, {done.modified:.0%} and "
+            "{done.full:.0%} of the change up to t = {t_end:,.0f} is done: most of it comes after t*, slowly. And it "
+            "is small: {change.theory:.2g} of all attention moves in the theory flow, {change.full:.2g} in the full "
+            "flow. (SGD moves the common token's logit further than the full flow does, since its sequences of 128 "
+            "tokens are short.)"
+        ),
         _FIGURE_3 | flagship.explorer(flagship.inside()) | {"level": "full", "view": "speed"},
     ),
     Preset(
@@ -25,10 +39,14 @@ PRESETS = (
         "attention learns half as fast as the decoder. Attention moves far enough to be seen, and each level has a "
         "pace of its own.",
         "Press Play, and choose one level after the other. How much of its change has each level done by t*?",
-        "By t* = 56 the theory flow has done 91% of its change up to t = 100,000, the modified flow 96%, but the full "
-        "flow only 31%. Attention is fastest at t = 5.6 in the theory flow, long before t*, and at t = 50 in the full "
-        "flow. The full flow gets to 90% near t = 5000, and its whole change is smaller: it moves 0.21 of all "
-        "attention, the theory flow 0.36.",
+        _CONTRAST(
+            "By t* = {transition_time:.0f} the theory flow has done {done.theory:.0%} of its change up to "
+            "t = {t_end:,.0f}, the modified flow {done.modified:.0%}, but the full flow only {done.full:.0%}. "
+            "Attention is fastest at t = {fastest_attention.theory:.2g} in the theory flow, long before t*, and at "
+            "t = {fastest_attention.full:.2g} in the full flow. The full flow gets to 90% at "
+            "t = {time_of_90_percent.full:.0f}, and its whole change is smaller: it moves {change.full:.2g} of all "
+            "attention, the theory flow {change.theory:.2g}."
+        ),
         _FIGURE_3 | flagship.explorer(flagship.contrast()) | {"level": "full"},
     ),
     Preset(
