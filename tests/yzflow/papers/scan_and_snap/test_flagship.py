@@ -84,6 +84,12 @@ def test_the_readme_says_what_the_flows_show(name, runs):
     assert said in quoted("README.md"), said
 
 
+def test_scanning_and_snapping_mean_what_the_readme_says():
+    said = "rises up to a time within a quarter of t*, the peak of the theory's coefficient, falls after it, and is below a tenth"
+    assert f"{said} of its largest value at 10 t*" in quoted("README.md")
+    assert (flagship.NEAR, flagship.SLOW) == (1 / 4, 1 / 10)
+
+
 def test_the_words_follow_the_flows(runs):
     inside, outside = SETTINGS["inside"], SETTINGS["contrast"]
     said = flagship.told(inside, runs["inside"])
@@ -186,7 +192,15 @@ def test_the_first_two_presets_say_what_the_flows_show(runs):
         told = flagship.told(SETTINGS[name], flows)
         assert ("scans and snaps at t* = 38." in told) == ("slows down (snapping)" in answer)
         assert ("most of it comes after t*." in told) == ("most of it comes after t*" in answer)
+    outside = SETTINGS["contrast"]
+    assert (
+        "occurs twice as often as their most frequent distinct one, and attention learns half as fast"
+        in PRESETS[1].text
+    )
+    assert PRESETS[1].setting["common"] == 2 * max(PRESETS[1].setting["distinct"])
+    assert outside.eta_z == outside.eta_y / 2
     inside, contrast = (pt.around_transition(flows) for flows in runs.values())
+    assert contrast["fastest_attention"][0] < contrast["transition_time"] / 5 and "long before t*" in PRESETS[1].answer
     speeds = [f"{100 * float(value):.2g}%" for value in inside["late_speed"]]
     assert "{}, {} and {} of its largest speed".format(*speeds) in PRESETS[0].answer
     assert f"fastest at t = {float(contrast['fastest_attention'][0]):.2g} in the theory flow" in PRESETS[1].answer
