@@ -19,8 +19,8 @@ from yzflow.values.marks import as_text
 
 # Theorem 4's task with five distinct tokens a class, of ratios 1, 0.8, .., 0.2, and one common token of ratio `common`.
 # Inside: two next tokens of a large vocabulary, a rare common token, and attention 500 times slower than the decoder.
-# See finding 7 for how large M must be for more next tokens. Contrast: a common token twice as frequent as any other, of
-# overlap 0.645, and attention half as fast as the decoder.
+# See finding 7 for how large M must be for more next tokens. Contrast: a common token twice as frequent as any other,
+# and attention half as fast as the decoder.
 INSIDE: dict[str, Any] = {
     "n_classes": 2,
     "vocab_size": 100_000,
@@ -59,21 +59,25 @@ def contrast() -> Setting:
     return made("contrast", **CONTRAST)
 
 
-def margins(setting: Setting) -> dict[str, float]:
-    """What the register demands of a setting for Theorems 1 to 4 and their checks: text -> margin, 1 or more inside."""
+def margins(setting: Setting, level: str = "full flow") -> dict[str, float]:
+    """What the register demands of a setting for Theorems 1 to 4 and their checks: text -> margin, 1 or more inside.
+
+    At a level, what says something about it: sequences have no length in a flow. All flows have the same assumptions.
+    """
     found: dict[str, float] = {}
     for one in statements.REGISTER.values():
         if one.paper == PAPER and one.number.startswith(THEOREMS):
             for check in (None, *one.checks):
-                found |= one.margins(setting, check)
+                found |= one.margins(setting, check, level)
     return found
 
 
-def broken(setting: Setting) -> list[str]:
-    """Those of the assumptions that a setting is outside of, each once: by number, or in words where it has none."""
-    texts = [text for text, margin in margins(setting).items() if margin < 1]
-    numbers = {match[1] if (match := re.match(r"Assumption (\S+),", text)) else text for text in texts}
-    return sorted(numbers, key=lambda text: (not text[0].isdigit(), text))
+def broken(setting: Setting, level: str = "full flow") -> list[str]:
+    """The assumptions that a setting is outside of, each once: by number, or as it is evaluated where it has none."""
+    texts = [text for text, margin in margins(setting, level).items() if margin < 1]
+    numbered = [re.match(r"Assumption (\S+),", text) for text in texts]
+    names = {match[1] if match else text.split(": ")[-1] for match, text in zip(numbered, texts, strict=True)}
+    return sorted(names, key=lambda text: (not text[0].isdigit(), text))
 
 
 def standing(setting: Setting) -> str:

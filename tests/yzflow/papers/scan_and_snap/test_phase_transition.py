@@ -14,9 +14,8 @@ from dynamics import SequenceClasses, Trajectory, sgd
 from theory import decoder
 from yzflow import cli, figures, papers
 from yzflow.figures import registry
-from yzflow.papers.scan_and_snap import flagship
+from yzflow.papers.scan_and_snap import flagship, synthetic
 from yzflow.papers.scan_and_snap import phase_transition as pt
-from yzflow.papers.scan_and_snap import synthetic
 from yzflow.papers.scan_and_snap.tasks.synthetic import WINDOWS
 
 # Those that draw by themselves, on their default settings or the small runs that the tests hand in.

@@ -29,7 +29,7 @@ PRESETS = (
             "{done.full:.0%} of the change up to t = {t_end:,.0f} is done: most of it comes after t*, slowly. And it "
             "is small: {change.theory:.2g} of all attention moves in the theory flow, {change.full:.2g} in the full "
             "flow. (SGD moves the common token's logit further than the full flow does, since its sequences of 128 "
-            "tokens are short.)"
+            "tokens are short, outside Assumption 1(b).)"
         ),
         _FIGURE_3 | flagship.explorer(flagship.inside()) | {"level": "full", "view": "speed"},
     ),
