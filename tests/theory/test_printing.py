@@ -23,7 +23,9 @@ LATEX = {"K": "K", "eta_Y": r"\eta_Y", "u*": "u^*", "rho_0": r"\rho_0", "t'": "t
         (lambda x: 1 / x**2, "x", r"\frac{1}{x^2}", "1/x^2"),
         (lambda a, b: (a / b) ** 2, "ab", r"\left(\tfrac{a}{b}\right)^2", "(a/b)^2"),
         (lambda k: 1 / sp.sqrt(k - 2), "K", r"\frac{1}{\sqrt{K - 2}}", "1/sqrt(K - 2)"),
-        (lambda x, y: sp.log(x) ** 2 * y, "xy", r"\ln^2(x)y", "ln^2(x) y"),
+        (lambda x, y: sp.log(x) ** 2 * y, "xy", r"y\ln^2 x", "y ln^2(x)"),
+        (lambda x, y: sp.log(x) * sp.log(y), "xy", r"\ln(x)\ln y", "ln(x) ln(y)"),
+        (lambda x: sp.log(sp.log(x)) / 2, "x", r"\tfrac{1}{2}\ln \ln x", "ln(ln(x))/2"),
         (lambda x, y: y * sp.log(x), "xy", r"y\ln x", "y ln(x)"),
         (lambda u: u**2, ["u*"], "{u^*}^2", "u*^2"),
         (lambda g: g**2, ["gamma_inf"], r"\gamma_\infty^2", "gamma_inf^2"),
@@ -56,13 +58,12 @@ def test_an_evaluated_expression_is_printed_too():
 
 
 LEAF = st.sampled_from(sorted(NAMES)).map(lambda name: ("name", name)) | st.integers(1, 12).map(lambda n: ("number", n))
-TREE = st.recursive(
-    LEAF,
-    lambda inner: (
-        st.tuples(st.sampled_from("+-*/^"), inner, inner)
-        | st.tuples(st.sampled_from(["neg", "exp", "log", "sqrt", "square", "third"]), inner)
-    ),
-    max_leaves=10,
+TREE = st.deferred(
+    lambda: (
+        LEAF
+        | st.tuples(st.sampled_from("+-*/^"), TREE, TREE)
+        | st.tuples(st.sampled_from(["neg", "exp", "log", "sqrt", "square", "third"]), TREE)
+    )
 )
 BINARY = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b}
 UNARY = {"neg": lambda a: -a, "square": lambda a: a**2, "third": lambda a: a / 3}

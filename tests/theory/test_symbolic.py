@@ -217,6 +217,9 @@ def test_attention_formulas_are_those_of_theory(m, k, eta, t):
     c0 = attention.speed_constant(n_classes=k, overlap=rho)
     # rho = P_c^2/rho_0^2.
     assert float(theorem4.speed_constant(k, 1.0, math.sqrt(rho))) == pytest.approx(c0, rel=1e-12)
+    exact = attention.speed_constant(n_classes=k, overlap=rho, vocab_size=m)
+    assert float(theorem4.start_constant(m, k, rho)) == pytest.approx(exact, rel=1e-12)
+    assert float(theorem4.full_start_constant(m, k, rho)) == pytest.approx(exact / expected, rel=1e-12)
     rates = {"vocab_size": m, "n_classes": k, "eta_y": eta, "eta_z": 0.4}
     total = decoder.gamma_integral(t, **rates)
     B = attention.growth_exponent(t, **rates, c0=c0)

@@ -102,7 +102,7 @@ def printed_growth_exponent(
     return 0.25 * np.log(c0 + 4.0 * accumulated)
 
 
-def speed_constant(*, n_classes: int, overlap: ArrayLike) -> Any:
+def speed_constant(*, n_classes: int, overlap: ArrayLike, vocab_size: int | None = None) -> Any:
     """C_0 = 1/((K - 1) rho^2) of `growth_exponent`, with rho = f_n.f_n' at t = 0.
 
     For one common token of probability P_c and norm rho_0 of the unnormalised attention, rho = P_c^2/rho_0^2, so that
@@ -114,6 +114,9 @@ def speed_constant(*, n_classes: int, overlap: ArrayLike) -> Any:
         K, at least 2.
     overlap : array_like
         rho, between 0 and 1, both excluded.
+    vocab_size : int, optional
+        M, for the constant with which the exponent is exact at the start of the theory and of the modified flow.
+        Default: the leading order of that.
 
     Returns
     -------
@@ -128,14 +131,19 @@ def speed_constant(*, n_classes: int, overlap: ArrayLike) -> Any:
     -----
     Leading order for rho << 1/K and M rho >> 1. For equal overlaps, Theorem 1's beta gives exactly
     xi/gamma = (K - 1) rho M (1 + (M - 1) rho)/((M - 1)^2 (1 - rho)(1 + (K - 1) rho)), which C_0 takes as
-    (K - 1) rho^2 at t = 0.
+    (K - 1) rho^2 at t = 0. A single common token falls at (1 - rho) xi, so that with M
+    1/C_0 = (K - 1) rho M (1 + (M - 1) rho)/((M - 1)^2 (1 + (K - 1) rho)). The full flow begins s times as fast
+    (`full_flow_slowdown`).
     """
     k = checks.integer("n_classes", n_classes, minimum=2)
     rho = checks.finite_array("overlap", overlap)
     outside = (rho <= 0) | (rho >= 1)
     if outside.any():
         raise checks.reject("overlap", "be between 0 and 1, both excluded", rho[outside][0])
-    return (1.0 / (k - 1) / rho / rho)[()]
+    if vocab_size is None:
+        return (1.0 / (k - 1) / rho / rho)[()]
+    m = checks.integer("vocab_size", vocab_size, minimum=k)
+    return ((m - 1) / m * ((m - 1) / (1.0 + (m - 1) * rho)) * (1.0 + (k - 1) * rho) / (k - 1) / rho)[()]
 
 
 def growth_bounds(exponent: ArrayLike, f0: ArrayLike) -> tuple[Any, Any]:

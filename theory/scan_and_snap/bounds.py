@@ -99,18 +99,44 @@ def crossings(vocab_size: int) -> tuple[float, float]:
 
 
 def lemma8(runs: Runs, level: str) -> float:
-    """Share of margins where exp(x) is not on the stated side of (M - 1) x, or 1 if omega_i or c' is out of range."""
+    """Share of margins x = M h from far below to far above the crossings where exp(x) is on the wrong side."""
     vocab_size = runs.setting.classes.vocab_size
     low, high = crossings(vocab_size)
-    log_m = np.log(vocab_size)
-    omega_1, omega_0 = high / log_m - 1, 1 + np.log(low) / log_m
-    constant = vocab_size**omega_1 / log_m
-    if not (0 < omega_1 < 1 and 0 < omega_0 < 1 and 0.5 < constant < 2):
+    if np.isnan(low):
         return 1.0
     x = np.geomspace(1e-3 * low, 10 * high, 1000)
     inside = (x >= low) & (x <= high)
     wrong = np.where(inside, x - np.log((vocab_size - 1) * x) > 0, x - np.log((vocab_size - 1) * x) <= 0)
     return float(wrong.mean())
+
+
+def _sizes_around(runs: Runs) -> np.ndarray:
+    """The setting's M, and others from 4 to 1e15: what is said for every M."""
+    return np.unique([runs.setting.classes.vocab_size, *range(4, 200), *np.geomspace(200, 1e15, 100).astype(int)])
+
+
+def lemma8_upper(runs: Runs, level: str) -> float:
+    """Share of M with c' = M^omega_1/ln M outside (1/2, 2)."""
+    upper = np.array([crossings(int(m))[1] for m in _sizes_around(runs)])
+    log_m = np.log(_sizes_around(runs))
+    constant = np.exp(upper - log_m) / log_m
+    return float(((constant <= 0.5) | (constant >= 2)).mean())
+
+
+def _lower_excess(runs: Runs) -> np.ndarray:
+    """omega_0 M ln M: M^omega_0 = M x = x + exp(x) at the lower crossing."""
+    lower = np.array([crossings(int(m))[0] for m in _sizes_around(runs)])
+    return np.log1p(lower + np.expm1(lower)) * _sizes_around(runs)
+
+
+def lemma8_lower_printed(runs: Runs, level: str) -> float:
+    """omega_0 <= 1/(M^0.99 ln M), the order as printed with the constant 1: by how much it fails."""
+    return float(max((_lower_excess(runs) * _sizes_around(runs) ** -0.01).max() - 1, 0.0))
+
+
+def lemma8_lower_corrected(runs: Runs, level: str) -> float:
+    """omega_0 against 2/(M ln M) for M >= 100."""
+    return float(np.abs(_lower_excess(runs)[_sizes_around(runs) >= 100] / 2 - 1).max())
 
 
 def remark3(runs: Runs, level: str) -> float:
@@ -365,10 +391,12 @@ def _visit_excess(runs: Runs, bound) -> float:
     """
     k = runs.setting.classes.n_classes
     worst = 0.0
-    for n_steps, slower in itertools.product((4 * k**2, 40 * k**2, 400 * k**2), (1, 1000)):
+    # N that K divides, and N for which N/K is rounded up most.
+    steps = [size + rest for size in (4 * k**2, 40 * k**2, 400 * k**2) for rest in (0, 1)]
+    for n_steps, slower in itertools.product(steps, (1, 1000)):
         arguments = {"vocab_size": runs.setting.classes.vocab_size, "eta_y": runs.setting.eta_y / slower}
         h = decoder.h(np.arange(n_steps + 1.0), **arguments)
-        mean = float(decoder.h(n_steps / k, **arguments))
+        mean = float(decoder.h(-(-n_steps // k), **arguments))
         theta = np.abs(h / mean - 1)
         outside = theta > bound(n_steps, k)
         worst = max(worst, k * _visit_tail(n_steps, k, lambda n, o=outside: o[n]) - _DELTA)
@@ -388,6 +416,15 @@ def lemma12_sharp(runs: Runs, level: str) -> float:
 def _bernstein(n_steps: int, n_classes: int, logarithm: float) -> float:
     relative = n_classes * logarithm / n_steps
     return relative / 3 + np.sqrt(relative**2 / 9 + 2 * relative * (1 - 1 / n_classes))
+
+
+def remark4(runs: Runs, level: str) -> float:
+    """By how much the exact probability of |N_n - Nbar| > Delta exceeds delta, for delta up to 1/2."""
+    k, worst = runs.setting.classes.n_classes, 0.0
+    for n_steps, delta in itertools.product((1, 3, 10, 100, 1000, 10_001), (0.01, 0.05, 0.5)):
+        mean, gap = -(-n_steps // k), np.ceil(np.sqrt(n_steps * np.log(1 / delta)))
+        worst = max(worst, _visit_tail(n_steps, k, lambda n, c=mean, g=gap: np.abs(n - c) > g) - delta)
+    return worst
 
 
 def corollary1_sigma(runs: Runs, level: str) -> float:

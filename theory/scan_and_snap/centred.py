@@ -9,6 +9,8 @@ Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Section 3.1.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from theory.scan_and_snap.bounds import inner_coefficients
@@ -44,13 +46,15 @@ def pair(common: float, spread: float, rng: np.random.Generator) -> np.ndarray:
     return shares
 
 
-def margin(shares: np.ndarray, vocab_size: int) -> float:
-    """f_1 . f_2 + 1/(M - 1): above zero Theorem 2 holds for two classes, below it is reversed.
+def least_overlap(vocab_size: Any) -> Any:
+    """The overlap of two classes at which beta_12 = (q_1 f_1 . f_2 - q_0)/(1 - (f_1 . f_2)^2) changes its sign."""
+    return -1 / (vocab_size - 1)
 
-    beta_12 = (q_1 f_1 . f_2 - q_0)/(1 - (f_1 . f_2)^2) has its sign.
-    """
+
+def margin(shares: np.ndarray, vocab_size: int) -> float:
+    """f_1 . f_2 less `least_overlap`: above zero Theorem 2 holds for two classes, below it is reversed."""
     unit, _ = features(shares, vocab_size)
-    return float(unit[0] @ unit[1] + 1 / (vocab_size - 1))
+    return float(unit[0] @ unit[1] - least_overlap(vocab_size))
 
 
 def _common(runs: Runs, expected) -> float:

@@ -288,6 +288,16 @@ def theorem4_corrected(runs: Runs, level: str) -> float:
     return _fall(runs, level, exponent)
 
 
+def theorem4_start(runs: Runs, level: str) -> float:
+    """The common token's fall at the first recorded time against B with the constant that is exact at the start."""
+    c0 = attention.speed_constant(**sizes(runs), overlap=runs.setting.overlap)
+    if level == "full flow":
+        c0 /= attention.full_flow_slowdown(**sizes(runs), overlap=runs.setting.overlap)
+    rates = {**decoder_arguments(runs), "eta_z": runs.setting.eta_z}
+    expected = attention.growth_exponent(_times(runs, level)[0], **rates, c0=c0)
+    return float(np.abs(-_displacement(runs, level, common=True)[0] / expected - 1).max())
+
+
 def _early_slowdown(runs: Runs) -> float:
     """The ratio of the full and the modified flow's logits at the first recorded time."""
     return float(_displacement(runs, "full flow", True)[0, 0] / _displacement(runs, "modified flow", True)[0, 0])

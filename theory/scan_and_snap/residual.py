@@ -11,6 +11,8 @@ Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Section 7.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from theory.scan_and_snap.bounds import inner_coefficients
@@ -61,7 +63,12 @@ def local_classes(n_queries: int, n_each: int, common: float, shared: float) -> 
     return features, query
 
 
-def local_share(n_queries: int, n_each: int) -> float:
+def own_beta(n_each: Any) -> Any:
+    """beta over f_n.f_n' + 1 for classes of one query, c of them, with weak overlaps."""
+    return 2 / (n_each + 1)
+
+
+def local_share(n_queries: Any, n_each: Any) -> Any:
     """s with: in `local_classes` the shared token gains if shared^2 < s common^2, both small and M large.
 
     To first order in the squares, G = (I + J/2 + (common^2 (J - I) + ..)/2 has beta = 2/(c + 1) within a query and
@@ -112,7 +119,7 @@ def beta_printed(runs: Runs, level: str) -> float:
 
 def beta_corrected(runs: Runs, level: str) -> float:
     """The same times 2/(c + 1), with c classes a query."""
-    return _same_query(runs, lambda n_each: 2 / (n_each + 1))
+    return _same_query(runs, own_beta)
 
 
 def beta_apart(runs: Runs, level: str) -> float:

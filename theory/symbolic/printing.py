@@ -117,7 +117,7 @@ class _Tex(LatexPrinter):
         """A function of one argument; a symbol needs no brackets after a name of LaTeX if no factor follows."""
         last, self.last = self.last, True
         text = self._print(one)
-        if last and name[0] == "\\" and (one.is_Symbol or one.is_Integer):
+        if last and name[0] == "\\" and (one.is_Symbol or one.is_Integer or isinstance(one, sp.log)):
             return f"{name}{power} {text}"
         return name + power + (r"\!" if "frac" in text else "") + self.brackets(text)
 
@@ -143,6 +143,9 @@ class _Tex(LatexPrinter):
 
     def _print_Mul(self, expr):
         number, above, below = _factors(expr)
+        if below and above and isinstance(above[-1], sp.Sum):  # not in the numerator of what stands before it
+            first = sp.Mul(number, *above[:-1], *(1 / one for one in below), evaluate=False)
+            return self.row([self._print(first), self._print(above[-1])])
         sign, number = ("-" if number < 0 else ""), abs(number)
         if self.style != _SLASH and not below and number.q > 1:
             share = rf"\tfrac{{{number.p}}}{{{number.q}}}"
@@ -158,10 +161,25 @@ class _Tex(LatexPrinter):
         self.style = inner
         return sign + self.fraction(*parts)
 
+    def _print_Sum(self, expr):
+        """A sum over one index; a factor 1 - delta says which one it leaves out."""
+        ((one, *_),) = expr.limits
+        number, above, below = _factors(expr.function)
+        places = [self.name(str(one.label))]
+        for factor in above:
+            for delta in factor.atoms(sp.KroneckerDelta) if factor.is_Add else ():
+                (other,) = (self.name(str(index.label)) for index in delta.args if index != one)
+                places = [rf"{places[0]} \ne {other}"]
+        kept = [factor for factor in above if not (factor.is_Add and factor.has(sp.KroneckerDelta))]
+        body = sp.Mul(number, *kept, *(1 / factor for factor in below), evaluate=False)
+        text = self._print(body)
+        return rf"\sum_{{{places[0]}}}" + (self.brackets(text) if len(kept) == 1 and kept[0].is_Add else text)
+
     def product(self, number: int, factors: list[Any], *, alone: bool = False) -> str:
         if alone and number == 1 and len(factors) == 1:
             return self._print(factors[0])
         shown, last = [] if number == 1 and factors else [str(number)], self.last
+        factors = sorted(factors, key=_is_logarithm)
         for place, factor in enumerate(factors):
             self.last = factor.is_Add or (last and place == len(factors) - 1)
             text = self._print(factor)
@@ -237,6 +255,11 @@ class _Plain(_Tex):
         return f"{type(expr).__name__.lower()}({', '.join(map(self._print, expr.args))})"
 
     _print_Min = _print_Max
+
+
+def _is_logarithm(one: Any) -> bool:
+    """Whether a factor is better read after the others."""
+    return isinstance(one.base if isinstance(one, sp.Pow) else one, sp.log)
 
 
 def _bracketed(text: str) -> bool:

@@ -136,6 +136,22 @@ MISTAKES = {
         {"gamma_early": lambda m, h: (lemma8_9.gamma_early(m, h)[0], 2 * lemma8_9.gamma_early(m, h)[1])},
         "early: gamma",
     ),
+    "lemma8_9: c' up to 3/2 by the same argument": (
+        lemma8_9,
+        {"crossing_range": lambda: (sp.Rational(1, 2), sp.Rational(3, 2))},
+        "c': room",
+    ),
+    "lemma8_9: c' above 1": (lemma8_9, {"crossing_range": lambda: (sp.Integer(1), sp.Integer(2))}, "c': above"),
+    "lemma8_9: omega_1 without c'": (
+        lemma8_9,
+        {"upper_excess": lambda m, c: sp.log(sp.log(m)) / sp.log(m)},
+        "c': M^omega_1",
+    ),
+    "lemma8_9: omega_0 with the constant 1": (
+        lemma8_9,
+        {"lower_excess": lambda m: 1 / (m * sp.log(m))},
+        "omega_0: its M ln M",
+    ),
     "theorem1: E' by -E'": (theorem1, {"correction": lambda G: -lemma3.correction(G)}, "g_n = F (I - E')"),
     "theorem1: E' by E": (theorem1, {"correction": lambda G: G - identity(G.rows)}, "Y = F G^{-1} W along a step"),
     "theorem1: E' by -E', written out": (theorem1, {"correction": lambda G: -lemma3.correction(G)}, "g_0, K = 2"),
@@ -159,6 +175,21 @@ MISTAKES = {
             )
         },
         "reduced: z', K = 2",
+    ),
+    "late_full_flow: A' without the other tokens": (
+        late_full_flow,
+        {
+            "rates": lambda m, k, c, d, A, B, C: (
+                late_full_flow.rates(k, k, c, d, A, B, C)[0],
+                *late_full_flow.rates(m, k, c, d, A, B, C)[1:],
+            )
+        },
+        "reduced: A'",
+    ),
+    "late_full_flow: Gamma without K": (
+        late_full_flow,
+        {"theory_rate": lambda m, k: m / (m - 1) ** 2},
+        "theory: y",
     ),
     "late_full_flow: kappa inverted": (
         late_full_flow,
@@ -279,10 +310,30 @@ MISTAKES = {
         {"momentum_steps": lambda n, mu: n / (1 - mu)},
         "momentum: first step",
     ),
+    "remark2: the gap stays": (
+        remark2,
+        {"late_slope": lambda: sp.exp(remark2.X)},
+        "(b): the lag times the rate",
+    ),
     "remark2: half the lag early": (
         remark2,
         {"early_lag": lambda m, x: remark2.early_lag(m, x) / 2},
         "early: the bound",
+    ),
+    "concentration: Remark 4 for every delta": (
+        concentration,
+        {"rounded_limit": lambda: sp.Integer(1)},
+        "Nbar rounded: Remark 4",
+    ),
+    "concentration: the rounded mean costs nothing": (
+        concentration,
+        {"rounded_delta": lambda k: k / 2},
+        "Nbar rounded: tails",
+    ),
+    "concentration: nor by Bernstein": (
+        concentration,
+        {"rounded_logarithm": lambda: sp.Integer(1)},
+        "Nbar rounded: one from",
     ),
     "concentration: (62) as printed": (concentration, {"residual_gap": lambda eta, d: eta * d / 3}, "(62): largest"),
     "gram: (88), theta_n for theta_n'": (
@@ -355,6 +406,11 @@ MISTAKES = {
         {"bounds": lambda f, b: (theorem3.bounds(2 * f, b)[0], theorem3.bounds(f, b)[1])},
         "lower bound",
     ),
+    "theorem4: Gamma by nu without K": (
+        theorem4,
+        {"accumulated_by_ratio": lambda m, k, nu, h: theorem4.accumulated_by_ratio(m, 1, nu, h)},
+        "(131): Gamma by nu",
+    ),
     "theorem4: Gamma without K": (
         theorem4,
         {"accumulated": lambda m, k, y, z, h: theorem4.accumulated(m, 1, y, z, h)},
@@ -366,6 +422,16 @@ MISTAKES = {
         "C_0",
     ),
     "theorem4: C_0 as printed": (theorem4, {"speed_constant": lambda k, n, p: n**4 / k / p**4}, "C_0"),
+    "theorem4: C_0 at the start without 1 + (M - 1) rho": (
+        theorem4,
+        {"start_constant": lambda m, k, r: (m - 1) * theorem4.speed_constant(k, 1, sp.sqrt(r)) / m},
+        "at the start: C_0",
+    ),
+    "theorem4: the full flow begins as fast": (
+        theorem4,
+        {"full_start_constant": theorem4.start_constant},
+        "at the start: C_0 of the full flow",
+    ),
     "theorem4: constant of B left out": (
         theorem4,
         {"exponent": lambda total, c0: sp.log(c0 + 4 * total) / 4},
@@ -401,6 +467,7 @@ MISTAKES = {
 CONFIRMED = (
     "concentration",
     "gram",
+    "late_full_flow",
     "lemma1",
     "lemma6",
     "lemma8_9",

@@ -136,6 +136,12 @@ def test_speed_constant():
     expected = norm**4 / (4 * common**4)
     assert attention.speed_constant(n_classes=5, overlap=(common / norm) ** 2) == pytest.approx(expected)
     np.testing.assert_allclose(attention.speed_constant(n_classes=2, overlap=[[0.5, 0.1]]), [[4, 100]])
+    # With M, 1/C_0 = (K - 1) rho M (1 + (M - 1) rho)/((M - 1)^2 (1 + (K - 1) rho)).
+    assert attention.speed_constant(n_classes=3, overlap=0.4, vocab_size=5) == pytest.approx(
+        16 * 1.8 / (0.8 * 5 * 2.6), rel=1e-15
+    )
+    large = attention.speed_constant(n_classes=3, overlap=1e-5, vocab_size=10**9)
+    assert large == pytest.approx(attention.speed_constant(n_classes=3, overlap=1e-5), rel=2e-4)
 
 
 def equal_overlaps(k, rho, n_common, rng):

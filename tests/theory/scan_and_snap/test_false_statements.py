@@ -59,10 +59,25 @@ PROOFS = {
         "increment",
     ),
     "Lemma 7 (a): c = 1/4": (remark2, {"early_lag": lambda m, x: remark2.early_lag(m, x) / 2}, "early: the bound"),
+    "Lemma 7 (a): c = 1/3": (remark2, {"enough": lambda: sp.Rational(1, 3)}, "early: below"),
     "Remark 2: the lag stays bounded": (remark2, {"late_slope": lambda: sp.Integer(0)}, "late: lag per margin"),
     "Remark 2: ln(eta_Y s)": (remark2, {"late_slope": lambda: sp.Integer(1)}, "late: lag per margin"),
-    "Lemma 9: constant 1": (lemma8_9, {"late_constant": lambda: sp.Integer(1)}, "late: M - 1 + exp(x)"),
-    "Lemma 9: 3 is the least constant": (lemma8_9, {"late_constant": lambda: sp.Integer(3)}, "late: constant reached"),
+    "Lemma 9: constant 1": (
+        lemma8_9,
+        {"late_bound": lambda m, t: lemma8_9.late_bound(m, t) / 2},
+        "late: M - 1 + exp(x)",
+    ),
+    "Lemma 9: 3 is the least constant": (
+        lemma8_9,
+        {"late_bound": lambda m, t: 3 * lemma8_9.late_bound(m, t) / 2},
+        "late: constant reached",
+    ),
+    "Lemma 9: without (M - 1)/M": (
+        lemma8_9,
+        {"late_bound": lambda m, t: 2 * sp.log(m * t) / t},
+        "late: constant reached",
+    ),
+    "Lemma 9: half the early bound": (lemma8_9, {"time_bound": lambda t: t / 2}, "gamma <= tau"),
     "Lemma 10: N for N/2": (concentration, {"radius": lambda n, log: sp.sqrt(n * log)}, "(58) from Hoeffding"),
     "Lemma 10: the second < from 8 on": (concentration, {"needed": lambda: sp.Integer(8)}, "second < of (58)"),
     "Lemma 11: (61) halved": (concentration, {"growth_gap": lambda d, n: d / (2 * n)}, "(61): above"),
@@ -73,6 +88,11 @@ PROOFS = {
         "(62): the slope",
     ),
     "Lemma 11: late elasticity 1": (concentration, {"late_elasticity": lambda: sp.Integer(1)}, "late: elasticity"),
+    "Lemma 12: by Bernstein without its second term": (
+        concentration,
+        {"relative_bound": lambda k, n, log: sp.sqrt(2 * k * log / n)},
+        "Nbar rounded: what Bernstein",
+    ),
     "Lemma 12: Bernstein with half the variance": (
         concentration,
         {"bernstein": lambda v, log: concentration.bernstein(v / 2, log)},
@@ -143,6 +163,11 @@ PROOFS = {
         corollary2,
         {"common_rate": lambda f, r, s, k: -s * (k - 1) * f**2},
         "common token",
+    ),
+    "Theorem 3: B_n without the class probability": (
+        theorem3,
+        {"exponent_rate": lambda p, xi: xi},
+        "d ln chi/dB",
     ),
     "Theorem 3: r(0) + chi": (theorem3, {"relative_gain": lambda r, chi: r + chi}, "(11)"),
     "Theorem 4: branches are exact at their ends": (
@@ -228,6 +253,25 @@ CHECKS = {
         SETTING,
         (bounds, "crossings", lambda right: lambda m: (1e-9, right(m)[1])),
     ),
+    "Lemma 8: c' of another M": (
+        "Lemma 8",
+        1,
+        SETTING,
+        (bounds, "crossings", lambda right: lambda m: (right(m)[0], right(m)[1] + 1)),
+    ),
+    "Lemma 8: omega_0 with the constant 1": ("Lemma 8", 2, SETTING, None),
+    "Lemma 8: the other crossing": (
+        "Lemma 8",
+        2,
+        SETTING,
+        (bounds, "crossings", lambda right: lambda m: right(m)[::-1]),
+    ),
+    "Remark 4: half of Delta": (
+        "Remark 4",
+        0,
+        SETTING,
+        (bounds, "_visit_tail", lambda right: lambda n, k, out: right(n, k, lambda v: out(n / k + 2 * (v - n / k)))),
+    ),
     "Remark 3 for M = 10": ("Remark 3", 0, TEN, None),
     "Lemma 9: half the constants": ("Lemma 9", 0, SETTING, (decoder, "gamma", times(2))),
     "Theorem 1(b) as printed": ("Theorem 1(b)", 0, SETTING, None),
@@ -244,7 +288,7 @@ CHECKS = {
         SETTING,
         (bounds, "_growths", lambda right: lambda runs: (right(runs)[0] * 2, *right(runs)[1:])),
     ),
-    "Lemma 11: (62) as printed": ("Lemma 11", 1, SETTING, None),
+    "Lemma 11: (62) as printed": ("Lemma 11", 2, SETTING, None),
     "Lemma 12: half the bound": (
         "Lemma 12",
         0,
@@ -340,11 +384,20 @@ def test_a_velocity_of_the_wrong_sign_is_seen_where_the_displacement_is_right(nu
     ],
 )
 def test_wrong_bounds_of_theorem_3_fail(name, wrap, runs, monkeypatch):
-    check = statement("Theorem 3").checks[1]
+    (check,) = (one for one in statement("Theorem 3").checks if one.name.startswith("bounds"))
     assert check.corrected(runs, "theory flow") <= check.tolerance
     assert check.printed(runs, "theory flow") > 100 * check.tolerance  # B_n without the class probability
     monkeypatch.setattr(attention, name, wrap(getattr(attention, name)))
     assert check.corrected(runs, "theory flow") > check.tolerance
+
+
+@pytest.mark.parametrize("level", ["theory flow", "modified flow", "full flow"])
+def test_another_constant_fails_at_the_start(level, runs, monkeypatch):
+    (check,) = (one for one in statement("Theorem 4").checks if one.name.startswith("first fall"))
+    assert check.printed(runs, level) < 0.01 * check.tolerance + 0.005
+    right = attention.speed_constant
+    monkeypatch.setattr(attention, "speed_constant", lambda **o: right(**{**o, "vocab_size": None}))
+    assert check.printed(runs, level) > check.tolerance
 
 
 def test_the_upper_bound_of_theorem_3_can_fail(runs, monkeypatch):

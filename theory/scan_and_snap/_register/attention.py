@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 from theory.scan_and_snap import bounds, centred, enclosed, residual
 from theory.scan_and_snap import measures as checks
+from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import (
     ASSUMPTION_1,
     COMMON_FALL,
@@ -23,7 +26,8 @@ from theory.scan_and_snap._register.assumptions import (
     ZERO_DECODER,
 )
 from theory.scan_and_snap._register.common import ALL, FLOWS, PROOFS, at_any_rates, closed, statement
-from theory.statements import Check
+from theory.statements import Check, Clause
+from theory.symbolic import part
 
 STATEMENTS = (
     statement(
@@ -32,8 +36,7 @@ STATEMENTS = (
         "The logits move along the features, weighted by gamma and beta.",
         r"\dot z_m = \eta_Z\gamma\sum_{n\in\psi^{-1}(m)}\mathrm{diag}(f_n)\sum_{n'\ne"
         r" n}\beta_{nn'}(f_nf_n^T-I)f_{n'}\ \text{(10)}",
-        corrected=r"\dot z_m = \frac{\eta_Z\gamma}{K}\sum_{n\in\psi^{-1}(m)}\mathrm{diag}(f_n)"
-        r"\sum_{n'\ne n}\beta_{nn'}(f_nf_n^T-I)f_{n'}",
+        corrected=rf"\dot z_{{ml}} = {f.LEMMA_4}",
         assumptions=THEOREM_1,
         errata=(
             "One class is drawn a step and acts with its probability; as printed every rate is K times too large.",
@@ -55,11 +58,11 @@ STATEMENTS = (
         "Distinct tokens gain",
         "The logit of every distinct token grows.",
         r"\dot z_{ml} = \eta_Z\gamma f_{nl}^2\sum_{n'\ne n}\beta_{nn'}f_n^Tf_{n'} > 0\ \text{(98)}",
-        corrected=r"\dot z_{ml} = \frac{\eta_Z}{K}f_{nl}^2\xi_n > 0",
+        corrected=rf"\dot z_{{ml}} = {f.DISTINCT_RATE} > 0",
         sharper="in (10) itself Assumption 1(c) is not needed: the signs are those at any learning rates.",
         assumptions=THEOREM_1,
         errata=("The rate is K times too large, as in Lemma 4; its sign is right.",),
-        prove=PROOFS["theorem2"],
+        prove=part(PROOFS["theorem2"], "distinct token"),
         checks=(
             Check(
                 "share of distinct tokens that have not gained",
@@ -101,11 +104,18 @@ STATEMENTS = (
         "A single common token loses",
         "If all classes share one common token, its logit falls.",
         r"\dot z_{ml} = -\eta_Z\sum_{n\in\psi^{-1}(m)}(1-f_{nl}^2)\xi_n < 0\ \text{(100)}",
-        corrected=r"\dot z_{ml} = -\frac{\eta_Z}{K}\sum_{n\in\psi^{-1}(m)}(1-f_{nl}^2)\xi_n < 0",
+        corrected=rf"\dot z_{{ml}} = {f.COMMON_RATE} < 0",
         sharper="in (10) itself Assumption 1(c) is not needed: the signs are those at any learning rates.",
         assumptions=(*THEOREM_1, ONE_COMMON, SOME_DISTINCT),
         errata=("The rate is K times too large, as in Lemma 4; its sign is right.",),
-        prove=PROOFS["theorem2"],
+        prove=part(
+            PROOFS["theorem2"],
+            "common token",
+            "overlaps through the common token",
+            "1 - f^2",
+            "a class without",
+            prose=("a sum of terms >= 0, one of them positive, is positive",),
+        ),
         checks=(
             Check(
                 "share of times without loss",
@@ -178,67 +188,93 @@ STATEMENTS = (
         " both sides.",
         r"r_{l/l'|n}(t) = r_{l/l'|n}(0)\chi_l(t)\ \text{(11)},\quad e^{2f_{nl_0}^2(0)B_n(t)} \le \chi_{l_0}(t) \le"
         r" e^{2B_n(t)},\ B_n = \eta_Z\int_0^t\xi_n\ \text{(12)}",
-        corrected=r"\text{the same with } B_n = \frac{\eta_Z}{K}\int_0^t\xi_n",
+        corrected=rf"\text{{(11)}},\quad {f.GROWTH_BOUNDS},\ \dot B_n = {f.EXPONENT_RATE}",
         sharper="in (10) itself Assumption 1(c) is not needed: (11) is exact, and (12) holds, at any learning rates.",
         assumptions=THEOREM_1,
         errata=(
             "B_n is K times too large, as the rates of Lemma 4 are; the lower bound then fails.",
             "Exact in the theory flow; in the full flow f moves while Y accumulates it: (11) holds to O(eta_Z/eta_Y).",
         ),
-        prove=PROOFS["theorem3"],
-        checks=(
-            Check(
-                "identity (11)",
-                ALL,
-                checks.theorem3_identity,
-                tolerance=0.05,
-                expected=("theory flow",),
-                claim=enclosed.theorem3_identity,
+        clauses=(
+            Clause(
+                "(11), the relative gain",
+                rf"r_{{l/l'|n}}(t) = {f.GAIN}",
+                prove=part(PROOFS["theorem3"], "(11)"),
+                checks=(
+                    Check(
+                        "identity (11)",
+                        ALL,
+                        checks.theorem3_identity,
+                        tolerance=0.05,
+                        expected=("theory flow",),
+                        claim=enclosed.theorem3_identity,
+                    ),
+                    Check(
+                        "share of (time, pair) whose lead shrinks",
+                        FLOWS,
+                        checks.theorem3_monotony,
+                        tolerance=0.0,
+                        expected=("theory flow",),
+                        claim=enclosed.theorem3_monotony,
+                        reversible=True,
+                    ),
+                    at_any_rates(
+                        "identity (11)",
+                        "theory flow",
+                        checks.theorem3_identity,
+                        enclosed.theorem3_identity,
+                        tolerance=1e-8,
+                        suffices=(*WEAK, ZERO_DECODER, UNIFORM),
+                    ),
+                ),
             ),
-            Check(
-                "bounds (12), xi_n by (9)",
-                FLOWS,
-                checks.theorem3_bounds_printed,
-                checks.theorem3_bounds,
-                tolerance=1e-3,
-                expected=("theory flow",),
+            Clause(
+                "the dominant token's attention",
+                r"\dot f_{nl_0} > 0",
+                prove=part(PROOFS["theorem3"], "rate of the dominant", "attention on the dominant"),
                 assumptions=(DOMINANT, COMMON_FALL),
-                claim=enclosed.theorem3_bounds,
+                checks=(
+                    Check(
+                        "share of (time, class) with f' <= 0 of the dominant token",
+                        FLOWS,
+                        checks.theorem3_dominant,
+                        tolerance=0.0,
+                        expected=("theory flow",),
+                        claim=enclosed.theorem3_dominant,
+                        reversible=True,
+                    ),
+                ),
             ),
-            Check(
-                "share of (time, class) with f' <= 0 of the dominant token",
-                FLOWS,
-                checks.theorem3_dominant,
-                tolerance=0.0,
-                expected=("theory flow",),
+            Clause(
+                "(12), the bounds of its growth",
+                rf"{f.GROWTH_BOUNDS},\quad \dot B_n = {f.EXPONENT_RATE}",
+                prove=part(
+                    PROOFS["theorem3"],
+                    "lower bound",
+                    "upper bound",
+                    "d ln chi",
+                    prose=("rates are integrated from the start, where chi is 1",),
+                ),
                 assumptions=(DOMINANT, COMMON_FALL),
-                claim=enclosed.theorem3_dominant,
-                reversible=True,
-            ),
-            Check(
-                "share of (time, pair) whose lead shrinks",
-                FLOWS,
-                checks.theorem3_monotony,
-                tolerance=0.0,
-                expected=("theory flow",),
-                claim=enclosed.theorem3_monotony,
-                reversible=True,
-            ),
-            at_any_rates(
-                "identity (11)",
-                "theory flow",
-                checks.theorem3_identity,
-                enclosed.theorem3_identity,
-                tolerance=1e-8,
-                suffices=(*WEAK, ZERO_DECODER, UNIFORM),
-            ),
-            at_any_rates(
-                "bounds (12), xi_n by (9)",
-                "theory flow",
-                checks.theorem3_bounds,
-                enclosed.theorem3_bounds,
-                tolerance=1e-3,
-                suffices=(*WEAK, ZERO_DECODER, UNIFORM, DOMINANT, COMMON_FALL),
+                checks=(
+                    Check(
+                        "bounds (12), xi_n by (9)",
+                        FLOWS,
+                        checks.theorem3_bounds_printed,
+                        checks.theorem3_bounds,
+                        tolerance=1e-3,
+                        expected=("theory flow",),
+                        claim=enclosed.theorem3_bounds,
+                    ),
+                    at_any_rates(
+                        "bounds (12), xi_n by (9)",
+                        "theory flow",
+                        checks.theorem3_bounds,
+                        enclosed.theorem3_bounds,
+                        tolerance=1e-3,
+                        suffices=(*WEAK, ZERO_DECODER, UNIFORM, DOMINANT, COMMON_FALL),
+                    ),
+                ),
             ),
         ),
     ),
@@ -247,8 +283,8 @@ STATEMENTS = (
         "Phase transition",
         "With one common token in every class, the growth exponent is a logarithm of Gamma(t).",
         r"B_n(t) = \tfrac14\ln(C_0 + 4\Gamma(t)),\quad C_0 = \rho_0^4/K\ \text{(13, 14, 124)}",
-        corrected=r"B(t) = \tfrac14\ln\!\left(1 + \frac{4\Gamma(t)}{C_0}\right),\quad C_0 ="
-        r" \frac{\rho_0^4}{(K-1)P_c^4},\quad B_n = \frac BK",
+        corrected=rf"B(t) = {f.EXPONENT},\quad C_0 \sim {f.SPEED_CONSTANT} \text{{ for }} \tfrac1M \ll"
+        r" \tfrac{P_c^2}{\rho_0^2} \ll \tfrac1K,\quad B_n = \tfrac BK",
         assumptions=(
             *ASSUMPTION_1,
             ZERO_DECODER,
@@ -265,16 +301,56 @@ STATEMENTS = (
             "The snapping stage repeats Theorem 1(b)'s gamma, whose logarithm lacks M.",
             "Fig. 9's caption has nu = eta_Z/eta_Y; the text, (130) and the panels have nu = eta_Y/eta_Z.",
         ),
-        prove=PROOFS["theorem4"],
-        checks=(
-            Check(
-                "fall of the common token against B",
-                ALL,
-                checks.theorem4_printed,
-                checks.theorem4_corrected,
-                tolerance=0.15,
-                expected=("theory flow", "modified flow"),
-                claim=enclosed.theorem4_corrected,
+        clauses=(
+            Clause(
+                "(128), the accumulated speed",
+                rf"\Gamma(t) = \eta_Z\int_0^t\gamma = {f.ACCUMULATED}",
+                prove=part(PROOFS["theorem4"], "Gamma"),
+            ),
+            Clause(
+                "B where the speed is that of a constant C_0",
+                rf"\dot z = -\eta_Z\gamma\frac{{e^{{4z}}}}{{C_0}}:\quad -z(t) = B(t) = {f.EXPONENT}",
+                prove=part(PROOFS["theorem4"], "dB/dt", "dz/dt", "B(0)", "z(0)"),
+            ),
+            Clause(
+                "C_0 to leading order",
+                rf"C_0 \sim {f.SPEED_CONSTANT} \text{{ for }} M\rho \to \infty,\ \rho = \tfrac{{P_c^2}}{{\rho_0^2}}"
+                r" \to 0",
+                prove=part(
+                    PROOFS["theorem4"],
+                    "C_0",
+                    "the common token falls at xi",
+                    prose=("C_0 to leading order, first M rho to infinity and then rho to 0",),
+                ),
+            ),
+            Clause(
+                "the common token's fall",
+                r"-z(t) \approx B(t) \text{ with that } C_0",
+                checks=(
+                    Check(
+                        "fall of the common token against B",
+                        ALL,
+                        checks.theorem4_printed,
+                        checks.theorem4_corrected,
+                        tolerance=0.15,
+                        expected=("theory flow", "modified flow"),
+                        claim=enclosed.theorem4_corrected,
+                    ),
+                ),
+            ),
+            Clause(
+                "C_0 that is exact at the start",
+                rf"C_0 = {f.START_CONSTANT},\quad \text{{in the full flow}}\ {f.FULL_START_CONSTANT}",
+                prove=part(PROOFS["theorem4"], "at the start"),
+                checks=(
+                    Check(
+                        "first fall against B with the exact C_0",
+                        FLOWS,
+                        checks.theorem4_start,
+                        tolerance=0.02,
+                        expected=FLOWS,
+                    ),
+                ),
             ),
         ),
     ),
@@ -285,14 +361,14 @@ STATEMENTS = (
         r"4\Gamma = \frac{2(M-1)^2}{KM^2}\eta_Y\eta_Zt^2 \text{ for } t < t_0' = \frac{K\ln M}{\eta_Y},\quad 4\Gamma"
         r" = \frac{2K(M-1)^2}{M^2}\frac{\eta_Z}{\eta_Y}\ln^2\frac{M\eta_Yt}{K} \text{ for } t \ge t_0 ="
         r" \frac{2(1+o(1))K\ln M}{\eta_Y}\ \text{(14)}",
-        corrected=r"4\Gamma = \frac{2\eta_ZK(M-1)^2}{\eta_Y}h(t/K)^2\ \text{(128)}",
+        corrected=rf"4\Gamma = {f.BRANCHES}\ \text{{(128)}}",
         errata=(
-            "At their own ends the branches of 4 Gamma are too large by 18.5% (t0') and 23.8% (t0) at M = 1000, 28.0%"
-            " and 36.6% at M = 100; the error falls like 1.13/ln M and 1.39/ln M only. In B it is at most a quarter"
-            " of that.",
+            "At their own ends the branches of 4 Gamma are too large by {:.1%} (t0') and {:.1%} (t0) at M = 1000,"
+            " {:.1%} and {:.1%} at M = 100; the error falls like {:.2f}/ln M and {:.2f}/ln M only. In B it is at most"
+            " a quarter of that.".format(*f.branch_errors(1000), *f.branch_errors(100), *f.branch_slopes()),
         ),
         assumptions=DECODER,
-        prove=PROOFS["theorem4"],
+        prove=part(PROOFS["theorem4"], "Gamma", "time by (45)", "4 Gamma", "x - ln(M eta_Y t/K)", "branches"),
         checks=(
             closed(
                 "4 Gamma at t0' and t0 against the integral of gamma",
@@ -309,19 +385,37 @@ STATEMENTS = (
         r"B_n(t_0) \text{ depends on } \nu = \tfrac{\eta_Y}{\eta_Z} \text{ alone (131)};\quad B_n ="
         r" (1+o(1))\tfrac12\ln\ln\tfrac{M\eta_Yt}{K} + \tfrac14\ln\tfrac{2K(M-1)^2}{M^2\nu} \text{ for } t \gg"
         r" \frac{e^{1/\sqrt{2\nu}}}{M\eta_Y}\ \text{(132, 133)}",
-        corrected=r"\text{(132) for } \ln\tfrac{M\eta_Yt}{K} \gg \sqrt{\tfrac{\nu}{2K}}",
+        corrected=rf"\text{{(132) for }} \ln\tfrac{{M\eta_Yt}}{{K}} \gg {f.LATE_MARGIN}",
         assumptions=DECODER,
         errata=(
-            "(132): the condition 4 Gamma >> C_0 = 1 is ln(M eta_Y t/K) >> sqrt(nu/(2K)); in our copy nu stands in it"
-            " as eta_Z/eta_Y would, as in Fig. 9's caption, and K = 1.",
+            f"(132): the condition 4 Gamma >> C_0 = 1 is ln(M eta_Y t/K) >> {f.late_margin}; in our copy nu stands in"
+            " it as eta_Z/eta_Y would, as in Fig. 9's caption, and K = 1.",
             "Insight (b), fixed eta_Z, holds late only: early B grows with eta_Y. It holds from the upper crossing of"
-            " Lemma 8 on for M >= 8; at M = 1000, K = 10, eta_Y = 1 from t = 86 on (t0' = 69, t0 = 138).",
+            f" Lemma 8 on for M >= 8; at M = 1000, K = 10, eta_Y = 1 from t = {10 * f.denser_until(1000):.0f} on (t0' ="
+            f" {10 * math.log(1000):.0f}, t0 = {20 * math.log(1000):.0f}).",
         ),
-        prove=PROOFS["theorem4"],
-        checks=(
-            closed("(131) and insight (a), fixed nu", bounds.insight_a),
-            closed("insight (b), from the upper crossing on", bounds.insight_b),
-            closed("insight (b) from M = 8 on, at any eta_Y", bounds.insight_b, suffices=(EIGHT_TOKENS,)),
+        clauses=(
+            Clause(
+                "(131) and insight (a)",
+                rf"\Gamma = {f.ACCUMULATED_BY_RATIO},\quad \nu = \tfrac{{\eta_Y}}{{\eta_Z}}",
+                prove=part(PROOFS["theorem4"], "(131)", "insight (a)"),
+                checks=(closed("(131) and insight (a), fixed nu", bounds.insight_a),),
+            ),
+            Clause(
+                "insight (b)",
+                rf"\eta_Z \text{{ fixed}}:\quad \mathrm{{sign}}\,\frac{{dB}}{{d\eta_Y}} ="
+                rf" \mathrm{{sign}}\big({f.DECODER_RATE_SIGN}\big),\quad x = Mh",
+                prove=part(PROOFS["theorem4"], "insight (b)", "time by (45)"),
+                checks=(
+                    closed("insight (b), from the upper crossing on", bounds.insight_b),
+                    closed("insight (b) from M = 8 on, at any eta_Y", bounds.insight_b, suffices=(EIGHT_TOKENS,)),
+                ),
+            ),
+            Clause(
+                "(132), (133)",
+                rf"4\Gamma \gg 1 \text{{ for }} \ln\tfrac{{M\eta_Yt}}{{K}} \gg {f.LATE_MARGIN}",
+                prove=part(PROOFS["theorem4"], "(132)", "x - ln(M eta_Y t/K)", "4 Gamma/x^2"),
+            ),
         ),
     ),
     statement(
@@ -340,7 +434,7 @@ STATEMENTS = (
         "The peak of gamma (not in the paper)",
         "gamma peaks at a time that Lambert's W gives in closed form.",
         r"t_0' = \frac{K\ln M}{\eta_Y},\quad t_0 = \frac{2K\ln M}{\eta_Y}",
-        corrected=r"t^* = \frac{K(e^{u^*} + (M-1)u^* - 1)}{M\eta_Y},\quad u^* = 1 + W\!\left(\tfrac{M-1}{e}\right)",
+        corrected=rf"t^* = {f.PEAK_TIME},\quad u^* = {f.PEAK_MARGIN},\quad \gamma(t^*) = {f.PEAK}",
         prove=PROOFS["transition"],
     ),
     statement(
@@ -350,19 +444,19 @@ STATEMENTS = (
         " within the classes of each query: tokens distinct among these gain, tokens common to these lose.",
         r"\bar u_T = \mathrm{LN}(\mathrm{LN}(\hat u_T) + u_{x_T}):\quad \beta_{nn'} \approx f_n^Tf_{n'} +"
         r" 1[\psi(n)=\psi(n')],\quad \dot z_{ml} > 0 \text{ for } l \text{ distinct within } \psi^{-1}(m)",
-        corrected=r"\beta_{nn'} \approx \tfrac{2}{c+1}\left(f_n^Tf_{n'} + 1\right) \text{ for } \psi(n)=\psi(n'),\ c ="
-        r" |\psi^{-1}(m)|;\quad \text{a token of one class a query: } \dot z_{ml} > 0 \text{ for } f_{nl}^2 <"
-        r" \tfrac{c^2-1}{(Q-1)(c^2+c-1)}f_{n0}^2,\ < 0 \text{ above}",
+        corrected=rf"\beta_{{nn'}} \approx {f.OWN_BETA}\left(f_n^Tf_{{n'}} + 1\right) \text{{ for }} \psi(n)=\psi(n'),"
+        r"\ c = |\psi^{-1}(m)|;\quad \text{a token of one class a query: } \dot z_{ml} > 0 \text{ for } f_{nl}^2 <"
+        rf" {f.LOCAL_SHARE}f_{{n0}}^2,\ < 0 \text{{ above}}",
         assumptions=(*ASSUMPTION_1, ZERO_DECODER, *DECODER, UNIFORM),
         errata=(
             "Theorem 1 holds with the Gram matrix (F^T F + Psi)/2, whose E has the eigenvalue (c - 1)/2 and more, so"
-            " that beta is not E to first order: with c classes a query and weak overlaps it is 2/(c + 1), a third for"
-            " c = 5 where the formula has 1. It is the larger within queries, as the paper says.",
+            f" that beta is not E to first order: with c classes a query and weak overlaps it is {f.own_beta}, a third"
+            " for c = 5 where the formula has 1. It is the larger within queries, as the paper says.",
             "The paper neglects beta between queries, in what it calls the most straightforward analysis. With it,"
             " Theorem 2 does not hold within each query for tokens that other queries have too: beta between classes"
             " that share a token is of the order of its own f_nl^2, which is what it would gain. With Q queries of c"
             " equal classes, a token common to each query (f_n0) and one that a class of every query has (f_nl), it"
-            " loses attention from f_nl^2 = f_n0^2 (c^2 - 1)/((Q - 1)(c^2 + c - 1)) on, to first order in the squares."
+            f" loses attention from f_nl^2 = f_n0^2 {f.local_share} on, to first order in the squares."
             " Tokens common within a query lose, and tokens of a single class gain, in all of 200 random classes.",
         ),
         checks=(
@@ -383,14 +477,16 @@ STATEMENTS = (
         "The analysis is said to extend to the usual LayerNorm, which subtracts the mean first. Theorem 1 does, with"
         " the Gram matrix of the centred features; Theorem 2(b), for two classes, unless these overlap negatively.",
         r"\mathrm{LN}(x) = \frac{x - \bar x 1}{\|x - \bar x 1\|}:\quad \dot z_{ml} < 0 \text{ for the common token}",
-        corrected=r"\dot z_{ml} < 0 \text{ for } \tilde f_1^T\tilde f_2 > -\tfrac{1}{M-1},\ > 0 \text{ below } (K = 2),"
+        corrected=rf"\dot z_{{ml}} < 0 \text{{ for }} \tilde f_1^T\tilde f_2 > {f.LEAST_OVERLAP},"
+        r"\ > 0 \text{ below } (K = 2),"
         r"\quad \tilde f_n = \frac{c_n - 1/M}{\|c_n - 1/M\|}",
         assumptions=(*ASSUMPTION_1, ZERO_DECODER, *DECODER, UNIFORM),
         errata=(
             "Centred features have the overlap c_n . c_n' - 1/M, up to a positive factor. For two classes whose overlap"
-            " is below -1/(M - 1) beta is negative, and with the modified decoder the common token gains attention and"
-            " some distinct ones lose it: a single common token of share P_c needs about P_c^2 > (1 - ||c||^2)/M. In"
-            " the full flow, where beta is 1/M early, it loses attention all the same once its share is above 1/M.",
+            f" is below {f.least_overlap} beta is negative, and with the modified decoder the common token gains"
+            " attention and some distinct ones lose it: a single common token of share P_c needs about P_c^2 > (1 -"
+            " ||c||^2)/M. In the full flow, where beta is 1/M early, it loses attention all the same once its share is"
+            " above 1/M.",
         ),
         checks=(
             closed(
@@ -402,33 +498,153 @@ STATEMENTS = (
         "Late attention",
         "Attention does not freeze (not in the paper)",
         "K equal classes with one common and one distinct token each: in the full flow the common token's share falls"
-        " like a power of ln t, with the exponent 1 at K = M.",
-        r"\tfrac{f_c}{f_d} = (\ln t)^{-\alpha + o(1)},\quad \alpha = \tfrac{K-1}{M-1}",
-        prove=PROOFS["late_full_flow"],
+        " like a power of ln t, with the exponent 1 at K = M. For K < M the exponent is that of a matched expansion,"
+        " which is not proved.",
+        rf"\tfrac{{f_c}}{{f_d}} = (\ln t)^{{-\alpha + o(1)}},\quad \alpha = {f.LATE_EXPONENT}",
+        clauses=(
+            Clause(
+                "the reduced system",
+                r"\text{Lemma 1 for symmetric classes: four variables}",
+                prove=part(PROOFS["late_full_flow"], "reduced"),
+            ),
+            Clause(
+                "frozen features",
+                rf"\tfrac pq \to {f.FROZEN_RATIO},\quad u = \ln t + O(1)",
+                prove=part(
+                    PROOFS["late_full_flow"], "frozen", prose=("a differential inequality gives u = ln t + O(1)",)
+                ),
+            ),
+            Clause(
+                "attention does not freeze",
+                r"K < M:\quad z \to -\infty",
+                argued=("by contradiction with the frozen flow, features that converge in place of frozen ones",),
+            ),
+            Clause(
+                "K = M",
+                rf"{f.ORBIT} = \text{{const}},\quad w = \tfrac{{f_c}}{{f_d}} \sim \tfrac{{\text{{const}}}}{{\ln t}}",
+                prove=part(
+                    PROOFS["late_full_flow"],
+                    "K = M",
+                    prose=("the loss falls to zero, so that A grows without end, like ln t",),
+                ),
+            ),
+            Clause(
+                "leading orders for K < M",
+                rf"c = s^{{-\alpha}},\ C = \tfrac{{cs}}{{1-\alpha}}:\quad (M-K)C = (M-1)cs,\quad \alpha ="
+                rf" {f.LATE_EXPONENT}",
+                prove=part(PROOFS["late_full_flow"], "late"),
+            ),
+            Clause(
+                "K < M",
+                rf"\tfrac{{f_c}}{{f_d}} = (\ln t)^{{-\alpha + o(1)}},\quad \alpha = {f.LATE_EXPONENT}",
+                argued=("that a matched expansion, whose leading orders fit together, is what the flow does",),
+            ),
+            Clause(
+                "the theory flow",
+                rf"{f.THEORY_GAMMA} = {f.THEORY_TIME} + \text{{const}},\quad y = \left(\tfrac{{f_c}}{{f_d}}\right)^2",
+                prove=part(PROOFS["late_full_flow"], "theory"),
+            ),
+        ),
     ),
     statement(
         "Theorem 2(a), true gradient",
         "Distinct tokens gain without the modified gradient (not in the paper)",
         "With frozen features xi_n > 0 early for any overlaps; late its limit is not negative, and positive where other"
         " classes are confused with n; for equal overlaps xi_n > 0 at all times.",
-        r"\xi_n = \tfrac{\eta_Yt}{KM}\sum_{n'\ne n}f_n\cdot f_{n'} + O(t^2),\quad"
-        r" \lim_{t\to\infty}\tfrac{\eta_Yt}{K\ln t}\xi_n \ge 0",
-        prove=PROOFS["true_gradient"],
-        not_examined=("other overlaps between the two ends: measured only, finding 25",),
+        rf"\xi_n = {f.EARLY_XI} + O(t^2),\quad \lim_{{t\to\infty}}\tfrac{{\eta_Yt}}{{K\ln t}}\xi_n \ge 0",
+        clauses=(
+            Clause(
+                "early",
+                rf"\beta_{{nn'}} = {f.EARLY_BETA} + O(t^2),\quad \xi_n = {f.EARLY_XI} + O(t^2)",
+                prove=part(PROOFS["true_gradient"], "early"),
+            ),
+            Clause(
+                "late",
+                rf"\lim_{{t\to\infty}}\tfrac{{\eta_Yt}}{{K\ln t}}\xi_n \ge {f.LEAST_LATE} \ge 0,\quad \delta \le"
+                rf" {f.MOST_SHORT}",
+                prove=part(
+                    PROOFS["true_gradient"],
+                    "late",
+                    prose=(
+                        "that V/ln t tends to the max-margin solution and R to its direction is a quoted theorem"
+                        " (Soudry et al. 2018, arXiv 1710.10345), for almost all Gram matrices",
+                        "Cauchy's inequality",
+                    ),
+                ),
+            ),
+            Clause(
+                "equal overlaps",
+                rf"\xi_n = {f.EVEN_XI} > 0",
+                prove=part(
+                    PROOFS["true_gradient"],
+                    "equal overlaps",
+                    prose=("p >= q from the sign of the difference of the margins' rates in late_full_flow",),
+                ),
+            ),
+            Clause(
+                "other overlaps in between",
+                r"\xi_n > 0 \text{ for all } t",
+                not_examined=("other overlaps between the two ends: measured only, finding 25",),
+            ),
+        ),
     ),
     statement(
         "Closed forms under options",
         "Weight decay, label smoothing, temperature, schedules and momentum (not in the paper)",
         "Weight decay gives h a fixed point, and gamma one above zero, so that Gamma grows without bound like t; label"
-        " smoothing bounds h and, by (128), Gamma and B; a temperature divides eta_Z by its square; a schedule and"
-        " momentum are clocks: the closed forms hold at another time.",
-        r"\text{weight decay } \lambda:\quad \dot x = \tfrac{M\eta_Y}{K(M-1+e^x)} - \eta_Y\lambda x,\quad x = Mh \\"
-        r" \text{where this ends:}\quad \gamma_\infty = (M-1)^2K\lambda h_\infty^2,\quad"
-        r" 4Be^{4B} = \tfrac{4\gamma_\infty}{\lambda C_0} \\"
-        r" \text{label smoothing } \epsilon:\quad Mh \to \ln\!\left(1 + M\tfrac{1-\epsilon}{\epsilon}\right) \\"
-        r" \text{temperature } \tau:\quad z \mapsto \tfrac{z}{\tau},\quad \eta_Z \mapsto \tfrac{\eta_Z}{\tau^2} \\"
+        " smoothing bounds h and, by (128), Gamma and B; a temperature divides eta_Z by its square; a schedule is a"
+        " clock: the closed forms hold at another time. Momentum is one for a constant gradient only, and training is"
+        " slower to follow it than the decoder is to learn: finding 35.",
+        rf"\text{{weight decay }} \lambda:\quad \dot x = {f.DECAYED_RATE},\quad x = Mh \\"
+        rf" \text{{where this ends:}}\quad \gamma_\infty = {f.LAST_SIGNAL},\quad B = {f.LAST_EXPONENT} \\"
+        rf" \text{{label smoothing }} \epsilon:\quad Mh \to {f.SMOOTHED_BOUND} \\"
+        rf" \text{{temperature }} \tau:\quad z \mapsto \tfrac{{z}}{{\tau}},\quad \eta_Z \mapsto {f.COOLED_RATE} \\"
         r" \text{schedule } s(t):\quad t \mapsto \int_0^t s(t')\,dt' \\"
-        r" \text{momentum } \mu:\quad t \mapsto \tfrac{1}{1-\mu}\left(t - \tfrac{1-e^{-(1-\mu)t}}{1-\mu}\right)",
-        prove=PROOFS["changed"],
+        rf" \text{{momentum }} \mu,\ \text{{constant gradient}}:\quad t \mapsto {f.MOMENTUM_CLOCK}",
+        clauses=(
+            Clause(
+                "weight decay",
+                rf"\dot x = {f.DECAYED_RATE},\quad \gamma \to {f.LAST_SIGNAL}",
+                prove=part(
+                    PROOFS["changed"],
+                    "weight decay: rate",
+                    "weight decay: Gamma",
+                    "weight decay: gamma",
+                    "weight decay: one fixed point",
+                    "weight decay: it starts",
+                    prose=("a rate that falls in x and is positive at 0 has one zero, which is approached",),
+                ),
+            ),
+            Clause(
+                "weight decay, where B ends with a constant C_0",
+                rf"\dot z = -\eta_Z\left(\gamma_\infty\frac{{e^{{4z}}}}{{C_0}} + \lambda z\right) = 0:\quad -z ="
+                rf" {f.LAST_EXPONENT}",
+                prove=part(PROOFS["changed"], "weight decay: fixed point of attention"),
+            ),
+            Clause(
+                "label smoothing",
+                rf"Mh \to {f.SMOOTHED_BOUND},\quad \Gamma = {f.ACCUMULATED}",
+                prove=part(
+                    PROOFS["changed"],
+                    "label smoothing",
+                    prose=("a rate that falls in x and is positive at 0 has one zero, which is approached",),
+                ),
+            ),
+            Clause(
+                "temperature",
+                rf"z \mapsto \tfrac{{z}}{{\tau}},\quad \eta_Z \mapsto {f.COOLED_RATE}",
+                prove=part(PROOFS["changed"], "temperature"),
+            ),
+            Clause(
+                "schedules",
+                rf"t \mapsto \int_0^t s(t')\,dt':\quad \text{{warm-up}}\ {f.WARM_UP},\quad \text{{cosine}}\ {f.COSINE}",
+                prove=part(PROOFS["changed"], "schedule"),
+            ),
+            Clause(
+                "momentum, a constant gradient",
+                rf"t \mapsto {f.MOMENTUM_CLOCK},\quad n \mapsto {f.MOMENTUM_STEPS} \text{{ in steps}}",
+                prove=part(PROOFS["changed"], "momentum"),
+            ),
+        ),
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from theory.scan_and_snap import coverage, enclosed
+from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import DRAWN
 from theory.statements import SHARPER, Assumption, Check, Enclosing, Statement
 from theory.symbolic import derivations
@@ -60,7 +61,6 @@ STAGES = (
     r" \frac{2(1+%s)K\ln M}{\eta_Y}"
 )
 PROVED_STAGES = (
-    r"\gamma \le \frac{\eta_Y t}{K} \text{ for all } t,\quad \gamma \le"
-    r" 2\left(\tfrac{M-1}{M}\right)^2\frac{K\ln(M\eta_Y t/K)}{\eta_Y t} \text{ for } t \ge \frac{2(1+\omega_1)K\ln"
-    r" M}{\eta_Y}"
+    rf"\gamma \le {f.EARLY_GAMMA} \text{{ for all }} t,\quad \gamma \le {f.LATE_GAMMA} \text{{ for }} t \ge"
+    r" \frac{2(1+\omega_1)K\ln M}{\eta_Y}"
 )

@@ -189,10 +189,8 @@ def derive(
             r" is the scheduled flow.",
             r"Momentum: $\dot v = g - (1-\mu)v$ with constant $g$ is $v = g\frac{1-e^{-(1-\mu)t}}{1-\mu}$.",
         ),
-        scope=r"all $M > 1$, $K$, rates, $0 < \epsilon < 1$, $\lambda, \tau > 0$, $0 \le \mu < 1$",
+        scope=r"all $M > 1$, $K$, rates, $0 < \epsilon < 1$, $\lambda, \tau > 0$, $0 \le \mu < 1$; momentum for a"
+        " constant gradient, B for the xi of Theorem 4 with a constant C_0",
         sizes={},
-        prose=(
-            "a rate that falls in x and is positive at 0 has one zero, which is approached",
-            "momentum and Theorem 4's xi are to first order, for gradients that change little within 1/(1 - mu) steps",
-        ),
+        prose=("a rate that falls in x and is positive at 0 has one zero, which is approached",),
     )

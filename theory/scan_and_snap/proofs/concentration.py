@@ -1,7 +1,7 @@
 """Lemmas 10 to 12, Remark 4 and the sigma of Corollary 1: classes that are drawn, not visited in turn.
 
-N_n is the number of visits of class n in N steps, Nbar = N/K its mean, h and D = M - 1 + exp(M h) = 1/G those of
-Lemma 6 at s visits of a class. Hoeffding's inequality is the one that `lemma18` proves.
+N_n is the number of visits of class n in N steps and Nbar = ceil(N/K) its mean, rounded up. h and D = M - 1 + exp(M h),
+which is 1/G, are those of Lemma 6 at s visits of a class. Hoeffding's inequality is the one that `lemma18` proves.
 """
 
 from __future__ import annotations
@@ -53,8 +53,32 @@ def bernstein(variance: sp.Expr, logarithm: sp.Expr) -> sp.Expr:
     return logarithm / 3 + sp.sqrt(logarithm**2 / 9 + 2 * variance * logarithm)
 
 
+def relative_bound(k: sp.Expr, n: sp.Expr, logarithm: sp.Expr) -> sp.Expr:
+    """Lemma 12 by Bernstein's inequality: |theta_n|, with the logarithm ln(2 K/delta)."""
+    return sp.sqrt(2 * k * logarithm / n) + 2 * k * logarithm / (3 * n)
+
+
+def rounded_limit() -> sp.Expr:
+    """Remark 4 with Nbar = ceil(N/K): for every delta up to this."""
+    return sp.Rational(1, 2)
+
+
+def rounded_delta(k: sp.Expr) -> sp.Expr:
+    """Lemma 12 with Nbar = ceil(N/K): for every delta up to this, 0.238 at K = 2 and above 1 from K = 4 on."""
+    return k / (1 + sp.exp(4 / k))
+
+
+def rounded_logarithm() -> sp.Expr:
+    """Lemma 12 by Bernstein's inequality with Nbar = ceil(N/K): where ln(2 K/delta) is at least this."""
+    return sp.Rational(36, 11)
+
+
 def derive(
     *,
+    relative_bound: Claim = relative_bound,
+    rounded_limit: Claim = rounded_limit,
+    rounded_delta: Claim = rounded_delta,
+    rounded_logarithm: Claim = rounded_logarithm,
     radius: Claim = radius,
     needed: Claim = needed,
     growth_gap: Claim = growth_gap,
@@ -69,6 +93,7 @@ def derive(
         _growth(growth_gap),
         _residual(log_residual_gap, residual_gap, late_elasticity),
         _bernstein(bernstein),
+        _rounded(relative_bound, rounded_limit, rounded_delta, rounded_logarithm),
     ):
         vanishing.update(part[0])
         signed.update(part[1])
@@ -98,12 +123,24 @@ def derive(
             r"A visit is rare, with variance $\frac1K(1-\frac1K)$: Bernstein's inequality, from $\psi(\lambda) \le"
             r" p\frac{\lambda^2/2}{1-\lambda/3}$ at $\lambda = a/(v + a/3)$, gives $|\theta_n| \le"
             r" \sqrt{\frac{2K\ln(2K/\delta)}{N}} + \frac{2K\ln(2K/\delta)}{3N}$, smaller by $\sqrt{K}/2$ for large N.",
+            r"$\bar N = \lceil N/K\rceil = N/K + e$, $0 \le e < 1$. Remark 4 compares integers: $|N_n - \bar N| >"
+            r" \Delta$ is $\ge \Delta+1$, so that $|N_n - N/K| > \Delta$, of probability $2\delta^2$ at most.",
+            r"Lemma 12: with $r = \sqrt{N\ln(K/\delta)}$ its bound allows $N_n$ a distance $R = rK\bar N/N = r + erK/N$"
+            r" from $\bar N$. Above, that is more than r from $N/K$. Below, nothing is if $rK \ge N$; otherwise it is"
+            r" at least $R - e \ge r - 1$, and $e^{-2(r-1)^2/N} \le (\delta/K)^2e^{4r/N} \le (\delta/K)^2e^{4/K}$."
+            r" Together at most $\delta$ for $\delta \le K/(1+e^{4/K})$.",
+            r"By Bernstein with $L = \ln(2K/\delta)$, $s = \sqrt{2NL/K}$, $r = s + \frac23L$: below, $r < N/K ="
+            r" s^2/(2L)$ gives $s > 2L$, and r exceeds Bernstein's deviation, at most $\frac L3 + \sqrt{L^2/9 + s^2}"
+            r" \le \frac L3 + s + \frac{L^2}{18s}$, by $\frac{11}{36}L$ at least: by 1 for $L \ge 36/11$.",
         ),
         scope=r"all $M > 1$ (the third for $N_n > \bar N$: $M \ge 4$), $K$, $N$, $\eta_Y$; monotone functions and"
-        " sums by the steps",
+        r" sums by the steps; with $\bar N = \lceil N/K\rceil$ as printed: Remark 4 for $\delta \le \frac12$, Lemma 12"
+        r" for $\delta \le 0.23$, by Bernstein for $\delta \le 0.15$; without the ceiling: all $\delta$",
         sizes={},
         prose=(
-            "what is monotone has its extremes at the ends; a sum of steps is at most its number times the largest",
+            "what is monotone has its extremes at the ends",
+            "a sum of steps is at most its number times the largest",
+            "a probability for each of the K classes, added up",
         ),
     )
 
@@ -197,3 +234,38 @@ def _bernstein(bernstein):
         "Lemma 12: gain over Hoeffding": sp.simplify(hoeffding / leading - sp.sqrt(K) / 2),
     }
     return vanishing, {"variance of a visit is below 1/K": (p - p * (1 - p), "> 0")}
+
+
+def _rounded(relative_bound, rounded_limit, rounded_delta, rounded_logarithm):
+    """What Nbar = ceil(N/K) = N/K + e costs, e = 1/(1 + a) or 0."""
+    share, mean, gap = sp.Symbol("a", positive=True), sp.Symbol("N/K", positive=True), sp.Symbol("Delta", positive=True)
+    e = 1 / (1 + share)
+    below = mean - (mean + e - gap - 1)  # N_n = Nbar - Delta - 1, the nearest integer outside
+    least = sp.Symbol("b", nonnegative=True)
+    delta = rounded_limit() / (1 + least)
+    r, L, k = sp.symbols("r L K", positive=True)
+    # Tails above and below r and r - 1, with 2 r^2/N = 2 L and r/N < 1/K.
+    tails = k * sp.exp(-2 * L) * (1 + sp.exp(4 / k))
+    room = sp.Symbol("c", positive=True)
+    n = k * r * (1 + room)  # r K < N
+    deviation = r * (1 + e * k / n) - e
+    # Bernstein: s = 2 L + c, and the square root against its bound.
+    s = 2 * L + room
+    steps = k * s**2 / (2 * L)
+    allowed = sp.simplify(relative_bound(k, steps, L) * steps / k)
+    spare = allowed - (L / 3 + s + L**2 / (18 * s))
+    return {
+        "Nbar rounded: tails of Lemma 12 at the largest delta": (
+            tails.subs(sp.exp(-2 * L), (rounded_delta(k) / k) ** 2) - rounded_delta(k)
+        ),
+        "Nbar rounded: square of the root's bound": sp.expand(
+            (s + L**2 / (18 * s)) ** 2 - (L**2 / 9 + s**2) - (L**2 / (18 * s)) ** 2
+        ),
+        "Nbar rounded: one from where Bernstein's is used": sp.Rational(11, 36) * rounded_logarithm() - 1,
+    }, {
+        "Nbar rounded: an integer outside Remark 4 is outside of N/K": (sp.factor(below - gap), "> 0"),
+        "Nbar rounded: Remark 4 by Hoeffding": (sp.factor(delta - 2 * delta**2), ">= 0"),
+        "Nbar rounded: Lemma 12 below, r - 1 at least": (sp.factor(deviation - (r - 1)), "> 0"),
+        "Nbar rounded: what Bernstein's bound has to spare": (sp.factor(spare - 11 * L / 36), "> 0"),
+        "Nbar rounded: s > 2 L": (sp.factor((s**2 / (2 * L) - s) / room), "> 0"),
+    }

@@ -130,7 +130,7 @@ def derive(
         prose=(
             "E has an orthonormal basis of eigenvectors, and an entry is at most the spectral norm",
             "Gram matrices are positive definite",
-            "Lemma 17, sharp: a Neumann series has no negative terms",
+            "a Neumann series has no negative terms",
         ),
     )
 

@@ -52,6 +52,11 @@ def exponent(m: sp.Expr, k: Scalar) -> sp.Expr:
     return (k - 1) / (m - 1)
 
 
+def theory_rate(m: sp.Expr, k: sp.Expr) -> sp.Expr:
+    """What Gamma is multiplied with in `theory_time`."""
+    return (k - 1) * m / (m - 1) ** 2
+
+
 def theory_time(m: sp.Expr, k: sp.Expr, y: sp.Expr) -> sp.Expr:
     """(K - 1) M/(M - 1)^2 Gamma + const in the theory flow, as a function of y = (c/d)^2."""
     return (1 / y - (k + 1 - m) * sp.log(y) - (m - k) * (m - 1) / m * sp.log(1 + m * y)) / (2 * (1 + 1 / k))
@@ -63,18 +68,19 @@ def derive(
     ratio: Claim = ratio,
     orbit: Claim = orbit,
     exponent: Claim = exponent,
+    theory_rate: Claim = theory_rate,
     theory_time: Claim = theory_time,
     sizes: Sequence[tuple[int, int]] = ((2, 3), (3, 5), (3, 3)),
 ) -> Derivation:
-    """The reduced system from Lemma 1 for ``sizes`` (K, M), the rest for symbolic K and M."""
-    vanishing: dict[str, sp.Expr] = {}
+    """The reduced system from Lemma 1 and what follows from it; for ``sizes`` (K, M) it is written out, too."""
+    vanishing: dict[str, sp.Expr] = _reduced(rates)
     for k, m in sizes:
         vanishing.update(_reduction(k, m, rates))
     more, signed = _frozen(rates, ratio)
     vanishing.update(more)
     vanishing.update(_orbit(rates, orbit))
     vanishing.update(_exponent(rates, exponent))
-    vanishing.update(_theory(theory_time))
+    vanishing.update(_theory(theory_rate, theory_time))
     return Derivation(
         statement="Late full flow",
         vanishing=vanishing,
@@ -102,16 +108,46 @@ def derive(
             r" $(1+1/K)z \sim -\ln\ln t$, once $My \ll 1$. While $My \gg 1 \gg Ky$ it is $y \sim \Gamma^{-1/2}$: the"
             r" $-\frac12\ln\ln t$ of Theorem 4.",
         ),
-        scope="reduced system: (K, M) = (2, 3), (3, 5), (3, 3); frozen features, the orbit at K = M, the theory flow:"
-        " all K, M; the exponent at K < M: leading order",
-        sizes={"(K, M)": tuple(sizes)},
+        scope="all K and M: the reduced system, frozen features, the orbit at K = M, the theory flow; the exponent at"
+        " K < M: leading order. The reduced system is written out for (K, M) = (2, 3), (3, 5), (3, 3) besides",
+        sizes={},
         prose=(
             "a differential inequality gives u = ln t + O(1)",
-            "attention cannot freeze: by contradiction with the frozen flow, features that converge in place of frozen"
-            " ones",
-            "the exponent for K < M is a matched expansion to leading order, not a proof",
+            "by contradiction with the frozen flow, features that converge in place of frozen ones",
+            "the loss falls to zero, so that A grows without end, like ln t",
+            "that a matched expansion, whose leading orders fit together, is what the flow does",
         ),
     )
+
+
+def _reduced(rates):
+    """Lemma 1 on the symmetric state for any K and M, by the three kinds of columns: n, other classes, other tokens."""
+    k, m = sp.symbols("K M", positive=True)
+    A, B, C = sp.symbols("A B C", real=True)
+    c, d = 2 * X / (1 + X**2), (1 - X**2) / (1 + X**2)
+    free = m - k
+    low = -(A + k * B) / m
+    own, common = (low + A + B, low + B, low), (free * C / m, free * C / m, -k * C / m)
+    at, other, outside = residual = ((k - 1) * P + free * Q, -P, -Q)
+
+    def dot(one, two):
+        return sum(number * a * b for number, a, b in zip((1, k - 1, free), one, two, strict=True))
+
+    dA, dB, dC, dz = rates(m, k, c, d, A, B, C)
+    along = c * dot(common, residual) + d * dot(own, residual)
+    # All K classes move the common token alike, and class n its distinct token.
+    z_common = ETA_Z * c * (dot(common, residual) - c * along)
+    z_distinct = ETA_Z * d / k * (dot(own, residual) - d * along)
+    ones = (1, 1, 1)
+    found = {
+        "row sums": dot(own, ones) ** 2 + dot(common, ones) ** 2 + dot(residual, ones) ** 2,
+        "A'": ETA_Y * d / k * (at - other) - dA,
+        "B'": ETA_Y * d / k * (other - outside) - dB,
+        "C'": ETA_Y * c / k * (at + (k - 1) * other - k * outside) - dC,
+        "z'": z_common - dz,
+        "distinct logits": z_distinct + dz / k,
+    }
+    return {f"reduced: {name}": sp.cancel(difference) for name, difference in found.items()}
 
 
 def _reduction(k, m, rates):
@@ -203,11 +239,11 @@ def _exponent(rates, exponent):
     }
 
 
-def _theory(theory_time):
+def _theory(theory_rate, theory_time):
     """The theory flow's z' = -(1 - rho) xi against the closed form, y = rho/(1 - rho)."""
     k, m, y = sp.symbols("K M y", positive=True)
     rho = y / (1 + y)
     speed = (1 - rho) * (k - 1) * rho * theorem1.beta(m, k, rho)  # -dz/dGamma
     # dy/dz = 2 (1 + 1/K) y.
     found = sp.diff(theory_time(m, k, y), y) * 2 * (1 + 1 / k) * y * -speed
-    return {"theory: y as a function of Gamma": sp.cancel(sp.together(found - (k - 1) * m / (m - 1) ** 2))}
+    return {"theory: y as a function of Gamma": sp.cancel(sp.together(found - theory_rate(m, k)))}

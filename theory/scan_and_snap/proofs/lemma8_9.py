@@ -37,27 +37,54 @@ def gamma_late(m: sp.Expr, x: sp.Expr) -> sp.Expr:
     return (m - 1) ** 2 / m * x * sp.exp(-x)
 
 
-def late_constant() -> sp.Expr:
-    """gamma <= this ((M - 1)/M)^2 ln(M tau)/tau from the upper crossing on; the least constant for all M."""
-    return sp.Integer(2)
+def time_bound(tau: sp.Expr) -> sp.Expr:
+    """gamma is at most this at all times."""
+    return tau
+
+
+def late_bound(m: sp.Expr, tau: sp.Expr) -> sp.Expr:
+    """gamma is at most this from the upper crossing on; 2 is the least constant for all M."""
+    return 2 * ((m - 1) / m) ** 2 * sp.log(m * tau) / tau
+
+
+def crossing_range() -> tuple[sp.Expr, sp.Expr]:
+    """(51): c' = M^omega_1/ln M lies between these for every M >= 4."""
+    return sp.Rational(1, 2), sp.Integer(2)
+
+
+def upper_excess(m: sp.Expr, constant: sp.Expr) -> sp.Expr:
+    """omega_1 by c'."""
+    return (sp.log(sp.log(m)) + sp.log(constant)) / sp.log(m)
+
+
+def lower_excess(m: sp.Expr) -> sp.Expr:
+    """omega_0 for M -> infinity; the paper has the order 1/(M^0.99 ln M)."""
+    return 2 / (m * sp.log(m))
 
 
 def derive(
     *,
+    crossing_range: Claim = crossing_range,
+    upper_excess: Claim = upper_excess,
+    lower_excess: Claim = lower_excess,
     early_bounds: Claim = early_bounds,
     late_bounds: Claim = late_bounds,
     gamma_early: Claim = gamma_early,
     gamma_late: Claim = gamma_late,
-    late_constant: Claim = late_constant,
+    time_bound: Claim = time_bound,
+    late_bound: Claim = late_bound,
 ) -> Derivation:
     """Two crossings (Lemma 8), two stages of h and gamma (Lemma 9), and what is left of Theorem 1 (b)."""
     vanishing, signed = _crossings()
+    more, more_signed = _excesses(crossing_range, upper_excess, lower_excess)
+    vanishing.update(more)
+    signed.update(more_signed)
     signed.update(_stages(early_bounds, late_bounds))
-    more, more_signed = _gamma(gamma_early, gamma_late)
+    more, more_signed = _gamma(gamma_early, gamma_late, time_bound)
     vanishing.update(more)
     signed.update(more_signed)
     vanishing.update(_late_order())
-    more, more_signed = _printed_range(late_constant)
+    more, more_signed = _printed_range(late_bound)
     vanishing.update(more)
     signed.update(more_signed)
     return Derivation(
@@ -70,11 +97,15 @@ def derive(
             r" \ln(M-1)$, is negative for $M - 1 > e$, i.e. $M \ge 4$: two zeros, and $e^x$ is the smaller between"
             r" them; for M = 2, 3 there"
             r" is none.",
-            r"The upper zero in terms of x: $M = 1 + e^x/x$. With $x = (1+\delta')\ln M$: $\delta'\ln M/\ln\ln M \to"
-            r" 1$."
-            r" The lower one: $(M-1)x \to 1$, at $M\tau = 2e^x - 1 \to 1$: for $\eta_Y \gg M^{-0.99}$ one step, $\tau"
-            r" = \eta_Y$, is"
-            r" past it (Remark 3).",
+            r"The upper zero in terms of x: $M = 1 + e^x/x$, and $x > \ln(M-1) > 1$. With $x = (1+\omega_1)\ln M$:"
+            r" $c' = M^{\omega_1}/\ln M = e^x/(M\ln M)$. As $M\ln M > \frac{e^x}{x}(x - \ln x)$, $c' < 2$ if $x > 2\ln"
+            r" x$, which is so for every x. With $q = xe^{-x} \le 1/e$, $M\ln M \le \frac{e^x}{x}(1+q)(x+q)$, and $c' >"
+            r" \frac12$ if $x > \frac12(1+\frac1e)(x+\frac1e)$, which is so for $x \ge 1$. So $\omega_1 ="
+            r" (\ln\ln M + \ln c')/\ln M$, and $\omega_1\ln M/\ln\ln M \to 1$.",
+            r"The lower zero: $(M-1)x \to 1$, at $M\tau = 2e^x - 1 \to 1$: for $\eta_Y \gg M^{-0.99}$ one step, $\tau"
+            r" = \eta_Y$, is past it (Remark 3). There $M^{\omega_0} = Mx = x + e^x$, and $\omega_0 M\ln M ="
+            r" (1 + e^x/x)\ln(x+e^x) \to 2$: below $M^{0.01}$, as the order $1/(M^{0.99}\ln M)$ with the constant 1 has"
+            r" it, for M above about $2^{100}$.",
             r"Lemma 9: (45) is $e^x + (M-1)x = M\tau + 1$; the larger term on the left is between half the sum and"
             r" the sum.",
             r"$M\tau + 1 \ge (M-1)x + 1 + x$ gives $x \le \tau$ at all times.",
@@ -98,6 +129,7 @@ def derive(
         prose=(
             "a convex function with a negative least value has two zeros",
             "the upper zero: terms that vanish for M to infinity",
+            "the range of c': a function with one point of rest is least, or largest, there; ln(1 + q) <= q",
             "the stages of gamma in time from those in x",
         ),
     )
@@ -136,6 +168,31 @@ def _crossings():
     return vanishing, signed
 
 
+def _excesses(crossing_range, upper_excess, lower_excess):
+    """Lemma 8: c' at the upper zero x > 1, where M = 1 + exp(x)/x; omega_0 at the lower one, x -> 0."""
+    least, most = crossing_range()
+    over, c, size = sp.Symbol("a", positive=True), sp.Symbol("c", positive=True), sp.Symbol("M", positive=True)
+    # most (x - ln x) - x has one point of rest; q = x exp(-x), at most 1/e, in M ln M <= exp(x)/x (1 + q)(x + q).
+    room, rest = most * (X - sp.log(X)) - X, most / (most - 1)
+    q, highest = X * sp.exp(-X), sp.exp(-1)
+    below = X - least * (1 + highest) * (X + highest)
+    own = (1 + sp.exp(X) / X) * sp.log(X + sp.exp(X))  # omega_0 M ln M, as M x = x + exp(x)
+    claimed = lower_excess(size) * size * sp.log(size)
+    return {
+        "c': M^omega_1 = c' ln M": sp.simplify(sp.exp(upper_excess(size, c) * sp.log(size)) - c * sp.log(size)),
+        "c': point of rest": sp.diff(room, X).subs(X, rest),
+        "c': q is largest at x = 1": sp.diff(q, X).subs(X, 1),
+        "c': q there": q.subs(X, 1) - highest,
+        "omega_0: M x at the lower zero": (size * X).subs(size, 1 + sp.exp(X) / X) - (X + sp.exp(X)),
+        "omega_0: its M ln M, M -> infinity": sp.limit(own, X, 0) - sp.simplify(claimed),
+    }, {
+        "c': room below its upper end": (sp.expand_log(room.subs(X, rest)), "> 0"),
+        "c': its least value is there": (sp.diff(room, X, 2), "> 0"),
+        "c': q falls from x = 1 on": (sp.diff(q, X).subs(X, 1 + over), "< 0"),
+        "c': above its lower end": (sp.expand(below.subs(X, 1 + over)), "> 0"),
+    }
+
+
 def _stages(early_bounds, late_bounds):
     """Lemma 9: bounds on h in both stages, as differences that are non-negative.
 
@@ -157,7 +214,7 @@ def _stages(early_bounds, late_bounds):
     }
 
 
-def _gamma(gamma_early, gamma_late):
+def _gamma(gamma_early, gamma_late, time_bound):
     """Upper bounds of gamma, and how much of each is left in its stage."""
     gamma = theorem1.gamma(M, X / M)
     power, slack = sp.Symbol("y", positive=True), sp.Symbol("s", nonnegative=True)
@@ -169,9 +226,10 @@ def _gamma(gamma_early, gamma_late):
         "gamma <= (M - 1)^2 h/M": ((upper / by_power - 1).subs(power, 1 + slack), ">= 0"),
         "early: gamma >= (M - 1) h/2": ((by_power / lower - 1).subs(OTHERS, power + slack), ">= 0"),
         "gamma <= (M - 1)^2/M x exp(-x)": (tail / by_power - 1, ">= 0"),
+        # x <= tau.
+        "gamma <= tau": (sp.factor(time_bound(TAU) - upper.subs(X, TAU)), ">= 0"),
         "late: at least half of it": ((2 * by_power / tail - 1).subs(power, OTHERS + slack), ">= 0"),
     }
-    # x <= tau turns the first bound into one in time.
     vanishing = {"gamma/tau at t = 0": sp.limit(gamma / X, X, 0) - OTHERS**2 / M**2}
     return vanishing, signed
 
@@ -193,19 +251,20 @@ def _late_order():
     }
 
 
-def _printed_range(late_constant):
+def _printed_range(late_bound):
     """Lemma 9's second stage as printed, tau >= 2 (1 + omega_1) ln M, and the least constant there."""
     power, slack = sp.Symbol("y", positive=True), sp.Symbol("s", nonnegative=True)
     time = sp.solve(lemma6.implicit(M, X / M, 1, TAU), TAU)[0].subs(sp.exp(X), power)
     # From the upper crossing on: exp(x) = (M - 1) x + s.
-    room = late_constant() * (OTHERS + power) - M * time
+    constant = sp.simplify(late_bound(M, TAU) * TAU / sp.log(M * TAU) * M**2 / OTHERS**2)
+    room = constant * (OTHERS + power) - M * time
     size = 1 + sp.exp(X) / X
     scaled = 2 * sp.exp(X) - 1  # M tau at the crossing
     at_crossing = (size - 1) / size * X / (1 + X) * scaled / size / sp.log(scaled)
     any_time = sp.Symbol("w", positive=True)  # (1 + omega_1) ln M, which is x at the crossing
     return {
         "late: M tau at the crossing": scaled - lemma6.implicit(size, X / size, 1, 0),
-        "late: constant reached at the crossing, M -> infinity": sp.limit(at_crossing, X, sp.oo) - late_constant(),
+        "late: constant reached at the crossing, M -> infinity": sp.limit(at_crossing, X, sp.oo) - constant,
         "late: M tau - exp(x)": M * time - power - (OTHERS * X - 1),
     }, {
         "late: M - 1 + exp(x) >= M tau over the constant": (

@@ -1,4 +1,4 @@
-"""How far the steps h* run ahead of the flow h in time: the third clause of Lemma 7 (a), and Remark 2, which is false.
+"""How far the steps h* run ahead of the flow h in time: Lemma 7 (a), its third clause, (b), and Remark 2, a false one.
 
 The lag after s steps is the time that the flow needs to reach h*(s), less s. In the margin x = M h* one step is
 x -> x + d with d = M eta_Y/(M - 1 + exp(x)) (Lemma 5), and (45) gives the time of every margin (Lemma 6).
@@ -32,6 +32,11 @@ def early_lag(m: sp.Expr, x: sp.Expr) -> sp.Expr:
     return (sp.exp(x) - 1) / (2 * m)
 
 
+def enough() -> sp.Expr:
+    """c of Lemma 7 (a): the lag stays below it while s <= ln(M)/eta_Y."""
+    return sp.Rational(1, 2)
+
+
 def late_slope() -> sp.Expr:
     """Late, the lag grows like this times the margin, which is ln(M eta_Y s) + o(1)."""
     return sp.Rational(1, 2)
@@ -42,6 +47,7 @@ def derive(
     increment: Claim = increment,
     increment_bounds: Claim = increment_bounds,
     early_lag: Claim = early_lag,
+    enough: Claim = enough,
     late_slope: Claim = late_slope,
 ) -> Derivation:
     """The lag's increment, its bounds, what they sum to early, and its growth without bound late."""
@@ -70,6 +76,8 @@ def derive(
         "early: the bound of one step, summed": (early_lag(M, X + STEP) - early_lag(M, X))
         - high * (OTHERS + sp.exp(X)) / M,
         "late: lag per margin, small steps": sp.limit(increment(M, X, STEP) / STEP, STEP, 0) - late_slope() * share,
+        # h is concave, so that h* - h is at most the lag times the rate.
+        "(b): the lag times the rate": sp.limit(late_slope() * X * lemma6.rate(M, X / M, ETA), X, sp.oo),
         "late: share of exp(x)": sp.limit(sp.exp(X) / (OTHERS + sp.exp(X)), X, sp.oo) - 1,
     }
     signed = {
@@ -77,7 +85,7 @@ def derive(
         "room under the upper bound": (share * spare / (2 * STEP), ">= 0"),
         "room over the lower bound": (share * more * STEP, ">= 0"),
         "early: M - 1 + exp(x) >= M": ((OTHERS + 1 + growth) - M, ">= 0"),
-        "early: below 1/2 at x = ln M": (sp.Rational(1, 2) - early_lag(M, sp.log(M)), "> 0"),
+        "early: below 1/2 at x = ln M": (enough() - early_lag(M, sp.log(M)), "> 0"),
         # D' - D = exp(x) (exp(d) - 1) and exp(x) < D, d D = M eta_Y: D grows at most linearly in s.
         "D grows by less than M eta_Y (exp(d) - 1)/d": (
             (eta * M * (sp.exp(STEP) - 1) / STEP - sp.exp(X) * (sp.exp(STEP) - 1)).subs(
@@ -87,7 +95,7 @@ def derive(
         ),
     }
     return Derivation(
-        statement="Lemma 7 (a), third clause, and Remark 2",
+        statement="Lemma 7 (a), third clause, and (b), and Remark 2",
         vanishing=vanishing,
         signed=signed,
         steps=(
@@ -106,11 +114,15 @@ def derive(
             r"Its rate: $d\to0$ and $e^x/D\to1$ give $\mathrm{lag}/x \to \frac12$ with $x = \ln(M\eta_Y s) + o(1)$,"
             r" that is"
             r" $\mathrm{lag} \sim \frac12\ln(\eta_Y s)$. No constant c can do for all $s$.",
+            r"(b): h is concave, so that $h^* - h$ is at most the lag times $\dot h = \eta_Y/(M-1+e^x)$, and"
+            r" $xe^{-x} \to 0$.",
         ),
         scope=r"all $M > 1$, $\eta_Y > 0$ and $s$; sums and the harmonic series by the argument in the steps",
         sizes={},
         prose=(
+            "the gains of the steps add up to the lag",
             "the sum of the steps' gains against the harmonic series",
             "a gain of at least the term of a divergent series at every step",
+            "a concave function lies below its tangents",
         ),
     )

@@ -106,7 +106,7 @@ def derive(
         sizes={},
         prose=(
             "the flows have a Taylor series in t",
-            "late: what is driven to one value and never stops arrives, so that exp(u) and exp(w) grow like t",
+            "what is driven to one value and never stops arrives, so that exp(u) and exp(w) grow like t",
         ),
     )
 

@@ -23,10 +23,17 @@ def bounds(f0_squared: sp.Expr, exponent: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
     return sp.exp(2 * f0_squared * exponent), sp.exp(2 * exponent)
 
 
-def derive(*, relative_gain: Claim = relative_gain, bounds: Claim = bounds) -> Derivation:
+def exponent_rate(probability: sp.Expr, xi: sp.Expr) -> sp.Expr:
+    """B_n' in units of eta_Z: the class probability times xi_n, which (12) as printed leaves out."""
+    return probability * xi
+
+
+def derive(
+    *, relative_gain: Claim = relative_gain, bounds: Claim = bounds, exponent_rate: Claim = exponent_rate
+) -> Derivation:
     """(11) by differentiation along the dynamics, monotone attention on the dominant token, and (12)."""
     vanishing = _gain(relative_gain)
-    vanishing_bounds, signed = _bounds(bounds)
+    vanishing_bounds, signed = _bounds(bounds, exponent_rate)
     vanishing.update(vanishing_bounds)
     dominant, dominant_signed = _dominant()
     vanishing.update(dominant)
@@ -75,14 +82,14 @@ def _gain(relative_gain):
     }
 
 
-def _bounds(bounds):
+def _bounds(bounds, exponent_rate):
     """(12) from d ln chi/dB = 2 f^2 and f(0)^2 <= f^2 <= 1, by comparison of rates."""
     B, rest, risen = sp.symbols("B e a", nonnegative=True)
     xi, weight = positive("xi P_n")
     z = sp.Symbol("z", real=True)
     f = sp.Symbol("f", positive=True)
     # ln chi = 2 (z - z_0) and dB_n/dt = P_n xi, with P_n the class probability.
-    rate = sp.diff(2 * z, z) * theorem2.distinct_rate(weight, f, xi) / (weight * xi)
+    rate = sp.diff(2 * z, z) * theorem2.distinct_rate(weight, f, xi) / exponent_rate(weight, xi)
     low = sp.Symbol("f_0^2", positive=True)
     lower, upper = bounds(low, B)
     log_low, log_up = (sp.expand_log(sp.log(bound), force=True) for bound in (lower, upper))

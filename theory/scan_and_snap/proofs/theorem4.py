@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.scan_and_snap.proofs import lemma6, theorem1, theorem2
+from theory.scan_and_snap.proofs import lemma6, slowdown, theorem1, theorem2
 from theory.symbolic import Claim, Derivation
 from theory.symbolic.indexed import index, total
 
@@ -21,9 +21,24 @@ def accumulated(m: sp.Expr, k: sp.Expr, eta_y: sp.Expr, eta_z: sp.Expr, h: sp.Ex
     return eta_z * k * (m - 1) ** 2 * h**2 / (2 * eta_y)
 
 
+def accumulated_by_ratio(m: sp.Expr, k: sp.Expr, nu: sp.Expr, h: sp.Expr) -> sp.Expr:
+    """(131): Gamma at a margin, by nu = eta_Y/eta_Z alone."""
+    return k * (m - 1) ** 2 * h**2 / (2 * nu)
+
+
 def speed_constant(k: sp.Expr, norm: sp.Expr, probability: sp.Expr) -> sp.Expr:
     """C_0 = rho_0^4/((K - 1) P_c^4), where (13) prints rho_0^4/K."""
     return norm**4 / ((k - 1) * probability**4)
+
+
+def start_constant(m: sp.Expr, k: sp.Expr, rho: sp.Expr) -> sp.Expr:
+    """C_0 with which -B has the common token's speed at the start, for any M, K and equal overlaps rho."""
+    return (m - 1) ** 2 * (1 + (k - 1) * rho) / ((k - 1) * rho * m * (1 + (m - 1) * rho))
+
+
+def full_start_constant(m: sp.Expr, k: sp.Expr, rho: sp.Expr) -> sp.Expr:
+    """The same in the full flow, which begins s times as fast (`slowdown`)."""
+    return (m - 1) ** 2 / ((k - 1) * rho * (1 - rho) * m)
 
 
 def exponent(total: sp.Expr, c0: sp.Expr) -> sp.Expr:
@@ -57,7 +72,10 @@ def late_margin(k: sp.Expr, nu: sp.Expr) -> sp.Expr:
 def derive(
     *,
     accumulated: Claim = accumulated,
+    accumulated_by_ratio: Claim = accumulated_by_ratio,
     speed_constant: Claim = speed_constant,
+    start_constant: Claim = start_constant,
+    full_start_constant: Claim = full_start_constant,
     exponent: Claim = exponent,
     common_logit: Claim = common_logit,
     branch_gaps: Claim = branch_gaps,
@@ -72,10 +90,11 @@ def derive(
     integral = sp.integrate(sp.simplify(by_h), (h, 0, h))
     vanishing = {"Gamma": integral - accumulated(m, K, ETA_Y, ETA_Z, h)}
     vanishing.update(_constant(speed_constant))
+    vanishing.update(_start(start_constant, full_start_constant))
     vanishing.update(_exponent(exponent, common_logit))
     vanishing.update(_limits(accumulated))
     vanishing.update(_branches(*branch_gaps()))
-    more, signed = _rates(accumulated, decoder_rate_sign, late_margin)
+    more, signed = _rates(accumulated, accumulated_by_ratio, decoder_rate_sign, late_margin)
     vanishing.update(more)
     return Derivation(
         statement="Theorem 4",
@@ -88,6 +107,9 @@ def derive(
             r"Overlap $\rho = P_c^2 e^{2z}/\rho_0^2$ for every pair. Theorem 1: $\xi/\gamma = (K-1)\beta\rho \to"
             r" (K-1)\rho^2$ for"
             r" $M \to\infty$, then $\rho\to0$: $\xi = \gamma e^{4z}/C_0$ with $C_0 = \rho_0^4/((K-1)P_c^4)$.",
+            r"At the start, for any M, K and $\rho$: $-\dot z/(\eta_Z\gamma) = (1-\rho)(K-1)\rho\beta ="
+            r" \frac{(K-1)\rho M(1+(M-1)\rho)}{(M-1)^2(1+(K-1)\rho)}$ exactly, which is $1/C_0$ of a B that begins as"
+            r" fast; in the full flow s times that.",
             r"Theorem 2 (b), K classes at weight 1/K and $f^2 = \rho \ll 1$: $\dot z = -\eta_Z\xi$.",
             r"$d(e^{-4z})/dt = 4\eta_Z\gamma/C_0$ and $z(0) = 0$: $e^{-4z} = 1 + 4\Gamma/C_0$; $B = \eta_Z\int\xi ="
             r" -z$, so $B(0)=0$.",
@@ -141,6 +163,19 @@ def _constant(speed_constant):
     }
 
 
+def _start(start_constant, full_start_constant):
+    """The common token's first speed by Theorems 1 and 2, f^2 = rho, against that of -B, whose slope is 1/C_0."""
+    share, m = sp.Symbol("rho", positive=True), OTHERS + 1
+    one, n = sp.Symbol("xi", positive=True), index("n", theorem2.K)
+    falling = total(theorem2.common_rate(1 / theorem2.K, sp.sqrt(share), one), n)
+    speed = falling.subs(one, (K - 1) * share * theorem1.beta(m, K, share))  # over eta_Z gamma
+    return {
+        "at the start: C_0": 1 / start_constant(m, K, share) + speed,
+        "at the start: C_0 of the full flow": 1 / full_start_constant(m, K, share)
+        + slowdown.slowdown(m, K, share) * speed,
+    }
+
+
 def _exponent(exponent, common_logit):
     """B and z along the flow, for any gamma."""
     total = sp.Function("Gamma")(T)
@@ -164,7 +199,7 @@ def _exponent(exponent, common_logit):
     return vanishing
 
 
-def _rates(accumulated, decoder_rate_sign, late_margin):
+def _rates(accumulated, accumulated_by_ratio, decoder_rate_sign, late_margin):
     """How Gamma depends on the rates at a fixed time: (131) and the insights after (133)."""
     m = OTHERS + 1
     nu, h, tau = sp.symbols("nu h tau", positive=True)
@@ -178,7 +213,7 @@ def _rates(accumulated, decoder_rate_sign, late_margin):
     over = sp.Symbol("a", nonnegative=True)
     at_crossing = sign.subs(OTHERS, sp.exp(X) / X)
     vanishing = {
-        "(131): Gamma by nu": by_ratio - K * (m - 1) ** 2 * h**2 / (2 * nu),
+        "(131): Gamma by nu": by_ratio - accumulated_by_ratio(m, K, nu, h),
         "insight (b): elasticity in eta_Y": sp.cancel(elasticity * X * (OTHERS + sp.exp(X)) - sign),
         "insight (b): at the upper crossing": sp.expand(at_crossing - (3 - X) * sp.exp(X) + 2),
         "insight (b): slope of the sign": sp.diff(sign, X) - (OTHERS - (X - 1) * sp.exp(X)),

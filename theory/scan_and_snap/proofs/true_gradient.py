@@ -94,8 +94,8 @@ def derive(
         prose=(
             "that V/ln t tends to the max-margin solution and R to its direction is a quoted theorem (Soudry et al."
             " 2018, arXiv 1710.10345), for almost all Gram matrices",
-            "Cauchy's and Chebyshev's inequalities",
-            "equal overlaps: p >= q from the sign of the difference of the margins' rates in late_full_flow",
+            "Cauchy's inequality",
+            "p >= q from the sign of the difference of the margins' rates in late_full_flow",
         ),
     )
 

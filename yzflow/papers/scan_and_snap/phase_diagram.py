@@ -151,12 +151,8 @@ def gamma_curves(vocab_sizes: Sequence[int], times: np.ndarray) -> xr.Dataset:
 def start_constant(level: str, *, n_classes: int, vocab_size: int, overlap: float) -> float:
     """C_0 with which B of Theorem 4 is exact at the start, for every K, M and rho.
 
-    By (10) with Theorem 1 for equal overlaps, -dz/dt = eta_Z gamma / C with
-
-    1 / C = (K - 1) rho M (1 + (M - 1) rho) / ((M - 1)^2 (1 + (K - 1) rho)),
-
-    which is the (K - 1) rho^2 of `theory.attention.speed_constant` for 1/M << rho << 1/K. The full flow begins s times
-    as fast (`theory.attention.full_flow_slowdown`): 1 / C = (K - 1) rho (1 - rho) M / (M - 1)^2.
+    That of `theory.attention.speed_constant` with M; the full flow begins s times as fast
+    (`theory.attention.full_flow_slowdown`).
 
     Parameters
     ----------
@@ -165,11 +161,8 @@ def start_constant(level: str, *, n_classes: int, vocab_size: int, overlap: floa
         K, M, rho.
     """
     checks.one_of("level", level, LEVELS)
-    rest, spread = vocab_size - 1, 1 + (n_classes - 1) * overlap
-    rate = (n_classes - 1) * overlap * vocab_size * (1 + rest * overlap) / (rest**2 * spread)
-    if level == "full":
-        rate *= attention.full_flow_slowdown(vocab_size=vocab_size, n_classes=n_classes, overlap=overlap)
-    return 1 / rate
+    sizes = {"n_classes": n_classes, "vocab_size": vocab_size, "overlap": overlap}
+    return attention.speed_constant(**sizes) / (attention.full_flow_slowdown(**sizes) if level == "full" else 1)
 
 
 def falls(

@@ -1,0 +1,220 @@
+r"""Formulas of the statements as the proofs decide them: printed from the claims, so that one source says and proves.
+
+Constants in capitals are LaTeX; those in small letters are plain text, for sentences. What a claim says by numbers at a
+point is here too, where it is cheap.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import sympy as sp
+from scipy.optimize import brentq
+
+from theory import decoder
+from theory.scan_and_snap import bounds, centred, residual
+from theory.scan_and_snap.proofs import (
+    changed,
+    concentration,
+    gram,
+    late_full_flow,
+    lemma4,
+    lemma7,
+    lemma8_9,
+    remark2,
+    slowdown,
+    theorem1,
+    theorem2,
+    theorem3,
+    theorem4,
+    theorem5,
+    transition,
+    true_gradient,
+)
+from theory.symbolic import Claim
+from theory.symbolic.indexed import index
+from theory.symbolic.printing import plain, tex
+
+_OWN = r"\sum_{n\in\psi^{-1}(m)}"  # over the classes of a query
+
+
+def _entry(pattern: str) -> Claim:
+    """A function of indices: the symbol that has their names."""
+    return lambda *places: sp.Symbol(pattern % tuple(str(place.label) for place in places))
+
+
+def _uniform(place: sp.Idx) -> sp.Expr:
+    """The probability of a class."""
+    return 1 / sp.Symbol("K")
+
+
+# The decoder.
+LEMMA_7 = tex(lemma7.bound, "M", "eta_Y", small=True)
+lemma_7 = plain(lemma7.bound, "M", "eta_Y")
+lag_enough = plain(remark2.enough)
+LAG = tex(lambda log: remark2.late_slope() * log, r"\ln(\eta_Y s)")
+CROSSING_RANGE = r"c' \in \left({}, {}\right)".format(*tex(lemma8_9.crossing_range))
+UPPER_EXCESS = tex(lambda m, c: lemma8_9.upper_excess(m, c), "M", "c'")
+_LOWER = tex(lambda m: lemma8_9.lower_excess(m), "M")
+LOWER_EXCESS = rf"\omega_0 \sim {_LOWER}"
+lower_excess = plain(lemma8_9.lower_excess, "M")
+EARLY_GAMMA = tex(lambda k, eta, t: lemma8_9.time_bound(eta * t / k), "K", "eta_Y", "t")
+LATE_GAMMA = tex(lambda m, k, eta, t: lemma8_9.late_bound(m, eta * t / k), "M", "K", "eta_Y", "t")
+early_gamma = plain(lambda k, eta, t: lemma8_9.time_bound(eta * t / k), "K", "eta_Y", "t")
+late_gamma = plain(lambda m, k, eta, t: lemma8_9.late_bound(m, eta * t / k), "M", "K", "eta_Y", "t")
+
+LAG_ENOUGH = tex(remark2.enough, small=True)
+visits_needed = f"{float(concentration.needed()):.2f}"
+VISITS_NEEDED = tex(concentration.needed)
+RESIDUAL_GAP = tex(concentration.residual_gap, "eta_Y", "Delta")
+LOG_RESIDUAL_GAP = tex(concentration.log_residual_gap, "M", "eta_Y", "Delta")
+residual_gap = plain(concentration.residual_gap, "eta_Y", "Delta")
+log_residual_gap = plain(concentration.log_residual_gap, "M", "eta_Y", "Delta")
+GROWTH_GAP = tex(concentration.growth_gap, "Delta", r"\bar N", small=True)
+relative_bound = plain(lambda k, n, d: concentration.relative_bound(k, n, sp.log(2 * k / d)), "K", "N", "delta")
+rounded_limit = plain(concentration.rounded_limit)
+rounded_delta = plain(concentration.rounded_delta, "K")
+rounded_logarithm = plain(concentration.rounded_logarithm)
+ROUNDED_DELTA = tex(concentration.rounded_delta, "K", small=True)
+ROUNDED_LOGARITHM = tex(concentration.rounded_logarithm)
+sharp_bound = plain(theorem1.sharp_bound, "K")
+sharp_difference = plain(gram.sharp_difference_bound, "|lambda_1|")
+steps_needed = plain(theorem5.steps_needed, "K", "eta_Y", "eps", "M")
+sigma_bound = plain(concentration.residual_gap, "eta_Y", "|N_n - Nbar|")
+LATE_ELASTICITY = tex(concentration.late_elasticity)
+RELATIVE_BOUND = tex(lambda k, n, d: concentration.relative_bound(k, n, sp.log(2 * k / d)), "K", "N", "delta")
+rounded_share = float(concentration.rounded_delta(2))
+DIFFERENCE = tex(gram.difference_bound, r"|\lambda_1|")
+SHARP_DIFFERENCE = tex(gram.sharp_difference_bound, r"|\lambda_1|")
+LATE_RESIDUAL = tex(theorem5.late_residual, "M", "K", "eta_Y", "t")
+SIGMA_BOUND = tex(concentration.residual_gap, "eta_Y", r"|N_n - \bar N|")
+STEPS_NEEDED = tex(theorem5.steps_needed, "K", "eta_Y", "epsilon", "M")
+SIGNAL = (
+    tex(
+        lambda q_1, q_0: gram.beta(
+            q_1, q_0, _entry(r"\theta_{%s}"), _entry("E'_{%s%s}"), index("n", gram.K), index("n'", gram.K)
+        ),
+        "q_1",
+        "q_0",
+    )
+    .replace("q_0(", r"q_0\Big(")
+    .removesuffix(")")
+    + r"\Big)"
+)
+SLOWDOWN = tex(slowdown.slowdown, "M", "K", "rho")
+FIRST_CORRECTION = tex(slowdown.first_correction, "M", "K", "rho", "eta_Y")
+LATE_RATIO = tex(slowdown.late_ratio, "M", "K", "rho")
+
+# Attention.
+_LEMMA_4 = tex(
+    lambda rate, gamma: (
+        rate
+        * lemma4.rate(
+            _entry("f_{%sl}"),
+            lambda *_: sp.Symbol(r"f_n\cdot f_{n'}"),
+            lambda *_: sp.Symbol(r"\beta_{nn'}"),
+            gamma,
+            _uniform,
+            lambda _: sp.Integer(1),
+        )
+    ),
+    "eta_Z",
+    "gamma",
+)
+# The claim's own names of the two classes are n' and o'.
+LEMMA_4 = (
+    _LEMMA_4.replace("n'l", "nl").replace("o'l", "n'l").replace(r"o' \ne n'", r"n' \ne n").replace(r"\sum_{n'}", _OWN)
+)
+DISTINCT_RATE = tex(lambda z, k, f, xi: z * theorem2.distinct_rate(1 / k, f, xi), "eta_Z", "K", "f_nl", "xi_n")
+COMMON_RATE = (
+    "-" + _OWN + tex(lambda z, k, f, xi: -z * theorem2.common_rate(1 / k, f, xi), "eta_Z", "K", "f_nl", "xi_n")
+)
+GAIN = tex(theorem3.relative_gain, "r_{l/l'|n}(0)", r"\chi_l(t)")
+GROWTH_BOUNDS = r"{} \le \chi_{{l_0}}(t) \le {}".format(*tex(theorem3.bounds, "f_{nl_0}(0)^2", "B_n"))
+EXPONENT_RATE = tex(lambda z, k, xi: z * theorem3.exponent_rate(1 / k, xi), "eta_Z", "K", "xi_n")
+ACCUMULATED = tex(theorem4.accumulated, "M", "K", "eta_Y", "eta_Z", "h(t/K)")
+BRANCHES = tex(lambda *a: 4 * theorem4.accumulated(*a), "M", "K", "eta_Y", "eta_Z", "h(t/K)")
+EXPONENT = tex(theorem4.exponent, r"\Gamma(t)", "C_0")
+SPEED_CONSTANT = tex(theorem4.speed_constant, "K", "rho_0", "P_c")
+START_CONSTANT = tex(theorem4.start_constant, "M", "K", "rho")
+FULL_START_CONSTANT = tex(theorem4.full_start_constant, "M", "K", "rho")
+LATE_MARGIN = tex(theorem4.late_margin, "K", "nu")
+PEAK_TIME = tex(transition.peak_time, "M", "K", "eta_Y", "u*")
+PEAK_MARGIN = tex(transition.peak_margin, r"W\!\left(\tfrac{M-1}{e}\right)")
+PEAK = tex(lambda m, u: transition.peak(m, u - 1), "M", "u*")
+OWN_BETA = tex(residual.own_beta, "c", small=True)
+LOCAL_SHARE = tex(residual.local_share, "Q", "c", small=True)
+LEAST_OVERLAP = tex(centred.least_overlap, "M", small=True)
+
+own_beta = plain(residual.own_beta, "c")
+local_share = plain(residual.local_share, "Q", "c")
+least_overlap = plain(centred.least_overlap, "M")
+late_margin = plain(theorem4.late_margin, "K", "nu")
+ACCUMULATED_BY_RATIO = tex(theorem4.accumulated_by_ratio, "M", "K", "nu", "h(t/K)")
+DECODER_RATE_SIGN = tex(theorem4.decoder_rate_sign, "M", "x")
+
+# The full flow and the true gradient.
+LATE_EXPONENT = tex(late_full_flow.exponent, "M", "K", small=True)
+FROZEN_RATIO = tex(late_full_flow.ratio, "M", "rho", small=True)
+ORBIT = tex(late_full_flow.orbit, "K", "w", "A")
+THEORY_TIME = tex(late_full_flow.theory_time, "M", "K", "y")
+THEORY_GAMMA = tex(lambda m, k, g: late_full_flow.theory_rate(m, k) * g, "M", "K", r"\Gamma")
+EARLY_BETA = tex(lambda m, k, eta, t: eta * t / k * true_gradient.early_beta(m), "M", "K", "eta_Y", "t", small=True)
+EARLY_XI = tex(true_gradient.early_xi, "M", "K", 1) + r"\sum_{n'\ne n}f_n\cdot f_{n'}"
+LEAST_LATE = tex(true_gradient.least_late, "M", "delta")
+MOST_SHORT = tex(true_gradient.most_short, "M", "H_n(n)")
+EVEN_XI = tex(true_gradient.even_xi, "M", "K", "q", "b", "h", "a")
+
+# Options.
+DECAYED_RATE = tex(changed.decayed_rate, "M", "x", "K", "eta_Y", "lambda")
+LAST_SIGNAL = tex(changed.last_signal, "M", "x_inf", "K", "lambda")
+LAST_EXPONENT = tex(changed.last_exponent, "gamma_inf", "lambda", "C_0")
+SMOOTHED_BOUND = tex(changed.smoothed_bound, "M", "epsilon")
+COOLED_RATE = tex(changed.cooled_rate, "eta_Z", "tau", small=True)
+WARM_UP, COSINE = tex(changed.schedule_clocks, "t", "w", "S", "a")
+MOMENTUM_CLOCK = tex(changed.momentum_clock, "t", "mu")
+MOMENTUM_STEPS = tex(changed.momentum_steps, "n", "mu")
+
+
+# Numbers that closed forms give at once.
+def branch_errors(vocab_size: int) -> tuple[float, float]:
+    """How far 4 Gamma is too large by the branches of (14) at their own ends t0' and t0."""
+    tau = math.log(vocab_size)
+    early, late = (vocab_size * float(decoder.h(time, vocab_size=vocab_size, eta_y=1)) for time in (tau, 2 * tau))
+    return (tau / early) ** 2 - 1, (math.log(2 * vocab_size * tau) / late) ** 2 - 1
+
+
+def slowdown_at(vocab_size: int, n_classes: int, overlap: float) -> float:
+    """s of the full flow."""
+    return float(slowdown.slowdown(vocab_size, n_classes, sp.Float(overlap)))
+
+
+def branch_slopes() -> tuple[float, float]:
+    """The same times ln M, for M -> infinity."""
+    early, late = (2 * float(gap) for gap in theorem4.branch_gaps())
+    return early, late
+
+
+def denser_until(vocab_size: int) -> float:
+    """eta_Y t/K up to which B grows with eta_Y at fixed eta_Z (insight (b))."""
+    x = brentq(lambda x: float(theorem4.decoder_rate_sign(vocab_size, sp.Float(x))), 2, 100)
+    return (math.expm1(x) + (vocab_size - 1) * x) / vocab_size
+
+
+def residual_gap_below(vocab_size: int, eta_y: float, mean: int, gap: int) -> float:
+    """sigma' of (62) for N_n = Nbar - Delta."""
+    x = vocab_size * decoder.h(np.array([mean - gap, mean]), vocab_size=vocab_size, eta_y=eta_y)
+    low, high = vocab_size - 1 + np.exp(x)
+    return float(high / low - 1)
+
+
+def second_inequality(logarithm: float) -> float:
+    """By how much the second < of (58) fails at N ln(2/delta)."""
+    return (math.sqrt(logarithm / 2) + 1) / math.sqrt(logarithm) - 1
+
+
+def least_late_constant(vocab_size: int) -> float:
+    """Constant that Theorem 1(b), as printed without M in the logarithm, needs where its late stage begins."""
+    tau = 2 * bounds.crossings(vocab_size)[1]
+    return float(decoder.gamma(tau, vocab_size=vocab_size, n_classes=1, eta_y=1.0)) * tau / math.log(tau)
