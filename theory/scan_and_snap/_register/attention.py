@@ -349,6 +349,7 @@ STATEMENTS = (
                         checks.theorem4_start,
                         tolerance=0.02,
                         expected=FLOWS,
+                        suffices=(ZERO_DECODER, UNIFORM, EQUAL_OVERLAPS, ONE_COMMON, ONE_QUERY),
                     ),
                 ),
             ),
