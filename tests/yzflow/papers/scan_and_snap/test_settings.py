@@ -141,7 +141,7 @@ def test_a_common_token_can_gain_inside_assumption_2_and_then_the_lower_bound_of
             assert not (fails and is_inside(statement(number), setting, check))
     # It is these conditions alone: with a slow attention all others hold, in every flow.
     slow = dataclasses.replace(setting, eta_z=0.01)
-    gains = [named("Corollary 2", "share of (time, common token) with"), named("Theorem 3", "share of (time, class)")]
+    gains = [named("Corollary 2", "share of (time, common token) with z"), named("Theorem 3", "share of (time, class)")]
     for level in ("theory flow", "modified flow", "full flow"):
         assert is_inside(statement("Theorem 2(a)"), slow, level=level)
         runs = audit.Simulations(slow, seed=0)
