@@ -8,9 +8,6 @@ import numpy as np
 from dynamics import SequenceClasses, gradient_flow
 from theory.enclosures import enclose_flow
 from theory.values import Study
-from yzflow import figures
-from yzflow.figures.registry import Effort
-from yzflow.papers.scan_and_snap.figures import certified_cells
 
 
 def pair(k: int, m: int, common: float, distinct: Sequence[float], eta_y: float, eta_z: float, t: float) -> dict:
@@ -54,55 +51,6 @@ def proved(
         found[level] = rows
     found["theory_grows"] = all(row["grows"] for row in found["theory"])
     return found
-
-
-def lattice() -> dict:
-    """Single settings, by their sizes: how many are decided which way, and from which eta_Z/eta_Y on leads shrink."""
-    found = figures.entries()["certified_lattice"].data(Effort())
-    lead, theorem2 = found["claim"].values
-    numbers = {}
-    for i, sizes in enumerate(found["sizes"].values):
-        own = found["value"].sel(sizes=sizes)
-        false = own.sel(claim=lead) == 0
-        true = own.sel(claim=lead) == 1
-        ratio, overlap = found["ratio"], found["overlap"]
-        numbers[f"sizes{i}"] = {
-            "name": str(sizes),
-            "settings": int(false.size),
-            "false_everywhere_from": float(ratio.where(false.all("overlap")).min()),
-            "false_somewhere_from": float(ratio.where(false.any("overlap")).min()),
-            "overlap_of_the_first": float(
-                overlap.where(false.sel(ratio=ratio.where(false.any("overlap")).min())).min()
-            ),
-            "proved_below": bool(true.where(ratio < ratio.where(false.any("overlap")).min(), True).all()),
-            "theorem2": int((own.sel(claim=theorem2) == 1).sum()),
-        }
-    every = sum(one["settings"] for one in numbers.values())
-    numbers["all"] = {"settings": every, "theorem2": sum(one["theorem2"] for one in numbers.values()) == every}
-    return {**numbers, "t": found.attrs["t_end"]}
-
-
-def cells() -> dict:
-    """Every setting of a cell: shares of the area that are proved, false and open, and between which rates."""
-    found = figures.entries()["certified_map"].data(Effort())
-    lead, theorem2 = certified_cells.CLAIMS
-    rows = []
-    for plane in certified_cells.PLANES:
-        own = found.isel(cell=np.flatnonzero((found["claim"] == lead) & (found["sizes"] == plane.name)))
-        true, false, open_ = (own.isel(cell=np.flatnonzero(own["value"] == value)) for value in (1, 0, -1))
-        limits = {
-            "grows_to": float(min(false["low"].min(initial=np.inf), open_["low"].min(initial=np.inf))),
-            "shrinks_from": float(max(true["high"].max(), open_["high"].max())) if false.sizes["cell"] else 0.0,
-        }
-        shares = {
-            name: dict(
-                zip(("proved", "false", "open"), certified_cells.shares(found, claim, plane.name).values(), strict=True)
-            )
-            for name, claim in (("lead", lead), ("theorem2", theorem2))
-        }
-        box = {"least": plane.overlaps[0], "most": plane.overlaps[-1], "low": plane.ratios[0], "high": plane.ratios[-1]}
-        rows.append({"k": plane.n_classes, "m": plane.vocab_size, **box, **limits, **shares})
-    return {"rows": rows, "t": found.attrs["t_end"]}
 
 
 STUDIES = (

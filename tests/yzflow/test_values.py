@@ -132,6 +132,8 @@ def test_a_page_that_is_right_has_no_faults(clone):
         ("7.1<!--/-->", "7.1", 1, "without its end"),
         ("At radius <!--v", "\n<!--v", 4, "begin a line"),
         ("+/- -->", "+/--->", 5, "--"),
+        ("n = {n:words}-->", "- n = {n:words}-->", 4, "begins as a list"),
+        ("radius = {radius:.1f},", "radius = {radius:.1f}\n", 4, "begins as a list"),
         ("|-->\n| n", "|-->\n\n| n", 7, "without its end"),
     ],
 )

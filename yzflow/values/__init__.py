@@ -115,7 +115,11 @@ def check_rooms(root: Path, chosen: Iterable[Path] | None = None, *, fresh: bool
             if name not in kept:
                 faults.append(fault(name, "not stored: python -m yzflow.values write"))
                 continue
-            now = study.run() if fresh and study.quick else record(study, kept[name]["values"])
+            try:
+                now = study.run() if fresh and study.quick else record(study, kept[name]["values"])
+            except ValueError as error:
+                faults.append(fault(name, str(error)))
+                continue
             for part, old, new in differences(kept[name], now, study):
                 faults.append(fault(name, f"{part} is stored as {old!r}, and is {new!r}"))
     return faults

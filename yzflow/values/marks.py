@@ -104,7 +104,11 @@ def misplaced(text: str) -> list[tuple[int, str]]:
             found.append((number, "a mark with | splits the cell of a table"))
         if re.search(r"<!--(?:(?!-->).)*--(?:-|(?!>))", line):
             found.append((number, "a mark has no --, nor - at its end: leave a space"))
-    return found
+    for match in _MARK.finditer(text):
+        if match["name"] and (block := re.search(r"\n[ >]*(\n|[-+*] |1[.)] |[#|>`~])", match[0])):
+            line = text.count("\n", 0, match.start() + block.end(0) - len(block[1])) + 1
+            found.append((line, "a line inside a mark begins as a list, a table or another block: move a word"))
+    return sorted(found)
 
 
 def as_text(number: Any, how: str = "") -> str:

@@ -1,0 +1,117 @@
+"""What the page of comparison has from the findings: two pages that state one number share it."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from dynamics.support import checks
+from theory import attention
+from theory.values import Study
+from yzflow.papers.bounded_dyck.training import random_variation
+from yzflow.values.marks import bare
+
+FINDINGS = Path(__file__).parents[2] / "docs" / "findings"
+
+
+def quoted(page: str, pieces: Sequence[str]) -> dict[str, str]:
+    """Numbers that stand once on the page of a finding, in pieces of its text with names in braces for them.
+
+    Raises
+    ------
+    ValueError
+        If a piece does not stand there once.
+    """
+    [path] = FINDINGS.glob(f"{page}_*.md")
+    text = " ".join(bare(path.read_text(encoding="utf-8")).split())
+    found: dict[str, str] = {}
+    for piece in pieces:
+        # Between the named places the words of the finding, and in them a number.
+        parts = re.split(r"\{(\w+)\}", piece)
+        pattern = "".join(
+            rf"(?P<{part}>[-+]?[\d.,]*\d%?)" if i % 2 else re.escape(part) for i, part in enumerate(parts)
+        )
+        matches = list(re.finditer(pattern, text))
+        if len(matches) != 1:
+            raise checks.reject("piece", f"stand once in {path.name}, but it stands {len(matches)} times", repr(piece))
+        found |= matches[0].groupdict()
+    return found
+
+
+def exponents(rates: Sequence[float], times: Sequence[float], eta_z: float, k: int, m: int, c0: float) -> dict:
+    """B at two times for rising eta_Y, and whether it rises at the first and falls at the second."""
+    found = [
+        [float(attention.growth_exponent(t, vocab_size=m, n_classes=k, eta_y=y, eta_z=eta_z, c0=c0)) for y in rates]
+        for t in times
+    ]
+    early, late = found
+    return {
+        "early": early,
+        "late": late,
+        "grows_early": early == sorted(early),
+        "falls_late": late == sorted(late)[::-1],
+    }
+
+
+def variation(prefixes: int) -> dict[str, float]:
+    """Variation of attention between seeds if rows are random."""
+    return {"random": float(random_variation(prefixes))}
+
+
+def finding(name: str, page: str, *pieces: str) -> Study:
+    """A study of what is quoted from a finding."""
+    return Study(name, quoted, {"page": page, "pieces": list(pieces)}, (f"measured for finding {int(page)}",))
+
+
+STUDIES = (
+    Study(
+        "exponents",
+        exponents,
+        {"rates": [1.0, 2.0, 10.0], "times": [10.0, 1000.0], "eta_z": 0.5, "k": 10, "m": 1000, "c0": 1.0},
+    ),
+    Study("variation", variation, {"prefixes": 17}),
+    finding("syn_medium", "09", "Syn-Medium with 5 queries, eta_Z = {eta_z}, ratio {ratio}: entropy {entropy} with"),
+    finding(
+        "text",
+        "21",
+        "| | eta_Z = {z0} | {z1} | {z2} | |---|---|---|---| | eta_Y = {eta_y} | {e0} +- {s0} | {e1} +- {s1} |"
+        " {e2} +- {s2} |",
+        "Held-out windows after {steps} steps, {before} before",
+        "from {low} to {high} entropy changes by {both} +- {both_error}, which is no evidence",
+        "Both rates together from 5 to 20: {large0} and {large1}, here with",
+        "| | {large_step} | {natural_distinct} | 0.946 | {natural_common} |",
+        "| | 200 | {balanced_distinct} | 1.006 | {balanced_common} |",
+        "At vocabulary {large_vocabulary} the signs are the same.",
+        "0 of {tokens} tokens have a next token",
+        "at T = {t0}, {t1} and {t2}. So",
+    ),
+    finding(
+        "transformer",
+        "22",
+        "| {r0} | {e0} +- {s0} | 4.728 |",
+        "| {r1} | {e1} +- {s1} | 4.686 |",
+        "| {r2} | {e2} +- {s2} | 4.604 |",
+        "| {r3} | {e3} +- {s3} | 4.497 |",
+        "at vocabulary {vocabulary}, T = {length}.**",
+        "two fall on, to {low0} and {low1} at steps",
+        "three turn at {turn0} to {turn1} near step",
+        "to {up0}, {up1}, {up2}, {up3} and {up4} at step {last}.",
+        "a little more loss: {l0}, {l1}, {l2}, {l3}, {l4} nats, in the same order",
+        "Adam at 0.003, {steps} steps of 64 sequences",
+        "deep.trained(seeds=4, steps={more_steps}, contrast_weight=..)",
+        "| 2 | 4 | 2 | {two0} +- {two0e} | {two1} +- {two1e} | |",
+        "| 2 | 4 | 3 | {three0} +- {three0e} | {three1} +- {three1e} | {three2} +- {three2e} |",
+        "differ between seeds {least} to {most} times as much as random rows",
+        "| words | 1 | 0.918 +- 0.002 | 0.834 +- 0.028 | {words} +- {words_error} |",
+        "| prefixes | 1 | 0.944 +- 0.018 | 0.809 +- 0.011 | {prefixes} +- {prefixes_error} |",
+        "are right in {guess} of {models} models, which is guessing",
+    ),
+    finding("scale", "12", "holds where Z is trained itself: from {least} to {most}."),
+    finding(
+        "regulariser",
+        "28",
+        "free Z at weight {weight}, {words} +- {words_error} on words and {prefixes} +- {prefixes_error} on prefixes",
+        "Adam at 3e-3, {steps} steps of 16 sequences",
+        "| length < 28 | of {seeds} above 0.99 | 400-500 | against none | effect of a pair |",
+        "helps on words**, {transformer} +- {transformer_error}, although it costs short accuracy",
+    ),
+)
