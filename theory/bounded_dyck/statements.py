@@ -41,7 +41,16 @@ STATEMENTS = (
         r"\mathrm{LN}\bigl(u_0 + n\,(u(q, \mathrm{open}_{i,d'}) + u(q, \mathrm{close}_{i,d'-1}))\bigr)",
         assumptions=(_DEPTH,),
         prove=_PROOFS["theorem1"],
-        checks=(Check("features after 1000 pairs", _TRAINED, checks.insertion_law, tolerance=1e-9, expected=_TRAINED),),
+        checks=(
+            Check(
+                "features after 1000 pairs",
+                _TRAINED,
+                checks.insertion_law,
+                tolerance=1e-9,
+                expected=_TRAINED,
+                says="the insertion law (13)",
+            ),
+        ),
     ),
     _statement(
         "Theorem 1, necessity",
@@ -195,6 +204,7 @@ STATEMENTS = (
                 checks.approximate_balance,
                 tolerance=1e-9,
                 expected=_TRAINED,
+                says="the bound on S / P",
             ),
         ),
     ),

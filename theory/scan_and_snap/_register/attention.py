@@ -50,6 +50,7 @@ STATEMENTS = (
                 checks.lemma4_corrected,
                 expected=("theory flow", "modified flow"),
                 claim=enclosed.lemma4_corrected,
+                says="the velocities (10)",
             ),
         ),
     ),
@@ -72,6 +73,7 @@ STATEMENTS = (
                 expected=("theory flow",),
                 claim=enclosed.theorem2_distinct,
                 reversible=True,
+                says="the signs of the distinct tokens' changes",
             ),
             Check(
                 "share of (time, distinct token) with z' <= 0",
@@ -81,6 +83,7 @@ STATEMENTS = (
                 expected=("theory flow",),
                 claim=enclosed.theorem2_distinct_velocity,
                 reversible=True,
+                says="the signs of the distinct tokens' velocities",
             ),
             Check(
                 "z' against f^2 xi_n, xi_n by (9)",
@@ -89,6 +92,7 @@ STATEMENTS = (
                 checks.theorem2_rate_corrected,
                 expected=("theory flow",),
                 claim=enclosed.theorem2_rate_corrected,
+                says="the rates (98)",
             ),
             at_any_rates(
                 "share of (time, distinct token) with z' <= 0",
@@ -125,6 +129,7 @@ STATEMENTS = (
                 expected=("theory flow",),
                 claim=enclosed.theorem2_common,
                 reversible=True,
+                says="the sign of the common token's change",
             ),
             Check(
                 "share of times with z' >= 0",
@@ -134,6 +139,7 @@ STATEMENTS = (
                 expected=("theory flow",),
                 claim=enclosed.theorem2_common_velocity,
                 reversible=True,
+                says="the sign of the common token's velocity",
             ),
             at_any_rates(
                 "share of times with z' >= 0",
@@ -161,6 +167,7 @@ STATEMENTS = (
                 expected=("theory flow",),
                 claim=enclosed.theorem2_common,
                 reversible=True,
+                says="the signs of the common tokens' changes",
             ),
             Check(
                 "share of (time, common token) with z' >= 0",
@@ -170,6 +177,7 @@ STATEMENTS = (
                 expected=("theory flow",),
                 claim=enclosed.theorem2_common_velocity,
                 reversible=True,
+                says="the signs of the common tokens' velocities",
             ),
             at_any_rates(
                 "share of (time, common token) with z' >= 0",
@@ -208,6 +216,7 @@ STATEMENTS = (
                         tolerance=0.05,
                         expected=("theory flow",),
                         claim=enclosed.theorem3_identity,
+                        says="the identity (11)",
                     ),
                     Check(
                         "share of (time, pair) whose lead shrinks",
@@ -217,6 +226,7 @@ STATEMENTS = (
                         expected=("theory flow",),
                         claim=enclosed.theorem3_monotony,
                         reversible=True,
+                        says="the growth of every lead",
                     ),
                     at_any_rates(
                         "identity (11)",
@@ -242,6 +252,7 @@ STATEMENTS = (
                         expected=("theory flow",),
                         claim=enclosed.theorem3_dominant,
                         reversible=True,
+                        says="the growth of the dominant token's attention",
                     ),
                 ),
             ),
@@ -265,6 +276,7 @@ STATEMENTS = (
                         tolerance=1e-3,
                         expected=("theory flow",),
                         claim=enclosed.theorem3_bounds,
+                        says="the bounds (12)",
                     ),
                     at_any_rates(
                         "bounds (12), xi_n by (9)",
@@ -335,6 +347,7 @@ STATEMENTS = (
                         tolerance=0.15,
                         expected=("theory flow", "modified flow"),
                         claim=enclosed.theorem4_corrected,
+                        says="the growth exponent B",
                     ),
                 ),
             ),
@@ -350,6 +363,7 @@ STATEMENTS = (
                         tolerance=0.02,
                         expected=FLOWS,
                         suffices=(ZERO_DECODER, UNIFORM, EQUAL_OVERLAPS, ONE_COMMON, ONE_QUERY),
+                        says="the first growth with the exact C_0",
                     ),
                 ),
             ),
@@ -427,7 +441,14 @@ STATEMENTS = (
         r" \sqrt{\tfrac{\ln(2/\delta)}{2(T-1)}} \text{ with probability} \ge 1-\delta\ \text{(134-136)}",
         prove=PROOFS["lemma18"],
         checks=(
-            Check("share outside the interval, T = 256", ("SGD",), checks.lemma18, tolerance=0.0, expected=("SGD",)),
+            Check(
+                "share outside the interval, T = 256",
+                ("SGD",),
+                checks.lemma18,
+                tolerance=0.0,
+                expected=("SGD",),
+                says="the interval (134)",
+            ),
         ),
     ),
     statement(
