@@ -92,7 +92,9 @@ def test_badge_labels_and_words_are_those_of_the_verdict(browser, found, pages, 
     items = page.eval_on_selector_all("#rests li", TEXTS)
     assert len(items) == len(verdict.labels)
     for item, label in zip(items, verdict.labels, strict=True):
-        assert item.replace(single.kind(label), "", 1).strip() in plain(str(label))
+        said, clause = item.replace(single.kind(label), "", 1).strip(), f"{plain(label.clause)}: "
+        assert said.startswith(clause) or not label.clause
+        assert said.removeprefix(clause) in plain(label.words)
     programs = page.eval_on_selector_all("pre", TEXTS)
     assert programs[0] == verdict.python and programs[1].splitlines()[0] == verdict.command
     order = page.eval_on_selector_all("[id]", "(all) => all.map((one) => one.id)")

@@ -266,7 +266,7 @@ def exact_head(layer: Layer, language: DyckLanguage) -> ReluNetwork:
     """
     checks.instance("language", language, DyckLanguage)
     k, D, n_pairs = language.n_types, language.max_depth, language.n_types * language.max_depth
-    smallest = _smallest_coordinate(layer, language)
+    smallest = smallest_coordinate(layer, language)
     first = np.zeros((2 * n_pairs, n_pairs + 1))
     first[:n_pairs, :n_pairs] = first[n_pairs:, :n_pairs] = 2 / smallest * np.eye(n_pairs)
     steps = np.hstack([np.eye(n_pairs), -np.eye(n_pairs)])  # h from the two parts of it
@@ -281,28 +281,49 @@ def exact_head(layer: Layer, language: DyckLanguage) -> ReluNetwork:
     return ReluNetwork((first, second, third), biases)
 
 
-def _smallest_coordinate(layer: Layer, language: DyckLanguage) -> float:
-    """Smallest feature of an unmatched bracket, over all queries and the stacks that they can have."""
-    u = contributions(layer, language, scaled=True)
+def smallest_coordinate(layer: Layer, language: DyckLanguage, queries: ArrayLike | None = None) -> float:
+    """Smallest feature of an unmatched bracket, over the queries and the stacks that they can have.
+
+    Parameters
+    ----------
+    layer : Layer
+    language : DyckLanguage
+    queries : sequence of int, optional
+        States. Default: all.
+
+    Raises
+    ------
+    ValueError
+        If the layer is not exactly balanced at these queries, one coordinate a pair.
+    """
+    checks.instance("language", language, DyckLanguage)
+    states = np.arange(language.n_states)
+    chosen = states if queries is None else checks.index_array("queries", queries)
+    if not np.isin(chosen, states).all():
+        raise checks.reject("queries", f"be states, below {language.n_states}", chosen.tolist())
+    u = contributions(layer, language, scaled=True)[chosen]
     opens, closes = (states.ravel() for states in pairs(language))
     n_pairs = opens.size
     if u.shape[2] != n_pairs + 1:
         raise checks.reject("layer", f"have {n_pairs + 1} columns of V", u.shape[2])
+    if chosen.size == 0:
+        return np.inf
     weights = np.diagonal(u[:, opens, :n_pairs], axis1=1, axis2=2)  # of (query, pair)
     off_axis = u[:, opens] - weights[:, :, None] * np.eye(n_pairs, n_pairs + 1)
     delta = u[:, opens] + u[:, closes]
     wrong = max(np.abs(off_axis).max(), np.abs(delta).max(), np.abs(u[:, -1, :-1]).max())
     if wrong > 1e-9 * weights.max() or weights.min() <= 0:
         raise checks.reject("layer", "be exactly balanced, one coordinate a pair", f"a difference of {wrong:.2g}")
-    squares = weights.reshape(language.n_states, language.n_types, language.max_depth) ** 2
+    squares = weights.reshape(chosen.size, language.n_types, language.max_depth) ** 2
     smallest = np.inf
-    for query, state in enumerate(language.states[:-1]):
+    for row, start, query in zip(squares, u[:, -1, -1], chosen, strict=True):
+        state = language.states[query]
         if state.depth == 0:
             continue
-        choices = squares[query, :, : state.depth].copy()
+        choices = row[:, : state.depth].copy()
         if state.kind == "open":
             choices[:, -1] = choices[state.type, -1]  # the top is the query itself
-        others = choices.max(axis=0).sum() - choices.max(axis=0) + u[query, -1, -1] ** 2
+        others = choices.max(axis=0).sum() - choices.max(axis=0) + start**2
         smallest = min(smallest, (choices / (choices + others)).min())
     return float(np.sqrt(smallest))
 
@@ -367,11 +388,12 @@ def drift(layer: Layer, language: DyckLanguage, lengths: int | Sequence[int]) ->
 
 
 def predicted_accuracy(layer: Layer, language: DyckLanguage, lengths: int | Sequence[int]) -> dict[str, float]:
-    """Share of random prefixes after which the layer finds the type of the closing bracket, predicted from its drift.
+    """Share of prefixes after which the layer finds the type of the closing bracket, at the mean number of pairs.
 
     After each prefix with an unmatched bracket, the answer is the largest closing entry of ``Y^T (u_stack +
     Drift(q))``, with u_stack the contributions of START and of the unmatched brackets. Exact over stacks and queries at
-    these lengths; the number of matched pairs is replaced by its mean.
+    these lengths; the number of matched pairs is replaced by its mean. This asks the layer's own decoder, so that it is
+    nearly the accuracy itself, and no property of attention.
 
     Returns
     -------

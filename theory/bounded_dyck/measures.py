@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from dynamics import DyckLanguage, Layer
-from theory.bounded_dyck import balance, gpt, pruning, silence
+from theory.bounded_dyck import balance, gpt, hypotheses, pruning, silence
 from theory.bounded_dyck.networks import ReluNetwork
+from theory.bounded_dyck.proofs import theorem2
 from theory.statements import Runs
 
 
@@ -54,16 +56,25 @@ def insertion_law(runs: Runs, level: str) -> float:
 
 
 def right_without_balance(runs: Runs, level: str) -> float:
-    """Share of layers without (11) among those that are right at every length and have no zero values.
+    """Share of layers without (11) among those that are right at every length and have no zero values, k = 2.
 
     1 where no such layer is right.
     """
-    layers = [row for row in right_and_balanced() if row["right"] and not row["silent"]]
+    return _without_balance(right_and_balanced())
+
+
+def right_without_balance_any_k(runs: Runs, level: str) -> float:
+    """The same with a layer for one type of brackets among them."""
+    return _without_balance([*right_and_balanced(), one_type()])
+
+
+def _without_balance(rows: list[dict[str, bool]]) -> float:
+    layers = [row for row in rows if row["right"] and not row["silent"]]
     return float(np.mean([not row["(11)"] for row in layers])) if layers else 1.0
 
 
 def right_against_live_balance(runs: Runs, level: str) -> float:
-    """Share of layers that are right without (14) and (11) for the pairs with values, or wrong with both.
+    """Share of layers that are right without (14) and (11) for the pairs with values, or wrong with both, k = 2.
 
     1 where no layer with zero values is right.
     """
@@ -74,29 +85,39 @@ def right_against_live_balance(runs: Runs, level: str) -> float:
 
 
 def right_and_balanced() -> list[dict[str, bool]]:
-    """Layers of two languages, balanced, unbalanced and partly silent: whether they are right, and what holds."""
-    found = []
-    for language in (DyckLanguage(2, 2), DyckLanguage(2, 3)):
-        for layer in _family(language):
-            u, added = balance.contributions(layer, language), balance.insertions(layer, language)
-            adds = np.abs(added[balance.queries(language).ravel()]).max()
-            zero, live = np.abs(layer.V).max(axis=1) == 0, np.array(layer.Z)
-            live[:, zero] = 0  # (11) holds for a pair without logits
-            conditions = {
-                "right": _right_at_every_length(layer, language),
-                "silent": zero.any(),
-                "(11)": balance.residual(layer.Z, language) < 1e-9,
-                "(11), live": balance.residual(live, language) < 1e-9,
-                "(14)": adds < 1e-9 * np.abs(u).max(),
-            }
-            found.append({name: bool(value) for name, value in conditions.items()})
-    return found
+    """14 layers of two languages, balanced, unbalanced and partly silent: whether they are right, and what holds."""
+    languages = (DyckLanguage(2, 2), DyckLanguage(2, 3))
+    return [_row(layer, language) for language in languages for layer in _family(language)]
+
+
+def one_type() -> dict[str, bool]:
+    """The same of a layer for one type that tells depths apart at every length."""
+    language = DyckLanguage(1, 3)
+    return _row(hypotheses.one_type_layer(language), language)
+
+
+def _row(layer: Layer, language: DyckLanguage) -> dict[str, bool]:
+    u, added = balance.contributions(layer, language), balance.insertions(layer, language)
+    adds = np.abs(added[balance.queries(language).ravel()]).max()
+    zero, live = np.abs(layer.V).max(axis=1) == 0, np.array(layer.Z)
+    live[:, zero] = 0  # (11) holds for a pair without logits
+    conditions = {
+        "right": right_at_every_length(layer, language),
+        "silent": zero.any(),
+        "(11)": balance.residual(layer.Z, language) < 1e-9,
+        "(11), live": balance.residual(live, language) < 1e-9,
+        "(14)": adds < 1e-9 * np.abs(u).max(),
+    }
+    return {name: bool(value) for name, value in conditions.items()}
+
+
+SILENT_RUN = (DyckLanguage(2, 1), DyckLanguage(2, 2), DyckLanguage(2, 3), DyckLanguage(3, 2), DyckLanguage(2, 4))
 
 
 @functools.cache
 def _silent_sets() -> float:
     wrong = []
-    for language in (DyckLanguage(2, 2), DyckLanguage(2, 3), DyckLanguage(3, 2)):
+    for language in SILENT_RUN:
         bags = language.sample(20, min_length=200, max_length=200, rng=0)
         pairs = list(itertools.product(range(language.n_types), range(1, language.max_depth + 1)))
         for size in range(len(pairs) + 1):
@@ -112,7 +133,7 @@ def _silent_sets() -> float:
 
 
 def silent_sets(runs: Runs, level: str) -> float:
-    """Share of all sets of pairs of three languages for which `silence.may_be_silent` and what a layer does differ."""
+    """Share of all sets of pairs of `SILENT_RUN` for which `silence.may_be_silent` and what a layer does differ."""
     return _silent_sets()
 
 
@@ -129,18 +150,18 @@ def _family(language: DyckLanguage) -> list[Layer]:
     return family
 
 
-def _right_at_every_length(layer: Layer, language: DyckLanguage) -> bool:
-    """Whether features of other continuations keep at least a tenth of their distance as 1000 pairs are inserted.
+def right_at_every_length(layer: Layer, language: DyckLanguage) -> bool:
+    """Whether features of other continuations keep at least a tenth of their distance behind 1000 pairs.
 
-    If they do not, no continuous network behind them is right at every length. Pairs go wherever they can.
+    If they do not, no continuous network behind them is right at every length. For all queries and stacks; the pairs
+    are of each type and level, in one nest where the level is not the first.
     """
-    for _, d, prefixes in _stacks(language):
-        before = _separation(layer, language, prefixes)
-        for l, kind in itertools.product(range(min(d + 2, language.max_depth)), range(language.n_types)):
-            inserted = [2 * kind, 2 * kind + 1] * 1000
-            longer = [prefix[:l] + inserted + prefix[l:] for prefix in prefixes]
-            if _separation(layer, language, longer) < 0.1 * before:
-                return False
+    prefixes = silence.stacks(language)
+    before = _separation(layer, language, prefixes)
+    for above, kind in itertools.product(range(language.max_depth), range(language.n_types)):
+        nest = [2 * kind] * above + [2 * kind, 2 * kind + 1] * 1000 + [2 * kind + 1] * above
+        if _separation(layer, language, [nest + prefix for prefix in prefixes]) < 0.1 * before:
+            return False
     return True
 
 
@@ -160,28 +181,31 @@ def _nearest(sums: np.ndarray, prefixes) -> tuple[int, int]:
 
 
 def approximate_balance(runs: Runs, level: str) -> float:
-    """Violation of n S / P <= 1 + 2 gamma / tau by the trained layer, whose head is softmax(Y^T f).
+    """Violation of S <= P (1 + 2 gamma / tau) / n by the trained layer, whose head is softmax(Y^T f).
 
-    gamma is ||Y|| / 2, for softmax is 1/2-Lipschitz. tau is what the errors after n pairs leave of the distance of
-    the two exact distributions. 1 where they leave nothing for any query and n, or where the squared loss is not small,
-    above half of what the best constant output has: then nothing was shown.
+    For all pairs of levels that the prefixes of (16) reach. gamma is ||Y|| / 2, for softmax is 1/2-Lipschitz. tau is
+    what the errors after n pairs leave of the distance of the two exact distributions. 1 where they leave nothing for
+    any query, pair and n, or where the squared loss is not small, above half of what the best constant output has: then
+    nothing was shown.
     """
     language, layer = _trained(runs, level)
+    if language.n_types == 1 or _share_of_loss(runs.setting, layer) > 0.5:
+        return 1.0
     scales = np.linalg.norm(balance.insertions(layer, language), axis=-1)
     gamma = np.linalg.norm(layer.Y, 2) / 2
     ratios = []
     for j, d, prefixes in _stacks(language):
-        if language.n_types == 1 or _share_of_loss(runs.setting, layer) > 0.5:
-            continue
         sums = _sums(layer, language, prefixes)
         chosen = _nearest(sums, prefixes)
-        P, S = np.linalg.norm(sums[chosen[1]]), scales[language.close(j, d), j, 0]
-        for n in (1, 2, 5, 10, 100):
-            bags = language.bags([[2 * j, 2 * j + 1] * n + prefixes[index] for index in chosen])
-            errors = np.linalg.norm(layer.predict(bags) - bags.target, axis=1)
-            tau = np.linalg.norm(bags.target[0] - bags.target[1]) - errors.sum()
-            if tau > 0:
-                ratios.append(n * S / P / (1 + 2 * gamma / tau))
+        P = np.linalg.norm(sums[chosen[1]])
+        for i, above in itertools.product(range(language.n_types), range(min(d + 2, language.max_depth))):
+            for n in (1, 2, 5, 10, 100):
+                pairs = [2 * i, 2 * i + 1] * n
+                bags = language.bags([prefixes[one][:above] + pairs + prefixes[one][above:] for one in chosen])
+                errors = np.linalg.norm(layer.predict(bags) - bags.target, axis=1)
+                tau = np.linalg.norm(bags.target[0] - bags.target[1]) - errors.sum()
+                if tau > 0:
+                    ratios.append(scales[language.close(j, d), i, above] / theorem2.bound(P, gamma, tau, n))
     return max(0.0, float(max(ratios)) - 1) if ratios else 1.0
 
 
@@ -193,27 +217,54 @@ def _share_of_loss(setting: Any, layer: Layer) -> float:
     return float(own / constant)
 
 
+def _opposite_stacks(added: dict[int, float]) -> tuple[DyckLanguage, Layer]:
+    """Two types with opposite values at level 1, and pairs of deeper levels that add what is orthogonal to both."""
+    language = DyckLanguage(2, 4)
+    V = np.zeros((language.n_states, 3))
+    for kind, sign in ((0, 1.0), (1, -1.0)):
+        V[language.open(kind, 1), 0], V[language.close(kind, 0), 0] = sign, -sign
+        for level, size in added.items():
+            V[language.open(kind, level), 1] = size
+    return language, Layer(np.zeros((language.n_states,) * 2), np.zeros((3, language.n_brackets)), V)
+
+
 def attained_bound(runs: Runs, level: str) -> float:
-    """Distance of n S / P from 1 + 2 gamma / tau, relative, where Theorem 2 leaves no room.
+    """Distance of S from the bound of Theorem 2, relative, where it leaves no room: pairs of a level that is reached.
 
     Two stacks have opposite values, a pair adds what is orthogonal to both, and the best head, whose gamma / tau is one
     over the distance of the two features, reads them.
     """
-    language, n = DyckLanguage(2, 2), 10_000
-    V = np.zeros((language.n_states, 3))
-    for kind, sign in ((0, 1.0), (1, -1.0)):
-        V[language.open(kind, 1), 0], V[language.close(kind, 0), 0] = sign, -sign
-        V[language.open(kind, 2), 1] = 0.05
-    layer = Layer(np.zeros((language.n_states,) * 2), np.zeros((3, language.n_brackets)), V)
+    n = 10_000
+    language, layer = _opposite_stacks({2: 0.05})
+    P, S, distances = _after_pairs(layer, language, n, (2,))
+    return float(abs(S / theorem2.bound(P, 1, distances[0], n) - 1))
+
+
+def attained_deeper(runs: Runs, level: str) -> float:
+    """The same for a level that is opened once, and two pairs: level 4 behind prefixes that reach depth 2.
+
+    A pair of level 3, which is opened, adds the opposite of one of level 4.
+    """
+    n, size = 2, 1000.0
+    language, layer = _opposite_stacks({3: -size, 4: size * (1 + 1 / n)})
+    P, S, distances = _after_pairs(layer, language, n, (3, 4))
+    return float(abs(S / theorem2.deeper(theorem2.bound(P, 1, min(distances), n), n, 1) - 1))
+
+
+def _after_pairs(layer: Layer, language: DyckLanguage, n: int, levels) -> tuple[float, float, list[float]]:
+    """P, S of the last level, and for each level the distance of the features after n pairs of it."""
     prefixes = [[0, 0, 1], [2, 0, 1]]
     P = np.linalg.norm(_sums(layer, language, prefixes), axis=1).max()
-    S = np.linalg.norm(balance.insertions(layer, language)[language.close(0, 1), 0, 1])
-    longer = [prefix[:1] + [0, 1] * n + prefix[1:] for prefix in prefixes]
-    return float(abs(n * S / P / (1 + 2 / _separation(layer, language, longer)) - 1))
+    S = np.linalg.norm(balance.insertions(layer, language)[language.close(0, 1), 0, levels[-1] - 1])
+    found = []
+    for deepest in levels:
+        nest = [0] * (deepest - 2) + [0, 1] * n + [1] * (deepest - 2)
+        found.append(_separation(layer, language, [[prefix[0], *nest, *prefix[1:]] for prefix in prefixes]))
+    return P, S, found
 
 
 def exact_predictions(runs: Runs, level: str) -> float:
-    """Largest error of the next-token distribution of a random balanced layer, at every length up to 6 and at 500."""
+    """Largest error of the next-token distribution of a layer with (11) at all queries, up to length 6 and at 500."""
     return _head_error(runs, scale=1.0)
 
 
@@ -225,12 +276,58 @@ def uniform_predictions(runs: Runs, level: str) -> float:
 def _head_error(runs: Runs, scale: float) -> float:
     language = runs.setting.language
     layer = balance.balanced_layer(language, 0, scale=scale)
-    head = balance.exact_head(layer, language)
+    return _largest_error(language, layer, balance.exact_head(layer, language), Layer.features)
+
+
+def _largest_error(language: DyckLanguage, layer: Layer, head: ReluNetwork, features: Callable) -> float:
     batches = (
         language.enumerate(min_length=0, max_length=6),
         language.sample(100, min_length=500, max_length=500, rng=0),
     )
-    return float(max(np.abs(head(layer.features(bags)) - bags.target).max() for bags in batches))
+    return float(max(np.abs(head(features(layer, bags)) - bags.target).max() for bags in batches))
+
+
+def linked_predictions(runs: Runs, level: str) -> float:
+    """The same behind a residual link, of a layer with (11) at closing queries of depth 1 to D - 1 only."""
+    language = runs.setting.language
+    layer = hypotheses.balanced_at_closing_queries(language, 0)
+    return _largest_error(language, layer, hypotheses.linked_head(layer, language), hypotheses.linked_features)
+
+
+def wrong_without_link(runs: Runs, level: str) -> float:
+    """Share of such layers that are wrong at some length without the link: k = 2, D = 2 and 3, four seeds each."""
+    return _wrong_without_link()
+
+
+@functools.cache
+def _wrong_without_link() -> float:
+    languages = (DyckLanguage(2, 2), DyckLanguage(2, 3))
+    layers = [(hypotheses.balanced_at_closing_queries(one, seed), one) for one in languages for seed in range(4)]
+    return float(np.mean([not right_at_every_length(*pair) for pair in layers]))
+
+
+def _encoded(language: DyckLanguage, *, shared: bool) -> Layer:
+    """A balanced layer on random encodings, of START like the first open bracket if they are shared."""
+    encodings = np.random.default_rng(0).normal(size=(language.n_states, language.n_states + 2))
+    if shared:
+        encodings[language.start] = encodings[language.open(0, 1)]
+    return hypotheses.encoded_layer(balance.balanced_layer(language, 0), encodings)
+
+
+def encoded_predictions(runs: Runs, level: str) -> float:
+    """Largest error, as of `exact_predictions`, on random encodings of all states, whose rank is 2 k D + 1."""
+    language = runs.setting.language
+    layer = _encoded(language, shared=False)
+    return _largest_error(language, layer, balance.exact_head(layer, language), Layer.features)
+
+
+def shared_start(runs: Runs, level: str) -> float:
+    """Least error of any head if START has the encoding of an open bracket, so that only the others are independent."""
+    language = runs.setting.language
+    bags = language.bags([[], [0]])
+    features = _encoded(language, shared=True).features(bags)
+    alike = np.abs(features[0] - features[1]).max() < 1e-9
+    return float(np.abs(bags.target[0] - bags.target[1]).max() / 2) if alike else 0.0
 
 
 def values_violation(runs: Runs, level: str) -> float:

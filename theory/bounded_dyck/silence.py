@@ -84,7 +84,7 @@ def _pairs(language: DyckLanguage, silent: Iterable[tuple[int, int]]) -> list[tu
 def may_be_silent(language: DyckLanguage, silent: Iterable[tuple[int, int]]) -> bool:
     """Whether a layer without a residual link can be right at every length with the values of these pairs zero."""
     levels = [level for _, level in set(_pairs(language, silent))]
-    return all(levels.count(level) <= (0 if level == 1 else 1) for level in levels if level < language.max_depth)
+    return 1 not in levels and all(levels.count(level) == 1 for level in levels if level < language.max_depth)
 
 
 def stacks(language: DyckLanguage) -> list[list[int]]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sympy as sp
 
+from theory.bounded_dyck import _register as assumed
 from theory.bounded_dyck import measures as checks
-from theory.bounded_dyck import measures_of_pruning
-from theory.statements import Assumption, Check, Statement
-from theory.symbolic import derivations
+from theory.bounded_dyck._register import EXACT, exact, statement
+from theory.bounded_dyck.proofs import stack, theorem1, theorem2, uniform, weight_decay
+from theory.bounded_dyck.statements_of_pruning import PRUNING
+from theory.statements import Check, Clause
+from theory.symbolic import derivations, part
+from theory.symbolic.printing import plain, tex
+from theory.values import value
 
-_PAPER = "Bounded Dyck"
-_EXACT = ("closed form",)
 _TRAINED = ("full flow", "SGD")
-LEVELS = (*_EXACT, *_TRAINED)
-COLUMNS = {"theory": _EXACT, "true gradient": _TRAINED[:1], "SGD": _TRAINED[1:]}
+LEVELS = (*EXACT, *_TRAINED)
+COLUMNS = {"theory": EXACT, "true gradient": _TRAINED[:1], "SGD": _TRAINED[1:]}
 _PROOFS = derivations("bounded_dyck")
 
 NOT_EXAMINED = (
@@ -21,26 +24,39 @@ NOT_EXAMINED = (
     "text of the paper lacks: those of Theorem 3 are stated and derived anew, those of Theorem 1 are not needed."
 )
 
-_TYPES = Assumption("k >= 2, several types", lambda setting: setting.language.n_types / 2)
-_DEPTH = Assumption("D >= 2, closing queries", lambda setting: setting.language.max_depth / 2)
-_NO_FLOOR = (
-    "LN must have no floor (C_eps = 0), as the theorem assumes: a floor sees the normaliser of softmax, which grows."
-)
+
+_SIZES = {"width of V": (2,)}
+_STACKS = {"(k, D)": ((1, 2), (2, 2), (2, 3))}
+_FORGETS = part(
+    _PROOFS["theorem1"], "u_n", "LN is scale-free", "limit of LN", "rate of the limit", sizes=_SIZES,
+    prose=(theorem1.FORGETS,),
+)  # fmt: skip
+_BALANCE = ("(14) forces V_close", "what is left at another query", "unequal differences")
+_HANDS = f"of {value('bounded_dyck.by_hand.layers')} layers written by hand, k = 2"
+_LANGUAGES = value("bounded_dyck.silent_sets.languages")
+_SILENT, _RANKS = value("bounded_dyck.silent"), value("bounded_dyck.ranks")
+_PAIR = r"u(q, \mathrm{open}_{i,d'}) + u(q, \mathrm{close}_{i,d'-1})"
+_LOGITS = r"Z_{q,\mathrm{open}_{i,d'}} - Z_{q,\mathrm{close}_{i,d'-1}}"
+_PARTNER = r"V_{\mathrm{close}_{i,d'-1}} = " + tex(theorem1.partner_value, r"V_{\mathrm{open}_{i,d'}}", "c_{id'}")
+_BOUND = tex(theorem2.bound, "P", "gamma", "tau", "n")
+_HALF = tex(theorem2.bound, "P", "gamma", sp.Symbol("tau", positive=True) / 2, "n")
 
 
-def _statement(number: str, title: str, text: str, printed: str, **more: Any) -> Statement:
-    """A statement of this paper; ``printed`` and ``corrected`` are LaTeX, without dollar signs."""
-    return Statement(_PAPER, number, title, text, printed, **more)
+def _beyond(p: sp.Expr, lipschitz: sp.Expr, separation: sp.Expr, n: sp.Expr, levels: sp.Expr) -> sp.Expr:
+    return theorem2.deeper(theorem2.bound(p, lipschitz, separation, n), n, levels)
+
+
+_DEEPER = tex(_beyond, "P", "gamma", "tau", "n", "d' - d - 2")
 
 
 STATEMENTS = (
-    _statement(
+    statement(
         "Equation 13",
         "Insertion law",
         "n matched pairs before the last bracket add n delta to the sum before LN, delta that of their states alone.",
-        r"\mathrm{LN}\bigl(u_0 + n\,(u(q, \mathrm{open}_{i,d'}) + u(q, \mathrm{close}_{i,d'-1}))\bigr)",
-        assumptions=(_DEPTH,),
-        prove=_PROOFS["theorem1"],
+        rf"\mathrm{{LN}}\bigl(u_0 + n\,({_PAIR})\bigr)",
+        assumptions=(assumed.MINIMAL, assumed.NO_FLOOR, assumed.DEPTH),
+        prove=part(_PROOFS["theorem1"], "u_n", "LN is scale-free", sizes=_SIZES),
         checks=(
             Check(
                 "features after 1000 pairs",
@@ -52,85 +68,169 @@ STATEMENTS = (
             ),
         ),
     ),
-    _statement(
+    statement(
         "Theorem 1, necessity",
         "Balance is necessary",
-        "In a layer that is right at every length a matched pair adds nothing, delta = 0 (14). If no value vanishes, "
-        "logits within a pair then differ by the same amount for all closing queries of depth 1 to D - 1 (11).",
-        r"P_\perp W_V e \ne 0 \text{ for all } e: \quad Z_{q,\mathrm{open}_{i,d'}} - Z_{q,\mathrm{close}_{i,d'-1}}"
+        "With two types of brackets or more, in a layer that is right at every length a matched pair adds nothing, "
+        "delta = 0 (14). If no value vanishes either, logits within a pair differ by the same amount for all closing "
+        "queries of depth 1 to D - 1 (11).",
+        rf"P_\perp W_V e \ne 0 \text{{ for all }} e: \quad {_LOGITS} \text{{ does not depend on }} q",
+        corrected=rf"k \ge 2: \ {_PAIR} = 0; \quad P_\perp W_V e \ne 0 \text{{ for all }} e: \ {_LOGITS}"
         r" \text{ does not depend on } q",
-        assumptions=(_TYPES, _DEPTH),
-        prove=_PROOFS["theorem1"],
+        assumptions=(assumed.MINIMAL, assumed.NO_FLOOR, assumed.TYPES, assumed.DEPTH, assumed.RIGHT),
         errata=(
+            "k >= 2 is needed, which our text of the theorem does not say. With one type of brackets the depth says"
+            " all, and a layer tells depths apart at every length although its pairs add something and (11) fails:"
+            " with V_START = V_open + V_close, these two "
+            f"orthonormal, and the logits {plain(theorem1.one_type_logit, 'd')} of closed brackets at queries of depth "
+            "d, features are a function of d alone (theory.bounded_dyck.hypotheses.one_type_layer).",
             "(11) leaves out closing queries of depth 0, where all brackets are matched, and open queries, which name "
-            "the last unmatched type: neither is constrained.",
+            "the last unmatched type: behind the residual link of (6) neither is constrained.",
         ),
-        checks=(
-            Check(
-                "layers without silent pairs that are right at every length and lack (11)",
-                _EXACT,
-                checks.right_without_balance,
-                tolerance=0.0,
-                expected=_EXACT,
+        clauses=(
+            Clause("a pair adds nothing (14)", rf"k \ge 2: \quad {_PAIR} = 0", prove=_FORGETS),
+            Clause(
+                "logits of a pair (11)",
+                rf"P_\perp W_V e \ne 0: \quad {_LOGITS} \text{{ does not depend on }} q",
+                prove=part(_PROOFS["theorem1"], *_BALANCE, sizes=_SIZES),
+                checks=(
+                    exact(
+                        f"right ones without (11), {_HANDS} (printed: one of k = 1 among them)",
+                        checks.right_without_balance_any_k,
+                        0.0,
+                        checks.right_without_balance,
+                    ),
+                ),
+                assumptions=(assumed.LOUD,),
+            ),
+            Clause(
+                "one type needs no balance",
+                rf"k = 1: \quad Z_{{q,\mathrm{{close}}}} = {tex(theorem1.one_type_logit, 'd_q')}",
+                prove=part(_PROOFS["theorem1"], "one type"),
             ),
         ),
     ),
-    _statement(
+    statement(
         "Silent pairs",
         "Theorem 1 without its hypothesis (not in the paper)",
-        "If values may vanish, a layer that is right at every length still has (14), but needs (11) only for the pairs "
-        "whose values do not vanish. Without a residual link all pairs of level D can be silent, one type of each "
-        "level from 2 to D - 1, and none of level 1. With k = D = 2 and zero values on level 2, layers are exact at"
-        " every "
-        "length with differences in (11) of 1.6 to 4.3 (theory.bounded_dyck.silence, four seeds).",
-        r"u(q, \mathrm{open}_{i,d'}) + u(q, \mathrm{close}_{i,d'-1}) = 0; \quad \text{(11) where } P_\perp W_V e \ne 0",
-        assumptions=(_TYPES, _DEPTH),
-        prove=_PROOFS["theorem1"],
-        checks=(
-            Check(
-                "layers that are right at every length without that, or wrong with it",
-                _EXACT,
-                checks.right_against_live_balance,
-                tolerance=0.0,
-                expected=_EXACT,
+        "If values may vanish, a layer for two types or more that is right at every length still has (14), but needs "
+        "(11) only for the pairs whose values do not vanish. Without a residual link all pairs of level D >= 2 can be "
+        "silent, one type of each level from 2 to D - 1, and none of level 1. With k = D = 2 and zero values on level "
+        "2, layers are exact at every length with differences in (11) of "
+        f"{_SILENT['least']:.1f} to {_SILENT['most']:.1f} (theory.bounded_dyck.silence, four seeds).",
+        rf"{_PAIR} = 0; \quad \text{{(11) where }} P_\perp W_V e \ne 0",
+        assumptions=(assumed.MINIMAL, assumed.NO_FLOOR, assumed.TYPES, assumed.DEPTH, assumed.RIGHT),
+        clauses=(
+            Clause("a pair adds nothing (14)", rf"k \ge 2: \quad {_PAIR} = 0", prove=_FORGETS),
+            Clause(
+                "(11) for the other pairs only",
+                r"\text{(11) where } P_\perp W_V e \ne 0",
+                prove=part(_PROOFS["theorem1"], *_BALANCE, "(14) where V_open = 0", sizes=_SIZES),
+                checks=(
+                    exact(
+                        f"right ones without that, or wrong ones with it, {_HANDS}",
+                        checks.right_against_live_balance,
+                        0.0,
+                    ),
+                ),
             ),
-            Check(
-                "sets of pairs, by whether a layer with these silent is right",
-                _EXACT,
-                checks.silent_sets,
-                tolerance=0.0,
-                expected=_EXACT,
-                needed=True,
+            Clause(
+                "which pairs may be silent",
+                checks=(
+                    exact(
+                        f"all sets of pairs of {_LANGUAGES} languages: whether such a layer is right",
+                        checks.silent_sets,
+                        0.0,
+                        needed=True,
+                    ),
+                ),
+                argued=(
+                    "that the rule holds for every k and every D >= 2. It is needed: with two silent types of a level"
+                    " d from 2 to D - 1 the sums at a closing query of depth d are equal for both, and with a silent"
+                    " pair of level 1 that of its open bracket is that of the empty text. It is enough: a balanced"
+                    " layer with random logits has the sum of START and of the unmatched brackets that are not silent,"
+                    " the weights of which tell the query; an open bracket tells what comes next, and at a closing"
+                    " query of depth d the type of level d is the one missing, if any is",
+                ),
+                assumptions=(assumed.NO_LINK,),
             ),
         ),
-        argued=("which pairs may be silent at other (k, D) than (2, 2), (2, 3) and (3, 2), where every set was run",),
     ),
-    _statement(
+    statement(
         "Theorem 1, sufficiency",
         "Balance is sufficient",
         "Under (11) a value matrix and a network exist that give the exact distribution at every length: V_close = "
-        "-exp(c) V_open, c the difference of (11).",
+        "-exp(c) V_open, c the difference of (11). Behind the residual link of (6) this takes (11) at closing queries "
+        "of depth 1 to D - 1; without the link, at every query. The encodings of all states and of START must be "
+        "independent.",
         r"\text{(11)}, \quad \{e(i, d)\} \text{ linearly independent}, \quad g \text{ of 6 layers}",
-        corrected=r"\text{(11)}, \quad \mathrm{rank}\,(e(s))_s = 2kD, \quad g \text{ of 3 layers}",
-        assumptions=(_DEPTH,),
-        prove=_PROOFS["stack"],
+        corrected=r"\text{(11)}, \quad \mathrm{rank}\,(e(s))_{s,\,\mathrm{START}} = 2kD + 1, \quad"
+        rf" {_PARTNER}, \quad g \text{{ of 3 layers}}",
+        assumptions=(assumed.MINIMAL, assumed.NO_FLOOR),
         errata=(
+            "START must be independent, too, which our text of the theorem does not say. If it has the encoding of an"
+            " open bracket of level 1, the empty text and that bracket alone have the same features, and no head tells"
+            " them apart, although the encodings of the 2 k D states are independent.",
             "The proof inverts the matrix of all encodings, so that all 2 k D must be independent together. (20) and "
-            "(21) do not qualify: their ranks are 8 and 6 of 16 at k = 2, D = 4.",
-            _NO_FLOOR,
-            "Three layers of weights are enough (theory.balance.exact_head).",
+            f"(21) do not qualify: their ranks are {_RANKS['depths']} and {_RANKS['angles']} of {_RANKS['states']} at "
+            f"k = {_RANKS['k']}, D = {_RANKS['depth']}.",
+            "LN must have no floor (C_eps = 0), as the theorem assumes: a floor sees the normaliser of softmax, which "
+            "grows.",
+            "Without the residual link of (6) the features must tell the query, and (11) is needed at open queries and "
+            "at depth 0, too.",
+            "Three layers of weights are enough (theory.bounded_dyck.balance.exact_head and hypotheses.linked_head).",
         ),
-        checks=(
-            Check(
-                "distribution after prefixes to length 6 and of 500",
-                _EXACT,
-                checks.exact_predictions,
-                tolerance=1e-10,
-                expected=_EXACT,
+        clauses=(
+            Clause(
+                "values under (11)",
+                _PARTNER,
+                prove=part(_PROOFS["theorem1"], "(11) gives (14)", sizes=_SIZES),
+            ),
+            Clause(
+                "independent encodings",
+                r"\mathrm{rank}\,(e(s))_{s,\,\mathrm{START}} = 2kD + 1",
+                prove=_PROOFS["encodings"],
+                checks=(
+                    exact(
+                        "error on random encodings (printed: START shares one)",
+                        checks.shared_start,
+                        1e-9,
+                        checks.encoded_predictions,
+                    ),
+                ),
+                assumptions=(assumed.INDEPENDENT,),
+            ),
+            Clause(
+                "exact behind the link",
+                r"t_{il} = " + tex(stack.top_at, "h_{il}", r"[q = \mathrm{close}(\cdot, l)]"),
+                prove=part(
+                    _PROOFS["stack"],
+                    "coordinate",
+                    "step",
+                    "linked head",
+                    sizes=_STACKS,
+                    prose=(stack.SMALLEST, stack.QUERY),
+                ),
+                checks=(exact("distribution after prefixes to length 6 and of 500", checks.linked_predictions, 1e-10),),
+                assumptions=(assumed.LINK, assumed.CLOSING),
+            ),
+            Clause(
+                "exact without the link",
+                r"t_{il} = " + tex(lambda own, deeper: stack.top(own, [deeper]), "h_{il}", r"\sum_j h_{j,l+1}"),
+                prove=part(_PROOFS["stack"], "coordinate", "step", "head", sizes=_STACKS, prose=(stack.SMALLEST,)),
+                checks=(
+                    exact(
+                        "distribution to length 500 (printed: (11) at closing queries alone)",
+                        checks.wrong_without_link,
+                        1e-10,
+                        checks.exact_predictions,
+                    ),
+                ),
+                assumptions=(assumed.NO_LINK, assumed.ALL_QUERIES),
             ),
         ),
     ),
-    _statement(
+    statement(
         "Appendix C.7",
         "With a residual link balance is not sufficient",
         "In a standard GPT layer the query's own vector joins what attention gathers, and that shrinks as the "
@@ -139,216 +239,206 @@ STATEMENTS = (
         "balance is what it was. The formula (49) is missing from our text and read as LN(x_q + sum c_s V_s).",
         r"\text{(11)}: \quad \sum_s c_s V_s = \frac{u_0}{z_0 + n\zeta} \to 0, \quad"
         r" n\,\|A_n - A_n'\| \to \frac{\|u_0 - u_0'\|}{\zeta}",
-        assumptions=(_TYPES, _DEPTH),
-        checks=(
-            Check("n x distance of what is gathered, against its limit", _EXACT, checks.link_limit, None, 1e-4, _EXACT),
-            Check("exponent of the distance behind a link", _EXACT, checks.link_forgets, None, 1e-3, _EXACT),
-            Check(
-                "change of distances without a link or along the ones",
-                _EXACT,
-                checks.link_projected_off,
-                tolerance=1e-5,
-                expected=_EXACT,
+        assumptions=(assumed.MINIMAL, assumed.NO_FLOOR, assumed.TYPES, assumed.DEPTH),
+        clauses=(
+            Clause(
+                "what is gathered shrinks",
+                r"n\,\|A_n - A_n'\| \to \frac{\|u_0 - u_0'\|}{\zeta}",
+                checks=(exact("n x distance of what is gathered, against its limit", checks.link_limit, 1e-4),),
+            ),
+            Clause(
+                "the stack is forgotten",
+                r"\|f_n - f_n'\| \sim \frac{1}{n}",
+                checks=(exact("exponent of the distance behind a link", checks.link_forgets, 1e-3),),
+                assumptions=(assumed.NOT_ONES,),
+            ),
+            Clause(
+                "unless LN projects the query off",
+                checks=(
+                    exact("change of distances without a link or along the ones", checks.link_projected_off, 1e-5),
+                ),
+                assumptions=(assumed.ONES,),
+            ),
+            Clause(
+                "no head is nearly right at all lengths",
+                argued=(
+                    "that no head of a fixed Lipschitz constant is then nearly right at all lengths: on two such "
+                    "prefixes its mean loss is at least ln(1 + exp(-gamma distance / sqrt 2)), by convexity "
+                    "(theory.bounded_dyck.gpt)",
+                ),
+                assumptions=(assumed.NOT_ONES, assumed.LIPSCHITZ),
             ),
         ),
-        argued=(
-            "that no head of a fixed Lipschitz constant is then nearly right at all lengths: on two such prefixes its "
-            "mean loss is at least ln(1 + exp(-gamma distance / sqrt 2)), by convexity (theory.bounded_dyck.gpt)",
-        ),
     ),
-    _statement(
+    statement(
         "Balance of values",
         "What (14) says of V (not in the paper)",
         "(14) holds exactly when each pair either has no values, or has (11) and V_close = -exp(c) V_open, c the "
         "difference of (11).",
-        r"u(q, \mathrm{open}_{i,d'}) + u(q, \mathrm{close}_{i,d'-1}) = 0",
-        corrected=r"V_{\mathrm{close}_{i,d'-1}} = -e^{c_{id'}}\,V_{\mathrm{open}_{i,d'}}, \quad c_{id'} ="
-        r" Z_{q,\mathrm{open}_{i,d'}} - Z_{q,\mathrm{close}_{i,d'-1}} \text{ wherever } V \ne 0",
-        assumptions=(_TYPES, _DEPTH),
-        prove=_PROOFS["theorem1"],
-        checks=(Check("violation under both", _EXACT, checks.values_violation, tolerance=1e-10, expected=_EXACT),),
+        rf"{_PAIR} = 0",
+        corrected=rf"{_PARTNER}, \quad c_{{id'}} = {_LOGITS} \text{{ wherever }} V \ne 0",
+        assumptions=(assumed.MINIMAL, assumed.DEPTH),
+        prove=part(_PROOFS["theorem1"], "(11) gives (14)", *_BALANCE, "(14) where V_open = 0", sizes=_SIZES),
+        checks=(exact("violation under both", checks.values_violation, 1e-10, assumptions=(assumed.TYPES,)),),
     ),
-    _statement(
+    statement(
         "Corollary 1",
         "Uniform attention",
         "A Transformer with uniform attention in both layers and a starting token is exact at any length.",
         r"A_{ij} = \frac{1}{i} \text{ for } j \le i, \quad \text{no positions, a starting token}",
-        assumptions=(_DEPTH,),
-        prove=_PROOFS["uniform"],
-        errata=("Its second layer needs embedding (19), or another with jointly independent encodings.",),
-        checks=(
-            Check(
-                "distribution after prefixes to length 6 and of 500",
-                _EXACT,
-                checks.uniform_predictions,
-                tolerance=1e-10,
-                expected=_EXACT,
+        assumptions=(assumed.CAUSAL, assumed.NO_FLOOR),
+        errata=(
+            "Its second layer needs embedding (19), or another with jointly independent encodings, that of START "
+            "among them.",
+        ),
+        clauses=(
+            Clause(
+                "the first layer knows the depth",
+                r"d = " + tex(uniform.depth_of, "s", "h"),
+                prove=part(_PROOFS["uniform"], "depth"),
+            ),
+            Clause(
+                "the second layer is exact",
+                r"V_{\mathrm{close}} = " + tex(theorem1.partner_value(sp.Symbol(r"V_{\mathrm{open}}"), sp.Integer(0))),
+                prove=part(_PROOFS["stack"], "coordinate", "step", "head", sizes=_STACKS, prose=(stack.SMALLEST,)),
+                checks=(
+                    exact("distribution after prefixes to length 6 and of 500", checks.uniform_predictions, 1e-10),
+                ),
+                assumptions=(assumed.INDEPENDENT,),
+            ),
+            Clause(
+                "a starting token is needed",
+                r"\mathrm{LN}(2N) = \mathrm{LN}(N)",
+                prove=part(_PROOFS["uniform"], "twice the word", sizes={"tokens": (3,)}),
             ),
         ),
     ),
-    _statement(
+    statement(
         "Theorem 2",
         "Approximate balance",
-        "A near-optimal layer with a Lipschitz head cannot let a pair add more than a share of 1/N of the sum.",
+        "A layer with a Lipschitz head whose outputs stay apart, as a loss near its least forces them to, cannot let a "
+        "pair add more than a share of about 1/N of the sum.",
         r"S_{d,d',i,j} \le \frac{C\,P_{d,j}}{N}",
-        corrected=r"S \le \frac{P}{n}\left(1 + \frac{2\gamma}{\tau}\right) \text{ for } n \text{ pairs, }"
-        r" \gamma\text{-Lipschitz heads, outputs } \tau \text{ apart}",
-        assumptions=(_TYPES, _DEPTH),
-        prove=_PROOFS["theorem2"],
-        errata=("The constant is explicit; twice that where the stack does not reach depth d' - 1.",),
-        checks=(
-            Check("n S / P against the bound where it is attained", _EXACT, checks.attained_bound, None, 0.01, _EXACT),
-            Check(
-                "n S / P of trained layers whose outputs are right enough after n pairs",
-                _TRAINED,
-                checks.approximate_balance,
-                tolerance=1e-9,
-                expected=_TRAINED,
-                says="the bound on S / P",
+        corrected=rf"S \le {_BOUND} \text{{ for }} d' \le d + 2, \quad"
+        rf" S \le {_DEEPER} \text{{ else}}",
+        assumptions=(assumed.MINIMAL, assumed.NO_FLOOR, assumed.TYPES, assumed.DEPTH, assumed.LIPSCHITZ),
+        errata=(
+            "The constant is explicit: n pairs, gamma-Lipschitz heads, outputs tau apart after them; n up to N/2 - D"
+            " fits into length N. A loss within pi tau^2/16 of its least, tau the distance of the exact distributions"
+            " and pi the weight in it of the rarer of the two prefixes, leaves outputs tau/2 apart.",
+            "Below level d + 2, which the prefixes of (16) do not reach, the levels between are opened once, and the "
+            "bound is larger by 1 + 1/n for each.",
+        ),
+        clauses=(
+            Clause(
+                "levels that the prefix reaches",
+                rf"d' \le d + 2: \quad S \le {_BOUND}",
+                prove=part(
+                    _PROOFS["theorem2"], "distance", "bound", prose=("the triangle inequality; the prefixes' lengths",)
+                ),
+                checks=(
+                    exact("S against the bound where it is attained", checks.attained_bound, 0.01),
+                    Check(
+                        "S of trained layers whose outputs are right enough, against the bound",
+                        _TRAINED,
+                        checks.approximate_balance,
+                        tolerance=1e-9,
+                        expected=_TRAINED,
+                        says="the bound on S / P",
+                    ),
+                ),
+                assumptions=(assumed.APART,),
+            ),
+            Clause(
+                "deeper levels, those between opened once",
+                rf"S \le {_DEEPER}",
+                prove=part(
+                    _PROOFS["theorem2"],
+                    "deeper",
+                    prose=("the triangle inequality; the prefixes' lengths; the induction over the levels between",),
+                ),
+                checks=(exact("the same one level deeper", checks.attained_deeper, 0.01),),
+                assumptions=(assumed.APART,),
+            ),
+            Clause(
+                "from the loss",
+                rf"\text{{excess}} \le {tex(theorem2.small_excess, 'pi', 'tau')}: \quad S \le {_HALF}, \quad"
+                r" \tau = \sqrt{2}\,(1 - q)",
+                prove=part(
+                    _PROOFS["theorem2"],
+                    "loss",
+                    prose=("the triangle inequality; all other prefixes add no less than nothing to the excess",),
+                ),
+                assumptions=(assumed.NEAR,),
             ),
         ),
     ),
-    _statement(
+    statement(
         "Corollary 2",
         "Weight decay",
-        "As weight decay goes to zero, so does the squared loss of a minimiser, and S N / P stays bounded, at each "
-        "length.",
+        "As weight decay goes to zero, so does the excess of a minimiser's squared loss, and S N / P stays bounded, at "
+        "each length. Nothing here says that a minimiser exists, or that training finds one.",
         r"\lim_{\lambda \to 0} \frac{S_{d,d',i,j}\,N}{P_{d,j}} \le C",
-        corrected=r"\lambda \le \frac{\pi\tau^2}{16 R_0}: \quad S \le \frac{P}{n}\left(1 + \frac{4\gamma}{\tau}\right),"
-        r" \quad \gamma \le \left(\frac{R_0}{L}\right)^{L/2} \text{ for heads of } L \text{ matrices}",
-        assumptions=(_TYPES, _DEPTH),
-        prove=_PROOFS["weight_decay"],
-        argued=("that a minimiser exists; no training with falling weight decay was run, which need not find one",),
-    ),
-    _statement(
-        "Lemma 2",
-        "Linear maps inside random networks",
-        "Pruning a random 2-layer ReLU network of width O(d log(d / eps)) approximates any linear map of norm one.",
-        r"n = O\left(d \log\frac{d}{\epsilon}\right): \quad \|g_{\text{pruned}}(x) - Wx\| \le \epsilon \text{ for }"
-        r" \|x\| \le 1",
-        checks=(
-            Check(
-                "certificates fall by half or more for every two n",
-                _EXACT,
-                checks.subset_sum_rate,
-                tolerance=0.0,
-                expected=_EXACT,
+        corrected=rf"\lambda \le {tex(weight_decay.small_decay, 'R_0', 'pi', 'tau')}: \quad S \le {_HALF}, \quad"
+        rf" \gamma \le {tex(weight_decay.product_bound, 'R_0', 'L')} \text{{ for heads of }} L \text{{ matrices}}",
+        assumptions=(
+            assumed.MINIMAL,
+            assumed.NO_FLOOR,
+            assumed.TYPES,
+            assumed.DEPTH,
+            assumed.INDEPENDENT,
+            assumed.DECAY,
+        ),
+        clauses=(
+            Clause(
+                "the loss and its outputs",
+                rf"\text{{excess}} \le {tex(weight_decay.excess_bound, 'lambda', 'R_0')}",
+                prove=part(
+                    _PROOFS["weight_decay"],
+                    "excess",
+                    "outputs",
+                    "limit",
+                    prose=(weight_decay.MINIMISER, weight_decay.SIZE, "the triangle inequality for the outputs"),
+                ),
+            ),
+            Clause(
+                "the head's Lipschitz constant",
+                rf"\gamma \le {tex(weight_decay.product_bound, 'R_0', 'L')}",
+                prove=part(_PROOFS["weight_decay"], "head", sizes={"layers of the head": (2, 3)}),
             ),
         ),
     ),
-    _statement(
+    statement(
         "Lemmas 15 to 20",
         "Heads by interpolation",
-        "The paper builds the head of Theorem 1 and Corollary 1 from lemmas on ReLU networks that interpolate "
-        "finitely many "
-        "points. They are not used here: one network of three layers of weights, written down weight by weight, reads "
-        "the "
-        "stack off the features (theory.bounded_dyck.balance.exact_head), at every length.",
-        r"h = \mathrm{relu}\left(\tfrac{2f}{s} - 1\right) - \mathrm{relu}\left(\tfrac{2f}{s} - 2\right), \quad"
-        r" t_{il} = \mathrm{relu}\Bigl(h_{il} - \sum_j h_{j,l+1}\Bigr)",
-        prove=_PROOFS["stack"],
-        not_examined=(
-            "Lemmas 15 to 20 as printed, whose formulas our text of the paper lacks; nothing here rests on them",
-        ),
-    ),
-    _statement(
-        "Lemmas of Theorem 3",
-        "How errors pass through a Transformer (our own, for Lemmas 3 to 14)",
-        "Linear maps, ReLU networks, attention, LN with a floor, LN of more dimensions, the residual link and the "
-        "identity: "
-        "by how much each part moves if its input and its weights do. All but LN of more dimensions are attained.",
-        r"\|\Delta A\|_{\mathrm{TV}} \le \tanh\frac{\omega}{4}, \quad \|\Delta \mathrm{LN}_C(u)\| \le"
-        r" \frac{\|P\,\Delta u\|}{C}, \quad \|\tilde g(z) - g(z)\| \le \sum_t \max_D \|W_k D \cdots D E_t \tilde"
-        r" h_{t-1}\|",
-        prove=_PROOFS["lottery"],
-        checks=(
-            Check(
-                "bounds against changes that attain them",
-                _EXACT,
-                measures_of_pruning.lemmas_attained,
-                tolerance=1e-6,
-                expected=_EXACT,
-                needed=True,
+        "The paper builds the head of Theorem 1 and Corollary 1 from lemmas on ReLU networks that interpolate finitely "
+        "many points. They are not used here: one network of three layers of weights, written down weight by weight, "
+        "reads the stack off the features (theory.bounded_dyck.balance.exact_head), at every length.",
+        r"h = "
+        + tex(stack.step, "f", "s")
+        + r", \quad t_{il} = "
+        + tex(lambda own, deeper: stack.top(own, [deeper]), "h_{il}", r"\sum_j h_{j,l+1}"),
+        clauses=(
+            Clause(
+                "our head",
+                prove=part(_PROOFS["stack"], "coordinate", "step", "head", sizes=_STACKS, prose=(stack.SMALLEST,)),
+            ),
+            Clause(
+                "the paper's lemmas",
+                not_examined=(
+                    "Lemmas 15 to 20 as printed, whose formulas our text of the paper lacks; nothing here rests on "
+                    "them",
+                ),
             ),
         ),
     ),
-    _statement(
-        "Theorem 3",
-        "Any Transformer inside random ones",
-        "A random Transformer of more layers, wide enough, can be pruned to any given one: two of its layers hold a "
-        "given "
-        "one, any other becomes the identity. Run with LN, residual links and up to three given layers, with a "
-        "certificate "
-        "from the weights for all inputs of norm one and every length (theory.bounded_dyck.lottery); and for a layer "
-        "that "
-        "is perfect on Dyck, without a residual link.",
-        r"\Pr\bigl[\exists \text{ pruned } \tilde T: \sup_X \|\tilde T(X) - T(X)\| \le \epsilon\bigr] \ge 1 - \delta",
-        errata=(
-            "It needs width for weights above one: a sum of n products reaches n/8 on average.",
-            "LN must have a floor, C > 0, for a bound that holds for all inputs; without one it does for inputs whose "
-            "mixtures stay away from zero.",
-        ),
-        checks=(
-            Check(
-                "sampled error over certificate, less one",
-                _EXACT,
-                measures_of_pruning.certificates_hold,
-                tolerance=1e-9,
-                expected=_EXACT,
-            ),
-            Check(
-                "slope of log2 certificate against width, and that of random sums",
-                _EXACT,
-                measures_of_pruning.width_law,
-                tolerance=0.15,
-                expected=_EXACT,
-            ),
-            Check(
-                "wrong closing brackets of a pruned perfect layer, n = 26",
-                _EXACT,
-                checks.pruned_layer,
-                tolerance=0.0,
-                expected=_EXACT,
-            ),
-        ),
-        argued=(
-            "that every subset sum comes near enough with probability 1 - delta at width of order log(1 / (eps "
-            "delta)), "
-            "which Lemma 2 quotes; the certificate is computed for each pruned Transformer and needs no probability",
-        ),
-        not_examined=(
-            "a random weight of the residual link: our text lacks the paper's formula, and the weight is fixed",
-        ),
-    ),
-    _statement(
-        "Corollary 3",
-        "One matrix does not tell the function",
-        "Two prunings of one random model can agree on a weight matrix, and on all of a layer, and compute different "
-        "functions: that layer is the identity in both.",
-        r"\tilde T_1|_W = \tilde T_2|_W, \quad \|\tilde T_a - T_a\| \le \epsilon \text{ for any } T_1, T_2",
-        checks=(
-            Check(
-                "error in units of the functions' distance",
-                _EXACT,
-                checks.one_matrix,
-                tolerance=0.02,
-                expected=_EXACT,
-            ),
-            Check(
-                "the same of two Transformers that agree on a layer",
-                _EXACT,
-                measures_of_pruning.one_layer_of_two,
-                tolerance=0.02,
-                expected=_EXACT,
-            ),
-        ),
-    ),
-    _statement(
+    *PRUNING,
+    statement(
         "Proposition 1",
         "Attention may not matter",
         "For any key and query matrices, values exist with which the output does not depend on attention.",
         r"W_V = 0 \Rightarrow T(X) \text{ does not depend on } W_K, W_Q",
-        prove=_PROOFS["uniform"],
-        checks=(Check("features under other logits", _EXACT, checks.no_attention, tolerance=1e-12, expected=_EXACT),),
+        prove=part(_PROOFS["uniform"], "attention moves", sizes={"tokens": (3,)}),
+        checks=(exact("features under other logits", checks.no_attention, 1e-12),),
     ),
 )

@@ -4,7 +4,7 @@
 import numpy as np
 
 from dynamics import DyckLanguage
-from theory.bounded_dyck import balance, gpt, lottery, networks, pruning, silence, subset_law, transformers
+from theory.bounded_dyck import balance, gpt, hypotheses, lottery, networks, pruning, silence, subset_law, transformers
 
 RECORDS = {
     "bounded_dyck.lottery.Fit",
@@ -74,6 +74,15 @@ def calls():
            for f in (balance.drift, balance.predicted_accuracy)},
         **{f"bounded_dyck.balance.{f.__name__}": (f, dict(layer=balanced, language=dyck))
            for f in (balance.exact_head, balance.violation)},
+        "bounded_dyck.balance.smallest_coordinate": (balance.smallest_coordinate, dict(layer=balanced, language=dyck,
+                                                                                      queries=[6, 7])),
+        "bounded_dyck.hypotheses.one_type_layer": (hypotheses.one_type_layer, dict(language=DyckLanguage(1, 3))),
+        "bounded_dyck.hypotheses.balanced_at_closing_queries": (hypotheses.balanced_at_closing_queries, dict(
+            language=dyck, rng=0)),
+        "bounded_dyck.hypotheses.encoded_layer": (hypotheses.encoded_layer, dict(
+            layer=balanced, encodings=np.eye(dyck.n_states))),
+        "bounded_dyck.hypotheses.linked_features": (hypotheses.linked_features, dict(layer=balanced, bags=dyck_bags)),
+        "bounded_dyck.hypotheses.linked_head": (hypotheses.linked_head, dict(layer=balanced, language=dyck)),
         "bounded_dyck.balance.matched_pairs": (balance.matched_pairs, dict(language=dyck, lengths=4)),
         "bounded_dyck.balance.pairs": (balance.pairs, dict(language=dyck)),
         "bounded_dyck.balance.queries": (balance.queries, dict(language=dyck)),

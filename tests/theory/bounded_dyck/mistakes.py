@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from theory.bounded_dyck.proofs import lottery, stack, theorem1, theorem2, uniform, weight_decay
+from theory.bounded_dyck.proofs import encodings, lottery, stack, theorem1, theorem2, uniform, weight_decay
 
 MISTAKES = {
     # The difference of (11) is called c here: with c = -a the value is -exp(-a) V_open, not -exp(a) V_open.
@@ -24,7 +24,7 @@ MISTAKES = {
     "theorem2: without the factor 2": (
         theorem2,
         {"bound": lambda p, lipschitz, separation, n: p * (1 + lipschitz / separation) / n},
-        "the bound is where",
+        "bound: where",
     ),
     "theorem1: a silent open bracket with a loud partner": (
         theorem1,
@@ -34,36 +34,47 @@ MISTAKES = {
     "theorem2: 1/n^2": (
         theorem2,
         {"bound": lambda p, lipschitz, separation, n: theorem2.bound(p, lipschitz, separation, n) / n},
-        "the bound is where",
+        "bound: where",
+    ),
+    "theorem2: deeper levels for nothing": (theorem2, {"deeper": lambda reached, n, levels: reached}, "deeper"),
+    "theorem2: a level more": (
+        theorem2,
+        {"deeper": lambda reached, n, levels: theorem2.deeper(reached, n, levels + 1)},
+        "deeper: the first",
+    ),
+    "theorem2: errors without the square root": (
+        theorem2,
+        {"error_bound": lambda excess, probability: excess / probability},
+        "loss: all the excess",
+    ),
+    "theorem2: twice the excess": (
+        theorem2,
+        {"small_excess": lambda probability, tau: 2 * theorem2.small_excess(probability, tau)},
+        "loss: outputs",
     ),
     "weight decay: half of lambda R_0": (
         weight_decay,
         {"excess_bound": lambda decay, norm: decay * norm / 2},
         "excess",
     ),
-    "weight decay: errors without the square root": (
+    "weight decay: an excess that does not fall": (
         weight_decay,
-        {"error_bound": lambda decay, norm, probability: decay * norm / probability},
-        "outputs: all the excess",
-    ),
-    "weight decay: errors that do not fall": (
-        weight_decay,
-        {"error_bound": lambda decay, norm, probability: sp.sqrt((1 + decay) * norm / probability)},
+        {"excess_bound": lambda decay, norm: (1 + decay) * norm},
         "limit",
     ),
     "weight decay: twice the decay": (
         weight_decay,
         {"small_decay": lambda norm, p, tau: 2 * weight_decay.small_decay(norm, p, tau)},
-        "lambda small",
+        "outputs",
     ),
-    "weight decay: a quarter for two layers": (
+    "weight decay: half of the mean for two layers": (
         weight_decay,
-        {"two_layers": lambda norm: norm / 4},
+        {"product_bound": lambda norm, layers: weight_decay.product_bound(norm / 2, layers)},
         "head of two layers",
     ),
-    "weight decay: a quarter for three layers": (
+    "weight decay: without the square root for three layers": (
         weight_decay,
-        {"three_layers": lambda norm: norm / 4},
+        {"product_bound": lambda norm, layers: norm / layers},
         "head of three layers",
     ),
     "stack: sign of b": (stack, {"close_value": lambda b: -sp.exp(b)}, "coordinate"),
@@ -74,6 +85,29 @@ MISTAKES = {
         "step from",
     ),
     "stack: every unmatched bracket is the top": (stack, {"top": lambda own, deeper: own}, "head"),
+    "stack: a link that asks for every level": (stack, {"top_at": lambda own, asked: own}, "linked head"),
+    "stack: a link that asks for none": (stack, {"top_at": lambda own, asked: sp.Max(0, own - asked)}, "linked head"),
+    "encodings: without the inverse": (encodings, {"value_map": lambda E, V: E.T * V}, "every V"),
+    "encodings: logits of one side": (
+        encodings,
+        {"logit_map": lambda E, Z: E.T * (E * E.T).inverse() * Z * E},
+        "every Z",
+    ),
+    "encodings: an open bracket with values of its own": (
+        encodings,
+        {"sum_after_open": lambda encoding, weight: weight * (encoding + sp.Matrix([1, 0, 0]))},
+        "START like an open bracket",
+    ),
+    "theorem1: one type with equal logits": (
+        theorem1,
+        {"one_type_logit": lambda depth: sp.Integer(0)},
+        "one type",
+    ),
+    "theorem1: one type with the logit of another depth": (
+        theorem1,
+        {"one_type_logit": lambda depth: -sp.log(2 + depth)},
+        "one type: the features",
+    ),
     "uniform: without START's share": (uniform, {"depth_of": lambda start, height: height}, "depth"),
     "uniform: unequal values": (uniform, {"shared_value": lambda values: values}, "attention moves"),
     "lottery: sign of the units that see relu(-x)": (

@@ -11,8 +11,9 @@ import pytest
 
 from dynamics import DyckLanguage, Layer
 from theory import balance, statements
-from theory.bounded_dyck import bounds, gpt, lottery, measures, measures_of_pruning, silence, subset_law
+from theory.bounded_dyck import bounds, gpt, hypotheses, lottery, measures, measures_of_pruning, silence, subset_law
 from theory.bounded_dyck.networks import ReluNetwork
+from theory.bounded_dyck.proofs import theorem2
 from yzflow.audits.audit import Simulations
 from yzflow.audits.verdicts import Verdict, judge
 from yzflow.papers.bounded_dyck.settings import settings
@@ -29,7 +30,11 @@ def afresh():
         kept.cache_clear()
 
 
-KEPT = (measures._silent_sets, *(vars(measures_of_pruning)[name] for name in ("_worst_ratio", "_slopes", "_twins")))
+KEPT = (
+    measures._silent_sets,
+    measures._wrong_without_link,
+    *(vars(measures_of_pruning)[name] for name in ("_worst_ratio", "_slopes", "_twins")),
+)
 
 
 def noise(layer, seed=5):
@@ -111,20 +116,54 @@ CHECKS = {
         "may_be_silent",
         lambda right: lambda language, silent: all(level > 1 for _, level in silent),
     ),
+    "necessity: one type of brackets": (
+        "Theorem 1, necessity",
+        0,
+        measures,
+        "right_and_balanced",
+        lambda right: lambda: [*right(), measures.one_type()],
+    ),
     "Theorem 2: S for 2 S": ("Theorem 2", 0, balance, "insertions", times(2)),
-    "Theorem 2: half the constant": ("Theorem 2", 0, measures, "_separation", times(2)),
-    "Theorem 2: twice the constant": ("Theorem 2", 0, measures, "_separation", times(0.5)),
+    "Theorem 2: half the constant": ("Theorem 2", 0, theorem2, "bound", times(0.5)),
+    "Theorem 2: without the 2": (
+        "Theorem 2",
+        0,
+        theorem2,
+        "bound",
+        lambda right: lambda p, lipschitz, separation, n: right(p, lipschitz / 2, separation, n),
+    ),
     "Theorem 2: P for 2 P": ("Theorem 2", 0, measures, "_sums", times(2)),
+    "Theorem 2: deeper levels for nothing": (
+        "Theorem 2",
+        2,
+        theorem2,
+        "deeper",
+        lambda right: lambda reached, n, levels: reached,
+    ),
+    "Theorem 2: every deeper level like two": (
+        "Theorem 2",
+        2,
+        theorem2,
+        "deeper",
+        lambda right: lambda reached, n, levels: right(reached, n, 2 * levels),
+    ),
+    "sufficiency: a link that tells nothing": (
+        "Theorem 1, sufficiency",
+        1,
+        hypotheses,
+        "linked_features",
+        lambda right: lambda layer, bags: np.hstack([layer.features(bags), np.zeros((len(bags), len(layer.Z)))]),
+    ),
     "sufficiency: a head of random weights": (
         "Theorem 1, sufficiency",
-        0,
+        2,
         balance,
         "exact_head",
         lambda right: lambda layer, language: shuffled(right(layer, language)),
     ),
     "sufficiency: V_open without exp(-a)": (
         "Theorem 1, sufficiency",
-        0,
+        2,
         Layer,
         "features",
         lambda right: lambda layer, bags: right(Layer(layer.Z, layer.Y, np.sign(layer.V)), bags),
@@ -244,12 +283,23 @@ CHECKS = {
 def test_a_false_statement_fails_its_check(name, monkeypatch):
     number, index, module, attribute, wrap = CHECKS[name]
     check = statements.REGISTER[f"Bounded Dyck: {number}"].checks[index]
+    form = check.corrected or check.printed
     runs = Simulations(SETTING, seed=0)
-    assert judge(check.printed(runs, EXACT), check.tolerance) is not Verdict.FAILS
+    assert judge(form(runs, EXACT), check.tolerance) is not Verdict.FAILS
     for kept in KEPT:
         kept.cache_clear()
     monkeypatch.setattr(module, attribute, wrap(getattr(module, attribute)))
+    assert judge(form(runs, EXACT), check.tolerance) is Verdict.FAILS
+
+
+@pytest.mark.parametrize("index", range(3))
+def test_the_printed_form_of_theorem_1_misses(index):
+    """k = 1, START like an open bracket, and (11) at closing queries alone without a link."""
+    chosen = [("Theorem 1, necessity", 0), ("Theorem 1, sufficiency", 0), ("Theorem 1, sufficiency", 2)][index]
+    check = statements.REGISTER[f"Bounded Dyck: {chosen[0]}"].checks[chosen[1]]
+    runs = Simulations(SETTING, seed=0)
     assert judge(check.printed(runs, EXACT), check.tolerance) is Verdict.FAILS
+    assert judge(check.corrected(runs, EXACT), check.tolerance) is not Verdict.FAILS
 
 
 def test_silent_layers_that_are_right_lack_the_balance_condition():

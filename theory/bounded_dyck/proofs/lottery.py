@@ -11,6 +11,15 @@ import sympy as sp
 from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import positive
 
+NORMS = (
+    "the norm of a product of matrices is at most the product of the norms, and bounds of entries carry over",
+    "the mean value theorem along a segment, ReLU by ReLU",
+)
+SHARES = (
+    "a set of keys gains most if exactly its own logits rise by all of the spread",
+    "differences of two probability vectors move a mixture by their total variation times the diameter",
+)
+
 
 def split_map(plus: sp.Expr, minus: sp.Expr, x: sp.Expr) -> sp.Expr:
     """What a pruned pair of matrices makes of x, from the sums of its units that see relu(x) and relu(-x)."""
@@ -142,12 +151,7 @@ def derive(
             " three coordinates"
         ),
         sizes={"d": (3,)},
-        prose=(
-            "the norm of a product of matrices is at most the product of the norms, and bounds of entries carry over",
-            "the mean value theorem along a segment, ReLU by ReLU",
-            "a set of keys gains most if exactly its own logits rise by all of the spread",
-            "differences of two probability vectors move a mixture by their total variation times the diameter",
-        ),
+        prose=(*NORMS, *SHARES),
     )
 
 

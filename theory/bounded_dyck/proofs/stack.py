@@ -1,7 +1,7 @@
 """The exactly balanced family and its head (sufficiency in Theorem 1 of Wen et al. 2023, arXiv 2312.01429).
 
 One coordinate a pair (i, l): what its open and closed brackets add to it, for any random attention; and the network of
-three layers that reads the stack off the coordinates.
+three layers that reads the stack off the coordinates, or off the coordinates and the query behind a residual link.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ import sympy as sp
 
 from theory.symbolic import Claim, Derivation, Scalar
 from theory.symbolic.model import positive
+
+SMALLEST = "LN divides by one number, and the least coordinate of an unmatched bracket stays positive"
+QUERY = "behind the link, in dimensions of its own, the query's encoding is read apart from the features"
 
 
 def open_value(a: sp.Expr) -> sp.Expr:
@@ -32,7 +35,12 @@ def step(f: sp.Expr, smallest: sp.Expr) -> sp.Expr:
 
 def top(own: Scalar, deeper: Sequence[Scalar]) -> sp.Expr:
     """t: 1 for the last unmatched bracket, from its h and those one level deeper."""
-    return _relu(own - sum(deeper))
+    return _relu(own - sp.Add(*deeper))
+
+
+def top_at(own: sp.Expr, asked: Scalar) -> sp.Expr:
+    """t behind a residual link: h of the level that the query asks for, and 0 of all others."""
+    return _relu(own + asked - 1)
 
 
 def derive(
@@ -41,6 +49,7 @@ def derive(
     close_value: Claim = close_value,
     step: Claim = step,
     top: Claim = top,
+    top_at: Claim = top_at,
     sizes: Sequence[tuple[int, int]] = ((1, 2), (2, 2), (2, 3)),
 ) -> Derivation:
     """Coordinates for symbolic counts and logits; the head for every stack of ``sizes`` (k, D) and symbolic q."""
@@ -61,6 +70,10 @@ def derive(
                 vanishing[f"head, k = {k}, D = {depth}, stack {stack}"] = sum(
                     (one - other) ** 2 for one, other in zip(outcome, expected, strict=True)
                 )
+                if 1 <= height < depth:
+                    vanishing[f"linked head, k = {k}, D = {depth}, stack {stack}"] = _asked_error(
+                        stack, k, depth, top_at
+                    )
     return Derivation(
         statement="Exactly balanced family (bounded Dyck)",
         vanishing=vanishing,
@@ -71,11 +84,17 @@ def derive(
             r" number, and coordinates of unmatched brackets stay at least $s > 0$, the others 0.",
             r"$h = relu(2f/s - 1) - relu(2f/s - 2)$ is the stack in zeros and ones; $t_{il} = relu(h_{il} - \sum_j"
             r" h_{j,l+1})$ keeps the last, $e = relu(1 - \sum_j h_{j1})$ marks the empty one.",
-            r"$\sum t_{il} p(i,l) + e\,p(0)$ is the exact distribution: three layers of weights.",
+            r"$\sum t_{il} p(i,l) + e\,p(0)$ is the exact distribution: three layers of weights. This takes (11) at"
+            r" every query: at others than closing ones of depth 1 to $D - 1$ pairs that do not cancel would drown the"
+            r" stack.",
+            r"Behind the residual link of (6) the query is known. Then $t_{il} = relu(h_{il} + [q = close(\cdot, l)] -"
+            r" 1)$ is the last unmatched bracket of a closing query of depth l; an open bracket, a closed one of depth"
+            r" 0 and START say by themselves what comes next. This takes (11) at closing queries of depth 1 to $D - 1$"
+            r" only.",
         ),
-        scope="coordinates: any k, D, counts, logits; head: every stack of (k, D) = (1, 2), (2, 2), (2, 3), any q",
+        scope="coordinates: any k, D, counts, logits; heads: every stack of (k, D) = (1, 2), (2, 2), (2, 3), any q",
         sizes={"(k, D)": tuple(sizes)},
-        prose=("LN divides by one number, and the least coordinate of an unmatched bracket stays positive",),
+        prose=(SMALLEST, QUERY),
     )
 
 
@@ -93,6 +112,16 @@ def _outcome(stack, k, depth, q, top):
             for index, entry in enumerate(_next_token((kind,), level + 1, k, depth, q)):
                 outcome[index] += weight * entry
     return outcome
+
+
+def _asked_error(stack, k, depth, top_at):
+    """Squared distance of t behind a residual link from the last unmatched bracket, at a closing query."""
+    error = sp.Integer(0)
+    for level in range(1, depth + 1):
+        for kind in range(k):
+            own = int(level <= len(stack) and stack[level - 1] == kind)
+            error += (top_at(own, int(level == len(stack))) - own * int(level == len(stack))) ** 2
+    return error
 
 
 def _next_token(last, height, k, depth, q):

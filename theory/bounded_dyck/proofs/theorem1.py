@@ -11,6 +11,7 @@ import sympy as sp
 from theory.symbolic import Claim, Derivation
 from theory.symbolic.model import matrix, named, norm, positive
 
+FORGETS = "k >= 2: a layer that forgets the stack has nearly one output for several last types, and is wrong for one"
 X, Y = sp.symbols("x_1 x_2", real=True), sp.symbols("y_1 y_2", real=True)
 
 
@@ -29,11 +30,17 @@ def silent_partner(factor: sp.Expr) -> sp.Expr:
     return sp.Integer(0) / factor
 
 
+def one_type_logit(depth: sp.Expr) -> sp.Expr:
+    """Logit of closed brackets at a query of that depth, against 0 of all others: one type needs no balance."""
+    return -sp.log(1 + depth)
+
+
 def derive(
     *,
     insertion: Claim = insertion,
     partner_value: Claim = partner_value,
     silent_partner: Claim = silent_partner,
+    one_type_logit: Claim = one_type_logit,
     width: int = 2,
 ) -> Derivation:
     """(14) for all queries holds exactly when (11) and V_close = -exp(x - y) V_open do."""
@@ -70,16 +77,29 @@ def derive(
     vanishing.update(named("limit of LN", (near / norm(near)).subs(step, 0) - delta / norm(delta)))
     rate = (rest - delta * (delta.T * rest)[0] / norm(delta) ** 2) / norm(delta)
     vanishing.update(named("rate of the limit", (near / norm(near)).diff(step).subs(step, 0) - rate))
+    # One type: START is (1, 1), open brackets (1, 0), closed ones (0, 1), and the depth is opens less closes.
+    depth = sp.Symbol("d", nonnegative=True)
+    sums = (1 + closes + depth, 1 + closes * sp.exp(one_type_logit(depth)))
+    vanishing["one type: the features say the depth"] = sums[1] * (1 + depth) - sums[0]
+    differences = one_type_logit(depth) - one_type_logit(depth + gap)  # of (11), at two depths
     return Derivation(
         statement="Theorem 1 (bounded Dyck)",
         vanishing=vanishing,
-        signed={"unequal differences leave something": (sp.simplify(sp.expand(apart)), "> 0")},
+        signed={
+            "unequal differences leave something": (sp.simplify(sp.expand(apart)), "> 0"),
+            "one type: (11) fails": (sp.simplify(sp.exp(differences)) - 1, "> 0"),
+        },
         steps=(
             r"The output depends on $LN(u)$ only, $u = \sum_s N_s V_s e^{Z_{qs}}$: the normaliser of softmax drops out."
             r" n more pairs give $u_n = u_0 + n\delta$, $\delta = V_o e^{x} + V_c e^{y}$.",
             r"If $\delta \ne 0$, $LN(u_n) = LN(u_0/n + \delta) \to \delta/\|\delta\|$, with an error of"
             r" $P^\perp u_0/(n\|\delta\|)$: the stack is forgotten, and two prefixes with other last unmatched types"
-            r" have nearly the same output. A layer that is right at every length has $\delta = 0$ (14).",
+            r" have nearly the same output. For $k \ge 2$ there are two such prefixes for each closing query of depth 1"
+            r" to $D - 1$, and a layer that is right at every length has $\delta = 0$ (14).",
+            r"For $k = 1$ there are none: the query's depth says what comes next. With $V_{START} = (1, 1)$, $V_o ="
+            r" (1, 0)$, $V_c = (0, 1)$ and the logit $-\ln(1 + d)$ of closed brackets at queries of depth d the sum is"
+            r" $(1 + d + C)\,(1, \frac{1}{1+d})$ after C closed brackets. Its direction says the depth at every length,"
+            r" while $\delta = (1, \frac{1}{1+d}) \ne 0$ and the difference of (11) is $\ln(1 + d)$.",
             r"$\delta = 0$ at one query gives $V_c = -e^{x - y} V_o$, so at another query"
             r" $e^{y'}(e^{x' - y'} - e^{x - y}) V_o = 0$: for $V_o \ne 0$ the difference $x - y$ is the same (11).",
             r"If $V_o = 0$, then $V_c = 0$, and (14) holds with any logits: (11) is needed for the pairs whose values"
@@ -90,5 +110,5 @@ def derive(
         scope="any width of V by linearity (2 written out), any logits and counts; LN with or without mean subtraction,"
         " which is linear, and no floor",
         sizes={"width of V": (width,)},
-        prose=("a layer that forgets the stack has nearly one output for several last types, and is wrong for one",),
+        prose=(FORGETS,),
     )

@@ -37,6 +37,11 @@ class Setting:
     t_end: float = 100.0
     width: int = 6
 
+    @property
+    def encodings(self) -> np.ndarray:
+        """Outputs of the minimal first layer, a row for each state with START last: one-hot (19)."""
+        return np.eye(self.language.n_states)
+
     def simulate(self, level: str, *, seed: int) -> Trajectory:
         """The full flow on the exact law of the prefixes, or SGD on samples of it, from the same start."""
         rng = np.random.default_rng(0)

@@ -1,0 +1,59 @@
+"""Hypotheses of the bounded Dyck paper's statements, and what the register's entries are made with.
+
+What the layers of the checks have by construction has the margin one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from theory.statements import Assumption, Check, Statement
+
+_PAPER = "Bounded Dyck"
+EXACT = ("closed form",)
+
+
+def _by_construction(setting: Any) -> float:
+    """The margin of a hypothesis that the layers have which the checks are run on."""
+    return 1.0
+
+
+def _independent(setting: Any) -> float:
+    return float(np.linalg.matrix_rank(setting.encodings) / setting.language.n_states)
+
+
+TYPES = Assumption("k >= 2, several types", lambda setting: setting.language.n_types / 2)
+DEPTH = Assumption("D >= 2, closing queries", lambda setting: setting.language.max_depth / 2)
+MINIMAL = Assumption("a minimal first layer (Assumption 1)", _by_construction)
+NO_FLOOR = Assumption("no floor in LN (C_eps = 0)", _by_construction)
+FLOOR = Assumption("a floor in LN, C > 0", _by_construction)
+RIGHT = Assumption("right at every length, with a continuous head", _by_construction)
+LOUD = Assumption("no value vanishes: P W_V e is not 0", _by_construction)
+INDEPENDENT = Assumption("encodings of all states and START independent, rank 2 k D + 1", _independent)
+CLOSING = Assumption("(11) at closing queries of depth 1 to D - 1", _by_construction)
+ALL_QUERIES = Assumption("(11) at every query", _by_construction)
+LINK = Assumption("the residual link of (6), behind LN", _by_construction)
+NO_LINK = Assumption("no residual link", _by_construction)
+LIPSCHITZ = Assumption("a gamma-Lipschitz head", _by_construction)
+APART = Assumption("outputs tau apart after n pairs", _by_construction)
+NEAR = Assumption("squared loss near its least", _by_construction)
+DECAY = Assumption("a minimiser of the squared loss with weight decay", _by_construction)
+NOT_ONES = Assumption("closing brackets that are no multiples of the all-ones vector", _by_construction)
+ONES = Assumption("closing brackets that are multiples of the all-ones vector", _by_construction)
+CAUSAL = Assumption("causal mask, no positions, a starting token", _by_construction)
+UNIFORM = Assumption("random weights uniform in [-1, 1]", _by_construction)
+NORM = Assumption("given matrices of norm at most 1", _by_construction)
+BALL = Assumption("inputs of norm at most 1", _by_construction)
+IDENTITY = Assumption("the identity as decoder", _by_construction)
+
+
+def statement(number: str, title: str, text: str, printed: str, **more: Any) -> Statement:
+    """A statement of this paper; ``printed`` and ``corrected`` are LaTeX, without dollar signs."""
+    return Statement(_PAPER, number, title, text, printed, **more)
+
+
+def exact(name: str, measure: Any, tolerance: float, corrected: Any = None, **more: Any) -> Check:
+    """A check of the formulas."""
+    return Check(name, EXACT, measure, corrected, tolerance=tolerance, expected=EXACT, **more)
