@@ -19,8 +19,8 @@ import xarray as xr
 
 from benchmarks import Study
 from yzflow import intervals
+from yzflow.papers.bounded_dyck.ranks import rank_limits
 from yzflow.papers.bounded_dyck.training import variation
-from yzflow.papers.bounded_dyck.words import rank_limits
 from yzflow.sweeps.sweep import sweep
 
 REPLICATES = 2000

@@ -10,8 +10,8 @@ The first form trains on the last positions of prefixes, with exact targets; wit
 LN and a feed-forward part, and it shows what a residual link does to balance (docs/findings/29_architecture.md). The
 second trains as the paper does, at all positions on the bracket that was drawn: on complete words (its Section 4), on
 prefixes (its App. D.2), or on both; the layer, or a standard 2-layer transformer (extra ``deep``). It says what
-violation and drift tell of long prefixes, with intervals, and goes on after an interruption from what is in DIR/store
-(docs/findings/28_words_and_prefixes.md).
+violation and the decoder at the mean prefix tell of long prefixes, with intervals, and goes on after an interruption
+from what is in DIR/store (docs/findings/28_words_and_prefixes.md).
 """
 
 from pathlib import Path
@@ -63,7 +63,7 @@ def limits(runs: xr.Dataset) -> str:
 
 
 def lengths(runs: xr.Dataset) -> str:
-    """Violation, drift and accuracy on long prefixes."""
+    """Violation, accuracy on long prefixes, and that at the mean prefix."""
     runs = runs.isel(embedding=0, scale=0, eta=0)
     lines = [f"After {runs.attrs['steps']} steps, accuracy on closing brackets and violation (mean over seeds):"]
     lines.append("  regulariser   length < 28   400-500, closing query   violation")
@@ -78,7 +78,7 @@ def lengths(runs: xr.Dataset) -> str:
     error = np.abs(runs["predicted"] - runs["accuracy"]).sel(length="400-500", query="all")
     lines.append(f"Between seeds without it, violation and long accuracy have the rank correlation {rank:.2f}.")
     lines.append(
-        f"The accuracy predicted from the drift is off by {float(error.mean()):.4f} on average, "
+        f"The decoder's accuracy at the mean prefix is off by {float(error.mean()):.4f} on average, "
         f"{float(error.max()):.4f} at most."
     )
     return "\n".join(lines)
@@ -106,7 +106,7 @@ def architectures(runs: xr.Dataset) -> str:
 def regimes(runs: xr.Dataset) -> str:
     """Words beside prefixes, after training at all positions."""
     lines = ["Means over seeds +- half of a 95% interval; rank correlations with accuracy at 400-500, with intervals:"]
-    names = ("violation", "drift") if "violation" in runs else ("pair effect", "behind mean word")
+    names = ("violation", "mean prefix") if "violation" in runs else ("pair effect", "behind mean word")
     heading = ("length < 28", "400-500", "against none", names[0], f"rank, {names[0]}", f"rank, {names[1]}")
     lines.append("  trained on  (22)  " + "  ".join(f"{name:20}" for name in heading))
     for cell in words.summary(runs):

@@ -282,6 +282,18 @@ def test_balanced_layers_are_predicted_to_be_right(language, seed):
     assert all(share == pytest.approx(1) or np.isnan(share) for share in predicted.values())
 
 
+def test_the_accuracy_at_the_mean_prefix_asks_the_decoder_and_violation_does_not():
+    """Another decoder over the same attention and values: the same violation, another accuracy, as measured."""
+    language = DyckLanguage(2, 3)
+    layer = balance.balanced_layer(language, 0)
+    wrong = Layer(layer.Z, -np.asarray(layer.Y), layer.V)
+    lengths, bags = [40, 60], language.sample(2000, min_length=40, max_length=60, rng=0)
+    for one, expected in ((layer, 1.0), (wrong, 0.0)):
+        assert balance.violation(one, language) < 1e-12
+        assert balance.predicted_accuracy(one, language, lengths)["all"] == expected
+        assert balance.closing_accuracy(one, language, bags)["all"] == pytest.approx(expected, abs=1e-12)
+
+
 def test_networks_compute_what_is_written():
     network = ReluNetwork(([[1, -1], [2, 0]], [[1, -1]]), ([0, -1], [0.5]))
     # relu(3 - 1), relu(6 - 1): 2 - 5 + 0.5; relu(-2), relu(-3) are 0.

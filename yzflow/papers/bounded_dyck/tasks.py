@@ -55,7 +55,7 @@ _language = cache(DyckLanguage)  # one object a language, for which its data are
 
 
 def dyck(configuration: dict, seed: int) -> dict:
-    """One run of `training.trained`: accuracy, drift's prediction, balance and attention at its end."""
+    """One run of `training.trained`: accuracy, that at the mean prefix, balance and attention at its end."""
     one: dict[str, Any] = {name: [configuration[name]] for name in ("embedding", "scale", "eta", "contrast_weight")}
     rest: dict[str, Any] = {name: configuration[name] for name in ("steps", "batch_size")}
     language = _language(*(configuration[name] for name in _SIZES))

@@ -210,7 +210,7 @@ def measure(layer: Layer, language: DyckLanguage, test: dict[str, Bags]) -> dict
 
 _DESCRIPTIONS = {
     "accuracy": (("length", "query"), "share of closing brackets whose type is found", "1"),
-    "predicted": (("length", "query"), "accuracy predicted from the drift", "1"),
+    "predicted": (("length", "query"), "accuracy of the decoder at the mean prefix", "1"),
     "residual": ((), "balance residual, (11)", "1"),
     "violation": ((), "balance violation, (15)-(17)", "1"),
     "attention": (("row", "position"), "attention on the test prefix", "1"),

@@ -21,8 +21,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from dynamics import Bags, DyckLanguage, Layer
 from dynamics.support import checks
@@ -30,6 +28,7 @@ from theory import balance
 from yzflow import intervals
 from yzflow.papers.bounded_dyck import deep
 from yzflow.papers.bounded_dyck import training as dyck
+from yzflow.papers.bounded_dyck.ranks import Rank, rank_correlation
 from yzflow.sweeps.store import Store
 
 KINDS = ("word", "prefix")
@@ -315,7 +314,7 @@ def trained(
     -------
     xarray.Dataset
         Over (kind, contrast_weight, seed): ``accuracy(length, query)``, ``pair_effect``, ``behind_mean_word``, ``loss``
-        in nats; for "minimal" also ``predicted(length, query)`` from the drift, ``violation`` and ``residual``.
+        in nats; for "minimal" also ``predicted(length, query)``, at the mean prefix, ``violation`` and ``residual``.
     """
     from yzflow.sweeps.sweep import sweep
 
@@ -326,60 +325,6 @@ def trained(
     with TemporaryDirectory(prefix="yzflow-") if store is None else nullcontext(store) as kept:
         runs = sweep("dyck_words", grid, store=kept, seeds=seeds, workers=threads, progress=progress)
     return runs.isel(dict.fromkeys(given, 0), drop=True).assign_attrs(architecture=architecture)
-
-
-class Rank(NamedTuple):
-    """Spearman's rank correlation, with the limits of a confidence interval."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def sign(self) -> int:
-        """-1 or 1 where the interval excludes zero, else 0."""
-        return int(self.low > 0) - int(self.high < 0)
-
-    def __str__(self) -> str:
-        return f"{self.value:+.2f} [{self.low:+.2f}, {self.high:+.2f}]" if np.isfinite(self.value) else "undefined"
-
-
-def rank_correlation(one: xr.DataArray, other: xr.DataArray, *, level: float = 0.95) -> Rank:
-    """Spearman's rank correlation over runs and its confidence interval.
-
-    By Fisher's z with the variance ``(1 + r^2 / 2) / (n - 3)`` of Bonett and Wright (2000), for independent runs. It
-    does not include what all runs share: training data, test prefixes, settings.
-
-    Parameters
-    ----------
-    one, other : xarray.DataArray
-        Of the same runs, four or more.
-    level : float
-        Of confidence.
-    """
-    one, other = xr.align(one, other, join="exact")
-    x, y = (array.transpose(*one.dims).values.ravel() for array in (one, other))
-    if x.size < 4:
-        raise checks.reject("one", "have at least four runs", x.size)
-    if np.ptp(x) == 0 or np.ptp(y) == 0 or not (np.isfinite(x) & np.isfinite(y)).all():
-        return Rank(np.nan, np.nan, np.nan)
-    from scipy.stats import rankdata  # half a second, which every sweep would wait
-
-    r = np.corrcoef(rankdata(x), rankdata(y))[0, 1]
-    return Rank(float(r), *map(float, rank_limits(r, x.size, level=level)))
-
-
-def rank_limits(r: ArrayLike, n: int, *, level: float = 0.95) -> tuple[np.ndarray, np.ndarray]:
-    """Limits of the interval of `rank_correlation` about Spearman's ``r`` of ``n`` runs.
-
-    A perfect order of few runs does not make it a point: r counts as the next value that ranks can have,
-    1 - 6/(n^3 - n).
-    """
-    most = 1 - 6 / (n**3 - n)
-    r = np.clip(np.asarray(r, dtype=float), -most, most)
-    half = -ndtri((1 - level) / 2) * np.sqrt((1 + r**2 / 2) / (n - 3))
-    z = np.arctanh(r)
-    return np.tanh(z - half), np.tanh(z + half)
 
 
 def interval(values: xr.DataArray, *, level: float = 0.95) -> tuple[float, float]:
@@ -398,7 +343,7 @@ def imbalance(runs: xr.Dataset) -> xr.DataArray:
 
 
 def from_drift(runs: xr.Dataset) -> xr.DataArray:
-    """Long accuracy as the drift predicts it, or what stands in for that, `behind_mean_word`."""
+    """Accuracy of the decoder at the mean long prefix, or what stands in for that, `behind_mean_word`."""
     return (
         runs["predicted"].sel(length=LONG, query="close", drop=True)
         if "predicted" in runs

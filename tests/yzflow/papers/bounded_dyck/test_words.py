@@ -17,6 +17,7 @@ from yzflow import figures
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow.papers.bounded_dyck import words
 from yzflow.papers.bounded_dyck.figures import words as drawn
+from yzflow.papers.bounded_dyck.ranks import rank_correlation
 
 LANGUAGE = DyckLanguage(2, 3)
 SMALL = {"steps": 5, "n_train": 300, "n_test": 400, "max_depth": 3}
@@ -130,59 +131,6 @@ def test_accuracy_behind_the_mean_word_by_another_route(seed):
     assert found == pytest.approx(right / total, rel=1e-12)
 
 
-def test_the_interval_of_a_rank_correlation_covers():
-    """20,000 pairs of 20 normal numbers: about 5% of intervals miss the truth (standard error 0.15%).
-
-    Somewhat fewer at 0, where the variance is 1 / (n - 3) in place of Spearman's 1 / (n - 1). Where the numbers'
-    correlation is 0.8, that of ranks is (6/pi) arcsin(0.4) for many, 0.786, and of 20 its mean is less: up to 8%.
-    """
-    rng = np.random.default_rng(0)
-    one, other = rng.normal(size=(2, 20_000, 20))
-    for rho, least, most in ((0.0, 0.035, 0.05), (0.8, 0.04, 0.08)):
-        pairs = (one, rho * one + np.sqrt(1 - rho**2) * other)
-        ranks = [values.argsort(axis=1).argsort(axis=1) - 9.5 for values in pairs]
-        r = (ranks[0] * ranks[1]).sum(axis=1) / (ranks[0] ** 2).sum(axis=1)
-        low, high = words.rank_limits(r, 20)
-        truth = 6 / np.pi * np.arcsin(rho / 2)
-        assert least < np.mean((truth < low) | (truth > high)) < most
-        found = words.rank_correlation(*(_seeds(values[7]) for values in pairs))
-        assert found == pytest.approx((r[7], low[7], high[7]))
-
-
-@pytest.mark.parametrize("n", [4, 5, 6, 8, 10])
-@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
-def test_the_interval_of_a_rank_correlation_covers_for_few_runs(n, rho):
-    """4000 samples of a few normal pairs: at least 93%, less five standard errors of 0.4% (6e-7 each).
-
-    A perfect order has some chance then: an interval that is a point there holds the truth in 60% for n = 4, rho = 0.9.
-    """
-    one, other = np.random.default_rng(n).normal(size=(2, 4000, n))
-    ranks = [
-        values.argsort(axis=1).argsort(axis=1) - (n - 1) / 2
-        for values in (one, rho * one + np.sqrt(1 - rho**2) * other)
-    ]
-    r = (ranks[0] * ranks[1]).sum(axis=1) / (ranks[0] ** 2).sum(axis=1)
-    low, high = words.rank_limits(r, n)
-    truth = 6 / np.pi * np.arcsin(rho / 2)
-    assert np.mean((low <= truth) & (truth <= high)) > 0.93 - 5 * 0.004
-    assert (high - low > 0.01).all()
-
-
-def _seeds(values):
-    return xr.DataArray(values, dims="seed", coords={"seed": np.arange(len(values))})
-
-
-def test_a_rank_correlation_goes_by_order_and_is_undefined_without_one():
-    numbers = _seeds(np.arange(6.0))
-    up, down = (words.rank_correlation(numbers, sign * numbers**3) for sign in (1, -1))
-    assert up.value == 1 and down.value == -1 and (up.sign, down.sign) == (1, -1)
-    flat = words.rank_correlation(numbers, 0 * numbers)
-    assert np.isnan(flat.value) and flat.sign == 0 and str(flat) == "undefined"
-    with pytest.raises(ValueError, match="`one` must have at least four runs, but got 3"):
-        words.rank_correlation(numbers[:3], numbers[:3])
-    assert words.interval(_seeds(np.array([1.0, 2.0, 3.0]))) == pytest.approx((2, 4.302653 / np.sqrt(3)), rel=1e-6)
-
-
 def test_a_cell_is_the_experiment_on_its_own_data(tmp_path):
     """Cell by cell the numbers of `training.trained` on words and on prefixes, and those of the trained layers."""
     runs = words.trained(seeds=[1, 2], contrast_weight=[0.0, 2.0], store=tmp_path, **SMALL)
@@ -262,7 +210,7 @@ def test_claims_are_made_from_the_runs():
     on_words, on_prefixes = said.split("Trained on prefixes")
     assert "negative at weight 0 and 1" in on_words and "no interval excludes zero" in on_prefixes
     assert "at weight 1 helps: +0.095 +-" in on_words and "neither helps nor harms" in on_prefixes
-    assert "drift is off by 0.010 on average and 0.010 at most" in on_words
+    assert "mean prefix is off by 0.010 on average and 0.010 at most" in on_words
     assert "positive at weight 0 and 1" in drawn.claims(_made_up(sign=1.0))
     cells = {(cell.kind, cell.weight): cell for cell in words.summary(_made_up())}
     assert cells["word", 1.0].violation_rank.value == -1 and cells["word", 1.0].drift_rank.value == 1
@@ -283,9 +231,7 @@ def test_figures_show_the_runs_side_by_side(name):
             at = {"kind": kind, "contrast_weight": 1.0}
             expected = np.column_stack([values.sel(at), measured.sel(at)])
             np.testing.assert_allclose(axes.collections[1].get_offsets(), expected)
-            assert (
-                axes.get_xlabel() and str(words.rank_correlation(values.sel(at), measured.sel(at))) in axes.get_title()
-            )
+            assert axes.get_xlabel() and str(rank_correlation(values.sel(at), measured.sel(at))) in axes.get_title()
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,12 @@ def _draw(runs: xr.Dataset, labels: tuple[str, str]) -> Figure:
 
 @styled
 def dyck_words(runs: xr.Dataset) -> Figure:
-    """Accuracy on long prefixes against violation and against the drift's prediction, by what was trained on.
+    """Accuracy on long prefixes against violation and against that at the mean prefix, by what was trained on.
 
     Left: complete words, at all positions, as for the paper's Fig. 3. Right: prefixes, at all positions, as in its
     App. D.2. A point is a layer Y/Z/V with embedding (19), trained by Adam from a start of scale 0.1 on the brackets
-    that were drawn; colours are weights of the regulariser (22). Grey: prediction and measurement agree. The paper
+    that were drawn; colours are weights of the regulariser (22). Below: the accuracy of the layer's own decoder at the
+    mean long prefix, whose matched pairs are replaced by their mean number; grey: equal to the measured one. The paper
     claims that violation and long accuracy are negatively correlated for words and not for prefixes, and that (22)
     helps in both. Intervals are over seeds, which all share their data: they leave out the choice of training and test
     sequences.
@@ -76,7 +77,7 @@ def dyck_words(runs: xr.Dataset) -> Figure:
     runs : xarray.Dataset
         From `yzflow.papers.bounded_dyck.words.trained`.
     """
-    return _draw(runs, ("balance violation", "accuracy predicted from the drift"))
+    return _draw(runs, ("balance violation", "decoder's accuracy at the mean prefix"))
 
 
 @styled
@@ -100,7 +101,7 @@ def claims(runs: xr.Dataset) -> str:
     cells = words.summary(runs)
     exact = "violation" in runs
     name = "violation" if exact else "the effect of a pair"
-    prediction = "prediction from drift" if exact else "accuracy behind the mean word"
+    prediction = "decoder's accuracy at the mean prefix" if exact else "accuracy behind the mean word"
     said = []
     for kind in map(str, runs["kind"].values):
         own = [cell for cell in cells if cell.kind == kind]
