@@ -106,8 +106,13 @@ def misplaced(text: str) -> list[tuple[int, str]]:
             found.append((number, "a mark has no --, nor - at its end: leave a space"))
     for match in _MARK.finditer(text):
         if match["name"] and (block := re.search(r"\n[ >]*(\n|[-+*] |1[.)] |[#|>`~])", match[0])):
-            line = text.count("\n", 0, match.start() + block.end(0) - len(block[1])) + 1
-            found.append((line, "a line inside a mark begins as a list, a table or another block: move a word"))
+            where = match.start() + block.end() - len(block[1])
+            found.append(
+                (
+                    text.count("\n", 0, where) + 1,
+                    "a line inside a mark begins as a list, a table or another block: move a word",
+                )
+            )
     return sorted(found)
 
 
