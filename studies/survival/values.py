@@ -40,6 +40,7 @@ def table() -> dict[str, int]:
         "missing": int((~inside[plain] & asked[plain])[:, inside[plain].any(axis=(0, 2))].sum()),
         "seeds": int(stored.attrs["seeds"]),
         "tests": int(stored.attrs["tests"]),
+        "alpha": float(stored.attrs["alpha"]),
         "undecided": int((stored["verdict"] == Fate.UNDECIDED).sum()),
     }
 
@@ -160,6 +161,7 @@ def settings() -> dict[str, list]:
             "rho": one.overlap,
             "eta_y": one.eta_y,
             "eta_z": one.eta_z,
+            "ratio": round(one.eta_y / one.eta_z),
             "steps": int(one.t_end),
             "length": one.length,
             "batch": one.batch_size,
@@ -179,10 +181,10 @@ def still() -> dict[str, float]:
     return {"inside": inside, "outside": outside}
 
 
-def momentum(eta: float) -> dict[str, float]:
-    """How far Lemma 4 and Theorem 1 are off on momentum's clock, at the outer setting's sizes with eta_Z = eta_Y/100."""
+def momentum(eta: float, ratio: int) -> dict[str, float]:
+    """How far Lemma 4 and Theorem 1 are off on momentum's clock, at the outer setting's sizes and ratio eta_Y/eta_Z."""
     outer = room.settings(quick=True)[1]
-    own = {"data": outer.classes, "eta_y": eta, "eta_z": eta / 100, "t_end": 6 / eta}
+    own = {"data": outer.classes, "eta_y": eta, "eta_z": eta / ratio, "t_end": 6 / eta}
     found = survival(["Lemma 4", "Theorem 1"], ["momentum"], settings=[own]).sel(level="modified flow").squeeze()
     errors = dict(zip(found["statement"].values.tolist(), found["error_corrected"].values.tolist(), strict=True))
     return {"lemma4": errors["Scan and Snap: Lemma 4"], "theorem1": errors["Scan and Snap: Theorem 1"]}
@@ -196,5 +198,8 @@ STUDIES = (
     Study("batches", batches, {}),
     Study("settings", settings, {}),
     Study("still", still, {}, tolerance=1e-4),
-    *(Study(f"momentum{i}", momentum, {"eta": eta}, quick=False) for i, eta in enumerate((0.02, 0.005, 0.002))),
+    *(
+        Study(f"momentum{i}", momentum, {"eta": eta, "ratio": 100}, quick=False)
+        for i, eta in enumerate((0.02, 0.005, 0.002))
+    ),
 )
