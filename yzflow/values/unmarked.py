@@ -85,7 +85,8 @@ def _page(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_prose(text: str) -> bool:
-    return " " in text.strip() and "\\" not in text
+    # A formula is LaTeX as a whole; what has no space is a name or a file.
+    return " " in text.strip() and "\\" not in _HIDDEN.sub("", text)
 
 
 def _source(text: str) -> Iterator[tuple[int, str]]:
@@ -107,5 +108,4 @@ def _source(text: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in skipped:
             text = node.value
-            # A formula is LaTeX; what has no space is a name or a file.
             yield from ((node.lineno + line - 1, piece) for line, piece in _page(text) if _is_prose(text))

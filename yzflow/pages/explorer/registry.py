@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Any
 
 from yzflow import papers
+from yzflow.values.marks import bare
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,10 @@ class Preset:
     answer: str
     setting: dict
     compare: tuple[dict, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        for name in ("text", "question", "answer"):
+            object.__setattr__(self, name, bare(getattr(self, name)))
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import pytest
 from explorer_pages import downloaded, enter, exact, opened, press, settle, table
 from statement_pages import assert_one_screen, assert_python_agrees, bare, firsts
 
-from dynamics import SequenceClasses, gradient_flow, sgd
+from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder, statements
 from theory.scan_and_snap import bounds
 from yzflow.pages import live
@@ -233,69 +233,10 @@ def test_integral_of_xi_against_the_motion_of_the_common_token():
 # Questions
 
 
-def _answer(number):
-    return QUESTIONS[f"{PAPER}: {number}"][1]
-
-
 def test_every_theorem_has_a_question():
     theorems = {one.id for one in statements.REGISTER.values() if one.paper == PAPER and "Theorem" in one.number}
     assert theorems == set(QUESTIONS)
     assert all(asked.endswith("?") and answer.endswith(".") for asked, answer in QUESTIONS.values())
-
-
-def test_numbers_in_the_answers():
-    k, m, rho = FIRST["K"], FIRST["M"], FIRST["rho"]
-    sizes = {"vocab_size": m, "n_classes": k, "eta_y": FIRST["etaY"]}
-    classes = single_common_token(k, m, rho)
-    slow = attention.full_flow_slowdown(vocab_size=m, n_classes=k, overlap=rho)
-    assert f"$s$ = {slow:.3f} of it" in _answer("Theorem 1") and f"{m - k} of {m}" in _answer("Theorem 1")
-    second = 2 * bounds.crossings(m)[1] * k / FIRST["etaY"]
-    speed = decoder.gamma(second, **sizes)
-    printed = 2 * k * np.log(second / k) / second
-    for text in (
-        f"By {speed / printed:.1f}:",
-        f"$t$ = {second:.0f} the",
-        f" is {speed:.2f}, ",
-        f"bound {printed:.2f}.",
-    ):
-        assert text in _answer("Theorem 1(b)"), text
-
-    def end(level, eta_z=FIRST["etaZ"]):
-        run = gradient_flow(classes, eta_y=FIRST["etaY"], eta_z=eta_z, t_end=FIRST["end"], decoder=level)
-        return run.dataset["z"].to_numpy()[-1, 0, :2]
-
-    assert f"{end('theory', 5.0)[1]:.3f} in place of {end('theory')[1]:.3f}" in _answer("Theorem 2(a)")
-    steps = {"steps": int(FIRST["end"]), "momentum": 0.0, "record_every": 500}
-    rates = {"eta_y": FIRST["etaY"], "eta_z": FIRST["etaZ"]}
-    fall = -end("full")[0]
-
-    def common(length, batch_size):
-        run = sgd(classes, **rates, **steps, length=length, batch_size=batch_size)
-        return run.dataset["z"].to_numpy()[-1, 0, 0]
-
-    long, short = common(16384, 128), common(128, 128)
-    # Were it noise, what is over the flow's fall would be an eighth: the variance is in proportion to 1/b.
-    assert "1024 sequences in place of 128" in _answer("Theorem 2(b)")
-    assert -common(128, 1024) - fall == pytest.approx(-short - fall, rel=0.1)
-    assert "16,384" in _answer("Theorem 2(b)") and -long == pytest.approx(fall, rel=0.03)
-    asked = QUESTIONS[f"{PAPER}: Theorem 2(b)"][0]
-    assert f"by {-short:.2f}," in asked and f"by only {fall:.3f}." in asked
-    exponent = FIRST["etaZ"] * views.integral_of_xi(classes, np.geomspace(0.1, 2000, 100), **rates)[-1]
-    p = classes.probabilities.toarray()[0]
-    low, high = attention.growth_bounds(exponent / k, p[1] / np.linalg.norm(p))
-    wrong, _ = attention.growth_bounds(exponent, p[1] / np.linalg.norm(p))
-    grown = np.exp(2 * end("theory")[1])
-    assert f" = {grown:.3f} lies between {low:.3f} and {high:.3f}" in _answer("Theorem 3")
-    assert f"at least {wrong:.2f}," in _answer("Theorem 3") and low < grown < high < wrong
-    start = attention.printed_growth_exponent(0.0, **sizes, eta_z=FIRST["etaZ"], c0=1 / (k * rho**2))
-    c0 = attention.speed_constant(n_classes=k, overlap=rho)
-    last = attention.growth_exponent(FIRST["end"], **sizes, eta_z=FIRST["etaZ"], c0=c0)
-    assert f"= {start:.2f}, more than the {last:.2f}" in _answer("Theorem 4")
-    share = ((m - 1) / m) ** 2
-    scan, snap = decoder.scanning_time(**sizes), decoder.snapping_time(**sizes)
-    early = 2 * share / k * scan**2 / (4 * decoder.gamma_integral(scan, **sizes, eta_z=1.0)) - 1
-    late = 2 * k * share * np.log(m * snap / k) ** 2 / (4 * decoder.gamma_integral(snap, **sizes, eta_z=1.0)) - 1
-    assert f"By {early:.1%} at $t_0'$ and by {late:.1%} at $t_0$" in _answer("Theorem 4, branches")
 
 
 def test_the_first_setting_is_that_of_the_panel_s_words():

@@ -29,12 +29,6 @@ def test_every_preset_draws(page, place):
     check_preset(page, "averaging", place, PRESETS[place])
 
 
-@pytest.mark.parametrize(("hard", "last"), [(False, 101), (True, 194)])
-def test_answers_of_the_averaging_presets(hard, last):
-    rho = [_certificate(m, _chosen(3, m, hard)).rho for m in range(1, data.MAX_DIMENSION + 1)]
-    assert 1 + max(np.flatnonzero(np.array(rho) > 0.5)) == last
-
-
 def _chosen(q, m, hard):
     from dynamics.data.averaging import adversarial_subsets
 

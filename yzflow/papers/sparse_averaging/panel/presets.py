@@ -5,10 +5,12 @@ from yzflow.pages.explorer.registry import Preset
 PRESETS = (
     Preset(
         "Enough dimensions: attention averages exactly what it should",
-        "One attention unit should put weight 1/q on q chosen tokens out of 64 and none on the others. With random "
+        "One attention unit should put weight 1/q on q chosen tokens out of "
+        "<!--v questions_sparse.dimensions.tokens-->64<!--/--> and none on the others. With random "
         "keys of enough dimensions there is a query that scores one on the chosen tokens and below one half elsewhere.",
         "Lower m. At which m does the score of a wrong token first pass one half?",
-        "At m = 101: from 102 on the curve of this set stays below the dashed line.",
+        "At m = <!--v questions_sparse.dimensions {random}: from {from_on}-->101: from 102<!--/--> on the curve of "
+        "this set stays below the dashed line.",
         {"q": 3, "m": 128, "error": 0.1, "hard": False},
     ),
     Preset(
@@ -24,7 +26,9 @@ PRESETS = (
         "The chosen tokens are those whose keys are closest to the key of token 1, so that token 1 looks like all of "
         "them. Such a set needs more dimensions than a random one.",
         "Switch between the two kinds of sets. How much larger must m be for the hard one?",
-        "About twice as large, 195 in place of 102. For more chosen tokens the hard set needs more than there is here.",
+        "About twice as large, "
+        "<!--v questions_sparse.dimensions {hard_from_on} in place of {from_on}-->195 in place of 102<!--/-->. For "
+        "more chosen tokens the hard set needs more than there is here.",
         {"q": 3, "m": 128, "error": 0.1, "hard": True},
     ),
 )
