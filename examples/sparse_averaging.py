@@ -19,6 +19,8 @@ from dynamics.support.netcdf import save_dataset
 from dynamics.support.progress import Progress
 from dynamics.units.attention_unit import attention_weights
 from theory import averaging
+from theory.sparse_averaging.proofs import groups
+from theory.sparse_averaging.sizes import below_bound
 from yzflow import figures, scripts
 
 ERROR = 0.01
@@ -115,7 +117,10 @@ def conjecture(rng: np.random.Generator) -> str:
             f"{name}, N = M = 64: D = {size.depth}, H = {size.heads}, m = {size.dimension}, {size.bits} bits,"
             f" {wrong} wrong"
         )
-    return "Match3 with D = 2, H = 3, " + "; ".join(cells) + " (two layers: 6 N^(2/3) < N / log2 N from N = 2e6 on)"
+    crossings = [f"{below_bound(size):.1e}" for size in (groups.size, groups.strict_size)]
+    below = f"m H D is below N / log2 N from N = {crossings[0]} on"
+    strict = f"if m is no less than the numbers of a token, from {crossings[1]} on"
+    return f"Match3 with D = 2, H = 3, {'; '.join(cells)} (two layers: {below}, or, {strict})"
 
 
 TOUR: dict[str, Callable[[np.random.Generator], str]] = {

@@ -17,10 +17,11 @@ def crossing(p: int) -> dict[str, float]:
 
 
 def connected(n: int, q: int, numbers: int) -> dict[str, Any]:
-    """The least width of a first layer that is not forced to errors of one, and the least for exact averages."""
+    """The least width of a first layer that is not forced to errors of one, or one half, and the least for exact ones."""
     errors = [averaging.collision_error(n, q, width=width) for width in range(numbers, n + 1)]
     return {
         "below_one": numbers + next(i for i, error in enumerate(errors) if error < 1),
+        "below_half": numbers + next(i for i, error in enumerate(errors) if error < 1 / 2),
         "exact": numbers + next(i for i, error in enumerate(errors) if error == 0),
     }
 
@@ -38,12 +39,21 @@ def near_misses(n: int, modulus: int, error: float) -> dict[str, float]:
 
 
 def conjecture(share: float) -> dict[str, float]:
-    """The N from which on 6 N^(2/3) stays below N / log2 N, in millions, and below a share of it, in billions."""
+    """The N from which on the size of two layers stays below N / log2 N, in millions, and below a share, in billions.
 
-    def from_on(share: float) -> float:
-        return 2 ** float(brentq(lambda x: np.log2(6) + 2 * x / 3 - np.log2(share) - x + np.log2(x), 6, 200))
+    And the same in millions if m is no less than the numbers of a token.
+    """
 
-    return {"millions": from_on(1.0) / 1e6, "billions": from_on(share) / 1e9}
+    def from_on(slope: float, rest: float, share: float) -> float:
+        return 2 ** float(
+            brentq(lambda x: np.log2(slope * 2 ** (2 * x / 3) + rest) - np.log2(share) - x + np.log2(x), 6, 200)
+        )
+
+    return {
+        "millions": from_on(6, 0, 1.0) / 1e6,
+        "billions": from_on(6, 0, share) / 1e9,
+        "strict": from_on(18, 12, 1.0) / 1e6,
+    }
 
 
 def dimensions(q: int) -> dict[str, int]:

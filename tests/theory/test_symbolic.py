@@ -167,7 +167,7 @@ SAID = [
     ("sparse_averaging.sorted_groups", "a residue of zero, too large by less than 1/2",
      {"n": 0, "h": 0, "r": 1, "e": 0}, sp.Rational(1, 4) - sp.Rational(129, 127 * 33)),
     # One group, of four tokens at most.
-    ("sparse_averaging.sorted_groups", "groups have at most G + 3 tokens", {}, 0),
+    ("sparse_averaging.sorted_groups", "sizes: groups have at most G + 3 tokens", {}, 0),
 ]  # fmt: skip
 
 

@@ -8,12 +8,28 @@ layers: `theory.sparse_averaging.sorted_groups` and `theory.sparse_averaging.tra
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from dynamics.support import checks
-from dynamics.units.attention_unit import AttentionUnit, MultiHeadLayer, Transformer
+from dynamics.units.attention_unit import FixedPoint, MultiHeadLayer, Transformer
 from theory.sparse_averaging import sizes
 from theory.sparse_averaging.matching import MatchTransformer
+from theory.sparse_averaging.parts import Head, Layers, Layout, Part
+
+
+def layers(groups: Any) -> tuple[Layers, Layers]:
+    """Both layers for G groups: one gathers the tokens of three groups, one averages bits over triples."""
+    slots = groups**2
+    return Layers("gather", 1, 3, groups, slots), Layers("spread", 1, 1, groups, slots)
+
+
+def layout(groups: Any, residue: FixedPoint | None = None, position: FixedPoint | None = None) -> Layout:
+    """A token for G groups: x, position, and three blocks of a group's slots, of bits or empty for a layer to fill."""
+    bit = None if residue is None else sizes.whole_numbers(1)
+    blocks = (Part(f"block {number}", groups**2, bit) for number in range(3))
+    return Layout((Part("x", 1, residue), Part("position", 1, position), *blocks))
 
 
 def match3_groups(*, root: int, modulus: int, spare_bits: int = 0) -> MatchTransformer:
@@ -25,11 +41,13 @@ def match3_groups(*, root: int, modulus: int, spare_bits: int = 0) -> MatchTrans
     token i averages these bits over the G^2 tokens whose first group is its own; the output map reads its own slot.
 
     A token is (x, position, 3 S numbers): those gathered by layer 1, then the bits, and their averages by layer 2. The
-    width m of a head is that of its queries and keys, G, or the rank of its value matrix, S, whichever is larger.
+    width m of a head is that of its queries and keys, G, or the rank of its value matrix, S, whichever is larger: a
+    token is three times as wide.
 
-    Hypotheses: tokens know their positions, maps between layers are of any size; scaled queries, keys and values are
-    integers, and outputs have log2(2S) bits after the binary point, rounded up, so that p is log2 M + 4, or
-    log2 S + 4 if that is more; numerators and denominators of attention may have relative errors of up to 1/(32 M).
+    Hypotheses: tokens know their positions; queries, keys, values and what is between the layers are maps of a token of
+    any size; residues, positions, scaled queries, keys and values are integers, and outputs have log2(2S) bits after
+    the binary point, rounded up, so that p is the largest of log2 M + 4, log2 S + 4 and log2 N + 2; numerators and
+    denominators of attention may have relative errors of up to 1/(32 M).
 
     Parameters
     ----------
@@ -44,7 +62,8 @@ def match3_groups(*, root: int, modulus: int, spare_bits: int = 0) -> MatchTrans
     modulus = checks.integer("modulus", modulus, minimum=2, maximum=2**40)
     spare_bits = checks.integer("spare_bits", spare_bits, minimum=-50, maximum=3)
     slots, n_tokens = groups**2, groups**3
-    width = 2 + 3 * slots
+    token = layout(groups, sizes.whole_numbers(modulus - 1), sizes.whole_numbers(n_tokens - 1))
+    gathering, spreading = layers(groups)
     # Beside the chosen group all weights together are below 1/(4 S M): a gathered number is within 1/4 of an integer,
     # and another 1/4 is left for rounding the output.
     scale = sizes.whole_scale(4 * n_tokens * slots * modulus)
@@ -53,62 +72,54 @@ def match3_groups(*, root: int, modulus: int, spare_bits: int = 0) -> MatchTrans
 
     def tokens(x):
         x = np.asarray(x, dtype=np.float64)
-        start = np.stack([x, np.broadcast_to(np.arange(n_tokens, dtype=float), x.shape)], -1)
-        return np.concatenate([start, np.zeros((*x.shape, width - 2))], -1)
-
-    def position(X):
-        return X[..., 1].astype(np.int64)
-
-    def one_hot(index):
-        return (index[..., None] == np.arange(groups)).astype(float)
-
-    def block(columns, start: int):
-        """``columns`` behind the first two of a token, from ``start`` on, and zeros elsewhere."""
-        out = np.zeros((*columns.shape[:-1], width))
-        out[..., 2 + start : 2 + start + columns.shape[-1]] = columns
+        out = token.placed("x", x[..., None])
+        token.read(out, "position")[...] = np.arange(n_tokens, dtype=float)[:, None]
         return out
 
-    def gather(head: int) -> AttentionUnit:
-        def value(X):
-            out = np.zeros((*X.shape[:-1], width))
-            place = 2 + head * slots + position(X) % slots
-            np.put_along_axis(out, place[..., None], X[..., :1], -1)
-            return out
+    def position(X):
+        return token.read(X, "position")[..., 0].astype(np.int64)
 
-        return AttentionUnit.from_maps(
-            lambda X: one_hot(position(X) // groups**head % groups),
-            lambda X: one_hot(position(X) // slots),
-            value,
-            embedding_dim=groups,
+    def one_hot(index, width):
+        return (index[..., None] == np.arange(width)).astype(float)
+
+    def gather(head: int) -> Head:
+        return Head.into(
+            f"block {head}",
+            token,
+            gathering,
+            query=lambda X: one_hot(position(X) // groups**head % groups, groups),
+            key=lambda X: one_hot(position(X) // slots, groups),
+            value=lambda X: one_hot(position(X) % slots, slots) * token.read(X, "x"),
             scale=float(scale),
             precision=sizes.rounded(scale, 1, modulus - 1, gathered),
         )
 
     def match_bits(X):
-        first, second, third = np.split(np.rint(slots * X[..., 2 : 2 + 3 * slots]).astype(np.int64), 3, axis=-1)
+        blocks = (np.rint(slots * token.read(X, f"block {number}")).astype(np.int64) for number in range(3))
+        first, second, third = blocks
         sums = (second[..., :, None] + third[..., None, :]) % modulus
         reached = np.zeros((*X.shape[:-1], modulus), bool)
         np.put_along_axis(reached, sums.reshape(*sums.shape[:-2], -1), True, -1)
-        bits = np.take_along_axis(reached, -first % modulus, -1)
-        return block(bits.astype(float), 0) + block(X[..., :2], -2)
+        out = token.placed("block 0", np.take_along_axis(reached, -first % modulus, -1).astype(float))
+        for name in ("x", "position"):
+            token.read(out, name)[...] = token.read(X, name)
+        return out
 
-    def bits_of_token(X):
-        return block(X[..., 2 : 2 + slots], slots)
-
-    spread = AttentionUnit.from_maps(
-        lambda X: one_hot(position(X) // slots),
-        lambda X: one_hot(position(X) % groups),
-        bits_of_token,
-        embedding_dim=groups,
+    spread = Head.into(
+        "block 1",
+        token,
+        spreading,
+        query=lambda X: one_hot(position(X) // slots, groups),
+        key=lambda X: one_hot(position(X) % groups, groups),
+        value=lambda X: token.read(X, "block 0"),
         scale=float(scale),
         precision=sizes.rounded(scale, 1, 1, averaged),
     )
 
     def read(X):
-        average = np.take_along_axis(X[..., 2 + slots : 2 + 2 * slots], (position(X) % slots)[..., None], -1)
+        average = np.take_along_axis(token.read(X, "block 1"), (position(X) % slots)[..., None], -1)
         return (average > 0.5 / slots).astype(float)
 
-    layers = [MultiHeadLayer([gather(head) for head in range(3)]), MultiHeadLayer([spread])]
-    return MatchTransformer(
-        Transformer(layers, [None, match_bits, read]), n_tokens, modulus, 3, max(slots, groups), tokens
-    )
+    built = [MultiHeadLayer([gather(head) for head in range(gathering.heads)]), MultiHeadLayer([spread])]
+    maps = [token.held(None), token.held(match_bits), read]
+    return MatchTransformer(Transformer(built, maps), n_tokens, modulus, tokens, token)

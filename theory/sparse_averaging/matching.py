@@ -16,8 +16,9 @@ from scipy.special import expit
 
 from dynamics.data.averaging import BLANK, match_tokens
 from dynamics.support import checks
-from dynamics.units.attention_unit import AttentionUnit, MultiHeadLayer, TensorAttentionUnit, Transformer
+from dynamics.units.attention_unit import AttentionUnit, MultiHeadLayer, Precision, TensorAttentionUnit, Transformer
 from theory.sparse_averaging.keys import certificate, random_keys, temperature
+from theory.sparse_averaging.parts import Head, Layers, Layout, Part
 
 # Rounding moves a score, which is a sum of products of cosines, and the blank's by at most this together (float64).
 _SCORE_ROUNDING = {2: 8 * 2.0**-53, 3: 16 * 2.0**-53}
@@ -207,25 +208,54 @@ class MatchTransformer:
         Works on the tokens that ``tokens`` makes, with one number a token out.
     n_tokens, modulus : int
         N (exactly) and M.
-    heads : int
-        H, of the layer with most.
-    embedding_dim : int
-        m: the largest width of a head's queries, keys and values.
     tokens : callable
         Integers (.., N) to the transformer's tokens.
+    layout : theory.sparse_averaging.parts.Layout
+        The parts of its tokens.
     """
 
     transformer: Transformer
     n_tokens: int
     modulus: int
-    heads: int
-    embedding_dim: int
     tokens: Callable
+    layout: Layout
 
     @property
     def depth(self) -> int:
         """D."""
         return self.transformer.depth
+
+    @property
+    def heads(self) -> int:
+        """H, of the layer with most."""
+        return max(len(layer.heads) for layer in self.transformer.layers)
+
+    @property
+    def embedding_dim(self) -> int:
+        """m: the largest width of a head's queries, keys and values."""
+        return max(max(head.embedding_dim, head.value_dim) for layer in self.transformer.layers for head in layer.heads)
+
+    @property
+    def width(self) -> int:
+        """Numbers of a token."""
+        return self.layout.width
+
+    @property
+    def bits(self) -> int:
+        """p: the longest number of a token, of scaled queries, keys, values and outputs, all of them rounded to that.
+
+        Raises
+        ------
+        ValueError
+            If some are not rounded.
+        """
+        numbers = [part.numbers for part in self.layout.parts]
+        for head in (head for layer in self.transformer.layers for head in layer.heads):
+            held = head.precision or Precision()
+            numbers += [held.query, held.key, held.value, held.output]
+        if None in numbers:
+            raise checks.reject("model", "round all its numbers", "some that are not rounded")
+        return max(one.bits for one in numbers if one is not None)
 
     def __call__(self, x: ArrayLike) -> np.ndarray:
         """Whether each of the integers ``x`` in [0, M), shape (.., N), has a match: (.., N) of bool."""
@@ -245,21 +275,26 @@ def match3_histogram(*, n_tokens: int, modulus: int) -> MatchTransformer:
     n_tokens = checks.integer("n_tokens", n_tokens, minimum=1)
     modulus = checks.integer("modulus", modulus, minimum=2)
 
-    def tokens(x):
-        x = np.asarray(x, dtype=np.float64)[..., None]
-        return np.concatenate([x, np.zeros((*x.shape[:-1], modulus))], -1)
+    token = Layout((Part("x", 1), Part("shares", modulus)))
 
     def nothing(X):
         return np.zeros((*X.shape[:-1], 1))
 
     def decide(X):
-        return _sum_of_three(X[..., 0], X[..., 1:] > 0.5 / n_tokens)
+        return _sum_of_three(X[..., 0], token.read(X, "shares") > 0.5 / n_tokens)
 
-    unit = AttentionUnit.from_maps(
-        nothing, nothing, lambda X: _one_hot(X[..., 0], modulus, width=modulus + 1), embedding_dim=1
+    unit = Head.into(
+        "shares",
+        token,
+        Layers("histogram", 1, 1, 1, modulus),
+        query=nothing,
+        key=nothing,
+        value=lambda X: _one_hot(X[..., 0], modulus),
     )
     transformer = Transformer([MultiHeadLayer([unit])], [None, decide])
-    return MatchTransformer(transformer, n_tokens, modulus, 1, modulus, tokens)
+    return MatchTransformer(
+        transformer, n_tokens, modulus, lambda x: token.placed("x", np.asarray(x, dtype=np.float64)[..., None]), token
+    )
 
 
 def match3_bigram(*, n_tokens: int, modulus: int) -> MatchTransformer:
@@ -278,15 +313,21 @@ def match3_bigram(*, n_tokens: int, modulus: int) -> MatchTransformer:
     # All weight but 1/(4 M) is on the next position, so that the copy is within 1/4 of an integer.
     copy_scale = math.log(4 * ring * (modulus + 1)) / angle_gap(ring)
 
+    token = Layout(tuple(Part(name, 1) for name in ("x", "position", "next", "output")))
+
     def tokens(x):
         bare = match_tokens(np.asarray(x, dtype=np.int64))
-        return np.concatenate([bare, _positions(bare), np.zeros_like(bare), np.zeros_like(bare)], -1)
+        out = token.placed("x", bare)
+        token.read(out, "position")[...] = _positions(bare)
+        return out
 
-    copy = AttentionUnit.from_maps(
-        lambda X: _pair_queries(X[..., 1] + 1, ring),
-        lambda X: _pair_queries(X[..., 1], ring),
-        lambda X: _column(X[..., 0], 2, 4),
-        embedding_dim=2,
+    copy = Head.into(
+        "next",
+        token,
+        Layers("copy", 1, 1, 2, 1),
+        query=lambda X: _pair_queries(X[..., 1] + 1, ring),
+        key=lambda X: _pair_queries(X[..., 1], ring),
+        value=lambda X: X[..., :1],
         scale=copy_scale,
     )
 
@@ -295,11 +336,13 @@ def match3_bigram(*, n_tokens: int, modulus: int) -> MatchTransformer:
         columns = _with_blank(_pair_keys(token + following, modulus), token == BLANK, pair.blank_score)
         return np.where(((token != BLANK) & (following == BLANK))[..., None], [0.0, 0.0, -1.0], columns)
 
-    find = AttentionUnit.from_maps(
-        lambda X: matching.queries(X[..., :1]),
-        key,
-        lambda X: _column(_is_token(X[..., 0]), 3, 4),
-        embedding_dim=3,
+    find = Head.into(
+        "output",
+        token,
+        Layers("find", 1, 1, 3, 1),
+        query=lambda X: matching.queries(X[..., :1]),
+        key=key,
+        value=lambda X: _is_token(X[..., :1]),
         scale=pair.scale,
     )
 
@@ -308,7 +351,7 @@ def match3_bigram(*, n_tokens: int, modulus: int) -> MatchTransformer:
 
     layers = [MultiHeadLayer([copy]), MultiHeadLayer([find])]
     transformer = Transformer(layers, [None, rounded, lambda X: X[..., 3:]])
-    return MatchTransformer(transformer, n_tokens, modulus, 1, 3, tokens)
+    return MatchTransformer(transformer, n_tokens, modulus, tokens, token)
 
 
 def match3_local(
@@ -345,42 +388,44 @@ def match3_local(
     windows = np.array([certificate(keys, np.arange(i, i + q)).query for i in range(n_tokens)])
     # Tokens beyond the ends are asked nothing: any query will do.
     queries = np.concatenate([windows, np.repeat(windows[:1], 2 * reach, axis=0)])
+    token = Layout((Part("x", 1), Part("position", 1), Part("shares", modulus)))
 
     def tokens(x):
         x = np.asarray(x, dtype=np.float64)
         blank = np.full((*x.shape[:-1], reach), BLANK, dtype=float)
         # The tokens that are asked come first; their positions say where they are.
         position = np.concatenate([np.arange(n_tokens) + reach, np.arange(reach), np.arange(reach) + n_tokens + reach])
-        start = np.stack(
-            [np.concatenate([x, blank, blank], -1), np.broadcast_to(position, (*x.shape[:-1], padded))], -1
-        )
-        return np.concatenate([start, np.zeros((*start.shape[:-1], modulus))], -1)
+        out = token.placed("x", np.concatenate([x, blank, blank], -1)[..., None])
+        token.read(out, "position")[...] = position[:, None]
+        return out
 
     def query(X):
         return queries[(X[..., 1].astype(np.int64) - reach) % padded]
 
     def decide(X):
-        return _sum_of_three(X[..., 0], X[..., 2:] > 0.5 / q)
+        return _sum_of_three(X[..., 0], token.read(X, "shares") > 0.5 / q)
 
     scale = temperature(n_tokens=padded, q=q, error=0.5 / q) or 1.0
-    unit = AttentionUnit.from_maps(
-        query,
-        lambda X: keys[X[..., 1].astype(np.int64)],
-        lambda X: _one_hot(X[..., 0], modulus, width=modulus + 2),
-        embedding_dim=dimension,
+    unit = Head.into(
+        "shares",
+        token,
+        Layers("window", 1, 1, dimension, modulus),
+        query=query,
+        key=lambda X: keys[X[..., 1].astype(np.int64)],
+        value=lambda X: _one_hot(X[..., 0], modulus),
         scale=scale,
     )
     transformer = Transformer([MultiHeadLayer([unit])], [None, decide])
-    return MatchTransformer(transformer, n_tokens, modulus, 1, max(dimension, modulus), tokens)
+    return MatchTransformer(transformer, n_tokens, modulus, tokens, token)
 
 
 def _positions(bare: np.ndarray) -> np.ndarray:
     return np.broadcast_to(np.arange(bare.shape[-2], dtype=float)[:, None], bare.shape)
 
 
-def _one_hot(x: np.ndarray, modulus: int, *, width: int) -> np.ndarray:
-    """The last ``modulus`` of ``width`` columns say which residue x is; all are zero for the blank."""
-    return (x[..., None] == np.arange(width) - (width - modulus)).astype(float) * (np.arange(width) >= width - modulus)
+def _one_hot(x: np.ndarray, modulus: int) -> np.ndarray:
+    """One of M columns says which residue x is; all are zero for the blank."""
+    return (x[..., None] == np.arange(modulus)).astype(float)
 
 
 def _sum_of_three(x: np.ndarray, present: np.ndarray) -> np.ndarray:
@@ -392,10 +437,3 @@ def _sum_of_three(x: np.ndarray, present: np.ndarray) -> np.ndarray:
         third = (-residue - second) % modulus
         found |= present[..., second, None] & np.take_along_axis(present, third, -1)
     return found.astype(float)
-
-
-def _column(values: np.ndarray, place: int, width: int) -> np.ndarray:
-    """``values`` (.., N) in one of ``width`` columns, zeros in the others."""
-    out = np.zeros((*values.shape, width))
-    out[..., place] = values
-    return out

@@ -6,21 +6,28 @@ of a bound in units of it, or the share of wrong answers; 0 where the statement 
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import sympy as sp
 
 from dynamics.data import averaging as tasks
 from dynamics.units.attention_unit import attention_weights
 from theory.sparse_averaging import averaging
+from theory.sparse_averaging.proofs import fully_connected, groups, moments, sorted_groups, transform
+from theory.sparse_averaging.transform import Stages
 from theory.statements import Runs
 
 ETA = 0.01
 _MATCH_TOKENS = 400  # N of Match2 at most, for time
 _TRIPLE_TOKENS = 16  # N of Match3 by a tensor unit
+_LAYER_TOKENS = 32  # N of fully connected layers at most, for time
 _DEEP_TOKENS = 64  # N of Match3 by a transform, and by sorted groups
 _LARGE_ROOT = 2**10  # the cube root of an N at which the conjecture's bound, with the constant 1, is missed
+_BUILT = (*range(3, 11), 16, 27, 50, 64, 100, 256, 1024, 4096)  # N at which constructions tell their sizes
 _ROUNDING = 1e-15  # of an output of order one
 _COLLISION = 1e-9  # up to which two first layers count as the same
 
@@ -49,6 +56,38 @@ def moment_curve(runs: Runs, level: str) -> float:
     return _beyond(tasks.attention_error(attention, subsets).max(), ETA)
 
 
+def rounded_keys(runs: Runs, level: str) -> float:
+    """Largest error of attention beyond eps with queries of log2(q ln N/eps) + 4 bits, rounded up, at the same m."""
+    setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
+    n, q = setting.n_tokens, setting.subset_size
+    keys = averaging.random_keys(n, math.ceil(12 * q * math.log(n)), rng=rng)
+    bits = math.ceil(math.log2(q * math.log(n) / ETA)) + 4
+    tau = averaging.temperature(n_tokens=n, q=q, error=ETA / 2)
+    errors = []
+    for subset in np.concatenate([tasks.random_subsets(n, q, size=2, rng=rng), tasks.adversarial_subsets(keys, q)[:2]]):
+        query = averaging.certificate(keys, subset).query
+        precision = averaging.rounded_query(query, tau=tau, bits=bits)
+        attention = attention_weights(np.array([query]), keys, scale=tau, precision=precision)
+        errors.append(tasks.attention_error(attention, subset[None])[0])
+    return _beyond(max(errors), ETA)
+
+
+def curve_bits(runs: Runs, level: str) -> float:
+    """Distance of the bits of a query on the moment curve from 4 q^2 log2 N, relative: 2q of the longest number."""
+    n, q = runs.setting.n_tokens, runs.setting.subset_size
+    curve = averaging.moment_curve(n, q)
+    return abs(curve.dimension * curve.number_bits() / float(moments.query_bits(n, q)) - 1)
+
+
+def protocol_margin(setting: Any) -> float:
+    """N over 2q + 1 of the protocol that is run."""
+    return _protocol_tokens(setting.bits) / (2 * setting.bits + 1)
+
+
+def _protocol_tokens(bits: int) -> int:
+    return 2 * bits + 1
+
+
 def qsa_printed(runs: Runs, level: str) -> float:
     """Share of wrong answers of the protocol with the slides' encoding."""
     return _qsa(runs, "printed")
@@ -61,7 +100,7 @@ def qsa_corrected(runs: Runs, level: str) -> float:
 
 def _qsa(runs: Runs, encoding: str) -> float:
     q = runs.setting.bits
-    n = 2 * q + 1
+    n = _protocol_tokens(q)
     keys = averaging.random_keys(n, 12 * q * n.bit_length(), rng=np.random.default_rng(runs.setting.seed))
     run = averaging.qsa_protocol(averaging.random_keys_unit(keys, q, error=0.5 / q, bits=8), q, encoding=encoding)
     return 1.0 if run.bits < q else run.errors / run.disjoint.size
@@ -88,19 +127,31 @@ def _rank_lacks(matrix: np.ndarray, entry: Callable[[np.ndarray, np.ndarray], np
 def narrow_network(runs: Runs, level: str) -> float:
     """What the error forced by a first layer lacks of what is proved, d' = 2, relative, or 1 where nothing collides.
 
-    Of widths d'(N - 2q), where it is 1, and N d' - 1, where it is 1/(2q - 1); for q of the setting and N/4; layers with
-    random weights, and layers that read single coordinates or sums of neighbours. The error is that of the two inputs,
-    z and -z, and the set that were found.
+    For q of the setting and a quarter and a half of all tokens; widths d'(N - 2q), half of N d', and N d' - 1; layers
+    with random weights, and layers that read single coordinates or sums of neighbours. The error is that of the two
+    inputs, z and -z, and the set that were found.
     """
-    n, rng = min(runs.setting.n_tokens, 64), np.random.default_rng(runs.setting.seed)
+    n, rng = min(runs.setting.n_tokens, _LAYER_TOKENS), np.random.default_rng(runs.setting.seed)
     sums = np.eye(2 * n) + np.eye(2 * n, k=1)
     lacks = []
-    for q in {min(runs.setting.subset_size, n // 4), n // 4}:
-        for width in (2 * (n - 2 * q), 2 * n - 1):
+    for q in {min(runs.setting.subset_size, n // 4), n // 4, n // 2}:
+        for width in {2 * (n - 2 * q), n, 2 * n - 1} - {0}:
             bound = averaging.collision_error(n, q, width=width, value_dimension=2)
             for layer in (rng.normal(size=(width, 2 * n)), np.eye(2 * n)[rng.permutation(2 * n)[:width]], sums[:width]):
                 lacks.append(1 - _forced(layer, n, q) / bound)
     return max(0.0, *lacks)
+
+
+def sum_of_all(runs: Runs, level: str) -> float:
+    """Error beyond (N - q)/q of the sum of all values over q, d' = 1, for q above N/2; random values and +-1."""
+    n, rng = runs.setting.n_tokens, np.random.default_rng(runs.setting.seed)
+    beyond = []
+    for q in {n // 2 + 1, (3 * n) // 4, n - 1}:
+        subsets = tasks.random_subsets(n, q, size=4, rng=rng)
+        for values in (rng.uniform(-1, 1, n), rng.choice([-1.0, 1.0], n), np.ones(n)):
+            error = np.abs(values[subsets].mean(axis=1) - values.sum() / q).max()
+            beyond.append(_beyond(error, float(fully_connected.error_of_sum(n, q))))
+    return max(beyond)
 
 
 def _forced(layer: np.ndarray, n: int, q: int) -> float:
@@ -160,30 +211,53 @@ def match3_tensor(runs: Runs, level: str) -> float:
     return _beyond(np.abs(outputs - tasks.match3(x, modulus)).max(), ETA)
 
 
+def pairs_margin(setting: Any) -> float:
+    """M over N + 2 of the protocol that is run; 0 for an even N."""
+    n, modulus = _match3_protocol_sizes(setting.bits)
+    return modulus / (n + 2) * (n % 2)
+
+
+def _match3_protocol_sizes(bits: int) -> tuple[int, int]:
+    return 2 * bits + 1, 2 * bits + 3
+
+
 def match3_protocol(runs: Runs, level: str) -> float:
     """Share of wrong answers of the protocol, by a layer of m = M = 2n + 3; 1 where it sends fewer than n bits."""
-    n = runs.setting.bits
-    model = averaging.match3_histogram(n_tokens=2 * n + 1, modulus=2 * n + 3)
-    run = averaging.match3_protocol(model, bits=10)
-    return 1.0 if run.bits < n else run.errors / run.disjoint.size
+    n_tokens, modulus = _match3_protocol_sizes(runs.setting.bits)
+    run = averaging.match3_protocol(averaging.match3_histogram(n_tokens=n_tokens, modulus=modulus), bits=10)
+    return 1.0 if run.bits < runs.setting.bits else run.errors / run.disjoint.size
 
 
 def assisted(runs: Runs, level: str) -> float:
-    """Share of wrong tokens of the bigram construction, against Match3 of neighbours by its definition."""
+    """Share of wrong tokens of the bigram construction, against Match3 of neighbours by its definition.
+
+    1 if its size is not D = 2, H = 1, m = 3.
+    """
     setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
     n, modulus = min(setting.n_tokens, 100), setting.modulus
     x = tasks.random_match(n, modulus, size=4, rng=rng)
     x[:, 0] = -(x[:, 1] + x[:, 2]) % modulus
     pairs = (x[:, :-1] + x[:, 1:]) % modulus
     truth = ((x[:, :, None] + pairs[:, None, :]) % modulus == 0).any(axis=2)
-    return float((averaging.match3_bigram(n_tokens=n, modulus=modulus)(x) != truth).mean())
+    model = averaging.match3_bigram(n_tokens=n, modulus=modulus)
+    right = (model.depth, model.heads, model.embedding_dim) == (2, 1, 3)
+    return float((model(x) != truth).mean()) if right else 1.0
 
 
 def conjectured_size(runs: Runs, level: str) -> float:
     """By how much of N / log2 N the mHD of the two layers is below it, at N = 2^30; 0 where it is not."""
+    return _below_bound(runs, lambda model: model.embedding_dim)
+
+
+def strict_size(runs: Runs, level: str) -> float:
+    """The same if m is no less than the numbers of a token."""
+    return _below_bound(runs, lambda model: max(model.embedding_dim, model.width))
+
+
+def _below_bound(runs: Runs, dimension: Callable[[averaging.MatchTransformer], int]) -> float:
     model = averaging.match3_groups(root=_LARGE_ROOT, modulus=runs.setting.modulus)
     bound = model.n_tokens / math.log2(model.n_tokens)
-    return max(0.0, 1 - model.embedding_dim * model.heads * model.depth / bound)
+    return max(0.0, 1 - dimension(model) * model.heads * model.depth / bound)
 
 
 def counter_example(runs: Runs, level: str) -> float:
@@ -192,35 +266,124 @@ def counter_example(runs: Runs, level: str) -> float:
     return _wrong(runs, averaging.match3_groups(root=root, modulus=modulus), root**3, modulus)
 
 
-def transform(runs: Runs, level: str) -> float:
-    """The same for attention that computes a number-theoretic transform, M <= 4N; 1 where it is larger than stated."""
-    n = min(runs.setting.n_tokens, _DEEP_TOKENS)
-    modulus = min(runs.setting.modulus, 4 * n)
-    model = averaging.match3_transform(n_tokens=n, modulus=modulus)
-    stated = (2 * int(math.log2(n)) + 2, 2, max(int(math.log2(n)) + 2, 16))  # 4M <= 16 N numbers at most
-    return _wrong(runs, model, n, modulus, stated)
+def residues_margin(setting: Any) -> float:
+    """4N over M, as they are run."""
+    n, modulus = _transform_sizes(setting)
+    return 4 * n / modulus
 
 
-def sorted_groups(runs: Runs, level: str) -> float:
-    """The same for sorted groups; 1 where m is beyond sqrt(N) + 3 and the codes' log2 MN."""
+def _transform_sizes(setting: Any) -> tuple[int, int]:
+    n = min(setting.n_tokens, _DEEP_TOKENS)
+    return n, min(setting.modulus, 4 * n)
+
+
+def groups_sizes(runs: Runs, level: str) -> float:
+    """What the two layers have of D, H, m and numbers of a token beyond or below what is stated, relative, or of bits
+    beyond it; as they are built for many N, M from 2 to N^2."""
+    off = []
+    for root in (*range(1, 17), 27, 64, 256):
+        n = root**3
+        for modulus in _moduli(runs, n):
+            model = averaging.match3_groups(root=root, modulus=modulus)
+            stated = (groups.depth(), groups.heads(), groups.dimension(n), groups.token_width(n))
+            off += [abs(have / float(is_) - 1) for have, is_ in zip(_sizes(model), stated, strict=True)]
+            off.append(_over(model.bits, groups.bits(n, modulus)))
+    return max(off)
+
+
+def deep_transform(runs: Runs, level: str) -> float:
+    """As `counter_example`, for attention that computes a number-theoretic transform, M <= 4N."""
+    n, modulus = _transform_sizes(runs.setting)
+    return _wrong(runs, averaging.match3_transform(n_tokens=n, modulus=modulus), n, modulus)
+
+
+def transform_sizes(runs: Runs, level: str) -> float:
+    """What the transform has of D, H, m and numbers of a token beyond what is stated for N = 2^r and M <= N, relative;
+    1 where H or m is below it, or D and tokens at M = N are. And what tokens hold beyond what is stated, M <= 4N."""
+    off = [0.0]
+    for n in _BUILT:
+        for modulus in _moduli(runs, n, most=4 * n):
+            model = averaging.match3_transform(n_tokens=n, modulus=modulus)
+            own = model.layout.place("own")
+            off.append((own.stop - own.start) / max(1.0, float(transform.held(n, modulus))) - 1)
+            if n & (n - 1) == 0 and modulus <= n:
+                stated = (transform.depth(n), transform.heads(), transform.dimension(n), transform.token_width())
+                shares = [have / float(is_) - 1 for have, is_ in zip(_sizes(model), stated, strict=True)]
+                exact = shares if modulus == n else shares[1:3]
+                off += [*shares, float(any(share < -_ROUNDING for share in exact))]
+    return max(off)
+
+
+def transform_bits(runs: Runs, level: str) -> float:
+    """What the transform has of bits beyond what is stated, relative, M <= 4N."""
+    built = [(n, modulus) for n in _BUILT for modulus in _moduli(runs, n, most=4 * n)]
+    return max(
+        _over(
+            averaging.match3_transform(n_tokens=n, modulus=modulus).bits, transform.bits(n, Stages.of(n, modulus).prime)
+        )
+        for n, modulus in built
+    )
+
+
+def deep_sorted(runs: Runs, level: str) -> float:
+    """As `counter_example`, for sorted groups."""
     n, modulus = min(runs.setting.n_tokens, _DEEP_TOKENS), runs.setting.modulus
-    model = averaging.match3_sorted(n_tokens=n, modulus=modulus)
-    digits = math.ceil(2 * math.log(modulus * n, n) - 1e-9)
-    stated = (3 + math.ceil(digits / 3), 3, max(int(math.sqrt(n)) + 3, math.ceil(math.log2(modulus * n))))
-    return _wrong(runs, model, n, modulus, stated)
+    return _wrong(runs, averaging.match3_sorted(n_tokens=n, modulus=modulus), n, modulus)
 
 
-def _wrong(
-    runs: Runs, model: averaging.MatchTransformer, n: int, modulus: int, stated: tuple[int, int, int] | None = None
-) -> float:
-    """Share of wrong tokens; 1 if depth, heads or dimension are beyond those ``stated``, as counted on the inputs."""
+def sorted_sizes(runs: Runs, level: str) -> float:
+    """What sorted groups have of D, H, m and numbers of a token beyond what is stated, relative, at many N."""
+    off = [0.0]
+    for n, modulus in _sorted_built(runs):
+        depth, heads, dimension, width = _sizes(averaging.match3_sorted(n_tokens=n, modulus=modulus))
+        found = (depth, heads, dimension, width)
+        off += [have / most - 1 for have, most in zip(found, _sorted_stated(n, modulus)[:4], strict=True)]
+    return max(off)
+
+
+def sorted_bits(runs: Runs, level: str) -> float:
+    """The same for bits."""
+    off = [0.0]
+    for n, modulus in _sorted_built(runs):
+        off.append(averaging.match3_sorted(n_tokens=n, modulus=modulus).bits / _sorted_stated(n, modulus)[4] - 1)
+    return max(off)
+
+
+def _sorted_built(runs: Runs) -> list[tuple[int, int]]:
+    return [(n, modulus) for n in _BUILT for modulus in _moduli(runs, n)]
+
+
+@functools.cache
+def _sorted_stated(n: int, modulus: int) -> tuple[float, ...]:
+    """What D, H, m, numbers of a token and bits are at most: exact logarithms, which take a while."""
+    stated = (
+        (sorted_groups.depth(sorted_groups.digits(n, modulus)),),
+        (sorted_groups.heads(),),
+        sorted_groups.dimension(n, modulus),
+        (sorted_groups.token_width(n),),
+        sorted_groups.bits(n, modulus),
+    )
+    return tuple(max(float(one) for one in several) for several in stated)
+
+
+def _moduli(runs: Runs, n: int, most: int = 2**36) -> list[int]:
+    return sorted({modulus for modulus in (2, 3, n, n + 1, n**2, runs.setting.modulus) if 2 <= modulus <= most})
+
+
+def _sizes(model: averaging.MatchTransformer) -> tuple[int, int, int, int]:
+    return model.depth, model.heads, model.embedding_dim, model.width
+
+
+def _over(found: float, stated: Sequence[sp.Expr]) -> float:
+    """By how much of it a size is beyond the largest of what is stated."""
+    return max(0.0, found / max(float(one) for one in stated) - 1)
+
+
+def _wrong(runs: Runs, model: averaging.MatchTransformer, n: int, modulus: int) -> float:
+    """Share of wrong tokens."""
     rng = np.random.default_rng(runs.setting.seed)
     x = tasks.random_match(n, modulus, size=8, rng=rng, order=3, planted=0.5)
     x = np.concatenate([x, tasks.adversarial_match(n, modulus, order=3)])
-    if stated is not None:
-        size = averaging.counted_size(model, x[:2])
-        if any(found > limit for found, limit in zip((size.depth, size.heads, size.dimension), stated, strict=True)):
-            return 1.0
     return float((model(x) != tasks.match3(x, modulus)).mean())
 
 

@@ -43,10 +43,14 @@ class Collision:
 def collision_error(n_tokens: int, q: int, *, width: int, value_dimension: int = 1) -> float:
     r"""Error that every network with a first layer of width k has on some input, whatever its weights.
 
-    1 for k <= d' (N - 2q); 1/(2q - 1) for k < N d' and q < N; else 0, for nothing need collide, or, at q = N, one sum
-    is all that is asked for. Both are proved for every first layer (`theory.sparse_averaging.proofs.fully_connected`).
-    For d' = 1, k = N - 1 the second is exact: for the layer whose kernel is spanned by (1, -1/(2q - 1), ..) a network
-    attains it.
+    The larger of two bounds for every first layer (`theory.sparse_averaging.proofs.fully_connected`), or 0 without one:
+
+    - min(1, (N - k/d')/(2q)) for q <= N/2. It is at least 1 - k/(N d'), the share of the values that the layer lacks.
+    - 1/(2q - 1) for k < N d' and q < N. For d' = 1, k = N - 1 it is exact: for the layer whose kernel is spanned by
+      (1, -1/(2q - 1), ..) a network attains it.
+
+    For q > N/2 the sum of all values, one number for each coordinate, is off an average by (N - q)/q only, and at q = N
+    it is all that is asked for.
 
     Parameters
     ----------
@@ -59,15 +63,16 @@ def collision_error(n_tokens: int, q: int, *, width: int, value_dimension: int =
 
     Examples
     --------
-    >>> collision_error(64, 16, width=32), collision_error(64, 16, width=63)
-    (1.0, 0.03225806451612903)
+    >>> collision_error(64, 16, width=32), collision_error(64, 32, width=32), collision_error(64, 16, width=63)
+    (1.0, 0.5, 0.03225806451612903)
     """
     n_tokens, q = checked_sizes(n_tokens, q)
     width = checks.integer("width", width, minimum=0)
     value_dimension = checks.integer("value_dimension", value_dimension, minimum=1)
-    if width <= value_dimension * (n_tokens - 2 * q):
-        return 1.0
-    return 1 / (2 * q - 1) if width < n_tokens * value_dimension and q < n_tokens else 0.0
+    if width >= n_tokens * value_dimension or q == n_tokens:
+        return 0.0
+    many = min(1.0, (n_tokens - width / value_dimension) / (2 * q)) if 2 * q <= n_tokens else 0.0
+    return max(many, 1 / (2 * q - 1))
 
 
 def collision(
@@ -82,9 +87,8 @@ def collision(
 
     The first layer sees W z + (a function of the subsets) with W of shape (k, N d'). For k < N d' some z has W z = 0,
     and the inputs z and -z have the same first layer. A vertex of the kernel cut with the cube [-1, 1]^{N d'} has at
-    least N d' - k coordinates at +-1; with k <= d' (N - 2q), as k <= N d'/2 at q <= N/4, some coordinate of q tokens
-    has one sign, and the averages over those tokens are +1 and -1: an error of at least 1 in one of the two. Up to
-    k = N d' - 1 one coordinate is at +-1, and the error at least 1/(2q - 1) for q < N: see `collision_error`.
+    least N d' - k coordinates at +-1, N - k/d' of them in one coordinate: the average over the q largest or that over
+    the q smallest entries there is off zero by `collision_error` at least, 1 for k <= d' (N - 2q).
 
     Parameters
     ----------

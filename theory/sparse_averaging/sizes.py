@@ -7,8 +7,9 @@ are integers, and exponentials and their sums are taken in float64, as `dynamics
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +36,8 @@ class Size:
         H, of the layer with most.
     dimension : int
         m: the largest width of queries and keys, or number of columns of values that are ever used.
+    width : int
+        Numbers of a token.
     bits : int
         p: the longest number, as a fixed-point number with sign, of all tokens between layers, scaled queries, keys,
         values and outputs of units.
@@ -45,12 +48,18 @@ class Size:
     depth: int
     heads: int
     dimension: int
+    width: int
     bits: int
 
     @property
     def product(self) -> int:
         """m H D."""
         return self.dimension * self.heads * self.depth
+
+    @property
+    def strict_product(self) -> int:
+        """m H D where m is no less than the width of a token, as on the slides."""
+        return max(self.dimension, self.width) * self.heads * self.depth
 
 
 def counted_size(model: MatchTransformer, x: ArrayLike) -> Size:
@@ -66,7 +75,7 @@ def counted_size(model: MatchTransformer, x: ArrayLike) -> Size:
     X = model.tokens(checks.finite_array("x", x))
     n_tokens, extra = model.n_tokens, X.shape[-2] - model.n_tokens
     transformer = model.transformer
-    dimension, bits = 1, 1
+    dimension, bits, width = 1, 1, X.shape[-1]
     for number, phi in enumerate(transformer.maps):
         if number > 0:
             for head in transformer.layers[number - 1].heads:
@@ -82,7 +91,33 @@ def counted_size(model: MatchTransformer, x: ArrayLike) -> Size:
             X = phi(X)
         bits = max(bits, number_bits(X))
     heads = max(len(layer.heads) for layer in transformer.layers)
-    return Size(n_tokens, extra, transformer.depth, heads, dimension, bits)
+    return Size(n_tokens, extra, transformer.depth, heads, dimension, width, bits)
+
+
+def below_bound(size: Callable[[Any], Any], *, constant: float = 1.0) -> float:
+    """N from which on a size m H D, at N up to 2^60, is below ``constant`` N / log2 N, to 1e-9.
+
+    Parameters
+    ----------
+    size : callable
+        N to m H D, as the claims of the proofs.
+    constant : float
+        In front of the bound.
+    """
+    checks.function("size", size)
+    constant = checks.positive("constant", constant)
+
+    def above(log: float) -> bool:
+        return float(size(2.0**log)) >= constant * 2.0**log / log
+
+    last = next((log for log in np.arange(60.0, 1.0, -0.5) if above(log)), None)
+    if last is None or last == 60:
+        raise checks.reject("size", "cross the bound at an N from 4 to 2^59", "none")
+    low, high = last, last + 0.5
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (middle, high) if above(middle) else (low, middle)
+    return 2.0**high
 
 
 def number_bits(values: ArrayLike) -> int:

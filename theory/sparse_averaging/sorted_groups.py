@@ -10,15 +10,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from dynamics.support import checks
-from dynamics.units.attention_unit import AttentionUnit, MultiHeadLayer, Transformer
+from dynamics.units.attention_unit import FixedPoint, MultiHeadLayer, Transformer
 from theory.sparse_averaging import sizes
 from theory.sparse_averaging.matching import MatchTransformer
+from theory.sparse_averaging.parts import Head, Layers, Layout, Part
 
 _AT_ONCE = 2**22  # sums of three
+
+
+def layers(size: Any, groups: Any, code: Any, digit_layers: Any, digits: Any = 3) -> tuple[Layers, ...]:
+    """The layers for groups of ``size`` tokens: digits of ranks by codes, extremes, three groups, reports."""
+    return (
+        Layers("digits", digit_layers, digits, code, size),
+        Layers("extremes", 1, 1, 1, groups),
+        Layers("gather", 1, 3, groups, size),
+        Layers("report", 1, 3, groups + 1, size),
+    )
+
+
+def layout(size: Any, groups: Any, numbers: dict[str, FixedPoint] | None = None) -> Layout:
+    """A token: x, position, rank so far, how many tokens agree with it so far, its triple, the largest residue of each
+    group, three blocks for a layer to fill, and the slots of its triple that are part of a zero sum: 1, 2 and 4 for
+    its first, second and third group."""
+    columns = {"x": 1, "position": 1, "rank": 1, "alike": 1, "triple": 3, "extremes": groups}
+    columns |= {f"block {number}": size for number in range(3)} | {"found": size}
+    held = numbers or {}
+    return Layout(tuple(Part(name, count, held.get(name.split()[0])) for name, count in columns.items()))
 
 
 def match3_sorted(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> MatchTransformer:
@@ -53,34 +75,27 @@ def match3_sorted(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> MatchT
     modulus = checks.integer("modulus", modulus, minimum=2, maximum=2**36)
     spare_bits = checks.integer("spare_bits", spare_bits, minimum=-50, maximum=3)
     plan = Groups(n_tokens, modulus)
-    layers, maps = [], []
-    for first in range(0, plan.digits, 3):
-        digits = range(first, min(first + 3, plan.digits))
-        layers.append(MultiHeadLayer([_digit(plan, digit, digit - first, spare_bits) for digit in digits]))
+    built, maps = [], []
+    for number in range(plan.layers["digits"].count):
+        digits = range(3 * number, min(3 * number + 3, plan.digits))
+        built.append(MultiHeadLayer([_digit(plan, digit, digit - digits[0], spare_bits) for digit in digits]))
         maps.append(_count(plan, digits))
-    layers += [_extremes(plan, spare_bits), _gather(plan, spare_bits), _report(plan, spare_bits)]
-    maps += [_triple(plan), _zero_sums(plan), _answer(plan)]
+    built += [_extremes(plan, spare_bits), _gather(plan, spare_bits), _report(plan, spare_bits)]
+    maps += [_triple(plan), _zero_sums(plan)]
 
     def tokens(x):
         x = np.asarray(x, dtype=np.float64)
-        out = np.zeros((*x.shape, plan.width))
-        out[..., plan.x], out[..., plan.position] = x, np.arange(n_tokens)
+        out = plan.layout.placed("x", x[..., None])
+        out[..., plan.position] = np.arange(n_tokens)
         out[..., plan.alike] = n_tokens
         return out
 
-    m = max(plan.size, plan.groups + 1, plan.code_width)
-    return MatchTransformer(Transformer(layers, [None, *maps]), n_tokens, modulus, 3, m, tokens)
+    held = [plan.layout.held(phi) for phi in (None, *maps)]
+    return MatchTransformer(Transformer(built, [*held, _answer(plan)]), n_tokens, modulus, tokens, plan.layout)
 
 
 class Groups:
-    """Sizes, and where the parts of a token are.
-
-    A token is (x, position, rank so far, how many tokens agree with it so far, its triple, the largest residue of each
-    group, three blocks that layers fill, and the slots of its triple that are part of a zero sum: 1, 2 and 4 for its
-    first, second and third group).
-    """
-
-    x, position, rank, alike, triple = 0, 1, 2, 3, slice(4, 7)
+    """Sizes, and where the parts of a token are: see `layout`."""
 
     def __init__(self, n_tokens: int, modulus: int) -> None:
         self.n_tokens, self.modulus = n_tokens, modulus
@@ -89,27 +104,34 @@ class Groups:
         self.groups = -(-n_tokens // self.size)  # at most G of them have tokens
         self.last_size = n_tokens - self.size * (self.groups - 1)
         self.digits = next(k for k in range(1, 200) if self.size**k >= modulus * n_tokens)
-        self.code_width = max(1, ((modulus * n_tokens - 1) // self.size).bit_length())
-        self.extremes = slice(7, 7 + self.groups)
-        self.start = 7 + self.groups
-        self.found = slice(self.start + 3 * self.size, self.start + 4 * self.size)
-        self.width = self.found.stop
+        code = max(1, ((modulus * n_tokens - 1) // self.size).bit_length())
+        self.code_width = code
+        kinds = layers(self.size, self.groups, code, -(-self.digits // 3), min(3, self.digits))
+        self.layers = {one.name: one for one in kinds}
+        bounds = {"x": modulus - 1, "position": n_tokens - 1, "rank": n_tokens - 1, "alike": n_tokens}
+        bounds |= {"triple": self.groups - 1, "extremes": modulus - 1, "block": 0, "found": 7}
+        self.layout = layout(
+            self.size, self.groups, {name: sizes.whole_numbers(bound) for name, bound in bounds.items()}
+        )
+        self.x, self.position, self.rank, self.alike = (
+            self.layout.place(name).start for name in ("x", "position", "rank", "alike")
+        )
+        self.triple, self.extremes, self.found = (self.layout.place(name) for name in ("triple", "extremes", "found"))
 
     def block(self, X: np.ndarray, number: int) -> np.ndarray:
         """Block 0, 1 or 2 of tokens, S numbers each."""
-        start = self.start + number * self.size
-        return X[..., start : start + self.size]
+        return self.layout.read(X, f"block {number}")
 
-    def placed(self, columns: np.ndarray, number: int) -> np.ndarray:
-        """``columns`` in a block, zeros elsewhere: what a head adds to a token."""
-        out = np.zeros((*columns.shape[:-1], self.width))
-        self.block(out, number)[..., : columns.shape[-1]] = columns
-        return out
+    def head(self, kind: str, number: int, **maps: Any) -> Head:
+        """A head of layers of a kind that fills a block."""
+        return Head.into(f"block {number}", self.layout, self.layers[kind], **maps)
 
     def cleared(self, X: np.ndarray) -> np.ndarray:
-        """A copy of tokens with empty blocks."""
+        """A copy of tokens with empty blocks, and nothing found."""
         X = X.copy()
-        X[..., self.start :] = 0.0
+        for part in self.layout.parts:
+            if part.name.startswith(("block", "found")):
+                self.layout.read(X, part.name)[...] = 0.0
         return X
 
     def group(self, X: np.ndarray) -> np.ndarray:
@@ -142,7 +164,7 @@ def _one_hot(index: np.ndarray, width: int) -> np.ndarray:
     return (index[..., None] == np.arange(width)).astype(float)
 
 
-def _digit(plan: Groups, digit: int, number: int, spare_bits: int) -> AttentionUnit:
+def _digit(plan: Groups, digit: int, number: int, spare_bits: int) -> Head:
     """Averages the one-hot of a digit over the tokens that agree in all higher ones, into block ``number``."""
 
     def code(X):
@@ -150,11 +172,12 @@ def _digit(plan: Groups, digit: int, number: int, spare_bits: int) -> AttentionU
         return 2.0 * (prefix[..., None] >> np.arange(plan.code_width) & 1) - 1
 
     scale = -(-sizes.whole_scale(8 * plan.n_tokens) // 2)  # keys differ by 2
-    return AttentionUnit.from_maps(
-        code,
-        code,
-        lambda X: plan.placed(_one_hot(plan.digit(X, digit), plan.size), number),
-        embedding_dim=plan.code_width,
+    return plan.head(
+        "digits",
+        number,
+        query=code,
+        key=code,
+        value=lambda X: _one_hot(plan.digit(X, digit), plan.size),
         scale=float(scale),
         precision=sizes.rounded(scale, 1, 1, sizes.averages(1.0, 1 / (2 * plan.n_tokens), spare_bits=spare_bits)),
     )
@@ -181,22 +204,17 @@ def _extremes(plan: Groups, spare_bits: int) -> MultiHeadLayer:
     """All tokens average, over the last token of each group, its residue in the place of its group."""
     scale = sizes.whole_scale(8 * plan.n_tokens * plan.modulus)
 
-    def value(X):
-        return plan.placed(_one_hot(plan.group(X), plan.groups) * (X[..., plan.x] * plan.is_last(X))[..., None], 0)
-
     output = sizes.averages(plan.modulus, 1 / (2 * plan.groups), spare_bits=spare_bits)
-    return MultiHeadLayer(
-        [
-            AttentionUnit.from_maps(
-                lambda X: np.ones((*X.shape[:-1], 1)),
-                lambda X: plan.is_last(X)[..., None].astype(float),
-                value,
-                embedding_dim=1,
-                scale=float(scale),
-                precision=sizes.rounded(scale, 1, plan.modulus - 1, output),
-            )
-        ]
+    head = plan.head(
+        "extremes",
+        0,
+        query=lambda X: np.ones((*X.shape[:-1], 1)),
+        key=lambda X: plan.is_last(X)[..., None].astype(float),
+        value=lambda X: _one_hot(plan.group(X), plan.groups) * (X[..., plan.x] * plan.is_last(X))[..., None],
+        scale=float(scale),
+        precision=sizes.rounded(scale, 1, plan.modulus - 1, output),
     )
+    return MultiHeadLayer([head])
 
 
 def feasible_triples(largest: np.ndarray, modulus: int) -> np.ndarray:
@@ -254,17 +272,18 @@ def _gather(plan: Groups, spare_bits: int) -> MultiHeadLayer:
     scale = sizes.whole_scale(8 * plan.n_tokens * plan.modulus)
     output = sizes.averages(plan.modulus, 1 / (2 * plan.size), spare_bits=spare_bits)
 
-    def head(number: int) -> AttentionUnit:
-        return AttentionUnit.from_maps(
-            lambda X: _one_hot(X[..., plan.triple][..., number].astype(np.int64), plan.groups),
-            lambda X: _one_hot(plan.group(X), plan.groups),
-            lambda X: plan.placed(_one_hot(plan.slot(X), plan.size) * X[..., plan.x, None], number),
-            embedding_dim=plan.groups,
+    def head(number: int) -> Head:
+        return plan.head(
+            "gather",
+            number,
+            query=lambda X: _one_hot(X[..., plan.triple][..., number].astype(np.int64), plan.groups),
+            key=lambda X: _one_hot(plan.group(X), plan.groups),
+            value=lambda X: _one_hot(plan.slot(X), plan.size) * X[..., plan.x, None],
             scale=float(scale),
             precision=sizes.rounded(scale, 1, plan.modulus - 1, output),
         )
 
-    return MultiHeadLayer([head(number) for number in range(3)])
+    return MultiHeadLayer([head(number) for number in range(plan.layers["gather"].heads)])
 
 
 def _zero_sums(plan: Groups) -> Callable:
@@ -273,7 +292,7 @@ def _zero_sums(plan: Groups) -> Callable:
     def find(X):
         out = plan.cleared(X)
         triple = X[..., plan.triple].astype(np.int64)
-        flat, found = X.reshape(-1, plan.width), out.reshape(-1, plan.width)
+        flat, found = X.reshape(-1, plan.layout.width), out.reshape(-1, plan.layout.width)
         active = np.flatnonzero(triple.reshape(-1, 3)[:, 0] >= 0)
         for some in np.array_split(active, max(1, active.size * plan.size**3 // _AT_ONCE)):
             if not some.size:
@@ -309,22 +328,23 @@ def _report(plan: Groups, spare_bits: int) -> MultiHeadLayer:
     def query(X):
         return np.concatenate([_one_hot(_owned(plan, X)[0], plan.groups), np.ones((*X.shape[:-1], 1))], -1)
 
-    def head(number: int) -> AttentionUnit:
+    def head(number: int) -> Head:
         def key(X):
             here = _one_hot(X[..., plan.triple][..., number].astype(np.int64), plan.groups)
             nobody = X[..., plan.position] == plan.n_tokens - 1
             return np.concatenate([2 * here, nobody[..., None].astype(float)], -1)
 
-        return AttentionUnit.from_maps(
-            query,
-            key,
-            lambda X: plan.placed(X[..., plan.found].astype(np.int64) >> number & 1, number),
-            embedding_dim=plan.groups + 1,
+        return plan.head(
+            "report",
+            number,
+            query=query,
+            key=key,
+            value=lambda X: X[..., plan.found].astype(np.int64) >> number & 1,
             scale=float(scale),
             precision=sizes.rounded(scale, 2, 1, output),
         )
 
-    return MultiHeadLayer([head(number) for number in range(3)])
+    return MultiHeadLayer([head(number) for number in range(plan.layers["report"].heads)])
 
 
 def _answer(plan: Groups) -> Callable:

@@ -9,17 +9,33 @@ Telgarsky (NeurIPS 2023), arXiv 2306.02896, whose slides conjecture mHD = Omega(
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from dynamics.data.averaging import BLANK, match_tokens
 from dynamics.support import checks
-from dynamics.units.attention_unit import AttentionUnit, MultiHeadLayer, Transformer
+from dynamics.units.attention_unit import FixedPoint, MultiHeadLayer, Transformer
 from theory.sparse_averaging import sizes
 from theory.sparse_averaging.matching import MatchTransformer
+from theory.sparse_averaging.parts import Head, Layers, Layout, Part
 
-# A token is (x, position, B numbers, and two blocks of B that layers fill).
-_START = 2
+
+def layers(log_workers: Any, code: Any, slots: Any) -> tuple[Layers, ...]:
+    """The layers for T workers, codes of positions of so many digits, and B numbers a token."""
+    return (
+        Layers("histogram", 1, 1, code + 1, slots),
+        Layers("forward", log_workers, 1, code, slots),
+        Layers("back", log_workers, 1, code, slots),
+        Layers("reads", 1, 2, code, slots),
+    )
+
+
+def layout(slots: Any, numbers: dict[str, FixedPoint] | None = None) -> Layout:
+    """A token: x, position, its B numbers, and two blocks of B for a layer to fill."""
+    columns = {"x": 1, "position": 1, "own": slots, "block 1": slots, "block 2": slots}
+    held = numbers or {}
+    return Layout(tuple(Part(name, count, held.get(name.split()[0])) for name, count in columns.items()))
 
 
 def match3_transform(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> MatchTransformer:
@@ -51,25 +67,24 @@ def match3_transform(*, n_tokens: int, modulus: int, spare_bits: int = 0) -> Mat
     n_tokens = checks.integer("n_tokens", n_tokens, minimum=1, maximum=2**24)
     modulus = checks.integer("modulus", modulus, minimum=2, maximum=2**24)
     spare_bits = checks.integer("spare_bits", spare_bits, minimum=-50, maximum=3)
-    length = 1 << (2 * modulus - 1).bit_length()
-    workers = min(1 << (n_tokens.bit_length() - 1), length)
-    stages = Stages(length, workers, n_tokens)
-    strides = [workers >> k for k in range(1, workers.bit_length())]  # T/2, .., 1
-    layers = [_histogram(stages, spare_bits), *(_copy(stages, h, spare_bits) for h in (*strides, *strides[::-1]))]
-    steps = [stages.step(h, inverse=inverse) for inverse in (False, True) for h in strides[:: -1 if inverse else 1]]
-    maps: list[Callable] = [stages.start(), *steps]
+    stages = Stages.of(n_tokens, modulus)
+    strides = [stages.workers >> k for k in range(1, stages.layers["forward"].count + 1)]  # T/2, .., 1
+    both = [(kind, h) for kind, order in (("forward", strides), ("back", strides[::-1])) for h in order]
+    built = [_histogram(stages, spare_bits), *(_copy(stages, kind, h, spare_bits) for kind, h in both)]
+    maps: list[Callable] = [stages.start(), *(stages.step(h, inverse=kind == "back") for kind, h in both)]
     maps[len(strides)] = stages.then(maps[len(strides)], stages.square)
     maps[-1] = stages.then(maps[-1], stages.finish)
-    layers.append(_reads(stages, modulus, spare_bits))
-    maps.append(_answer(stages, modulus))
+    built.append(_reads(stages, modulus, spare_bits))
 
     def tokens(x):
-        bare = match_tokens(np.asarray(x, dtype=np.int64))
-        position = np.broadcast_to(np.arange(n_tokens + 1.0)[:, None], bare.shape)
-        return np.concatenate([bare, position, np.zeros((*bare.shape[:-1], 3 * stages.slots))], -1)
+        out = stages.layout.placed("x", match_tokens(np.asarray(x, dtype=np.int64)))
+        stages.layout.read(out, "position")[...] = np.arange(n_tokens + 1.0)[:, None]
+        return out
 
-    width = max(stages.code_width + 1, stages.slots)
-    return MatchTransformer(Transformer(layers, [None, *maps]), n_tokens, modulus, 2, width, tokens)
+    held = [stages.layout.held(phi) for phi in (None, *maps)]
+    return MatchTransformer(
+        Transformer(built, [*held, _answer(stages, modulus)]), n_tokens, modulus, tokens, stages.layout
+    )
 
 
 class Stages:
@@ -95,19 +110,26 @@ class Stages:
             if pow(w := pow(g, (self.prime - 1) // length, self.prime), length // 2, self.prime) == self.prime - 1
         )
         self.code_width = n_tokens.bit_length()  # positions 0 .. N, the blank's last
+        kinds = layers(workers.bit_length() - 1, self.code_width, self.slots)
+        self.layers = {one.name: one for one in kinds}
+        bounds = {"x": length // 2 - 1, "position": n_tokens, "own": self.prime - 1, "block": 0}
+        self.layout = layout(self.slots, {name: sizes.whole_numbers(bound) for name, bound in bounds.items()})
+
+    @classmethod
+    def of(cls, n_tokens: int, modulus: int) -> Stages:
+        """The transform for Match3 of N residues mod M."""
+        length = 1 << (2 * modulus - 1).bit_length()
+        return cls(length, min(1 << (n_tokens.bit_length() - 1), length), n_tokens)
 
     # Parts of tokens ------------------------------------------------------------------------------------------------
 
     def block(self, X: np.ndarray, number: int) -> np.ndarray:
         """Block 0 (own numbers), 1 or 2 (filled by layers) of tokens."""
-        start = _START + number * self.slots
-        return X[..., start : start + self.slots]
+        return self.layout.read(X, f"block {number}" if number else "own")
 
-    def placed(self, columns: np.ndarray, number: int) -> np.ndarray:
-        """``columns`` in a block, zeros elsewhere: what a head adds to a token."""
-        out = np.zeros((*columns.shape[:-1], _START + 3 * self.slots))
-        self.block(out, number)[...] = columns
-        return out
+    def head(self, kind: str, number: int, **maps: Any) -> Head:
+        """A head of layers of a kind that fills a block."""
+        return Head.into(f"block {number}", self.layout, self.layers[kind], **maps)
 
     def code(self, number: np.ndarray) -> np.ndarray:
         """Integers in binary, digits 1 and -1: codes of different integers have a product of at most that with itself
@@ -174,7 +196,10 @@ class Stages:
 
     def cleared(self, X: np.ndarray, numbers: np.ndarray) -> np.ndarray:
         """The tokens with these numbers, and empty blocks."""
-        return self.placed(numbers, 0) + np.concatenate([X[..., :_START], np.zeros_like(X[..., _START:])], -1)
+        out = self.layout.placed("own", numbers)
+        for name in ("x", "position"):
+            self.layout.read(out, name)[...] = self.layout.read(X, name)
+        return out
 
 
 def butterfly(length: int, h: int, root: int, prime: int, *, inverse: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -215,55 +240,47 @@ def _histogram(stages: Stages, spare_bits: int) -> MultiHeadLayer:
 
     def value(X):
         columns = (X[..., :1] != BLANK) & (X[..., :1] // workers == np.arange(stages.slots))
-        return stages.placed(columns.astype(float), 1)
+        return columns.astype(float)
 
     precision = sizes.rounded(scale, width, 1, output)
-    unit = AttentionUnit.from_maps(query, key, value, embedding_dim=width + 1, scale=float(scale), precision=precision)
-    return MultiHeadLayer([unit])
+    maps = {"query": query, "key": key, "value": value}
+    return MultiHeadLayer([stages.head("histogram", 1, **maps, scale=float(scale), precision=precision)])
 
 
-def _copy(stages: Stages, h: int, spare_bits: int) -> MultiHeadLayer:
+def _copy(stages: Stages, kind: str, h: int, spare_bits: int) -> MultiHeadLayer:
     """Token t copies the numbers of token t xor h, to less than 1/2."""
     output = sizes.averages(stages.prime, 1 / 2, spare_bits=spare_bits)
     # Tokens that do not work ask for themselves.
-    return MultiHeadLayer(
-        [
-            _from_position(
-                stages,
-                lambda X: np.where(position(X) < stages.workers, position(X) ^ h, position(X)),
-                lambda X: stages.placed(stages.block(X, 0), 1),
-                stages.prime - 1,
-                output,
-            )
-        ]
-    )
+
+    def target(X):
+        return np.where(position(X) < stages.workers, position(X) ^ h, position(X))
+
+    return MultiHeadLayer([_from_position(stages, kind, 1, target, stages.prime - 1, output)])
 
 
 def _reads(stages: Stages, modulus: int, spare_bits: int) -> MultiHeadLayer:
     """Two heads read whether the numbers at -x mod M and M further on are positive."""
     output = sizes.averages(1.0, 1 / 4, spare_bits=spare_bits)
 
-    def head(number: int) -> AttentionUnit:
-        return _from_position(
-            stages,
-            lambda X: wanted(X, modulus, number) % stages.workers,
-            lambda X: stages.placed(stages.block(X, 0), 1 + number),
-            1,
-            output,
-        )
+    def head(number: int) -> Head:
+        def target(X):
+            return wanted(X, modulus, number) % stages.workers
 
-    return MultiHeadLayer([head(0), head(1)])
+        return _from_position(stages, "reads", 1 + number, target, 1, output)
+
+    return MultiHeadLayer([head(number) for number in range(stages.layers["reads"].heads)])
 
 
-def _from_position(stages: Stages, target: Callable, value: Callable, largest: int, output) -> AttentionUnit:
-    """A head that copies from the token at the position ``target``: of all others together comes less than 1/8."""
+def _from_position(stages: Stages, kind: str, block: int, target: Callable, largest: int, output: FixedPoint) -> Head:
+    """A head that copies the numbers of the token at ``target`` into a block: from all others comes less than 1/8."""
     odds = 8 * stages.n_tokens * stages.prime
     scale = -(-sizes.whole_scale(odds) // 2)  # keys differ by 2
-    return AttentionUnit.from_maps(
-        lambda X: stages.code(target(X)),
-        lambda X: stages.code(position(X)),
-        value,
-        embedding_dim=stages.code_width,
+    return stages.head(
+        kind,
+        block,
+        query=lambda X: stages.code(target(X)),
+        key=lambda X: stages.code(position(X)),
+        value=lambda X: stages.block(X, 0),
         scale=float(scale),
         precision=sizes.rounded(scale, 1, largest, output),
     )

@@ -103,12 +103,15 @@ class Column:
         Where it is so, where that is not the settings: of a refuted conjecture.
     reason : str
         Why nothing was found, where nothing was.
+    about : str
+        What the outcome is of, where that is not the statement: of a refuted conjecture.
     """
 
     name: str
     parts: tuple[Part, ...] = ()
     scope: str = ""
     reason: str = ""
+    about: str = ""
 
     @property
     def outcome(self) -> Outcome:
@@ -134,7 +137,8 @@ class Column:
         missed = self.outcome in (Outcome.FAILS, Outcome.REFUTED) and size is not None
         by = f" {size.by}" if missed and size is not None else ""
         scope = f" here, {self.scope}" if self.scope else ""
-        return f"{self.outcome.value}{scope}{by}"
+        about = f"{self.about} " if self.about and self.outcome in (Outcome.HOLDS, Outcome.FAILS) else ""
+        return f"{about}{self.outcome.value}{scope}{by}"
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
@@ -173,8 +177,13 @@ def four_columns(statement: Statement, rows: Sequence[Row], proofs: Sequence[Lab
     ran = bool(rows or proofs)
     by_check = {check: [row for row in rows if row.check == check.name] for check in statement.checks}
     printed = _printed(statement, by_check, proofs, ran)
+    about = "what refutes it" if statement.refuted else ""
     others = [
-        Column(name, (*_parts(by_check, own, ran), *(_proved(statement, proofs, ran) if name == "theory" else ())))
+        Column(
+            name,
+            (*_parts(by_check, own, ran), *(_proved(statement, proofs, ran) if name == "theory" else ())),
+            about=about,
+        )
         for name, own in levels.items()
     ]
     return (printed, *others)
@@ -250,8 +259,13 @@ _NAMED = 2  # parts that failed; a sentence with more is not read
 
 
 def headline(columns: Sequence[Column]) -> str:
-    """One sentence: on the true gradient where it was asked, or else on the theory, on SGD or on what is printed."""
+    """One sentence: on the true gradient where it was asked, or else on the theory, on SGD or on what is printed.
+
+    Of a refuted conjecture, on that.
+    """
     by_name = {column.name: column for column in columns}
+    if (printed := by_name.get(PRINTED)) is not None and printed.scope:
+        return _said(printed)
     found = (_said(by_name[name]) for name in ("true gradient", "theory", "SGD", PRINTED) if name in by_name)
     return next(filter(None, found), sentence(columns))
 
@@ -269,7 +283,7 @@ def _said(column: Column) -> str:
     if not missed:
         measured = [part for part in held if part.size is not None]
         proof = len(held) > len(measured)
-        return f"{start} it {' and '.join(['held'] * bool(measured) + ['is proved'] * proof)}."
+        return f"{start} {column.about or 'it'} {' and '.join(['held'] * bool(measured) + ['is proved'] * proof)}."
     if not held and len(missed) == 1:
         return f"{start} it {_missed(missed[0])}."
     missed.sort(key=lambda part: (part.size is None, -(part.size or 0.0)))

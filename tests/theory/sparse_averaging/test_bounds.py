@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 from strategies import SEEDS
 
 from dynamics.data import averaging as tasks
 from dynamics.units.attention_unit import AttentionUnit, MultiHeadLayer, Transformer
 from theory import averaging
+from theory.sparse_averaging.proofs import fully_connected
 
 
 @pytest.mark.parametrize("q", range(1, 9))
@@ -228,17 +230,59 @@ def test_every_layer_of_two_small_rows():
     for i, first in enumerate(rows):
         for second in rows[:i]:
             assert averaging.collision(np.stack([first, second]), 1, n_tokens=4).error >= 1 - 1e-9
-            # Beyond that width, one third.
-            assert averaging.collision(np.stack([first, second]), 2, n_tokens=4).error >= 1 / 3 - 1e-9
-    assert averaging.collision_error(4, 1, width=2) == 1 and averaging.collision_error(4, 2, width=2) == 1 / 3
+            # Beyond that width one half, the share of the tokens that the layer lacks.
+            assert averaging.collision(np.stack([first, second]), 2, n_tokens=4).error >= 1 / 2 - 1e-9
+    assert averaging.collision_error(4, 1, width=2) == 1 and averaging.collision_error(4, 2, width=2) == 1 / 2
+
+
+def largest_error(weights, q):
+    """Error that a first layer forces, d' = 1, by a linear program for each set: the largest average on its kernel."""
+    n = weights.shape[1]
+    found = 0.0
+    for subset in tasks.all_subsets(n, q):
+        averaged = np.zeros(n)
+        averaged[subset] = -1 / q
+        found = max(found, -linprog(averaged, A_eq=weights, b_eq=np.zeros(len(weights)), bounds=[(-1, 1)] * n).fun)
+    return found
+
+
+@pytest.mark.parametrize(("n", "q"), [(4, 2), (5, 2), (6, 2), (6, 3)])
+def test_half_of_the_width_forces_a_constant_error_for_all_q_to_half(n, q):
+    rng = np.random.default_rng(n + q)
+    for width in range(1, n):
+        layers = [rng.normal(size=(width, n)), rng.integers(-2, 3, size=(width, n)).astype(float), np.eye(n)[:width]]
+        least = min(largest_error(layer, q) for layer in layers)
+        bound = averaging.collision_error(n, q, width=width)
+        assert least >= bound - 1e-9 and bound >= 1 - width / n - 1e-12
+        # Far above what was said before: 1/q at every width beyond N - 2q.
+        assert width > n / 2 or bound >= 1 / 2
+
+
+@given(st.integers(2, 200), st.integers(1, 4), st.data())
+def test_the_forced_error_is_at_least_the_share_of_the_values_that_is_lacking(n, dimension, data):
+    q = data.draw(st.integers(1, n // 2))
+    width = data.draw(st.integers(0, n * dimension))
+    error = averaging.collision_error(n, q, width=width, value_dimension=dimension)
+    assert error >= min(1.0, 1 - width / (n * dimension)) - 1e-12
+    assert (error >= 1) == (width <= dimension * (n - 2 * q) or (q == 1 and width < n * dimension))
+
+
+@given(st.integers(2, 60), SEEDS, st.data())
+def test_above_half_one_number_is_within_less_than_one(n, seed, data):
+    q = data.draw(st.integers(n // 2 + 1, n))
+    z = np.random.default_rng(seed).uniform(-1, 1, n)
+    smallest, largest = np.sort(z)[:q].mean(), np.sort(z)[-q:].mean()
+    assert max(largest - z.sum() / q, z.sum() / q - smallest) <= fully_connected.error_of_sum(n, q) + 1e-12 < 1
 
 
 def test_widths_at_which_the_error_changes():
     # q <= N/4 and k <= N d'/2, as in the slides' form; and one more at the edge of each part.
     assert averaging.collision_error(16, 4, width=16, value_dimension=2) == 1
-    assert averaging.collision_error(16, 4, width=17, value_dimension=2) == 1 / 7
+    assert averaging.collision_error(16, 4, width=17, value_dimension=2) == 7.5 / 8
+    assert averaging.collision_error(16, 4, width=30, value_dimension=2) == 1 / 7
     assert averaging.collision_error(16, 4, width=31, value_dimension=2) == 1 / 7
     assert averaging.collision_error(16, 4, width=32, value_dimension=2) == 0
+    assert averaging.collision_error(16, 9, width=8) == 1 / 17
     assert averaging.collision_error(16, 16, width=3) == 0
     # At q = N the bound ends: the average of all is one number.
     assert averaging.collision(np.ones((1, 6)), 6, n_tokens=6).error < 1e-12

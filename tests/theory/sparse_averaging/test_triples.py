@@ -14,6 +14,7 @@ from dynamics.units import attention_unit
 from dynamics.units.attention_unit import FixedPoint, MultiHeadLayer, Transformer
 from theory import averaging
 from theory.sparse_averaging import sizes
+from theory.sparse_averaging.parts import Head, Layers, Layout, Part
 from theory.sparse_averaging.proofs import sorted_groups as proof
 from theory.sparse_averaging.proofs import transform
 from theory.sparse_averaging.transform import Stages, butterfly
@@ -286,3 +287,58 @@ def test_averages_are_fine_enough_and_in_range():
 def test_bad_input_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "modulus"),
+    [
+        *(("groups", n, m) for n, m in ((8, 9), (27, 2), (64, 4096))),
+        *(("sorted", n, m) for n, m in ((5, 25), (64, 64), (256, 256**2))),
+        *(("transform", n, m) for n, m in ((5, 20), (64, 64), (256, 256))),
+    ],
+)
+def test_what_a_construction_tells_of_itself_is_what_it_uses_while_it_runs(name, n, modulus):
+    model = MODELS[name](n_tokens=n, modulus=modulus)
+    x = np.concatenate([tasks.random_match(n, modulus, size=1, rng=0, order=3), [[modulus - 1] * n]])
+    used = averaging.counted_size(model, x)
+    told = (model.depth, model.heads, model.embedding_dim, model.width)
+    assert told == (used.depth, used.heads, used.dimension, used.width)
+    # Nothing is longer than the numbers that it is rounded to; three bits are the most that these inputs do not need.
+    assert model.bits - 3 <= used.bits <= model.bits
+
+
+def test_positions_are_numbers_too():
+    """log2 M + 4 and log2 S + 4 bits are too few for positions to 1330."""
+    model = averaging.match3_groups(root=11, modulus=2)
+    assert math.log2(121) + 4 < 11 and model.bits == 12 == number_bits_of_positions(1331)
+    assert (model.width, model.embedding_dim) == (365, 121)
+    sorted_one = averaging.match3_sorted(n_tokens=256, modulus=256**2)
+    assert (sorted_one.width, sorted_one.embedding_dim) == (94, 20)
+
+
+def number_bits_of_positions(n):
+    return averaging.number_bits(np.arange(float(n)))
+
+
+def test_tokens_lose_what_does_not_fit_into_their_numbers():
+    layout = Layout((Part("x", 1, FixedPoint(3, 0)), Part("rest", 2)))
+    np.testing.assert_array_equal(
+        layout.held(lambda X: 2 * X)(np.array([[1.0, 0.3, 9.0], [7.0, 1.0, 1.0]])), [[2, 0.6, 18], [3, 2, 2]]
+    )
+    np.testing.assert_array_equal(layout.placed("rest", np.ones((2, 1))), [[0, 1, 0], [0, 1, 0]])
+
+
+def test_a_head_refuses_values_of_another_width():
+    layout = Layout((Part("x", 1), Part("rest", 3)))
+    head = Head.into("rest", layout, Layers("two", 1, 1, 1, 2), query=first, key=first, value=lambda X: X[..., :1])
+    with pytest.raises(ValueError, match="`value` must give 2 columns, as its layers have, but got 1"):
+        head(np.ones((3, 4)))
+
+
+def first(X):
+    return X[..., :1]
+
+
+def test_a_model_without_rounding_tells_no_number_of_bits():
+    with pytest.raises(ValueError, match="`model` must round all its numbers"):
+        averaging.match3_histogram(n_tokens=3, modulus=5).bits  # noqa: B018

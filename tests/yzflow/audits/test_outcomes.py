@@ -129,6 +129,10 @@ def test_a_conjecture_is_refuted_only_by_what_was_run():
     column = four_columns(conjecture, [row(own)], PROOF)[0]
     assert column.words == "refuted here, for M = O(N)"
     assert sentence([column]) == "As printed it is refuted here, for M = O(N)."
+    # Never that the conjecture held: what is measured and proved is what refutes it.
+    columns = four_columns(conjecture, [row(own)], PROOF)
+    assert headline(columns) == sentence([column]) and columns[1].words == "what refutes it holds"
+    assert sentence(columns) == f"{sentence([column])} In the theory what refutes it held and is proved."
     assert four_columns(conjecture, [], ())[0].words == "not run"
     # A construction that gives wrong outputs refutes nothing.
     assert four_columns(conjecture, [row(own, corrected=0.9)], PROOF)[0].outcome is Outcome.FAILS

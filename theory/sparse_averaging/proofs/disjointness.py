@@ -20,6 +20,11 @@ def determinant(q: int) -> int:
     return -1 if q == 1 else 1
 
 
+def rank(q: int) -> int:
+    """Rank of the disjointness matrix."""
+    return 2**q
+
+
 def intersection_rank(q: int) -> int:
     """Rank of the matrix of max_i a_i b_i."""
     return 2**q - 1
@@ -35,9 +40,15 @@ def allowed_error(q: sp.Expr) -> sp.Expr:
     return 1 / q
 
 
+def message_bits(width: sp.Expr, dimension: sp.Expr, bits: sp.Expr) -> sp.Expr:
+    """What Alice sends: a query and a key of m numbers, and a value of d', of p bits each."""
+    return (2 * width + dimension) * bits
+
+
 def derive(
     *,
     determinant: Claim = determinant,
+    rank: Claim = rank,
     intersection_rank: Claim = intersection_rank,
     values: Claim = values,
     allowed_error: Claim = allowed_error,
@@ -50,11 +61,12 @@ def derive(
     met = -1 + 2 / elements - (-1 + 1 / elements)
     vanishing["average: the threshold is that far from one common element"] = met - allowed_error(elements)
     vanishing["average: and from none"] = 1 / elements - allowed_error(elements)
-    for q in (1, 2, 3, 4):
+    for q in SIZES["q"]:
         sets = list(itertools.product((0, 1), repeat=q))
         disjoint = sp.Matrix([[int(not any(i * j for i, j in zip(a, b, strict=True))) for b in sets] for a in sets])
         vanishing[f"Kronecker power, q = {q}"] = sum(abs(e) for e in disjoint - sp.kronecker_product(*[ONE] * q))
         vanishing[f"determinant, q = {q}"] = disjoint.det() - determinant(q)
+        vanishing[f"rank, q = {q}"] = sp.Integer(disjoint.rank() - rank(q))
         meets = sp.ones(2**q, 2**q) - disjoint
         vanishing[f"rank of intersection, q = {q}"] = sp.Integer(meets.rank() - intersection_rank(q))
     rows = sp.Symbol("n", positive=True, integer=True)
@@ -74,6 +86,10 @@ def derive(
             r"Intersection is $1 1^T - D_q$: its rank is at least $2^q - 1$, and the row of the empty set is zero.",
         ),
         scope="ranks: q up to 4 by computation, all q by the Kronecker product; the average: any q. Nothing on units",
-        sizes={"q": (1, 2, 3, 4)},
-        prose=("all q: induction by the Kronecker product",),
+        sizes=SIZES,
+        prose=(INDUCTION,),
     )
+
+
+SIZES = {"q": (1, 2, 3, 4)}
+INDUCTION = "all q: induction by the Kronecker product"

@@ -10,24 +10,41 @@ import sympy as sp
 
 from theory.symbolic import Claim, Derivation, Scalar
 
-MORE, SPARE = sp.symbols("h s", nonnegative=True)
+MORE = sp.Symbol("h", nonnegative=True)
 Q = 1 + MORE
-TOKENS, DIMENSION = sp.symbols("N d", positive=True)
-
-
-def narrow_width(n_tokens: sp.Expr, q: sp.Expr, dimension: sp.Expr) -> sp.Expr:
-    """Largest width k at which some error is at least 1."""
-    return dimension * (n_tokens - 2 * q)
-
-
-def forced_error(q: sp.Expr) -> sp.Expr:
-    """Error that every width below N d' forces."""
-    return 1 / (2 * q - 1)
+TOKENS, DIMENSION, WIDTH = sp.symbols("N d k", positive=True)
+# A set of q tokens: of them q - a are 1 in z, or q - b are -1.
+FREE_HIGH, FREE_LOW = sp.symbols("a b", positive=True)
 
 
 def saturated(n_tokens: sp.Expr, width: sp.Expr, dimension: sp.Expr) -> sp.Expr:
-    """Coordinates of one vertex at +-1, at least."""
-    return n_tokens * dimension - width
+    """Tokens at +-1 in one coordinate, at least."""
+    return n_tokens - width / dimension
+
+
+def half_error(at_one: sp.Expr, q: sp.Expr) -> sp.Expr:
+    """Error that so many tokens at +-1 force for q <= N/2, if it is not 1 already."""
+    return at_one / (2 * q)
+
+
+def narrow_width(n_tokens: sp.Expr, q: sp.Expr, dimension: sp.Expr) -> sp.Expr:
+    """Largest width k at which that is 1."""
+    return dimension * (n_tokens - 2 * q)
+
+
+def lost_share(n_tokens: sp.Expr, width: sp.Expr, dimension: sp.Expr) -> sp.Expr:
+    """Share of the values' N d' numbers that the first layer lacks: an error for every q <= N/2."""
+    return 1 - width / (n_tokens * dimension)
+
+
+def forced_error(q: sp.Expr) -> sp.Expr:
+    """Error that every width below N d' forces, q < N."""
+    return 1 / (2 * q - 1)
+
+
+def half_weights(high: sp.Expr, low: sp.Expr) -> tuple[Scalar, Scalar]:
+    """Weights of the sums over the q largest and the q smallest, of which ``high`` and ``low`` are not at +-1."""
+    return low / (high + low), high / (high + low)
 
 
 def weights(q: sp.Expr) -> tuple[Scalar, Scalar]:
@@ -35,37 +52,82 @@ def weights(q: sp.Expr) -> tuple[Scalar, Scalar]:
     return q / (2 * q - 1), (q - 1) / (2 * q - 1)
 
 
+def error_of_sum(n_tokens: sp.Expr, q: sp.Expr) -> sp.Expr:
+    """Error of the sum of all values over q, d' numbers, in place of an average."""
+    return (n_tokens - q) / q
+
+
 def derive(
     *,
-    narrow_width: Claim = narrow_width,
-    forced_error: Claim = forced_error,
     saturated: Claim = saturated,
+    half_error: Claim = half_error,
+    narrow_width: Claim = narrow_width,
+    lost_share: Claim = lost_share,
+    forced_error: Claim = forced_error,
+    half_weights: Claim = half_weights,
     weights: Claim = weights,
+    error_of_sum: Claim = error_of_sum,
 ) -> Derivation:
-    """The count of coordinates at +-1, and the better of two sets where one coordinate is all there is."""
-    width = narrow_width(TOKENS, Q, DIMENSION) - SPARE
-    same_sign = saturated(TOKENS, width, DIMENSION) / (2 * DIMENSION)
+    """The better of two sets: where many coordinates are at +-1, and where one is; what one sum is enough for."""
+    high, low = half_weights(FREE_HIGH, FREE_LOW)
+    middle, q = sp.Symbol("c", real=True), sp.Symbol("q", positive=True)
+    ones, minus_ones = q - FREE_HIGH, q - FREE_LOW
+    # Sums over the q largest and over the q smallest, with a value c between both sets.
+    mean = high * (ones + FREE_HIGH * middle) + low * (minus_ones - FREE_LOW * middle)
+    above = (ones - minus_ones) ** 2 / (2 * (FREE_HIGH + FREE_LOW))
+    # N = 2q + r, and k = N d' - l.
+    unused, lacking = sp.symbols("r l", nonnegative=True)
+    tokens, at_one = 2 * q + unused, saturated(2 * q + unused, WIDTH, DIMENSION)
+    share = half_error(at_one, q) - lost_share(tokens, WIDTH, DIMENSION)
     others = sp.Symbol("S", real=True)  # sum of the q - 1 largest entries beside the one that is 1
-    high, low = weights(Q)
+    first, second = weights(Q)
     # The set of the largest entries, and that of the q smallest: -B/q >= -S/(q - 1), here times (q - 1).
     largest, smallest = (1 + others) / Q, -others
     tight = -1 / (2 * Q - 1)  # every other entry
+
+    rest = sp.Symbol("R", nonnegative=True)  # N - q, with N = q + R < 2q
+    total, left_out = sp.symbols("Z z", real=True)
     return Derivation(
         statement="First layers must be wide",
         vanishing={
-            "the weights sum to one": high + low - 1,
-            "weighted mean of both errors": high * largest + sp.cancel(low / MORE) * smallest - forced_error(Q),
-            "attained: the largest entries": (1 + (Q - 1) * tight) / Q - forced_error(Q),
-            "attained: the smallest entries": -tight - forced_error(Q),
+            "half: the weights sum to one": sp.simplify(high + low - 1),
+            "half: the weighted sum is that many": sp.simplify(
+                mean - above - q * half_error(ones + minus_ones, q),
+            ),
+            "half: an error of one": half_error(saturated(TOKENS, narrow_width(TOKENS, q, DIMENSION), DIMENSION), q)
+            - 1,
+            "one: the weights sum to one": first + second - 1,
+            "one: weighted mean of both errors": first * largest
+            + sp.cancel(second / MORE) * smallest
+            - forced_error(Q),
+            "one, attained: the largest entries": (1 + (Q - 1) * tight) / Q - forced_error(Q),
+            "one, attained: the smallest entries": -tight - forced_error(Q),
+            "sum: what is left out": (total - left_out) / q - total / q + left_out / q,
+            "sum: at most one each": sp.simplify(error_of_sum(q + rest, q) - rest / q),
         },
-        signed={"tokens of one sign, at least q": (sp.expand(same_sign - Q), ">= 0")},
+        signed={
+            "half: more than that, where both signs are not as many": (above, ">= 0"),
+            "half: at least the share that is lost": (
+                sp.factor(share.subs(WIDTH, tokens * DIMENSION - lacking)),
+                ">= 0",
+            ),
+        },
         steps=(
             r"A first layer of width $k < Nd'$ has $Wz = 0$ for some $z \ne 0$; scaled, $\max|z_{jc}| = 1$. The inputs"
             r" $z$ and $-z$, with the same sets, give the same output, and their averages over $y$ are opposite: one"
             r" of the two errors is at least $|\frac1q\sum_{j\in y} z_{jc}|$, for every $y$ and coordinate $c$.",
             r"A vertex of $\{z: Wz = 0\} \cap [-1,1]^{Nd'}$ has $Nd'$ independent constraints that are tight, at most"
-            r" $k$ of them in $Wz = 0$: $Nd' - k$ entries are $\pm1$. So some coordinate $c$ has $(Nd' - k)/(2d')$"
-            r" tokens of one sign there, at least q for $k \le d'(N - 2q)$: the average over q of them is $\pm1$.",
+            r" $k$ of them in $Wz = 0$: $Nd' - k$ entries are $\pm1$, so that some coordinate $c$ has $s \ge N - k/d'$"
+            r" tokens at $\pm1$.",
+            r"For $q \le N/2$ the q tokens with the largest entries there and the q with the smallest ones can be"
+            r" chosen apart, with a value $c$ between them. If q entries are 1, or q are -1, the error is 1. Else let"
+            r" $q - a$ be 1 and $q - b$ be -1, $s = 2q - a - b$: the sums over both sets are at least $q - a + ac$ and"
+            r" at most $-(q - b) + bc$. The first times $b/(a+b)$ less the second times $a/(a+b)$ does not depend on"
+            r" $c$: it is $\frac s2 + \frac{(a-b)^2}{2(a+b)}$. So one of both sums is $s/2$ at least, and the error"
+            r" $\min(1, s/(2q))$.",
+            r"With $\alpha = 1 - k/(Nd')$, the share of the values that the layer lacks, $s \ge \alpha N$ and the error"
+            r" is at least $\alpha$ for every $q \le N/2$: one half at $k = Nd'/2$. Errors below $\epsilon < 1$ take"
+            r" $k > (1 - \epsilon)Nd'$, as the slides have it. It is one up to $k = d'(N - 2q)$.",
             r"For every $k < Nd'$: let $z_{jc} = 1$, S the sum of the $q - 1$ largest other entries, B that of the q"
             r" smallest. As $N - 1 \ge q$, $B/q \le S/(q-1)$. The averages $(1 + S)/q$ and $B/q$ are those of two sets,"
             r" and $\frac{q}{2q-1}\cdot\frac{1+S}{q} + \frac{q-1}{2q-1}\cdot\frac{-S}{q-1} = \frac{1}{2q-1}$: one of"
@@ -73,12 +135,16 @@ def derive(
             r"It is attained: if $z = (1, -\frac{1}{2q-1}, \ldots)$ spans the kernel ($d' = 1$, $k = N - 1$), no"
             r" average over q tokens is further off zero than $1/(2q-1)$, and the middle of all inputs with one first"
             r" layer is within that of each.",
+            r"For $q > N/2$ constant errors do not take a width of order $Nd'$: the sum of all values over q, $d'$"
+            r" numbers, is off an average by the $N - q$ values that are left out, at most $(N-q)/q < 1$.",
         ),
-        scope="every first layer of width k, on vectors in $[-1, 1]$ by coordinate, sets given; 1 for $k \\le d'(N -"
-        " 2q)$, $1/(2q - 1)$ for $k < Nd'$ and $q < N$. Nothing on what is behind the first layer",
+        scope="every first layer of width k, on vectors in $[-1, 1]$ by coordinate, sets given; $\\min(1, (N -"
+        " k/d')/(2q))$ for $q \\le N/2$, $1/(2q - 1)$ for $k < Nd'$ and $q < N$. Nothing on what is behind the first"
+        " layer",
         sizes={},
-        prose=(
-            "vertices of a polytope have as many tight constraints as dimensions",
-            "the mean of the q smallest of some numbers is at most that of the q - 1 largest",
-        ),
+        prose=(VERTICES, SMALLEST),
     )
+
+
+VERTICES = "vertices of a polytope have as many tight constraints as dimensions"
+SMALLEST = "the mean of the q smallest of some numbers is at most that of the q - 1 largest"

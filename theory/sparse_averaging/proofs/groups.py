@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import sympy as sp
 
+from theory.sparse_averaging import groups as construction
+from theory.sparse_averaging.parts import total
+from theory.sparse_averaging.proofs._sizes import largest
 from theory.symbolic import Claim, Derivation
 
 MORE, RESIDUES, BELOW = sp.symbols("g h e", nonnegative=True)
@@ -40,9 +43,40 @@ def largest_output(modulus: sp.Expr) -> sp.Expr:
     return 4 * modulus
 
 
+def depth() -> int:
+    """D."""
+    return 2
+
+
+def heads() -> int:
+    """H."""
+    return 3
+
+
+def dimension(n_tokens: sp.Expr) -> sp.Expr:
+    """m."""
+    return n_tokens ** sp.Rational(2, 3)
+
+
+def token_width(n_tokens: sp.Expr) -> sp.Expr:
+    """Numbers of a token."""
+    return 3 * n_tokens ** sp.Rational(2, 3) + 2
+
+
+def bits(n_tokens: sp.Expr, modulus: sp.Expr) -> tuple[sp.Expr, ...]:
+    """Three numbers of bits, the largest of which is enough: of residues, averages and positions."""
+    log_tokens = sp.log(n_tokens, 2)
+    return sp.log(modulus, 2) + 4, sp.Rational(2, 3) * log_tokens + 4, log_tokens + 2
+
+
 def size(n_tokens: sp.Expr) -> sp.Expr:
-    """m H D with m = N^(2/3), three heads and two layers."""
+    """m H D."""
     return 6 * n_tokens ** sp.Rational(2, 3)
+
+
+def strict_size(n_tokens: sp.Expr) -> sp.Expr:
+    """The same if m is no less than the width of a token."""
+    return 18 * n_tokens ** sp.Rational(2, 3) + 12
 
 
 def derive(
@@ -52,27 +86,46 @@ def derive(
     step: Claim = step,
     weight_error: Claim = weight_error,
     largest_output: Claim = largest_output,
+    depth: Claim = depth,
+    heads: Claim = heads,
+    dimension: Claim = dimension,
+    token_width: Claim = token_width,
     size: Claim = size,
+    strict_size: Claim = strict_size,
 ) -> Derivation:
-    """Gathered numbers within 1/2 of the integer that they stand for, bits on their side of the threshold, the size."""
+    """Gathered numbers within 1/2 of the integer that they stand for, bits on their side of the threshold, and sizes.
+
+    The sizes are added up from the layers and the token that `theory.sparse_averaging.groups` builds for one N.
+    """
     outside = leak(TOKENS, SLOTS, MODULUS) / (1 + BELOW)  # lambda is an integer, so that it may be less
     rounding = step(SLOTS) / 2
     wrong = weight_error(MODULUS)
     # Attention of a token of the chosen group if numerator and denominator are wrong for the worse.
-    total = SLOTS + (TOKENS - SLOTS) * outside
-    least, most = (1 - wrong) / ((1 + wrong) * total), (1 + wrong) / ((1 - wrong) * total)
+    together = SLOTS + (TOKENS - SLOTS) * outside
+    least, most = (1 - wrong) / ((1 + wrong) * together), (1 + wrong) / ((1 - wrong) * together)
     # S times the average at a slot: the slot's own number, and those of the same slot in G - 1 other groups.
     short = (MODULUS - 1) * (1 - SLOTS * least)
     # Too large at most if it is M - 1 itself, or 0, for it is linear in the number.
     more = (MODULUS - 1) * (SLOTS * most * (1 + (GROUPS - 1) * outside) - 1)
     foreign = (MODULUS - 1) * SLOTS * most * (GROUPS - 1) * outside
     half, r = sp.Rational(1, 2), sp.Symbol("r", positive=True)  # cube root of N
+    D, H, m = total(construction.layers(GROUPS), largest=largest)
+    width = construction.layout(GROUPS).width
+
+    def of_cube(claim):
+        return sp.powdenest(claim(GROUPS**3), force=True)
+
     return Derivation(
         statement="Match3 in N^(2/3)",
         vanishing={
-            "m H D": sp.powdenest(size(r**3), force=True) - 2 * 3 * r**2,
-            "m H D against N / log N, in the limit": sp.limit(
-                sp.powdenest(size(r**3), force=True) * 3 * sp.log(r) / r**3, r, sp.oo
+            "sizes: D": sp.sympify(D - depth()),
+            "sizes: H": sp.sympify(H - heads()),
+            "sizes: m": sp.expand(m - of_cube(dimension)),
+            "sizes: numbers of a token": sp.expand(width - of_cube(token_width)),
+            "sizes: m H D": sp.expand(m * H * D - of_cube(size)),
+            "sizes: m H D, as wide as a token": sp.expand(largest(m, width) * H * D - of_cube(strict_size)),
+            "sizes: m H D against N / log N, in the limit": sp.limit(
+                sp.powdenest(size(r**3) + strict_size(r**3), force=True) * 3 * sp.log(r) / r**3, r, sp.oo
             ),
         },
         signed={
@@ -103,10 +156,12 @@ def derive(
             r" of B and C complete it. Token $i$ of group A has a match exactly when one of the $G^2$ triples (A, B,"
             r" C) says so.",
             r"Layer 2 averages its bit over them: more than $1/(2S)$ with a match, and less without, after rounding.",
-            r"Outputs of layer 1 are below $4M$ steps: $p = \log_2 M + 4$ bits with a sign are enough, those of layer"
-            r" 2 are at most 1 and have $\log_2 S + 4$. $\lambda$ has $O(\log\log NM)$ bits, positions have $\log_2"
-            r" N$.",
-            r"$mHD = 6 N^{2/3}$, and $6 N^{2/3} \log N / N \to 0$; below $N/\log_2 N$ from about $2\cdot10^6$ on.",
+            r"Outputs of layer 1 are below $4M$ steps: $\log_2 M + 4$ bits with a sign are enough, those of layer"
+            r" 2 are at most 1 and have $\log_2 S + 4$. $\lambda$ has $O(\log\log NM)$ bits, and positions, which"
+            r" are parts of tokens, $\log_2 N + 2$.",
+            r"Both layers have queries and keys of $G \le S$ numbers and values of $S$; a token has $3S + 2$ numbers."
+            r" So $mHD = 6 N^{2/3}$, and $18 N^{2/3} + 12$ if m is to be no less than the width of a token. Over"
+            r" $N/\log N$ both tend to 0.",
         ),
         scope="every N = G^3 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"
         " denominators of attention with relative errors of at most 1/(32 M); p = O(log N) for M = poly(N)",

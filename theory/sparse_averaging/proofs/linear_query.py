@@ -25,7 +25,12 @@ def scores(margins: Sequence[sp.Expr], shifts: Sequence[sp.Expr], level: sp.Expr
     )
 
 
-def derive(*, scores: Claim = scores, sizes: Sequence[tuple[int, int]] = SIZES) -> Derivation:
+def rank(n_tokens: sp.Expr) -> sp.Expr:
+    """The least rank of A."""
+    return n_tokens - 1
+
+
+def derive(*, scores: Claim = scores, rank: Claim = rank, sizes: Sequence[tuple[int, int]] = SIZES) -> Derivation:
     """That A has this form, what the margins are, and the rank."""
     vanishing, signed = {}, {}
     for size, q in sizes:
@@ -51,7 +56,7 @@ def derive(*, scores: Claim = scores, sizes: Sequence[tuple[int, int]] = SIZES) 
         at = {**dict.fromkeys(margins, 1), **dict.fromkeys(shifts, -sp.Rational(1, size)), level: 1}
         for name, entry in zip(itertools.product(range(size), repeat=2), A.subs(at) - even, strict=True):
             vanishing[f"I - 1 1^T/N, N = {size}, q = {q}, {name}"] = entry
-        vanishing[f"its rank, N = {size}, q = {q}"] = sp.Integer(even.rank() - (size - 1))
+        vanishing[f"its rank, N = {size}, q = {q}"] = sp.Integer(even.rank() - rank(size))
     return Derivation(
         statement="Sparse averaging, linear query",
         vanishing=vanishing,

@@ -26,9 +26,16 @@ def blank_score(odds: sp.Expr, c: sp.Expr) -> sp.Expr:
     return 1 - sp.log(odds) / c
 
 
-def derive(*, temperature: Claim = temperature, blank_score: Claim = blank_score) -> Derivation:
+def largest_error(odds: sp.Expr) -> sp.Expr:
+    """eta, for odds o = (1 - eta)/eta."""
+    return 1 / (1 + odds)
+
+
+def derive(
+    *, temperature: Claim = temperature, blank_score: Claim = blank_score, largest_error: Claim = largest_error
+) -> Derivation:
     """Both errors at their worst, and that every other case is better."""
-    eta = 1 / (1 + ODDS)
+    eta = largest_error(ODDS)
     c = temperature(TOKENS, ODDS, GAP)
     blank = sp.exp(sp.expand(c * (blank_score(ODDS, c) - 1)))  # in units of exp(c)
     near = sp.exp(sp.expand(-c * GAP))  # at most, for a token that does not match

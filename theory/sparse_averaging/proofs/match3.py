@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.sparse_averaging.proofs.match2 import ODDS, TOKENS
+from theory.sparse_averaging.proofs.match2 import ODDS, TOKENS, largest_error
 from theory.symbolic import Claim, Derivation
 
 TERMS = 3
@@ -18,6 +18,16 @@ def products(a: sp.Expr, b: sp.Expr, c: sp.Expr) -> sp.Expr:
     """4/3 sum_{k<3} cos(a - 2 pi k/3) cos(b - 2 pi k/3) cos(c - 2 pi k/3)."""
     shifts = [2 * sp.pi * sp.Rational(k, TERMS) for k in range(TERMS)]
     return sp.Rational(4, 3) * sum(sp.cos(a - s) * sp.cos(b - s) * sp.cos(c - s) for s in shifts)
+
+
+def gap(angle: sp.Expr) -> sp.Expr:
+    """How far scores of sums that do not vanish mod M, and of pairs with the blank, stay below that of a match."""
+    return sp.Min(1, angle)
+
+
+def temperature(n_tokens: sp.Expr, odds: sp.Expr, gap: sp.Expr) -> sp.Expr:
+    """c = (ln(N^2 + 2N) + 2 ln o)/g."""
+    return (sp.log(n_tokens**2 + 2 * n_tokens) + 2 * sp.log(odds)) / gap
 
 
 def near_weight(n_tokens: sp.Expr, odds: sp.Expr) -> sp.Expr:
@@ -33,15 +43,18 @@ def blank_weight(n_tokens: sp.Expr, odds: sp.Expr) -> sp.Expr:
 def derive(
     *,
     products: Claim = products,
+    temperature: Claim = temperature,
     near_weight: Claim = near_weight,
     blank_weight: Claim = blank_weight,
 ) -> Derivation:
     """The identity, the one for two angles that Match2 uses, and both errors at their worst."""
-    eta, near, blank = 1 / (1 + ODDS), near_weight(TOKENS, ODDS), blank_weight(TOKENS, ODDS)
+    eta, near, blank = largest_error(ODDS), near_weight(TOKENS, ODDS), blank_weight(TOKENS, ODDS)
     zeros = blank + 2 * TOKENS * near  # with the 2N pairs of a token and the blank, whose score is 0
     ones, more = TOKENS**2 * near, sp.Symbol("k", nonnegative=True)
     size = sp.Symbol("w", positive=True)
     a, b, c = sp.symbols("a b c", real=True)
+    step = sp.Symbol("g", positive=True)
+    at_gap = sp.exp(sp.expand(-temperature(TOKENS, ODDS, step) * step))
 
     def expanded(expression):
         return sp.expand(sp.expand_trig(expression))
@@ -52,6 +65,7 @@ def derive(
         vanishing={
             "three angles": expanded(sp.cos(a + b + c) - products(a, b, c)),
             "two angles": expanded(sp.cos(a + b) - match2),
+            "the nearest pair's weight": sp.simplify(at_gap - near),
             "one match: the blanks' share": sp.simplify(zeros / (1 + zeros) - eta),
         },
         signed={

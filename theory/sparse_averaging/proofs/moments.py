@@ -19,16 +19,28 @@ def functional(t: sp.Expr, members: Sequence[sp.Expr]) -> sp.Expr:
     return -sp.prod([(t - j) ** 2 for j in members])
 
 
+def dimension(q: sp.Expr) -> sp.Expr:
+    """m."""
+    return 2 * q
+
+
+def query_bits(n_tokens: sp.Expr, q: sp.Expr) -> sp.Expr:
+    """Bits of a query, about."""
+    return 4 * q**2 * sp.log(n_tokens, 2)
+
+
 def radon_weight(q: int, k: int) -> sp.Expr:
     """Weight of the point k = 0..2q in the affine dependency of 2q + 1 neighbours on the curve of degree 2q - 1."""
     return (-1) ** k * sp.binomial(2 * q, k)
 
 
-def derive(*, functional: Claim = functional, radon_weight: Claim = radon_weight) -> Derivation:
+def derive(
+    *, functional: Claim = functional, dimension: Claim = dimension, radon_weight: Claim = radon_weight
+) -> Derivation:
     """Scores for q = 1, 2, 3 with any members, and the dependency for q up to 5."""
     vanishing, signed = {}, {}
     distance = sp.Symbol("n", nonnegative=True, integer=True)
-    for q in (1, 2, 3):
+    for q in SIZES["q"]:
         members = sp.symbols(f"j_:{q}", integer=True)
         coefficients = sp.Poly(sp.expand(functional(T, members)), T).all_coeffs()[::-1]
 
@@ -37,11 +49,11 @@ def derive(*, functional: Claim = functional, radon_weight: Claim = radon_weight
 
         gap = score(members[0]) - score(T)
         vanishing[f"gap, q = {q}"] = sp.expand(gap - sp.prod([T - j for j in members]) ** 2)
-        vanishing[f"degree, q = {q}"] = sp.Integer(len(coefficients) - 1 - 2 * q)
+        vanishing[f"degree, q = {q}"] = sp.Integer(len(coefficients) - 1 - dimension(q))
         for j in members[1:]:
             vanishing[f"equal scores, q = {q}, {j}"] = sp.expand(score(members[0]) - score(j))
     signed["the square of an integer other than zero"] = ((distance + 1) ** 2 - 1, ">= 0")
-    for q in range(1, 6):
+    for q in FACES["q"]:
         for power in range(2 * q):
             vanishing[f"dependency, q = {q}, t^{power}"] = sum(radon_weight(q, k) * k**power for k in range(2 * q + 1))
         signed[f"alternating signs, q = {q}"] = (
@@ -60,9 +72,11 @@ def derive(*, functional: Claim = functional, radon_weight: Claim = radon_weight
             r" the even ones have a common convex combination, so that no query prefers the q odd ones to all others.",
         ),
         scope="gap: q = 1, 2, 3, any y and t; dependency: q up to 5",
-        sizes={"q": (1, 2, 3)},
-        prose=(
-            "an integer other than 0 has a square of at least 1",
-            "Radon: two convex combinations that agree cannot be told apart by a linear query",
-        ),
+        sizes=SIZES,
+        prose=(SQUARE, RADON),
     )
+
+
+SIZES, FACES = {"q": (1, 2, 3)}, {"q": (1, 2, 3, 4, 5)}
+SQUARE = "an integer other than 0 has a square of at least 1"
+RADON = "Radon: two convex combinations that agree cannot be told apart by a linear query"

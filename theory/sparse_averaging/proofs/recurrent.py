@@ -33,6 +33,11 @@ def decoded(first: sp.Expr, second: sp.Expr) -> sp.Expr:
     return 1 + first - second
 
 
+def blocks(n_tokens: sp.Expr, q: sp.Expr) -> sp.Expr:
+    """Bits that errors below 1 need: blocks of q tokens before the last one."""
+    return sp.floor((n_tokens - 1) / q)
+
+
 def ball_bits(share: sp.Expr) -> sp.Expr:
     """Bits a token of the number of strings that differ from one in at most this share: entropy."""
     return -(share * sp.log(share) + (1 - share) * sp.log(1 - share)) / sp.log(2)
@@ -44,6 +49,7 @@ def derive(
     allowed_error: Claim = allowed_error,
     largest_q: Claim = largest_q,
     decoded: Claim = decoded,
+    blocks: Claim = blocks,
     ball_bits: Claim = ball_bits,
 ) -> Derivation:
     """The least difference of averages, what Bob decodes, and how many values any two of which are far apart."""
@@ -54,6 +60,12 @@ def derive(
     crowded = a - (q - (n - LESS))
     size: Scalar = sp.Symbol("q", positive=True)
     rest, value = sp.symbols("r z", real=True)
+    tokens, whole = sp.symbols("N q", integer=True, positive=True)
+    unused = (tokens - 1 - whole * blocks(tokens, whole)).rewrite(sp.frac)
+    # q epsilon + v of the tokens that differ are of one kind, and b <= (N - 1)/2 of the other; q <= (N + 1)/2.
+    error, some, spare, fewer = sp.symbols("epsilon v s f", positive=True)
+    of_one_kind = 2 / size * (size * error + some)
+    left = (n - ((n - 1) / 2 - spare)) - ((n + 1) / 2 - fewer)
     share = sp.Symbol("x", positive=True)
     # sum_k C(n, k) x^k (1 - x)^(n - k) = 1, and a term with k = n x - d is 2^(-n H(x)) ((1 - x)/x)^d C(n, k).
     term = (n * share - BEYOND) * sp.log(share) + (n - n * share + BEYOND) * sp.log(1 - share)
@@ -64,9 +76,16 @@ def derive(
             "no output serves two inputs": separated(size) - 2 * allowed_error(size),
             "one token that differs": (1 - (-1)) / size - separated(size),
             "what Bob decodes": decoded(rest + value, rest + 1) - value,
-            "a term of the binomial theorem": term + n * ball_bits(share) * sp.log(2) - odds,
+            "blocks: the average over one is its value": size * value / size - value,
+            "blocks: two values are twice an error of one apart": (1 - (-1)) - 2 * sp.Integer(1),
+            "strings: a term of the binomial theorem": term + n * ball_bits(share) * sp.log(2) - odds,
         },
-        signed={"sets that must take some of the others, still one more": (sp.expand(crowded - 1), ">= 0")},
+        signed={
+            "sets that must take some of the others, still one more": (sp.expand(crowded - 1), ">= 0"),
+            "blocks: so many fit before the last token": (sp.expand(unused), ">= 0"),
+            "strings: averages are more than 2 epsilon apart": (sp.expand(of_one_kind - 2 * error), "> 0"),
+            "strings: sets need none of the other kind": (sp.expand(left), ">= 0"),
+        },
         steps=(
             r"Two inputs part on $a \ge b$ tokens, $a \ge 1$. A set of the first kind, filled with tokens on which both"
             r" agree, has averages $\frac2q\min(q, a)$ apart, if $q \le N - b$. Else it takes all $a$, all $N - a - b$"
@@ -76,8 +95,10 @@ def derive(
             r" a state of its own, $N - 1$ bits, for every q from 1 to $N - 1$. A network with one bit for each value"
             r" attains it. At $q = N$ one sum is asked for, and N states are enough.",
             r"As a protocol: sums over y with j and over y with N in j's place differ by $z_j - z_N$.",
-            r"For errors $\varepsilon < 1$: values that are the same on blocks of q tokens have averages of $\pm1$ over"
-            r" a block: $\lfloor (N-1)/q \rfloor$ bits.",
+            r"For errors $\varepsilon < 1$: before the last token $\lfloor (N-1)/q \rfloor$ blocks of q tokens fit. Let"
+            r" values be the same within a block, 1 or -1. Two such inputs part on a block, with averages of 1 and of"
+            r" -1: no output is within less than 1 of both, and they need different states, $\lfloor (N-1)/q \rfloor$"
+            r" bits.",
             r"Or: values of which any two differ on more than $2q\varepsilon$ tokens part on more than $q\varepsilon$"
             r" of one kind, so that averages are more than $2\varepsilon$ apart (for $q \le (N+1)/2$ the set need not"
             r" take the others). Choosing greedily leaves $2^n/\sum_{k \le 2q\varepsilon}\binom nk$ of them, $n = N -"
@@ -87,5 +108,9 @@ def derive(
         scope="every network that reads the tokens once in order, values of $\\pm1$, the last output; errors below"
         " $1/q$: all $q < N$; errors below 1: the bits said, of order N for $q\\varepsilon \\le c(N-1)$, $c < 1/4$",
         sizes={},
-        prose=("a greedy choice ends when balls around it cover all values",),
+        prose=(STATES, GREEDY),
     )
+
+
+STATES = "inputs in one state before one last token have one output, so that there are as many states as inputs apart"
+GREEDY = "a greedy choice ends when balls around it cover all values"

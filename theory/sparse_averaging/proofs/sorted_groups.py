@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import sympy as sp
 
+from theory.sparse_averaging import sorted_groups as construction
+from theory.sparse_averaging.parts import total
+from theory.sparse_averaging.proofs._sizes import largest
 from theory.symbolic import Claim, Derivation
 
 FURTHER, RESIDUES, REST, BELOW = sp.symbols("n h r e", nonnegative=True)
@@ -65,9 +68,40 @@ def weight_error(n_tokens: sp.Expr, modulus: sp.Expr) -> sp.Expr:
     return 1 / (32 * n_tokens * modulus)
 
 
-def dimension(groups: sp.Expr) -> sp.Expr:
-    """S, at most, and G < sqrt(N)."""
+def group_size(groups: sp.Expr) -> sp.Expr:
+    """S, at most."""
     return groups + 3
+
+
+def depth(digits: sp.Expr) -> sp.Expr:
+    """D for K digits."""
+    return 3 + sp.ceiling(digits / 3)
+
+
+def heads() -> int:
+    """H."""
+    return 3
+
+
+def digits(n_tokens: sp.Expr, modulus: sp.Expr) -> sp.Expr:
+    """K, at most."""
+    return sp.ceiling(2 * sp.log(modulus * n_tokens) / sp.log(n_tokens))
+
+
+def dimension(n_tokens: sp.Expr, modulus: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
+    """Two widths, the larger of which is m at most: of groups, and of codes of prefixes."""
+    return sp.sqrt(n_tokens) + 3, sp.ceiling(sp.log(modulus * n_tokens, 2))
+
+
+def token_width(n_tokens: sp.Expr) -> sp.Expr:
+    """Numbers of a token, at most."""
+    return 5 * sp.sqrt(n_tokens) + 19
+
+
+def bits(n_tokens: sp.Expr, modulus: sp.Expr) -> tuple[sp.Expr, ...]:
+    """Two numbers of bits, the larger of which is enough: of residues, and of averages."""
+    log_tokens = sp.log(n_tokens, 2)
+    return sp.log(modulus, 2) + log_tokens / 2 + 5, log_tokens + 5
 
 
 def derive(
@@ -82,9 +116,16 @@ def derive(
     report_threshold: Claim = report_threshold,
     report_step: Claim = report_step,
     weight_error: Claim = weight_error,
+    group_size: Claim = group_size,
+    depth: Claim = depth,
+    heads: Claim = heads,
     dimension: Claim = dimension,
+    token_width: Claim = token_width,
 ) -> Derivation:
-    """The lemma on diagonals, that all counts, residues and bits are right after rounding, and the size."""
+    """The lemma on diagonals, that all counts, residues and bits are right after rounding, and sizes.
+
+    The sizes are added up from the layers and the token that `theory.sparse_averaging.sorted_groups` builds for one N.
+    """
     a, b, c, further = sp.symbols("a b c k", nonnegative=True)  # largest residues of three groups
     highest = a + b + c
     later = least(a) + least(b) + least(c) + further
@@ -103,19 +144,40 @@ def derive(
     bit_ratio = sp.Rational(33, 31)  # at most, for the error is below 1/32
     nobody = report_leak(TOKENS + 1) / (1 + BELOW)  # N >= 2
     threshold, off = report_threshold(TOKENS + 1), report_step(TOKENS + 1) / 2
-    r, layers = sp.symbols("r D", positive=True)
+    r, fixed = sp.symbols("r D", positive=True)
+    # G^2 <= N - 1, N <= G S, and so G + 1 <= S; at most G groups have tokens; K digits, codes of c digits.
+    beyond, lower = sp.symbols("x y", nonnegative=True)
+    code, number = sp.symbols("c K", positive=True, integer=True)
+    size = most + 1 + beyond
+    D, H, m = total(construction.layers(size, most, code, sp.ceiling(number / 3)), largest=largest)
+    width = construction.layout(size, most).width
+    tokens = most**2 + 1 + lower
+    groups_in_width = width.subs(beyond, group_size(most) - most - 1)  # of the largest size
     return Derivation(
         statement="Match3 by sorted groups",
         vanishing={
             "diagonals": sp.expand(diagonals - triples(groups)),
-            "m H D against N / log N, in the limit": sp.limit(
-                3 * layers * dimension(r) * 2 * sp.log(r) / r**2, r, sp.oo
+            "sizes: D": D - depth(number),
+            "sizes: H": sp.sympify(H - heads()),
+            "sizes: m is a group's size or a code's": m - sp.Max(size, code),
+            "sizes: m H D against N / log N, in the limit": sp.limit(
+                heads() * fixed * (dimension(r**2, 2)[0] + token_width(r**2)) * 2 * sp.log(r) / r**2, r, sp.oo
             ),
         },
         signed={
             "of a diagonal one triple at most": (later - highest, "> 0"),
             # N <= (G + 1)^2, and S <= (N + G - 1)/G.
-            "groups have at most G + 3 tokens": (dimension(most) - ((most + 1) ** 2 + most - 1) / most, ">= 0"),
+            "sizes: groups have at most G + 3 tokens": (
+                group_size(most) - ((most + 1) ** 2 + most - 1) / most,
+                ">= 0",
+            ),
+            # With r for sqrt N, which is above G.
+            "sizes: m, by groups": (dimension((most + lower) ** 2, 2)[0] - group_size(most), ">= 0"),
+            "sizes: numbers of a token": (
+                sp.expand(token_width((most + lower) ** 2) - groups_in_width),
+                ">= 0",
+            ),
+            "sizes: S is sqrt(N) at least": ((tokens / most) ** 2 - tokens, ">= 0"),
             "counts too small, by less than 1/2": (
                 half - ALIKE * (1 - ALIKE / (ratio * (ALIKE + wrong))) - counted,
                 "> 0",
@@ -164,13 +226,17 @@ def derive(
             r"$N \le (G+1)^2$ gives $S \le (N+G-1)/G \le G + 3$, and $G^2 < N$: $m \le \sqrt N + 3$ from where"
             r" $\sqrt N$ is longer than the codes of prefixes, of $\log_2 MN$ digits. $S \ge \sqrt N$: for"
             r" $M \le N^a$ there are $K \le 2(a+1)$ digits, rounded up, and D = 3 + K/3 layers, rounded up."
-            r" $mHD\,\log N/N \to 0$.",
+            r" A token has $7 + G + 4S \le 5\sqrt N + 19$ numbers. Over $N/\log N$, $mHD$ tends to 0, also if m is to"
+            r" be no less than that.",
         ),
         scope="every N >= 3 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"
         " denominators of attention with relative errors of at most 1/(32 N M); the size for M = N^a, a fixed",
         sizes={},
-        prose=(
-            "a sum of three residues that vanishes mod M is 0, M or 2M",
-            "codes of integers in binary, digits 1 and -1, differ by 2 at least in their product",
-        ),
+        prose=(SUMS, CODES, DIGITS, CODE),
     )
+
+
+SUMS = "a sum of three residues that vanishes mod M is 0, M or 2M"
+CODES = "codes of integers in binary, digits 1 and -1, differ by 2 at least in their product"
+CODE = "codes of integers below MN have log2 MN digits, rounded up"
+DIGITS = "K digits in a base of at least sqrt(N) hold all numbers below MN if K is at least 2 ln(MN)/ln(N)"

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import sympy as sp
 
+from theory.sparse_averaging import transform as construction
+from theory.sparse_averaging.parts import total
+from theory.sparse_averaging.proofs._sizes import largest
 from theory.symbolic import Claim, Derivation
 
 FURTHER, RESIDUES, BELOW, LARGER = sp.symbols("n h e l", nonnegative=True)
@@ -64,9 +67,39 @@ def bit_weight_error() -> sp.Expr:
     return sp.Rational(1, 32)
 
 
-def size(r: sp.Expr) -> sp.Expr:
-    """m H D for N = 2^r and M <= N, where m = r + 2."""
-    return (r + 2) * 2 * (2 * r + 2)
+def depth(n_tokens: sp.Expr) -> sp.Expr:
+    """D at most, for N a power of two and M <= N, as all sizes here."""
+    return 2 * sp.log(n_tokens, 2) + 2
+
+
+def heads() -> int:
+    """H."""
+    return 2
+
+
+def dimension(n_tokens: sp.Expr) -> sp.Expr:
+    """m."""
+    return sp.log(n_tokens, 2) + 2
+
+
+def token_width() -> int:
+    """Numbers of a token."""
+    return 8
+
+
+def held(n_tokens: sp.Expr, modulus: sp.Expr) -> sp.Expr:
+    """Numbers that a token holds for every N and M, at most, if it is not one."""
+    return 8 * modulus / n_tokens
+
+
+def bits(n_tokens: sp.Expr, prime: sp.Expr) -> tuple[sp.Expr, ...]:
+    """Two numbers of bits, the larger of which is enough, for every N and M: of copies, and of averages."""
+    return sp.log(prime, 2) + 4, sp.log(n_tokens, 2) + 5
+
+
+def size(n_tokens: sp.Expr) -> sp.Expr:
+    """m H D at most."""
+    return 4 * (sp.log(n_tokens, 2) + 1) * (sp.log(n_tokens, 2) + 2)
 
 
 def derive(
@@ -81,9 +114,17 @@ def derive(
     copy_step: Claim = copy_step,
     weight_error: Claim = weight_error,
     bit_weight_error: Claim = bit_weight_error,
+    depth: Claim = depth,
+    heads: Claim = heads,
+    dimension: Claim = dimension,
+    token_width: Claim = token_width,
+    held: Claim = held,
     size: Claim = size,
 ) -> Derivation:
-    """That the transform halves, is undone and does not wrap; that copies and bits are right; the size."""
+    """That the transform halves, is undone and does not wrap; that copies and bits are right; sizes.
+
+    The sizes are added up from the layers and the token that `theory.sparse_averaging.transform` builds for one N.
+    """
     u, v, power = sp.symbols("u v W", nonzero=True)  # W = w^j, of the order 2h: w^h = -1
     k = sp.Symbol("k", integer=True, nonnegative=True)
     turn = sp.Integer(-1)
@@ -97,6 +138,17 @@ def derive(
     ratio, bit_ratio = ((1 + one) / (1 - one) for one in (weight_error(prime), bit_weight_error()))
     copied = copy_step() / 2
     half, eighth, r = sp.Rational(1, 2), sp.Rational(1, 8), sp.Symbol("r", positive=True)
+    # N = 2^r, M <= N: at most 2^r tokens work, positions 0 to N have r + 1 digits, a token holds 2 numbers at most.
+    D, H, m = total(construction.layers(r, r + 1, 2), largest=largest)
+    width = construction.layout(2).width
+
+    # L < 4M positions on T > N/2 tokens that work.
+    shorter, workers = sp.symbols("u v", positive=True)
+    shared = (4 * MODULUS - shorter) / (TOKENS / 2 + workers)
+
+    def of_power(claim):
+        return sp.expand_log(claim(2**r), force=True)
+
     # Terms of position j and j + h of the sum over positions of a_j w^(jk), for even and odd k.
     even = (u + v * turn ** (2 * k)) * power ** (2 * k) - plus * power ** (2 * k)
     odd = (u + v * turn ** (2 * k + 1)) * power ** (2 * k + 1) - minus * power ** (2 * k)
@@ -107,10 +159,15 @@ def derive(
             "half transform, odd": sp.powsimp(sp.expand(odd)),
             "undone, first": sp.simplify(undone[0] - u),
             "undone, second": sp.simplify(undone[1] - v),
-            "m H D": sp.expand(size(r) - 4 * (r + 1) * (r + 2)),
-            "m H D against N / log N, in the limit": sp.limit(size(r) * r / 2**r, r, sp.oo),
+            "sizes: D": sp.simplify(D - of_power(depth)),
+            "sizes: H": sp.sympify(H - heads()),
+            "sizes: m": sp.simplify(m - of_power(dimension)),
+            "sizes: numbers of a token": sp.sympify(width - token_width()),
+            "sizes: m H D": sp.simplify(m * H * D - of_power(size)),
+            "sizes: m H D against N / log N, in the limit": sp.limit(sp.simplify(of_power(size)) * r / 2**r, r, sp.oo),
         },
         signed={
+            "sizes: numbers that a token holds": (held(TOKENS, MODULUS) - shared, ">= 0"),
             "no wrap": (L - 1 - 2 * (MODULUS - 1), "> 0"),
             "both reads are of positions": (L - (2 * MODULUS - 1), "> 0"),
             "counts are below the prime": (prime - MODULUS, "> 0"),
@@ -146,16 +203,21 @@ def derive(
             r" pairs of residues, at most $M < P$: positive exactly where a sum occurs.",
             r"$x_i + r + s \equiv 0$ has a solution with residues that occur exactly when the coefficient at $-x_i"
             r" \bmod M$ or the one M further on is positive, and both are positions.",
-            r"$N = 2^r$, $M \le N$: $m = r + 2$, $H = 2$, $D = 2r + 2$, so that $mHD = 4(r+1)(r+2)$ and $mHD\,\log N/N"
-            r" \to 0$.",
+            r"$N = 2^r$, $M \le N$: codes have $r + 1$ digits and a token holds at most two numbers, so that $m = r +"
+            r" 2$, $H = 2$, $D \le 2r + 2$ and $mHD \le 4(r+1)(r+2)$; over $N/\log N$ it tends to 0. Tokens have 8"
+            r" numbers, no more than m from $N = 64$ on. In general a token holds $8M/N$ numbers at most, or"
+            r" one.",
         ),
         scope="every N >= 1 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"
         " denominators of attention with relative errors of at most 1/(32 P), and 1/32 in histogram and reads; the"
         " size for N = 2^r and M <= N",
         sizes={},
-        prose=(
-            "induction over the log2 L halvings",
-            "there is a prime P = 1 mod L (Dirichlet), below a power of L (Linnik), so that it has O(log N) bits",
-            "a token with L/T positions does the butterflies between them by itself",
-        ),
+        prose=(HALVINGS, DIRICHLET, WITHIN, HELD, SPREAD),
     )
+
+
+HALVINGS = "induction over the log2 L halvings"
+DIRICHLET = "there is a prime P = 1 mod L (Dirichlet), below a power of L (Linnik), so that it has O(log N) bits"
+WITHIN = "a token with L/T positions does the butterflies between them by itself"
+HELD = "2M <= 2^(r+1), so that L, the next power of two, is at most 2N and a token of T = min(N, L) holds L/T <= 2"
+SPREAD = "the next power of two from 2M is below 4M, the last one up to N above N/2"

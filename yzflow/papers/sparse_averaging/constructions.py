@@ -15,6 +15,7 @@ from dynamics.data import averaging as tasks
 from dynamics.support.progress import Progress
 from dynamics.units.attention_unit import attention_weights
 from theory import averaging
+from theory.sparse_averaging.proofs import groups, sorted_groups, transform
 
 SETS = ("random", "adversarial")
 TRIPLES = ("groups", "sorted", "transform")
@@ -199,12 +200,18 @@ def _triple_model(name: str, n_tokens: int, exponent: float) -> averaging.MatchT
     return averaging.match3_transform(n_tokens=n_tokens, modulus=n_tokens)
 
 
-def promised_product(name: str, n_tokens: float, exponent: float) -> float:
-    """m H D that statements promise for Match3: "groups", "sorted" with M = N^exponent, "transform" with M = N."""
-    r = math.log2(n_tokens)
+def promised_product(name: str, n_tokens: float, exponent: float, *, strict: bool = False) -> float:
+    """m H D that statements promise for Match3: "groups", "sorted" with M = N^exponent, "transform" with M = N.
+
+    ``strict``: with m no less than the numbers of a token.
+    """
     if name == "groups":
-        return 6 * n_tokens ** (2 / 3)
+        return float((groups.strict_size if strict else groups.size)(n_tokens))
     if name == "transform":
-        return 4 * (r + 1) * (r + 2)
+        widths = [transform.dimension(n_tokens), *([transform.token_width()] if strict else [])]
+        return float(transform.heads() * transform.depth(n_tokens) * max(map(float, widths)))
+    # Not `digits`: the logarithm of N^exponent is not rounded here.
     digits = math.ceil(2 * (exponent + 1) - 1e-9)
-    return 3 * (3 + math.ceil(digits / 3)) * max(math.sqrt(n_tokens) + 3, (exponent + 1) * r)
+    code = (exponent + 1) * math.log2(n_tokens)
+    widths = [sorted_groups.dimension(n_tokens, 2)[0], code, *([sorted_groups.token_width(n_tokens)] if strict else [])]
+    return float(sorted_groups.heads() * sorted_groups.depth(digits) * max(map(float, widths)))

@@ -21,7 +21,9 @@ _QUESTIONS = {
         "<!--v questions_sparse.connected.numbers-->200<!--/--> exact numbers. How many must the first layer of "
         "a fully "
         "connected network have, if errors of one are not allowed?",
-        "At least <!--v questions_sparse.connected {below_one}, and {exact}-->801, and 1000<!--/--> for exact "
+        "At least <!--v questions_sparse.connected {below_one}, {below_half} for errors below one half, and "
+        "{exact}-->801, 901 for errors below one half, and "
+        "1000<!--/--> for exact "
         "averages: it cannot know which tokens will be asked for, and so must "
         "keep all.",
     ),
@@ -50,7 +52,8 @@ _QUESTIONS = {
         "From about <!--v questions_sparse.conjecture.millions .1f-->2.0<!--/--> million tokens on. With a tenth of "
         "the bound it takes "
         "<!--v questions_sparse.conjecture.billions .1f-->7.6<!--/--> billion: a constant only moves "
-        "the place.",
+        "the place. So does an m that is no less than the numbers of a token, as on the slides: "
+        "<!--v questions_sparse.conjecture.strict .0f-->111<!--/--> million.",
     ),
 }
 QUESTIONS = {f"{PAPER}: {number}": (bare(asked), bare(answer)) for number, (asked, answer) in _QUESTIONS.items()}

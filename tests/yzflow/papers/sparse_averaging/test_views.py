@@ -98,3 +98,12 @@ def test_bits_are_those_of_the_formulas(shared_browser, tmp_path, number):
 
 def test_questions_and_answers_are_sentences():
     assert all(asked.endswith("?") and answer.endswith(".") for asked, answer in QUESTIONS.values())
+
+
+def test_the_error_shown_is_the_one_that_a_narrow_layer_cannot_avoid(shared_browser, tmp_path):
+    page = page_of(shared_browser, "Fully connected", tmp_path)
+    page.select_option("#live-preset-select", "1")  # q = 400 of 1000
+    settle(page)
+    width, error = column(page, "proved")
+    assert error[width == 500] == 0.625 and error[width <= 200].min() == 1 and error[width == 999] == 1 / 799
+    assert (error[width < 1000] >= column(page, "share")[1][width < 1000] - 1e-12).all()

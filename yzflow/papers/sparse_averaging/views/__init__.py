@@ -19,8 +19,13 @@ _COLLISIONS = (
     ),
     Start(
         "Near half of all tokens",
-        "Beyond the first mark errors of order 1/q only are forced.",
+        "Half of the width forces an error of 0.62: to be below a constant error takes a share of all values.",
         _SIZES | {"q": 400, "d": 1},
+    ),
+    Start(
+        "More than half of them",
+        "Errors of order 1/q are forced here: one number, the sum of all values, is within (N - q)/q of each average.",
+        {"N": 500, "q": 350, "d": 1},
     ),
 )
 _STATES = (
@@ -41,7 +46,8 @@ _UNITS = (
 _MATCH3 = (
     Start(
         "M a square of N",
-        "Constants decide for small N: two layers win from about two million tokens on.",
+        "Constants decide for small N: two layers win from about two million tokens on, or from about 110 million if m"
+        " is no less than the numbers of a token.",
         {"digits": 9, "power": 2.0, "constant": 1.0},
     ),
     Start(

@@ -16,22 +16,26 @@
     compute({ N: tokens, q, d: width }) {
       const all = tokens * width;
       const first = width * (tokens - 2 * q);
-      const steps = [first, first + 1, all - 1, all]; // where the error jumps
+      const steps = [first, Math.round(all / 2), all - 1, all]; // where the error bends or jumps
       const sizes = [...new Set([...Array.from({ length: 120 }, (_, i) => Math.round((1.2 * all * i) / 119)), ...steps])].filter((k) => k > 0).sort((a, b) => a - b);
       const unit = sizes.map((k) => Math.abs(k / (2 * q) - 1));
-      const proved = sizes.map((k) => (k <= first ? 1 : k < all && q < tokens ? 1 / (2 * q - 1) : 0));
+      const some = (k) => (k < all && q < tokens ? 1 / (2 * q - 1) : 0);
+      const many = (k) => (2 * q <= tokens && k < all ? Math.min(1, (tokens - k / width) / (2 * q)) : 0);
+      const proved = sizes.map((k) => Math.max(many(k), some(k)));
+      const share = sizes.map((k) => (2 * q <= tokens ? Math.max(1 - k / all, 0) : null));
       return {
         x: { label: "k, numbers in the first layer", symbol: "k", min: 0, max: 1.2 * all },
         y: { label: "error" },
         marks: [
-          { x: first, label: "d′(N − 2q)", color: "mark", dash: "solid" },
+          ...(first > 0 ? [{ x: first, label: "d′(N − 2q)", color: "mark", dash: "solid" }] : []),
           { x: all, label: "N d′", color: "mark", dash: "dashed" },
           { x: 2 * q, label: "2q", color: "c2", dash: "dotted" },
         ],
-        margins: { "q <= N/4": tokens / 4 / q }, reference: "of k, from the 2q numbers of an attention unit",
-        note: `One attention unit needs 2q = ${2 * q} exact numbers; a fully connected network needs more than ${Math.max(first, 0)} to be surely below an error of one, and ${all} to be exact.`,
+        margins: { "q < N": (tokens - 1) / q, "q <= N/2": tokens / 2 / q }, reference: "of k, from the 2q numbers of an attention unit",
+        note: `One attention unit needs 2q = ${2 * q} exact numbers; a fully connected network needs ${first > 0 ? `more than ${first} to be surely below an error of one, ` : ""}${2 * q <= tokens ? `more than ${Math.round(all / 2)} to be below one half, ` : ""}and ${all} to be exact.`,
         lines: [
           { id: "proved", label: "as corrected: error at least", color: "c3", width: 4, x: sizes, y: proved, off: unit },
+          { id: "share", label: "share of the values that the layer lacks, q ≤ N/2", color: "c1", dash: "dotdash", width: 2.2, x: sizes, y: share },
           { ...PRINTED, id: "narrow", label: "1/(2q − 1)", x: sizes, y: sizes.map(() => 1 / (2 * q - 1)) },
         ],
         band: null,
@@ -40,10 +44,12 @@ from theory import averaging
 
 N, q, d = ${tokens}, ${q}, ${width}
 first, last = d * (N - 2 * q), N * d
-times = np.unique(np.append(np.round(1.2 * last * np.arange(120) / 119), [first, first + 1, last - 1, last]))  # k
+steps = [first, np.floor(last / 2 + 0.5), last - 1, last]
+times = np.unique(np.append(np.round(1.2 * last * np.arange(120) / 119), steps))  # k
 times = times[times > 0]
 proved = [averaging.collision_error(N, q, width=int(k), value_dimension=d) for k in times]
-curves = {"proved": proved, "narrow": np.full(len(times), 1 / (2 * q - 1))}
+share = np.maximum(1 - times / last, 0) if 2 * q <= N else np.full(len(times), np.nan)
+curves = {"proved": proved, "share": share, "narrow": np.full(len(times), 1 / (2 * q - 1))}
 print({name: float(curve[-1]) for name, curve in curves.items()})
 `,
       };

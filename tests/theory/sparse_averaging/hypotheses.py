@@ -1,0 +1,73 @@
+"""What the slides give each statement, and what the register must say of it: a hypothesis that is dropped is seen.
+
+``GIVEN``: statement, what the slides say, and where the register has it: an assumption of the statement or of a clause
+(its text), or words of the statement's text, errata or formulas. ``NOT_GIVEN``: what the slides leave open and the
+register must say, since the statement is false or undefined without it.
+"""
+
+ASSUMED, SAID = "assumption", "words"
+
+GIVEN = [
+    ("Theorem 2", "for all q", ASSUMED, "1 <= q <= N"),
+    ("Theorem 2", "log(N)-bit precision arithmetic", SAID, "numbers of O(log N) bits"),
+    ("Theorem 2", "at all X", SAID, "that this holds for all sets is the slides' theorem"),
+    ("Theorem 2, exact", "infinite-bit precision", ASSUMED, "numbers of infinitely many bits"),
+    ("Theorem 2, exact", "for all q", ASSUMED, "1 <= q <= N"),
+    ("Theorem 4", "log(N)-bit precision arithmetic", ASSUMED, "p = log N on the slides"),
+    ("Theorem 4", "token 2q + 1 is asked, i in [q]", ASSUMED, "N >= 2q + 1"),
+    ("Match2", "input MLPs", ASSUMED, "queries, keys and values are maps of a token of any size"),
+    ("Match2", 'blank "<STOP>" token at the end', ASSUMED, "a blank token at the end"),
+    ("Match3, one layer", "input and output MLPs", ASSUMED, "maps of any size before, between and after the layers"),
+    ("Match3, one layer", "O(log N)-bit precision arithmetic", ASSUMED, "O(log N) on the slides"),
+    ("Match3, one layer", "n = (N - 1)/2", ASSUMED, "N odd"),
+    ("Match3, one layer", "H heads", SAID, "One layer of H heads"),
+    ("Conjecture", "O(log N)-bit precision arithmetic", SAID, "numbers of O(log N) bits"),
+    ("Conjecture", "D-depth, H-headed, dimension m", SAID, "mHD"),
+    ("Conjecture", "Q, K, V linear in d = m numbers", SAID, "queries, keys and values are linear in it"),
+]
+
+NOT_GIVEN = [
+    ("Theorem 2", "units have maps before them", ASSUMED, "queries, keys and values are maps of a token of any size"),
+    *(
+        (number, "units have maps before them", ASSUMED, "queries, keys and values are maps of a token of any size")
+        for number in ("Theorem 2, exact", "Theorem 4", "Match3, tensor unit")
+    ),
+    ("Match3, assisted", "blank token", ASSUMED, "a blank token at the end"),
+    ("Fully connected", "which q", ASSUMED, "q <= N/2"),
+    ("Fully connected", "which q, for small errors", ASSUMED, "q < N"),
+    ("Fully connected", "which error", SAID, "neither for which q nor for which error"),
+    ("Fully connected", "which values", ASSUMED, "z in [-1, 1] by coordinate"),
+    ("Recurrent", "which q", ASSUMED, "q < N"),
+    ("Recurrent", "which q, by far strings", ASSUMED, "q <= (N + 1)/2"),
+    ("Recurrent", "which error", SAID, "neither for which q nor for which error"),
+    ("Recurrent", "which values and outputs", ASSUMED, "the last output is asked for"),
+    ("Match2", "mod M", SAID, "mod M"),
+    ("Match3, one layer", "M", ASSUMED, "M >= N + 2"),
+    ("Match3, tensor unit", "blank pair", ASSUMED, "a blank token at the end"),
+    ("Match3, tensor unit", "arithmetic", SAID, "exact arithmetic"),
+    ("Match3, assisted", "positions", ASSUMED, "tokens know their positions"),
+    ("Match3, assisted", "maps between layers", ASSUMED, "maps of any size before, between and after the layers"),
+    ("Conjecture", "positions", ASSUMED, "tokens know their positions"),
+    ("Conjecture", "maps within units", ASSUMED, "queries, keys and values are maps of a token of any size"),
+    ("Conjecture", "maps between layers", ASSUMED, "maps of any size before, between and after the layers"),
+    ("Conjecture", "numbers", ASSUMED, "of O(log NM) bits"),
+    ("Conjecture", "M", ASSUMED, "M = O(N): M <= 4N"),
+    ("Conjecture", "M beyond O(N)", SAID, "for M = N^a, a > 1, it is open"),
+    ("Conjecture", "further tokens", ASSUMED, "one blank token"),
+    ("Conjecture", "N of the two layers", ASSUMED, "N = G^3"),
+    *(
+        (number, what, ASSUMED, words)
+        for number in ("Match3, transform", "Match3, sorted")
+        for what, words in (
+            ("positions", "tokens know their positions"),
+            ("maps within units", "queries, keys and values are maps of a token of any size"),
+            ("maps between layers", "maps of any size before, between and after the layers"),
+            ("numbers", "of O(log NM) bits"),
+        )
+    ),
+    ("Match3, transform", "M", ASSUMED, "M = O(N): M <= 4N"),
+    ("Match3, transform", "further tokens", ASSUMED, "one blank token"),
+    ("Match3, sorted", "N", ASSUMED, "N >= 3"),
+    ("Linear query", "q", ASSUMED, "3 <= q < N"),
+    ("Linear query", "exactly even attention", ASSUMED, "equal scores on every y, and smaller ones off it"),
+]

@@ -1,0 +1,134 @@
+"""The register's formulas are the claims that the proofs decide: another claim shows on the page."""
+
+import importlib
+import math
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy as sp
+from latex import value
+
+from theory import averaging, statements
+from theory.sparse_averaging.proofs import moments, recurrent
+
+PAPER = "Sparse averaging"
+RNG = np.random.default_rng(0)
+MISTAKES = runpy.run_path(str(Path(__file__).parent / "mistakes.py"))["MISTAKES"]
+# Claims that no formula of the register shows, for they are of the proof alone.
+INNER = {
+    "fully_connected": {"half_weights", "weights"},
+    "recurrent": {"separated", "decoded"},
+    "disjointness": {"determinant", "allowed_error"},
+    "groups": {"leak", "threshold", "step", "weight_error", "largest_output"},
+    "transform": {
+        *("forward", "backward", "length", "histogram_leak", "histogram_threshold", "histogram_step"),
+        *("copy_leak", "copy_step", "weight_error", "bit_weight_error"),
+    },
+    "sorted_groups": {
+        *("least", "triples", "digit_leak", "digit_step", "gather_leak", "gather_step", "report_leak"),
+        *("report_threshold", "report_step", "weight_error", "group_size"),
+    },
+    "linear_query": {"scores"},
+    "match3": {"products", "near_weight", "blank_weight"},
+    "moments": {"functional", "radon_weight"},
+}
+
+
+def shown():
+    """All that the register shows of this paper, made anew."""
+    room = importlib.import_module("theory.sparse_averaging._register")
+    modules = [importlib.import_module(f"{room.__name__}.{name}") for name in ("common", "averaging", "matching")]
+    for module in modules:
+        importlib.reload(module)
+    found = [one for module in modules[1:] for one in module.STATEMENTS]
+    return [
+        [one.text, one.printed, one.corrected, *one.errata, *(clause.formula for clause in one.clauses)]
+        for one in found
+    ]
+
+
+OUTER = [
+    name
+    for name, (module, claims, _) in MISTAKES.items()
+    if not {*claims} - {"sizes"} <= INNER.get(module.__name__.rpartition(".")[2], set())
+]
+
+
+@pytest.mark.parametrize("mistake", OUTER)
+def test_a_wrong_claim_changes_the_page(mistake, monkeypatch):
+    module, claims, _ = MISTAKES[mistake]
+    right = shown()
+    for name, wrong in claims.items():
+        if callable(wrong):
+            monkeypatch.setattr(module, name, wrong)
+    assert shown() != right
+    monkeypatch.undo()
+    assert shown() == right
+
+
+def test_most_claims_that_are_formulas_are_put_to_the_test():
+    assert len(OUTER) >= 20
+
+
+def corrected(number):
+    return statements.REGISTER[f"{PAPER}: {number}"].corrected
+
+
+@pytest.mark.parametrize("q", [1, 2, 3])
+def test_the_polynomial_shown_is_the_one_that_is_proved(q):
+    product = re.search(r"P\(t\) = (-\\prod_\{j \\in y\}\(t-j\)\^2)", corrected("Theorem 2, exact")).group(1)
+    members = RNG.integers(1, 20, size=q)
+    (factor,) = re.findall(r"\\prod_\{j \\in y\}(.*)", product)
+    read = "-" + "".join(factor.replace("j", f"({j})") for j in members)
+    t = 2.5
+    assert value(read, {"t": t}) == pytest.approx(float(moments.functional(sp.Rational(5, 2), members.tolist())))
+
+
+def test_bits_of_strings_are_those_that_are_proved():
+    formula = re.search(r"; (\(N-1\).*) \\text\{ bits\}", corrected("Recurrent")).group(1).strip()
+    n, q, error = 101, 5, 0.7
+    share = 2 * q * error / (n - 1)
+    entropy = float(recurrent.ball_bits(share))
+    at = {"N": n, r"H(\tfrac{2q\varepsilon}{N-1})": entropy}
+    assert (
+        value(formula, at) <= averaging.state_bits(n, q, error=error) == pytest.approx((n - 1) * (1 - entropy), abs=9)
+    )
+    assert r"H(x) = " in next(
+        c.formula for c in statements.REGISTER[f"{PAPER}: Recurrent"].clauses if "H(x)" in c.formula
+    )
+
+
+@pytest.mark.parametrize("q", [1, 3])
+def test_what_is_sent_in_the_protocol_is_what_the_register_says(q):
+    formula = corrected("Theorem 4").rpartition("; ")[2].removeprefix(r"\quad ").removesuffix(r" \ge q")
+    keys = averaging.random_keys(2 * q + 1, 40, rng=np.random.default_rng(0))
+    run = averaging.qsa_protocol(averaging.random_keys_unit(keys, q, error=0.5 / q, bits=8), q)
+    assert value(formula, {"m": 40, "d'": 1, "p": 8}) == run.bits
+
+
+def test_forced_errors_are_those_of_the_function():
+    formula = corrected("Fully connected")
+    many = re.search(r"\\min\\left\(1,\\ (.*?)\\right\)", formula).group(1)
+    one = formula.rpartition(r"\ge ")[2]
+    for n, k, d, q in ((40, 31, 2, 12), (40, 79, 2, 20), (9, 5, 1, 4), (9, 8, 1, 7)):
+        at = {"N": n, "k": k, "d'": d, "q": q}
+        stated = max(value(one, at), min(1, value(many, at)) if 2 * q <= n else 0)
+        assert averaging.collision_error(n, q, width=k, value_dimension=d) == pytest.approx(stated)
+
+
+def test_sizes_shown_are_those_that_are_built():
+    text = statements.REGISTER[f"{PAPER}: Conjecture"].text
+    two, strict = re.search(r"two layers have (.*), and (.*) if m", text).groups()
+    model = averaging.match3_groups(root=7, modulus=5)
+    size = model.heads * model.depth
+    assert value(two, {"N": 343}) == pytest.approx(size * model.embedding_dim)
+    assert value(strict, {"N": 343}) == pytest.approx(size * model.width)
+    depth, _, dimension, product = re.findall(r"(?:D|H|m|mHD) (?:\\le|=) ([^,]*?)(?:,| \\quad)", statements.REGISTER[
+        f"{PAPER}: Match3, transform"].printed)  # fmt: skip
+    model, at = averaging.match3_transform(n_tokens=64, modulus=64), {r"\log_2N": 6, r"\log_2 N": 6}
+    assert [value(one, at) for one in (depth, dimension, product)] == [
+        model.depth, model.embedding_dim, model.depth * model.heads * model.embedding_dim]  # fmt: skip
+    assert math.log2(64) == 6

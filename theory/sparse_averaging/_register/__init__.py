@@ -1,0 +1,1 @@
+"""Statements of Sanford, Hsu, Telgarsky (2023): averages, and pairs and triples."""

@@ -1,0 +1,16 @@
+"""The largest of several widths, for all values of their symbols."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from theory.symbolic.decide import has_sign
+
+
+def largest(*widths: sp.Expr) -> sp.Expr:
+    """The width that is no less than each other one, by exact algebra; `sympy.Max` of those that it cannot compare."""
+    left = list(dict.fromkeys(map(sp.sympify, widths)))
+    for one in tuple(left):
+        if any(one is not other and has_sign(sp.expand(other - one), ">= 0") for other in left):
+            left.remove(one)
+    return left[0] if len(left) == 1 else sp.Max(*left)
