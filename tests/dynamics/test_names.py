@@ -27,6 +27,7 @@ from dynamics import (
     trajectory,
 )
 from dynamics.support import calls, display, names
+from theory.enclosures import enclose_flow
 
 WORDS, AFTER = ["the", "stray", "loyal"], ["cat", "dog"]
 ROWS = [[0.5, 0.5, 0], [0.5, 0, 0.5]]
@@ -171,6 +172,18 @@ def test_simulators_besides():
     spread = noise.linear_noise(data, eta_y=0.1, eta_z=0.1, steps=[2])
     assert spread["token_name"].values.tolist() == WORDS * 2
     assert spread["query_name"].values.tolist() == ["the"] * 3 + ["saw"] * 3
+
+
+def test_an_enclosure_shows_names():
+    shared = [[0.3, 0.7, 0.0], [0.3, 0.0, 0.7]]
+    symmetric = SequenceClasses(shared, [0, 0], vocab_size=4, token_names=WORDS, class_names=AFTER)
+    for data in (symmetric, classes(**NAMED)):
+        enclosed = enclose_flow(data, eta_y=1.0, eta_z=0.5, t_end=1.0, decoder="theory")
+        at = enclosed.at(0.5)
+        assert at["token_name"].values.tolist() == WORDS and at["next_token_name"].values.tolist() == AFTER
+        ax = enclosed.plot(ax=Figure().subplots(), n_times=3, labels={"loyal": "L", "stray": "S"})
+        assert ax.get_title().startswith("next token cat")
+        assert {text.get_text() for text in ax.get_legend().get_texts()} == {"token the", "token S"}
 
 
 def test_held_out_bags_take_the_names_of_the_training_data():

@@ -7,13 +7,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
 from dynamics.bags import Bags
 from dynamics.support import checks, display, provenance
+from dynamics.support.names import AXES, filled, given, shown
 from dynamics.support.progress import Progress
 from theory.enclosures import certificate
 from theory.enclosures.march import check_steps, march
@@ -24,6 +25,8 @@ from theory.enclosures.stepping import GUARD, Step, precision
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from dynamics.support.display import Labels, Style
 
 _DECODERS = ("full", "modified", "theory")
 # Parts of a step that a predicate is first tried on, and how often a part is halved before the claim is left open.
@@ -205,7 +208,15 @@ class Enclosure:
         inner = display.table(["name", "value"], list(settings.items())[: display.ROWS], align="left")
         return display.page("Enclosure", facts, display.folded("settings", inner))
 
-    def plot(self, *, next_token: int | None = None, n_times: int = 60, ax: Axes | None = None) -> Axes:
+    def plot(
+        self,
+        *,
+        next_token: int | None = None,
+        n_times: int = 60,
+        ax: Axes | None = None,
+        labels: Labels | None = None,
+        style: Style | None = None,
+    ) -> Axes:
         """Draw attention on the tokens of one next token with its radius as a band, at times in equal ratios.
 
         The title has the largest radius at these times: mostly the band is thinner than any line. At most ten tokens
@@ -219,6 +230,10 @@ class Enclosure:
             At least 2, from t_reached / 1000 to t_reached.
         ax : matplotlib Axes, optional
             Default: new ones, of a figure of pyplot's.
+        labels : sequence or mapping, optional
+            Text for tokens in the place of their names or numbers: from token 0 on, or by number or name.
+        style : str or mapping, optional
+            A style of matplotlib, such as "ggplot", or settings of it.
 
         Returns
         -------
@@ -242,15 +257,20 @@ class Enclosure:
                 found.append([midpoint_and_radius(share.ball()) for share in shares.values()])
         middle, radius = np.moveaxis(np.array(found), 2, 0)
         kept = np.sort(np.argsort(-middle[-1], kind="stable")[: display.LINES])
-        ax = display.axes(ax)
-        for i in kept.tolist():
-            (line,) = ax.plot(times, middle[:, i], label=f"token {list(shares)[i]}")
-            low, high = middle[:, i] - radius[:, i], middle[:, i] + radius[:, i]
-            ax.fill_between(times, low, high, color=line.get_color(), alpha=0.3)
-        rest = f", {kept.size} of {middle.shape[1]} tokens" if kept.size < middle.shape[1] else ""
-        ax.set(xscale="log", xlabel="time (SGD steps)", ylabel="expected attention")
-        ax.set_title(f"next token {next_token}{rest}: radius at most {radius.max():.1e}")
-        ax.legend()
+        bags = self._reading.bags
+        words = given(labels, bags.token_names, bags.n_tokens)
+        after = display.plain(shown(bags.class_names, next_token))
+        with display.styled(style):
+            ax = display.axes(ax)
+            for i in kept.tolist():
+                word = display.plain(shown(words, list(shares)[i]))
+                (line,) = ax.plot(times, middle[:, i], label=f"token {word}")
+                low, high = middle[:, i] - radius[:, i], middle[:, i] + radius[:, i]
+                ax.fill_between(times, low, high, color=line.get_color(), alpha=0.3)
+            rest = f", {kept.size} of {middle.shape[1]} tokens" if kept.size < middle.shape[1] else ""
+            ax.set(xscale="log", xlabel="time (SGD steps)", ylabel="expected attention")
+            ax.set_title(f"next token {after}{rest}: radius at most {radius.max():.1e}")
+            ax.legend()
         return ax
 
     def moment(self, start: float, end: float | None = None) -> Moment:
@@ -305,7 +325,13 @@ class Enclosure:
         for name, (middle, radius) in values.items():
             data[name] = (("time", *dims[name]), middle)
             data[f"{name}_radius"] = (("time", *dims[name]), radius)
-        coords = {"time": times, "query": reading.query_tokens, "token": np.arange(shape[1]), "next_token": names}
+        coords: dict[str, Any] = {"time": times, "query": reading.query_tokens, "token": np.arange(shape[1])}
+        coords["next_token"] = names
+        for kind, axis in AXES.items():
+            own = getattr(reading.bags, kind)
+            if own is not None:
+                numbers = names if axis == "next_token" else np.arange(len(coords[axis]))
+                coords[f"{axis}_name"] = (axis, filled(own, int(numbers.max()) + 1)[numbers])
         return xr.Dataset(data, coords, {"kind": "enclosure", "bits": self.bits, **_plain(reading.settings)})
 
     def computing(self) -> AbstractContextManager[None]:

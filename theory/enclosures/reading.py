@@ -181,7 +181,7 @@ def _symmetric_index(bags, field, tokens, groups, pairs, n_common_groups):
             count[at[np.isin(bags.token[at], members)]] = pairs[i][0]
     equal = Bags(
         bags.query, bags.target, bags.indptr, bags.token, count, np.full(size, bags.weight[0]),
-        n_queries=bags.n_queries, n_tokens=bags.n_tokens, vocab_size=bags.vocab_size,
+        **bags.sizes, **bags.names,
     )  # fmt: skip
     return equal, z_index, y_index, np.full(size, field.n_groups)
 

@@ -29,6 +29,8 @@ from yzflow.figures.audit import audit_errors, statement_errors
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from dynamics.support.display import Style
+
 
 @dataclass(frozen=True, repr=False)
 class AuditReport:
@@ -210,7 +212,7 @@ class AuditReport:
         inner = display.table(heads, rows, rest=rest, align="left")
         return display.page("AuditReport", facts, inner if len(rows) <= display.ROWS else display.folded("all", inner))
 
-    def plot(self, statement: str | None = None, *, ax: Axes | None = None) -> Axes:
+    def plot(self, statement: str | None = None, *, ax: Axes | None = None, style: Style | None = None) -> Axes:
         """Draw by how much each statement misses, printed and corrected apart, inside its assumptions.
 
         The error of a form is the largest over all levels and settings at which the statement should hold, in units
@@ -222,6 +224,8 @@ class AuditReport:
             Id in the register, whose checks are drawn. Default: all statements that were measured.
         ax : matplotlib Axes, optional
             Default: new ones, of a figure of pyplot's.
+        style : str or mapping, optional
+            A style of matplotlib, such as "ggplot", or settings of it.
 
         Returns
         -------
@@ -229,7 +233,8 @@ class AuditReport:
         """
         if statement is not None:
             checks.one_of("statement", statement, list(dict.fromkeys(row.statement for row in self.table)))
-        return statement_errors(self, statement, ax)
+        with display.styled(style):
+            return statement_errors(self, statement, ax)
 
     def to_json(self, path: str | os.PathLike) -> None:
         """Write everything to a JSON file."""

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from dynamics.support import checks as rules
 from dynamics.support import display
-from yzflow.figures.style import BLUE, CATEGORIES, VERMILION, styled
+from yzflow.figures.style import BLUE, CATEGORIES, VERMILION, canvas, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +38,7 @@ def audit_errors(report: AuditReport, statement: str | None = None) -> Figure:
     checks = list(dict.fromkeys(row.check for row in rows))
     names = list(dict.fromkeys(row.setting for row in rows))
     levels = list(dict.fromkeys(row.level for row in rows))
-    figure = Figure(figsize=(8.5, 0.9 + len(checks) * (0.8 + 0.28 * len(names))))
+    figure = canvas(figsize=(8.5, 0.9 + len(checks) * (0.8 + 0.28 * len(names))))
     panels = figure.subplots(len(checks), 1, squeeze=False, sharex=True)[:, 0]
     for axes, check in zip(panels, checks, strict=True):
         for level, (colour, _), marker in zip(levels, CATEGORIES, _MARKERS, strict=False):

@@ -84,6 +84,10 @@ class Entry:
     ) -> Figure:
         """Draw ``data``, or by default what `compute` makes of the keywords of `Effort`; the rest is for `draw`.
 
+        Every figure takes ``style``, a style of matplotlib or settings of it, over the project's; ``labels``, a mapping
+        from a text of the figure to another; and ``ax``, axes of a figure with constrained layout, in whose place all
+        panels are drawn.
+
         In a notebook the cell shows the figure once, whether it ends with the call or gives the figure a name.
 
         Raises
@@ -92,7 +96,9 @@ class Entry:
             If the data must be given, and is not.
         """
         data = self.data(Effort(quick, store, progress)) if data is None else data
-        return shown_by_the_cell(self.draw(data, *arguments, **options))
+        figure = self.draw(data, *arguments, **options)
+        # A part of somebody's figure is shown with the rest of it.
+        return figure if options.get("ax") is not None else shown_by_the_cell(figure)
 
     def data(self, effort: Effort | None = None) -> Any:
         """What is drawn by default.

@@ -8,16 +8,21 @@ import inspect
 import io
 import os
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
+from matplotlib.ticker import FixedFormatter, LogLocator, NullFormatter
 
-from dynamics.support import checks
+from dynamics.support import checks, display
+from dynamics.support.display import Style
 from dynamics.support.files import writable, write
 from yzflow.values.marks import bare
 
@@ -49,17 +54,88 @@ _SETTINGS = {
 }
 
 
+# Where the figure that is being drawn goes, if not into one of its own.
+_place: ContextVar[list[Axes] | None] = ContextVar("place", default=None)
+
+
 def styled(function: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Run a figure function under the project's style, whatever the caller's own settings are."""
+    """Run a figure function under the project's style, whatever the caller's own settings are.
+
+    It takes three keywords more: ``style``, a style of matplotlib, or settings of it, over the project's; ``labels``, a
+    mapping from a text of the figure to another; and ``ax``, axes of a figure with constrained layout in whose place
+    all panels are drawn, as a `matplotlib.figure.SubFigure`.
+    """
 
     @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Figure:
-        with matplotlib.rc_context(
-            {**matplotlib.rcParamsDefault, **_SETTINGS, "backend": matplotlib.rcParams["backend"]}
-        ):
-            return function(*args, **kwargs)
+    def wrapper(
+        *args: Any,
+        ax: Axes | None = None,
+        labels: Mapping[str, str] | None = None,
+        style: Style | None = None,
+        **kwargs: Any,
+    ) -> Figure:
+        given = {**matplotlib.rcParamsDefault, **_SETTINGS, "backend": matplotlib.rcParams["backend"]}
+        with matplotlib.rc_context(given), display.styled(style):
+            if ax is None:
+                figure = function(*args, **kwargs)
+            else:
+                place = [_checked(ax)]
+                token = _place.set(place)
+                try:
+                    figure = function(*args, **kwargs)
+                finally:
+                    _place.reset(token)
+                if place:
+                    raise checks.reject("ax", "be left out for a figure that makes no `canvas`", function.__name__)
+        if labels is not None:
+            _relabel(figure, labels)
+        return figure
 
     return wrapper
+
+
+def canvas(*, figsize: tuple[float, float]) -> Figure:
+    """What a figure function draws on: a new figure, or the place of the axes that it was given."""
+    place = _place.get()
+    if not place:
+        return Figure(figsize=figsize)
+    ax = place.pop()
+    parent, where = ax.figure, ax.get_subplotspec()
+    ax.remove()
+    return cast(Figure, parent.add_subfigure(where))  # which has all that figure functions ask of a figure
+
+
+def _checked(ax: object) -> Axes:
+    checks.instance("ax", ax, Axes, rule="be axes of matplotlib")
+    assert isinstance(ax, Axes)
+    if ax.get_subplotspec() is None:
+        raise checks.reject("ax", "have a place in a grid, as those of pyplot.subplots have", repr(ax))
+    if not isinstance(ax.figure.get_layout_engine(), ConstrainedLayoutEngine):
+        raise checks.reject("ax", "be of a figure with constrained layout, subplots(layout='constrained')", repr(ax))
+    return ax
+
+
+def _relabel(figure: Figure, labels: Mapping[str, str]) -> None:
+    """Other texts in the place of those of a figure, ticks among them."""
+    checks.instance("labels", labels, Mapping, rule="be a mapping from texts of the figure to others")
+    for one in labels.values():
+        checks.instance("labels", one, str, rule="hold text")
+    texts = [text for text in figure.findobj(Text) if text.get_text()]
+    fixed = [
+        axis.get_major_formatter()
+        for axes in figure.findobj(Axes)
+        for axis in (axes.xaxis, axes.yaxis)
+        if isinstance(axis.get_major_formatter(), FixedFormatter)
+    ]
+    known = {text.get_text() for text in texts} | {word for one in fixed for word in one.seq}
+    for key in labels:
+        if key not in known:
+            near = checks.nearest(str(key), {text: (text,) for text in known if text})
+            raise checks.reject("labels", f"have texts of the figure for keys, such as {near}", checks.brief(key))
+    for text in texts:
+        text.set_text(labels.get(text.get_text(), text.get_text()))
+    for one in fixed:
+        one.seq = [labels.get(word, word) for word in one.seq]
 
 
 def ordered_colours(n: int) -> list[tuple[float, float, float, float]]:

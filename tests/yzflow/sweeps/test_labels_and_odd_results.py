@@ -10,7 +10,9 @@ import pytest
 import xarray as xr
 
 import yzflow
+from dynamics import SequenceClasses, sgd
 from dynamics.support.netcdf import save_dataset
+from yzflow.sweeps import cache
 from yzflow.sweeps import sweep as sweeps
 from yzflow.sweeps.collect import Collector
 from yzflow.sweeps.runs import Labelled, Result, Task, run
@@ -260,3 +262,19 @@ def test_what_a_task_may_be(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"`task` must have an integer or a word as its .*, but got 1\.5"):
         yzflow.sweep(gives, {"a": [1]}, store=tmp_path / "store")
     assert not (tmp_path / "store").exists() and "odd_broken" not in sys.modules
+
+
+def test_a_kept_trajectory_has_the_names_of_its_own_data(tmp_path):
+    """Data with other names has the same numbers, and is not the same data."""
+
+    def made(**options):
+        data = SequenceClasses([[0.5, 0.5, 0], [0.5, 0, 0.5]], [0, 0], **options)
+        return cache.trajectory(sgd, data, store=tmp_path, eta_y=1.0, eta_z=1.0, steps=2, batch_size=4, length=4)
+
+    words = ["the", "a longer word", ""]
+    for _ in range(2):  # simulated, and from the store
+        bare, named = made(), made(token_names=words, class_names=["cat", "dog"])
+        assert bare.names("token") is None
+        assert named.names("token") == words and named.names("next_token") == ["cat", "dog"]
+        assert named.dataset.drop_vars(["token_name", "next_token_name", "query_name"]).equals(bare.dataset)
+        assert made(token_names=["x", "y", "z"]).names("token") == ["x", "y", "z"]

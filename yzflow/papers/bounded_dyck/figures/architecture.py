@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from dynamics import DyckLanguage, Layer
 from theory.bounded_dyck import balance, gpt
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLACK, CATEGORIES, log_ticks, styled
+from yzflow.figures.style import BLACK, CATEGORIES, canvas, log_ticks, styled
 from yzflow.papers.bounded_dyck import architecture, interventions
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow.papers.bounded_dyck.settings import PAPER
@@ -45,7 +45,7 @@ def dyck_architecture(runs: xr.Dataset) -> Figure:
         From `architecture.grid`.
     """
     found = architecture.summary(runs).isel(scale=0)
-    figure = Figure(figsize=(13.5, 3.7))
+    figure = canvas(figsize=(13.5, 3.7))
     panels = figure.subplots(1, len(_QUANTITIES))
     place = np.arange(found.sizes["embedding"])
     variants = [str(name) for name in found["variant"].values]
@@ -146,7 +146,7 @@ def dyck_residual_link(found: xr.Dataset, *, lipschitz: float = 10.0) -> Figure:
         From `residual_link`.
     lipschitz : float
     """
-    figure = Figure(figsize=(11, 4.0))
+    figure = canvas(figsize=(11, 4.0))
     left, right = figure.subplots(1, 2)
     for number, link in enumerate(found["link"].values):
         colour, _ = CATEGORIES[1 + number]
@@ -193,7 +193,7 @@ def deep_dyck_interventions(found: xr.Dataset) -> Figure:
     found : xarray.Dataset
         From `yzflow.papers.bounded_dyck.interventions.survey`.
     """
-    figure = Figure(figsize=(12, 3.8))
+    figure = canvas(figsize=(12, 3.8))
     panels = figure.subplots(1, found.sizes["way"], sharey=True)
     for axes, way in zip(panels, found["way"].values, strict=True):
         for number, layer in enumerate(found["layer"].values):

@@ -13,7 +13,7 @@ from dynamics import DyckLanguage, Layer
 from theory import balance
 from yzflow.figures.maps import causal_map
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLACK, CATEGORIES, log_ticks, ordered_colours, styled
+from yzflow.figures.style import BLACK, CATEGORIES, canvas, log_ticks, ordered_colours, styled
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow.papers.bounded_dyck.settings import PAPER
 
@@ -56,7 +56,7 @@ def dyck_attention(runs: xr.Dataset) -> Figure:
     """
     runs = runs.isel(scale=0, contrast_weight=0, seed=0)
     rows, columns = runs.sizes["eta"], runs.sizes["embedding"]
-    figure = Figure(figsize=(3.4 * columns + 1, 3.5 * rows + 0.5))
+    figure = canvas(figsize=(3.4 * columns + 1, 3.5 * rows + 0.5))
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for row, eta in zip(panels, runs["eta"].values, strict=True):
         for axes, kind in zip(row, runs["embedding"].values, strict=True):
@@ -105,7 +105,7 @@ def dyck_balanced_layers(language: DyckLanguage) -> Figure:
         "stack-like": stack_like_layer(language),
     }
     bags = language.sample(2000, max_length=500, rng=3)
-    figure = Figure(figsize=(14, 4.1))
+    figure = canvas(figsize=(14, 4.1))
     panels = figure.subplots(1, len(layers), sharey=True)
     for axes, (name, layer) in zip(panels, layers.items(), strict=True):
         image = causal_map(axes, dyck.attention_map(layer, language), labels=dyck.probe_labels(language))
@@ -134,7 +134,7 @@ def dyck_balance_over_training(runs: xr.Dataset) -> Figure:
     """
     names = [str(name) for name in runs["run"].values]
     etas = np.array([float(name) for name in names[1:]])
-    figure = Figure(figsize=(11.5, 3.7))
+    figure = canvas(figsize=(11.5, 3.7))
     panels = figure.subplots(1, 3)
     colours = ordered_colours(len(etas))[::-1]
     for axes, name, label in zip(panels[:2], ("residual", "violation"), ("residual (11)", "violation"), strict=True):
@@ -181,7 +181,7 @@ def dyck_length(runs: xr.Dataset) -> Figure:
     """
     runs = runs.isel(embedding=0, eta=0)
     at = {"length": "400-500", "query": "close"}
-    figure = Figure(figsize=(11, 4.4))
+    figure = canvas(figsize=(11, 4.4))
     left, right = figure.subplots(1, 2, sharey=True)
     weights, scales = runs["contrast_weight"].values, runs["scale"].values
     right.plot([0.4, 1.02], [0.4, 1.02], color="0.6", linewidth=1)
@@ -221,7 +221,7 @@ def dyck_variation(runs: xr.Dataset) -> Figure:
         From `training.trained`.
     """
     runs = runs.isel(eta=0, contrast_weight=0)
-    figure = Figure(figsize=(9.6, 4.2))
+    figure = canvas(figsize=(9.6, 4.2))
     panels = figure.subplots(1, 2, sharey=True)
     scales = runs["scale"].values
     names = [str(name) for name in runs["embedding"].values]

@@ -12,7 +12,7 @@ from dynamics import DyckLanguage
 from yzflow import intervals
 from yzflow.figures.maps import causal_map
 from yzflow.figures.registry import Entry
-from yzflow.figures.style import BLACK, CATEGORIES, styled
+from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled
 from yzflow.papers.bounded_dyck import training
 from yzflow.papers.bounded_dyck.settings import PAPER
 
@@ -33,7 +33,7 @@ def deep_dyck_attention(runs: Mapping[str, xr.Dataset]) -> Figure:
         From `yzflow.papers.bounded_dyck.deep.trained`; the last layer of the first three seeds is drawn.
     """
     columns = 3
-    figure = Figure(figsize=(3.4 * columns + 1, 3.4 * len(runs) + 0.5))
+    figure = canvas(figsize=(3.4 * columns + 1, 3.4 * len(runs) + 0.5))
     panels = figure.subplots(len(runs), columns, sharex="row", sharey="row", squeeze=False)
     for row, (name, run) in zip(panels, runs.items(), strict=True):
         language = DyckLanguage(int(run.attrs["k"]), int(run.attrs["D"]))
@@ -60,7 +60,7 @@ def deep_dyck_variation(table: xr.Dataset) -> Figure:
     table : xarray.Dataset
         From `yzflow.papers.bounded_dyck.deep.table`.
     """
-    figure = Figure(figsize=(9.6, 4.0))
+    figure = canvas(figsize=(9.6, 4.0))
     axes = figure.subplots()
     place = np.arange(table.sizes["setting"])
     for number, layer in enumerate(table["layer"].values):
@@ -109,7 +109,7 @@ def deep_dyck_length(runs: xr.Dataset) -> Figure:
     runs : xarray.Dataset
         From `yzflow.papers.bounded_dyck.deep.lengths`.
     """
-    figure = Figure(figsize=(9.6, 3.7))
+    figure = canvas(figsize=(9.6, 3.7))
     panels = figure.subplots(1, runs.sizes["kind"], sharey=True, squeeze=False)[0]
     weights = [f"{weight:g}" for weight in runs["contrast_weight"].values]
     place = np.arange(len(weights))

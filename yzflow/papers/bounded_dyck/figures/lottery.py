@@ -7,7 +7,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLACK, CATEGORIES, log_ticks, styled
+from yzflow.figures.style import BLACK, CATEGORIES, canvas, log_ticks, styled
 from yzflow.papers.bounded_dyck import lottery
 from yzflow.papers.bounded_dyck.settings import PAPER
 
@@ -70,7 +70,7 @@ def pruned_transformers(data: xr.Dataset) -> Figure:
     data : xarray.Dataset
         From `yzflow.papers.bounded_dyck.lottery.width_law`.
     """
-    figure = Figure(figsize=(10.5, 4.2))
+    figure = canvas(figsize=(10.5, 4.2))
     left, right = figure.subplots(1, 2, width_ratios=(1.6, 1))
     for number, layers in enumerate(data["layers"].values):
         some, (colour, style) = data.sel(layers=layers), CATEGORIES[1 + number]

@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import log_ticks, ordered_colours, styled
+from yzflow.figures.style import canvas, log_ticks, ordered_colours, styled
 from yzflow.papers.bounded_dyck import words
 from yzflow.papers.bounded_dyck.settings import PAPER
 
@@ -28,7 +28,7 @@ def _runs(architecture: str, effort: Effort, **settings: Any) -> xr.Dataset:
 
 def _draw(runs: xr.Dataset, labels: tuple[str, str]) -> Figure:
     kinds, weights = [str(kind) for kind in runs["kind"].values], runs["contrast_weight"].values
-    figure = Figure(figsize=(4.3 * len(kinds) + 1.8, 7.6))
+    figure = canvas(figsize=(4.3 * len(kinds) + 1.8, 7.6))
     panels = figure.subplots(2, len(kinds), sharey=True, sharex="row", squeeze=False)
     measured = words.long_accuracy(runs)
     ranks = {(cell.kind, cell.weight): (cell.violation_rank, cell.drift_rank) for cell in words.summary(runs)}

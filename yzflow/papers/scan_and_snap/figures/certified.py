@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from dynamics import SequenceClasses
 from dynamics.support.progress import Progress
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLUE, VERMILION, styled
+from yzflow.figures.style import BLUE, VERMILION, canvas, styled
 from yzflow.papers.scan_and_snap.settings import PAPER
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def certified_lattice(found: xr.Dataset) -> Figure:
         From `yzflow.papers.scan_and_snap.figures.certified.certified`.
     """
     claims, sizes = found["claim"].values, found["sizes"].values
-    figure = Figure(figsize=(4.4 * len(claims), 3.4 * len(sizes) + 0.6))
+    figure = canvas(figsize=(4.4 * len(claims), 3.4 * len(sizes) + 0.6))
     panels = figure.subplots(len(sizes), len(claims), sharex=True, sharey=True, squeeze=False)
     colours = ListedColormap(["0.75", VERMILION, BLUE])
     x, y = np.arange(found["overlap"].size), np.arange(found["ratio"].size)

@@ -21,7 +21,7 @@ from dynamics import gradient_flow
 from dynamics.support import checks, files
 from dynamics.support.progress import Progress
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLUE, VERMILION, styled
+from yzflow.figures.style import BLUE, VERMILION, canvas, styled
 from yzflow.papers.scan_and_snap.figures.certified import DISTINCT, FALSE, OPEN, TRUE, certificates, classes_of
 from yzflow.papers.scan_and_snap.settings import PAPER
 
@@ -217,7 +217,7 @@ def certified_map(found: xr.Dataset) -> Figure:
         From `yzflow.papers.scan_and_snap.figures.certified_cells.certified_cells`.
     """
     sizes = list(dict.fromkeys(found["sizes"].values.tolist()))
-    figure = Figure(figsize=(4.4 * len(CLAIMS), 3.4 * len(sizes) + 0.6))
+    figure = canvas(figsize=(4.4 * len(CLAIMS), 3.4 * len(sizes) + 0.6))
     panels = figure.subplots(len(sizes), len(CLAIMS), squeeze=False)
     for i, size in enumerate(sizes):
         for c, claim in enumerate(CLAIMS):

@@ -12,7 +12,7 @@ from dynamics import Layer, sgd
 from theory import decoder
 from theory.scan_and_snap import bounds, coverage
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import ordered_colours, styled
+from yzflow.figures.style import canvas, ordered_colours, styled
 from yzflow.papers.scan_and_snap.settings import PAPER, single_common_token
 
 _VOCAB_SIZE, _ETA_Y = 1000, 1.0
@@ -141,7 +141,7 @@ def visits_needed(data: xr.Dataset) -> Figure:
     data : xarray.Dataset
         Quantiles by K: theta_K, late_theta_K, error_K over step_K.
     """
-    figure = Figure(figsize=(11.5, 4))
+    figure = canvas(figsize=(11.5, 4))
     left, middle, right = figure.subplots(1, 3)
     sizes = _sizes(data)
     for k, colour in zip(sizes, ordered_colours(len(sizes)), strict=True):

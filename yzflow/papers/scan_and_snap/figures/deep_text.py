@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from yzflow import intervals
 from yzflow.figures.maps import causal_map
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLACK, CATEGORIES, ordered_colours, styled
+from yzflow.figures.style import BLACK, CATEGORIES, canvas, ordered_colours, styled
 from yzflow.papers.scan_and_snap import deep_text
 from yzflow.papers.scan_and_snap.settings import PAPER
 
@@ -48,7 +48,7 @@ def deep_entropy(runs: xr.Dataset) -> Figure:
         From `deep_text.trained`.
     """
     rates = runs["learning_rate"].values
-    figure = Figure(figsize=(9.6, 3.7))
+    figure = canvas(figsize=(9.6, 3.7))
     over_time, at_end = figure.subplots(1, 2, sharey=True)
     uniform = float(runs["uniform_entropy"])
     per_seed = runs["entropy"].where(runs["diverged"] < 0).mean("head")
@@ -95,7 +95,7 @@ def deep_attention(runs: Mapping[int, xr.Dataset]) -> Figure:
         ``probe_words(probe, position)`` where there are some.
     """
     shown = 3
-    figure = Figure(figsize=(15.5, 4.1 * len(runs) + 0.5))
+    figure = canvas(figsize=(15.5, 4.1 * len(runs) + 0.5))
     panels = figure.subplots(len(runs), shown + 1, squeeze=False, width_ratios=[1] * shown + [0.9])
     for row, (layers, run) in zip(panels, runs.items(), strict=True):
         run = run.isel(learning_rate=0, seed=0)
@@ -150,7 +150,7 @@ def deep_text_flattening(runs: xr.Dataset) -> Figure:
     runs : xarray.Dataset
         From `deep_text.trained`, with ``deep_text.FLATTENING``; the first layer of each rate and seed is drawn.
     """
-    figure = Figure(figsize=(9.6, 3.7))
+    figure = canvas(figsize=(9.6, 3.7))
     losses, entropies = figure.subplots(1, 2)
     since = deep_text.flattened(runs).isel(layer=0)
     rates, seeds = runs["learning_rate"].values, runs["seed"].values

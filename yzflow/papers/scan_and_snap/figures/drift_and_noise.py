@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLACK, ordered_colours, styled
+from yzflow.figures.style import BLACK, canvas, ordered_colours, styled
 from yzflow.papers.scan_and_snap import drift_and_noise as model
 from yzflow.papers.scan_and_snap.settings import PAPER, Setting, single_common_token
 
@@ -124,7 +124,7 @@ def drift_and_noise(data: dict[str, xr.Dataset]) -> Figure:
     predicted, measured = data["predicted"], data["measured"]
     chosen = representatives(predicted)
     names, colours = _names(predicted, chosen), ordered_colours(len(chosen))
-    figure = Figure(figsize=(12, 4))
+    figure = canvas(figsize=(12, 4))
     left, middle, right = figure.subplots(1, 3)
     early = predicted.sel(time=slice(0, _STEPS))
     mean, _ = model.moments(early, batch_size=_BATCH, length=_LENGTH)

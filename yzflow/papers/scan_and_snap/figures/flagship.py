@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from dynamics import Trajectory
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import CATEGORIES, styled
+from yzflow.figures.style import CATEGORIES, canvas, styled
 from yzflow.papers.scan_and_snap import flagship
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.settings import PAPER, Setting
@@ -48,7 +48,7 @@ def attention_over_training(panels: Panels) -> Figure:
     panels : sequence of (Setting, mapping)
         Settings and their flows, as `yzflow.papers.scan_and_snap.flagship.flows` makes them.
     """
-    figure = Figure(figsize=(10, 6.2))
+    figure = canvas(figsize=(10, 6.2))
     axes = figure.subplots(2, len(panels), sharey="row", squeeze=False)
     for (top, bottom), (setting, runs) in zip(axes.T, panels, strict=True):
         _column(top, bottom, setting, runs)

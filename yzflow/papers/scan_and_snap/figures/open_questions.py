@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from theory.scan_and_snap.proofs.slowdown import late_ratio
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLACK, BLUE, GREEN, VERMILION, ordered_colours, styled
+from yzflow.figures.style import BLACK, BLUE, GREEN, VERMILION, canvas, ordered_colours, styled
 from yzflow.papers.scan_and_snap.open_questions import adam, gradient, late, original, spurious
 from yzflow.papers.scan_and_snap.settings import PAPER
 
@@ -56,7 +56,7 @@ def overtaking(data: Mapping[str, Any]) -> Figure:
     data : mapping
         ``ln_t``, ``curves`` by (K, M, rho), and ``map`` from `late.overtaking`.
     """
-    figure = Figure(figsize=(10, 4))
+    figure = canvas(figsize=(10, 4))
     left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": [1.3, 1]})
     for ((k, m, rho), curve), colour in zip(data["curves"].items(), ordered_colours(len(data["curves"])), strict=True):
         left.plot(data["ln_t"], curve, color=colour, label=rf"$K = {k}$, $M = {m}$, $\rho = {rho:g}$")
@@ -127,7 +127,7 @@ def no_freezing(flows: Mapping[tuple[int, int, int], xr.Dataset]) -> Figure:
     flows : mapping
         (K, M, distinct tokens) -> `late.late_flow` with ``theory`` and, for K < M, ``slow``.
     """
-    figure = Figure(figsize=(10, 4.2))
+    figure = canvas(figsize=(10, 4.2))
     left, right = figure.subplots(1, 2)
     for ((k, m, _), flow), colour in zip(flows.items(), (BLUE, GREEN, VERMILION), strict=False):
         label = f"K = {k}, M = {m}"
@@ -189,7 +189,7 @@ def true_gradient(data: Mapping[str, Any]) -> Figure:
     data : mapping
         ``ln_t``, ``curves`` (kind, ratio, share, term), ``survey``.
     """
-    figure = Figure(figsize=(11, 3.8))
+    figure = canvas(figsize=(11, 3.8))
     axes = figure.subplots(1, 3)
     colours = dict(zip(gradient.KINDS, ordered_colours(len(gradient.KINDS)), strict=True))
     for curve in data["curves"]:
@@ -239,7 +239,7 @@ def spurious_tokens(data: xr.Dataset) -> Figure:
     data : xarray.Dataset
         From `spurious.suppression`.
     """
-    figure = Figure(figsize=(9.5, 4))
+    figure = canvas(figsize=(9.5, 4))
     left, right = figure.subplots(1, 2)
     n = data["tokens_per_class"]
     panels = {
@@ -292,7 +292,7 @@ def original_rates(data: Mapping[str, xr.Dataset]) -> Figure:
     data : mapping
         Name -> dataset of `original.against_induced`.
     """
-    figure = Figure(figsize=(11, 3.8))
+    figure = canvas(figsize=(11, 3.8))
     left, middle, right = figure.subplots(1, 3)
     for (name, flow), line in zip(data.items(), ("-", "-."), strict=False):
         eta, time = flow.attrs["eta"], flow["time"]
@@ -407,7 +407,7 @@ def adam_reverses(data: Mapping[str, Any]) -> Figure:
     data : mapping
         ``survey``, ``crossed`` and ``held`` by size, ``foreseen``, ``batches``, from `open_questions.adam`.
     """
-    figure = Figure(figsize=(12, 4))
+    figure = canvas(figsize=(12, 4))
     left, middle, right = figure.subplots(1, 3)
     size, runs = next(iter(data["crossed"].items()))
     for ((y, z), run), colour in zip(runs.items(), (BLUE, GREEN, BLACK, VERMILION), strict=True):

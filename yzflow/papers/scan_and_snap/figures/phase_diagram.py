@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from dynamics.support.progress import Progress
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLACK, CATEGORIES, VERMILION, log_ticks, ordered_colours, styled
+from yzflow.figures.style import BLACK, CATEGORIES, VERMILION, canvas, log_ticks, ordered_colours, styled
 from yzflow.papers.scan_and_snap import phase_diagram as pd
 from yzflow.papers.scan_and_snap.settings import PAPER
 
@@ -63,7 +63,7 @@ def phase_diagram(maps: tuple[xr.Dataset, xr.Dataset]) -> Figure:
         From `yzflow.papers.scan_and_snap.phase_diagram.diagram`, each over two parameters.
     """
     levels = maps[0]["level"].values
-    figure = Figure(figsize=(11.5, 2.5 * len(levels) + 1.0))
+    figure = canvas(figsize=(11.5, 2.5 * len(levels) + 1.0))
     panels = figure.subplots(len(levels), 4, squeeze=False)
     farthest = max(float(np.abs(np.log10(own["fastest_distinct"])).max()) for own in maps)
     norms = {"fastest_distinct": CenteredNorm(0.0, farthest), "done": Normalize(0, 1)}
@@ -169,7 +169,7 @@ def phase_collapse(data: tuple[xr.Dataset, xr.Dataset]) -> Figure:
     """
     curves, falls = data
     levels = falls["level"].values
-    figure = Figure(figsize=(3.3 * (1 + len(levels)), 3.5))
+    figure = canvas(figsize=(3.3 * (1 + len(levels)), 3.5))
     panels = figure.subplots(1, 1 + len(levels))
     _gamma_panel(panels[0], curves)
     norm = LogNorm(float(falls["overlap"].min()), float(falls["overlap"].max()))

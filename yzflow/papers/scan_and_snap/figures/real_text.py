@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from yzflow import intervals
 from yzflow.figures.registry import Entry
-from yzflow.figures.style import BLACK, BLUE, VERMILION, ordered_colours, styled
+from yzflow.figures.style import BLACK, BLUE, VERMILION, canvas, ordered_colours, styled
 from yzflow.papers.scan_and_snap.settings import PAPER
 
 _GROUPS = {"distinct": (BLUE, "-"), "undecided": ("0.6", ":"), "common": (VERMILION, "--")}
@@ -31,7 +31,7 @@ def real_text_fate(runs: xr.Dataset) -> Figure:
         Of the task "real_text" with dimensions ``next_tokens``, ``time`` and ``seed``.
     """
     weightings = runs["next_tokens"].values
-    figure = Figure(figsize=(1.2 + 4.4 * len(weightings), 7.5))
+    figure = canvas(figsize=(1.2 + 4.4 * len(weightings), 7.5))
     axes = figure.subplots(3, len(weightings), sharex=True, sharey="row", squeeze=False)
     for column, weighting in zip(axes.T, weightings, strict=True):
         at = runs.sel(next_tokens=weighting)
@@ -64,7 +64,7 @@ def real_text_entropy(runs: xr.Dataset) -> Figure:
     runs : xarray.Dataset
         Of the task "real_text" with dimensions ``eta_y``, ``eta_z``, ``time`` and ``seed``.
     """
-    figure = Figure(figsize=(9, 3.8))
+    figure = canvas(figsize=(9, 3.8))
     panels = figure.subplots(1, 2)
     labels = ("entropy of attention (nats)", "held-out cross-entropy (nats)")
     for axes, name, label in zip(panels, ("entropy", "loss"), labels, strict=True):

@@ -8,7 +8,7 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import log_ticks, styled
+from yzflow.figures.style import canvas, log_ticks, styled
 from yzflow.papers.scan_and_snap import regime
 from yzflow.papers.scan_and_snap.settings import PAPER
 
@@ -47,7 +47,7 @@ def regime_map(errors: xr.Dataset) -> Figure:
         for name, both in zip(errors["statement"].values, errors["corrected"].values, strict=True)
         for form, variable in ((("printed", "printed"), ("corrected", "error")) if both else (("printed", "error"),))
     ]
-    figure = Figure(figsize=(2.1 * len(columns) + 1.4, 2.5 * len(levels) + 0.9))
+    figure = canvas(figsize=(2.1 * len(columns) + 1.4, 2.5 * len(levels) + 0.9))
     panels = figure.subplots(len(levels), len(columns), sharex=True, sharey=True, squeeze=False)
     crossed = _crosses_half(errors)
     norm = LogNorm(1e-3, 1.0)

@@ -11,7 +11,7 @@ from matplotlib.patches import Patch, Rectangle
 from yzflow.audits.fates import Fate
 from yzflow.audits.survival import survival as table_of
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLUE, ORANGE, VERMILION, styled
+from yzflow.figures.style import BLUE, ORANGE, VERMILION, canvas, styled
 from yzflow.papers.scan_and_snap.settings import PAPER
 
 # The levels at which every option is, or at which runs are drawn.
@@ -91,7 +91,7 @@ def survival(table: xr.Dataset) -> Figure:
     shown = drawn.isel(check=np.flatnonzero(asked.values))
     n_checks, n_options = shown.sizes["check"], shown.sizes["option"]
     width, height = 0.18 * n_options * len(levels) + 4.2, 0.18 * n_checks * len(chosen) + 2.6
-    figure = Figure(figsize=(max(width, 8.5), max(height, 4.0)))
+    figure = canvas(figsize=(max(width, 8.5), max(height, 4.0)))
     for part, setting in zip(figure.subfigures(len(chosen), 1, squeeze=False)[:, 0], chosen, strict=True):
         part.suptitle(setting, fontsize=9)
         for axes, level in zip(part.subplots(1, len(levels), sharey=True, squeeze=False)[0], levels, strict=True):

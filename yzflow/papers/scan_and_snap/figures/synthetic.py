@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from dynamics import SequenceClasses, Trajectory
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import ordered_colours, styled
+from yzflow.figures.style import canvas, ordered_colours, styled
 from yzflow.papers.scan_and_snap import synthetic
 from yzflow.papers.scan_and_snap.settings import PAPER
 
@@ -83,7 +83,7 @@ def _rows(parts: Sequence[Trajectory]) -> tuple[xr.DataArray, int]:
 
 
 def _attention_maps(runs: Sequence[Sequence[Trajectory]], title: str) -> Figure:
-    figure = Figure(figsize=(4.6 * len(runs) + 1, 5.4))
+    figure = canvas(figsize=(4.6 * len(runs) + 1, 5.4))
     all_axes = figure.subplots(2, len(runs), sharex=True, sharey=True, squeeze=False)
     shown = [_rows(parts) for parts in runs]
     top = max(float(shares.max()) for shares, _ in shown)
@@ -187,7 +187,7 @@ def figure6(runs: xr.Dataset) -> Figure:
     runs : xarray.Dataset
         From `scan_and_snap.synthetic.syn_medium`.
     """
-    figure = Figure(figsize=(11, 3.6))
+    figure = canvas(figsize=(11, 3.6))
     panels = figure.subplots(1, runs.sizes["n_queries"], sharey=True, squeeze=False)[0]
     error = intervals.of_mean(runs["entropy"])
     for axes, n_queries in zip(panels, runs["n_queries"].values, strict=True):
@@ -268,7 +268,7 @@ _SYMBOLS = {"eta_z": r"\eta_Z", "ratio": r"\eta_Y/\eta_Z"}
 
 def _recall_panels(runs: xr.Dataset, *, columns: str, curves: str) -> Figure:
     shape = (runs.sizes["n_queries"], runs.sizes[columns])
-    figure = Figure(figsize=(2.35 * shape[1] + 1.4, 2.0 * shape[0] + 0.8))
+    figure = canvas(figsize=(2.35 * shape[1] + 1.4, 2.0 * shape[0] + 0.8))
     panels = figure.subplots(*shape, sharex="row", sharey="row", squeeze=False)
     for row, n_queries in zip(panels, runs["n_queries"].values, strict=True):
         recall = synthetic.window(runs, int(n_queries))["softmax_recall"]

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from dynamics import SequenceClasses, Trajectory
 from theory import attention, decoder
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLACK, BLUE, CATEGORIES, GREEN, VERMILION, ordered_colours, styled
+from yzflow.figures.style import BLACK, BLUE, CATEGORIES, GREEN, VERMILION, canvas, ordered_colours, styled
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.settings import PAPER
 
@@ -46,7 +46,7 @@ def figure3(flows: Mapping[float, Trajectory]) -> Figure:
         eta_Y -> theory flow on `phase_transition.weak_classes`.
     """
     classes = pt.weak_classes()
-    figure = Figure(figsize=(10, 4.2))
+    figure = canvas(figsize=(10, 4.2))
     printed, consistent = figure.subplots(1, 2)
     times = np.linspace(0, pt.T_END, 701)
     shared: dict[str, Any] = {"vocab_size": pt.VOCAB_SIZE, "n_classes": pt.N_CLASSES}
@@ -151,7 +151,7 @@ def figure8(curves: xr.Dataset) -> Figure:
     curves : xarray.Dataset
         From `phase_transition.decoder_curves`.
     """
-    figure = Figure(figsize=(9.5, 6))
+    figure = canvas(figsize=(9.5, 6))
     axes = figure.subplots(2, 2, sharex="col", gridspec_kw={"height_ratios": [2.2, 1]})
     for column, (vocab_size, rates, _) in enumerate(pt.FIGURE_8):
         top, bottom = axes[:, column]
@@ -187,7 +187,7 @@ def figure9(curves: xr.Dataset) -> Figure:
     curves : xarray.Dataset
         From `phase_transition.exponent_curves`.
     """
-    figure = Figure(figsize=(9.5, 4))
+    figure = canvas(figsize=(9.5, 4))
     for axes, (nu, vocab_size, t_end) in zip(figure.subplots(1, 2), pt.FIGURE_9, strict=True):
         for i, colour in enumerate(ordered_colours(len(pt.FIGURE_9_ETA_Z))):
             label = rf"$\eta_Z = {pt.FIGURE_9_ETA_Z[i]:g}$"
@@ -227,7 +227,7 @@ def fidelity(panels: Sequence[tuple[SequenceClasses, Mapping[str, Trajectory]]])
     ----------
     panels : two pairs (classes, decoder -> trajectory)
     """
-    figure = Figure(figsize=(10, 6))
+    figure = canvas(figsize=(10, 6))
     axes = figure.subplots(2, 2, sharex="col", sharey="row", gridspec_kw={"height_ratios": [1.6, 1]})
     for (top, bottom), (classes, flows) in zip(axes.T, panels, strict=True):
         _fidelity_panel(top, bottom, classes, flows)

@@ -9,7 +9,18 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, log_ticks, ordered_colours, styled
+from yzflow.figures.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    VERMILION,
+    canvas,
+    log_ticks,
+    ordered_colours,
+    styled,
+)
 from yzflow.papers.sparse_averaging import constructions as measured
 from yzflow.papers.sparse_averaging.settings import PAPER
 
@@ -28,7 +39,7 @@ def qsa_smallest_dimension(data: xr.Dataset) -> Figure:
     data : xarray.Dataset
         From `sparse_averaging.constructions.smallest_dimensions`.
     """
-    figure = Figure(figsize=(9.6, 4.2))
+    figure = canvas(figsize=(9.6, 4.2))
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     sizes = data["n_tokens"].values
     q = data["q"].values
@@ -68,7 +79,7 @@ def qsa_precision(data: xr.Dataset) -> Figure:
     data : xarray.Dataset
         From `sparse_averaging.constructions.rounding_errors`.
     """
-    figure = Figure(figsize=(4.2 * data.sizes["q"] + 2.2, 4))
+    figure = canvas(figsize=(4.2 * data.sizes["q"] + 2.2, 4))
     panels = figure.subplots(1, data.sizes["q"], sharey=True, squeeze=False)[0]
     lines = (
         ("error", BLACK, "-", "o", r"error $\|a - 1_y/q\|_1$"),
@@ -111,7 +122,7 @@ def match2_margins(data: xr.Dataset) -> Figure:
     data : xarray.Dataset
         From `sparse_averaging.constructions.match2_margins`.
     """
-    figure = Figure(figsize=(9.6, 4))
+    figure = canvas(figsize=(9.6, 4))
     by_modulus, by_tokens = figure.subplots(1, 2)
     scale = data.attrs["scale"]
     modulus = np.geomspace(float(data["modulus"].min()), float(data["modulus"].max()), 200)
@@ -150,7 +161,7 @@ def qsa_query_bits(data: xr.Dataset) -> Figure:
         From `sparse_averaging.constructions.query_bits`.
     """
     n, q = data.attrs["n_tokens"], data["q"].values
-    figure = Figure(figsize=(8.6, 4.2))
+    figure = canvas(figsize=(8.6, 4.2))
     axes = figure.subplots()
     for name, colour, marker, label in (
         ("moment_curve", VERMILION, "s", "moment curve, numbers of equal length"),
@@ -180,7 +191,7 @@ def match3_sizes(data: xr.Dataset) -> Figure:
     data : xarray.Dataset
         From `sparse_averaging.constructions.triple_sizes`.
     """
-    figure = Figure(figsize=(8.6, 4.4))
+    figure = canvas(figsize=(8.6, 4.4))
     axes = figure.subplots()
     exponent = f"{data.attrs['exponent']:g}"
     labels = {

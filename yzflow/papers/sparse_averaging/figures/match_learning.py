@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, styled
+from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, canvas, styled
 from yzflow.intervals import standard_error
 from yzflow.papers.sparse_averaging import match_learning as runs
 from yzflow.papers.sparse_averaging import small_units as small
@@ -42,7 +42,7 @@ def match_learning(data: xr.Dataset) -> Figure:
     data : xarray.Dataset
         From `sparse_averaging.match_learning.learning`.
     """
-    figure = Figure(figsize=(12.5, 4.4))
+    figure = canvas(figsize=(12.5, 4.4))
     left, right = figure.subplots(1, 2)
     share, last = share_of_constant(data), data.isel(time=-1)
     sizes = data["n_tokens"].values
@@ -98,7 +98,7 @@ def match_small_units(data: xr.Dataset) -> Figure:
     data : xarray.Dataset
         From `sparse_averaging.small_units.small_units`.
     """
-    figure = Figure(figsize=(6.6, 4.2))
+    figure = canvas(figsize=(6.6, 4.2))
     axes = figure.subplots()
     sizes = data["value_dimension"].values
     for name, marker, colour, label in (

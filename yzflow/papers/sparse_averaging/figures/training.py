@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLACK, BLUE, VERMILION, log_ticks, styled
+from yzflow.figures.style import BLACK, BLUE, VERMILION, canvas, log_ticks, styled
 from yzflow.papers.sparse_averaging import training as runs
 from yzflow.papers.sparse_averaging.settings import PAPER
 
@@ -36,7 +36,7 @@ def qsa_training(run: xr.Dataset) -> Figure:
     pictures = [(f"T = {step}", run["attention"].sel(time=step).values) for step in shown]
     pictures.append((r"target $1_y / q$", target))
 
-    figure = Figure(figsize=(2.75 * len(pictures), 5.8))
+    figure = canvas(figsize=(2.75 * len(pictures), 5.8))
     upper, lower = figure.subfigures(2, 1, height_ratios=(1, 0.95))
     panels = upper.subplots(1, len(pictures), sharey=True)
     largest = max(1 / sets.shape[1], *(picture.max() for _, picture in pictures))
@@ -92,7 +92,7 @@ def qsa_embedding_dim(errors: xr.Dataset) -> Figure:
         From `sparse_averaging.training.by_embedding_dim`.
     """
     dims = errors["embedding_dim"].values
-    figure = Figure(figsize=(6.2, 4))
+    figure = canvas(figsize=(6.2, 4))
     axes = figure.subplots()
     for name, colour, marker, label in (
         ("largest_distance", VERMILION, "s", "largest over sets y"),
