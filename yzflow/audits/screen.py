@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from theory.trust import Label
+from yzflow.audits.outcomes import headline
 from yzflow.audits.report import columns
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def screen(verdict: StatementVerdict, rows: Sequence[Sequence[str]], command: st
     for name, formula in statement.forms:
         lines += _wrapped(formula, f"{name}:".ljust(13), 2)
     lines += _some([clipped(f"Erratum:     {erratum}") for erratum in statement.errata], 2, "errata")
-    lines += ["", *_wrapped(verdict.outcome, "", 4)]
+    said = headline(verdict.columns) if verdict.passed else verdict.outcome
+    lines += ["", *_wrapped(said, "", 3), *_wrapped(verdict.place, "", 3)]
+    lines += _some([clipped(f"Not run: {reason}.") for reason in verdict.missing], 2, "levels")
     lines += [clipped(f"  {column.name + ':':15}{column.words}") for column in verdict.columns]
     rests = [clipped(f"  - {_short(label)}") for _, label in verdict.report.summaries(statement)]
     lines += ["", "Rests on", *_some(rests, 4, "clauses")]
@@ -82,15 +85,14 @@ def _short(label: Label) -> str:
 
 
 def _least(margins: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """A line for each assumption: at how many settings it is broken, and its least margin where it holds."""
+    """A line for each assumption: its least margin, and at how many settings it is broken; those that are first."""
     found = []
     for text in dict.fromkeys(text for held in margins.values() for text in held):
         known = [held[text] for held in margins.values() if text in held]
-        holding = [margin for margin in known if margin >= 1]
-        least = f"{min(holding):.3g}" if holding else "-"
-        broken = f"broken at {len(known) - len(holding)} of {len(known)} settings" if len(holding) < len(known) else ""
-        found.append([clipped(text, 62), least, broken])
-    return [clipped(line) for line in columns(found)]
+        broken = sum(not margin >= 1 for margin in known)
+        where = f"broken at {broken} of {len(known)} settings" if len(known) > 1 else "broken"
+        found.append([clipped(text, 62), f"{min(known):.3g}", where if broken else ""])
+    return [clipped(line) for line in columns(sorted(found, key=lambda row: not row[2]))]
 
 
 def _errors(rows: Sequence[Sequence[str]], room: int) -> list[str]:

@@ -11,6 +11,7 @@ import yzflow
 from theory import decoder, statements
 from yzflow import cli
 from yzflow.audits.check import StatementVerdict, error_rows, find
+from yzflow.audits.outcomes import headline
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Verdict
 
@@ -121,6 +122,7 @@ def test_one_screen_is_of_forty_lines_of_a_hundred_columns(measured):
         assert fits(text), text
         assert f"{verdict.statement.id}. {verdict.statement.title}" == text.splitlines()[0]
         assert all(f"  {column.name}:" in text for column in verdict.columns)
+        assert headline(verdict.columns)[:90] in " ".join(text.split())
         assert text.splitlines()[-1] == f"{verdict.command} --verbose shows the rest"
         for row in error_rows(verdict):
             assert row[1] in text or "rows more" in text

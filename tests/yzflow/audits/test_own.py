@@ -10,7 +10,7 @@ import yzflow as yz
 from theory import decoder
 from yzflow import cli
 from yzflow.audits import audit
-from yzflow.audits.outcomes import Outcome
+from yzflow.audits.outcomes import Outcome, headline
 from yzflow.papers.scan_and_snap.settings import classes_of_bags, settings, single_common_token, two_common_tokens
 from yzflow.papers.scan_and_snap.survival import settings as survival_settings
 
@@ -168,3 +168,16 @@ def test_the_command_asks_for_the_same(tmp_path):
     assert "does not speak of sign" in (tmp_path / "own.html").read_text(encoding="utf-8")
     refused = CliRunner().invoke(cli.main, ["check", THEOREM, "--eta-z", "0.1"])
     assert refused.exit_code == 2 and "`eta_z` must come with `data`" in refused.output
+
+
+def test_the_screen_says_the_verdict_and_where_before_all_else():
+    verdict = own(level="theory flow", eta_z=0.5)
+    lines = verdict.text().splitlines()
+    flat = " ".join(verdict.text().split())
+    assert len(lines) <= 40 and max(map(len, lines)) <= 100
+    assert flat.index(headline(verdict.columns)[:60]) < flat.index("your own: K = 2, M = 1,000")
+    first = lines[lines.index("Least margins of the assumptions (an assumption holds from 1 on)") + 1]
+    (margins,) = verdict.margins.values()
+    (smallest,) = [text for text, margin in margins.items() if not margin >= 1]
+    assert first.split() == [*smallest.split(), f"{margins[smallest]:.3g}", "broken"]
+    assert "Largest errors at your own setting" in lines and "--data FILE" in lines[-1]
