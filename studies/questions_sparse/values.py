@@ -17,7 +17,7 @@ def crossing(p: int) -> dict[str, float]:
 
 
 def connected(n: int, q: int, numbers: int) -> dict[str, Any]:
-    """The least width of a first layer that is not forced to errors of one, or one half, and the least for exact ones."""
+    """The least widths of a first layer not forced to errors of one, or one half, and that of exact ones."""
     errors = [averaging.collision_error(n, q, width=width) for width in range(numbers, n + 1)]
     return {
         "below_one": numbers + next(i for i, error in enumerate(errors) if error < 1),
