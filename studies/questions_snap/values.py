@@ -9,7 +9,7 @@ from theory import attention, decoder
 from theory.scan_and_snap import bounds
 from theory.values import Study
 from yzflow.papers.scan_and_snap.settings import single_common_token
-from yzflow.papers.scan_and_snap.views import VIEWS, integral_of_xi
+from yzflow.papers.scan_and_snap.views import DISTINCT, VIEWS, integral_of_xi
 
 FIRST = VIEWS.starts[None][0].setting
 SIZES = {"k": FIRST["K"], "m": FIRST["M"], "rho": FIRST["rho"]}
@@ -99,6 +99,20 @@ def branches(k: int, m: int, eta_y: float) -> dict[str, float]:
     return {"early": early / exact(scan) - 1, "late": late / exact(snap) - 1}
 
 
+def presets(k: int, m: int, common: float, large: int, rarer: float) -> dict[str, Any]:
+    """The slow-down of a preset of the explorer with more tokens, and the K at which another leaves Assumption 2."""
+    distinct = sum(p**2 for p in DISTINCT)
+
+    def overlap(common: float) -> float:
+        return common**2 / (common**2 + distinct)
+
+    fails = next(n for n in range(2, large) if n * (n - 1) * overlap(rarer) >= 1)
+    return {
+        "s": attention.full_flow_slowdown(vocab_size=m, n_classes=k, overlap=overlap(common)),
+        "fails_at": fails,
+    }
+
+
 STUDIES = (
     Study("theorem_1", theorem_1, SIZES),
     Study("theorem_1b", theorem_1b, {"k": SIZES["k"], "m": SIZES["m"], "eta_y": RATES["eta_y"], "constant": 2.0}),
@@ -112,5 +126,6 @@ STUDIES = (
     ),
     Study("theorem_3", theorem_3, SIZES | RATES),
     Study("theorem_4", theorem_4, SIZES | RATES),
+    Study("presets", presets, {"k": 10, "m": 1000, "common": 0.15, "large": 100, "rarer": 0.37}),
     Study("branches", branches, {"k": SIZES["k"], "m": SIZES["m"], "eta_y": RATES["eta_y"]}),
 )

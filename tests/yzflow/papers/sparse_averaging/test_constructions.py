@@ -85,6 +85,20 @@ def test_the_caption_of_sizes_follows_the_data(triples):
     assert "groups at none" in claims(worse) and f": 8 of {outputs} outputs wrong" in claims(worse)
 
 
+def test_the_caption_of_dimensions_follows_the_data():
+    """Twice q ln N, and 8 q^2 ln(N/q) with a factor that falls from 1.5 to 1, with sets that are too large left out."""
+    n, q = xr.DataArray([64, 256], dims="n_tokens"), xr.DataArray([1, 4, 32], dims="q")
+    q = q.assign_coords(q=q)
+    factor = xr.DataArray([1.5, 1.25, 1.0], dims="q")
+    rules = {"exclusion": 2 * q * np.log(n) * xr.ones_like(factor), "minimum norm": factor * 8 * q**2 * np.log(n / q)}
+    m = xr.concat(list(rules.values()), "certificate").assign_coords(certificate=list(rules), n_tokens=n)
+    m = xr.concat([m, 0.1 * m], "sets").assign_coords(sets=["adversarial", "random"])
+    data = m.where(4 * q <= n).to_dataset(name="dimension")
+    text = figures.qsa_smallest_dimension.claims(data)
+    assert text.startswith("Pinned, it is at most 2.0 q ln N.")
+    assert "1.00 to 1.50 times 8 q^2 ln(N/q)" in text and "1.00 at the largest q and 1.50 at the smallest" in text
+
+
 @pytest.mark.parametrize(
     "name", ["match2_margins", "match3_sizes", "qsa_precision", "qsa_query_bits", "qsa_smallest_dimension"]
 )

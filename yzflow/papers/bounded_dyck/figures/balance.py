@@ -124,8 +124,8 @@ def dyck_balance_over_training(runs: xr.Dataset) -> Figure:
     """Balance residual and violation along the gradient flow and along SGD, and their distance against the step.
 
     All prefixes of up to six brackets of the language k = D = 2, one random start of the Y/Z/V layer. As it should, SGD
-    on the whole population approaches the flow, with order one in the learning rate where it is stable (at eta = 1 it
-    stops being so after t = 150). Training lowers violation without being told to, and does not bring it to zero.
+    on the whole population approaches the flow, with order one in the learning rate where it is stable, as it is
+    not to the end at the largest rate. Training lowers violation without being told to, and does not bring it to zero.
 
     Parameters
     ----------

@@ -22,8 +22,9 @@ WITH_SGD = ("exponent", "distinct", "common", "growth", "loss")
 _PANEL = "yzflow.papers.scan_and_snap.panel"
 _SCRIPTS = ((_PANEL, "mathematics.js"), (_PANEL, "levels.js"), (__name__, "shared.js"))
 _FIRST = {"etaY": 1.0, "etaZ": 0.5, "K": 10, "M": 1000, "rho": 0.05, "end": 2000.0}
+_WORDS = f"K = {_FIRST['K']}, M = {_FIRST['M']} and the rates of its Fig. 3."
 _STARTS = (
-    Start("The paper's sizes and rates", "K = 10, M = 1000 and the rates of its Fig. 3.", _FIRST),
+    Start("The paper's sizes and rates", _WORDS, _FIRST),
     Start(
         "Inside Theorem 4's assumptions",
         "Attention learns a hundred times slower than the decoder, and overlaps are weak.",
@@ -61,7 +62,7 @@ _STARS = (
 _RATES = tuple(
     Start(name, text, {key: value for key, value in _FIRST.items() if key != "rho"} | {"factor": 3.0} | more)
     for name, text, more in (
-        ("The paper's sizes and rates", "K = 10, M = 1000 and the rates of its Fig. 3.", {}),
+        ("The paper's sizes and rates", _WORDS, {}),
         (
             "A slow attention",
             "The late form begins later, with a ratio of rates of 1000.",

@@ -31,8 +31,7 @@ _SETS = {"adversarial": (VERMILION, "s"), "random": (BLUE, "o")}
 def qsa_smallest_dimension(data: xr.Dataset) -> Figure:
     """Smallest dimension m of random keys against q ln N, for random sets and for those closest to another key.
 
-    As the theorem says, m of a few q ln N is enough, for all sets that were tried, if the nearest keys are pinned. The
-    shortest certificate needs m of about 8 q^2 ln(N/q) for the adversarial sets.
+    As the theorem says, m of a few q ln N is enough, for all sets that were tried, if the nearest keys are pinned.
 
     Parameters
     ----------
@@ -65,6 +64,24 @@ def qsa_smallest_dimension(data: xr.Dataset) -> Figure:
     panels[0].set_ylabel("smallest embedding dimension m")
     figure.suptitle(f"Random keys: where {data.attrs['n_sets']} sets of q of N tokens all have a certificate")
     return figure
+
+
+def _rules(data: xr.Dataset) -> str:
+    """The smallest m over the curves that are drawn."""
+    m, q, n = data["dimension"], data["q"], data["n_tokens"]
+    pinned = float((m.sel(certificate="exclusion") / (q * np.log(n))).max())
+    ratio = m.sel(certificate="minimum norm", sets="adversarial") / (8 * q**2 * np.log(n / q))
+    return (
+        f"Pinned, it is at most {pinned:.1f} q ln N. The shortest certificate needs {float(ratio.min()):.2f} to"
+        f" {float(ratio.max()):.2f} times 8 q^2 ln(N/q) for the adversarial sets, {_at(ratio, -1)} at the largest q"
+        f" and {_at(ratio, 0)} at the smallest."
+    )
+
+
+def _at(ratio: xr.DataArray, place: int) -> str:
+    found = ratio.isel(q=place).values
+    low, high = (f"{value:.2f}" for value in (np.nanmin(found), np.nanmax(found)))
+    return low if low == high else f"{low} to {high}"
 
 
 @styled
@@ -245,7 +262,7 @@ def _bits(effort: Effort) -> xr.Dataset:
 
 
 FIGURES = (
-    Entry("qsa_smallest_dimension", PAPER, qsa_smallest_dimension, _dimensions),
+    Entry("qsa_smallest_dimension", PAPER, qsa_smallest_dimension, _dimensions, claims=_rules),
     Entry("qsa_precision", PAPER, qsa_precision, _rounding),
     Entry("qsa_query_bits", PAPER, qsa_query_bits, _bits),
     Entry("match2_margins", PAPER, match2_margins, lambda effort: measured.match2_margins()),

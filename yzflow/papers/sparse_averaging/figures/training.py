@@ -17,11 +17,10 @@ from yzflow.papers.sparse_averaging.settings import PAPER
 
 @styled
 def qsa_training(run: xr.Dataset) -> Figure:
-    """Attention at 0, 1000 and 40000 steps of training one unit on sparse averaging, and its distance from the target.
+    """Attention over the training of one unit on sparse averaging, by a linear query, and its distance from the target.
 
-    N = 20, q = 3, m = 24, linear query. As in the slides: attention starts close to uniform, and in the end each row is
-    1/q on its set and zero elsewhere. The slides do not give their N, q, m or optimizer,
-    so that the numbers of the two (distance 1.69 at the start, 0.05 after 1000 steps here) cannot be compared.
+    As in the slides: attention starts close to uniform, and in the end each row is 1/q on its set and zero elsewhere.
+    The slides do not give their N, q, m or optimizer, so that distances there and here cannot be compared.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ _STARTS = (
     Start("A million tokens, 8 bits", "A long context in small numbers.", {"N": 1000000, "p": 8, "d": 1}),
     Start(
         "Values of 64 dimensions",
-        "A head of usual width: its values alone carry 1024 bits.",
+        f"A head of usual width: its values alone carry {64 * 16} bits.",
         {"N": 100000, "p": 16, "d": 64},
     ),
 )
@@ -29,7 +29,7 @@ _COLLISIONS = (
     ),
 )
 _STATES = (
-    Start("Ten of a thousand", "Errors below 1/q = 0.1 take all bits.", _SIZES),
+    Start("Ten of a thousand", "Errors below 1/q take all bits.", _SIZES),
     Start("A single token", "For q = 1 errors below one take all bits.", _SIZES | {"q": 1}),
     Start("A third of all tokens", "The entropy's bound holds for small errors only.", _SIZES | {"q": 300}),
 )
