@@ -143,9 +143,12 @@ def test_a_false_statement_shows_beside_its_sliders(shared_browser, tmp_path, mo
     def false(check):
         return replace(check, printed=lambda runs, level: 10 * (check.printed(runs, level) + 1) - 1)
 
-    checks = tuple(false(check) if check.name == "half the bound" else check for check in right.checks)
-    assert checks != right.checks and yzflow.page(name, tmp_path / "right.html").passed
-    monkeypatch.setitem(statements.REGISTER, name, replace(right, checks=checks))
+    def of(clause):
+        return tuple(false(check) if check.name == "half the bound" else check for check in clause.checks)
+
+    clauses = tuple(replace(clause, checks=of(clause)) for clause in right.clauses)
+    assert clauses != right.clauses and yzflow.page(name, tmp_path / "right.html").passed
+    monkeypatch.setitem(statements.REGISTER, name, replace(right, clauses=clauses, checks=()))
     verdict = yzflow.page(name, tmp_path / "page.html")
     page = opened(shared_browser, tmp_path / "page.html")
     assert not verdict.passed and page.inner_text("#trust .badge") == "fails"

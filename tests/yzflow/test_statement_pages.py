@@ -69,7 +69,8 @@ def command(*arguments):
 @pytest.mark.parametrize("name", [LEMMA_8, RANK])
 def test_numbers_are_those_of_check(browser, found, pages, name):
     verdict = found[name]
-    worst, each, *margins = tables(browser(pages[name]))
+    clauses = bool(verdict.statement.clauses[0].name)
+    worst, each, *margins = tables(browser(pages[name]))[clauses:]
     assert worst == [list(HEAD), *(list(map(plain, row)) for row in error_rows(verdict))]
     assert [row[4:] for row in each[1:]] == [list(row.forms) for row in verdict.rows]
     names = [[plain(row.check), row.level, plain(row.setting)] for row in verdict.rows]
@@ -99,6 +100,7 @@ def test_badge_labels_and_words_are_those_of_the_verdict(browser, found, pages, 
     assert programs[0] == verdict.python and programs[1].splitlines()[0] == verdict.command
     order = page.eval_on_selector_all("[id]", "(all) => all.map((one) => one.id)")
     parts = ["clauses"] if verdict.statement.clauses[0].name else []
+    parts += ["sharper"] if statements.SHARPER in verdict.statement.text else []
     assert order == [
         "trust",
         "found",

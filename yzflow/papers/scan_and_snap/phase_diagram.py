@@ -161,7 +161,7 @@ def start_constant(level: str, *, n_classes: int, vocab_size: int, overlap: floa
         K, M, rho.
     """
     checks.one_of("level", level, LEVELS)
-    sizes = {"n_classes": n_classes, "vocab_size": vocab_size, "overlap": overlap}
+    sizes: dict[str, Any] = {"n_classes": n_classes, "vocab_size": vocab_size, "overlap": overlap}
     return attention.speed_constant(**sizes) / (attention.full_flow_slowdown(**sizes) if level == "full" else 1)
 
 
