@@ -1,1 +1,1 @@
-"""The statements of the paper, in two parts."""
+"""The statements of the paper, in four parts."""

@@ -1,0 +1,236 @@
+"""Statements beyond the paper's own: the transition's time, its extensions, late times, the true gradient, options."""
+
+from __future__ import annotations
+
+from theory.scan_and_snap import centred, residual
+from theory.scan_and_snap._register import formulas as f
+from theory.scan_and_snap._register.assumptions import (
+    ASSUMPTION_1,
+    DECODER,
+    UNIFORM,
+    ZERO_DECODER,
+)
+from theory.scan_and_snap._register.common import PROOFS, closed, statement
+from theory.statements import Clause
+from theory.symbolic import part
+
+STATEMENTS = (
+    statement(
+        "Transition time",
+        "The peak of gamma (not in the paper)",
+        "gamma peaks at a time that Lambert's W gives in closed form.",
+        r"t_0' = \frac{K\ln M}{\eta_Y},\quad t_0 = \frac{2K\ln M}{\eta_Y}",
+        corrected=rf"t^* = {f.PEAK_TIME},\quad u^* = {f.PEAK_MARGIN},\quad \gamma(t^*) = {f.PEAK}",
+        prove=PROOFS["transition"],
+    ),
+    statement(
+        "Section 7, residual connection",
+        "Local distinct and common tokens",
+        "With the query's vector added, classes of one query overlap by a half more, and Theorem 2 is said to hold"
+        " within the classes of each query: tokens distinct among these gain, tokens common to these lose.",
+        r"\bar u_T = \mathrm{LN}(\mathrm{LN}(\hat u_T) + u_{x_T}):\quad \beta_{nn'} \approx f_n^Tf_{n'} +"
+        r" 1[\psi(n)=\psi(n')],\quad \dot z_{ml} > 0 \text{ for } l \text{ distinct within } \psi^{-1}(m)",
+        corrected=rf"\beta_{{nn'}} \approx {f.OWN_BETA}\left(f_n^Tf_{{n'}} + 1\right) \text{{ for }} \psi(n)=\psi(n'),"
+        r"\ c = |\psi^{-1}(m)|;\quad \text{a token of one class a query: } \dot z_{ml} > 0 \text{ for } f_{nl}^2 <"
+        rf" {f.LOCAL_SHARE}f_{{n0}}^2,\ < 0 \text{{ above}}",
+        assumptions=(*ASSUMPTION_1, ZERO_DECODER, *DECODER, UNIFORM),
+        errata=(
+            "Theorem 1 holds with the Gram matrix (F^T F + Psi)/2, whose E has the eigenvalue (c - 1)/2 and more, so"
+            f" that beta is not E to first order: with c classes a query and weak overlaps it is {f.own_beta}, a third"
+            " for c = 5 where the formula has 1. It is the larger within queries, as the paper says.",
+            "The paper neglects beta between queries, in what it calls the most straightforward analysis. With it,"
+            " Theorem 2 does not hold within each query for tokens that other queries have too: beta between classes"
+            " that share a token is of the order of its own f_nl^2, which is what it would gain. With Q queries of c"
+            " equal classes, a token common to each query (f_n0) and one that a class of every query has (f_nl), it"
+            f" loses attention from f_nl^2 = f_n0^2 {f.local_share} on, to first order in the squares."
+            " Tokens common within a query lose, and tokens of a single class gain, in all of 200 random classes.",
+        ),
+        checks=(
+            closed(
+                "beta within a query, 200 random sets", residual.beta_printed, residual.beta_corrected, tolerance=0.15
+            ),
+            closed("beta between queries smaller than within", residual.beta_apart),
+            closed("tokens common within a query, or to all, that do not lose", residual.local_common),
+            closed("tokens of one class that do not gain", residual.own_distinct),
+            closed(
+                "locally distinct tokens that do not gain", residual.local_distinct, residual.local_distinct_corrected
+            ),
+        ),
+    ),
+    statement(
+        "Section 3.1, LayerNorm",
+        "LayerNorm that subtracts the mean",
+        "The analysis is said to extend to the usual LayerNorm, which subtracts the mean first. Theorem 1 does, with"
+        " the Gram matrix of the centred features; Theorem 2(b), for two classes, unless these overlap negatively.",
+        r"\mathrm{LN}(x) = \frac{x - \bar x 1}{\|x - \bar x 1\|}:\quad \dot z_{ml} < 0 \text{ for the common token}",
+        corrected=rf"\dot z_{{ml}} < 0 \text{{ for }} \tilde f_1^T\tilde f_2 > {f.LEAST_OVERLAP},"
+        r"\ > 0 \text{ below } (K = 2),"
+        r"\quad \tilde f_n = \frac{c_n - 1/M}{\|c_n - 1/M\|}",
+        assumptions=(*ASSUMPTION_1, ZERO_DECODER, *DECODER, UNIFORM),
+        errata=(
+            "Centred features have the overlap c_n . c_n' - 1/M, up to a positive factor. For two classes whose overlap"
+            f" is below {f.least_overlap} beta is negative, and with the modified decoder the common token gains"
+            " attention and some distinct ones lose it: a single common token of share P_c needs about P_c^2 > (1 -"
+            " ||c||^2)/M. In the full flow, where beta is 1/M early, it loses attention all the same once its share is"
+            " above 1/M.",
+        ),
+        checks=(
+            closed(
+                "common tokens of 200 random pairs that do not lose", centred.common_printed, centred.common_corrected
+            ),
+        ),
+    ),
+    statement(
+        "Late attention",
+        "Attention does not freeze (not in the paper)",
+        "K equal classes with one common and one distinct token each: in the full flow the common token's share falls"
+        " like a power of ln t, with the exponent 1 at K = M. For K < M the exponent is that of a matched expansion,"
+        " which is not proved.",
+        rf"\tfrac{{f_c}}{{f_d}} = (\ln t)^{{-\alpha + o(1)}},\quad \alpha = {f.LATE_EXPONENT}",
+        clauses=(
+            Clause(
+                "the reduced system",
+                r"\text{Lemma 1 for symmetric classes: four variables}",
+                prove=part(PROOFS["late_full_flow"], "reduced"),
+            ),
+            Clause(
+                "frozen features",
+                rf"\tfrac pq \to {f.FROZEN_RATIO},\quad u = \ln t + O(1)",
+                prove=part(
+                    PROOFS["late_full_flow"], "frozen", prose=("a differential inequality gives u = ln t + O(1)",)
+                ),
+            ),
+            Clause(
+                "attention does not freeze",
+                r"K < M:\quad z \to -\infty",
+                argued=("by contradiction with the frozen flow, features that converge in place of frozen ones",),
+            ),
+            Clause(
+                "K = M",
+                rf"{f.ORBIT} = \text{{const}},\quad w = \tfrac{{f_c}}{{f_d}} \sim \tfrac{{\text{{const}}}}{{\ln t}}",
+                prove=part(
+                    PROOFS["late_full_flow"],
+                    "K = M",
+                    prose=("the loss falls to zero, so that A grows without end, like ln t",),
+                ),
+            ),
+            Clause(
+                "leading orders for K < M",
+                rf"c = s^{{-\alpha}},\ C = \tfrac{{cs}}{{1-\alpha}}:\quad (M-K)C = (M-1)cs,\quad \alpha ="
+                rf" {f.LATE_EXPONENT}",
+                prove=part(PROOFS["late_full_flow"], "late"),
+            ),
+            Clause(
+                "K < M",
+                rf"\tfrac{{f_c}}{{f_d}} = (\ln t)^{{-\alpha + o(1)}},\quad \alpha = {f.LATE_EXPONENT}",
+                argued=("that a matched expansion, whose leading orders fit together, is what the flow does",),
+            ),
+            Clause(
+                "the theory flow",
+                rf"{f.THEORY_GAMMA} = {f.THEORY_TIME} + \text{{const}},\quad y = \left(\tfrac{{f_c}}{{f_d}}\right)^2",
+                prove=part(PROOFS["late_full_flow"], "theory"),
+            ),
+        ),
+    ),
+    statement(
+        "Theorem 2(a), true gradient",
+        "Distinct tokens gain without the modified gradient (not in the paper)",
+        "With frozen features xi_n > 0 early for any overlaps; late its limit is not negative, and positive where other"
+        " classes are confused with n; for equal overlaps xi_n > 0 at all times.",
+        rf"\xi_n = {f.EARLY_XI} + O(t^2),\quad \lim_{{t\to\infty}}\tfrac{{\eta_Yt}}{{K\ln t}}\xi_n \ge 0",
+        clauses=(
+            Clause(
+                "early",
+                rf"\beta_{{nn'}} = {f.EARLY_BETA} + O(t^2),\quad \xi_n = {f.EARLY_XI} + O(t^2)",
+                prove=part(PROOFS["true_gradient"], "early"),
+            ),
+            Clause(
+                "late",
+                rf"\lim_{{t\to\infty}}\tfrac{{\eta_Yt}}{{K\ln t}}\xi_n \ge {f.LEAST_LATE} \ge 0,\quad \delta \le"
+                rf" {f.MOST_SHORT}",
+                prove=part(
+                    PROOFS["true_gradient"],
+                    "late",
+                    prose=(
+                        "that V/ln t tends to the max-margin solution and R to its direction is a quoted theorem"
+                        " (Soudry et al. 2018, arXiv 1710.10345), for almost all Gram matrices",
+                        "Cauchy's inequality",
+                    ),
+                ),
+            ),
+            Clause(
+                "equal overlaps",
+                rf"\xi_n = {f.EVEN_XI} > 0",
+                prove=part(
+                    PROOFS["true_gradient"],
+                    "equal overlaps",
+                    prose=("p >= q from the sign of the difference of the margins' rates in late_full_flow",),
+                ),
+            ),
+            Clause(
+                "other overlaps in between",
+                r"\xi_n > 0 \text{ for all } t",
+                not_examined=("other overlaps between the two ends: measured only, finding 25",),
+            ),
+        ),
+    ),
+    statement(
+        "Closed forms under options",
+        "Weight decay, label smoothing, temperature, schedules and momentum (not in the paper)",
+        "Weight decay gives h a fixed point, and gamma one above zero, so that Gamma grows without bound like t; label"
+        " smoothing bounds h and, by (128), Gamma and B; a temperature divides eta_Z by its square; a schedule is a"
+        " clock: the closed forms hold at another time. Momentum is one for a constant gradient only, and training is"
+        " slower to follow it than the decoder is to learn: finding 35.",
+        rf"\text{{weight decay }} \lambda:\quad \dot x = {f.DECAYED_RATE},\quad x = Mh \\"
+        rf" \text{{where this ends:}}\quad \gamma_\infty = {f.LAST_SIGNAL},\quad B = {f.LAST_EXPONENT} \\"
+        rf" \text{{label smoothing }} \epsilon:\quad Mh \to {f.SMOOTHED_BOUND} \\"
+        rf" \text{{temperature }} \tau:\quad z \mapsto \tfrac{{z}}{{\tau}},\quad \eta_Z \mapsto {f.COOLED_RATE} \\"
+        r" \text{schedule } s(t):\quad t \mapsto \int_0^t s(t')\,dt' \\"
+        rf" \text{{momentum }} \mu,\ \text{{constant gradient}}:\quad t \mapsto {f.MOMENTUM_CLOCK}",
+        clauses=(
+            Clause(
+                "weight decay",
+                rf"\dot x = {f.DECAYED_RATE},\quad \gamma \to {f.LAST_SIGNAL}",
+                prove=part(
+                    PROOFS["changed"],
+                    "weight decay: rate",
+                    "weight decay: Gamma",
+                    "weight decay: gamma",
+                    "weight decay: one fixed point",
+                    "weight decay: it starts",
+                    prose=("a rate that falls in x and is positive at 0 has one zero, which is approached",),
+                ),
+            ),
+            Clause(
+                "weight decay, where B ends with a constant C_0",
+                rf"\dot z = -\eta_Z\left(\gamma_\infty\frac{{e^{{4z}}}}{{C_0}} + \lambda z\right) = 0:\quad -z ="
+                rf" {f.LAST_EXPONENT}",
+                prove=part(PROOFS["changed"], "weight decay: fixed point of attention"),
+            ),
+            Clause(
+                "label smoothing",
+                rf"Mh \to {f.SMOOTHED_BOUND},\quad \Gamma = {f.ACCUMULATED}",
+                prove=part(
+                    PROOFS["changed"],
+                    "label smoothing",
+                    prose=("a rate that falls in x and is positive at 0 has one zero, which is approached",),
+                ),
+            ),
+            Clause(
+                "temperature",
+                rf"z \mapsto \tfrac{{z}}{{\tau}},\quad \eta_Z \mapsto {f.COOLED_RATE}",
+                prove=part(PROOFS["changed"], "temperature"),
+            ),
+            Clause(
+                "schedules",
+                rf"t \mapsto \int_0^t s(t')\,dt':\quad \text{{warm-up}}\ {f.WARM_UP},\quad \text{{cosine}}\ {f.COSINE}",
+                prove=part(PROOFS["changed"], "schedule"),
+            ),
+            Clause(
+                "momentum, a constant gradient",
+                rf"t \mapsto {f.MOMENTUM_CLOCK},\quad n \mapsto {f.MOMENTUM_STEPS} \text{{ in steps}}",
+                prove=part(PROOFS["changed"], "momentum"),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,515 @@
+"""Statements on all classes together: Lemmas 10 to 17, Theorems 1 and 5, Corollary 1, Remarks 1 and 4."""
+
+from __future__ import annotations
+
+import math
+
+from theory.scan_and_snap import bounds, coverage, enclosed
+from theory.scan_and_snap import measures as checks
+from theory.scan_and_snap._register import formulas as f
+from theory.scan_and_snap._register.assumptions import (
+    DECODER,
+    EQUAL_OVERLAPS,
+    FAST_DECODER,
+    LEMMA_12,
+    LONG_SEQUENCES,
+    MANY_DRAWS,
+    NEUMANN,
+    NO_POSITIONS,
+    THEOREM_1,
+    UNIFORM,
+    WEAK,
+    ZERO_DECODER,
+)
+from theory.scan_and_snap._register.common import (
+    ALL,
+    PROOFS,
+    PROVED_STAGES,
+    STAGES,
+    at_any_rates,
+    closed,
+    counted,
+    drawn,
+    statement,
+)
+from theory.statements import Check, Clause
+from theory.symbolic import part
+
+_EIGENVECTORS = "E has an orthonormal basis of eigenvectors, and an entry is at most the spectral norm"
+
+STATEMENTS = (
+    statement(
+        "Lemma 10",
+        "Visits of a class",
+        "The number of visits of a class in N steps is close to its mean.",
+        r"\left|N_n - \lceil N P(n)\rceil\right| \le \sqrt{\tfrac N2\ln\tfrac2\delta} + 1 <"
+        r" \sqrt{N\ln\tfrac2\delta}\ \text{ with probability} \ge 1-\delta\ \text{(58)}",
+        corrected=rf"\text{{the second }} < \text{{ for }} N\ln\tfrac2\delta > {f.VISITS_NEEDED} ="
+        rf" {f.visits_needed} \text{{ only}}",
+        errata=(
+            f"The second < needs N ln(2/delta) > {f.visits_needed}: at delta = 0.05 it fails for N = 1, 2, 3 (by"
+            f" {f.second_inequality(math.log(40)):.0%} at N = 1).",
+        ),
+        prove=part(PROOFS["concentration"], "(58)", "second <"),
+        checks=(
+            closed("probability outside, exactly", bounds.lemma10),
+            closed("second inequality", bounds.lemma10_printed, bounds.lemma10_corrected),
+            counted("visits outside (58)", coverage.lemma10),
+        ),
+    ),
+    statement(
+        "Remark 4",
+        "Visits, uniform classes",
+        "With K equally likely classes, N_n is about N/K up to the order of sqrt(N).",
+        r"|N_n - \bar N| \lesssim \Delta \ll \bar N,\quad \Delta ="
+        r" \left\lceil\sqrt{N\ln\tfrac1\delta}\right\rceil\ \text{(60)}",
+        sharper=f"for delta <= {f.rounded_limit} it holds with Nbar = ceil(N/K) and this Delta. A visit has the"
+        " variance (1 - 1/K)/K, so that the deviation is of the order sqrt(N/K) (Bernstein's inequality, as in Lemma"
+        " 12), less by a factor of order sqrt(K).",
+        assumptions=(UNIFORM, MANY_DRAWS),
+        prove=part(
+            PROOFS["concentration"],
+            "(58) from Hoeffding",
+            "Nbar rounded: an integer",
+            "Nbar rounded: Remark 4",
+            "variance",
+            "Bernstein",
+        ),
+        checks=(closed("probability outside, exactly, delta up to 1/2", bounds.remark4),),
+    ),
+    statement(
+        "Lemma 11",
+        "Growth and residual under sampling",
+        "What a class has learned after N_n visits, against its mean number of visits; G(s) = 1/(M - 1 + exp(M h(s))).",
+        r"|h(N_n)-h(\bar N)| \lesssim h(\bar N)\frac{\Delta}{\bar N}\ \text{(61)},\quad |G(N_n)-G(\bar N)| \lesssim"
+        r" G(\bar N)\sigma',\ \sigma' \le \frac{\eta_Y\Delta}{3} \ll \ln M\ \text{(62)}",
+        corrected=rf"\sigma' \le {f.RESIDUAL_GAP};\quad |\ln G(N_n) - \ln G(\bar N)| \le {f.LOG_RESIDUAL_GAP}",
+        errata=(
+            "sigma' <= eta_Y Delta/3 holds for N_n > Nbar and M >= 4. For N_n = Nbar - Delta it fails from eta_Y"
+            " Delta = 2.5 on (large M, some Nbar): M = 1000, N = 100, K = 4, eta_Y = 1/2, delta = 0.05 have Nbar ="
+            f" 25, Delta = 18 and sigma' = {f.residual_gap_below(1000, 0.5, 25, 18):.2f} against {0.5 * 18 / 3:g}.",
+            "For M = 2 and 3 it fails on both sides already for small Delta, where sigma' is up to"
+            f" {f.log_residual_gap}.",
+            f"Always true, and with the best constant for large Delta: sigma' <= {f.residual_gap}. (61) holds with the"
+            " constant 1.",
+        ),
+        assumptions=(*DECODER, UNIFORM, MANY_DRAWS),
+        clauses=(
+            Clause(
+                "(61), growth",
+                rf"|h(N_n) - h(\bar N)| \le h(\bar N){f.GROWTH_GAP}",
+                prove=part(PROOFS["concentration"], "(61)", prose=("what is monotone has its extremes at the ends",)),
+                checks=(
+                    closed("(61) with the constant 1", bounds.lemma11_growth),
+                    counted("runs outside (61)", coverage.lemma11),
+                ),
+            ),
+            Clause(
+                "(62), residual",
+                rf"\sigma' \le {f.RESIDUAL_GAP},\quad |\ln G(N_n) - \ln G(\bar N)| \le {f.LOG_RESIDUAL_GAP}",
+                prove=part(
+                    PROOFS["concentration"],
+                    "(62)",
+                    "slope of ln D",
+                    prose=("a sum of steps is at most its number times the largest",),
+                ),
+                checks=(closed("(62)", bounds.lemma11_printed, bounds.lemma11_corrected),),
+            ),
+            Clause(
+                "(62), from the upper crossing of Lemma 8 on",
+                r"\sigma' \lesssim \tfrac{\Delta}{\bar N}:\quad \left|\tfrac{d\ln G}{d\ln s}\right| \le"
+                rf" {f.LATE_ELASTICITY}",
+                prove=part(PROOFS["concentration"], "late: elasticity"),
+            ),
+        ),
+    ),
+    statement(
+        "Lemma 12",
+        "All classes together",
+        "With classes drawn uniformly, every row of W is close to what the mean number of visits gives.",
+        r"w_n = (1+\theta_n)(M-1)h(\bar N)\zeta_n,\quad |\theta_n| \lesssim \frac{K}{\sqrt N}\sqrt{\ln\tfrac K\delta}"
+        r" \text{ for all } n,\ N \gg K^2",
+        sharper="the constant 1 is enough, and the order is loose by sqrt(K): with Bernstein's inequality in the"
+        f" place of Hoeffding's, |theta_n| <= {f.relative_bound}. With Nbar = ceil(N/K), as printed, the first is"
+        f" proved for delta <= {f.rounded_delta}, which is {f.rounded_share:.2f} at K = 2 and above 1 from K = 4 on,"
+        f" the second for ln(2 K/delta) >= {f.rounded_logarithm}.",
+        assumptions=LEMMA_12,
+        clauses=(
+            Clause(
+                "the printed order, with the constant 1",
+                r"|\theta_n| \le \tfrac{K}{\sqrt N}\sqrt{\ln\tfrac K\delta} \text{ for all } n,\quad \bar N ="
+                rf" \left\lceil\tfrac NK\right\rceil,\ \delta \le {f.ROUNDED_DELTA}",
+                prove=part(
+                    PROOFS["concentration"],
+                    "(58) from Hoeffding",
+                    "(61)",
+                    "Nbar rounded: tails",
+                    "Nbar rounded: Lemma 12",
+                    prose=("a probability for each of the K classes, added up",),
+                ),
+                checks=(
+                    closed("exact probability, constant 1", bounds.lemma12),
+                    counted("runs outside, features still, constant 1", coverage.lemma12),
+                ),
+            ),
+            Clause(
+                "by Bernstein's inequality",
+                rf"|\theta_n| \le {f.RELATIVE_BOUND} \text{{ for all }} n,\quad \bar N ="
+                rf" \left\lceil\tfrac NK\right\rceil,\ \ln\tfrac{{2K}}{{\delta}} \ge {f.ROUNDED_LOGARITHM}",
+                prove=part(
+                    PROOFS["concentration"],
+                    "(61)",
+                    "Bernstein",
+                    "Lemma 12",
+                    "variance",
+                    "Nbar rounded: square",
+                    "Nbar rounded: one",
+                    "Nbar rounded: what",
+                    "Nbar rounded: s >",
+                    prose=("a probability for each of the K classes, added up",),
+                ),
+                checks=(closed("exact probability, Bernstein's bound", bounds.lemma12_sharp),),
+            ),
+        ),
+    ),
+    statement(
+        "Theorem 1",
+        "Back-propagated gradient",
+        "After t >> K^2 steps of batch size 1, the gradient at the features is gamma(t) times a combination of them.",
+        r"g_n = \gamma\Big(\iota_nf_n - \sum_{n'\ne n}\beta_{nn'}f_{n'}\Big)\ \text{(9)}",
+        errata=(
+            "Holds for the modified gradient of Lemma 3; under the gradient of Lemma 1 see Remark 1.",
+            "A single beta_nn' can be negative: beta_13 for a chain of overlaps 1-2-3 and large M.",
+        ),
+        assumptions=THEOREM_1,
+        prove=part(
+            PROOFS["theorem1"],
+            "W r_n",
+            "(9) by entries",
+            "Y = F",
+            "F^T Y",
+            "g_",
+            "inverse",
+            "beta",
+            "a single beta",
+            prose=("the steps of the modified gradient add up from zero weights on",),
+        ),
+        checks=(
+            Check(
+                "g_n = Y r_n against (9)",
+                ALL,
+                checks.theorem1,
+                expected=("theory flow", "modified flow"),
+                claim=enclosed.theorem1,
+                says="the gradient (9)",
+            ),
+            drawn("g_n against (9) with each run's theta and sigma", coverage.theorem1_signal, tolerance=0.05),
+        ),
+    ),
+    statement(
+        "Theorem 1(a)",
+        "Every class is pushed away from the others",
+        "The combination of Theorem 1 has a positive weight in sum, whatever M, for weakly correlated features.",
+        r"\xi_n = \gamma\sum_{n'\ne n}\beta_{nn'}f_n^Tf_{n'} > 0 \text{ for } |\lambda_1(E)| <"
+        r" \tfrac1K,\ |\lambda_i(E)| \ge \tfrac{6}{\sqrt M}",
+        sharper=f"|lambda_1(E)| < {f.sharp_bound} is enough, for every M and K, wherever class n overlaps with another"
+        " (for K <= 3, linear independence of the features), and no larger bound is for K >= 4: a star of overlaps"
+        " fails just above it. Example of a failure: K = 4, M = 10, G_12 = 1/1000, G_23 = G_24 = 3/5, the others 0,"
+        " |lambda_1| = 0.85. |lambda_i(E)| >= 6/sqrt(M) is not needed besides, and alone it is not enough: K = 4, M"
+        " = 1000, G_12 = 0.35184, G_13 = G_14 = 0.28356, G_23 = G_24 = 0.806225734519, G_34 = 0.3 has eigenvalues of"
+        " modulus 0.1909 and more, |lambda_1| = 1.49 and xi_1 = -0.028 gamma.",
+        assumptions=THEOREM_1,
+        prove=part(
+            PROOFS["theorem1"],
+            "xi",
+            "block inverse",
+            "resolvent",
+            "a row of",
+            "star",
+            "lower half",
+            "M = 1000",
+            "diagonal of E'",
+            prose=(
+                "the sign of xi for any overlaps: Gram matrices are positive definite, a row of a block of E has at"
+                " most the spectral norm of E, and a Neumann series has no negative terms",
+                "the star just above the bound: eigenvalues are continuous",
+                "the lower half of Assumption 2: quadratic forms lie between their eigenvalues",
+            ),
+        ),
+        checks=(
+            closed("share of the setting's classes with xi_n <= 0", bounds.theorem1a_here),
+            closed(
+                "stars and random overlaps with |lambda_1(E)| just below 1/sqrt(K - 2)", bounds.theorem1a, suffices=()
+            ),
+        ),
+    ),
+    statement(
+        "Theorem 1(b)",
+        "Two stages of gamma",
+        "Lemma 9, as the theorem repeats it.",
+        STAGES % ("", r"\delta'"),
+        corrected=PROVED_STAGES,
+        errata=(
+            "The logarithm lacks M, which Lemma 9 and (57) have: as printed the constant grows with M, like ln M/ln ln"
+            f" M at the beginning of the second stage (it is at least {f.least_late_constant(1000):.1f} at M = 1000 and"
+            f" {f.least_late_constant(100_000):.1f} at M = 100,000, where 2 is enough with M).",
+        ),
+        prove=part(
+            PROOFS["lemma8_9"],
+            "gamma <=",
+            "late",
+            "time of the crossing",
+            "gamma at the crossing",
+            "tau/x at the crossing",
+            "ln(tau)/tau",
+            prose=("the stages of gamma in time from those in x",),
+        ),
+        assumptions=THEOREM_1,
+        checks=(closed("second stage, constant 2", bounds.theorem1b_printed, bounds.theorem1b_corrected),),
+    ),
+    statement(
+        "Equations 86 to 93",
+        "beta and xi with unequal visits",
+        "The coefficients of Theorem 1 through E' and theta, and the lower bound of xi_n; (86), (90), (92), (93) are"
+        " right.",
+        r"\beta_{nn'} = (1+\sigma)\Big[q_1(1+\theta_n)E'_{nn'} + q_0\Big((1+\theta_{n'}) + \sum_{k\ne"
+        r" n}(1+\theta_k)E'_{kn'}\Big)\Big]\ \text{(88)}",
+        corrected=rf"\beta_{{nn'}} = (1+\sigma)\Big[{f.SIGNAL}\Big]",
+        errata=(
+            "(88): the first term in the bracket of q_0 has the sign minus, since beta_nn' = -((I - E')(I + Theta)"
+            " u_n)_n'. In our copy it is a plus; the bound on delta_3 covers either.",
+        ),
+        assumptions=THEOREM_1,
+        prove=part(PROOFS["gram"], "(86)", "(88)", "(90)", "(92)", "(93)", prose=(_EIGENVECTORS,)),
+        checks=(closed("(88) for random theta", bounds.signal_printed, bounds.signal_corrected, tolerance=1e-8),),
+    ),
+    statement(
+        "Lemma 13",
+        "Entries of E",
+        "No overlap is larger than the largest eigenvalue of E in modulus.",
+        r"\max_{i,j}|E_{ij}| \le |\lambda_1|",
+        prove=part(PROOFS["gram"], "Lemma 13", prose=(_EIGENVECTORS,)),
+        checks=(closed("setting and 200 random overlaps", bounds.lemma13, tolerance=1e-9),),
+    ),
+    statement(
+        "Lemma 14",
+        "Eigenvalues of E'",
+        "E' has the eigenvectors of E.",
+        r"|\lambda_1| < 1:\quad (I+E)^{-1} = I - E',\quad \lambda'_i = \frac{\lambda_i}{1+\lambda_i}",
+        sharper="linearly independent features are enough, whatever |lambda_1|.",
+        assumptions=(NEUMANN,),
+        prove=part(PROOFS["gram"], "Lemma 14", prose=(_EIGENVECTORS,)),
+        checks=(
+            closed("setting and 200 random overlaps", bounds.lemma14, tolerance=1e-9),
+            closed("200 random overlaps, any |lambda_1|", bounds.lemma14_any, tolerance=1e-9, suffices=()),
+        ),
+    ),
+    statement(
+        "Lemma 15",
+        "Size of E'",
+        "E' is hardly larger than E; with lambda = |lambda_1| two classes attain the bound.",
+        r"|\lambda_1| \le \lambda < 1:\quad \max_i|\lambda_i(E')| \le \frac{|\lambda_1|}{1-\lambda}",
+        assumptions=(NEUMANN,),
+        prove=part(PROOFS["gram"], "Lemma 15", prose=(_EIGENVECTORS,)),
+        checks=(closed("setting and 200 random overlaps", bounds.lemma15, tolerance=1e-9),),
+    ),
+    statement(
+        "Lemma 16",
+        "Diagonal of E'",
+        "A class that overlaps with another has a negative diagonal entry in E'.",
+        r"E'_{ii} \le 0,\ \text{and } E'_{ii} < 0 \text{ if some } E_{ki} > 0 \text{ (under Assumption 2)}",
+        sharper="it needs no part of Assumption 2, linearly independent features are enough.",
+        assumptions=WEAK,
+        prove=part(PROOFS["gram"], "Lemma 16", prose=("Gram matrices are positive definite",)),
+        checks=(
+            closed("setting and 200 random overlaps", bounds.lemma16),
+            closed("200 random overlaps, any |lambda_1|", bounds.lemma16_any, suffices=()),
+        ),
+    ),
+    statement(
+        "Lemma 17",
+        "E' against E",
+        "E' differs from E to second order.",
+        r"|\lambda_1| < 1:\quad |E'_{nn'} - E_{nn'}| \le \frac{|\lambda_1|^2}{1-|\lambda_1|}",
+        sharper=f"with entries of E that are not negative, as features have them, {f.sharp_difference},"
+        " which E'_11 of two classes attains.",
+        assumptions=(NEUMANN,),
+        clauses=(
+            Clause(
+                "entries of any sign",
+                rf"|E'_{{nn'}} - E_{{nn'}}| \le {f.DIFFERENCE}",
+                prove=part(
+                    PROOFS["gram"],
+                    "Lemma 17: lambda' - lambda",
+                    "Lemma 17: lambda_i",
+                    prose=(_EIGENVECTORS,),
+                ),
+                checks=(closed("setting and 200 random overlaps", bounds.lemma17, tolerance=1e-9),),
+            ),
+            Clause(
+                "entries that are not negative",
+                rf"|E'_{{nn'}} - E_{{nn'}}| \le {f.SHARP_DIFFERENCE}",
+                prove=part(
+                    PROOFS["gram"],
+                    "Lemma 17: lambda' - lambda",
+                    "Lemma 17: the two halves",
+                    "Lemma 17: the sharp bound",
+                    "Lemma 17: sharp",
+                    prose=(_EIGENVECTORS, "a Neumann series has no negative terms"),
+                ),
+                checks=(closed("the sharper bound", bounds.lemma17_sharp, tolerance=1e-9),),
+            ),
+        ),
+    ),
+    statement(
+        "Theorem 5",
+        "Decoder matrix under the modified gradient",
+        "Y follows from the logits of the classes, whichever of them were drawn, as long as the features stand still.",
+        r"Y = (F^\dagger)^T(I+\Theta)\bar W = F(I-E')(I+\Theta)\bar W(N),\quad \Theta ="
+        r" \mathrm{diag}(\theta_n)\ \text{(70)}",
+        assumptions=(NO_POSITIONS, LONG_SEQUENCES, *WEAK, *LEMMA_12),
+        prove=part(
+            PROOFS["theorem5"],
+            "(70)",
+            "dW/dt",
+            "W at h = 0",
+            "logits of class n",
+            "dY/dt",
+            "(F^+)",
+            "Y at h = 0",
+            prose=("the flow from Y = 0 has one solution",),
+        ),
+        checks=(
+            Check(
+                "Y against F (I - E') W, Theta = 0",
+                ALL,
+                checks.theorem5,
+                expected=("theory flow", "modified flow"),
+                claim=enclosed.theorem5,
+                says="the decoder matrix (70)",
+            ),
+            drawn("Y against (70) with each run's Theta", coverage.theorem5_decoder, tolerance=0.05),
+            counted("Theta outside Lemma 12's bound, features moving", coverage.theorem5),
+        ),
+    ),
+    statement(
+        "Corollary 1",
+        "Approach of the critical point",
+        "The residual e_n - alpha_n and the loss fall like K / (eta_Y t).",
+        r"e_n-\alpha_n = \frac{M-1}{M-1+e^{Mh(\bar N)}}(1+\sigma)\zeta_n,\ \sigma > -1,\ |\sigma| \lesssim"
+        r" \eta_Y\sqrt{N\ln\tfrac1\delta}\ \text{(71)};\quad \|x_{T+1}-\alpha_n\| \le \epsilon \text{ after at most }"
+        r" O\!\left(\tfrac{K}{\epsilon\eta_Y}\ln\tfrac M\epsilon\right) \text{ steps}",
+        sharper=f"|sigma| <= {f.sigma_bound}, with the constant 1; and {f.steps_needed} steps are enough with classes"
+        " in turn, the sum of the two terms and not their product.",
+        assumptions=(NO_POSITIONS, LONG_SEQUENCES, *WEAK, *LEMMA_12),
+        clauses=(
+            Clause(
+                "residual and loss, classes in turn",
+                rf"e_n - \alpha_n \sim {f.LATE_RESIDUAL}\zeta_n",
+                prove=part(
+                    PROOFS["theorem5"], "time by (45)", "x exp(-x)", "residual over", "the residual never is zero"
+                ),
+                checks=(
+                    Check(
+                        "loss over training",
+                        ALL,
+                        checks.corollary1,
+                        expected=("theory flow", "modified flow"),
+                        claim=enclosed.corollary1,
+                        says="the loss of (71)",
+                    ),
+                ),
+            ),
+            Clause(
+                "(71), sigma",
+                rf"-1 < \sigma,\quad |\sigma| \le {f.SIGMA_BOUND}",
+                prove=part(
+                    PROOFS["concentration"],
+                    "(62): D grows",
+                    "(62): largest step",
+                    prose=("a sum of steps is at most its number times the largest",),
+                ),
+                checks=(
+                    closed("|sigma| <= eta_Y |N_n - Nbar|", bounds.corollary1_sigma),
+                    counted("sigma outside (71), features moving", coverage.corollary1),
+                ),
+            ),
+            Clause(
+                "steps to a residual of eps, classes in turn",
+                rf"\|x_{{T+1}}-\alpha_n\| \le \epsilon \text{{ after }} {f.STEPS_NEEDED} \text{{ steps}}",
+                prove=part(PROOFS["theorem5"], "norm", "sqrt(M (M - 1))", "exp(x) <= M/eps", "(45) with both bounds"),
+                checks=(closed("residual after the sum of the two terms", bounds.corollary1_steps, tolerance=1e-9),),
+            ),
+        ),
+    ),
+    statement(
+        "Remark 1",
+        "Slow-down of the original dynamics",
+        "For equal overlaps the original decoder gradient is said to lower the effective learning rate only.",
+        r"w_n = (1-\rho)(M-1)h^*(N/K)\zeta_n\ \text{(43)}",
+        corrected=rf"s = {f.SLOWDOWN}\ (t\to0),\quad s_\infty = {f.LATE_RATIO}\ (t\to\infty,\ \text{{features"
+        r" frozen})",
+        errata=(
+            "The step sum_n zeta_n = 0 needs K = M. Attention in the full flow begins slower than in the modified"
+            f" flow by s: at K = 10, M = 1000, rho = 0.011, s = {f.slowdown_at(1000, 10, 0.011):.4f}, not"
+            f" {1 - 0.011:.3f}.",
+            "Late, with frozen features, the full flow is the faster one: the ratio of speeds tends to s_inf > 1,"
+            " which is 1/(1 - rho) at K = M, with errors of order 1/ln t.",
+        ),
+        assumptions=(FAST_DECODER, ZERO_DECODER, UNIFORM, EQUAL_OVERLAPS),
+        clauses=(
+            Clause(
+                "early",
+                rf"s = {f.SLOWDOWN},\quad \text{{and }} s\left(1 + {f.FIRST_CORRECTION}t\right) + O(t^2)",
+                prove=part(
+                    PROOFS["slowdown"],
+                    "s,",
+                    "s_1",
+                    "residual at order t",
+                    "V R^T",
+                    "the part along f_n",
+                    "speed at order",
+                    "Remark 1 is",
+                    "form with",
+                    "s >",
+                    "s is below",
+                    "the factor weakens",
+                    prose=("the flows have a Taylor series in t",),
+                ),
+                checks=(
+                    Check(
+                        "early ratio of full and modified flow",
+                        ("full flow",),
+                        checks.remark1_printed,
+                        checks.remark1_corrected,
+                        tolerance=0.02,
+                        expected=("full flow",),
+                        claim=enclosed.remark1_corrected,
+                        claim_until=enclosed.EARLY,
+                        says="the early slow-down",
+                    ),
+                    at_any_rates(
+                        "early ratio against s",
+                        "full flow",
+                        checks.remark1_corrected,
+                        enclosed.remark1_corrected,
+                        claim_until=enclosed.EARLY,
+                        tolerance=0.02,
+                        suffices=(ZERO_DECODER, UNIFORM, EQUAL_OVERLAPS),
+                    ),
+                ),
+            ),
+            Clause(
+                "late, with frozen features",
+                rf"s_\infty = {f.LATE_RATIO}",
+                prove=part(
+                    PROOFS["slowdown"],
+                    "late",
+                    prose=(
+                        "what is driven to one value and never stops arrives, so that exp(u) and exp(w) grow like t",
+                    ),
+                ),
+            ),
+        ),
+    ),
+)
