@@ -728,43 +728,49 @@ def explore(out: Path, show: bool, as_json: bool) -> None:
 
 
 _paper = click.option("--paper", help="Only of this paper: its name, or that of its folder. Default: all.")
+_copy = click.option("--out", type=click.Path(path_type=Path), help="Write what is printed to this file as well.")
 
 
-def _listed(kind: str, paper: str | None, as_json: bool) -> None:
+def _listed(kind: str, paper: str | None, as_json: bool, out: Path | None) -> None:
     from yzflow import listing
 
+    if out is not None:
+        _file_to_write(out)
     entries = getattr(listing, kind)(paper)
-    click.echo(json.dumps(entries, indent=2) if as_json else "\n".join(listing.text(entries)))
+    _print(json.dumps(entries, indent=2) if as_json else "\n".join(listing.text(entries)), out)
 
 
 @main.command(cls=_Command)
 @_paper
 @_json
-def statements(paper: str | None, as_json: bool) -> None:
+@_copy
+def statements(paper: str | None, as_json: bool, out: Path | None) -> None:
     """List the statements of the register, for check, page, audit and survival.
 
     Example: yzflow statements --paper "Scan and Snap"
     """
-    _listed("statements", paper, as_json)
+    _listed("statements", paper, as_json, out)
 
 
 @main.command(cls=_Command)
 @_paper
 @_json
-def options(paper: str | None, as_json: bool) -> None:
+@_copy
+def options(paper: str | None, as_json: bool, out: Path | None) -> None:
     """List the options of training under which survival asks the statements.
 
-    Example: yzflow options
+    Example: yzflow options --paper "Scan and Snap" --json
     """
-    _listed("options", paper, as_json)
+    _listed("options", paper, as_json, out)
 
 
 @main.command(cls=_Command)
 @_paper
 @_json
-def figures(paper: str | None, as_json: bool) -> None:
+@_copy
+def figures(paper: str | None, as_json: bool, out: Path | None) -> None:
     """List the figures, with what each shows; figure draws one.
 
     Example: yzflow figures --paper bounded_dyck
     """
-    _listed("figures", paper, as_json)
+    _listed("figures", paper, as_json, out)

@@ -56,6 +56,13 @@ def test_one_paper(kind, paper):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_list_goes_into_a_file_too(kind, tmp_path):
+    shown = command(kind, "--json", "--out", str(tmp_path / "list.json"))
+    assert json.loads((tmp_path / "list.json").read_text(encoding="utf-8")) == json.loads(shown.stdout)
+    assert command(kind, "--out", str(tmp_path / "none" / "list")).exit_code == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_paper_that_is_none_is_refused(kind):
     ended = command(kind, "--paper", "attention is all")
     assert ended.exit_code == 2

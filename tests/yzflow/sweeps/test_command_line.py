@@ -85,7 +85,7 @@ BAD = [
         """`task` must be a function as 'module:function' or one of""",
     ),
     (SMALL.replace("[grid]", "grid = 3\n[more]"), "`CONFIG` must have the keys task, grid, seeds, store, out, but got"),
-    (SMALL.replace("eta_z", "eta_q"), '`grid` must have keys of the task \'syn_small\', such as "eta_z", "eta_y" and '),
+    (SMALL.replace("eta_z", "eta_q"), '`grid` must have keys of the task \'syn_small\', such as "eta_y", "eta_z" and '),
     (SMALL.replace("[3]", "3"), "`grid['steps']` must be a non-empty list of values, but got 3"),
     (SMALL.replace("[3]", "[]"), "`grid['steps']` must be a non-empty list of values, but got an empty one"),
     (SMALL.replace("[3]", "[[3]]"), "`grid['steps']` must hold finite numbers, words, booleans or None, but got [3]"),

@@ -195,7 +195,12 @@ BAD = [
     ("plain", {"a": [1]}, {"workers": 10**9}, "`workers` must leave at most "),
     ("syn_small", {"steps": [2]}, {"workers": 10**9}, "`workers` must leave at most "),
     ("plain", {"a": [1]}, {"executor": 4}, "`executor` must be a concurrent.futures.Executor or None, but got 4"),
-    ("syn_medium", {"eta_q": [1]}, {}, "`grid` must have keys of the task 'syn_medium', such as \"eta_z\""),
+    (
+        "syn_medium",
+        {"eta_q": [1]},
+        {},
+        '`grid` must have keys of the task \'syn_medium\', such as "eta_y", "eta_z" and ',
+    ),
     ("syn_medium", {"eta_z": [1.0, -0.5]}, {}, "`eta_z` must be positive, but got -0.5"),
     ("syn_medium", {"ratio": [0.0]}, {}, "`ratio` must be positive, but got 0.0"),
     ("syn_medium", {"n_queries": [0]}, {}, "`n_queries` must be at least 1, but got 0"),
