@@ -26,6 +26,11 @@ def connected(n: int, q: int, numbers: int) -> dict[str, Any]:
     }
 
 
+def forced(n: int, q: int, width: int) -> dict[str, float]:
+    """The error that a first layer of so many numbers is forced to."""
+    return {"error": averaging.collision_error(n, q, width=width)}
+
+
 def recurrent(n: int, error: float, few: int, many: int) -> dict[str, Any]:
     """Bits that are still needed, of those that exact averages need."""
     bits = {name: averaging.state_bits(n, q, error=error) for name, q in (("few", few), ("many", many))}
@@ -71,6 +76,7 @@ def dimensions(q: int) -> dict[str, int]:
 STUDIES = (
     Study("crossing", crossing, {"p": 16}),
     Study("connected", connected, {"n": 1000, "q": 100, "numbers": 200}),
+    Study("forced", forced, {"n": 1000, "q": 400, "width": 500}),
     Study("recurrent", recurrent, {"n": 1000, "error": 0.5, "few": 10, "many": 300}),
     Study("near_misses", near_misses, {"n": 100, "modulus": 31, "error": 0.01}),
     Study("conjecture", conjecture, {"share": 0.1}),

@@ -17,6 +17,7 @@ from theory.statements import Statement
 from yzflow import papers
 from yzflow.audits import formulas
 from yzflow.pages import explorer
+from yzflow.values.marks import bare
 
 __all__ = ["Start", "Views", "question", "styles", "views"]
 
@@ -43,6 +44,9 @@ class Start:
     name: str
     text: str
     setting: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", bare(self.text))
 
 
 @dataclass(frozen=True)

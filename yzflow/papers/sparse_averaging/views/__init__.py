@@ -19,7 +19,8 @@ _COLLISIONS = (
     ),
     Start(
         "Near half of all tokens",
-        "Half of the width forces an error of 0.62: to be below a constant error takes a share of all values.",
+        "Half of the width forces an error of <!--v questions_sparse.forced.error .2f-->0.62<!--/-->: to be below a "
+        "constant error takes a share of all values.",
         _SIZES | {"q": 400, "d": 1},
     ),
     Start(
@@ -46,8 +47,10 @@ _UNITS = (
 _MATCH3 = (
     Start(
         "M a square of N",
-        "Constants decide for small N: two layers win from about two million tokens on, or from about 110 million if m"
-        " is no less than the numbers of a token.",
+        "Constants decide for small N: two layers win from N = <!--v conjecture.crossings.groups .1e-->2.0e6<!--/--> "
+        "on, or from <!--v conjecture.crossings.groups_strict .1e-->1.1e8<!--/--> if m is no less than the numbers of "
+        "a "
+        "token.",
         {"digits": 9, "power": 2.0, "constant": 1.0},
     ),
     Start(
