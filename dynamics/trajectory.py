@@ -579,8 +579,8 @@ def _labelled(
         "next_token": (("next_token",), support.present),
         **(coordinates or {}),
     }
-    for kind, axis in names.AXES.items():
-        given = getattr(support.bags, kind)
+    for names_of, axis in names.AXES.items():
+        given = getattr(support.bags, names_of)
         if given is not None:
             numbers = support.present if axis == "next_token" else np.arange(len(coordinates[axis][1]))
             whole = names.filled(given, int(numbers.max()) + 1)

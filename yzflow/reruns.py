@@ -19,7 +19,7 @@ from dynamics.support import checks, files
 from dynamics.support.provenance import environment
 from theory.enclosures import Enclosure
 from yzflow.audits.audit import Enclose, audit
-from yzflow.audits.check import check
+from yzflow.audits.check import OWN_ARGUMENTS, check
 from yzflow.audits.report import as_json
 from yzflow.audits.survival import load as load_survival
 from yzflow.audits.survival import survival
@@ -239,7 +239,7 @@ def _json(path: Path, progress: bool) -> RerunReport:
         raise checks.reject("path", "be JSON of an audit or a check that says how it was made", str(path)) from error
     makers: dict[str, Callable[..., Any]] = {"audit": audit, "check": check}
     make = makers[checks.one_of("function", function, tuple(makers))]
-    _check_names("arguments", arguments, set(inspect.signature(make).parameters) - {"progress"})
+    _check_names("arguments", arguments, set(inspect.signature(make).parameters) - {"progress", *OWN_ARGUMENTS})
     if arguments.get("enclose") is not None:
         _check_names("enclose", arguments["enclose"], {field.name for field in fields(Enclose)})
         arguments["enclose"] = Enclose(**arguments["enclose"])

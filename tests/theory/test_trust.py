@@ -331,7 +331,7 @@ def test_pages_show_what_every_statement_assumes_also_without_checks(tmp_path):
         assert shown(errata.split(f"## {one.id}. ")[1].split("\n## ")[0], one), one.id
         assert shown(page.split(f"<h2>{one.id}. ")[1].split("<h2>")[0], one), one.id
         verdict = StatementVerdict(one, report, True, 0)
-        assert shown(" ".join(verdict.text().split()), one) and shown(verdict.markdown(), one)
+        assert shown(" ".join(verdict.text(verbose=True).split()), one) and shown(verdict.markdown(), one)
     bare = [one for one in register.values() if one.assumptions and not one.checks]
     assert bare and not shown("Assumes: less.", bare[0])
 

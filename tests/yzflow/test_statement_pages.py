@@ -56,7 +56,7 @@ def false_rank_bound():
     """The rank bound as it is printed, where the register has it corrected: the rank is 2^n - 1 and not 2^n."""
     right = statements.REGISTER[RANK]
     checks = tuple(replace(check, corrected=None) for check in right.checks)
-    return replace(right, corrected=None, checks=checks)
+    return replace(right, corrected=None, clauses=(), checks=checks, argued=(), not_examined=(), prove=right.proofs[0])
 
 
 def command(*arguments):
@@ -166,7 +166,15 @@ def test_a_false_statement_shows_on_its_page(browser, tmp_path, monkeypatch, fou
 def test_what_a_statement_says_is_no_markup(browser, tmp_path):
     words = "<script>document.title = 'x'</script> & \"quotes\" 'here' @STYLE@ <b>"
     statement = replace(
-        statements.REGISTER[RANK], title=words, text=words, printed=words, errata=(words,), argued=(words,), prove=None
+        statements.REGISTER[RANK],
+        title=words,
+        text=words,
+        printed=words,
+        errata=(words,),
+        clauses=(),
+        checks=(),
+        not_examined=(),
+        argued=(words,),
     )
     path = tmp_path / "page.html"
     single.save(single.html(invented(statement)), path)

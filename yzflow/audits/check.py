@@ -25,6 +25,9 @@ from yzflow.audits.verdicts import Row, Verdict, judge
 
 __all__ = ["HEAD", "MARGINS", "StatementVerdict", "check", "error_rows", "find", "margin_rows"]
 
+# Of `check`: a reader's case, which no file of a check holds.
+OWN_ARGUMENTS = ("data", "eta_y", "eta_z", "t_end", "optimizer", "objective", "level")
+
 
 @dataclass(frozen=True, repr=False)
 class StatementVerdict:

@@ -213,7 +213,7 @@ def outcomes(columns: Sequence[Column]) -> str:
     return f"<ul class='outcomes'>{items}</ul>"
 
 
-_LONG = 120
+_LONG = 90
 _NOTHING = "No simulation is asked about this statement, so that there is no plot: below stands what it rests on."
 _STILL = "This page has no sliders: the plot shows what the audit found, a mark for each setting."
 

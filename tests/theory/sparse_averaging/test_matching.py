@@ -184,7 +184,9 @@ def test_the_audit_of_assisted_match3_plants_matches(monkeypatch):
     """x_1 + x_2 + x_3 = 0 mod 10^6, where no other sums vanish: x_1 and x_3 match the pair of the other two."""
     runs = SimpleNamespace(setting=SimpleNamespace(n_tokens=20, modulus=10**6, seed=0))
     assert measures.assisted(runs, "construction") == 0
-    monkeypatch.setattr(averaging, "match3_bigram", lambda **sizes: lambda x: np.zeros(x.shape, bool))
+    blind = type("Blind", (), {"depth": 2, "heads": 1, "embedding_dim": 3})
+    blind.__call__ = lambda self, x: np.zeros(x.shape, bool)
+    monkeypatch.setattr(averaging, "match3_bigram", lambda **sizes: blind())
     assert measures.assisted(runs, "construction") == 2 / 20
 
 

@@ -168,7 +168,7 @@ STATEMENTS = (
         f" N d'. Every width of {plain(fully_connected.narrow_width, 'N', 'q', _D)} or less gives an"
         " error of one or more. The sets may be read by any map.",
         r"\text{width} = \Omega(Nd)",
-        corrected=rf"q \le \tfrac N2: \text{{ error}} \ge \min\left(1,\ {_FORCED}\right) \ge {_LOST}, \qquad"
+        corrected=rf"q \le \tfrac N2: \text{{ error}} \ge \min\left(1,\ {_FORCED}\right) \ge {_LOST}, \quad"
         rf" k < Nd',\ q < N: \text{{ error}} \ge {_ONE_TOKEN}",
         assumptions=(_BELOW, _CUBE),
         errata=(

@@ -241,7 +241,7 @@ STATEMENTS = (
             Clause(
                 "sizes",
                 rf"{_TRANSFORM}, \quad \text{{numbers of a token}} \le {tex(transform.token_width)} \quad \text{{for }}"
-                r" M \le N = 2^r, \qquad \text{residues that a token holds} \le"
+                r" M \le N = 2^r, \quad \text{residues that a token holds} \le"
                 rf" \max\left(1,\ {tex(transform.held, 'N', 'M')}\right)",
                 prove=part(transform.derive, "sizes", prose=(transform.HELD, transform.SPREAD)),
                 checks=check("D, H, m and numbers of a token as built, N to 4096, M to 4N", checks.transform_sizes),

@@ -81,9 +81,11 @@ def test_the_map_shows_the_errors_and_the_predicted_boundary(errors):
 def test_the_audit_s_figure_shows_every_row():
     report = yzflow.audit(["Lemma 8"], quick=True)
     figure = figures.audit_errors(report, "Scan and Snap: Lemma 8")
-    points = [line for line in figure.axes[0].get_lines() if len(line.get_xdata())]
+    settings = list(dict.fromkeys(row.setting for row in report.table))
+    assert len(figure.axes) == len({row.check for row in report.table})
+    points = [line for axes in figure.axes for line in axes.get_lines() if len(line.get_xdata())]
     assert len(points) == len(report.table)
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [row.setting for row in report.table]
+    assert all([label.get_text() for label in axes.get_yticklabels()] == settings for axes in figure.axes)
 
 
 def test_printed_and_corrected_forms_have_their_own_panels(errors):
