@@ -109,8 +109,13 @@ def plain(numbers: Any, name: str = "values") -> Any:
     )
 
 
-def record(study: Study, numbers: Mapping[str, Any]) -> dict[str, Any]:
+def record(study: Study, numbers: Mapping[str, Any], earlier: str = "") -> dict[str, Any]:
     """What is stored of a study: what made the numbers, and the numbers.
+
+    Parameters
+    ----------
+    earlier : str
+        Where the numbers come from, if this function has not computed them as it stands.
 
     Raises
     ------
@@ -126,6 +131,7 @@ def record(study: Study, numbers: Mapping[str, Any]) -> dict[str, Any]:
         "assumptions": list(study.assumptions),
         "quick": study.quick,
         **({"command": study.command} if study.command else {}),
+        **({"earlier": earlier} if earlier else {}),
         "values": plain(numbers),
     }
 

@@ -13,7 +13,7 @@ from driving import ROOT
 
 from theory.values import Study, plain, record
 from theory.values import value as of_theory
-from yzflow.values import check_rooms, rooms, value, write_rooms
+from yzflow.values import check_rooms, earlier, keep, rooms, value, write_rooms
 from yzflow.values.marks import as_text, bare, filled, marks, misplaced
 from yzflow.values.pages import check_pages, pages, reasons, sources, write_pages
 from yzflow.values.unmarked import unmarked
@@ -196,6 +196,21 @@ def test_slow_studies_are_run_by_name_alone(clone):
     assert write_rooms(clone, ["circles.slow"]) == ["circles.slow"]
     with pytest.raises(ValueError, match="`names` must be one of"):
         write_rooms(clone, ["circle"])
+
+
+def test_numbers_of_an_earlier_run_say_so_until_the_study_runs(clone):
+    rounded = {"area": 28.3, "large": True, "mean": {"mean": 0.25, "half": 0.125}, "rows": []}
+    keep(clone, "circles.slow", rounded, "the run of 2024")
+    assert earlier(clone) == {"circles.slow": "the run of 2024"} and faults(clone) == []
+    with pytest.raises(ValueError, match="must be of a study that is not quick"):
+        keep(clone, "circles.disc", rounded, "the run of 2024")
+    with pytest.raises(ValueError, match="`earlier` must say which run"):
+        keep(clone, "circles.slow", rounded, "")
+    # Not by writing into the file that a quick one was not run.
+    path = clone / "studies" / "circles" / "values.json"
+    path.write_text(path.read_text().replace('"quick": true,', '"quick": true, "earlier": "long ago",'))
+    assert any("earlier is stored as 'long ago'" in fault for fault in faults(clone))
+    assert "circles.slow" in write_rooms(clone, ["circles"]) and earlier(clone) == {}
 
 
 def test_numbers_without_a_mark_are_listed(clone):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 from dynamics.support import checks, files
 from theory.values import FILE, Study, differences, find, record, stored
 
-__all__ = ["Fault", "check_rooms", "homes", "rooms", "studies", "value", "write_rooms"]
+__all__ = ["Fault", "check_rooms", "earlier", "homes", "keep", "rooms", "studies", "value", "write_rooms"]
 
 _HOMES = ("studies", "theory", "yzflow/papers")
 
@@ -116,7 +116,11 @@ def check_rooms(root: Path, chosen: Iterable[Path] | None = None, *, fresh: bool
                 faults.append(fault(name, "not stored: python -m yzflow.values write"))
                 continue
             try:
-                now = study.run() if fresh and study.quick else record(study, kept[name]["values"])
+                now = (
+                    study.run()
+                    if fresh and study.quick
+                    else record(study, kept[name]["values"], "" if study.quick else kept[name].get("earlier", ""))
+                )
             except ValueError as error:
                 faults.append(fault(name, str(error)))
                 continue
@@ -166,6 +170,49 @@ def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
                 records[name] = kept[name]
         if records != kept:
             changed += [f"{room.name}.{name}" for name in kept if name not in records]
-            text = json.dumps(records, indent=1, allow_nan=False) + "\n"
-            files.write(room / FILE, text.encode())
+            _store(room, records)
     return changed
+
+
+def _store(room: Path, records: dict[str, Any]) -> None:
+    text = json.dumps(records, indent=1, allow_nan=False) + "\n"
+    files.write(room / FILE, text.encode())
+
+
+def keep(root: Path, name: str, numbers: Mapping[str, Any], earlier: str) -> None:
+    """Store numbers of an earlier run as those of a slow study, which is not run: the record says where they come from.
+
+    Parameters
+    ----------
+    name : str
+        ``room.study``.
+    numbers : mapping
+        As the study's function would return them; rounded ones, if that is what is left of the run.
+    earlier : str
+        Which run it was.
+
+    Raises
+    ------
+    ValueError
+        If there is no such study, it is quick, or ``earlier`` is empty.
+    """
+    found = {f"{room.name}.{key}": (room, study) for room in rooms(root) for key, study in studies(root, room).items()}
+    room, study = found[checks.one_of("name", name, set(found))]
+    if study.quick:
+        raise checks.reject("name", "be of a study that is not quick, since a quick one is run", repr(name))
+    if not earlier:
+        raise checks.reject("earlier", "say which run the numbers are of", repr(earlier))
+    named = stored(room)
+    order = list(studies(root, room))
+    named[study.name] = record(study, numbers, earlier)
+    _store(room, {key: named[key] for key in order if key in named})
+
+
+def earlier(root: Path) -> dict[str, str]:
+    """The studies whose stored numbers are of an earlier run, and which run that was."""
+    return {
+        f"{room.name}.{name}": kept["earlier"]
+        for room in rooms(root)
+        for name, kept in stored(room).items()
+        if "earlier" in kept
+    }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
 import click
 
 from yzflow.cli import _Command
-from yzflow.values import check_rooms, write_rooms
+from yzflow.values import check_rooms, earlier, keep, write_rooms
 from yzflow.values.pages import check_pages, write_pages
 
 
@@ -27,6 +28,8 @@ def check(stored: bool) -> None:
     faults = [*check_pages(Path.cwd()), *check_rooms(Path.cwd(), fresh=not stored)]
     for fault in faults:
         click.echo(str(fault))
+    if kept := earlier(Path.cwd()):
+        click.echo(f"of an earlier run, and not made anew since: {', '.join(kept)}", err=True)
     sys.exit(bool(faults))
 
 
@@ -38,6 +41,16 @@ def write(names: tuple[str, ...], stored: bool) -> None:
     changed = [] if stored else write_rooms(Path.cwd(), names)
     for name in [*changed, *write_pages(Path.cwd())]:
         click.echo(f"changed: {name}")
+
+
+@main.command(name="keep", cls=_Command)
+@click.argument("name")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--earlier", "run", required=True, help="Which run the numbers are of.")
+def store(name: str, file: Path, run: str) -> None:
+    """Store the numbers of an earlier run, a JSON FILE, as those of the slow study NAME, without running it."""
+    keep(Path.cwd(), name, json.loads(file.read_text(encoding="utf-8")), run)
+    click.echo(f"changed: {name}")
 
 
 @main.command(name="list", cls=_Command)
