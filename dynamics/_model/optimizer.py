@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -204,7 +205,7 @@ class Optimizer:
         """Whether moments of the gradient are kept."""
         return self.name in ("adam", "adamw")
 
-    @property
+    @cached_property
     def plain(self) -> bool:
         """Whether this is heavy ball or Adam without any option, which the kernels have themselves."""
         return self == Optimizer(self.name, self.momentum) and self.name in ("sgd", "adam")

@@ -287,6 +287,9 @@ class Run:
         self.memory = Memory(blank() if self.update.adam else first, first, second, last)
         # A step of the kernels touches only the rows of its tokens; others move every entry.
         self.by_rows = self.view.plain and self.plain and whole
+        # The same arrays, which a step changes in place; read-only, as `gradient_flow` passes them, so that the kernel
+        # compiles once.
+        self.seen = Weights(*(read_only(array.view()) for array in self.weights))
         self.current, self.large = self.weights, max(array.nbytes for array in self.weights) > LARGE
         mass = read_only(np.pad(layer.multiplicity, (0, padding)))
         self.rule = Rule.of(layer, objective, self.dtype)._replace(multiplicity=mass)
@@ -333,9 +336,8 @@ class Run:
 
     def _slopes(self) -> tuple[float, Weights]:
         """Loss and gradient on the next batch; with the modified decoder, the flow's with the batch's shares."""
-        # Read-only, as `gradient_flow` passes them, so that the kernel compiles once.
-        weights = Weights(*(read_only(array.view()) for array in self.weights))
-        seen = self.view.forward(weights)
+        weights = self.seen
+        seen = weights if self.view.plain else self.view.forward(weights)
         # Z and V have gradients in any case, of which those of an embedding are made.
         slopes = Weights(*(np.zeros(a.shape, self.dtype) for a in weights._replace(Z=seen.Z, V=seen.V)))
         within = self.view.beneath(slopes)
