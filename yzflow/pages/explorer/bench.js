@@ -50,8 +50,9 @@ yzflow.bench = (() => {
   const csv = ({ columns, rows }) => [columns, ...rows].map((row) => row.map((cell) => (cell === null || Number.isNaN(cell) ? "" : cell)).join(",")).join("\n") + "\n";
 
   // A panel's bench. `controls`: by name; `start(preset)`: their values; `draw()`; `python()`: a program; `data()`:
-  // {columns, rows}. Returns {preset, draw}: draw notes the state in the address, too.
-  function build(id, { presets, controls, start, draw, python, data }) {
+  // {columns, rows}; `free`: controls that change what is shown, and not what the preset's words are about. Returns
+  // {preset, draw}: draw notes the state in the address, too.
+  function build(id, { presets, controls, start, draw, python, data, free = [] }) {
     const select = element("select", { id: `${id}-preset-select` });
     presets.forEach((preset, i) => select.append(element("option", { value: i }, preset.name)));
     const words = element("p", { id: `${id}-preset-text` });
@@ -59,7 +60,17 @@ yzflow.bench = (() => {
     const answer = element("p");
     const reveal = element("details", {}, element("summary", {}, "Show the answer"), answer);
     const row = element("div", { class: "from" }, element("label", { for: select.id }, "Start from"), select);
-    byId(`${id}-preset`).append(row, words, ...(presets.some((one) => one.question) ? [question, reveal] : []));
+    const left = element("p", { class: "left", role: "status", id: `${id}-left` });
+    byId(`${id}-preset`).append(row, left, words, ...(presets.some((one) => one.question) ? [question, reveal] : []));
+
+    const moved = () => Object.entries(start(preset())).filter(([name, value]) => controls[name].value !== value).map(([name]) => name);
+    // The words of a preset are about its own values.
+    function leave() {
+      const gone = moved().some((name) => !free.includes(name));
+      const said = "You have changed this example. Its words and its answer are about its own values, and are hidden: Reset brings them back.";
+      if (left.textContent !== (gone ? said : "")) left.textContent = gone ? said : "";
+      for (const node of [words, question, reveal]) node.hidden = gone;
+    }
 
     const preset = () => presets[Number(select.value)];
     function apply() {
@@ -70,6 +81,7 @@ yzflow.bench = (() => {
       reveal.open = false;
       for (const [name, value] of Object.entries(start(preset()))) controls[name].set(value);
       draw();
+      leave();
     }
     const changed = () => { apply(); note(id); renew(); };
     select.addEventListener("change", changed);
@@ -99,8 +111,7 @@ yzflow.bench = (() => {
 
     benches.set(id, {
       differences() {
-        const values = Object.entries(start(preset())).filter(([name, value]) => controls[name].value !== value);
-        const found = values.map(([name]) => [name, String(controls[name].value)]);
+        const found = moved().map((name) => [name, String(controls[name].value)]);
         return Number(select.value) ? [["preset", select.value], ...found] : found;
       },
       restore(get) {
@@ -113,6 +124,7 @@ yzflow.bench = (() => {
           if (value !== undefined) control.set(value);
         }
         draw();
+        leave();
         renew();
       },
     });
@@ -120,7 +132,7 @@ yzflow.bench = (() => {
       preset,
       start: apply,
       note: () => note(id),
-      draw: yzflow.widgets.later(() => { draw(); note(id); renew(); status.textContent = ""; }),
+      draw: yzflow.widgets.later(() => { draw(); leave(); note(id); renew(); status.textContent = ""; }),
     };
   }
 

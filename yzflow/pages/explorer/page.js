@@ -16,6 +16,7 @@
     dress();
   });
   for (const [name, data] of Object.entries(content.panels)) yzflow.panels[name](data);
+  for (const row of document.querySelectorAll(".symbols")) yzflow.widgets.symbols(row);
   yzflow.bench.restore();
   addEventListener("hashchange", yzflow.bench.restore);
   root.dataset.ready = "true";

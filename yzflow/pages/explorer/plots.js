@@ -60,14 +60,18 @@ yzflow.plots = (() => {
   // A canvas. draw({x, y, lines, points, bars, cells, marks}) shows:
   //   x, y: axes {label, min, max, log, ticks, slanted}, of y at least as much room as `letters` take; lines {x, y, color, dash, width} with null where there is none;
   //   bands {x, low, high, color}, between two lines;
-  //   points {x, y, color}; bars {x, top, color}, of width 0.8; cells {left, right, y, share}, of height 1;
-  //   marks {x, label, color, dash}, vertical lines.
+  //   points {x, y, color}; bars {x, top, color}, of width 0.8, from zero; cells {left, right, y, share}, of height 1;
+  //   marks {x, label, title, color, dash}, vertical lines, each with its label above it; spans {from, to, label}, below.
+  // now(x, playing) moves the line at the time shown; what is to come is dimmed while it plays.
   function canvas(target) {
     const clip = `clip-${++made}`;
     let spec = null;
     let place = null; // of x, in pixels
     const pointer = svg("line", { color: "link", "stroke-width": 3, "stroke-opacity": 0.65, class: "now" });
+    const ahead = svg("rect", { color: "paper", "fill-opacity": 0.8, class: "ahead" });
     let now = null;
+    let dimmed = false;
+    let end = 0;
 
     function render() {
       const [width, height] = [target.clientWidth, target.clientHeight];
@@ -77,9 +81,12 @@ yzflow.plots = (() => {
       const u = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16; // letters grow with the reader's
       const yTicks = ticks(y, height - 60 * u, 44 * u);
       const left = (26 + 7.2 * Math.max(y.letters ?? 0, ...yTicks.map(({ text }) => [...text].length))) * u;
-      const box = { left, right: width - 18 * u, top: (marks.length ? 20 : 8) * u, bottom: height - (x.slanted ? 78 : 42) * u };
       const [sx, sy] = [span(x), span(y)];
-      place = (value) => box.left + (box.right - box.left) * sx(value);
+      const right = width - 18 * u;
+      place = (value) => left + (right - left) * sx(value);
+      const { labels: above, rows } = stacked(marks, width, u);
+      const box = { left, right, top: (rows ? 5 + 14 * rows : 8) * u, bottom: height - (x.slanted ? 78 : 42) * u };
+      end = box.right;
       const down = (value) => box.bottom - (box.bottom - box.top) * sy(value);
       const frame = svg("g", { class: "axes" });
       for (const { at, text } of ticks(x, box.right - box.left, 70 * u)) {
@@ -106,30 +113,51 @@ yzflow.plots = (() => {
       }
       for (const bar of spec.bars || []) {
         if (!Number.isFinite(bar.top)) continue;
-        const [a, b, top] = [place(bar.x - 0.4), place(bar.x + 0.4), down(Math.min(bar.top, y.max))];
-        inside.append(svg("rect", { x: a, width: b - a, y: top, height: box.bottom - top, color: bar.color }));
+        const [a, b, base, top] = [place(bar.x - 0.4), place(bar.x + 0.4), down(Math.max(y.min, 0)), down(Math.min(bar.top, y.max))];
+        inside.append(svg("rect", { x: a, width: b - a, y: Math.min(base, top), height: Math.abs(base - top), color: bar.color }));
       }
       for (const band of spec.bands || []) inside.append(svg("path", { d: around(band, x, y, down), class: "band", fill: `var(--${band.color})`, "fill-opacity": 0.28 }));
       for (const mark of marks) {
         const px = place(mark.x);
-        inside.append(svg("line", { x1: px, x2: px, y1: box.top, y2: box.bottom, color: mark.color, "stroke-width": 1.8, "stroke-dasharray": DASHES[mark.dash], class: "mark" }));
+        inside.append(svg("line", { x1: px, x2: px, y1: box.top, y2: box.bottom, color: mark.color, "stroke-width": 1.8, "stroke-dasharray": DASHES[mark.dash], class: "mark", "data-label": mark.label }));
       }
       for (const line of spec.lines || []) inside.append(svg("path", { d: path(line, x, y, down), fill: "none", color: line.color, "stroke-width": line.width || 2.5, "stroke-dasharray": DASHES[line.dash || "solid"], "stroke-linejoin": "round" }));
-      inside.append(pointer);
+      inside.append(ahead, pointer);
       const points = (spec.points || []).filter(({ x: at, y: value }) => at >= x.min && at <= x.max && value >= y.min && value <= y.max);
       const labels = svg("g", { class: "marks" });
       for (const point of points) labels.append(svg("circle", { cx: place(point.x), cy: down(point.y), r: 5 * u, color: point.color }));
-      let free = 0; // where the next label may begin
-      for (const mark of marks) {
-        const px = Math.max(place(mark.x), free + 4 * u);
-        free = px + 8 * u * [...mark.label].length;
-        if (free <= width) labels.append(svg("text", { x: px, y: 14 * u, "text-anchor": px > place(mark.x) ? "start" : "middle", color: mark.color }, mark.label));
+      for (const { mark, px, row } of above) {
+        // A label of an upper row is tied to its line.
+        if (row < rows - 1) labels.append(svg("line", { x1: px, x2: px, y1: (17 + 14 * row) * u, y2: box.top, color: mark.color, "stroke-width": 1 }));
+        labels.append(svg("text", { x: px, y: (13 + 14 * row) * u, "text-anchor": "middle", color: mark.color }, mark.label, ...(mark.title ? [svg("title", {}, mark.title)] : [])));
+      }
+      for (const part of spec.spans || []) {
+        const [a, b] = [place(Math.max(part.from, x.min)), place(Math.min(part.to, x.max))];
+        if (b - a < 7.5 * u * [...part.label].length) continue;
+        labels.append(svg("text", { x: (a + b) / 2, y: box.top + 15 * u, "text-anchor": "middle", class: "span" }, part.label));
       }
       const area = svg("clipPath", { id: clip }, svg("rect", { x: box.left, y: box.top, width: box.right - box.left, height: box.bottom - box.top }));
       target.replaceChildren(svg("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, area, frame, inside, labels));
       pointer.setAttribute("y1", box.top);
       pointer.setAttribute("y2", box.bottom);
+      ahead.setAttribute("y", box.top);
+      ahead.setAttribute("height", box.bottom - box.top);
       point();
+    }
+
+    // Where the labels of marks stand: over their lines, in as many rows as they need, none over another.
+    function stacked(marks, width, u) {
+      const free = []; // where the next label of a row may begin
+      const labels = marks.map((mark) => {
+        const half = (4.2 * [...mark.label].length + 2) * u;
+        const px = Math.min(Math.max(place(mark.x), half), width - half);
+        let row = free.findIndex((from) => from <= px - half);
+        if (row < 0) row = free.length;
+        free[row] = px + half;
+        return { mark, px, row };
+      });
+      // The first row is the lowest, beside the plot.
+      return { labels: labels.map((label) => ({ ...label, row: free.length - 1 - label.row })), rows: free.length };
     }
 
     function path(line, x, y, down) {
@@ -153,15 +181,18 @@ yzflow.plots = (() => {
     function point() {
       const shown = now !== null && place !== null && now >= spec.x.min && now <= spec.x.max;
       pointer.style.display = shown ? "" : "none";
+      ahead.style.display = shown && dimmed ? "" : "none";
       if (!shown) return;
       pointer.setAttribute("x1", place(now));
       pointer.setAttribute("x2", place(now));
+      ahead.setAttribute("x", place(now));
+      ahead.setAttribute("width", Math.max(end - place(now), 0));
     }
 
     new ResizeObserver(render).observe(target);
     return {
       draw(next) { spec = next; render(); },
-      now(value) { now = value; if (spec) point(); },
+      now(value, playing = false) { now = value; dimmed = playing; if (spec) point(); },
     };
   }
 

@@ -24,18 +24,23 @@ yzflow.widgets = (() => {
     return String(Number(value.toPrecision(5)));
   }
 
+  const plain = (value) => value.toLocaleString("en-US", { maximumSignificantDigits: 6 });
+
   // In a sentence, three digits.
   const brief = (value) => short(Number(value.toPrecision(3))).replace(/\.?0*e\+?/, "e");
 
   // A slider with a number field for the exact value. `log`: its position is log10 of the value, which is rounded to
-  // three digits; `integer`: to whole numbers.
-  function slider(parent, { id, label, min, max, step, log = false, integer = false, unit = "" }, change) {
+  // three digits; `integer`: to whole numbers; `exact`: whether it has the number field. A number that is not in the range
+  // stays marked, with the range in words, until it is mended or the slider is moved.
+  function slider(parent, { id, label, min, max, step, log = false, integer = false, unit = "", exact: typed = true }, change) {
     const place = (value) => (log ? Math.log10(value) : value);
     const text = element("label", { for: id }, ...rich(label));
     const range = element("input", { type: "range", id, min: place(min), max: place(max), step: log ? step : step || 1 });
     const exact = element("input", { type: "number", id: `${id}-exact`, "aria-label": `${label.replace("_", "")}: exact value`, min, max });
     exact.step = integer ? 1 : "any";
-    parent.append(element("div", { class: "slider" }, text, range, exact));
+    const wrong = element("p", { class: "wrong", id: `${id}-wrong`, role: "alert" });
+    exact.setAttribute("aria-describedby", wrong.id);
+    parent.append(element("div", { class: "slider" }, text, range, ...(typed ? [exact, wrong] : [])));
     const control = {
       value: min,
       set(value) {
@@ -43,6 +48,7 @@ yzflow.widgets = (() => {
         range.value = place(value);
         exact.value = value;
         exact.removeAttribute("aria-invalid");
+        wrong.textContent = "";
         range.setAttribute("aria-valuetext", `${short(value)} ${unit}`.trim());
       },
       parse(text) {
@@ -60,7 +66,12 @@ yzflow.widgets = (() => {
     });
     exact.addEventListener("change", () => {
       const value = control.parse(exact.value);
-      if (value === undefined) return exact.setAttribute("aria-invalid", "true"), exact.reportValidity();
+      if (value === undefined) {
+        exact.setAttribute("aria-invalid", "true");
+        const now = `${integer ? "a whole number " : ""}from ${plain(min)} to ${plain(max)}`;
+        wrong.replaceChildren(`Not used: this must be ${now}. Still at ${plain(control.value)}.`);
+        return;
+      }
       control.set(value);
       change();
     });
@@ -152,6 +163,20 @@ yzflow.widgets = (() => {
     };
   }
 
+  // Buttons that each have a symbol, with what it is in the title: shown on hover, and below the row after a tap or a key.
+  function symbols(row) {
+    const said = row.querySelector("[role=status]");
+    const buttons = [...row.querySelectorAll("button")];
+    for (const button of buttons) {
+      button.addEventListener("click", () => {
+        const open = button.getAttribute("aria-expanded") === "true";
+        for (const other of buttons) other.setAttribute("aria-expanded", "false");
+        button.setAttribute("aria-expanded", String(!open));
+        said.replaceChildren(...(open ? [] : [element("b", {}, ...[...button.childNodes].map((node) => node.cloneNode(true))), ": ", ...rich(button.title)]));
+      });
+    }
+  }
+
   // Every n-th of a list's indices, the last one among them.
   function sample(length, wanted) {
     const step = Math.max(1, Math.floor((length - 1) / wanted));
@@ -171,5 +196,5 @@ yzflow.widgets = (() => {
     };
   }
 
-  return { byId, element, short, brief, slider, choices, checkbox, readouts, plot, sample, later, rich };
+  return { byId, element, short, brief, slider, choices, checkbox, readouts, plot, sample, symbols, later, rich };
 })();

@@ -36,9 +36,11 @@ def test_first_screen_holds_all_controls_and_the_plot(browser, explorer_file, pa
     controls = page.evaluate(BOXES, f"#{panel} form input, #{panel} form button, #{panel} .lead input, #{panel} select")
     plots = page.evaluate(BOXES, f"#{panel} .lead .canvas")
     words = page.evaluate(BOXES, f"#{panel} h2, #{panel}-preset-text")
-    assert len(controls) > 8 and len(plots) == 1 and len(words) == 2
+    assert len(controls) > 8 and len(plots) >= 1 and len(words) == 2
     assert [box["id"] for box in controls + plots + words if not _inside(box, 1280, 800)] == []
-    assert plots[0]["bottom"] - plots[0]["top"] > 180 and plots[0]["right"] - plots[0]["left"] > 600
+    assert plots[0]["bottom"] - plots[0]["top"] > 180 and plots[0]["right"] - plots[0]["left"] > 500
+    (said,) = page.evaluate(BOXES, f"#{panel} .see")
+    assert _inside(said, 1280, 800) and page.inner_text(f"#{panel} .see").endswith(".")
 
 
 @pytest.mark.parametrize("panel", NAMES)
@@ -48,7 +50,7 @@ def test_on_a_phone_the_plot_stays_in_view_while_a_slider_moves(browser, explore
     assert len(sliders) >= 3
     for slider in sliders:
         press(page, slider, "ArrowRight", "ArrowLeft")
-        (plot,) = page.evaluate(BOXES, f"#{panel} .lead .canvas")
+        plot = page.evaluate(BOXES, f"#{panel} .lead .canvas")[0]
         (moved,) = page.evaluate(BOXES, f"#{slider}")
         assert _inside(plot, 390, 844) and _inside(moved, 390, 844), slider
         assert plot["bottom"] - plot["top"] > 150
@@ -167,6 +169,60 @@ def test_without_a_clipboard_the_text_is_shown(browser, explorer_file):
     driving.until(lambda: "import " in page.inner_text(f"#{NAMES[0]}-status"))
 
 
+LABELS = """() => [...document.querySelectorAll(".marks text[text-anchor=middle]:not(.span)")].flatMap((text) => {
+  const canvas = text.closest(".canvas").getBoundingClientRect();
+  const lines = [...text.closest("svg").querySelectorAll("line.mark")];
+  const line = lines.find((one) => one.dataset.label === text.firstChild.data);
+  const [at, own] = [line.getBoundingClientRect(), text.getBoundingClientRect()];
+  return [{ label: line.dataset.label, plot: canvas.left + "," + canvas.top, line: (at.left + at.right) / 2,
+    left: own.left, right: own.right, top: own.top, bottom: own.bottom,
+    inside: own.left >= canvas.left - 1 && own.right <= canvas.right + 1 }];
+})"""
+
+
+@pytest.mark.parametrize("width", [390, 800, 1280, 1920])
+def test_labels_stand_at_their_lines_and_not_over_each_other(browser, explorer_file, width):
+    page = opened(browser, explorer_file, width=width)
+    found = page.evaluate(LABELS)
+    assert len(found) >= 12 and all(one["inside"] for one in found)
+    assert [one for one in found if abs((one["left"] + one["right"]) / 2 - one["line"]) > 3] == []
+    for one in found:
+        for other in found:
+            if one is not other and one["plot"] == other["plot"]:
+                apart = one["right"] <= other["left"] or other["right"] <= one["left"]
+                assert apart or one["bottom"] <= other["top"] + 4 or other["bottom"] <= one["top"] + 4, (one, other)
+
+
+def test_a_preset_that_is_left_takes_its_words_along(browser, explorer_file):
+    page = opened(browser, explorer_file)
+    for panel in NAMES:
+        shown = page.is_visible(f"#{panel}-preset-text")
+        assert shown and page.inner_text(f"#{panel}-left") == ""
+        slider = page.eval_on_selector(f"#{panel} form input[type=range]", "(node) => node.id")
+        press(page, slider, "ArrowRight")
+        settle(page)
+        assert "changed this example" in page.inner_text(f"#{panel}-left")
+        assert not page.is_visible(f"#{panel}-preset-text") and not page.is_visible(f"#{panel}-preset details")
+        page.click(f"#{panel}-reset")
+        settle(page)
+        assert page.is_visible(f"#{panel}-preset-text") and page.inner_text(f"#{panel}-left") == ""
+
+
+def test_symbols_are_explained_on_hover_and_by_a_tap(browser, explorer_file):
+    page = opened(browser, explorer_file)
+    for panel in NAMES:
+        buttons = page.query_selector_all(f"#{panel} .symbols button")
+        assert len(buttons) >= 3
+        for button in buttons:
+            meaning = button.get_attribute("title")
+            button.click()
+            said = page.inner_text(f"#{panel} .symbols [role=status]")
+            assert said == f"{button.inner_text()}: {meaning.replace('_', '')}" and len(meaning) > 20
+            assert button.get_attribute("aria-expanded") == "true"
+        buttons[-1].click()
+        assert page.inner_text(f"#{panel} .symbols [role=status]") == ""
+
+
 def test_numbers_out_of_range_are_refused_where_they_are_typed(browser, explorer_file):
     page = opened(browser, explorer_file)
     before = _state(page)
@@ -177,6 +233,11 @@ def test_numbers_out_of_range_are_refused_where_they_are_typed(browser, explorer
     })"""
     found = page.eval_on_selector_all("input[type=number]", script)
     assert len(found) > 3 * len(NAMES) and {invalid for _, invalid in found} == {"true"}
+    for name, _ in found:
+        said = page.inner_text(f"#{name.removesuffix('-exact')}-wrong")
+        low, high = (float(page.get_attribute(f"#{name}", end)) for end in ("min", "max"))
+        told = re.search(r"must be (?:a whole number )?from ([\d.,]+) to ([\d.,]+)\. Still at", said)
+        assert [float(one.replace(",", "")) for one in told.groups()] == [low, high]
     settle(page)
     after = _state(page)
     assert [name for name in before if after[name] != before[name]] == [name for name, _ in found]

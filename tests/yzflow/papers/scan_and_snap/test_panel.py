@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+import driving
 import numpy as np
 import pytest
 from explorer_pages import (
@@ -229,24 +230,61 @@ def test_regime_indicator(page):
     assert page.inner_text("#transition-regime").startswith("Assumption 2 does not hold")
 
 
+def test_play_moves_curves_and_bars_on_the_first_screen_and_says_scanning_then_snapping(page):
+    choose(page, "transition", INSIDE)
+
+    def seen():
+        bars = page.eval_on_selector_all(
+            "#now-canvas rect:not(.ahead)", "(all) => all.map((one) => Number(one.getAttribute('height')))"
+        )
+        dim = page.eval_on_selector(
+            "#share-canvas .ahead", "(one) => one.style.display === 'none' ? 0 : Number(one.getAttribute('width'))"
+        )
+        return bars, dim, page.inner_text("#transition-time label")
+
+    still = seen()
+    assert still[1] == 0 and still[2] == "time t = 0 steps"
+    page.click("#play")
+    driving.until(lambda: seen()[2].endswith("scanning"))
+    first = seen()
+    driving.until(lambda: seen()[2].endswith("snapping"), seconds=20)
+    later = seen()
+    assert first[1] > later[1] > 0 and first[0] != later[0] and len(later[0]) >= 6
+    page.click("#play")
+    script = "(node) => node.getBoundingClientRect().bottom"
+    assert max(page.eval_on_selector(f"#{name}-canvas", script) for name in ("share", "now")) < 800
+
+
+def test_inside_the_assumptions_the_bars_show_changes_and_elsewhere_shares(page):
+    for place, title, low in ((INSIDE, "Change so far", -1), (CONTRAST, "Attention now", 0)):
+        choose(page, "transition", place)
+        page.eval_on_selector("#time", "(node) => { node.value = 100; node.dispatchEvent(new Event('input')); }")
+        settle(page)
+        assert page.inner_text("#now h3").startswith(title)
+        ticks = page.eval_on_selector_all("#now-canvas .axes text", "(all) => all.map((one) => one.textContent)")
+        assert (str(low) in ticks) and (low == 0 or "1" in ticks)
+
+
 def test_play_moves_time_and_stops_at_the_end(page):
     press(page, "time", "End")
     page.focus("#play")
     page.keyboard.press("Enter")
     for _ in range(100):
-        if exact(page, "time") >= 3:
+        if float(page.input_value("#time")) >= 3:
             break
         page.wait_for_timeout(50)
     page.keyboard.press("Space")
-    stopped = exact(page, "time")
+    stopped = float(page.input_value("#time"))
     assert page.inner_text("#play") == "Play" and 3 <= stopped < 100
     page.wait_for_timeout(200)
-    assert exact(page, "time") == stopped
-    enter(page, "time", 98)
+    assert float(page.input_value("#time")) == stopped
+    page.eval_on_selector("#time", "(node) => { node.value = 98; node.dispatchEvent(new Event('input')); }")
     page.click("#play")
     page.wait_for_selector("#play[aria-pressed=false]")
-    assert exact(page, "time") == 100
-    shares = page.eval_on_selector_all("#now tbody td", "(cells) => cells.map((cell) => Number(cell.dataset.value))")
+    assert float(page.input_value("#time")) == 100
+    shares = page.eval_on_selector_all(
+        "#now-words tbody td", "(cells) => cells.map((cell) => Number(cell.dataset.value))"
+    )
     np.testing.assert_allclose(shares, table(page, "heat")[-1, 1:], rtol=1e-12)
 
 
@@ -264,11 +302,10 @@ def test_what_is_done_by_the_transition(page, place, setting):
         assert f"{float(own['done']):.0%} ({name} flow)" in page.inner_text("#transition-summary")
         page.check(f"#level-{name}")
         settle(page)
-        said = re.search(
-            r": (\S+) of all attention has moved, fastest at t = (\S+)\. ", page.inner_text("#transition-summary")
-        )
+        said = re.search(r"^(\S+) of all attention has moved in ", page.inner_text("#transition-summary"))
         assert float(said[1]) == pytest.approx(float(own["change"]), rel=6e-3)
-        assert float(said[2]) == pytest.approx(float(own["fastest_attention"]), rel=0.03)  # two digits
+        said = re.search(rf"in the {name} flow .*, fastest at t = (\S+)\.$", page.inner_text("#transition-see"))
+        assert float(said[1]) == pytest.approx(float(own["fastest_attention"]), rel=0.03)  # two digits
     page.uncheck("#unit-constant")
     assert page.get_attribute("#done-sgd", "data-value") == "NaN"  # too short a run
 
@@ -345,8 +382,10 @@ def test_no_axis_moves_when_another_level_is_chosen(page, place):
         settle(page)
         seen.append(_axes(page))
         pictures.add(page.inner_html("#growth-canvas"))
-        for name in ("heat", "now", "growth"):
+        for name in ("heat", "growth"):
             assert page.inner_text(f"#{name} .scope").startswith("the chosen level: ")
+        chosen = page.inner_text("#growth .scope").removeprefix("the chosen level: ")
+        assert page.inner_text("#now .scope") == chosen
         assert page.inner_text("#exponent .scope") == "all levels; the chosen one is thick"
         assert page.inner_text("#share .scope").endswith("; the chosen one is thick")
         for name in ("gamma", "decoder"):
@@ -374,7 +413,7 @@ def test_the_transition_is_marked_in_every_plot_with_time(page):
       const mark = canvas.querySelector("line.mark");
       const ticks = [...canvas.querySelectorAll(".axes text[text-anchor=middle]")];
       return {
-        mark: Number(mark.getAttribute("x1")), label: canvas.querySelector(".marks text").textContent,
+        mark: Number(mark.getAttribute("x1")), label: canvas.querySelector(".marks text").firstChild.data,
         ticks: Object.fromEntries(ticks.map((node) => [node.textContent, Number(node.getAttribute("x"))])),
       };
     }"""

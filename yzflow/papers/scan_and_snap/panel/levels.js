@@ -85,9 +85,9 @@ yzflow.levels = (() => {
   }
 
   const marks = (setting, scale = 1) => [
-    { x: decoder.transitionTime(setting) / scale, label: "t*", color: "mark", dash: "solid" },
-    { x: decoder.scanningTime(setting) / scale, label: "t₀′", color: "mark", dash: "dashed" },
-    { x: decoder.snappingTime(setting) / scale, label: "t₀", color: "mark", dash: "dotted" },
+    { x: decoder.transitionTime(setting) / scale, label: "t*", title: "t*: where the theory’s speed γ peaks", color: "mark", dash: "solid" },
+    { x: decoder.scanningTime(setting) / scale, label: "t₀′", title: "t₀′ = K ln M/η_Y: the paper’s estimate of the end of scanning", color: "mark", dash: "dashed" },
+    { x: decoder.snappingTime(setting) / scale, label: "t₀", title: "t₀ = 2 K ln M/η_Y: from here on the paper calls it snapping", color: "mark", dash: "dotted" },
   ];
 
   // The classes of a setting, and the call that simulates a level, as Python.

@@ -18,7 +18,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   for (const [id, title] of Object.entries({
     share: VIEWS.share.title,
     heat: "Attention over training",
-    now: "Attention at the time shown",
+    now: "Attention now",
     growth: "Growth of a token’s attention",
     exponent: "Fall of the common token’s logit",
     gamma: "Speed γ of attention",
@@ -28,6 +28,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
 
   let computed;
   let bench;
+  let timer = null;
   const update = () => bench.draw();
   const done = Object.fromEntries(Object.keys(LEVELS).map((value) => [value, w.element("output", { id: `done-${value}`, class: "done" })]));
   const options = Object.entries(LEVELS).map(([value, { label, color }]) => ({ value, label, before: [swatch(color, "solid", 5)], after: [done[value]] }));
@@ -43,13 +44,13 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     K: add(rates, { id: "n-classes", ...SLIDERS.K }),
     M: add(rates, { id: "vocab-size", ...SLIDERS.M }),
     end: add(rates, { id: "t-end", ...SLIDERS.end }),
-    unitConstant: w.checkbox(rates, "unit-constant", "C₀ = 1, as in Fig. 9 (closed form)", update),
+    unitConstant: w.checkbox(rates, "unit-constant", "leave out Theorem 4’s constant C₀, as the paper’s Fig. 9 does (closed form)", update),
   };
   const tokens = w.byId("transition-tokens");
   TOKENS.forEach((name, i) => {
     controls[i ? `distinct${i}` : "common"] = add(tokens, { id: `token-${i}`, label: `${name} token`, min: 0.01, max: 3, step: 0.01 });
   });
-  const clock = w.slider(w.byId("transition-time"), { id: "time", label: "time, % of the axis", min: 0, max: 100, step: 0.5 }, () => { drawNow(); bench.note(); });
+  const clock = w.slider(w.byId("transition-time"), { id: "time", label: "time", min: 0, max: 100, step: 0.5, exact: false }, () => { drawNow(); bench.note(); });
   controls.time = clock;
   const label = w.byId("transition-time").querySelector("label");
   const show = w.readouts("transition", {
@@ -101,7 +102,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     computed.compared = (same ? chosen.compare : []).map((change) => ({ change, ...compute({ ...setting, ...change }, null) }));
     const stopped = Object.keys(computed.levels).filter((name) => computed.levels[name].z.includes(null));
     if (stopped.length) notes.push(`The integration took too many steps and stops early (${stopped.map((name) => LEVELS[name].name).join(", ")}): try smaller rates or a shorter training.`);
-    if (setting.unitConstant && FLOWS.includes(level.value)) notes.push("C₀ = 1 changes only the closed form; a flow needs no C₀.");
+    if (setting.unitConstant && FLOWS.includes(level.value)) notes.push("C₀ changes only the closed form; a flow needs no C₀.");
     w.byId("transition-note").textContent = notes.join(" ");
     for (const [name, output] of Object.entries(done)) {
       const value = computed.levels[name]?.done ?? NaN;
@@ -133,6 +134,10 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
   // Where SGD's seeds lie, at the preset's settings alone: for the sliders there is no run.
   const band = (pick) => (computed.run ? [yzflow.levels.band(computed.run, computed.seeds, pick)] : []);
   const bandKey = () => (computed.run ? [{ label: `SGD, ${computed.seeds.length} seeds`, color: LEVELS.sgd.color, band: true }] : []);
+
+  // Until attention is fastest at the chosen level it scans, from then on it snaps.
+  const fastest = () => computed.own.speed?.fastest ?? NaN;
+  const spans = () => (Number.isFinite(fastest()) ? [{ from: computed.first, to: fastest(), label: "scanning" }, { from: fastest(), to: computed.setting.end, label: "snapping" }] : []);
 
   // What differs from level to level: shares of attention, growth, the common token's logit.
   function drawLevels() {
@@ -178,7 +183,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const bands = [0, token].flatMap((l) => band(pick(l)));
     both.sort((a, b) => a.width - b.width);
     plots.share.scope("all levels; the chosen one is thick");
-    plots.share.draw({ x: axis(), y: { label: "share of attention", ...yzflow.plots.upTo([...both.map((line) => line.y), ...bands.map((one) => one.high)]) }, lines: both, bands, marks: marks() });
+    plots.share.draw({ x: axis(), y: { label: "share of attention", ...yzflow.plots.upTo([...both.map((line) => line.y), ...bands.map((one) => one.high)]) }, lines: both, bands, marks: marks(), spans: spans() });
     plots.share.key([{ label: `distinct ${token}: solid`, color: "soft", dash: "solid" }, { label: "common: dashed", color: "soft", dash: "dashed" }, ...byLevel(pick(0)).reverse().map((line) => ({ ...line, dash: "solid" })), ...bandKey()]);
     plots.share.text(`The common token, and the distinct one that occurs most often. ${AXIS}`);
     const { times, levels } = computed;
@@ -196,7 +201,7 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
       Object.assign(line, { x, y: y.map((value) => value / most) });
     }
     plots.share.scope("each level over its own; the chosen one is thick");
-    plots.share.draw({ x: axis(), y: { label: pace ? "speed / its largest" : "share of the change", min: 0, max: 1.05 }, lines, marks: marks() });
+    plots.share.draw({ x: axis(), y: { label: pace ? "speed / its largest" : "share of the change", min: 0, max: 1.25 }, lines, marks: marks(), spans: spans() });
     lines.reverse();
     plots.share.key(lines);
     const meaning = pace
@@ -251,10 +256,17 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     });
     const percent = (one) => `${Math.round(100 * one.done)}%`;
     const [first, end] = [chosen.shares[0], chosen.shares.at(-1)];
-    const sentences = [];
-    if (end) {
-      sentences.push(`${LEVELS[how].name[0].toUpperCase()}${LEVELS[how].name.slice(1)}: after ${w.brief(chosen.times.at(-1))} steps the common token’s share of attention went from ${w.brief(first[0])} to ${w.brief(end[0])}, that of the most frequent distinct token from ${w.brief(first[token])} to ${w.brief(end[token])}: ${w.brief(chosen.change)} of all attention has moved${Number.isFinite(chosen.speed?.fastest) ? `, fastest at t = ${w.short(Number(chosen.speed.fastest.toPrecision(2)))}` : ""}.`);
-    } else sentences.push("The integration has stopped early.");
+    const level = how === "sgd" ? LEVELS[how].name : `the ${LEVELS[how].name}`;
+    const sentences = end ? [`${w.brief(chosen.change)} of all attention has moved in ${level}.`] : [];
+    // A share and where it goes, or by how much where three digits do not show it.
+    const goes = (l) => {
+      const [a, b] = [w.brief(first[l]), w.brief(end[l])];
+      const way = end[l] < first[l] ? "falls" : "rises";
+      return a === b ? `${way} by ${w.brief(Math.abs(end[l] - first[l]))} from ${a}` : `${way} from ${a} to ${b}`;
+    };
+    w.byId("transition-see").textContent = end
+      ? `What you see: in ${level} the common token’s share of attention ${goes(0)} and that of distinct ${token} ${goes(token)} in ${chosen.times.at(-1).toLocaleString("en-US")} steps${Number.isFinite(fastest()) ? `, fastest at t = ${w.short(Number(fastest().toPrecision(2)))}` : ""}.`
+      : "The integration has stopped early.";
     const told = Object.entries(computed.levels).filter(([, one]) => !Number.isNaN(one.done));
     if (told.length) sentences.push(`At t* = ${w.brief(peak)} the share of the change up to t = ${w.brief(setting.end)} that is done is ${told.map(([name, one]) => `${percent(one)} (${LEVELS[name].name})`).join(", ")}.`);
     else sentences.push(`The speed γ peaks at t* = ${w.brief(peak)}${peak > setting.end ? ", after the end" : ""}.`);
@@ -302,18 +314,27 @@ yzflow.panels.transition = ({ presets, sgd: runs }) => {
     const time = times[Math.round((clock.value / 100) * (times.length - 1))];
     const index = chosen.times.findLastIndex((value) => value <= time);
     const now = chosen.shares[index] || TOKENS.map(() => NaN);
-    for (const plot of timed) plot.now(Math.max(time, computed.first));
-    label.textContent = `t = ${w.brief(time)} (axis, %)`;
-    plots.now.scope(`the chosen level: ${LEVELS[how].name}`);
-    plots.now.draw({
-      x: { label: "", min: -0.6, max: TOKENS.length - 0.4, ticks: TOKENS.map((text, at) => ({ at, text })), slanted: true },
-      y: { label: "share of attention", min: 0, max: 1.06 * brightest() }, bars: TOKENS.map((_, i) => ({ x: i, top: now[i], color: i ? "c1" : "c3" })),
-    });
-    plots.now.text(`At t = ${w.brief(chosen.times[index])}: ${TOKENS.map((name, i) => `${name} ${w.brief(now[i])}`).join(", ")}.`);
+    const playing = timer !== null || (clock.value > 0 && clock.value < 100);
+    for (const plot of timed) plot.now(Math.max(time, computed.first), playing);
+    const part = Number.isFinite(fastest()) ? (time < fastest() ? ": scanning" : ": snapping") : "";
+    label.textContent = `time t = ${w.brief(time)} steps${clock.value > 0 ? part : ""}`;
+    plots.now.scope(LEVELS[how].name);
+    const x = { label: "token", min: -0.6, max: TOKENS.length - 0.4, ticks: TOKENS.map((_, at) => ({ at, text: at ? String(at) : "c" })) };
+    const colored = (tops) => TOKENS.map((_, i) => ({ x: i, top: tops[i], color: i ? "c1" : "c3" }));
+    if (view.value === "share" || !chosen.shares.at(-1)) {
+      plots.now.title("Attention now");
+      plots.now.draw({ x, y: { label: "share of attention", min: 0, max: 1.06 * brightest() }, bars: colored(now) });
+    } else {
+      // Beside a plot of the pace, which is over its largest, too: small changes move the bars as large ones do.
+      const most = Math.max(...TOKENS.map((_, i) => Math.abs(chosen.shares.at(-1)[i] - chosen.shares[0][i])));
+      const changes = TOKENS.map((_, i) => (now[i] - chosen.shares[0][i]) / most);
+      plots.now.title("Change so far");
+      plots.now.draw({ x, y: { label: "change / largest", min: -1.1, max: 1.1 }, bars: colored(changes) });
+    }
+    plots.now.text(`c is the common token, 1 to 5 are the distinct ones. At t = ${w.brief(chosen.times[index])}: ${TOKENS.map((name, i) => `${name} ${w.brief(now[i])}`).join(", ")}.`);
     plots.now.table(`Share of attention at t = ${w.short(chosen.times[index])}, ${LEVELS[how].name}`, ["token", "share"], TOKENS.map((name, i) => [name, now[i]]));
   }
 
-  let timer = null;
   const button = w.byId("play");
   function play(on) {
     clearInterval(timer);
@@ -355,6 +376,6 @@ print("logit of the common token:", float(run["z"].values[0, 0]))
     rows: Object.entries(computed.levels).flatMap(([name, { times, z, shares }]) => times.map((t, i) => [name, t, ...(z[i] ?? TOKENS.map(() => null)), ...(shares[i] ?? TOKENS.map(() => null))])),
   });
 
-  bench = yzflow.bench.build("transition", { presets, controls, start, draw, python, data });
+  bench = yzflow.bench.build("transition", { presets, controls, start, draw, python, data, free: ["level", "view", "time"] });
   bench.start();
 };
