@@ -105,13 +105,4 @@ STUDIES = (
         "| prefixes | 1 | 0.944 +- 0.018 | 0.809 +- 0.011 | {prefixes} +- {prefixes_error} |",
         "are right in {guess} of {models} models, which is guessing",
     ),
-    finding("scale", "12", "holds where Z is trained itself: from {least} to {most}."),
-    finding(
-        "regulariser",
-        "28",
-        "free Z at weight {weight}, {words} +- {words_error} on words and {prefixes} +- {prefixes_error} on prefixes",
-        "Adam at 3e-3, {steps} steps of 16 sequences",
-        "| length < 28 | of {seeds} above 0.99 | 400-500 | against none | effect of a pair |",
-        "helps on words**, {transformer} +- {transformer_error}, although it costs short accuracy",
-    ),
 )
