@@ -8,10 +8,10 @@ import numpy as np
 import xarray as xr
 
 from yzflow.audits.fates import Fate
-from yzflow.audits.report import columns, markdown_table
+from yzflow.audits.report import columns
 from yzflow.audits.survival import WHY, label
 
-__all__ = ["counted", "facts", "inside", "markdown", "text"]
+__all__ = ["compact", "counted", "facts", "inside", "legend", "matrix", "text"]
 
 # With more options than these a cell is a sign, and no words.
 _WORDS_UP_TO = 4
@@ -58,12 +58,16 @@ def _parts(table: xr.Dataset) -> Iterator[tuple[str, str, xr.Dataset]]:
 def _cell(fate: Fate, own: Fate, error: float, own_error: float, words: bool) -> str:
     if fate is Fate.NOT_ASKED:
         return ""
-    rescued = own in (Fate.HOLDS, Fate.LATER) and fate not in (Fate.HOLDS, own)
     if not words:
-        return fate.sign + ("*" if rescued else "")
+        return fate.sign + ("*" if _rescued(fate, own) else "")
     number = "" if fate is Fate.UNDEFINED else f" ({error:.2g})"
     in_own = f"; corrected {own.words} ({own_error:.2g})" if own is not Fate.NOT_ASKED else ""
     return fate.words + number + in_own
+
+
+def _rescued(fate: Fate, own: Fate) -> bool:
+    """Whether the option's own form holds where the statement as it stands does not, or only later."""
+    return own in (Fate.HOLDS, Fate.LATER) and fate not in (Fate.HOLDS, own)
 
 
 def _rows(part: xr.Dataset, words: bool) -> list[list[str]]:
@@ -80,10 +84,11 @@ def _rows(part: xr.Dataset, words: bool) -> list[list[str]]:
     ]
 
 
-def _legend(table: xr.Dataset) -> list[str]:
+def legend() -> str:
+    """What the signs mean."""
     signs = [f"{fate.sign} {fate.words}" for fate in Fate if fate is not Fate.NOT_ASKED]
     starred = "* holds in the form that the statement has under the option"
-    return [", ".join([*signs, starred]) + "."]
+    return ", ".join([*signs, starred]) + "."
 
 
 def text(table: xr.Dataset) -> str:
@@ -91,7 +96,7 @@ def text(table: xr.Dataset) -> str:
     words = table.sizes["option"] <= _WORDS_UP_TO
     lines = [counted(table), ""]
     lines += columns([[str(i), name, text] for i, (name, text) in enumerate(_texts(table), 1)])
-    lines += [] if words else ["", *_legend(table)]
+    lines += [] if words else ["", legend()]
     for setting, level, part in _parts(table):
         lines += ["", f"{setting}; {level}", *columns(_rows(part, words))]
     return "\n".join(lines)
@@ -101,14 +106,85 @@ def _texts(table: xr.Dataset) -> list[tuple[str, str]]:
     return list(zip(table["option"].values.tolist(), table["text"].values.tolist(), strict=True))
 
 
-def markdown(table: xr.Dataset, *, settings: Sequence[str] | None = None, levels: Sequence[str] | None = None) -> str:
-    """The same as tables of Markdown, of some settings and levels."""
-    lines = [counted(table), "", *_legend(table), ""]
-    lines += [f"{i}. {name}: {text}" for i, (name, text) in enumerate(_texts(table), 1)]
-    for setting, level, part in _parts(table):
-        if (settings is None or setting in settings) and (levels is None or level in levels):
-            lines += ["", f"{setting}; {level}:", "", *markdown_table(_rows(part, words=False))]
-    return "\n".join(lines)
+def compact(table: xr.Dataset) -> list[list[str]]:
+    """A head and a row for each check, a column for each option: the verdict over all settings and levels.
+
+    It is a sign where all that is asked there has one verdict, and else how many hold, from the start or later, of how
+    many; with a star where one that does not holds in the option's own form.
+    """
+    rows = [["check", *map(str, range(1, table.sizes["option"] + 1))]]
+    for check in table["check"].values.tolist():
+        row = [check]
+        for option in table["option"].values.tolist():
+            found = fates(table, check=check, option=option)
+            own = fates(table, "verdict_corrected", check=check, option=option)
+            row.append(_together(found, own))
+        rows.append(row)
+    return rows
+
+
+def _together(found: Sequence[Fate], own: Sequence[Fate]) -> str:
+    asked = [fate for fate in found if fate is not Fate.NOT_ASKED]
+    if not asked:
+        return ""
+    star = "*" * any(_rescued(fate, in_own) for fate, in_own in zip(found, own, strict=True))
+    held = sum(fate in (Fate.HOLDS, Fate.LATER) for fate in asked)
+    return (asked[0].sign if len(set(asked)) == 1 else f"{held}/{len(asked)}") + star
+
+
+def matrix(table: xr.Dataset) -> dict[str, object]:
+    """What the page's script shows: names, and for every cell that is asked its verdicts and numbers, as columns."""
+    names = {name: table[name].values.tolist() for name in ("check", "option", "setting", "level", "statement", "text")}
+    dims = ("check", "option", "setting", "level")
+    grid = {name: table[name].transpose(*dims, ...).values for name in table if "option" in table[name].dims}
+    columns: dict[str, list[object]] = {
+        name: [] for name in ("place", "verdict", "own", "error", "own_error", "from", "why", "votes", "p")
+    }
+    for place in zip(*np.nonzero(grid["verdict"] != Fate.NOT_ASKED), strict=True):
+        one = {name: values[place] for name, values in grid.items()}
+        fate, tested = Fate(int(one["verdict"])), not np.isnan(one["p"])
+        late = fate is Fate.LATER and tested  # decided over the second half
+        start = {Fate.LATER: one["holds_from"], Fate.REVERSED: one["reversed_from"]}.get(fate, np.nan)
+        cell = {
+            "place": int(np.ravel_multi_index(place, grid["verdict"].shape)),
+            "verdict": int(fate),
+            "own": int(one["verdict_corrected"]),
+            "error": _short(one["error"]),
+            "own_error": _short(one["error_corrected"]),
+            "from": _short(start),
+            "why": int(one["why"]),
+            "votes": one["votes_late" if late else "votes"].tolist() if tested else 0,
+            "p": _short(one["p_late" if late else "p"]) if tested else 0,
+        }
+        for name, values in columns.items():
+            values.append(cell[name])
+    checks = zip(names["check"], names["statement"], table["tolerance"].values, table["reversible"].values, strict=True)
+    margins = table["margin"].transpose("check", "setting", "level").values
+    return {
+        "fates": [{"name": fate.name, "sign": fate.sign, "words": fate.words} for fate in Fate if fate >= 0],
+        "checks": [
+            {
+                "label": name,
+                "number": name.partition(": ")[0],
+                "statement": statement,
+                "tolerance": float(tolerance),
+                "reversible": bool(reversible),
+            }
+            for name, statement, tolerance, reversible in checks
+        ],
+        "options": [{"name": name, "text": text} for name, text in _texts(table)],
+        "settings": names["setting"],
+        "levels": names["level"],
+        "quick": bool(table.attrs["quick"]),
+        "margins": [[[_short(x) if x < 1e300 else None for x in row] for row in rows] for rows in margins],
+        "why": {str(code): words for code, words in WHY.items()},
+        "cells": columns,
+    }
+
+
+def _short(number: float) -> float | None:
+    """A number of three digits; None for what is none."""
+    return float(f"{number:.3g}") if np.isfinite(number) else None
 
 
 def facts(table: xr.Dataset) -> dict[str, object]:

@@ -226,7 +226,6 @@ def test_reports(flows, drawn):
     assert "small: K = 4, M = 60; SGD" in shown and "reversed (1)" in shown and "6 tests over 10 seeds" in shown
     many = survival_report.text(flows)
     assert "✓ holds" in many and "✗*" in many
-    assert "| Theorem 2(b): share of times without loss | ✓ |" in survival_report.markdown(flows)
     facts = json.loads(json.dumps(survival_report.facts(drawn)["cells"]))
     assert {one["verdict"] for one in facts} >= {"HOLDS", "REVERSED"}
     assert all(one["label"]["trust"] == "MEASURED" for one in facts if one["verdict"] in ("HOLDS", "REVERSED"))
@@ -235,8 +234,46 @@ def test_reports(flows, drawn):
 def test_the_published_page_is_that_of_its_data():
     table = survival.load(ROOT / survival_page.DATA)
     assert (ROOT / survival_page.PAGE).read_text(encoding="utf-8") == survival_page.page(table)
+    assert (ROOT / survival_page.CELLS).read_text(encoding="utf-8") == survival_page.cells(table)
     assert table["option"].values.tolist() == [option.name for option in rows.OPTIONS]
     assert fate(table.isel(setting=[1]), COMMON, "adam", "full steps") is Fate.REVERSED
+
+
+def test_the_matrix_has_every_cell_of_the_table():
+    table = survival.load(ROOT / survival_page.DATA)
+    shown = json.loads(survival_page.cells(table).partition(" = ")[2].rstrip(";\n"))
+    shape = [len(shown[name]) for name in ("checks", "options", "settings", "levels")]
+    found = {}
+    for place, *cell in zip(*(shown["cells"][name] for name in ("place", "verdict", "own", "error")), strict=True):
+        check, option, setting, level = np.unravel_index(place, shape)
+        names = (shown["checks"][check]["label"], shown["options"][option]["name"])
+        found[(*names, shown["settings"][setting], shown["levels"][level])] = cell
+    dims = ("check", "option", "setting", "level")
+    asked = table.stack(cell=dims)
+    asked = asked.isel(cell=np.flatnonzero(asked["verdict"] != Fate.NOT_ASKED))
+    assert len(found) == asked.sizes["cell"] > 6000
+    for i, cell in enumerate(asked["cell"].values.tolist()):
+        verdict, own, error = found[cell]
+        one = asked.isel(cell=i, drop=True) if i % 40 == 0 else None
+        assert verdict == asked["verdict"].values[i] and own == asked["verdict_corrected"].values[i]
+        assert error is None or error == pytest.approx(asked["error"].values[i], rel=6e-3), one
+
+
+def test_the_compact_table_counts_what_holds():
+    table = survival.load(ROOT / survival_page.DATA)
+    head, *rows = survival_report.compact(table)
+    assert len(head) == 1 + len(rows[0][1:]) and [row[0] for row in rows] == table["check"].values.tolist()
+    for row in rows:
+        for option, cell in zip(table["option"].values.tolist(), row[1:], strict=True):
+            found = table["verdict"].sel(check=row[0], option=option).values.ravel()
+            found = found[found != Fate.NOT_ASKED]
+            if "/" in cell:
+                held, asked = map(int, cell.rstrip("*").split("/"))
+                assert held == np.isin(found, (Fate.HOLDS, Fate.LATER)).sum() and asked == found.size
+                assert len(set(found)) > 1
+            else:
+                assert {Fate(int(one)).sign for one in found} == ({cell.rstrip("*")} if cell else set())
+    assert sum("*" in cell for row in rows for cell in row) > 30
 
 
 def test_the_published_margins_are_the_register_s():

@@ -1,0 +1,28 @@
+"""A page of ``docs/`` alone in a browser: rendered without a site, with the site's style and the page's own scripts."""
+
+from pathlib import Path
+
+from driving import ROOT
+
+DOCS = ROOT / "docs"
+FRAME = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{title}</title><style>
+:root {{ color-scheme: light dark }}
+body {{ font: 16px/1.5 sans-serif; margin: 0;
+  background: Canvas; color: CanvasText }}
+{style}</style>
+<div class="page"><div class="main"><div class="content"><div class="article-container">
+<article role="main">{body}</article></div></div></div></div></html>"""
+
+
+def rendered(name: str, folder: Path) -> Path:
+    """A file with the page ``docs/NAME.md``; its scripts are found where they are."""
+    from markdown_it import MarkdownIt  # which the docs' packages bring
+
+    text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    body = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
+    body = body.replace('src="_static/', f'src="{DOCS.as_uri()}/_static/')
+    style = (DOCS / "_static" / "site.css").read_text(encoding="utf-8")
+    path = folder / f"{name}.html"
+    path.write_text(FRAME.format(title=name, style=style, body=body), encoding="utf-8")
+    return path
