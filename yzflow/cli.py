@@ -712,16 +712,21 @@ def rerun(context: click.Context, file: Path, data: Path | None, as_json: bool, 
 @main.command(cls=_Command)
 @click.option("--out", type=click.Path(path_type=Path), default=Path("explorer.html"), show_default=True, help="File.")
 @click.option("--open", "show", is_flag=True, help="Open it in the browser.")
+@click.option("--data", type=click.Path(path_type=Path), help="Your own classes (.csv, .tsv, .json), to open and edit.")
 @_json
-def explore(out: Path, show: bool, as_json: bool) -> None:
+def explore(out: Path, show: bool, data: Path | None, as_json: bool) -> None:
     """Write the explorer: one HTML file with sliders, for a lecture, which works offline.
 
     Example: yzflow explore --open
+
+    Example: yzflow explore --data classes.csv --open
     """
+    from dynamics.data.reading import read_data
     from yzflow.pages import explorer
 
     _file_to_write(out)
-    explorer.write(out, progress=True)
+    own = {} if data is None else {"data": read_data(data), "name": data.name}
+    explorer.write(out, **own, progress=True)
     _report(as_json, {"out": str(out)}, [f"wrote {out}"])
     if show:
         click.launch(str(out.absolute()))

@@ -2,7 +2,8 @@
 
 A room may have a module or a folder of modules of each of these names: ``settings`` (what statements are checked on),
 ``tasks`` (of sweeps), ``figures``, ``questions`` (on statements, for students); and packages ``panel`` (of the
-explorer) and ``views`` (plots with sliders on the statements' pages). A room can be added or taken away whole.
+explorer), ``own_panel`` (of the explorer, for a reader's own data) and ``views`` (plots with sliders on the statements'
+pages). A room can be added or taken away whole.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from html import escape
 from importlib import resources
+from typing import Any
 
 from dynamics.support import checks
 from dynamics.support.files import replacing
@@ -17,7 +18,14 @@ from dynamics.version import __version__
 from yzflow.pages.explorer.registry import Panel, panels
 
 
-def html(shown: Sequence[Panel] | None = None, *, pages: str | None = None, progress: bool = False) -> str:
+def html(
+    shown: Sequence[Panel] | None = None,
+    *,
+    pages: str | None = None,
+    data: Any = None,
+    name: str = "your file",
+    progress: bool = False,
+) -> str:
     """The page, complete in itself.
 
     Parameters
@@ -26,17 +34,26 @@ def html(shown: Sequence[Panel] | None = None, *, pages: str | None = None, prog
         Default: those of all papers, `yzflow.pages.explorer.registry.panels`.
     pages : str, optional
         Address of the index of the statements' pages, to link to.
+    data : optional
+        A reader's own, which the panels that open it show, before all others.
+    name : str
+        Of the file that the data are from.
     progress : bool
         Show progress on standard error.
 
     Raises
     ------
     ValueError
-        If there is no panel to show.
+        If there is no panel to show, or none for the data, or a panel cannot show them.
     """
     shown = panels() if shown is None else shown
     if not shown:
         raise checks.reject("shown", "hold at least one panel", "none")
+    if data is not None:
+        able = [panel for panel in shown if panel.opens is not None]
+        if not able:
+            raise checks.reject("data", "be left out where no panel opens it", checks.brief(data))
+        shown = [*(panel.of(data, name) for panel in able), *(panel for panel in shown if panel.opens is None)]
     content = {"panels": {panel.name: panel.content(progress=progress) for panel in shown}}
     links = [(f"#{panel.name}", panel.title) for panel in shown]
     links += [] if pages is None else [(escape(pages), "All statements")]
@@ -62,23 +79,25 @@ def write(
     shown: Sequence[Panel] | None = None,
     *,
     pages: str | None = None,
+    data: Any = None,
+    name: str = "your file",
     progress: bool = False,
 ) -> None:
     """Write the page to ``path``, completely or not at all.
 
     Parameters
     ----------
-    shown, pages, progress
+    shown, pages, data, name, progress
         As for `html`.
 
     Raises
     ------
     ValueError
-        If there is no panel to show.
+        As `html` does.
     OSError
         If the folder of ``path`` does not exist or cannot be written.
     """
-    page = html(shown, pages=pages, progress=progress)
+    page = html(shown, pages=pages, data=data, name=name, progress=progress)
     with replacing(path) as temporary:
         temporary.write_text(page, encoding="utf-8", newline="\n")
 

@@ -47,7 +47,10 @@ yzflow.bench = (() => {
     setTimeout(() => URL.revokeObjectURL(url), 1000);
   }
 
-  const csv = ({ columns, rows }) => [columns, ...rows].map((row) => row.map((cell) => (cell === null || Number.isNaN(cell) ? "" : cell)).join(",")).join("\n") + "\n";
+  // Names of a reader's own may hold commas and quotes.
+  const quoted = (cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+  const written = (cell) => (cell === null || Number.isNaN(cell) ? "" : quoted(String(cell)));
+  const csv = ({ columns, rows }) => [columns, ...rows].map((row) => row.map(written).join(",")).join("\n") + "\n";
 
   // A panel's bench. `controls`: by name; `start(preset)`: their values; `draw()`; `python()`: a program; `data()`:
   // {columns, rows}; `free`: controls that change what is shown, and not what the preset's words are about. Returns

@@ -27,6 +27,27 @@ yzflow.integrate = (() => {
   const C = [0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1];
   const ERROR = [71 / 57600, 0, -71 / 16695, 71 / 1920, -17253 / 339200, 22 / 525, -1 / 40];
 
+  // start + size sum_j weights[j] k[j]; loops over entries, since a page waits for them at every change.
+  function moved(start, size, weights, k) {
+    const out = [...start];
+    for (let j = 0; j < weights.length; j++) {
+      const [by, slope] = [size * weights[j], k[j]];
+      if (by) for (let n = 0; n < out.length; n++) out[n] += by * slope[n];
+    }
+    return out;
+  }
+
+  // The largest error of an entry, over its tolerance.
+  function excess(size, k, y, next, rtol, atol) {
+    const estimate = moved(y.map(() => 0), size, ERROR, k);
+    let most = 0;
+    for (let n = 0; n < y.length; n++) {
+      const error = Math.abs(estimate[n]) / (atol + rtol * Math.max(Math.abs(y[n]), Math.abs(next[n])));
+      most = Math.max(most, error);
+    }
+    return most;
+  }
+
   // States at `times` (rising, from 0); null from where the work exceeds `maximum` steps. With `from` times rise from
   // there, and steps are taken in time itself.
   function integrate({ start, derivative, from }, times, { rtol = 1e-9, atol = 1e-12, maximum = 20000 } = {}) {
@@ -44,15 +65,10 @@ yzflow.integrate = (() => {
         const k = [first];
         let next = y;
         for (let i = 1; i < 7; i++) {
-          next = y.map((value, n) => value + size * A[i].reduce((total, a, j) => total + a * k[j][n], 0));
+          next = moved(y, size, A[i], k);
           k.push(slope(s + C[i] * size, next));
         }
-        let error = 0;
-        for (let n = 0; n < y.length; n++) {
-          const estimate = size * ERROR.reduce((total, b, i) => total + b * k[i][n], 0);
-          const scale = atol + rtol * Math.max(Math.abs(y[n]), Math.abs(next[n]));
-          error = Math.max(error, Math.abs(estimate) / scale);
-        }
+        const error = excess(size, k, y, next, rtol, atol);
         if (!(error <= 1)) {
           step = size * (Number.isFinite(error) ? Math.max(0.2, 0.9 * error ** -0.2) : 0.2);
           continue;

@@ -1,13 +1,13 @@
 """What a panel of the explorer is: an entry that says how it is shown, which data it reads and how it is computed.
 
-A paper's room declares one as ``PANEL`` in its package ``panel``, beside the files that the page takes from there; it
-is found here without an entry anywhere else.
+A paper's room declares one as ``PANEL`` in its package ``panel``, beside the files that the page takes from there, and
+in its package ``own_panel`` one that opens a reader's data; they are found here without an entry anywhere else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -65,6 +65,9 @@ class Panel:
         standard error.
     scripts : tuple of str
         Files of the folder, in the order in which they are run.
+    opens : callable, optional
+        (data, name of their file) -> the preset that a reader's data make; ValueError if it cannot show them. None for
+        a panel that takes no data.
     """
 
     name: str
@@ -74,10 +77,17 @@ class Panel:
     presets: tuple[Preset, ...]
     collect: Callable[[bool], dict[str, Any]]
     scripts: tuple[str, ...] = ("mathematics.js", "panel.js")
+    opens: Callable[[Any, str], Preset] | None = None
 
     def content(self, *, progress: bool = False) -> dict[str, Any]:
         """What the panel's builder reads."""
         return {"presets": [asdict(preset) for preset in self.presets], **self.collect(progress)}
+
+    def of(self, data: Any, name: str) -> Panel:
+        """The panel with a reader's data, from the file of this name, as its first preset."""
+        if self.opens is None:
+            raise ValueError(f"`data` must be left out for {self.title}, which takes none")
+        return replace(self, presets=(self.opens(data, name), *self.presets))
 
     def file(self, name: str) -> str:
         """The text of a file of the panel."""
@@ -94,7 +104,7 @@ def panels() -> tuple[Panel, ...]:
         If two have the same name.
     """
     found: dict[str, Panel] = {}
-    for module in papers.parts("panel", inner=False):
+    for module in [*papers.parts("panel", inner=False), *papers.parts("own_panel", inner=False)]:
         panel = module.PANEL
         if panel.name in found:
             raise ValueError(f"`PANEL` must have a name of its own, but got {panel.name} twice")

@@ -12,7 +12,7 @@ yzflow.widgets = (() => {
   }
 
   // Text with η_Y and η_Z set as subscripts.
-  const rich = (text) => text.split(/_([YZ])/).map((part, i) => (i % 2 ? element("sub", {}, part) : part));
+  const rich = (text) => text.split(/(?<=η)_([YZ])/).map((part, i) => (i % 2 ? element("sub", {}, part) : part));
 
   // Short for a person; the exact number is in data-value.
   function short(value) {

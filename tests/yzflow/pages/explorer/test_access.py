@@ -56,7 +56,7 @@ def test_focus_is_seen_wherever_it_goes(browser, explorer_file, width, height, k
     """Tab through the whole page: nothing covers the middle of what has the focus (2.4.11)."""
     page = opened(browser, explorer_file, width=width, height=height)
     seen = []
-    for _ in range(120):
+    for _ in range(300):
         page.keyboard.press(key)
         found = page.evaluate(
             """() => {

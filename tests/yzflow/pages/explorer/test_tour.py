@@ -85,7 +85,7 @@ def test_the_address_opens_the_page_as_it_was(browser, explorer_file, panel):
     settle(page)
     link = _address(page, until=f"{panel}.preset=1")
     state = _state(page)
-    changed = {name for name in state if state[name] != fresh[name]}
+    changed = {name for name in state if state[name] != fresh.get(name)}
     assert {f"{panel}-preset-select", radios[0]} <= changed and len(changed & set(sliders[:3])) >= 2
     again = opened(browser, link)
     assert _state(again) == state

@@ -1,0 +1,71 @@
+"""A reader's classes as the panel shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from dynamics import SequenceClasses
+from dynamics.support import checks, names
+from yzflow.pages.explorer.registry import Preset
+
+# What a table on a screen holds, and what its numbers may be.
+LIMITS = {"classes": 8, "tokens": 12, "vocabulary": 1_000_000, "largest": 1e9, "letters": 200}
+INSTEAD = "`yz.gradient_flow` and `yzflow flow --data FILE` take any size"
+TRAINING: dict[str, Any] = {"etaY": 1.0, "etaZ": 0.5, "end": 700.0, "level": "full", "shown": "0"}
+
+
+def collect(progress: bool = False) -> dict[str, Any]:
+    """The limits of the table; everything else is computed in the page."""
+    return {"limits": LIMITS}
+
+
+def setting(classes: SequenceClasses) -> dict[str, Any]:
+    """Classes as a table: tokens, then for each class its name, its query, its weight and how often tokens occur."""
+    queries = [int(query) for query in classes.query]
+    tokens = _named(classes.token_names, max([classes.n_tokens, *(query + 1 for query in queries)]), "token")
+    own = _named(classes.class_names, classes.n_classes, "next token")
+    weights = (classes.class_weights / classes.class_weights.max()).tolist()
+    counts = classes.probabilities.toarray().tolist()
+    rows = [[own[n], tokens[query], weights[n], *counts[n]] for n, query in enumerate(queries)]
+    return {"tokens": tokens[: classes.n_tokens], "rows": rows, "M": classes.vocab_size, **TRAINING}
+
+
+def opened(data: Any, name: str) -> Preset:
+    """The preset that the classes in a file make.
+
+    Raises
+    ------
+    ValueError
+        If they are no classes, or more than the page's table holds.
+    """
+    if not isinstance(data, SequenceClasses):
+        rule = f"hold classes (.csv, .tsv or .json) for the explorer's table ({INSTEAD})"
+        raise checks.reject("data", rule, f"{type(data).__name__} in {name}")
+    for what, size, most in (
+        ("classes", data.n_classes, LIMITS["classes"]),
+        ("tokens", data.n_tokens, LIMITS["tokens"]),
+        ("next tokens in all", data.vocab_size, LIMITS["vocabulary"]),
+    ):
+        if size > most:
+            raise checks.reject("data", f"hold at most {most} {what} for the explorer's table ({INSTEAD})", size)
+    return Preset(
+        f"Your data: {name}",
+        f"The table holds the classes of {name}, each row scaled to sum to one. The flow starts from zero, and its "
+        "rates and length are yours to choose.",
+        "Which tokens lose attention in each class, and which gain? Guess from the table before you look.",
+        "The sentence below the plot says it for the class that is shown; choose one class after the other.",
+        setting(data),
+    )
+
+
+def _named(given: Iterable[str] | None, size: int, kind: str) -> list[str]:
+    """Names that can be read and told apart, with numbers where there are none."""
+    found: list[str] = []
+    own = list(given or ())
+    for number in range(size):
+        name = names.readable(own[number]) if number < len(own) and own[number] else f"{kind} {number}"
+        while name in found:
+            name += "\N{PRIME}"
+        found.append(name)
+    return found
