@@ -115,9 +115,10 @@ STATEMENTS = (
         "Theorem 1 without its hypothesis (not in the paper)",
         "If values may vanish, a layer for two types or more that is right at every length still has (14), but needs "
         "(11) only for the pairs whose values do not vanish. Without a residual link all pairs of level D >= 2 can be "
-        "silent, one type of each level from 2 to D - 1, and none of level 1. With k = D = 2 and zero values on level "
-        "2, layers are exact at every length with differences in (11) of "
-        f"{_SILENT['least']:.1f} to {_SILENT['most']:.1f} (theory.bounded_dyck.silence, four seeds).",
+        "silent, one type of each level from 2 to D - 1, and none of level 1. With k = D = "
+        f"{_SILENT['depth']} and zero values on level {_SILENT['level']}, layers are exact at every length with "
+        f"differences in (11) of {_SILENT['least']:.1f} to {_SILENT['most']:.1f} (theory.bounded_dyck.silence, four "
+        "seeds).",
         rf"{_PAIR} = 0; \quad \text{{(11) where }} P_\perp W_V e \ne 0",
         assumptions=(assumed.MINIMAL, assumed.NO_FLOOR, assumed.TYPES, assumed.DEPTH, assumed.RIGHT),
         clauses=(

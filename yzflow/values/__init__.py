@@ -148,14 +148,12 @@ def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
     ValueError
         If a name is that of no room and no study.
     """
-    names = list(names)
-    found = {room: studies(root, room) for room in rooms(root) if not names or room.name in _rooms_of(names)}
-    known = {room.name for room in found} | {f"{room.name}.{name}" for room, named in found.items() for name in named}
-    for name in names:
-        checks.one_of("names", name, known)
-    changed = []
-    for room, named in found.items():
-        kept = stored(room)
+    names, changed, known = list(names), [], set()
+    chosen = [room for room in rooms(root) if not names or room.name in _rooms_of(names)]
+    # The register quotes the rooms of theory, and other rooms may read it before they can be loaded.
+    for room in sorted(chosen, key=lambda room: room.parent.name != "theory"):
+        named, kept = studies(root, room), stored(room)
+        known |= {room.name, *(f"{room.name}.{name}" for name in named)}
         records = {}
         for name, study in named.items():
             full = f"{room.name}.{name}"
@@ -171,6 +169,8 @@ def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
         if records != kept:
             changed += [f"{room.name}.{name}" for name in kept if name not in records]
             _store(room, records)
+    for name in names:
+        checks.one_of("names", name, known)
     return changed
 
 

@@ -11,6 +11,7 @@ from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder
 from theory.scan_and_snap.early import initial_drift
 from theory.scan_and_snap.proofs import concentration, slowdown
+from theory.values import value
 from yzflow.papers.scan_and_snap import phase_transition
 from yzflow.papers.scan_and_snap.settings import single_common_token
 
@@ -25,6 +26,7 @@ def test_the_lag_of_remark_2():
     at = 10 ** np.arange(3, 7)
     lag = flow_time(20 * steps[at], 20, 0.9) - at
     np.testing.assert_allclose(lag, [3.44, 4.60, 5.75, 6.90], atol=0.006)
+    np.testing.assert_allclose(lag, value("scan_and_snap.lag.lags"), rtol=1e-9)
 
 
 @pytest.mark.parametrize("m", [2, 3, 10, 1000])
@@ -42,6 +44,7 @@ def test_the_counter_example_to_lemma_11():
     at, below = 999 + np.exp(1000 * decoder.h(visits, vocab_size=1000, eta_y=0.5))
     assert np.ceil(np.sqrt(100 * np.log(1 / 0.05))) == 18
     assert at / below - 1 == pytest.approx(4.015, abs=1e-3)
+    assert at / below - 1 == pytest.approx(value("scan_and_snap.residual_gap.sigma"))
     assert at / below - 1 > 0.5 * 18 / 3
 
 
@@ -62,6 +65,7 @@ def test_lemma_11_as_corrected(m, mean, share, eta_y):
 
 
 def test_the_branches_of_theorem_4_at_their_ends():
+    np.testing.assert_allclose(value("scan_and_snap.branches.errors"), [[0.185, 0.238], [0.280, 0.366]], atol=6e-4)
     for m, early, late in ((1000, 0.185, 0.238), (100, 0.280, 0.366)):
         tau = np.log(m)
         x = m * decoder.h(np.array([tau, 2 * tau]), vocab_size=m, eta_y=1.0)
@@ -78,7 +82,8 @@ def test_the_largest_constant_of_the_second_stage_from_t0_on():
     grid = np.linspace(np.log(4), 60, 4000)
     values = np.array([constant(log_m) for log_m in grid])
     assert values.max() == pytest.approx(2.12444, abs=2e-6)
-    assert np.exp(grid[values.argmax()]) == pytest.approx(1.6e8, rel=0.1)
+    assert value("scan_and_snap.late_constant.above") < values.max() < value("scan_and_snap.late_constant.below")
+    assert np.exp(grid[values.argmax()]) == pytest.approx(value("scan_and_snap.late_constant.m"), rel=0.1)
 
 
 def test_xi_can_be_negative_with_the_lower_half_of_assumption_2():
@@ -89,9 +94,12 @@ def test_xi_can_be_negative_with_the_lower_half_of_assumption_2():
     sizes = np.abs(np.linalg.eigvalsh(gram - np.eye(4)))
     assert sizes.min() > 6 / np.sqrt(m)
     assert sizes.max() == pytest.approx(1.49, abs=0.01)
+    assert sizes.min() == pytest.approx(value("scan_and_snap.lower_half.least"))
     u = np.array([m / (m - 1), *[-m / (m - 1) ** 2] * 3])
     weights = np.linalg.solve(gram, u)
     assert -(weights[1:] @ gram[0, 1:]) == pytest.approx(-0.0282, abs=1e-4)
+    assert -(weights[1:] @ gram[0, 1:]) == pytest.approx(value("scan_and_snap.lower_half.xi"))
+    assert value("scan_and_snap.star.xi") < 0 < 0.84 < value("scan_and_snap.star.most") < 1
 
 
 def frozen_ratio(k, m, rho, log_times):
@@ -250,7 +258,8 @@ def test_the_constant_of_theorem_1b_without_m():
 
 def test_from_when_on_a_faster_decoder_makes_attention_denser():
     rates = {"vocab_size": 1000, "n_classes": 10, "c0": 1.0, "eta_z": 0.5}
-    for t, sign in ((85.0, 1), (87.0, -1)):
+    until = value("scan_and_snap.faster_decoder.until")
+    for t, sign in ((until - 1, 1), (until + 1, -1)):
         faster, slower = (attention.growth_exponent(t, eta_y=rate, **rates) for rate in (1.001, 0.999))
         assert np.sign(faster - slower) == sign
 

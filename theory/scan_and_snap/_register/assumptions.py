@@ -17,6 +17,12 @@ from theory.scan_and_snap.bounds import xi_over_gamma
 from theory.statements import Assumption
 
 MUCH = 10
+# A hundred times is where the modified flow meets the theory to 5%.
+FASTER = 100
+MANY = 1000  # tokens, where a vocabulary is large
+BOUNDED = 10  # of a rate that is O(1)
+DOMINANCE = 1.01
+LITTLE, ENOUGH = 0.1, 8  # K rho at most, M rho at least: see theory.attention.speed_constant
 BATCHES = ("SGD",)
 # The algorithm that the theorems are about: the modified decoder, batch size 1, T -> infinity.
 DRAWN = "modified SGD"
@@ -91,7 +97,7 @@ def _dominant(setting: Any) -> float:
             return 0.0
         if len(own) > 1:
             found = min(found, float((own[0] / own[1]) ** 2))
-    return found / 1.01
+    return found / DOMINANCE
 
 
 def _common(setting: Any) -> float:
@@ -112,16 +118,17 @@ NO_POSITIONS = Assumption(
     lambda setting: 1 / (1 + abs(setting.position_bias)),
     BATCHES,
 )
-LONG_SEQUENCES = Assumption("Assumption 1(b), T -> infinity: T - 1 >= 10 gamma/(P xi_n), rarest token", _long, BATCHES)
-# A hundred times is where the modified flow meets the theory to 5%.
+LONG_SEQUENCES = Assumption(
+    f"Assumption 1(b), T -> infinity: T - 1 >= {MUCH} gamma/(P xi_n), rarest token", _long, BATCHES
+)
 FAST_DECODER = Assumption(
-    "Assumption 1(c), eta_Y >> eta_Z: eta_Y >= 100 eta_Z", lambda setting: setting.eta_y / setting.eta_z / 100
+    f"Assumption 1(c), eta_Y >> eta_Z: eta_Y >= {FASTER} eta_Z", lambda setting: setting.eta_y / setting.eta_z / FASTER
 )
 ASSUMPTION_1 = (NO_POSITIONS, LONG_SEQUENCES, FAST_DECODER)
 
 # Assumption 2; its second and third part together need M > 36 K^2.
 MANY_TOKENS = Assumption(
-    "Assumption 2, M >> K^2: M >= 10 K^2",
+    f"Assumption 2, M >> K^2: M >= {MUCH} K^2",
     lambda setting: setting.classes.vocab_size / (MUCH * setting.classes.n_classes**2),
 )
 UPPER = Assumption("Assumption 2, |lambda_1(E)| < 1/K", lambda setting: _weak(setting).upper_margin)
@@ -132,11 +139,11 @@ WEAK = (MANY_TOKENS, UPPER, LOWER)
 ZERO_DECODER = Assumption(
     "Y(0) = 0", lambda setting: _zero(None if setting.start is None else np.asarray(setting.start.Y))
 )
-LARGE_VOCABULARY = Assumption("M >> 100: M >= 1000", lambda setting: setting.classes.vocab_size / 1000)
+LARGE_VOCABULARY = Assumption(f"M >> 100: M >= {MANY}", lambda setting: setting.classes.vocab_size / MANY)
 # One is counted as inside, as the paper's own figures have it.
 SLOW_ENOUGH = Assumption("eta_Y < 1: eta_Y <= 1", lambda setting: 1 / setting.eta_y)
 FAST_ENOUGH = Assumption(
-    "eta_Y >> M^-0.99: eta_Y >= 10 M^-0.99",
+    f"eta_Y >> M^-0.99: eta_Y >= {MUCH} M^-0.99",
     lambda setting: setting.eta_y * setting.classes.vocab_size**0.99 / MUCH,
 )
 # Remark 3, which the paper assumes from there on.
@@ -144,8 +151,8 @@ DECODER = (LARGE_VOCABULARY, SLOW_ENOUGH, FAST_ENOUGH)
 UNIFORM = Assumption(
     "classes drawn uniformly", lambda setting: tokens.alike(np.asarray(setting.classes.class_weights)[:, None])
 )
-MANY_STEPS = Assumption("t >> K^2 steps of batch size 1: t >= 10 K^2", _draws, (*BATCHES, DRAWN))
-MANY_DRAWS = Assumption("N >> K^2: N >= 10 K^2", _draws, (*BATCHES, DRAWN))
+MANY_STEPS = Assumption(f"t >> K^2 steps of batch size 1: t >= {MUCH} K^2", _draws, (*BATCHES, DRAWN))
+MANY_DRAWS = Assumption(f"N >> K^2: N >= {MUCH} K^2", _draws, (*BATCHES, DRAWN))
 THEOREM_1 = (*ASSUMPTION_1, *WEAK, ZERO_DECODER, *DECODER, UNIFORM, MANY_STEPS)
 # Lemma 12, whose features stand still by Assumption 1(c).
 LEMMA_12 = (FAST_DECODER, ZERO_DECODER, *DECODER, UNIFORM, MANY_DRAWS)
@@ -168,21 +175,22 @@ SYMMETRIC = (
 ZERO_ATTENTION = Assumption(
     "Z(0) = 0", lambda setting: _zero(None if setting.start is None else np.asarray(setting.start.Z))
 )
-DOMINANT = Assumption("a dominant distinct token: f_l0^2 >= 1.01 f_l^2", _dominant)
+DOMINANT = Assumption(f"a dominant distinct token: f_l0^2 >= {DOMINANCE} f_l^2", _dominant)
 COMMON_FALL = Assumption("all common tokens fall: by Theorem 2(b) or Corollary 2", _falling)
 # Theorem 4's xi has rho where the exact one has rho'' + 1/(M (1 + (K - 1) rho)): see theory.attention.speed_constant.
 SMALL_OVERLAP = (
     Assumption(
-        "(13), common components are small: K rho <= 0.1",
-        lambda setting: 0.1 / (setting.classes.n_classes * setting.overlap),
+        f"(13), common components are small: K rho <= {LITTLE}",
+        lambda setting: LITTLE / (setting.classes.n_classes * setting.overlap),
     ),
     Assumption(
-        "(13), beta_nn' is f_n.f_n': M rho >= 8", lambda setting: setting.classes.vocab_size * setting.overlap / 8
+        f"(13), beta_nn' is f_n.f_n': M rho >= {ENOUGH}",
+        lambda setting: setting.classes.vocab_size * setting.overlap / ENOUGH,
     ),
 )
 
 # Of single lemmas
-BOUNDED_RATE = Assumption("eta_Y = O(1): eta_Y <= 10", lambda setting: 10 / setting.eta_y)
+BOUNDED_RATE = Assumption(f"eta_Y = O(1): eta_Y <= {BOUNDED}", lambda setting: BOUNDED / setting.eta_y)
 NEUMANN = Assumption("|lambda_1(E)| < 1", lambda setting: 1 / max(_weak(setting).largest, 1e-300))
 # What less is enough, for the proofs of Lemmas 8 and 9 and of insight (b).
 FOUR_TOKENS = Assumption("M >= 4", lambda setting: setting.classes.vocab_size / 4)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from theory.scan_and_snap import bounds, enclosed
 from theory.scan_and_snap import measures as checks
 from theory.scan_and_snap._register import formulas as f
@@ -28,6 +26,11 @@ from theory.scan_and_snap._register.assumptions import (
 from theory.scan_and_snap._register.common import ALL, FLOWS, PROOFS, at_any_rates, closed, statement
 from theory.statements import Check, Clause
 from theory.symbolic import part
+from theory.values import value
+
+_FASTER, _ENDS = value("scan_and_snap.faster_decoder"), value("scan_and_snap.branches.sizes")
+_LARGE, _SMALL = value("scan_and_snap.branches.errors")
+_SLOPES = f.branch_slopes()
 
 STATEMENTS = (
     statement(
@@ -378,9 +381,9 @@ STATEMENTS = (
         r" \frac{2(1+o(1))K\ln M}{\eta_Y}\ \text{(14)}",
         corrected=rf"4\Gamma = {f.BRANCHES}\ \text{{(128)}}",
         errata=(
-            "At their own ends the branches of 4 Gamma are too large by {:.1%} (t0') and {:.1%} (t0) at M = 1000,"
-            " {:.1%} and {:.1%} at M = 100; the error falls like {:.2f}/ln M and {:.2f}/ln M only. In B it is at most"
-            " a quarter of that.".format(*f.branch_errors(1000), *f.branch_errors(100), *f.branch_slopes()),
+            f"At their own ends the branches of 4 Gamma are too large by {_LARGE[0]:.1%} (t0') and {_LARGE[1]:.1%} (t0)"
+            f" at M = {_ENDS[0]}, {_SMALL[0]:.1%} and {_SMALL[1]:.1%} at M = {_ENDS[1]}; the error falls like"
+            f" {_SLOPES[0]:.2f}/ln M and {_SLOPES[1]:.2f}/ln M only. In B it is at most a quarter of that.",
         ),
         assumptions=DECODER,
         prove=part(PROOFS["theorem4"], "Gamma", "time by (45)", "4 Gamma", "x - ln(M eta_Y t/K)", "branches"),
@@ -406,8 +409,8 @@ STATEMENTS = (
             f"(132): the condition 4 Gamma >> C_0 = 1 is ln(M eta_Y t/K) >> {f.late_margin}; in our copy nu stands in"
             " it as eta_Z/eta_Y would, as in Fig. 9's caption, and K = 1.",
             "Insight (b), fixed eta_Z, holds late only: early B grows with eta_Y. It holds from the upper crossing of"
-            f" Lemma 8 on for M >= 8; at M = 1000, K = 10, eta_Y = 1 from t = {10 * f.denser_until(1000):.0f} on (t0' ="
-            f" {10 * math.log(1000):.0f}, t0 = {20 * math.log(1000):.0f}).",
+            f" Lemma 8 on for M >= 8; at M = {_FASTER['m']}, K = {_FASTER['k']}, eta_Y = {_FASTER['eta_y']:g} from t ="
+            f" {_FASTER['until']:.0f} on (t0' = {_FASTER['scanning']:.0f}, t0 = {_FASTER['snapping']:.0f}).",
         ),
         clauses=(
             Clause(

@@ -13,6 +13,7 @@ from theory.scan_and_snap._register.assumptions import (
 from theory.scan_and_snap._register.common import PROOFS, closed, statement
 from theory.statements import Clause
 from theory.symbolic import part
+from theory.values import value
 
 STATEMENTS = (
     statement(
@@ -37,7 +38,8 @@ STATEMENTS = (
         errata=(
             "Theorem 1 holds with the Gram matrix (F^T F + Psi)/2, whose E has the eigenvalue (c - 1)/2 and more, so"
             f" that beta is not E to first order: with c classes a query and weak overlaps it is {f.own_beta}, a third"
-            " for c = 5 where the formula has 1. It is the larger within queries, as the paper says.",
+            f" for c = {value('scan_and_snap.own_beta.c')} where the formula has 1. It is the larger within"
+            " queries, as the paper says.",
             "The paper neglects beta between queries, in what it calls the most straightforward analysis. With it,"
             " Theorem 2 does not hold within each query for tokens that other queries have too: beta between classes"
             " that share a token is of the order of its own f_nl^2, which is what it would gain. With Q queries of c"

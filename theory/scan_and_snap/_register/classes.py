@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 from theory.scan_and_snap import bounds, coverage, enclosed
 from theory.scan_and_snap import measures as checks
 from theory.scan_and_snap._register import formulas as f
@@ -27,15 +25,22 @@ from theory.scan_and_snap._register.common import (
     PROVED_STAGES,
     STAGES,
     at_any_rates,
+    both,
     closed,
     counted,
     drawn,
+    simple,
     statement,
 )
 from theory.statements import Check, Clause
 from theory.symbolic import part
+from theory.values import value
 
 _EIGENVECTORS = "E has an orthonormal basis of eigenvectors, and an entry is at most the spectral norm"
+
+_VISITS, _GAP, _GAPS = (value(f"scan_and_snap.{name}") for name in ("visits", "residual_gap", "residual_gap_fails"))
+_ROUNDED, _STAR, _LOWER = (value(f"scan_and_snap.{name}") for name in ("rounded", "star", "lower_half"))
+_WITHOUT_M, _SLOWDOWN = value("scan_and_snap.without_m"), value("scan_and_snap.slowdown")
 
 STATEMENTS = (
     statement(
@@ -47,8 +52,8 @@ STATEMENTS = (
         corrected=rf"\text{{the second }} < \text{{ for }} N\ln\tfrac2\delta > {f.VISITS_NEEDED} ="
         rf" {f.visits_needed} \text{{ only}}",
         errata=(
-            f"The second < needs N ln(2/delta) > {f.visits_needed}: at delta = 0.05 it fails for N = 1, 2, 3 (by"
-            f" {f.second_inequality(math.log(40)):.0%} at N = 1).",
+            f"The second < needs N ln(2/delta) > {f.visits_needed}: at delta = {_VISITS['delta']:g} it fails for N ="
+            f" {', '.join(map(str, _VISITS['fails']))} (by {_VISITS['by']:.0%} at N = 1).",
         ),
         prove=part(PROOFS["concentration"], "(58)", "second <"),
         checks=(
@@ -86,9 +91,10 @@ STATEMENTS = (
         corrected=rf"\sigma' \le {f.RESIDUAL_GAP};\quad |\ln G(N_n) - \ln G(\bar N)| \le {f.LOG_RESIDUAL_GAP}",
         errata=(
             "sigma' <= eta_Y Delta/3 holds for N_n > Nbar and M >= 4. For N_n = Nbar - Delta it fails from eta_Y"
-            " Delta = 2.5 on (large M, some Nbar): M = 1000, N = 100, K = 4, eta_Y = 1/2, delta = 0.05 have Nbar ="
-            f" 25, Delta = 18 and sigma' = {f.residual_gap_below(1000, 0.5, 25, 18):.2f} against {0.5 * 18 / 3:g}.",
-            "For M = 2 and 3 it fails on both sides already for small Delta, where sigma' is up to"
+            f" Delta = {_GAPS['from']:.1f} on (large M, some Nbar): M = {_GAP['m']}, N = {_GAP['n']}, K = {_GAP['k']},"
+            f" eta_Y = {simple(_GAP['eta_y'])}, delta = {_GAP['delta']:g} have Nbar = {_GAP['mean']}, Delta ="
+            f" {_GAP['gap']} and sigma' = {_GAP['sigma']:.2f} against {_GAP['bound']:g}.",
+            f"For M = {both(_GAPS['both'])} it fails on both sides already for small Delta, where sigma' is up to"
             f" {f.log_residual_gap}.",
             f"Always true, and with the best constant for large Delta: sigma' <= {f.residual_gap}. (61) holds with the"
             " constant 1.",
@@ -131,8 +137,8 @@ STATEMENTS = (
         r" \text{ for all } n,\ N \gg K^2",
         sharper="the constant 1 is enough, and the order is loose by sqrt(K): with Bernstein's inequality in the"
         f" place of Hoeffding's, |theta_n| <= {f.relative_bound}. With Nbar = ceil(N/K), as printed, the first is"
-        f" proved for delta <= {f.rounded_delta}, which is {f.rounded_share:.2f} at K = 2 and above 1 from K = 4 on,"
-        f" the second for ln(2 K/delta) >= {f.rounded_logarithm}.",
+        f" proved for delta <= {f.rounded_delta}, which is {_ROUNDED['share']:.2f} at K = {_ROUNDED['k']} and above 1"
+        f" from K = {_ROUNDED['from']} on, the second for ln(2 K/delta) >= {f.rounded_logarithm}.",
         assumptions=LEMMA_12,
         clauses=(
             Clause(
@@ -214,10 +220,12 @@ STATEMENTS = (
         r" \tfrac1K,\ |\lambda_i(E)| \ge \tfrac{6}{\sqrt M}",
         sharper=f"|lambda_1(E)| < {f.sharp_bound} is enough, for every M and K, wherever class n overlaps with another"
         " (for K <= 3, linear independence of the features), and no larger bound is for K >= 4: a star of overlaps"
-        " fails just above it. Example of a failure: K = 4, M = 10, G_12 = 1/1000, G_23 = G_24 = 3/5, the others 0,"
-        " |lambda_1| = 0.85. |lambda_i(E)| >= 6/sqrt(M) is not needed besides, and alone it is not enough: K = 4, M"
-        " = 1000, G_12 = 0.35184, G_13 = G_14 = 0.28356, G_23 = G_24 = 0.806225734519, G_34 = 0.3 has eigenvalues of"
-        " modulus 0.1909 and more, |lambda_1| = 1.49 and xi_1 = -0.028 gamma.",
+        f" fails just above it. Example of a failure: K = {_STAR['k']}, M = {_STAR['m']}, G_12 ="
+        f" {simple(_STAR['weak'])}, G_23 = G_24 = {simple(_STAR['strong'])}, the others 0, |lambda_1| ="
+        f" {_STAR['most']:.2f}. |lambda_i(E)| >= 6/sqrt(M) is not needed besides, and alone it is not enough: K ="
+        f" {_LOWER['k']}, M = {_LOWER['m']}, G_12 = {_LOWER['first']:g}, G_13 = G_14 = {_LOWER['second']:g}, G_23 ="
+        f" G_24 = {_LOWER['third']:.12g}, G_34 = {_LOWER['last']:g} has eigenvalues of modulus {_LOWER['least']:.4f}"
+        f" and more, |lambda_1| = {_LOWER['most']:.2f} and xi_1 = {_LOWER['xi']:.3f} gamma.",
         assumptions=THEOREM_1,
         prove=part(
             PROOFS["theorem1"],
@@ -251,8 +259,9 @@ STATEMENTS = (
         corrected=PROVED_STAGES,
         errata=(
             "The logarithm lacks M, which Lemma 9 and (57) have: as printed the constant grows with M, like ln M/ln ln"
-            f" M at the beginning of the second stage (it is at least {f.least_late_constant(1000):.1f} at M = 1000 and"
-            f" {f.least_late_constant(100_000):.1f} at M = 100,000, where 2 is enough with M).",
+            f" M at the beginning of the second stage (it is at least {_WITHOUT_M['constants'][0]:.1f} at M ="
+            f" {_WITHOUT_M['sizes'][0]} and {_WITHOUT_M['constants'][1]:.1f} at M = {_WITHOUT_M['sizes'][1]:,}, where"
+            " 2 is enough with M).",
         ),
         prove=part(
             PROOFS["lemma8_9"],
@@ -451,8 +460,8 @@ STATEMENTS = (
         r" frozen})",
         errata=(
             "The step sum_n zeta_n = 0 needs K = M. Attention in the full flow begins slower than in the modified"
-            f" flow by s: at K = 10, M = 1000, rho = 0.011, s = {f.slowdown_at(1000, 10, 0.011):.4f}, not"
-            f" {1 - 0.011:.3f}.",
+            f" flow by s: at K = {_SLOWDOWN['k']}, M = {_SLOWDOWN['m']}, rho = {_SLOWDOWN['rho']:g}, s ="
+            f" {_SLOWDOWN['s']:.4f}, not {_SLOWDOWN['printed']:.3f}.",
             "Late, with frozen features, the full flow is the faster one: the ratio of speeds tends to s_inf > 1,"
             " which is 1/(1 - rho) at K = M, with errors of order 1/ln t.",
         ),

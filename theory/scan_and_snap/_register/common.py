@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from theory.scan_and_snap import coverage, enclosed
 from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import DRAWN
@@ -52,6 +54,16 @@ def drawn(name: str, measure, *, tolerance: float = 0.0) -> Check:
 def counted(name: str, measure) -> Check:
     """A check of the same runs, in which those outside a bound are counted."""
     return drawn(f"{name}, delta = {coverage.DELTA}, false alarms below {coverage.FALSE_ALARM:.0e}", measure)
+
+
+def both(numbers: list[int]) -> str:
+    """A few numbers in a sentence: `2 and 3`."""
+    return " and ".join(map(str, numbers))
+
+
+def simple(number: float) -> Fraction:
+    """The fraction that a number was typed as."""
+    return Fraction(number).limit_denominator(10_000)
 
 
 # Formulas that come back: the two stages of gamma, and Theorem 2's rates.

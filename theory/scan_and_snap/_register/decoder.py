@@ -19,12 +19,17 @@ from theory.scan_and_snap._register.assumptions import (
 from theory.scan_and_snap._register.common import (
     PROOFS,
     STAGES,
+    both,
     closed,
     drawn,
     statement,
 )
 from theory.statements import Check, Clause
 from theory.symbolic import part
+from theory.values import value
+
+_LAG, _CONSTANT = value("scan_and_snap.lag"), value("scan_and_snap.late_constant")
+_FLOWS_LAG = ", ".join(f"{lag:.2f}" for lag in _LAG["lags"]) + " at s = " + ", ".join(f"10^{p}" for p in _LAG["powers"])
 
 # Expressions of `remark2` on what one step adds to the lag.
 _INCREMENT = ("step of the margin", "increment", "the room", "its slope", "its second", "room", "the lag grows")
@@ -159,7 +164,7 @@ STATEMENTS = (
         corrected=rf"h^{{-1}}(h^*(s)) - s \sim {f.LAG},\ \text{{unbounded}}",
         errata=(
             "False: the lag h^{-1}(h*(s)) - s grows at every step and has no bound, for every M >= 2 and eta_Y > 0. M"
-            " = 20, eta_Y = 0.9: 3.44, 4.60, 5.75, 6.90 at s = 10^3, 10^4, 10^5, 10^6.",
+            f" = {_LAG['m']}, eta_Y = {_LAG['eta_y']:g}: {_FLOWS_LAG}.",
         ),
         assumptions=(BOUNDED_RATE,),
         prove=part(
@@ -186,9 +191,12 @@ STATEMENTS = (
         r" M}{M}\right],\ \text{and} > \text{outside};\quad \omega_1 = \Theta\!\left(\tfrac{\ln\ln M}{\ln"
         r" M}\right),\ \omega_0 \lesssim \tfrac{1}{M^{0.99}\ln M},\ M^{\omega_1} = c'\ln M,\ c' \in (0.5, 2)",
         assumptions=(FOUR_TOKENS,),
-        errata=("For M = 2 and 3 the two never cross: it needs M >= 4, which the paper's M >> 100 includes.",),
+        errata=(
+            f"For M = {both(value('scan_and_snap.no_crossings.sizes'))} the two never cross: it needs M >= 4, which the"
+            " paper's M >> 100 includes.",
+        ),
         sharper=f"omega_0 is {f.lower_excess} up to a factor that tends to 1; the printed order, with the constant 1,"
-        " is above that from M of about 2^100 on.",
+        f" is above that from M of about 2^{value('scan_and_snap.printed_order.log2'):.0f} on.",
         clauses=(
             Clause(
                 "two crossings",
@@ -253,7 +261,8 @@ STATEMENTS = (
         STAGES % ("M", r"\omega_1"),
         sharper=f"M >= 4 is enough, at any eta_Y. gamma <= {f.early_gamma} at all times, and gamma <= {f.late_gamma}"
         " in the second stage, where 2 is the least constant for all M. (From t >= 2 K ln M/eta_Y on, without omega_1,"
-        " the least constant for all M is between 2.1244 and 2.1246, in balls; M = 1.6e8 needs the former.)",
+        f" the least constant for all M is between {_CONSTANT['above']:.4f} and {_CONSTANT['below']:.4f}, in balls; M ="
+        f" {_CONSTANT['m'] / 1e8:.1f}e8 needs the former.)",
         errata=(
             "The lemma also has exp(M h) <= min(M - 1, (M - 1) M h) for t <= K ln M/eta_Y, which is not true at the"
             " very start, before the first crossing (Remark 3 sets it aside), and needs M >= 5; its bounds on h and"

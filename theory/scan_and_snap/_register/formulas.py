@@ -1,19 +1,13 @@
 r"""Formulas of the statements as the proofs decide them: printed from the claims, so that one source says and proves.
 
-Constants in capitals are LaTeX; those in small letters are plain text, for sentences. What a claim says by numbers at a
-point is here too, where it is cheap.
+Constants in capitals are LaTeX; those in small letters are plain text, for sentences.
 """
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
 import sympy as sp
-from scipy.optimize import brentq
 
-from theory import decoder
-from theory.scan_and_snap import bounds, centred, residual
+from theory.scan_and_snap import centred, residual
 from theory.scan_and_snap.proofs import (
     changed,
     concentration,
@@ -84,7 +78,6 @@ steps_needed = plain(theorem5.steps_needed, "K", "eta_Y", "eps", "M")
 sigma_bound = plain(concentration.residual_gap, "eta_Y", "|N_n - Nbar|")
 LATE_ELASTICITY = tex(concentration.late_elasticity)
 RELATIVE_BOUND = tex(lambda k, n, d: concentration.relative_bound(k, n, sp.log(2 * k / d)), "K", "N", "delta")
-rounded_share = float(concentration.rounded_delta(2))
 DIFFERENCE = tex(gram.difference_bound, r"|\lambda_1|")
 SHARP_DIFFERENCE = tex(gram.sharp_difference_bound, r"|\lambda_1|")
 LATE_RESIDUAL = tex(theorem5.late_residual, "M", "K", "eta_Y", "t")
@@ -177,44 +170,7 @@ MOMENTUM_CLOCK = tex(changed.momentum_clock, "t", "mu")
 MOMENTUM_STEPS = tex(changed.momentum_steps, "n", "mu")
 
 
-# Numbers that closed forms give at once.
-def branch_errors(vocab_size: int) -> tuple[float, float]:
-    """How far 4 Gamma is too large by the branches of (14) at their own ends t0' and t0."""
-    tau = math.log(vocab_size)
-    early, late = (vocab_size * float(decoder.h(time, vocab_size=vocab_size, eta_y=1)) for time in (tau, 2 * tau))
-    return (tau / early) ** 2 - 1, (math.log(2 * vocab_size * tau) / late) ** 2 - 1
-
-
-def slowdown_at(vocab_size: int, n_classes: int, overlap: float) -> float:
-    """s of the full flow."""
-    return float(slowdown.slowdown(vocab_size, n_classes, sp.Float(overlap)))
-
-
 def branch_slopes() -> tuple[float, float]:
-    """The same times ln M, for M -> infinity."""
+    """How far 4 Gamma is too large by the branches of (14) at their own ends t0' and t0, times ln M, M -> infinity."""
     early, late = (2 * float(gap) for gap in theorem4.branch_gaps())
     return early, late
-
-
-def denser_until(vocab_size: int) -> float:
-    """eta_Y t/K up to which B grows with eta_Y at fixed eta_Z (insight (b))."""
-    x = brentq(lambda x: float(theorem4.decoder_rate_sign(vocab_size, sp.Float(x))), 2, 100)
-    return (math.expm1(x) + (vocab_size - 1) * x) / vocab_size
-
-
-def residual_gap_below(vocab_size: int, eta_y: float, mean: int, gap: int) -> float:
-    """sigma' of (62) for N_n = Nbar - Delta."""
-    x = vocab_size * decoder.h(np.array([mean - gap, mean]), vocab_size=vocab_size, eta_y=eta_y)
-    low, high = vocab_size - 1 + np.exp(x)
-    return float(high / low - 1)
-
-
-def second_inequality(logarithm: float) -> float:
-    """By how much the second < of (58) fails at N ln(2/delta)."""
-    return (math.sqrt(logarithm / 2) + 1) / math.sqrt(logarithm) - 1
-
-
-def least_late_constant(vocab_size: int) -> float:
-    """Constant that Theorem 1(b), as printed without M in the logarithm, needs where its late stage begins."""
-    tau = 2 * bounds.crossings(vocab_size)[1]
-    return float(decoder.gamma(tau, vocab_size=vocab_size, n_classes=1, eta_y=1.0)) * tau / math.log(tau)

@@ -11,6 +11,7 @@ from theory.sparse_averaging.proofs import disjointness, fully_connected, linear
 from theory.statements import Assumption, Clause
 from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
+from theory.values import value
 
 _D = "d'"
 _ANY_Q = Assumption("1 <= q <= N", lambda setting: setting.n_tokens / setting.subset_size)
@@ -21,6 +22,8 @@ _CUBE = given("z in [-1, 1] by coordinate")
 _SIGNS = given("z of 1 and -1, d' = 1; the last output is asked for")
 _EXACT_NUMBERS = given("numbers of infinitely many bits")
 
+_FAILING = [f"({n}, {q})" for n, q in value("sparse_averaging.float_curve.some_at")]
+_SET = value("sparse_averaging.one_set")
 _FORCED = tex(lambda n, k, d, q: fully_connected.half_error(fully_connected.saturated(n, k, d), q), "N", "k", _D, "q")
 _LOST = tex(fully_connected.lost_share, "N", "k", _D)
 _ONE_TOKEN = tex(fully_connected.forced_error, "q")
@@ -67,9 +70,9 @@ STATEMENTS = (
         assumptions=(_ANY_Q, _EXACT_NUMBERS, MAPS),
         errata=(
             "The bits do not vanish but move into the numbers: m p is about 4 q^2 log2 N. In float64 it fails for some"
-            " sets at (N, q) = (16, 6), (32, 5), (64, 4), (384, 3), (512, 3) and (1024, 3). Which ones depends on how"
-            " BLAS sums: {37, 56, 57, 62} at (64, 4), counted from 0, fails with one row of queries and not with"
-            " three.",
+            f" sets at (N, q) = {', '.join(_FAILING[:-1])} and {_FAILING[-1]}. Which ones depends on how BLAS sums:"
+            f" {{{', '.join(map(str, _SET['subset']))}}} at ({_SET['n']}, {_SET['q']}), counted from 0, fails with one"
+            " row of queries and not with three.",
             "On this curve 2q - 1 dimensions are too few as soon as N >= 2q + 1.",
         ),
         clauses=(

@@ -25,6 +25,7 @@ from theory.sparse_averaging.sizes import below_bound
 from theory.statements import Assumption, Clause
 from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
+from theory.values import value
 
 _POSITIONS = given("tokens know their positions")
 _BLANK = given("a blank token at the end")
@@ -34,6 +35,7 @@ _PAIRS = Assumption("M >= N + 2, N odd", checks.pairs_margin)
 _FEW_RESIDUES = Assumption("M = O(N): M <= 4N", checks.residues_margin)
 _CUBE_TOKENS = given("N = G^3")
 
+_UNMATCHED = value("sparse_averaging.without_blank")
 _GAP = 1 - sp.cos(2 * sp.pi / sp.Symbol("M", positive=True))
 _GROUPS, _STRICT, _TOKEN = (tex(claim, "N") for claim in (groups.size, groups.strict_size, groups.token_width))
 _TWO_LAYERS = rf"D = {tex(groups.depth)}, \quad H = {tex(groups.heads)}, \quad m = {tex(groups.dimension, 'N')}"
@@ -66,7 +68,8 @@ STATEMENTS = (
         assumptions=(MAPS, _BLANK),
         errata=(
             'The slides leave out "mod M": positive integers never sum to zero. Match3 has the same slip.',
-            "The blank token is necessary: without it X = (1, 2, 3, 4), M = 11 gives ones everywhere.",
+            f"The blank token is necessary: without it X = ({', '.join(map(str, _UNMATCHED['x']))}), M ="
+            f" {_UNMATCHED['m']} gives ones everywhere.",
         ),
         clauses=(
             Clause("in exact arithmetic", prove=match2.derive),

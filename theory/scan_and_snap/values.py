@@ -1,0 +1,164 @@
+"""Numbers that the register quotes of closed forms and of small examples: ``python -m yzflow.values write``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from theory.scan_and_snap import attention, bounds, decoder, ranges, residual
+from theory.scan_and_snap.proofs import concentration, lemma8_9, theorem4
+from theory.values import Study
+
+
+def _time(margin: np.ndarray, m: int) -> np.ndarray:
+    """eta_Y t/K of a margin x = M h, by (45)."""
+    return (np.expm1(margin) + (m - 1) * margin) / m
+
+
+def lag(m: int, eta_y: float, powers: list[int]) -> dict[str, Any]:
+    """By how many steps the flow of Remark 2 lags behind h* after 10^p steps."""
+    steps = 10 ** np.asarray(powers)
+    margin = m * decoder.h_steps(int(steps.max()), vocab_size=m, eta_y=eta_y)[steps]
+    return {"lags": _time(margin, m) / eta_y - steps}
+
+
+def no_crossings() -> dict[str, Any]:
+    """The M below a hundred at which exp(x) and (M - 1) x do not cross (Lemma 8)."""
+    return {"sizes": [m for m in range(2, 100) if math.isnan(bounds.crossings(m)[0])]}
+
+
+def printed_order(exponent: float) -> dict[str, Any]:
+    """log2 of the M from which on the printed order of omega_0, 1/(M^a ln M), is above its leading term."""
+
+    def above(log: float) -> float:
+        return math.log(lemma8_9.lower_excess(2**log)) + math.log(log * math.log(2)) + exponent * log * math.log(2)
+
+    return {"log2": round(brentq(above, 2, 1000), 9)}
+
+
+def late_constant(m: float, accuracy: float) -> dict[str, Any]:
+    """The least constant of Lemma 9 from t >= 2 K ln M/eta_Y on, for all M, in balls, and what one M needs."""
+    found, one = ranges.late_constant(accuracy), ranges.late_ratio(m)
+    low, high = float(found.lower()), float(found.upper())
+    ends = {"above": math.floor(1e4 * low) / 1e4, "below": math.ceil(1e4 * high) / 1e4}
+    return {**ends, "attained": float(one.lower()) >= ends["above"]}
+
+
+def visits(delta: float) -> dict[str, Any]:
+    """The N at which the second < of (58) fails, and by how much it does at N = 1."""
+
+    def excess(n: int) -> float:
+        first = n * math.log(2 / delta)
+        return (math.sqrt(first / 2) + 1) / math.sqrt(first) - 1
+
+    return {"fails": [n for n in range(1, 1000) if excess(n) >= 0], "by": excess(1)}
+
+
+def residual_gap(m: int, n: int, k: int, eta_y: float, delta: float) -> dict[str, Any]:
+    """sigma' of (62) for N_n = Nbar - Delta against its printed bound."""
+    mean, gap = math.ceil(n / k), math.ceil(math.sqrt(n * math.log(1 / delta)))
+    low, high = m - 1 + np.exp(m * decoder.h(np.array([mean - gap, mean]), vocab_size=m, eta_y=eta_y))
+    return {"mean": mean, "gap": gap, "sigma": float(high / low - 1), "bound": eta_y * gap / 3}
+
+
+def residual_gap_fails() -> dict[str, Any]:
+    """eta_Y Delta from which on sigma' below Nbar can exceed its bound, M large, and the M with it above, too."""
+    # ln G against eta_Y s where M is large, with u = x - ln M, up to constants.
+    u = np.linspace(-30, 10, 20_001)
+    time, log = u + np.exp(u), np.log1p(np.exp(u))
+
+    def excess(gap: float) -> float:
+        return float(np.expm1(np.interp(time + gap, time, log) - log)[time + gap < time[-1]].max()) - gap / 3
+
+    steep = [m for m in range(2, 100) if float(concentration.log_residual_gap(m, 1, 1)) > 1 / 3]
+    return {"from": brentq(excess, 1, 5), "both": steep}
+
+
+def rounded(k: int) -> dict[str, Any]:
+    """Up to which delta Lemma 12 is proved with Nbar rounded, and from which K on this is above 1."""
+    return {
+        "share": float(concentration.rounded_delta(k)),
+        "from": next(k for k in range(2, 100) if concentration.rounded_delta(k) > 1),
+    }
+
+
+def _xi(overlaps: dict[tuple[int, int], float], m: int) -> dict[str, Any]:
+    """Eigenvalues of E and xi_n/gamma of classes with these overlaps, counted from 1."""
+    k = max(max(pair) for pair in overlaps)
+    gram = np.eye(k)
+    for (one, other), overlap in overlaps.items():
+        gram[one - 1, other - 1] = gram[other - 1, one - 1] = overlap
+    moduli = np.abs(np.linalg.eigvalsh(gram - np.eye(k)))
+    xi = bounds.xi_over_gamma(gram, m)
+    return {"k": k, "least": float(moduli.min()), "most": float(moduli.max()), "xi": float(xi[0])}
+
+
+def star(m: int, weak: float, strong: float) -> dict[str, Any]:
+    """A star of overlaps: class 2 with class 1 and with two others."""
+    return _xi({(1, 2): weak, (2, 3): strong, (2, 4): strong}, m)
+
+
+def lower_half(m: int, first: float, second: float, third: float, last: float) -> dict[str, Any]:
+    """Overlaps of four classes with the lower half of Assumption 2 alone."""
+    return _xi({(1, 2): first, (1, 3): second, (1, 4): second, (2, 3): third, (2, 4): third, (3, 4): last}, m)
+
+
+def without_m(sizes: list[int]) -> dict[str, Any]:
+    """Constant that Theorem 1(b), as printed without M in the logarithm, needs where its late stage begins."""
+    taus = [2 * bounds.crossings(m)[1] for m in sizes]
+    gammas = [float(decoder.gamma(t, vocab_size=m, n_classes=1, eta_y=1.0)) for m, t in zip(sizes, taus, strict=True)]
+    return {"constants": [gamma * tau / math.log(tau) for gamma, tau in zip(gammas, taus, strict=True)]}
+
+
+def slowdown(k: int, m: int, rho: float) -> dict[str, Any]:
+    """s of the full flow, and what (43) has for it."""
+    return {"s": attention.full_flow_slowdown(vocab_size=m, n_classes=k, overlap=rho), "printed": 1 - rho}
+
+
+def branches(sizes: list[int]) -> dict[str, Any]:
+    """How far 4 Gamma is too large by the branches of (14) at their own ends t0' and t0."""
+    found = []
+    for m in sizes:
+        tau = math.log(m)
+        early, late = (m * float(decoder.h(time, vocab_size=m, eta_y=1)) for time in (tau, 2 * tau))
+        found.append([(tau / early) ** 2 - 1, (math.log(2 * m * tau) / late) ** 2 - 1])
+    return {"errors": found}
+
+
+def faster_decoder(k: int, m: int, eta_y: float) -> dict[str, Any]:
+    """The time up to which B grows with eta_Y at fixed eta_Z (insight (b)), and t0' and t0."""
+    x = brentq(lambda x: float(theorem4.decoder_rate_sign(m, x)), 2, 100)
+    sizes = {"vocab_size": m, "n_classes": k, "eta_y": eta_y}
+    scanning, snapping = decoder.scanning_time(**sizes), decoder.snapping_time(**sizes)
+    return {"until": k * float(_time(np.asarray(x), m)) / eta_y, "scanning": scanning, "snapping": snapping}
+
+
+def own_beta(part: int) -> dict[str, Any]:
+    """How many classes a query has where beta within it is so small a part of what the paper's form has."""
+    return {"c": next(c for c in range(1, 100) if math.isclose(part * residual.own_beta(c), 1))}
+
+
+STUDIES = (
+    Study("lag", lag, {"m": 20, "eta_y": 0.9, "powers": [3, 4, 5, 6]}),
+    Study("no_crossings", no_crossings),
+    Study("printed_order", printed_order, {"exponent": 0.99}),
+    Study("late_constant", late_constant, {"m": 1.6e8, "accuracy": 5e-5}),
+    Study("visits", visits, {"delta": 0.05}),
+    Study("residual_gap", residual_gap, {"m": 1000, "n": 100, "k": 4, "eta_y": 0.5, "delta": 0.05}),
+    Study("residual_gap_fails", residual_gap_fails),
+    Study("rounded", rounded, {"k": 2}),
+    Study("star", star, {"m": 10, "weak": 1 / 1000, "strong": 3 / 5}),
+    Study(
+        "lower_half",
+        lower_half,
+        {"m": 1000, "first": 0.35184, "second": 0.28356, "third": 0.806225734519, "last": 0.3},
+    ),
+    Study("without_m", without_m, {"sizes": [1000, 100_000]}),
+    Study("slowdown", slowdown, {"k": 10, "m": 1000, "rho": 0.011}),
+    Study("branches", branches, {"sizes": [1000, 100]}),
+    Study("faster_decoder", faster_decoder, {"k": 10, "m": 1000, "eta_y": 1.0}),
+    Study("own_beta", own_beta, {"part": 3}),
+)
