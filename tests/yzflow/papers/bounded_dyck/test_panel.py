@@ -20,6 +20,7 @@ from dynamics import Layer
 from theory import balance
 from yzflow.papers.bounded_dyck.panel import PANEL, data
 from yzflow.papers.bounded_dyck.panel.presets import PRESETS
+from yzflow.values.marks import as_text
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,11 @@ def test_answers_of_the_bracket_presets():
     assert _first_error(0.5) == 8
     assert 1.7 < _first_error(0.1) / _first_error(0.2) < 2.4
     assert _first_error(0.0) is None
+    still, off, small = PRESETS
+    assert (still.setting["violation"], off.setting["violation"], small.setting["violation"]) == (0.0, 0.5, 0.2)
+    assert still.answer.startswith("No. A balanced layer can have any attention pattern")
+    assert off.answer.startswith(as_text(_first_error(off.setting["violation"]), "words").capitalize() + ". ")
+    assert small.question.startswith("Halve") and small.answer.startswith("About twice as many: what one pair leaves")
 
 
 def _off_balance(violation):
