@@ -11,10 +11,12 @@ from scipy.stats import rankdata
 
 from theory.values import Study
 from yzflow.papers.bounded_dyck import deep, words
-from yzflow.papers.bounded_dyck.ranks import Rank, bootstrap_limits, permutation_p, rank_correlation
+from yzflow.papers.bounded_dyck.ranks import bootstrap_limits, permutation_p, rank_correlation
 from yzflow.values.marks import bare
 
 LEVEL = 0.05
+NAMES = {"word": "words", "prefix": "prefixes", "all": "all positions", "last": "the last"}
+NAMES |= {"drawn": "the drawn bracket", "exact": "its distribution"}
 STORE = "dyck_words.store"  # in the repository's root, where git ignores it: what it holds is not run again
 PAGE = Path(__file__).parents[2] / "docs" / "findings" / "28_words_and_prefixes.md"
 
@@ -29,9 +31,9 @@ def mean(values: xr.DataArray) -> dict[str, float]:
 
 
 def ordered(one: xr.DataArray, other: xr.DataArray) -> dict[str, float]:
-    """Rank correlation, limits by Fisher's z and by bootstrap over seeds, and of one weight p by permutation."""
-    found = {**rank_correlation(one, other)._asdict()}
-    found["from"], found["to"] = bootstrap_limits(one, other)
+    """Rank correlation with limits by bootstrap over seeds and, of one weight, p by permutation."""
+    low, high = bootstrap_limits(one, other)
+    found = {"value": rank_correlation(one, other).value, "low": low, "high": high}
     return found | ({"p": permutation_p(one, other)} if one.ndim == 1 else {})
 
 
@@ -49,7 +51,7 @@ def table(runs: xr.Dataset) -> dict[str, Any]:
         at = {"kind": cell.kind, "contrast_weight": cell.weight}
         rows.append(
             {
-                "kind": {"word": "words", "prefix": "prefixes"}[cell.kind],
+                "kind": NAMES[cell.kind],
                 "weight": cell.weight,
                 "short": cell.short[0],
                 "above": int((short.sel(at) > 0.99).sum()),
@@ -58,7 +60,7 @@ def table(runs: xr.Dataset) -> dict[str, Any]:
                 "against": "{:+.3f} +- {:.3f}".format(*cell.gain) if cell.weight else "",
                 "violation": mean(violation.sel(at)),
                 "rank": ordered(violation.sel(at, drop=True), long.sel(at, drop=True)),
-                "drift": cell.drift_rank._asdict(),
+                "drift": ordered(drift.sel(at, drop=True), long.sel(at, drop=True)),
                 "off": dict(zip(("mean", "most"), cell.drift_error, strict=True)),
             }
         )
@@ -67,7 +69,7 @@ def table(runs: xr.Dataset) -> dict[str, Any]:
         together[kind] = {
             "rank": ordered(one, other),
             "within": ordered(within(one), within(other)),
-            "drift": rank_correlation(drift.sel(kind=kind), other)._asdict(),
+            "drift": ordered(drift.sel(kind=kind, drop=True), other),
         }
     ranks, drifts = [row["rank"] for row in rows], [row["drift"]["value"] for row in rows]
     return {
@@ -94,20 +96,16 @@ def without(first: int, last: int, more: int) -> dict[str, Any]:
     found: dict[str, Any] = {"seeds": last - first + 1, "fixed": last - more + 1}
     for name, some in (("later", runs.sel(seed=slice(more, None))), ("all", runs)):
         violation, long, drift = words.imbalance(some), words.long_accuracy(some), words.from_drift(some)
-        ranks = [rank_correlation(violation.sel(kind=kind), long.sel(kind=kind)) for kind in words.KINDS]
         found[name] = {kind: ordered(violation.sel(kind=kind), long.sel(kind=kind)) for kind in words.KINDS}
-        found[name]["drift"] = {
-            kind: rank_correlation(drift.sel(kind=kind), long.sel(kind=kind))._asdict() for kind in words.KINDS
-        }
-        found[name]["off"] = abs(drift - long).max().item()
-        found[name]["apart"] = apart(*ranks, some.sizes["seed"])
+        found[name]["off"] = float(abs(drift - long).max())
+        found[name]["apart"] = apart(*(found[name][kind]["value"] for kind in words.KINDS), some.sizes["seed"])
     return found
 
 
-def apart(one: Rank, other: Rank, n: int) -> float:
-    """By how many standard errors of Fisher's z two rank correlations differ."""
-    error = math.sqrt(sum((1 + rank.value**2 / 2) / (n - 3) for rank in (one, other)))
-    return abs(math.atanh(one.value) - math.atanh(other.value)) / error
+def apart(one: float, other: float, n: int) -> float:
+    """By how many standard errors of Fisher's z two rank correlations of n seeds differ."""
+    error = math.sqrt(sum((1 + rank**2 / 2) / (n - 3) for rank in (one, other)))
+    return abs(math.atanh(one) - math.atanh(other)) / error
 
 
 def targets(first: int, last: int) -> dict[str, Any]:
@@ -120,17 +118,16 @@ def targets(first: int, last: int) -> dict[str, Any]:
         violation, long = words.imbalance(runs), words.long_accuracy(runs)
         rows.append(
             {
-                "kind": {"word": "words", "prefix": "prefixes"}[kind],
-                "at": {"all": "all positions", "last": "the last"}[positions],
-                "for": {"drawn": "the drawn bracket", "exact": "its distribution"}[target],
+                "kind": NAMES[kind],
+                "at": NAMES[positions],
+                "for": NAMES[target],
                 "long": mean(long),
                 "violation": mean(violation),
                 "rank": ordered(violation, long),
             }
         )
-    exact = [row["long"]["mean"] for row in rows if row["for"] == "its distribution"]
-    drawn = [row["long"]["mean"] for row in rows if row["for"] == "the drawn bracket"]
-    return {"rows": rows, "exact": exact, "drawn": drawn, "lost": min(exact) - max(drawn)}
+    exact, drawn = ([row["long"]["mean"] for row in rows if row["for"] == NAMES[name]] for name in ("exact", "drawn"))
+    return {"rows": rows, "lost": min(exact) - max(drawn)}
 
 
 def defaults() -> dict[str, Any]:
