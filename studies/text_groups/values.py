@@ -52,6 +52,14 @@ def tokens(
     }
 
 
+def kinds(text: str, vocab_size: int, length: int, share: float) -> dict:
+    """How many tokens are distinct, common and too rare to say in the training part."""
+    corpus = read(text, vocab_size)
+    windows = corpus.windows(length, stride=length + 1, stop=int(TRAINING_SHARE * len(corpus)))
+    kind = TokenEstimates(windows).tokens(share=share)[0]
+    return {"distinct": (kind == DISTINCT).sum(), "common": (kind == COMMON).sum(), "rare": (kind == UNDECIDED).sum()}
+
+
 def moves(texts: Sequence[tuple[str, int, int]], windows: int, lift: float) -> dict:
     """Mean first moves of the logits of each group, in units of their mean size, by text, M and T."""
     rows = []
@@ -84,6 +92,13 @@ STUDIES = (
             "share": 0.5,
             "lift": 1.5,
         },
+        TESTS,
+        quick=False,
+    ),
+    Study(
+        "tokens_large",
+        kinds,
+        {"text": "sotu", "vocab_size": 10_000, "length": 32, "share": 0.5},
         TESTS,
         quick=False,
     ),
