@@ -4,6 +4,9 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
+import numpy as np
+
+from dynamics.data import averaging as tasks
 from theory import averaging
 from theory.sparse_averaging.sizes import below_bound
 from theory.values import Study
@@ -55,6 +58,41 @@ def counted(n_tokens: Sequence[int], exponent: float, seed: int) -> dict:
     return {"rows": list(rows.values()), "wrong": int(data["wrong"].sum()), "outputs": int(data["outputs"].sum())}
 
 
+def large(n: int, seed: int) -> dict:
+    """One input of the transform at M = N: m H D against N / log2 N, wrong outputs and the share with a match."""
+    model = averaging.match3_transform(n_tokens=n, modulus=n)
+    x = tasks.random_match(n, n, size=1, rng=seed, order=3)
+    truth = tasks.match3(x, n)
+    return {"wrong": int((model(x) != truth).sum()), "matched": truth.mean(), **product(n)}
+
+
+def product(n: int) -> dict:
+    """m H D of the transform at M = N, and the bound with the constant 1."""
+    model = averaging.match3_transform(n_tokens=n, modulus=n)
+    found = model.embedding_dim * model.heads * model.depth
+    return {"product": found, "bound": n / math.log2(n), "below": found < n / math.log2(n)}
+
+
+def rounding(roots: Sequence[int], moduli: Sequence[int], seed: int) -> dict:
+    """Wrong outputs of two layers with one and with two bits less after the point than is proved to be enough."""
+    wrong: dict[str, list[float]] = {"one": [], "two": []}
+    for root in roots:
+        n = root**3
+        for modulus in [*moduli, n, n**2]:
+            x = tasks.random_match(n, modulus, size=4, rng=seed, order=3, planted=0.5)
+            x = np.concatenate([x, tasks.adversarial_match(n, modulus, order=3)[:: max(1, n // 8)]])
+            truth = tasks.match3(x, modulus)
+            for name, fewer in (("one", 1), ("two", 2)):
+                model = averaging.match3_groups(root=root, modulus=modulus, spare_bits=-fewer)
+                wrong[name].append(float((model(x) != truth).mean()))
+    return {
+        "n": [root**3 for root in roots],
+        "none_wrong": max(wrong["one"]) == 0,
+        "high": max(wrong["two"]),
+        "enough": [math.ceil(math.log2(root**2)) for root in roots],
+    }
+
+
 STUDIES = (
     Study("crossings", crossings, {"exponent": 2.0}, ("M = N^2 for sorted groups, M = N for the transform",)),
     Study("built", built, {"root": 11, "modulus": 2, "n_tokens": 256, "exponent": 2, "least": 14}),
@@ -65,4 +103,7 @@ STUDIES = (
         ("M = N for the transform, N^2 for the others",),
         quick=False,
     ),
+    Study("product", product, {"n": 16384}),
+    Study("large", large, {"n": 16384, "seed": 0}, quick=False),
+    Study("rounding", rounding, {"roots": [2, 3, 4, 5, 6], "moduli": [3, 5], "seed": 0}, quick=False),
 )
