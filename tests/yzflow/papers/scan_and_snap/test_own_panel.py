@@ -87,6 +87,13 @@ def test_every_preset_draws(page, place):
     check_preset(page, "own", place, PRESETS[place])
 
 
+def _go_to(page, percent):
+    """Move the time shown."""
+    page.eval_on_selector(
+        "#own-time", f"(node) => {{ node.value = {percent}; node.dispatchEvent(new Event('input')); }}"
+    )
+
+
 def _write(page, field, text):
     """Type into a field of the table."""
     page.fill(f"#own-{field}", text)
@@ -110,16 +117,14 @@ def test_attention_over_time_and_the_sentence(page, level):
     said = [float(number) for number in re.findall(r"\d\.\d+", sentence)]
     expected = [one.sel(token=token).item() for token in ("the", "barks") for one in (start, end)]
     assert said == [float(f"{value:.2g}") for value in expected]
-    assert re.fullmatch(
-        rf"For class “dog” attention on “the” falls most, .*; “barks” gains most, .* \({level} flow, t up to 700\)\.",
-        sentence,
-    )
+    words = r"What you see: for class “dog” attention on “the” falls most, .*; “barks” gains most, .*"
+    assert re.fullmatch(rf"{words} \({level} flow, t up to 700\)\.", sentence)
 
 
 def test_the_bars_and_probabilities_at_the_time_shown(page):
-    enter(page, "own-time", 50)
+    _go_to(page, 50)
     time = float(re.search(r"t = ([\d.]+)", page.inner_text("#own-now-text"))[1])
-    now = page.eval_on_selector_all("#own-now tbody tr", "(all) => all.map((row) => row.cells[1].dataset.value)")
+    now = page.eval_on_selector_all("#own-now-words tbody tr", "(all) => all.map((row) => row.cells[1].dataset.value)")
     nearest = _flow(PRESETS[0].setting)
     between = nearest.named["attention"].sel(next_token="cat").interp(time=time).values[:4]
     np.testing.assert_allclose(np.array(now, dtype=float), between, atol=3e-3)
@@ -202,6 +207,48 @@ def test_a_row_of_zeros_is_refused_whole(page):
     assert marked == [f"own-cell-2-{l}" for l in range(6)]
 
 
+def _paste(page, field, text):
+    page.evaluate(
+        """([id, text]) => {
+          const clipboardData = new DataTransfer();
+          clipboardData.setData("text/plain", text);
+          const options = { clipboardData, bubbles: true, cancelable: true };
+          document.getElementById(id).dispatchEvent(new ClipboardEvent("paste", options));
+        }""",
+        [f"own-{field}", text],
+    )
+    settle(page)
+
+
+def test_a_block_of_a_spreadsheet_is_pasted(page):
+    _paste(page, "token-4", "woof\tpeep\n1\t0\n7\t0\r\n0\t\n")
+    assert 'token_names=["the", "a", "tail", "purrs", "woof", "peep", "my"]' in _program(page)
+    assert page.inner_text("#own-wrong").startswith("At least one") is False
+    rows = [page.input_value(f"#own-cell-{n}-4") + page.input_value(f"#own-cell-{n}-5") for n in range(3)]
+    assert rows == ["10", "70", "00"]
+    _paste(page, "class-0", "x\tq\t2\t1\nx\tq\t-2\t1")
+    assert "“x”" in page.inner_text("#own-wrong") and "it is -2" in page.inner_text("#own-wrong")
+    page.click("#own-reset")
+    settle(page)
+    for field, block in (("cell-2-0", "1\n2"), ("cell-0-5", "1\t2"), ("class-0", "a\nb\nc\nd")):
+        _paste(page, field, block)
+        assert "reaches beyond the table" in page.inner_text("#own-wrong")
+        assert page.input_value("#own-class-0") == "cat" and page.input_value("#own-cell-2-0") == "10"
+
+
+def test_a_flow_that_takes_too_long_stops_and_says_so(page):
+    """Classes with the same ratios and unequal weights are never told apart, so that the flow gets stiff."""
+    _write(page, "weight-0", "3")
+    for l, value in enumerate("221000"):
+        for n in range(3):
+            _write(page, f"cell-{n}-{l}", value)
+    enter(page, "own-eta-y", 50)
+    enter(page, "own-end", 1e5)
+    assert "took too many steps and stops early" in page.inner_text("#own-note")
+    assert "hardly moves" in page.inner_text("#own-summary") and "t up to 100000" not in page.inner_text("#own-summary")
+    assert not page.is_enabled("#own-level-modified")
+
+
 def test_limits_of_the_table(page):
     for kind, most, least in (("class", LIMITS["classes"], 2), ("token", LIMITS["tokens"], 1)):
         while page.is_enabled(f"#own-add-{kind}"):
@@ -242,10 +289,10 @@ def test_too_small_a_vocabulary_is_raised_and_said(page):
 
 
 def test_play_ends_at_the_last_time(page):
-    enter(page, "own-time", 98)
+    _go_to(page, 98)
     page.click("#own-play")
     page.wait_for_selector("#own-play[aria-pressed=false]")
-    assert page.input_value("#own-time-exact") == "100"
+    assert page.input_value("#own-time") == "100"
 
 
 # Files
@@ -272,7 +319,7 @@ def test_a_file_opens_as_the_first_table(quick, browser, tmp_path):
     assert page.input_value("#own-token-2") == "blue-eyed & loyal" and page.input_value("#own-token-1") == "<!--"
     assert page.inner_text("#own-preset-select option:first-child") == "Your data: pets.csv"
     assert [page.input_value(f"#own-{name}") for name in ("class-1", "query-1", "weight-1", "cell-1-2")] == [
-        "dog", "saw", "0.33333", "0.047619",
+        "dog", "saw", "1", "1",
     ]  # fmt: skip
     names = run_program(page, "own")
     given, found = yz.read_data(tmp_path / "pets.csv"), names["classes"]
@@ -292,9 +339,19 @@ def test_panels_for_data_come_first_and_others_stay():
     assert list(content) == [PANEL.name, two[0].name]
     setting = content[PANEL.name]["presets"][0]["setting"]
     assert setting["tokens"] == ["token 0", "token 1"]
-    assert setting["rows"] == [["next token 0", "token 0", 1, 1, 0], ["next token 1", "token 5", 1, 0.5, 0.5]]
+    assert setting["rows"] == [["next token 0", "token 0", 1, 1, 0], ["next token 1", "token 5", 1, 1, 1]]
+    assert explorer.html(two, data=data, name="x.json") == page
     with pytest.raises(ValueError, match="`data` must be left out where no panel opens it"):
         explorer.html(two[:1], data=data)
+
+
+def test_ratios_of_small_whole_numbers_are_shown_as_such_and_others_as_they_are():
+    shares = np.array([[3, 0, 999, 12], [1, np.pi, 0, 2], [1, 1001, 0, 0]])
+    shares /= shares.sum(axis=1, keepdims=True)
+    data = yz.SequenceClasses(shares, [0, 0, 0], class_weights=[0.2, 0.5, 0.3])
+    rows = PANEL.of(data, "x.json").presets[0].setting["rows"]
+    assert [row[2] for row in rows] == [2, 5, 3]
+    assert [row[3:] for row in rows] == [[1, 0, 333, 4], shares[1].tolist(), shares[2].tolist()]
 
 
 def test_names_that_cannot_be_shown_are_made_so():

@@ -118,7 +118,7 @@ yzflow.own = (() => {
 
   // At each of the times (rising, from 0): logits z (Q, S), attention of each class on its tokens, the probability of the
   // right next token of each class; null from where the integration took too many steps.
-  function flow(level, given, rates, times, options = { rtol: 1e-8, atol: 1e-11, maximum: 5000 }) {
+  function flow(level, given, rates, times, options = { rtol: 1e-7, atol: 1e-11, maximum: 3000 }) {
     const data = prepared(given);
     const own = problem(data, rates, level === "modified");
     return integrate(own, times, options).map((state) => {

@@ -19,13 +19,14 @@ yzflow.panels.own = ({ presets, limits }) => {
   const plots = {};
   for (const [id, title] of Object.entries({
     share: "Attention of a class on its tokens",
-    now: "Attention of the class at the time shown",
+    now: "The class now",
     all: "Attention of all classes at the time shown",
     right: "Probability of the right next token",
   })) plots[id] = w.plot(`own-${id}`, title);
 
   let computed;
   let bench;
+  let timer = null;
   const update = () => bench.draw();
   const table = yzflow.classTable(w.byId("own-table"), { id: "own", limits, changed: update, say: (text) => { w.byId("own-wrong").textContent = text; } });
   const select = w.element("select", { id: "own-shown", "aria-label": "class shown" });
@@ -46,7 +47,7 @@ yzflow.panels.own = ({ presets, limits }) => {
     M: add({ id: "own-vocab-size", label: "M, next tokens in all", min: 2, max: limits.vocabulary, step: 0.05, log: true, integer: true }),
     end: add({ id: "own-end", label: "length of training", min: 1, max: 1e5, step: 0.05, log: true, unit: "SGD steps" }),
   };
-  const clock = w.slider(w.byId("own-clock"), { id: "own-time", label: "time, % of the axis", min: 0, max: 100, step: 0.5 }, () => { drawNow(); bench.note(); });
+  const clock = w.slider(w.byId("own-clock"), { id: "own-time", label: "time", min: 0, max: 100, step: 0.5, exact: false }, () => { drawNow(); bench.note(); });
   controls.time = clock;
   const label = w.byId("own-clock").querySelector("label");
   const show = w.readouts("own", MARGINS);
@@ -63,7 +64,12 @@ yzflow.panels.own = ({ presets, limits }) => {
     select.value = String(Math.min(Number(value), rows.length - 1));
   }
 
-  const clip = (name, letters = 14) => ([...name].length > letters ? `${[...name].slice(0, letters - 1).join("")}…` : name);
+  // Both ends of a long name, since names often differ in the last letters.
+  function clip(name, letters = 14) {
+    const all = [...name];
+    const end = Math.floor(letters / 3);
+    return all.length > letters ? `${all.slice(0, letters - end - 1).join("")}…${all.slice(-end).join("")}` : name;
+  }
   const quoted = (name) => `“${clip(name, 40)}”`;
 
   function draw() {
@@ -133,11 +139,11 @@ yzflow.panels.own = ({ presets, limits }) => {
     const where = `(${NAMES[level]}, t up to ${w.brief(times[i])})`;
     const name = quoted(rows[n].name);
     const sentence = moves.length === 1
-      ? `For class ${name} attention stays on ${low.name}, the only token that occurs ${where}.`
+      ? `for class ${name} attention stays on ${low.name}, the only token that occurs ${where}.`
       : high.to - high.from < 5e-4
-        ? `For class ${name} attention hardly moves: no share changes by more than ${w.brief(Math.max(high.to - high.from, low.from - low.to))} ${where}.`
-        : `For class ${name} attention on ${low.name} falls most, from ${two(low.from)} to ${two(low.to)}; ${high.name} gains most, from ${two(high.from)} to ${two(high.to)} ${where}.`;
-    w.byId("own-summary").textContent = sentence;
+        ? `for class ${name} attention hardly moves: no share changes by more than ${w.brief(Math.max(high.to - high.from, low.from - low.to))} ${where}.`
+        : `for class ${name} attention on ${low.name} falls most, from ${two(low.from)} to ${two(low.to)}; ${high.name} gains most, from ${two(high.from)} to ${two(high.to)} ${where}.`;
+    w.byId("own-summary").textContent = `What you see: ${sentence}`;
     show(margins);
     const holds = (key) => (key === "upper" ? margins[key] > 1 : margins[key] >= 1 - 1e-9);
     const kept = Object.keys(MARGINS).filter(holds);
@@ -149,28 +155,28 @@ yzflow.panels.own = ({ presets, limits }) => {
   function drawNow() {
     const { tokens, rows, n, times, flow } = computed;
     const i = Math.min(Math.round((clock.value / 100) * (times.length - 1)), last());
-    for (const plot of [plots.share, plots.right]) plot.now(Math.max(times[i], computed.first));
-    label.textContent = `t = ${w.brief(times[i])} (axis, %)`;
+    const playing = timer !== null || (clock.value > 0 && clock.value < 100);
+    for (const plot of [plots.share, plots.right]) plot.now(Math.max(times[i], computed.first), playing);
+    label.textContent = `time t = ${w.brief(times[i])} steps`;
     const ticks = tokens.map((name, at) => ({ at, text: clip(name, 10) }));
     const x = { label: "", min: -0.6, max: tokens.length - 0.4, ticks, slanted: true };
     const mine = occurs(n);
-    plots.now.scope(scope());
+    plots.now.scope(`class ${quoted(rows[n].name)}`);
     plots.now.draw({
-      x, y: { label: "share of attention", min: 0, max: 1.02 }, bars: mine.map((l) => ({ x: l, top: share(i, n, l), color: "c1" })),
-      points: mine.map((l) => ({ x: l, y: share(0, n, l), color: "c3" })),
+      x, y: { label: "share of attention", min: 0, max: 1.02 }, bars: mine.map((l) => ({ x: l, top: share(i, n, l), color: color(l) })),
+      points: mine.map((l) => ({ x: l, y: share(0, n, l), color: "mark" })),
     });
-    plots.now.key([{ label: "now", color: "c1" }, { label: "dots: at the start", color: "c3" }]);
+    plots.now.key([{ label: "dots: at the start", color: "mark" }]);
     plots.now.text(`At t = ${w.brief(times[i])}: ${mine.map((l) => `${clip(tokens[l], 40)} ${w.brief(share(i, n, l))}`).join(", ")}.`);
     plots.now.table(`Share of attention at t = ${w.short(times[i])}, class ${rows[n].name}`, ["token", "share", "at the start"], mine.map((l) => [tokens[l], share(i, n, l), share(0, n, l)]));
     const names = rows.map(({ name }) => clip(name, 10));
     const cells = rows.flatMap((_, k) => occurs(k).map((l) => ({ left: l - 0.5, right: l + 0.5, y: k, share: share(i, k, l) })));
     plots.all.scope(NAMES[computed.level]);
     plots.all.draw({ x, y: { label: "", min: -0.5, max: rows.length - 0.5, ticks: names.map((text, at) => ({ at, text })) }, cells });
-    plots.all.text("Dark: no attention; bright: all of it. Blank: the token does not occur in the class.");
+    plots.all.text("Dark: no attention; bright: all of it. Blank: a token that does not occur in the class.");
     plots.all.table(`Share of attention at t = ${w.short(times[i])}`, ["class", ...tokens], rows.map(({ name }, k) => [name, ...tokens.map((_, l) => flow[i].attention[k][l])]));
   }
 
-  let timer = null;
   const button = w.byId("own-play");
   function play(on) {
     clearInterval(timer);
@@ -224,6 +230,6 @@ print(shares.to_series().round(4))
     };
   };
 
-  bench = yzflow.bench.build("own", { presets, controls, start, draw, python, data });
+  bench = yzflow.bench.build("own", { presets, controls, start, draw, python, data, free: ["shown", "level", "time"] });
   bench.start();
 };

@@ -18,9 +18,9 @@ PRESETS = (
         "A toy: which animal comes next?",
         "The next word is cat, dog or bird, and the last word read is my. Before each animal some words occur that "
         "all three share, and some that tell it from the others.",
-        "Which words lose attention before cat, and which gains most? Then let dogs purr.",
-        "The and a, which all animals share, lose, and purrs, which only cat has, gains most. Once it occurs before "
-        "dog as well, cat has no word of its own left.",
+        "Which words lose attention before cat, and which gains most?",
+        "The and a, which all animals share, lose, and purrs, which only cat has, gains most. Let it occur before dog, "
+        "too: then cat has no word of its own left.",
         _table(
             "the a tail purrs barks sings",
             dict.fromkeys(("cat", "dog", "bird"), "my"),

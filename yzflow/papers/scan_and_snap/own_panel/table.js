@@ -9,7 +9,7 @@ yzflow.classTable = (parent, { id, limits, changed, say }) => {
     if (read === "") return 0;
     return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(read) ? Number(read) : read; // what is no number stays text
   };
-  const shown = (value) => (typeof value === "number" ? String(Number(value.toPrecision(5))) : value);
+  const shown = (value) => (typeof value === "number" ? String(Number.isInteger(value) ? value : Number(value.toPrecision(4))) : value);
 
   let table = { tokens: [], rows: [] }; // the last valid one
   let draft = table; // as the fields have it; an entry that is no number is text
@@ -119,7 +119,7 @@ yzflow.classTable = (parent, { id, limits, changed, say }) => {
       for (const { counts } of draft.rows) counts.splice(l, 1);
     }))));
     const grid = element("table", { class: "edit" }, element("caption", {}, "How often each token occurs before each next token"), element("thead", {}, head), element("tbody", {}, ...body), element("tfoot", {}, foot));
-    const words = `Only ratios within a row count. The page takes up to ${limits.classes} classes and ${limits.tokens} tokens.`;
+    const words = `Only ratios within a row count. The page takes up to ${limits.classes} classes and ${limits.tokens} tokens; blocks of a spreadsheet can be pasted.`;
     parent.replaceChildren(
       element("div", { class: "table" }, grid),
       element("div", { class: "actions" },
@@ -190,6 +190,24 @@ yzflow.classTable = (parent, { id, limits, changed, say }) => {
     event.preventDefault();
     if (next) next.focus();
     else if (event.key === "Enter") event.target.blur();
+  });
+
+  // A block of a spreadsheet goes into the fields from the one with the focus on, names and numbers alike.
+  parent.addEventListener("paste", (event) => {
+    const block = event.clipboardData.getData("text/plain").replace(/\r?\n$/, "").split(/\r?\n/).map((line) => line.split("\t"));
+    const place = event.target.closest?.("td");
+    if (!place || (block.length === 1 && block[0].length === 1)) return;
+    event.preventDefault();
+    const rows = [...place.closest("table").rows].slice(place.parentElement.rowIndex);
+    const fields = block.map((line, i) => line.map((_, j) => rows[i]?.cells[place.cellIndex + j]?.querySelector("input")));
+    if (fields.flat().includes(null) || fields.flat().includes(undefined)) {
+      say(`What was pasted, ${block.length} × ${Math.max(...block.map((line) => line.length))}, reaches beyond the table from here: add classes or tokens first. Nothing was changed.`);
+      return;
+    }
+    fields.forEach((line, i) => line.forEach((input, j) => {
+      input.value = block[i][j];
+      input.dispatchEvent(new Event("change"));
+    }));
   });
 
   return {
