@@ -248,7 +248,7 @@ def spurious_tokens(data: xr.Dataset) -> Figure:
     }
     for axes, names in panels.items():
         for name, label, colour in names:
-            axes.plot(n, data[f"expected_{name}"], color=colour, label=f"{label}, expected")
+            axes.plot(data["size"], data[f"curve_{name}"], color=colour, label=f"{label}, expected")
             mean, spread = data[name].mean("seed"), data[name].std("seed")
             axes.errorbar(n, mean, spread, fmt="o", color=colour, markersize=4, capsize=2, label=f"{label}, counted")
         axes.set(xscale="log", xlabel="contextual tokens of each class in the data set")

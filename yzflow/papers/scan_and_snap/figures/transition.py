@@ -167,8 +167,8 @@ def figure8(curves: xr.Dataset) -> Figure:
         top.plot([], [], "o", color="0.4", markersize=3.2, label="discrete h*(s)")
         top.set(title=rf"$M = {vocab_size}$", ylabel=r"$1000\,h$")
         top.legend(ncols=2)
-        bottom.set(xlabel="step s, time t (SGD steps)", ylabel=r"$(h^* - h)\, M / \eta_Y$")
-    figure.suptitle(r"Lemmas 5 to 7: discrete and continuous decoder; Lemma 7 bounds the gap below by 2")
+        bottom.set(xlabel="visits s of the class (K = 1: SGD steps)", ylabel=r"$(h^* - h)\, M / \eta_Y$")
+    figure.suptitle("The decoder in steps and in continuous time; by Lemma 7 the lower curves stay between 0 and 2")
     return figure
 
 

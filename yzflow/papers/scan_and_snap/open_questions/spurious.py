@@ -108,7 +108,8 @@ def suppression(
     xarray.Dataset
         ``number``, ``start``, ``end`` (tokens_per_class, seed): spurious tokens, and the attention on them, mean over
         classes; ``risen``: the share of them whose logit rose; ``expected_number``, ``expected_start``,
-        ``expected_end`` (tokens_per_class).
+        ``expected_end`` (tokens_per_class); ``curve_number``, ``curve_start``, ``curve_end`` (size): these
+        expectations at many sizes from the smallest to the largest.
     """
     common = zipf_common(n_tokens, exponent=exponent)
     rows = population(common, n_classes=n_classes, distinct=(4, 3, 2, 1))
@@ -129,12 +130,12 @@ def suppression(
             found["start"][i, j] = share[:, spurious].sum(axis=1).mean()
             found["end"][i, j] = grown[:, spurious].sum(axis=1).mean()
             found["risen"][i, j] = (z[spurious] > 0).mean() if spurious.size else np.nan
-    predicted = {"tokens_per_class": sizes, "n_classes": n_classes}
-    number, start = expected_number(common, **predicted), expected_share(common, **predicted)
     data: dict[str, Any] = {name: (("tokens_per_class", "seed"), values) for name, values in found.items()}
-    data |= {
-        "expected_number": ("tokens_per_class", number),
-        "expected_start": ("tokens_per_class", start),
-        "expected_end": ("tokens_per_class", lift * start),
-    }
-    return xr.Dataset(data, {"tokens_per_class": sizes}, {"lift": lift, "n_tokens": n_tokens, "exponent": exponent})
+    curve = np.unique(np.geomspace(sizes.min(), sizes.max(), 100).round().astype(np.int64))
+    for axis, prefix, at in (("tokens_per_class", "expected", sizes), ("size", "curve", curve)):
+        predicted = {"tokens_per_class": at, "n_classes": n_classes}
+        number, start = expected_number(common, **predicted), expected_share(common, **predicted)
+        named = {"number": number, "start": start, "end": lift * start}
+        data |= {f"{prefix}_{name}": (axis, values) for name, values in named.items()}
+    facts = {"lift": lift, "n_tokens": n_tokens, "exponent": exponent}
+    return xr.Dataset(data, {"tokens_per_class": sizes, "size": curve}, facts)
