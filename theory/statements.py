@@ -2,13 +2,15 @@
 
 A paper is a folder of `theory` with a module ``statements``; it is found without an entry elsewhere. The module has a
 tuple ``STATEMENTS``, and ``LEVELS``, the levels of fidelity at which the paper's statements can be checked, from the
-formulas to what a user trains; and ``ENCLOSING`` if some of its levels can be enclosed in balls. A statement's proof is
+formulas to what a user trains; ``ENCLOSING`` if some of its levels can be enclosed in balls; and ``SOURCE`` if what we
+have of the paper is not its print. A statement's proof is
 a module of the folder's ``proofs``; its numerical checks are run by `yzflow.audit` on simulations.
 """
 
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -156,6 +158,51 @@ class Check:
             raise ValueError(f"`suffices` must be all that a check assumes, but {self.name!r} has assumptions besides")
 
 
+@dataclass(frozen=True)
+class Source:
+    """What we have of a paper, and so how its statements are quoted.
+
+    Attributes
+    ----------
+    where : str
+        After a formula or a verdict: how it stands there.
+    form : str
+        What the formula is called beside a corrected one.
+    """
+
+    where: str = "as printed"
+    form: str = "printed form"
+
+    @property
+    def short(self) -> str:
+        """For the head of a table's column."""
+        return self.where.removeprefix("as ")
+
+
+class Erratum(str):
+    """An erratum in words, of a kind; without one, a plain text, it says what is false as printed."""
+
+    __slots__ = ()
+
+
+class Hypothesis(Erratum):
+    """A condition that is missing, outside of which the statement is false or has no meaning."""
+
+    __slots__ = ()
+
+
+class Slip(Erratum):
+    """A slip of the print: a sign, an index or a caption, which the proof or the rest of the paper has right."""
+
+    __slots__ = ()
+
+
+class Remark(Erratum):
+    """No error: what the statement does not say, leaves out or is enough besides."""
+
+    __slots__ = ()
+
+
 # In a statement's text, before what holds beyond the printed form.
 SHARPER = " Sharper than printed: "
 
@@ -220,7 +267,8 @@ class Statement:
         The right formula where the printed one is not.
     assumptions : tuple of Assumption
     errata : tuple of str
-        What is wrong, inconsistent or true only in part, and the counter-example; empty where none was found.
+        What is wrong, inconsistent or true only in part, and the counter-example; empty where none was found. A
+        `Hypothesis` that is missing, a `Slip` of the print and a `Remark` have these types.
     prove : callable or None
         The symbolic derivation of a statement without clauses; None of one that has some.
     checks : tuple of Check
@@ -286,9 +334,15 @@ class Statement:
         return "(not in the " in self.title
 
     @property
+    def source(self) -> Source:
+        """What we have of its paper: the print, or what the paper's room declares; one that is ours stands in none."""
+        return Source() if self.own else sources().get(self.paper, Source())
+
+    @property
     def forms(self) -> tuple[tuple[str, str], ...]:
         """Its formulas, each with its name: printed and corrected, or, of one that is ours, what it is from and it."""
-        names = ("From", "Statement") if self.own else ("As printed", "Corrected")
+        where = self.source.where
+        names = ("From", "Statement") if self.own else (f"{where[0].upper()}{where[1:]}", "Corrected")
         if self.corrected is None:
             return ((names[self.own], self.printed),)
         return ((names[0], self.printed), (names[1], self.corrected))
@@ -388,6 +442,26 @@ def columns() -> dict[str, dict[str, tuple[str, ...]]]:
 
 
 _COLUMNS = ("theory", "true gradient", "SGD")
+
+
+def sources() -> dict[str, Source]:
+    """Paper -> its ``SOURCE``, of the papers that we have not in print."""
+    return {paper.STATEMENTS[0].paper: paper.SOURCE for paper in _papers() if hasattr(paper, "SOURCE")}
+
+
+def reading_order(statement: Statement) -> tuple[bool, int, float]:
+    """For sorting those of one paper as a reader looks them up: by kind, then by number, and ours last.
+
+    What has no number, or the same one, stays in the register's order.
+    """
+    found = _NUMBERED.match(statement.number)
+    if found is None:
+        return statement.own, len(_KINDS), 0.0
+    return statement.own, _KINDS.index(found[1]), float(found[2] or "inf")
+
+
+_KINDS = ("Lemma", "Proposition", "Theorem", "Corollary", "Remark")
+_NUMBERED = re.compile(rf"({'|'.join(_KINDS)})s?(?: (\d+))?\b")
 
 
 def enclosing() -> dict[str, Enclosing]:

@@ -70,9 +70,8 @@ def proved_in(statement: Statement) -> str | None:
 def statement_page(statement: Statement) -> list[str]:
     """A statement of the register with its formulas, as Markdown."""
     lines = [f"**{statement.number}. {statement.title}.** {statement.text}", ""]
-    lines += ["As printed:", "", *display(statement.printed), ""]
-    if statement.corrected:
-        lines += ["Corrected:", "", *display(statement.corrected), ""]
+    for name, formula in statement.forms:
+        lines += [f"{name}:", "", *display(formula), ""]
     more = "sliders, numbers and verdict" if live.views(statement) else "numbers and verdict"
     address = f"../statements/{slug(statement)}.html"
     return [*lines, f'<a href="{address}">The page of {statement.number}: {more}</a>', ""]

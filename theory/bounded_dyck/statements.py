@@ -9,7 +9,7 @@ from theory.bounded_dyck import measures as checks
 from theory.bounded_dyck._register import EXACT, exact, statement
 from theory.bounded_dyck.proofs import stack, theorem1, theorem2, uniform, weight_decay
 from theory.bounded_dyck.statements_of_pruning import PRUNING
-from theory.statements import Check, Clause
+from theory.statements import Check, Clause, Hypothesis, Remark
 from theory.symbolic import derivations, part
 from theory.symbolic.printing import plain, tex
 from theory.values import value
@@ -79,13 +79,17 @@ STATEMENTS = (
         r" \text{ does not depend on } q",
         assumptions=(assumed.MINIMAL, assumed.NO_FLOOR, assumed.TYPES, assumed.DEPTH, assumed.RIGHT),
         errata=(
-            "k >= 2 is needed, which our text of the theorem does not say. With one type of brackets the depth says"
-            " all, and a layer tells depths apart at every length although its pairs add something and (11) fails:"
-            " with V_START = V_open + V_close, these two "
-            f"orthonormal, and the logits {plain(theorem1.one_type_logit, 'd')} of closed brackets at queries of depth "
-            "d, features are a function of d alone (theory.bounded_dyck.hypotheses.one_type_layer).",
-            "(11) leaves out closing queries of depth 0, where all brackets are matched, and open queries, which name "
-            "the last unmatched type: behind the residual link of (6) neither is constrained.",
+            Hypothesis(
+                "k >= 2 is needed, which our text of the theorem does not say. With one type of brackets the depth "
+                "says all, and a layer tells depths apart at every length although its pairs add something and (11) "
+                "fails: with V_START = V_open + V_close, these two orthonormal, and the logits "
+                f"{plain(theorem1.one_type_logit, 'd')} of closed brackets at queries of depth d, features are a "
+                "function of d alone (theory.bounded_dyck.hypotheses.one_type_layer)."
+            ),
+            Remark(
+                "(11) leaves out closing queries of depth 0, where all brackets are matched, and open queries, which "
+                "name the last unmatched type: behind the residual link of (6) neither is constrained."
+            ),
         ),
         clauses=(
             Clause("a pair adds nothing (14)", rf"k \ge 2: \quad {_PAIR} = 0", prove=_FORGETS),
@@ -169,17 +173,28 @@ STATEMENTS = (
         rf" {_PARTNER}, \quad g \text{{ of 3 layers}}",
         assumptions=(assumed.MINIMAL, assumed.NO_FLOOR),
         errata=(
-            "START must be independent, too, which our text of the theorem does not say. If it has the encoding of an"
-            " open bracket of level 1, the empty text and that bracket alone have the same features, and no head tells"
-            " them apart, although the encodings of the 2 k D states are independent.",
-            "The proof inverts the matrix of all encodings, so that all 2 k D must be independent together. (20) and "
-            f"(21) do not qualify: their ranks are {_RANKS['depths']} and {_RANKS['angles']} of {_RANKS['states']} at "
-            f"k = {_RANKS['k']}, D = {_RANKS['depth']}.",
-            "LN must have no floor (C_eps = 0), as the theorem assumes: a floor sees the normaliser of softmax, which "
-            "grows.",
-            "Without the residual link of (6) the features must tell the query, and (11) is needed at open queries and "
-            "at depth 0, too.",
-            "Three layers of weights are enough (theory.bounded_dyck.balance.exact_head and hypotheses.linked_head).",
+            Hypothesis(
+                "START must be independent, too, which our text of the theorem does not say. If it has the encoding "
+                "of an open bracket of level 1, the empty text and that bracket alone have the same features, and no "
+                "head tells them apart, although the encodings of the 2 k D states are independent."
+            ),
+            Hypothesis(
+                "The proof inverts the matrix of all encodings, so that all 2 k D must be independent together. (20) "
+                f"and (21) do not qualify: their ranks are {_RANKS['depths']} and {_RANKS['angles']} of "
+                f"{_RANKS['states']} at k = {_RANKS['k']}, D = {_RANKS['depth']}."
+            ),
+            Remark(
+                "LN must have no floor (C_eps = 0), as the theorem assumes: a floor sees the normaliser of softmax, "
+                "which grows."
+            ),
+            Remark(
+                "Without the residual link of (6) the features must tell the query, and (11) is needed at open "
+                "queries and at depth 0, too."
+            ),
+            Remark(
+                "Three layers of weights are enough (theory.bounded_dyck.balance.exact_head and "
+                "hypotheses.linked_head)."
+            ),
         ),
         clauses=(
             Clause(
@@ -289,8 +304,10 @@ STATEMENTS = (
         r"A_{ij} = \frac{1}{i} \text{ for } j \le i, \quad \text{no positions, a starting token}",
         assumptions=(assumed.CAUSAL, assumed.NO_FLOOR),
         errata=(
-            "Its second layer needs embedding (19), or another with jointly independent encodings, that of START "
-            "among them.",
+            Hypothesis(
+                "Its second layer needs embedding (19), or another with jointly independent encodings, that of START "
+                "among them."
+            ),
         ),
         clauses=(
             Clause(
@@ -324,11 +341,15 @@ STATEMENTS = (
         rf" S \le {_DEEPER} \text{{ else}}",
         assumptions=(assumed.MINIMAL, assumed.NO_FLOOR, assumed.TYPES, assumed.DEPTH, assumed.LIPSCHITZ),
         errata=(
-            "The constant is explicit: n pairs, gamma-Lipschitz heads, outputs tau apart after them; n up to N/2 - D"
-            " fits into length N. A loss within pi tau^2/16 of its least, tau the distance of the exact distributions"
-            " and pi the weight in it of the rarer of the two prefixes, leaves outputs tau/2 apart.",
-            "Below level d + 2, which the prefixes of (16) do not reach, the levels between are opened once, and the "
-            "bound is larger by 1 + 1/n for each.",
+            Remark(
+                "The constant is explicit: n pairs, gamma-Lipschitz heads, outputs tau apart after them; n up to N/2 "
+                "- D fits into length N. A loss within pi tau^2/16 of its least, tau the distance of the exact "
+                "distributions and pi the weight in it of the rarer of the two prefixes, leaves outputs tau/2 apart."
+            ),
+            Hypothesis(
+                "Below level d + 2, which the prefixes of (16) do not reach, the levels between are opened once, and "
+                "the bound is larger by 1 + 1/n for each."
+            ),
         ),
         clauses=(
             Clause(

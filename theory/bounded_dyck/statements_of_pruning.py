@@ -9,7 +9,7 @@ from theory.bounded_dyck import measures as checks
 from theory.bounded_dyck import measures_of_pruning
 from theory.bounded_dyck._register import exact, statement
 from theory.bounded_dyck.proofs import lottery
-from theory.statements import Clause
+from theory.statements import Clause, Hypothesis
 from theory.symbolic import part
 from theory.symbolic.printing import tex
 
@@ -83,9 +83,11 @@ PRUNING = (
         r"\Pr\bigl[\exists \text{ pruned } \tilde T: \sup_X \|\tilde T(X) - T(X)\| \le \epsilon\bigr] \ge 1 - \delta",
         assumptions=(assumed.UNIFORM, assumed.NORM, assumed.BALL, assumed.IDENTITY),
         errata=(
-            "It needs width for weights above one: a sum of n products reaches n/8 on average.",
-            "LN must have a floor, C > 0, for a bound that holds for all inputs; without one it does for inputs whose "
-            "mixtures stay away from zero.",
+            Hypothesis("It needs width for weights above one: a sum of n products reaches n/8 on average."),
+            Hypothesis(
+                "LN must have a floor, C > 0, for a bound that holds for all inputs; without one it does for inputs "
+                "whose mixtures stay away from zero."
+            ),
         ),
         clauses=(
             Clause(

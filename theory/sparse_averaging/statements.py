@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from theory.sparse_averaging._register import averaging, matching
 from theory.sparse_averaging._register.common import LEVELS
+from theory.statements import Source
 
-__all__ = ["LEVELS", "NOT_EXAMINED", "STATEMENTS"]
+__all__ = ["LEVELS", "NOT_EXAMINED", "SOURCE", "STATEMENTS"]
+
+SOURCE = Source("as in the talk's slides", "slides' form")
 
 NOT_EXAMINED = (
     "the paper of Sparse averaging itself, of which we have the slides of the talk only: theorems have the numbers"
-    " that others quote, and what is called printed is what the slides print."
+    " that others quote, and formulas stand here as in the slides."
 )
 
 STATEMENTS = (*averaging.STATEMENTS, *matching.STATEMENTS)

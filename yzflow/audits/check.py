@@ -17,13 +17,13 @@ from theory.statements import Statement
 from theory.trust import Label, Trust
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit, prove
-from yzflow.audits.outcomes import COLUMNS, Column, headline, sentence
+from yzflow.audits.outcomes import Column, headline, sentence
 from yzflow.audits.own import OwnCase, broken, measure, own_case
 from yzflow.audits.report import AuditReport, as_json, assumed, cells, columns, markdown_table, worst, worst_forms
-from yzflow.audits.screen import WIDTH, screen
+from yzflow.audits.screen import WIDTH, outcomes, screen
 from yzflow.audits.verdicts import Row, Verdict, judge
 
-__all__ = ["HEAD", "MARGINS", "StatementVerdict", "check", "error_rows", "find", "margin_rows"]
+__all__ = ["MARGINS", "StatementVerdict", "check", "error_rows", "find", "head", "margin_rows"]
 
 # Of `check`: a reader's case, which no file of a check holds.
 OWN_ARGUMENTS = ("data", "eta_y", "eta_z", "t_end", "optimizer", "objective", "level")
@@ -142,11 +142,11 @@ class StatementVerdict:
             how to repeat it in Python.
         """
         if not checks.flag("verbose", verbose):
-            return "\n".join(screen(self, [HEAD, *error_rows(self)], self.command))
+            return "\n".join(screen(self, [head(self.statement), *error_rows(self)], self.command))
         statement = self.statement
         lines = [f"{statement.id}. {statement.title}", *_wrapped(statement.text, ""), ""]
         for name, formula in statement.forms:
-            lines += _wrapped(formula, f"{name}:".ljust(13))
+            lines += _wrapped(formula, f"{name}: ".ljust(13))
         for said in assumed(statement):
             lines += _wrapped(said, "")
         for erratum in statement.errata:
@@ -155,14 +155,14 @@ class StatementVerdict:
             if clause.formula:
                 lines += _wrapped(f"{clause.name}: {clause.formula}", "Clause:      ")
         lines += ["", *_wrapped(self.outcome, "")]
-        lines += [f"  {column.name + ':':15}{column.words}" for column in self.columns]
+        lines += outcomes(self.columns)
         lines += ["", "Rests on"]
         for label in self.labels:
             lines += _wrapped(str(label), "  - ")
         if self.margins:
             lines += ["", MARGINS, *columns(margin_rows(self)), *_wrapped("; ".join(_numbered(self)), "  ")]
         if self.rows:
-            lines += ["", "Largest errors over the settings", *columns([HEAD, *error_rows(self)])]
+            lines += ["", "Largest errors over the settings", *columns([head(self.statement), *error_rows(self)])]
         return "\n".join([*lines, "", *self.python.splitlines()])
 
     def markdown(self) -> str:
@@ -180,7 +180,7 @@ class StatementVerdict:
         lines += [
             f"**{self.outcome}**",
             "",
-            *markdown_table([list(COLUMNS), *found]),
+            *markdown_table([[column.title for column in self.columns], *found]),
             "",
             "Rests on:",
             "",
@@ -190,7 +190,7 @@ class StatementVerdict:
         if self.margins:
             lines += [f"{MARGINS}:", "", *markdown_table(margin_rows(self)), "", *_numbered(self), ""]
         if self.rows:
-            lines += [*markdown_table([HEAD, *error_rows(self)]), ""]
+            lines += [*markdown_table([head(self.statement), *error_rows(self)]), ""]
         lines += [f"- {name}: {answer}" for name, answer in self.checklists().items()]
         lines += ["", f"Made by yzflow {__version__}: `{self.command}`.", ""]
         return "\n".join(lines)
@@ -339,11 +339,13 @@ def find(name: str) -> Statement:
     return found[0]
 
 
-HEAD = ["check", "level", "printed", "corrected", "expected", "outside the assumptions"]
+def head(statement: Statement) -> list[str]:
+    """The columns of `error_rows`."""
+    return ["check", "level", statement.source.short, "corrected", "expected", "outside the assumptions"]
 
 
 def error_rows(verdict: StatementVerdict) -> list[list[str]]:
-    """Under `HEAD`, a row for each check and level: the largest errors over the settings, in words."""
+    """Under `head`, a row for each check and level: the largest errors over the settings, in words."""
     found = []
     for cell in cells(verdict.rows):
         inside, outside = ([row for row in cell if (row.inside or verdict.own is not None) is w] for w in (True, False))
@@ -382,9 +384,10 @@ def _demonstrated(verdict: StatementVerdict) -> str:
     printed = sum(judge(row.printed, row.tolerance) is not Verdict.FAILS for row in rows)
     corrected = sum(judge(row.error, row.tolerance) is not Verdict.FAILS for row in rows)
     answer = "yes" if printed == len(rows) else "partial" if printed else "no"
+    form = verdict.statement.source.form
     second = f", the corrected form in {corrected}" if verdict.statement.corrected else ""
     return (
-        f"{answer}: the printed form holds within its tolerance in {printed} of {len(rows)} measurements inside the "
+        f"{answer}: the {form} holds within its tolerance in {printed} of {len(rows)} measurements inside the "
         f"assumptions{second}"
     )
 
@@ -402,7 +405,7 @@ def _proved(verdict: StatementVerdict) -> str:
     failing = [label for label in labels if not label.holds]
     if failing:
         return f"no: the proof fails; {stated}; {errata}"
-    of = "the corrected form" if statement.corrected else "the printed form"
+    of = "the corrected form" if statement.corrected else f"the {statement.source.form}"
     without = [clause.name for clause in statement.clauses if all(one.clause != clause.name for one in labels)]
     complete = not without and all(label.trust is Trust.PROVED and not label.prose for label in labels)
     answer = "yes" if complete and not statement.errata else "partial"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dynamics.support import files
 from yzflow.audits.audit import audit
-from yzflow.audits.report import errata_page
+from yzflow.audits.errata_page import errata_page
 
 PAGE = Path("docs") / "errata.md"
 

@@ -105,6 +105,8 @@ class Column:
         Why nothing was found, where nothing was.
     about : str
         What the outcome is of, where that is not the statement: of a refuted conjecture.
+    where : str
+        In place of `COLUMNS`, the words before what was found: of a paper that we have not in print.
     """
 
     name: str
@@ -112,6 +114,12 @@ class Column:
     scope: str = ""
     reason: str = ""
     about: str = ""
+    where: str = ""
+
+    @property
+    def title(self) -> str:
+        """What the column is called on a page of this statement alone."""
+        return self.where or self.name
 
     @property
     def outcome(self) -> Outcome:
@@ -140,9 +148,15 @@ class Column:
         about = f"{self.about} " if self.about and self.outcome in (Outcome.HOLDS, Outcome.FAILS) else ""
         return f"{about}{self.outcome.value}{scope}{by}"
 
+    @property
+    def under(self) -> str:
+        """The words under the column's name in a table of several papers, with what is meant where that differs."""
+        return f"{self.where}: {self.words}" if self.where else self.words
+
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
         return {
+            "title": self.title,
             "outcome": self.outcome.value,
             "words": self.words,
             "scope": self.scope,
@@ -190,9 +204,11 @@ def four_columns(statement: Statement, rows: Sequence[Row], proofs: Sequence[Lab
 
 
 def _printed(statement: Statement, by_check: dict[Check, list[Row]], proofs: Sequence[Label], ran: bool) -> Column:
-    """What the printed form does where the statement should hold."""
+    """What the printed form does where the statement should hold, or the one in what we have of the paper."""
     if statement.own:
         return Column(PRINTED, reason="it is ours, and nothing is printed")
+    form = statement.source.form
+    where = statement.source.where if statement.source.where != PRINTED else ""
     if statement.refuted:
         found = Outcome.NOT_RUN
         if ran:
@@ -200,19 +216,18 @@ def _printed(statement: Statement, by_check: dict[Check, list[Row]], proofs: Seq
                 row.alarming for rows in by_check.values() for row in rows
             )
             found = Outcome.REFUTED if held else Outcome.FAILS
-        return Column(PRINTED, (Part("the conjecture", found),), statement.refuted if ran else "")
+        return Column(PRINTED, (Part("the conjecture", found),), statement.refuted if ran else "", where=where)
     parts = tuple(
         _part(check, [row for row in rows if row.level in check.expected], [check.printed], ran, printed=True)
         for check, rows in by_check.items()
         if check.expected and check.suffices is None  # or what holds beyond the printed form
     )
     if statement.corrected is None:
-        return Column(PRINTED, (*parts, *_proved(statement, proofs, ran)))
+        return Column(PRINTED, (*parts, *_proved(statement, proofs, ran)), where=where)
     if not ran:
-        return Column(PRINTED, (*parts, Part("the printed form", Outcome.NOT_RUN)))
-    return Column(
-        PRINTED, parts, reason="" if parts else "no check sees the printed form: what is wrong say the errata"
-    )
+        return Column(PRINTED, (*parts, Part(f"the {form}", Outcome.NOT_RUN)), where=where)
+    reason = "" if parts else f"no check sees the {form}: what is wrong say the errata"
+    return Column(PRINTED, parts, reason=reason, where=where)
 
 
 def _parts(by_check: dict[Check, list[Row]], levels: Sequence[str], ran: bool) -> Iterable[Part]:
@@ -276,7 +291,7 @@ def _said(column: Column) -> str:
     missed = [part for part in column.parts if part.outcome in (Outcome.FAILS, Outcome.REFUTED)]
     if not held and not missed:
         return ""
-    where = COLUMNS[column.name]
+    where = column.where or COLUMNS[column.name]
     start = f"{where[0].upper()}{where[1:]}"
     if column.scope:
         return f"{start} it is refuted here, {column.scope}."

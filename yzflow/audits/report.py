@@ -1,4 +1,4 @@
-"""The audit's result, and its reports: text, JSON, a page of HTML, and the page of errata."""
+"""The audit's result, and its reports: text, JSON, and a page of HTML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dynamics.support import checks, display
 from dynamics.support.files import replacing
 from dynamics.support.provenance import environment
 from theory import statements
-from theory.statements import Clause, Statement
+from theory.statements import Clause, Source, Statement
 from theory.trust import Label, Trust, weakest
 from yzflow.audits import formulas
 from yzflow.audits.enclosing import EnclosedFlow
@@ -152,7 +152,7 @@ class AuditReport:
         lines = [self.counted(), *([self.decided()] if self.enclosed else []), "", "What each statement rests on"]
         lines += columns([[statement.id, str(self.summary(statement))] for statement in self.statements])
         lines += ["", "What was found of each"]
-        found = [[one.id, *(column.words for column in self.columns(one))] for one in self.statements]
+        found = [[one.id, *(column.under for column in self.columns(one))] for one in self.statements]
         lines += columns([["statement", *COLUMNS], *found])
         if self.enclosed:
             lines += [
@@ -170,6 +170,8 @@ class AuditReport:
             forms = [*worst_forms(inside), *balls, worst(outside) + flag]
             table.append([first.statement, first.check, first.level, *forms])
         lines += ["", *columns(table)]
+        quoted = {one.paper: one.source.where for one in self.statements if one.source != Source()}
+        lines += [f"Of {paper}, what is called printed is {where}." for paper, where in quoted.items()]
         return "\n".join(lines)
 
     def json(self) -> str:
@@ -330,52 +332,6 @@ def worst(rows: Sequence[Row]) -> str:
     return found.words + (f" (by {amount(found.error)})" if found.words == "fails" else "")
 
 
-def errata_page(report: AuditReport) -> str:
-    """The errata of every statement of a report as a Markdown page, with what each rests on and by how much it misses.
-
-    A statement without an erratum says so.
-    """
-    lines = [
-        "# Errata",
-        "",
-        "Made from the register (`theory.statements`) and an audit (`yzflow audit --quick`) by",
-        "`yzflow.audits.report.errata_page`. The tables show the largest error over the settings inside the",
-        "assumptions: of the formula as printed, of the corrected one, and what is expected.",
-        "",
-        report.counted(),
-        "",
-        *(line for note in statements.not_examined() for line in (f"Not examined: {note}", "")),
-    ]
-    for statement in report.statements:
-        lines += [f"## {statement.id}. {statement.title}", "", statement.text, ""]
-        for name, formula in statement.forms:
-            lines += [f"{name}:", "", *formulas.as_markdown(formula), ""]
-        lines += [line for sentence in assumed(statement) for line in (sentence, "")]
-        lines += [f"- {erratum}" for erratum in statement.errata] or [_no_erratum(statement)]
-        shown = [cell for cell in cells(report.table) if cell[0].statement == statement.id]
-        if shown:
-            entries = [[c[0].check, c[0].level, *worst_forms([row for row in c if row.inside])] for c in shown]
-            lines += ["", *markdown_table([["check", "level", "printed", "corrected", "expected"], *entries])]
-        lines += ["", *_rests(report, statement), ""]
-    return "\n".join(lines)
-
-
-def _rests(report: AuditReport, statement: Statement) -> list[str]:
-    """What a statement rests on, or each of its clauses with its formula, as Markdown."""
-    found = []
-    for clause in statement.clauses:
-        labels = [one for one in report.labels_of_proofs.get(statement.id, ()) if one.clause == clause.name]
-        words = [label.words for label in (*labels, *clause.in_words)]
-        names = {check.name for check in clause.checks}
-        measured = any(row.statement == statement.id and row.check in names for row in report.table)
-        words += ["measured, as the table says"] if measured else []
-        name = f"- *{clause.name}*: rests on: " if clause.name else "Rests on: "
-        found.append(f"{name}{'; '.join(words)}.")
-        if clause.formula:
-            found += ["", *(f"  {line}" for line in formulas.as_markdown(clause.formula)), ""]
-    return found
-
-
 def assumed(statement: Statement) -> list[str]:
     """A sentence on what a statement assumes, and one for each clause or check that assumes more or less."""
     held = statement.assumes.items()
@@ -427,7 +383,8 @@ def _page(report: AuditReport) -> str:
         rows = [row for row in report.table if row.statement == statement.id]
         if rows:
             parts.append(_plot(report, statement.id))
-            names = ["check", "level", "setting", "assumptions", "printed", "corrected", "expected", "verdict"]
+            names = ["check", "level", "setting", "assumptions", statement.source.short, "corrected", "expected"]
+            names += ["verdict"]
             names += ["in balls"] if report.enclosed else []
             parts.append(f"<table><tr>{''.join(f'<th>{name}' for name in names)}</tr>")
             parts += [_html_row(row, balls=bool(report.enclosed)) for row in rows] + ["</table>"]

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from theory.trust import Label
-from yzflow.audits.outcomes import headline
+from yzflow.audits.outcomes import Column, headline
 from yzflow.audits.report import columns
 
 if TYPE_CHECKING:
     from yzflow.audits.check import StatementVerdict
 
-__all__ = ["LINES", "WIDTH", "clipped", "screen"]
+__all__ = ["LINES", "WIDTH", "clipped", "outcomes", "screen"]
 
 WIDTH, LINES = 100, 40
 _MORE = " .."
@@ -44,12 +44,12 @@ def screen(verdict: StatementVerdict, rows: Sequence[Sequence[str]], command: st
     statement = verdict.statement
     lines = [clipped(f"{statement.id}. {statement.title}"), *_wrapped(statement.text, "", 2), ""]
     for name, formula in statement.forms:
-        lines += _wrapped(formula, f"{name}:".ljust(13), 2)
+        lines += _wrapped(formula, f"{name}: ".ljust(13), 2)
     lines += _some([clipped(f"Erratum:     {erratum}") for erratum in statement.errata], 2, "errata")
     said = headline(verdict.columns) if verdict.passed else verdict.outcome
     lines += ["", *_wrapped(said, "", 3), *_wrapped(verdict.place, "", 3)]
     lines += _some([clipped(f"Not run: {reason}.") for reason in verdict.missing], 2, "levels")
-    lines += [clipped(f"  {column.name + ':':15}{column.words}") for column in verdict.columns]
+    lines += [clipped(line) for line in outcomes(verdict.columns)]
     rests = [clipped(f"  - {_short(label)}") for _, label in verdict.report.summaries(statement)]
     lines += ["", "Rests on", *_some(rests, 4, "clauses")]
     if verdict.margins:
@@ -61,6 +61,12 @@ def screen(verdict: StatementVerdict, rows: Sequence[Sequence[str]], command: st
         where = "at your own setting" if verdict.own else "inside the assumptions"
         lines += ["", f"Largest errors {where}", *_errors(rows, room)]
     return [*lines, "", clipped(last)]
+
+
+def outcomes(found: Sequence[Column]) -> list[str]:
+    """A line for each column of a verdict."""
+    width = max(15, *(len(column.title) + 3 for column in found))
+    return [f"  {column.title + ':':{width}}{column.words}" for column in found]
 
 
 def _wrapped(text: str, head: str, most: int) -> list[str]:

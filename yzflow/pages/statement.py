@@ -21,13 +21,13 @@ from theory.statements import SHARPER, Statement
 from theory.symbolic import Derivation
 from theory.trust import Label
 from yzflow.audits import formulas
-from yzflow.audits.check import HEAD, MARGINS, StatementVerdict, check, error_rows, find, margin_rows
+from yzflow.audits.check import MARGINS, StatementVerdict, check, error_rows, find, head, margin_rows
 from yzflow.audits.outcomes import Column, Outcome
 from yzflow.audits.report import assumed
 from yzflow.pages import live, strips
 from yzflow.pages.explorer.registry import Panel, panels
 
-__all__ = ["badge", "document", "html", "kind", "outcomes", "page", "save", "slug", "table"]
+__all__ = ["badge", "document", "file", "html", "kind", "outcomes", "page", "save", "slug", "table"]
 
 
 def page(
@@ -117,14 +117,19 @@ def html(
         "</main>",
     ]
     scripts = "" if views is None else live.scripts(statement, views)
-    return document(f"{statement.id}. {statement.title}", "\n".join(filter(None, parts)), scripts=scripts)
+    return document(
+        f"{statement.id}. {statement.title}",
+        "\n".join(filter(None, parts)),
+        scripts=scripts,
+        controls=views is not None,
+    )
 
 
-def document(title: str, body: str, *, scripts: str = "") -> str:
-    """A whole page around its body; with scripts it has the style of the explorer's controls and plots, too."""
+def document(title: str, body: str, *, scripts: str = "", controls: bool = False) -> str:
+    """A whole page around its body, with its scripts; ``controls`` brings the style of the explorer's and its plots."""
     first, last = live.styles()
-    style = _file("yzflow.pages", "statement.css")
-    if scripts:
+    style = file("yzflow.pages", "statement.css")
+    if controls:
         style = first + style + last
     else:
         light, dark = re.findall(r":root[^{]*\{([^}]*)\}", first)[:2]
@@ -139,7 +144,7 @@ def document(title: str, body: str, *, scripts: str = "") -> str:
         "SCRIPTS": scripts,
     }
     # At once, so that no part is looked through for the names of others.
-    return re.sub(r"@([A-Z]+)@", lambda found: parts[found[1]], _file("yzflow.pages", "statement.html"))
+    return re.sub(r"@([A-Z]+)@", lambda found: parts[found[1]], file("yzflow.pages", "statement.html"))
 
 
 def slug(statement: Statement) -> str:
@@ -178,7 +183,8 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, b
     )
 
 
-def _file(package: str, name: str) -> str:
+def file(package: str, name: str) -> str:
+    """The text of a file in a package."""
     return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
@@ -206,7 +212,7 @@ def outcomes(columns: Sequence[Column]) -> str:
     """The verdict in each column, as a list; what was not asked is left out where something else was."""
     shown = [column for column in columns if column.outcome is not Outcome.NOT_EXAMINED] or columns
     items = "".join(
-        f"<li class='{column.outcome.value.replace(' ', '-')}'><span class='soft'>{column.name}</span> "
+        f"<li class='{column.outcome.value.replace(' ', '-')}'><span class='soft'>{column.title}</span> "
         f"{formulas.readable(column.words)}</li>"
         for column in shown
     )
@@ -230,8 +236,8 @@ def _statement(statement: Statement) -> str:
 def _sharper(statement: Statement) -> str:
     """What holds beyond the printed form, below the first screen."""
     words = statement.text.partition(SHARPER)[2]
-    words = f"<p>Beyond the printed form: {formulas.readable(words)}</p>" if words else ""
-    return f"<section id='sharper'><h2>Sharper than printed</h2>{words}</section>" if words else ""
+    words = f"<p>Beyond the {statement.source.form}: {formulas.readable(words)}</p>" if words else ""
+    return f"<section id='sharper'><h2>Sharper than {statement.source.short}</h2>{words}</section>" if words else ""
 
 
 def _clauses(verdict: StatementVerdict) -> str:
@@ -266,7 +272,7 @@ def _plot(verdict: StatementVerdict, name: str = "plot") -> str:
     if not verdict.rows:
         return f"<figure id='{name}'><p class='soft'>{_NOTHING}</p></figure>"
     still = "" if live.views(verdict.statement) else f"<p class='soft'>{_STILL}</p>"
-    return f"<figure id='{name}'>{strips.drawn(verdict.rows)}{still}</figure>"
+    return f"<figure id='{name}'>{strips.drawn(verdict.rows, verdict.statement.source)}{still}</figure>"
 
 
 def _question(statement: Statement) -> str:
@@ -285,11 +291,12 @@ def _numbers(verdict: StatementVerdict, plot: str = "") -> str:
         return f"<section id='numbers'><h2>What was found</h2><p>{formulas.readable(verdict.outcome)}</p></section>"
     rows = error_rows(verdict)
     bad = [row[-1].endswith("should hold") for row in rows]
-    worst = table(HEAD, _set(rows), "Largest errors over the settings inside the assumptions", bad=bad)
-    head = ["check", "level", "setting", "assumptions", "printed", "corrected", "expected"]
+    source, caption = verdict.statement.source, "Largest errors over the settings inside the assumptions"
+    worst = table(head(verdict.statement), _set(rows), caption, bad=bad)
+    names = ["check", "level", "setting", "assumptions", source.short, "corrected", "expected"]
     each = [[row.check, row.level, row.setting, "hold" if row.inside else "broken", *row.forms] for row in verdict.rows]
     alarming = [row.alarming for row in verdict.rows]
-    points = table(head, _set(each), "One row for each point of the plot", bad=alarming)
+    points = table(names, _set(each), "One row for each point of the plot", bad=alarming)
     return (
         f"<section id='numbers'><h2>What was found</h2><p>{formulas.readable(verdict.outcome)}</p>{plot}{worst}"
         f"<details><summary>Each setting: {len(each)} measurements</summary>{points}</details></section>"

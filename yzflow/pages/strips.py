@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from html import escape
 
+from theory.statements import Source
 from yzflow.audits import formulas
 from yzflow.audits.report import cells
 from yzflow.audits.verdicts import Row, describe
@@ -25,14 +26,15 @@ def place(error: float) -> float:
     return 3 + 94 * math.log(shown / _FLOOR) / math.log(_TOP / _FLOOR)
 
 
-def drawn(rows: Sequence[Row]) -> str:
-    """The plot of these rows, with its key and its axis."""
+def drawn(rows: Sequence[Row], source: Source) -> str:
+    """The plot of these rows, with its key and its axis; the source says what the first form is called."""
     parts, check, wrong = [], None, any(row.alarming for row in rows)
     for cell in cells(rows):
         if cell[0].check != check:
             check = cell[0].check
             parts.append(f"<p class='check'>{formulas.readable(check)}</p>")
-        parts.append(f"<div class='strip'><span>{escape(cell[0].level)}</span><svg>{_strip(cell)}</svg></div>")
+        strip = _strip(cell, source.short)
+        parts.append(f"<div class='strip'><span>{escape(cell[0].level)}</span><svg>{strip}</svg></div>")
     ticks = "".join(f"<text x='{place(at):.1f}%' y='14' text-anchor='middle'>{text}</text>" for at, text in _TICKS)
     parts.append(f"<div class='strip axis'><span></span><svg>{ticks}</svg></div>")
     outside = any(not row.inside for row in rows)
@@ -43,7 +45,7 @@ def drawn(rows: Sequence[Row]) -> str:
     )
     key = [(_disc("8", "7", "standing"), f"{standing}, assumptions hold")]
     key += [(_disc("8", "7", "standing outside"), f"{standing}, an assumption is broken")] if outside else []
-    key += [(_cross("8", "7"), "printed form")] if second else []
+    key += [(_cross("8", "7"), source.form)] if second else []
     key += [(_disc("8", "7", "wrong"), "should hold, and does not")] if wrong else []
     key.append(("<line class='tolerance' x1='8' x2='8' y1='0' y2='14'/>", "tolerance"))
     listed = "".join(f"<li><svg aria-hidden='true'>{mark}</svg>{words}</li>" for mark, words in key)
@@ -58,14 +60,14 @@ def drawn(rows: Sequence[Row]) -> str:
     )
 
 
-def _strip(cell: Sequence[Row]) -> str:
+def _strip(cell: Sequence[Row], first: str) -> str:
     marks = [f"<line class='grid' x1='{place(at):.1f}%' x2='{place(at):.1f}%' y1='0' y2='100%'/>" for at, _ in _TICKS]
     edge = f"{place(cell[0].tolerance):.2f}%"
     marks.append(f"<line class='tolerance' x1='{edge}' x2='{edge}' y1='0' y2='100%'/>")
     for number, row in enumerate(cell):
         height = f"{20 + 60 * (number + 0.5) / len(cell):.0f}%"  # side by side where errors are equal
         if row.corrected is not None:
-            marks.append(_cross(f"{place(row.printed):.2f}%", height, _words(row, "printed", row.printed)))
+            marks.append(_cross(f"{place(row.printed):.2f}%", height, _words(row, first, row.printed)))
         kind = "wrong" if row.alarming else "standing" if row.inside else "standing outside"
         marks.append(_disc(f"{place(row.error):.2f}%", height, kind, _words(row, "", row.error)))
     return "".join(marks)

@@ -1,7 +1,9 @@
 """One statement at a time: found by name, with what was computed of it in words that a false statement changes."""
 
 import json
+import re
 from dataclasses import replace
+from html import unescape
 
 import pytest
 from click.testing import CliRunner
@@ -14,6 +16,8 @@ from yzflow.audits.check import StatementVerdict, error_rows, find
 from yzflow.audits.outcomes import headline
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Verdict
+from yzflow.pages.contents import index
+from yzflow.pages.statement import html
 
 LEMMA_4 = "Scan and Snap: Lemma 4"
 
@@ -176,9 +180,31 @@ def test_what_no_paper_prints_is_not_called_printed():
     assert any(one.corrected for one in ours) and any(one.corrected is None for one in ours)
     assert all({name for name, _ in one.forms} <= {"From", "Statement"} and not one.errata for one in ours)
     page = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
+    parts = {
+        part.partition(". ")[0]: part for part in re.split(r"^(?:### |<summary>(?!The statement))", page, flags=re.M)
+    }
     for one in statements.REGISTER.values():
-        part = page.split(f"## {one.id}. {one.title}\n")[1].split("\n## ")[0]
-        assert ("As printed:" in part) != one.own and ("No erratum found." in part) == (not one.own and not one.errata)
+        part, where = parts[one.id], one.source.where
+        assert (f"{where[0].upper()}{where[1:]}:" in part) != one.own
+        assert ("No erratum found." in part) == (not one.own and not one.errata)
+
+
+def test_what_stands_in_slides_is_called_so_everywhere():
+    register = statements.REGISTER.values()
+    slides = [one for one in register if one.paper == "Sparse averaging" and not one.own]
+    assert {one.source.where for one in slides} == {"as in the talk's slides"}
+    assert {one.source.where for one in register if one not in slides} == {"as printed"}
+    rank = yzflow.check("Sparse averaging: Rank bound")
+    texts = [rank.text(), rank.text(verbose=True), rank.markdown(), html(rank), index([rank]), rank.report.text()]
+    for text in texts:
+        text = text.replace("what is called printed is", "")
+        assert "s in the talk's slides" in unescape(text) and "rinted form" not in text
+    seen = re.sub(r"<style>.*?</style>|<[^>]*>", "", texts[3], flags=re.S)
+    assert [text for text in (*texts[:3], seen) if "printed" in text] == []
+    assert rank.as_dict()["columns"]["as printed"]["title"] == "as in the talk's slides"
+    lemma = StatementVerdict(find(LEMMA_4), AuditReport([], (find(LEMMA_4),), {}), True, 0)
+    for text in (lemma.text(), lemma.markdown(), html(lemma)):
+        assert "As printed" in text and "slides" not in text
 
 
 def test_the_lines_of_python_compute_the_same(lemma_4, capsys):

@@ -24,7 +24,7 @@ from theory.scan_and_snap._register.assumptions import (
     ZERO_DECODER,
 )
 from theory.scan_and_snap._register.common import ALL, FLOWS, PROOFS, at_any_rates, closed, statement
-from theory.statements import Check, Clause
+from theory.statements import Check, Clause, Remark, Slip
 from theory.symbolic import part
 from theory.values import value
 
@@ -204,7 +204,10 @@ STATEMENTS = (
         assumptions=THEOREM_1,
         errata=(
             "B_n is K times too large, as the rates of Lemma 4 are; the lower bound then fails.",
-            "Exact in the theory flow; in the full flow f moves while Y accumulates it: (11) holds to O(eta_Z/eta_Y).",
+            Remark(
+                "Exact in the theory flow; in the full flow f moves while Y accumulates it: (11) holds to "
+                "O(eta_Z/eta_Y)."
+            ),
         ),
         clauses=(
             Clause(
@@ -314,7 +317,7 @@ STATEMENTS = (
             "(14), (124), (129) drop the lower limit: B(0) = ln(C_0)/4.",
             "(13) has K (K - 1) terms in z' and K - 1 in xi, and gives both the same C_0.",
             "The snapping stage repeats Theorem 1(b)'s gamma, whose logarithm lacks M.",
-            "Fig. 9's caption has nu = eta_Z/eta_Y; the text, (130) and the panels have nu = eta_Y/eta_Z.",
+            Slip("Fig. 9's caption has nu = eta_Z/eta_Y; the text, (130) and the panels have nu = eta_Y/eta_Z."),
         ),
         clauses=(
             Clause(
@@ -406,8 +409,10 @@ STATEMENTS = (
         corrected=rf"\text{{(132) for }} \ln\tfrac{{M\eta_Yt}}{{K}} \gg {f.LATE_MARGIN}",
         assumptions=DECODER,
         errata=(
-            f"(132): the condition 4 Gamma >> C_0 = 1 is ln(M eta_Y t/K) >> {f.late_margin}; in our copy nu stands in"
-            " it as eta_Z/eta_Y would, as in Fig. 9's caption, and K = 1.",
+            Slip(
+                f"(132): the condition 4 Gamma >> C_0 = 1 is ln(M eta_Y t/K) >> {f.late_margin}; in our copy nu "
+                "stands in it as eta_Z/eta_Y would, as in Fig. 9's caption, and K = 1."
+            ),
             "Insight (b), fixed eta_Z, holds late only: early B grows with eta_Y. It holds from the upper crossing of"
             f" Lemma 8 on for M >= 8; at M = {_FASTER['m']}, K = {_FASTER['k']}, eta_Y = {_FASTER['eta_y']:g} from t ="
             f" {_FASTER['until']:.0f} on (t0' = {_FASTER['scanning']:.0f}, t0 = {_FASTER['snapping']:.0f}).",

@@ -32,7 +32,7 @@ from theory.scan_and_snap._register.common import (
     simple,
     statement,
 )
-from theory.statements import Check, Clause
+from theory.statements import Check, Clause, Hypothesis, Remark, Slip
 from theory.symbolic import part
 from theory.values import value
 
@@ -52,8 +52,10 @@ STATEMENTS = (
         corrected=rf"\text{{the second }} < \text{{ for }} N\ln\tfrac2\delta > {f.VISITS_NEEDED} ="
         rf" {f.visits_needed} \text{{ only}}",
         errata=(
-            f"The second < needs N ln(2/delta) > {f.visits_needed}: at delta = {_VISITS['delta']:g} it fails for N ="
-            f" {', '.join(map(str, _VISITS['fails']))} (by {_VISITS['by']:.0%} at N = 1).",
+            Hypothesis(
+                f"The second < needs N ln(2/delta) > {f.visits_needed}: at delta = {_VISITS['delta']:g} it fails for "
+                f"N = {', '.join(map(str, _VISITS['fails']))} (by {_VISITS['by']:.0%} at N = 1)."
+            ),
         ),
         prove=part(PROOFS["concentration"], "(58)", "second <"),
         checks=(
@@ -96,8 +98,10 @@ STATEMENTS = (
             f" {_GAP['gap']} and sigma' = {_GAP['sigma']:.2f} against {_GAP['bound']:g}.",
             f"For M = {both(_GAPS['both'])} it fails on both sides already for small Delta, where sigma' is up to"
             f" {f.log_residual_gap}.",
-            f"Always true, and with the best constant for large Delta: sigma' <= {f.residual_gap}. (61) holds with the"
-            " constant 1.",
+            Remark(
+                f"Always true, and with the best constant for large Delta: sigma' <= {f.residual_gap}. (61) holds "
+                "with the constant 1."
+            ),
         ),
         assumptions=(*DECODER, UNIFORM, MANY_DRAWS),
         clauses=(
@@ -184,8 +188,8 @@ STATEMENTS = (
         "After t >> K^2 steps of batch size 1, the gradient at the features is gamma(t) times a combination of them.",
         r"g_n = \gamma\Big(\iota_nf_n - \sum_{n'\ne n}\beta_{nn'}f_{n'}\Big)\ \text{(9)}",
         errata=(
-            "Holds for the modified gradient of Lemma 3; under the gradient of Lemma 1 see Remark 1.",
-            "A single beta_nn' can be negative: beta_13 for a chain of overlaps 1-2-3 and large M.",
+            Remark("Holds for the modified gradient of Lemma 3; under the gradient of Lemma 1 see Remark 1."),
+            Remark("A single beta_nn' can be negative: beta_13 for a chain of overlaps 1-2-3 and large M."),
         ),
         assumptions=THEOREM_1,
         prove=part(
@@ -285,8 +289,10 @@ STATEMENTS = (
         r" n}(1+\theta_k)E'_{kn'}\Big)\Big]\ \text{(88)}",
         corrected=rf"\beta_{{nn'}} = (1+\sigma)\Big[{f.SIGNAL}\Big]",
         errata=(
-            "(88): the first term in the bracket of q_0 has the sign minus, since beta_nn' = -((I - E')(I + Theta)"
-            " u_n)_n'. In our copy it is a plus; the bound on delta_3 covers either.",
+            Slip(
+                "(88): the first term in the bracket of q_0 has the sign minus, since beta_nn' = -((I - E')(I + "
+                "Theta) u_n)_n'. In our copy it is a plus; the bound on delta_3 covers either."
+            ),
         ),
         assumptions=THEOREM_1,
         prove=part(PROOFS["gram"], "(86)", "(88)", "(90)", "(92)", "(93)", prose=(_EIGENVECTORS,)),

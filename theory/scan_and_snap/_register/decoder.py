@@ -24,7 +24,7 @@ from theory.scan_and_snap._register.common import (
     drawn,
     statement,
 )
-from theory.statements import Check, Clause
+from theory.statements import Check, Clause, Hypothesis, Slip
 from theory.symbolic import part
 from theory.values import value
 
@@ -77,8 +77,10 @@ STATEMENTS = (
         r"\dot w_j = \eta_Y 1[j=n](e_n-\alpha_n)\ \text{(8)},\quad \dot Y = \eta_Y(f_n -"
         r" FE'e_n)(e_n-\alpha_n)^T\ \text{(26)}",
         errata=(
-            "Appendix D.1's list of notations prints E' := (I + E)^{-1} - I; (28), Lemma 14 and the proof have the"
-            " opposite sign, E' = I - (I + E)^{-1}.",
+            Slip(
+                "Appendix D.1's list of notations prints E' := (I + E)^{-1} - I; (28), Lemma 14 and the proof have "
+                "the opposite sign, E' = I - (I + E)^{-1}."
+            ),
         ),
         assumptions=(NO_POSITIONS, LONG_SEQUENCES, FAST_DECODER, *WEAK),
         prove=PROOFS["lemma3"],
@@ -192,8 +194,10 @@ STATEMENTS = (
         r" M}\right),\ \omega_0 \lesssim \tfrac{1}{M^{0.99}\ln M},\ M^{\omega_1} = c'\ln M,\ c' \in (0.5, 2)",
         assumptions=(FOUR_TOKENS,),
         errata=(
-            f"For M = {both(value('scan_and_snap.no_crossings.sizes'))} the two never cross: it needs M >= 4, which the"
-            " paper's M >> 100 includes.",
+            Hypothesis(
+                f"For M = {both(value('scan_and_snap.no_crossings.sizes'))} the two never cross: it needs M >= 4, "
+                "which the paper's M >> 100 includes."
+            ),
         ),
         sharper=f"omega_0 is {f.lower_excess} up to a factor that tends to 1; the printed order, with the constant 1,"
         f" is above that from M of about 2^{value('scan_and_snap.printed_order.log2'):.0f} on.",
@@ -264,9 +268,11 @@ STATEMENTS = (
         f" the least constant for all M is between {_CONSTANT['above']:.4f} and {_CONSTANT['below']:.4f}, in balls; M ="
         f" {_CONSTANT['m'] / 1e8:.1f}e8 needs the former.)",
         errata=(
-            "The lemma also has exp(M h) <= min(M - 1, (M - 1) M h) for t <= K ln M/eta_Y, which is not true at the"
-            " very start, before the first crossing (Remark 3 sets it aside), and needs M >= 5; its bounds on h and"
-            " gamma do not suffer.",
+            Hypothesis(
+                "The lemma also has exp(M h) <= min(M - 1, (M - 1) M h) for t <= K ln M/eta_Y, which is not true at "
+                "the very start, before the first crossing (Remark 3 sets it aside), and needs M >= 5; its bounds on "
+                "h and gamma do not suffer."
+            ),
         ),
         assumptions=DECODER,
         prove=part(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from theory.sparse_averaging import measures as checks
 from theory.sparse_averaging._register.common import LOG_RANK, MAPS, check, given, rank_of_disjointness, statement
 from theory.sparse_averaging.proofs import disjointness, fully_connected, linear_query, moments, recurrent
-from theory.statements import Assumption, Clause
+from theory.statements import Assumption, Clause, Hypothesis, Remark, Slip
 from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
 from theory.values import value
@@ -43,9 +43,11 @@ STATEMENTS = (
         r"m = O(d + q\log N)",
         assumptions=(_ANY_Q, MAPS),
         errata=(
-            "The shortest certificate is not enough for all sets: against the q keys closest to another key it needs m"
-            " of about 8 q^2 ln(N/q). With the nearest keys pinned (exclusion) m of about q log N is enough in all"
-            " that was tried; that this holds for all sets is the slides' theorem, not our proof.",
+            Remark(
+                "The shortest certificate is not enough for all sets: against the q keys closest to another key it "
+                "needs m of about 8 q^2 ln(N/q). With the nearest keys pinned (exclusion) m of about q log N is "
+                "enough in all that was tried; that this holds for all sets is the slides' theorem, not our proof."
+            ),
         ),
         clauses=(
             Clause(
@@ -69,11 +71,13 @@ STATEMENTS = (
         rf" -\prod_{{j \in y}}(t-j)^2, \quad \text{{bits of }} w_y \approx {tex(moments.query_bits, 'N', 'q')}",
         assumptions=(_ANY_Q, _EXACT_NUMBERS, MAPS),
         errata=(
-            "The bits do not vanish but move into the numbers: m p is about 4 q^2 log2 N. In float64 it fails for some"
-            f" sets at (N, q) = {', '.join(_FAILING[:-1])} and {_FAILING[-1]}. Which ones depends on how BLAS sums:"
-            f" {{{', '.join(map(str, _SET['subset']))}}} at ({_SET['n']}, {_SET['q']}), counted from 0, fails with one"
-            " row of queries and not with three.",
-            "On this curve 2q - 1 dimensions are too few as soon as N >= 2q + 1.",
+            Remark(
+                "The bits do not vanish but move into the numbers: m p is about 4 q^2 log2 N. In float64 it fails for "
+                f"some sets at (N, q) = {', '.join(_FAILING[:-1])} and {_FAILING[-1]}. Which ones depends on how BLAS "
+                f"sums: {{{', '.join(map(str, _SET['subset']))}}} at ({_SET['n']}, {_SET['q']}), counted from 0, "
+                "fails with one row of queries and not with three."
+            ),
+            Remark("On this curve 2q - 1 dimensions are too few as soon as N >= 2q + 1."),
         ),
         clauses=(
             Clause(
@@ -116,8 +120,10 @@ STATEMENTS = (
             MAPS,
         ),
         errata=(
-            "The parity is swapped: as printed (with b for the second a) the protocol decides DISJ(not a, b).",
-            "Bob's values are printed with a_i in place of b_i.",
+            Slip(
+                "The parity is swapped: as in the slides (with b for the second a) the protocol decides DISJ(not a, b)."
+            ),
+            Slip("In the slides Bob's values have a_i in place of b_i."),
             "Row 2q + 1 of the softmax has its own token in it: Bob needs that key and value too, not only the query.",
         ),
         clauses=(
@@ -175,9 +181,11 @@ STATEMENTS = (
         rf" k < Nd',\ q < N: \text{{ error}} \ge {_ONE_TOKEN}",
         assumptions=(_BELOW, _CUBE),
         errata=(
-            "The slides say neither for which q nor for which error. For every q <= N/2 and every error below one a"
-            " width of order N d' is needed, as they have it. For q > N/2 it depends on the error: the sum of all"
-            " values, of width d', is within (N - q)/q < 1 of every average. At q = N it is exact.",
+            Hypothesis(
+                "The slides say neither for which q nor for which error. For every q <= N/2 and every error below one "
+                "a width of order N d' is needed, as they have it. For q > N/2 it depends on the error: the sum of "
+                "all values, of width d', is within (N - q)/q < 1 of every average. At q = N it is exact."
+            ),
         ),
         clauses=(
             Clause(
@@ -214,8 +222,10 @@ STATEMENTS = (
         rf" \text{{ and, for }} q \le \tfrac{{N+1}}{{2}}, \; {_STRINGS} \text{{ bits}}",
         assumptions=(_BELOW, _SIGNS),
         errata=(
-            "The slides say neither for which q nor for which error. At q = N it is false: one sum is asked for, and"
-            " log2 N bits are enough.",
+            Hypothesis(
+                "The slides say neither for which q nor for which error. At q = N it is false: one sum is asked for, "
+                "and log2 N bits are enough."
+            ),
         ),
         clauses=(
             Clause(

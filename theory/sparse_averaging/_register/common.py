@@ -30,7 +30,7 @@ def check(
 
 
 def statement(number: str, title: str, text: str, printed: str, **more: Any) -> Statement:
-    """A statement of this paper; ``printed`` and ``corrected`` are LaTeX, without dollar signs."""
+    """A statement of this paper; ``printed``, as in the slides, and ``corrected`` are LaTeX, without dollar signs."""
     return Statement("Sparse averaging", number, title, text, printed, **more)
 
 

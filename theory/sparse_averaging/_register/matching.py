@@ -22,7 +22,7 @@ from theory.sparse_averaging._register.common import (
 )
 from theory.sparse_averaging.proofs import groups, match2, match3, sorted_groups, transform
 from theory.sparse_averaging.sizes import below_bound
-from theory.statements import Assumption, Clause
+from theory.statements import Assumption, Clause, Hypothesis, Remark, Slip
 from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
 from theory.values import value
@@ -67,9 +67,11 @@ STATEMENTS = (
         rf" \eta = {tex(match2.largest_error, 'o')}",
         assumptions=(MAPS, _BLANK),
         errata=(
-            'The slides leave out "mod M": positive integers never sum to zero. Match3 has the same slip.',
-            f"The blank token is necessary: without it X = ({', '.join(map(str, _UNMATCHED['x']))}), M ="
-            f" {_UNMATCHED['m']} gives ones everywhere.",
+            Slip('The slides leave out "mod M": positive integers never sum to zero. Match3 has the same slip.'),
+            Hypothesis(
+                f"The blank token is necessary: without it X = ({', '.join(map(str, _UNMATCHED['x']))}), M = "
+                f"{_UNMATCHED['m']} gives ones everywhere."
+            ),
         ),
         clauses=(
             Clause("in exact arithmetic", prove=match2.derive),
@@ -89,7 +91,7 @@ STATEMENTS = (
         " layer.",
         r"mH = \Omega\left(\frac{N}{\log N}\right)",
         assumptions=(_PAIRS, BETWEEN, given("what is sent has p bits a number, O(log N) on the slides")),
-        errata=("The pairs {v, 1 - v} of Z_M must be different ones, and leave out {-1, 2}.",),
+        errata=(Hypothesis("The pairs {v, 1 - v} of Z_M must be different ones, and leave out {-1, 2}."),),
         clauses=(
             rank_of_disjointness("n"),
             Clause(
@@ -112,7 +114,11 @@ STATEMENTS = (
         corrected=rf"m = 4, \quad c = {tex(match3.temperature, 'N', 'o', match3.gap(_GAP))}, \quad \eta ="
         rf" {tex(match2.largest_error, 'o')}",
         assumptions=(MAPS, _BLANK),
-        errata=("For M <= 3 the gap is 1 and not 1 - cos(2 pi/M), for pairs of a token and the blank score zero.",),
+        errata=(
+            Hypothesis(
+                "For M <= 3 the gap is 1 and not 1 - cos(2 pi/M), for pairs of a token and the blank score zero."
+            ),
+        ),
         clauses=(
             Clause("in exact arithmetic", prove=match3.derive),
             Clause(
@@ -157,12 +163,16 @@ STATEMENTS = (
             f" {plain(groups.size, 'N')} is below N / log2 N from N of about {_from(groups.size)} on, and"
             f" {plain(groups.strict_size, 'N')} from about {_from(groups.strict_size)} on. No size that was run with"
             " two layers contradicts anything.",
-            "On the slides m is the width of a token, and queries, keys and values are linear in it. Here they are maps"
-            " of a token of any size. Whether the sizes stand with linear ones was not looked at.",
-            "The published form for M = N^a, a > 1, is open: neither a bound nor a smaller construction. Sorted groups"
-            " leave no exponent above 1/2, and the transform, whose tokens hold 2M/N to 8M/N residues, none above"
-            " a - 1.",
-            "The slides' theorem on one layer is not touched.",
+            Remark(
+                "On the slides m is the width of a token, and queries, keys and values are linear in it. Here they "
+                "are maps of a token of any size. Whether the sizes stand with linear ones was not looked at."
+            ),
+            Remark(
+                "The published form for M = N^a, a > 1, is open: neither a bound nor a smaller construction. Sorted "
+                "groups leave no exponent above 1/2, and the transform, whose tokens hold 2M/N to 8M/N residues, none "
+                "above a - 1."
+            ),
+            Remark("The slides' theorem on one layer is not touched."),
         ),
         clauses=(
             Clause(
@@ -187,7 +197,7 @@ STATEMENTS = (
                 rf"{_TWO_LAYERS}, \quad mHD = {_GROUPS}",
                 prove=groups.derive,
                 checks=check(
-                    "mHD below N / log2 N at N = 2^30, printed; wrong outputs of two layers, corrected",
+                    "mHD below N / log2 N at N = 2^30, in the slides; wrong outputs of two layers, corrected",
                     checks.conjectured_size,
                     checks.counter_example,
                     needed=True,

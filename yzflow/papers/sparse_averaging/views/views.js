@@ -20,7 +20,7 @@ yzflow.views.widths = {
       lines: [
         line("random", "12 q ln N random keys (Theorem 2, as checked)", "c1", "solid", list((q) => 12 * q * Math.log(N) * p)),
         line("moments", "moment curve: about 4 q² log₂ N (exact)", "c2", "dotdash", list((q) => 4 * q * q * Math.log2(N))),
-        { ...line("printed", "needed, as printed: m log₂ N ≥ q", "c5", "dashed", printed), off: yzflow.apart(printed, needed) },
+        { ...line("printed", "needed, as in the slides: m log₂ N ≥ q", "c5", "dashed", printed), off: yzflow.apart(printed, needed) },
         { ...line("corrected", "needed, corrected: (2m + d′) p ≥ q", "c3", "solid", needed), width: 5 },
       ],
       band: null,
