@@ -31,7 +31,7 @@ class Index(SphinxDirective):
     def run(self):
         self.env.note_reread()
         note = "" if self.env.app.statements_run else f"<p>{contents.UNRUN}</p>"
-        html = note + "\n".join(contents.sections(self.env.app.statements, base=f"{FOLDER}/"))
+        html = note + "\n".join(contents.sections(self.env.app.statements, base=f"{FOLDER}/")) + contents.script()
         return [nodes.raw("", f"<div class='statements'>{html}</div>", format="html")]
 
 

@@ -15,7 +15,7 @@ from theory import statements
 from theory.symbolic import Derivation
 from yzflow import cli
 from yzflow.audits import formulas
-from yzflow.audits.check import HEAD, error_rows
+from yzflow.audits.check import error_rows, head
 from yzflow.pages import contents, strips
 from yzflow.pages import statement as single
 
@@ -71,7 +71,7 @@ def test_numbers_are_those_of_check(browser, found, pages, name):
     verdict = found[name]
     clauses = bool(verdict.statement.clauses[0].name)
     worst, each, *margins = tables(browser(pages[name]))[clauses:]
-    assert worst == [list(HEAD), *(list(map(plain, row)) for row in error_rows(verdict))]
+    assert worst == [head(verdict.statement), *(list(map(plain, row)) for row in error_rows(verdict))]
     assert [row[4:] for row in each[1:]] == [list(row.forms) for row in verdict.rows]
     names = [[plain(row.check), row.level, plain(row.setting)] for row in verdict.rows]
     assert [row[:3] for row in each[1:]] == names
@@ -361,7 +361,73 @@ def test_one_audit_makes_all_pages_and_an_index_in_reading_order(browser, found,
     assert badges == [single.kind(report.summary(one)) for one in report.statements]
     [table] = tables(page)
     missed = max(row.printed for row in report.table if row.statement == RANK)
-    assert table[3][2:4] == [f"fails by up to {100 * missed:.3g}%", "holds"]
+    assert table[3][2:4] == [f"as in the talk's slides: fails by up to {100 * missed:.3g}%", "holds"]
+
+
+@pytest.fixture(scope="module")
+def whole_index(tmp_path_factory):
+    path = tmp_path_factory.mktemp("index") / "index.html"
+    single.save(contents.index([invented(one, settings=1) for one in statements.REGISTER.values()]), path)
+    return path
+
+
+def test_the_index_has_a_paper_s_statements_by_kind_and_number(browser, whole_index):
+    page = browser(whole_index)
+    found = page.eval_on_selector_all("section:has(ol.order) li > a", TEXTS)
+    numbers = [text.split(". ")[0] for text in found]
+    snap = [one for one in statements.REGISTER.values() if one.paper == "Scan and Snap"]
+    own = numbers[numbers.index("Lemma 1") :][: len(snap)]
+    assert sorted(own) == sorted(one.number for one in snap)
+    assert own[:4] == ["Lemma 1", "Lemma 1, zero sums", "Lemma 2", "Lemma 3"]
+    for kind in ("Lemma", "Theorem", "Remark"):
+        counted = [int(re.match(rf"{kind} (\d+)", one)[1]) for one in own if re.fullmatch(rf"{kind} \d+[^a-z]*", one)]
+        assert counted == sorted(counted) and len(counted) > 3
+    assert own.index("Lemma 18") < own.index("Theorem 1") < own.index("Theorem 1(a)") < own.index("Theorem 2(a)")
+    assert own.index("Theorem 5") < own.index("Corollary 1") < own.index("Remark 1") < own.index("Equations 86 to 93")
+    ours = [one.number for one in snap if one.own]
+    assert sorted(own[-len(ours) :]) == sorted(ours)
+    rows = page.eval_on_selector_all("tbody th", TEXTS)
+    assert [row.split(": ", 1)[1] for row in rows] == numbers
+
+
+def test_the_index_is_searched_by_number_title_and_text(browser, whole_index):
+    page = browser(whole_index)
+    shown = "section:has(ol.order) li:not([hidden]) > a"
+
+    def search(words):
+        page.fill("#search-words", words)
+        return page.eval_on_selector_all(shown, TEXTS)
+
+    everything = search("")
+    assert len(everything) == len(statements.REGISTER)
+    assert [text.split(". ")[0] for text in search("Lemma 1")][:2] == ["Lemma 1", "Lemma 1, zero sums"]
+    assert not any(text.startswith(("Lemma 10", "Lemma 11")) for text in search("lemma 1"))
+    assert search("phase transition")[0].startswith("Theorem 4. Phase")  # the title
+    words = search("adam protocol disjointness alice")
+    assert len(words) <= 1
+    assert any(text.startswith("Theorem 4. Lower bound") for text in search("alice BOB"))  # the text
+    assert page.inner_text("#search-said") == f"{len(search('alice BOB'))} of {len(everything)} statements"
+    assert page.locator("h2:visible").all_inner_texts() == ["Sparse averaging", "All in one table"]
+    assert page.locator("tbody tr:visible").count() == len(search("alice bob"))
+    assert search("zzz") == [] and page.inner_text("#search-said").startswith("0 of")
+    search("Snap: Theorem 4")
+    page.focus("#search-words")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.textContent").startswith("Theorem 4. Phase")
+
+
+def test_without_a_script_the_index_has_no_search_and_everything_else(browser, whole_index):
+    page = browser(whole_index, java_script_enabled=False)
+    assert not page.locator("#search").is_visible()
+    assert page.locator("ol.order > li").count() == len(statements.REGISTER)
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(SCREEN, "light"), (PHONE, "dark")], ids=["screen", "phone"])
+def test_axe_finds_nothing_to_mend_on_the_whole_index(browser, whole_index, size, scheme):
+    page = browser(whole_index, **size, color_scheme=scheme, bypass_csp=True)
+    page.fill("#search-words", "theorem")
+    assert _violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
 
 
 def test_the_index_counts_what_fails(tmp_path):

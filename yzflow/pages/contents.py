@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dynamics.support import checks
 from dynamics.support.files import folder
-from theory.statements import REGISTER, Statement
+from theory.statements import REGISTER, Statement, reading_order
 from theory.symbolic import Derivation
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit
@@ -98,44 +98,62 @@ def verdicts(report: AuditReport, *, quick: bool, seed: int) -> list[StatementVe
 
 
 def index(found: Sequence[StatementVerdict], *, note: str = "") -> str:
-    """The page that leads to all others; ``note`` is said on top."""
+    """The page that leads to all others, with a box to search it; ``note`` is said on top."""
     title = "Every statement, with what it rests on"
     words = f"<p>{escape(note)}</p>" if note else ""
     body = f"<header><h1>{title}</h1>{words}</header><main>{''.join(sections(found))}</main>"
-    return single.document(title, body)
+    return single.document(title, body, scripts=script())
+
+
+def script() -> str:
+    """What searches the index, for a page that has its `sections`."""
+    return f"<script>\n{single.file('yzflow.pages', 'contents.js')}</script>\n"
 
 
 def sections(found: Sequence[StatementVerdict], *, base: str = "") -> list[str]:
-    """How many statements there are of each kind, those of each paper in reading order, and one table over all.
+    """How many statements there are of each kind, those of each paper by kind and number, and one table over all.
 
     ``base`` is put before the pages' addresses.
     """
     papers: dict[str, list[StatementVerdict]] = {}
     for verdict in found:
         papers.setdefault(verdict.statement.paper, []).append(verdict)
+    for own in papers.values():
+        own.sort(key=lambda verdict: reading_order(verdict.statement))
     kinds = Counter(single.kind(verdict.summary) for verdict in found)
     counted = ", ".join(f"{number} {word}" for word, number in kinds.items())
     failing = sum(not verdict.passed for verdict in found)
     wrong = f"{failing} of them" if failing else "None"
     sliders = sum(live.views(verdict.statement) is not None for verdict in found)
     words = f"{len(found)} statements, by the weakest part: {counted}. {wrong} failed where it should hold."
-    parts = [f"<p>{words} {sliders} of the pages have sliders.</p>"]
+    parts = [f"<p>{words} {sliders} of the pages have sliders.</p>", _SEARCH]
     for paper, own in papers.items():
         entries = "".join(_entry(verdict, base) for verdict in own)
         parts.append(f"<section><h2>{escape(paper)}</h2><ol class='order'>{entries}</ol></section>")
     head = ["statement", "weakest part", *COLUMNS, "errata"]
-    bad = [not verdict.passed for verdict in found]
+    ordered = [verdict for own in papers.values() for verdict in own]
+    bad = [not verdict.passed for verdict in ordered]
     caption = "What was found inside the assumptions, with the largest error of what failed"
-    rows = [_row(verdict, base) for verdict in found]
+    rows = [_row(verdict, base) for verdict in ordered]
     parts.append(f"<section><h2>All in one table</h2>{single.table(head, rows, caption, bad=bad)}</section>")
     return parts
+
+
+# The script shows it: without one there is nothing to search with.
+_SEARCH = (
+    "<form class='filters' id='search' role='search' aria-label='Statements' hidden>"
+    "<label for='search-words'>Search by number, title or text<input type='search' id='search-words'></label></form>"
+    "<p class='said' id='search-said' role='status'></p>"
+)
 
 
 def _entry(verdict: StatementVerdict, base: str) -> str:
     statement = verdict.statement
     link = f"<a href='{base}{_address(statement)}'>{escape(statement.number)}. {escape(statement.title)}</a>"
     sliders = " <span class='soft'>with sliders</span>" if live.views(statement) else ""
-    return f"<li>{link} {_badge(verdict)}{sliders}<br>{formulas.readable(first_sentence(statement.text))}</li>"
+    words = escape(f"{statement.id} {statement.title} {statement.text}", quote=True)
+    first = formulas.readable(first_sentence(statement.text))
+    return f"<li data-words='{words}'>{link} {_badge(verdict)}{sliders}<br>{first}</li>"
 
 
 def _row(verdict: StatementVerdict, base: str) -> list[str]:
@@ -143,7 +161,7 @@ def _row(verdict: StatementVerdict, base: str) -> list[str]:
     return [
         f"<a href='{base}{_address(statement)}'>{escape(statement.id)}</a>",
         _badge(verdict),
-        *(formulas.readable(column.words) for column in verdict.columns),
+        *(formulas.readable(column.under) for column in verdict.columns),
         str(len(statement.errata)),
     ]
 
