@@ -244,6 +244,7 @@ _BEGINNINGS = {
     "Under the true gradient": "true gradient",
     "In SGD": "SGD",
     "As printed": "printed",
+    "As in the talk's slides": "printed",
 }
 
 

@@ -6,16 +6,26 @@ from driving import ROOT
 
 from theory import statements
 from yzflow.audits.audit import AuditReport
-from yzflow.audits.report import errata_page
+from yzflow.audits.errata_page import errata_page
 
 PAGE = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
 REGISTER = tuple(statements.REGISTER.values())
 
 
+def parts_of(page):
+    """Id, or heading of a group -> its part of the page."""
+    parts = re.split(r"^(?=## |### |<summary>(?!The statement))", page, flags=re.M)
+    return {re.sub(r"^\S*#+ |^<summary>", "", part).split("\n")[0].split(". ")[0]: part for part in parts}
+
+
 def of_the_register(page):
-    """The lines without tables, without counts, and without what statements and clauses rest on."""
-    lines = [line.partition("ests on:")[0] for line in page.split("\n")]
-    return [line for line in lines if line and not line.startswith("|") and not re.match(r"Of \d+ statements", line)]
+    """The lines of each part without tables, counts, errors, and what statements and clauses rest on."""
+    found = {}
+    for name, part in parts_of(page).items():
+        lines = [line.partition("ests on:")[0] for line in part.split("\n")]
+        from_audit = re.compile(r"\||\*\*|Of \d+ statements|</?details>")  # an entry's end stands with the next one
+        found[name] = [line for line in lines if line and not from_audit.match(line)]
+    return found
 
 
 def test_the_page_has_what_the_register_says():
@@ -23,7 +33,7 @@ def test_the_page_has_what_the_register_says():
 
 
 def test_the_page_names_the_register_s_checks_and_what_is_argued():
-    parts = {part.split(". ")[0]: part for part in re.split(r"\n## ", PAGE)[1:]}
+    parts = parts_of(PAGE)
     for one in REGISTER:
         part = parts[one.id]
         for check in one.checks:
