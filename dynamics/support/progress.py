@@ -10,6 +10,8 @@ from tqdm import tqdm
 from dynamics.support import checks
 
 _SECONDS_BETWEEN_LINES = 5.0
+# The time left is said where two paces, one after the other, agree up to this factor.
+_KNOWN = 2.0
 
 
 class Progress:
@@ -29,35 +31,50 @@ class Progress:
         self._label = label
         self._done = 0.0
         self._start = self._last = time.monotonic()
-        # When the last line was printed, or the work began, and what was done by then.
+        # When the last pace was taken, or the work began, and what was done by then.
         self._before: tuple[float, float] | None = None
+        self._pace = 0.0
+        self._left = ""
         self._bar = None
         self._lines = enabled and not sys.stderr.isatty()
         if enabled and not self._lines:
-            layout = "{desc}: {percentage:3.0f}%|{bar}| {elapsed} < {remaining}{postfix}"
+            layout = "{desc}: {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
             self._bar = tqdm(total=1.0, desc=label, bar_format=layout, leave=False)
 
     def update(self, done: float, note: str = "") -> None:
         """Set the fraction done (never going back) and a short note on the state.
 
-        The time left is that at the pace since the last line. The first call only notes when work began: what came
-        before it, such as the compilation of kernels, happens once.
+        The time left is that at the pace of the last seconds, and is said only where the pace before was much the same.
+        The first call says what is being done, and notes when work began: what came before it, such as the compilation
+        of kernels, happens once.
         """
         done = max(self._done, min(done, 1.0))
+        now, first = time.monotonic(), self._before is None
+        due = now - self._last >= _SECONDS_BETWEEN_LINES
         if self._before is None:
-            self._before = (time.monotonic(), done)
+            self._before = (now, done)
             if self._bar is not None:
                 self._bar.unpause()
-        if self._bar is not None:
-            self._bar.set_postfix_str(note, refresh=False)
-            self._bar.update(done - self._done)
-        elif self._lines and time.monotonic() - self._last >= _SECONDS_BETWEEN_LINES:
-            now = self._last = time.monotonic()
-            then, before = self._before
-            left = f", about {(now - then) * (1 - done) / (done - before):.0f} s left" if done > before else ""
-            print(f"{self._label}: {done:.0%} {note}, {now - self._start:.0f} s{left}", file=sys.stderr, flush=True)
+        elif due:
+            self._left = self._estimate(*self._before, now, done)
             self._before = (now, done)
+        if self._bar is not None:
+            self._bar.set_postfix_str(note + self._left, refresh=False)
+            self._bar.update(done - self._done)
+        elif self._lines and (first or due):
+            print(
+                f"{self._label}: {done:.0%} {note}, {now - self._start:.0f} s{self._left}", file=sys.stderr, flush=True
+            )
+        if first or due:
+            self._last = now
         self._done = done
+
+    def _estimate(self, then: float, before: float, now: float, done: float) -> str:
+        """How much time is left, in words; nothing where it is not known."""
+        last, self._pace = self._pace, (done - before) / (now - then) if now > then else 0.0
+        if not last or not 1 / _KNOWN - 1e-9 <= self._pace / last <= _KNOWN + 1e-9:
+            return ""
+        return f", about {(1 - done) / self._pace:.0f} s left"
 
     def __enter__(self) -> Progress:
         return self

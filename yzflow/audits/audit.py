@@ -92,7 +92,9 @@ def audit(
             report.update(i / len(chosen), statement.id)
             if statement.proofs:
                 proofs[statement.id] = prove(statement, done)
-            for place, runs in enumerate(simulations.get(statement.paper, ())):
+            own = simulations.get(statement.paper, ())
+            for place, runs in enumerate(own):
+                report.update((i + place / len(own)) / len(chosen), f"{statement.id} at {runs.setting.name}")
                 flows = balls[statement.paper][place] if statement.paper in balls else None
                 for check in statement.checks:
                     table += [measure(statement, check, level, runs, flows) for level in check.levels]

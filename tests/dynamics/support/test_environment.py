@@ -146,7 +146,7 @@ def test_progress_still_reports_where_there_is_standard_error(monkeypatch):
 
 
 def test_time_left_does_not_extrapolate_what_happens_once(monkeypatch):
-    """100 s of compilation, then a tenth every 6 s, and 3 s a tenth from half on: by the pace since the last line."""
+    """100 s of compilation, then a tenth every 6 s, and 3 s a tenth from half on: by the pace of the last seconds."""
     now = [0.0]
     monkeypatch.setattr("dynamics.support.progress.time.monotonic", lambda: now[0])
     monkeypatch.setattr(sys, "stderr", lines := io.StringIO())
@@ -155,9 +155,24 @@ def test_time_left_does_not_extrapolate_what_happens_once(monkeypatch):
         for tenth in range(10):
             report.update(tenth / 10)
             now[0] += 6.0 if tenth < 5 else 3.0
-    left = [float(line.split("about ")[1].split(" s left")[0]) for line in lines.getvalue().splitlines()[1:]]
-    assert lines.getvalue().splitlines()[0] == "work: 0% , 100 s"
-    assert left == [54, 48, 42, 36, 30, 9, 3]
+    first, second, *others = lines.getvalue().splitlines()
+    left = [float(line.split("about ")[1].split(" s left")[0]) for line in others]
+    assert first == "work: 0% , 100 s" and second == "work: 10% , 106 s"  # one pace is no pace
+    assert left == [48, 42, 36, 30, 9, 3]
+
+
+def test_time_left_is_said_only_where_two_paces_agree_up_to_two(monkeypatch):
+    """A tenth in 10, 10, 30, 30, 13, 13 s: one pace after a jump says nothing, and the first line is there at once."""
+    now = [0.0]
+    monkeypatch.setattr("dynamics.support.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", lines := io.StringIO())
+    with Progress("work") as report:
+        for tenth, seconds in enumerate((10, 10, 30, 30, 13, 13, 0)):
+            report.update(tenth / 10, "Theorem 3")
+            now[0] += seconds
+    told = lines.getvalue().splitlines()
+    assert told[0] == "work: 0% Theorem 3, 0 s" and len(told) == 7
+    assert [line.partition("about ")[2] for line in told] == ["", "", "80 s left", "", "180 s left", "", "52 s left"]
 
 
 def test_records_name_the_processor_that_numba_compiles_for():
