@@ -83,11 +83,20 @@ def statement_errors(report: AuditReport, statement: str | None = None, ax: Axes
     ax = display.axes(ax)
     if made:
         ax.figure.set_size_inches(8, 1.8 + 0.22 * len(found))
+    sources = {one.source.short for one in report.statements if statement in (None, one.id)}
+    names = {"printed": sources.pop()} if len(sources) == 1 else {}  # of one paper that we have not in print
     forms = (("printed", VERMILION, "s", "none"), ("corrected", BLUE, "o", BLUE))
     for form, colour, marker, fill in forms:
         places = [(place, own[form]) for place, own in enumerate(found.values()) if form in own]
         drawn = np.clip([error for _, error in places], 1e-6, 1e6)
-        ax.plot(drawn, [place for place, _ in places], marker, color=colour, markerfacecolor=fill, label=form)
+        ax.plot(
+            drawn,
+            [place for place, _ in places],
+            marker,
+            color=colour,
+            markerfacecolor=fill,
+            label=names.get(form, form),
+        )
     ax.axvline(1, color="0.3", label="expected: left of this")
     ax.set_xscale("log")
     low, high = ax.get_xlim()

@@ -202,6 +202,8 @@ def test_what_stands_in_slides_is_called_so_everywhere():
     seen = re.sub(r"<style>.*?</style>|<[^>]*>", "", texts[3], flags=re.S)
     assert [text for text in (*texts[:3], seen) if "printed" in text] == []
     assert rank.as_dict()["columns"]["as printed"]["title"] == "as in the talk's slides"
+    legend = rank.report.plot(rank.statement.id).get_legend()
+    assert "in the talk's slides" in [text.get_text() for text in legend.get_texts()]
     lemma = StatementVerdict(find(LEMMA_4), AuditReport([], (find(LEMMA_4),), {}), True, 0)
     for text in (lemma.text(), lemma.markdown(), html(lemma)):
         assert "As printed" in text and "slides" not in text
