@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.interpolate import PchipInterpolator
 
+from dynamics.support import checks
 from theory.scan_and_snap import attention, decoder
 from theory.scan_and_snap.bounds import decoder_arguments, inner_coefficients, sizes, xi_over_gamma
 from theory.scan_and_snap.changed import Law
@@ -195,6 +196,8 @@ def theorem3_monotony(runs: Runs, level: str) -> float:
     """
     velocity = runs.trajectory(level).dataset["z_velocity"].values[1:, 0]
     speeds = velocity[:, runs.setting.classes.distinct_tokens(0)]
+    if speeds.shape[1] < 2:
+        raise checks.reject("data", "have two distinct tokens in class 0, for one to lead", speeds.shape[1])
     first, second = np.triu_indices(speeds.shape[1], 1)
     rounding = 1e-9 * np.abs(velocity).max(axis=1, keepdims=True)
     return float((speeds[:, first] - speeds[:, second] < -rounding).mean())

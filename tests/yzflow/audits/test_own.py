@@ -1,6 +1,7 @@
 """A statement at a reader's own data and training."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -181,3 +182,14 @@ def test_the_screen_says_the_verdict_and_where_before_all_else():
     (smallest,) = [text for text, margin in margins.items() if not margin >= 1]
     assert first.split() == [*smallest.split(), f"{margins[smallest]:.3g}", "broken"]
     assert "Largest errors at your own setting" in lines and "--data FILE" in lines[-1]
+
+
+def test_a_check_that_data_has_nothing_for_is_not_run_and_says_why():
+    """One distinct token in a class has no lead that could shrink: no error of an undefined amount, and no warning."""
+    classes = yz.SequenceClasses([[0.5, 0.5, 0, 0], [0.5, 0, 0.5, 0]], [0, 0], vocab_size=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        verdict = yz.check("Scan and Snap: Theorem 3", data=classes, eta_y=1.0, eta_z=0.01, t_end=50.0)
+    assert any("`data` must have two distinct tokens in class 0" in one for one in verdict.missing)
+    assert "undefined" not in verdict.text() and "Not run: full flow: `data` must have" in verdict.outcome
+    assert {row.check for row in verdict.rows} >= {"identity (11)"} and len(verdict.rows) > 5
