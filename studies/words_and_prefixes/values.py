@@ -42,52 +42,61 @@ def within(values: xr.DataArray) -> xr.DataArray:
     return values.copy(data=rankdata(values, axis=values.get_axis_num("seed")))
 
 
-def table(runs: xr.Dataset) -> dict[str, Any]:
-    """A row for each kind and weight, and for each kind what all weights together show."""
-    violation, long, drift = words.imbalance(runs), words.long_accuracy(runs), words.from_drift(runs)
-    short = runs["accuracy"].sel(length="below 28", query="close", drop=True)
-    rows, together = [], {}
-    for cell in words.summary(runs):
-        at = {"kind": cell.kind, "contrast_weight": cell.weight}
-        rows.append(
-            {
-                "kind": NAMES[cell.kind],
-                "weight": cell.weight,
-                "short": cell.short[0],
-                "above": int((short.sel(at) > 0.99).sum()),
-                "long": mean(long.sel(at)),
-                "gain": dict(zip(("mean", "half"), cell.gain, strict=True)),
-                "against": "{:+.3f} +- {:.3f}".format(*cell.gain) if cell.weight else "",
-                "violation": mean(violation.sel(at)),
-                "rank": ordered(violation.sel(at, drop=True), long.sel(at, drop=True)),
-                "drift": ordered(drift.sel(at, drop=True), long.sel(at, drop=True)),
-                "off": dict(zip(("mean", "most"), cell.drift_error, strict=True)),
-            }
-        )
-    for kind in map(str, runs["kind"].values):
-        one, other = violation.sel(kind=kind, drop=True), long.sel(kind=kind, drop=True)
-        together[kind] = {
-            "rank": ordered(one, other),
-            "within": ordered(within(one), within(other)),
-            "drift": ordered(drift.sel(kind=kind, drop=True), other),
-        }
-    ranks, drifts = [row["rank"] for row in rows], [row["drift"]["value"] for row in rows]
+def row(runs: xr.Dataset, kind: str, weight: float) -> dict[str, Any]:
+    """What the seeds of one kind and weight show; ``runs`` have weight 0, too."""
+    at = {"kind": kind, "contrast_weight": weight}
+    some = runs.sel(at, drop=True)
+    violation, long, drift = words.imbalance(some), words.long_accuracy(some), words.from_drift(some)
+    short = some["accuracy"].sel(length="below 28", query="close", drop=True)
+    gain = mean(long - words.long_accuracy(runs.sel({**at, "contrast_weight": 0.0}, drop=True)))
+    return {
+        "kind": NAMES[kind],
+        "weight": weight,
+        "seeds": long.sizes["seed"],
+        "short": float(short.mean()),
+        "above": int((short > 0.99).sum()),
+        "long": mean(long),
+        "gain": gain,
+        "against": "{mean:+.3f} +- {half:.3f}".format(**gain) if weight else "",
+        "violation": mean(violation),
+        "rank": ordered(violation, long),
+        "drift": ordered(drift, long),
+        "off": {"mean": float(abs(drift - long).mean()), "most": float(abs(drift - long).max())},
+    }
+
+
+def of_rows(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    ranks, drifts = [one["rank"] for one in rows], [one["drift"]["value"] for one in rows]
     return {
         "rows": rows,
-        "together": together,
-        "runs": long.size,
-        "above": sum(row["above"] for row in rows),
-        "cells": len(ranks),
+        "cells": len(rows),
+        "runs": sum(one["seeds"] for one in rows),
+        "above": sum(one["above"] for one in rows),
         "decided": sum(rank["p"] < LEVEL for rank in ranks),
         "p": LEVEL,
-        "best": max(row["long"]["mean"] for row in rows),
-        "drift": {"least": min(drifts), "most": max(drifts), "off": max(row["off"]["most"] for row in rows)},
+        "best": max(one["long"]["mean"] for one in rows),
+        "drift": {"least": min(drifts), "most": max(drifts)},
     }
 
 
 def layers(first: int, last: int, weights: list[float], **settings: Any) -> dict[str, Any]:
-    """`table` of layers behind a minimal first layer, or with the architecture "standard" of transformers."""
-    return {"seeds": last - first + 1, **table(trained(first, last, weights, **settings))}
+    """Layers behind a minimal first layer: a row for each kind and weight, and what all weights together show."""
+    runs, together = trained(first, last, weights, **settings), {}
+    for kind in words.KINDS:
+        one, other = (values.sel(kind=kind, drop=True) for values in (words.imbalance(runs), words.long_accuracy(runs)))
+        together[kind] = {"rank": ordered(one, other), "within": ordered(within(one), within(other))}
+    rows = [row(runs, kind, weight) for kind in words.KINDS for weight in weights]
+    return {"seeds": last - first + 1, "together": together, **of_rows(rows)}
+
+
+def standard(first: int, last: dict[str, list[int]], weights: list[float]) -> dict[str, Any]:
+    """Standard transformers: a row for each kind and weight, with the seeds up to each's last one."""
+    rows = []
+    for kind, ends in last.items():
+        for weight, end in zip(weights, ends, strict=False):
+            runs = trained(first, end, sorted({0.0, weight}), architecture="standard", kinds=[kind])
+            rows.append(row(runs, kind, weight))
+    return of_rows(rows)
 
 
 def without(first: int, last: int, more: int) -> dict[str, Any]:
@@ -154,10 +163,11 @@ STUDIES = (
     Study("free", layers, {**SEEDS, **SMALL, "weights": [0.0, 10.0]}, DATA, quick=False),
     Study("without", without, {"first": 5, "last": 59, "more": 20}, DATA, quick=False),
     Study("targets", targets, SEEDS, DATA, quick=False),
+    Study("standard", standard, {"first": 5, "last": {"word": [19]}, "weights": [0.0]}, DATA, quick=False),
     Study(
-        "standard",
-        layers,
-        {"first": 0, "last": 19, "weights": [0.0, 1.0], "architecture": "standard"},
+        "standard_first",
+        standard,
+        {"first": 0, "last": {"word": [19, 19], "prefix": [19, 19]}, "weights": [0.0, 1.0]},
         DATA,
         quick=False,
     ),
