@@ -8,7 +8,7 @@ import numpy as np
 
 from dynamics._flow.solver import Solver
 from dynamics._flow.systems import Full, Observed, Theory, copied
-from dynamics._model.optimizer import Optimizer, velocity
+from dynamics._model.optimizer import Optimizer, flow_of, velocity
 from dynamics.layer import Layer
 from dynamics.support import checks
 from dynamics.support.checks import read_only
@@ -21,9 +21,10 @@ def check_flow(optimizer: Optimizer, decoder: str, init: Layer | Trajectory | No
     Raises
     ------
     ValueError
-        If it is none, or the decoder or the start does not go with it.
+        If it is none, or has no flow, or the decoder or the start does not go with it.
     """
     checks.instance("optimizer", optimizer, Optimizer)
+    flow_of(optimizer)
     if decoder == "theory":
         # Its decoder is a number a class and has no gradient that could be clipped, or decay.
         for name, usual in (("name", "sgd"), ("momentum", 0.0), ("weight_decay", 0.0), ("clip", None)):
@@ -57,7 +58,7 @@ class Optimized:
         self.size = n = system.initial.size
         start = [] if optimizer.schedule is None else [self.setting.time]
         self.initial = np.concatenate([system.initial, np.zeros(n * self.second), start])
-        if optimizer.adam or optimizer.name == "sign":
+        if optimizer.rule.stiff:
             self.most_evaluations = _MOST_OF_SIGN
             self.why_so_many = ", as where an entry of the gradient stays at zero and its sign has no limit"
             self.why_so_many += f" (epsilon = {optimizer.epsilon:g} rounds it off)" if optimizer.adam else ""

@@ -13,16 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dynamics._model.rules import RULES, UpdateRule
 from dynamics._model.weights import Weights
 from dynamics.support import checks
 
-OPTIMIZERS = ("sgd", "adam", "adamw", "sign")
+OPTIMIZERS = tuple(RULES)
 DECAYS = ("constant", "cosine", "linear")
 MOMENTUM = 0.9
 BETAS = (0.9, 0.999)
 EPSILON = 1e-8
-# What PyTorch's AdamW decays by if it is not told otherwise.
-_ADAMW = 0.01
 # Added to the norm, as PyTorch's clip_grad_norm_ does.
 CLIP_FLOOR = 1e-6
 
@@ -174,17 +173,17 @@ class Optimizer:
     epsilon: float = EPSILON
 
     def __post_init__(self) -> None:
-        checks.one_of("optimizer", self.name, OPTIMIZERS)
-        put = object.__setattr__
+        checks.one_of("optimizer", self.name, RULES)
+        put, rule = object.__setattr__, self.rule
         put(self, "momentum", checks.below("momentum", self.momentum, 1))
-        decay = (_ADAMW if self.name == "adamw" else 0.0) if self.weight_decay is None else self.weight_decay
+        decay = rule.decay if self.weight_decay is None else self.weight_decay
         put(self, "weight_decay", checks.non_negative("weight_decay", decay))
-        given = self.name == "adamw" if self.decoupled is None else checks.flag("decoupled", self.decoupled)
-        if self.adam and given != (self.name == "adamw"):
+        given = rule.decoupled if self.decoupled is None else checks.flag("decoupled", self.decoupled)
+        if rule.moments and given != rule.decoupled:
             raise checks.reject(
                 "decoupled", "be left out for 'adam', and for 'adamw', which is its decoupled form", given
             )
-        if self.decoupled and self.weight_decay == 0 and self.name != "adamw":
+        if self.decoupled and self.weight_decay == 0 and not rule.decoupled:
             raise checks.reject("decoupled", "be left out without weight decay", self.decoupled)
         put(self, "decoupled", given)
         if self.schedule is not None and not callable(self.schedule):
@@ -197,18 +196,23 @@ class Optimizer:
         put(self, "betas", tuple(checks.below("betas", beta, 1) for beta in betas))
         put(self, "epsilon", checks.positive("epsilon", self.epsilon))
         for name, default in (("betas", BETAS), ("epsilon", EPSILON)):
-            if not self.adam and getattr(self, name) != default:
+            if not rule.moments and getattr(self, name) != default:
                 raise checks.reject(name, f"be left out for {self.name!r}", getattr(self, name))
+
+    @property
+    def rule(self) -> UpdateRule:
+        """What it does: its entry in the table."""
+        return RULES[self.name]
 
     @property
     def adam(self) -> bool:
         """Whether moments of the gradient are kept."""
-        return self.name in ("adam", "adamw")
+        return self.rule.moments
 
     @cached_property
     def plain(self) -> bool:
-        """Whether this is heavy ball or Adam without any option, which the kernels have themselves."""
-        return self == Optimizer(self.name, self.momentum) and self.name in ("sgd", "adam")
+        """Whether this is without any option, and what the kernels have themselves."""
+        return self.rule.kernel and self == Optimizer(self.name, self.momentum)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -322,19 +326,24 @@ def ascend(
         gradient = shrink * slope
         if decay and not optimizer.decoupled:
             gradient -= decay * array
-        if optimizer.adam:
-            beta1, beta2 = optimizer.betas
-            m += (1 - beta1) * (gradient - m)
-            v += (1 - beta2) * (gradient * gradient - v)
-            scale = math.sqrt(1 - beta2 ** (step + 1))
-            direction = (m / (1 - beta1 ** (step + 1))) / (np.sqrt(v) / scale + optimizer.epsilon)
-        else:
-            m *= optimizer.momentum
-            m += gradient
-            direction = np.sign(m) if optimizer.name == "sign" else m
+        direction = optimizer.rule.direction(optimizer, gradient, m, v, step)
         if optimizer.decoupled:
             array *= 1 - eta * decay
         array += eta * direction
+
+
+def flow_of(optimizer: Optimizer) -> Callable[[Optimizer, np.ndarray], np.ndarray]:
+    """What its steps become in the limit of small learning rates.
+
+    Raises
+    ------
+    ValueError
+        If no flow is known of it.
+    """
+    if optimizer.rule.flow is None:
+        known = " or ".join(repr(name) for name, rule in RULES.items() if rule.flow is not None)
+        raise checks.reject("optimizer", f"have a flow, as {known}", repr(optimizer.name))
+    return optimizer.rule.flow
 
 
 def velocity(
@@ -351,7 +360,7 @@ def velocity(
     Without ``momenta``, momentum is a factor 1/(1 - momentum) of what it gathers; of its sign it is none.
     """
     shrink, factor = _shrink(optimizer, slopes, rates, multiplicity), optimizer.factor(t)
-    decay = optimizer.weight_decay or 0.0
+    decay, flow = optimizer.weight_decay or 0.0, flow_of(optimizer)
     moved, pushed = [], []
     for k, (array, slope, rate) in enumerate(zip(weights, slopes, rates, strict=True)):
         gradient = shrink * slope
@@ -361,12 +370,9 @@ def velocity(
         if momenta is not None:
             direction = momenta[k]
             pushed.append(gradient - (1 - optimizer.momentum) * direction)
-        elif optimizer.name == "sgd" and optimizer.momentum > 0:
+        elif optimizer.rule.gathers and optimizer.momentum > 0:
             direction = gradient / (1 - optimizer.momentum)
-        if optimizer.adam:
-            direction = direction / (np.abs(direction) + optimizer.epsilon)
-        elif optimizer.name == "sign":
-            direction = np.sign(direction)
+        direction = flow(optimizer, direction)
         if optimizer.decoupled:
             direction = direction - decay * array
         moved.append(rate * factor * direction)

@@ -186,6 +186,7 @@ def _check(
         if values.size == 0 or np.unique(values).size < values.size:
             raise checks.reject(name, "hold different values, at least one", values.tolist())
     optimizer = as_optimizer(optimizer, momentum)
+    checks.one_of("optimizer", optimizer.name, OPTAX)
     momentum = optimizer.momentum
     contrast_weight = checks.non_negative("contrast_weight", contrast_weight)
     smoothing = checks.below("label_smoothing", label_smoothing, 1)
@@ -484,6 +485,22 @@ def _uniform_entropy(mask, attend_self) -> float:
     return float((mask * np.log(keys)).sum() / mask.sum())
 
 
+def _adam(optimizer: Optimizer) -> list[optax.GradientTransformation]:
+    return [optax.scale_by_adam(*optimizer.betas, eps=optimizer.epsilon)]
+
+
+def _heavy_ball(optimizer: Optimizer) -> list[optax.GradientTransformation]:
+    return [optax.trace(decay=optimizer.momentum)]
+
+
+def _sign(optimizer: Optimizer) -> list[optax.GradientTransformation]:
+    return [*_heavy_ball(optimizer), optax.stateless(lambda slopes, _: jax.tree.map(jnp.sign, slopes))]
+
+
+# What each optimizer is to optax, beside clipping, decay and schedules: one that is not here trains no transformer.
+OPTAX = {"sgd": _heavy_ball, "adam": _adam, "adamw": _adam, "sign": _sign}
+
+
 def _rule(optimizer: Optimizer) -> optax.GradientTransformation:
     """The direction of a step against the gradient of the loss, before the learning rate."""
     decay, parts = optimizer.weight_decay, []
@@ -491,12 +508,7 @@ def _rule(optimizer: Optimizer) -> optax.GradientTransformation:
         parts.append(optax.stateless(lambda slopes, _: _clipped(slopes, optimizer.clip)))
     if decay and not optimizer.decoupled:
         parts.append(optax.add_decayed_weights(decay))
-    if optimizer.adam:
-        parts.append(optax.scale_by_adam(*optimizer.betas, eps=optimizer.epsilon))
-    else:
-        parts.append(optax.trace(decay=optimizer.momentum))
-    if optimizer.name == "sign":
-        parts.append(optax.stateless(lambda slopes, _: jax.tree.map(jnp.sign, slopes)))
+    parts += OPTAX[optimizer.name](optimizer)
     if decay and optimizer.decoupled:
         parts.append(optax.add_decayed_weights(decay))
     return parts[0] if len(parts) == 1 else optax.chain(*parts)

@@ -1,0 +1,95 @@
+"""The table of optimizers: what each makes of a gradient, in a step and in the flow that steps tend to.
+
+An optimizer is an entry of `RULES`. What an entry does not have is refused, and is never another one's result: without
+``flow`` `gradient_flow` refuses it, without ``kernel`` SGD takes its steps in numpy, and transformers are trained by
+what `dynamics.deep.training.OPTAX` has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from dynamics._model.optimizer import Optimizer
+
+
+@dataclass(frozen=True)
+class UpdateRule:
+    """What an optimizer does beside what all have: clipping, coupled decay, decoupled decay and schedules.
+
+    Attributes
+    ----------
+    direction : callable
+        (optimizer, gradient, first, second, step) -> where the weights of one array move, for each unit of learning
+        rate, in the step of this number, from 0; velocity or moments change in place.
+    flow : callable, optional
+        (optimizer, direction) -> the same in the limit of small learning rates, of a gradient or of its velocity.
+        Default: no flow is known.
+    gathers : bool
+        Whether momentum makes the flow 1/(1 - momentum) times as fast where it is not followed itself.
+    moments : bool
+        Whether two moments of the gradient are kept, with ``betas`` and ``epsilon``.
+    stiff : bool
+        Whether the flow turns at once where an entry of the gradient changes its sign.
+    kernel : bool
+        Whether the compiled steps of SGD are its own, where no option is given.
+    decay : float
+        Weight decay by default.
+    decoupled : bool
+        Whether weight decay is the optimizer's own, beside the gradient.
+    """
+
+    direction: Callable[[Optimizer, np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
+    flow: Callable[[Optimizer, np.ndarray], np.ndarray] | None = None
+    gathers: bool = False
+    moments: bool = False
+    stiff: bool = False
+    kernel: bool = False
+    decay: float = 0.0
+    decoupled: bool = False
+
+
+def _heavy_ball(
+    optimizer: Optimizer, gradient: np.ndarray, first: np.ndarray, second: np.ndarray, step: int
+) -> np.ndarray:
+    first *= optimizer.momentum
+    first += gradient
+    return first
+
+
+def _sign(optimizer: Optimizer, gradient: np.ndarray, first: np.ndarray, second: np.ndarray, step: int) -> np.ndarray:
+    return np.sign(_heavy_ball(optimizer, gradient, first, second, step))
+
+
+def _adam(optimizer: Optimizer, gradient: np.ndarray, first: np.ndarray, second: np.ndarray, step: int) -> np.ndarray:
+    beta1, beta2 = optimizer.betas
+    first += (1 - beta1) * (gradient - first)
+    second += (1 - beta2) * (gradient * gradient - second)
+    scale = math.sqrt(1 - beta2 ** (step + 1))
+    return (first / (1 - beta1 ** (step + 1))) / (np.sqrt(second) / scale + optimizer.epsilon)
+
+
+def _along(optimizer: Optimizer, direction: np.ndarray) -> np.ndarray:
+    return direction
+
+
+def _along_signs(optimizer: Optimizer, direction: np.ndarray) -> np.ndarray:
+    return np.sign(direction)
+
+
+def _normalised(optimizer: Optimizer, direction: np.ndarray) -> np.ndarray:
+    return direction / (np.abs(direction) + optimizer.epsilon)
+
+
+RULES: dict[str, UpdateRule] = {
+    "sgd": UpdateRule(_heavy_ball, _along, gathers=True, kernel=True),
+    "adam": UpdateRule(_adam, _normalised, moments=True, stiff=True, kernel=True),
+    # What PyTorch's AdamW decays by if it is not told otherwise.
+    "adamw": UpdateRule(_adam, _normalised, moments=True, stiff=True, decay=0.01, decoupled=True),
+    "sign": UpdateRule(_sign, _along_signs, stiff=True),
+}

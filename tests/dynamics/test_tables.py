@@ -1,0 +1,81 @@
+"""Tables of kinds refuse what they lack: a toy entry is itself everywhere, or an error says what is missing."""
+
+import numpy as np
+import pytest
+
+from dynamics import Layer, Optimizer, SequenceClasses, Trajectory, gradient_flow, sgd, sgd_many
+from dynamics._model.rules import RULES, UpdateRule
+from dynamics.options import optimizer_of
+
+CLASSES = SequenceClasses([[0.4, 0.6, 0.0], [0.4, 0.0, 0.6]], [0, 0], vocab_size=5)
+RUN = {"eta_y": 0.3, "eta_z": 0.1, "steps": 7, "batch_size": 4, "length": 9, "seed": 3, "dtype": "float64"}
+
+
+def _cubes(optimizer, gradient, first, second, step):
+    return 5 * gradient**3
+
+
+@pytest.fixture
+def cubes(monkeypatch):
+    """An optimizer that the package does not know, which moves along cubes of the gradient."""
+    monkeypatch.setitem(RULES, "cubes", UpdateRule(_cubes))
+    return Optimizer("cubes", momentum=0.0)
+
+
+def test_a_new_optimizer_takes_its_own_steps(cubes):
+    """One step against the gradient that plain SGD shows, on one batch; and no step of another optimizer later."""
+    one = {**RUN, "steps": 1}
+    start = Layer(np.zeros((1, 3)), np.zeros((3, 5)))
+    plain = sgd(CLASSES, **one, init=start, momentum=0.0).final
+    own = sgd(CLASSES, **one, init=start, optimizer=cubes).final
+    gradient = plain.Y / RUN["eta_y"]
+    np.testing.assert_allclose(own.Y, RUN["eta_y"] * 5 * gradient**3, rtol=1e-12, atol=1e-15)
+    assert np.abs(own.Y - plain.Y).max() > 1e-3
+    later = {name: sgd(CLASSES, **RUN, optimizer=Optimizer(name, momentum=0.0)).final.Y for name in ("sgd", "cubes")}
+    assert np.abs(later["sgd"] - later["cubes"]).max() > 1e-3
+
+
+def test_it_is_itself_in_many_runs_in_options_and_in_files(cubes, tmp_path):
+    alone = sgd(CLASSES, **RUN, optimizer=cubes)
+    (many,) = sgd_many([(CLASSES, {**RUN, "optimizer": cubes})])
+    np.testing.assert_array_equal(many.layer.Y, alone.final.Y)
+    assert alone.parameters["optimizer"] == "cubes"
+    alone.save(tmp_path / "run.nc")
+    assert Trajectory.load(tmp_path / "run.nc").optimizer == cubes
+    assert optimizer_of({"optimizer": "cubes", "momentum": 0.0}) == cubes
+
+
+def test_without_a_flow_the_flow_refuses_it_and_says_which_have_one(cubes):
+    with pytest.raises(ValueError, match=r"`optimizer` must have a flow, as 'sgd' or 'adam' or .*, but got 'cubes'"):
+        gradient_flow(CLASSES, eta_y=1.0, eta_z=1.0, t_end=1.0, optimizer=cubes)
+
+
+def test_with_a_flow_it_follows_its_own(monkeypatch):
+    """Along cubes of the gradient: small steps tend to it, with an error that halves with the rates."""
+    monkeypatch.setitem(RULES, "cubes", UpdateRule(_cubes, lambda optimizer, direction: 5 * direction**3))
+    cubes = Optimizer("cubes", momentum=0.0)
+    given = {"eta_y": 2.0, "eta_z": 1.0}
+    flow = gradient_flow(CLASSES, **given, t_end=4.0, optimizer=cubes).final.Y
+    errors = []
+    for k in (10, 20, 40):
+        rates = {name: rate / k for name, rate in given.items()}
+        whole = {"batch_size": None, "length": None, "dtype": "float64"}
+        errors.append(np.abs(sgd(CLASSES, **rates, steps=4 * k, optimizer=cubes, **whole).final.Y - flow).max())
+    assert errors[0] > 1e-4
+    np.testing.assert_allclose([errors[0] / errors[1], errors[1] / errors[2]], 2, rtol=0.15)
+
+
+def test_an_optimizer_without_an_entry_is_refused_by_its_name():
+    with pytest.raises(ValueError, match=r"`optimizer` must be one of .*'sgd'.*, but got 'cubes'"):
+        Optimizer("cubes")
+
+
+def test_one_that_optax_lacks_trains_no_transformer(cubes):
+    pytest.importorskip("jax")
+    from dynamics import deep
+
+    tokens = np.arange(60).reshape(6, 10) % 4
+    text = deep.Sequences(tokens[:, :-1], tokens[:, 1:])
+    small = deep.Architecture(vocab_size=4, n_layers=1, n_heads=1, width=4)
+    with pytest.raises(ValueError, match=r"`optimizer` must be one of .*, but got 'cubes'"):
+        deep.train(small, text, learning_rate=0.1, steps=2, optimizer=cubes)
