@@ -725,8 +725,8 @@ def explore(out: Path, show: bool, data: Path | None, as_json: bool) -> None:
     from yzflow.pages import explorer
 
     _file_to_write(out)
-    own = {} if data is None else {"data": read_data(data), "name": data.name}
-    explorer.write(out, **own, progress=True)
+    own = None if data is None else read_data(data)
+    explorer.write(out, data=own, name="" if data is None else data.name, progress=True)
     _report(as_json, {"out": str(out)}, [f"wrote {out}"])
     if show:
         click.launch(str(out.absolute()))

@@ -131,8 +131,8 @@ def branches(sizes: list[int]) -> dict[str, Any]:
 def faster_decoder(k: int, m: int, eta_y: float) -> dict[str, Any]:
     """The time up to which B grows with eta_Y at fixed eta_Z (insight (b)), and t0' and t0."""
     x = brentq(lambda x: float(theorem4.decoder_rate_sign(m, x)), 2, 100)
-    sizes = {"vocab_size": m, "n_classes": k, "eta_y": eta_y}
-    scanning, snapping = decoder.scanning_time(**sizes), decoder.snapping_time(**sizes)
+    scanning = decoder.scanning_time(vocab_size=m, n_classes=k, eta_y=eta_y)
+    snapping = decoder.snapping_time(vocab_size=m, n_classes=k, eta_y=eta_y)
     return {"until": k * float(_time(np.asarray(x), m)) / eta_y, "scanning": scanning, "snapping": snapping}
 
 
