@@ -8,7 +8,9 @@ from driving import ROOT
 from markdown_pages import rendered
 
 from theory.statements import REGISTER, Erratum, Hypothesis, Slip, reading_order
-from yzflow.audits.errata_page import GROUPS, group
+from yzflow.audits.errata_page import GROUPS, errata_page, group
+from yzflow.audits.report import AuditReport
+from yzflow.audits.verdicts import Row
 
 SCREEN, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
@@ -54,6 +56,22 @@ def test_false_statements_are_in_the_order_of_how_far_they_miss(text):
     assert [size is None for size in sizes] == sorted(size is None for size in sizes)
     (refuted,) = [place for place, entry in enumerate(entries) if "it is refuted here" in entry]
     assert refuted == len(measured)  # behind what is measured, before what no check sees
+
+
+@pytest.mark.parametrize("sizes", [(0.9, 0.2), (0.2, 0.9)])
+def test_what_misses_more_stands_first(sizes):
+    names = ("Scan and Snap: Lemma 4", "Sparse averaging: Rank bound")
+    rows = []
+    for name, size in zip(names, sizes, strict=True):
+        check = next(check for check in REGISTER[name].checks if check.expected)
+        label = REGISTER[name].measured(check, error=0.0)
+        row = Row(name, check.name, check.expected[0], "one", True, {}, size, 0.0, check.tolerance, True, label)
+        rows.append(row)
+    page = errata_page(AuditReport(rows, tuple(map(REGISTER.get, names)), {}))
+    assert groups(page)["False as printed, or as in the talk's slides"] == sorted(
+        names, key=lambda name: -sizes[names.index(name)]
+    )
+    assert "**As printed it failed, by up to" in page and "**As in the talk's slides it failed, by up to" in page
 
 
 def test_the_rest_is_in_reading_order(text):
