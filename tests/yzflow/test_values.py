@@ -198,6 +198,16 @@ def test_slow_studies_are_run_by_name_alone(clone):
         write_rooms(clone, ["circle"])
 
 
+def test_rooms_of_theory_are_stored_before_others_are_loaded(clone):
+    """The register quotes them, and other rooms may read the register."""
+    for home in ("theory", "yzflow/papers"):
+        (clone / home / "paper").mkdir(parents=True)
+    (clone / "theory" / "paper" / "values.py").write_text(STUDY)
+    reading = f"from pathlib import Path\nPath({str(clone / 'theory' / 'paper' / 'values.json')!r}).read_text()\n"
+    (clone / "yzflow" / "papers" / "paper" / "values.py").write_text(reading + STUDY.replace("disc", "other"))
+    assert write_rooms(clone) == ["paper.disc", "paper.other"]
+
+
 def test_numbers_of_an_earlier_run_say_so_until_the_study_runs(clone):
     rounded = {"area": 28.3, "large": True, "mean": {"mean": 0.25, "half": 0.125}, "rows": []}
     keep(clone, "circles.slow", rounded, "the run of 2024")
