@@ -148,7 +148,7 @@ def gradient_flow(
     parameters: dict[str, Any] = {
         **rates,
         "t_end": checks.positive("t_end", t_end),
-        "decoder": checks.one_of("decoder", decoder, DECODERS),
+        "decoder": checks.one_of("decoder", decoder, SYSTEMS),
         "rtol": checks.positive("rtol", rtol),
         "atol": checks.positive("atol", atol),
         "time_scale": solver.time_scale,

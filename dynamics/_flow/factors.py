@@ -32,8 +32,8 @@ _NONE = (np.empty(0, np.int64), np.empty(0))
 
 
 def factors_of(system: System) -> Factors | None:
-    """The slopes of a large system as factors, or None where it has none or they do not pay."""
-    if type(system) is not Full or system.initial.size < steps.LARGE:
+    """The slopes of a large system as factors, or None where they do not pay; only for what declares them its own."""
+    if not isinstance(system, Full) or system.initial.size < steps.LARGE:
         return None
     layer, objective, bags = system.like, system.setting.objective, system.setting.bags
     columns = layer.Y.shape[1]

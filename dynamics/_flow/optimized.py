@@ -92,9 +92,6 @@ class Optimized:
         """A function that writes the derivative at what ``state`` then holds into ``out``."""
         return copied(self, state, out)
 
-    def frame(self) -> None:
-        """None, for an optimizer makes more of gradients than multiples."""
-
     def observe(self, states: np.ndarray) -> Observed:
         """What is recorded of states: the system's layers, and how fast the optimizer moves Z."""
         seen = self.system.observe(np.ascontiguousarray(states[:, : self.size]))

@@ -290,6 +290,8 @@ class _Quotient:
 class FullOrbits:
     """As `Full`; the state has the variables of Z, then those of Y."""
 
+    fast = ("kernel",)
+
     def __init__(self, setting: Setting, orbits: Orbits) -> None:
         self.setting, self.orbits = setting, orbits
         self.eta_y, self.eta_z = setting.rates["eta_y"], setting.rates["eta_z"]
@@ -449,9 +451,6 @@ class ModifiedOrbits(FullOrbits):
     def feature_values(self, state: np.ndarray) -> list[np.ndarray]:
         """The entries of the features of each frame."""
         return [feature_values(frame.problem.batch, read_only(state[frame.z])) for frame in self.orbits.frames]
-
-    def frame(self) -> None:
-        """None, for no kernel has all of it."""
 
     def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
         """A function that writes the derivative at what ``state`` then holds into ``out``."""

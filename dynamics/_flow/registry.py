@@ -1,9 +1,15 @@
-"""The flows that there are, by decoder, whole and reduced."""
+"""The table of decoders: the flow of each, whole and reduced, and which fast paths are its own.
+
+A class says which fast paths integrate *its* derivative by ``fast`` in its own body; what it inherits does not count,
+since a derivative that overrides another's is another one. What an entry lacks is done the plain way, which is slower.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 import numpy as np
 
@@ -14,13 +20,38 @@ from dynamics._flow.stages import StagedDop853
 from dynamics._flow.steps import Dop853, Explicit
 from dynamics._flow.systems import Setting, System
 
-# Decoder -> the flow of all logits, and that of one for each orbit.
 _Whole = systems.Full | systems.Theory
-SYSTEMS: dict[str, tuple[Callable[[Setting], _Whole], Callable[[Setting, orbits.Orbits], System]]] = {
-    "full": (systems.Full, orbits.FullOrbits),
-    "modified": (systems.Modified, orbits.ModifiedOrbits),
-    "theory": (systems.Theory, orbits.TheoryOrbits),
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a decoder has.
+
+    Attributes
+    ----------
+    whole : callable
+        Setting -> the flow of all logits: the derivative that all else is held to.
+    orbits : callable, optional
+        (setting, orbits) -> the flow of one logit for each orbit. Default: it is not reduced.
+    inverts : bool
+        Whether it inverts F^T F, so that classes with the same features have none.
+    """
+
+    whole: Callable[[Setting], _Whole]
+    orbits: Callable[[Setting, orbits.Orbits], System] | None = None
+    inverts: bool = False
+
+
+SYSTEMS: dict[str, Entry] = {
+    "full": Entry(systems.Full, orbits.FullOrbits),
+    "modified": Entry(systems.Modified, orbits.ModifiedOrbits, inverts=True),
+    "theory": Entry(systems.Theory, orbits.TheoryOrbits, inverts=True),
 }
+
+
+def has(system: System, path: str) -> bool:
+    """Whether a fast path, "kernel" or "factors", is declared by the very class of a system."""
+    return path in vars(type(system)).get("fast", ())
 
 
 def system_for(setting: Setting, decoder: str, *, reduce: bool) -> System:
@@ -31,16 +62,17 @@ def system_for(setting: Setting, decoder: str, *, reduce: bool) -> System:
     ValueError
         If the decoder cannot be used on this setting.
     """
-    whole, reduced = SYSTEMS[decoder]
+    entry = SYSTEMS[decoder]
     if setting.optimizer is not None:
-        return Optimized(whole(setting), setting.optimizer, setting.order)
-    found = orbits.find_orbits(setting, inverts=decoder != "full") if reduce else None
-    if found is not None:
-        try:
-            return reduced(setting, found)
-        except orbits.NotReducibleError:
-            pass
-    return whole(setting)
+        return Optimized(entry.whole(setting), setting.optimizer, setting.order)
+    if reduce and entry.orbits is not None:
+        found = orbits.find_orbits(setting, inverts=entry.inverts)
+        if found is not None:
+            try:
+                return entry.orbits(setting, found)
+            except orbits.NotReducibleError:
+                pass
+    return entry.whole(setting)
 
 
 def explicit_for(
@@ -50,8 +82,8 @@ def explicit_for(
 
     For ``speed`` and ``watch`` see `StagedDop853`.
     """
-    frame = system.frame()
+    frame = cast(systems.Framed, system).frame() if has(system, "kernel") else None
     if frame is not None:
         return partial(StagedDop853, frame, speed, watch)
-    factors = factors_of(system)
+    factors = factors_of(system) if has(system, "factors") else None
     return Dop853 if factors is None else partial(FactoredDop853, factors)

@@ -107,9 +107,6 @@ class System(Protocol):
         views of their parts are made once.
         """
 
-    def frame(self) -> Frame | None:
-        """The derivative in the form of the kernel that takes whole steps, or None where it cannot or need not be."""
-
     def layer(self, state: np.ndarray) -> Layer:
         """The layer at a state."""
 
@@ -118,6 +115,13 @@ class System(Protocol):
 
     def extra(self, states: np.ndarray) -> dict[str, tuple]:
         """Variables of the trajectory beside those that every simulator records."""
+
+
+class Framed(Protocol):
+    """A system that declares "kernel" by ``fast``."""
+
+    def frame(self) -> Frame | None:
+        """The derivative in the form of the kernel that takes whole steps, or None where it cannot or need not be."""
 
 
 def copied(system: System, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
@@ -133,6 +137,7 @@ def copied(system: System, state: np.ndarray, out: np.ndarray) -> Callable[[], f
 class Full:
     """State: the weights of the layer, one array after the other."""
 
+    fast = ("kernel", "factors")
     reduction = "none"
 
     def __init__(self, setting: Setting) -> None:
@@ -257,9 +262,6 @@ class Modified(Full):
         super().__init__(setting)
         modified.check_inverse(self.problem.batch, setting.start, setting.objective, "modified")
 
-    def frame(self) -> None:
-        """None, for the kernel knows no inverse of F^T F."""
-
     def gradient(self, weights: Weights, slopes: Weights) -> float:
         """The loss, with the gradient of Z, and the decoder's of Lemma 3, added into ``slopes``."""
         problem = self.problem
@@ -335,9 +337,6 @@ class Theory:
     def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
         """A function that writes the derivative at what ``state`` then holds into ``out``."""
         return copied(self, state, out)
-
-    def frame(self) -> None:
-        """None, for no kernel has all of it."""
 
     def velocity_of(self, state: np.ndarray, derivative: np.ndarray) -> np.ndarray:
         """dZ/dt from the derivative of the state."""

@@ -52,11 +52,11 @@ class Field:
             rule = f"be None for decoder={decoder!r}, whose features f_n are those of T -> infinity"
             raise checks.reject("length", rule, positions + 1)
         self.biased = 0 < positions < np.inf
-        self.system = SYSTEMS[decoder][0](setting)
+        self.system = SYSTEMS[decoder].whole(setting)
         # Terms of one's own are not random, and do not grow with the weights of the bags.
         self.bare = self.system
         if setting.objective.terms:
-            self.bare = SYSTEMS[decoder][0](replace(setting, objective=replace(setting.objective, terms=())))
+            self.bare = SYSTEMS[decoder].whole(replace(setting, objective=replace(setting.objective, terms=())))
         bags = setting.bags
         self.share, self.positions = bags.weight, positions
         self.owner, self.count = bags.owner, bags.count

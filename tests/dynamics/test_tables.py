@@ -3,7 +3,22 @@
 import numpy as np
 import pytest
 
-from dynamics import Layer, Optimizer, SequenceClasses, Trajectory, gradient_flow, sgd, sgd_many
+from dynamics import (
+    Layer,
+    Optimizer,
+    SequenceClasses,
+    Solver,
+    Trajectory,
+    gradient_flow,
+    gradient_flow_ensemble,
+    gradient_noise,
+    sgd,
+    sgd_many,
+    stochastic_flow,
+)
+from dynamics._flow import registry
+from dynamics._flow.solver import METHODS
+from dynamics._flow.systems import Full
 from dynamics._model.rules import RULES, UpdateRule
 from dynamics.options import optimizer_of
 
@@ -79,3 +94,68 @@ def test_one_that_optax_lacks_trains_no_transformer(cubes):
     small = deep.Architecture(vocab_size=4, n_layers=1, n_heads=1, width=4)
     with pytest.raises(ValueError, match=r"`optimizer` must be one of .*, but got 'cubes'"):
         deep.train(small, text, learning_rate=0.1, steps=2, optimizer=cubes)
+
+
+class Doubled(Full):
+    """The full flow with twice the decoder's gradient, as somebody would write it who knows `Full` alone."""
+
+    def gradient(self, weights, slopes):
+        loss = super().gradient(weights, slopes)
+        slopes.Y[...] *= 2
+        return loss
+
+
+@pytest.fixture
+def doubled(monkeypatch):
+    monkeypatch.setitem(registry.SYSTEMS, "doubled", registry.Entry(Doubled))
+
+
+# Doubling the gradient of Y is doubling its rate: the answer is known without the new class.
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("reduce", ["auto", "none"])
+def test_a_decoder_that_overrides_a_gradient_is_itself_by_every_method(doubled, method, reduce):
+    classes = SequenceClasses.single_common_token(3, 40, common=1.0, distinct=[1.0, 0.6])
+    given = {"t_end": 12.0, "rtol": 1e-9, "atol": 1e-12, "eta_z": 0.3}
+    solver = Solver(method=method, reduce=reduce)
+    own = gradient_flow(classes, eta_y=0.7, decoder="doubled", solver=solver, **given)
+    known = gradient_flow(classes, eta_y=1.4, solver=Solver(method="RK45", reduce="none"), **given)
+    for name in ("Y", "Z"):
+        np.testing.assert_allclose(getattr(own.final, name), getattr(known.final, name), rtol=1e-5, atol=1e-7)
+    other = gradient_flow(classes, eta_y=0.7, solver=solver, **given)
+    assert np.abs(own.final.Y - other.final.Y).max() > 0.1
+    assert own.parameters["decoder"] == "doubled" and own.parameters.get("reduction", "none") == "none"
+
+
+def test_a_large_one_is_itself_too(doubled):
+    """So large that the full flow keeps its slopes as factors, which are not this flow's."""
+    rng = np.random.default_rng(0)
+    classes = SequenceClasses(rng.dirichlet(np.ones(300), 12), [0] * 12, vocab_size=400)
+    given = {"t_end": 3.0, "eta_z": 0.3, "solver": Solver(reduce="none")}
+    own = gradient_flow(classes, eta_y=0.7, decoder="doubled", **given).final.Y
+    known = gradient_flow(classes, eta_y=1.4, **given).final.Y
+    np.testing.assert_allclose(own, known, rtol=1e-5, atol=1e-9)
+    assert np.abs(own - gradient_flow(classes, eta_y=0.7, **given).final.Y).max() > 0.01
+
+
+def test_it_is_saved_with_its_name_and_with_an_optimizer_it_is_itself(doubled, tmp_path):
+    own = gradient_flow(CLASSES, eta_y=0.5, eta_z=0.2, t_end=2.0, decoder="doubled")
+    own.save(tmp_path / "run.nc")
+    assert Trajectory.load(tmp_path / "run.nc").parameters["decoder"] == "doubled"
+    signs = gradient_flow(
+        CLASSES, eta_y=0.5, eta_z=0.2, t_end=2.0, decoder="doubled", optimizer=Optimizer("sgd", weight_decay=0.1)
+    )
+    plain = gradient_flow(CLASSES, eta_y=0.5, eta_z=0.2, t_end=2.0, optimizer=Optimizer("sgd", weight_decay=0.1))
+    assert np.abs(signs.final.Y - plain.final.Y).max() > 0.01
+
+
+def test_what_has_no_such_decoder_refuses_it(doubled):
+    given = {"eta_y": 0.5, "eta_z": 0.2}
+    calls = [
+        lambda: sgd(CLASSES, **given, steps=3, decoder="doubled"),
+        lambda: stochastic_flow(CLASSES, **given, t_end=1.0, decoder="doubled", batch_size=4, length=9),
+        lambda: gradient_noise(CLASSES, decoder="doubled", batch_size=4, length=9),
+        lambda: gradient_flow_ensemble([(CLASSES, 0.5, 0.2)], t_end=1.0, decoder="doubled"),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"`decoder` must be one of .*, but got 'doubled'"):
+            call()
