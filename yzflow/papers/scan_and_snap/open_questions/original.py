@@ -51,9 +51,11 @@ def induced_rates(
 
         eta_Y = eta kappa^2 (kappa^2 + 2 v^2),   eta_Z = eta kappa^2 (kappa^2 (q^2 + k^2) + 2 q^2 k^2)/d,
 
-    plus terms of random sign: projections on the gradients of products of independent rotations, of mean zero. They
-    vanish for v = q = 0. Gaussian entries of variance s^2 have kappa^2 = s_U^2 d, v^2 = s_V^2 d in the mean. All scales
-    1: eta_Y = 3 eta and eta_Z = 4 eta/d, eta_Y/eta_Z = 3 d/4: Assumption 1(c) holds for wide layers.
+    plus terms of random sign, which vanish for v = q = 0: projections on the gradient G of products with rotations.
+    Over rotations these have mean zero, but for one: a rotation's square has the mean I/d, so that 2 v^2 becomes
+    2 v^2 (1 + <G, G^T>/(d |G|^2)) in the mean, and 2 q^2 k^2 alike. Gaussian entries of variance s^2 have
+    kappa^2 = s_U^2 d, v^2 = s_V^2 d in the mean. All scales 1: eta_Y = 3 eta and eta_Z = 4 eta/d, eta_Y/eta_Z = 3 d/4:
+    Assumption 1(c) holds for wide layers.
 
     Parameters
     ----------
