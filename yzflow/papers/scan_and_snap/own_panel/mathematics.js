@@ -34,7 +34,8 @@ yzflow.own = (() => {
     return dense.map((one) => dense.map((other) => sum(one.map((value, l) => value * other[l]))));
   }
 
-  // Solves G x = b for each b of `columns`; null where G is singular to rounding.
+  // Solves G x = b for each b of `columns`, G positive definite; not-a-number where it is singular to rounding, from which
+  // the integrator steps back.
   function solve(G, columns) {
     const K = G.length;
     const L = G.map((row) => [...row]);
@@ -42,7 +43,6 @@ yzflow.own = (() => {
       for (let j = 0; j <= i; j++) {
         let total = G[i][j];
         for (let l = 0; l < j; l++) total -= L[i][l] * L[j][l];
-        if (i === j && !(total > 1e-14)) return null;
         L[i][j] = i === j ? Math.sqrt(total) : total / L[j][j];
       }
     }
@@ -77,7 +77,7 @@ yzflow.own = (() => {
         const at = place(tokens[i]);
         for (let k = 0; k < wide; k++) u[k] += f[i] * state[at + k];
       }
-      const top = Math.max(...(M > K ? u : u.slice(0, K)));
+      const top = Math.max(...u);
       const e = u.map((value, k) => (k < K || M > K ? Math.exp(value - top) : 0));
       let others = 0; // all but the right one, so that 1 - alpha has no cancellation
       for (let k = 0; k < wide; k++) if (k !== n) others += many(k) * e[k];
@@ -102,7 +102,7 @@ yzflow.own = (() => {
       if (modified) {
         const columns = Array.from({ length: wide }, (_, k) => back.map((row) => row[k]));
         const solved = solve(gram(data, all.map(({ f }) => f)), columns);
-        back = back.map((row, n) => row.map((_, k) => (solved ? solved[k][n] : NaN)));
+        back = back.map((row, n) => row.map((_, k) => solved[k][n]));
       }
       classes.forEach(({ tokens }, n) => {
         for (let i = 0; i < tokens.length; i++) {

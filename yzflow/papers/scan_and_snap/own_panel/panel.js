@@ -158,13 +158,12 @@ yzflow.panels.own = ({ presets, limits }) => {
     const playing = timer !== null || (clock.value > 0 && clock.value < 100);
     for (const plot of [plots.share, plots.right]) plot.now(Math.max(times[i], computed.first), playing);
     label.textContent = `time t = ${w.brief(times[i])} steps`;
-    const ticks = tokens.map((name, at) => ({ at, text: clip(name, 10) }));
-    const x = { label: "", min: -0.6, max: tokens.length - 0.4, ticks, slanted: true };
+    const x = (list, letters) => ({ label: "", min: -0.6, max: list.length - 0.4, ticks: list.map((l, at) => ({ at, text: clip(tokens[l], letters) })), slanted: true });
     const mine = occurs(n);
     plots.now.scope(`class ${quoted(rows[n].name)}`);
     plots.now.draw({
-      x, y: { label: "share of attention", min: 0, max: 1.02 }, bars: mine.map((l) => ({ x: l, top: share(i, n, l), color: color(l) })),
-      points: mine.map((l) => ({ x: l, y: share(0, n, l), color: "mark" })),
+      x: x(mine, 7), y: { label: "share of attention", min: 0, max: 1.02 }, bars: mine.map((l, at) => ({ x: at, top: share(i, n, l), color: color(l) })),
+      points: mine.map((l, at) => ({ x: at, y: share(0, n, l), color: "mark" })),
     });
     plots.now.key([{ label: "dots: at the start", color: "mark" }]);
     plots.now.text(`At t = ${w.brief(times[i])}: ${mine.map((l) => `${clip(tokens[l], 40)} ${w.brief(share(i, n, l))}`).join(", ")}.`);
@@ -172,7 +171,7 @@ yzflow.panels.own = ({ presets, limits }) => {
     const names = rows.map(({ name }) => clip(name, 10));
     const cells = rows.flatMap((_, k) => occurs(k).map((l) => ({ left: l - 0.5, right: l + 0.5, y: k, share: share(i, k, l) })));
     plots.all.scope(NAMES[computed.level]);
-    plots.all.draw({ x, y: { label: "", min: -0.5, max: rows.length - 0.5, ticks: names.map((text, at) => ({ at, text })) }, cells });
+    plots.all.draw({ x: x(tokens.map((_, l) => l), 10), y: { label: "", min: -0.5, max: rows.length - 0.5, ticks: names.map((text, at) => ({ at, text })) }, cells });
     plots.all.text("Dark: no attention; bright: all of it. Blank: a token that does not occur in the class.");
     plots.all.table(`Share of attention at t = ${w.short(times[i])}`, ["class", ...tokens], rows.map(({ name }, k) => [name, ...tokens.map((_, l) => flow[i].attention[k][l])]));
   }
