@@ -26,7 +26,6 @@ ALLOWED = {
     ("docs/findings/29_architecture.md", "alone helps nowhere"): "settings of that table",
     ("docs/findings/35_survival.md", "holds nowhere"): "settings of that table",
     ("docs/lesson.md", "why does nobody have to say so"): "students who move tokens",
-    ("docs/regime_maps.md", "within 10% nowhere"): "cells of that map",
     ("docs/tutorial.md", "Nobody tells it to"): "the model that is trained",
 }
 
