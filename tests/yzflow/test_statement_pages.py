@@ -15,7 +15,8 @@ from theory import statements
 from theory.symbolic import Derivation
 from yzflow import cli
 from yzflow.audits import formulas
-from yzflow.audits.check import error_rows, head
+from yzflow.audits.check import StatementVerdict, error_rows, head
+from yzflow.audits.report import AuditReport
 from yzflow.pages import contents, strips
 from yzflow.pages import statement as single
 
@@ -441,3 +442,14 @@ def test_the_index_counts_what_fails(tmp_path):
 def test_the_first_sentence():
     assert contents.first_sentence("Of eta_Y. and 1.5. So it is. (And more.)") == "Of eta_Y. and 1.5."
     assert all(contents.first_sentence(one.text) for one in statements.REGISTER.values())
+
+
+def test_what_was_not_run_is_not_called_unexamined():
+    """A statement that has checks or a proof, and of which nothing ran; one that has neither is not examined."""
+    register = tuple(statements.REGISTER.values())
+    verdicts = [StatementVerdict(one, AuditReport([], (one,), {}, (), {}), True, 0) for one in register]
+    words = {verdict.statement.id: single.standing(verdict) for verdict in verdicts}
+    asked = {one.id for one in register if one.checks or one.proofs}
+    assert {name for name, word in words.items() if word == "not run"} == asked and len(asked) >= 60
+    index = "".join(contents.sections(verdicts))
+    assert "None of those that were run failed" in index and "badge not-run'>not run<" in index

@@ -120,10 +120,10 @@ def sections(found: Sequence[StatementVerdict], *, base: str = "") -> list[str]:
         papers.setdefault(verdict.statement.paper, []).append(verdict)
     for own in papers.values():
         own.sort(key=lambda verdict: reading_order(verdict.statement))
-    kinds = Counter(single.kind(verdict.summary) for verdict in found)
+    kinds = Counter(single.standing(verdict) for verdict in found)
     counted = ", ".join(f"{number} {word}" for word, number in kinds.items())
     failing = sum(not verdict.passed for verdict in found)
-    wrong = f"{failing} of them" if failing else "None"
+    wrong = f"{failing} of them" if failing else "None of those that were run" if kinds["not run"] else "None"
     sliders = sum(live.views(verdict.statement) is not None for verdict in found)
     words = f"{len(found)} statements, by the weakest part: {counted}. {wrong} failed where it should hold."
     parts = [f"<p>{words} {sliders} of the pages have sliders.</p>", _SEARCH]
@@ -153,21 +153,17 @@ def _entry(verdict: StatementVerdict, base: str) -> str:
     sliders = " <span class='soft'>with sliders</span>" if live.views(statement) else ""
     words = escape(f"{statement.id} {statement.title} {statement.text}", quote=True)
     first = formulas.readable(first_sentence(statement.text))
-    return f"<li data-words='{words}'>{link} {_badge(verdict)}{sliders}<br>{first}</li>"
+    return f"<li data-words='{words}'>{link} {single.badge_of(verdict)}{sliders}<br>{first}</li>"
 
 
 def _row(verdict: StatementVerdict, base: str) -> list[str]:
     statement = verdict.statement
     return [
         f"<a href='{base}{_address(statement)}'>{escape(statement.id)}</a>",
-        _badge(verdict),
+        single.badge_of(verdict),
         *(formulas.readable(column.under) for column in verdict.columns),
         str(len(statement.errata)),
     ]
-
-
-def _badge(verdict: StatementVerdict) -> str:
-    return single.badge(verdict.summary)
 
 
 def _address(statement: Statement) -> str:

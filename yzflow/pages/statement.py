@@ -27,7 +27,20 @@ from yzflow.audits.report import assumed
 from yzflow.pages import live, strips
 from yzflow.pages.explorer.registry import Panel, panels
 
-__all__ = ["badge", "document", "file", "html", "kind", "outcomes", "page", "save", "slug", "table"]
+__all__ = [
+    "badge",
+    "badge_of",
+    "document",
+    "file",
+    "html",
+    "kind",
+    "outcomes",
+    "page",
+    "save",
+    "slug",
+    "standing",
+    "table",
+]
 
 
 def page(
@@ -160,6 +173,19 @@ def badge(label: Label) -> str:
     return f"<strong class='badge {colour}'>{word}</strong>"
 
 
+def standing(verdict: StatementVerdict) -> str:
+    """What a statement stands on, in a word or two: the kind of its weakest part, or that nothing was run for it."""
+    asked = verdict.statement.checks or verdict.statement.proofs
+    ran = verdict.rows or verdict.report.labels_of_proofs
+    return "not run" if asked and not ran else kind(verdict.summary)
+
+
+def badge_of(verdict: StatementVerdict) -> str:
+    """The badge of a whole statement."""
+    word = standing(verdict)
+    return f"<strong class='badge not-run'>{word}</strong>" if word == "not run" else badge(verdict.summary)
+
+
 def kind(label: Label) -> str:
     """What a label is, in a word or two."""
     return label.trust.name.lower().replace("_", " ") if label.holds else "fails"
@@ -204,7 +230,7 @@ def _trust(verdict: StatementVerdict) -> str:
     return (
         f"<div class='trust' id='trust'><p id='found'>{sort}{formulas.readable(verdict.headline)}</p>"
         f"{outcomes(verdict.columns)}"
-        f"{badge(label)}<span class='soft'>Weakest part{of}: {_short(label)}. {all_parts}{errata}.</span></div>"
+        f"{badge_of(verdict)}<span class='soft'>Weakest part{of}: {_short(label)}. {all_parts}{errata}.</span></div>"
     )
 
 
