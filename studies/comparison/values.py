@@ -70,18 +70,4 @@ STUDIES = (
     ),
     Study("variation", variation, {"prefixes": 17}),
     finding("syn_medium", "09", "Syn-Medium with 5 queries, eta_Z = {eta_z}, ratio {ratio}: entropy {entropy} with"),
-    finding(
-        "text",
-        "21",
-        "| | eta_Z = {z0} | {z1} | {z2} | |---|---|---|---| | eta_Y = {eta_y} | {e0} +- {s0} | {e1} +- {s1} |"
-        " {e2} +- {s2} |",
-        "Held-out windows after {steps} steps, {before} before",
-        "from {low} to {high} entropy changes by {both} +- {both_error}, which is no evidence",
-        "Both rates together from 5 to 20: {large0} and {large1}, here with",
-        "| | {large_step} | {natural_distinct} | 0.946 | {natural_common} |",
-        "| | 200 | {balanced_distinct} | 1.006 | {balanced_common} |",
-        "At vocabulary {large_vocabulary} the signs are the same.",
-        "0 of {tokens} tokens have a next token",
-        "at T = {t0}, {t1} and {t2}. So",
-    ),
 )
