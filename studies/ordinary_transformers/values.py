@@ -83,8 +83,8 @@ def diverges(
     text: str, vocabulary: int, length: int, rates: Sequence[float], steps: int, batch: int, norm: str
 ) -> dict[str, Any]:
     """At which step runs at large rates diverge (-1: not at all), and how far attention then is from uniform."""
-    # The paper's own normalisation has no residual stream.
-    paper: dict[str, Any] = {"norm": "mixture", "norm_kind": "unit", "residual": False}
+    # With the paper's own normalisation there is no residual stream and no feed-forward part.
+    paper: dict[str, Any] = {"norm": "mixture", "norm_kind": "unit", "residual": False, "mlp_width": 0}
     options = {"seeds": 1, "length": length, "batch_size": batch, **(paper if norm == "paper" else {})}
     runs = deep_text.trained(read(text, vocabulary), rates=rates, steps=steps, **options).isel(seed=0)
     rows = []
