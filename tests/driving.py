@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,6 +50,11 @@ def example(name: str):
 def _environment() -> dict[str, str]:
     """With this tree's packages before those that are installed."""
     return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
+def told(stderr: str) -> list[str]:
+    """The lines of standard error but those that say how far the work is."""
+    return [line for line in stderr.splitlines() if line.strip() and not re.match(r"[^%]+: \d+% ", line)]
 
 
 # Sweeps

@@ -52,7 +52,7 @@ def rates_of(member):
 def whole_system(member, decoder):
     """The flow of all logits, without use of symmetry: the general kernel of the gradient, and its decoder's."""
     data = classes_of(member).population()
-    return SYSTEMS[decoder][0](Setting(data, Layer.zeros(data), None, rates_of(member), Objective()))
+    return SYSTEMS[decoder].whole(Setting(data, Layer.zeros(data), None, rates_of(member), Objective()))
 
 
 def lifted(member, decoder, state):

@@ -11,6 +11,7 @@ from numba import njit
 from dynamics import Layer, Objective, SequenceClasses, Solver, gradient_flow
 from dynamics._flow import stages, steps, tableau
 from dynamics._flow.factors import FactoredDop853, Factors, factors_of
+from dynamics._flow.registry import has
 from dynamics._flow.systems import Full, Modified, Setting
 from dynamics._model import factored
 
@@ -168,7 +169,6 @@ def test_other_flows_keep_their_slopes_in_full(monkeypatch):
     layer = Layer.zeros(data)
     assert factors_of(full(data)) is not None
     for system in (
-        full(data, system=Modified),
         full(data, objective=Objective(criterion="squared")),
         full(data, objective=Objective(label_smoothing=0.1)),
         full(data, Layer(layer.Z, layer.Y, None, layer.multiplicity, temperature=2.0)),
@@ -178,5 +178,7 @@ def test_other_flows_keep_their_slopes_in_full(monkeypatch):
         full(classes(6, own=2, common=20).population()),
     ):
         assert factors_of(system) is None
+    # Asked only of what declares them its own.
+    assert has(full(data), "factors") and not has(full(data, system=Modified), "factors")
     monkeypatch.setattr(steps, "LARGE", full(data).initial.size + 1)
     assert factors_of(full(data)) is None

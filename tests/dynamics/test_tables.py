@@ -85,17 +85,6 @@ def test_an_optimizer_without_an_entry_is_refused_by_its_name():
         Optimizer("cubes")
 
 
-def test_one_that_optax_lacks_trains_no_transformer(cubes):
-    pytest.importorskip("jax")
-    from dynamics import deep
-
-    tokens = np.arange(60).reshape(6, 10) % 4
-    text = deep.Sequences(tokens[:, :-1], tokens[:, 1:])
-    small = deep.Architecture(vocab_size=4, n_layers=1, n_heads=1, width=4)
-    with pytest.raises(ValueError, match=r"`optimizer` must be one of .*, but got 'cubes'"):
-        deep.train(small, text, learning_rate=0.1, steps=2, optimizer=cubes)
-
-
 class Doubled(Full):
     """The full flow with twice the decoder's gradient, as somebody would write it who knows `Full` alone."""
 

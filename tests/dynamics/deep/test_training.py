@@ -12,6 +12,7 @@ import pytest
 import xarray as xr
 
 from dynamics import DivergenceError, DyckLanguage, Optimizer, Schedule, deep
+from dynamics._model.rules import RULES, UpdateRule
 from dynamics.deep import objective, training
 from dynamics.support import progress
 from dynamics.support.netcdf import save_dataset
@@ -374,3 +375,10 @@ def test_figures_of_text_are_drawn_from_a_run(run):
     assert {axes.get_ylabel() for axes in entropy.axes} >= {"entropy of attention (nats)"}
     assert figures.deep_attention({1: run}).axes
     assert {axes.get_ylabel() for axes in figures.deep_text_flattening(run).axes} >= {"validation loss (nats)"}
+
+
+def test_an_optimizer_that_optax_lacks_trains_no_transformer(monkeypatch):
+    """One that the table of optimizers has, with a step of its own, and that of transformers has not."""
+    monkeypatch.setitem(RULES, "cubes", UpdateRule(lambda optimizer, gradient, first, second, step: gradient**3))
+    with pytest.raises(ValueError, match=r"`optimizer` must be one of .*'adam'.*, but got 'cubes'"):
+        deep.train(ARCHITECTURE, TEXT, **{**ARGUMENTS, "optimizer": Optimizer("cubes", momentum=0.0)})

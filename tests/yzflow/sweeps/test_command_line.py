@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from click.testing import CliRunner
-from driving import ROOT, assert_same_bits, python, quietly
+from driving import ROOT, assert_same_bits, python, quietly, told
 
 from dynamics import SequenceClasses, gradient_flow, sgd
 from yzflow import cli, figures
@@ -60,7 +60,7 @@ def test_a_failed_run_is_told_and_exits_1():
     result = yzflow("sweep", written('task = "syn_small"\n[grid]\neta_z = [1.0, 1e308]\nsteps = [20]\n'))
     assert result.exit_code == 1
     assert "2 runs of syn_small, 1 failed" in result.stdout
-    assert result.stderr.startswith("Warning: 1 of 2 runs failed, the first with DivergenceError")
+    assert told(result.stderr)[0].startswith("Warning: 1 of 2 runs failed, the first with DivergenceError")
     assert xr.load_dataset("small.nc")["failed"].sum() == 1
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import sweep_tasks
 import xarray as xr
-from driving import Commands, assert_same_bits, quietly, until
+from driving import Commands, assert_same_bits, quietly, told, until
 
 GRID = {"a": [1, 2, 3], "sleep": [0.01]}
 SEEDS = 140
@@ -81,7 +81,7 @@ def test_ctrl_c_exits_130_and_says_how_to_resume(tmp_path, config, commands, mom
         until(lambda: count(tmp_path) > 0)
     os.killpg(number, signal.SIGINT)
     assert commands.wait(number) == 130
-    message = (tmp_path / "stderr").read_text().strip()
+    (message,) = told((tmp_path / "stderr").read_text())
     assert message == "interrupted: what is done is in store; the same command goes on from there"
     assert count(tmp_path) < 3 * SEEDS and not (tmp_path / "out.nc").exists()
 
@@ -103,7 +103,7 @@ def test_workers_die_with_their_parent(tmp_path, commands):
 def test_a_full_disk_ends_in_one_line_and_a_resumable_store(tmp_path, config, commands, uninterrupted):
     number = commands.start(["sweep", str(config), "--workers", "1"], tmp_path, limit=600)
     assert commands.wait(number) == 1
-    lines = (tmp_path / "stderr").read_text().splitlines()
+    lines = told((tmp_path / "stderr").read_text())
     assert len(lines) == 1 and lines[0].startswith(
         "Error: cannot write into the store store: File too large. The 0 runs"
     )

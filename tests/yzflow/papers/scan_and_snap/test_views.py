@@ -195,7 +195,7 @@ def test_transition_and_the_paper_s_times_are_marked_in_both_plots(shared_browse
       const canvas = document.getElementById(`${id}-canvas`);
       const tick = (text) => Number([...canvas.querySelectorAll(".axes text[text-anchor=middle]")].find(
         (one) => one.textContent === text).getAttribute("x"));
-      const labels = [...canvas.querySelectorAll(".marks text")].map((one) => one.textContent);
+      const labels = [...canvas.querySelectorAll(".marks text")].map((one) => one.firstChild.data);
       const places = [...canvas.querySelectorAll("line.mark")].map((one) => Number(one.getAttribute("x1")));
       return { labels, one: tick("1"), hundred: tick("100"), places };
     }"""
