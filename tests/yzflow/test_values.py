@@ -188,6 +188,12 @@ def test_what_differs_by_rounding_alone_stays_stored(clone):
     assert faults(clone) == [] and write_rooms(clone) == []
 
 
+def test_a_number_that_becomes_true_or_false_is_stored(clone):
+    path = clone / "studies" / "circles" / "values.json"
+    path.write_text(path.read_text().replace('"large": false', '"large": 0'))
+    assert write_rooms(clone) == ["circles.disc"] and '"large": false' in path.read_text()
+
+
 def test_slow_studies_are_run_by_name_alone(clone):
     path = clone / "studies" / "circles" / "values.py"
     path.write_text(STUDY.replace('"radius": 3.0', '"radius": 4.0'))

@@ -154,7 +154,7 @@ def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
     for room in sorted(chosen, key=lambda room: room.parent.name != "theory"):
         named, kept = studies(root, room), stored(room)
         known |= {room.name, *(f"{room.name}.{name}" for name in named)}
-        records = {}
+        records, before = {}, len(changed)
         for name, study in named.items():
             full = f"{room.name}.{name}"
             wanted = room.name in names or full in names if names else study.quick
@@ -166,7 +166,7 @@ def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
                     continue
             if name in kept:
                 records[name] = kept[name]
-        if records != kept:
+        if len(changed) > before or records != kept:  # to Python 0 and false are equal
             changed += [f"{room.name}.{name}" for name in kept if name not in records]
             _store(room, records)
     for name in names:
