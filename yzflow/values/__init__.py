@@ -148,7 +148,7 @@ def write_rooms(root: Path, names: Iterable[str] = ()) -> list[str]:
     ValueError
         If a name is that of no room and no study.
     """
-    names, changed, known = list(names), [], set()
+    names, changed, known = list(names), list[str](), set[str]()
     chosen = [room for room in rooms(root) if not names or room.name in _rooms_of(names)]
     # The register quotes the rooms of theory, and other rooms may read it before they can be loaded.
     for room in sorted(chosen, key=lambda room: room.parent.name != "theory"):
