@@ -4,6 +4,7 @@ import csv
 import pickle
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 
 import matplotlib
 import numpy as np
@@ -41,8 +42,11 @@ def classes(**options):
 NAMED = {"token_names": [*WORDS, "", "saw"], "class_names": AFTER}
 
 
+RUN = {"eta_y": 1.0, "eta_z": 0.5, "t_end": 20.0, "n_times": 4}
+
+
 def run(data, **options):
-    return gradient_flow(data, **{"eta_y": 1.0, "eta_z": 0.5, "t_end": 20.0, "n_times": 4, **options})
+    return gradient_flow(data, **{**RUN, **options})
 
 
 def without(dataset):
@@ -131,8 +135,9 @@ def test_every_way_from_classes_to_bags_keeps_names():
 
 
 def test_another_process_gets_names():
-    with ProcessPoolExecutor(1) as pool:
-        made = pool.submit(run, classes(**NAMED)).result()
+    # Started anew: a fork warns where another test has loaded JAX, which has threads.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        made = pool.submit(gradient_flow, classes(**NAMED), **RUN).result()
     assert made.dataset["token_name"].values.tolist() == WORDS
     assert made.dataset.identical(run(classes(**NAMED)).dataset)
 
