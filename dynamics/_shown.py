@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,11 +15,13 @@ from dynamics.support.files import replacing
 from dynamics.support.names import shown
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
 
     from dynamics.bags import Bags
     from dynamics.data.sequence_classes import SequenceClasses
     from dynamics.layer import Layer
+    from dynamics.run import Run
     from dynamics.trajectory import Trajectory
 
 QUANTITIES = ("attention", "z", "loss", "entropy")
@@ -207,14 +209,68 @@ def plot_trajectory(
         if len(lines) < whole:
             title = ", ".join(filter(None, (title, f"the {len(lines)} of {whole:,} {what} that move most")))
     with display.styled(style):
-        ax, time = display.axes(ax), dataset["time"].values
-        drawn = display.time_axis(ax, time)
-        for name, values in lines.items():
-            ax.plot(time[drawn], values[drawn], label=name or None)
-        ax.set(ylabel=label, title=title)
-        if len(lines) > 1:
-            ax.legend()
+        return _draw(ax, dataset["time"].values, lines, label, title)
+
+
+def _draw(
+    ax: Axes | None,
+    time: np.ndarray,
+    lines: Mapping[str, np.ndarray],
+    label: str,
+    title: str,
+    unit: str = display.STEPS,
+) -> Axes:
+    ax = display.axes(ax)
+    drawn = display.time_axis(ax, time, unit)
+    for name, values in lines.items():
+        ax.plot(time[drawn], values[drawn], label=name or None)
+    ax.set(ylabel=label, title=title)
+    if len(lines) > 1:
+        ax.legend()
     return ax
+
+
+def run_html(run: Run) -> str:
+    dataset, time = run.dataset, run.dataset["time"].values
+    sizes = {name: " x ".join(map(str, dataset[name].shape[1:])) or "a number" for name in run.states}
+    facts = {
+        "made by": dataset.attrs.get("simulator", "unknown"),
+        "times": f"{time.size:,} from {time[0]:g} to {time[-1]:g}",
+        "states": ", ".join(f"{name} ({size})" for name, size in sizes.items()),
+    }
+    if run.events:
+        facts["events"] = ", ".join(f"{name}: {times.size}" for name, times in run.events.items())
+    own = [[name, value] for name, value in list(run.parameters.items())[: 3 * ROWS]]
+    arguments = display.folded("arguments", display.table(["name", "value"], own, align="left"))
+    return display.page("Run", facts, arguments, display.folded("dataset", dataset._repr_html_()))
+
+
+def plot_run(run: Run, name: str, ax: Axes | None, labels: Labels | None, style: Style | None) -> Axes:
+    dataset = run.dataset
+    checks.one_of("name", name, [str(one) for one, array in dataset.data_vars.items() if "time" in array.dims])
+    array = dataset[name].transpose("time", ...)
+    table = array.values.reshape(array.sizes["time"], -1)
+    size = table.shape[1]
+    own = names.given(labels, None, size)
+    moved = np.where(np.isfinite(table), table, 0.0)
+    kept = np.sort(np.argsort(-np.ptp(moved, axis=0), kind="stable")[:LINES]).tolist()
+    words = {i: own[i] if own and own[i] else _entry(array, i) for i in kept}
+    alike = [i for i, word in words.items() if list(words.values()).count(word) > 1]
+    words |= {i: f"{words[i]}, {i}" for i in alike}
+    title = f"the {len(kept)} of {size:,} entries that move most" if len(kept) < size else ""
+    known = array.attrs
+    label = display.plain(str(known.get("long_name", name))) + (f" ({known['units']})" if "units" in known else "")
+    unit = dataset["time"].attrs.get("units", "")
+    lines = {display.plain(words[i]): table[:, i] for i in kept}
+    with display.styled(style):
+        return _draw(ax, dataset["time"].values, lines, label, title, str(unit))
+
+
+def _entry(array: xr.DataArray, number: int) -> str:
+    """An entry of a variable over time in words."""
+    places = np.unravel_index(number, array.shape[1:])
+    parts = zip(array.dims[1:], places, strict=True)
+    return ", ".join(f"{dim} {array[dim].values[place] if dim in array.coords else place}" for dim, place in parts)
 
 
 def _lines(

@@ -10,16 +10,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics._flow.clock import Clock
+from dynamics._flow.march import MOST_EVALUATIONS, march, taken
 from dynamics._flow.optimized import check_flow
 from dynamics._flow.orbits import FullOrbits
 from dynamics._flow.registry import SYSTEMS, explicit_for, system_for
 from dynamics._flow.solver import METHODS, Solver, as_solver
-from dynamics._flow.steps import Steps, steps_of
+from dynamics._flow.steps import steps_of
 from dynamics._flow.systems import Setting, System
 from dynamics._model.objective import Objective, as_objective
 from dynamics._model.optimizer import Optimizer
 from dynamics.bags import Bags, Data, population_of
 from dynamics.layer import Layer, optional_rates
+from dynamics.run import Run
 from dynamics.support import checks
 from dynamics.support.calls import Call
 from dynamics.support.progress import Progress
@@ -28,8 +30,6 @@ from dynamics.trajectory import LargeRecord, Trajectory, assemble, is_large
 __all__ = ["DECODERS", "METHODS", "IntegrationError", "Solver", "gradient_flow"]
 
 DECODERS = tuple(SYSTEMS)
-# Evaluations of the derivative after which a flow is given up: an hour or more, where a flow takes thousands.
-_MOST_EVALUATIONS = 10_000_000
 
 
 class IntegrationError(RuntimeError):
@@ -40,20 +40,34 @@ class IntegrationError(RuntimeError):
     time : float
         How far it came, in SGD steps.
     layer : Layer
-        The state there.
+        The state there; of `integrate` None.
     trajectory : Trajectory or None
         What was recorded until then.
+    state : dict
+        Of `integrate`: the state there, name -> array.
+    run : Run or None
+        Of `integrate`: what was recorded until then.
     """
 
-    def __init__(self, message: str, time: float, layer: Layer, trajectory: Trajectory | None) -> None:
+    def __init__(
+        self,
+        message: str,
+        time: float,
+        layer: Any,
+        trajectory: Trajectory | None,
+        state: Mapping[str, np.ndarray] | None = None,
+        run: Run | None = None,
+    ) -> None:
         super().__init__(message)
         self.time = time
         self.layer = layer
         self.trajectory = trajectory
+        self.state = dict(state or {})
+        self.run = run
 
     def __reduce__(self) -> tuple:
         # The default hands only the message to __init__, and an error in a worker process would break its pool.
-        return type(self), (str(self), self.time, self.layer, self.trajectory)
+        return type(self), (str(self), self.time, self.layer, self.trajectory, self.state, self.run)
 
 
 def gradient_flow(
@@ -204,12 +218,6 @@ def _trajectory(system: System, times: np.ndarray, states: np.ndarray, labels: M
     return assemble(system.setting.bags, times, seen.states, seen.loss, **labels, extra=extra)
 
 
-def _taken(steps: Steps, clock: Clock) -> str:
-    """What integrated, in words."""
-    switched = getattr(steps, "switched", None)
-    return steps.method if switched is None else f"DOP853, from t = {clock.time(switched):.4g} on {steps.method}"
-
-
 def _integrate(
     system: System,
     clock: Clock,
@@ -242,7 +250,7 @@ def _integrate(
         return at
 
     def fail(reason: str, s: float, state: np.ndarray, n_states: int) -> NoReturn:
-        attributes["method"] = _taken(steps, clock) if steps else parameters["method"]
+        attributes["method"] = taken(steps, clock) if steps else parameters["method"]
         layer = system.layer(np.ascontiguousarray(state))
         time = float(clock.time(s))
         largest = max(np.abs(layer.Z).max(), np.abs(layer.Y).max())
@@ -267,20 +275,14 @@ def _integrate(
             how["explicit"] = explicit_for(system, clock.rate, watch)
         steps = steps_of(parameters["method"], bind, end, system.initial, **how)
         grid = np.clip(clock.variable(times), 0.0, end)
-        done = 0
-        while done < len(grid):
-            try:
-                reason = steps.advance()
-            except ValueError as error:  # of a schedule or a term, which may be anybody's function
-                reason = str(error)
-            most = min(_MOST_EVALUATIONS, getattr(system, "most_evaluations", _MOST_EVALUATIONS))
-            if not reason and evaluations > most:
-                reason = f"more than {most:,} evaluations of the derivative{getattr(system, 'why_so_many', '')}"
-            if reason:
-                fail(reason, steps.s, steps.state, done)
-            due = grid[done : np.searchsorted(grid, steps.s, side="right")]
-            if due.size:
-                states[done : done + due.size] = steps.interpolate(due)
-                done += due.size
-    attributes["method"] = _taken(steps, clock)
+        most = min(MOST_EVALUATIONS, getattr(system, "most_evaluations", MOST_EVALUATIONS))
+
+        def exceeded() -> str | None:
+            why = getattr(system, "why_so_many", "")
+            return f"more than {most:,} evaluations of the derivative{why}" if evaluations > most else None
+
+        done, reason = march(steps, grid, states, exceeded)
+        if reason:
+            fail(reason, steps.s, steps.state, done)
+    attributes["method"] = taken(steps, clock)
     return _trajectory(system, times, states, labels)

@@ -18,10 +18,11 @@ from dynamics._model.optimizer import Optimizer
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.layer import Embedding, Layer, Problem, attention, embed
-from dynamics.support import checks, names, netcdf
+from dynamics.support import checks, names
 from dynamics.support.calls import Call
 from dynamics.support.checks import read_only
-from dynamics.support.provenance import environment, provenance
+from dynamics.support.provenance import provenance
+from dynamics.support.results import load_result, save_result
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -32,7 +33,6 @@ else:  # a third of the time from a new process to the end of a first small flow
     xr = lazy_loader.load("xarray")
 
 _FORMAT = "yzflow-trajectory-1"
-_CALL = "call"
 # Bytes of the tables of a trajectory that keeps every state whole.
 _TABLES = 2**30
 _ATTENTION = {"long_name": "expected attention", "units": "1"}
@@ -342,11 +342,7 @@ class Trajectory:
         OSError
             If the folder does not exist or cannot be written.
         """
-        dataset = self.dataset
-        if self.call is not None:
-            content = np.frombuffer(self.call.to_bytes(), np.uint8)
-            dataset = dataset.assign({_CALL: (f"{_CALL}_byte", content, self.environment or environment())})
-        netcdf.save_dataset(dataset, path)
+        save_result(self.dataset, path, self.call, self.environment)
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Trajectory:
@@ -359,11 +355,7 @@ class Trajectory:
         FileNotFoundError
             If there is none.
         """
-        dataset = netcdf.load_dataset(path, _FORMAT, "a trajectory")
-        if _CALL not in dataset:
-            return cls(dataset)
-        call = dataset[_CALL]
-        return cls(dataset.drop_vars(_CALL), Call.from_bytes(call.values.tobytes()), dict(call.attrs))
+        return cls(*load_result(path, _FORMAT, "a trajectory"))
 
     @property
     def _starts(self) -> np.ndarray | None:

@@ -3,11 +3,13 @@ from ._dynamics import Bags as Bags
 from ._dynamics import DivergenceError as DivergenceError
 from ._dynamics import DyckLanguage as DyckLanguage
 from ._dynamics import Embedding as Embedding
+from ._dynamics import Flow as Flow
 from ._dynamics import IntegrationError as IntegrationError
 from ._dynamics import Layer as Layer
 from ._dynamics import Objective as Objective
 from ._dynamics import Optimizer as Optimizer
 from ._dynamics import Outcome as Outcome
+from ._dynamics import Run as Run
 from ._dynamics import Schedule as Schedule
 from ._dynamics import SequenceClasses as SequenceClasses
 from ._dynamics import Solver as Solver
@@ -17,6 +19,7 @@ from ._dynamics import __version__ as __version__
 from ._dynamics import gradient_flow as gradient_flow
 from ._dynamics import gradient_flow_ensemble as gradient_flow_ensemble
 from ._dynamics import gradient_noise as gradient_noise
+from ._dynamics import integrate as integrate
 from ._dynamics import read_data as read_data
 from ._dynamics import sgd as sgd
 from ._dynamics import sgd_many as sgd_many

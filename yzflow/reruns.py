@@ -7,15 +7,17 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from dynamics import Trajectory
+from dynamics import Run, Trajectory
 from dynamics.support import checks, files
+from dynamics.support.calls import Call
+from dynamics.support.origins import Origin
 from dynamics.support.provenance import environment
 from theory.enclosures import Enclosure
 from yzflow.audits.audit import Enclose, audit
@@ -138,9 +140,9 @@ def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> R
     Parameters
     ----------
     path : path-like
-        A trajectory (`Trajectory.save`, ``yzflow flow`` and ``sgd``), a sweep (``yzflow sweep``), a survival table
-        (``yzflow survival``), an audit or a check as JSON (``yzflow audit --out``, ``yzflow check --json --out``), or
-        a certificate (`Enclosure.save`).
+        A trajectory (`Trajectory.save`, ``yzflow flow`` and ``sgd``), a run of an open flow (`Run.save`), a sweep
+        (``yzflow sweep``), a survival table (``yzflow survival``), an audit or a check as JSON (``yzflow audit --out``,
+        ``yzflow check --json --out``), or a certificate (`Enclosure.save`).
     progress : bool
         Show progress on standard error.
     **given
@@ -178,7 +180,7 @@ def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> R
 
 def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunReport:
     try:
-        trajectory = Trajectory.load(path)
+        result = _result(path)
     except ValueError as error:
         try:
             kind, saved, make = saved_table(path)
@@ -187,11 +189,33 @@ def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunRepor
         if given:
             raise checks.reject("given", "be left out but for trajectories", ", ".join(given)) from None
         return _report(path, kind, saved, make(saved, progress), saved.attrs)
-    if trajectory.call is None:
-        raise checks.reject("path", "hold the call that made it", f"{path}, a trajectory without")
-    again = trajectory.call.make(progress=progress, **given)
-    kind = f"a trajectory of {trajectory.call.function}"
-    return _report(path, kind, trajectory.dataset, again.dataset, trajectory.environment)
+    what = "a run" if isinstance(result, Run) else "a trajectory"
+    call = result.call
+    if call is None:
+        raise checks.reject("path", "hold the call that made it", f"{path}, {what} without")
+    again = call.make(progress=progress, **given)
+    then, now = (one.saved if isinstance(one, Run) else one.dataset for one in (result, again))
+    report = _report(path, f"{what} of {call.function}", then, now, result.environment)
+    return replace(report, factors=(*report.factors, *_of_code(call)))
+
+
+def _result(path: Path) -> Run | Trajectory:
+    try:
+        return Trajectory.load(path)
+    except ValueError as error:
+        try:
+            return Run.load(path)
+        except ValueError:
+            raise error from None
+
+
+def _of_code(call: Call) -> Iterator[Factor]:
+    """What is another one here of the code of others that a call names."""
+    for value in call.arguments.values():
+        if isinstance(value, Origin) and value.code is not None:
+            yield from (
+                Factor(name, then or "none", now or "none") for name, (then, now) in value.code.factors().items()
+            )
 
 
 def saved_table(path: Path) -> tuple[str, xr.Dataset, Callable[[xr.Dataset, bool], xr.Dataset]]:

@@ -10,7 +10,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ import scipy.sparse
 
 from dynamics.support import checks, netcdf
 from dynamics.support.names import AXES
+from dynamics.support.origins import Code, Origin, origin_of
 
 # Objects whose constructor takes what their attributes of the same names hold. Those of a file are made by their
 # constructors, which check them: kernels trust the indices in such arrays.
@@ -32,7 +33,7 @@ _KINDS = (
     "SequenceClasses",
     "Solver",
 )
-_FUNCTIONS = ("gradient_flow", "sgd", "stochastic_flow")
+_FUNCTIONS = ("gradient_flow", "sgd", "stochastic_flow", "integrate", "descend")
 # Bytes of data that are kept; of more, the SHA-256 is.
 _LARGEST = 2**26
 _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, OSError, RuntimeError)
@@ -56,13 +57,14 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Call:
-    """A call of `gradient_flow`, `sgd` or `stochastic_flow`.
+    """A call of `gradient_flow`, `sgd`, `stochastic_flow`, `integrate` or `descend`.
 
     Attributes
     ----------
     function : str
     arguments : mapping
-        All its arguments, ``data`` among them; `LeftOut` stands for what a file does not hold.
+        All its arguments, ``data`` among them; `LeftOut` stands for what a file does not hold, and of a flow from a
+        file its `Origin`, which is made when the call is.
     """
 
     function: str
@@ -96,7 +98,8 @@ class Call:
             if name not in given:
                 raise checks.reject(name, "be given, as the file does not hold it", self.arguments[name].what)
         function = getattr(importlib.import_module("dynamics"), self.function)
-        return function(**{**self.arguments, **given}, progress=progress)
+        own = {name: value.make() if isinstance(value, Origin) else value for name, value in self.arguments.items()}
+        return function(**{**own, **given}, progress=progress)
 
     def to_bytes(self) -> bytes:
         """The call as an ``.npz`` file."""
@@ -162,6 +165,12 @@ def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
         return value
     if isinstance(value, list | tuple):
         return {"list": [_pack(one, arrays, f"{place}_{i}") for i, one in enumerate(value)]}
+    if isinstance(value, Mapping):
+        if not all(isinstance(name, str) for name in value):
+            raise _NotKept
+        places = (f"{place}_m{i}" for i in range(len(value)))  # since names may have any sign
+        own = zip(value.items(), places, strict=True)
+        return {"mapping": {name: _pack(part, arrays, where) for (name, part), where in own}}
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         arrays[place] = value
         return {"array": place}
@@ -182,7 +191,11 @@ def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
         # A continued run starts from its last time.
         arrays[place] = np.frombuffer(netcdf.encode(value.dataset.isel(time=[-1])), np.uint8)
         return {"netcdf": place}
-    raise _NotKept
+    origin = value if isinstance(value, Origin) else origin_of(value)
+    if origin is None:
+        raise _NotKept
+    config = _pack(origin.config, arrays, place)
+    return {"origin": origin.target, "config": config, "code": asdict(origin.found())}
 
 
 def _packed(parts: Mapping[str, Any], arrays: dict[str, np.ndarray], place: str) -> dict[str, Any]:
@@ -194,6 +207,11 @@ def _unpack(node: Any, arrays: Mapping[str, np.ndarray]) -> Any:
         return node
     if "list" in node:
         return [_unpack(one, arrays) for one in node["list"]]
+    if "mapping" in node:
+        return {str(name): _unpack(part, arrays) for name, part in node["mapping"].items()}
+    if "origin" in node:
+        code = Code(**{name: str(node["code"][name]) for name in ("package", "distribution", "version", "sha256")})
+        return Origin(str(node["origin"]), _unpack(node["config"], arrays), code)
     if "array" in node:
         return arrays[node["array"]]
     if "netcdf" in node:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 ROWS, COLUMNS, LETTERS = 12, 12, 200
 PICTURE_ROWS, PICTURE_COLUMNS = 40, 200
 LINES = 10
+STEPS = "SGD steps"
 _NAMED_TICKS, _TICK_LETTERS = 40, 24
 
 # Names to show in the place of those of the data, from number 0 on or by number or name; and a style of matplotlib: its
@@ -147,9 +148,9 @@ def is_logarithmic(times: np.ndarray) -> bool:
     return bool(times.size > 2 and times[0] >= 0 and np.median(times) < 0.1 * times[-1])
 
 
-def time_axis(ax: Axes, times: np.ndarray) -> np.ndarray:
+def time_axis(ax: Axes, times: np.ndarray, unit: str = STEPS) -> np.ndarray:
     """Label the axis of time, logarithmic if the times are; returns which times can be drawn there."""
-    ax.set_xlabel("time (SGD steps)")
+    ax.set_xlabel(f"time ({unit})" if unit else "time")
     if not is_logarithmic(times):
         return np.ones(times.size, dtype=bool)
     ax.set_xscale("log")

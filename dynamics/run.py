@@ -1,0 +1,167 @@
+"""Runs: the labelled results of any flow, their events, plots and files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import lazy_loader
+import numpy as np
+
+from dynamics import _shown
+from dynamics.support import checks
+from dynamics.support.calls import Call
+from dynamics.support.results import load_result, save_result
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+    from dynamics.support.display import Labels, Style
+else:
+    xr = lazy_loader.load("xarray")
+
+FORMAT = "yzflow-run-1"
+_TIMES = "event_time"
+
+
+class Run:
+    """The states of a flow over time, what it observes of them, and its events.
+
+    Returned by `integrate` and `descend`; the constructor takes a dataset with the same attributes.
+
+    Attributes
+    ----------
+    dataset : xarray.Dataset
+        Each state over ``time`` and its own dimensions, with its coordinates, and each observable likewise. Attributes
+        hold the parameters (JSON), the names of the states (JSON), the versions of the software, the platform and the
+        processor.
+    events : dict
+        Name -> times of its zeros, increasing.
+    call : Call or None
+        The call that made it: ``call.make()`` makes it again.
+    environment : dict
+        Of one from a file: what may have changed its bits, such as versions, BLAS and threads.
+    """
+
+    def __init__(
+        self,
+        dataset: xr.Dataset,
+        call: Call | None = None,
+        environment: Mapping[str, str] | None = None,
+        *,
+        events: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        checks.instance("dataset", dataset, xr.Dataset)
+        if dataset.attrs.get("format") != FORMAT:
+            raise checks.reject("dataset", f"have the attribute format = {FORMAT!r}", dataset.attrs.get("format"))
+        self.dataset = dataset
+        self.events = {name: np.array(times, dtype=np.float64) for name, times in (events or {}).items()}
+        self.call = call
+        self.environment = dict(environment or {})
+
+    def __repr__(self) -> str:
+        time = self.dataset["time"].values
+        found = ", ".join(f"{name} {times.size}" for name, times in self.events.items())
+        return (
+            f"<Run: {time.size} times from {time[0]:g} to {time[-1]:g}, states {', '.join(self.states)}"
+            + (f", events {found}" if found else "")
+            + ">"
+        )
+
+    def _repr_html_(self) -> str:
+        return _shown.run_html(self)
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the states."""
+        return tuple(json.loads(self.dataset.attrs["states"]))
+
+    @property
+    def parameters(self) -> dict:
+        """The arguments of the simulation."""
+        return json.loads(self.dataset.attrs["parameters"])
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What happened on the way, in words: kinks that were crossed or slid along, and what ended the run."""
+        return tuple(json.loads(self.dataset.attrs.get("notes", "[]")))
+
+    @property
+    def final(self) -> dict[str, xr.DataArray]:
+        """Each state at the last time."""
+        return {name: self.dataset[name].isel(time=-1, drop=True) for name in self.states}
+
+    def plot(
+        self, name: str, *, ax: Axes | None = None, labels: Labels | None = None, style: Style | None = None
+    ) -> Axes:
+        """Draw a state or an observable over time, on a logarithmic axis if the times are spread so.
+
+        Parameters
+        ----------
+        name : str
+            A variable of ``dataset``. At most ten lines are drawn, those that move most, and the title says so.
+        ax : matplotlib Axes, optional
+            Default: new ones, of a figure of pyplot's.
+        labels : sequence or mapping, optional
+            Text for its entries in the place of their labels or indices: from number 0 on, or by number.
+        style : str or mapping, optional
+            A style of matplotlib, such as "ggplot", or settings of it.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return _shown.plot_run(self, name, ax, labels, style)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write to a netCDF file, completely or not at all, with a checksum that `load` compares.
+
+        The file also holds the call and what may change its bits, and no code: of the flow, the name of its class, its
+        ``config()``, and version and SHA-256 of the code of whose it is. `yzflow.rerun` makes it again.
+
+        Raises
+        ------
+        OSError
+            If the folder does not exist or cannot be written.
+        """
+        save_result(self.saved, path, self.call, self.environment)
+
+    @property
+    def saved(self) -> xr.Dataset:
+        """What a file holds of it: ``dataset``, with the times of events."""
+        return _with_events(self.dataset, self.events)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Run:
+        """Read what `save` wrote; nothing of the flow's code is imported.
+
+        Raises
+        ------
+        ValueError
+            If a byte of the file is not as it was written, or it holds something else.
+        FileNotFoundError
+            If there is none.
+        """
+        dataset, call, environment = load_result(path, FORMAT, "a run of an open flow")
+        names = json.loads(dataset.attrs.pop("events", "[]"))
+        counts = dataset.attrs.pop("event_counts", None)
+        if counts is None:
+            return cls(dataset, call, environment, events={name: np.zeros(0) for name in names})
+        times = dataset[_TIMES].values
+        parts = np.split(times, np.cumsum(np.atleast_1d(counts))[:-1])
+        return cls(dataset.drop_vars(_TIMES), call, environment, events=dict(zip(names, parts, strict=True)))
+
+
+def _with_events(dataset: xr.Dataset, events: Mapping[str, np.ndarray]) -> xr.Dataset:
+    """A dataset that holds events as well; all times in one variable, since an axis of a file has a length."""
+    if not events:
+        return dataset
+    dataset = dataset.assign_attrs(events=json.dumps(list(events)))
+    times = np.concatenate(list(events.values()))
+    if not times.size:
+        return dataset
+    counts = np.array([own.size for own in events.values()])
+    return dataset.assign({_TIMES: ("event_number", times)}).assign_attrs(event_counts=counts)

@@ -1,0 +1,205 @@
+"""Where an object of somebody else's class comes from: its class by name, its configuration, and whose code it is.
+
+A file holds names and hashes, and no code. What a name stands for is imported only where the reader of the file has
+it already, or installed it as a paper: see `Origin.make`.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+from dynamics.support import checks
+
+PAPERS = "yzflow.papers"
+_NONE = "none"
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code that something was made by.
+
+    Attributes
+    ----------
+    package : str
+        The module at the top, which is what is hashed with all beneath it.
+    distribution : str
+        What was installed, or "none".
+    version : str
+        Its version, or "none".
+    sha256 : str
+        Of the source files; nothing where there are none, as in a notebook.
+    """
+
+    package: str
+    distribution: str
+    version: str
+    sha256: str
+
+    def factors(self) -> dict[str, tuple[str, str]]:
+        """What is another one here: name -> (then, now)."""
+        now = code_of(self.package)
+        whose = self.package if self.distribution == _NONE else self.distribution
+        pairs = {
+            f"distribution of {self.package}": (self.distribution, now.distribution),
+            f"version of {whose}": (self.version, now.version),
+            f"code of {whose}": (self.sha256, now.sha256),
+        }
+        return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def code_of(module: str) -> Code:
+    """The code of the package that a module is in."""
+    package = module.partition(".")[0]
+    found = _distribution(package)
+    name, version = (found.metadata["Name"], found.version) if found is not None else (_NONE, _NONE)
+    return Code(package, name, version, _sha256(package, name))
+
+
+def _distribution(package: str) -> metadata.Distribution | None:
+    """What installed a package; by the entry points of papers where it was installed to be edited."""
+    names = _distributions().get(package, [])
+    if names:
+        return metadata.distribution(names[0])
+    own = [point.dist for point in metadata.entry_points(group=PAPERS) if point.module.partition(".")[0] == package]
+    return next((one for one in own if one is not None), None)
+
+
+@functools.cache  # reads a file of each distribution
+def _distributions() -> Mapping[str, list[str]]:
+    return metadata.packages_distributions()
+
+
+def _sha256(package: str, distribution: str) -> str:
+    """SHA-256 of all source files of the packages of a distribution, or of one package or module."""
+    tops = [top for top, names in _distributions().items() if distribution in names] or [package]
+    found, empty = hashlib.sha256(), True
+    for top in sorted({*tops, package}):
+        for name, content in _sources(top):
+            found.update(f"{top}/{name}\0".encode() + content)
+            empty = False
+    return "" if empty else found.hexdigest()
+
+
+def _sources(package: str) -> Iterator[tuple[str, bytes]]:
+    """Source files of a package or module, with their names beneath it."""
+    module = sys.modules.get(package)
+    try:
+        spec = getattr(module, "__spec__", None) or (None if module is not None else util.find_spec(package))
+    except (ImportError, ValueError):
+        return
+    places = list(getattr(module, "__path__", None) or getattr(spec, "submodule_search_locations", None) or ())
+    files = [(Path(place), path) for place in places for path in sorted(Path(place).rglob("*.py"))]
+    if not places:
+        origin = getattr(module, "__file__", None) or getattr(spec, "origin", None)
+        files = [(Path(origin).parent, Path(origin))] if origin and Path(origin).suffix == ".py" else []
+    for root, path in files:
+        try:
+            yield path.relative_to(root).as_posix(), path.read_bytes()
+        except OSError:
+            continue
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How an object is made again.
+
+    Attributes
+    ----------
+    target : str
+        "module:name" of its class.
+    config : mapping
+        Its keyword arguments, plain data.
+    code : Code, optional
+        Whose code it was made by: of one from a file.
+    """
+
+    target: str
+    config: Mapping[str, Any]
+    code: Code | None = None
+
+    @property
+    def package(self) -> str:
+        """The module at the top."""
+        return self.target.partition(":")[0].partition(".")[0]
+
+    def found(self) -> Code:
+        """The code that it is made by here; of one from a file, that of the file."""
+        return self.code or code_of(self.package)
+
+    def make(self) -> Any:
+        """The object, made anew.
+
+        Only what is imported already, or belongs to a distribution with an entry point in the group "yzflow.papers",
+        is run: a file must not choose what is imported.
+
+        Raises
+        ------
+        ValueError
+            If that is not so, or the name stands for no class, or that refuses the configuration.
+        """
+        module, _, qualname = self.target.partition(":")
+        if module not in sys.modules and not is_paper(self.package):
+            raise checks.reject(
+                "path",
+                "be of code that is imported already, or installed with an entry point in the group "
+                f"{PAPERS!r}: import {module} first, or install {self._whose()}",
+                self.target,
+            )
+        try:
+            found: Any = importlib.import_module(module)
+            for name in qualname.split("."):
+                found = getattr(found, name)
+        except (ImportError, AttributeError) as error:
+            rule = f"be of code that is here: install {self._whose()}"
+            raise checks.reject("path", rule, f"{self.target} ({error})") from error
+        # Nothing else is called, whatever a file names: the modules that are imported hold much that acts.
+        named = inspect.isclass(found) and (found.__module__, found.__qualname__) == (module, qualname)
+        if not named or not all(callable(getattr(found, name, None)) for name in ("derivative", "config")):
+            raise checks.reject("path", "name a class with the methods derivative and config", self.target)
+        try:
+            return found(**self.config)
+        except TypeError as error:
+            rule = f"hold a configuration that {self.target} takes"
+            raise checks.reject("path", rule, f"{', '.join(self.config)} ({error})") from error
+
+    def _whose(self) -> str:
+        if self.code is None or self.code.distribution == _NONE:
+            return self.package
+        return self.code.distribution
+
+
+def is_paper(package: str) -> bool:
+    """Whether a package belongs to a distribution that has an entry point in the group "yzflow.papers"."""
+    points = metadata.entry_points(group=PAPERS)
+    if any(point.module.partition(".")[0] == package for point in points):
+        return True
+    own = {point.dist.metadata["Name"] for point in points if point.dist is not None}
+    return bool(own & set(_distributions().get(package, [])))
+
+
+def origin_of(value: object) -> Origin | None:
+    """Where an object comes from, or None if it has no ``config`` or its class has no name that can be imported."""
+    kind, config = type(value), getattr(value, "config", None)
+    module, qualname = kind.__module__, kind.__qualname__
+    if not callable(config) or "<" in qualname or module not in sys.modules:
+        return None
+    found: Any = sys.modules[module]
+    for name in qualname.split("."):
+        found = getattr(found, name, None)
+    if found is not kind:
+        return None
+    given = checks.instance("config", config(), Mapping, rule="return a mapping of the arguments of its class")
+    for name in given:
+        if not isinstance(name, str) or not name.isidentifier():
+            raise checks.reject("config", "return names of arguments", checks.brief(name))
+    return Origin(f"{module}:{qualname}", copy.deepcopy(dict(given)))
