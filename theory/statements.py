@@ -1,37 +1,33 @@
 """The register of every statement: what is printed, what is right, when it applies, how to check it, what it rests on.
 
-A paper is a folder of `theory` with a module ``statements``; it is found without an entry elsewhere. The module has a
-tuple ``STATEMENTS``, and ``LEVELS``, the levels of fidelity at which the paper's statements can be checked, from the
-formulas to what a user trains; ``ENCLOSING`` if some of its levels can be enclosed in balls; and ``SOURCE`` if what we
-have of the paper is not its print. A statement's proof is
-a module of the folder's ``proofs``; its numerical checks are run by `yzflow.audit` on simulations.
+The papers are those of `theory.papers`. Each has its statements, and its levels of fidelity at which they can be
+checked, from the formulas to what a user trains. A statement's proof is a function that derives it
+(`theory.symbolic`); its numerical checks are run by `yzflow.audit` on simulations.
 """
 
 from __future__ import annotations
 
-import importlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from types import ModuleType
 from typing import Any, Protocol
 
-from dynamics import Trajectory
-from theory.symbolic import Derivation, rooms, whole
+from theory import papers
+from theory.symbolic import Derivation, whole
 from theory.trust import Label, Trust
 
 
 class Setting(Protocol):
     """One task that a paper's statements are checked on; further attributes are a matter of the paper.
 
-    `yzflow.audits.settings` has a module of them for each paper.
+    Those of a paper are made by its ``settings``.
     """
 
     @property
     def name(self) -> str: ...
 
-    def simulate(self, level: str, *, seed: int) -> Trajectory:
+    def simulate(self, level: str, *, seed: int) -> Any:
         """The simulation at one of the paper's levels, where it has one."""
 
 
@@ -40,7 +36,7 @@ class Runs(Protocol):
 
     setting: Any  # a `Setting` with what the paper's settings have besides
 
-    def trajectory(self, level: str) -> Trajectory:
+    def trajectory(self, level: str) -> Any:
         """The simulation at one of the paper's levels, where it has one."""
 
 
@@ -177,6 +173,9 @@ class Source:
     def short(self) -> str:
         """For the head of a table's column."""
         return self.where.removeprefix("as ")
+
+
+PRINT = Source()
 
 
 class Erratum(str):
@@ -336,7 +335,8 @@ class Statement:
     @property
     def source(self) -> Source:
         """What we have of its paper: the print, or what the paper's room declares; one that is ours stands in none."""
-        return Source() if self.own else sources().get(self.paper, Source())
+        paper = None if self.own else papers.named(self.paper)
+        return PRINT if paper is None else paper.source
 
     @property
     def forms(self) -> tuple[tuple[str, str], ...]:
@@ -422,31 +422,43 @@ class Statement:
         return {assumption.text: float(assumption.margin(setting)) for assumption in of_level}
 
 
-def _papers() -> list[ModuleType]:
-    return [importlib.import_module(f"theory.{paper}.statements") for paper in rooms()]
+def columns(paper: str) -> dict[str, tuple[str, ...]]:
+    """The levels of each column of a verdict on a paper's statements: "theory", "true gradient" and "SGD".
 
-
-def columns() -> dict[str, dict[str, tuple[str, ...]]]:
-    """Paper -> the levels of each column of a verdict: "theory", "true gradient" and "SGD", from its ``COLUMNS``.
-
-    A paper without ``COLUMNS`` has all its levels in the first.
+    All are in the first for a paper that says nothing of them, and none in any for one that is not in the table.
     """
-    found = {}
-    for paper in _papers():
-        given = getattr(paper, "COLUMNS", {"theory": paper.LEVELS})
-        found[paper.STATEMENTS[0].paper] = {name: tuple(given.get(name, ())) for name in _COLUMNS}
-        stated = sorted(level for levels in given.values() for level in levels)
-        if stated != sorted(paper.LEVELS) or set(given) - set(_COLUMNS):
-            raise ValueError(f"`COLUMNS` must have each of `LEVELS` once, in {', '.join(_COLUMNS)}, but got {given}")
-    return found
+    found = papers.named(paper)
+    given = {} if found is None else found.columns or {"theory": found.levels}
+    return {name: tuple(given.get(name, ())) for name in COLUMNS}
 
 
-_COLUMNS = ("theory", "true gradient", "SGD")
+COLUMNS = ("theory", "true gradient", "SGD")
 
 
-def sources() -> dict[str, Source]:
-    """Paper -> its ``SOURCE``, of the papers that we have not in print."""
-    return {paper.STATEMENTS[0].paper: paper.SOURCE for paper in _papers() if hasattr(paper, "SOURCE")}
+def check_columns(given: Mapping[str, tuple[str, ...]], levels: tuple[str, ...]) -> None:
+    """Refuse columns that have not each of the levels once."""
+    stated = sorted(level for own in given.values() for level in own)
+    if stated != sorted(levels) or set(given) - set(COLUMNS):
+        raise ValueError(f"`columns` must have each of `levels` once, in {', '.join(COLUMNS)}, but got {dict(given)}")
+
+
+def check_statements(given: tuple[Statement, ...], paper: str, levels: tuple[str, ...]) -> None:
+    """Refuse statements of another paper, two of one number, and checks at other levels."""
+    found = set()
+    for statement in given:
+        if statement.paper != paper:
+            raise ValueError(f"`statements` must be of {paper}, but got {statement.id}")
+        if statement.id in found:
+            raise ValueError(f"`statements` must name each statement once, but got {statement.id} twice")
+        found.add(statement.id)
+        check_levels(statement, levels)
+
+
+def check_levels(statement: Statement, levels: tuple[str, ...]) -> None:
+    """Refuse checks at a level that the paper has not."""
+    for level in (level for check in statement.checks for level in (*check.levels, *check.expected)):
+        if level not in levels:
+            raise ValueError(f"`levels` must be of {', '.join(levels)}, but {statement.id} has {level}")
 
 
 def reading_order(statement: Statement) -> tuple[bool, int, float]:
@@ -464,27 +476,17 @@ _KINDS = ("Lemma", "Proposition", "Theorem", "Corollary", "Remark")
 _NUMBERED = re.compile(rf"({'|'.join(_KINDS)})s?(?: (\d+))?\b")
 
 
-def enclosing() -> dict[str, Enclosing]:
-    """Paper -> its ``ENCLOSING``, of the papers that have one."""
-    return {paper.STATEMENTS[0].paper: paper.ENCLOSING for paper in _papers() if hasattr(paper, "ENCLOSING")}
-
-
-def not_examined() -> list[str]:
-    """What the papers' modules say that they leave out, ``NOT_EXAMINED``."""
-    return [paper.NOT_EXAMINED for paper in _papers() if hasattr(paper, "NOT_EXAMINED")]
-
-
 def _register() -> dict[str, Statement]:
-    found: dict[str, Statement] = {}
-    for paper in _papers():
-        for statement in paper.STATEMENTS:
-            if statement.id in found:
-                raise ValueError(f"`STATEMENTS` must name each statement once, but got {statement.id} twice")
-            for level in (level for check in statement.checks for level in (*check.levels, *check.expected)):
-                if level not in paper.LEVELS:
-                    raise ValueError(f"`levels` must be of {', '.join(paper.LEVELS)}, but {statement.id} has {level}")
-            found[statement.id] = statement
-    return found
+    return {statement.id: statement for paper in papers.papers().values() for statement in paper.statements}
+
+
+def renew() -> None:
+    """Put the register together again, in the place of what it held, if it was asked for before."""
+    if "REGISTER" in globals():
+        register = globals()["REGISTER"]
+        found = _register()
+        register.clear()
+        register.update(found)
 
 
 def __getattr__(name: str) -> dict[str, Statement]:

@@ -36,6 +36,9 @@ from .audits.check import StatementVerdict as StatementVerdict
 from .audits.check import check as check
 from .audits.survival import survival as survival
 from .pages.statement import page as page
+from .paper import Paper as Paper
+from .paper import papers as papers
+from .paper import register as register
 from .reruns import RerunReport as RerunReport
 from .reruns import rerun as rerun
 from .sweeps.sweep import sweep as sweep

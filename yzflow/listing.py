@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dynamics.support import checks
+from theory import papers
 from theory import statements as register
-from yzflow import papers
+from yzflow import paper as table
 from yzflow.audits.screen import clipped
 
 __all__ = ["figures", "options", "statements", "text"]
@@ -44,7 +45,7 @@ def statements(paper: str | None = None) -> list[dict[str, Any]]:
 
 def options(paper: str | None = None) -> list[dict[str, Any]]:
     """The options of `yzflow.survival`: name, paper, what is changed, and at which levels. For ``paper`` see above."""
-    rooms = [part.ROOM for part in papers.parts("survival")]
+    rooms = [room for _, room in table.parts("survival")]
     entries = [
         {"name": one.name, "paper": room.paper, "line": one.text, "levels": list(one.levels)}
         for room in rooms
@@ -86,15 +87,11 @@ def _of(paper: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]
     """Those of a paper, which may be one that has none of them."""
     if paper is None:
         return entries
-    wanted = _plain(checks.instance("paper", paper, str))
-    known = sorted({entry.paper for entry in register.REGISTER.values()})
-    if wanted not in map(_plain, known):
+    found = papers.named(checks.instance("paper", paper, str))
+    if found is None:
+        known = sorted(one.name for one in papers.papers().values())
         raise checks.reject("paper", f"be one of {', '.join(known)}", checks.brief(paper))
-    return [entry for entry in entries if _plain(entry["paper"]) == wanted]
-
-
-def _plain(paper: str) -> str:
-    return checks.plain(paper.replace("_", " "))
+    return [entry for entry in entries if entry["paper"] == found.name]
 
 
 def _sentence(caption: str) -> str:

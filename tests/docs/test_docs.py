@@ -134,7 +134,7 @@ def test_the_glossary_names_what_exists():
 
 
 def test_every_figure_and_every_proof_has_its_page(site):
-    from theory.symbolic import derivations, rooms
+    from theory.papers import built_in
     from yzflow import figures
 
     gallery = {path.stem.split("_", 2)[2] for path in (site / "_generated/gallery/figures").glob("plot_*.html")}
@@ -147,9 +147,9 @@ def test_every_figure_and_every_proof_has_its_page(site):
     text = "".join(path.read_text(encoding="utf-8") for path in (site / "theory").glob("*.html"))
     assert not [
         name
-        for paper in rooms()
-        for name in derivations(paper)
-        if f'<span class="pre">theory.{paper}.proofs.{name}<' not in text
+        for paper in built_in()
+        for name in paper.proofs
+        if f'<span class="pre">theory.{paper.slug}.proofs.{name}<' not in text
     ]
 
 

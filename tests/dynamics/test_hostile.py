@@ -59,7 +59,7 @@ from dynamics.support import netcdf
 from dynamics.units import attention_unit as units
 from dynamics.units import qsa
 from theory.enclosures import enclose_flow
-from theory.symbolic import rooms
+from theory.papers import built_in
 
 deep = pytest.importorskip("dynamics.deep")
 
@@ -82,7 +82,8 @@ RECORDS = {
 
 
 # What a paper's room has of both, in ``calls.py`` of its tests, so that a paper comes and goes with its own files.
-OF_PAPERS = {room: runpy.run_path(str(Path(__file__).parents[1] / "theory" / room / "calls.py")) for room in rooms()}
+FOLDER = Path(__file__).parents[1] / "theory"
+OF_PAPERS = {one.slug: runpy.run_path(str(FOLDER / one.slug / "calls.py")) for one in built_in()}
 RECORDS |= {name for room in OF_PAPERS.values() for name in room["RECORDS"]}
 
 

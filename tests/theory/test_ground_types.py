@@ -16,9 +16,9 @@ OTHERS = [types for types in ("python", "flint") if types != GROUND_TYPES]
 PROGRAM = """
 from sympy.external.gmpy import GROUND_TYPES
 from theory.scan_and_snap.proofs import transition
-from theory.symbolic import derivations, rooms
+from theory.papers import built_in
 
-proofs = [(name, derive) for room in rooms() for name, derive in derivations(room).items()]
+proofs = [(name, derive) for paper in built_in() for name, derive in paper.proofs.items()]
 wrong = [(name, failures) for name, derive in proofs if (failures := derive().failures())]
 refuted = bool(transition.derive(peak=lambda m, w: w).failures())
 print(GROUND_TYPES, len(proofs), refuted, wrong)

@@ -15,17 +15,18 @@ from scipy.special import lambertw
 import theory.symbolic
 from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder
+from theory.papers import built_in
 from theory.scan_and_snap.proofs import lemma5, lemma6, slowdown, theorem1, theorem3, theorem4, transition
-from theory.symbolic import Derivation, derivations, rooms
+from theory.symbolic import Derivation
 from theory.symbolic.decide import has_sign, vanishes
 from theory.symbolic.model import Even
 from theory.trust import Trust
 
-MODULES = {f"{paper}.{name}": prove for paper in rooms() for name, prove in derivations(paper).items()}
+MODULES = {f"{paper.slug}.{name}": prove for paper in built_in() for name, prove in paper.proofs.items()}
 
 
 # By paper: what is in ``mistakes.py`` of its folder here, so that a paper comes and goes with its own files.
-OF_PAPERS = {paper: runpy.run_path(str(Path(__file__).parent / paper / "mistakes.py")) for paper in rooms()}
+OF_PAPERS = {one.slug: runpy.run_path(str(Path(__file__).parent / one.slug / "mistakes.py")) for one in built_in()}
 MISTAKES = {f"{paper}: {name}": one for paper, own in OF_PAPERS.items() for name, one in own["MISTAKES"].items()}
 # Beside expressions for all sizes, the same is written out at some: a further look.
 CONFIRMED = {f"{paper}.{name}" for paper, own in OF_PAPERS.items() for name in own.get("CONFIRMED", ())}

@@ -8,8 +8,9 @@ from click.testing import CliRunner
 import yzflow
 from dynamics.support import checks
 from theory import statements
-from yzflow import cli, figures, listing, papers
+from yzflow import cli, figures, listing
 from yzflow.audits.survival import survival
+from yzflow.paper import papers
 from yzflow.sweeps import tasks
 
 KINDS = ("statements", "options", "figures")
@@ -21,7 +22,7 @@ def known(kind):
         return set(statements.REGISTER)
     if kind == "figures":
         return set(figures.entries())
-    return {option.name for part in papers.parts("survival") for option in part.ROOM.options}
+    return {option.name for paper in papers().values() if paper.survival for option in paper.survival.options}
 
 
 def command(*arguments):

@@ -17,7 +17,7 @@ from theory.values import value
 _TRAINED = ("full flow", "SGD")
 LEVELS = (*EXACT, *_TRAINED)
 COLUMNS = {"theory": EXACT, "true gradient": _TRAINED[:1], "SGD": _TRAINED[1:]}
-_PROOFS = derivations("bounded_dyck")
+_PROOFS = derivations("theory.bounded_dyck.proofs")
 
 NOT_EXAMINED = (
     "the wording of the lemmas behind Theorems 1 and 3 of Bounded Dyck (Lemmas 3, 4, 8 to 20), whose formulas our "

@@ -1,9 +1,9 @@
-"""Symbolic proofs of the papers' statements, a module each or for a few together, from the model's definition.
+"""Symbolic proofs of the papers' statements, from the model's definition.
 
-A module of ``theory/<paper>/proofs`` states what the paper claims as functions of symbols, and has a function
-``derive``, which derives the same from the definition of the layer (`theory.symbolic.model`), or from a statement
-proved in another module, which its docstring then names. ``derive`` takes every claimed formula as a keyword argument,
-by default the right one, so that anyone can put a mistake in and see it refuted:
+A proof is a function that takes every formula that the paper claims as a keyword argument, by default the right one,
+and derives the same from the definition of the model, so that anyone can put a mistake in and see it refuted. A module
+of ``theory/<paper>/proofs`` has one, ``derive``, for a statement or a few together, from that of the layer
+(`theory.symbolic.model`) or from a statement proved in another module, which its docstring then names.
 
 >>> from sympy import Symbol, integrate
 >>> from theory.symbolic import Derivation
@@ -25,7 +25,6 @@ import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import sympy
@@ -33,7 +32,7 @@ import sympy
 from theory.symbolic.decide import has_sign, vanishes
 from theory.trust import Label, Trust
 
-__all__ = ["Claim", "Derivation", "Scalar", "derivations", "part", "rooms", "whole"]
+__all__ = ["Claim", "Derivation", "Scalar", "derivations", "part", "whole"]
 
 # A claimed formula, as a function of symbols; and what it takes where an integer may stand for an expression.
 Claim: TypeAlias = Callable[..., Any]
@@ -159,14 +158,8 @@ def _derived(prove: Callable[..., Derivation]) -> Derivation:
     return prove()
 
 
-def rooms() -> list[str]:
-    """The papers: the folders of `theory` that hold a module ``statements``."""
-    folder = Path(__file__).parents[1]
-    return sorted(path.parent.name for path in folder.glob("*/statements.py"))
-
-
-def derivations(paper: str) -> dict[str, Callable[..., Derivation]]:
-    """The function ``derive`` of every module in ``theory/<paper>/proofs``, by the module's name."""
-    proofs = importlib.import_module(f"theory.{paper}.proofs")
+def derivations(package: str) -> dict[str, Callable[..., Derivation]]:
+    """The function ``derive`` of every module in a package of proofs, by the module's name."""
+    proofs = importlib.import_module(package)
     names = sorted(module.name for module in pkgutil.iter_modules(proofs.__path__) if not module.name.startswith("_"))
-    return {name: importlib.import_module(f"{proofs.__name__}.{name}").derive for name in names}
+    return {name: importlib.import_module(f"{package}.{name}").derive for name in names}

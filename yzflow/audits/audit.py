@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
-from dynamics import Trajectory
 from dynamics.support import checks
 from dynamics.support.progress import Progress
-from theory import statements
 from theory.statements import Check, Setting, Statement
 from theory.symbolic import Derivation
 from theory.trust import Label
+from yzflow.audits.chosen import choose
 from yzflow.audits.enclosing import Decided, Enclose, FlowsInBalls
 from yzflow.audits.report import AuditReport
-from yzflow.audits.settings import settings
 from yzflow.audits.verdicts import Row, Verdict, judge
+from yzflow.paper import Paper, part_of
 
 __all__ = ["AuditReport", "Enclose", "Simulations", "audit", "measure", "prove"]
 
@@ -24,12 +24,12 @@ class Simulations:
     """The simulations of one setting, each made on first use unless it is ``made``; what `theory.statements.Runs` asks
     for."""
 
-    def __init__(self, setting: Setting, *, seed: int, made: Mapping[str, Trajectory] | None = None):
+    def __init__(self, setting: Setting, *, seed: int, made: Mapping[str, Any] | None = None):
         self.setting = setting
         self._seed = seed
-        self._made: dict[str, Trajectory] = dict(made or {})
+        self._made: dict[str, Any] = dict(made or {})
 
-    def trajectory(self, level: str) -> Trajectory:
+    def trajectory(self, level: str) -> Any:
         """The simulation at a level of fidelity."""
         if level not in self._made:
             self._made[level] = self.setting.simulate(level, seed=self._seed)
@@ -46,7 +46,7 @@ class Simulations:
 
 
 def audit(
-    only: Sequence[str] | None = None,
+    only: Sequence[str | Statement | Paper] | Statement | Paper | None = None,
     *,
     quick: bool = False,
     seed: int = 0,
@@ -57,8 +57,9 @@ def audit(
 
     Parameters
     ----------
-    only : sequence of str, optional
-        Statements, by id ("<paper>: Theorem 3") or by number, which may be that of several papers. Default: all.
+    only : sequence of str, Statement or Paper, optional
+        Statements by id, "<paper>: Theorem 3", by number where only one paper has it, or themselves; or all of a paper.
+        Default: all of the register.
     quick : bool
         Only some of the settings.
     seed : int
@@ -71,36 +72,48 @@ def audit(
     Raises
     ------
     ValueError
-        If ``only`` names a statement that is not in the register.
+        If ``only`` names a statement that is not in the register, or that several papers have.
     """
-    chosen = _choose(only)
+    chosen = choose(only)
     quick, seed = checks.flag("quick", quick), checks.integer("seed", seed, minimum=0)
     progress = checks.flag("progress", progress)
     proofs: dict[str, tuple[Label, ...]] = {}
     done: dict[Callable[[], Derivation], Label] = {}  # several statements may have one proof
     table: list[Row] = []
     simulations = {
-        paper: [Simulations(setting, seed=seed) for setting in tasks] for paper, tasks in settings(quick=quick).items()
+        paper: [Simulations(setting, seed=seed) for setting in settings(paper, quick=quick)]
+        for paper in dict.fromkeys(one.paper for one in chosen if one.checks)
     }
     balls = {
-        paper: [FlowsInBalls(runs.setting, paper, enclose) for runs in simulations[paper]]
-        for paper in statements.enclosing()
-        if enclose is not None
+        paper: [FlowsInBalls(runs.setting, part_of(paper, "enclosing"), enclose) for runs in own]
+        for paper, own in simulations.items()
+        if enclose is not None and part_of(paper, "enclosing") is not None
     }
     with Progress("audit", enabled=progress) as report:
         for i, statement in enumerate(chosen):
             report.update(i / len(chosen), statement.id)
             if statement.proofs:
                 proofs[statement.id] = prove(statement, done)
-            own = simulations.get(statement.paper, ())
+            own = simulations.get(statement.paper, ()) if statement.checks else ()
             for place, runs in enumerate(own):
                 report.update((i + place / len(own)) / len(chosen), f"{statement.id} at {runs.setting.name}")
                 flows = balls[statement.paper][place] if statement.paper in balls else None
                 for check in statement.checks:
                     table += [measure(statement, check, level, runs, flows) for level in check.levels]
     enclosed = [flow for tasks in balls.values() for flows in tasks for flow in flows.flows.values()]
-    call = {"only": only if only is None else list(only), "quick": quick, "seed": seed, "enclose": _kept(enclose)}
+    call = {
+        "only": None if only is None else [one.id for one in chosen],
+        "quick": quick,
+        "seed": seed,
+        "enclose": _kept(enclose),
+    }
     return AuditReport(table, tuple(chosen), proofs, tuple(enclosed), call)
+
+
+def settings(paper: str, *, quick: bool) -> list[Setting]:
+    """What the statements of a paper are checked on; none of a paper that has none, or is not in the table."""
+    made = part_of(paper, "settings")
+    return [] if made is None else list(made(quick=quick))
 
 
 def prove(statement: Statement, done: dict[Callable[[], Derivation], Label] | None = None) -> tuple[Label, ...]:
@@ -118,19 +131,6 @@ def prove(statement: Statement, done: dict[Callable[[], Derivation], Label] | No
 def _kept(enclose: Enclose | None) -> dict[str, object] | None:
     """The argument ``enclose`` as a file keeps it: without the folder of the certificates, which changes no result."""
     return None if enclose is None else {**asdict(enclose), "folder": None}
-
-
-def _choose(only: Sequence[str] | None) -> list[Statement]:
-    register = statements.REGISTER
-    if only is None:
-        return list(register.values())
-    only = checks.listed("only", only, "be a list of statements")
-    for name in only:
-        if not isinstance(name, str) or not any(name in (one.id, one.number) for one in register.values()):
-            spellings = {one.id: (one.id, one.number) for one in register.values()}
-            rule = f"name statements of the register, as {checks.nearest(str(name), spellings)}"
-            raise checks.reject("only", rule, checks.brief(name))
-    return [statement for statement in register.values() if {statement.id, statement.number} & set(only)]
 
 
 def measure(statement: Statement, check: Check, level: str, runs: Simulations, flows: FlowsInBalls | None) -> Row:

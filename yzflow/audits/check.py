@@ -12,11 +12,11 @@ from dynamics.support import checks
 from dynamics.support.files import writable
 from dynamics.support.provenance import environment
 from dynamics.version import __version__
-from theory import statements
 from theory.statements import Statement
 from theory.trust import Label, Trust
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit, prove
+from yzflow.audits.chosen import find
 from yzflow.audits.outcomes import Column, headline, sentence
 from yzflow.audits.own import OwnCase, broken, measure, own_case
 from yzflow.audits.report import AuditReport, as_json, assumed, cells, columns, markdown_table, worst, worst_forms
@@ -257,7 +257,7 @@ class StatementVerdict:
 
 
 def check(
-    statement: str,
+    statement: str | Statement,
     *,
     data: SequenceClasses | Bags | None = None,
     eta_y: float | None = None,
@@ -274,9 +274,10 @@ def check(
 
     Parameters
     ----------
-    statement : str
+    statement : str or Statement
         Its id in the register, "<paper>: Theorem 3", or its number where only one paper has it; case and spaces
-        do not matter.
+        do not matter. Or itself, of a notebook, say: it need not be in the register, but its paper must be, if it has
+        checks.
     data : SequenceClasses or Bags, optional
         Your own: the checks are run on it, and not at the register's settings. Bags must have one query for each next
         token, as the paper's classes do.
@@ -320,23 +321,8 @@ def check(
     for name, value in {**given, "level": level}.items():
         if value is not None:
             raise checks.reject(name, "come with `data`", checks.brief(value))
-    report = audit([chosen.id], quick=quick, seed=seed, progress=progress)
+    report = audit([chosen], quick=quick, seed=seed, progress=progress)
     return StatementVerdict(chosen, report, bool(quick), seed)
-
-
-def find(name: str) -> Statement:
-    """The statement with an id or number; ValueError, with the nearest ones, if there is not just one."""
-    register = statements.REGISTER
-    wanted = checks.plain(checks.instance("statement", name, str))
-    found = [entry for entry in register.values() if wanted in (checks.plain(entry.id), checks.plain(entry.number))]
-    if len(found) > 1:
-        several = " and ".join(f'"{entry.id}"' for entry in found)
-        raise checks.reject("statement", f"name one statement of {several}", repr(name))
-    if not found:
-        near = checks.nearest(name, {entry.id: (entry.id, entry.number) for entry in register.values()})
-        rule = f"be in the register, as {near} are; `yzflow statements` lists all"
-        raise checks.reject("statement", rule, checks.brief(name))
-    return found[0]
 
 
 def head(statement: Statement) -> list[str]:

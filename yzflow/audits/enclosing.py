@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dynamics.support import checks
-from theory import statements
-from theory.statements import Check, Setting
+from theory.statements import Check, Enclosing, Setting
 
 
 @dataclass(frozen=True)
@@ -124,12 +123,12 @@ class EnclosedFlow:
 class FlowsInBalls:
     """The enclosed flows of one setting, each made on first use; what `theory.statements.Flows` asks for."""
 
-    def __init__(self, setting: Setting, paper: str, how: Enclose):
+    def __init__(self, setting: Setting, enclosing: Enclosing, how: Enclose):
         self.setting = setting
         self.memo: dict = {}
         self.flows: dict[str, EnclosedFlow] = {}
         self._how = how
-        self._enclosing = statements.enclosing()[paper]
+        self._enclosing = enclosing
         self._made: dict[str, Any] = {}
 
     @property

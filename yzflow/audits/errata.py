@@ -1,10 +1,11 @@
-"""``python -m yzflow.audits.errata`` writes the documentation's page of errata, from the register and a quick audit."""
+"""``python -m yzflow.audits.errata`` writes the page of errata, from a quick audit of the built-in papers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from dynamics.support import files
+from theory.papers import built_in
 from yzflow.audits.audit import audit
 from yzflow.audits.errata_page import errata_page
 
@@ -14,7 +15,7 @@ PAGE = Path("docs") / "errata.md"
 def main() -> None:
     """Write the page, in a clone of the repository."""
     files.writable("PAGE", PAGE)
-    files.write(PAGE, errata_page(audit(quick=True, progress=True)).encode())
+    files.write(PAGE, errata_page(audit(built_in(), quick=True, progress=True)).encode())
 
 
 if __name__ == "__main__":

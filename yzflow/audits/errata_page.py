@@ -9,6 +9,7 @@ from theory.statements import Erratum, Hypothesis, Remark, Slip, Source, Stateme
 from yzflow.audits import formulas
 from yzflow.audits.outcomes import Column, Outcome, sentence
 from yzflow.audits.report import AuditReport, assumed, cells, markdown_table, worst_forms
+from yzflow.paper import parts
 
 __all__ = ["GROUPS", "errata_page", "group"]
 
@@ -29,6 +30,7 @@ def errata_page(report: AuditReport) -> str:
     """
     groups: dict[type, list[Statement]] = {kind: [] for kind in GROUPS}
     papers = list(dict.fromkeys(one.paper for one in report.statements))
+    notes = [note for paper, note in parts("not_examined") if paper.name in papers]
     ordered = sorted(report.statements, key=lambda one: (papers.index(one.paper), statements.reading_order(one)))
     without = [one for one in ordered if not one.errata]
     for one in ordered:
@@ -56,7 +58,7 @@ def errata_page(report: AuditReport) -> str:
     if without:
         lines += [f"## Without an erratum: {len(without)}", ""]
         lines += [line for one in without for line in _folded(report, one)]
-    lines += [line for note in statements.not_examined() for line in (f"Not examined: {note}", "")]
+    lines += [line for note in notes for line in (f"Not examined: {note}", "")]
     return "\n".join([*lines, '<script src="_static/errata.js"></script>', ""])
 
 

@@ -65,7 +65,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Room:
-    """What a paper has for the table: its module ``survival`` has one as ``ROOM``.
+    """What a paper has for the table, as its ``survival``.
 
     Attributes
     ----------

@@ -187,7 +187,9 @@ def four_columns(statement: Statement, rows: Sequence[Row], proofs: Sequence[Lab
     """
     every = tuple(level for check in statement.checks for level in check.levels)
     # A statement from elsewhere has one column for all its levels.
-    levels = statements.columns().get(statement.paper, dict.fromkeys(list(COLUMNS)[1:], ()) | {"theory": every})
+    levels = statements.columns(statement.paper)
+    if not any(levels.values()):  # of a paper that is not in the table
+        levels |= {"theory": every}
     ran = bool(rows or proofs)
     by_check = {check: [row for row in rows if row.check == check.name] for check in statement.checks}
     printed = _printed(statement, by_check, proofs, ran)

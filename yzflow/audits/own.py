@@ -10,9 +10,9 @@ from typing import Any
 from dynamics import DivergenceError, IntegrationError
 from dynamics.support import checks
 from theory.statements import Statement
-from yzflow import papers
 from yzflow.audits import audit
 from yzflow.audits.verdicts import Row
+from yzflow.paper import part_of
 
 __all__ = ["OwnCase", "made", "measure", "own_case"]
 
@@ -36,9 +36,8 @@ class OwnCase:
 
 
 def made(paper: str, given: Mapping[str, Any]) -> OwnCase:
-    """What a paper's room makes of a reader's data and training; ValueError if it takes none."""
-    rooms = {module.PAPER: module for module in papers.parts("settings")}
-    make = getattr(rooms.get(paper), "own", None)
+    """What a paper makes of a reader's data and training; ValueError if it takes none."""
+    make = part_of(paper, "own")
     if make is None:
         raise checks.reject("data", f"be left out for {paper}, whose checks make their own", "data")
     known = inspect.signature(make).parameters
@@ -51,13 +50,13 @@ def made(paper: str, given: Mapping[str, Any]) -> OwnCase:
 
 
 def own_case(statement: Statement, *, level: str | None, **given: Any) -> OwnCase:
-    """The reader's setting for a statement, as its paper's room makes it: ``own`` of its module ``settings``.
+    """The reader's setting for a statement, as its paper's ``own`` makes it.
 
     Parameters
     ----------
     statement : Statement
     level : str, optional
-        One level. Default: those that the room names.
+        One level. Default: those that the paper names.
     **given
         Data, rates and training, as for `yzflow.check`; those that are None are left out.
 

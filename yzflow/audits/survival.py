@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cache
 from hashlib import sha256
 from typing import Any
 
@@ -23,10 +22,11 @@ from dynamics.support.provenance import environment
 from theory import statements
 from theory.statements import Check, Statement
 from theory.trust import Label, Trust
-from yzflow import papers
+from yzflow.audits.chosen import find
 from yzflow.audits.fates import ALPHA, Fate, fate_of_run, fate_of_votes, holm, sign_test, votes
 from yzflow.audits.options import Correction, Option, Room
 from yzflow.audits.own import made
+from yzflow.paper import Paper, of_papers, parts
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import sweep
 
@@ -47,7 +47,7 @@ _NUMBERS = ("whole", "late", "holds_from", "reversed_from", "corrected", "correc
 
 
 def survival(
-    statements: Sequence[str] | None = None,
+    statements: Sequence[str | Statement] | Paper | None = None,
     options: Sequence[str] | None = None,
     *,
     settings: Sequence[Mapping[str, Any]] | None = None,
@@ -65,8 +65,9 @@ def survival(
 
     Parameters
     ----------
-    statements : sequence of str, optional
-        By id, or by number. Default: all that are measured on simulations of training.
+    statements : sequence of str or Statement, or Paper, optional
+        By id, by number, or themselves; all of one paper. Default: all that the first paper with options of training
+        measures on simulations; of ours only one has such options.
     options : sequence of str, optional
         Names of options. Default: all.
     settings : sequence of mappings, optional
@@ -164,10 +165,9 @@ class _Asked:
         return f"{self.statement.number}: {self.check.name}"
 
 
-@cache
+@of_papers
 def _rooms() -> dict[str, Room]:
-    found = (module.ROOM for module in papers.parts("survival"))
-    return {room.paper: room for room in found}
+    return {paper.name: room for paper, room in parts("survival")}
 
 
 def _all(room: Room) -> tuple[_Asked, ...]:
@@ -182,22 +182,40 @@ def _all(room: Room) -> tuple[_Asked, ...]:
     )
 
 
-def _asked(names: Sequence[str] | None) -> tuple[Room, list[_Asked]]:
-    """The checks of the statements of these names, which are all of one paper."""
-    whole = [one for room in _rooms().values() for one in _all(room)]
-    if names is not None:
-        given = checks.listed("statements", names, "be a list of statements")
-        ids = list(dict.fromkeys(one.statement.id for one in whole))
-        numbers = {one.statement.number: one.statement.id for one in whole}
-        chosen = [numbers.get(name, name) if isinstance(name, str) else name for name in given]
-        chosen = _named("statements", chosen, ids)
-        whole = [one for one in whole if one.statement.id in chosen]
-    rooms = {one.statement.paper for one in whole}
-    if not rooms:
+def _asked(names: Sequence[Any] | Paper | None) -> tuple[Room, list[_Asked]]:
+    """The checks of these statements, which are all of one paper: by default the first that has rows."""
+    rooms = _rooms()
+    if names is None:
+        room = next(iter(rooms.values()), None)
+        if room is None:
+            raise checks.reject("statements", "be of a paper with options of training", "no such paper")
+        return room, list(_all(room))
+    if not isinstance(names, Paper) and not checks.listed("statements", names, "be a list of statements"):
+        raise checks.reject("statements", "name at least one", "an empty list")
+    measured = [one for room in rooms.values() for one in _all(room)]
+    known = {one.statement.id for one in measured}
+    chosen = _chosen(names, [one.statement for one in measured])
+    for one in chosen if not isinstance(names, Paper) else ():
+        if one.id not in known:
+            raise checks.reject("statements", "be measured on training, and in the register", repr(one.id))
+    ids = {one.id for one in chosen} & known
+    of = sorted({one.statement.paper for one in measured if one.statement.id in ids})
+    if not of:
         raise checks.reject("statements", "name some that are measured on training", "none")
-    if len(rooms) > 1:
-        raise checks.reject("statements", "be of one paper", f"{' and '.join(sorted(rooms))}")
-    return _rooms()[rooms.pop()], whole
+    if len(of) > 1:
+        raise checks.reject("statements", "be of one paper", " and ".join(of))
+    return rooms[of[0]], [one for one in measured if one.statement.id in ids]
+
+
+def _chosen(names: Sequence[Any] | Paper, measured: Sequence[Statement]) -> list[Statement]:
+    """The statements that are named; a number that one of several papers measures on training is that one's."""
+    if isinstance(names, Paper):
+        return list(names.statements)
+    found = []
+    for name in names:
+        own = {one.id: one for one in measured if name in (one.id, one.number)} if isinstance(name, str) else {}
+        found.append(next(iter(own.values())) if len(own) == 1 else find(name, argument="statements"))
+    return found
 
 
 def _named(name: str, given: Sequence[str] | None, known: Sequence[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """What a figure is: an entry that says how its data is computed, how it is drawn and what can be said of it.
 
-A module of figures declares them in a tuple ``FIGURES``; those of the papers' rooms are found without an entry here.
+Those of all papers are found here without an entry in another list, see `yzflow.Paper`.
 """
 
 from __future__ import annotations
@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
 
 from dynamics.support import checks
-from yzflow import papers
+from yzflow import paper
 from yzflow.figures.notebook import shown_by_the_cell
 from yzflow.figures.style import caption
 
@@ -128,15 +127,10 @@ class Entry:
         return f"{self.paper}, {shown}"
 
 
-@cache
+@paper.of_papers
 def entries() -> dict[str, Entry]:
     """Name -> entry: by paper and number those that have one, then the others by name."""
-    found: dict[str, Entry] = {}
-    for module in papers.parts("figures"):
-        for entry in module.FIGURES:
-            if entry.name in found:
-                raise ValueError(f"`FIGURES` must name each figure once, but got {entry.name} twice")
-            found[entry.name] = entry
+    found: dict[str, Entry] = paper.collected("figures")
 
     def order(entry: Entry) -> tuple:
         return (1, entry.name) if entry.number is None else (0, entry.paper, entry.number)

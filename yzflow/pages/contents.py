@@ -12,11 +12,12 @@ from pathlib import Path
 
 from dynamics.support import checks
 from dynamics.support.files import folder
-from theory.statements import REGISTER, Statement, reading_order
+from theory.statements import Statement, reading_order
 from theory.symbolic import Derivation
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit
 from yzflow.audits.check import StatementVerdict
+from yzflow.audits.chosen import choose
 from yzflow.audits.outcomes import COLUMNS
 from yzflow.audits.report import AuditReport
 from yzflow.pages import explorer, live
@@ -56,10 +57,8 @@ def write_all(
         If the folder cannot be written, or ``only`` names a statement that is not in the register.
     """
     where = folder("path", checks.instance("path", path, (str, os.PathLike)))
-    if run:
-        report = audit(only, quick=quick, seed=seed, progress=progress)
-    else:
-        report = AuditReport([], tuple(REGISTER[name] for name in REGISTER if only is None or name in only), {})
+    unrun = AuditReport([], tuple(choose(only)), {})
+    report = audit(only, quick=quick, seed=seed, progress=progress) if run else unrun
     note = "" if run else UNRUN
     found = verdicts(report, quick=quick, seed=seed)
     derivations: dict[Callable[[], Derivation], Derivation] = {}  # several statements may have one proof

@@ -1,20 +1,18 @@
-"""Plots with sliders on statements' pages: what a paper's room offers, and its part of the page.
+"""Plots with sliders on statements' pages: what a paper offers, and its part of the page.
 
-A room declares it as ``VIEWS`` in its package ``views``, beside the scripts that compute the curves; controls, plots
-and integrators are the explorer's.
+Its ``views`` name the scripts that compute the curves; controls, plots and integrators are the explorer's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
 from html import escape
 from importlib import resources
 from typing import Any
 
 from theory.statements import Statement
-from yzflow import papers
+from yzflow import paper
 from yzflow.audits import formulas
 from yzflow.pages import explorer
 from yzflow.values.marks import bare
@@ -51,7 +49,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Views:
-    """What a paper's room has to show with sliders.
+    """What a paper has to show with sliders.
 
     Attributes
     ----------
@@ -87,25 +85,16 @@ class Views:
         }
 
 
-@cache
-def _all() -> dict[str, Views]:
-    return {module.VIEWS.paper: module.VIEWS for module in papers.parts("views", inner=False)}
-
-
-@cache
-def _questions() -> dict[str, tuple[str, str]]:
-    return {name: pair for module in papers.parts("questions") for name, pair in module.QUESTIONS.items()}
-
-
 def views(statement: Statement) -> Views | None:
-    """What the room of a statement's paper shows of it with sliders, or None."""
-    found = _all().get(statement.paper)
+    """What a statement's paper shows of it with sliders, or None."""
+    found = paper.part_of(statement.paper, "views")
     return found if found is not None and statement.number in found.views else None
 
 
 def question(statement: Statement) -> tuple[str, str] | None:
     """A question on a statement for students, and its answer."""
-    return _questions().get(statement.id)
+    asked: Mapping[str, tuple[str, str]] = paper.part_of(statement.paper, "questions") or {}
+    return asked.get(statement.number)
 
 
 FORM = """<form class='controls' id='live-controls' autocomplete='off' aria-label='Sliders'>

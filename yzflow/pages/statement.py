@@ -44,14 +44,15 @@ __all__ = [
 
 
 def page(
-    statement: str, path: str | os.PathLike, *, quick: bool = True, seed: int = 0, progress: bool = False
+    statement: str | Statement, path: str | os.PathLike, *, quick: bool = True, seed: int = 0, progress: bool = False
 ) -> StatementVerdict:
     """Write the page of one statement: one HTML file that needs no network.
 
     Parameters
     ----------
-    statement : str
-        Its id in the register, "<paper>: Theorem 3", or its number where only one paper has it, as for `yzflow.check`.
+    statement : str or Statement
+        Its id in the register, "<paper>: Theorem 3", its number where only one paper has it, or itself, as for
+        `yzflow.check`.
     path : path-like
         The file, which is written completely or not at all.
     quick : bool

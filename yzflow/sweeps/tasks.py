@@ -1,28 +1,21 @@
-"""The built-in tasks of sweeps: the tuples ``TASKS`` of the papers' modules ``tasks``, found without an entry here."""
+"""The tasks of sweeps that have a name: those of all papers, and functions of a module."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 from dynamics.support import checks
-from yzflow import papers
+from yzflow import paper
 from yzflow.sweeps.runs import Task, told
 
 
-@cache
+@paper.of_papers
 def built_in() -> dict[str, Task]:
     """Name -> task."""
-    found: dict[str, Task] = {}
-    for module in papers.parts("tasks"):
-        for task in module.TASKS:
-            if task.name in found:
-                raise ValueError(f"`TASKS` must name each task once, but got {task.name} twice")
-            found[task.name] = task
-    return found
+    return paper.collected("tasks")
 
 
 def resolve(task: str | Callable | Task) -> Task:

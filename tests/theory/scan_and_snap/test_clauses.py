@@ -16,7 +16,7 @@ from yzflow.audits.formulas import as_html, is_latex
 STATEMENTS = [one for one in REGISTER.values() if one.paper == "Scan and Snap"]
 ALL = [(one, clause) for one in STATEMENTS for clause in one.clauses]
 CLAUSES = [(one, clause) for one, clause in ALL if clause.prove is not None]
-PROOFS = derivations("scan_and_snap")
+PROOFS = derivations("theory.scan_and_snap.proofs")
 
 
 @pytest.mark.parametrize("name", PROOFS)

@@ -12,7 +12,7 @@ import pytest
 import sympy as sp
 
 from dynamics import SequenceClasses
-from theory import statements
+from theory import papers, statements
 from theory.scan_and_snap import attention, bounds, decoder, measures
 from theory.scan_and_snap.proofs import (
     concentration,
@@ -454,4 +454,4 @@ def test_every_numbered_statement_is_in_the_register():
         "Theorem 5",
     } <= numbers
     assert {"Corollary 1", "Corollary 2"} <= numbers
-    assert not any("Scan and Snap" in note for note in statements.not_examined())
+    assert not papers.named("Scan and Snap").not_examined

@@ -26,7 +26,7 @@ NUMBERS = ("Scan and Snap: Lemma 1, zero sums", "Scan and Snap: Remark 1", "Scan
 
 def run(monkeypatch, enclose, only=NUMBERS, classes=CLASSES, t_end=3.0):
     task = Setting("small", classes, 1.0, 0.05, t_end)
-    monkeypatch.setattr(audit, "settings", lambda quick: {"Scan and Snap": [task]})
+    monkeypatch.setattr(audit, "settings", lambda paper, quick: [task])
     return yzflow.audit(list(only), quick=True, enclose=enclose)
 
 
@@ -67,7 +67,7 @@ def test_rows_are_enclosed_and_certificates_kept(monkeypatch, tmp_path):
 
 def test_the_summary_of_enclosed_rows_is_the_earliest_and_the_weakest(monkeypatch):
     tasks = [Setting(str(end), CLASSES, 1.0, 0.05, end) for end in (1.0, 2.0)]
-    monkeypatch.setattr(audit, "settings", lambda quick: {"Scan and Snap": tasks})
+    monkeypatch.setattr(audit, "settings", lambda paper, quick: tasks)
     report = yzflow.audit([NUMBERS[0]], quick=True, enclose=Enclose(3.0))
     (statement,) = report.statements
     label = next(label for label in report.labels(statement) if label.scope.get("level") == "full flow")
@@ -190,7 +190,7 @@ def test_command_line(tmp_path):
     result = CliRunner().invoke(cli.main, arguments)
     assert result.exit_code == 0, result.output
     assert "true for all t <= 5 (" in result.stdout
-    assert len(list((tmp_path / "certificates").iterdir())) == len(audit.settings(quick=True)["Scan and Snap"])
+    assert len(list((tmp_path / "certificates").iterdir())) == len(audit.settings("Scan and Snap", quick=True))
     result = CliRunner().invoke(cli.main, ["audit", "--only", "Lemma 6", "--quick", "--enclose", "--until", "-1"])
     assert result.exit_code == 2 and "`until` must be positive" in result.output
 

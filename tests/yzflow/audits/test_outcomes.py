@@ -1,6 +1,7 @@
 """The verdict in four columns: what it is made of, and that its sentence says what the rows say."""
 
 import dataclasses
+from dataclasses import replace
 
 import pytest
 
@@ -11,6 +12,7 @@ from theory.trust import Label, Trust
 from yzflow.audits.outcomes import COLUMNS, Column, Outcome, Part, four_columns, headline, sentence
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row
+from yzflow.paper import papers
 
 PAPER = "Scan and Snap"
 LEVELS = ("theory flow", "modified flow", "full flow", "SGD")
@@ -138,13 +140,14 @@ def test_a_conjecture_is_refuted_only_by_what_was_run():
     assert four_columns(conjecture, [row(own, corrected=0.9)], PROOF)[0].outcome is Outcome.FAILS
 
 
-def test_every_level_of_every_paper_is_in_one_column(monkeypatch):
-    for paper, levels in statements.columns().items():
+def test_every_level_of_every_paper_is_in_one_column():
+    for paper in papers().values():
+        levels = statements.columns(paper.name)
         assert list(levels) == list(COLUMNS)[1:], paper
-    module = next(one for one in statements._papers() if one.STATEMENTS[0].paper == PAPER)
-    monkeypatch.setattr(module, "COLUMNS", {"theory": ("theory flow",), "true gradient": (), "SGD": ()})
-    with pytest.raises(ValueError, match="`COLUMNS` must have each of `LEVELS` once"):
-        statements.columns()
+        assert sorted(level for own in levels.values() for level in own) == sorted(paper.levels)
+    paper = next(one for one in papers().values() if one.name == PAPER)
+    with pytest.raises(ValueError, match="`columns` must have each of `levels` once"):
+        replace(paper, columns={"theory": ("theory flow",), "true gradient": (), "SGD": ()})
 
 
 def test_words_of_a_column_without_parts():

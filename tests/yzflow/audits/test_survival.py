@@ -187,8 +187,9 @@ def test_a_table_goes_on_from_its_store(tmp_path, monkeypatch, drawn):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"statements": ["Theorm 3"]}, '^`statements` must be known, as "Scan and Snap: Theorem 3", '),
-        ({"statements": ["Lemma 18"]}, "^`statements` must be known"),
+        ({"statements": ["Theorm 3"]}, '^`statements` must be in the register, as .*"Scan and Snap: Theorem 3"'),
+        ({"statements": ["Lemma 18"]}, "^`statements` must be measured on training"),
+        ({"statements": ["Bounded Dyck: Theorem 2"]}, "^`statements` must be measured on training"),
         ({"statements": "Theorem 3"}, "^`statements` must be a list of statements"),
         ({"statements": []}, "^`statements` must name at least one"),
         ({"options": ["adamv"]}, '^`options` must be known, as "adam'),

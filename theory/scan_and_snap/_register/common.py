@@ -16,7 +16,7 @@ ALL = (*FLOWS, "SGD")
 LEVELS = ("closed form", *ALL, DRAWN)
 COLUMNS = {"theory": ("closed form", *FLOWS[:2], DRAWN), "true gradient": FLOWS[2:], "SGD": ("SGD",)}
 ENCLOSING = Enclosing(FLOWS, enclosed.enclose)
-PROOFS = derivations("scan_and_snap")
+PROOFS = derivations("theory.scan_and_snap.proofs")
 
 
 def statement(number: str, title: str, text: str, printed: str, *, sharper: str = "", **more) -> Statement:

@@ -1,18 +1,16 @@
 """What a panel of the explorer is: an entry that says how it is shown, which data it reads and how it is computed.
 
-A paper's room declares one as ``PANEL`` in its package ``panel``, beside the files that the page takes from there, and
-in its package ``own_panel`` one that opens a reader's data; they are found here without an entry anywhere else.
+Those of all papers are found here without an entry in another list, see `yzflow.Paper`. One may open a reader's data.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from importlib import resources
 from typing import Any
 
-from yzflow import papers
+from yzflow import paper
 from yzflow.values.marks import bare
 
 
@@ -94,19 +92,7 @@ class Panel:
         return resources.files(self.folder).joinpath(name).read_text(encoding="utf-8")
 
 
-@cache
+@paper.of_papers
 def panels() -> tuple[Panel, ...]:
-    """Those of all papers' rooms, in the order of the page.
-
-    Raises
-    ------
-    ValueError
-        If two have the same name.
-    """
-    found: dict[str, Panel] = {}
-    for module in [*papers.parts("panel", inner=False), *papers.parts("own_panel", inner=False)]:
-        panel = module.PANEL
-        if panel.name in found:
-            raise ValueError(f"`PANEL` must have a name of its own, but got {panel.name} twice")
-        found[panel.name] = panel
-    return tuple(sorted(found.values(), key=lambda panel: (panel.place, panel.name)))
+    """Those of all papers, in the order of the page."""
+    return tuple(sorted(paper.collected("panels").values(), key=lambda panel: (panel.place, panel.name)))

@@ -3,7 +3,6 @@ r"""A question on some statements of bounded Dyck for students, with its answer;
 Numbers are those at what the pages' sliders start from: a layer for two types and depth 3, pairs [] at level 1.
 """
 
-from yzflow.papers.bounded_dyck.settings import PAPER
 from yzflow.values.marks import bare
 
 _QUESTIONS = {
@@ -51,4 +50,4 @@ _QUESTIONS = {
         r"$\gamma/\tau$ to tell them apart, and the bound allows more.",
     ),
 }
-QUESTIONS = {f"{PAPER}: {number}": (bare(asked), bare(answer)) for number, (asked, answer) in _QUESTIONS.items()}
+QUESTIONS = {number: (bare(asked), bare(answer)) for number, (asked, answer) in _QUESTIONS.items()}

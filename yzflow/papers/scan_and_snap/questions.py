@@ -3,7 +3,6 @@ r"""A question on each theorem of Scan and Snap for students, with its answer; f
 Numbers are those at what the pages' sliders start from: K = 10, M = 1000, rho = 0.05, eta_Y = 1, eta_Z = 0.5, t = 2000.
 """
 
-from yzflow.papers.scan_and_snap.settings import PAPER
 from yzflow.values.marks import bare
 
 _QUESTIONS = {
@@ -88,4 +87,4 @@ _QUESTIONS = {
         "attention starts ten times more slowly. The pull of the modified gradient has no such factor for large $M$.",
     ),
 }
-QUESTIONS = {f"{PAPER}: {number}": (bare(asked), bare(answer)) for number, (asked, answer) in _QUESTIONS.items()}
+QUESTIONS = {number: (bare(asked), bare(answer)) for number, (asked, answer) in _QUESTIONS.items()}

@@ -3,7 +3,6 @@ r"""A question on some statements of sparse averaging for students, with its ans
 Numbers are those at what the pages' sliders start from.
 """
 
-from yzflow.papers.sparse_averaging.settings import PAPER
 from yzflow.values.marks import bare
 
 _QUESTIONS = {
@@ -56,4 +55,4 @@ _QUESTIONS = {
         "<!--v questions_sparse.conjecture.strict .0f-->111<!--/--> million.",
     ),
 }
-QUESTIONS = {f"{PAPER}: {number}": (bare(asked), bare(answer)) for number, (asked, answer) in _QUESTIONS.items()}
+QUESTIONS = {number: (bare(asked), bare(answer)) for number, (asked, answer) in _QUESTIONS.items()}

@@ -4,15 +4,15 @@ import dataclasses
 import shutil
 import subprocess
 import sys
-from types import SimpleNamespace
 
 import pytest
 from driving import ROOT
 
 from theory.statements import REGISTER
-from yzflow import papers
+from yzflow import paper
 from yzflow.pages import explorer
 from yzflow.pages.explorer import registry
+from yzflow.paper import Paper
 
 # A name for each panel.
 PANELS = sorted(
@@ -52,12 +52,11 @@ def test_panels_stand_in_the_order_of_their_places_and_names_are_their_own(monke
     found = explorer.panels()
     assert len(found) == len(PANELS)
     assert [panel.place for panel in found] == sorted(panel.place for panel in found)
-    two = [SimpleNamespace(PANEL=dataclasses.replace(panel, place=-panel.place)) for panel in found[:2]]
-    monkeypatch.setattr(papers, "parts", lambda name, inner: two if name == "panel" else [])
-    assert registry.panels.__wrapped__() == tuple(one.PANEL for one in reversed(two))
-    monkeypatch.setattr(papers, "parts", lambda name, inner: [two[0]])
-    with pytest.raises(ValueError, match=r"`PANEL` must have a name of its own, but got \w+ twice"):
-        registry.panels.__wrapped__()
+    two = [dataclasses.replace(panel, place=-panel.place) for panel in found[:2]]
+    monkeypatch.setattr(paper, "papers", lambda: {"made_up": Paper("Made up", "made_up", "none", panels=tuple(two))})
+    assert registry.panels() == tuple(reversed(two))
+    with pytest.raises(ValueError, match=r"must name each figure, task and panel once, but Made up has \w+ twice"):
+        Paper("Made up", "made_up", "none", panels=(two[0], two[0]))
 
 
 def test_a_page_without_panels_is_refused():

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from dynamics import SequenceClasses, Trajectory, sgd
 from theory import decoder
-from yzflow import cli, figures, papers
-from yzflow.figures import registry
+from yzflow import cli, figures
+from yzflow.paper import Paper
 from yzflow.papers.scan_and_snap import flagship, synthetic
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.tasks.synthetic import WINDOWS
@@ -294,11 +294,9 @@ def test_a_figure_of_given_runs_says_so():
         figures.real_text_fate()
 
 
-def test_entries_are_declared_once(monkeypatch):
-    module = SimpleNamespace(FIGURES=(figures.figure9, figures.figure9))
-    monkeypatch.setattr(papers, "parts", lambda name: [module])
-    with pytest.raises(ValueError, match="`FIGURES` must name each figure once, but got figure9 twice"):
-        registry.entries.__wrapped__()
+def test_entries_are_declared_once():
+    with pytest.raises(ValueError, match="each figure, task and panel once, but Scan and Snap has figure9 twice"):
+        Paper("Scan and Snap", "again", "none", figures=(figures.figure9, figures.figure9))
 
 
 def test_the_sgd_example_writes_figures_captions_and_data(tmp_path, capsys):

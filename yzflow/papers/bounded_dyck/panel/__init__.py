@@ -4,4 +4,4 @@ from yzflow.pages.explorer.registry import Panel
 from yzflow.papers.bounded_dyck.panel.data import collect
 from yzflow.papers.bounded_dyck.panel.presets import PRESETS
 
-PANEL = Panel("dyck", "Brackets and balance", 2, __name__, PRESETS, collect)
+PANELS = (Panel("dyck", "Brackets and balance", 2, __name__, PRESETS, collect),)

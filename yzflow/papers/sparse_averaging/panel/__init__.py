@@ -4,4 +4,4 @@ from yzflow.pages.explorer.registry import Panel
 from yzflow.papers.sparse_averaging.panel.data import collect
 from yzflow.papers.sparse_averaging.panel.presets import PRESETS
 
-PANEL = Panel("averaging", "Sparse averaging", 3, __name__, PRESETS, collect)
+PANELS = (Panel("averaging", "Sparse averaging", 3, __name__, PRESETS, collect),)

@@ -1,0 +1,154 @@
+"""The table of papers: what installed distributions name by entry points, and what a session registers.
+
+A paper is an object with the attributes of `Paper`, such as a `yzflow.Paper`. The entry points of the group
+``yzflow.papers`` name them; ours stand in the same group. One that cannot be imported, or that has the name of another,
+is left out with a warning and a reason: it never stops what does not ask for it.
+"""
+
+from __future__ import annotations
+
+import configparser
+import warnings
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dynamics.support import checks
+
+if TYPE_CHECKING:
+    from theory.statements import Enclosing, Source, Statement
+
+__all__ = ["GROUP", "Paper", "built_in", "left_out", "named", "papers", "register"]
+
+GROUP = "yzflow.papers"
+_OURS = "yzflow"
+
+
+class Paper(Protocol):
+    """What `theory` asks of a paper; the engines of `yzflow` ask for more, see `yzflow.Paper`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def slug(self) -> str: ...
+
+    @property
+    def levels(self) -> tuple[str, ...]: ...
+
+    @property
+    def statements(self) -> tuple[Statement, ...]: ...
+
+    @property
+    def columns(self) -> Mapping[str, tuple[str, ...]]: ...
+
+    @property
+    def source(self) -> Source: ...
+
+    @property
+    def enclosing(self) -> Enclosing | None: ...
+
+    @property
+    def not_examined(self) -> str: ...
+
+
+_found: dict[str, Any] = {}
+_left_out: dict[str, str] = {}
+_registered: set[str] = set()
+_read = False
+
+
+def papers() -> dict[str, Any]:
+    """Slug -> paper: ours by name, then those of other distributions by name, then those that were registered."""
+    global _read
+    if not _read:
+        _read = True  # first, since a paper's module may ask for the table
+        for point in _entry_points():
+            try:
+                paper = point.load()
+                if not _is_ours(point):
+                    checks.instance("statements", paper.statements, tuple)  # now, and not when all are asked for
+                _add(paper)
+            except Exception as error:  # other people's code can raise anything
+                why = " ".join(str(error).split()) or type(error).__name__
+                _left_out[point.name] = why
+                where = f" of {point.dist.name} {point.dist.version}" if point.dist is not None else ""
+                warnings.warn(f"the paper {point.name}{where} is left out: {why}", UserWarning, stacklevel=2)
+    return dict(_found)
+
+
+def built_in() -> list[Any]:
+    """The papers of this distribution, of which its own documentation speaks."""
+    ours = {point.name for point in _entry_points() if _is_ours(point)}
+    return [paper for slug, paper in papers().items() if slug in ours]
+
+
+def left_out() -> dict[str, str]:
+    """Name of an entry point -> why its paper is not in the table."""
+    papers()
+    return dict(_left_out)
+
+
+def named(name: str) -> Any:
+    """The paper with this name, slug or either without capitals, as a person writes it; None if there is none."""
+    wanted = _plain(name)
+    return next((one for one in papers().values() if wanted in (_plain(one.name), _plain(one.slug))), None)
+
+
+def register(paper: Any) -> None:
+    """Add a paper for the rest of this process; one that was registered before under the same name is replaced.
+
+    Raises
+    ------
+    ValueError
+        If it has the name or the slug of an installed paper, or of another registered one.
+    """
+    papers()
+    replaced = _found.pop(paper.slug, None) if paper.slug in _registered else None
+    try:
+        _add(paper)
+    except ValueError:
+        if replaced is not None:
+            _found[replaced.slug] = replaced
+        raise
+    _registered.add(paper.slug)
+    from theory import statements  # which asks for the table
+
+    statements.renew()
+
+
+def _add(paper: Any) -> None:
+    for attribute in ("name", "slug"):
+        if not isinstance(getattr(paper, attribute, None), str):
+            raise checks.reject("paper", "be a yzflow.Paper", checks.brief(paper))
+    for other in _found.values():
+        if {_plain(paper.name), _plain(paper.slug)} & {_plain(other.name), _plain(other.slug)}:
+            rule = f"have a name and a slug of its own, unlike {other.name} ({other.slug})"
+            raise checks.reject("paper", rule, f"{paper.name} ({paper.slug})")
+    _found[paper.slug] = paper
+
+
+def _plain(name: str) -> str:
+    return checks.plain(name.replace("_", " ").replace("-", " "))
+
+
+def _entry_points() -> list[metadata.EntryPoint]:
+    """Those of the group: ours first, then by distribution and name."""
+    points = list(metadata.entry_points(group=GROUP))
+    if not any(_is_ours(point) for point in points):
+        points = [*_of_the_clone(), *points]
+    return sorted(points, key=lambda point: (not _is_ours(point), point.dist.name if point.dist else "", point.name))
+
+
+def _is_ours(point: metadata.EntryPoint) -> bool:
+    return point.dist is None or point.dist.name == _OURS
+
+
+def _of_the_clone() -> Iterator[metadata.EntryPoint]:
+    """What the clone's own setup.cfg says, where it was not installed since it says so."""
+    file = configparser.ConfigParser()
+    file.read(Path(__file__).parents[1] / "setup.cfg", encoding="utf-8")
+    for line in file.get("options.entry_points", GROUP, fallback="").split("\n"):
+        if name := line.partition("=")[0].strip():
+            yield metadata.EntryPoint(name, line.partition("=")[2].strip(), GROUP)

@@ -1,0 +1,69 @@
+"""Which statements are meant: by id, by number, as objects, or as a whole paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dynamics.support import checks
+from theory import papers, statements
+from theory.statements import Statement
+from yzflow.paper import Paper
+
+__all__ = ["choose", "find"]
+
+
+def find(statement: str | Statement, *, argument: str = "statement") -> Statement:
+    """The statement with an id or number, or the one that is given; errors name the ``argument`` that it came in.
+
+    Raises
+    ------
+    ValueError
+        If the register has no such statement, with the nearest ones, or several; or a given one has checks, and its
+        paper is not in the table or has no such level.
+    """
+    if isinstance(statement, Statement):
+        return _known(statement)
+    register = statements.REGISTER
+    wanted = checks.plain(checks.instance(argument, statement, (str, Statement)))
+    found = [entry for entry in register.values() if wanted == checks.plain(entry.id)]
+    found = found or [entry for entry in register.values() if wanted == checks.plain(entry.number)]
+    if len(found) > 1:
+        several = " and ".join(f'"{entry.id}"' for entry in found)
+        raise checks.reject(argument, f"name one statement of {several}", repr(statement))
+    if not found:
+        near = checks.nearest(statement, {entry.id: (entry.id, entry.number) for entry in register.values()})
+        rule = f"be in the register, as {near} are; `yzflow statements` lists all"
+        raise checks.reject(argument, rule, checks.brief(statement))
+    return found[0]
+
+
+def choose(only: Sequence[Any] | Statement | Paper | None, *, argument: str = "only") -> list[Statement]:
+    """The statements that a list names, those of the register first and in its order; all of them for None.
+
+    Raises
+    ------
+    ValueError
+        As `find`.
+    """
+    register = statements.REGISTER
+    if only is None:
+        return list(register.values())
+    named = [only] if isinstance(only, (Statement, Paper)) else checks.listed(argument, only, "be a list of statements")
+    found: dict[str, Statement] = {}
+    for one in named:
+        own = one.statements if isinstance(one, Paper) else (find(one, argument=argument),)
+        found |= {statement.id: statement for statement in own}
+    ordered = [found.pop(name) for name in register if name in found]
+    return [*ordered, *found.values()]
+
+
+def _known(statement: Statement) -> Statement:
+    if statement.checks:
+        paper = papers.named(statement.paper)
+        if paper is None:
+            known = ", ".join(one.name for one in papers.papers().values())
+            rule = f"be of a paper in the table, {known}, or of one that `yzflow.register` adds, since it has checks"
+            raise checks.reject("statement", rule, repr(statement.id))
+        statements.check_levels(statement, paper.levels)
+    return statement

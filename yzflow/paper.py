@@ -1,0 +1,314 @@
+"""What a paper is: all that the engines know of it. Ours, installed ones and those of a notebook are alike.
+
+>>> import yzflow as yz
+>>> all(paper.statements for paper in yz.papers().values())
+True
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dynamics.support import checks
+from theory import papers as table
+
+if TYPE_CHECKING:
+    from theory.statements import Enclosing, Setting, Source, Statement
+    from theory.symbolic import Derivation
+    from yzflow.audits.options import Room
+    from yzflow.audits.own import OwnCase
+    from yzflow.figures.registry import Entry
+    from yzflow.pages.explorer.registry import Panel
+    from yzflow.pages.live import Views
+    from yzflow.sweeps.runs import Task
+
+__all__ = ["Later", "Paper", "collected", "later", "of_papers", "papers", "part_of", "parts", "register"]
+
+_Kept = TypeVar("_Kept")
+
+_SLUG = re.compile(r"[a-z][a-z0-9_-]*")
+
+
+@dataclass(frozen=True)
+class Later:
+    """A part of a paper that is imported when it is first asked for; see `later`."""
+
+    reference: str
+
+    def __post_init__(self) -> None:
+        checks.instance("reference", self.reference, str)
+        if not re.fullmatch(r"[\w.]+:\w+", self.reference):
+            raise checks.reject("reference", "be 'module:name'", repr(self.reference))
+
+    def load(self) -> Any:
+        """The attribute of the module, or all of the modules of a package that has none itself.
+
+        Of the modules' attributes, tuples are joined; others are a mapping by the modules' names.
+        """
+        where, _, name = self.reference.partition(":")
+        module = importlib.import_module(where)
+        if hasattr(module, name) or not hasattr(module, "__path__"):
+            return getattr(module, name)
+        names = sorted(info.name for info in pkgutil.iter_modules(module.__path__) if not info.name.startswith("_"))
+        held = {one: getattr(importlib.import_module(f"{where}.{one}"), name, None) for one in names}
+        found = {one: part for one, part in held.items() if part is not None}
+        if found and all(isinstance(part, tuple) for part in found.values()):
+            return tuple(entry for part in found.values() for entry in part)
+        return found
+
+
+def later(reference: str) -> Any:
+    """A part of a paper that is imported when it is first asked for, so that a list of papers loads no figures.
+
+    Parameters
+    ----------
+    reference : str
+        "module:name". For a package without the name: that of each of its modules, joined.
+
+    Raises
+    ------
+    ValueError
+        If it is no such reference.
+    """
+    return Later(reference)
+
+
+def _nothing() -> tuple:
+    return ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Paper:
+    """A paper: its statements, what they are checked on, and what there is to show of it.
+
+    Attributes
+    ----------
+    name : str
+        By which statements are found, as in "JoMA: Theorem 1".
+    slug : str
+        For files and the command line: lower-case letters, digits, "_" and "-".
+    reference : str
+        Authors, year, and a DOI or another public number.
+    levels : tuple of str
+        Levels of fidelity, from formulas to what a user trains.
+    statements : tuple of theory.statements.Statement
+    settings : callable, optional
+        (quick=..) -> what the statements are checked on: objects with ``name`` and ``simulate(level, seed=..)``, which
+        returns a `dynamics.Trajectory` or a `dynamics.Run`. With ``quick``, only some of them.
+    columns : mapping
+        The levels under "theory", "true gradient" and "SGD" in a verdict, each once. Default: all under "theory".
+    source : theory.statements.Source
+        What we have of the paper, if not its print.
+    proofs : mapping
+        Name -> function that derives (`theory.symbolic.Derivation`), with every claim as a keyword argument.
+    mistakes : mapping
+        Name -> (function of ``proofs``, wrong claims by keyword, start of the names of the expressions that must fail).
+    figures : tuple of yzflow.figures.registry.Entry
+    tasks : tuple of yzflow.sweeps.runs.Task
+        Of sweeps.
+    survival : yzflow.audits.options.Room, optional
+        Rows of the survival table.
+    enclosing : theory.statements.Enclosing, optional
+        How settings are enclosed in balls.
+    own : callable, optional
+        (data=.., eta_y=.., ..) -> `yzflow.audits.own.OwnCase`: a reader's own data and training.
+    views : yzflow.pages.live.Views, optional
+        Plots with sliders on the statements' pages.
+    panels : tuple of yzflow.pages.explorer.registry.Panel
+        Of the explorer.
+    questions : mapping
+        Number of a statement -> (question for students, answer).
+    not_examined : str
+        What the statements leave out, and why.
+
+    Each part may be a `later` reference.
+
+    Raises
+    ------
+    ValueError
+        If a name is invalid, or statements, levels and columns do not fit together; of a part that is imported later,
+        when it is asked for.
+    """
+
+    name: str
+    slug: str
+    reference: str
+    levels: tuple[str, ...] = field(default_factory=_nothing)
+    statements: tuple[Statement, ...] = field(default_factory=_nothing)
+    settings: Callable[..., Sequence[Setting]] | None = field(default_factory=lambda: None)
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    source: Source = field(default_factory=lambda: later("theory.statements:PRINT"))
+    proofs: Mapping[str, Callable[..., Derivation]] = field(default_factory=dict)
+    mistakes: Mapping[str, tuple[Callable[..., Derivation], Mapping[str, Any], str]] = field(default_factory=dict)
+    figures: tuple[Entry, ...] = field(default_factory=_nothing)
+    tasks: tuple[Task, ...] = field(default_factory=_nothing)
+    survival: Room | None = field(default_factory=lambda: None)
+    enclosing: Enclosing | None = field(default_factory=lambda: None)
+    own: Callable[..., OwnCase] | None = field(default_factory=lambda: None)
+    views: Views | None = field(default_factory=lambda: None)
+    panels: tuple[Panel, ...] = field(default_factory=_nothing)
+    questions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    not_examined: str = field(default_factory=str)
+
+    def __post_init__(self) -> None:
+        for name in ("name", "slug", "reference"):
+            if not checks.instance(name, getattr(self, name), str).strip():
+                raise checks.reject(name, "not be empty", repr(getattr(self, name)))
+        if ":" in self.name:
+            raise checks.reject("name", "have no colon, which stands before a statement's number", repr(self.name))
+        if not _SLUG.fullmatch(self.slug):
+            raise checks.reject("slug", "be of lower-case letters, digits, '_' and '-'", repr(self.slug))
+        # A dataclass keeps its parts as attributes; those that are imported later must be missing until then.
+        object.__setattr__(self, "_later", {})
+        for name, part in list(vars(self).items()):
+            if isinstance(part, Later):
+                self.__dict__["_later"][name] = self.__dict__.pop(name)
+        for name in [name for name in _CHECKS if name in vars(self)]:
+            if name != "statements" or "levels" in vars(self):
+                self._checked(name, vars(self)[name])
+
+    def __getattr__(self, name: str) -> Any:
+        waiting = self.__dict__.get("_later", {})
+        if name not in waiting:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        part = self._checked(name, waiting[name].load())
+        self.__dict__[name] = part
+        return part
+
+    def _checked(self, name: str, part: Any) -> Any:
+        if name in _KINDS:
+            checks.instance(name, part, _KINDS[name])
+        if name in ("settings", "own") and part is not None:
+            checks.function(name, part)
+        if name in _CHECKS:
+            _CHECKS[name](self, part)
+        return part
+
+    def __repr__(self) -> str:
+        return f"<Paper: {self.name} ({self.slug}), {self.reference}>"
+
+
+def _check_levels(paper: Paper, levels: tuple[str, ...]) -> None:
+    if len(set(levels)) < len(levels) or not all(isinstance(level, str) for level in levels):
+        raise checks.reject("levels", "be names, each once", repr(levels))
+
+
+def _check_statements(paper: Paper, given: tuple[Statement, ...]) -> None:
+    from theory.statements import Statement, check_statements
+
+    for one in given:
+        checks.instance("statements", one, Statement, rule="be Statements")
+    check_statements(given, paper.name, paper.levels)
+
+
+def _check_columns(paper: Paper, given: Mapping[str, tuple[str, ...]]) -> None:
+    from theory.statements import check_columns
+
+    if given:
+        check_columns(given, paper.levels)
+
+
+def _check_entries(paper: Paper, given: tuple[Any, ...]) -> None:
+    names = [entry.name for entry in given]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"a paper must name each figure, task and panel once, but {paper.name} has {twice[0]} twice")
+    _check_paper(paper, *given)
+
+
+def _check_paper(paper: Paper, *given: Any) -> None:
+    for one in given:
+        if getattr(one, "paper", paper.name) != paper.name:
+            raise checks.reject("paper", f"be {paper.name} in its own parts", repr(one.paper))
+
+
+_CHECKS: dict[str, Callable[[Paper, Any], None]] = {
+    "levels": _check_levels,
+    "statements": _check_statements,
+    "columns": _check_columns,
+    **dict.fromkeys(("figures", "tasks", "panels"), _check_entries),
+    **dict.fromkeys(("survival", "views"), _check_paper),
+}
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("levels", "statements", "figures", "tasks", "panels"), tuple),
+    **dict.fromkeys(("columns", "proofs", "mistakes", "questions"), Mapping),
+    "not_examined": str,
+}
+
+
+def papers() -> dict[str, Paper]:
+    """Slug -> paper: built-in ones, those of installed distributions, and those that were registered.
+
+    An installed distribution names its papers by entry points of the group ``yzflow.papers``. One that cannot be
+    imported is left out, with a warning that names it; `theory.papers.left_out` has the reasons.
+    """
+    return table.papers()
+
+
+def register(paper: Paper) -> None:
+    """Make a paper known for the rest of this process, as an installed one is.
+
+    Parameters
+    ----------
+    paper : Paper
+        One that was registered before under the same name is replaced.
+
+    Raises
+    ------
+    ValueError
+        If it is no Paper, or has the name of another.
+    """
+    table.register(checks.instance("paper", paper, Paper))
+
+
+def of_papers(compute: Callable[[], _Kept]) -> Callable[[], _Kept]:
+    """A function whose result is kept until another paper is registered."""
+
+    @functools.lru_cache(maxsize=1)
+    def kept(_: tuple[Paper, ...]) -> _Kept:
+        return compute()
+
+    @functools.wraps(compute)
+    def asked() -> _Kept:
+        return kept(tuple(papers().values()))
+
+    return asked
+
+
+def collected(name: str) -> dict[str, Any]:
+    """Name -> entry, of the parts of this name of all papers; where one is taken, the slug stands before it."""
+    found: dict[str, Any] = {}
+    for paper, part in parts(name):
+        for entry in part:
+            key = entry.name if entry.name not in found else f"{paper.slug}_{entry.name}"
+            found[key] = entry if key == entry.name else replace(entry, name=key)
+    return found
+
+
+def part_of(paper: str, name: str) -> Any:
+    """A part of the paper with this name in the register; None where there is no such paper or part."""
+    return next((part for found, part in parts(name, only=paper)), None)
+
+
+def parts(name: str, *, only: str | None = None) -> Iterator[tuple[Paper, Any]]:
+    """Each paper with its part of this name, where it has one; a part that cannot be imported is left out, and said.
+
+    ``only`` is the name of the one paper that is asked.
+    """
+    for paper in papers().values():
+        if only is not None and paper.name != only:
+            continue
+        try:
+            part = getattr(paper, name)
+        except Exception as error:  # other people's code can raise anything
+            why = " ".join(str(error).split()) or type(error).__name__
+            warnings.warn(f"`{name}` of the paper {paper.name} is left out: {why}", UserWarning, stacklevel=2)
+            continue
+        if part:
+            yield paper, part
