@@ -6,9 +6,52 @@ from typing import Any
 
 import numpy as np
 
+from dynamics._model import intrinsics, kernels
 from dynamics.support.compiled import kernel
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
+# Kernels without them round as numpy does, which took their steps before.
+_AS_NUMPY: dict[str, Any] = {"uses": (intrinsics, kernels)}
+# Numbers that are added one after another, in eight sums side by side.
+_TOGETHER = 128
+
+
+@kernel(**_AS_NUMPY)
+def _sum_of_squares(x):
+    """Of numbers x, in the order of `numpy.sum`: by halves until they are few."""
+    n = x.size
+    if n > _TOGETHER:
+        half = n // 2 - n // 2 % 8
+        return _sum_of_squares(x[:half]) + _sum_of_squares(x[half:])
+    total = x.dtype.type(0)
+    eights = n - n % 8
+    if eights > 0:
+        a, b, c, d = x[0] * x[0], x[1] * x[1], x[2] * x[2], x[3] * x[3]
+        e, f, g, h = x[4] * x[4], x[5] * x[5], x[6] * x[6], x[7] * x[7]
+        for i in range(8, eights, 8):
+            a += x[i] * x[i]
+            b += x[i + 1] * x[i + 1]
+            c += x[i + 2] * x[i + 2]
+            d += x[i + 3] * x[i + 3]
+            e += x[i + 4] * x[i + 4]
+            f += x[i + 5] * x[i + 5]
+            g += x[i + 6] * x[i + 6]
+            h += x[i + 7] * x[i + 7]
+        total = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for i in range(eights, n):
+        total += x[i] * x[i]
+    return total
+
+
+@kernel(**_AS_NUMPY)
+def unit_features(query, indptr, token, count, Z, f):
+    """The entries of the features f_n of single bags, attention over its norm, into ``f``, aligned with ``token``."""
+    kernels.attention(query, indptr, token, count, Z, f)
+    for b in range(query.size):
+        lo, hi = indptr[b], indptr[b + 1]
+        norm = np.sqrt(f[lo] * f[lo] + _sum_of_squares(f[lo + 1 : hi]))
+        for i in range(lo, hi):
+            f[i] /= norm
 
 
 @kernel(**_OPTIONS)
@@ -66,3 +109,37 @@ def pull_back(query, weight, indptr, token, f, G, dZ):
             inner += f[i] * G[token[i], b]
         for i in range(indptr[b], indptr[b + 1]):
             dZ[query[b], token[i]] += weight[b] * f[i] * (G[token[i], b] - f[i] * inner)
+
+
+@kernel(**_AS_NUMPY)
+def system(batch, Z, residual, f, workspace, G):
+    """What Lemma 3 solves: features into ``f``, F^T F into ``G``, and p_n r_n into ``residual``, where r_n is."""
+    query, weight, indptr, token, count = batch[0], batch[3], batch[5], batch[6], batch[7]
+    unit_features(query, indptr, token, count, Z, f)
+    gram(indptr, token, f, workspace, G)
+    for b in range(query.size):
+        for k in range(residual.shape[1]):
+            residual[b, k] *= weight[b]
+
+
+@kernel(**_AS_NUMPY)
+def follow(parameter, slope, first, second, rate, momentum, adam, step):
+    """A step of every entry along its ``slope``: the velocity's and the parameter's, or Adam's of `kernels.ascend`."""
+    if not adam:
+        for i in range(first.size):
+            first[i] = momentum * first[i] + slope[i]
+    kernels.ascend(parameter, slope, first, second, rate, adam, step)
+
+
+@kernel(**_AS_NUMPY)
+def follow_modified(batch, f, solved, slope, flat, rates, momentum, adam, step):
+    """A step along ``slope.Z`` and F ``solved``, and zeros in ``slope`` for the next one.
+
+    ``flat`` are (Z, Y), each as (parameter, slope, first, second) without shape; ``rates`` are theirs.
+    """
+    add_outer(batch[5], batch[6], f, solved, slope)
+    for k in range(2):
+        parameter, own, first, second = flat[k]
+        follow(parameter, own, first, second, rates[k], momentum, adam, step)
+        for i in range(own.size):
+            own[i] = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from dynamics._model import decoder_kernels as reduced
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective
+from dynamics._model.optimizer import Update
 from dynamics._model.weights import Rule, Weights
 from dynamics.support import checks
 from dynamics.support.checks import read_only
@@ -45,20 +47,22 @@ class Features:
 
     def combine(self, right: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Add F (I - E') ``right`` to ``out``; nan where F^T F is singular, so that the integrator steps back."""
-        try:
-            solved = np.linalg.solve(self.gram, right)
-        except np.linalg.LinAlgError:
-            solved = np.full_like(right, np.nan)
-        reduced.add_outer(self.indptr, self.token, self.values, solved, out)
+        reduced.add_outer(self.indptr, self.token, self.values, _solved(self.gram, right), out)
         return out
+
+
+def _solved(gram: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """gram^{-1} right; nan where there is no inverse."""
+    try:
+        return np.linalg.solve(gram, right)
+    except np.linalg.LinAlgError:
+        return np.full_like(right, np.nan)
 
 
 def feature_values(batch: Batch, Z: np.ndarray) -> np.ndarray:
     """The entries of the features f_n of single bags at given attention logits, aligned with ``batch.token``."""
     values = np.empty(batch.token.size, Z.dtype)
-    kernels.attention(batch.query, batch.indptr, batch.token, batch.count, Z, values)
-    norms = np.sqrt(np.add.reduceat(values**2, batch.indptr[:-1]))
-    values /= np.repeat(norms, np.diff(batch.indptr))
+    reduced.unit_features(batch.query, batch.indptr, batch.token, batch.count, Z, values)
     return values
 
 
@@ -73,6 +77,47 @@ def gradient(batch: Batch, weights: Weights, rule: Rule, slopes: Weights) -> flo
     residual *= batch.weight[:, None]
     Features.of(batch, weights.Z, residual=rule.residual).combine(residual, slopes.Y)
     return loss
+
+
+class Steps:
+    """Steps of SGD along `gradient` for a layer of Z and Y, by three kernels each, in arrays that all of them use.
+
+    Parameters
+    ----------
+    data : Batch
+        All bags.
+    weights, first, second : Weights
+        The state and the velocity, or Adam's moments, which steps change in place.
+    rule : Rule
+    update : Update
+    """
+
+    def __init__(
+        self, data: Batch, weights: Weights, first: Weights, second: Weights, rule: Rule, update: Update
+    ) -> None:
+        self._share = np.empty_like(data.weight)
+        self._batch = data._replace(weight=read_only(self._share.view()))
+        self._seen = Weights(*(read_only(array.view()) for array in weights))
+        self._slopes = Weights(*(np.zeros_like(array) for array in weights))
+        self._flat = tuple(
+            tuple(array.reshape(-1) for array in arrays)  # of contiguous arrays, which are views
+            for arrays in list(zip(weights, self._slopes, first, second, strict=True))[:2]
+        )
+        self._rule, self._update = rule, (update.rates[:2], update.momentum, update.adam)
+        n, dtype = data.query.size, weights.Y.dtype
+        self._residual, self._values = np.empty((n, weights.Y.shape[1]), dtype), np.empty(data.token.size, dtype)
+        self._workspace, self._gram = np.zeros(weights.Z.shape[1]), np.empty((n, n))
+
+    def take(self, share: np.ndarray, step: int) -> float:
+        """The step of this number, from one, on bags with these shares; returns the loss, and moves if it is finite."""
+        self._share[:] = share
+        batch, slopes, residual, values = self._batch, self._slopes, self._residual, self._values
+        loss = kernels.loss_and_gradient(batch, share.size, self._seen, self._rule, slopes, residual, True)
+        if math.isfinite(loss):
+            reduced.system(batch, self._seen.Z, residual, values, self._workspace, self._gram)
+            solved = _solved(self._gram, residual)
+            reduced.follow_modified(batch, values, solved, slopes.Y, self._flat, *self._update, step)
+        return loss
 
 
 def check_inverse(batch: Batch, layer: Layer, objective: Objective, decoder: str) -> None:

@@ -169,7 +169,7 @@ class Feed:
             np.empty((steps, entries), dtype=np.int64),
             np.empty((steps, each * entries), dtype),
         )
-        drawn, tally = np.zeros(batch_size, dtype=np.int64), np.zeros(len(bags), dtype=np.int64)
+        drawn, tally = np.zeros((steps, batch_size), dtype=np.int64), np.zeros(len(bags), dtype=np.int64)
         bits, tallies = np.empty(batch_size, dtype=np.uint64), np.empty((2, longest), dtype=np.int64)
         # The last entry counts the bags of this epoch that were drawn: after as many as there are, a new one begins.
         deck = np.append(self.deck, 0) if self.deck.size else self.deck
@@ -184,13 +184,16 @@ class Feed:
         sampling.draw_batches(self.random, self.data, *tables, self._workspace, self.batches, groups)
         return groups
 
-    def shares(self) -> np.ndarray:
-        """Draw the next batch; returns the share that each bag of the source has in it, or its weight in all of them.
+    def shares(self, steps: int) -> np.ndarray:
+        """Draw the next ``steps`` batches; returns the share of each bag of the source in each, or its weight in all.
 
         The bags are those that `draw` would have drawn.
         """
+        n, dtype = self.data.query.size, self.data.count.dtype
         if not self.drawn:
-            return self.data.weight
-        self.draw(1)
-        drawn = self._workspace[0]
-        return read_only(np.bincount(drawn, minlength=self.data.query.size).astype(self.data.count.dtype) / drawn.size)
+            return np.broadcast_to(self.data.weight, (steps, n))
+        self.draw(steps)
+        drawn = self._workspace[0][:steps]
+        first = n * np.arange(steps)[:, None]
+        visits = np.bincount((first + drawn).ravel(), minlength=steps * n).reshape(steps, n)
+        return visits.astype(dtype) / drawn.shape[1]

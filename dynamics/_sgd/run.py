@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dynamics._model import kernels, modified
+from dynamics._model import decoder_kernels, kernels, modified
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective, as_objective
 from dynamics._model.optimizer import Optimizer, Update, as_optimizer, ascend
@@ -230,6 +230,7 @@ class Run:
         if is_large(self.evaluated, layer, records):
             self.large_record = LargeRecord(self.evaluated, layer, objective, self.dtype)
         self.visits = None if parameters["decoder"] == "full" else np.zeros(len(self.source.bags))
+        self.modified: modified.Steps | None = None
         self.visited: list[np.ndarray] = []
         self.times: list[int] = []
         self.snapshots: list[list[np.ndarray]] = []
@@ -309,13 +310,29 @@ class Run:
             groups = self.feed.draw(losses.size)
             fixed = (self.weights, self.rule, self.memory, self.update)
             return kernels.sgd_steps(self.feed.batches, groups, *fixed, done, losses)
+        shares = None if self.visits is None else self.feed.shares(losses.size)
+        if shares is not None and self.plain and self.view.plain and not self.rule.residual:
+            return self._take_modified(shares, done, losses)
         for step in range(losses.size):
             # A column of multiplicity 0 that were larger than all others could starve the softmax.
             self.weights.Y[:, self.layer.multiplicity.size :] = self.weights.Y[:, :1]
-            losses[step], slopes = self._slopes()
+            losses[step], slopes = self._slopes(None if shares is None else shares[step])
             if not np.isfinite(losses[step]):
                 return step
             self._ascend(slopes, done + step + 1)
+        return losses.size
+
+    def _take_modified(self, shares: np.ndarray, done: int, losses: np.ndarray) -> int:
+        """`_take` for the modified decoder of a layer of Z and Y alone, as with `_slopes` and `_ascend`."""
+        if self.modified is None:
+            memory = self.memory
+            weights = (self.weights, memory.first, memory.second)
+            self.modified = modified.Steps(self.feed.data, *weights, self.rule, self.update)
+        for step, share in enumerate(shares):
+            self.visits += share
+            losses[step] = self.modified.take(share, done + step + 1)
+            if not np.isfinite(losses[step]):
+                return step
         return losses.size
 
     def _ascend(self, slopes: Weights, step: int) -> None:
@@ -325,25 +342,23 @@ class Run:
             with np.errstate(over="ignore", invalid="ignore"):  # `go` looks at what comes of it
                 ascend(self.optimizer, self.weights, slopes, *moments, self.rates, self.rule.multiplicity, step - 1)
             return
-        adam = self.update.adam
+        update = (self.update.momentum, self.update.adam, step)
         parts = zip(self.weights, slopes, self.memory.first, self.memory.second, self.rates, strict=True)
         for array, slope, first, second, rate in parts:
             if array.size:
-                if not adam:
-                    first[:] = self.update.momentum * first + slope
                 flat = (own.ravel() for own in (array, np.ascontiguousarray(slope), first, second))
-                kernels.ascend(*flat, rate, adam, step)
+                decoder_kernels.follow(*flat, rate, *update)
 
-    def _slopes(self) -> tuple[float, Weights]:
-        """Loss and gradient on the next batch; with the modified decoder, the flow's with the batch's shares."""
+    def _slopes(self, share: np.ndarray | None) -> tuple[float, Weights]:
+        """Loss and gradient on the next batch; with the modified decoder, the flow's with this share of each bag."""
         weights = self.seen
         seen = weights if self.view.plain else self.view.forward(weights)
         # Z and V have gradients in any case, of which those of an embedding are made.
         slopes = Weights(*(np.zeros(a.shape, self.dtype) for a in weights._replace(Z=seen.Z, V=seen.V)))
         within = self.view.beneath(slopes)
-        if self.visits is not None:
-            batch = self.feed.data._replace(weight=self.feed.shares())
-            self.visits += batch.weight
+        if share is not None:
+            batch = self.feed.data._replace(weight=read_only(share))
+            self.visits += share
             loss = modified.gradient(batch, seen, self.rule, within)
         else:
             groups = self.feed.draw(1)

@@ -317,12 +317,14 @@ def draw_batches(random, data, bag_tables, token_tables, position_weight, insert
 
     ``data`` is a `Batch` of single bags, ``batches`` what `kernels.sgd_steps` takes. With positions, each bag is a
     sequence whose tokens are drawn from the counts: sequences of one class are the bags of a group. Without, each is a
-    bag of the data as it is, once, with the weight of all times that it was drawn. ``workspace`` is (drawn classes, a
-    zero for each class, random bits, two tallies of tokens, nothing or what `_deal` takes). ``insertions`` are (indptr,
-    token, count, threshold, choice, weight of the regulariser (22)): if there are any, each bag comes as a pair with
-    one.
+    bag of the data as it is, once, with the weight of all times that it was drawn. ``workspace`` is (a row of drawn
+    classes for each step, a zero for each class, random bits, two tallies of tokens, nothing or what `_deal` takes).
+    ``insertions`` are (indptr, token, count, threshold, choice, weight of the regulariser (22)): if there are any, each
+    bag comes as a pair with one.
     """
     query, target, soft, weight, size, indptr, token, count = batches
+    drawn, tally, bits, tallies, deck = workspace
     for s in range(groups.size):
         batch = Batch(query[s], target[s], soft[s], weight[s], size[s], indptr[s], token[s], count[s])
-        groups[s] = _draw_batch(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batch)
+        own = (drawn[s], tally, bits, tallies, deck)
+        groups[s] = _draw_batch(random, data, bag_tables, token_tables, position_weight, insertions, own, batch)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import Bags, Layer, Objective, SequenceClasses, gradient_flow, sgd, sgd_many
+from dynamics._model import decoder_kernels, kernels
 from theory import decoder
 
 ONE = {"batch_size": 1, "length": None, "momentum": 0.0, "decoder": "modified"}
@@ -195,3 +196,43 @@ def test_dependent_features_and_other_layers_are_refused():
     layer = Layer(np.zeros((2, 5)), np.zeros((2, 9)), np.ones((5, 2)))
     with pytest.raises(ValueError, match="`init` must consist of Z and Y for decoder='modified'"):
         sgd(data, eta_y=1.0, eta_z=1.0, steps=1, init=layer, **ONE)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize(("common", "batch_size"), [(2, 1), (9, 3), (300, None)])
+def test_steps_in_three_kernels_are_those_of_any_layer_to_the_last_bit(common, batch_size, optimizer, dtype):
+    """A term that adds nothing takes the path of all layers, whose sums are made by other functions."""
+    k = 4
+    table = np.random.default_rng(7).uniform(0.2, 1, (k, common + k)) * np.concatenate(
+        [np.ones((k, common)), np.eye(k)], axis=1
+    )
+    data = SequenceClasses(table / table.sum(axis=1, keepdims=True), np.arange(k) % 2, vocab_size=30)
+    options = ONE | {"batch_size": batch_size, "optimizer": optimizer, "dtype": dtype, "seed": 2, "record_every": 50}
+    options |= {"init": strategies.generic_layer(data.population(), seed=3, scale=0.2), "momentum": 0.0}
+    if optimizer == "sgd":
+        options["momentum"] = 0.5
+    runs = [
+        sgd(data, eta_y=0.05, eta_z=0.04, steps=130, objective=Objective(terms=terms), **options).dataset
+        for terms in ((), (lambda weights: {},))
+    ]
+    for name in ("z", "y", "visits", "batch_loss"):
+        np.testing.assert_array_equal(runs[0][name].values, runs[1][name].values)
+    assert np.abs(runs[0]["y"].values[-1] - runs[0]["y"].values[0]).max() > 0.01
+
+
+@pytest.mark.parametrize("n", [1, 2, 8, 9, 10, 17, 129, 130, 138, 300, 1000])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_norms_of_features_are_added_in_the_order_of_numpy(n, dtype):
+    """Fixed seeds keep their bits, which numpy's sums made before."""
+    count = np.random.default_rng(n).uniform(0.1, 3, n + 2).astype(dtype)
+    indptr, token = np.array([0, n, n + 2]), np.concatenate([np.arange(n), np.arange(2)])
+    query, Z = np.zeros(2, dtype=np.int64), np.random.default_rng(1).normal(size=(1, max(n, 2))).astype(dtype)
+    attention, found = np.empty((2, n + 2), dtype)
+    read_only = [array.view() for array in (query, indptr, token, count, Z)]
+    for array in read_only:
+        array.flags.writeable = False
+    kernels.attention(*read_only, attention)
+    decoder_kernels.unit_features(*read_only, found)
+    norms = np.sqrt(np.add.reduceat(attention**2, indptr[:-1]))
+    np.testing.assert_array_equal(found, attention / np.repeat(norms, [n, 2]))
