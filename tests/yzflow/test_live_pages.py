@@ -104,6 +104,25 @@ def test_axe_finds_nothing_to_mend_but_a_control_without_a_name(shared_browser, 
     assert "label" in {rule for rule, _ in _violations(page)}
 
 
+def test_the_words_on_differences_divide_by_nothing_small(shared_browser, folder):
+    """Remark 2's lag is nothing at first, so that relative differences from it were of thousands of times."""
+    page = shown(shared_browser, folder, "Scan and Snap: Remark 2")
+    apart = "(([a, b]) => { const off = yzflow.apart(a, b); return [[...off], off.whole]; })"
+    off, whole = page.evaluate(apart, [[1, 2, None, -9], [1e-9, -4, 3, 0]])
+    assert off == [pytest.approx(1e9), 1.5, None, None] and whole == 9 / 4
+    assert page.evaluate(apart, [[1.0], [0.0]])[1] in (None, float("inf"))
+    page.select_option("#live-preset-select", "1")
+    settle(page)
+    words = page.inner_text(f"#{page.get_attribute('#difference-canvas', 'aria-describedby')}")
+    assert words.startswith("Largest difference, over the largest value of what it is measured against: ")
+    assert "e+" not in words and all(float(many) < 100 for many in re.findall(r"([\d.]+) times", words))
+    assert max(map(_number, page.locator("#difference-words tbody td").all_text_contents())) > 100
+
+
+def _number(text):
+    return float(text) if re.fullmatch(r"[\d.e+-]+", text) else 0.0
+
+
 def test_each_plot_has_words_and_a_table(shared_browser, folder):
     page = shown(shared_browser, folder, SHOWN[0])
     for plot in ("curves", "difference"):

@@ -6,11 +6,18 @@
 //   preset's setting; margins are by the text of the assumption; python is a program that leaves `times` and `curves`.
 yzflow.views = {};
 
-// Relative differences of one list from another, where both are there.
-yzflow.apart = (values, reference) => values.map((value, i) => {
-  const [a, b] = [value, reference[i]];
-  return a === null || b === null || b === 0 || !Number.isFinite(a / b) ? null : Math.abs(a / b - 1);
-});
+// Relative differences of one list from another, where both are there. Its property `whole` is the largest difference, over
+// the largest value of the other list: where that is nearly nothing, a relative difference has no meaning as a number.
+yzflow.apart = (values, reference) => {
+  const there = (value) => value !== null && Number.isFinite(value);
+  const largest = (list) => list.reduce((most, value) => (there(value) ? Math.max(most, Math.abs(value)) : most), 0);
+  const off = values.map((value, i) => {
+    const [a, b] = [value, reference[i]];
+    return a === null || b === null || b === 0 || !Number.isFinite(a / b) ? null : Math.abs(a / b - 1);
+  });
+  const difference = values.map((value, i) => (there(value) && there(reference[i]) ? value - reference[i] : null));
+  return Object.assign(off, { whole: largest(difference) / largest(reference) });
+};
 
 yzflow.panels.live = ({ view: name, presets, assumptions, seeds, runs }) => {
   const w = yzflow.widgets;
@@ -49,9 +56,13 @@ yzflow.panels.live = ({ view: name, presets, assumptions, seeds, runs }) => {
     const range = { label: "relative difference", letters: LETTERS, min: 1e-6, max: 100, log: true };
     plots.difference.draw({ x, y: range, lines: against.map((line) => ({ ...line, y: line.off })), marks });
     plots.difference.scope(reference);
-    const largest = (line) => line.off.reduce((most, value) => (value !== null && value > most ? value : most), 0);
+    const largest = ({ off }) => off.reduce((most, value) => (value !== null && value > most ? value : most), 0);
+    const said = (words, those, pick) => (those.length ? [`${words}: ${those.map((line) => `${line.label}: ${percent(pick(line))}`).join("; ")}.`] : []);
     plots.difference.key([]);
-    plots.difference.text(`The largest in the plot: ${against.map((line) => `${line.label}: ${percent(largest(line))}`).join("; ")}.`);
+    plots.difference.text([
+      ...said("Largest difference, over the largest value of what it is measured against", against.filter(({ off }) => "whole" in off), ({ off }) => off.whole),
+      ...said("The largest in the plot", against.filter(({ off }) => !("whole" in off)), largest),
+    ].join(" "));
     tables();
 
     const shown = Object.keys(assumptions).filter((text) => text in found.margins).map((text) => {
@@ -66,7 +77,7 @@ yzflow.panels.live = ({ view: name, presets, assumptions, seeds, runs }) => {
     w.byId("live-assumptions").hidden = shown.length === 0;
   }
 
-  const percent = (value) => (value < 1e-6 ? "below 1e-6" : value < 10 ? `${w.brief(100 * value)}%` : `${w.brief(value)} times`);
+  const percent = (value) => (!Number.isFinite(value) ? "–" : value < 1e-6 ? "below 1e-6" : value < 10 ? `${w.brief(100 * value)}%` : `${w.brief(value)} times`);
 
   function tables() {
     const { x, lines } = found;
