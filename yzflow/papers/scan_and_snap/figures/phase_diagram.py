@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import CenteredNorm, LogNorm, Normalize
+from matplotlib.contour import ContourSet
 from matplotlib.figure import Figure
 
 from dynamics.support.progress import Progress
@@ -105,6 +106,8 @@ def phase_diagram(maps: tuple[xr.Dataset, xr.Dataset]) -> Figure:
     return figure
 
 
+# In heights of a map: above, a line has its number below it.
+_TOP = 0.88
 # Lines that are drawn into the maps, and labelled.
 _LINES = {"fastest_distinct": (0.2, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 2, 3), "done": np.arange(0.1, 1, 0.1)}
 
@@ -116,7 +119,37 @@ def _lines(axes: Axes, own: xr.Dataset, name: str, values: np.ndarray) -> None:
         x, y = (str(dim) for dim in own["done"].dims[1:])
         colour = "0.3" if name == "fastest_distinct" else "0.9"
         lines = axes.contour(own[x], own[y], values, levels=levels, colors=colour, linewidths=0.5)
-        axes.clabel(lines, fontsize=6, fmt="%g")
+        _numbers(axes, lines, "black" if name == "fastest_distinct" else "white")
+
+
+def _numbers(axes: Axes, lines: ContourSet, colour: str) -> None:
+    """The level of each line beside it, away from the frame: what is left of a line with a gap reads as a minus."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    axes.autoscale_view()
+    known = {}
+    for level, segments in zip(lines.levels, lines.allsegs, strict=True):
+        line = max((to_axes.transform(segment) for segment in segments if len(segment) > 2), key=len, default=None)
+        if line is not None:
+            known[float(level)] = line
+    placed: dict[float, np.ndarray] = {}
+    for above in (True, False):
+        # Numbers stand one below the other where lines are parallel; below its own line, one may be near another.
+        span, apart = ((0.05, _TOP), (0.13, 0.07)) if above else ((_TOP, 0.97), (0.3, 0.2))
+        for level, line in known.items():
+            x, y = line.T
+            inner = np.flatnonzero((x > 0.06) & (x < 0.84) & (span[0] < y) & (y < span[1]))
+            room = [i for i in inner if all((np.abs(line[i] - other) > apart).any() for other in placed.values())]
+            if level in placed or not room:
+                continue
+            i = room[len(room) // 2]
+            placed[level] = line[i]
+            along = line[min(i + 1, len(line) - 1)] - line[max(i - 1, 0)]
+            right = (along[0] * along[1] <= 0) == above
+            axes.annotate(
+                f"{level:g}", line[i], xycoords="axes fraction", xytext=(1.5 if right else -1.5, 1 if above else -1),
+                color=colour, textcoords="offset points", ha="left" if right else "right",
+                va="bottom" if above else "top", fontsize=7.5,
+            )  # fmt: skip
 
 
 def _rest(own: xr.Dataset) -> dict[str, float]:
