@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 
 from dynamics._model.objective import Objective
 from dynamics._model.optimizer import MOMENTUM, OPTIMIZERS, Optimizer, Schedule
+from dynamics._sgd import together
 from dynamics._sgd.feed import Source, source_of
 from dynamics._sgd.run import CHECKED, DECODERS, DTYPES, DivergenceError, Outcome, Run, checked, spawn
 from dynamics.bags import Bags, Data
@@ -194,18 +195,18 @@ def sgd_many(
         arguments = complete({"record_every": arguments.get("steps", 1), **arguments}, name="runs")
         prepared.append((source_of(data), arguments))
 
-    def one(task: tuple[Source, dict]) -> object:
-        source, arguments = task
-        outcome = Run(source, **arguments, recording=False).go(None).outcome()
-        return outcome if observe is None else observe(outcome)
+    def some(tasks: Sequence[tuple[Source, dict]]) -> list:
+        outcomes = (run.outcome() for run in together.go(tasks))
+        return [outcome if observe is None else observe(outcome) for outcome in outcomes]
 
-    results = []
+    results: list = []
+    groups = list(together.groups(prepared))
     # One thread is this one: to start another takes as long as a hundredth of a short run, and waits for it.
-    several = min(threads, len(prepared)) > 1
+    several = min(threads, len(groups)) > 1
     with Progress("sgd", enabled=progress) as report, ThreadPoolExecutor(threads) if several else nullcontext() as pool:
         try:
-            for result in map(one, prepared) if pool is None else pool.map(one, prepared):
-                results.append(result)
+            for found in map(some, groups) if pool is None else pool.map(some, groups):
+                results += found
                 report.update(len(results) / len(prepared), f"run {len(results)} of {len(prepared)}")
         except BaseException:
             if pool is not None:

@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from dynamics._model import intrinsics, kernels
+from dynamics._model.batch import Batch
+from dynamics._model.intrinsics import as_read_only
+from dynamics._model.weights import Weights
 from dynamics.support.compiled import kernel
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
@@ -112,14 +115,28 @@ def pull_back(query, weight, indptr, token, f, G, dZ):
 
 
 @kernel(**_AS_NUMPY)
-def system(batch, Z, residual, f, workspace, G):
-    """What Lemma 3 solves: features into ``f``, F^T F into ``G``, and p_n r_n into ``residual``, where r_n is."""
-    query, weight, indptr, token, count = batch[0], batch[3], batch[5], batch[6], batch[7]
-    unit_features(query, indptr, token, count, Z, f)
-    gram(indptr, token, f, workspace, G)
-    for b in range(query.size):
-        for k in range(residual.shape[1]):
-            residual[b, k] *= weight[b]
+def systems(batch, shares, weights, rule, slopes, residual, f, workspace, G, losses):
+    """What Lemma 3 solves in each of several runs on the same bags: F^T F into ``G``, p_n r_n into ``residual``.
+
+    ``shares`` are p_n, features come into ``f``, losses into ``losses``, the gradient of Z into ``slopes``. All of
+    these, and what weights have of Z and Y, have an axis of runs before the others.
+    """
+    query, target, soft, _, size, indptr, token, count = batch
+    always = shares.size > 0  # a literal True would be a type of its own
+    rest = (weights.V, weights.hidden, weights.keys, weights.queries, weights.values)
+    for run in range(shares.shape[0]):
+        own = Batch(query, target, soft, as_read_only(shares[run]), size, indptr, token, count)
+        Z, r = as_read_only(weights.Z[run]), residual[run]
+        seen = Weights(Z, as_read_only(weights.Y[run]), rest[0], rest[1], rest[2], rest[3], rest[4])
+        slope = Weights(
+            slopes.Z[run], slopes.Y[run], slopes.V, slopes.hidden, slopes.keys, slopes.queries, slopes.values
+        )
+        losses[run] = kernels.loss_and_gradient(own, query.size, seen, rule, slope, r, always)
+        unit_features(query, indptr, token, count, Z, f[run])
+        gram(indptr, token, f[run], workspace, G[run])
+        for b in range(query.size):
+            for k in range(r.shape[1]):
+                r[b, k] *= shares[run, b]
 
 
 @kernel(**_AS_NUMPY)
@@ -133,11 +150,13 @@ def follow(parameter, slope, first, second, rate, momentum, adam, step):
 
 @kernel(**_AS_NUMPY)
 def follow_modified(batch, f, solved, slope, flat, rates, momentum, adam, step):
-    """A step along ``slope.Z`` and F ``solved``, and zeros in ``slope`` for the next one.
+    """A step of several runs along ``slope`` and F ``solved``, and zeros in ``slope`` for the next one.
 
-    ``flat`` are (Z, Y), each as (parameter, slope, first, second) without shape; ``rates`` are theirs.
+    ``slope`` is that of Y; ``flat`` are (Z, Y) of all runs, each as (parameter, slope, first, second) without shape,
+    and ``rates`` are theirs.
     """
-    add_outer(batch[5], batch[6], f, solved, slope)
+    for run in range(slope.shape[0]):
+        add_outer(batch[5], batch[6], f[run], solved[run], slope[run])
     for k in range(2):
         parameter, own, first, second = flat[k]
         follow(parameter, own, first, second, rates[k], momentum, adam, step)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -52,10 +52,12 @@ class Features:
 
 
 def _solved(gram: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """gram^{-1} right; nan where there is no inverse."""
+    """gram^{-1} right, of one system or of several; nan where there is no inverse."""
     try:
         return np.linalg.solve(gram, right)
     except np.linalg.LinAlgError:
+        if gram.ndim == 3 and len(gram) > 1:
+            return np.stack([_solved(*own) for own in zip(gram, right, strict=True)])
         return np.full_like(right, np.nan)
 
 
@@ -80,14 +82,18 @@ def gradient(batch: Batch, weights: Weights, rule: Rule, slopes: Weights) -> flo
 
 
 class Steps:
-    """Steps of SGD along `gradient` for a layer of Z and Y, by three kernels each, in arrays that all of them use.
+    """Steps of SGD along `gradient` for a layer of Z and Y, in several runs on the same bags side by side.
+
+    A step is two kernels and numpy's solve, in arrays that all of them use: between arrays as small as these, Python
+    takes longer than the numbers. What becomes of a run does not depend on those beside it.
 
     Parameters
     ----------
     data : Batch
         All bags.
     weights, first, second : Weights
-        The state and the velocity, or Adam's moments, which steps change in place.
+        The states and the velocities, or Adam's moments, which steps change in place: Z and Y with an axis of runs
+        before the others.
     rule : Rule
     update : Update
     """
@@ -95,29 +101,40 @@ class Steps:
     def __init__(
         self, data: Batch, weights: Weights, first: Weights, second: Weights, rule: Rule, update: Update
     ) -> None:
-        self._share = np.empty_like(data.weight)
-        self._batch = data._replace(weight=read_only(self._share.view()))
+        runs, n, dtype = len(weights.Y), data.query.size, weights.Y.dtype
+        self._batch, self._rule, self._update = data, rule, (update.rates[:2], update.momentum, update.adam)
         self._seen = Weights(*(read_only(array.view()) for array in weights))
         self._slopes = Weights(*(np.zeros_like(array) for array in weights))
         self._flat = tuple(
             tuple(array.reshape(-1) for array in arrays)  # of contiguous arrays, which are views
             for arrays in list(zip(weights, self._slopes, first, second, strict=True))[:2]
         )
-        self._rule, self._update = rule, (update.rates[:2], update.momentum, update.adam)
-        n, dtype = data.query.size, weights.Y.dtype
-        self._residual, self._values = np.empty((n, weights.Y.shape[1]), dtype), np.empty(data.token.size, dtype)
-        self._workspace, self._gram = np.zeros(weights.Z.shape[1]), np.empty((n, n))
+        self._shares, self._losses = np.empty((runs, n), data.weight.dtype), np.empty(runs)
+        self._residual = np.empty((runs, n, weights.Y.shape[2]), dtype)
+        self._values = np.empty((runs, data.token.size), dtype)
+        self._workspace, self._gram = np.zeros(weights.Z.shape[2]), np.empty((runs, n, n))
 
-    def take(self, share: np.ndarray, step: int) -> float:
-        """The step of this number, from one, on bags with these shares; returns the loss, and moves if it is finite."""
-        self._share[:] = share
-        batch, slopes, residual, values = self._batch, self._slopes, self._residual, self._values
-        loss = kernels.loss_and_gradient(batch, share.size, self._seen, self._rule, slopes, residual, True)
-        if math.isfinite(loss):
-            reduced.system(batch, self._seen.Z, residual, values, self._workspace, self._gram)
-            solved = _solved(self._gram, residual)
+    def take(self, shares: np.ndarray, step: int) -> np.ndarray:
+        """The step of this number, from one, on bags with these shares; returns the losses. Moves if all are finite.
+
+        ``shares`` has a row for each run, and so have the losses.
+        """
+        self._shares[:] = shares
+        batch, slopes, values, gram, losses = self._batch, self._slopes, self._values, self._gram, self._losses
+        own = (self._residual, values, self._workspace, gram, losses)
+        reduced.systems(batch, self._shares, self._seen, self._rule, slopes, *own)
+        if np.isfinite(losses).all():
+            solved = _solved(gram, self._residual)
             reduced.follow_modified(batch, values, solved, slopes.Y, self._flat, *self._update, step)
-        return loss
+        return losses
+
+
+def stacked(runs: Sequence[Weights]) -> Weights:
+    """Z and Y of several runs with an axis of runs before the others, as `Steps` takes them; of one run, no copies."""
+    one = runs[0]
+    if len(runs) == 1:
+        return one._replace(Z=one.Z[None], Y=one.Y[None])
+    return one._replace(Z=np.stack([each.Z for each in runs]), Y=np.stack([each.Y for each in runs]))
 
 
 def check_inverse(batch: Batch, layer: Layer, objective: Objective, decoder: str) -> None:

@@ -311,8 +311,8 @@ class Run:
             fixed = (self.weights, self.rule, self.memory, self.update)
             return kernels.sgd_steps(self.feed.batches, groups, *fixed, done, losses)
         shares = None if self.visits is None else self.feed.shares(losses.size)
-        if shares is not None and self.plain and self.view.plain and not self.rule.residual:
-            return self._take_modified(shares, done, losses)
+        if shares is not None and self.in_kernels:
+            return self._take_modified(shares, losses, done)
         for step in range(losses.size):
             # A column of multiplicity 0 that were larger than all others could starve the softmax.
             self.weights.Y[:, self.layer.multiplicity.size :] = self.weights.Y[:, :1]
@@ -322,15 +322,20 @@ class Run:
             self._ascend(slopes, done + step + 1)
         return losses.size
 
-    def _take_modified(self, shares: np.ndarray, done: int, losses: np.ndarray) -> int:
-        """`_take` for the modified decoder of a layer of Z and Y alone, as with `_slopes` and `_ascend`."""
+    @property
+    def in_kernels(self) -> bool:
+        """Whether steps with the modified decoder are those of `modified.Steps`."""
+        return self.visits is not None and self.plain and self.view.plain and not self.rule.residual
+
+    def _take_modified(self, shares: np.ndarray, losses: np.ndarray, done: int) -> int:
+        """`_take` where `in_kernels`, as with `_slopes` and `_ascend`."""
         if self.modified is None:
             memory = self.memory
-            weights = (self.weights, memory.first, memory.second)
-            self.modified = modified.Steps(self.feed.data, *weights, self.rule, self.update)
+            weights, first, second = (modified.stacked([each]) for each in (self.weights, memory.first, memory.second))
+            self.modified = modified.Steps(self.feed.data, weights, first, second, self.rule, self.update)
         for step, share in enumerate(shares):
             self.visits += share
-            losses[step] = self.modified.take(share, done + step + 1)
+            losses[step] = self.modified.take(share, done + step + 1)[0]
             if not np.isfinite(losses[step]):
                 return step
         return losses.size
@@ -404,25 +409,33 @@ class Run:
 
     def go(self, report: Progress | None) -> Run:
         """Take all steps."""
-        done, most = 0, self.feed.most
+        done = 0
         while done < self.steps:
-            until = min(done + self.record_every - done % self.record_every, done + most, self.steps)
+            until = self.next_stop(done)
             finite = self._take(done, until)
             if finite < until - done:
                 self._diverge(done + finite)
             done = until
-            recording = done % self.record_every == 0 or done == self.steps
-            if recording:
-                self._catch_up(done)
-            # The loss may overlook it for a while: tokens that are not drawn, a logit of -inf, or the last step.
-            followed = self.memory.last if self.large and self.by_rows else None
-            if not bounded(self.weights, followed, since=done - most):
-                self._diverge(done)
-            if recording:
-                self._record(done)
+            self.settle(done)
             if report is not None:
                 report.update(done / self.steps, f"step {done} of {self.steps}, loss {self.losses[done - 1]:.4g}")
         return self
+
+    def next_stop(self, done: int) -> int:
+        """How many steps there are at the end of a call of the kernels that begins at step ``done``."""
+        return min(done + self.record_every - done % self.record_every, done + self.feed.most, self.steps)
+
+    def settle(self, done: int) -> None:
+        """Record, where that is due, what ``done`` steps have led to; raise `DivergenceError` if it is not finite."""
+        recording = done % self.record_every == 0 or done == self.steps
+        if recording:
+            self._catch_up(done)
+        # The loss may overlook it for a while: tokens that are not drawn, a logit of -inf, or the last step.
+        followed = self.memory.last if self.large and self.by_rows else None
+        if not bounded(self.weights, followed, since=done - self.feed.most):
+            self._diverge(done)
+        if recording:
+            self._record(done)
 
     def _diverge(self, step: int) -> NoReturn:
         if not self.recorded and self.large_record is None:

@@ -7,7 +7,7 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, Objective, SequenceClasses, gradient_flow, sgd, sgd_many
+from dynamics import Bags, DivergenceError, Layer, Objective, SequenceClasses, gradient_flow, sgd, sgd_many
 from dynamics._model import decoder_kernels, kernels
 from theory import decoder
 
@@ -201,7 +201,7 @@ def test_dependent_features_and_other_layers_are_refused():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize(("common", "batch_size"), [(2, 1), (9, 3), (300, None)])
-def test_steps_in_three_kernels_are_those_of_any_layer_to_the_last_bit(common, batch_size, optimizer, dtype):
+def test_steps_in_kernels_are_those_of_any_layer_to_the_last_bit(common, batch_size, optimizer, dtype):
     """A term that adds nothing takes the path of all layers, whose sums are made by other functions."""
     k = 4
     table = np.random.default_rng(7).uniform(0.2, 1, (k, common + k)) * np.concatenate(
@@ -236,3 +236,43 @@ def test_norms_of_features_are_added_in_the_order_of_numpy(n, dtype):
     decoder_kernels.unit_features(*read_only, found)
     norms = np.sqrt(np.add.reduceat(attention**2, indptr[:-1]))
     np.testing.assert_array_equal(found, attention / np.repeat(norms, [n, 2]))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+def test_runs_side_by_side_are_those_alone_to_the_last_bit(optimizer, dtype):
+    data, others = classes(6, 40), classes(3, 9)
+    options = ONE | {"eta_y": 0.4, "eta_z": 0.3, "steps": 130, "batch_size": 3, "optimizer": optimizer, "dtype": dtype}
+    if optimizer == "sgd":
+        options["momentum"] = 0.5
+    tasks = [(data, options | {"seed": seed}) for seed in range(5)]
+    tasks += [(data, options | {"seed": 1, "eta_z": 0.2}), (others, options | {"seed": 1}), *tasks[:70]]
+    tasks += [(data, options | {"seed": seed, "record_every": 40}) for seed in (7, 8)]
+    for outcome, (own, arguments) in zip(sgd_many(tasks, threads=1), tasks, strict=True):
+        alone = sgd(own, **arguments)
+        last = alone.dataset.isel(time=-1)
+        for ours, theirs in (
+            (outcome.layer.Z, last["z"]),
+            (outcome.layer.Y, last["y"]),
+            (outcome.visits, last["visits"]),
+        ):
+            np.testing.assert_array_equal(ours, theirs.values)
+        np.testing.assert_array_equal(outcome.batch_loss, alone.dataset["batch_loss"].values)
+
+
+def test_a_run_that_diverges_does_so_as_it_does_alone():
+    """The first of them in order is told, though another one diverges in an earlier step."""
+    data = classes()
+    options = ONE | {"eta_y": 1e305, "eta_z": 1.0, "steps": 200, "momentum": 0.9}
+    options["init"] = strategies.generic_layer(data.population(), seed=1)
+    steps = {}
+    for seed in range(4):
+        try:
+            sgd(data, **options, seed=seed)
+        except DivergenceError as error:
+            steps[seed] = error.step
+    order = [seed for seed in range(4) if seed not in steps] + sorted(steps, key=steps.get, reverse=True)
+    assert len(steps) < 4 and len(set(steps.values())) > 1
+    with pytest.raises(DivergenceError) as caught:
+        sgd_many([(data, options | {"seed": seed}) for seed in order], threads=1)
+    assert caught.value.step == max(steps.values())
