@@ -160,6 +160,8 @@ def sgd_many(
 ) -> list:
     """Many runs of `sgd` at once, in threads of this process.
 
+    Neighbours with the modified decoder that differ in ``seed`` alone take their steps side by side, which is faster.
+
     Parameters
     ----------
     runs : iterable of (data, arguments)

@@ -149,7 +149,7 @@ def _sample(task: _Task) -> Sample:
     options = {"batch_size": 1, "length": None, "momentum": 0.0, "decoder": "modified"}
     arguments: dict[str, Any] = {"eta_y": task.eta_y, "eta_z": task.eta_z, "steps": steps, **options}
     runs = [(classes, {**arguments, "seed": seed}) for seed in range(SEEDS)]
-    # In one thread: steps of a few microseconds would wait for each other in two.
+    # In one thread, in which neighbours share the cost of their steps: in two they would wait for each other.
     states = zip(*sgd_many(runs, observe=_last_state, threads=1), strict=True)
     return Sample(steps, classes.vocab_size, task.eta_y, *(np.array(part) for part in states))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
@@ -43,8 +45,10 @@ def _drawn(table: xr.Dataset) -> xr.Dataset:
     return table.isel(setting=slice(2)).sel(level=levels)
 
 
-def _short(check: str) -> str:
-    return check if len(check) <= 62 else f"{check[:60]}.."
+def _lines(check: str) -> str:
+    """The name of a check in one line or two, as two rows of small letters are as high as a cell."""
+    first, *rest = textwrap.wrap(check, 60, max_lines=2, placeholder=" ..")
+    return "\n".join([first, *rest])
 
 
 def _panel(axes: Axes, part: xr.Dataset) -> None:
@@ -56,15 +60,23 @@ def _panel(axes: Axes, part: xr.Dataset) -> None:
             continue
         fill, ink = _COLOURS[fate]
         axes.add_patch(_square(j, i, fill))
-        axes.text(j, i, fate.sign, color=ink, ha="center", va="center", fontsize=7)
+        axes.text(j, i, fate.sign, color=ink, ha="center", va="center", fontsize=8)
         if fate not in _GOOD and Fate(int(own[i, j])) in _GOOD:
             axes.plot(j + 0.33, i - 0.33, "o", color=ink, markersize=2)
     n_checks, n_options = part["verdict"].shape
-    axes.set(xlim=(-0.5, n_options - 0.5), ylim=(n_checks - 0.5, -0.5), aspect="equal")
+    axes.set(xlim=(-0.5, n_options - 0.5), ylim=(n_checks - 0.5, -0.5))
     axes.grid(False)
+    axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-    axes.set_xticks(range(n_options), part["option"].values.tolist(), rotation=90, fontsize=7)
-    axes.set_yticks(range(n_checks), [_short(name) for name in part["check"].values.tolist()], fontsize=7)
+    axes.set_xticks(range(n_options), part["option"].values.tolist(), rotation=90, fontsize=8)
+    names = [_lines(name) for name in part["check"].values.tolist()]
+    for label in axes.set_yticks(range(n_checks), names, linespacing=0.9):
+        label.label1.set_fontsize(6.5 if "\n" in label.label1.get_text() else 7.5)
+
+
+def _asked(part: xr.Dataset) -> xr.Dataset:
+    """The checks that are asked under some option: another is no row. An option is a column of all panels, though."""
+    return part.isel(check=np.flatnonzero((part["verdict"] != Fate.NOT_ASKED).any("option").values))
 
 
 def _square(x: float, y: float, fill: str) -> Patch:
@@ -87,19 +99,20 @@ def survival(table: xr.Dataset) -> Figure:
     """
     drawn = _drawn(table)
     chosen, levels = drawn["setting"].values.tolist(), drawn["level"].values.tolist()
-    asked = (drawn["verdict"] != Fate.NOT_ASKED).any(["option", "setting", "level"])
-    shown = drawn.isel(check=np.flatnonzero(asked.values))
-    n_checks, n_options = shown.sizes["check"], shown.sizes["option"]
-    width, height = 0.18 * n_options * len(levels) + 4.2, 0.18 * n_checks * len(chosen) + 2.6
-    figure = canvas(figsize=(max(width, 8.5), max(height, 4.0)))
-    for part, setting in zip(figure.subfigures(len(chosen), 1, squeeze=False)[:, 0], chosen, strict=True):
-        part.suptitle(setting, fontsize=9)
-        for axes, level in zip(part.subplots(1, len(levels), sharey=True, squeeze=False)[0], levels, strict=True):
-            _panel(axes, shown.sel(setting=setting, level=level))
-            axes.set_title(level, fontsize=8)
+    panels = [(setting, level, _asked(drawn.sel(setting=setting, level=level)))
+              for setting in chosen for level in levels]  # fmt: skip
+    rows = [part.sizes["check"] for *_, part in panels]
+    # As narrow as a page is, since what is shown smaller cannot be read; a row of options' names for each setting.
+    width, height = 0.2 * drawn.sizes["option"] + 3.4, 0.2 * sum(rows) + 0.3 * len(rows) + 2.8 * len(chosen) + 0.7
+    figure = canvas(figsize=(max(width, 7.6), height))
+    stack = figure.subplots(len(panels), 1, squeeze=False, height_ratios=rows)[:, 0]
+    for axes, (setting, level, part) in zip(stack, panels, strict=True):
+        _panel(axes, part)
+        axes.set_title(f"{setting}: {level}", fontsize=9, loc="left")
+        axes.tick_params(axis="x", labeltop=level == levels[0], labelbottom=level == levels[-1], labelrotation=90)
     patches = [Patch(facecolor=fill, edgecolor="#888888", label=f"{fate.sign} {fate.words}")
                for fate, (fill, _) in _COLOURS.items()]  # fmt: skip
-    figure.legend(handles=patches, loc="outside lower center", ncols=len(patches))
+    figure.legend(handles=patches, loc="outside lower center", ncols=3)
     return figure
 
 
