@@ -27,6 +27,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx_gallery.gen_gallery",
     "marks",
+    "navigation",
     "notebooks",
     "proofs",
     "reference",

@@ -12,7 +12,7 @@ from dynamics import Layer, sgd
 from theory import decoder
 from theory.scan_and_snap import bounds, coverage
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import canvas, ordered_colours, styled
+from yzflow.figures.style import canvas, log_ticks, ordered_colours, styled
 from yzflow.papers.scan_and_snap.settings import PAPER, single_common_token
 
 _VOCAB_SIZE, _ETA_Y = 1000, 1.0
@@ -158,6 +158,7 @@ def visits_needed(data: xr.Dataset) -> Figure:
     for axes, label in ((left, "$t/K^2$"), (middle, r"$t\,/\,(K\ln(2K/\delta))$"), (right, "$t/K^2$")):
         axes.axhline(_LEVEL, color="0.5", linewidth=0.8)
         axes.set_xlabel(label)
+        log_ticks(axes.yaxis)
     left.plot([], [], ":", color="0.4", label="bound")
     left.legend()
     left.set(ylabel=r"$\max_n|\theta_n|$, 95% quantile", title="against $K^2$; dotted: Lemma 12")

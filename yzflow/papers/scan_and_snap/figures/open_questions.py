@@ -58,9 +58,12 @@ def overtaking(data: Mapping[str, Any]) -> Figure:
     """
     figure = canvas(figsize=(10, 4))
     left, right = figure.subplots(1, 2, gridspec_kw={"width_ratios": [1.3, 1]})
-    for ((k, m, rho), curve), colour in zip(data["curves"].items(), ordered_colours(len(data["curves"])), strict=True):
+    n = len(data["curves"])
+    for i, (((k, m, rho), curve), colour) in enumerate(zip(data["curves"].items(), ordered_colours(n), strict=True)):
         left.plot(data["ln_t"], curve, color=colour, label=rf"$K = {k}$, $M = {m}$, $\rho = {rho:g}$")
-        left.axhline(float(late_ratio(m, k, rho)), color=colour, linestyle=":", linewidth=1)
+        # The dots of limits that nearly agree stand side by side, each in the colour of its curve.
+        dots = (1.5 * i, (1.5, 1.5 * (n - 1)))
+        left.axhline(float(late_ratio(m, k, rho)), color=colour, linestyle=dots, linewidth=1.6)
     left.axhline(1, color=BLACK, linewidth=0.8)
     left.set_xscale("symlog", linthresh=10)
     left.set(yscale="log", xlabel=r"$\ln(\eta_Y t/K)$", ylabel="speed, full flow : theory", xlim=(-6, data["ln_t"][-1]))

@@ -56,11 +56,14 @@ def qsa_smallest_dimension(data: xr.Dataset) -> Figure:
         else:
             axes.plot(x, 12 * x, "--", color=BLACK, linewidth=1, label=r"$12\, q \ln N$")
             curve = np.linspace(q[0], q[-1], 100)
-            rule = 8 * curve**2 * np.log(n / curve)
-            axes.plot(curve * np.log(n), rule, ":", color=BLACK, label=rf"$8\, q^2 \ln(N/q)$, N = {n}")
+            # Of the adversarial sets, whose colour it has, for each N: light where their marks are open.
+            for number, n in enumerate(sizes):
+                rule, light = 8 * curve**2 * np.log(n / curve), 1 if number else 0.5
+                name = rf"$8\, q^2 \ln(N/q)$, N = {n}"
+                axes.plot(curve * np.log(n), rule, ":", color=_SETS["adversarial"][0], alpha=light, label=name)
         axes.set(title=titles[method], xlabel=r"$q \ln N$", xscale="log", yscale="log")
         log_ticks(axes.xaxis)
-        axes.legend(loc="upper left")
+        axes.legend(loc="upper left" if method == "exclusion" else "lower right")
     panels[0].set_ylabel("smallest embedding dimension m")
     figure.suptitle(f"Random keys: where {data.attrs['n_sets']} sets of q of N tokens all have a certificate")
     return figure

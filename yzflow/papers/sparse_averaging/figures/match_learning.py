@@ -113,6 +113,8 @@ def match_small_units(data: xr.Dataset) -> Figure:
     axes.set(xlabel="dimension d' of the values", ylabel=f"wrong answers of {data.attrs['inputs']}", xscale="log")
     axes.set_yscale("symlog", linthresh=10)
     axes.set_ylim(bottom=-0.5)
+    ticks = [tick for tick in (0, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if tick < axes.get_ylim()[1]]
+    axes.set_yticks(ticks, [str(tick) for tick in ticks])
     axes.set_xticks(sizes, [str(size) for size in sizes])
     axes.minorticks_off()
     axes.legend(loc="lower left")
