@@ -30,7 +30,7 @@ def test_false_alarms_are_as_rare_as_said():
     assert tail(coverage.SEEDS, DELTA, allowed) <= Fraction(coverage.FALSE_ALARM) < tail(200, DELTA, allowed - 1)
     counted = [check for one in statements.REGISTER.values() for check in one.checks if "false alarms" in check.name]
     assert len(counted) == 5
-    n_settings = len(audit.settings(quick=False)["Scan and Snap"])
+    n_settings = len(audit.settings("Scan and Snap", quick=False))
     assert len(counted) * n_settings * coverage.FALSE_ALARM < 0.01
 
 

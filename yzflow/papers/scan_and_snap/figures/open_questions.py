@@ -416,7 +416,7 @@ def adam_reverses(data: Mapping[str, Any]) -> Figure:
     for ((y, z), run), colour in zip(runs.items(), (BLUE, GREEN, BLACK, VERMILION), strict=True):
         left.plot(run.Z[:, 0], color=colour, label=f"Y {y}, Z {z}")
         left.plot(run.Z[:, 1], "--", color=colour, linewidth=1)
-    left.set(xlabel="step", ylabel="attention logit", title=size)
+    left.set(xlabel="step", ylabel="attention logit", title=f"{size} (common; distinct)")
     left.set_yscale("symlog", linthresh=0.01)
     found = data["survey"]
     for prefix, label, colour in (("", "Adam, AdamW", VERMILION), ("plain_", "plain, same loss", BLUE)):
@@ -434,7 +434,7 @@ def adam_reverses(data: Mapping[str, Any]) -> Figure:
     right.set(xlabel="slope after the first step", ylabel="logit at the end")
     for axes in (left, middle, right):
         axes.axhline(0, color=BLACK, linewidth=0.8)
-        axes.legend(fontsize=7)
+        axes.legend(fontsize=8)
     figure.suptitle("Which way attention moves under plain steps and under Adam")
     return figure
 
