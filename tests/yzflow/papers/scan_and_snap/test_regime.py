@@ -92,10 +92,13 @@ def test_printed_and_corrected_forms_have_their_own_panels(errors):
     cells = errors.sel(vocab_size=[10, 300])
     assert cells["corrected"].sel(statement=["Theorem 1", "Remark 1"]).values.tolist() == [False, True]
     figure = figures.regime_map(cells)
-    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
-    assert titles == ["Theorem 1\nprinted", "Remark 1\nprinted", "Remark 1\ncorrected"]
-    for column, name in ((1, "printed"), (2, "error")):
-        shown = np.ma.getdata(figure.axes[column].collections[0].get_array()).ravel()
+    names = [axes.get_ylabel().split("\n")[0] for axes in figure.axes if "\n" in axes.get_ylabel()]
+    assert names == ["Theorem 1, printed", "Remark 1, printed", "Remark 1, corrected"]
+    n_levels = cells.sizes["level"]
+    assert [axes.get_title() for axes in figure.axes[:n_levels]] == [f"against {one}" for one in cells["level"].values]
+    assert cells["level"].values[0] == "full flow"
+    for row, name in ((1, "printed"), (2, "error")):
+        shown = np.ma.getdata(figure.axes[row * n_levels].collections[0].get_array()).ravel()
         wanted = cells[name].sel(statement="Remark 1", level="full flow").transpose("overlap", "vocab_size").values
         np.testing.assert_allclose(shown, np.clip(wanted, 1e-3, None).ravel())
     # Remark 1's printed slow-down is 1 - rho; the corrected one at M = 300, rho = 0.1 is that of finding 1.

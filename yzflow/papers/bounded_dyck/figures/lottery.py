@@ -88,9 +88,10 @@ def pruned_transformers(data: xr.Dataset) -> Figure:
     right.set_xticks(place, data["spare"].values)
     title = f"one given layer, n = {data.attrs['n_spare']}"
     right.set(xlabel="layers pruned to the identity", yscale="log", title=title)
+    right.set_ylim(top=5 * right.get_ylim()[1])  # room for the legend
     for axes in (left, right):
         log_ticks(axes.yaxis)
-        axes.legend()
+        axes.legend(loc="upper right")
     figure.suptitle("A random Transformer pruned to a given one: filled certified, open sampled, lines the law")
     return figure
 

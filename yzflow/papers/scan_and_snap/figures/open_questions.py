@@ -426,7 +426,7 @@ def adam_reverses(data: Mapping[str, Any]) -> Figure:
             )
     middle.set(xscale="log", xlabel=r"$\eta_Z/\eta_Y$", ylabel="logit at the end")
     middle.set_yscale("symlog", linthresh=0.001)
-    middle.set_xlim(right=1000 * float(found["ratio"].max()))  # room for the legend
+    middle.set_xlim(right=1e5 * float(found["ratio"].max()))  # room for the legend
     middle.margins(y=0.1)
     for name, marker, colour in (("common", "o", GREEN), ("dominant", "v", BLACK)):
         right.plot(data["foreseen"][f"{name}_slope"], data["foreseen"][name], marker, color=colour, label=name)
@@ -434,7 +434,7 @@ def adam_reverses(data: Mapping[str, Any]) -> Figure:
     right.set(xlabel="slope after the first step", ylabel="logit at the end")
     for axes in (left, middle, right):
         axes.axhline(0, color=BLACK, linewidth=0.8)
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=8, loc={left: "best", middle: "upper right", right: "upper left"}[axes])
     figure.suptitle("Which way attention moves under plain steps and under Adam")
     return figure
 

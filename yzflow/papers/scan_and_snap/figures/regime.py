@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import canvas, log_ticks, styled
@@ -42,17 +43,18 @@ def regime_map(errors: xr.Dataset) -> Figure:
     """
     x, y = errors["slowdown"].dims
     levels = errors["level"].values
-    columns = [
-        (f"{name}\n{form}", errors[variable].sel(statement=name))
+    rows = [
+        (f"{name}, {form}", errors[variable].sel(statement=name))
         for name, both in zip(errors["statement"].values, errors["corrected"].values, strict=True)
         for form, variable in ((("printed", "printed"), ("corrected", "error")) if both else (("printed", "error"),))
     ]
-    figure = canvas(figsize=(2.1 * len(columns) + 1.4, 2.5 * len(levels) + 0.9))
-    panels = figure.subplots(len(levels), len(columns), sharex=True, sharey=True, squeeze=False)
+    # Statements below each other: side by side, in the width of a page, they could not be read.
+    figure = canvas(figsize=(2.9 * len(levels) + 1.7, 1.8 * len(rows) + 1.0))
+    panels = figure.subplots(len(rows), len(levels), sharex=True, sharey=True, squeeze=False)
     crossed = _crosses_half(errors)
     norm = LogNorm(1e-3, 1.0)
-    for i, level in enumerate(levels):
-        for j, (title, error) in enumerate(columns):
+    for i, (title, error) in enumerate(rows):
+        for j, level in enumerate(levels):
             axes = panels[i, j]
             cell = error.sel(level=level)
             shown = np.ma.masked_invalid(np.clip(cell.transpose(y, x).values, 1e-3, None))
@@ -65,16 +67,18 @@ def regime_map(errors: xr.Dataset) -> Figure:
                 mesh = axes.pcolormesh(*edges, shown, cmap="cividis", norm=norm)
                 if crossed:
                     slowdown = errors["slowdown"].transpose(y, x).values
-                    axes.contour(errors[x], errors[y], slowdown, levels=[0.5], colors="white", linestyles="--")
+                    line = axes.contour(errors[x], errors[y], slowdown, levels=[0.5], colors="white", linestyles="--")
+                    line.set_path_effects([withStroke(linewidth=3, foreground="black")])  # seen on yellow, too
             else:
                 axes.text(0.5, 0.5, "not measured\nat this level", ha="center", va="center", transform=axes.transAxes)
             if i == 0:
-                axes.set_title(title)
-            if i == len(levels) - 1:
+                axes.set_title(f"against {level}")
+            if i == len(rows) - 1:
                 axes.set_xlabel(_NAMES[x])
-        panels[i, 0].set_ylabel(f"against {level}\n{_NAMES[y]}")
-    figure.colorbar(mesh, ax=panels, label="relative error", extend="both")
-    figure.suptitle("Relative errors of the statements" + ("; dashed: predicted slow-down s = 1/2" if crossed else ""))
+        panels[i, 0].set_ylabel(f"{title}\n{_NAMES[y]}", fontsize=9)
+    figure.colorbar(mesh, ax=panels, label="relative error", extend="both", aspect=50)
+    dashed = "\ndashed: predicted slow-down s = 1/2" if crossed else ""
+    figure.suptitle(f"Relative errors of the statements{dashed}")
     return figure
 
 
