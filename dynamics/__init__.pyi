@@ -20,6 +20,9 @@ from .descent import sgd as sgd
 from .descent import sgd_many as sgd_many
 from .diffusion import stochastic_flow as stochastic_flow
 from .ensemble import gradient_flow_ensemble as gradient_flow_ensemble
+from .fields import Field as Field
+from .fields import fields as fields
+from .fields import register_field as register_field
 from .flow import IntegrationError as IntegrationError
 from .flow import Solver as Solver
 from .flow import gradient_flow as gradient_flow

@@ -14,7 +14,7 @@ from dynamics._model.objective import Objective
 from dynamics._model.optimizer import MOMENTUM, OPTIMIZERS, Optimizer, Schedule
 from dynamics._sgd import together
 from dynamics._sgd.feed import Source, source_of
-from dynamics._sgd.run import CHECKED, DECODERS, DTYPES, DivergenceError, Outcome, Run, checked, spawn
+from dynamics._sgd.run import CHECKED, DTYPES, DivergenceError, Outcome, Run, checked, spawn
 from dynamics.bags import Bags, Data
 from dynamics.layer import Layer
 from dynamics.support import checks
@@ -24,7 +24,6 @@ from dynamics.trajectory import Trajectory
 
 __all__ = [
     "ARGUMENTS",
-    "DECODERS",
     "DTYPES",
     "MOMENTUM",
     "OPTIMIZERS",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics._flow.clock import Clock
-from dynamics._flow.registry import SYSTEMS
+from dynamics._flow.registry import entry_of
 from dynamics._flow.systems import Setting
 from dynamics._model.objective import Objective, as_objective
 from dynamics._noise.field import Field, Steps
@@ -24,9 +24,8 @@ from dynamics.support.calls import Call
 from dynamics.support.progress import Progress
 from dynamics.trajectory import Trajectory, assemble
 
-__all__ = ["DECODERS", "ORDERS", "SCHEMES", "stochastic_flow"]
+__all__ = ["ORDERS", "SCHEMES", "stochastic_flow"]
 
-DECODERS = tuple(SYSTEMS)
 ORDERS = (1, 2)
 # Steps after which a path is given up: hours.
 _MOST_STEPS = 10_000_000
@@ -110,6 +109,7 @@ def stochastic_flow(
         If the state stops being finite; it keeps what was recorded.
     """
     call = Call("stochastic_flow", {name: value for name, value in locals().items() if name != "progress"})
+    entry_of(decoder, "noise")
     bags, positions, sizes = drawn(data, batch_size, length)
     objective = as_objective(objective)
     rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
@@ -120,7 +120,7 @@ def stochastic_flow(
     own: dict[str, Any] = {
         "t_end": checks.positive("t_end", t_end),
         **sizes,
-        "decoder": checks.one_of("decoder", decoder, DECODERS),
+        "decoder": decoder,
         "scheme": checks.one_of("scheme", scheme, SCHEMES),
         "dt": checks.positive("dt", dt),
         "order": checks.integer("order", order, minimum=ORDERS[0], maximum=ORDERS[-1]),

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from dynamics._flow import chunks, ensemble, one_by_one, records
 from dynamics._flow.clock import Clock
+from dynamics._flow.registry import Entry, entry_of
 from dynamics.bags import Bags, Data, population_of
 from dynamics.support import checks
 from dynamics.support.checks import read_only
@@ -88,7 +89,8 @@ def gradient_flow_ensemble(
         own, multiply its rates with it.
     times : (T,) array, optional
         Output times, increasing, in [0, t_end], by the interpolant of order 7. Default: ``t_end``.
-    decoder : "full", "modified" or "theory"
+    decoder : "full", "modified" or "theory", or the name of a `Field`
+        One of your own takes a sequence, and its flows are integrated one after the other.
     rtol, atol : float
         Tolerances of each member's own error, as in `gradient_flow`.
     record : sequence of str
@@ -122,7 +124,7 @@ def gradient_flow_ensemble(
 
     Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Sections 3-6 and Appendix D.
     """
-    checks.one_of("decoder", decoder, ensemble.DECODERS)
+    entry = entry_of(decoder, *(["lanes"] if isinstance(settings, Mapping) else []))
     end = checks.positive("t_end", t_end)
     times = Clock(0.0, end, logarithmic=False).output_times([end] if times is None else times, 2)
     record = checks.listed("record", record, "be a list of words")
@@ -130,7 +132,7 @@ def gradient_flow_ensemble(
         checks.one_of("record", name, RECORDS)
     threads = (os.cpu_count() or 1) if threads is None else checks.threads("threads", threads)
     solver = _Solver(decoder, read_only(times), end, checks.positive("rtol", rtol), checks.positive("atol", atol))
-    parameters = {"t_end": end, "decoder": decoder, "rtol": solver.rtol, "atol": solver.atol}
+    parameters = {"t_end": end, "decoder": decoder, **entry.recorded, "rtol": solver.rtol, "atol": solver.atol}
     label = f"flows ({decoder})"
     if isinstance(settings, Mapping):
         grid = _Grid(settings)
@@ -141,7 +143,7 @@ def gradient_flow_ensemble(
             raise checks.reject("path", "be None where `settings` are a sequence", checks.brief(path))
         if "y" in record:
             raise checks.reject("record", "be without 'y' where `settings` are a sequence", record)
-        members = _members(settings, decoder)
+        members = _members(settings, entry)
         with Progress(label, enabled=progress) as report:
             dataset = _of_sequence(members, solver, tuple(record), threads, report)
     for name, variable in dataset.data_vars.items():
@@ -168,7 +170,7 @@ class _Solver(NamedTuple):
         # Where attention falls quickly a flow is stiff, and long: those first, so that lanes end together.
         order = np.argsort(-members[:, 3] * counts[:, 0], kind="stable")
         ensemble.integrate(
-            ensemble.DECODERS.index(self.decoder), records.Combinations.of_dop853(),
+            entry_of(self.decoder, "lanes").lanes, records.Combinations.of_dop853(),
             read_only(np.ascontiguousarray(members)), read_only(np.ascontiguousarray(counts)), read_only(order),
             self.times, self.end, self.rtol, self.atol, ensemble.MOST_EVALUATIONS, stop,
             records.Results(z, attention, loss, velocity, y, peak, told, status),
@@ -380,7 +382,7 @@ class _Member(NamedTuple):
     counts: np.ndarray | None
 
 
-def _members(settings: object, decoder: str) -> list[_Member]:
+def _members(settings: object, entry: Entry) -> list[_Member]:
     rule = "be a mapping of arrays, or a sequence of (data, eta_y, eta_z)"
     found = []
     entries: dict[int, tuple[Data, one_by_one.Entries, tuple | None]] = {}  # the same data with many rates: once
@@ -394,9 +396,9 @@ def _members(settings: object, decoder: str) -> list[_Member]:
         }
         if id(data) not in entries:
             bags = population_of(data)
-            if decoder == "theory" and not bags.hard:
+            if entry.reduced and not bags.hard:
                 raise checks.reject(f"settings[{i}]", "have one next token a bag for decoder='theory'", "distributions")
-            entries[id(data)] = data, one_by_one.Entries.of(bags), _theorem_4(bags)
+            entries[id(data)] = data, one_by_one.Entries.of(bags), None if entry.lanes is None else _theorem_4(bags)
         _, own, form = entries[id(data)]
         row = counts = None
         if form is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from dynamics._flow.clock import Clock
 from dynamics._flow.march import MOST_EVALUATIONS, march, taken
 from dynamics._flow.optimized import check_flow
 from dynamics._flow.orbits import FullOrbits
-from dynamics._flow.registry import SYSTEMS, explicit_for, system_for
+from dynamics._flow.registry import entry_of, explicit_for, system_for
 from dynamics._flow.solver import METHODS, Solver, as_solver
 from dynamics._flow.steps import steps_of
 from dynamics._flow.systems import Setting, System
@@ -27,9 +27,7 @@ from dynamics.support.calls import Call
 from dynamics.support.progress import Progress
 from dynamics.trajectory import LargeRecord, Trajectory, assemble, is_large
 
-__all__ = ["DECODERS", "METHODS", "IntegrationError", "Solver", "gradient_flow"]
-
-DECODERS = tuple(SYSTEMS)
+__all__ = ["METHODS", "IntegrationError", "Solver", "gradient_flow"]
 
 
 class IntegrationError(RuntimeError):
@@ -109,7 +107,8 @@ def gradient_flow(
         Learning rates per step, positive.
     t_end : float
         Last time, in SGD steps.
-    decoder : "full", "modified" or "theory"
+    decoder : "full", "modified" or "theory", or the name of a `Field`
+        One of your own: see `register_field`.
     times : (n,) array, optional
         Output times, increasing, within the span of the integration. Default: ``n_times`` of them, equally spaced in
         t, or in log(1 + t) if that is the solver's time scale.
@@ -158,11 +157,13 @@ def gradient_flow(
     """
     call = Call("gradient_flow", {name: value for name, value in locals().items() if name != "progress"})
     bags, solver, objective = population_of(data), as_solver(solver), as_objective(objective)
+    entry = entry_of(decoder)
     rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
     parameters: dict[str, Any] = {
         **rates,
         "t_end": checks.positive("t_end", t_end),
-        "decoder": checks.one_of("decoder", decoder, SYSTEMS),
+        "decoder": decoder,
+        **entry.recorded,
         "rtol": checks.positive("rtol", rtol),
         "atol": checks.positive("atol", atol),
         "time_scale": solver.time_scale,
@@ -180,7 +181,7 @@ def gradient_flow(
     times = clock.output_times(times, n_times)
     setting = Setting(bags, layer, init, rates | optional, objective)
     if optimizer is not None:
-        check_flow(optimizer, decoder, init, solver)
+        check_flow(optimizer, decoder, init, solver, reduced=entry.reduced)
         parameters |= optimizer.parameters | {"momentum_order": solver.momentum}
         setting = replace(setting, optimizer=optimizer.over(clock.end), order=solver.momentum, time=clock.start)
     system = system_for(setting, decoder, reduce=solver.reduce == "auto")
@@ -207,7 +208,8 @@ def _start(init: Layer | Trajectory | None, bags: Bags) -> tuple[float, Layer]:
 
 def _trajectory(system: System, times: np.ndarray, states: np.ndarray, labels: Mapping) -> Trajectory:
     """What is kept of the states at these times."""
-    if isinstance(system, FullOrbits) and is_large(system.setting.bags, system.setting.start, len(times)):
+    if getattr(system, "compact", False) and is_large(system.setting.bags, system.setting.start, len(times)):
+        system = cast(FullOrbits, system)
         kept = LargeRecord(system.setting.bags, system.setting.start, system.setting.objective)
         for time, state in zip(times, states, strict=True):
             kept.add(time, system.logits(state), system.loss(state))

@@ -9,6 +9,7 @@ import lazy_loader
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics._flow.registry import entry_of
 from dynamics._flow.systems import Setting
 from dynamics._model.objective import Objective, as_objective
 from dynamics._model.weights import RATES, Weights
@@ -27,9 +28,8 @@ if TYPE_CHECKING:
 else:
     xr = lazy_loader.load("xarray")
 
-__all__ = ["DECODERS", "GradientNoise", "gradient_noise", "linear_noise"]
+__all__ = ["GradientNoise", "gradient_noise", "linear_noise"]
 
-DECODERS = ("full", "modified")
 _FORMAT = "yzflow-noise-1"
 # Steps that are followed at most: hours for a small layer.
 _MOST_STEPS = 1_000_000
@@ -158,13 +158,14 @@ def gradient_noise(
 
     Source of the model: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Section 3.2 and Lemma 1.
     """
+    entry_of(decoder, "noise", "step")
     bags, positions, sizes = drawn(data, batch_size, length)
     start = Layer.zeros(bags) if layer is None else checks.instance("layer", layer, Layer)
     objective = as_objective(objective)
     start = objective.shaped(start)
     start.check_fits(bags, name="data")
     setting = Setting(bags, start, start, dict.fromkeys(RATES, 1.0), objective)
-    field = Field(setting, checks.one_of("decoder", decoder, DECODERS), positions)
+    field = Field(setting, decoder, positions)
     checks.fits_in_memory("data", 16 * field.size * (field.bags + field.count.size), "hold the factors")
     state = field.system.initial
     between, within = field.factors(state)
@@ -228,8 +229,8 @@ def linear_noise(
     ValueError
         If an argument is invalid.
     """
-    checks.one_of("decoder", decoder, DECODERS)
-    draws = checks.flag("finite", finite) and hasattr(data, "population") and decoder == "full"
+    whole = entry_of(decoder, "noise", "step").inverts
+    draws = checks.flag("finite", finite) and hasattr(data, "population") and not whole
     # The length is a factor of what is returned.
     bags, positions, _ = drawn(data, 1, 2 if draws else None)
     limit = np.inf if positions else 0

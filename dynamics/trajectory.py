@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from dynamics import _shown, observables
-from dynamics._model.objective import Objective
+from dynamics._model.objective import CRITERIA, Objective
 from dynamics._model.optimizer import Optimizer
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
@@ -553,8 +553,7 @@ def _labelled(
     if query_tokens is None:
         query_tokens = np.arange(layer.Z.shape[0])
     query = support.queries()
-    squared = parameters.get("criterion") == "squared"
-    name, units = ("squared loss", "1") if squared else ("cross-entropy", "nats")
+    _, name, units = CRITERIA[parameters.get("criterion", "cross-entropy")]
     variables |= {
         "loss": (("time",), loss, {"long_name": f"expected {name}", "units": units}),
         "multiplicity": (("column",), layer.multiplicity, {"long_name": "next tokens that share the column"}),

@@ -3,6 +3,7 @@ from ._dynamics import Bags as Bags
 from ._dynamics import DivergenceError as DivergenceError
 from ._dynamics import DyckLanguage as DyckLanguage
 from ._dynamics import Embedding as Embedding
+from ._dynamics import Field as Field
 from ._dynamics import Flow as Flow
 from ._dynamics import IntegrationError as IntegrationError
 from ._dynamics import Layer as Layer
@@ -16,11 +17,13 @@ from ._dynamics import Solver as Solver
 from ._dynamics import TextCorpus as TextCorpus
 from ._dynamics import Trajectory as Trajectory
 from ._dynamics import __version__ as __version__
+from ._dynamics import fields as fields
 from ._dynamics import gradient_flow as gradient_flow
 from ._dynamics import gradient_flow_ensemble as gradient_flow_ensemble
 from ._dynamics import gradient_noise as gradient_noise
 from ._dynamics import integrate as integrate
 from ._dynamics import read_data as read_data
+from ._dynamics import register_field as register_field
 from ._dynamics import sgd as sgd
 from ._dynamics import sgd_many as sgd_many
 from ._dynamics import stochastic_flow as stochastic_flow

@@ -153,7 +153,9 @@ def main() -> None:
 @click.option("--eta-y", type=float, default=1.0, show_default=True, help="Learning rate of the decoder, per step.")
 @click.option("--eta-z", type=float, default=0.5, show_default=True, help="Learning rate of attention, per step.")
 @click.option("--t-end", type=float, default=700.0, show_default=True, help="Last time, in SGD steps.")
-@click.option("--decoder", default="full", show_default=True, help="full, modified or theory.")
+@click.option(
+    "--decoder", default="full", show_default=True, help="full, modified, theory, or a field of an installed package."
+)
 @click.option("--classes", "n_classes", type=int, default=10, show_default=True, help="K, next tokens that occur.")
 @click.option("--vocab-size", type=int, default=1000, show_default=True, help="M, next tokens in all.")
 @click.option("--data", help="FILE of classes (.csv, .json), bags (.npz) or text (.txt), in place of the three above.")

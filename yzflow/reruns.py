@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics import Run, Trajectory
+from dynamics._flow.registry import entry_of
 from dynamics.support import checks, files
 from dynamics.support.calls import Call
 from dynamics.support.origins import Origin
@@ -193,10 +194,11 @@ def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunRepor
     call = result.call
     if call is None:
         raise checks.reject("path", "hold the call that made it", f"{path}, {what} without")
+    field = _of_field(result.parameters) if isinstance(result, Trajectory) else []
     again = call.make(progress=progress, **given)
     then, now = (one.saved if isinstance(one, Run) else one.dataset for one in (result, again))
     report = _report(path, f"{what} of {call.function}", then, now, result.environment)
-    return replace(report, factors=(*report.factors, *_of_code(call)))
+    return replace(report, factors=(*report.factors, *_of_code(call), *field))
 
 
 def _result(path: Path) -> Run | Trajectory:
@@ -216,6 +218,37 @@ def _of_code(call: Call) -> Iterator[Factor]:
             yield from (
                 Factor(name, then or "none", now or "none") for name, (then, now) in value.code.factors().items()
             )
+
+
+def _of_field(parameters: Mapping[str, Any]) -> list[Factor]:
+    """What is another one here of the code of the field from outside that a run was made with, if it was.
+
+    Raises
+    ------
+    ValueError
+        If it is not known here: a file holds no code, and says only where its field came from.
+    """
+    kept = parameters.get("field")
+    if not isinstance(kept, dict):
+        return []
+    name, then = str(parameters["decoder"]), {key: str(value) for key, value in kept.items()}
+    whose = then.get("package") if then.get("distribution") == "none" else then.get("distribution")
+    try:
+        now = entry_of(name).recorded.get("field", {})
+    except ValueError as error:
+        rule = f"be registered before the file is made again: import {then.get('module')}, of {whose}"
+        raise checks.reject("decoder", rule, repr(name)) from error
+    called = {
+        "module": f"module of {name}",
+        "distribution": f"distribution of {name}",
+        "version": f"version of {whose}",
+    }
+    called |= {"sha256": f"code of {whose}", "functions": f"functions of {name}"}
+    return [
+        Factor(word, then.get(part) or "none", now.get(part) or "none")
+        for part, word in called.items()
+        if (then.get(part) or "none") != (now.get(part) or "none")
+    ]
 
 
 def saved_table(path: Path) -> tuple[str, xr.Dataset, Callable[[xr.Dataset, bool], xr.Dataset]]:

@@ -1,9 +1,8 @@
 """Check a certificate of an enclosed flow: ``python -m yzflow.verify FILE``, or this file alone as a script.
 
-It takes nothing from the rest, only numpy and python-flint (balls of real numbers), and writes the equations down
-again. A certificate says that the flow from zero stays within a radius of given polynomials, in the norm |W e|. For
-each step this bounds the gap at its start, the defect p' - f(p) and the growth of errors over the tube of that radius,
-all in balls, and sees that the error stays below the radius.
+It takes nothing from the rest, and writes the equations down again. A certificate says that the flow from zero stays
+within a radius of given polynomials, in the norm |W e|. For each step this bounds in balls (python-flint) the gap at
+its start, the defect p' - f(p) and the growth of errors over the tube of that radius, and sees the error stay below it.
 """
 
 import hashlib
@@ -166,6 +165,8 @@ def check(path: str) -> tuple[dict, float, arb]:
         raise ValueError("the SHA-256 is another: the file is not as it was written")
     s = json.loads(data["settings"].tobytes().decode())
     flint.ctx.prec = int(s["bits"]) + 40
+    if s["decoder"] not in ("full", "modified", "theory"):
+        raise ValueError(f"no equations of the decoder {s['decoder']!r} are known here")
     field, n = {"symmetric": symmetric, "general": general}[s["kind"]](s)
     W, now, eps, state = balls(np.abs(s["weights"])), 0.0, arb(0), [arb(0)] * n
     names = ("start", "end", "radius", "pieces", "limbs")
@@ -188,8 +189,7 @@ def check(path: str) -> tuple[dict, float, arb]:
 
 def main(arguments: list[str]) -> None:
     try:
-        (path,) = arguments
-        s, now, eps = check(path)
+        s, now, eps = check(*arguments)
     except (ValueError, TypeError, LookupError, OSError, ZeroDivisionError) as error:
         sys.exit(f"python -m yzflow.verify FILE: not verified, {error}")
     rates = f"eta_Y = {s['eta_y']}, eta_Z = {s['eta_z']}, M = {s['vocab_size']}"

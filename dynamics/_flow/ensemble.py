@@ -37,7 +37,6 @@ from dynamics.support.compiled import kernel
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (rows_of_lanes, tableau)}
 
-DECODERS = ("full", "modified", "theory")
 # Evaluations of the derivative after which a member is given up: a second, where a flow takes a thousand.
 MOST_EVALUATIONS = 2_000_000
 
@@ -129,7 +128,7 @@ def _inverted(rho, rest, K, own, other, alike):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _theory_field(y, setting, count, f, dy):
+def _reduced_field(y, setting, count, f, dy):
     """(10) with Theorem 1, and h by (44)."""
     K, M, eta_y, eta_z = load(setting, 0), load(setting, 1), load(setting, 2), load(setting, 3)
     width = count.shape[0]
@@ -173,13 +172,13 @@ def _outcomes(y, count, f, setting):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _field(decoder, y, setting, count, f, dy):
+def _field(kind, y, setting, count, f, dy):
     """The derivatives of states into ``dy``, by Lemma 1, Lemma 3 or (10) with Theorem 1; ``f`` is left there, too.
 
     Where no next token is unseen, its logits b and r stay zero.
     """
-    if decoder == 2:
-        _theory_field(y, setting, count, f, dy)
+    if kind.reduced:
+        _reduced_field(y, setting, count, f, dy)
         return
     K, unseen = load(setting, 0), load(setting, 1) - load(setting, 0)
     D = count.shape[0] - 1
@@ -200,7 +199,7 @@ def _field(decoder, y, setting, count, f, dy):
     for i in range(1, D + 1):
         fi = load(f, i)
         store(dy, i, rate * (load(dy, i) - fi * fi * inner))
-    if decoder == 1:
+    if kind.inverts:
         own, other, alike = _inverted(f0 * f0, rest, K, own, other, alike)
     rate = load(setting, 2) / K
     store(dy, a, rate * f0 * (own + (K - 1.0) * other))
@@ -214,9 +213,9 @@ def _field(decoder, y, setting, count, f, dy):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _losses(decoder, y, setting, count, f, out):
+def _losses(kind, y, setting, count, f, out):
     """The losses at states into ``out``, after `_field`."""
-    if decoder == 2:
+    if kind.reduced:
         for l in range(LANES):
             out[0, l] = np.log1p((setting[1, l] - 1.0) * np.exp(-y[count.shape[0], l]))
         return
@@ -240,7 +239,7 @@ def _combined(means, k, slopes, i):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _stages(decoder, means, first, last, lanes, f):
+def _stages(kind, means, first, last, lanes, f):
     """The derivatives ``first`` to ``last``, each after a move by h along a mean of those before.
 
     All that is needed of the field is asked for here: a second place would double what the compiler has to do. Rows 0
@@ -250,17 +249,17 @@ def _stages(decoder, means, first, last, lanes, f):
     for k in range(first, last):
         for i in range(lanes.y.shape[0]):
             store(lanes.new, i, load(lanes.y, i) + h * _combined(means, k, lanes.slopes, i))
-        _field(decoder, lanes.new, lanes.setting, lanes.count, f, lanes.slopes[k])
+        _field(kind, lanes.new, lanes.setting, lanes.count, f, lanes.slopes[k])
 
 
 @kernel(**_OPTIONS)
-def _there(decoder, width, K, M):
-    """Numbers of a state: z, then x = M h for "theory", or a, p, q and, if next tokens are unseen, r, b."""
-    return width + 1 if decoder == 2 else (4 * width - 1 if M > K else 3 * width - 1)
+def _there(kind, width, K, M):
+    """Numbers of a state: z, then x = M h of a reduced one, or a, p, q and, if next tokens are unseen, r, b."""
+    return width + 1 if kind.reduced else (4 * width - 1 if M > K else 3 * width - 1)
 
 
 @kernel(inner=True, **_OPTIONS)
-def _errors(decoder, means, lanes, rtol, atol, out):
+def _errors(kind, means, lanes, rtol, atol, out):
     """The error of each trial step in units of the tolerance into row 0 of ``out``.
 
     Row 1 is zero, or nan where the new state is not finite.
@@ -278,18 +277,18 @@ def _errors(decoder, means, lanes, rtol, atol, out):
     store(out, 1, third)
     for l in range(LANES):
         both = out[0, l] + 0.01 * out[1, l]
-        n = _there(decoder, lanes.count.shape[0], lanes.setting[0, l], lanes.setting[1, l])
+        n = _there(kind, lanes.count.shape[0], lanes.setting[0, l], lanes.setting[1, l])
         out[0, l] = 0.0 if both == 0.0 else lanes.h[l] * out[0, l] / np.sqrt(both * n)
     store(out, 1, strange)
 
 
 @kernel(inner=True, **_OPTIONS)
-def _decoded(decoder, l, y, setting, f, out):
+def _decoded(kind, l, y, setting, f, out):
     """The decoder logits of lane l, a, p, q, r, b, into ``out``; those of next tokens that are not there stay."""
     width, K, M = f.shape[0], setting[0, l], setting[1, l]
     D = width - 1
     p, q, r, b = 0, D, 2 * D, 3 * D + 1
-    if decoder == 2:
+    if kind.reduced:
         # Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5), with the inverse of `_inverted`.
         x, rho, free = y[width, l], f[0, l] * f[0, l], 0.0
         for i in range(1, width):
@@ -375,11 +374,11 @@ def _fastest(F):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _answer(decoder, means, asked, times, f, F, term, losses, out):
+def _answer(kind, means, asked, times, f, F, term, losses, out):
     """Look for the largest speeds in the steps that were asked about, record the states in them, and forget them."""
     steps, width = asked.steps, asked.needed.shape[0]
     filled = asked.filled[0]
-    _stages(decoder, means, np.int64(STAGES + 1), np.int64(EXTENDED), steps, f)
+    _stages(kind, means, np.int64(STAGES + 1), np.int64(EXTENDED), steps, f)
     _interpolants(means, steps, asked.end, F)
     most = 0
     for slot in range(filled):
@@ -400,8 +399,8 @@ def _answer(decoder, means, asked, times, f, F, term, losses, out):
                         term[d] = F[i, d, slot]
                     x = (times[asked.first[slot] + k] - steps.t[slot]) / steps.h[slot]
                     steps.new[i, slot] = steps.y[i, slot] + _moved(term, x)[0]
-        _field(decoder, steps.new, steps.setting, steps.count, f, steps.slopes[EXTENDED])
-        _losses(decoder, steps.new, steps.setting, steps.count, f, losses)
+        _field(kind, steps.new, steps.setting, steps.count, f, steps.slopes[EXTENDED])
+        _losses(kind, steps.new, steps.setting, steps.count, f, losses)
         for slot in range(filled):
             at, m = asked.first[slot] + k, asked.who[slot]
             if at < asked.last[slot]:
@@ -412,7 +411,7 @@ def _answer(decoder, means, asked, times, f, F, term, losses, out):
                     out.z[m, at, i], out.attention[m, at, i] = steps.new[i, slot], f[i, slot] / total
                     out.velocity[m, at, i] = steps.slopes[EXTENDED, i, slot]
                 out.loss[m, at] = losses[0, slot]
-                _decoded(decoder, slot, steps.new, steps.setting, f, out.decoded[m, at])
+                _decoded(kind, slot, steps.new, steps.setting, f, out.decoded[m, at])
     asked.filled[0] = 0
 
 
@@ -449,7 +448,7 @@ def _ask(l, run, before, state, asked, out):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _begin(decoder, means, members, counts, end, atol, run, f, first, slopes, out):
+def _begin(kind, means, members, counts, end, atol, run, f, first, slopes, out):
     """The derivative at zero of every member, and the length of its first step as scipy takes it.
 
     Hairer, Norsett, Wanner, Sec. II.4, where the state is zero.
@@ -467,18 +466,18 @@ def _begin(decoder, means, members, counts, end, atol, run, f, first, slopes, ou
                 run.count[i, l] = counts[m, i]
         # The derivative at zero, and that after a step of Euler's.
         for k in range(0, _EULER + 1, _EULER):
-            _stages(decoder, means, k, k + 1, run, f)
+            _stages(kind, means, k, k + 1, run, f)
         for l in range(min(LANES, n - start)):
             free = 0.0
             for i in range(1, width):
                 free += f[i, l] * f[i, l]
-            if decoder > 0 and not free >= _SINGULAR:
+            if kind.inverts and not free >= _SINGULAR:
                 out.status[start + l] = DEPENDENT
         for l in range(min(LANES, n - start)):
             m = start + l
             out.peak[m, 0], out.peak[m, 1] = np.nan, 0.0
             out.told[m, 0], out.told[m, 1] = 2.0, 0.0
-            there = _there(decoder, width, members[m, 0], members[m, 1])
+            there = _there(kind, width, members[m, 0], members[m, 1])
             d1 = d2 = 0.0
             for i in range(size):
                 slopes[m, i] = run.slopes[0, i, l]
@@ -595,13 +594,13 @@ def _go_on(told, end, run, before, state, out, final):
 
 
 @kernel(nogil=True, **_OPTIONS)
-def integrate(decoder, means, members, counts, order, times, end, rtol, atol, most, stop, out):
+def integrate(kind, means, members, counts, order, times, end, rtol, atol, most, stop, out):
     """Integrate members, rows of K, M, eta_Y, eta_Z and of ``counts``, from zeros to ``end`` or until ``stop`` is set.
 
     Each lane goes with steps of its own, and takes the next member in ``order`` when its own has ended.
     """
     n, width = counts.shape
-    size = _there(decoder, width, 0.0, 1.0)
+    size = _there(kind, width, 0.0, 1.0)
     run, before = _lanes(size, width), _lanes(size, width)
     none, one = np.zeros(LANES, np.int64), np.zeros(1, np.int64)
     asked = Asked(_lanes(size, width), np.zeros((size, LANES)), none.copy(), none.copy(), none.copy(),
@@ -611,19 +610,19 @@ def integrate(decoder, means, members, counts, order, times, end, rtol, atol, mo
     f, told, losses = np.zeros((width, LANES)), np.zeros((2, LANES)), np.zeros((3, LANES))
     F, term = np.zeros((size, _POWER, LANES)), np.zeros(_POWER)
     first, slopes, final = np.zeros(n), np.zeros((n, size)), np.zeros((n, width))
-    _begin(decoder, means, members, counts, end, atol, run, f, first, slopes, out)
+    _begin(kind, means, members, counts, end, atol, run, f, first, slopes, out)
     live = 1
     while live > 0 and stop[0] == 0:
         live = _fill(members, counts, order, end, most, first, slopes, run, state, out)
         if live > 0:
-            _stages(decoder, means, np.int64(1), np.int64(STAGES + 1), run, f)
-            _errors(decoder, means, run, rtol, atol, told)
+            _stages(kind, means, np.int64(1), np.int64(STAGES + 1), run, f)
+            _errors(kind, means, run, rtol, atol, told)
         _judge(told, times, run, before, state, out)
         l = 0
         while l < LANES:
             l = _ask(l, run, before, state, asked, out)
             if asked.filled[0] > (LANES - 2 if live > 0 else 0):
-                _answer(decoder, means, asked, times, f, F, term, losses, out)
+                _answer(kind, means, asked, times, f, F, term, losses, out)
         _shift(run, before, state.accepted)
         _go_on(told, end, run, before, state, out, final)
     for m in range(n):

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 import numpy as np
 
@@ -33,8 +34,9 @@ _NONE = (np.empty(0, np.int64), np.empty(0))
 
 def factors_of(system: System) -> Factors | None:
     """The slopes of a large system as factors, or None where they do not pay; only for what declares them its own."""
-    if not isinstance(system, Full) or system.initial.size < steps.LARGE:
+    if system.initial.size < steps.LARGE:
         return None
+    system = cast(Full, system)
     layer, objective, bags = system.like, system.setting.objective, system.setting.bags
     columns = layer.Y.shape[1]
     if not (layer.plain and objective.plain) or layer.Z.dtype != np.float64:

@@ -9,8 +9,7 @@ import numpy as np
 import scipy  # which imports its integrators when they are first used
 
 from dynamics._flow import ensemble
-from dynamics._flow.orbits import FullOrbits
-from dynamics._flow.registry import system_for
+from dynamics._flow.registry import entry_of, system_for
 from dynamics._flow.systems import Setting
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags
@@ -90,13 +89,11 @@ def integrate(
     try:
         system = system_for(setting, decoder, reduce=True)
     except ValueError:
+        if not entry_of(decoder).inverts:
+            raise
         found.status = ensemble.DEPENDENT
         return found
-    where = (
-        system.z_index[entries.query, entries.token]
-        if isinstance(system, FullOrbits)
-        else entries.query * setting.start.Z.shape[1] + entries.token  # Z comes first
-    )
+    where = system.z_places(entries.query, entries.token)
 
     def right_hand_side(_: float, state: np.ndarray) -> np.ndarray:
         found.evaluations += 1

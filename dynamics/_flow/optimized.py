@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 
@@ -15,8 +16,10 @@ from dynamics.support.checks import read_only
 from dynamics.trajectory import Trajectory
 
 
-def check_flow(optimizer: Optimizer, decoder: str, init: Layer | Trajectory | None, solver: Solver) -> None:
-    """Check the argument ``optimizer`` of `gradient_flow`.
+def check_flow(
+    optimizer: Optimizer, decoder: str, init: Layer | Trajectory | None, solver: Solver, *, reduced: bool
+) -> None:
+    """Check the argument ``optimizer`` of `gradient_flow`; ``reduced`` as in `dynamics._flow.registry.Entry`.
 
     Raises
     ------
@@ -25,13 +28,13 @@ def check_flow(optimizer: Optimizer, decoder: str, init: Layer | Trajectory | No
     """
     checks.instance("optimizer", optimizer, Optimizer)
     flow_of(optimizer)
-    if decoder == "theory":
+    if reduced:
         # Its decoder is a number a class and has no gradient that could be clipped, or decay.
         for name, usual in (("name", "sgd"), ("momentum", 0.0), ("weight_decay", 0.0), ("clip", None)):
             own = getattr(optimizer, name)
             if own != usual:
                 name = "optimizer" if name == "name" else name
-                raise checks.reject(name, f"be {usual!r} for decoder='theory'", repr(own))
+                raise checks.reject(name, f"be {usual!r} for decoder={decoder!r}", repr(own))
     if _second(optimizer, solver.momentum) and isinstance(init, Trajectory):
         raise checks.reject("init", "be a Layer with momentum, for a trajectory has no velocities", repr(init))
 
@@ -51,8 +54,8 @@ class Optimized:
     time, where there is a schedule, since the derivative depends on it.
     """
 
-    def __init__(self, system: Full | Theory, optimizer: Optimizer, order: str) -> None:
-        self.system, self.setting, self.optimizer = system, system.setting, optimizer
+    def __init__(self, system: Full | Theory, optimizer: Optimizer, order: str, *, reduced: bool) -> None:
+        self.system, self.setting, self.optimizer, self.reduced = system, system.setting, optimizer, reduced
         self.reduction = system.reduction
         self.second = _second(optimizer, order)
         self.size = n = system.initial.size
@@ -72,9 +75,10 @@ class Optimized:
         system, optimizer, n = self.system, self.optimizer, self.size
         time = 0.0 if optimizer.schedule is None else float(state[-1])
         out = np.ones_like(state)  # of the time
-        if not isinstance(system, Full):  # the theory's, which takes nothing but a schedule
+        if self.reduced:  # which takes nothing but a schedule
             out[:n] = optimizer.factor(time) * system.derivative(self.own(state))
             return out
+        system = cast(Full, system)
         momenta = system.split(read_only(state[n : 2 * n].copy())) if self.second else None
         weights, slopes = system.weights(self.own(state)), system.split(system.gradient_at(self.own(state)))
         multiplicity = self.setting.start.multiplicity
@@ -87,6 +91,10 @@ class Optimized:
     def layer(self, state: np.ndarray) -> Layer:
         """The layer at a state."""
         return self.system.layer(self.own(state))
+
+    def z_places(self, query: np.ndarray, token: np.ndarray) -> np.ndarray:
+        """Where in a state the logits z[query, token] are."""
+        return self.system.z_places(query, token)
 
     def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
         """A function that writes the derivative at what ``state`` then holds into ``out``."""

@@ -143,6 +143,13 @@ class Orbits:
         self._number_variables()
         self.frames = [_Frame(self, k) for k in range(len(kinds))]
 
+    def told(self, variables: int) -> str:
+        """What is reduced to so many variables, in words."""
+        kinds = [kind for kind in self.symmetry.kinds if kind.copies > 1]
+        copies = ", ".join(f"{k.copies} copies of {k.bags.shape[1]} bags" for k in kinds) or "interchangeable tokens"
+        whole = self.start.Z.size + self.start.Y.size
+        return f"{copies}: {variables} variables in place of {whole} logits"
+
     def rows(self, k: int) -> np.ndarray:
         """The tokens of a frame in the numbering of tokens of all kinds, hubs last."""
         return np.concatenate([np.arange(self.row_start[k], self.row_start[k + 1]), self.hub_rows])
@@ -291,6 +298,8 @@ class FullOrbits:
     """As `Full`; the state has the variables of Z, then those of Y."""
 
     fast = ("kernel",)
+    # Attention and loss of a state are found without the whole Y.
+    compact = True
 
     def __init__(self, setting: Setting, orbits: Orbits) -> None:
         self.setting, self.orbits = setting, orbits
@@ -316,10 +325,7 @@ class FullOrbits:
     @property
     def reduction(self) -> str:
         """What was reduced to what, in words."""
-        kinds = [kind for kind in self.orbits.symmetry.kinds if kind.copies > 1]
-        copies = ", ".join(f"{k.copies} copies of {k.bags.shape[1]} bags" for k in kinds) or "interchangeable tokens"
-        whole = self.orbits.start.Z.size + self.orbits.start.Y.size
-        return f"{copies}: {self.initial.size} variables in place of {whole} logits"
+        return self.orbits.told(self.initial.size)
 
     def frame_weights(self, frame: _Frame, state: np.ndarray) -> Weights:
         """The weights of a frame at a state."""
@@ -399,6 +405,10 @@ class FullOrbits:
     def logits(self, state: np.ndarray) -> np.ndarray:
         """Z at a state."""
         return self._lift(self.z_index, state, self.orbits.start.Z)
+
+    def z_places(self, query: np.ndarray, token: np.ndarray) -> np.ndarray:
+        """Where in a state the logits z[query, token] are."""
+        return self.z_index[query, token]
 
     def variables(self, state: np.ndarray) -> np.ndarray:
         """The variables of Z and Y at a state."""

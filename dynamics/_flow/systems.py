@@ -116,6 +116,9 @@ class System(Protocol):
     def extra(self, states: np.ndarray) -> dict[str, tuple]:
         """Variables of the trajectory beside those that every simulator records."""
 
+    def z_places(self, query: np.ndarray, token: np.ndarray) -> np.ndarray:
+        """Where in a state the logits z[query, token] are."""
+
 
 class Framed(Protocol):
     """A system that declares "kernel" by ``fast``."""
@@ -139,6 +142,8 @@ class Full:
 
     fast = ("kernel", "factors")
     reduction = "none"
+    # Whether `gradient` returns the loss.
+    finds_loss = True
 
     def __init__(self, setting: Setting) -> None:
         self.setting, self.like = setting, setting.start
@@ -234,8 +239,12 @@ class Full:
             loss[i] = evaluate()
             velocity[i] = slopes.Z if self.like.embedding is None else self._through(weights, slopes)
         objective = self.setting.objective
-        known = None if objective.contrast or objective.label_smoothing else loss
+        known = loss if self.finds_loss and not (objective.contrast or objective.label_smoothing) else None
         return Observed(States.of(self.like, Weights(*arrays)), velocity, known)
+
+    def z_places(self, query: np.ndarray, token: np.ndarray) -> np.ndarray:
+        """Where in a state the logits z[query, token] are: Z comes first."""
+        return query * self.like.Z.shape[1] + token
 
     def velocity_of(self, state: np.ndarray, derivative: np.ndarray) -> np.ndarray:
         """dZ/dt from the derivative of the state."""
@@ -260,7 +269,7 @@ class Modified(Full):
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
-        modified.check_inverse(self.problem.batch, setting.start, setting.objective, "modified")
+        modified.check_inverse(self.problem.batch, setting.start, setting.objective, "modified", reduced=False)
 
     def gradient(self, weights: Weights, slopes: Weights) -> float:
         """The loss, with the gradient of Z, and the decoder's of Lemma 3, added into ``slopes``."""
@@ -282,7 +291,7 @@ class Theory:
         if not bags.hard:
             raise checks.reject("data", "have one next token a bag for decoder='theory'", "distributions")
         self.batch = Batch.of(bags, np.dtype(np.float64))
-        modified.check_inverse(self.batch, layer, setting.objective, "theory")
+        modified.check_inverse(self.batch, layer, setting.objective, "theory", reduced=True)
         self.setting = setting
         self.vocab_size = layer.vocab_size
         self.multiplicity = layer.multiplicity
@@ -337,6 +346,10 @@ class Theory:
     def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
         """A function that writes the derivative at what ``state`` then holds into ``out``."""
         return copied(self, state, out)
+
+    def z_places(self, query: np.ndarray, token: np.ndarray) -> np.ndarray:
+        """Where in a state the logits z[query, token] are: Z comes first."""
+        return query * self.shape[1] + token
 
     def velocity_of(self, state: np.ndarray, derivative: np.ndarray) -> np.ndarray:
         """dZ/dt from the derivative of the state."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dynamics.layer import Layer
 
 # Columns are linearly dependent, to rounding, where the smallest eigenvalue of their Gram matrix is below this.
-_SINGULAR = 1e-12
+SINGULAR = 1e-12
 
 
 class Features:
@@ -137,31 +137,34 @@ def stacked(runs: Sequence[Weights]) -> Weights:
     return one._replace(Z=np.stack([each.Z for each in runs]), Y=np.stack([each.Y for each in runs]))
 
 
-def check_inverse(batch: Batch, layer: Layer, objective: Objective, decoder: str) -> None:
-    """Raise ``ValueError`` for what Lemma 3 is not of, and where F^T F has no inverse at the start."""
+def check_inverse(batch: Batch, layer: Layer, objective: Objective, decoder: str, *, reduced: bool) -> None:
+    """Raise ``ValueError`` for what Lemma 3 is not of, and where F^T F has no inverse at the start.
+
+    ``reduced`` is for a decoder of one number a class in the place of Y.
+    """
     for name, given in (
         ("criterion", objective.criterion != "cross-entropy"),
         ("contrast", objective.contrast is not None),
-        ("label_smoothing", objective.label_smoothing > 0 and decoder == "theory"),
-        ("terms", objective.terms and decoder == "theory"),
+        ("label_smoothing", objective.label_smoothing > 0 and reduced),
+        ("terms", objective.terms and reduced),
     ):
         if given:
             raise checks.reject(name, f"be left out for decoder={decoder!r}", checks.brief(getattr(objective, name)))
     if layer.normalisation != "unit" and layer.V is None:
         rule = f"be 'unit' for decoder={decoder!r}, which inverts F^T F of unit features"
         raise checks.reject("normalisation", rule, repr(layer.normalisation))
-    if layer.temperature != 1 and decoder == "theory":
+    if layer.temperature != 1 and reduced:
         raise checks.reject("temperature", f"be 1 for decoder={decoder!r}", layer.temperature)
     whole = replace(layer, temperature=1.0)
-    if not whole.plain and not (layer.residual and decoder == "modified"):
+    if not whole.plain and not (layer.residual and not reduced):
         raise checks.reject("init", f"consist of Z and Y for decoder={decoder!r}", repr(layer))
     # F^T F, a copy that is factorised, and the right-hand sides.
     n = len(batch.query)
-    columns = layer.multiplicity.size if decoder == "modified" else n
+    columns = n if reduced else layer.multiplicity.size
     checks.fits_in_memory("data", 8 * n * (2 * n + 2 * columns), "invert F^T F")
     logits = layer.Z if layer.temperature == 1 else layer.Z / layer.temperature
     smallest = np.linalg.eigvalsh(Features.of(batch, read_only(logits), residual=layer.residual).gram)[0]
-    if smallest < _SINGULAR:
+    if smallest < SINGULAR:
         raise checks.reject(
             "data",
             f"have linearly independent features f_n for decoder={decoder!r}, which inverts F^T F",

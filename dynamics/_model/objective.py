@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,19 @@ from dynamics.support import checks
 if TYPE_CHECKING:
     from dynamics.layer import Layer
 
-CRITERIA = ("cross-entropy", "squared")
+
+class Criterion(NamedTuple):
+    """What a loss is to the kernels, and what a plot calls it."""
+
+    squared: bool
+    label: str
+    units: str
+
+
+CRITERIA = {
+    "cross-entropy": Criterion(False, "cross-entropy", "nats"),
+    "squared": Criterion(True, "squared loss", "1"),
+}
 NORMALISATIONS = ("unit", "layer", None)
 # By the weights, what is added to the gradient of J by some of them.
 Term = Callable[[Weights], Mapping[str, np.ndarray]]
@@ -81,6 +93,11 @@ class Objective:
         checked_normalisation(self.normalisation)
         terms = checks.listed("terms", self.terms, "be functions of the weights")
         put(self, "terms", tuple(checks.function("terms", term) for term in terms))
+
+    @property
+    def squared(self) -> bool:
+        """What the kernels know of the criterion: whether it is the squared loss."""
+        return CRITERIA[self.criterion].squared
 
     @property
     def plain(self) -> bool:

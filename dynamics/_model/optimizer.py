@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynamics._model.rules import RULES, UpdateRule
+from dynamics._model.rules import RULES, Direction, UpdateRule
 from dynamics._model.weights import Weights
 from dynamics.support import checks
 
@@ -326,7 +326,7 @@ def ascend(
         gradient = shrink * slope
         if decay and not optimizer.decoupled:
             gradient -= decay * array
-        direction = optimizer.rule.direction(optimizer, gradient, m, v, step)
+        direction = direction_of(optimizer)(optimizer, gradient, m, v, step)
         if optimizer.decoupled:
             array *= 1 - eta * decay
         array += eta * direction
@@ -341,9 +341,23 @@ def flow_of(optimizer: Optimizer) -> Callable[[Optimizer, np.ndarray], np.ndarra
         If no flow is known of it.
     """
     if optimizer.rule.flow is None:
-        known = " or ".join(repr(name) for name, rule in RULES.items() if rule.flow is not None)
-        raise checks.reject("optimizer", f"have a flow, as {known}", repr(optimizer.name))
+        known = [name for name, rule in RULES.items() if rule.flow is not None]
+        raise checks.lacks("optimizer", "a flow", optimizer.name, known)
     return optimizer.rule.flow
+
+
+def direction_of(optimizer: Optimizer) -> Direction:
+    """Where its steps move the weights.
+
+    Raises
+    ------
+    ValueError
+        If it has a flow only.
+    """
+    if optimizer.rule.direction is None:
+        known = [name for name, rule in RULES.items() if rule.direction is not None]
+        raise checks.lacks("optimizer", "a step", optimizer.name, known)
+    return optimizer.rule.direction
 
 
 def velocity(

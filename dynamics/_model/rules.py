@@ -1,8 +1,8 @@
 """The table of optimizers: what each makes of a gradient, in a step and in the flow that steps tend to.
 
 An optimizer is an entry of `RULES`. What an entry does not have is refused, and is never another one's result: without
-``flow`` `gradient_flow` refuses it, without ``kernel`` SGD takes its steps in numpy, and transformers are trained by
-what `dynamics.deep.training.OPTAX` has.
+``flow`` `gradient_flow` refuses it, without ``direction`` `sgd` does; without ``kernel`` SGD takes its steps in numpy,
+and transformers are trained by what `dynamics.deep.training.OPTAX` has.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from dynamics._model.optimizer import Optimizer
+
+Direction: TypeAlias = "Callable[[Optimizer, np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]"
 
 
 @dataclass(frozen=True)
@@ -24,9 +26,9 @@ class UpdateRule:
 
     Attributes
     ----------
-    direction : callable
+    direction : callable, optional
         (optimizer, gradient, first, second, step) -> where the weights of one array move, for each unit of learning
-        rate, in the step of this number, from 0; velocity or moments change in place.
+        rate, in the step of this number, from 0; velocity or moments change in place. Default: it takes no steps.
     flow : callable, optional
         (optimizer, direction) -> the same in the limit of small learning rates, of a gradient or of its velocity.
         Default: no flow is known.
@@ -44,7 +46,7 @@ class UpdateRule:
         Whether weight decay is the optimizer's own, beside the gradient.
     """
 
-    direction: Callable[[Optimizer, np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]
+    direction: Direction | None
     flow: Callable[[Optimizer, np.ndarray], np.ndarray] | None = None
     gathers: bool = False
     moments: bool = False

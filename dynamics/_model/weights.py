@@ -72,6 +72,6 @@ class Rule(NamedTuple):
     @classmethod
     def of(cls, layer: Layer, objective: Objective, dtype: np.dtype) -> Rule:
         """The rule of a kind of layer and an objective, in the precision of the weights."""
-        squared, contrasted = objective.criterion == "squared", objective.contrast is not None
+        squared, contrasted = objective.squared, objective.contrast is not None
         kind = (layer.multiplicity, layer.center, dtype.type(layer.floor))
         return cls(*kind, squared, contrasted, layer.residual, 1 if layer.means else 2 * (layer.normalisation is None))

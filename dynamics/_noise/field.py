@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from dynamics._flow.registry import SYSTEMS
+from dynamics._flow.registry import entry_of
 from dynamics._flow.systems import Setting
 from dynamics.support import checks
 
@@ -48,15 +48,16 @@ class Field:
         if setting.objective.contrast is not None:
             rule = "be left out, as the insertions that are drawn have no covariance here"
             raise checks.reject("contrast", rule, checks.brief(setting.objective.contrast))
-        if positions and decoder != "full":
+        entry = entry_of(decoder, "noise")
+        if positions and entry.inverts:
             rule = f"be None for decoder={decoder!r}, whose features f_n are those of T -> infinity"
             raise checks.reject("length", rule, positions + 1)
         self.biased = 0 < positions < np.inf
-        self.system = SYSTEMS[decoder].whole(setting)
+        self.system = entry.whole(setting)
         # Terms of one's own are not random, and do not grow with the weights of the bags.
         self.bare = self.system
         if setting.objective.terms:
-            self.bare = SYSTEMS[decoder].whole(replace(setting, objective=replace(setting.objective, terms=())))
+            self.bare = entry.whole(replace(setting, objective=replace(setting.objective, terms=())))
         bags = setting.bags
         self.share, self.positions = bags.weight, positions
         self.owner, self.count = bags.owner, bags.count

@@ -5,16 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from dynamics._flow.registry import entry_of
 from dynamics._model import decoder_kernels, kernels, modified
-from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective, as_objective
-from dynamics._model.optimizer import Optimizer, Update, as_optimizer, ascend
+from dynamics._model.optimizer import Optimizer, Update, as_optimizer, ascend, direction_of
 from dynamics._model.weights import RATES, Rule, Weights
 from dynamics._sgd.feed import Feed, Source, source_of
+from dynamics._sgd.gradients import Step
 from dynamics._sgd.memory import LARGE, Memory, bounded, copy_of, zeros
 from dynamics.bags import Bags, Data
 from dynamics.layer import Layer, View, optional_rates
@@ -24,7 +25,6 @@ from dynamics.support.progress import Progress
 from dynamics.trajectory import LargeRecord, States, Trajectory, assemble, is_large
 
 DTYPES: dict[str, type[np.floating]] = {"float64": np.float64, "float32": np.float32}
-DECODERS = ("full", "modified")
 # Columns of Y are padded to a multiple of this, with multiplicity 0: compilers unroll a vectorised loop so far, and
 # what is left over runs entry by entry.
 _COLUMNS = 32
@@ -108,18 +108,21 @@ def checked(
     replacement,
 ) -> dict[str, Any]:
     """The arguments of a run that do not depend on its layer, checked, as a trajectory records them."""
+    given = as_optimizer(optimizer, momentum)
+    direction_of(given)
     parameters = {
         "eta_y": checks.positive("eta_y", eta_y),
         "eta_z": checks.positive("eta_z", eta_z),
         "steps": checks.integer("steps", steps, minimum=1),
         "batch_size": None if batch_size is None else checks.integer("batch_size", batch_size, minimum=1),
         "length": None if length is None else checks.integer("length", length, minimum=2),
-        **as_optimizer(optimizer, momentum).parameters,
+        **given.parameters,
         "record_every": checks.integer("record_every", record_every, minimum=1),
         "dtype": checks.one_of("dtype", dtype, DTYPES),
         "position_bias": checks.non_negative("position_bias", position_bias),
-        "decoder": checks.one_of("decoder", decoder, DECODERS),
+        "decoder": decoder,
     }
+    parameters |= entry_of(decoder, "step").recorded
     if not checks.flag("replacement", replacement):
         parameters["replacement"] = False
     if DTYPES[dtype](parameters["momentum"]) >= 1:
@@ -196,6 +199,7 @@ class Run:
     ) -> None:
         self.source, self.recording = source_of(data), recording
         self.parameters = parameters = checked(momentum=momentum, optimizer=optimizer, **arguments)
+        self.step = cast(Step, entry_of(parameters["decoder"], "step").step)
         self.steps, self.record_every = parameters["steps"], parameters["record_every"]
         self.dtype = np.dtype(DTYPES[parameters["dtype"]])
         self.objective = objective = as_objective(objective)
@@ -222,15 +226,15 @@ class Run:
             dtype=self.dtype,
         )
         self._place(layer, objective)
-        if parameters["decoder"] == "modified":
-            self._check_modified(layer, objective)
+        if self.step.check is not None:
+            self.step.check(self)
         records = 1 + -(-self.steps // self.record_every)
         self.evaluated = self.source.bags if evaluate is None else evaluate.named_like(self.source.bags)
         self.large_record = None
         if is_large(self.evaluated, layer, records):
             self.large_record = LargeRecord(self.evaluated, layer, objective, self.dtype)
-        self.visits = None if parameters["decoder"] == "full" else np.zeros(len(self.source.bags))
-        self.modified: modified.Steps | None = None
+        self.visits = np.zeros(len(self.source.bags)) if self.step.visits else None
+        self.several: modified.Steps | None = None
         self.visited: list[np.ndarray] = []
         self.times: list[int] = []
         self.snapshots: list[list[np.ndarray]] = []
@@ -249,21 +253,13 @@ class Run:
         if queries is not None and len(queries) != layer.Z.shape[0]:
             raise checks.reject("init", f"have {len(queries)} rows of Z, one a query token", layer.Z.shape[0])
 
-    def _check_modified(self, layer: Layer, objective: Objective) -> None:
-        """Refuse what the modified decoder is not of: Lemma 3 has the features of all classes, as T grows."""
-        if self.feed.positions:
-            rule = "be None for decoder='modified', whose features f_n are those of T -> infinity"
-            raise checks.reject("length", rule, self.parameters["length"])
-        batch = Batch.of(self.source.bags, np.dtype(np.float64))
-        modified.check_inverse(batch, layer, objective, "modified")
-
     def _place(self, layer: Layer, objective: Objective) -> None:
         """The weights in the precision of the run, Y with padding, and what goes with them."""
         columns = layer.Y.shape[1]
         self.view = View(layer, self.dtype)
         self.plain = self.optimizer.plain and self.view.direct and not objective.terms
-        # The modified decoder's system would be solved for padding, too; and options would have to know of it.
-        whole = self.parameters["decoder"] == "full"
+        # A system that a decoder solves would be solved for padding, too; and options would have to know of it.
+        whole = self.step.rows
         padding = -columns % _COLUMNS if columns < _PADDED and whole and self.plain else 0
         shapes = [array.shape for array in layer.weights]
         shapes[1] = (shapes[1][0], columns + padding)
@@ -312,7 +308,7 @@ class Run:
             return kernels.sgd_steps(self.feed.batches, groups, *fixed, done, losses)
         shares = None if self.visits is None else self.feed.shares(losses.size)
         if shares is not None and self.in_kernels:
-            return self._take_modified(shares, losses, done)
+            return self._take_several(shares, losses, done)
         for step in range(losses.size):
             # A column of multiplicity 0 that were larger than all others could starve the softmax.
             self.weights.Y[:, self.layer.multiplicity.size :] = self.weights.Y[:, :1]
@@ -324,18 +320,19 @@ class Run:
 
     @property
     def in_kernels(self) -> bool:
-        """Whether steps with the modified decoder are those of `modified.Steps`."""
-        return self.visits is not None and self.plain and self.view.plain and not self.rule.residual
+        """Whether steps are those that the decoder has in kernels of their own, which take several runs."""
+        return self.step.several is not None and self.plain and self.view.plain and not self.rule.residual
 
-    def _take_modified(self, shares: np.ndarray, losses: np.ndarray, done: int) -> int:
+    def _take_several(self, shares: np.ndarray, losses: np.ndarray, done: int) -> int:
         """`_take` where `in_kernels`, as with `_slopes` and `_ascend`."""
-        if self.modified is None:
+        if self.several is None:
+            assert self.step.several is not None
             memory = self.memory
             weights, first, second = (modified.stacked([each]) for each in (self.weights, memory.first, memory.second))
-            self.modified = modified.Steps(self.feed.data, weights, first, second, self.rule, self.update)
+            self.several = self.step.several(self.feed.data, weights, first, second, self.rule, self.update)
         for step, share in enumerate(shares):
             self.visits += share
-            losses[step] = self.modified.take(share, done + step + 1)[0]
+            losses[step] = self.several.take(share, done + step + 1)[0]
             if not np.isfinite(losses[step]):
                 return step
         return losses.size
@@ -355,26 +352,21 @@ class Run:
                 decoder_kernels.follow(*flat, rate, *update)
 
     def _slopes(self, share: np.ndarray | None) -> tuple[float, Weights]:
-        """Loss and gradient on the next batch; with the modified decoder, the flow's with this share of each bag."""
+        """Loss and direction on the next batch, or with this share of each bag."""
         weights = self.seen
-        seen = weights if self.view.plain else self.view.forward(weights)
         # Z and V have gradients in any case, of which those of an embedding are made.
-        slopes = Weights(*(np.zeros(a.shape, self.dtype) for a in weights._replace(Z=seen.Z, V=seen.V)))
-        within = self.view.beneath(slopes)
-        if share is not None:
-            batch = self.feed.data._replace(weight=read_only(share))
-            self.visits += share
-            loss = modified.gradient(batch, seen, self.rule, within)
-        else:
-            groups = self.feed.draw(1)
-            batch = Batch(*(read_only(array[0]) for array in self.feed.batches))
-            nothing = np.empty((0, 0), self.dtype)
-            loss = kernels.loss_and_gradient(batch, groups[0], seen, self.rule, within, nothing, True)
-        self.view.backward(weights, within, slopes)
+        V = np.empty((0, 0)) if self.layer.V is None else self.layer.V
+        slopes = Weights(*(np.zeros(a.shape, self.dtype) for a in weights._replace(Z=self.layer.Z, V=V)))
+        loss = self.step.add(self, weights, slopes, share)
         if self.view.vectors is not None:
             slopes = slopes._replace(Z=weights.Z, V=weights.V)
         self.objective.add_terms(weights, slopes)
         return loss, slopes
+
+    def count(self, shares: np.ndarray) -> None:
+        """Count the shares of the bags in a batch."""
+        assert self.visits is not None
+        self.visits += shares
 
     def _catch_up(self, done: int) -> None:
         """Bring every row to step ``done``: in copies, so that recording changes no bit, unless they are large.

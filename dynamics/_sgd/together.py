@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dynamics._flow.registry import entry_of
 from dynamics._model.modified import Steps, stacked
 from dynamics._sgd.feed import Source
 from dynamics._sgd.run import DivergenceError, Run
@@ -28,7 +29,8 @@ def groups(tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
 
 def _alike(one: Task, other: Task) -> bool:
     (source, arguments), (others_source, others) = one, other
-    if source is not others_source or arguments["decoder"] != "modified":
+    step = entry_of(arguments["decoder"], "step").step
+    if source is not others_source or step is None or step.several is None:
         return False
     rest = (name for name in arguments if name != "seed")
     return all(arguments[name] is others[name] or _equal(arguments[name], others[name]) for name in rest)

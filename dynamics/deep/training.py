@@ -186,7 +186,8 @@ def _check(
         if values.size == 0 or np.unique(values).size < values.size:
             raise checks.reject(name, "hold different values, at least one", values.tolist())
     optimizer = as_optimizer(optimizer, momentum)
-    checks.one_of("optimizer", optimizer.name, OPTAX)
+    if optimizer.name not in OPTAX:
+        raise checks.lacks("optimizer", "a rule of optax", optimizer.name, OPTAX)
     momentum = optimizer.momentum
     contrast_weight = checks.non_negative("contrast_weight", contrast_weight)
     smoothing = checks.below("label_smoothing", label_smoothing, 1)

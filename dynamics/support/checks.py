@@ -27,6 +27,11 @@ def reject(name: str, rule: str, value: object) -> ValueError:
     return ValueError(f"`{name}` must {rule}, but got {value}")
 
 
+def lacks(name: str, what: str, value: object, others: Iterable[str]) -> ValueError:
+    """The error to raise for an entry of a table that lacks what some others have."""
+    return reject(name, f"have {what}, as {' or '.join(map(repr, others))}", repr(value))
+
+
 def real(name: str, value: object, *, rule: str = "be a finite number") -> float:
     """A finite real number, returned as ``float``."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.ndarray)):

@@ -79,7 +79,7 @@ def field_and_losses(which, states, settings, counts, f, found, losses):
 @settings(max_examples=60)
 @given(members(), st.sampled_from(DECODERS), SEEDS, st.sampled_from([0.1, 1.0, 5.0]))
 def test_the_reduced_field_is_that_of_all_logits(member, decoder, seed, scale):
-    system, D, which = whole_system(member, decoder), len(member["distinct"]), DECODERS.index(decoder)
+    system, D, which = whole_system(member, decoder), len(member["distinct"]), SYSTEMS[decoder].lanes
     row = np.array([member[name] for name in ("n_classes", "vocab_size", "eta_y", "eta_z")], dtype=float)
     most, size = ensemble._there(which, D + 1, 0, 1), ensemble._there(which, D + 1, *row[:2])
     rng = np.random.default_rng(seed)

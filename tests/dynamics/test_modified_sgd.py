@@ -166,7 +166,7 @@ def test_bags_themselves_can_be_learned_from():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"decoder": "theory"}, "`decoder` must be one of 'full', 'modified', but got 'theory'"),
+        ({"decoder": "theory"}, "`decoder` must have a step of SGD, as 'full' or 'modified', but got 'theory'"),
         ({"length": 64}, "`length` must be None for decoder='modified', whose features f_n are those of T -> infinity"),
         ({"objective": Objective("squared")}, "`criterion` must be left out for decoder='modified'"),
     ],

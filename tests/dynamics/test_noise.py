@@ -248,7 +248,7 @@ def test_small_fluctuations_of_bags_and_of_both_decoders():
     [
         ({"batch_size": 0}, "`batch_size` must be at least 1, but got 0"),
         ({"length": 1}, "`length` must be at least 2, but got 1"),
-        ({"decoder": "theory"}, "`decoder` must be one of 'full', 'modified', but got 'theory'"),
+        ({"decoder": "theory"}, "`decoder` must have a step of SGD, as 'full' or 'modified', but got 'theory'"),
         (
             {"layer": Layer(np.zeros((1, 1)), np.zeros((1, 5)))},
             "`data` must have at most the 1 queries of the layer, but got 2",

@@ -139,12 +139,22 @@ def test_it_is_saved_with_its_name_and_with_an_optimizer_it_is_itself(doubled, t
 
 def test_what_has_no_such_decoder_refuses_it(doubled):
     given = {"eta_y": 0.5, "eta_z": 0.2}
-    calls = [
-        lambda: sgd(CLASSES, **given, steps=3, decoder="doubled"),
-        lambda: stochastic_flow(CLASSES, **given, t_end=1.0, decoder="doubled", batch_size=4, length=9),
-        lambda: gradient_noise(CLASSES, decoder="doubled", batch_size=4, length=9),
-        lambda: gradient_flow_ensemble([(CLASSES, 0.5, 0.2)], t_end=1.0, decoder="doubled"),
-    ]
-    for call in calls:
-        with pytest.raises(ValueError, match=r"`decoder` must be one of .*, but got 'doubled'"):
+    grid = {"n_classes": 3, "vocab_size": 9, "eta_y": 1.0, "eta_z": 1.0}
+    calls = {
+        "a step of SGD": lambda: sgd(CLASSES, **given, steps=3, decoder="doubled"),
+        "noise": lambda: stochastic_flow(CLASSES, **given, t_end=1.0, decoder="doubled", batch_size=4, length=9),
+        "noise of": lambda: gradient_noise(CLASSES, decoder="doubled", batch_size=4, length=9),
+        "lanes": lambda: gradient_flow_ensemble(grid, t_end=1.0, decoder="doubled"),
+    }
+    for what, call in calls.items():
+        with pytest.raises(ValueError, match=rf"`decoder` must have {what}.* as 'full' or .*, but got 'doubled'"):
             call()
+
+
+def test_an_ensemble_of_it_is_itself_member_by_member(doubled):
+    """Theorem 4's setting, too, for which the kernel of lanes would integrate another field."""
+    classes = SequenceClasses.single_common_token(3, 20)
+    found = gradient_flow_ensemble([(classes, 0.5, 0.2), (CLASSES, 0.5, 0.2)], t_end=5.0, decoder="doubled")
+    for i, data in enumerate((classes, CLASSES)):
+        known = gradient_flow(data, eta_y=1.0, eta_z=0.2, t_end=5.0).dataset["loss"][-1]
+        np.testing.assert_allclose(found["loss"][i, -1], known, rtol=1e-5)

@@ -17,6 +17,7 @@ from dynamics.support import checks, display, provenance
 from dynamics.support.names import AXES, filled, given, shown
 from dynamics.support.progress import Progress
 from theory.enclosures import certificate
+from theory.enclosures.fields import DECODERS
 from theory.enclosures.march import check_steps, march
 from theory.enclosures.moments import Moment, Tube
 from theory.enclosures.quantities import Claim, midpoint_and_radius
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from dynamics.support.display import Labels, Style
 
-_DECODERS = ("full", "modified", "theory")
 # Parts of a step that a predicate is first tried on, and how often a part is halved before the claim is left open.
 _PARTS = 2
 _DEPTH = 14
@@ -119,7 +119,7 @@ def enclose_flow(
     """
     progress = checks.flag("progress", progress)
     rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
-    decoder = checks.one_of("decoder", decoder, _DECODERS)
+    decoder = checks.one_of("decoder", decoder, DECODERS)
     t_end = checks.positive("t_end", t_end)
     bits = checks.integer("bits", bits, minimum=30)
     if bits > 400:

@@ -28,7 +28,11 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from flint import arb, arb_series
 
+from dynamics.support import checks
+
 Series = list[arb_series]
+# Those whose equations stand below; any other is refused.
+DECODERS = ("full", "modified", "theory")
 
 
 def solve(matrix: Sequence[Sequence[arb_series]], right: Sequence[Sequence[arb_series]]) -> list[Series]:
@@ -76,7 +80,7 @@ class Field(ABC):
 
     def __init__(self, settings: Mapping):
         self.settings = settings
-        self.decoder = settings["decoder"]
+        self.decoder = checks.one_of("decoder", settings["decoder"], DECODERS)
         self.vocab_size = int(settings["vocab_size"])
         self.eta_y, self.eta_z = arb(settings["eta_y"]), arb(settings["eta_z"])
 

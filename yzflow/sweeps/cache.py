@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics import SequenceClasses, Trajectory
+from dynamics._flow.registry import code_of
 from dynamics.support import checks
 from yzflow.sweeps.runs import Result, Task, key
 from yzflow.sweeps.store import Store
@@ -46,6 +47,7 @@ def trajectory(
     checks.function("simulate", simulate)
     checks.instance("classes", classes, SequenceClasses)
     settings = {name: _plain(name, value) for name, value in arguments.items()}
+    settings |= code_of(arguments["decoder"]) if "decoder" in arguments else {}
     if store is None:
         return simulate(classes, progress=progress, **arguments)
     store = store if isinstance(store, Store) else Store(store)

@@ -7,7 +7,7 @@ import os
 import pickle
 import signal
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import (
     ALL_COMPLETED,
     FIRST_COMPLETED,
@@ -20,11 +20,14 @@ from concurrent.futures import (
 from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from multiprocessing import resource_tracker
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from dynamics.support import checks
 from yzflow.sweeps import runs
 from yzflow.sweeps.runs import Result, Task
+
+if TYPE_CHECKING:
+    from dynamics import Field
 
 # How often a run is tried when its worker dies; the last time it runs alone, so that it dies by its own doing.
 ATTEMPTS = 3
@@ -45,10 +48,14 @@ class Workers:
         anew when a worker dies.
     n : int, optional
         Workers of the default executor. Default: the cores that this process may use.
+    words : collection of str
+        Values of the grid: a field from outside that is named here has to be one that workers can import.
     """
 
-    def __init__(self, task: Task, executor: Executor | None = None, n: int | None = None) -> None:
-        self.task = task
+    def __init__(
+        self, task: Task, executor: Executor | None = None, n: int | None = None, *, words: Collection[str] = ()
+    ) -> None:
+        self.task, self.fields = task, () if executor is None and task.threads else _fields(words)
         self._own = executor is None
         if executor is not None and not isinstance(executor, Executor):
             raise checks.reject("executor", "be a concurrent.futures.Executor or None", repr(executor))
@@ -82,7 +89,7 @@ class Workers:
             return
         try:
             # A cluster has its own way to send functions. A process pool breaks on what it cannot unpickle.
-            sent = self.task.run if _is_dask(self._executor) else pickle.dumps(self.task.run)
+            sent = self.task.run if _is_dask(self._executor) else pickle.dumps((self.task.run, self.fields))
             problem = self._submit(runs.probe, sent).result()
         except BrokenExecutor as error:
             raise RuntimeError(
@@ -94,7 +101,7 @@ class Workers:
 
     def submit(self, jobs: Sequence[tuple[dict, int]]) -> Future:
         """Results of the first of the jobs, see `yzflow.sweeps.runs.run_chunk`."""
-        return self._submit(runs.run_chunk, self.task, jobs)
+        return self._submit(runs.run_chunk, self.task, jobs, self.fields)
 
     def _submit(self, function: Callable, *arguments: object) -> Future:
         # A pool starts its processes when something is submitted.
@@ -263,6 +270,29 @@ def starting_processes() -> Iterator[None]:
 
 def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _fields(words: Collection[str]) -> tuple[Field, ...]:
+    """The fields from outside that a process which has just started can be told of.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be told of one that the grid names.
+    """
+    from dynamics._flow.registry import SYSTEMS
+
+    found = []
+    for field in (entry.field for entry in SYSTEMS.values() if entry.field is not None):
+        try:
+            pickle.dumps(field)
+        except Exception as error:  # pickling can raise anything
+            if field.name in words:
+                rule = "name fields whose functions stand at the top level of a module or a script, for workers"
+                raise checks.reject("grid", rule, f"{field.name!r} ({runs.told(error)})") from error
+        else:
+            found.append(field)
+    return tuple(found)
 
 
 def _is_dask(executor: Any) -> bool:

@@ -13,11 +13,14 @@ import traceback
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from dynamics.support.provenance import machine
+
+if TYPE_CHECKING:
+    from dynamics import Field
 
 SCHEMA = 2
 # Names in a sweep's dataset that no task may give to a result.
@@ -132,8 +135,16 @@ def key(identity: Mapping) -> str:
     return hashlib.sha256(canonical(identity).encode()).hexdigest()
 
 
-def run_chunk(task: Task, jobs: Sequence[tuple[dict, int]]) -> list[Result]:
-    """Results of the first of ``jobs`` (identities): at least one, and as many as fit in `CHUNK_SECONDS`."""
+def run_chunk(task: Task, jobs: Sequence[tuple[dict, int]], fields: Sequence[Field] = ()) -> list[Result]:
+    """Results of the first of ``jobs`` (identities): at least one, and as many as fit in `CHUNK_SECONDS`.
+
+    ``fields`` are registered first: a process that has just started knows the built-in ones alone.
+    """
+    if fields:
+        from dynamics.fields import register_field
+
+        for one in fields:
+            register_field(one)
     until = time.monotonic() + CHUNK_SECONDS
     results = []
     for configuration, seed in jobs:

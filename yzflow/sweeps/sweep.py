@@ -58,6 +58,7 @@ def sweep(
         "module:function"; or a function at the top level of a module, ``f(configuration, seed) -> dict of arrays``. An
         ``xarray.DataArray`` among these keeps its dimensions, labels and units. A function is known by module and name:
         raise its attribute ``f.version`` (1 if there is none) when its results change, for the store cannot see that.
+        Fields that `register_field` has added are known to the workers, if they stand in a module or a script.
     grid : mapping
         Key -> list of values: finite numbers, words, booleans or None.
     store : path-like or Store
@@ -99,7 +100,7 @@ def sweep(
     """
     plan = _Plan(tasks.resolve(task), grid, seeds)
     plan.check()
-    pool = Workers(plan.task, executor, workers)
+    pool = Workers(plan.task, executor, workers, words=plan.words())
     store = store if isinstance(store, Store) else Store(store)
     collector = Collector(plan.n)
     missing = [cell for cell in range(plan.n) if not _recall(store, plan.identity(cell), cell, collector)]
@@ -160,6 +161,10 @@ class _Plan:
             for value in values:
                 self.task.identity(first | {key: value}, self.seeds[0])
 
+    def words(self) -> set[str]:
+        """The words among the values of the grid, such as names of fields."""
+        return {value for values in self.grid.values() for value in values if isinstance(value, str)}
+
     def identity(self, cell: int) -> dict:
         """What tells a cell's run from every other; ValueError if its configuration is invalid."""
         point, seed = divmod(cell, len(self.seeds))
@@ -196,6 +201,8 @@ class _Plan:
         fixed = {key: value for key, value in whole["configuration"].items() if key not in self.grid}
         if "ratio" in self.grid:
             del fixed["eta_y"]
+        if "decoder" in self.grid:
+            fixed.pop("field", None)
         configuration = {"grid": self.grid, "seeds": self.seeds, "fixed": fixed}
         return {
             "task": self.task.name,

@@ -380,5 +380,5 @@ def test_figures_of_text_are_drawn_from_a_run(run):
 def test_an_optimizer_that_optax_lacks_trains_no_transformer(monkeypatch):
     """One that the table of optimizers has, with a step of its own, and that of transformers has not."""
     monkeypatch.setitem(RULES, "cubes", UpdateRule(lambda optimizer, gradient, first, second, step: gradient**3))
-    with pytest.raises(ValueError, match=r"`optimizer` must be one of .*'adam'.*, but got 'cubes'"):
+    with pytest.raises(ValueError, match=r"`optimizer` must have a rule of optax, as .*'adam'.*, but got 'cubes'"):
         deep.train(ARCHITECTURE, TEXT, **{**ARGUMENTS, "optimizer": Optimizer("cubes", momentum=0.0)})

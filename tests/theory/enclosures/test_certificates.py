@@ -254,6 +254,8 @@ TAMPERED = {
     "a count": setting("distinct", lambda pairs: [[pairs[0][0] * 1.001, 1], *pairs[1:]]),
     "a copy": setting("distinct", lambda pairs: [[pairs[0][0], 2], *pairs[1:]]),
     "a decoder": setting("decoder", lambda name: "full" if name == "modified" else "modified"),
+    "another decoder": setting("decoder", lambda name: "blend"),
+    "no decoder": setting("decoder", lambda name: None),
     "the norm": setting("weights", lambda weights: [weight * 1e4 for weight in weights]),
     "a kind": setting("kind", lambda name: "general"),
 }
@@ -263,6 +265,15 @@ TAMPERED = {
 def test_what_is_tampered_with_is_not_verified(saved, tmp_path, mistake):
     path = altered(saved, tmp_path, TAMPERED[mistake])
     with pytest.raises((ValueError, TypeError, LookupError)):
+        verify.check(path)
+
+
+@pytest.mark.parametrize("name", ["blend", "", None, ["full"]])
+def test_a_certificate_of_a_decoder_without_equations_is_refused_by_its_name(saved, tmp_path, name):
+    path = altered(saved, tmp_path, setting("decoder", lambda old: name))
+    with pytest.raises(ValueError, match=r"`decoder` must be one of 'full', 'modified', 'theory', but got"):
+        Enclosure.load(path)
+    with pytest.raises(ValueError, match="no equations of the decoder"):
         verify.check(path)
 
 

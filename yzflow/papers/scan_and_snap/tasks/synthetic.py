@@ -7,8 +7,9 @@ from functools import cache
 import numpy as np
 
 from dynamics import Layer, SequenceClasses, Solver, gradient_flow, observables, options, sgd_many
+from dynamics._flow.registry import code_of, entry_of
 from dynamics.descent import ARGUMENTS, complete
-from dynamics.flow import DECODERS, METHODS
+from dynamics.flow import METHODS
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from yzflow.sweeps.runs import Labelled, Task
@@ -152,6 +153,11 @@ def _softmax_of_rows(Z: np.ndarray, classes: SequenceClasses) -> np.ndarray:
     return shares[np.searchsorted(classes.query_tokens, classes.query)]
 
 
+def _decoder(value: object) -> str:
+    entry_of(value)
+    return str(value)
+
+
 # A flow is one of plain steps unless it is told otherwise.
 _PLAIN = {"optimizer": "sgd", "momentum": 0.0}
 _FLOW = {
@@ -159,7 +165,7 @@ _FLOW = {
     "vocab_size": (1000, lambda name, value: checks.integer(name, value, minimum=2)),
     "common": (0.15, checks.positive),
     "t_end": (700.0, checks.positive),
-    "decoder": ("full", lambda name, value: checks.one_of(name, value, DECODERS)),
+    "decoder": ("full", lambda name, value: _decoder(value)),
     "n_times": (50, lambda name, value: checks.integer(name, value, minimum=2)),
     "time_scale": ("linear", lambda name, value: checks.one_of(name, value, ("linear", "log"))),
     "rtol": (1e-8, checks.positive),
@@ -172,12 +178,14 @@ def _complete_flow(given: dict) -> dict:
     rest = {name: check(name, given.get(name, default)) for name, (default, check) in _FLOW.items()}
     asked = _PLAIN | given
     own = {name: asked[name] for name, usual in _PLAIN.items() if asked[name] != usual} | options.unusual(asked)
-    return _rates(given) | rest | own
+    return _rates(given) | rest | own | code_of(rest["decoder"])
 
 
 def flow(configuration: dict, seed: int) -> dict:
     """Gradient flow with one common token (Theorem 4's setting); without chance, so that the seed does nothing."""
     arguments = dict(configuration)
+    if arguments.pop("field", None) != code_of(arguments["decoder"]).get("field"):
+        raise checks.reject("decoder", "have the code that it had when the sweep began", repr(arguments["decoder"]))
     n_classes, vocab_size, common = (arguments.pop(name) for name in ("n_classes", "vocab_size", "common"))
     classes = SequenceClasses.single_common_token(n_classes, vocab_size, common=common)
     solver = Solver(method=arguments.pop("method"), time_scale=arguments.pop("time_scale"))
