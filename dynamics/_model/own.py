@@ -19,7 +19,7 @@ from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.support import checks
 from dynamics.support.names import is_name
-from dynamics.support.origins import code_of
+from dynamics.support.origins import FIELDS, code_of
 
 if TYPE_CHECKING:
     from dynamics.layer import Layer
@@ -187,14 +187,14 @@ def _compiled(code: Any) -> bytes:
 
 
 def installed(name: str) -> Field | None:
-    """The field of this name that an installed distribution offers by the entry point group ``yzflow.fields``.
+    """The field of this name that an installed distribution offers by the entry point group "yzflow.fields".
 
     Raises
     ------
     ValueError
         If it cannot be imported, or is none.
     """
-    for entry in metadata.entry_points(group="yzflow.fields", name=name):
+    for entry in metadata.entry_points(group=FIELDS, name=name):
         of = f"{name!r} of the distribution {entry.dist.name if entry.dist else entry.value}"
         try:
             found = entry.load()

@@ -20,7 +20,7 @@ from typing import Any
 
 from dynamics.support import checks
 
-PAPERS = "yzflow.papers"
+PAPERS, FIELDS = "yzflow.papers", "yzflow.fields"
 _NONE = "none"
 
 
@@ -66,11 +66,12 @@ def code_of(module: str) -> Code:
 
 
 def _distribution(package: str) -> metadata.Distribution | None:
-    """What installed a package; by the entry points of papers where it was installed to be edited."""
+    """What installed a package; by the entry points of papers and fields where it was installed to be edited."""
     names = _distributions().get(package, [])
     if names:
         return metadata.distribution(names[0])
-    own = [point.dist for point in metadata.entry_points(group=PAPERS) if point.module.partition(".")[0] == package]
+    points = [point for group in (PAPERS, FIELDS) for point in metadata.entry_points(group=group)]
+    own = [point.dist for point in points if point.module.partition(".")[0] == package]
     return next((one for one in own if one is not None), None)
 
 
