@@ -1,5 +1,6 @@
 """Runs the examples in the README, the documentation and docstrings as tests; sums up coverage by package."""
 
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -16,12 +17,21 @@ def empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+def _forget_fields(namespace):
+    """Fields that a document registered are none of the next one's."""
+    registry = sys.modules.get("dynamics._flow.registry")
+    for name, entry in list(registry.SYSTEMS.items() if registry else ()):
+        if entry.field is not None:
+            del registry.SYSTEMS[name]
+
+
 pytest_collect_file = SybilCollection(
     [
         Sybil(
             parsers=[PythonCodeBlockParser(), SkipParser()],
             patterns=["README.md", "docs/*.md", "docs/howto/*.md", "docs/theory/*.md"],
             fixtures=["empty_folder"],
+            teardown=_forget_fields,
         ),
         Sybil(
             parsers=[DocTestParser()],
@@ -31,6 +41,7 @@ pytest_collect_file = SybilCollection(
                 for depth in ("", "/*", "/*/*", "/*/*/*")
             ],
             fixtures=["empty_folder"],
+            teardown=_forget_fields,
         ),
     ]
 ).pytest()

@@ -111,7 +111,7 @@ def sgd(
     evaluate : Bags, optional
         What ``loss`` and ``attention`` are measured on at each record. Default: the whole population or data, which
         takes long where these are large.
-    decoder : "full" or "modified"
+    decoder : "full", "modified", or the name of a `Field` with a step
         The decoder's gradient. "full": that of Lemma 1 (3). "modified": that of Lemma 3 (26), which Theorems 1 and 5
         are about: f_n - F E' e_n in the place of f_n for each bag n of the batch, with E' = I - (F^T F)^{-1} and F the
         features of all classes, so that only row n of W = F^T Y moves while F stands still. It takes the bags of the
