@@ -101,7 +101,7 @@ class Workers:
 
     def submit(self, jobs: Sequence[tuple[dict, int]]) -> Future:
         """Results of the first of the jobs, see `yzflow.sweeps.runs.run_chunk`."""
-        return self._submit(runs.run_chunk, self.task, jobs, self.fields)
+        return self._submit(runs.run_chunk, self.task, jobs, *((self.fields,) if self.fields else ()))
 
     def _submit(self, function: Callable, *arguments: object) -> Future:
         # A pool starts its processes when something is submitted.
