@@ -51,6 +51,11 @@ def step_seconds(M: int, K: int, support: int, T: int) -> float:
     return min(taken[2:])
 
 
+def _shown(exponent: float) -> str:
+    """Two digits after the point, and no minus before nothing."""
+    return f"{round(exponent, 2) + 0.0:.2f}"
+
+
 def draw(times: dict[str, list[float]], exponents: dict[str, float]):
     """Seconds a step on log-log axes, with the fitted powers."""
     # Not above: the peak memory of `memory` is to be that of `sgd`.
@@ -64,7 +69,7 @@ def draw(times: dict[str, list[float]], exponents: dict[str, float]):
     for axis, (name, values) in zip(axes, SWEEPS.items(), strict=True):
         x, y = np.array(values, float), 1e3 * np.array(times[name])
         middle = np.exp(np.log(y).mean()) * (x / np.exp(np.log(x).mean())) ** exponents[name]
-        axis.loglog(x, middle, color=BLUE, label=f"exponent {exponents[name]:.2f}")
+        axis.loglog(x, middle, color=BLUE, label=f"exponent {_shown(exponents[name])}")
         axis.loglog(x, y, "o", color=BLUE)
         axis.set_xlabel(LABELS[name])
         axis.set_xticks(values, [f"{value:,}" for value in values], rotation=30)
@@ -91,7 +96,9 @@ def markdown(data: Mapping[str, Any]) -> str:
     for name, values in SWEEPS.items():
         times = data["times"][name]
         span = f"{1e3 * times[0]:.2f} to {1e3 * times[-1]:.2f}"
-        lines.append(f"| {LABELS[name]} | {values[0]:,} | {values[-1]:,} | {span} | {data['exponents'][name]:.2f} |")
+        lines.append(
+            f"| {LABELS[name]} | {values[0]:,} | {values[-1]:,} | {span} | {_shown(data['exponents'][name])} |"
+        )
     return "\n".join(lines)
 
 

@@ -314,6 +314,11 @@ def test_numbers_of_captions_help_and_registers_are_listed(clone):
         ({"a": {"b": 3}}, "{a.b}", "3"),
         ("falls", "", "falls"),
         ({"mean": -0.04, "half": 0.03}, ".2f+/-", "-0.04 +- 0.03"),
+        (-0.0003, ".2f", "0.00"),
+        (-0.0003, ".0%", "0%"),
+        (-0.006, ".2f", "-0.01"),
+        (-10, "", "-10"),
+        (-0.5, "g", "-0.5"),
     ],
 )
 def test_how_numbers_are_written(number, how, text):

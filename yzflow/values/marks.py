@@ -150,8 +150,9 @@ def as_text(number: Any, how: str = "") -> str:
             return f"{as_text(number['mean'], how[:-3])} +- {as_text(number['half'], how[:-3].replace('+', ''))}"
         if how.endswith("g%"):
             return f"{format(100 * number, how[:-1])}%"
-        # 1e-3 and not 1e-03.
-        return re.sub(r"e([+-])0*(\d)", lambda match: "e" + match[1].strip("+") + match[2], format(number, how))
+        # 1e-3 and not 1e-03; and no minus before what is nothing in so many digits.
+        text = re.sub(r"e([+-])0*(\d)", lambda match: "e" + match[1].strip("+") + match[2], format(number, how))
+        return re.sub(r"^-(?=0(\.0*)?%?$)", "", text)
     except (TypeError, KeyError, ValueError) as error:
         raise checks.reject("how", "be a format for this number", f"{how!r} for {checks.brief(number)}") from error
 
