@@ -81,6 +81,18 @@ def test_absent_tokens_are_blank_and_steps_are_of_the_optimiser():
     assert figures.figure4([(plain,)]).axes[0].get_ylabel() == "SGD step"
 
 
+def test_steps_left_out_are_a_row_without_colour():
+    """A line over the cells in the place of such a row reads as a minus where it stands alone."""
+    first, longer = (sgd(SequenceClasses.syn_small(), eta_y=0.1, eta_z=0.1, steps=n, seed=0) for n in (2, 12))
+    axes = figures.figure4([(first, longer)]).axes[0]
+    names, shown = [label.get_text() for label in axes.get_yticklabels()], axes.images[0].get_array()
+    (gap,) = np.flatnonzero(np.ma.getmaskarray(shown).all(axis=1))
+    assert names[gap] == "⋮" and len(names) == len(shown) and not axes.get_lines()
+    assert names[gap - 1] == "2" and names[-1] == "12"
+    expected = longer.dataset["attention"].sel(time=12, next_token=0).values
+    np.testing.assert_allclose(shown[-1].filled(0), np.where(expected > 0, expected, 0), rtol=1e-12)
+
+
 def test_maps_of_text_have_its_words():
     shape, words = (1, 1, 2, 1, 1, 1, 64, 64), np.array([[f"word{i}" for i in range(63)] + ["$5"]])
     dims = ("learning_rate", "seed", "time", "probe", "layer", "head", "row", "position")

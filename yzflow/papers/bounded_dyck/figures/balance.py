@@ -105,7 +105,7 @@ def dyck_balanced_layers(language: DyckLanguage) -> Figure:
         "stack-like": stack_like_layer(language),
     }
     bags = language.sample(2000, max_length=500, rng=3)
-    figure = canvas(figsize=(14, 4.1))
+    figure = canvas(figsize=(11, 3.5))
     panels = figure.subplots(1, len(layers), sharey=True)
     for axes, (name, layer) in zip(panels, layers.items(), strict=True):
         image = causal_map(axes, dyck.attention_map(layer, language), labels=dyck.probe_labels(language))

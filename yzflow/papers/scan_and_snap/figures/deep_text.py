@@ -95,7 +95,7 @@ def deep_attention(runs: Mapping[int, xr.Dataset]) -> Figure:
         ``probe_words(probe, position)`` where there are some.
     """
     shown = 3
-    figure = canvas(figsize=(15.5, 4.1 * len(runs) + 0.5))
+    figure = canvas(figsize=(12.5, 3.6 * len(runs) + 0.5))
     panels = figure.subplots(len(runs), shown + 1, squeeze=False, width_ratios=[1] * shown + [0.9])
     for row, (layers, run) in zip(panels, runs.items(), strict=True):
         run = run.isel(learning_rate=0, seed=0)

@@ -124,7 +124,7 @@ def drift_and_noise(data: dict[str, xr.Dataset]) -> Figure:
     predicted, measured = data["predicted"], data["measured"]
     chosen = representatives(predicted)
     names, colours = _names(predicted, chosen), ordered_colours(len(chosen))
-    figure = canvas(figsize=(12, 4))
+    figure = canvas(figsize=(10.4, 4))
     left, middle, right = figure.subplots(1, 3)
     early = predicted.sel(time=slice(0, _STEPS))
     mean, _ = model.moments(early, batch_size=_BATCH, length=_LENGTH)

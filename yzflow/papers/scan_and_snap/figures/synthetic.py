@@ -23,7 +23,7 @@ _ROWS = (0, 2, 4, 6, 8, 10)  # iterations that Figs. 4 and 5 show beside the las
 def figure4(runs: Sequence[Sequence[Trajectory]]) -> Figure:
     """Attention on Syn-Small over training by SGD, eta_Y = 1 and 10 at eta_Z = 1 (Fig. 4).
 
-    Above the line the first steps, below it the same runs followed until attention hardly moves. The paper trains until
+    Above ⋮ the first steps, below it the same runs followed until attention hardly moves. The paper trains until
     convergence, and finds that attention leaves the common tokens for the likely distinct ones, and that the larger
     eta_Y is faster and ends less sparse.
 
@@ -82,24 +82,30 @@ def _rows(parts: Sequence[Trajectory]) -> tuple[xr.DataArray, int]:
     return xr.concat(rows, "time"), rows[0].sizes["time"]
 
 
+# The name of an empty row, after which the rows are of a run that is shown at fewer steps.
+_BREAK = "⋮"
+
+
 def _attention_maps(runs: Sequence[Sequence[Trajectory]], title: str) -> Figure:
-    figure = canvas(figsize=(4.6 * len(runs) + 1, 5.4))
+    figure = canvas(figsize=(3.5 * len(runs) + 0.9, 5.4))
     all_axes = figure.subplots(2, len(runs), sharex=True, sharey=True, squeeze=False)
     shown = [_rows(parts) for parts in runs]
     top = max(float(shares.max()) for shares, _ in shown)
     for column, parts, (shares, first) in zip(all_axes.T, runs, shown, strict=True):
         times = [f"{int(time):,}" for time in shares["time"].values]
+        if broken := first < len(times):
+            times.insert(first, _BREAK)
         given = parts[0].parameters
         rates = ", ".join(rf"$\eta_{name[-1].upper()} = {given[name]:g}$" for name in ("eta_y", "eta_z"))
         for n, axes in enumerate(column):
             occurs = parts[0].dataset["attention"].isel(time=0, next_token=n) > 0
-            drawn = shares.isel(next_token=n).where(occurs)  # blank, and so told from attention near zero
+            drawn = shares.isel(next_token=n).where(occurs).values  # blank, and so told from attention near zero
+            if broken:
+                drawn = np.insert(drawn, first, np.nan, axis=0)
             mesh = axes.imshow(drawn, aspect="auto", cmap="cividis", vmin=0, vmax=top, interpolation="nearest")
             axes.set_yticks(range(len(times)), times)
             axes.grid(False)
             axes.set_title(f"{rates}: next token {n}")
-            if first < len(times):
-                axes.axhline(first - 0.5, color="white", linewidth=2)
         column[-1].set_xlabel("contextual token")
     kinds = {parts[0].parameters["optimizer"] for parts in runs}
     for axes in all_axes[:, 0]:
