@@ -31,6 +31,8 @@ from ._theory import attention as attention
 from ._theory import averaging as averaging
 from ._theory import balance as balance
 from ._theory import decoder as decoder
+from ._theory import enclose as enclose
+from ._theory import enclosures as enclosures
 from ._theory import statements as statements
 from ._theory import symbolic as symbolic
 from .audits.audit import AuditReport as AuditReport

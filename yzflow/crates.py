@@ -111,7 +111,8 @@ def _made(file: Path) -> tuple[str, dict[str, Any]]:
     try:
         if file.suffix == ".npz":
             enclosure = Enclosure.load(file)
-            return "a certificate: a flow in balls", {"function": "enclose_flow", "environment": enclosure.environment}
+            function = "enclose" if enclosure.code else "enclose_flow"
+            return "a certificate: a flow in balls", {"function": function, "environment": enclosure.environment}
         if file.suffix == ".json":
             made = json.loads(file.read_text(encoding="utf-8"))["made"]
             return f"the result of yzflow.{made['function']}", made

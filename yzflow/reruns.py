@@ -18,7 +18,7 @@ from dynamics import Run, Trajectory
 from dynamics._flow.registry import entry_of
 from dynamics.support import checks, files
 from dynamics.support.calls import Call
-from dynamics.support.origins import Origin
+from dynamics.support.origins import Code, Origin
 from dynamics.support.provenance import environment
 from theory.enclosures import Enclosure
 from yzflow.audits.audit import Enclose, audit
@@ -215,9 +215,12 @@ def _of_code(call: Call) -> Iterator[Factor]:
     """What is another one here of the code of others that a call names."""
     for value in call.arguments.values():
         if isinstance(value, Origin) and value.code is not None:
-            yield from (
-                Factor(name, then or "none", now or "none") for name, (then, now) in value.code.factors().items()
-            )
+            yield from _changed(value.code)
+
+
+def _changed(code: Code) -> Iterator[Factor]:
+    for name, (then, now) in code.factors().items():
+        yield Factor(name, then or "none", now or "none")
 
 
 def _of_field(parameters: Mapping[str, Any]) -> list[Factor]:
@@ -282,9 +285,10 @@ def _certificate(path: Path, progress: bool) -> RerunReport:
     then = Enclosure.load(path)
     now = then.again(progress=progress)
     differences = tuple(_differences(then.arrays(), now.arrays()))
-    return RerunReport(
+    report = RerunReport(
         str(path), "a certificate", len(then.arrays()), differences, *_factors(then.environment, environment())
     )
+    return replace(report, factors=(*report.factors, *(_changed(then.code) if then.code else ())))
 
 
 def _json(path: Path, progress: bool) -> RerunReport:

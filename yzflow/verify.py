@@ -165,8 +165,8 @@ def check(path: str) -> tuple[dict, float, arb]:
         raise ValueError("the SHA-256 is another: the file is not as it was written")
     s = json.loads(data["settings"].tobytes().decode())
     flint.ctx.prec = int(s["bits"]) + 40
-    if s["decoder"] not in ("full", "modified", "theory"):
-        raise ValueError(f"no equations of the decoder {s['decoder']!r} are known here")
+    if (what := s["flow"]["target"] if s["kind"] == "flow" else s["decoder"]) not in ("full", "modified", "theory"):
+        raise ValueError(f"no equations of {what!r} are known here")
     field, n = {"symmetric": symmetric, "general": general}[s["kind"]](s)
     W, now, eps, state = balls(np.abs(s["weights"])), 0.0, arb(0), [arb(0)] * n
     names = ("start", "end", "radius", "pieces", "limbs")

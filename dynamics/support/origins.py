@@ -165,8 +165,10 @@ class Origin:
             raise checks.reject("path", rule, f"{self.target} ({error})") from error
         # Nothing else is called, whatever a file names: the modules that are imported hold much that acts.
         named = inspect.isclass(found) and (found.__module__, found.__qualname__) == (module, qualname)
-        if not named or not all(callable(getattr(found, name, None)) for name in ("derivative", "config")):
-            raise checks.reject("path", "name a class with the methods derivative and config", self.target)
+        methods = [name for name in ("config", "derivative", "field") if callable(getattr(found, name, None))]
+        if not named or "config" not in methods or len(methods) < 2:
+            rule = "name a class with the methods config, and derivative or field"
+            raise checks.reject("path", rule, self.target)
         try:
             return found(**self.config)
         except TypeError as error:

@@ -58,7 +58,7 @@ from dynamics.data import averaging as tasks
 from dynamics.support import netcdf
 from dynamics.units import attention_unit as units
 from dynamics.units import qsa
-from theory.enclosures import enclose_flow
+from theory.enclosures import enclose, enclose_flow
 from theory.papers import built_in
 
 deep = pytest.importorskip("dynamics.deep")
@@ -72,7 +72,7 @@ INNER = re.compile(
 # What functions return or raise, and what simulators are made of: built by this package alone.
 RECORDS = {
     "data.dyck.State", "deep.model.Block", "descent.complete", "flow.IntegrationError", "layer.Problem", "layer.View",
-    "layer.attention", "bags.HasPopulation", "enclosures.enclosure.Enclosure", "enclosures.enclosure.Decision",
+    "layer.attention", "bags.HasPopulation", "enclosures.enclosure.Enclosure",
     "layer.embed", "layer.embed_back", "layer.optional_rates", "layer.Layer.moved", "layer.Embedding.astype",
     "layer.Layer.check_fits", "observables.Support", "trajectory.LargeRecord", "trajectory.assemble",
     "trajectory.is_large", "trajectory.States", "layer.attention_over_time", "deep.model.Transformer.decode",
@@ -125,6 +125,15 @@ def public():
                     if len(inspect.signature(method).parameters) > 1:
                         found[f"{key}.{inner}"] = method
     return found
+
+
+class Decays:
+    """A flow of named states."""
+
+    initial = {"x": np.array([1.0, 2.0])}  # noqa: RUF012
+
+    def derivative(self, t, state):
+        return {"x": -state["x"]}
 
 
 def calls():
@@ -357,6 +366,8 @@ def calls():
         "enclosures.enclosure.enclose_flow": (enclose_flow, dict(
             data=classes, **rates, t_end=1.0, decoder="theory", bits=60, max_steps=50, max_seconds=5.0,
             progress=False)),
+        "enclosures.enclosure.enclose": (enclose, dict(
+            flow=Decays(), start={"x": [1.0, 0.5]}, t_end=0.5, bits=40, max_steps=50, max_seconds=5.0, progress=False)),
         **{f"enclosures.enclosure.Enclosure.{name}": (getattr(enclosed, name), arguments) for name, arguments in {
             "at": {"t": 0.5}, "moment": {"start": 0.1, "end": 0.2}, "save": {"path": "enclosed.npz"},
             "load": {"path": "kept_enclosure.npz"},

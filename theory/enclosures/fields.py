@@ -60,7 +60,31 @@ def total(terms: Iterable[arb_series]) -> arb_series:
     return result
 
 
-class Field(ABC):
+class VectorField(ABC):
+    """The velocity of a list of variables, which an enclosure follows.
+
+    Attributes
+    ----------
+    size : int
+        Number of variables.
+    weights : (size,) float
+        The error is measured as sqrt(sum_i (weights_i e_i)^2).
+    """
+
+    size: int
+    weights: np.ndarray
+
+    @abstractmethod
+    def derivative(self, state: Series) -> Series:
+        """The velocity of each variable."""
+
+    @property
+    def scale(self) -> float:
+        """The weight that the truncation error of a step is measured by."""
+        return float(self.weights.max())
+
+
+class Field(VectorField):
     """What both readings of a population share.
 
     Attributes
@@ -70,23 +94,16 @@ class Field(ABC):
     size : int
         Number of variables: z, then Y, or x for the theory flow.
     weights : (size,) float
-        The error is measured as sqrt(sum_i (weights_i e_i)^2). With sqrt(multiplicity / eta) the Jacobian of the full
-        flow, which ascends an objective, is symmetric.
+        With sqrt(multiplicity / eta) the Jacobian of the full flow, which ascends an objective, is symmetric.
     """
 
     settings: Mapping
-    size: int
-    weights: np.ndarray
 
     def __init__(self, settings: Mapping):
         self.settings = settings
         self.decoder = checks.one_of("decoder", settings["decoder"], DECODERS)
         self.vocab_size = int(settings["vocab_size"])
         self.eta_y, self.eta_z = arb(settings["eta_y"]), arb(settings["eta_z"])
-
-    @abstractmethod
-    def derivative(self, state: Series) -> Series:
-        """The velocity of each variable."""
 
     @abstractmethod
     def loss(self, state: Series) -> arb_series:

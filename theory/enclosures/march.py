@@ -1,4 +1,4 @@
-"""From zero to the end: the size of each step, and the radius of its tube."""
+"""From the start to the end: the size of each step, and the radius of its tube."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from dataclasses import field as default
 
 import numpy as np
-from flint import arb, arb_poly
+from flint import arb, arb_poly, ctx
 
-from theory.enclosures.fields import Field
+from theory.enclosures.fields import VectorField
 from theory.enclosures.stepping import (
     GUARD,
     Step,
@@ -30,6 +30,8 @@ _ROOM = 4.0
 # an exponent.
 _FEWEST, _MOST, _EXCESS = 4, 128, 0.35
 _SHORTEST = 2.0**-40
+# Floats above it have no square.
+_SQUARABLE = 2.0**500
 # An error this large in the norm of the weights says nothing about the logits any more.
 _LOST = 2.0**-10
 
@@ -48,19 +50,29 @@ def degree_of(bits: int) -> int:
 
 
 def march(
-    field: Field, t_end: float, bits: int, max_steps: int, max_seconds: float | None, report: Callable[[float], None]
+    field: VectorField,
+    t_end: float,
+    bits: int,
+    max_steps: int,
+    max_seconds: float | None,
+    report: Callable[[float], None],
+    start: Sequence[arb] | None = None,
 ) -> March:
-    """Enclose the solution from zero at t = 0 until ``t_end``, or as far as it goes."""
+    """Enclose the solutions from the balls ``start`` (default: zero) at t = 0 until ``t_end``, or as far as it goes."""
     found = March()
     began = time.monotonic()
     with precision(bits + GUARD):
         degree = degree_of(bits)
-        state, epsilon, now = [arb(0)] * field.size, arb(0), 0.0
+        (state, epsilon), now = _first(field, start), 0.0
         # The truncation error of a step, in the norm of the weights.
-        goal = 2.0**-bits * float(field.weights.max())
+        goal = 2.0**-bits * field.scale
         shrink, pieces = 1.0, _FEWEST
         while now < t_end and not found.reason:
-            coefficients = taylor(field, state, degree, exact=True)
+            try:
+                coefficients = taylor(field, state, degree, exact=True)
+            except ValueError as error:
+                found.reason = f"the field has no power series there: {error}"
+                break
             guess = _first_guess(coefficients, field.weights, goal)
             made = _step(field, coefficients, now, guess * shrink, t_end, state, epsilon, goal, bits, pieces)
             if made is None:
@@ -112,6 +124,8 @@ def _tube(field, step, state, epsilon, delta) -> _Made | None:
     polynomials, length = step.polynomials(), step.length
     start = _start(field, polynomials, state, epsilon)
     radius = (start + delta * length) * (2 * _ROOM)
+    if radius.is_zero():  # an equilibrium, which a polynomial follows exactly
+        radius = arb(field.scale) * arb(2) ** -ctx.prec
     pieces = step.pieces
     for _ in range(12):
         radius = radius.upper()
@@ -132,13 +146,20 @@ def _tube(field, step, state, epsilon, delta) -> _Made | None:
     return None
 
 
-def _start(field: Field, polynomials: Sequence[arb_poly], state: Sequence[arb], epsilon: arb) -> arb:
+def _first(field: VectorField, start: Sequence[arb] | None) -> tuple[list[arb], arb]:
+    """Middles of the balls at t = 0, and how far a point of the balls can be from them."""
+    if start is None:
+        return [arb(0)] * field.size, arb(0)
+    return [value.mid() for value in start], weighted_norm([value - value.mid() for value in start], field.weights)
+
+
+def _start(field: VectorField, polynomials: Sequence[arb_poly], state: Sequence[arb], epsilon: arb) -> arb:
     """The error at the start: that of the last step's end, and the gap between the two polynomials."""
     gap = [p[0] - value for p, value in zip(polynomials, state, strict=True)]
     return (epsilon + weighted_norm(gap, field.weights)).upper()
 
 
-def _end(field: Field, polynomials: Sequence[arb_poly], length: arb, epsilon: arb) -> tuple[list[arb], arb]:
+def _end(field: VectorField, polynomials: Sequence[arb_poly], length: arb, epsilon: arb) -> tuple[list[arb], arb]:
     """A point at the end of a step, and how far the solution can be from it."""
     last = [p(length) for p in polynomials]
     middle = [value.mid() for value in last]
@@ -146,17 +167,17 @@ def _end(field: Field, polynomials: Sequence[arb_poly], length: arb, epsilon: ar
     return middle, (epsilon + rounding).upper()
 
 
-def check_steps(field: Field, steps: Sequence[Step], bits: int) -> str:
+def check_steps(field: VectorField, steps: Sequence[Step], bits: int, start: Sequence[arb] | None = None) -> str:
     """Recompute every bound of given steps; why they prove nothing, or nothing if they prove what they claim."""
     with precision(bits + GUARD):
-        state, epsilon, now = [arb(0)] * field.size, arb(0), 0.0
+        (state, epsilon), now = _first(field, start), 0.0
         for number, step in enumerate(steps):
             if step.start != now or not step.end > step.start or step.pieces < 1:
                 return f"step {number} does not start where the last one ended"
             polynomials, length = step.polynomials(), step.length
-            start = _start(field, polynomials, state, epsilon)
+            gap = _start(field, polynomials, state, epsilon)
             delta = defect(field, polynomials, length, step.degree)
-            end, largest, _ = follow(field, polynomials, length, start, delta, arb(step.radius), step.pieces)
+            end, largest, _ = follow(field, polynomials, length, gap, delta, arb(step.radius), step.pieces)
             if not largest < step.radius:
                 return f"the error of step {number} from t = {step.start:g} is not within its radius"
             state, epsilon = _end(field, polynomials, length, end)
@@ -169,7 +190,8 @@ def _first_guess(coefficients: list[list[arb]], weights: np.ndarray, goal: float
     degree = len(coefficients[0]) - 1
     shortest = math.inf
     for k in (degree - 1, degree):
-        size = math.sqrt(sum((w * float(abs(row[k]))) ** 2 for row, w in zip(coefficients, weights, strict=True)))
+        sizes = [w * float(abs(row[k])) for row, w in zip(coefficients, weights.tolist(), strict=True)]
+        size = math.sqrt(sum(x**2 for x in sizes)) if max(sizes) < _SQUARABLE else math.hypot(*sizes)
         if size > 0:
             shortest = min(shortest, (goal / size) ** (1 / k))
     return min(shortest, 1e6)

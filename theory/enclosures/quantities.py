@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 from flint import arb, arb_series, ctx
 
+from dynamics.support import checks
+from theory.enclosures.elementary import Elementary, exact
 from theory.enclosures.stepping import above
 
 # Terms of the expansions in time.
@@ -36,7 +40,29 @@ class Claim:
         return Claim(None if self.value is None else not self.value)
 
     def __bool__(self) -> bool:
+        # numpy asks for this where it compares object arrays; `Balls` do not.
         raise TypeError("a claim can be open: combine claims with &, | and ~, one comparison at a time")
+
+
+def every(claims: Claim | Iterable[Any]) -> Claim:
+    """Whether all of an array or other collection of claims are true."""
+    found = Claim(True)
+    for claim in _listed(claims):
+        found &= claim
+    return found
+
+
+def some(claims: Claim | Iterable[Any]) -> Claim:
+    """Whether at least one of an array or other collection of claims is true."""
+    return ~every([~claim for claim in _listed(claims)])
+
+
+def _listed(claims: Any) -> list[Claim]:
+    given = [claims] if isinstance(claims, Claim) else list(np.ravel(np.asarray(claims, dtype=object)))
+    for claim in given:
+        if not isinstance(claim, Claim):
+            raise checks.reject("claims", "be Claims, as comparisons of quantities are", checks.brief(claim))
+    return given
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,19 +75,22 @@ class Span:
     centre : arb
     distance : arb
         A ball that holds t - centre.
+    jets : bool
+        Whether series on it are those of the flow itself, which have all derivatives, or of a polynomial near it.
     """
 
     start: float
     end: float
     centre: arb
     distance: arb
+    jets: bool = False
 
 
-class Quantity:
+class Quantity(Elementary):
     """A function of time on a span (start, end], enclosed with its derivative.
 
-    It has arithmetic with numbers and other quantities, `exp`, `log`, `sqrt` and `rate`; a comparison gives a `Claim`
-    on every time of the span.
+    It has arithmetic with numbers and other quantities, numpy's elementary functions as methods, so that ``np.tanh``
+    takes it, and `rate`; a comparison gives a `Claim` on every time of the span.
 
     Attributes
     ----------
@@ -72,7 +101,7 @@ class Quantity:
     # Along the polynomial of the step: Taylor coefficients at the centre (thin), and at all times of the span with one
     # order more (wide). The flow itself differs from that by at most `error`, and its derivative by `slope_error`.
     __slots__ = ("_ball", "_error", "_slope_error", "_thin", "_wide", "span")
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
     def __init__(self, thin: arb_series, wide: arb_series, span: Span, error: arb, slope_error: arb | None):
         self._thin, self._wide, self.span = thin, wide, span
@@ -84,7 +113,9 @@ class Quantity:
             if (other.span.start, other.span.end) != (self.span.start, self.span.end):
                 raise ValueError("quantities of two spans of time do not combine")
             return other
-        number = other if isinstance(other, arb) else arb(float(other))  # type: ignore[arg-type]
+        number = exact(other)
+        if number is None:
+            number = arb(float(other))  # type: ignore[arg-type]
         thin = arb_series([number], self._thin.prec)
         return Quantity(thin, arb_series([number], self._wide.prec), self.span, arb(0), arb(0))
 
@@ -93,6 +124,8 @@ class Quantity:
         return None if self._slope_error is None else self.rate.ball().abs_upper()
 
     def __add__(self, other: Quantity | float) -> Quantity:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         other = self._operand(other)
         ctx.cap = ORDER + 1
         return Quantity(
@@ -107,12 +140,16 @@ class Quantity:
         return Quantity(-self._thin, -self._wide, self.span, self._error, self._slope_error)
 
     def __sub__(self, other: Quantity | float) -> Quantity:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         return self + (-self._operand(other))
 
     def __rsub__(self, other: float) -> Quantity:
         return -self + other
 
     def __mul__(self, other: Quantity | float) -> Quantity:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         other = self._operand(other)
         ctx.cap = ORDER + 1
         thin, wide = self._thin * other._thin, self._wide * other._wide
@@ -167,12 +204,36 @@ class Quantity:
         slope = ball.rsqrt() / ball
         return self._through(lambda a: a.rsqrt(), slope / 2, slope / ball)
 
+    def sin(self) -> Quantity:
+        """The sine."""
+        ball = self.ball()
+        return self._through(lambda a: a.sin(), ball.cos(), ball.sin())
+
+    def cos(self) -> Quantity:
+        """The cosine."""
+        ball = self.ball()
+        return self._through(lambda a: a.cos(), ball.sin(), ball.cos())
+
+    def arctan(self) -> Quantity:
+        """The inverse of the tangent."""
+        ball = self.ball()
+        slope = 1 / (1 + ball * ball)
+        return self._through(lambda a: a.atan(), slope, 2 * ball * slope * slope)
+
+    def erf(self) -> Quantity:
+        """The error function."""
+        ball = self.ball()
+        slope = (-ball * ball).exp() * 2 / arb.pi().sqrt()
+        return self._through(lambda a: a.erf(), slope, 2 * ball * slope)
+
     def _inverse(self) -> Quantity:
         inverse = 1 / self.ball()
         square = inverse * inverse
         return self._through(_inverse, square, square * inverse * 2)
 
     def __truediv__(self, other: Quantity | float) -> Quantity:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         return self * self._operand(other)._inverse()
 
     def __rtruediv__(self, other: float) -> Quantity:
@@ -180,10 +241,14 @@ class Quantity:
 
     @property
     def rate(self) -> Quantity:
-        """The derivative in time; it has no derivative itself."""
+        """The derivative in time; it has none itself, but where the flow is one of named states."""
         if self._slope_error is None:
             raise ValueError("a rate has no rate: only first derivatives are enclosed")
         ctx.cap = ORDER + 1
+        if self.span.jets:
+            if self._wide.prec < 2:
+                raise ValueError(f"only the first {ORDER} derivatives in time are enclosed")
+            return Quantity(self._thin.derivative(), self._wide.derivative(), self.span, arb(0), arb(0))
         return Quantity(self._thin.derivative(), self._wide.derivative(), self.span, self._slope_error, None)
 
     def integral(self, before: arb) -> tuple[Quantity, arb]:
@@ -243,17 +308,25 @@ class Quantity:
         return self._expanded(zeros) if zeros else self.ball()
 
     def __gt__(self, other: Quantity | float) -> Claim:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         sign = (self - other)._sign()
         return Claim(True if sign > 0 else False if sign <= 0 else None)
 
     def __ge__(self, other: Quantity | float) -> Claim:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         sign = (self - other)._sign()
         return Claim(True if sign >= 0 else False if sign < 0 else None)
 
     def __lt__(self, other: Quantity | float) -> Claim:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         return ~(self >= other)
 
     def __le__(self, other: Quantity | float) -> Claim:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         return ~(self > other)
 
     def __eq__(self, other: object) -> Claim:  # type: ignore[override]

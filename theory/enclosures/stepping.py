@@ -3,7 +3,7 @@
 Let p be any polynomial in time, ``delta`` a bound of ||p' - f(p)|| over a time h, and ``mu`` a bound of the logarithmic
 norm of the Jacobian of f over all points within a distance R of p. As long as the solution is within R, its distance
 eps to p obeys eps' <= mu eps + delta, so that eps(h) <= exp(mu h) eps(0) + delta (exp(mu h) - 1) / mu. If that stays
-below R, the solution was within R all along. The norm is ||W e|| with the weights of `Field`.
+below R, the solution was within R all along. The norm is ||W e|| with the weights of a `VectorField`.
 
 Everything that a bound depends on is a ball; what only guides (the polynomial itself, the step size, R) is not.
 """
@@ -19,7 +19,7 @@ from functools import reduce
 import numpy as np
 from flint import arb, arb_mat, arb_poly, arb_series, ctx
 
-from theory.enclosures.fields import Field
+from theory.enclosures.fields import VectorField
 
 # Bits beside those asked for, so that round-off is far below the truncation error.
 GUARD = 40
@@ -49,7 +49,7 @@ def padded(series: arb_series, length: int) -> list[arb]:
     return coefficients + [arb(0)] * (length - len(coefficients))
 
 
-def taylor(field: Field, start: Sequence[arb], order: int, *, exact: bool) -> list[list[arb]]:
+def taylor(field: VectorField, start: Sequence[arb], order: int, *, exact: bool) -> list[list[arb]]:
     """Taylor coefficients of the solution through ``start``, a list for each variable.
 
     Enclosures of them, for every solution through a point of the balls ``start``; or, if ``exact``, midpoints only.
@@ -129,7 +129,7 @@ def weighted_norm(values: Sequence[arb], weights: np.ndarray) -> arb:
     return sum((size * size for size in sizes), arb(0)).upper().sqrt().upper()
 
 
-def defect(field: Field, polynomials: Sequence[arb_poly], length: arb, degree: int) -> arb:
+def defect(field: VectorField, polynomials: Sequence[arb_poly], length: arb, degree: int) -> arb:
     """Upper bound of ||p' - f(p)|| over a step, the larger of those over its halves."""
     half = length / 4
     return _defect(field, polynomials, half, half.upper(), degree).max(
@@ -137,7 +137,7 @@ def defect(field: Field, polynomials: Sequence[arb_poly], length: arb, degree: i
     )
 
 
-def _defect(field: Field, polynomials: Sequence[arb_poly], centre: arb, half: arb, degree: int) -> arb:
+def _defect(field: VectorField, polynomials: Sequence[arb_poly], centre: arb, half: arb, degree: int) -> arb:
     """Upper bound of ||p' - f(p)|| around a time: its series there, and its remainder over all of the span."""
     middle = [moved(p, centre) for p in polynomials]
     box = [moved(p, arb(0, half)) for p in middle]
@@ -160,7 +160,7 @@ def _defect(field: Field, polynomials: Sequence[arb_poly], centre: arb, half: ar
     return weighted_norm(errors, field.weights)
 
 
-def jacobian(field: Field, box: Sequence[arb]) -> list[list[arb]]:
+def jacobian(field: VectorField, box: Sequence[arb]) -> list[list[arb]]:
     """Enclosures of df_i/dx_j over a box, by a direction at a time."""
     ctx.cap = 2
     constant = [arb_series([value], 2) for value in box]
@@ -190,7 +190,8 @@ def largest_eigenvalue(symmetric: arb_mat) -> tuple[arb, arb]:
     rows = reduce(arb.max, (sum(row, arb(0)).upper() for row in radii))
     frobenius = sum((entry * entry for row in radii for entry in row), arb(0)).sqrt().upper()
     spread = rows if rows < frobenius else frobenius
-    slack = arb(float(np.abs(table).sum()) * 2.0**-44)
+    # More than nothing even for the zero matrix, that of a rotation.
+    slack = arb(float(np.abs(table).sum()) * 2.0**-44 or 2.0**-100)
     sums = [
         (rotated[i, i] + sum((abs(rotated[i, j]) for j in range(size) if j != i), arb(0))).upper() for i in range(size)
     ]
@@ -204,7 +205,7 @@ def largest_eigenvalue(symmetric: arb_mat) -> tuple[arb, arb]:
     return arb("inf"), arb("inf")
 
 
-def log_norm(field: Field, box: Sequence[arb]) -> tuple[arb, arb]:
+def log_norm(field: VectorField, box: Sequence[arb]) -> tuple[arb, arb]:
     """Upper bound of the logarithmic norm of the Jacobian over a box, and how much of it is due to the box's size."""
     with precision(_JACOBIAN_BITS):
         try:
@@ -225,7 +226,7 @@ def ball_of(polynomial: arb_poly, first: arb, last: arb) -> arb:
 
 
 def speed_margin(
-    field: Field, polynomials: Sequence[arb_poly], length: arb, delta: arb, radius: arb, pieces: int = 4
+    field: VectorField, polynomials: Sequence[arb_poly], length: arb, delta: arb, radius: arb, pieces: int = 4
 ) -> arb:
     """Upper bound of ||x' - p'|| for a solution within ``radius`` of p, whose defect is at most ``delta``."""
     weights = [arb(weight) for weight in field.weights.tolist()]
@@ -254,7 +255,7 @@ def grow(epsilon: arb, delta: arb, mu: arb, length: arb) -> arb:
 
 
 def follow(
-    field: Field, polynomials: Sequence[arb_poly], length: arb, epsilon: arb, delta: arb, radius: arb, pieces: int
+    field: VectorField, polynomials: Sequence[arb_poly], length: arb, epsilon: arb, delta: arb, radius: arb, pieces: int
 ) -> tuple[arb, arb, float]:
     """Bounds of the error at the end and of its largest value over a step, if it stays within ``radius``.
 

@@ -273,7 +273,7 @@ def test_a_certificate_of_a_decoder_without_equations_is_refused_by_its_name(sav
     path = altered(saved, tmp_path, setting("decoder", lambda old: name))
     with pytest.raises(ValueError, match=r"`decoder` must be one of 'full', 'modified', 'theory', but got"):
         Enclosure.load(path)
-    with pytest.raises(ValueError, match="no equations of the decoder"):
+    with pytest.raises(ValueError, match="no equations of"):
         verify.check(path)
 
 

@@ -1,0 +1,92 @@
+"""Claims for all times of an enclosure, from the first step to the last."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from theory.enclosures.quantities import Claim
+from theory.enclosures.stepping import Step
+
+# Parts of a step that a predicate is first tried on, and how often a part is halved before the claim is left open.
+_PARTS = 2
+_DEPTH = 14
+# How often the time between where a claim is proved and where it is false is cut.
+_SHARPER = 12
+
+_Asked = Callable[[float, float], Claim]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What `Enclosure.decide` found.
+
+    Attributes
+    ----------
+    value : bool or None
+        True: at every time. False: not at the times of ``times``. None: open at ``times``.
+    times : (float, float) or None
+        A span of time, or twice one time.
+    parts : int
+        Spans and times on which the predicate was evaluated.
+    reached : float
+        The claim is proved for every t with 0 < t <= ``reached``.
+    """
+
+    value: bool | None
+    times: tuple[float, float] | None
+    parts: int
+    reached: float
+
+
+def decide(claim: _Asked, steps: Sequence[Step], last: float) -> Decision:
+    """Decide a claim, from spans of time within a step, for all times 0 < t <= ``last``."""
+    parts = 0
+    for step in steps:
+        if step.start >= last:
+            break
+        stop = min(step.end, last)
+        edges = np.linspace(step.start, stop, _PARTS + 1).tolist()
+        edges[-1] = stop
+        waiting = [(a, b, 0) for a, b in itertools.pairwise(edges)][::-1]
+        while waiting:
+            start, end, depth = waiting.pop()
+            parts += 1
+            found = claim(start, end).value
+            if found is True:
+                continue
+            if found is False:
+                return Decision(False, (start, end), parts, start)
+            parts += 1
+            if claim(end, end).value is False:
+                return _sharpened(claim, start, end, parts)
+            middle = start + (end - start) / 2
+            if depth == _DEPTH or not start < middle < end:
+                return Decision(None, (start, end), parts, start)
+            waiting += [(middle, end, depth + 1), (start, middle, depth + 1)]
+    reached = steps[-1].end if steps else 0.0
+    if reached < last:
+        return Decision(None, (reached, last), parts, reached)
+    return Decision(True, None, parts, last)
+
+
+def _sharpened(claim: _Asked, start: float, end: float, parts: int) -> Decision:
+    """That a claim, proved until ``start``, is false at ``end``; with both moved towards each other."""
+    for _ in range(_SHARPER):
+        for share in (0.5, 0.25, 0.125):  # a short span may be decided where a long one is not
+            middle = start + (end - start) * share
+            parts += 2
+            if not start < middle < end:
+                continue
+            if claim(middle, middle).value is False:
+                end = middle
+                break
+            if claim(start, middle).value is True:
+                start = middle
+                break
+        else:
+            break
+    return Decision(False, (end, end), parts, start)
