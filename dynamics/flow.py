@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics._flow.clock import Clock
-from dynamics._flow.march import MOST_EVALUATIONS, march, taken
+from dynamics._flow.march import MOST_EVALUATIONS, Guard, culprit, march, taken
 from dynamics._flow.optimized import check_flow
 from dynamics._flow.orbits import FullOrbits
 from dynamics._flow.registry import entry_of, explicit_for, system_for
 from dynamics._flow.solver import METHODS, Solver, as_solver
-from dynamics._flow.steps import steps_of
+from dynamics._flow.steps import Steps, steps_of
 from dynamics._flow.systems import Setting, System
 from dynamics._model.objective import Objective, as_objective
 from dynamics._model.optimizer import Optimizer
@@ -220,6 +220,14 @@ def _trajectory(system: System, times: np.ndarray, states: np.ndarray, labels: M
     return assemble(system.setting.bags, times, seen.states, seen.loss, **labels, extra=extra)
 
 
+def _stall(system: System, steps: Steps) -> str:
+    """Where and why steps stall, in words."""
+    number, jump = culprit(steps, lambda _, state: system.derivative(state))
+    component = getattr(system, "component", "variable {}".format)(number)
+    kink = "" if system.setting.start.hidden is None else ", as where a hidden unit is held where its ReLU bends"
+    return f"steps stall, and the slope of {component} jumps by {jump:.3g} between them{kink}"
+
+
 def _integrate(
     system: System,
     clock: Clock,
@@ -279,9 +287,13 @@ def _integrate(
         grid = np.clip(clock.variable(times), 0.0, end)
         most = min(MOST_EVALUATIONS, getattr(system, "most_evaluations", MOST_EVALUATIONS))
 
-        def exceeded() -> str | None:
+        guard = Guard(end)
+
+        def exceeded(steps: Steps, size: float) -> str | None:
             why = getattr(system, "why_so_many", "")
-            return f"more than {most:,} evaluations of the derivative{why}" if evaluations > most else None
+            if evaluations > most:
+                return f"more than {most:,} evaluations of the derivative{why}"
+            return _stall(system, steps) if guard.stalls(steps, size) else None
 
         done, reason = march(steps, grid, states, exceeded)
         if reason:

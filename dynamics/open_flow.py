@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import lazy_loader
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics._flow.clock import Clock
-from dynamics._flow.march import MOST_EVALUATIONS, march, taken
 from dynamics._flow.solver import Solver, as_solver
-from dynamics._flow.steps import Steps, steps_of
-from dynamics._open.states import Labelled, RaisedError, States, check_name, labelled
-from dynamics.flow import IntegrationError
-from dynamics.run import FORMAT, Run
+from dynamics._open.integration import Integration
+from dynamics._open.states import RaisedError, States
+from dynamics.run import Run
 from dynamics.support import checks
 from dynamics.support.calls import Call
 from dynamics.support.origins import origin_of
 from dynamics.support.progress import Progress
-from dynamics.support.provenance import provenance
 
 if TYPE_CHECKING:
     import xarray as xr
-else:
-    xr = lazy_loader.load("xarray")
 
 __all__ = ["Flow", "integrate"]
 
@@ -134,7 +127,7 @@ def integrate(
     call = Call("integrate", {**given, "flow": origin_of(flow) or flow})  # which may be changed later
     try:
         with Progress(f"flow ({type(flow).__name__})", enabled=progress) as report:
-            run = _Integration(flow, states, clock, moments, parameters, report).run()
+            run = Integration(flow, states, clock, moments, parameters, report).run()
     except RaisedError as error:
         raise (error.__cause__ or error) from None
     run.call = call
@@ -147,125 +140,3 @@ def states_of(flow: Flow, *, reduce: bool = True) -> States:
     states = States(flow.initial, checks.function("orbits", labels)() if reduce and labels is not None else None)
     states.check_derivative(flow.derivative(0.0, states.split(states.initial)), 0.0)
     return states
-
-
-class _Integration:
-    """An integration on its way."""
-
-    def __init__(
-        self, flow: Flow, states: States, clock: Clock, times: np.ndarray, parameters: Mapping, report: Progress
-    ) -> None:
-        self.flow, self.states, self.clock, self.times = flow, states, clock, times
-        self.parameters, self.report = parameters, report
-        self.evaluations, self.end = 0, float(clock.variable(clock.end))
-
-    def bind(self, state: np.ndarray, out: np.ndarray) -> Callable[[float], None]:
-        """The derivative by the variable of integration, as `steps_of` takes it."""
-        evaluate, clock, report = self.states.bound(self.flow.derivative, state, out), self.clock, self.report
-
-        def at(s: float) -> None:
-            self.evaluations += 1
-            t = float(clock.time(s))
-            if report.enabled:
-                report.update(s / self.end, f"at t = {t:.4g} of {clock.end:g}")
-            evaluate(t)
-            if clock.logarithmic:
-                np.multiply(out, clock.rate(s), out=out)
-
-        return at
-
-    def exceeded(self) -> str | None:
-        """Why there are no more evaluations, or None."""
-        if self.evaluations <= MOST_EVALUATIONS:
-            return None
-        return f"more than {MOST_EVALUATIONS:,} evaluations of the derivative"
-
-    def run(self) -> Run:
-        """Integrate to the end."""
-        grid = np.clip(self.clock.variable(self.times), 0.0, self.end)
-        rows = np.empty((len(grid), self.states.initial.size))
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            how = {name: self.parameters[name] for name in ("rtol", "atol")}
-            steps = steps_of(self.parameters["method"], self.bind, self.end, self.states.initial, **how)
-            done, reason = march(steps, grid, rows, self.exceeded)
-        if reason:
-            raise self.failure(reason, steps, rows[:done])
-        self.states.check_derivative(
-            self.flow.derivative(float(self.times[-1]), self.states.split(rows[-1])), float(self.times[-1])
-        )
-        return self.recorded(rows, taken(steps, self.clock))
-
-    def failure(self, reason: str, steps: Steps, rows: np.ndarray) -> IntegrationError:
-        """What is raised where there is no further step."""
-        time, state = float(self.clock.time(steps.s)), self.states.split(steps.state.copy())
-        largest = int(np.argmax(np.abs(steps.state)))
-        return IntegrationError(
-            f"the flow stopped after t = {time:g} of {self.clock.end:g}, where the largest entry is "
-            f"{self.states.component(largest)} = {steps.state[largest]:.3g}: {reason.rstrip('.')}. Try, in this order: "
-            "an earlier t_end, Solver(time_scale='log'), a larger rtol and atol, or Solver(method='Radau')",
-            time,
-            None,
-            None,
-            state,
-            self.recorded(rows, taken(steps, self.clock)) if len(rows) else None,
-        )
-
-    def recorded(self, rows: np.ndarray, method: str) -> Run:
-        """The states at the first of the times as a run."""
-        return recorded(
-            self.flow, self.states, self.times[: len(rows)], rows, "integrate", self.parameters, {"method": method}
-        )
-
-
-def recorded(
-    flow: Flow,
-    states: States,
-    times: np.ndarray,
-    rows: np.ndarray,
-    kind: str,
-    parameters: Mapping,
-    attributes: Mapping[str, str],
-    events: Mapping[str, np.ndarray] | None = None,
-) -> Run:
-    """A run of the states at some times, with what the flow observes of them."""
-    dataset = states.dataset(states.over_time(rows), times)
-    observe = getattr(flow, "observe", None)
-    if observe is not None:
-        dataset = dataset.assign(_observed(observe, states, times, rows))
-    own = {
-        "flow": f"{type(flow).__module__}:{type(flow).__qualname__}",
-        "states": json.dumps(list(states.shapes)),
-        "reduction": states.reduction,
-    }
-    dataset = dataset.assign_attrs(provenance(kind, parameters, FORMAT) | own | dict(attributes))
-    dataset["time"].attrs["long_name"] = "time"
-    return Run(dataset, events=events)
-
-
-def _observed(observe: Callable, states: States, times: np.ndarray, rows: np.ndarray) -> dict[str, xr.DataArray]:
-    """The observables over time."""
-    kept: dict[str, list[Labelled]] = {}
-    for time, row in zip(times.tolist(), rows, strict=True):
-        rule = "return a mapping of names to arrays or numbers"
-        found = checks.instance("observe", observe(time, states.split(row)), Mapping, rule=rule)
-        if kept and set(found) != set(kept):
-            raise checks.reject("observe", "return the same names at all times", checks.brief(list(found)))
-        for name, value in found.items():
-            if check_name("observe", name) in states.shapes:
-                raise checks.reject("observe", "return names that are no states", repr(name))
-            own = labelled("observe", name, value, finite=False)
-            first = kept.setdefault(name, [own])[0]
-            if own.values.shape != first.values.shape:
-                rule = f"return one shape of {name!r} at all times"
-                raise checks.reject("observe", rule, f"{first.values.shape} and {own.values.shape}")
-            if own is not first:
-                kept[name].append(own)
-    return {
-        name: xr.DataArray(
-            np.stack([own.values for own in seen]),
-            dims=("time", *seen[0].dims),
-            coords={"time": times, **seen[0].coords},
-            attrs=seen[0].attributes,
-        )
-        for name, seen in kept.items()
-    }

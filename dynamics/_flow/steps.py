@@ -15,6 +15,8 @@ from dynamics._flow.tableau import E3, E5, EXTENDED, STAGES, A, C, D
 # Given arrays (state, out), a function that writes the derivative at s, at what ``state`` then holds, into ``out``; a
 # third argument takes the place of `System.bound`.
 Bind = Callable[..., Callable[[float], None]]
+# The states (points, size of the state) at points within a step.
+Interpolant = Callable[[np.ndarray], np.ndarray]
 
 # Numbers in a state from which on sums over stages wait for memory rather than for Python.
 LARGE = 2**15
@@ -31,7 +33,7 @@ _NOT_FINITE = "the state is no longer finite"
 
 
 class Steps(Protocol):
-    """An integration that begins at s = 0.
+    """An integration on its way.
 
     Attributes
     ----------
@@ -41,6 +43,8 @@ class Steps(Protocol):
         The state there.
     method : str
         What takes the next step.
+    trials : int or None
+        Steps that were tried, the rejected ones among them; None where a method does not say.
     """
 
     @property
@@ -52,11 +56,17 @@ class Steps(Protocol):
     @property
     def method(self) -> str: ...
 
+    @property
+    def trials(self) -> int | None: ...
+
     def advance(self) -> str | None:
         """Take a step; returns None, or the reason if there is no further step."""
 
     def interpolate(self, s: np.ndarray) -> np.ndarray:
         """The states at points within the last step: (points, size of the state)."""
+
+    def interpolant(self) -> Interpolant:
+        """`interpolate` for several calls before the next step."""
 
 
 class Dop853:
@@ -71,12 +81,16 @@ class Dop853:
     ----------
     stiff : bool
         Whether stability has bounded the steps for a while, and not the tolerances.
+    trials : int
+        Steps that were tried.
     """
 
     method = "DOP853"
 
-    def __init__(self, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float) -> None:
-        self.s, self.state = 0.0, initial.copy()
+    def __init__(
+        self, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float, start: float = 0.0
+    ) -> None:
+        self.s, self.state, self.trials = start, initial.copy(), 0
         self._end, self._atol = end, atol
         if rtol < _FINEST:
             warnings.warn(f"rtol = {rtol:g} is finer than numbers are: {_FINEST:.2g} is used", stacklevel=2)
@@ -86,7 +100,7 @@ class Dop853:
         self._large = n >= LARGE
         self._evaluate = self._bound(bind)
         self.stiff, self._bounded, self._free = False, 0, 0
-        self._start, self._size, self._next_size = 0.0, 0.0, self._first_size()
+        self._start, self._size, self._next_size = start, 0.0, self._first_size()
 
     def _bound(self, bind: Bind) -> list[Callable[[float], None]]:
         """Make room for the slopes; what evaluates each."""
@@ -109,15 +123,16 @@ class Dop853:
         """
         scale = self._atol + np.abs(self.state) * self._rtol
         np.copyto(self._new, self.state)
-        self._evaluate[STAGES](0.0)
+        start, rest = self.s, self._end - self.s
+        self._evaluate[STAGES](start)
         slope = self._slope(STAGES)
         d0, d1 = (np.linalg.norm(x / scale) / scale.size**0.5 for x in (self.state, slope))
-        h0 = min(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, self._end)
+        h0 = min(1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1, rest)
         np.add(self.state, h0 * slope, out=self._stage)
-        self._evaluate[1](h0)
+        self._evaluate[1](start + h0)
         d2 = np.linalg.norm((self._slope(1) - slope) / scale) / scale.size**0.5 / h0
         h1 = max(1e-6, h0 * 1e-3) if d1 <= 1e-15 and d2 <= 1e-15 else (0.01 / max(d1, d2)) ** -_EXPONENT
-        return min(100 * h0, h1, self._end)
+        return min(100 * h0, h1, rest)
 
     def advance(self) -> str | None:
         """Take a step; returns None, or the reason if there is no further step."""
@@ -127,6 +142,7 @@ class Dop853:
         while size >= smallest:
             s = min(self.s + size, self._end)
             size = s - self.s
+            self.trials += 1
             moments = self.s + C * size
             moments[STAGES] = s
             self._run(1, STAGES + 1, moments, size, self.state)
@@ -207,19 +223,27 @@ class Dop853:
         """The states at points within the last step: (points, size of the state)."""
         if self._large and (s == self.s).all():  # mostly where a flow ends
             return np.repeat(self.state[None], s.size, axis=0)
-        size = self._size
+        return self.interpolant()(s)
+
+    def interpolant(self) -> Interpolant:
+        """`interpolate` for several calls before the next step."""
+        size, start = self._size, self._start
         self._run(STAGES + 1, EXTENDED, self._start + C * size, size, self._old)
         change = self.state - self._old
         first, last = self._slope(0), self._slope(STAGES)
         terms = [change, size * first - change, 2 * change - size * (last + first)]
         terms += list(size * self._means(D))
-        x = ((s - self._start) / size)[:, None]
-        states = np.zeros((s.size, change.size))
-        for i, term in enumerate(reversed(terms)):
-            states += term
-            states *= 1 - x if i % 2 else x
-        states += self._old
-        return states
+
+        def at(s: np.ndarray) -> np.ndarray:
+            x = ((s - start) / size)[:, None]
+            states = np.zeros((s.size, change.size))
+            for i, term in enumerate(reversed(terms)):
+                states += term
+                states *= 1 - x if i % 2 else x
+            states += self._old
+            return states
+
+        return at
 
 
 def _sparse(*rows: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -293,7 +317,18 @@ class ScipySteps:
 
     def interpolate(self, s: np.ndarray) -> np.ndarray:
         """The states at points within the last step: (points, size of the state)."""
-        return np.ascontiguousarray(self._solver.dense_output()(s).T)
+        return self.interpolant()(s)
+
+    def interpolant(self) -> Interpolant:
+        """`interpolate` for several calls before the next step."""
+        dense = self._solver.dense_output()
+        return lambda s: np.ascontiguousarray(dense(s).T)
+
+    @property
+    def trials(self) -> int | None:
+        """Steps that were tried, where the method is explicit."""
+        stages = getattr(self._solver, "n_stages", None)
+        return None if stages is None or self.method == "Radau" else int(self._solver.nfev // stages)
 
 
 class Switching:
@@ -309,9 +344,18 @@ class Switching:
     """
 
     def __init__(
-        self, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float, explicit: Explicit = Dop853
+        self,
+        bind: Bind,
+        end: float,
+        initial: np.ndarray,
+        *,
+        rtol: float,
+        atol: float,
+        explicit: Explicit = Dop853,
+        start: float = 0.0,
     ) -> None:
-        self._explicit = explicit(bind, end, initial, rtol=rtol, atol=atol)
+        own = {} if start == 0 else {"start": start}
+        self._explicit = explicit(bind, end, initial, rtol=rtol, atol=atol, **own)
         self._steps: Steps = self._explicit
         self._given = (bind, end, {"rtol": rtol, "atol": atol})
         self.switched: float | None = None
@@ -340,6 +384,15 @@ class Switching:
         """The states at points within the last step: (points, size of the state)."""
         return self._steps.interpolate(s)
 
+    def interpolant(self) -> Interpolant:
+        """`interpolate` for several calls before the next step."""
+        return self._steps.interpolant()
+
+    @property
+    def trials(self) -> int | None:
+        """Steps that were tried, where the method is explicit."""
+        return self._steps.trials
+
 
 def steps_of(
     method: str,
@@ -350,10 +403,15 @@ def steps_of(
     rtol: float,
     atol: float,
     explicit: Explicit = Dop853,
+    start: float = 0.0,
 ) -> Steps:
-    """The integration by a method of `dynamics._flow.solver`; ``explicit`` makes the steps of DOP853."""
+    """The integration by a method of `dynamics._flow.solver` from ``start``; ``explicit`` makes the steps of DOP853.
+
+    Only `Dop853` itself starts elsewhere than at 0.
+    """
+    own = {} if start == 0 else {"start": start}
     if method == "auto":
-        return Switching(bind, end, initial, rtol=rtol, atol=atol, explicit=explicit)
+        return Switching(bind, end, initial, rtol=rtol, atol=atol, explicit=explicit, **own)
     if method == "DOP853":
-        return explicit(bind, end, initial, rtol=rtol, atol=atol)
-    return ScipySteps(method, bind, end, initial, {"rtol": rtol, "atol": atol})
+        return explicit(bind, end, initial, rtol=rtol, atol=atol, **own)
+    return ScipySteps(method, bind, end, initial, {"rtol": rtol, "atol": atol}, **own)
