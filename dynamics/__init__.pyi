@@ -30,6 +30,7 @@ from .layer import Embedding as Embedding
 from .layer import Layer as Layer
 from .noise import gradient_noise as gradient_noise
 from .noise import linear_noise as linear_noise
+from .open_descent import descend as descend
 from .open_flow import Flow as Flow
 from .open_flow import integrate as integrate
 from .run import Run as Run

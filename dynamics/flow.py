@@ -29,6 +29,8 @@ from dynamics.trajectory import LargeRecord, Trajectory, assemble, is_large
 
 __all__ = ["METHODS", "IntegrationError", "Solver", "gradient_flow"]
 
+_STALL = "steps stall"
+
 
 class IntegrationError(RuntimeError):
     """The integrator could not reach the end.
@@ -151,7 +153,8 @@ def gradient_flow(
     ValueError
         If an argument is invalid, or the features f_n are linearly dependent where Lemma 3 needs their inverse.
     IntegrationError
-        If the integrator fails; it says where, and keeps what was recorded.
+        If the integrator fails, or its steps stall, as where a hidden unit is held where its ReLU bends; it says
+        where, and keeps what was recorded.
 
     Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Sections 3-5 and Appendix D.
     """
@@ -225,7 +228,7 @@ def _stall(system: System, steps: Steps) -> str:
     number, jump = culprit(steps, lambda _, state: system.derivative(state))
     component = getattr(system, "component", "variable {}".format)(number)
     kink = "" if system.setting.start.hidden is None else ", as where a hidden unit is held where its ReLU bends"
-    return f"steps stall, and the slope of {component} jumps by {jump:.3g} between them{kink}"
+    return f"{_STALL}, and the slope of {component} jumps by {jump:.3g} between them{kink}"
 
 
 def _integrate(
@@ -264,11 +267,16 @@ def _integrate(
         layer = system.layer(np.ascontiguousarray(state))
         time = float(clock.time(s))
         largest = max(np.abs(layer.Z).max(), np.abs(layer.Y).max())
+        rates = f"eta_y = {parameters['eta_y']:g}, eta_z = {parameters['eta_z']:g}"
+        tries = (
+            f"smaller learning rates ({rates}), Solver(time_scale='log'), a larger rtol and atol, or "
+            "Solver(method='Radau')"
+        )
+        if reason.startswith(_STALL):
+            tries = "`sgd`, whose steps do not shrink, an earlier t_end, Solver(method='LSODA'), or a smooth activation"
         raise IntegrationError(
             f"the gradient flow ({parameters['decoder']}) stopped after t = {time:g} of {clock.end:g} SGD steps, where "
-            f"the largest logit is {largest:.3g}: {reason}. Try, in this order: smaller learning rates (eta_y = "
-            f"{parameters['eta_y']:g}, eta_z = {parameters['eta_z']:g}), Solver(time_scale='log'), a larger rtol and "
-            f"atol, or Solver(method='Radau')",
+            f"the largest logit is {largest:.3g}: {reason}. Try, in this order: {tries}",
             time,
             layer,
             _trajectory(system, times[:n_states], states[:n_states], labels) if n_states else None,
@@ -286,7 +294,6 @@ def _integrate(
         steps = steps_of(parameters["method"], bind, end, system.initial, **how)
         grid = np.clip(clock.variable(times), 0.0, end)
         most = min(MOST_EVALUATIONS, getattr(system, "most_evaluations", MOST_EVALUATIONS))
-
         guard = Guard(end)
 
         def exceeded(steps: Steps, size: float) -> str | None:

@@ -17,6 +17,7 @@ from ._dynamics import Solver as Solver
 from ._dynamics import TextCorpus as TextCorpus
 from ._dynamics import Trajectory as Trajectory
 from ._dynamics import __version__ as __version__
+from ._dynamics import descend as descend
 from ._dynamics import fields as fields
 from ._dynamics import gradient_flow as gradient_flow
 from ._dynamics import gradient_flow_ensemble as gradient_flow_ensemble

@@ -19,7 +19,7 @@ _SHRUNK = 1e-3
 # where the derivative jumps within a step. Smooth flows, stiff ones too, have less.
 _HOPELESS, _MANY, _REJECTED = 1e7, 1e5, 0.15
 # Steps over which the cause of a stall is looked for.
-_SOUGHT = 40
+_SOUGHT = 200
 
 # What becomes of a step from ``start`` to ``end``, which ends before where that returns a place.
 Within = Callable[[float, Interpolant, float], float | None]

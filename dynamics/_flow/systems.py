@@ -187,6 +187,12 @@ class Full:
         """The layer at a state."""
         return self.like.moved(self.weights(state))
 
+    def component(self, number: int) -> str:
+        """A number of the state in words."""
+        part = int(np.searchsorted(self.bounds, number, side="right")) - 1
+        place = np.unravel_index(number - self.bounds[part], self.shapes[part])
+        return f"{Weights._fields[part]}[{', '.join(map(str, place))}]"
+
     def weighed(self, weight: np.ndarray, count: np.ndarray | None = None) -> Full:
         """The same system of bags with other weights, of any sign, in which its derivative is linear; other counts."""
         other = copy.copy(self)

@@ -292,30 +292,33 @@ class Update(NamedTuple):
     rates: tuple[np.floating, ...]
 
 
-def _shrink(optimizer: Optimizer, slopes: Weights, rates: Sequence[float], multiplicity: np.ndarray) -> float:
+def _shrink(
+    optimizer: Optimizer, slopes: Sequence[np.ndarray], rates: Sequence[float], multiplicity: np.ndarray | None
+) -> float:
     """The factor that clipping puts on the gradient of what is trained, as in PyTorch."""
     if optimizer.clip is None:
         return 1.0
     total = 0.0
     for k, (slope, rate) in enumerate(zip(slopes, rates, strict=True)):
         if slope.size and rate > 0:
-            total += float((slope**2 @ multiplicity).sum() if k == 1 else (slope**2).sum())
+            total += float((slope**2 @ multiplicity).sum() if k == 1 and multiplicity is not None else (slope**2).sum())
     return min(1.0, optimizer.clip / (math.sqrt(total) + CLIP_FLOOR))
 
 
 def ascend(
     optimizer: Optimizer,
-    weights: Weights,
-    slopes: Weights,
-    first: Weights,
-    second: Weights,
+    weights: Sequence[np.ndarray],
+    slopes: Sequence[np.ndarray],
+    first: Sequence[np.ndarray],
+    second: Sequence[np.ndarray],
     rates: Sequence[float],
-    multiplicity: np.ndarray,
+    multiplicity: np.ndarray | None,
     step: int,
 ) -> None:
     """Take the step of this number, from 0, in place: of the weights, and of velocity or moments.
 
-    ``slopes`` is the gradient of J by each array and ``multiplicity`` how many next tokens share each column of Y.
+    ``slopes`` is the gradient of J by each array and ``multiplicity`` how many next tokens share each column of Y,
+    the second array; None for arrays that are no layer's.
     """
     shrink, factor = _shrink(optimizer, slopes, rates, multiplicity), optimizer.factor(step)
     decay = optimizer.weight_decay or 0.0

@@ -239,7 +239,8 @@ class Integration:
             tries = "a smooth function in the place of one with a kink, or an earlier t_end"
         return IntegrationError(
             f"the flow stopped after t = {time:g} of {self.clock.end:g}, where the largest entry is "
-            f"{self.states.component(largest)} = {state[largest]:.3g}: {reason.rstrip('.')}. Try, in this order: {tries}",
+            f"{self.states.component(largest)} = {state[largest]:.3g}: {reason.rstrip('.')}. Try, in this order: "
+            f"{tries}",
             time,
             None,
             None,

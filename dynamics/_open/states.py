@@ -173,6 +173,14 @@ class States:
 
         return evaluate
 
+    @staticmethod
+    def run(evaluate: Callable[[float], None], t: float) -> None:
+        """Evaluate what `bound` made, with errors of the flow's own code as they were raised."""
+        try:
+            evaluate(t)
+        except RaisedError as error:
+            raise (error.__cause__ or error) from None
+
     def _refused(self, name: str, part: object) -> ValueError:
         return checks.reject(
             "derivative", f"return an array of shape {self.shapes[name]} for {name!r}", f"shape {np.shape(part)}"

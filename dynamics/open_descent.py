@@ -1,0 +1,168 @@
+"""Discrete steps along an open flow: Euler's, its own random ones, or those of an optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dynamics._model.optimizer import Optimizer, ascend, direction_of
+from dynamics._open.records import recorded
+from dynamics._open.states import States
+from dynamics.flow import IntegrationError
+from dynamics.open_flow import Flow, states_of
+from dynamics.run import Run
+from dynamics.support import checks
+from dynamics.support.calls import Call
+from dynamics.support.origins import origin_of
+from dynamics.support.progress import Progress
+
+__all__ = ["descend"]
+
+
+def descend(
+    flow: Flow,
+    *,
+    rate: float | Mapping[str, float],
+    steps: int,
+    seed: int | np.random.SeedSequence = 0,
+    optimizer: str | Optimizer | None = None,
+    record_every: int = 1,
+    progress: bool = False,
+) -> Run:
+    """Take steps along a flow, ``state += rate * derivative(t, state)``: Euler's method.
+
+    With one ``rate``, step k is at ``t = rate k``, so that the run tends to that of `integrate` as the rate falls, with
+    an error of its order. With a rate for each state, t counts steps. A flow with ``sample(t, state, rng)`` is moved
+    along what that returns, as SGD is along the gradient of a batch.
+
+    Parameters
+    ----------
+    flow : Flow
+    rate : float or mapping
+        Learning rate, positive; or one for each state, by name, where 0 freezes it.
+    steps : int
+    seed : int or numpy.random.SeedSequence
+        Of what ``sample`` draws. Same seed, same result.
+    optimizer : str or Optimizer, optional
+        What makes a step of the derivative, as of the gradient in `sgd`: momentum, Adam, clipping, decay, a schedule of
+        k. Default: plain steps, without momentum.
+    record_every : int
+        Steps between recorded states; the first and the last state always are.
+    progress : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    Run
+        Events are not looked for between steps.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or the flow returns what does not fit its states.
+    IntegrationError
+        If the state stops being finite; it keeps what was recorded.
+    """
+    given = {name: value for name, value in locals().items() if name != "progress"}
+    checks.instance("flow", flow, Flow, rule="have `initial` and `derivative`, as a Flow")
+    steps = checks.integer("steps", steps, minimum=1)
+    record_every = checks.integer("record_every", record_every, minimum=1)
+    if isinstance(seed, np.random.SeedSequence):
+        rng = np.random.default_rng(seed)
+    else:
+        rng = np.random.default_rng(checks.integer("seed", seed, minimum=0))
+    states = states_of(flow)
+    rates, unit = _rates(rate, states)
+    how = _optimizer(optimizer)
+    moments = np.array([*range(0, steps, record_every), steps])
+    checks.fits_in_memory("record_every", 8 * len(moments) * states.initial.size, "record states")
+    parameters: dict[str, Any] = {
+        "rate": unit if unit is not None else rates,
+        "steps": steps,
+        "seed": seed if isinstance(seed, int | np.integer) else str(seed),
+        "record_every": record_every,
+        **({} if how is None else how.over(steps).parameters),
+    }
+    clock = 1.0 if unit is None else unit
+    rows = np.empty((len(moments), states.initial.size))
+    with Progress(f"steps ({type(flow).__name__})", enabled=progress) as report:
+        done, step = _steps(flow, states, rates, clock, steps, rng, how, moments, rows, report)
+
+    def run(many: int) -> Run:
+        more = {"method": "Euler" if how is None else how.name}
+        return recorded(flow, states, clock * moments[:many], rows[:many], "descend", parameters, more)
+
+    if done < len(moments):
+        raise IntegrationError(
+            f"the state is no longer finite after step {step} of {steps}. Try a smaller rate, or Optimizer(clip=..)",
+            clock * step,
+            None,
+            None,
+            states.split(rows[done - 1]),
+            run(done),
+        )
+    whole = run(done)
+    whole.call = Call("descend", {**given, "flow": origin_of(flow) or flow})
+    return whole
+
+
+def _rates(rate: object, states: States) -> tuple[dict[str, float], float | None]:
+    """The rate of each state; and the one of all, if it is one."""
+    if not isinstance(rate, Mapping):
+        unit = checks.positive("rate", rate)
+        return dict.fromkeys(states.shapes, unit), unit
+    if set(rate) != set(states.shapes):
+        raise checks.reject("rate", f"have a number for each of {', '.join(states.shapes)}", checks.brief(list(rate)))
+    return {name: checks.non_negative("rate", rate[name]) for name in states.shapes}, None
+
+
+def _optimizer(optimizer: object) -> Optimizer | None:
+    if optimizer is None or isinstance(optimizer, Optimizer):
+        found = optimizer
+    else:
+        found = Optimizer(checks.instance("optimizer", optimizer, str, rule="be a name or an Optimizer"))
+    if found is not None:
+        direction_of(found)
+    return found
+
+
+def _steps(
+    flow: Flow,
+    states: States,
+    rates: Mapping[str, float],
+    clock: float,
+    steps: int,
+    rng: np.random.Generator,
+    optimizer: Optimizer | None,
+    moments: np.ndarray,
+    rows: np.ndarray,
+    report: Progress,
+) -> tuple[int, int]:
+    """Take the steps; how many rows were recorded, and the last step whose state is finite."""
+    state, slope = states.initial.copy(), np.empty_like(states.initial)
+    draw = getattr(flow, "sample", None)
+    along = flow.derivative if draw is None else lambda t, now: draw(t, now, rng)
+    evaluate = states.bound(along, state, slope)
+    first, second = np.zeros_like(state), np.zeros_like(state)
+    own = list(states.slices.values())
+    parts = [[array[one] for one in own] for array in (state, slope, first, second)]
+    speeds = [rates[name] for name in states.slices]
+    whole = None if optimizer is None else optimizer.over(steps)
+    rows[0], done = state, 1
+    with np.errstate(over="ignore", invalid="ignore"):
+        for step in range(steps):
+            report.update(step / steps, f"step {step} of {steps}")
+            states.run(evaluate, clock * step)
+            if whole is None:
+                for place, move, speed in zip(parts[0], parts[1], speeds, strict=True):
+                    place += speed * move
+            else:
+                ascend(whole, parts[0], parts[1], parts[2], parts[3], speeds, None, step)
+            if not np.isfinite(state).all():
+                return done, step
+            if moments[done] == step + 1:
+                rows[done] = state
+                done += 1
+    return done, steps
