@@ -1,8 +1,6 @@
 """Values that no argument expects, and what is wrong with how a call on them ends."""
 
 import io
-import os
-import re
 import signal
 import warnings
 import zlib
@@ -15,6 +13,7 @@ import pytest
 from driving import LONG
 
 from dynamics import DivergenceError, IntegrationError
+from yzflow.testing import GRAMMAR, HOSTILE
 
 resource = pytest.importorskip("resource")
 
@@ -31,46 +30,7 @@ class Foreign:
         return 3
 
 
-HOSTILE = {
-    "None": None,
-    "text": "x",
-    "empty text": "",
-    "bytes": b"",
-    "-1": -1,
-    "0": 0,
-    "2.5": 2.5,
-    "nan": np.nan,
-    "inf": np.inf,
-    "10**30": 10**30,
-    "-10**30": -(10**30),
-    "1e300": 1e300,
-    "1e-300": 1e-300,
-    "True": True,
-    "empty list": [],
-    "list of a list": [[]],
-    "ragged list": [[1], [1, 2]],
-    "list of None": [None],
-    "list of text": ["x"],
-    "empty dict": {},
-    "empty set": set(),
-    "object": object(),
-    "masked array": np.ma.array([1.0, 2.0], mask=[True, False]),
-    "object array": np.array([None, {}], dtype=object),
-    "complex": 1j,
-    "complex array": np.array([1j]),
-    "int8": np.int8(1),
-    "int8 array": np.array([1, 0], dtype=np.int8),
-    "uint64": np.array([2**64 - 1], dtype=np.uint64),
-    "empty array": np.empty(0),
-    "0-d array": np.array(0.5),
-    "3-d array": np.zeros((2, 1, 3)),
-    "array of nan": np.full((2, 2), np.nan),
-    "array of text": np.array(["a"]),
-    "class": int,
-    "function": len,
-    "foreign object": Foreign(),
-    "folder": os.curdir,
-}
+HOSTILE = {**HOSTILE, "foreign object": Foreign()}
 
 
 class Slow(BaseException):
@@ -96,9 +56,6 @@ def limits():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, handler)
         resource.setrlimit(resource.RLIMIT_AS, before)
-
-
-GRAMMAR = re.compile(r"`[\w.\[\]]+` must .+", re.DOTALL)
 
 
 def complaint(function, arguments, *, path=False, also=()):

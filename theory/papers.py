@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dynamics.support import checks
+from dynamics.support.origins import PAPERS, outside
 
 if TYPE_CHECKING:
     from theory.statements import Enclosing, Source, Statement
 
-__all__ = ["GROUP", "Paper", "built_in", "left_out", "named", "papers", "register"]
+__all__ = ["GROUP", "Paper", "built_in", "code_of", "left_out", "named", "papers", "register"]
 
-GROUP = "yzflow.papers"
+GROUP = PAPERS
 _OURS = "yzflow"
 
 
@@ -56,6 +57,7 @@ class Paper(Protocol):
 _found: dict[str, Any] = {}
 _left_out: dict[str, str] = {}
 _registered: set[str] = set()
+_modules: dict[str, str] = {}
 _read = False
 
 
@@ -69,7 +71,7 @@ def papers() -> dict[str, Any]:
                 paper = point.load()
                 if not _is_ours(point):
                     checks.instance("statements", paper.statements, tuple)  # now, and not when all are asked for
-                _add(paper)
+                _add(paper, point.module)
             except Exception as error:  # other people's code can raise anything
                 why = " ".join(str(error).split()) or type(error).__name__
                 _left_out[point.name] = why
@@ -82,6 +84,12 @@ def built_in() -> list[Any]:
     """The papers of this distribution, of which its own documentation speaks."""
     ours = {point.name for point in _entry_points() if _is_ours(point)}
     return [paper for slug, paper in papers().items() if slug in ours]
+
+
+def code_of(*names: str) -> str:
+    """Whose code the papers of these names are, as JSON text for a file; nothing for ours and what is not known."""
+    own = {paper.name: _modules[slug] for slug, paper in papers().items()}
+    return outside({own[name] for name in names if own.get(name)})
 
 
 def left_out() -> dict[str, str]:
@@ -107,7 +115,7 @@ def register(paper: Any) -> None:
     papers()
     replaced = _found.pop(paper.slug, None) if paper.slug in _registered else None
     try:
-        _add(paper)
+        _add(paper, getattr(paper.settings, "__module__", None) or "")
     except ValueError:
         if replaced is not None:
             _found[replaced.slug] = replaced
@@ -118,7 +126,7 @@ def register(paper: Any) -> None:
     statements.renew()
 
 
-def _add(paper: Any) -> None:
+def _add(paper: Any, module: str) -> None:
     for attribute in ("name", "slug"):
         if not isinstance(getattr(paper, attribute, None), str):
             raise checks.reject("paper", "be a yzflow.Paper", checks.brief(paper))
@@ -127,6 +135,7 @@ def _add(paper: Any) -> None:
             rule = f"have a name and a slug of its own, unlike {other.name} ({other.slug})"
             raise checks.reject("paper", rule, f"{paper.name} ({paper.slug})")
     _found[paper.slug] = paper
+    _modules[paper.slug] = module
 
 
 def _plain(name: str) -> str:

@@ -18,7 +18,7 @@ from dynamics import Run, Trajectory
 from dynamics._flow.registry import entry_of
 from dynamics.support import checks, files
 from dynamics.support.calls import Call
-from dynamics.support.origins import Code, Origin
+from dynamics.support.origins import Code, Origin, check_is_here, check_may_run, read_outside
 from dynamics.support.provenance import environment
 from theory.enclosures import Enclosure
 from yzflow.audits.audit import Enclose, audit
@@ -189,6 +189,7 @@ def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunRepor
             raise error from None
         if given:
             raise checks.reject("given", "be left out but for trajectories", ", ".join(given)) from None
+        check_is_here(read_outside(saved.attrs.get("code", "")))
         return _report(path, kind, saved, make(saved, progress), saved.attrs)
     what = "a run" if isinstance(result, Run) else "a trajectory"
     call = result.call
@@ -266,6 +267,9 @@ def saved_table(path: Path) -> tuple[str, xr.Dataset, Callable[[xr.Dataset, bool
 
 def _sweep(runs: xr.Dataset, progress: bool) -> xr.Dataset:
     configuration = json.loads(runs.attrs["configuration"])
+    module, colon, _ = runs.attrs["task"].partition(":")
+    if colon:
+        check_may_run(module)
     with tempfile.TemporaryDirectory() as folder:
         seeds = configuration["seeds"]
         return sweep(runs.attrs["task"], configuration["grid"], store=folder, seeds=seeds, progress=progress)
@@ -298,6 +302,7 @@ def _json(path: Path, progress: bool) -> RerunReport:
         function, arguments, then = made["function"], dict(made["arguments"]), dict(made["environment"])
     except (ValueError, KeyError, TypeError) as error:
         raise checks.reject("path", "be JSON of an audit or a check that says how it was made", str(path)) from error
+    check_is_here(read_outside(then.get("code", "")))
     makers: dict[str, Callable[..., Any]] = {"audit": audit, "check": check}
     make = makers[checks.one_of("function", function, tuple(makers))]
     _check_names("arguments", arguments, set(inspect.signature(make).parameters) - {"progress", *OWN_ARGUMENTS})
@@ -379,6 +384,8 @@ def _factors(then: Mapping[str, Any], now: Mapping[str, str]) -> tuple[tuple[Fac
             unknown += [_FACTORS[name]] if value else []
         elif str(then[name]) != value:
             found.append(Factor(_FACTORS[name], str(then[name]), value))
+    for code in read_outside(then.get("code", "")):
+        found += [Factor(name, was or "none", here or "none") for name, (was, here) in code.factors().items()]
     return tuple(found), tuple(unknown)
 
 

@@ -11,9 +11,10 @@ import functools
 import hashlib
 import importlib
 import inspect
+import json
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from typing import Any
 from dynamics.support import checks
 
 PAPERS, FIELDS = "yzflow.papers", "yzflow.fields"
+OURS = ("dynamics", "theory", "yzflow")
 _NONE = "none"
 
 
@@ -63,6 +65,42 @@ def code_of(module: str) -> Code:
     found = _distribution(package)
     name, version = (found.metadata["Name"], found.version) if found is not None else (_NONE, _NONE)
     return Code(package, name, version, _sha256(package, name))
+
+
+def outside(modules: Iterable[str]) -> str:
+    """The code of those packages that are not ours, as JSON text for a file; nothing where all are."""
+    packages = sorted({module.partition(".")[0] for module in modules} - set(OURS))
+    return json.dumps({name: asdict(code_of(name)) for name in packages}) if packages else ""
+
+
+def read_outside(text: object) -> list[Code]:
+    """What `outside` wrote, or several of it in a list; nothing of what is none of these."""
+    try:
+        content = json.loads(str(text))
+        texts = [json.loads(one) for one in content] if isinstance(content, list) else [content]
+        return [Code(**{str(key): str(value) for key, value in one.items()}) for each in texts for one in each.values()]
+    except (ValueError, TypeError, AttributeError):
+        return []
+
+
+def check_is_here(codes: Iterable[Code]) -> None:
+    """Refuse the code of packages that are not installed here."""
+    for code in codes:
+        if code.package not in sys.modules and util.find_spec(code.package) is None:
+            whose = code.package if code.distribution == _NONE else f"{code.distribution} {code.version}"
+            raise checks.reject("path", "be of code that is here", f"that of {whose}, which is not installed")
+
+
+def check_may_run(module: str) -> None:
+    """Refuse to import a module that a file names: a file must not choose what is run.
+
+    What is imported already may be run, what is ours, and what belongs to a distribution with an entry point in the
+    group "yzflow.papers".
+    """
+    package = module.partition(".")[0]
+    if module not in sys.modules and package not in OURS and not is_paper(package):
+        rule = f"be of code that is imported already, or installed with an entry point in the group {PAPERS!r}"
+        raise checks.reject("path", f"{rule}: import {module} first, or install it", module)
 
 
 def _distribution(package: str) -> metadata.Distribution | None:

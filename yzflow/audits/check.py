@@ -10,7 +10,6 @@ from typing import Any
 from dynamics import Bags, Objective, Optimizer, SequenceClasses
 from dynamics.support import checks
 from dynamics.support.files import writable
-from dynamics.support.provenance import environment
 from dynamics.version import __version__
 from theory.statements import Statement
 from theory.trust import Label, Trust
@@ -238,7 +237,7 @@ class StatementVerdict:
             "made": {
                 "function": "check" if self.own is None else "check at own data",
                 "arguments": {"statement": statement.id, "quick": self.quick, "seed": self.seed},
-                "environment": environment(),
+                "environment": self.report.environment(),
             },
         }
 

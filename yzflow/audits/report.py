@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from dynamics.support import checks, display
 from dynamics.support.files import replacing
 from dynamics.support.provenance import environment
-from theory import statements
+from theory import papers, statements
 from theory.statements import Clause, Source, Statement
 from theory.trust import Label, Trust, weakest
 from yzflow.audits import formulas
@@ -174,6 +174,11 @@ class AuditReport:
         lines += [f"Of {paper}, what is called printed is {where}." for paper, where in quoted.items()]
         return "\n".join(lines)
 
+    def environment(self) -> dict[str, str]:
+        """What may have changed its bits, with the code of papers that are not ours."""
+        code = papers.code_of(*{one.paper for one in self.statements})
+        return environment() | ({"code": code} if code else {})
+
     def json(self) -> str:
         """Everything as JSON."""
         rests = {
@@ -189,7 +194,7 @@ class AuditReport:
         content = {"passed": self.passed, "proofs": self.proofs, "trust": rests, "rows": rows}
         if self.enclosed:
             content["enclosed"] = [dataclasses.asdict(flow) for flow in self.enclosed]
-        content["made"] = {"function": "audit", "arguments": dict(self.call), "environment": environment()}
+        content["made"] = {"function": "audit", "arguments": dict(self.call), "environment": self.environment()}
         return as_json(content)
 
     def __repr__(self) -> str:

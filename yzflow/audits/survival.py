@@ -19,7 +19,7 @@ from dynamics.support import checks
 from dynamics.support.calls import digest
 from dynamics.support.netcdf import load_dataset
 from dynamics.support.provenance import environment
-from theory import statements
+from theory import papers, statements
 from theory.statements import Check, Statement
 from theory.trust import Label, Trust
 from yzflow.audits.chosen import find
@@ -27,8 +27,10 @@ from yzflow.audits.fates import ALPHA, Fate, fate_of_run, fate_of_votes, holm, s
 from yzflow.audits.options import Correction, Option, Room
 from yzflow.audits.own import made
 from yzflow.paper import Paper, of_papers, parts
+from yzflow.sweeps.runs import Task
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import sweep
+from yzflow.sweeps.tasks import resolve
 
 __all__ = ["label", "load", "survival"]
 
@@ -119,15 +121,24 @@ def survival(
         ThreadPoolExecutor(1) if workers == 1 else nullcontext() as executor,
     ):
         own = {"executor": executor} if executor is not None else {"workers": workers}
-        runs = sweep(_run, grid, store=folder, seeds=[seed], progress=progress, **own)
+        runs = sweep(_task(room.paper), grid, store=folder, seeds=[seed], progress=progress, **own)
     if runs["failed"].any():
         first = next(text for text in runs["error"].values.ravel() if text)
         raise RuntimeError(f"a run of the table failed: {first}")
     measured = runs.squeeze(["paper", "seed", "draws"], drop=True).sel(check=[one.label for one in asked])
     recorded = {name: runs.attrs[name] for name in environment() if name in runs.attrs}
+    if code := papers.code_of(room.paper):
+        recorded["code"] = code
     return _table(
         measured, room, asked, chosen, quick=quick, seed=seed, made=recorded | {"own": int(settings is not None)}
     )
+
+
+def _task(paper: str) -> Task:
+    """What is swept: for papers that are not ours with their code as its version, since kept runs are of that."""
+    task = resolve(_run)
+    code = papers.code_of(paper)
+    return replace(task, version=f"{task.version} of {sha256(code.encode()).hexdigest()[:16]}") if code else task
 
 
 # The readers' settings of this process, by paper and name.

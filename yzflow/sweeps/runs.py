@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dynamics.support.origins import outside
 from dynamics.support.provenance import machine
 
 if TYPE_CHECKING:
@@ -69,6 +70,11 @@ class Task:
     complete: Callable[[dict], dict] | None = None
     threads: bool = False
     labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def code(self) -> str:
+        """Whose code it is, as JSON text for a file; nothing for ours."""
+        return outside([getattr(self.run, "__module__", "") or "__main__"])
 
     def identity(self, configuration: Mapping, seed: int) -> dict:
         """What tells a run from every other."""

@@ -259,6 +259,7 @@ def _recall(store: Store, identity: dict, cell: int, collector: Collector) -> bo
 def _run(plan: _Plan, pool: Workers, store: Store, missing: list[int], collector: Collector, progress: bool) -> None:
     """Run what is missing; each result goes into the store as it comes."""
     done = 0
+    code = plan.task.code
     in_hand: dict[int, dict] = {}  # identities of cells that run
 
     def job(cell: int) -> tuple[dict, int] | None:
@@ -274,7 +275,7 @@ def _run(plan: _Plan, pool: Workers, store: Store, missing: list[int], collector
 
     def keep(pair: tuple[int, Result]) -> None:
         cell, result = pair
-        result.attributes["versions"] = versions()
+        result.attributes |= {"versions": versions()} | ({"code": code} if code else {})
         store.write(in_hand.pop(cell), result)
 
     with Progress(f"sweep {plan.task.name}", enabled=progress) as report, pool, ThreadPoolExecutor(_WRITERS) as writers:

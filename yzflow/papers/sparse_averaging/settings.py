@@ -40,7 +40,7 @@ class Setting:
 
     def simulate(self, level: str, *, seed: int) -> Trajectory:
         """Nothing: these statements are about what can be represented, at the level "closed form" only."""
-        raise NotImplementedError(f"Sparse averaging has no simulation at the level {level!r}")
+        raise ValueError(f"`level` must be left to formulas for Sparse averaging, which simulates nothing, but got {level!r}")
 
 
 def settings(*, quick: bool) -> list[Setting]:

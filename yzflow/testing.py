@@ -1,0 +1,400 @@
+"""Tests of a paper, ours or another's: what holds of each of its parts, whatever the paper says.
+
+In a test file of the paper's distribution:
+
+>>> import pytest
+>>> import yzflow as yz
+>>> from yzflow.testing import check_paper
+>>> PAPER = next(iter(yz.papers().values()))
+>>> @pytest.mark.parametrize("case", check_paper(PAPER))
+... def test_paper(case):
+...     case()
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import json
+import os
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dynamics import DivergenceError, IntegrationError
+from dynamics.support import checks
+from theory.statements import Check, Setting, Statement
+from theory.symbolic import Derivation
+from yzflow.paper import Paper, papers
+
+if TYPE_CHECKING:
+    from yzflow.audits.report import AuditReport
+
+__all__ = ["GRAMMAR", "HOSTILE", "Case", "cases", "check_paper"]
+
+# What an error says of an argument, at its start.
+GRAMMAR = re.compile(r"`[\w.\[\]]+` must .+", re.DOTALL)
+# Name -> a value that no argument expects.
+HOSTILE: dict[str, Any] = {
+    "None": None,
+    "text": "x",
+    "empty text": "",
+    "bytes": b"",
+    "-1": -1,
+    "0": 0,
+    "2.5": 2.5,
+    "nan": np.nan,
+    "inf": np.inf,
+    "10**30": 10**30,
+    "-10**30": -(10**30),
+    "1e300": 1e300,
+    "1e-300": 1e-300,
+    "True": True,
+    "empty list": [],
+    "list of a list": [[]],
+    "ragged list": [[1], [1, 2]],
+    "list of None": [None],
+    "list of text": ["x"],
+    "empty dict": {},
+    "empty set": set(),
+    "object": object(),
+    "masked array": np.ma.array([1.0, 2.0], mask=[True, False]),
+    "object array": np.array([None, {}], dtype=object),
+    "complex": 1j,
+    "complex array": np.array([1j]),
+    "int8": np.int8(1),
+    "int8 array": np.array([1, 0], dtype=np.int8),
+    "uint64": np.array([2**64 - 1], dtype=np.uint64),
+    "empty array": np.empty(0),
+    "0-d array": np.array(0.5),
+    "3-d array": np.zeros((2, 1, 3)),
+    "array of nan": np.full((2, 2), np.nan),
+    "array of text": np.array(["a"]),
+    "class": int,
+    "function": len,
+    "folder": os.curdir,
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A test of a part of a paper.
+
+    Attributes
+    ----------
+    name : str
+    run : callable
+        Raises AssertionError, with a reason, if the part is wrong.
+    """
+
+    name: str
+    run: Callable[[], None]
+
+    def __call__(self) -> None:
+        self.run()
+
+
+def check_paper(
+    paper: Paper,
+    *,
+    mistakes: Mapping[str, tuple[Callable[..., Derivation], Mapping[str, Any], str]] | None = None,
+    calls: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] | None = None,
+) -> list[Any]:
+    """Cases for ``pytest.mark.parametrize``, a call each; see `cases`.
+
+    Parameters
+    ----------
+    paper : Paper
+        As it is installed, or registered.
+    mistakes : mapping, optional
+        Those of a paper that keeps them with its tests. Default: the paper's.
+    calls : mapping, optional
+        Name -> (function, valid arguments) of the paper's public functions. Each argument in turn gets values that it
+        does not expect: the call may give a result or a ``ValueError`` that names the argument, and nothing else.
+
+    Raises
+    ------
+    ValueError
+        If ``paper`` is none.
+    """
+    import pytest  # which nothing else of yzflow needs
+
+    return [pytest.param(case, id=case.name) for case in cases(paper, mistakes=mistakes, calls=calls)]
+
+
+def cases(
+    paper: Paper,
+    *,
+    mistakes: Mapping[str, tuple[Callable[..., Derivation], Mapping[str, Any], str]] | None = None,
+    calls: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] | None = None,
+) -> list[Case]:
+    """What `check_paper` gives to pytest, to be called otherwise.
+
+    That the paper is in the table under its own name; that each proof holds, has a scope and refutes a mistake; that
+    what should hold does, somewhere inside the assumptions, in a quick audit; that each page and figure is drawn, and
+    pages ask for nothing on a network; that levels, tasks, options, sliders and questions belong to the paper; and that
+    signatures have types.
+    """
+    checks.instance("paper", paper, Paper)
+    known = mistakes if mistakes is not None else paper.mistakes
+
+    @functools.cache
+    def report() -> AuditReport:
+        from yzflow.audits.audit import audit
+
+        return audit(paper, quick=True)
+
+    found = [
+        Case("in the table", functools.partial(_in_the_table, paper)),
+        Case("settings", functools.partial(_settings, paper)),
+        Case("signatures", functools.partial(_signatures, paper)),
+        *_of_proofs(paper, known),
+        *_of_statements(paper, report),
+        *_of_parts(paper),
+    ]
+    for name, (function, arguments) in (calls or {}).items():
+        found.append(Case(f"hostile calls: {name}", functools.partial(_hostile, name, function, arguments)))
+    return found
+
+
+def _in_the_table(paper: Paper) -> None:
+    from yzflow.audits.chosen import find
+
+    assert papers().get(paper.slug) is paper or papers()[paper.slug].name == paper.name, f"{paper} is not in the table"
+    for statement in paper.statements:
+        assert find(statement.id) is statement or find(statement.id) == statement, statement.id
+        assert statement.title and statement.text and statement.printed, f"{statement.id} has no words"
+        rests = statement.proofs or statement.checks or statement.argued or statement.not_examined
+        assert rests, f"{statement.id} rests on nothing, not even on a reason why it was not examined"
+        for label in statement.in_words:
+            assert label.prose, f"a label of {statement.id} has no scope"
+
+
+def _settings(paper: Paper) -> None:
+    if paper.settings is None:
+        assert not any(one.checks for one in paper.statements), "there are checks, and no `settings` to run them on"
+        return
+    for quick in (True, False):
+        made = paper.settings(quick=quick)
+        names = [setting.name for setting in made]
+        assert names and len(set(names)) == len(names), f"settings must have names of their own, but these are {names}"
+    for statement in paper.statements:
+        margins = statement.margins(made[0])
+        assert all(isinstance(margin, float) for margin in margins.values()), statement.id
+    assert wrong_level(made[0]), "a setting must refuse a level that the paper has not, with a ValueError"
+
+
+def wrong_level(setting: Setting) -> bool:
+    """Whether a setting refuses a level that there is not, as it should."""
+    try:
+        setting.simulate("no such level", seed=0)
+    except ValueError:
+        return True
+    return False
+
+
+def _of_proofs(paper: Paper, mistakes: Mapping[str, tuple[Any, Mapping[str, Any], str]]) -> Iterator[Case]:
+    for name, derive in _proofs(paper).items():
+        yield Case(f"proof: {name}", functools.partial(_proof, derive))
+    for name, (derive, claims, start) in mistakes.items():
+        yield Case(f"mistake: {name}", functools.partial(_mistake, derive, claims, start))
+    if _proofs(paper):
+        yield Case("every proof has a mistake", functools.partial(_all_have_mistakes, paper, mistakes))
+
+
+def _proofs(paper: Paper) -> dict[str, Callable[..., Derivation]]:
+    found = dict(paper.proofs)
+    for statement in paper.statements:
+        for derive in statement.proofs:
+            if derive not in found.values():
+                found[f"{statement.number}: {getattr(derive, '__name__', 'derive')}"] = derive
+    return found
+
+
+def _proof(derive: Callable[..., Derivation]) -> None:
+    derivation = derive()
+    assert derivation.statement and derivation.steps and derivation.scope, "it must have a name, steps and a scope"
+    assert derivation.vanishing or derivation.signed, "nothing decides it"
+    assert derivation.label.failures == (), f"these do not hold: {derivation.label.failures}"
+
+
+def _mistake(derive: Callable[..., Derivation], claims: Mapping[str, Any], start: str) -> None:
+    derivation = derive(**claims)
+    # Only the entries that the mistake belongs to: to decide them all takes long and says less.
+    vanishing = {name: value for name, value in derivation.vanishing.items() if name.startswith(start)}
+    signed = {name: value for name, value in derivation.signed.items() if name.startswith(start)}
+    assert vanishing or signed, f"no expression begins with {start!r}"
+    assert replace(derivation, vanishing=vanishing, signed=signed).failures(), "the wrong claim is not refuted"
+
+
+def _all_have_mistakes(paper: Paper, mistakes: Mapping[str, tuple[Any, Mapping[str, Any], str]]) -> None:
+    with_one = [derive for derive, _, _ in mistakes.values()]
+    without = [name for name, derive in _proofs(paper).items() if derive not in with_one]
+    assert not without, f"nothing shows that these proofs can fail: {', '.join(without)}"
+
+
+def _of_statements(paper: Paper, report: Callable[[], AuditReport]) -> Iterator[Case]:
+    for statement in paper.statements:
+        if statement.checks:
+            yield Case(f"checks: {statement.number}", functools.partial(_measured, statement, report))
+        yield Case(f"page: {statement.number}", functools.partial(_page, statement, report))
+
+
+def _measured(statement: Statement, report: Callable[[], AuditReport]) -> None:
+    rows = [row for row in report().table if row.statement == statement.id]
+    wrong = [f"{row.check} in the {row.level} at {row.setting}: {row.error:.3g}" for row in rows if row.alarming]
+    assert not wrong, f"what should hold does not: {'; '.join(wrong)}"
+    for check in statement.checks:
+        for level in check.expected:
+            _asked_somewhere(check, level, rows)
+
+
+def _asked_somewhere(check: Check, level: str, rows: list[Any]) -> None:
+    asked = [row for row in rows if row.check == check.name and row.level == level and row.expected]
+    assert asked, f"{check.name} should hold in the {level}, but no quick setting is inside its assumptions"
+
+
+def _page(statement: Statement, report: Callable[[], AuditReport]) -> None:
+    from html import escape
+
+    from yzflow.audits.check import StatementVerdict
+    from yzflow.audits.report import AuditReport
+    from yzflow.pages.statement import html
+
+    whole = report()
+    rows = [row for row in whole.table if row.statement == statement.id]
+    proofs = {name: labels for name, labels in whole.labels_of_proofs.items() if name == statement.id}
+    text = html(StatementVerdict(statement, AuditReport(rows, (statement,), proofs), quick=True, seed=0))
+    assert escape(statement.title) in text, "the page has not the statement's title"
+    loads = re.findall(r"(?:src|href)\s*=\s*[\"']?(?:https?:)?//[^\s\"'>]+|@import\s|fetch\(", text)
+    linked = [one for one in loads if not one.startswith("href")]
+    assert not linked, f"the page asks for something on a network: {linked}"
+
+
+def _of_parts(paper: Paper) -> Iterator[Case]:
+    for entry in paper.figures:
+        if entry.compute is not None:
+            yield Case(f"figure: {entry.name}", functools.partial(_figure, entry))
+    if paper.survival is not None:
+        yield Case("survival", functools.partial(_survival, paper))
+    if paper.enclosing is not None:
+        yield Case("enclosing", functools.partial(_levels_are_known, paper, paper.enclosing.levels))
+    if paper.views is not None:
+        yield Case("views", functools.partial(_views, paper))
+    if paper.questions:
+        yield Case("questions", functools.partial(_questions, paper))
+    if paper.tasks:
+        yield Case("tasks", functools.partial(_tasks, paper))
+
+
+def _figure(entry: Any) -> None:
+    from matplotlib import pyplot
+
+    from yzflow.figures.registry import Effort
+
+    data = entry.data(Effort(quick=True))
+    figure = entry.draw(data)
+    try:
+        assert figure.axes, "the figure is empty"
+        assert entry.caption(data).strip(), "the figure has no caption"
+        figure.canvas.draw()
+    finally:
+        pyplot.close(figure)
+
+
+def _levels_are_known(paper: Paper, levels: tuple[str, ...]) -> None:
+    unknown = [level for level in levels if level not in paper.levels]
+    assert not unknown, f"{paper.name} has no levels {unknown}"
+
+
+def _survival(paper: Paper) -> None:
+    room = paper.survival
+    assert room is not None
+    _levels_are_known(paper, tuple(room.levels.values()))
+    names = [option.name for option in room.options]
+    assert names and len(set(names)) == len(names), f"options must have names of their own, but these are {names}"
+    setting = room.settings(quick=True)[0]
+    for option in room.options:
+        assert option.text, f"{option.name} does not say what is changed"
+        unknown = [level for level in option.levels if level not in room.levels]
+        assert not unknown, f"{option.name} is of levels that the table has not: {unknown}"
+        assert option.adapted(setting).t_end > 0, f"{option.name} has settings without an end"
+
+
+def _views(paper: Paper) -> None:
+    from importlib import resources
+
+    from yzflow.pages import live
+
+    numbers = {one.number: one for one in paper.statements}
+    views = paper.views
+    assert views is not None
+    for package, name in views.scripts:
+        assert resources.files(package).joinpath(name).is_file(), f"{package} has no {name}"
+    for number, view in views.views.items():
+        assert number in numbers, f"there is no statement {number}"
+        assert views.starts.get(view, views.starts.get(None)), f"nothing says what the sliders of {view} start from"
+        text = live.scripts(numbers[number], views)
+        data = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+        assert data is not None
+        json.loads(data[1].replace("\\u003c", "<"))
+
+
+def _questions(paper: Paper) -> None:
+    numbers = {one.number for one in paper.statements}
+    for number, (asked, answer) in paper.questions.items():
+        assert number in numbers, f"there is no statement {number}"
+        assert asked.strip() and answer.strip(), number
+
+
+def _tasks(paper: Paper) -> None:
+    from yzflow.sweeps.tasks import built_in
+
+    for task in paper.tasks:
+        known = [one for one in built_in().values() if one.run is task.run]
+        assert known, f"the task {task.name} is not found by its name"
+
+
+def _signatures(paper: Paper) -> None:
+    functions: dict[str, Any] = {"settings": paper.settings, "own": paper.own}
+    functions |= {f"proofs: {name}": derive for name, derive in paper.proofs.items()}
+    functions |= {f"figures: {entry.name}": inspect.unwrap(entry.draw) for entry in paper.figures}
+    functions |= {f"tasks: {task.name}": task.run for task in paper.tasks}
+    if paper.settings is not None:
+        functions["simulate"] = type(paper.settings(quick=True)[0]).simulate
+    for name, function in functions.items():
+        if inspect.isfunction(function):
+            without = [
+                one.name
+                for one in inspect.signature(function).parameters.values()
+                if one.name != "self" and one.annotation is one.empty
+            ]
+            assert not without, f"{name} does not say of which types {', '.join(without)} are"
+            assert inspect.signature(function).return_annotation is not inspect.Signature.empty, f"{name}: no result"
+
+
+def _hostile(name: str, function: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    found = []
+    for argument in arguments:
+        for label, value in HOSTILE.items():
+            if wrong := _complaint(function, {**arguments, argument: value}):
+                found.append(f"{name}({argument} = {label}): {wrong}")
+    assert not found, "\n".join(found)
+
+
+def _complaint(function: Callable[..., Any], arguments: Mapping[str, Any]) -> str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            function(**arguments)
+    except ValueError as error:
+        return "" if GRAMMAR.match(str(error)) else f"ValueError: {error}"
+    except (IntegrationError, DivergenceError):
+        return ""
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
