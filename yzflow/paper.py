@@ -170,7 +170,7 @@ class Paper:
         for name, part in list(vars(self).items()):
             if isinstance(part, Later):
                 self.__dict__["_later"][name] = self.__dict__.pop(name)
-        for name in [name for name in _CHECKS if name in vars(self)]:
+        for name in [name for name in vars(self) if name not in ("name", "slug", "reference", "_later")]:
             if name != "statements" or "levels" in vars(self):
                 self._checked(name, vars(self)[name])
 
@@ -201,6 +201,8 @@ def _check_levels(paper: Paper, levels: tuple[str, ...]) -> None:
 
 
 def _check_statements(paper: Paper, given: tuple[Statement, ...]) -> None:
+    if not given:
+        return
     from theory.statements import Statement, check_statements
 
     for one in given:
@@ -209,9 +211,9 @@ def _check_statements(paper: Paper, given: tuple[Statement, ...]) -> None:
 
 
 def _check_columns(paper: Paper, given: Mapping[str, tuple[str, ...]]) -> None:
-    from theory.statements import check_columns
-
     if given:
+        from theory.statements import check_columns
+
         check_columns(given, paper.levels)
 
 

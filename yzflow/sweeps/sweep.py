@@ -33,7 +33,7 @@ _MOST_RUNS = 10_000_000
 
 
 def sweep(
-    task: str | Callable[[dict, int], Mapping],
+    task: str | Callable[[dict, int], Mapping] | Task,
     grid: Mapping[str, Sequence],
     *,
     store: str | os.PathLike | Store,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dynamics import Trajectory
+from dynamics.support import checks
 
 PAPER = "Sparse averaging"
 
@@ -40,7 +41,7 @@ class Setting:
 
     def simulate(self, level: str, *, seed: int) -> Trajectory:
         """Nothing: these statements are about what can be represented, at the level "closed form" only."""
-        raise ValueError(f"`level` must be left to formulas for Sparse averaging, which simulates nothing, but got {level!r}")
+        raise checks.reject("level", "be left to formulas, since nothing is simulated", repr(level))
 
 
 def settings(*, quick: bool) -> list[Setting]:

@@ -1,0 +1,329 @@
+"""Papers from outside: through one door, in the table, in every engine, and never in the way of others."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+import sympy as sp
+from click.testing import CliRunner
+from driving import ROOT
+
+import yzflow as yz
+from theory import papers as table
+from theory import statements
+from theory.statements import Assumption, Check, Statement
+from theory.symbolic import Derivation
+from yzflow import cli
+from yzflow.figures.registry import entries
+from yzflow.paper import Paper, later
+from yzflow.testing import cases
+
+
+class Decay:
+    """x' = -k x, and so x = x(0) e^{-k t}."""
+
+    def __init__(self, rate: float = 1.0):
+        self.rate = rate
+        self.initial = {"x": np.array([1.0, 2.0])}
+
+    def derivative(self, t, state):
+        return {"x": -self.rate * state["x"]}
+
+    def config(self):
+        return {"rate": self.rate}
+
+
+class Setting:
+    def __init__(self, name: str, rate: float):
+        self.name, self.rate = name, rate
+
+    def simulate(self, level: str, *, seed: int) -> yz.Run:
+        if level != "flow":
+            raise ValueError(f"`level` must be 'flow', but got {level!r}")
+        return yz.integrate(Decay(self.rate), t_end=1.0, n_times=5)
+
+
+def settings(*, quick: bool) -> list[Setting]:
+    return [Setting("slow", 0.5), *([] if quick else [Setting("fast", 3.0)])]
+
+
+def solution(*, power=lambda k, t: sp.exp(-k * t)) -> Derivation:
+    k, t = sp.symbols("k t", positive=True)
+    claimed = power(k, t)
+    return Derivation(
+        "Theorem 3",
+        {"rate": sp.diff(claimed, t) + k * claimed, "start": claimed.subs(t, 0) - 1},
+        steps=("Differentiate.",),
+        scope="all rates",
+        sizes={},
+    )
+
+
+def error(factor):
+    def measure(runs, level):
+        run = runs.trajectory(level).dataset
+        exact = run["x"][0] * np.exp(-factor * runs.setting.rate * run["time"])
+        return float(abs(run["x"] - exact).max())
+
+    return measure
+
+
+def theorem(number="Theorem 3", *, factor=1.0, paper="Decay"):
+    check = Check("the decay", ("flow",), error(factor), tolerance=1e-6, expected=("flow",))
+    known = Assumption("k > 0", lambda setting: float("inf") if setting.rate > 0 else 0.0)
+    proof = {"prove": solution} if factor == 1.0 else {}
+    text = "The state decays exponentially."
+    return Statement(
+        paper, number, "It decays", text, r"x = x_0 e^{-k t}", assumptions=(known,), checks=(check,), **proof
+    )
+
+
+def paper(**changes):
+    given = {"levels": ("flow",), "statements": (theorem(),), "settings": settings}
+    mistakes = {"half the rate": (solution, {"power": lambda k, t: sp.exp(-k * t / 2)}, "rate")}
+    return Paper("Decay", "decay", "made up for a test", **{**given, "mistakes": mistakes, **changes})
+
+
+@pytest.fixture
+def registered(monkeypatch):
+    """What registers papers, and forgets them after the test."""
+    yz.papers()
+    for name in ("_found", "_modules"):
+        monkeypatch.setattr(table, name, dict(getattr(table, name)))
+    monkeypatch.setattr(table, "_registered", set())
+    yield yz.register
+    monkeypatch.undo()
+    statements.renew()
+
+
+def test_a_registered_paper_is_checked_and_its_false_statement_is_flagged(registered, tmp_path):
+    registered(paper(statements=(theorem(), theorem("Theorem 4", factor=2.0))))
+    right, wrong = yz.check("Decay: Theorem 3"), yz.check("Decay: Theorem 4")
+    assert right.passed and "proved" in right.text()
+    assert not wrong.passed and "FAILS" in wrong.headline
+    assert [one.setting for one in yz.audit(["Decay: Theorem 3"]).table] == ["slow", "fast"]
+    yz.page("Decay: Theorem 4", tmp_path / "page.html")
+    assert "FAILS where it should hold" in (tmp_path / "page.html").read_text()
+    assert {"Decay: Theorem 3", "Decay: Theorem 4"} < set(statements.REGISTER)
+
+
+def test_a_number_of_two_papers_is_refused_with_both_names(registered):
+    registered(paper())
+    with pytest.raises(ValueError, match='"Decay: Theorem 3"') as refused:
+        yz.check("Theorem 3")
+    assert '"Scan and Snap: Theorem 3"' in str(refused.value)
+
+
+def test_a_paper_has_a_name_of_its_own_and_may_be_registered_again(registered):
+    registered(paper())
+    registered(paper(statements=(theorem("Theorem 5"),)))
+    assert [one.number for one in yz.papers()["decay"].statements] == ["Theorem 5"]
+    assert "Decay: Theorem 3" not in statements.REGISTER
+    for name, slug in (("Scan and Snap", "own"), ("Own", "scan_and_snap"), ("Own", "scan-and-snap")):
+        with pytest.raises(ValueError, match=r"`paper` must have a name and a slug of its own, unlike Scan and Snap"):
+            registered(Paper(name, slug, "none"))
+    with pytest.raises(ValueError, match="`paper` must be a Paper"):
+        registered("Decay")
+
+
+def test_a_statement_of_a_notebook_is_checked_under_its_paper(registered):
+    with pytest.raises(ValueError, match=r"`statement` must be of a paper in the table, .* but got 'Decay: Theorem 3'"):
+        yz.check(theorem())
+    registered(paper(statements=()))
+    assert yz.check(theorem()).passed and not yz.check(theorem(factor=2.0)).passed
+    assert yz.audit([theorem()], quick=True).passed
+    with pytest.raises(ValueError, match="`levels` must be of flow, but Decay: Theorem 3 has SGD"):
+        odd = Check("the decay", ("SGD",), error(1.0))
+        yz.check(Statement("Decay", "Theorem 3", "It decays", "It does.", "x", checks=(odd,)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"statements": (theorem(paper="Other"),)}, "`statements` must be of Decay, but got Other: Theorem 3"),
+        ({"statements": (theorem(), theorem())}, "`statements` must name each statement once"),
+        ({"levels": ("SGD",)}, "`levels` must be of SGD, but Decay: Theorem 3 has flow"),
+        ({"levels": ("flow", "flow")}, "`levels` must be names, each once"),
+        ({"levels": "flow"}, "`levels` must be a tuple"),
+        ({"columns": {"SGD": ()}}, "`columns` must have each of `levels` once"),
+        ({"settings": 3}, "`settings` must be"),
+        ({"mistakes": ()}, "`mistakes` must be a Mapping"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        paper(**changes)
+
+
+@pytest.mark.parametrize(("name", "slug"), [("", "own"), ("A: B", "own"), ("Own", "Own"), ("Own", ""), (3, "own")])
+def test_names_are_checked(name, slug):
+    with pytest.raises(ValueError, match=r"`(name|slug)` must"):
+        Paper(name, slug, "none")
+
+
+def test_parts_of_later_are_checked_when_they_are_asked_for():
+    made = paper(levels=later("theory.scan_and_snap.statements:LEVELS"), statements=later(f"{__name__}:WRONG"))
+    with pytest.raises(ValueError, match=r"`levels` must be of .*, but Decay: Theorem 3 has flow"):
+        made.statements  # noqa: B018
+    with pytest.raises(ValueError, match="`reference` must be 'module:name'"):
+        later("no colon")
+
+
+WRONG = (theorem(),)
+
+
+def failing():
+    """Which of the tests of a paper fail, by name."""
+    found = []
+    for case in cases(yz.papers()["decay"]):
+        try:
+            case()
+        except AssertionError:
+            found.append(case.name)
+    return found
+
+
+def test_check_paper_passes_what_is_right(registered):
+    registered(paper())
+    assert failing() == []
+
+
+def unnamed(*, quick: bool) -> list[Setting]:
+    return [Setting("slow", 0.5), Setting("slow", 1.0)]
+
+
+def untyped(quick=True):
+    return settings(quick=quick)
+
+
+def nowhere(*, quick: bool) -> list[Setting]:
+    return [Setting("growth", -0.1)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"statements": (theorem(factor=2.0),)}, ["checks: Theorem 3"]),
+        ({"mistakes": {}}, ["every proof has a mistake"]),
+        ({"mistakes": {"none": (solution, {}, "rate")}}, ["mistake: none"]),
+        ({"mistakes": {"name": (solution, {"power": lambda k, t: k}, "speed")}}, ["mistake: name"]),
+        ({"settings": unnamed}, ["settings"]),
+        ({"settings": untyped}, ["signatures"]),
+        ({"settings": nowhere}, ["checks: Theorem 3"]),
+        ({"questions": {"Theorem 9": ("Why?", "So.")}}, ["questions"]),
+    ],
+)
+def test_check_paper_finds_what_is_wrong(registered, changes, expected):
+    registered(paper(**changes))
+    assert failing() == expected
+
+
+OUTSIDE = '''
+import numpy as np
+from matplotlib.figure import Figure
+import yzflow as yz
+from theory.statements import Check, Statement
+from yzflow.figures.registry import Effort, Entry
+from yzflow.sweeps.runs import Task
+
+
+class Setting:
+    name = "the only one"
+
+    def simulate(self, level: str, *, seed: int) -> yz.Run:
+        raise ValueError(f"`level` must be none, but got {level!r}")
+
+
+def settings(*, quick: bool) -> list[Setting]:
+    return [Setting()]
+
+
+def zero(runs: object, level: str) -> float:
+    return 0.0
+
+
+def draw(data: float) -> Figure:
+    """A point."""
+    figure = Figure()
+    figure.subplots().plot([data])
+    return figure
+
+
+def square(configuration: dict, seed: int) -> dict:
+    return {"square": np.array(configuration["side"] ** 2)}
+
+
+PAPER = yz.Paper(
+    "Outside", "outside", "made up", levels=("formula",), settings=settings,
+    statements=(Statement("Outside", "Theorem 3", "Nothing", "It is nothing.", "0",
+                          checks=(Check("nothing", ("formula",), zero, expected=("formula",)),)),),
+    figures=(Entry("figure9", "Outside", draw, lambda effort: 1.0),),
+    tasks=(Task("squares", square, keys=("side",)),),
+)
+'''
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """A folder of two distributions, as installed: a paper, and one that cannot be imported."""
+    for name, code in (("outside_paper", OUTSIDE), ("broken_paper", "raise RuntimeError('not today')\n")):
+        (tmp_path / f"{name}.py").write_text(code)
+        info = tmp_path / f"{name}-1.5.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.5\n")
+        (info / "entry_points.txt").write_text(f"[yzflow.papers]\n{name} = {name}:PAPER\n")
+        (info / "top_level.txt").write_text(f"{name}\n")
+        (info / "RECORD").write_text("")
+
+    def run(program, *, code=0):
+        environment = {"PYTHONPATH": f"{tmp_path}:{ROOT}", "MPLBACKEND": "agg", "PATH": "/usr/bin:/bin"}
+        command = [sys.executable, "-c", textwrap.dedent(program)]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == code, done.stderr
+        return done
+
+    return run
+
+
+def test_installed_papers_are_found_also_in_processes_and_a_broken_one_is_left_out(outside, tmp_path):
+    program = """
+        import json
+        import yzflow as yz
+        from theory import papers
+        from yzflow.figures import entries
+        if __name__ == "__main__":
+            assert list(yz.papers())[-1] == "outside" and len(yz.papers()) == len(papers.built_in()) + 1
+            assert papers.left_out() == {"broken_paper": "not today"}
+            assert "figure9" in entries() and entries()["figure9"].paper != "Outside"
+            assert entries()["outside_figure9"](quick=True).axes
+            found = yz.sweep("squares", {"side": [2, 3]}, store="store", workers=2, progress=False)
+            assert found["square"].values.ravel().tolist() == [4, 9]
+            assert json.loads(found.attrs["code"])["outside_paper"]["version"] == "1.5"
+            verdict = yz.check("Outside: Theorem 3")
+            open("check.json", "w").write(verdict.json())
+            assert yz.rerun("check.json").same
+        """
+    done = outside(program)
+    assert "the paper broken_paper of broken_paper 1.5 is left out: not today" in done.stderr
+    file = tmp_path / "outside_paper.py"
+    file.write_text(file.read_text() + "\n# changed\n")
+    again = outside("import yzflow as yz; print(yz.rerun('check.json').text())").stdout
+    assert "code of outside_paper" in again and "Same bits" in again
+    file.unlink()
+    for info in tmp_path.glob("outside_paper-*/*"):
+        info.unlink()
+    refused = outside("import yzflow as yz; yz.rerun('check.json')", code=1).stderr
+    assert "that of outside_paper 1.5, which is not installed" in refused
+
+
+def test_our_own_outputs_have_no_word_of_papers_from_outside(registered):
+    ours = [one.slug for one in table.built_in()]
+    registered(paper())
+    assert [one.slug for one in table.built_in()] == ours
+    assert yz.audit(["Scan and Snap: Lemma 2"], quick=True).environment().keys().isdisjoint({"code"})
+    assert "Decay" in CliRunner().invoke(cli.main, ["statements", "--paper", "decay"]).output
+    assert json.loads(yz.audit(["Decay: Theorem 3"]).json())["made"]["environment"].get("code")
+    assert all(entry.paper != "Decay" for entry in entries().values())
