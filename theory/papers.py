@@ -100,7 +100,7 @@ def left_out() -> dict[str, str]:
 
 def named(name: str) -> Any:
     """The paper with this name, slug or either without capitals, as a person writes it; None if there is none."""
-    wanted = _plain(name)
+    wanted = _plain(checks.instance("name", name, str))
     return next((one for one in papers().values() if wanted in (_plain(one.name), _plain(one.slug))), None)
 
 
@@ -112,6 +112,7 @@ def register(paper: Any) -> None:
     ValueError
         If it has the name or the slug of an installed paper, or of another registered one.
     """
+    _check(paper)
     papers()
     replaced = _found.pop(paper.slug, None) if paper.slug in _registered else None
     try:
@@ -126,10 +127,14 @@ def register(paper: Any) -> None:
     statements.renew()
 
 
-def _add(paper: Any, module: str) -> None:
+def _check(paper: Any) -> None:
     for attribute in ("name", "slug"):
         if not isinstance(getattr(paper, attribute, None), str):
             raise checks.reject("paper", "be a yzflow.Paper", checks.brief(paper))
+
+
+def _add(paper: Any, module: str) -> None:
+    _check(paper)
     for other in _found.values():
         if {_plain(paper.name), _plain(paper.slug)} & {_plain(other.name), _plain(other.slug)}:
             rule = f"have a name and a slug of its own, unlike {other.name} ({other.slug})"

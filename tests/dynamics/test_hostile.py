@@ -18,6 +18,7 @@ import re
 import runpy
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 
 import hostile
 import numpy as np
@@ -35,17 +36,21 @@ from dynamics import (
     Layer,
     Objective,
     Optimizer,
+    Run,
     Schedule,
     SequenceClasses,
     Solver,
     TextCorpus,
     Trajectory,
     data,
+    descend,
     extensions,
+    fields,
     flow,
     gradient_flow,
     gradient_flow_ensemble,
     gradient_noise,
+    integrate,
     linear_noise,
     observables,
     options,
@@ -58,6 +63,7 @@ from dynamics.data import averaging as tasks
 from dynamics.support import netcdf
 from dynamics.units import attention_unit as units
 from dynamics.units import qsa
+from theory import papers
 from theory.enclosures import enclose, enclose_flow
 from theory.papers import built_in
 
@@ -78,6 +84,8 @@ RECORDS = {
     "trajectory.is_large", "trajectory.States", "layer.attention_over_time", "deep.model.Transformer.decode",
     "deep.model.Transformer.rows",
     "deep.model.reparameterised", "noise.GradientNoise",
+    # Protocols, and what only a class of this package can be given to: each has its own tests.
+    "open_flow.Flow", "papers.Paper", "papers.code_of", "papers.register", "fields.register_field",
 }  # fmt: skip
 
 
@@ -130,7 +138,7 @@ def public():
 class Decays:
     """A flow of named states."""
 
-    initial = {"x": np.array([1.0, 2.0])}  # noqa: RUF012
+    initial = MappingProxyType({"x": np.array([1.0, 2.0])})
 
     def derivative(self, t, state):
         return {"x": -state["x"]}
@@ -376,6 +384,7 @@ def calls():
                                                       {"predicate": lambda moment: moment.z(0, 1) < 1})
            for name in ("decide", "holds")},
     }  # fmt: skip
+    found |= open_calls()
     for room in OF_PAPERS.values():
         found |= room["calls"]()
     run.save("kept.nc")
@@ -383,6 +392,44 @@ def calls():
     netcdf.save_dataset(trained, "qsa.nc")
     netcdf.save_dataset(deep_run, "deep.nc")
     return found
+
+
+class Decay:
+    """A flow of a state of two numbers."""
+
+    initial = MappingProxyType({"x": np.array([1.0, 2.0])})
+
+    def derivative(self, t, state):
+        return {"x": -state["x"]}
+
+
+def open_calls():
+    """Valid calls of what takes flows, fields and papers of others."""
+    run = integrate(Decay(), t_end=1.0, n_times=2)
+    run.save("run.nc")
+    ends = {
+        "flow": Decay(),
+        "t_end": 1.0,
+        "times": [0.0, 1.0],
+        "n_times": 2,
+        "solver": None,
+        "rtol": 1e-6,
+        "atol": 1e-9,
+    }
+    steps = {"flow": Decay(), "rate": 0.1, "steps": 2, "seed": 0, "optimizer": None, "record_every": 1}
+    return {
+        "open_flow.integrate": (integrate, {**ends, "progress": False}),
+        "open_descent.descend": (descend, {**steps, "progress": False}),
+        "run.Run": (Run, {"dataset": run.saved}),
+        "run.Run.plot": (run.plot, {"name": "x", "ax": None}),
+        "run.Run.save": (run.save, {"path": "run.nc"}),
+        "run.Run.load": (Run.load, {"path": "run.nc"}),
+        "fields.fields": (fields, {}),
+        "papers.papers": (papers.papers, {}),
+        "papers.built_in": (papers.built_in, {}),
+        "papers.left_out": (papers.left_out, {}),
+        "papers.named": (papers.named, {"name": "x"}),
+    }
 
 
 @pytest.fixture(scope="module")
@@ -411,13 +458,14 @@ def test_every_public_callable_has_a_valid_call(table):
 ROOMS = [
     "bags", "data", "deep", "flow", "ensemble", "descent", "layer", "observables", "options", "trajectory",
     "extensions", "units", "noise", "diffusion",
-    "enclosures", *OF_PAPERS,
+    "enclosures", "open_flow", "open_descent", "run", "fields", "papers", *OF_PAPERS,
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_hostile_arguments_end_in_a_result_or_our_grammar(table, room, monkeypatch):
-    monkeypatch.setattr(flow, "_MOST_EVALUATIONS", 2000)
+    monkeypatch.setattr(flow, "MOST_EVALUATIONS", 2000)
+    monkeypatch.setattr("dynamics._open.integration.MOST_EVALUATIONS", 2000)
     monkeypatch.setattr("dynamics._flow.ensemble.MOST_EVALUATIONS", 2000)
     for module in ("noise", "diffusion"):
         monkeypatch.setattr(f"dynamics.{module}._MOST_STEPS", 50)
