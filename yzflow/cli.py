@@ -95,6 +95,17 @@ def _given(context: click.Context, *names: str) -> list[str]:
     return [name for name in names if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT]
 
 
+def _of_paper(option: str, names: tuple[str, ...], paper: str | None) -> Any:
+    """The statements that an option names, or those of a paper; None for neither."""
+    from yzflow.listing import paper_of
+
+    if paper is None:
+        return names or None
+    if names:
+        raise ValueError(f"`--paper` must be left out beside {option}, but got both")
+    return paper_of(paper)
+
+
 def _read(data: str, **options: Any) -> Any:
     """The data in a file that is named by ``--data``."""
     from dynamics import read_data
@@ -122,6 +133,7 @@ def _wrote(as_json: bool, facts: dict, lines: list[str], out: Path, csv: Path | 
 
 _table = click.option("--csv", type=click.Path(path_type=Path), help="Attention over time as a table, too.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
+_paper = click.option("--paper", help="Only of this paper, by its name; `yzflow papers` lists all. Default: all.")
 # The names of `dynamics.options`, which a test compares.
 _TRAINING = (
     click.option("--weight-decay", type=float, help="lambda >= 0. Default: 0; 0.01 for adamw."),
@@ -442,6 +454,7 @@ def figure(name: str, out: Path, formats: str, store: Path | None, quick: bool, 
 
 @main.command(cls=_Command)
 @click.option("--only", multiple=True, help="A statement, by id or number; may be repeated. Default: all.")
+@_paper
 @click.option("--quick", is_flag=True, help="Only some of the settings.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the SGD runs.")
 @click.option("--enclose", is_flag=True, help="Decide what is said of flows for every time, in ball arithmetic.")
@@ -454,6 +467,7 @@ def figure(name: str, out: Path, formats: str, store: Path | None, quick: bool, 
 def audit(
     context: click.Context,
     only: tuple[str, ...],
+    paper: str | None,
     quick: bool,
     seed: int,
     enclose: bool,
@@ -479,7 +493,8 @@ def audit(
     if enclose:
         where = out / "certificates" if certificates is None and out is not None else certificates
         how = Enclose(until, max_seconds, None if where is None else folder("--certificates", where))
-    report = run(only or None, quick=quick, seed=seed, enclose=how, progress=True)
+    chosen = _of_paper("--only", only, paper)
+    report = run(chosen, quick=quick, seed=seed, enclose=how, progress=True)
     click.echo(report.json() if as_json else report.text())
     if out is not None:
         report.to_json(out / "audit.json")
@@ -598,6 +613,7 @@ def page(
 
 @main.command(cls=_Command)
 @click.option("--statements", multiple=True, help="One, by id or number; may be repeated. Default: all on training.")
+@click.option("--paper", help="All of this paper. Default: of the first with options of training.")
 @click.option("--options", multiple=True, help="A change of an assumption; may be repeated. Default: all.")
 @click.option("--quick", is_flag=True, help="Two settings and fewer seeds.")
 @click.option("--seed", type=int, default=0, show_default=True, help="The first of the seeds.")
@@ -611,6 +627,7 @@ def page(
 def survival(
     context: click.Context,
     statements: tuple[str, ...],
+    paper: str | None,
     options: tuple[str, ...],
     quick: bool,
     seed: int,
@@ -631,8 +648,9 @@ def survival(
     _file_to_write(out)
     store = out.with_suffix(".store") if store is None else store
     context.meta["interrupted"] = f"what is done is in {store}; the same command goes on from there"
-    table = run(statements or None, options or None, quick=quick, seed=seed, store=store, progress=True,
-                workers=workers)  # fmt: skip
+    chosen = _of_paper("--statements", statements, paper)
+    how: dict[str, Any] = {"quick": quick, "seed": seed, "store": store, "progress": True, "workers": workers}
+    table = run(chosen, options or None, **how)
     save_dataset(table, out)
     facts = survival_report.facts(table) | {"store": str(store), "out": str(out)} if as_json else None
     click.echo(survival_report.text(table) if facts is None else printed(facts))
@@ -734,7 +752,6 @@ def explore(out: Path, show: bool, data: Path | None, as_json: bool) -> None:
         click.launch(str(out.absolute()))
 
 
-_paper = click.option("--paper", help="Only of this paper: its name, or that of its folder. Default: all.")
 _copy = click.option("--out", type=click.Path(path_type=Path), help="Write what is printed to this file as well.")
 
 
@@ -745,6 +762,40 @@ def _listed(kind: str, paper: str | None, as_json: bool, out: Path | None) -> No
         _file_to_write(out)
     entries = getattr(listing, kind)(paper)
     _print(json.dumps(entries, indent=2) if as_json else "\n".join(listing.text(entries)), out)
+
+
+@main.command(cls=_Command)
+@_json
+@_copy
+def papers(as_json: bool, out: Path | None) -> None:
+    """List the papers: ours, and those of other distributions that are installed.
+
+    One that cannot be imported is named with the reason.
+    """
+    from yzflow import listing
+
+    if out is not None:
+        _file_to_write(out)
+    entries = listing.papers()
+    lines = [f"{one['name']:20}  {one['statements']:3} statements  {one['reference']}" for one in entries]
+    _print(json.dumps(entries, indent=2) if as_json else "\n".join(lines), out)
+
+
+@main.command("new-paper", cls=_Command)
+@click.argument("name")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("."), help="Folder that it is made in.")
+@_json
+def new_paper(name: str, out: Path, as_json: bool) -> None:
+    """Write a paper to begin with: a distribution with a statement, its proof, a figure and tests that pass.
+
+    Example: yzflow new-paper "My paper"
+    """
+    from yzflow import skeleton
+
+    written = [str(path) for path in skeleton.write(name, out)]
+    root = Path(written[0]).parent
+    then = f"next: pip install -e '{root}[test]' && pytest {root}"
+    _report(as_json, {"files": written}, [*(f"wrote {path}" for path in written), then])
 
 
 @main.command(cls=_Command)

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from dynamics.support import checks
-from theory import papers
 from theory import statements as register
+from theory.papers import named
 from yzflow import paper as table
 from yzflow.audits.screen import clipped
+from yzflow.paper import Paper
 
-__all__ = ["figures", "options", "statements", "text"]
+__all__ = ["figures", "options", "paper_of", "papers", "statements", "text"]
 
 
 def statements(paper: str | None = None) -> list[dict[str, Any]]:
@@ -71,6 +72,29 @@ def figures(paper: str | None = None) -> list[dict[str, Any]]:
     return _of(paper, entries)
 
 
+def papers() -> list[dict[str, Any]]:
+    """The papers: name, slug, reference, levels, and how many statements each has."""
+    return [
+        {
+            "name": one.name,
+            "slug": one.slug,
+            "reference": one.reference,
+            "levels": list(one.levels),
+            "statements": len(one.statements),
+        }
+        for one in table.papers().values()
+    ]
+
+
+def paper_of(name: str) -> Paper:
+    """The paper with a name, as a person writes it; ValueError, with those that there are, if there is none."""
+    found = named(checks.instance("paper", name, str))
+    if found is None:
+        known = sorted(one.name for one in table.papers().values())
+        raise checks.reject("paper", f"be one of {', '.join(known)}", checks.brief(name))
+    return found
+
+
 def text(entries: Sequence[dict[str, Any]]) -> list[str]:
     """A line for each entry under the name of its paper, of 100 columns at most."""
     lines: list[str] = []
@@ -87,11 +111,8 @@ def _of(paper: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]
     """Those of a paper, which may be one that has none of them."""
     if paper is None:
         return entries
-    found = papers.named(checks.instance("paper", paper, str))
-    if found is None:
-        known = sorted(one.name for one in papers.papers().values())
-        raise checks.reject("paper", f"be one of {', '.join(known)}", checks.brief(paper))
-    return [entry for entry in entries if entry["paper"] == found.name]
+    name = paper_of(paper).name
+    return [entry for entry in entries if entry["paper"] == name]
 
 
 def _sentence(caption: str) -> str:

@@ -327,3 +327,16 @@ def test_our_own_outputs_have_no_word_of_papers_from_outside(registered):
     assert "Decay" in CliRunner().invoke(cli.main, ["statements", "--paper", "decay"]).output
     assert json.loads(yz.audit(["Decay: Theorem 3"]).json())["made"]["environment"].get("code")
     assert all(entry.paper != "Decay" for entry in entries().values())
+
+
+def test_commands_take_a_paper(registered):
+    registered(paper())
+    run = CliRunner().invoke
+    assert "Decay" in run(cli.main, ["papers"]).output
+    assert json.loads(run(cli.main, ["papers", "--json"]).output)[-1]["statements"] == 1
+    done = run(cli.main, ["audit", "--paper", "decay", "--quick", "--json"])
+    assert done.exit_code == 0 and '"setting": "slow"' in done.output
+    both = run(cli.main, ["audit", "--paper", "decay", "--only", "Lemma 1"])
+    assert both.exit_code == 2 and "`--paper` must be left out beside --only" in both.output
+    none = run(cli.main, ["survival", "--paper", "decay", "--quick"])
+    assert none.exit_code == 2 and "`statements` must name some that are measured on training" in none.output
