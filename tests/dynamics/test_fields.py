@@ -417,7 +417,7 @@ EVERYWHERE = {
 
 @pytest.mark.parametrize("call", EVERYWHERE)
 def test_an_unknown_name_is_one_error_everywhere(call):
-    for name in ("fulll", 3, None, ["full"]):
+    for name in ("fully", 3, None, ["full"]):
         with pytest.raises(ValueError, match=r"^`decoder` must be one of 'full', 'modified', 'theory', but got "):
             EVERYWHERE[call](name)
 
@@ -443,7 +443,7 @@ def test_what_a_field_lacks_is_said(call):
 def test_of_many_fields_an_error_has_the_nearest():
     register_blends(*(k / 16 for k in range(1, 12)))
     with pytest.raises(ValueError, match=r'`decoder` must be one of 14 names, such as "modified", .*, but got'):
-        gradient_flow(CLASSES, **RATES, t_end=1.0, decoder="modifed")
+        gradient_flow(CLASSES, **RATES, t_end=1.0, decoder="modifier")
 
 
 def test_an_optimizer_without_a_step_is_refused_by_sgd(monkeypatch):
