@@ -1,0 +1,199 @@
+"""JoMA from outside: every part of the paper, its numbers, routes of their own, and what it may import."""
+
+from __future__ import annotations
+
+import ast
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.integrate
+import yzflow_joma
+from yzflow_joma import PAPER, formulas, measures
+from yzflow_joma.enclosed import turning_point
+from yzflow_joma.flows import ACTIVATIONS, ATTENTIONS, JointFlow, ReducedFlow, activation, attention, entropy
+from yzflow_joma.settings import MU, random_contexts, settings, trained_classes
+
+import yzflow as yz
+from yzflow.testing import check_paper
+
+PUBLIC = {
+    *("yzflow", "yzflow.paper", "yzflow.testing", "yzflow.figures.registry", "yzflow.figures.style"),
+    *("yzflow.sweeps.runs", "yzflow.pages.live", "yzflow.audits.options", "dynamics"),
+    *("theory.statements", "theory.symbolic", "theory.symbolic.indexed", "theory.trust", "theory.enclosures"),
+}
+
+
+@pytest.mark.parametrize("case", check_paper(PAPER), ids=str)
+def test_paper(case):
+    case()
+
+
+def test_only_public_names_are_imported():
+    for file in Path(yzflow_joma.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or "", *(alias.name for alias in node.names)]
+                modules = [node.module or ""]
+            elif isinstance(node, ast.Import):
+                names = modules = [alias.name for alias in node.names]
+            else:
+                continue
+            for module in modules:
+                if module.partition(".")[0] in ("yzflow", "theory", "dynamics"):
+                    assert module in PUBLIC, f"{file.name}: {module}"
+            own = modules[0].partition(".")[0] in ("yzflow", "theory", "dynamics", "yzflow_joma")
+            assert not own or not any(part.startswith("_") for name in names for part in name.split("."))
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_the_flow_is_the_gradient(attention, activation):
+    """Central differences of the log-likelihood, by a route that shares no backward pass."""
+    flow = _flow(attention, activation)
+    rng = np.random.default_rng(5)
+    state = {k: np.asarray(v) + 0.2 * rng.standard_normal(v.shape) for k, v in flow.initial.items()}
+    rates = flow.derivative(0.0, state)
+    for name, value in state.items():
+        for place in np.ndindex(value.shape):
+            ends = []
+            for sign in (1, -1):
+                moved = {key: one.copy() for key, one in state.items()}
+                moved[name][place] += sign * 1e-6
+                ends.append(_likelihood(flow, moved))
+            assert rates[name][place] == pytest.approx((ends[0] - ends[1]) / 2e-6, abs=1e-8)
+
+
+def _flow(attention, activation, **more):
+    x = np.random.default_rng(3).exponential(size=(7, 4))
+    return JointFlow(
+        x, np.arange(7) % 3, n_units=2, n_targets=3, attention=attention, activation=activation, scale=0.5, **more
+    )
+
+
+def _likelihood(flow, state):
+    h, _ = activation(flow.activation, attention(flow.attention, flow.x, state["z"]) @ state["v"].T + state["q"])
+    logits = h @ state["y"]
+    return float((logits[np.arange(len(logits)), flow.targets] - np.log(np.exp(logits).sum(axis=1))).mean())
+
+
+@pytest.mark.parametrize("name", ["linear", "exp"])
+def test_what_is_conserved_drifts_by_the_order_of_the_steps(name):
+    """Euler's steps keep it to their own order, also where units are rectified; another factor is not kept."""
+    setting = trained_classes("relu")
+    drifts = []
+    for rate in (0.02, 0.01):
+        data = yz.descend(setting.flow(name), rate=rate, steps=round(2 / rate)).dataset
+        z, squares = data["z"].values, (data["v"].values ** 2).sum(axis=1)
+        kept, other = (z**2 - s * squares if name == "linear" else z - s * squares / 2 for s in (1.0, 2.0))
+        drifts.append(np.abs(kept[-1] - kept[0]).max())
+        assert np.abs(other[-1] - other[0]).max() > 20 * drifts[-1]
+    assert drifts[0] / drifts[1] == pytest.approx(2, rel=0.2)
+
+
+def test_softmax_without_a_mean_is_worse_and_neither_is_exact():
+    found = []
+    for seed in range(5):
+        setting = random_contexts("drawn", 40, 6, 4, seed=seed, activation="softplus")
+        flow = setting.flow("softmax")
+        data = setting.simulate("full flow, softmax", seed=0).dataset
+        mean = measures.mean_attention(flow, data["z"].values[0])
+        found.append((measures.with_mean(data, mean), measures.with_mean(data, 0 * mean)))
+        assert mean.sum() == pytest.approx(1) and measures.factorisation(flow) > 0.05
+    first, second = np.median(found, axis=0)
+    assert 0.05 < first < second
+
+
+def test_a_moment_that_factorises_is_of_rank_one():
+    """Under the hypothesis E[g h' b b^T] = u bbar^T is symmetric, and so u is a multiple of bbar."""
+    b = np.array([0.5, 0.3, 0.2])
+    assert np.allclose(3.0 * np.outer(b, b), np.outer(3.0 * b, b))
+    u = np.array([1.0, 0.0, 0.0])
+    assert not np.allclose(np.outer(u, b), np.outer(u, b).T)
+
+
+def test_linear_activation_by_scipy():
+    delta = np.array([1, 0.6, 0.3, 0.1])
+    closed = formulas.linear_weights(delta, 1.2)
+    assert closed == pytest.approx([2.0282, 0.7969, 0.3681, 0.1203], abs=5e-5)
+    found = scipy.integrate.solve_ivp(
+        lambda t, v: delta * np.exp(v * v / 2), (0, 1.2), 0 * delta, rtol=1e-11, atol=1e-12
+    )
+    assert found.y[:, -1] == pytest.approx(closed, rel=1e-6)
+    run = yz.integrate(ReducedFlow(delta, linear=True), t_end=1.2, rtol=1e-11)
+    assert run.final["v"].values == pytest.approx(closed, rel=1e-8)
+    assert formulas.blow_up_time(delta) == pytest.approx(math.sqrt(math.pi / 2))
+
+
+def test_nonlinear_activation_by_scipy():
+    mu = np.array(MU)
+    found = scipy.integrate.solve_ivp(
+        lambda t, v: (mu - v) * np.exp(v * v / 2), (0, 0.3), 0 * mu, rtol=1e-11, atol=1e-12
+    )
+    for v, one in zip(found.y[:, -1], mu, strict=True):
+        assert formulas.nonlinear_time(v, one) == pytest.approx(0.3, rel=1e-6)
+    # ln(1/delta) of mu = 2 over that of mu = 1: near one early, R (1 + (tau_k - tau_j)/t) late.
+    early, late = (_ratio(2.0, 1.0, t) for t in (0.01, 4.0))
+    limit = formulas.late_ratio(2.0, 1.0)
+    assert early == pytest.approx(1, abs=0.01)
+    correction = (formulas.delay(1.0) - formulas.delay(2.0)) / 4.0
+    assert late / limit == pytest.approx(1 + correction, abs=2 * correction**2)
+
+
+def _ratio(first, second, t):
+    def rates(_, x):  # x = ln(1/delta): dx/dt = e^{v^2/2}, which does not lose digits
+        return np.exp((np.array([first, second]) * (1 - np.exp(-x))) ** 2 / 2)
+
+    found = scipy.integrate.solve_ivp(rates, (0, t), [0.0, 0.0], rtol=1e-11, atol=1e-13)
+    return found.y[0, -1] / found.y[1, -1]
+
+
+@pytest.mark.parametrize(
+    ("mu", "numbers", "between"),
+    [(MU, (1.7918, 0.4774, 0.68, 0.9055), (0.5, 1.0)), ((2, 1, 1, 1), (1.3863, 1.0681, 1.53, 1.1139), (1.0, 2.0))],
+)
+def test_turning(mu, numbers, between):
+    start, least, when, end = numbers
+    mu = np.array(mu, float)
+    found = scipy.integrate.solve_ivp(
+        lambda t, v: (mu - v) * np.exp(v * v / 2), (0, 40), 0 * mu, method="LSODA", rtol=1e-10, dense_output=True
+    )
+    times = np.linspace(0, 4, 4001)
+    h = np.array([entropy(v**2 / 2) for v in found.sol(times).T])
+    assert (h[0], h.min(), entropy(mu**2 / 2)) == pytest.approx((start, least, end), abs=6e-5)
+    assert times[h.argmin()] == pytest.approx(when, abs=6e-3)
+    assert formulas.turns(mu) is True
+    span = turning_point(mu.tolist(), between=between)
+    assert span.times is not None and span.rising and span.width < 1e-9
+    assert span.times[0] == pytest.approx(times[h.argmin()], abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("mu", "turns"),
+    [((2, 2, 2), None), ((2, 0, 0), False), ((2, -1), True), ((2, 1.9, *[0] * 50), False), ((0,), None)],
+)
+def test_where_it_turns(mu, turns):
+    assert formulas.turns(mu) is turns
+    run = yz.integrate(ReducedFlow(mu), t_end=20.0, n_times=2000, rtol=1e-10, atol=1e-13).dataset["entropy"].values
+    rises = bool(run[-1] - run.min() > 1e-7)
+    assert rises is bool(turns)
+
+
+def test_training_does_not_turn():
+    for setting in settings(quick=True):
+        found = setting.simulate("full flow, softmax", seed=0).dataset["entropy"].values
+        assert found.argmin() == len(found) - 1 and found[-1] < found[0]
+
+
+def test_rerun(tmp_path):
+    run = yz.integrate(ReducedFlow(MU), t_end=0.5, n_times=5)
+    run.save(tmp_path / "run.nc")
+    assert yz.rerun(tmp_path / "run.nc").same
+
+
+def test_hostile():
+    with pytest.raises(ValueError, match="`attention` must be one of"):
+        _flow("cosine", "relu")
+    with pytest.raises(ValueError, match="`drive` must be"):
+        ReducedFlow([math.nan])

@@ -1,0 +1,117 @@
+"""How far runs are from JoMA's statements."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from theory.statements import Runs
+from yzflow_joma import formulas
+from yzflow_joma.flows import JointFlow, entropy
+
+
+def _drift(kept: np.ndarray, changed: np.ndarray) -> float:
+    """Change of what should be conserved over the largest change of what it is about, both over time."""
+    largest = np.linalg.norm(changed - changed[0], axis=1).max()
+    return float(np.linalg.norm(kept - kept[0], axis=1).max() / largest) if largest > 0 else 0.0
+
+
+def invariant(runs: Runs, level: str) -> float:
+    """Drift of z^2 - sum v^2 (linear attention) or z - sum v^2/2 (exp and softmax), over the change of z."""
+    data = runs.trajectory(level).dataset
+    z, squares = data["z"].values, (data["v"].values ** 2).sum(axis=1)
+    if level.endswith("linear"):
+        return _drift(z**2 - squares, z**2)
+    return _drift(z - squares / 2, z)
+
+
+def softmax_invariant(runs: Runs, level: str) -> float:
+    """The same of z - sum (v^2 - ||v||^2 bbar)/2, bbar the mean attention of the start."""
+    run = runs.trajectory(level)
+    flow = runs.setting.flow("softmax")
+    return with_mean(run.dataset, mean_attention(flow, run.dataset["z"].values[0]))
+
+
+def with_mean(data: xr.Dataset, mean: np.ndarray) -> float:
+    """Drift of the softmax's quantity with one bbar."""
+    z, v2 = data["z"].values, data["v"].values ** 2
+    return _drift(z - (v2.sum(axis=1) - v2.sum(axis=(1, 2))[:, None] * mean) / 2, z)
+
+
+def mean_attention(flow: JointFlow, z: np.ndarray) -> np.ndarray:
+    """bbar: attention at logits z, averaged over contexts."""
+    return flow.gathered({"z": z}).mean(axis=0)
+
+
+def factorisation(flow: JointFlow) -> float:
+    """Relative distance of E[g_k h'_k b b^T] from E[g_k h'_k b] bbar^T at the start, over all units."""
+    state = {name: np.asarray(value) for name, value in flow.initial.items()}
+    b, _, _, g = flow.signals(state)
+    moments = np.einsum("ik,ij,il->kjl", g, b, b) / len(b)
+    product = (g.T @ b / len(b))[:, :, None] * b.mean(axis=0)
+    return float(np.linalg.norm(moments - product) / np.linalg.norm(moments))
+
+
+def linear_form(runs: Runs, level: str) -> float:
+    """Largest relative error of sqrt(pi/2) erf(v/sqrt 2) against Delta t."""
+    data = runs.trajectory(level).dataset.isel(time=slice(1, None))
+    found = formulas.linear_time(data["v"].values, runs.setting.delta)
+    return float(np.abs(found / data["time"].values[:, None] - 1).max())
+
+
+def nonlinear_form(runs: Runs, level: str) -> float:
+    """Largest relative error of the integral against t, while 1 - v/mu is above 1e-6."""
+    data = runs.trajectory(level).dataset
+    errors = [0.0]
+    for place, mu in enumerate(runs.setting.mu):
+        for t, v in zip(data["time"].values[1::8], data["v"].values[1::8, place], strict=True):
+            if 1 - v / mu > 1e-6:
+                errors.append(abs(formulas.nonlinear_time(v, mu) / t - 1))
+    return float(max(errors))
+
+
+def late_form(runs: Runs, level: str) -> float:
+    """ln(1/delta) against e^{mu^2/2} (t - tau), where delta first is below 1e-4."""
+    data = runs.trajectory(level).dataset
+    errors = [0.0]
+    for place, mu in enumerate(runs.setting.mu):
+        delta = 1 - data["v"].values[:, place] / mu
+        near = np.flatnonzero(delta < 1e-4)
+        # Far below, delta is the error of the integrator.
+        if near.size and delta[near[0]] > 1e-8:
+            t = data["time"].values[near[0]]
+            expected = np.exp(mu * mu / 2) * (t - formulas.delay(mu))
+            errors.append(abs(-np.log(delta[near[0]]) / expected - 1))
+    return float(max(errors))
+
+
+def turning(runs: Runs, level: str) -> float:
+    """Zero if the entropy falls first and has risen in the end, above its least value; one if not."""
+    found = runs.trajectory(level).dataset["entropy"].values
+    least = int(found.argmin())
+    falls = found[least] < found[0] - 1e-6
+    rises = found[-1] > found[least] + 1e-6
+    return 0.0 if falls and rises and 0 < least < len(found) - 1 else 1.0
+
+
+def rise(runs: Runs, level: str) -> float:
+    """How much of its fall the entropy has risen again at the last time; one if it never fell."""
+    found = runs.trajectory(level).dataset["entropy"].values
+    fall = found[0] - found.min()
+    return float((found[-1] - found.min()) / fall) if fall > 0 else 1.0
+
+
+def turning_rate(runs: Runs, level: str) -> float:
+    """The formula of dH/dt against the slope of the recorded entropy, by its integral (trapezoids)."""
+    data = runs.trajectory(level).dataset
+    mu, v, t = np.array(runs.setting.mu), data["v"].values, data["time"].values
+    rate = np.array([formulas.entropy_rate(row, mu) for row in v])
+    steps = np.diff(t) * (rate[1:] + rate[:-1]) / 2
+    whole = data["entropy"].values
+    return float(np.abs(np.cumsum(steps) - (whole[1:] - whole[0])).max() / np.ptp(whole))
+
+
+def end_entropy(runs: Runs, level: str) -> float:
+    """Entropy at the last time against that of softmax(mu^2/2)."""
+    found = float(runs.trajectory(level).dataset["entropy"].values[-1])
+    return abs(found / entropy(np.array(runs.setting.mu) ** 2 / 2) - 1)

@@ -1,0 +1,28 @@
+"""Wrong claims, which the proofs must refute: a sign, a factor, a missing hypothesis."""
+
+from yzflow_joma.proofs import joint, linear_activation, nonlinear_activation, turning
+
+MISTAKES = {
+    "joint: sign": (joint.derive, {"linear": lambda z, squares: z**2 + squares}, "linear"),
+    "joint: factor": (joint.derive, {"exponential": lambda z, squares: z - squares}, "exp"),
+    "joint: no factorisation": (joint.derive, {"factors": lambda moment, first, mean: moment}, "softmax"),
+    "joint: no second term": (
+        joint.derive,
+        {"softmax": lambda z, squares, lengths, mean: z - squares / 2},
+        "softmax",
+    ),
+    "linear: factor": (
+        linear_activation.derive,
+        {"left": lambda v: 2 * linear_activation.left(v)},
+        "rate",
+    ),
+    "linear: time": (linear_activation.derive, {"blow_up": lambda delta: 1 / delta}, "blow-up"),
+    "nonlinear: sign": (nonlinear_activation.derive, {"rate": lambda v: nonlinear_activation.rate(v) ** -1}, "rate"),
+    "nonlinear: ratio": (
+        nonlinear_activation.derive,
+        {"ratio": lambda first, second: nonlinear_activation.ratio(first, second) ** 2},
+        "ratio",
+    ),
+    "turning: sign": (turning.derive, {"slope": lambda p, u, mean: p * (u - mean)}, "slope"),
+    "turning: factor": (turning.derive, {"early": lambda fourth, second, t: -(t**3) * (fourth - second**2)}, "start"),
+}

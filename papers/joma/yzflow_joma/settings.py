@@ -1,0 +1,141 @@
+"""What JoMA's statements are checked on: random contexts and Scan and Snap's classes; reduced flows beside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import yzflow as yz
+from yzflow_joma.flows import JointFlow, ReducedFlow, SampledFlow
+from yzflow_joma.formulas import blow_up_time
+
+PAPER = "JoMA"
+_RATE, _SHORT = 0.05, 0.005  # steps of SGD, and those that stand for the flow of rectified units
+MU = (3.0, 2.5, 2.0, 1.5, 1.0, 0.5)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One task.
+
+    Attributes
+    ----------
+    name : str
+    contexts : tuple of tuple of float
+        Counts.
+    targets : tuple of int
+    n_units : int
+    mu, delta : tuple of float
+        Of the reduced flows.
+    activation : str
+    t_end : float
+        Of the full flow.
+    seed : int
+        Of its start.
+    scale : float
+        Of its start.
+    """
+
+    name: str
+    contexts: tuple[tuple[float, ...], ...]
+    targets: tuple[int, ...]
+    n_units: int
+    mu: tuple[float, ...] = MU
+    delta: tuple[float, ...] = (1.0, 0.6, 0.3, 0.1)
+    activation: str = "relu"
+    t_end: float = 20.0
+    seed: int = 0
+    scale: float = 0.1
+
+    def flow(self, attention: str, kind: type[JointFlow] = JointFlow) -> JointFlow:
+        """The full flow under one kind of attention."""
+        return kind(
+            self.contexts,
+            self.targets,
+            n_units=self.n_units,
+            n_targets=max(self.targets) + 1,
+            attention=attention,
+            activation=self.activation,
+            scale=self.scale,
+            seed=self.seed,
+        )
+
+    def simulate(self, level: str, *, seed: int) -> yz.Run:
+        """The simulation at a level."""
+        if level == "reduced flow, linear":
+            reduced = ReducedFlow(self.delta, linear=True)
+            return yz.integrate(reduced, t_end=0.98 * blow_up_time(self.delta), n_times=50, rtol=1e-11, atol=1e-13)
+        if level == "reduced flow, nonlinear":
+            times = np.concatenate([[0.0], np.geomspace(0.01, 30.0, 1500)])
+            return yz.integrate(ReducedFlow(self.mu), t_end=30.0, times=times, rtol=1e-11, atol=1e-13)
+        if level == "SGD":
+            steps = int(self.t_end / _RATE)
+            flow = self.flow("softmax", SampledFlow)
+            return yz.descend(flow, rate=_RATE, steps=steps, seed=seed, record_every=max(1, steps // 60))
+        attention = level.removeprefix("full flow, ")
+        end = min(self.t_end, 4.0) if attention in ("linear", "exp") else self.t_end
+        if self.activation == "relu":
+            # Integrators stall where a rectified unit is held at its kink; short steps of Euler's method do not.
+            steps = int(end / _SHORT)
+            return yz.descend(self.flow(attention), rate=_SHORT, steps=steps, record_every=max(1, steps // 60))
+        times = np.concatenate([[0.0], np.geomspace(0.01, end, 60)])
+        return yz.integrate(self.flow(attention), t_end=end, times=times)
+
+
+def random_contexts(name: str, n: int, tokens: int, n_units: int, *, seed: int, **more: object) -> Setting:
+    """Contexts with exponential counts and two next tokens, by the halves of a random linear function."""
+    rng = np.random.default_rng(seed)
+    x = rng.exponential(size=(n, tokens))
+    scores = x @ rng.standard_normal(tokens)
+    targets = scores > np.median(scores)
+    return Setting(
+        name,
+        tuple(map(tuple, x.tolist())),
+        tuple(targets.astype(int).tolist()),
+        n_units,
+        seed=seed,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def alike(name: str, n: int, tokens: int, n_units: int, *, seed: int) -> Setting:
+    """Contexts that differ by a hundredth, three quarters of one next token, followed while attention hardly moves."""
+    rng = np.random.default_rng(seed)
+    x = rng.exponential(size=tokens) * (1 + 0.01 * rng.standard_normal((n, tokens)))
+    targets = (np.arange(n) % 4 == 0).astype(int)
+    shown = tuple(map(tuple, x.tolist()))
+    return Setting(name, shown, tuple(targets.tolist()), n_units, activation="softplus", t_end=1.0, seed=seed)
+
+
+def of_classes(name: str, classes: yz.SequenceClasses, n_units: int, **more: object) -> Setting:
+    """Scan and Snap's classes under one query, as T -> infinity."""
+    bags = classes.population()
+    x = np.zeros((len(bags), bags.n_tokens))
+    x[bags.owner, bags.token] = bags.count
+    x /= x.sum(axis=1, keepdims=True)
+    return Setting(name, tuple(map(tuple, x.tolist())), tuple(bags.target.tolist()), n_units, **more)  # type: ignore[arg-type]
+
+
+def trained_classes(activation: str, *, scale: float = 0.1) -> Setting:
+    """Three of Scan and Snap's classes with a common token, and eight units."""
+    classes = yz.SequenceClasses.single_common_token(3, 8, common=1.0, distinct=[1.0, 0.6])
+    shown = "ReLU" if activation == "relu" else activation
+    return of_classes(f"Scan and Snap's classes, {shown}", classes, 8, activation=activation, t_end=60.0, scale=scale)
+
+
+def settings(*, quick: bool) -> list[Setting]:
+    """Random contexts of several sizes, and Scan and Snap's classes with ReLU and softplus."""
+    chosen = [
+        random_contexts("40 random contexts, 6 tokens, 4 units", 40, 6, 4, seed=0, activation="softplus"),
+        trained_classes("relu"),
+        alike("40 contexts alike, 6 tokens, 4 units", 40, 6, 4, seed=4),
+    ]
+    if not quick:
+        chosen += [
+            random_contexts("40 random contexts, 6 tokens, ReLU", 40, 6, 4, seed=1),
+            random_contexts("10 random contexts, 20 tokens", 10, 20, 8, seed=2, activation="softplus"),
+            trained_classes("softplus"),
+            random_contexts("four entries", 40, 4, 4, seed=3, mu=(2.0, 1.0, 1.0, 1.0), activation="softplus"),
+        ]
+    return chosen
