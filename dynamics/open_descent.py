@@ -76,8 +76,9 @@ def descend(
     states = states_of(flow)
     rates, unit = _rates(rate, states)
     how = _optimizer(optimizer)
-    moments = np.array([*range(0, steps, record_every), steps])
-    checks.fits_in_memory("record_every", 8 * len(moments) * states.initial.size, "record states")
+    many = -(-steps // record_every) + 1
+    checks.fits_in_memory("record_every", 8 * many * (states.initial.size + 1), "record states")
+    moments = np.append(np.arange(0, steps, record_every), steps)
     parameters: dict[str, Any] = {
         "rate": unit if unit is not None else rates,
         "steps": steps,

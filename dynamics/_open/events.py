@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 KINDS = ("record", "stop", "kink")
 # Points of a step at which signs are compared: a number that leaves and comes back between two of them goes unseen.
 _POINTS = 9
+# Steps, the last ones, of which it is known where they began.
+_STEPS = 32
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -43,6 +46,10 @@ class Cut(NamedTuple):
         States on both sides of it.
     state : (n,) array
         The state there.
+    start : float
+        Where an earlier step began: those just before a kink may have had stages beyond it.
+    first : (n,) array
+        The state there.
     """
 
     number: int
@@ -51,6 +58,8 @@ class Cut(NamedTuple):
     left: np.ndarray
     right: np.ndarray
     state: np.ndarray
+    start: float
+    first: np.ndarray
 
 
 class Watch:
@@ -80,6 +89,7 @@ class Watch:
         self.times: list[list[float]] = [[] for _ in self.names]
         self.side = np.zeros(len(self.names), dtype=int)
         self.cut: Cut | None = None
+        self._starts: deque[tuple[float, np.ndarray]] = deque(maxlen=_STEPS)
         self.asleep: int | None = None
         self.exits: Callable[[float, np.ndarray], np.ndarray] | None = None
         self.start(0.0, states.initial)
@@ -129,24 +139,27 @@ class Watch:
 
     def start(self, s: float, state: np.ndarray) -> None:
         """Take the signs at a state where an integration starts anew, of those that have none yet."""
+        self._starts.clear()
         now = np.sign(self.values(s, state)).astype(int)
         n = len(self.names)
         self.side = np.concatenate([np.where(self.side[:n] == 0, now[:n], self.side[:n]), np.ones(now.size - n, int)])
 
     def within(self, start: float, inside: Interpolant, end: float) -> float | None:
         """Note the zeros in a step; where one of them ends it, or None."""
-        places = np.linspace(start, end, _POINTS + 1)[1:]
+        places = np.linspace(start, end, _POINTS + 1)
         places[-1] = end
         states, side = inside(places), self.side.copy()
-        left, found = np.full(side.size, start), []
-        for place, state in zip(places.tolist(), states, strict=True):
+        self._starts.append((start, states[0]))
+        since, found = np.full(side.size, start), []
+        for place, state in zip(places[1:].tolist(), states[1:], strict=True):
             signs = np.sign(self.values(place, state)).astype(int)
             for i in np.flatnonzero(signs):
                 if i == self.asleep:
                     continue
                 if side[i] not in (0, signs[i]):
-                    found.append((self._zero(i, float(left[i]), place, inside), int(i), int(signs[i]), left[i], place))
-                side[i], left[i] = signs[i], place
+                    zero = self._zero(i, float(since[i]), place, inside)
+                    found.append((zero, int(i), int(signs[i]), float(since[i]), place))
+                side[i], since[i] = signs[i], place
             self.side[self.side == 0] = side[self.side == 0]
         for s, i, sign, before, after in sorted(found):
             what, direction = self.kinds[i] if i < len(self.names) else Kind("exit", 0)
@@ -155,8 +168,8 @@ class Watch:
             if what == "record" or direction not in (0, sign):
                 self.side[i] = sign
                 continue
-            around = inside(np.array([before, after, s]))
-            self.cut = Cut(i, s, sign, *around)
+            left, right, state = inside(np.array([before, after, s]))
+            self.cut = Cut(i, s, sign, left, right, state, *self._starts[0])
             return s
         self.cut = None
         return None

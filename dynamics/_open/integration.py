@@ -9,9 +9,9 @@ import numpy as np
 
 from dynamics._flow.clock import Clock
 from dynamics._flow.march import MOST_EVALUATIONS, Guard, culprit, march, taken
-from dynamics._flow.steps import Steps, steps_of
-from dynamics._open.events import Watch
-from dynamics._open.kinks import Sides, Slide, begins, sides_of
+from dynamics._flow.steps import Dop853, Steps, steps_of
+from dynamics._open.events import Cut, Watch
+from dynamics._open.kinks import Sides, Slide, begins, rate, sides_of
 from dynamics._open.records import recorded
 from dynamics._open.states import States
 from dynamics.flow import IntegrationError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # So many kinks in so small a part of the whole are one after the other without end.
 _KINKS, _DENSE = 200, 1e-6
+# How often a kink is approached, each time by this share of the way that is left.
+_APPROACHES, _NEARLY, _CHORDS = 4, 0.999, 3
 
 
 class Integration:
@@ -53,7 +55,7 @@ class Integration:
         self.slide: Slide | None = None
         # Of each kink: how often it was crossed, and when it was slid along.
         self.crossed: dict[int, int] = {}
-        self.slid: list[tuple[int, float, float | None]] = []
+        self.slid: list[tuple[int, float, float]] = []
         self.kinks: list[float] = []
         self.ended = ""
         state, out = np.empty_like(states.initial), np.empty_like(states.initial)
@@ -131,11 +133,11 @@ class Integration:
                 raise self.failure(reason, steps.s, steps.state)
             if watch is None or watch.cut is None:
                 break
-            s = watch.cut.s
             if watch.cut.number < len(watch.names) and watch.kinds[watch.cut.number].what == "stop":
-                self._stop(watch, s)
+                self._stop(watch, watch.cut.s)
                 break
             state = self._beyond(watch)
+            s = watch.cut.s
             self.kinks.append(s)
             if len(self.kinks) > _KINKS and s - self.kinks[-_KINKS] < _DENSE * self.end:
                 name = watch.names[min(watch.cut.number, len(watch.names) - 1)]
@@ -143,8 +145,6 @@ class Integration:
             if self.end - s <= 1e-14 * self.end:  # no room for a step
                 self.rows[self.done :], self.done = state, len(grid)
                 break
-        if self.slide is not None:
-            self.slid.append((self.slide.number, self.slide.start, None))
 
     def _begun(self, watch: Watch, state: np.ndarray) -> np.ndarray:
         """Where the flow starts, beside a kink if it starts on one."""
@@ -183,10 +183,41 @@ class Integration:
             def surface(s: float, state: np.ndarray) -> float:
                 return watch.value(number, s, state)
 
+            if slide is None:
+                cut = watch.cut = self._approached(cut, surface)
+                watch.times[number][-1] = float(self.clock.time(cut.s))
             sides = sides_of(cut, field, surface, self.end)
             state = self._met(watch, sides, field, surface)
         watch.start(cut.s, state)
         return state
+
+    def _approached(self, cut: Cut, surface: Callable) -> Cut:
+        """The same zero by steps that end before it, since the one that found it has both sides in its stages."""
+        s, state, end, best = cut.start, cut.first, cut.s, cut
+        how = {name: self.parameters[name] for name in ("rtol", "atol")}
+        for _ in range(_APPROACHES):
+            target = s + _NEARLY * (end - s)
+            if not s < target < end:
+                break
+            steps = Dop853(self.bind, target, state, **how, start=s)
+            while steps.s < target:
+                if steps.advance():
+                    return best
+            s, state = target, steps.state.copy()
+            number, slope = surface(s, state), self.field(s, state)
+            towards = rate(surface, s, state, slope, self.end)
+            left = -number / towards if towards else np.nan
+            if np.sign(number) != -cut.sign or not 0 < left < cut.s - cut.start:
+                break
+            # The rest by a parabola: its slope changes as it did over as long a time before.
+            bend = (slope - self.field(s - left, state - left * slope)) / left
+            for _ in range(_CHORDS):
+                left -= surface(s + left, state + left * slope + left**2 / 2 * bend) / towards
+            if not 0 < left < cut.s - cut.start:
+                break
+            end = s + left
+            best = cut._replace(s=end, state=state + left * slope + left**2 / 2 * bend)
+        return best
 
     def _met(self, watch: Watch, sides: Sides, field: Callable, surface: Callable) -> np.ndarray:
         cut, slide = watch.cut, self.slide
@@ -232,8 +263,8 @@ class Integration:
         tries = "an earlier t_end, Solver(time_scale='log'), a larger rtol and atol, or Solver(method='Radau')"
         if "stall" in reason:
             tries = (
-                "declare where the derivative jumps or bends as an event of the kind 'kink', Solver(method='LSODA'), "
-                "or a smooth function in the place of one with a kink"
+                "declare where the derivative jumps or bends as an event of the kind 'kink', a smooth function in its "
+                "place, or Solver(method='LSODA') if nothing jumps"
             )
         elif "kink" in reason:
             tries = "a smooth function in the place of one with a kink, or an earlier t_end"
@@ -252,11 +283,12 @@ class Integration:
         """What happened at kinks, and what ended the run."""
         found = []
         names = () if self.watch is None else self.watch.names
+        still = [] if self.slide is None else [(self.slide.number, self.slide.start, None)]
         for number, name in enumerate(names):
             times = self.crossed.get(number, 0)
             if times:
                 found.append(f"kink {name!r}: crossed {times} {'time' if times == 1 else 'times'}")
-            for which, start, end in self.slid:
+            for which, start, end in [*self.slid, *still]:
                 if which == number:
                     until = "the end" if end is None else f"t = {self.clock.time(end):.10g}"
                     found.append(f"kink {name!r}: slid along from t = {self.clock.time(start):.10g} to {until}")

@@ -230,7 +230,7 @@ class States:
             )
             for name, part in parts.items()
         }
-        return xr.merge(arrays.values(), compat="equals", join="exact", combine_attrs="drop")
+        return xr.merge(arrays.values(), compat="equals", join="exact", combine_attrs="override")
 
     def over_time(self, vectors: np.ndarray) -> dict[str, np.ndarray]:
         """Arrays of the states with an axis of times before their own, of vectors (times, n)."""

@@ -1,0 +1,522 @@
+"""Open flows: closed forms, invariants, orbits, random linear systems against the matrix exponential, and files."""
+# ruff: noqa: RUF012  # states of a class that nobody writes to
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib import pyplot
+from numba import njit
+from scipy.linalg import expm
+
+from dynamics import Flow, IntegrationError, Optimizer, Run, Schedule, Solver, descend, integrate
+from dynamics._flow.solver import METHODS
+from dynamics.support.netcdf import load_dataset, save_dataset
+
+
+class Joint:
+    """JoMA with linear activation: v' = Delta e^(v^2/2), so that sqrt(pi/2) erf(v/sqrt 2) = Delta t."""
+
+    def __init__(self, delta=(1.0, 0.6, 0.3, 0.1)):
+        self.delta = np.array(delta)
+        labels = {"token": [f"t{i}" for i in range(len(self.delta))]}
+        start = np.zeros(len(self.delta))
+        self.initial = {"v": xr.DataArray(start, dims="token", coords=labels, attrs={"units": "1"})}
+
+    def config(self):
+        return {"delta": self.delta}
+
+    def derivative(self, t, state):
+        return {"v": self.delta * np.exp(state["v"] ** 2 / 2)}
+
+    def observe(self, t, state):
+        return {"largest": state["v"].max(), "z": xr.DataArray(state["v"] ** 2 / 2, dims="token")}
+
+
+class Linear:
+    """x' = A x."""
+
+    def __init__(self, matrix, start):
+        self.matrix, self.initial = np.array(matrix), {"x": np.array(start)}
+
+    def config(self):
+        return {"matrix": self.matrix, "start": self.initial["x"]}
+
+    def derivative(self, t, state):
+        return {"x": self.matrix @ state["x"]}
+
+
+class Logistic:
+    initial = {"x": 0.1}
+
+    def derivative(self, t, state):
+        return {"x": state["x"] * (1 - state["x"])}
+
+
+class Pairs:
+    """Ten copies of two numbers that push each other; a matrix without labels beside them."""
+
+    labels = np.arange(20).reshape(10, 2) % 2
+
+    def __init__(self):
+        self.initial = {"pair": np.tile([1.0, 0.5], (10, 1)), "sum": np.zeros((2, 1))}
+
+    def orbits(self):
+        return {"pair": self.labels}
+
+    def derivative(self, t, state):
+        first, second = state["pair"].T
+        assert state["pair"].shape == (10, 2)
+        return {
+            "pair": np.stack([second * np.cos(t), -first], axis=1),
+            "sum": np.array([[first.sum()], [second.sum()]]),
+        }
+
+
+def test_joint_dynamics_have_their_closed_form():
+    run = integrate(Joint(), t_end=1.2, rtol=1e-10)
+    assert run.final["v"].values.round(4).tolist() == [2.0282, 0.7969, 0.3681, 0.1203]
+    from scipy.special import erf
+
+    v, times = run.dataset["v"].values, run.dataset["time"].values
+    clock = np.sqrt(np.pi / 2) * erf(v / np.sqrt(2))
+    np.testing.assert_allclose(clock, times[:, None] * Joint().delta, atol=1e-9)
+
+
+def test_where_a_solution_ends_is_said_and_what_was_recorded_is_kept():
+    with pytest.raises(IntegrationError, match=r"stopped after t = 1\.25331 of 2, .* v\[token=t0\]") as caught:
+        integrate(Joint(), t_end=2.0)
+    error = caught.value
+    assert error.time == pytest.approx(np.sqrt(np.pi / 2), abs=1e-5)
+    assert error.run.dataset["time"].values[-1] <= error.time
+    assert error.state["v"][0] > 5 > error.state["v"][1]
+    again = pickle.loads(pickle.dumps(error))
+    assert again.time == error.time and again.run.states == ("v",) and str(again) == str(error)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_every_method_and_time_scale_finds_the_logistic_curve(method, scale):
+    run = integrate(Logistic(), t_end=10.0, solver=Solver(method=method, time_scale=scale), n_times=7, rtol=1e-9)
+    t = run.dataset["time"].values
+    np.testing.assert_allclose(run.dataset["x"], 1 / (1 + 9 * np.exp(-t)), atol=1e-6)
+
+
+@given(
+    st.lists(st.lists(st.floats(-2, 2), min_size=3, max_size=3), min_size=3, max_size=3),
+    st.lists(st.floats(-1, 1), min_size=3, max_size=3),
+    st.floats(0.1, 2),
+)
+@settings(deadline=None, max_examples=30)
+def test_linear_systems_are_the_matrix_exponential(matrix, start, t_end):
+    run = integrate(Linear(matrix, start), t_end=t_end, n_times=3)
+    expected = [expm(np.array(matrix) * t) @ start for t in run.dataset["time"].values]
+    scale = max(1.0, np.abs(expected).max())
+    np.testing.assert_allclose(run.dataset["x"], expected, atol=1e-6 * scale)
+
+
+def test_ours_takes_the_steps_of_scipys_and_both_have_order_eight():
+    flow = Linear([[0.0, 1.0], [-1.0, 0.0]], [1.0, 0.0])
+    ours, theirs = (
+        integrate(flow, t_end=3.0, n_times=9, solver=Solver(method=method)).dataset["x"].values
+        for method in ("DOP853", "scipy DOP853")
+    )
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-14)
+    # A step of a fixed size: the end of a run whose tolerance never bounds it.
+    from dynamics._flow.steps import Dop853
+
+    errors = []
+    for n in (4, 8):
+        state = np.array([1.0, 0.0])
+        for k in range(n):
+            size = 4.0 / n
+
+            def bind(place, out):
+                def at(_):
+                    out[:] = place[1], -place[0]
+
+                return at
+
+            steps = Dop853(bind, size, state, rtol=1e3, atol=1e3)
+            steps._next_size = size
+            assert steps.advance() is None and steps.s == size, k
+            state = steps.state.copy()
+        errors.append(np.abs(state - [np.cos(4.0), -np.sin(4.0)]).max())
+    order = np.log2(errors[0] / errors[1])
+    assert 7.5 < order < 9.5
+
+
+def test_compiled_and_plain_derivatives_agree_to_the_bit():
+    @njit
+    def velocity(x):
+        return x * (1 - x)
+
+    class Compiled(Logistic):
+        def derivative(self, t, state):
+            return {"x": velocity(state["x"].item())}
+
+    plain, compiled = (integrate(flow, t_end=5.0) for flow in (Logistic(), Compiled()))
+    np.testing.assert_array_equal(plain.dataset["x"], compiled.dataset["x"])
+
+
+def test_the_time_is_that_of_the_flow_on_both_scales():
+    class Driven:
+        initial = {"x": 0.0}
+
+        def derivative(self, t, state):
+            return {"x": np.cos(t)}
+
+    for scale in ("linear", "log"):
+        run = integrate(Driven(), t_end=4.0, solver=Solver(time_scale=scale))
+        np.testing.assert_allclose(run.dataset["x"], np.sin(run.dataset["time"]), atol=1e-8)
+
+
+def test_orbits_move_together_and_give_what_all_entries_give():
+    run, whole = integrate(Pairs(), t_end=2.0), integrate(Pairs(), t_end=2.0, solver=Solver(reduce="none"))
+    assert run.dataset.attrs["reduction"] == "22 variables to 4 orbits"
+    assert whole.dataset.attrs["reduction"] == "none"
+    for name in ("pair", "sum"):
+        np.testing.assert_allclose(run.dataset[name], whole.dataset[name], rtol=1e-6, atol=1e-8)
+
+
+def test_orbits_that_move_apart_are_refused_at_the_start_and_at_the_end():
+    class Start(Pairs):
+        def derivative(self, t, state):
+            return {**super().derivative(t, state), "pair": np.arange(20.0).reshape(10, 2)}
+
+    class End(Pairs):
+        def derivative(self, t, state):
+            found = super().derivative(t, state)
+            found["pair"][3, 1] += max(0.0, t - 1)
+            return found
+
+    with pytest.raises(ValueError, match=r"`orbits` must label .* pair\[pair_0=\d, pair_1=\d\] .* at t = 0"):
+        integrate(Start(), t_end=2.0)
+    with pytest.raises(ValueError, match=r"`orbits` must label .*pair\[pair_0=3, pair_1=1\].* at t = 2"):
+        integrate(End(), t_end=2.0)
+    Pairs.labels = np.zeros((10, 2), int)
+    try:
+        with pytest.raises(ValueError, match=r"`orbits` must label entries of 'pair' alike only where they are equal"):
+            integrate(Pairs(), t_end=2.0)
+    finally:
+        Pairs.labels = np.arange(20).reshape(10, 2) % 2
+
+
+def test_a_dataset_keeps_dimensions_labels_attributes_and_observables():
+    run = integrate(Joint(), t_end=1.0, times=[0.0, 0.5, 1.0])
+    assert run.dataset["v"].dims == ("time", "token") and run.dataset["v"].attrs == {"units": "1"}
+    assert run.dataset["token"].values.tolist() == ["t0", "t1", "t2", "t3"]
+    np.testing.assert_array_equal(run.dataset["largest"], run.dataset["v"].max("token"))
+    np.testing.assert_array_equal(run.dataset["z"], run.dataset["v"] ** 2 / 2)
+    assert run.states == ("v",) and run.final["v"].dims == ("token",)
+    assert run.parameters["t_end"] == 1.0 and json.loads(run.dataset.attrs["versions"])["numpy"]
+    assert "3 times from 0 to 1" in repr(run) and "<table" in run._repr_html_()
+
+
+# Steps
+
+
+def test_steps_tend_to_the_flow_with_order_one():
+    flow = integrate(Logistic(), t_end=2.0).final["x"].item()
+    errors = [abs(descend(Logistic(), rate=2.0 / n, steps=n).final["x"].item() - flow) for n in (20, 40, 80)]
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert (np.abs(orders - 1) < 0.1).all()
+
+
+def test_a_step_is_the_rate_times_the_derivative_and_zero_freezes():
+    class Two:
+        initial = {"x": np.array([1.0, 2.0]), "y": 3.0}
+
+        def derivative(self, t, state):
+            return {"x": state["x"] * (1 + t), "y": state["y"]}
+
+    run = descend(Two(), rate={"x": 0.5, "y": 0}, steps=2)
+    assert run.dataset["time"].values.tolist() == [0.0, 1.0, 2.0]
+    np.testing.assert_array_equal(run.final["x"], np.array([1.0, 2.0]) * 1.5 * 2.0)
+    assert run.final["y"].item() == 3.0
+    timed = descend(Two(), rate=0.5, steps=5, record_every=2)
+    assert timed.dataset["time"].values.tolist() == [0.0, 1.0, 2.0, 2.5]
+
+
+def test_random_steps_are_those_of_their_seed_and_have_the_right_mean():
+    class Noisy:
+        initial = {"x": np.zeros(2000)}
+
+        def derivative(self, t, state):
+            return {"x": -state["x"]}
+
+        def sample(self, t, state, rng):
+            return {"x": 1 - state["x"] + rng.normal(size=2000)}
+
+    one, same, other = (descend(Noisy(), rate=0.1, steps=30, seed=seed).final["x"].values for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one, same)
+    assert (one != other).all()
+    # x_k has the mean 1 - 0.9^k and the variance 0.01 (1 - 0.81^k) / 0.19.
+    deviation = np.sqrt(0.01 / 0.19)
+    assert abs(one.mean() - (1 - 0.9**30)) < 4 * deviation / np.sqrt(2000)
+    assert one.std() == pytest.approx(deviation * np.sqrt(1 - 0.81**30), rel=0.1)
+
+
+def test_optimizers_are_those_of_the_one_table():
+    class Slope:
+        initial = {"x": np.zeros(3), "y": np.zeros(())}
+
+        def derivative(self, t, state):
+            return {"x": np.array([3.0, 4.0, 0.0]), "y": 12.0}
+
+    def final(optimizer, steps=2):
+        run = descend(Slope(), rate=0.1, steps=steps, optimizer=optimizer)
+        return [*run.final["x"].values, run.final["y"].item()]
+
+    assert final("sign") == pytest.approx([0.2, 0.2, 0.0, 0.2])
+    assert final(Optimizer("sgd", 0.5)) == pytest.approx([0.75, 1.0, 0.0, 3.0])  # 0.1 (1 + 1.5) g
+    assert final(Optimizer("sgd", 0.0, clip=1.3), 1) == pytest.approx([0.03, 0.04, 0.0, 0.12], rel=1e-6)
+    assert final("adam") == pytest.approx([0.2, 0.2, 0.0, 0.2], abs=1e-6)
+    assert final(Optimizer("sgd", 0.0, schedule=Schedule(2))) == pytest.approx([0.15, 0.2, 0.0, 0.6])
+    with pytest.raises(ValueError, match=r"`optimizer` must be one of"):
+        final("lion")
+
+
+def test_steps_that_diverge_are_told_with_what_was_recorded():
+    class Cube:
+        initial = {"x": 2.0}
+
+        def derivative(self, t, state):
+            return {"x": state["x"] ** 3}
+
+    with pytest.raises(IntegrationError, match=r"no longer finite after step") as caught:
+        descend(Cube(), rate=1.0, steps=50)
+    assert np.isfinite(caught.value.run.dataset["x"]).all() and caught.value.run.dataset.sizes["time"] > 2
+
+
+# Files
+
+
+def test_a_file_keeps_every_bit(tmp_path):
+    class Timed(Joint):
+        def events(self, t, state):
+            return {"half": state["v"][0] - 0.5, "never": state["v"][0] + 1}
+
+    run = integrate(Timed(), t_end=1.2)
+    run.save(tmp_path / "run.nc")
+    loaded = Run.load(tmp_path / "run.nc")
+    xr.testing.assert_identical(loaded.dataset, run.dataset)
+    assert list(loaded.events) == ["half", "never"]
+    assert loaded.events["half"].tobytes() == run.events["half"].tobytes() and loaded.events["never"].size == 0
+    loaded.save(tmp_path / "again.nc")
+    xr.testing.assert_identical(Run.load(tmp_path / "again.nc").dataset, run.dataset)
+
+
+def test_events_that_never_come_are_kept_by_name(tmp_path):
+    class Never(Logistic):
+        def events(self, t, state):
+            return {"two": state["x"] - 2}
+
+    integrate(Never(), t_end=1.0).save(tmp_path / "run.nc")
+    assert {name: times.size for name, times in Run.load(tmp_path / "run.nc").events.items()} == {"two": 0}
+
+
+def test_a_damaged_file_and_another_one_are_refused(tmp_path):
+    path = tmp_path / "run.nc"
+    integrate(Logistic(), t_end=1.0).save(path)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "damaged.nc").write_bytes(content)
+    with pytest.raises(ValueError, match=r"`path` must be a run of an open flow .*checksum"):
+        Run.load(tmp_path / "damaged.nc")
+    save_dataset(xr.Dataset({"x": ("i", [1.0])}), tmp_path / "other.nc")
+    with pytest.raises(ValueError, match=r"`path` must be a run of an open flow .*another file"):
+        Run.load(tmp_path / "other.nc")
+    with pytest.raises(FileNotFoundError):
+        Run.load(tmp_path / "none.nc")
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+
+
+def test_a_file_holds_no_code(tmp_path):
+    path = tmp_path / "run.nc"
+    integrate(Joint(), t_end=1.0).save(path)
+    held = load_dataset(path, "yzflow-run-1", "a run")
+    assert b"np.exp" not in held["call"].values.tobytes()
+    assert Run.load(path).call.arguments["flow"].target == f"{__name__}:Joint"
+
+
+def test_a_flow_that_changes_after_its_run_does_not_change_the_call():
+    flow = Joint()
+    run = integrate(flow, t_end=1.0)
+    flow.delta[:] = 0
+    again = run.call.make()
+    np.testing.assert_array_equal(again.dataset["v"], run.dataset["v"])
+
+
+# Plots
+
+
+def test_at_most_ten_lines_are_drawn_those_that_move_most():
+    class Many:
+        initial = {"x": np.zeros((4, 5)), "y": 0.0}
+
+        def derivative(self, t, state):
+            return {"x": np.arange(20.0).reshape(4, 5), "y": 1.0}
+
+    run = integrate(Many(), t_end=1.0)
+    axes = run.plot("x")
+    assert len(axes.lines) == 10 and "10 of 20" in axes.get_title()
+    assert axes.lines[-1].get_label() == r"x_0 3, x_1 4"
+    assert len(run.plot("y").lines) == 1 and run.plot("y").get_ylabel() == "y"
+    labels = [line.get_label() for line in integrate(Joint(), t_end=1.0).plot("v", labels={0: "first"}).lines]
+    assert labels == ["first", "token t1", "token t2", "token t3"]
+    with pytest.raises(ValueError, match=r"`name` must be one of"):
+        run.plot("z")
+    spread = integrate(Many(), t_end=1e4, times=np.geomspace(0.1, 1e4, 30)).plot("y")
+    assert spread.get_xscale() == "log"
+    pyplot.close("all")
+
+
+# Input
+
+
+def bad(**members):
+    """A flow with other members than it should have."""
+    body = {"initial": {"x": 1.0}, "derivative": lambda self, t, state: {"x": state["x"]}, **members}
+    return type("Bad", (), body)()
+
+
+def fixed(value):
+    return lambda self, *_: value
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"initial": [1.0]}, "`initial` must be a mapping of names to arrays"),
+        ({"initial": {}}, "`initial` must hold at least one state"),
+        ({"initial": {"x": np.zeros(0)}}, "`initial` must hold at least one number"),
+        ({"initial": {"x": [1.0, np.nan]}}, "`initial` must hold finite numbers, but got nan at index 1"),
+        ({"initial": {"x": "a"}}, "`initial` must be an array of numbers"),
+        ({"initial": {"x": 1j}}, "`initial` must be an array of numbers"),
+        ({"initial": {"time": 1.0}}, "`initial` must have short names"),
+        ({"initial": {"a/b": 1.0}}, "`initial` must have short names"),
+        ({"initial": {3: 1.0}}, "`initial` must have short names"),
+        ({"initial": {"x": xr.DataArray([1.0], dims="time")}}, "`initial` must have no dimension or label 'time'"),
+        (
+            {"initial": {"x": xr.DataArray([1.0], dims="k"), "y": xr.DataArray([1.0, 2.0], dims="k")}},
+            "`initial` must have one size of the dimension 'k', but got 1 in 'x' and 2 in 'y'",
+        ),
+        (
+            {
+                "initial": {
+                    "x": xr.DataArray([1.0], dims="k", coords={"k": [0]}),
+                    "y": xr.DataArray([1.0], dims="k", coords={"k": [1]}),
+                }
+            },
+            "`initial` must have the same labels",
+        ),
+        ({"initial": {"x": xr.DataArray([1.0], dims="y"), "y": 1.0}}, "`initial` must have dimensions that are no"),
+        ({"derivative": fixed(1.0)}, "`derivative` must return a mapping with 'x'"),
+        ({"derivative": fixed({"y": 1.0})}, "`derivative` must return a mapping with 'x'"),
+        ({"derivative": fixed({"x": 1.0, "y": 1.0})}, "`derivative` must return a mapping with 'x'"),
+        ({"derivative": fixed({"x": [1.0]})}, r"`derivative` must return an array of shape \(\) for 'x'"),
+        ({"derivative": fixed({"x": 1j})}, "`derivative` must return real numbers for 'x'"),
+        ({"orbits": fixed([0])}, "`orbits` must return a mapping"),
+        ({"orbits": fixed({"y": [0]})}, "`orbits` must be one of 'x'"),
+        ({"orbits": fixed({"x": [0]})}, r"`orbits` must have the shape \(\) for 'x'"),
+        ({"orbits": fixed({"x": 0.5})}, "`orbits` must hold integers"),
+        ({"observe": fixed(3)}, "`observe` must return a mapping"),
+        ({"observe": fixed({"x": 3})}, "`observe` must return names that are no states"),
+        ({"observe": fixed({"q": "a"})}, "`observe` must hold real numbers in 'q'"),
+        ({"observe": lambda self, t, state: {"q": np.zeros(1 + (t > 0.5))}}, "`observe` must return one shape"),
+        ({"observe": lambda self, t, state: {"q" if t < 0.5 else "r": 1}}, "`observe` must return the same names"),
+        ({"events": fixed(3)}, "`events` must return a mapping"),
+        ({"events": fixed({"e": np.nan})}, "`events` must return a number for 'e', but got nan at t = 0"),
+        ({"events": fixed({"e": np.zeros(2)})}, "`events` must return a number for 'e'"),
+        ({"events": fixed({"e": 1}), "kinds": {"f": "stop"}}, "`kinds` must be one of 'e'"),
+        ({"events": fixed({"e": 1}), "kinds": {"e": "jump"}}, "`kinds` must be one of 'record', 'stop', 'kink'"),
+        ({"events": fixed({"e": 1}), "kinds": {"e": "stop *"}}, "`kinds` must have kinds with no more than a sign"),
+        ({"events": fixed({"e": 1}), "kinds": {"e": "kink +"}}, "`kinds` must have kinds with no more than a sign"),
+        ({"config": fixed([1])}, None),
+    ],
+)
+def test_what_a_flow_may_not_have_is_refused(members, message):
+    if message is None:  # what cannot be named in a file is left out of it
+        assert integrate(bad(**members), t_end=1.0).call.arguments["flow"] is not None
+        return
+    with pytest.raises(ValueError, match=message):
+        integrate(bad(**members), t_end=1.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"flow": 3}, "`flow` must have `initial` and `derivative`"),
+        ({"t_end": 0}, "`t_end` must be positive"),
+        ({"t_end": np.inf}, "`t_end` must be a positive finite number"),
+        ({"times": [0.0, 2.0]}, r"`times` must lie in \[0, 1\]"),
+        ({"times": [0.5, 0.5]}, "`times` must increase"),
+        ({"n_times": 1}, "`n_times` must be at least 2"),
+        ({"rtol": -1}, "`rtol` must be positive"),
+        ({"atol": "a"}, "`atol` must be a positive finite number"),
+        ({"solver": "RK45"}, "`solver` must be a Solver"),
+        ({"solver": Solver(momentum="first order")}, "`solver` must leave momentum"),
+        ({"progress": "yes"}, "`progress` must be True or False"),
+    ],
+)
+def test_arguments_of_integrate_are_checked(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        integrate(**{"flow": Logistic(), "t_end": 1.0, **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"flow": None}, "`flow` must have"),
+        ({"rate": 0}, "`rate` must be positive"),
+        ({"rate": {"y": 1.0}}, "`rate` must have a number for each of x"),
+        ({"rate": {"x": -1.0}}, "`rate` must be non-negative"),
+        ({"steps": 0}, "`steps` must be at least 1"),
+        ({"steps": 1.5}, "`steps` must be an integer"),
+        ({"seed": -1}, "`seed` must be at least 0"),
+        ({"record_every": 0}, "`record_every` must be at least 1"),
+        ({"optimizer": 3}, "`optimizer` must be a name or an Optimizer"),
+        ({"steps": 10**15}, "`record_every` must leave at most"),
+    ],
+)
+def test_arguments_of_descend_are_checked(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        descend(**{"flow": Logistic(), "rate": 0.1, "steps": 3, **arguments})
+
+
+@pytest.mark.parametrize("run", [lambda flow: integrate(flow, t_end=1.0), lambda flow: descend(flow, rate=1, steps=9)])
+@pytest.mark.parametrize("error", [KeyError, ValueError, ZeroDivisionError])
+def test_errors_of_a_flows_own_code_come_out_as_they_are(run, error):
+    def derivative(self, t, state):
+        if t > 0.5:
+            raise error("mine")
+        return {"x": state["x"]}
+
+    with pytest.raises(error, match=r"mine"):
+        run(bad(derivative=derivative))
+
+
+def test_states_are_read_only_for_the_flow():
+    def derivative(self, t, state):
+        state["x"] += 1
+        return state
+
+    with pytest.raises(ValueError, match=r"read-only"):
+        integrate(bad(derivative=derivative), t_end=1.0)
+
+
+def test_the_protocol_asks_for_its_two_members():
+    assert isinstance(Logistic(), Flow) and isinstance(Joint(), Flow)
+    assert not isinstance(object(), Flow) and not isinstance(np.zeros(3), Flow)
+
+
+def test_progress_says_its_first_line_at_once(capsys):
+    integrate(Logistic(), t_end=1.0, progress=True)
+    descend(Logistic(), rate=0.1, steps=2, progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["flow (Logistic)", "steps (Logistic)"]

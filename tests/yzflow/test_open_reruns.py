@@ -1,0 +1,167 @@
+"""Runs of open flows made again: the same bits, changed code named, and nothing imported that a file chooses."""
+
+import importlib
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from driving import python
+
+import yzflow as yz
+from dynamics.support import origins
+from dynamics.support.calls import Call
+from dynamics.support.origins import Origin
+
+SOURCE = """
+import numpy as np
+
+class Decay:
+    def __init__(self, rate):
+        self.rate = rate
+        self.initial = {"x": np.ones(3)}
+    def derivative(self, t, state):
+        return {"x": -self.rate * state["x"]}
+    def events(self, t, state):
+        return {"half": state["x"][0] - 0.5}
+    def sample(self, t, state, rng):
+        return {"x": -self.rate * state["x"] + rng.normal(size=3)}
+    def config(self):
+        return {"rate": self.rate}
+    class Inner:
+        pass
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module of somebody's, in a folder of its own."""
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    (folder / "mypaper.py").write_text(SOURCE)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "mypaper", raising=False)
+    importlib.invalidate_caches()
+    yield importlib.import_module("mypaper")
+    sys.modules.pop("mypaper", None)
+
+
+def integrated(module, path):
+    run = yz.integrate(module.Decay(np.float64(1.5)), t_end=2.0, times=np.linspace(0, 2, 5), solver=yz.Solver("RK45"))
+    run.save(path)
+    return run
+
+
+def test_the_same_bits_come_out_again(module, tmp_path):
+    integrated(module, tmp_path / "run.nc")
+    report = yz.rerun(tmp_path / "run.nc")
+    assert report.same and report.factors == () and report.kind == "a run of integrate"
+    yz.descend(module.Decay(1.5), rate=0.1, steps=9, seed=3, optimizer=yz.Optimizer("adam")).save(tmp_path / "steps.nc")
+    report = yz.rerun(tmp_path / "steps.nc")
+    assert report.same and report.kind == "a run of descend"
+
+
+def test_a_changed_bit_and_a_changed_event_are_found(module, tmp_path):
+    run = integrated(module, tmp_path / "run.nc")
+    run.events["half"] = np.nextafter(run.events["half"], 1)
+    run.save(tmp_path / "changed.nc")
+    [found] = yz.rerun(tmp_path / "changed.nc").differences
+    assert found.name == "event_time" and 0 < found.largest < 1e-15
+
+
+def test_changed_code_is_named_whether_or_not_it_changed_bits(module, tmp_path):
+    integrated(module, tmp_path / "run.nc")
+    path = tmp_path / "theirs" / "mypaper.py"
+    path.write_text(SOURCE + "# a remark\n")
+    report = yz.rerun(tmp_path / "run.nc")
+    assert report.same and [factor.name for factor in report.factors] == ["code of mypaper"]
+    assert "code of mypaper" in report.text()
+
+
+def test_code_that_is_not_here_is_refused_and_named(module, tmp_path, monkeypatch):
+    integrated(module, tmp_path / "run.nc")
+    del sys.modules["mypaper"]
+    with pytest.raises(ValueError, match=r"`path` must be of code that is imported already, .*import mypaper first"):
+        yz.rerun(tmp_path / "run.nc")
+    assert "mypaper" not in sys.modules
+    # Loading imports nothing either.
+    assert yz.Run.load(tmp_path / "run.nc").events["half"].size == 1 and "mypaper" not in sys.modules
+    monkeypatch.setattr(origins, "is_paper", lambda package: True)
+    (tmp_path / "theirs" / "mypaper.py").unlink()
+    importlib.invalidate_caches()
+    with pytest.raises(ValueError, match=r"`path` must be of code that is here: install mypaper"):
+        yz.rerun(tmp_path / "run.nc")
+
+
+def test_a_class_without_a_name_is_given_again(tmp_path):
+    class Local:
+        initial = {"x": 1.0}  # noqa: RUF012
+
+        def derivative(self, t, state):
+            return {"x": -state["x"]}
+
+    yz.integrate(Local(), t_end=1.0).save(tmp_path / "run.nc")
+    with pytest.raises(ValueError, match=r"`flow` must be given, as the file does not hold it, but got Local"):
+        yz.rerun(tmp_path / "run.nc")
+    assert yz.rerun(tmp_path / "run.nc", flow=Local()).same
+
+
+@pytest.mark.parametrize(
+    ("target", "config"),
+    [
+        ("subprocess:Popen", {"args": "touch seen", "shell": True}),
+        ("os:system", {"command": "touch seen"}),
+        ("builtins:exec", {}),
+        ("mypaper:np.linspace", {"start": 0}),
+        ("mypaper:Decay.Inner", {}),
+        ("mypaper:nothing", {}),
+        ("mypaper", {}),
+    ],
+)
+def test_a_file_chooses_nothing_that_is_called(module, tmp_path, monkeypatch, target, config):
+    monkeypatch.chdir(tmp_path)
+    assert subprocess is sys.modules["subprocess"]
+    run = integrated(module, tmp_path / "run.nc")
+    code = run.call.arguments["flow"].found()
+    forged = Call("integrate", {**run.call.arguments, "flow": Origin(target, config, replace(code, package="mypaper"))})
+    run.call = forged
+    run.save(tmp_path / "forged.nc")
+    with pytest.raises(ValueError, match=r"`path` must"):
+        yz.rerun(tmp_path / "forged.nc")
+    assert not (tmp_path / "seen").exists()
+
+
+def test_a_configuration_that_the_class_does_not_take_is_refused(module, tmp_path):
+    run = integrated(module, tmp_path / "run.nc")
+    known = run.call.arguments["flow"]
+    run.call = Call("integrate", {**run.call.arguments, "flow": Origin(known.target, {"speed": 1.0})})
+    run.save(tmp_path / "other.nc")
+    with pytest.raises(ValueError, match=r"`path` must hold a configuration that mypaper:Decay takes"):
+        yz.rerun(tmp_path / "other.nc")
+
+
+def test_an_installed_paper_is_imported_in_a_process_that_has_not(tmp_path):
+    """A distribution is a folder with its metadata: one with an entry point is imported, one without is not."""
+    (tmp_path / "mypaper.py").write_text(SOURCE)
+    info = tmp_path / "their_paper-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-paper\nVersion: 1.2\n")
+    (info / "top_level.txt").write_text("mypaper\n")
+    start = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport yzflow as yz\n"
+    path = str(tmp_path / "run.nc")
+    python(f"{start}import mypaper\nyz.integrate(mypaper.Decay(2.0), t_end=1.0).save({path!r})")
+    again = (
+        f"{start}try:\n    print(yz.rerun({path!r}).json())\nexcept ValueError as error:\n    print('refused', error)"
+    )
+    assert "refused `path` must be of code that is imported already" in python(again)
+    # `yzflow.papers` reads what entry points name: a paper whose flows are in the same module.
+    (info / "entry_points.txt").write_text("[yzflow.papers]\nmine = mypaper:Decay\n")
+    report = json.loads(python(again))
+    assert report["same"] and report["factors"] == []
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: their-paper\nVersion: 1.3\n")
+    (tmp_path / "mypaper.py").write_text(SOURCE.replace("-self.rate * state", "-1.1 * self.rate * state"))
+    report = json.loads(python(again))
+    assert not report["same"]
+    assert {factor["name"] for factor in report["factors"]} == {"version of their-paper", "code of their-paper"}
