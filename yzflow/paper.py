@@ -91,7 +91,7 @@ class Paper:
     Attributes
     ----------
     name : str
-        By which statements are found, as in "JoMA: Theorem 1".
+        By which statements are found, as in "My paper: Theorem 1".
     slug : str
         For files and the command line: lower-case letters, digits, "_" and "-".
     reference : str

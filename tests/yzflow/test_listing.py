@@ -67,7 +67,8 @@ def test_a_list_goes_into_a_file_too(kind, tmp_path):
 def test_a_paper_that_is_none_is_refused(kind):
     ended = command(kind, "--paper", "attention is all")
     assert ended.exit_code == 2
-    assert "`paper` must be one of Bounded Dyck, Scan and Snap" in ended.stderr
+    known = ", ".join(sorted(paper.name for paper in yzflow.papers().values()))
+    assert f"`paper` must be one of {known}" in ended.stderr
     with pytest.raises(ValueError, match="`paper` must be a str"):
         getattr(listing, kind)(3)
 
