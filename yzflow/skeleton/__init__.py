@@ -107,7 +107,12 @@ def write(name: str, folder: str | os.PathLike = ".") -> list[Path]:
     }
     for source in sorted(resources.files("yzflow.skeleton.paper").iterdir(), key=lambda one: one.name):
         if source.name.endswith(".py"):
-            text = source.read_text(encoding="utf-8").replace(_NAME, name).replace(_SLUG, slug)
+            text = (
+                source.read_text(encoding="utf-8")
+                .replace(_NAME, name)
+                .replace(_SLUG, slug)
+                .replace(__name__ + ".paper", slug)
+            )
             texts[f"{slug}/{source.name}"] = text
     for path, text in texts.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)

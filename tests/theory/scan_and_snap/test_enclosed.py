@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamics import SequenceClasses
+from theory import papers
 from theory.enclosures import enclose_flow
 from theory.enclosures.stepping import precision
 from theory.scan_and_snap import attention, balls, decoder, enclosed, statements
@@ -45,7 +46,7 @@ SETTINGS = {
 
 
 def flows_of(name, until=4.0) -> FlowsInBalls:
-    return FlowsInBalls(SETTINGS[name], "Scan and Snap", Enclose(until))
+    return FlowsInBalls(SETTINGS[name], papers.named("Scan and Snap").enclosing, Enclose(until))
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +120,7 @@ def test_b_with_its_printed_constant_is_refuted(monkeypatch):
     common = float(np.sqrt(0.01 / 0.99 * 1.36))
     classes = SequenceClasses.single_common_token(5, 1000, common=common, distinct=(1.0, 0.6))
     setting = Setting("inside", classes, 1, 1e-3, 4)
-    flows = FlowsInBalls(setting, "Scan and Snap", Enclose(4.0))
+    flows = FlowsInBalls(setting, papers.named("Scan and Snap").enclosing, Enclose(4.0))
     assert flows.decide(check, "theory flow").value is True
     # C_0 with K in place of K - 1; and halved.
     for factor in (0.8, 0.5):
@@ -160,7 +161,7 @@ def test_margins_of_ranges_hold_those_of_their_points(tau, width, vocab_size, mo
 def test_leads_shrink_in_the_full_and_the_modified_flow_and_not_in_the_theory():
     # Finding 8: up to t = 52.69 in the full flow, 52.61 in the modified one.
     setting = Setting("lead", PAIR, 1, 2, 70)
-    runs, flows = Simulations(setting, seed=0), FlowsInBalls(setting, "Scan and Snap", Enclose(70.0))
+    runs, flows = Simulations(setting, seed=0), FlowsInBalls(setting, papers.named("Scan and Snap").enclosing, Enclose(70.0))
     (check,) = (check for _, check in CHECKS if check.claim.__name__ == "theorem3_monotony")
     assert check.printed(runs, "theory flow") == 0 and flows.decide(check, "theory flow").value is True
     for level, last in (("full flow", 52.69), ("modified flow", 52.61)):
@@ -172,7 +173,7 @@ def test_leads_shrink_in_the_full_and_the_modified_flow_and_not_in_the_theory():
 
 def test_a_claim_about_nothing_is_open():
     lonely = SequenceClasses.single_common_token(2, 4, common=0.5, distinct=(1.0,))
-    flows = FlowsInBalls(Setting("lonely", lonely, 1, 0.05, 1), "Scan and Snap", Enclose(1.0))
+    flows = FlowsInBalls(Setting("lonely", lonely, 1, 0.05, 1), papers.named("Scan and Snap").enclosing, Enclose(1.0))
     for _, check in CHECKS:
         if check.claim.__name__ in ("theorem3_identity", "theorem3_monotony"):
             found = flows.decide(check, "theory flow")

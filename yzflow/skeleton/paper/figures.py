@@ -9,8 +9,7 @@ from scipy.special import lambertw
 
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import canvas, styled
-
-from .settings import settings
+from yzflow.skeleton.paper.settings import settings
 
 
 @styled

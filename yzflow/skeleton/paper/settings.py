@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import yzflow as yz
-
-from .flow import Climb
+from yzflow.skeleton.paper.flow import Climb
 
 
 @dataclass(frozen=True)

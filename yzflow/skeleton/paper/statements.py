@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from theory.statements import Assumption, Check, Runs, Statement
-
-from .proofs import climb
+from yzflow.skeleton.paper.proofs import climb
 
 
 def error(runs: Runs, level: str) -> float:

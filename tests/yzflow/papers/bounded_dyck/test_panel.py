@@ -18,14 +18,14 @@ from explorer_pages import (
 
 from dynamics import Layer
 from theory import balance
-from yzflow.papers.bounded_dyck.panel import PANEL, data
+from yzflow.papers.bounded_dyck.panel import PANELS, data
 from yzflow.papers.bounded_dyck.panel.presets import PRESETS
 from yzflow.values.marks import as_text
 
 
 @pytest.fixture(scope="module")
 def window(shared_browser, tmp_path_factory):
-    return opened(shared_browser, written(tmp_path_factory, [PANEL]))
+    return opened(shared_browser, written(tmp_path_factory, [PANELS[0]]))
 
 
 @pytest.fixture

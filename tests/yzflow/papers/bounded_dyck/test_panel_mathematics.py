@@ -8,13 +8,13 @@ from explorer_pages import close, mathematics
 
 from dynamics import DyckLanguage, Layer
 from theory import balance
-from yzflow.papers.bounded_dyck.panel import PANEL
+from yzflow.papers.bounded_dyck.panel import PANELS
 
 
 @pytest.fixture(scope="module")
 def run(shared_browser, tmp_path_factory):
     """Evaluate an expression beside the panel's mathematics, with `x` as its argument."""
-    return mathematics(shared_browser, tmp_path_factory, PANEL)
+    return mathematics(shared_browser, tmp_path_factory, PANELS[0])
 
 
 LANGUAGE = DyckLanguage(n_types=2, max_depth=3)

@@ -234,7 +234,7 @@ def test_integral_of_xi_against_the_motion_of_the_common_token():
 
 
 def test_every_theorem_has_a_question():
-    theorems = {one.id for one in statements.REGISTER.values() if one.paper == PAPER and "Theorem" in one.number}
+    theorems = {one.number for one in statements.REGISTER.values() if one.paper == PAPER and "Theorem" in one.number}
     assert theorems == set(QUESTIONS)
     assert all(asked.endswith("?") and answer.endswith(".") for asked, answer in QUESTIONS.values())
 

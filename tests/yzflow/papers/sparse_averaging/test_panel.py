@@ -7,13 +7,13 @@ import pytest
 from explorer_pages import check_preset, choose, downloaded, exact, opened, press, run_program, values, written
 
 from theory import averaging
-from yzflow.papers.sparse_averaging.panel import PANEL, data
+from yzflow.papers.sparse_averaging.panel import PANELS, data
 from yzflow.papers.sparse_averaging.panel.presets import PRESETS
 
 
 @pytest.fixture(scope="module")
 def window(shared_browser, tmp_path_factory):
-    return opened(shared_browser, written(tmp_path_factory, [PANEL]))
+    return opened(shared_browser, written(tmp_path_factory, [PANELS[0]]))
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ import pytest
 from explorer_pages import close, mathematics
 
 from theory import averaging
-from yzflow.papers.sparse_averaging.panel import PANEL
+from yzflow.papers.sparse_averaging.panel import PANELS
 
 
 @pytest.fixture(scope="module")
 def run(shared_browser, tmp_path_factory):
     """Evaluate an expression beside the panel's mathematics, with `x` as its argument."""
-    return mathematics(shared_browser, tmp_path_factory, PANEL)
+    return mathematics(shared_browser, tmp_path_factory, PANELS[0])
 
 
 @pytest.mark.parametrize(("m", "q"), [(20, 1), (60, 3), (60, 6), (200, 8), (8, 8)])
