@@ -161,7 +161,10 @@ def test_margins_of_ranges_hold_those_of_their_points(tau, width, vocab_size, mo
 def test_leads_shrink_in_the_full_and_the_modified_flow_and_not_in_the_theory():
     # Finding 8: up to t = 52.69 in the full flow, 52.61 in the modified one.
     setting = Setting("lead", PAIR, 1, 2, 70)
-    runs, flows = Simulations(setting, seed=0), FlowsInBalls(setting, papers.named("Scan and Snap").enclosing, Enclose(70.0))
+    runs, flows = (
+        Simulations(setting, seed=0),
+        FlowsInBalls(setting, papers.named("Scan and Snap").enclosing, Enclose(70.0)),
+    )
     (check,) = (check for _, check in CHECKS if check.claim.__name__ == "theorem3_monotony")
     assert check.printed(runs, "theory flow") == 0 and flows.decide(check, "theory flow").value is True
     for level, last in (("full flow", 52.69), ("modified flow", 52.61)):
