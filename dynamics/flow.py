@@ -273,7 +273,7 @@ def _integrate(
             "Solver(method='Radau')"
         )
         if reason.startswith(_STALL):
-            tries = "an earlier t_end, eta_hidden=0 if there is a hidden layer, Solver(method='LSODA'), or `sgd`"
+            tries = "a larger rtol and atol, such as 1e-4, whose steps may step over it, an earlier t_end, or `sgd`"
         raise IntegrationError(
             f"the gradient flow ({parameters['decoder']}) stopped after t = {time:g} of {clock.end:g} SGD steps, where "
             f"the largest logit is {largest:.3g}: {reason}. Try, in this order: {tries}",

@@ -15,9 +15,9 @@ MOST_EVALUATIONS = 10_000_000
 _WINDOW = 1000
 # A pace is slow where steps are this much shorter than the longest one was, ..
 _SHRUNK = 1e-3
-# .. and the rest would take more steps than these: of any method, and of one that rejects this share of its trials, as
-# where the derivative jumps within a step. Smooth flows, stiff ones too, have less.
-_HOPELESS, _MANY, _REJECTED = 1e7, 1e5, 0.15
+# .. and the rest would take more steps than these: of a method that rejects this share of its trials, as where the
+# derivative jumps within a step; of one that does not say, as LSODA; of any. Smooth flows, stiff ones too, have less.
+_REJECTED, _MANY, _MORE, _HOPELESS = 0.15, 1e5, 1e6, 1e7
 # Steps over which the cause of a stall is looked for.
 _SOUGHT = 200
 
@@ -49,7 +49,7 @@ class Guard:
         # Fewer than before: another integrator took over.
         rejected = 0.0 if tried is None or tried < self._trials + _WINDOW else 1 - _WINDOW / (tried - self._trials)
         self._steps, self._from, self._trials = 0, steps.s, tried or 0
-        most = _MANY if rejected > _REJECTED else _HOPELESS
+        most = _MANY if rejected > _REJECTED else _MORE if tried is None else _HOPELESS
         return pace < _SHRUNK * self._largest and (self._end - steps.s) > most * pace
 
 

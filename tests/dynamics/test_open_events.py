@@ -325,12 +325,13 @@ class _Paced:
     """Steps of given sizes, of which some are tried several times."""
 
     def __init__(self, sizes, trials):
-        self.s, self.trials = 0.0, 0
+        self.s, self.trials = 0.0, None if trials[-1] is None else 0
         self._parts = zip(sizes, trials, strict=True)
 
     def __iter__(self):
         for size, tried in self._parts:
-            self.s, self.trials = self.s + size, self.trials + tried
+            self.s += size
+            self.trials = None if self.trials is None else self.trials + tried
             yield size
 
 
@@ -342,6 +343,8 @@ class _Paced:
         (1e-5, 1, 50.0, False),  # slow, but never rejected
         (1e-2, 2, 1e6, False),  # not much shorter than they were
         (1e-5, 2, 1.5, False),  # there soon
+        (1e-5, None, 50.0, True),  # slow, of a method that does not say what it rejects
+        (1e-5, None, 5.0, False),
     ],
 )
 def test_what_a_stall_is(small, tried, end, stalls):
