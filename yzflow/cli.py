@@ -771,6 +771,8 @@ def papers(as_json: bool, out: Path | None) -> None:
     """List the papers: ours, and those of other distributions that are installed.
 
     One that cannot be imported is named with the reason.
+
+    Example: yzflow papers --json
     """
     from yzflow import listing
 
