@@ -3,7 +3,7 @@ from . import statements as statements
 from . import symbolic as symbolic
 from .bounded_dyck import balance as balance
 from .bounded_dyck import pruning as pruning
-from .enclosures.enclosure import enclose as enclose
+from .enclosures.enclosing import enclose as enclose
 from .scan_and_snap import attention as attention
 from .scan_and_snap import decoder as decoder
 from .scan_and_snap import early as early

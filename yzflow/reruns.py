@@ -21,6 +21,7 @@ from dynamics.support.calls import Call
 from dynamics.support.origins import Code, Origin, check_is_here, check_may_run, read_outside
 from dynamics.support.provenance import environment
 from theory.enclosures import Enclosure
+from theory.enclosures.enclosing import enclosed_again
 from yzflow.audits.audit import Enclose, audit
 from yzflow.audits.check import OWN_ARGUMENTS, check
 from yzflow.audits.report import as_json
@@ -287,10 +288,11 @@ def _survival(table: xr.Dataset, progress: bool) -> xr.Dataset:
 
 def _certificate(path: Path, progress: bool) -> RerunReport:
     then = Enclosure.load(path)
-    now = then.again(progress=progress)
-    differences = tuple(_differences(then.arrays(), now.arrays()))
+    now = enclosed_again(then, progress=progress)
+    leaves, found = ({**one.arrays(), **dict(_leaves(dict(one.claimed)))} for one in (then, now))
+    differences = tuple(_differences(leaves, found))
     report = RerunReport(
-        str(path), "a certificate", len(then.arrays()), differences, *_factors(then.environment, environment())
+        str(path), "a certificate", len(leaves), differences, *_factors(then.environment, environment())
     )
     return replace(report, factors=(*report.factors, *(_changed(then.code) if then.code else ())))
 

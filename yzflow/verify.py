@@ -1,199 +1,299 @@
-"""Check a certificate of an enclosed flow: ``python -m yzflow.verify FILE``, or this file alone as a script.
+"""Check a certificate: ``python -m yzflow.verify FILE``, or this file as a script, with ``verify_flow.py`` beside it.
 
-It takes nothing from the rest, and writes the equations down again. A certificate says that the flow from zero stays
-within a radius of given polynomials, in the norm |W e|. For each step this bounds in balls (python-flint) the gap at
-its start, the defect p' - f(p) and the growth of errors over the tube of that radius, and sees the error stay below it.
+The two files take nothing from the rest, only python-flint: format, vocabulary and equations are written down again. A
+certificate claims that the flow from zero of the population in it stays within bounds of given polynomials, and that
+predicates are true, or false, at every time of a span. Settings follow from the population; every bound is computed
+and every predicate decided again. What has other parts is refused. What is printed is the claim as it was checked, in
+the words of this file.
 """
 
+import ast
 import hashlib
+import io
 import json
+import math
+import operator
+import struct
 import sys
-from collections.abc import Callable
-from functools import partial
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
 
 import flint
-import numpy as np
 from flint import arb, arb_poly, arb_series
 
-total = partial(np.sum, keepdims=True)
-balls = np.frompyfunc(arb, 1, 1)
+if __package__:
+    from yzflow.verify_flow import Tube, field_of, need
+else:
+    from verify_flow import Tube, field_of, need  # type: ignore[no-redef]
+
+ORDER, DEPTH = 6, 14  # of the expansions that predicates are decided by; how often a span of time is halved
+LEAVES, TESTS, CLAIMS = {"variable": 1, "number": 1, "time": 0}, {">": 1, ">=": 1}, {"and": 2, "or": 2, "not": 1}
+OPERATIONS = {
+    "+": operator.add, "*": operator.mul, "/": operator.truediv, "-": operator.neg, "exp": arb_series.exp,
+    "log": arb_series.log, "sqrt": arb_series.sqrt, "rsqrt": arb_series.rsqrt, "rate": arb_series.derivative,
+}  # fmt: skip
+ARGUMENTS = {**LEAVES, **dict.fromkeys(OPERATIONS, 1), **dict.fromkeys("+*/", 2), **TESTS, **CLAIMS}
 
 
-def pack(items: list) -> np.ndarray:
-    """An array of objects (numpy would take a series for a sequence); np.exp and np.sqrt call their methods."""
-    return np.frompyfunc(items.__getitem__, 1, 1)(np.arange(len(items)))
+def real(x: Any) -> bool:
+    return type(x) is float and math.isfinite(x)
 
 
-def solve(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """A^{-1} B by elimination; A is positive definite."""
-    A, B = A.copy(), B.copy()
-    for k in range(len(A)):
-        B[k], A[k] = B[k] / A[k, k : k + 1], A[k] / A[k, k : k + 1]
-        for i in {*range(len(A))} - {k}:
-            B[i], A[i] = B[i] - B[k] * A[i, k : k + 1], A[i] - A[k] * A[i, k : k + 1]
-    return B
+def positive(x: Any) -> bool:
+    return real(x) and x > 0
 
 
-def symmetric(s: dict) -> tuple[Callable, int]:
-    """f(x) for K equal classes, seen from one. Columns of Y: its own next token, K - 1 others, M - K unseen."""
-    K, M, decoder, C = s["n_classes"], s["vocab_size"], s["decoder"], len(s["common"])
-    groups, rest = s["common"] + s["distinct"], M - K
-    count, k, G = balls([c for c, _ in groups]), pack([n for _, n in groups]), len(groups)
-    m, cut = (pack([1, K - 1, rest]), 2 * C) if rest else (pack([1, K - 1]), 0)
-    rate_y, rate_z = arb(s["eta_y"]) * arb(s["class_weight"]), arb(s["eta_z"]) * arb(s["class_weight"])
-    movers = pack([1 if i >= C or s["own_queries"] else K for i in range(G)])
+def whole(x: Any) -> bool:
+    return type(x) is int and 0 <= x < 2**53
 
-    def invert(f, own, other):
-        """(F^T F)^{-1} of a vector with one entry ``own`` and K - 1 ``other``, by its mean and the difference."""
-        rho = total((k * f * f)[:C])
-        mean, difference = (own + other * (K - 1)) / K / (rho * (K - 1) + 1), (own - other) / (1 - rho) / K
-        return mean + difference * (K - 1), mean - difference
 
-    def field(x):
-        y, w = x[G:], count * np.exp(x[:G])
-        f = w / np.sqrt(total(k * w * w))
-        if decoder == "theory":
-            clock = 1 / (np.exp(y) + (M - 1))
-            own, other = invert(f, y * clock * (M - 1), -y * clock)
-            g = f * np.concatenate([own + other * (K - 1)] * C + [own] * (G - C))
+SAYS = {"says": [list], "verdict": {True, False}, "until": positive, "margin": real}
+BAG = (whole, whole, real, [whole], [positive])  # query, next token, weight, tokens, counts
+POPULATION = {"bags": [BAG], "query_tokens": [whole], **dict.fromkeys(("n_queries", "n_tokens", "vocab_size"), whole)}
+CLAIM = {
+    "format": {"yzflow-certificate-2"}, "kind": {"population"}, "decoder": {"full", "modified", "theory"},
+    "start": {"zero"}, "eta_y": positive, "eta_z": positive, "population": {**POPULATION, "sha256": str},
+    "t_end": positive, "t_reached": positive, "bits": whole, "errors": [positive], "predicates": [dict],
+}  # fmt: skip
+
+
+def fits(x: Any, rule: Any) -> bool:
+    """Whether a part of a claim is of the form that it can have."""
+    if isinstance(rule, dict):
+        return type(x) is dict and x.keys() == rule.keys() and all(fits(x[name], rule[name]) for name in rule)
+    if isinstance(rule, list):
+        return type(x) is list and all(fits(entry, rule[0]) for entry in x)
+    if isinstance(rule, tuple):
+        return type(x) is list and len(x) == len(rule) and all(map(fits, x, rule))
+    if isinstance(rule, set):
+        return any(x is word or (type(x) is str and x == word) for word in rule)
+    return isinstance(x, rule) if isinstance(rule, type) else rule(x)
+
+
+def npy(raw: bytes) -> tuple[tuple, list]:
+    """Shape and numbers of an array of doubles or 64-bit integers."""
+    need(raw[:8] == b"\x93NUMPY\x01\x00", "an array is of another format")
+    end = 10 + struct.unpack("<H", raw[8:10])[0]
+    head = ast.literal_eval(raw[10:end].decode("latin1"))
+    shape, kind = head["shape"], {"<f8": "d", "<i8": "q"}.get(head["descr"])
+    need(kind is not None and not head["fortran_order"], "an array holds something else than numbers")
+    found = list(struct.unpack(f"<{math.prod(shape)}{kind}", raw[end:]))
+    need(all(map(math.isfinite, found)), "an array holds a number that is not finite")
+    return shape, found
+
+
+def opened(path: str) -> tuple[dict, dict]:
+    """The claim and the arrays of a file whose bytes are as they were written."""
+    with open(path, "rb") as file:
+        content = file.read()
+    need(hashlib.sha256(content[:-64]).hexdigest().encode() == content[-64:], "the SHA-256 is another")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {entry.filename: archive.read(entry) for entry in archive.infolist() if entry.compress_type == 0}
+
+    def unique(pairs: list) -> dict:
+        need(len(dict(pairs)) == len(pairs), "a name stands twice in the claim")
+        return dict(pairs)
+
+    header = json.loads(members.pop("claim.json"), object_pairs_hook=unique)
+    return header["claim"], {name.removesuffix(".npy"): npy(raw) for name, raw in members.items()}
+
+
+def schema(c: dict) -> list:
+    """The bags of a claim's population; ValueError where the claim has parts that no claim has."""
+    for name in CLAIM:
+        need(type(c) is dict and fits(c.get(name), CLAIM[name]), f"the {name} of the claim is none that is known here")
+    p = {**c["population"]}
+    bags, seal = p["bags"], p.pop("sha256")
+    text = json.dumps(p, sort_keys=True, separators=(",", ":"))
+    need(hashlib.sha256(text.encode()).hexdigest() == seal, "the SHA-256 of the population is another")
+    good = c.keys() == CLAIM.keys() and c["t_reached"] <= c["t_end"] and 30 <= c["bits"] <= 400 and p["vocab_size"] > 1
+    good = good and len({*p["query_tokens"]}) == len(p["query_tokens"]) == p["n_queries"]
+    for q, n, weight, tokens, counts in bags:
+        good = good and q < p["n_queries"] and n < p["vocab_size"] and 0 < len(tokens) == len(counts) and weight >= 0
+        good = good and all(a < b for a, b in pairwise([-1, *tokens, p["n_tokens"]]))
+    keys = [(q, n, tokens, counts) for q, n, _, tokens, counts in bags]
+    need(good and keys == sorted(keys) and abs(sum(bag[2] for bag in bags) - 1) < 1e-9, "no population is such")
+    for told in c["predicates"]:
+        need(fits(told, SAYS if told.get("verdict") else {**SAYS, "times": (real, positive)}), "a predicate's parts")
+        first, last = told.get("times", [0.0, told["until"]])
+        need(0 <= first <= last <= told["until"] <= c["t_reached"], "a predicate's times")
+        claims: list[bool] = []
+        for place, (op, *given) in enumerate(told["says"]):
+            good = op in ARGUMENTS and len(given) == ARGUMENTS[op]
+            if good and op in LEAVES:
+                good = all(
+                    whole(x) and x < len(c["errors"]) if op == "variable" else real(x) or whole(x) for x in given
+                )
+            need(good and (op in LEAVES or all(whole(i) and i < place for i in given)), "an operation")
+            need(op in LEAVES or all(claims[i] is (op in CLAIMS) for i in given), "an operation on what it cannot take")
+            claims.append(op in CLAIMS or op in (">", ">="))
+        need(claims[-1:] == [True], "a predicate that claims nothing")
+    return bags
+
+
+def tube_of(c: dict, arrays: dict) -> tuple[Tube, list[str]]:
+    """The steps of a certificate after each was checked, and what its variables are."""
+    need(arrays.keys() == {"start", "end", "radius", "pieces", "limbs", "weights"}, "arrays are missing, or others")
+    field, names = field_of(c)
+    shape, limbs = arrays["limbs"]
+    (n,), W = arrays["weights"]
+    need(n == len(names) == len(c["errors"]) and min(W) > 0, "not every variable has a weight and an error")
+    need(len(shape) == 4 and shape[0] > 0 and shape[1] == n and shape[2] * shape[3] > 0, "the steps are none")
+    columns = [arrays[name] for name in ("start", "end", "radius", "pieces")]
+    need(all(own == shape[:1] for own, _ in columns), "the steps are not whole")
+    floats, steps = iter(limbs), []
+    for start, end, radius, pieces in zip(*(column for _, column in columns), strict=True):
+        rows = [[sum(arb(next(floats)) for _ in range(shape[3])) for _ in range(shape[2])] for _ in range(n)]
+        steps.append((start, end, radius, int(pieces), [arb_poly(row) for row in rows]))
+    need(steps[-1][1] == c["t_reached"], "the steps end at another time than the claim says")
+    for step in steps:
+        within = all(arb(step[2]) / arb(w) <= e for w, e in zip(W, c["errors"], strict=True))
+        need(within, "an error is larger than the claim says")
+    return Tube(field, [arb(w) for w in W], steps), names
+
+
+def values(tube: Tube, says: list, a: float, b: float) -> Iterator:
+    """What each operation gives for a < t <= b, or at t = a = b: two series, or whether a test or claim is true."""
+    start, _, radius, _, p = [step for step in tube.steps if step[0] <= a][-1]
+    half, still = (arb(b) - arb(a)) / 2, arb(0)
+    middle = arb(a) + half - arb(start)
+    wide = tube.box(p, radius, middle, half if b > a else still)
+    # From t = 0 on about the start, which is exact: what is zero there is exactly zero.
+    thin = [still] * len(p) if a == 0 else tube.box(p, radius, middle, still)
+    wide = thin if a == b else wide
+    at = still if a == 0 else arb(a) + half
+    off = (half if a == 0 else still) + arb(0, half.upper()) if b > a else still
+    X = list(zip(tube.taylor(thin, ORDER), tube.taylor(wide, ORDER + 1), strict=True))
+    flint.ctx.cap = ORDER + 1
+    found: list[Any] = []
+    for op, *given in says:
+        parts = [] if op in LEAVES else [found[i] for i in given]
+        if op == "variable":
+            found.append(X[given[0]])
+        elif op in LEAVES:
+            terms = ([at, 1], [at + off, 1]) if op == "time" else ([given[0]], [given[0]])
+            found.append((arb_series(terms[0], ORDER), arb_series(terms[1], ORDER + 1)))
+        elif op in TESTS:
+            found.append(sign(op, parts[0][0], parts[0][1], off, a == 0 < b))
+        elif op in CLAIMS:
+            found.append(combined(op, parts))
         else:
-            shared = y[:cut].reshape(C, 2)[:, [0, 0, 1]] if rest else np.repeat(x[:1] * 0, 2 * C).reshape(C, 2)
-            Y = np.concatenate([shared, y[cut:].reshape(-1, len(m))])
-            odds = np.exp((k * f) @ (Y[:, 1:] - Y[:, :1]))
-            against = total(m[1:] * odds)
-            r = np.concatenate([against, -odds]) / (against + 1)
-            g = Y @ (m * r)
-        z = rate_z * movers * f * (g - f * total(k * f * g))
-        if decoder == "theory":
-            return np.concatenate([z, rate_y * M * clock])
-        if decoder == "modified":
-            r = np.concatenate([*invert(f, r[:1], r[1:2]), r[2:] / (total((k * f * f)[:C]) * (K - 1) + 1)])
-        common = np.concatenate([r[:1] + r[1:2] * (K - 1), r[2:] * K]) if rest else r[:0]
-        return np.concatenate([z, *(rate_y * f[i : i + 1] * (common if i < C else r) for i in range(G))])
-
-    return field, G + (1 if decoder == "theory" else cut + len(m) * (G - C))
+            found.append(tuple(OPERATIONS[op](*own) for own in zip(*parts, strict=True)))
+        yield found[-1]
 
 
-def general(s: dict) -> tuple[Callable, int]:
-    """f(x) for a population as it is: bags with a query, a next token, a weight, tokens and counts."""
-    M, decoder, bags = s["vocab_size"], s["decoder"], range(len(s["query"]))
-    names, tokens = sorted(set(s["target"])), sorted({t for row in s["token"] for t in row})
-    target = [names.index(n) for n in s["target"]]
-    m = pack([1] * len(names) + ([M - len(names)] if len(names) < M else []))
-    pairs = sorted({(s["query"][b], t) for b in bags for t in s["token"][b]})
-    zi = [[pairs.index((s["query"][b], t)) for t in s["token"][b]] for b in bags]
-    yi = [[tokens.index(t) for t in s["token"][b]] for b in bags]
-    count, p, nz = [balls(row) for row in s["count"]], balls(s["weight"]), len(pairs)
+def sign(op: str, thin: arb_series, wide: arb_series, off: arb, from_zero: bool) -> bool | None:
+    """Whether a quantity is positive, or not negative, by its expansion; from t = 0 on by its first term."""
+    order, zeros = min(thin.prec, wide.prec - 1), 0
+    while from_zero and zeros < order and thin[zeros].is_zero():
+        zeros += 1
+    value = wide[order]
+    for k in range(order - 1, zeros - 1, -1):
+        value = value * off + thin[k]
+    if op == ">":
+        return True if value > 0 else False if value <= 0 else None
+    return True if value >= 0 else False if value < 0 else None
 
-    def field(x):
-        F = np.repeat(x[:1] * 0, len(tokens) * len(bags)).reshape(len(tokens), -1)
-        z, tail = np.repeat(x[:1] * 0, nz), x[nz:]
-        for b in bags:
-            w = count[b] * np.exp(x[zi[b]])
-            F[yi[b], b] = w / np.sqrt(total(w * w))
-        if decoder == "theory":
-            clock = 1 / (np.exp(tail) + (M - 1))
-            same = pack([M - 1 if target[a] == target[b] else -1 for a in bags for b in bags])
-            back = F @ solve(F.T @ F, tail[:, None] * same.reshape(len(bags), -1) * clock)
-            tail = arb(s["eta_y"]) * M * p * clock
+
+def combined(op: str, parts: list) -> bool | None:
+    if op == "not":
+        return None if parts[0] is None else not parts[0]
+    decisive = op == "or"
+    return decisive if decisive in parts else None if None in parts else not decisive
+
+
+def truth(tube: Tube, says: list, a: float, b: float) -> bool | None:
+    try:
+        return list(values(tube, says, a, b))[-1]
+    except (ZeroDivisionError, ValueError):  # a ball holds a pole
+        return None
+
+
+def always(tube: Tube, says: list, until: float) -> bool:
+    """Whether a predicate is true for 0 < t <= until."""
+    waiting = [(start, min(end, until), 0) for start, end, *_ in tube.steps if start < until]
+    while waiting:
+        a, b, depth = waiting.pop()
+        found, middle = truth(tube, says, a, b), a + (b - a) / 2
+        if found is False or (found is None and (depth == DEPTH or not a < middle < b)):
+            return False
+        waiting += [] if found else [(a, middle, depth + 1), (middle, b, depth + 1)]
+    return True
+
+
+def slack(tube: Tube, says: list, t: float) -> arb:
+    """By how much a predicate is true at a time; negative where it is false."""
+    found: list[Any] = []
+    for (op, *given), value in zip(says, values(tube, says, t, t), strict=True):
+        own = [found[i] for i in given] if op not in LEAVES else []
+        if op in CLAIMS:
+            found.append(-own[0] if op == "not" else own[0].min(own[1]) if op == "and" else own[0].max(own[1]))
         else:
-            Y, R = tail.reshape(len(tokens), -1), np.repeat(x[:1] * 0, len(bags) * len(m)).reshape(len(bags), -1)
-            for b, n in enumerate(target):
-                others = [j for j in range(len(m)) if j != n]
-                odds = np.exp(F[:, b] @ (Y[:, others] - Y[:, n : n + 1]))
-                against = total(m[others] * odds)
-                R[b, others], R[b, n : n + 1] = -odds / (against + 1), against / (against + 1)
-            back, pushed = Y @ (m * R).T, p[:, None] * R
-            tail = arb(s["eta_y"]) * (F @ (solve(F.T @ F, pushed) if decoder == "modified" else pushed)).ravel()
-        for b in bags:
-            f, g = F[yi[b], b], back[yi[b], b]
-            z[zi[b]] = z[zi[b]] + arb(s["eta_z"]) * p[b] * f * (g - f * total(f * g))
-        return np.concatenate([z, tail])
-
-    return field, nz + (len(bags) if decoder == "theory" else len(tokens) * len(m))
+            found.append(own[0][1][0] if op in TESTS else value)
+    return found[-1]
 
 
-def evaluate(field: Callable, rows: list, length: int) -> list:
-    """Coefficients of the field on the power series with the given ones."""
-    flint.ctx.cap = length
-    out = field(pack([arb_series(row[:length], length) for row in rows]))
-    return [[series[k] for k in range(length)] for series in out]
+def formula(says: list, names: list[str]) -> str:
+    """A predicate in words; what is used more than once has a name."""
+    uses = Counter(i for op, *given in says if op not in LEAVES for i in given)
+    texts: list[str] = []
+    named: list[str] = []
+    for place, (op, *given) in enumerate(says):
+        if op in LEAVES:
+            text = "t" if op == "time" else names[given[0]] if op == "variable" else repr(given[0])
+        elif op == "not" and says[given[0]][0] in TESTS:  # of a test: the opposite one
+            test, which = says[given[0]]
+            text = f"({texts[which]} {'<=' if test == '>' else '<'} 0)"
+        elif len(given) == 2:
+            text = f"({texts[given[0]]} {op} {texts[given[1]]})"
+        else:
+            text = f"({texts[given[0]]} {op} 0)" if op in TESTS else f"{op}({texts[given[0]]})"
+        if uses[place] > 1 and op not in LEAVES:
+            named.append(f"a{len(named) + 1} = {text}")
+            text = f"a{len(named)}"
+        texts.append(text)
+    return "; ".join([*named, texts[-1]])
 
 
-def norm(values: list, W: np.ndarray) -> arb:
-    sizes = [value.abs_upper() * w for value, w in zip(values, W, strict=True)]
-    return sum((size * size for size in sizes), arb(0)).upper().sqrt().upper()
-
-
-def defect(field: Callable, p: list, centre: arb, half: arb, W: np.ndarray) -> arb:
-    """A bound of |W (p' - f(p))| where |t - centre| <= half: all terms at the centre, and the remainder anywhere."""
-    order = max(q.degree() for q in p) + 2
-    p = [q(arb_poly([centre, 1])) for q in p]
-    thin = evaluate(field, [q.coeffs() for q in p], order)
-    wide = evaluate(field, [q(arb_poly([arb(0, half), 1])).coeffs() for q in p], order + 1)
-    bounds = []
-    for q, a, b in zip(p, thin, wide, strict=True):
-        slope = q.derivative().coeffs() + [arb(0)] * order
-        terms = [(a[j] - slope[j]).abs_upper() for j in range(order)] + [b[order].abs_upper()]
-        bounds.append(sum(term * half**j for j, term in enumerate(terms)))
-    return norm(bounds, W)
-
-
-def growth(field: Callable, box: list, W: np.ndarray) -> arb:
-    """A bound of the logarithmic norm over a box: mu I - S has positive pivots, S the symmetric part of W f' W^-1."""
-    n = len(box)
-    J = [evaluate(field, [[v, int(i == j)] for i, v in enumerate(box)], 2) for j in range(n)]
-    A = pack([J[j][i][1] * W[i] / W[j] for i in range(n) for j in range(n)]).reshape(n, n)
-    S = (A + A.T) / 2
-    spread = sum((a.rad() * a.rad() for a in S.flat), arb(0)).upper().sqrt().upper()
-    S = pack([S[min(i, j), max(i, j)].mid() for i in range(n) for j in range(n)]).reshape(n, n)
-    mu = arb(float(np.linalg.eigvalsh(S.astype(float))[-1] + 1e-9 * np.linalg.norm(S.astype(float))))
-    L = mu * np.eye(n, dtype=int).astype(object) - S
-    for k in range(n):
-        L[k + 1 :, k:] = L[k + 1 :, k:] - np.outer(L[k + 1 :, k] / L[k, k], L[k, k:])
-    return mu + spread if all(L[k, k] > 0 for k in range(n)) else arb.nan()
-
-
-def check(path: str) -> tuple[dict, float, arb]:
-    """Settings, time, and a bound of every variable's error of a certificate that is true; ValueError otherwise."""
-    with open(path, "rb") as handle, np.load(handle, allow_pickle=False) as file:
-        data = {name: np.ascontiguousarray(array) for name, array in file.items()}
-    seal, found = data.pop("sha256").tobytes().decode(), hashlib.sha256()
-    for name in sorted(data):
-        found.update(f"{name} {data[name].dtype.str} {data[name].shape}\n".encode() + data[name].tobytes())
-    if found.hexdigest() != seal:
-        raise ValueError("the SHA-256 is another: the file is not as it was written")
-    s = json.loads(data["settings"].tobytes().decode())
-    flint.ctx.prec = int(s["bits"]) + 40
-    if (what := s["flow"]["target"] if s["kind"] == "flow" else s["decoder"]) not in ("full", "modified", "theory"):
-        raise ValueError(f"no equations of {what!r} are known here")
-    field, n = {"symmetric": symmetric, "general": general}[s["kind"]](s)
-    W, now, eps, state = balls(np.abs(s["weights"])), 0.0, arb(0), [arb(0)] * n
-    names = ("start", "end", "radius", "pieces", "limbs")
-    for start, end, radius, pieces, limbs in zip(*(data[name].tolist() for name in names), strict=True):
-        if start != now or not end > start or pieces < 1:
-            raise ValueError(f"the step from t = {start} does not start where the last one ended")
-        p, h = [arb_poly([sum(balls(c)) for c in row]) for row in limbs], arb(end) - arb(start)
-        eps = (eps + norm([q[0] - a for q, a in zip(p, state, strict=True)], W)).upper()
-        delta = defect(field, p, h / 4, (h / 4).upper(), W).max(defect(field, p, h * 3 / 4, (h / 4).upper(), W))
-        for j in range(pieces):
-            middle, half = h * (2 * j + 1) / (2 * pieces), arb(0, (h / (2 * pieces)).upper())
-            box = [q(arb_poly([middle, 1]))(half) + arb(0, (radius / w).upper()) for q, w in zip(p, W, strict=True)]
-            factor = (growth(field, box, W) * h / pieces).exp().upper()
-            eps = eps.max((factor * eps + delta * h / pieces * factor.max(arb(1))).upper())
-            if not eps < radius:
-                raise ValueError(f"the error is not within its radius in the step from t = {start}")
-        state, now = [q(h) for q in p], end
-    return s, now, (eps / min(W)).upper()  # in the variables' units: the file chooses the norm
+def check(path: str) -> list[str]:
+    """The claim of a certificate in words, a line each, if it is true; ValueError otherwise."""
+    c, arrays = opened(path)
+    bags = schema(c)
+    flint.ctx.prec = c["bits"] + 40
+    tube, names = tube_of(c, arrays)
+    lines = [
+        f"verified: {c['decoder']} flow from zero, eta_Y = {c['eta_y']}, eta_Z = {c['eta_z']}, time in SGD steps",
+        f"population of {len(bags)} bags, M = {c['population']['vocab_size']}, SHA-256 {c['population']['sha256']}:",
+        *(f"  query {c['population']['query_tokens'][q]}, next token {n}, weight {w}: counts {x} of tokens {t}"
+          for q, n, w, t, x in bags),
+        f"from t = 0 to {c['t_reached']}, of {c['t_end']}, each variable is known to within",
+        *(f"  {name}: {error:.3g}" for name, error in zip(names, c["errors"], strict=True)),
+    ]  # fmt: skip
+    for told in c["predicates"]:
+        says, until, margin = told["says"], told["until"], told["margin"]
+        if told["verdict"]:
+            ends = [min(end, until) for start, end, *_ in tube.steps if start < until]
+            good = always(tube, says, until) and all(slack(tube, says, t) >= margin for t in ends)
+            words = f"true for every t with 0 < t <= {until}, by {margin:.3g} at the ends of steps"
+        else:
+            good = truth(tube, says, *told["times"]) is False and slack(tube, says, told["times"][1]) <= margin
+            first, last = told["times"]
+            when = f"at t = {last}" if first == last else f"for {first} < t <= {last}"
+            words = f"false {when}, by {-margin:.3g} there"
+        need(good, f"a predicate is not {words}: {formula(says, names)}")
+        lines.append(f"{words}: {formula(says, names)}")
+    return lines
 
 
 def main(arguments: list[str]) -> None:
-    try:
-        s, now, eps = check(*arguments)
-    except (ValueError, TypeError, LookupError, OSError, ZeroDivisionError) as error:
-        sys.exit(f"python -m yzflow.verify FILE: not verified, {error}")
-    rates = f"eta_Y = {s['eta_y']}, eta_Z = {s['eta_z']}, M = {s['vocab_size']}"
-    print(f"verified to t = {now} of {s['t_end']}: {s['decoder']} flow, {rates}, each variable to {float(eps):.1e}")
+    for path in arguments or [""]:
+        try:
+            print("\n".join(check(path)))
+        except (ValueError, TypeError, LookupError, OSError, ArithmeticError, RecursionError, SyntaxError) as error:
+            sys.exit(f"python -m yzflow.verify FILE: not verified, {str(error)!a}")
 
 
 if __name__ == "__main__":

@@ -371,10 +371,10 @@ def calls():
             record_every=1, times=(), checkpoint=None, progress=False)),
         "units.qsa.unit_at": (qsa.unit_at, dict(dataset=trained, at=2)),
         "bags.population_of": (population_of, dict(data=classes)),
-        "enclosures.enclosure.enclose_flow": (enclose_flow, dict(
+        "enclosures.enclosing.enclose_flow": (enclose_flow, dict(
             data=classes, **rates, t_end=1.0, decoder="theory", bits=60, max_steps=50, max_seconds=5.0,
             progress=False)),
-        "enclosures.enclosure.enclose": (enclose, dict(
+        "enclosures.enclosing.enclose": (enclose, dict(
             flow=Decays(), start={"x": [1.0, 0.5]}, t_end=0.5, bits=40, max_steps=50, max_seconds=5.0, progress=False)),
         **{f"enclosures.enclosure.Enclosure.{name}": (getattr(enclosed, name), arguments) for name, arguments in {
             "at": {"t": 0.5}, "moment": {"start": 0.1, "end": 0.2}, "save": {"path": "enclosed.npz"},

@@ -104,8 +104,8 @@ def test_a_certificate_that_stopped_is_made_again_as_far_as_it_came(tmp_path):
 
 def test_another_precision_of_a_certificate_is_found(tmp_path, monkeypatch):
     enclose_flow(CLASSES, **RATES, t_end=1.0, bits=80).save(tmp_path / "flow.npz")
-    again = reruns.Enclosure.again
-    monkeypatch.setattr(reruns.Enclosure, "again", lambda self, **options: again(_with_bits(self, 90), **options))
+    again = reruns.enclosed_again
+    monkeypatch.setattr(reruns, "enclosed_again", lambda made, **options: again(_with_bits(made, 90), **options))
     report = yz.rerun(tmp_path / "flow.npz")
     assert "radius" in {found.name for found in report.differences}
 

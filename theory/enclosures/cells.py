@@ -381,14 +381,14 @@ class Bounds:
             except ValueError:  # a denominator's ball holds zero
                 return None
             mu = log_norm(parts, rests)
-            largest = start.max(grow(start, delta, mu, length.upper())) if mu.is_finite() else arb("inf")
+            largest = start.max(grow(start, delta, mu, length)) if mu.is_finite() else arb("inf")
             claimed = (largest * _SPARE).upper() if radius is None else radius
             if largest < claimed and claimed <= wanted:
                 speed = (_norm(parts, rests) * claimed + delta).upper()
                 last = [[p(length) for p in row] for row in polynomials]
                 middle = [[value.mid() for value in row] for row in last]
                 rounding = weighted_norm([_distance(*pair) for pair in zip(last, middle, strict=True)], self.weights)
-                error = (grow(start, delta, mu, length.upper()) + rounding).upper()
+                error = (grow(start, delta, mu, length) + rounding).upper()
                 return _Found(claimed, speed, error, middle)
             wanted = (largest * _ROOM).upper()
         return None

@@ -1,65 +1,95 @@
-"""Enclosures as files: what was proved, in numbers that a checker recomputes, under a SHA-256."""
+"""Enclosures as files: a claim, and the steps that prove it, in one sealed archive."""
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
 import zipfile
 import zlib
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from dynamics.support import checks, files
+from dynamics.support import archive, checks, files
+from theory.enclosures import claims
 
-FORMAT = "yzflow-enclosure-1"
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError, AttributeError, OSError)
-
-
-def digest(arrays: Mapping[str, np.ndarray]) -> str:
-    """SHA-256 of names, types, shapes and bytes."""
-    found = hashlib.sha256()
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-        found.update(array.tobytes())
-    return found.hexdigest()
+_NAME = "claim.json"
+_STEPS = {"start": 1, "end": 1, "radius": 1, "pieces": 1, "limbs": 4, "weights": 1}
+_STARTS = {"initial": 2, "initial_radius": 1}
+_LONGEST_NOTE = 2000
 
 
-def write(path: str | os.PathLike, settings: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write settings and arrays to an npz file, completely or not at all."""
-    text = json.dumps({"format": FORMAT, **settings}, sort_keys=True)
-    content = {"settings": np.frombuffer(text.encode(), np.uint8), **arrays}
-    seal = np.frombuffer(digest(content).encode(), np.uint8)
-    with files.replacing(path) as temporary, open(temporary, "wb") as file:
-        np.savez_compressed(file, sha256=seal, **content)
+def write(path: str | os.PathLike, claim: Mapping, notes: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write a claim, notes that nothing depends on, and arrays, completely or not at all."""
+    header = json.loads(json.dumps({"claim": claim, "notes": notes}, sort_keys=True))
+    files.write(path, archive.encode(header, arrays, name=_NAME))
 
 
-def read(path: str | os.PathLike) -> tuple[dict, dict[str, np.ndarray]]:
-    """What `write` wrote.
+def read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
+    """What `write` wrote: the claim, notes and arrays, each of a form that it can have.
 
     Raises
     ------
     ValueError
-        If the file is none of these, or a byte of its content is not as it was written.
+        If a byte is not as it was written, or it is something else.
     FileNotFoundError
         If there is none.
     """
     name = os.fspath(checks.path("path", path))
-    kept = io.BytesIO(files.read("path", name))
+    content = files.read("path", name)
+    rule = "be an enclosure that `save` wrote"
     try:
-        with np.load(kept, allow_pickle=False) as file:
-            content = {key: file[key] for key in file.files}
-        seal = content.pop("sha256").tobytes().decode()
-        settings = json.loads(content["settings"].tobytes().decode())
-        known = settings.pop("format")
-    except _DAMAGE as error:
-        raise checks.reject("path", "be an enclosure that `save` wrote", f"{name} ({error})") from error
-    if known != FORMAT:
-        raise checks.reject("path", f"hold the format {FORMAT}", known)
-    if digest(content) != seal:
-        raise checks.reject("path", "hold an enclosure as it was written", f"another SHA-256 in {name}")
-    del content["settings"]
-    return settings, content
+        header, arrays = archive.decode(content, name=_NAME)
+    except ValueError as error:
+        if _is_older(content):
+            raise checks.reject("path", f"{rule}, in the format {claims.FORMAT}", f"an earlier one: {name}") from error
+        raise checks.reject("path", rule, f"{name} ({error})") from error
+    if not isinstance(header, dict) or set(header) != {"claim", "notes"}:
+        raise checks.reject("path", rule, name)
+    claim, notes = claims.check(header["claim"]), header["notes"]
+    _check_notes(notes, name)
+    _check_arrays(arrays, claim, name)
+    return claim, notes, arrays
+
+
+def _is_older(content: bytes) -> bool:
+    """Whether it is of the time when certificates held settings and no claim."""
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as file:
+            return {"settings", "sha256", "limbs"} <= set(file.files)
+    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, TypeError, AttributeError, OSError):
+        return False
+
+
+def _check_notes(notes: Any, path: str) -> None:
+    good = isinstance(notes, dict) and set(notes) == {"reason", "environment"}
+    good = good and isinstance(notes["environment"], dict) and isinstance(notes["reason"], str)
+    texts = [notes["reason"], *notes["environment"], *notes["environment"].values()] if good else []
+    # A hash of files may have many lines; nothing of it is printed.
+    if not (good and all(isinstance(text, str) and len(text) <= 10 * _LONGEST_NOTE for text in texts)):
+        raise checks.reject("path", "hold notes of its making, as `save` writes them", path)
+    if not notes["reason"].isprintable() or len(notes["reason"]) > _LONGEST_NOTE:
+        raise checks.reject("path", "hold a reason in printable letters", ascii(notes["reason"])[:60])
+
+
+def _check_arrays(arrays: Mapping[str, np.ndarray], claim: Mapping[str, Any], path: str) -> None:
+    """Refuse arrays that are no steps of the claim."""
+    wanted = _STEPS | (_STARTS if claim["kind"] == "flow" else {})
+    good = set(arrays) == set(wanted) and all(arrays[name].ndim == n for name, n in wanted.items())
+    good = good and all(arrays[name].dtype.kind == ("i" if name == "pieces" else "f") for name in wanted)
+    good = good and all(np.isfinite(array).all() for array in arrays.values())
+    if good:
+        steps, variables = arrays["start"].size, arrays["weights"].size
+        good = steps > 0 and all(arrays[name].shape == (steps,) for name in ("end", "radius", "pieces"))
+        good = good and arrays["limbs"].shape[:2] == (steps, variables + _clocks(claim)) and arrays["limbs"].size > 0
+        good = good and (arrays["weights"] > 0).all() and (arrays["radius"] > 0).all() and (arrays["pieces"] > 0).all()
+        good = good and len(claim["errors"]) == variables and arrays["end"][-1] == claim["t_reached"]
+    if not good:
+        raise checks.reject("path", "hold the steps of an enclosure that `save` wrote", path)
+
+
+def _clocks(claim: Mapping[str, Any]) -> int:
+    """Whether the time is a variable, too."""
+    return int(claim.get("clock") is True)

@@ -5,207 +5,43 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from flint import arb
 
-from dynamics.bags import Bags
-from dynamics.support import checks, display, provenance
+from dynamics.support import checks, display
 from dynamics.support.origins import Code
-from dynamics.support.progress import Progress
-from theory.enclosures import certificate
+from theory.enclosures import certificate, claims
 from theory.enclosures.crossings import Crossing, locate
 from theory.enclosures.decisions import Decision, decide
-from theory.enclosures.fields import DECODERS
 from theory.enclosures.flows import FlowReading
-from theory.enclosures.march import check_steps, march
+from theory.enclosures.formulas import Operations, Predicate, replayed, slack, written
+from theory.enclosures.march import check_steps
 from theory.enclosures.populations import OfPopulation
 from theory.enclosures.quantities import Claim, Quantity, every
-from theory.enclosures.reading import Population, read
-from theory.enclosures.stepping import GUARD, Step, precision
-from theory.enclosures.stored import FEWEST_BITS, MOST_BITS, StoredFlow, check_steps_of
+from theory.enclosures.stepping import GUARD, Step, above, precision
+from theory.enclosures.stored import StoredFlow
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.axes import Axes
 
     from dynamics.support.display import Labels, Style
 
 
-def enclose_flow(
-    data: Bags | Population,
-    *,
-    eta_y: float,
-    eta_z: float,
-    t_end: float,
-    decoder: str = "full",
-    bits: int = 100,
-    max_steps: int = 20_000,
-    max_seconds: float | None = None,
-    progress: bool = False,
-) -> Enclosure:
-    r"""Enclose the gradient flow from a zero start: balls that hold it at every time up to ``t_end``.
-
-    The flow is that of `dynamics.gradient_flow`, with the same arguments, and the result is a theorem about it, not a
-    measurement: each step has a polynomial p, a bound of its defect p' - f(p), and a bound of the logarithmic norm of
-    the Jacobian of f on a tube around p, all in ball arithmetic (Arb, by python-flint). They bound the distance of the
-    solution to p at every time.
-
-    Parameters
-    ----------
-    data : Bags, or an object with a method ``population()`` that returns Bags
-        Classes that are copies of each other, with common tokens in all of them (Theorem 4's setting, Syn-Small), at
-        any K and M; or a population of at most 200 variables. Its numbers are taken as the exact binary fractions that
-        they are; counts of copies that agree to 1e-12 are taken for those of the first class.
-    eta_y, eta_z : float
-        Learning rates per step, positive.
-    t_end : float
-        Last time, in SGD steps.
-    decoder : "full", "modified" or "theory"
-    bits : int
-        Relative size of the truncation error of a step is 2^-bits; from 30 to 400.
-    max_steps : int
-    max_seconds : float, optional
-        Where to stop short of ``t_end``.
-    progress : bool
-        Show progress on standard error.
-
-    Returns
-    -------
-    Enclosure
-        As far as it goes: if ``complete`` is False, then ``t_reached`` and ``reason`` say how far and why.
-
-    Raises
-    ------
-    ValueError
-        If an argument is invalid, or the population has too many variables.
-
-    Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Sections 3-5 and Appendix D. The method is that of a
-    logarithmic norm on a tube (Dahlquist 1958) with Taylor polynomials.
-
-    Examples
-    --------
-    >>> from dynamics import SequenceClasses
-    >>> classes = SequenceClasses.single_common_token(10, 1000)
-    >>> flow = enclose_flow(classes, eta_y=1.0, eta_z=0.5, t_end=100.0, decoder="theory", bits=50)
-    >>> flow.holds(lambda at: (at.velocity(0, 0) < 0) & (at.velocity(0, 1) > 0))
-    True
-    """
-    rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
-    decoder = checks.one_of("decoder", decoder, DECODERS)
-    limits = _Limits.of(t_end, bits, max_steps, max_seconds, progress)
-    return _enclosed(OfPopulation(read(data, decoder=decoder, **rates)), decoder, limits)
-
-
-def enclose(
-    flow: Any,
-    *,
-    t_end: float,
-    start: Mapping[str, Any] | None = None,
-    bits: int = 100,
-    max_steps: int = 20_000,
-    max_seconds: float | None = None,
-    progress: bool = False,
-) -> Enclosure:
-    r"""Enclose the solution of your own flow: balls that hold it at every time up to ``t_end``, whatever the rounding.
-
-    The flow is :math:`x' = f(t, x)` with ``initial``, a mapping of names to arrays, and a method
-    ``derivative(t, state)``, which gives the velocity of each named state: a `dynamics.Flow`. It is written once, in
-    numpy: here it gets arrays of objects that are power series in balls, and numpy's ``exp``, ``log``, ``tanh``, sums
-    and ``@`` work on them. What numpy lacks is in `theory.enclosures`: `erf`, `sigmoid`, `softmax` and others. A
-    derivative that is compiled, or calls other libraries, needs the same in numpy beside it, as ``field(t, state)``.
-    Floats in either are the binary fractions that they are. A field with a kink, a branch or a table is refused.
-
-    Parameters
-    ----------
-    flow : object
-        With ``initial`` and ``derivative`` or ``field``. If it has both, they are compared at two points.
-    t_end : float
-        Last time, in the flow's unit; the first is zero.
-    start : mapping, optional
-        Other values of some states at t = 0: floats, which are exact, or balls (`theory.enclosures.ball`): then all
-        solutions from these balls are enclosed at once.
-    bits : int
-        Relative size of the truncation error of a step is 2^-bits; from 30 to 400.
-    max_steps : int
-    max_seconds : float, optional
-        Where to stop short of ``t_end``.
-    progress : bool
-        Show progress on standard error.
-
-    Returns
-    -------
-    Enclosure
-        As far as it goes: if ``complete`` is False, then ``t_reached`` and ``reason`` say how far and why.
-
-    Raises
-    ------
-    ValueError
-        If an argument is invalid, or the flow has no field that balls can compute, or none that is finite at the start.
-
-    Source: the logarithmic norm on a tube (Dahlquist 1958) with Taylor polynomials.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> class Logistic:
-    ...     initial = {"x": 0.25}
-    ...     def field(self, t, state):
-    ...         return {"x": state["x"] * (1 - state["x"])}
-    >>> found = enclose(Logistic(), t_end=2.0, bits=60)
-    >>> found.holds(lambda at: (at.velocity["x"] > 0) & (at.state["x"] < 0.72))
-    True
-    """
-    limits = _Limits.of(t_end, bits, max_steps, max_seconds, progress)
-    reading = FlowReading(flow, start, t_end=limits.t_end)
-    return _enclosed(reading, reading.title, limits)
-
-
-@dataclass(frozen=True)
-class _Limits:
-    t_end: float
-    bits: int
-    max_steps: int
-    max_seconds: float | None
-    progress: bool
-
-    @classmethod
-    def of(cls, t_end: float, bits: int, max_steps: int, max_seconds: float | None, progress: bool) -> _Limits:
-        progress = checks.flag("progress", progress)
-        t_end = checks.positive("t_end", t_end)
-        bits = checks.integer("bits", bits, minimum=FEWEST_BITS)
-        if bits > MOST_BITS:
-            raise checks.reject("bits", f"be at most {MOST_BITS}", bits)
-        max_steps = checks.integer("max_steps", max_steps, minimum=1)
-        if max_seconds is not None:
-            max_seconds = checks.positive("max_seconds", max_seconds)
-        return cls(t_end, bits, max_steps, max_seconds, progress)
-
-
-def _enclosed(reading: OfPopulation | FlowReading, what: str, limits: _Limits) -> Enclosure:
-    t_end, bits = limits.t_end, limits.bits
-    with Progress(f"enclosing the flow ({what})", enabled=limits.progress) as report:
-        found = march(
-            reading.field,
-            t_end,
-            bits,
-            limits.max_steps,
-            limits.max_seconds,
-            lambda t: report.update(t / t_end, f"at t = {t:.4g} of {t_end:g}"),
-            reading.start,
-        )
-    reason = found.reason
-    if reason and isinstance(reading, FlowReading):
-        reason += reading.pace(found.steps, bits)
-    environment = provenance.environment()
-    return Enclosure(reading, found.steps, t_end=t_end, bits=bits, reason=reason, environment=environment)
+# Beside the radius of a margin, relative to it.
+_ROOM = 2.0**-20
 
 
 class Enclosure:
     """A flow in balls, from `enclose`, `enclose_flow` or `load`.
 
-    One of your own flow that was loaded imports the flow's code and verifies itself before it answers anything.
+    One that was loaded is a claim of whoever made the file: it verifies itself before it answers anything. One of your
+    own flow imports the flow's code for that.
 
     Attributes
     ----------
@@ -218,6 +54,10 @@ class Enclosure:
         A polynomial and a radius each.
     environment : mapping
         Versions, processor and code that it was made with; empty where a file does not say.
+    predicates : tuple of Predicate
+        What `record` decided, or a file says.
+    path : Path or None
+        The file that `kept` keeps it in.
     fault : str
         Why the last `verify` said False.
     """
@@ -236,10 +76,12 @@ class Enclosure:
         self.steps = tuple(steps)
         self.t_end, self.bits, self.reason = t_end, bits, reason
         self.environment = dict(environment or {})
+        self.predicates: tuple[Predicate, ...] = ()
+        self.path: Path | None = None
         self.fault = ""
-        # What is read from a file is a claim about code that is elsewhere, until that was asked.
-        self._trusted = not isinstance(reading, StoredFlow)
-        self._loaded = not self._trusted
+        # What is read from a file is believed when every bound was computed again.
+        self._trusted = True
+        self._claimed: Mapping[str, Any] | None = None
         self._tube: Any = None
 
     @property
@@ -345,11 +187,12 @@ class Enclosure:
         if end < start:
             raise checks.reject("end", f"not be before start, {start:g}", end)
         self._check_times(np.array([start, end]))
-        with precision(self.bits + GUARD):
+        self._ready()
+        with self.computing():
             return self._moment(float(start), float(end))
 
     def _moment(self, start: float, end: float) -> Any:
-        reading = self._ready()
+        reading = self.opened()
         if self._tube is None:
             self._tube = reading.tube(self.steps)
         return reading.moment(self._tube, start, end)
@@ -358,6 +201,12 @@ class Enclosure:
         """What the flow was read as; of a file, after every bound was computed again."""
         if not self._trusted and not self.verify():
             raise ValueError(f"the enclosure proves nothing: {self.fault}")
+        return self.opened()
+
+    def opened(self) -> Any:
+        """What the flow was read as, whether or not the steps of a file prove anything of it."""
+        if isinstance(self._reading, StoredFlow):
+            self._reading = self._reading.open(None)
         return self._reading
 
     def at(self, t: float | Sequence[float] | np.ndarray) -> xr.Dataset:
@@ -432,6 +281,48 @@ class Enclosure:
         """Whether a claim is true at every time 0 < t <= ``t_end``; None if that stays open. See `decide`."""
         return self.decide(predicate, until=until).value
 
+    def record(self, predicate: Callable[[Any], Any] | Predicate, *, until: float | None = None) -> Decision:
+        """Decide a claim as `decide` does, and write it into the certificate if it is true, or false.
+
+        A file of the enclosure then holds the claim as a formula with its verdict, which both checkers decide again.
+
+        Parameters
+        ----------
+        predicate : callable
+            As for `decide`; of quantities, numbers, arithmetic, ``exp``, ``log``, ``sqrt``, rates and comparisons, so
+            that it can be written down. Or a `Predicate`.
+        until : float, optional
+            A last time before ``t_end``. Default: ``t_reached``.
+
+        Raises
+        ------
+        ValueError
+            If the predicate looks at bounds, or computes by other means.
+        """
+        last = self.t_reached if until is None else min(checks.positive("until", until), self.t_reached)
+        recorder = self._ready().recorder()
+        says = predicate.says if isinstance(predicate, Predicate) else written(predicate, recorder)
+        with self.computing():
+            found = decide(self._asked(says), self.steps, last)
+            if found.value is not None:
+                made = Predicate(says, last, None if found.value else found.times)
+                made = replace(made, margin=self._margin(made))
+                others = (one for one in self.predicates if (one.says, one.until) != (says, last))
+                self.predicates = (*others, made)
+        return found
+
+    def _slacks(self, made: Predicate) -> list[arb]:
+        """See `slack`: at the ends of the steps of a predicate that is true, at the last time of one that is false."""
+        ends = [min(step.end, made.until) for step in self.steps if step.start < made.until]
+        return [slack(made.says, self._moment(end, end)) for end in ([made.times[1]] if made.times else ends)]
+
+    def _margin(self, made: Predicate) -> float:
+        """Their least, or the largest of what is false, with room for a checker whose balls are wider."""
+        pairs = [(value.mid(), value.rad() * 64 + abs(value.mid()) * _ROOM) for value in self._slacks(made)]
+        if made.times:
+            return max(above(middle + room) for middle, room in pairs)
+        return min(-above(room - middle) for middle, room in pairs)
+
     def crossing(
         self, function: Callable[[Any], Quantity], *, between: tuple[float, float], rising: bool | None = None
     ) -> Crossing:
@@ -498,8 +389,63 @@ class Enclosure:
         elif flow is not None:
             raise checks.reject("flow", "be left out, as the enclosure has its flow", checks.brief(flow))
         self.fault = check_steps(self._reading.field, self.steps, self.bits, self._reading.start)
-        self._trusted = not self._loaded or self.fault == ""
+        if not self.fault and self._claimed is not None:
+            self.fault = self._check_claim(self._claimed)
+        self._trusted = self._claimed is None or self.fault == ""
         return self.fault == ""
+
+    def _check_claim(self, claim: Mapping[str, Any]) -> str:
+        """Why steps that hold do not prove the claim of a file; nothing if they do."""
+        with self.computing():
+            if any(bound > said for bound, said in zip(self._errors(), claim["errors"], strict=True)):
+                return "an error is larger than the claim says"
+            for number, made in enumerate(self.predicates):
+                slacks, asked = self._slacks(made), self._asked(made.says)
+                if made.times is None:
+                    good = decide(asked, self.steps, made.until).value is True
+                    good = good and all(value >= made.margin for value in slacks)
+                else:
+                    good = asked(*made.times).value is False and all(value <= made.margin for value in slacks)
+                if not good:
+                    return f"predicate {number} is not {str(made.verdict).lower()}, or not by the margin that it claims"
+        return ""
+
+    def _asked(self, says: Operations) -> Callable[[float, float], Claim]:
+        return lambda start, end: replayed(says, self._moment(start, end))
+
+    def _errors(self) -> list[float]:
+        """Bounds of the distance of each variable to its polynomials, at every time."""
+        radius = arb(max(step.radius for step in self.steps))
+        return [above(radius / arb(weight)) for weight in self.opened().arrays()["weights"].tolist()]
+
+    @property
+    def claimed(self) -> Mapping[str, Any]:
+        """What the file says that it was read from, verified or not; of one that was made here, its `claim`."""
+        return self.claim if self._claimed is None else self._claimed
+
+    @property
+    def claim(self) -> dict[str, Any]:
+        """What a certificate of it says, in plain content: of which flow and population, how far, and how closely.
+
+        Raises
+        ------
+        ValueError
+            If it proves nothing.
+        """
+        reading = self._ready()
+        if not self.steps:
+            raise ValueError(f"an enclosure without steps proves nothing, but {self.reason}")
+        with self.computing():
+            errors = self._errors()
+        return {
+            "format": claims.FORMAT,
+            **reading.claim(),
+            "t_end": self.t_end,
+            "t_reached": self.t_reached,
+            "bits": self.bits,
+            "errors": errors,
+            "predicates": [predicate.plain() for predicate in self.predicates],
+        }
 
     @property
     def code(self) -> Code | None:
@@ -512,32 +458,30 @@ class Enclosure:
         pairs = sorted(self.code.factors().items()) if self.code else []
         return tuple(f"{name}: {then or 'none'} then, {now or 'none'} now" for name, (then, now) in pairs)
 
+    @property
+    def words(self) -> str:
+        """Its claim in lines of plain words; ``print(flow.words)``."""
+        return "\n".join(claims.words(self.claim, self.opened().variable_names()))
+
     def save(self, path: str | os.PathLike) -> None:
-        """Write to an npz file with a SHA-256, completely or not at all.
+        """Write a certificate, a sealed archive: its `claim`, and the steps that prove it; completely or not at all.
 
         Of your own flow it holds names, its ``config()`` and hashes, and no code.
 
         Raises
         ------
         ValueError
-            If the flow is your own and has no ``config()``.
+            If there is no step, or the flow is your own and has no ``config()``.
         OSError
             If the folder does not exist or cannot be written.
         """
-        settings = {
-            **self._ready().record(),
-            "t_end": self.t_end,
-            "bits": self.bits,
-            "reason": self.reason,
-            "environment": self.environment,
-        }
-        arrays = self.arrays()
-        if settings.get("kind") == FlowReading.kind:
-            StoredFlow(settings, arrays).open()  # or it could not be read again
-        certificate.write(path, settings, arrays)
+        claim, arrays = self.claim, self.arrays()
+        if claim["kind"] == FlowReading.kind:
+            StoredFlow(claim, arrays).open()  # or it could not be read again
+        certificate.write(path, claim, {"reason": self.reason, "environment": self.environment}, arrays)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The steps and the population, or the start, as a certificate holds them."""
+        """The steps, the norm, and the start of a flow of your own, as a certificate holds them."""
         return {
             "start": np.array([step.start for step in self.steps]),
             "end": np.array([step.end for step in self.steps]),
@@ -547,50 +491,34 @@ class Enclosure:
             **self._reading.arrays(),
         }
 
-    def again(self, *, progress: bool = False) -> Enclosure:
-        """The same flow enclosed anew, as far as this one came."""
-        most = max(1, len(self.steps))
-        if isinstance(self._reading, StoredFlow):
-            self._reading = self._reading.open()
-        if isinstance(self._reading, FlowReading):
-            limits = _Limits.of(self.t_end, self.bits, most, None, progress)
-            return _enclosed(self._reading, self._reading.title, limits)
-        data = _Kept(self._reading.bags, self._reading.reading.query_tokens)
-        rates = self._reading.rates()
-        return enclose_flow(data, **rates, t_end=self.t_end, bits=self.bits, max_steps=most, progress=progress)
-
     @classmethod
-    def load(cls, path: str | os.PathLike) -> Enclosure:
-        """Read what `save` wrote; `verify` then recomputes it.
+    def load(cls, path: str | os.PathLike, *, trust: bool = False) -> Enclosure:
+        """Read what `save` wrote. It is verified when it is first asked for anything.
+
+        Parameters
+        ----------
+        path : path-like
+        trust : bool
+            Believe whoever made the file, and do not verify.
 
         Raises
         ------
         ValueError
-            If a byte of the content is not as it was written, or it is something else.
+            If a byte is not as it was written, the claim is none that `save` writes, or it is something else.
         FileNotFoundError
             If there is none.
         """
-        settings, arrays = certificate.read(path)
-        name = os.fspath(path)
+        trust = checks.flag("trust", trust)
+        claim, notes, arrays = certificate.read(path)
         reading: OfPopulation | StoredFlow
-        if settings.get("kind") == FlowReading.kind:
-            reading = StoredFlow(settings, arrays)
-            check_steps_of(reading, settings, arrays, name)
+        if claim["kind"] == FlowReading.kind:
+            reading = StoredFlow(claim, arrays)
         else:
-            reading = OfPopulation.stored(settings, arrays, name)
-        rest = {key: settings[key] for key in ("t_end", "bits", "reason")}
+            reading = OfPopulation.stored(claim, arrays, os.fspath(path))
         columns = (arrays[key].tolist() for key in ("start", "end", "radius", "pieces"))
         rows = zip(*columns, arrays["limbs"], strict=True)
         steps = [Step(start, end, limbs, radius, pieces) for start, end, radius, pieces, limbs in rows]
-        return cls(reading, steps, **rest, environment=settings.get("environment"))
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """The population of a certificate."""
-
-    bags: Bags
-    query_tokens: np.ndarray
-
-    def population(self) -> Bags:
-        return self.bags
+        found = cls(reading, steps, t_end=claim["t_end"], bits=claim["bits"], **notes)
+        found.predicates = tuple(map(Predicate.of, claim["predicates"]))
+        found._claimed, found._trusted = claim, trust
+        return found

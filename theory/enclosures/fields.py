@@ -201,7 +201,7 @@ class Symmetric(Field):
     def _views(self, f: Series) -> list[Series]:
         """F^T F between class n, and the other classes together: rows and columns (own, others)."""
         rest = self.n_classes - 1
-        rho = total(f[i] * f[i] * self.copies[i] for i in range(self.n_common))
+        rho = total([f[0] * 0, *(f[i] * f[i] * self.copies[i] for i in range(self.n_common))])
         return [[rho * 0 + 1, rho * rest], [rho, rho * (rest - 1) + 1]]
 
     def _velocities(self, f: Series, g: Series) -> Series:
@@ -263,11 +263,10 @@ class Symmetric(Field):
         return [*self._velocities(f, g), clock * (self.class_weight * self.eta_y * size)]
 
     def loss(self, state: Series) -> arb_series:
-        weight = self.class_weight * self.n_classes
         if self.decoder == "theory":
-            return ((-state[-1]).exp() * (self.vocab_size - 1) + 1).log() * weight
+            return ((-state[-1]).exp() * (self.vocab_size - 1) + 1).log() * self.class_weight * self.n_classes
         f = features(self.counts, self.copies, state[: self.n_groups])
-        return surprise(self._logits(state, f), self.multiplicity, 0) * weight
+        return surprise(self._logits(state, f), self.multiplicity, 0) * self.class_weight * self.n_classes
 
 
 class General(Field):

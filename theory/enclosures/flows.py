@@ -17,6 +17,7 @@ from dynamics.support.names import is_name
 from dynamics.support.origins import Code, origin_of
 from theory.enclosures.elementary import Number, exact, floats
 from theory.enclosures.fields import Series, VectorField
+from theory.enclosures.formulas import FlowRecorder
 from theory.enclosures.norms import chosen_weights
 from theory.enclosures.populations import band
 from theory.enclosures.quantities import midpoint_and_radius
@@ -329,7 +330,7 @@ class FlowReading:
             except ValueError:
                 return f"; at t = {steps[-1].end if steps else 0.0:.12g} the field is not finite"
         place = int(np.argmax(np.abs(slopes[: self.field.count])))
-        words = [word for name in self.shapes for word in self._words(name, short=False)]
+        words = self.variable_names()
         now, value = steps[-1].end if steps else 0.0, float(state[place].mid())
         return (
             f"; at t = {now:.12g} the fastest entry, {words[place]} = {value:.6g}, moves by {slopes[place]:.3g} a unit "
@@ -347,7 +348,7 @@ class FlowReading:
         config = getattr(self.flow, "config", None)
         return dict(config()) if callable(config) else {}
 
-    def record(self) -> dict[str, Any]:
+    def claim(self) -> dict[str, Any]:
         """What a file says of the flow.
 
         Raises
@@ -368,8 +369,14 @@ class FlowReading:
             "states": {name: list(shape) for name, shape in self.shapes.items()},
             "clock": self.field.clock,
             "own_start": self.own_start,
-            "weights": self.field.weights[: self.field.count].tolist(),
         }
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {"initial": self.given.limbs, "initial_radius": self.given.radius}
+        weights = self.field.weights[: self.field.count]
+        return {"weights": weights, "initial": self.given.limbs, "initial_radius": self.given.radius}
+
+    def recorder(self) -> FlowRecorder:
+        return FlowRecorder(self.shapes)
+
+    def variable_names(self) -> list[str]:
+        return [word for name in self.shapes for word in self._words(name, short=False)]

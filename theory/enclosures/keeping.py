@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from dynamics.bags import Bags
 from dynamics.support import checks
-from theory.enclosures.certificate import FORMAT
-from theory.enclosures.enclosure import Enclosure, enclose_flow
-from theory.enclosures.reading import Population, bags_arrays, read
+from theory.enclosures.canonical import digest
+from theory.enclosures.claims import FORMAT, differences
+from theory.enclosures.enclosing import enclose_flow
+from theory.enclosures.enclosure import Enclosure
+from theory.enclosures.populations import OfPopulation
+from theory.enclosures.reading import Population, read
 
 
 def kept(
@@ -48,29 +48,38 @@ def kept(
     arguments: dict[str, Any] = {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end, "decoder": decoder, "bits": bits}
     if folder is None:
         return enclose_flow(data, **arguments, max_seconds=max_seconds)
-    path = certificate_path(folder, data, **arguments, max_seconds=max_seconds)
-    if path.exists():
-        try:
-            found = Enclosure.load(path)
-        except ValueError:  # damaged: it is made again
-            pass
-        else:
-            if found.verify():
-                return found
-    made = enclose_flow(data, **arguments, max_seconds=max_seconds)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    made.save(path)
-    return made
+    asked = _question(data, **arguments)
+    path = _path(folder, asked, max_seconds)
+    if (found := _answer(path, asked)) is None:
+        found = enclose_flow(data, **arguments, max_seconds=max_seconds)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if found.steps:
+            found.save(path)
+    found.path = path
+    return found
+
+
+def _answer(path: Path, asked: Mapping[str, Any]) -> Enclosure | None:
+    """What a file proves, if it is of the question and no byte of it is another; if not, it is made again."""
+    try:
+        found = Enclosure.load(path)
+    except (ValueError, FileNotFoundError):
+        return None
+    return found if not differences(found.claimed, asked) and found.verify() else None
+
+
+def _question(data: Bags | Population, *, eta_y: float, eta_z: float, decoder: str, **rest: Any) -> dict[str, Any]:
+    """Those parts of a claim that are asked for."""
+    return {**OfPopulation(read(data, eta_y=eta_y, eta_z=eta_z, decoder=decoder)).claim(), **rest}
+
+
+def _path(folder: str | os.PathLike, asked: Mapping[str, Any], max_seconds: float | None) -> Path:
+    name = digest({"format": FORMAT, "asked": asked, "max_seconds": max_seconds})
+    return Path(os.fspath(checks.path("folder", folder))) / f"{name}.npz"
 
 
 def certificate_path(
-    folder: str | os.PathLike, data: Bags | Population, *, eta_y: float, eta_z: float, decoder: str, **rest: object
+    folder: str | os.PathLike, data: Bags | Population, *, max_seconds: float | None = None, **arguments: Any
 ) -> Path:
     """The certificate's path in ``folder``."""
-    name = os.fspath(checks.path("folder", folder))
-    reading = read(data, eta_y=eta_y, eta_z=eta_z, decoder=decoder)
-    facts = {"format": FORMAT, "settings": dict(reading.settings), **rest}
-    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
-    for key, array in sorted({**bags_arrays(reading.bags), "query_tokens": reading.query_tokens}.items()):
-        digest.update(key.encode() + np.ascontiguousarray(array).tobytes())
-    return Path(name) / f"{digest.hexdigest()}.npz"
+    return _path(folder, _question(data, **arguments), max_seconds)

@@ -187,13 +187,10 @@ class Moment:
         for count, place in zip(counts.tolist(), places.tolist(), strict=True):
             groups[place, count] = groups.get((place, count), 0) + 1
 
-        # c_l = 1 / sum_l' (N_l' / N_l) exp(z_l' - z_l)
+        # c_l = N_l / sum_l' N_l' exp(z_l' - z_l)
         mine = self.variable(int(places[own]))
-        terms = [
-            (self.variable(place) - mine).exp() * (arb(count) * number / arb(float(counts[own])))
-            for (place, count), number in groups.items()
-        ]
-        return 1 / sum(terms[1:], terms[0])
+        terms = [(self.variable(place) - mine).exp() * count * number for (place, count), number in groups.items()]
+        return float(counts[own]) / sum(terms[1:], terms[0])
 
     def relative_gain(self, next_token: int, token: int, other: int) -> Quantity:
         """r_{l/l'|n} = f_nl^2 / f_nl'^2 - 1 (11)."""
@@ -203,9 +200,9 @@ class Moment:
             return ratio * ratio - 1
         tokens, counts, places = self._reading.entries(bags[0])
         first, second = (self._place("token", tokens, which) for which in (token, other))
-        ratio = arb(float(counts[first])) / arb(float(counts[second]))
+        mine, its = float(counts[first]), float(counts[second])
         lead = self.variable(int(places[first])) - self.variable(int(places[second]))
-        return (lead * 2).exp() * (ratio * ratio) - 1
+        return (lead * 2).exp() * mine * mine / its / its - 1
 
     def growth_factor(self, query: int, token: int) -> Quantity:
         """chi_l = exp(2 (z_l(t) - z_l(0))) of Theorem 3."""

@@ -11,10 +11,12 @@ import xarray as xr
 from dynamics.bags import Bags
 from dynamics.support import checks, display
 from dynamics.support.names import AXES, filled, given, shown
+from theory.enclosures.canonical import bags_of, canonical, population
 from theory.enclosures.fields import Field
+from theory.enclosures.formulas import Recorder
 from theory.enclosures.moments import Moment, Tube
 from theory.enclosures.quantities import midpoint_and_radius
-from theory.enclosures.reading import Reading, bags_arrays, bags_from, read
+from theory.enclosures.reading import Reading, read
 from theory.enclosures.stepping import Step
 
 if TYPE_CHECKING:
@@ -37,14 +39,16 @@ class OfPopulation:
         self.reading = reading
 
     @classmethod
-    def stored(cls, settings: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: str) -> OfPopulation:
+    def stored(cls, claim: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: str) -> OfPopulation:
         """What a file holds."""
-        rates = {name: settings[name] for name in ("eta_y", "eta_z", "decoder")}
-        reading = read(bags_from(arrays), query_tokens=arrays["query_tokens"], **rates)
-        stored = {name: settings.get(name) for name in reading.settings}
-        if stored != reading.settings or settings["weights"] != reading.field.weights.tolist():
-            raise checks.reject("path", "hold the settings of its own population", path)
-        return cls(reading)
+        rates = {name: claim[name] for name in ("eta_y", "eta_z", "decoder")}
+        labels = np.array(claim["population"]["query_tokens"])
+        found = cls(read(bags_of(claim["population"]), query_tokens=labels, **rates))
+        if canonical(found.claim()["population"]) != canonical(claim["population"]):
+            raise checks.reject("path", "hold a population as `save` writes it", path)
+        if not np.array_equal(arrays["weights"], found.field.weights) or arrays["limbs"].shape[1] != found.variables:
+            raise checks.reject("path", "hold the norm and the variables of its own population", path)
+        return found
 
     @property
     def field(self) -> Field:
@@ -77,12 +81,33 @@ class OfPopulation:
     def settings(self) -> Mapping[str, Any]:
         return self.reading.settings
 
-    def record(self) -> dict[str, Any]:
+    def claim(self) -> dict[str, Any]:
         """What a file says of it."""
-        return {**self.reading.settings, "weights": self.field.weights.tolist()}
+        found = population(self.reading.bags, self.reading.query_tokens)
+        return {"kind": self.kind, **self.rates(), "start": "zero", "population": found}
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {"query_tokens": self.reading.query_tokens, **bags_arrays(self.reading.bags)}
+        return {"weights": self.field.weights}
+
+    def recorder(self) -> Recorder:
+        return Recorder(self.reading)
+
+    def variable_names(self) -> list[str]:
+        """Each variable by the first logit that it stands for."""
+        reading = self.reading
+        unseen = next(iter(set(range(reading.bags.vocab_size)) - set(reading.next_tokens.tolist())), None)
+        columns = [*reading.next_tokens.tolist(), unseen]
+        names = [""] * self.variables
+        for query, token in np.argwhere(reading.z_index >= 0)[::-1].tolist():
+            names[reading.z_index[query, token]] = f"z({reading.query_tokens[query]}, {token})"
+        if self.field.decoder == "theory":
+            symmetric = reading.settings["kind"] == "symmetric"
+            for bag, target in list(enumerate(reading.bags.target.tolist()))[::-1]:
+                names[reading.x_index[bag]] = f"M h({target})" if symmetric else f"M h({target}) of bag {bag}"
+        else:
+            for token, column in np.argwhere(reading.y_index >= 0)[::-1].tolist():
+                names[reading.y_index[token, column]] = f"Y({token}, {columns[column]})"
+        return names
 
     def tube(self, steps: Sequence[Step]) -> Tube:
         return Tube(self.field, steps)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from typing import Any
 
 import numpy as np
@@ -46,10 +48,7 @@ class Claim:
 
 def every(claims: Claim | Iterable[Any]) -> Claim:
     """Whether all of an array or other collection of claims are true."""
-    found = Claim(True)
-    for claim in _listed(claims):
-        found &= claim
-    return found
+    return reduce(and_, _listed(claims) or [Claim(True)])
 
 
 def some(claims: Claim | Iterable[Any]) -> Claim:

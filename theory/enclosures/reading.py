@@ -10,14 +10,12 @@ import numpy as np
 
 from dynamics.bags import Bags
 from dynamics.support import checks
+from theory.enclosures.canonical import in_order
 from theory.enclosures.fields import Field, field_of
 
 # More take too long: a logarithmic norm costs as many evaluations of the field as there are variables. 127 of them take
 # 40 seconds of a core to t = 10,000 (50 bits).
 MOST_VARIABLES = 200
-# Counts that agree to this are taken for equal, as those are that were normalised in another order.
-_SAME = 1e-12
-_ARRAYS = ("query", "target", "indptr", "token", "count", "weight")
 
 
 class Population(Protocol):
@@ -88,6 +86,7 @@ def read(
         raise checks.reject("data", "have at least two next tokens", bags.vocab_size)
     if query_tokens is None:
         query_tokens = getattr(data, "query_tokens", np.arange(bags.n_queries))
+    bags = in_order(bags)
     rates = {"decoder": decoder, "eta_y": float(eta_y), "eta_z": float(eta_z), "vocab_size": int(bags.vocab_size)}
     found = _symmetric(bags, rates) or _general(bags, rates)
     settings, bags, z_index, y_index, x_index = found
@@ -101,21 +100,11 @@ def read_general(bags: Bags, *, eta_y: float, eta_z: float, decoder: str) -> Rea
     return Reading(bags, np.arange(bags.n_queries), settings, field_of(settings), *index)
 
 
-def _close(first, second) -> bool:
-    return bool(np.all(np.abs(np.asarray(first) - second) <= _SAME * np.abs(second)))
-
-
-def _rounded(counts: np.ndarray) -> np.ndarray:
-    """Counts to 40 bits: an order of them that the last bits do not decide."""
-    mantissa, exponent = np.frexp(counts)
-    return np.ldexp(np.round(mantissa * 2.0**40), exponent)
-
-
 def _groups(counts: np.ndarray) -> list[list[int]]:
     """Places of equal counts together, the largest count first."""
     groups: list[list[int]] = []
     for place in np.argsort(-counts, kind="stable").tolist():
-        if groups and _close(counts[place], counts[groups[-1][0]]):
+        if groups and counts[place] == counts[groups[-1][0]]:
             groups[-1].append(place)
         else:
             groups.append([place])
@@ -128,7 +117,7 @@ def _symmetric(bags: Bags, rates: Mapping):
     queries = np.unique(bags.query).size
     if size < 2 or np.unique(bags.target).size != size or queries not in (1, size):
         return None
-    if not _close(bags.weight, bags.weight[0]) or np.ptp(np.diff(bags.indptr)) != 0:
+    if np.ptp(bags.weight) != 0 or np.ptp(np.diff(bags.indptr)) != 0:
         return None
     occurrences = np.bincount(bags.token, minlength=bags.n_tokens)
     tokens = bags.token.reshape(size, -1)
@@ -138,9 +127,9 @@ def _symmetric(bags: Bags, rates: Mapping):
         return None
     n_common = int(common[0].sum())
     # Tokens increase within a bag, so that those in common stand in one order in every bag.
-    order = np.lexsort((tokens, np.where(common, 0.0, -_rounded(counts)), ~common), axis=1)
+    order = np.lexsort((tokens, np.where(common, 0.0, -counts), ~common), axis=1)
     tokens, counts = (np.take_along_axis(array, order, axis=1) for array in (tokens, counts))
-    if not _close(counts, counts[0]):
+    if (counts != counts[0]).any():
         return None
     groups = _groups(counts[0, :n_common])
     n_common_groups = len(groups)
@@ -155,15 +144,14 @@ def _symmetric(bags: Bags, rates: Mapping):
         "common": pairs[:n_common_groups],
         "distinct": pairs[n_common_groups:],
     }
-    return settings, *_symmetric_index(bags, field_of(settings), tokens, groups, pairs, n_common_groups)
+    return settings, *_symmetric_index(bags, field_of(settings), tokens, groups, n_common_groups)
 
 
-def _symmetric_index(bags, field, tokens, groups, pairs, n_common_groups):
+def _symmetric_index(bags, field, tokens, groups, n_common_groups):
     size = len(bags)
     columns = len(np.unique(bags.target)) + (1 if field.never else 0)
     z_index = np.full((bags.n_queries, bags.n_tokens), -1)
     y_index = np.full((bags.n_tokens, columns), -1)
-    count = np.empty_like(bags.count)
     rank = np.searchsorted(np.unique(bags.target), bags.target)
     for i, group in enumerate(groups):
         row = [-1 if place is None else place for place in field.rows[i]]
@@ -177,13 +165,7 @@ def _symmetric_index(bags, field, tokens, groups, pairs, n_common_groups):
                 y_index[members] = row[0]
             if field.never:
                 y_index[members, -1] = row[2]
-            at = np.arange(bags.indptr[n], bags.indptr[n + 1])
-            count[at[np.isin(bags.token[at], members)]] = pairs[i][0]
-    equal = Bags(
-        bags.query, bags.target, bags.indptr, bags.token, count, np.full(size, bags.weight[0]),
-        **bags.sizes, **bags.names,
-    )  # fmt: skip
-    return equal, z_index, y_index, np.full(size, field.n_groups)
+    return bags, z_index, y_index, np.full(size, field.n_groups)
 
 
 def _general(bags: Bags, rates: Mapping):
@@ -204,8 +186,8 @@ def _general(bags: Bags, rates: Mapping):
     if variables > MOST_VARIABLES:
         raise checks.reject(
             "data",
-            f"have at most {MOST_VARIABLES} variables, or classes that are copies of each other with common tokens "
-            "in all of them",
+            f"have at most {MOST_VARIABLES} variables, or classes that are copies of each other, to the last bit of "
+            "their counts and weights (`math.fsum` normalises them alike), with common tokens in all of them",
             variables,
         )
     z_index = np.full(bags.n_queries * bags.n_tokens, -1)
@@ -214,16 +196,3 @@ def _general(bags: Bags, rates: Mapping):
     y_index[np.unique(bags.token)] = pairs.size + np.arange(present * columns).reshape(present, columns)
     x_index = pairs.size + np.arange(len(bags))
     return settings, bags, z_index.reshape(bags.n_queries, bags.n_tokens), y_index, x_index
-
-
-def bags_arrays(bags: Bags) -> dict[str, np.ndarray]:
-    """A population in arrays, for a file."""
-    sizes = np.array([bags.n_queries, bags.n_tokens, bags.vocab_size])
-    return {**{f"bags_{name}": getattr(bags, name) for name in _ARRAYS}, "bags_sizes": sizes}
-
-
-def bags_from(arrays: Mapping[str, np.ndarray]) -> Bags:
-    """The population that `bags_arrays` wrote."""
-    n_queries, n_tokens, vocab_size = arrays["bags_sizes"].tolist()
-    parts = [arrays[f"bags_{name}"] for name in _ARRAYS]
-    return Bags(*parts, n_queries=n_queries, n_tokens=n_tokens, vocab_size=vocab_size)

@@ -246,7 +246,7 @@ def speed_margin(
 
 
 def grow(epsilon: arb, delta: arb, mu: arb, length: arb) -> arb:
-    """Upper bound of exp(mu h) eps + delta (exp(mu h) - 1) / mu."""
+    """Upper bound of exp(mu h) eps + delta (exp(mu h) - 1) / mu, for every h of the ball ``length``."""
     product = mu * length
     factor = product.exp()
     # (exp(x) - 1) / x <= max(1, exp(x)) for every real x.
@@ -270,7 +270,7 @@ def follow(
         mu, spread = log_norm(field, box)
         if not mu.is_finite():
             return mu, mu, math.inf
-        epsilon = grow(epsilon, delta, mu, (last - first).upper())
+        epsilon = grow(epsilon, delta, mu, last - first)
         largest = largest.max(epsilon)
         excess += float(spread * (last - first))
     return epsilon, largest, excess

@@ -17,34 +17,7 @@ from theory.enclosures.reading import MOST_VARIABLES
 from theory.enclosures.starts import Start, plain
 from theory.enclosures.states import by_name
 
-FEWEST_BITS, MOST_BITS = 30, 400
 _TARGET = re.compile(r"[\w.]+:[\w.]+")
-
-
-def check_steps_of(reading: StoredFlow, settings: Mapping, arrays: Mapping[str, np.ndarray], path: str) -> None:
-    """Refuse what no `save` of a flow wrote: a file may be made by anybody."""
-    try:
-        t_end, bits, reason = (settings[key] for key in ("t_end", "bits", "reason"))
-        columns = [arrays[key] for key in ("start", "end", "radius", "pieces")]
-        limbs = arrays["limbs"]
-    except KeyError as error:
-        raise checks.reject("path", "hold the steps of an enclosure that `save` wrote", f"{path} ({error})") from error
-    count = columns[0].shape[:1]
-    good = (
-        isinstance(t_end, float)
-        and 0 < t_end < np.inf
-        and type(bits) is int
-        and FEWEST_BITS <= bits <= MOST_BITS
-        and isinstance(reason, str)
-        and reason.isprintable()
-        and all(column.shape == count and column.dtype.kind in "if" for column in columns)
-        and all(np.isfinite(array).all() for array in (*columns, limbs))
-        and (limbs.size == 0 or (limbs.shape[:2] == (*count, reading.variables) and limbs.ndim == 4))
-        and (arrays["radius"] > 0).all()
-        and (arrays["end"] <= t_end).all()
-    )
-    if not good:
-        raise checks.reject("path", "hold the steps of an enclosure that `save` wrote", path)
 
 
 class StoredFlow:
@@ -66,7 +39,7 @@ class StoredFlow:
             if not all(is_name(name) and name.isprintable() for name in self.shapes):
                 raise refuse("names of states", list(self.shapes))
             self.clock, self.own_start = settings["clock"] is True, settings["own_start"] is True
-            self.weights = np.array(settings["weights"], float)
+            self.weights = np.array(arrays["weights"], float)
             self.given = Start(np.array(arrays["initial"], float), np.array(arrays["initial_radius"], float))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise refuse("its origin, states and start", error) from error
@@ -93,7 +66,8 @@ class StoredFlow:
         return dict(self.origin.config)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return {"initial": self.given.limbs, "initial_radius": self.given.radius}
+        weights = {"weights": self.weights}
+        return {**weights, "initial": self.given.limbs, "initial_radius": self.given.radius}
 
     @property
     def _plain_state(self) -> dict[str, np.ndarray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass
 from typing import Any
@@ -173,11 +174,23 @@ class FlowsInBalls:
         until = min(self._how.until, check.claim_until or self._how.until)
         try:
             flow = self.enclosure(level)
-            found = flow.decide(check.claim(self, level, check.tolerance), until=until)
+            predicate = check.claim(self, level, check.tolerance)
+            found = flow.decide(predicate, until=until)
         except ValueError as error:
             return Decided(None, until, 0.0, None, str(error))
+        if found.value is not None and getattr(flow, "path", None) is not None:
+            _keep(flow, predicate, until)
         reached = found.reached
         reason = ""
         if found.value is None:
             reason = flow.reason if reached >= flow.t_reached else f"the balls are too wide at t = {reached:.4g}"
         return Decided(found.value, until, reached, found.times, reason)
+
+
+def _keep(flow: Any, predicate: Any, until: float) -> None:
+    """Write a decided claim into the flow's certificate, if it is a formula: one that asks for bounds is not."""
+    before = flow.predicates
+    with contextlib.suppress(ValueError):
+        flow.record(predicate, until=min(until, flow.t_reached))
+    if flow.predicates != before:
+        flow.save(flow.path)

@@ -2,6 +2,8 @@
 
 import ast
 import inspect
+import itertools
+import shutil
 import subprocess
 import sys
 
@@ -10,9 +12,22 @@ import pytest
 from flint import arb, ctx
 
 from dynamics import Bags, DyckLanguage, SequenceClasses
-from theory.enclosures import Claim, Enclosure, certificate, enclose_flow, fields, march, quantities, stepping
+from theory.enclosures import (
+    Claim,
+    Enclosure,
+    canonical,
+    certificate,
+    enclose_flow,
+    fields,
+    kept,
+    march,
+    quantities,
+    stepping,
+)
 from theory.enclosures.keeping import certificate_path
-from yzflow import verify
+from theory.enclosures.populations import OfPopulation
+from theory.enclosures.reading import read
+from yzflow import verify, verify_flow
 
 RATES = {"eta_y": 1.0, "eta_z": 2.0}
 SHORT = {**RATES, "t_end": 3.0, "bits": 36}
@@ -39,7 +54,12 @@ def same_precision():
 def saved(request, tmp_path_factory):
     """A file of a short enclosure with M > K."""
     path = tmp_path_factory.mktemp("enclosures") / f"{request.param}.npz"
-    enclose_flow(common_and_rest(), decoder=request.param, **SHORT).save(path)
+    flow = enclose_flow(common_and_rest(), decoder=request.param, **SHORT)
+    flow.record(lambda at: (at.velocity(0, 0) < 0) & (at.velocity(0, 1) > 0))
+    flow.record(lambda at: at.loss.rate < 0, until=2.5)
+    flow.record(lambda at: at.attention(0, 0) > 0.24)
+    assert [predicate.verdict for predicate in flow.predicates] == [True, True, False]
+    flow.save(path)
     return path
 
 
@@ -178,23 +198,30 @@ def test_a_saved_enclosure_comes_back(saved):
 
 def test_the_checker_is_small_and_alone(saved):
     source = inspect.getsource(verify)
-    assert len(source.splitlines()) <= 200
+    flow_source = inspect.getsource(verify_flow)
+    assert max(len(text.splitlines()) for text in (source, flow_source)) <= 300
+    source += flow_source
     trees = ast.walk(ast.parse(source))
     found = {alias.name for node in trees if isinstance(node, ast.Import) for alias in node.names}
     trees = ast.walk(ast.parse(source))
     found |= {node.module for node in trees if isinstance(node, ast.ImportFrom)}
-    assert found == {"hashlib", "json", "sys", "collections.abc", "functools", "flint", "numpy"}
+    own = {"yzflow.verify_flow", "verify_flow"}
+    standard = {name for name in found - own - {"flint"} if name.partition(".")[0] in sys.stdlib_module_names}
+    assert found == {"flint", *own, *standard}
     done = subprocess.run([sys.executable, verify.__file__, saved], capture_output=True, text=True)
-    assert done.returncode == 0 and done.stdout.startswith("verified to t = 3.0 of 3.0: ")
+    assert done.returncode == 0 and done.stdout.startswith("verified: ") and done.stdout.isascii()
     done = subprocess.run([sys.executable, verify.__file__, saved.parent], capture_output=True, text=True)
     assert done.returncode == 1 and "not verified" in done.stderr
 
 
 def altered(saved, tmp_path, change):
-    """A copy of a certificate after ``change(settings, arrays)``, under a hash of its own."""
-    settings, arrays = certificate.read(saved)
-    change(settings, arrays)
-    certificate.write(tmp_path / "altered.npz", settings, arrays)
+    """A copy of a certificate after ``change(claim, arrays)``, sealed again, with the population's hash made anew."""
+    claim, notes, arrays = certificate.read(saved)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    change(claim, arrays)
+    found = claim["population"]
+    found["sha256"] = canonical.digest({name: value for name, value in found.items() if name != "sha256"})
+    certificate.write(tmp_path / "altered.npz", claim, notes, arrays)
     return tmp_path / "altered.npz"
 
 
@@ -213,10 +240,55 @@ def scale(name, index, factor):
 
 
 def setting(name, value):
-    def change(settings, arrays):
-        settings[name] = value(settings[name])
+    def change(claim, arrays):
+        claim[name] = value(claim[name])
 
     return change
+
+
+def of_population(name, value):
+    def change(claim, arrays):
+        claim["population"][name] = value(claim["population"][name])
+
+    return change
+
+
+def of_bags(place, value):
+    def change(claim, arrays):
+        for bag in claim["population"]["bags"]:
+            bag[place] = value(bag[place])
+
+    return change
+
+
+def predicate(**changes):
+    def change(claim, arrays):
+        claim["predicates"][0].update(changes)
+
+    return change
+
+
+def decided_otherwise(claim, arrays):
+    claim["predicates"][0] |= {"verdict": False, "times": [1.0, 1.0], "margin": -1e-9}
+
+
+def twice_as_steep(claim, arrays):
+    says = claim["predicates"][0]["says"]
+    says[-1:] = [["number", -0.1], ["+", says[-1][1], len(says) - 1], [says[-1][0], len(says)]]
+
+
+def shorter(claim, arrays):
+    claim["t_reached"] = claim["t_end"] = 2.0
+
+
+def other_norm(claim, arrays):
+    arrays["weights"] = arrays["weights"] * np.arange(1.0, 1 + arrays["weights"].size)
+
+
+def scaled_norm(claim, arrays):
+    arrays["weights"] *= 2.0**-27
+    arrays["radius"] *= 2.0**-27
+    claim["errors"] = [error * 2.0**-27 for error in claim["errors"]]
 
 
 def without_a_step(settings, arrays):
@@ -247,62 +319,193 @@ TAMPERED = {
     "exchanged steps": exchanged_steps,
     "eta_y": setting("eta_y", lambda x: x * (1 + 1e-9)),
     "eta_z": setting("eta_z", lambda x: x * 1.001),
-    "vocab_size": setting("vocab_size", lambda x: x + 1),
-    "n_classes": setting("n_classes", lambda x: x + 1),
-    "class_weight": setting("class_weight", lambda x: x * 1.001),
-    "own_queries": setting("own_queries", lambda x: not x),
-    "a count": setting("distinct", lambda pairs: [[pairs[0][0] * 1.001, 1], *pairs[1:]]),
-    "a copy": setting("distinct", lambda pairs: [[pairs[0][0], 2], *pairs[1:]]),
+    "vocab_size": of_population("vocab_size", lambda x: x + 1),
+    "a class less": of_population("bags", lambda bags: [[*bag[:2], 0.5, *bag[3:]] for bag in bags[:2]]),
+    "weights of the classes": of_population(
+        "bags", lambda bags: [[*bag[:2], p, *bag[3:]] for p, bag in zip((0.5, 0.25, 0.25), bags, strict=True)]
+    ),
+    "queries of their own": of_population("bags", lambda bags: [[q, *bag[1:]] for q, bag in enumerate(bags)]),
+    "a count": of_bags(4, lambda counts: [*counts[:-1], counts[-1] * 1.001]),
+    "twins": of_bags(4, lambda counts: [counts[0], counts[1], counts[1]]),
     "a decoder": setting("decoder", lambda name: "full" if name == "modified" else "modified"),
     "another decoder": setting("decoder", lambda name: "blend"),
+    "a decoder and a blank": setting("decoder", lambda name: f"{name} "),
+    "a letter without width": setting("decoder", lambda name: f"{name}\u200b"),
     "no decoder": setting("decoder", lambda name: None),
-    "the norm": setting("weights", lambda weights: [weight * 1e4 for weight in weights]),
-    "a kind": setting("kind", lambda name: "general"),
+    "a format": setting("format", lambda name: "yzflow-certificate-3"),
+    "a kind": setting("kind", lambda name: "flow"),
+    "another start": setting("start", lambda name: "one"),
+    "no time": setting("t_end", lambda t: -1.0),
+    "a shorter time": shorter,
+    "a longer time": lambda claim, arrays: claim.update(t_end=9.0, t_reached=9.0),
+    "no number": setting("eta_z", lambda x: float("nan")),
+    "an integer": setting("eta_z", lambda x: 2),
+    "a truth": setting("eta_y", lambda x: True),
+    "few bits": setting("bits", lambda bits: 8),
+    "a closer error": setting("errors", lambda errors: [error / 8 for error in errors]),
+    "an error less": setting("errors", lambda errors: errors[:-1]),
+    "a scaled norm": scaled_norm,
+    "another norm": other_norm,
+    "no steps": lambda claim, arrays: arrays.update({name: arrays[name][:0] for name in _STEPS}),
+    "a verdict": decided_otherwise,
+    "a margin": predicate(margin=0.5),
+    "a predicate of another sign": lambda claim, arrays: claim["predicates"][0]["says"].append(
+        ["not", len(claim["predicates"][0]["says"]) - 1]
+    ),
+    "a stronger predicate": twice_as_steep,
+    "a predicate's time": predicate(until=5.0),
+    "an unknown operation": lambda claim, arrays: claim["predicates"][0]["says"].insert(0, ["import", 0]),
+    "a predicate of no variable": lambda claim, arrays: claim["predicates"][0]["says"].__setitem__(0, ["variable", 99]),
+    "a part more": lambda claim, arrays: claim.update(note="true"),
+    "a part less": lambda claim, arrays: claim.pop("bits"),
+    "words": lambda claim, arrays: claim["predicates"][0].update(says="\x1b[31mtrue"),
 }
+_STEPS = ("start", "end", "radius", "pieces", "limbs")
 
 
-@pytest.mark.parametrize("mistake", TAMPERED)
+# Another norm proves as well as any, where the steps are within their radii in it.
+@pytest.mark.parametrize("mistake", [name for name in TAMPERED if name != "another norm"])
 def test_what_is_tampered_with_is_not_verified(saved, tmp_path, mistake):
     path = altered(saved, tmp_path, TAMPERED[mistake])
     with pytest.raises((ValueError, TypeError, LookupError)):
         verify.check(path)
 
 
-@pytest.mark.parametrize("name", ["blend", "", None, ["full"]])
-def test_a_certificate_of_a_decoder_without_equations_is_refused_by_its_name(saved, tmp_path, name):
+@pytest.mark.parametrize(
+    "change", [of_bags(4, lambda counts: [counts[0], counts[2], counts[1]]), of_bags(1, lambda n: n + 1)]
+)
+def test_what_is_as_true_by_symmetry_is_verified(saved, tmp_path, change):
+    """Two distinct tokens with their counts exchanged, and other next tokens: the same flow under other names."""
+    path = altered(saved, tmp_path, change)
+    lines = verify.check(path)
+    assert Enclosure.load(path).words.splitlines() == [line.removeprefix("verified: ") for line in lines]
+    assert lines != verify.check(saved)
+
+
+@pytest.mark.parametrize("mistake", TAMPERED)
+def test_and_neither_by_the_program_that_made_it(saved, tmp_path, mistake):
+    path = altered(saved, tmp_path, TAMPERED[mistake])
+    with pytest.raises(ValueError, match=r"^(`\w+` must .*, but got|the enclosure proves nothing: )"):
+        Enclosure.load(path).holds(lambda at: at.time > 0)
+
+
+@pytest.mark.parametrize("name", ["blend", "", None, ["full"], "full ", "full\u200b", "\x1b[31mfull"])
+def test_a_certificate_of_a_decoder_without_equations_is_refused(saved, tmp_path, name):
     path = altered(saved, tmp_path, setting("decoder", lambda old: name))
-    with pytest.raises(ValueError, match=r"`decoder` must be one of 'full', 'modified', 'theory', but got"):
+    with pytest.raises(ValueError, match=r"`path` must hold a claim whose decoder is one of"):
         Enclosure.load(path)
-    with pytest.raises(ValueError, match="no equations of"):
+    with pytest.raises(ValueError, match="the decoder of the claim is none that is known here"):
         verify.check(path)
 
 
 def test_a_byte_that_is_changed_is_noticed(saved, tmp_path):
-    content = dict(np.load(saved))
-    content["radius"] = content["radius"] * 1.5
-    np.savez(tmp_path / "changed.npz", **content)
-    (tmp_path / "cut.npz").write_bytes(saved.read_bytes()[:-30])
-    for name, message in (("changed.npz", "another SHA-256"), ("cut.npz", "be an enclosure that `save` wrote")):
-        with pytest.raises(ValueError, match=message):
-            Enclosure.load(tmp_path / name)
-    with pytest.raises(ValueError, match="SHA-256"):
-        verify.check(tmp_path / "changed.npz")
+    """One that stands anywhere: at 200 places, and a file that was cut."""
+    content = saved.read_bytes()
+    rng = np.random.default_rng(7)
+    damaged = [content[:-30], content[:-64], b"", content + b"\0"]
+    for place in rng.integers(len(content), size=200).tolist():
+        damaged.append(content[:place] + bytes([content[place] ^ int(rng.integers(1, 256))]) + content[place + 1 :])
+    for bytes_ in damaged:
+        (tmp_path / "changed.npz").write_bytes(bytes_)
+        with pytest.raises(ValueError, match="`path` must be an enclosure that `save` wrote, but got"):
+            Enclosure.load(tmp_path / "changed.npz")
+        with pytest.raises(ValueError, match="SHA-256"):
+            verify.check(tmp_path / "changed.npz")
     with pytest.raises(FileNotFoundError):
         Enclosure.load(tmp_path / "none.npz")
 
 
-def test_the_error_is_in_the_units_of_the_variables(saved, tmp_path):
-    """Not in those of the norm, whose weights the file chooses: other weights are the same certificate."""
+def test_a_file_of_the_format_before_is_named(tmp_path):
+    settings = np.frombuffer(b'{"format": "yzflow-enclosure-1"}', np.uint8)
+    np.savez_compressed(tmp_path / "old.npz", sha256=settings, settings=settings, limbs=np.zeros(1))
+    with pytest.raises(ValueError, match=r"in the format yzflow-certificate-2, but got an earlier one"):
+        Enclosure.load(tmp_path / "old.npz")
 
-    def small(settings, arrays):
-        settings["weights"] = [weight * 2.0**-27 for weight in settings["weights"]]
-        arrays["radius"] *= 2.0**-27
 
-    _, now, error = verify.check(saved)
-    _, again, same = verify.check(altered(saved, tmp_path, small))
-    assert now == again == 3.0 and float(same) == pytest.approx(float(error), rel=1e-6)
-    settings, arrays = certificate.read(saved)
-    assert 0 < error <= arrays["radius"][-1] / min(settings["weights"])
+def test_errors_are_in_the_units_of_the_variables(saved):
+    """Not in those of the norm: each variable of a finer enclosure is within the error that is claimed of it."""
+    coarse = Enclosure.load(saved)
+    options = {**SHORT, "bits": 90}
+    fine = enclose_flow(common_and_rest(), decoder=coarse.claim["decoder"], **options)
+    for t in np.linspace(0.5, 3.0, 6).tolist():
+        with fine.computing():
+            at = [fine.moment(t).variable(i).ball() for i in range(fine.variables)]
+            step = next(step for step in coarse.steps if step.end >= t)
+            polynomials = [p(arb(t) - arb(step.start)) for p in step.polynomials()]
+        for value, p, error in zip(at, polynomials, coarse.claim["errors"], strict=True):
+            assert abs(value - p) < error < 1e-6
+
+
+def test_the_two_checkers_say_the_same(saved):
+    """Format, formula and names are written twice: in lines, but for the first words."""
+    flow = Enclosure.load(saved)
+    own, other = flow.words.splitlines(), verify.check(saved)
+    assert own == [line.removeprefix("verified: ") for line in other] and len(own) > 8
+
+
+def test_settings_and_names_of_any_population_are_derived_alike():
+    """Those of the checker from the claim, and those of the reader from the data: fields at random states agree."""
+    rng = np.random.default_rng(3)
+    tables = [common_and_rest(), lead_shrinks(), SequenceClasses.single_common_token(4, 4, distinct=(1.0, 1.0, 2.0))]
+    own = SequenceClasses(0.75 * np.eye(3, 7) + 0.25 * np.eye(3, 7, 3), [4, 2, 6], vocab_size=5)
+    random = Bags(
+        [1, 0, 1], [2, 0, 0], [0, 2, 3, 5], [0, 2, 1, 0, 1], rng.uniform(1, 2, 5), [0.25, 0.5, 0.25], vocab_size=4
+    )
+    for data, decoder in itertools.product([*tables, own, random], ["full", "modified", "theory"]):
+        of = OfPopulation(read(data, eta_y=1.25, eta_z=0.5, decoder=decoder))
+        field, names = verify.field_of(of.claim())
+        assert names == of.variable_names() and len(set(names)) == of.variables
+        ctx.cap = 1
+        state = [stepping.arb_series([arb(x)], 1) for x in rng.normal(size=of.variables).tolist()]
+        for first, second in zip(field(state), of.field.derivative(state), strict=True):
+            assert abs(float(first[0]) - float(second[0])) < 1e-12
+
+
+def test_a_file_under_the_name_of_another_question_is_no_answer(tmp_path):
+    options = {**SHORT, "folder": tmp_path}
+    rest = {name: value for name, value in options.items() if name != "folder"}
+    for decoder in ("full", "theory"):
+        kept(**options, data=lead_shrinks(), decoder=decoder)
+    paths = [certificate_path(tmp_path, lead_shrinks(), decoder=name, **rest) for name in ("full", "theory")]
+    shutil.copy(paths[0], paths[1])
+    found = kept(**options, data=lead_shrinks(), decoder="theory")
+    assert found.claim["decoder"] == "theory" and Enclosure.load(paths[1]).claim["decoder"] == "theory"
+    paths[0].write_bytes(paths[0].read_bytes()[:-1])
+    assert kept(**options, data=lead_shrinks(), decoder="full").claim["decoder"] == "full"
+    assert Enclosure.load(paths[0]).verify()
+
+
+def test_a_loaded_enclosure_answers_nothing_before_it_is_verified(saved, tmp_path):
+    path = altered(saved, tmp_path, scale("radius", 0, 1e-3))
+    flow = Enclosure.load(path)
+    assert "not yet verified" in repr(flow)
+    asked = [
+        lambda: flow.at(1.0), lambda: flow.moment(1.0), lambda: flow.holds(lambda at: at.loss > 0), flow.plot,
+        lambda: flow.crossing(lambda at: at.loss - 1, between=(0.5, 1.0)), lambda: flow.claim, lambda: flow.words,
+        lambda: flow.record(lambda at: at.loss > 0), lambda: flow.save(tmp_path / "again.npz"),
+    ]  # fmt: skip
+    for ask in asked:
+        with pytest.raises(ValueError, match="the enclosure proves nothing: the error of step 0"):
+            ask()
+    assert not (tmp_path / "again.npz").exists()
+    believed = Enclosure.load(path, trust=True)
+    assert believed.holds(lambda at: at.time > 0) is True and believed.claim["eta_z"] == 2.0
+
+
+def test_what_cannot_be_written_down_is_refused():
+    flow = enclose_flow(lead_shrinks(), **SHORT)
+    for predicate in (
+        lambda at: at.loss.upper < 1,
+        lambda at: Claim(True),
+        lambda at: at.loss < float(at.loss.ball()),
+        lambda at: at.loss > arb(1) / 3,
+        lambda at: np.sin(at.loss) > 0,
+    ):
+        with pytest.raises(ValueError, match=r"`predicate` must .* to be written down"):
+            flow.record(predicate)
+    assert flow.predicates == ()
+    with pytest.raises(ValueError, match="without steps proves nothing"):
+        enclose_flow(lead_shrinks(), **SHORT, max_seconds=1e-9).save("nothing.npz")
 
 
 def opposite(function):
@@ -384,8 +587,9 @@ def test_a_defect_counts_what_its_series_leaves_out(seed):
         start = [arb(x) for x in np.random.default_rng(seed).uniform(-1, 1, field.size).tolist()]
         parts = [stepping.arb_poly(row) for row in stepping.taylor(field, start, 2, exact=True)]
         found = [stepping._defect(field, parts, arb(0), half, 2)]
-        checked, _ = verify.symmetric(field.settings)
-        found.append(verify.defect(checked, parts, arb(0), half, verify.balls(field.weights)))
+        checked, _ = verify.field_of(flow.claim)
+        weights = [arb(weight) for weight in field.weights.tolist()]
+        found.append(verify_flow.defect(checked, parts, arb(0), half, weights))
         ctx.cap = 1
         largest = 0.0
         for t in (-0.2, 0.2):

@@ -22,9 +22,10 @@ def saved(tmp_path_factory):
 
 
 def altered(saved, tmp_path, change):
-    settings, arrays = certificate.read(saved)
-    change(settings, arrays)
-    certificate.write(tmp_path / "altered.npz", settings, arrays)
+    claim, notes, arrays = certificate.read(saved)
+    arrays = {name: array.copy() for name, array in arrays.items()}
+    change(claim, arrays)
+    certificate.write(tmp_path / "altered.npz", claim, notes, arrays)
     return tmp_path / "altered.npz"
 
 
@@ -39,11 +40,11 @@ def test_a_saved_enclosure_comes_back(saved):
 
 
 def test_a_file_holds_names_and_no_code(saved):
-    settings, arrays = certificate.read(saved)
-    flow = settings["flow"]
+    claim, _, arrays = certificate.read(saved)
+    flow = claim["flow"]
     assert flow["target"] == "own_flows:Drawn" and flow["config"] == {"mu": [1.0, 2.0]}
     assert len(flow["code"]["sha256"]) == 64 and flow["code"]["distribution"] == "none"
-    assert "derivative" not in json.dumps(settings) and set(arrays) >= {"initial", "limbs"}
+    assert "derivative" not in json.dumps(claim) and set(arrays) >= {"initial", "limbs"}
 
 
 def test_an_own_start_is_kept(tmp_path):
@@ -75,7 +76,7 @@ def gap(settings, arrays):
 
 
 def weighed(settings, arrays):
-    settings["weights"] = [w * 1e-8 for w in settings["weights"]]
+    arrays["weights"] = arrays["weights"] * 1e-8
 
 
 @pytest.mark.parametrize("change", [scaled, shrunk, configured, moved, gap])
@@ -106,18 +107,18 @@ def test_scaled_weights_scale_nothing(saved, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda s, a: s.update(t_end=-1.0), "`path` must hold the steps"),
-        (lambda s, a: s.update(t_end="1"), "`path` must hold the steps"),
-        (lambda s, a: s.update(bits=8), "`path` must hold the steps"),
-        (lambda s, a: s.update(reason="\x1b[2J"), "`path` must hold the steps"),
-        (lambda s, a: s.update(weights=[1.0]), "with a weight and a start for each variable"),
-        (lambda s, a: s.update(weights=[-1.0, 1.0]), "with positive weights"),
+        (lambda s, a: s.update(t_end=-1.0), "hold a claim whose t_end is a positive number"),
+        (lambda s, a: s.update(t_end="1"), "hold a claim whose t_end is a positive number"),
+        (lambda s, a: s.update(bits=8), "hold a claim whose bits is 30 to 400"),
+        (lambda s, a: s.update(reason="\x1b[2J"), "hold a claim whose parts is"),
+        (lambda s, a: a.update(weights=np.ones(1)), "`path` must hold the steps"),
+        (lambda s, a: a.update(weights=np.array([-1.0, 1.0])), "`path` must hold the steps"),
         (lambda s, a: s.update(states={"v": [3]}), "with a weight and a start for each variable"),
         (
             lambda s, a: s["flow"].update(target="\x1b[2J:x"),
             "with its origin, states and start|with the name of a class",
         ),
-        (lambda s, a: s.pop("flow"), "with its origin, states and start"),
+        (lambda s, a: s.pop("flow"), "hold a claim whose parts is"),
         (lambda s, a: a.pop("radius"), "`path` must hold the steps"),
     ],
 )
@@ -192,13 +193,31 @@ def test_what_cannot_be_made_again_is_not_saved(tmp_path):
 
 
 def test_the_small_checker_refuses_what_it_has_no_equations_of(saved, tmp_path):
-    with pytest.raises(ValueError, match="no equations of 'own_flows:Drawn' are known here"):
+    with pytest.raises(ValueError, match="the kind of the claim is none that is known here"):
         verify.check(saved)
     done = subprocess.run([sys.executable, verify.__file__, saved], capture_output=True, text=True)
-    assert done.returncode == 1 and "not verified, no equations of 'own_flows:Drawn' are known here" in done.stderr
-    path = altered(saved, tmp_path, lambda s, a: s.update(kind="symmetric"))
+    assert done.returncode == 1 and "not verified, 'the kind of the claim is none that is known here" in done.stderr
+    path = altered(saved, tmp_path, lambda s, a: s.update(kind="flow\u200b"))
+    with pytest.raises(ValueError, match="hold a claim whose kind is one of"):
+        Enclosure.load(path)
     done = subprocess.run([sys.executable, verify.__file__, path], capture_output=True, text=True)
     assert done.returncode == 1 and "not verified" in done.stderr
+
+
+def test_predicates_about_named_states_are_kept(saved, tmp_path):
+    flow = enclose(Drawn([1.0, 2.0]), t_end=0.75, bits=50)
+    assert flow.record(lambda at: (at.velocity["v"] > 0) & (at.state["v"] ** 2 < [9.0, 9.0])).value is True
+    assert flow.record(lambda at: at.state["v"][1] + at.t < 0.5).value is False
+    flow.save(tmp_path / "said.npz")
+    again = Enclosure.load(tmp_path / "said.npz")
+    assert again.verify() and [one.verdict for one in again.predicates] == [True, False]
+    assert "false at t = " in again.words and "((v[1] + t) + -0.5)" in again.words
+
+    def other(claim, arrays):
+        claim["predicates"][0]["says"][-1:] = [["not", len(claim["predicates"][0]["says"]) - 2]]
+
+    with pytest.raises(ValueError, match="the enclosure proves nothing: predicate 0 is not true"):
+        Enclosure.load(altered(tmp_path / "said.npz", tmp_path, other)).at(0.5)
 
 
 def test_a_rerun_makes_the_same_bits(saved, tmp_path):

@@ -30,6 +30,21 @@ def run(monkeypatch, enclose, only=NUMBERS, classes=CLASSES, t_end=3.0):
     return yzflow.audit(list(only), quick=True, enclose=enclose)
 
 
+def test_what_is_decided_stands_in_the_certificates(monkeypatch, tmp_path):
+    """The signs of Theorem 2 and the lead of Theorem 3, as formulas with the verdict of their row."""
+    numbers = ("Scan and Snap: Theorem 2(a)", "Scan and Snap: Theorem 2(b)")
+    report = run(monkeypatch, Enclose(4.0, folder=tmp_path), only=numbers)
+    for path in tmp_path.iterdir():
+        flow = Enclosure.load(path)
+        rows = [row for row in report.table if row.level.removesuffix(" flow") == flow.claim["decoder"]]
+        verdicts = {row.decided.value for row in rows if "with z' " in row.check}
+        assert verdicts and verdicts <= {predicate.verdict for predicate in flow.predicates}
+        lines = verify.check(str(path))
+        assert any(
+            "rate(z(0, 0)) < 0" in line and line.startswith("true for every t with 0 < t <= 4.0") for line in lines
+        )
+
+
 def of(report, level, check=""):
     return [row for row in report.table if row.level == level and check in row.check]
 
@@ -48,7 +63,8 @@ def test_rows_are_enclosed_and_certificates_kept(monkeypatch, tmp_path):
     assert full.decided.words == "true for all t <= 4" and "every t up to 4" in str(full.label)
     (certificates,) = [sorted((tmp_path / "store").iterdir())]
     assert len(certificates) == 3
-    assert all(float(verify.check(str(path))[1]) == 4.0 for path in certificates)
+    for path in certificates:
+        assert any(line.startswith("from t = 0 to 4.0, of 4.0, ") for line in verify.check(str(path)))
     assert {flow.level for flow in report.enclosed} == {"theory flow", "modified flow", "full flow"}
     assert report.decided() in report.text()
     data = json.loads(report.json())

@@ -1,0 +1,52 @@
+"""One canonical text of plain content, and one order of a population's bags in it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dynamics.bags import Bags
+
+SIZES = ("n_queries", "n_tokens", "vocab_size")
+
+
+def canonical(content: Any) -> str:
+    """The one text of plain content."""
+    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(content: Any) -> str:
+    """SHA-256 of the canonical text."""
+    return hashlib.sha256(canonical(content).encode()).hexdigest()
+
+
+def in_order(bags: Bags) -> Bags:
+    """The same bags in the order of a claim: by query, next token, tokens and counts."""
+    keys = [(row[0], row[1], row[3], row[4]) for row in _rows(bags)]
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    return bags if order == list(range(len(keys))) else bags._take(np.array(order), bags.weight[order])
+
+
+def _rows(bags: Bags) -> list[list[Any]]:
+    ends = zip(bags.indptr[:-1].tolist(), bags.indptr[1:].tolist(), strict=True)
+    columns = zip(bags.query.tolist(), bags.target.tolist(), bags.weight.tolist(), ends, strict=True)
+    return [[q, n, p, bags.token[lo:hi].tolist(), bags.count[lo:hi].tolist()] for q, n, p, (lo, hi) in columns]
+
+
+def population(bags: Bags, query_tokens: np.ndarray) -> dict[str, Any]:
+    """What a claim says of a population: ``[query, next token, weight, tokens, counts]`` of each bag, in order."""
+    found = {**{name: int(getattr(bags, name)) for name in SIZES}, "query_tokens": np.asarray(query_tokens).tolist()}
+    found["bags"] = _rows(in_order(bags))
+    return {**found, "sha256": digest(found)}
+
+
+def bags_of(found: Mapping[str, Any]) -> Bags:
+    """The bags of a claim's population."""
+    query, target, weight, tokens, counts = zip(*found["bags"], strict=True)
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in tokens])])
+    token, count = ([value for row in rows for value in row] for rows in (tokens, counts))
+    return Bags(query, target, indptr, token, count, weight, **{name: found[name] for name in SIZES})

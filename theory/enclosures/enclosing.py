@@ -1,0 +1,215 @@
+"""Enclosing: flows of populations and of a reader's own, followed in ball arithmetic as far as they go."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dynamics.bags import Bags
+from dynamics.support import checks, provenance
+from dynamics.support.progress import Progress
+from theory.enclosures.claims import FEWEST_BITS, MOST_BITS
+from theory.enclosures.enclosure import Enclosure
+from theory.enclosures.fields import DECODERS
+from theory.enclosures.flows import FlowReading
+from theory.enclosures.march import march
+from theory.enclosures.populations import OfPopulation
+from theory.enclosures.reading import Population, read
+
+
+def enclose_flow(
+    data: Bags | Population,
+    *,
+    eta_y: float,
+    eta_z: float,
+    t_end: float,
+    decoder: str = "full",
+    bits: int = 100,
+    max_steps: int = 20_000,
+    max_seconds: float | None = None,
+    progress: bool = False,
+) -> Enclosure:
+    r"""Enclose the gradient flow from a zero start: balls that hold it at every time up to ``t_end``.
+
+    The flow is that of `dynamics.gradient_flow`, with the same arguments, and the result is a theorem about it, not a
+    measurement: each step has a polynomial p, a bound of its defect p' - f(p), and a bound of the logarithmic norm of
+    the Jacobian of f on a tube around p, all in ball arithmetic (Arb, by python-flint). They bound the distance of the
+    solution to p at every time.
+
+    Parameters
+    ----------
+    data : Bags, or an object with a method ``population()`` that returns Bags
+        Classes that are copies of each other to the last bit, with common tokens in all of them (Theorem 4's setting,
+        Syn-Small), at any K and M; or a population of at most 200 variables. Its numbers are taken as the exact binary
+        fractions that they are.
+    eta_y, eta_z : float
+        Learning rates per step, positive.
+    t_end : float
+        Last time, in SGD steps.
+    decoder : "full", "modified" or "theory"
+    bits : int
+        Relative size of the truncation error of a step is 2^-bits; from 30 to 400.
+    max_steps : int
+    max_seconds : float, optional
+        Where to stop short of ``t_end``.
+    progress : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    Enclosure
+        As far as it goes: if ``complete`` is False, then ``t_reached`` and ``reason`` say how far and why.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or the population has too many variables.
+
+    Source: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Sections 3-5 and Appendix D. The method is that of a
+    logarithmic norm on a tube (Dahlquist 1958) with Taylor polynomials.
+
+    Examples
+    --------
+    >>> from dynamics import SequenceClasses
+    >>> classes = SequenceClasses.single_common_token(10, 1000)
+    >>> flow = enclose_flow(classes, eta_y=1.0, eta_z=0.5, t_end=100.0, decoder="theory", bits=50)
+    >>> flow.holds(lambda at: (at.velocity(0, 0) < 0) & (at.velocity(0, 1) > 0))
+    True
+    """
+    rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
+    decoder = checks.one_of("decoder", decoder, DECODERS)
+    limits = _Limits.of(t_end, bits, max_steps, max_seconds, progress)
+    return _enclosed(OfPopulation(read(data, decoder=decoder, **rates)), decoder, limits)
+
+
+def enclose(
+    flow: Any,
+    *,
+    t_end: float,
+    start: Mapping[str, Any] | None = None,
+    bits: int = 100,
+    max_steps: int = 20_000,
+    max_seconds: float | None = None,
+    progress: bool = False,
+) -> Enclosure:
+    r"""Enclose the solution of your own flow: balls that hold it at every time up to ``t_end``, whatever the rounding.
+
+    The flow is :math:`x' = f(t, x)` with ``initial``, a mapping of names to arrays, and a method
+    ``derivative(t, state)``, which gives the velocity of each named state: a `dynamics.Flow`. It is written once, in
+    numpy: here it gets arrays of objects that are power series in balls, and numpy's ``exp``, ``log``, ``tanh``, sums
+    and ``@`` work on them. What numpy lacks is in `theory.enclosures`: `erf`, `sigmoid`, `softmax` and others. A
+    derivative that is compiled, or calls other libraries, needs the same in numpy beside it, as ``field(t, state)``.
+    Floats in either are the binary fractions that they are. A field with a kink, a branch or a table is refused.
+
+    Parameters
+    ----------
+    flow : object
+        With ``initial`` and ``derivative`` or ``field``. If it has both, they are compared at two points.
+    t_end : float
+        Last time, in the flow's unit; the first is zero.
+    start : mapping, optional
+        Other values of some states at t = 0: floats, which are exact, or balls (`theory.enclosures.ball`): then all
+        solutions from these balls are enclosed at once.
+    bits : int
+        Relative size of the truncation error of a step is 2^-bits; from 30 to 400.
+    max_steps : int
+    max_seconds : float, optional
+        Where to stop short of ``t_end``.
+    progress : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    Enclosure
+        As far as it goes: if ``complete`` is False, then ``t_reached`` and ``reason`` say how far and why.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or the flow has no field that balls can compute, or none that is finite at the start.
+
+    Source: the logarithmic norm on a tube (Dahlquist 1958) with Taylor polynomials.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Logistic:
+    ...     initial = {"x": 0.25}
+    ...     def field(self, t, state):
+    ...         return {"x": state["x"] * (1 - state["x"])}
+    >>> found = enclose(Logistic(), t_end=2.0, bits=60)
+    >>> found.holds(lambda at: (at.velocity["x"] > 0) & (at.state["x"] < 0.72))
+    True
+    """
+    limits = _Limits.of(t_end, bits, max_steps, max_seconds, progress)
+    reading = FlowReading(flow, start, t_end=limits.t_end)
+    return _enclosed(reading, reading.title, limits)
+
+
+@dataclass(frozen=True)
+class _Limits:
+    t_end: float
+    bits: int
+    max_steps: int
+    max_seconds: float | None
+    progress: bool
+
+    @classmethod
+    def of(cls, t_end: float, bits: int, max_steps: int, max_seconds: float | None, progress: bool) -> _Limits:
+        progress = checks.flag("progress", progress)
+        t_end = checks.positive("t_end", t_end)
+        bits = checks.integer("bits", bits, minimum=FEWEST_BITS)
+        if bits > MOST_BITS:
+            raise checks.reject("bits", f"be at most {MOST_BITS}", bits)
+        max_steps = checks.integer("max_steps", max_steps, minimum=1)
+        if max_seconds is not None:
+            max_seconds = checks.positive("max_seconds", max_seconds)
+        return cls(t_end, bits, max_steps, max_seconds, progress)
+
+
+def _enclosed(reading: OfPopulation | FlowReading, what: str, limits: _Limits) -> Enclosure:
+    t_end, bits = limits.t_end, limits.bits
+    with Progress(f"enclosing the flow ({what})", enabled=limits.progress) as report:
+        found = march(
+            reading.field,
+            t_end,
+            bits,
+            limits.max_steps,
+            limits.max_seconds,
+            lambda t: report.update(t / t_end, f"at t = {t:.4g} of {t_end:g}"),
+            reading.start,
+        )
+    reason = found.reason
+    if reason and isinstance(reading, FlowReading):
+        reason += reading.pace(found.steps, bits)
+    environment = provenance.environment()
+    return Enclosure(reading, found.steps, t_end=t_end, bits=bits, reason=reason, environment=environment)
+
+
+def enclosed_again(made: Enclosure, *, progress: bool = False) -> Enclosure:
+    """The same flow enclosed anew as far as ``made`` came, and the predicates that it holds decided anew."""
+    most = max(1, len(made.steps))
+    reading = made.opened()
+    if isinstance(reading, FlowReading):
+        again = _enclosed(reading, reading.title, _Limits.of(made.t_end, made.bits, most, None, progress))
+    else:
+        data = _Kept(reading.bags, reading.reading.query_tokens)
+        rates = reading.rates()
+        again = enclose_flow(data, **rates, t_end=made.t_end, bits=made.bits, max_steps=most, progress=progress)
+    for predicate in made.predicates:
+        again.record(predicate, until=predicate.until)
+    return again
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The population of a certificate."""
+
+    bags: Bags
+    query_tokens: np.ndarray
+
+    def population(self) -> Bags:
+        return self.bags
