@@ -196,7 +196,7 @@ def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunRepor
     call = result.call
     if call is None:
         raise checks.reject("path", "hold the call that made it", f"{path}, {what} without")
-    field = _of_field(result.parameters) if isinstance(result, Trajectory) else []
+    field = tuple(_of_field(result.parameters)) if isinstance(result, Trajectory) else ()
     again = call.make(progress=progress, **given)
     then, now = (one.saved if isinstance(one, Run) else one.dataset for one in (result, again))
     report = _report(path, f"{what} of {call.function}", then, now, result.environment)
@@ -220,12 +220,12 @@ def _of_code(call: Call) -> Iterator[Factor]:
             yield from _changed(value.code)
 
 
-def _changed(code: Code) -> Iterator[Factor]:
-    for name, (then, now) in code.factors().items():
-        yield Factor(name, then or "none", now or "none")
+def _changed(code: Code, now: Code | None = None) -> Iterator[Factor]:
+    for name, (then, here) in code.factors(now).items():
+        yield Factor(name, then or "none", here or "none")
 
 
-def _of_field(parameters: Mapping[str, Any]) -> list[Factor]:
+def _of_field(parameters: Mapping[str, Any]) -> Iterator[Factor]:
     """What is another one here of the code of the field from outside that a run was made with, if it was.
 
     Raises
@@ -235,25 +235,24 @@ def _of_field(parameters: Mapping[str, Any]) -> list[Factor]:
     """
     kept = parameters.get("field")
     if not isinstance(kept, dict):
-        return []
+        return
     name, then = str(parameters["decoder"]), {key: str(value) for key, value in kept.items()}
-    whose = then.get("package") if then.get("distribution") == "none" else then.get("distribution")
+    code = _code_of_field(then)
     try:
         now = entry_of(name).recorded.get("field", {})
     except ValueError as error:
-        rule = f"be registered before the file is made again: import {then.get('module')}, of {whose}"
+        rule = f"be registered before the file is made again: import {then.get('module')}, of {code.whose}"
         raise checks.reject("decoder", rule, repr(name)) from error
-    called = {
-        "module": f"module of {name}",
-        "distribution": f"distribution of {name}",
-        "version": f"version of {whose}",
-    }
-    called |= {"sha256": f"code of {whose}", "functions": f"functions of {name}"}
-    return [
-        Factor(word, then.get(part) or "none", now.get(part) or "none")
-        for part, word in called.items()
-        if (then.get(part) or "none") != (now.get(part) or "none")
-    ]
+    yield from _changed(code, _code_of_field(now))
+    for part in ("module", "functions"):
+        was, here = (one.get(part) or "none" for one in (then, now))
+        if was != here:
+            yield Factor(f"{part} of {name}", was, here)
+
+
+def _code_of_field(origin: Mapping[str, str]) -> Code:
+    """The code that `Field.origin` names; nobody's of a built-in one, which has none."""
+    return Code(**{"package": "none"} | {one.name: origin[one.name] for one in fields(Code) if one.name in origin})
 
 
 def saved_table(path: Path) -> tuple[str, xr.Dataset, Callable[[xr.Dataset, bool], xr.Dataset]]:
@@ -387,7 +386,7 @@ def _factors(then: Mapping[str, Any], now: Mapping[str, str]) -> tuple[tuple[Fac
         elif str(then[name]) != value:
             found.append(Factor(_FACTORS[name], str(then[name]), value))
     for code in read_outside(then.get("code", "")):
-        found += [Factor(name, was or "none", here or "none") for name, (was, here) in code.factors().items()]
+        found += _changed(code)
     return tuple(found), tuple(unknown)
 
 

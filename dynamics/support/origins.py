@@ -43,18 +43,22 @@ class Code:
     """
 
     package: str
-    distribution: str
-    version: str
-    sha256: str
+    distribution: str = _NONE
+    version: str = _NONE
+    sha256: str = ""
 
-    def factors(self) -> dict[str, tuple[str, str]]:
-        """What is another one here: name -> (then, now)."""
-        now = code_of(self.package)
-        whose = self.package if self.distribution == _NONE else self.distribution
+    @property
+    def whose(self) -> str:
+        """What a person installs to have it: the distribution, or the package where there is none."""
+        return self.package if self.distribution == _NONE else self.distribution
+
+    def factors(self, now: Code | None = None) -> dict[str, tuple[str, str]]:
+        """What is another one now: name -> (then, now). Default: what its package is here."""
+        now = now or code_of(self.package)
         pairs = {
             f"distribution of {self.package}": (self.distribution, now.distribution),
-            f"version of {whose}": (self.version, now.version),
-            f"code of {whose}": (self.sha256, now.sha256),
+            f"version of {self.whose}": (self.version, now.version),
+            f"code of {self.whose}": (self.sha256, now.sha256),
         }
         return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
@@ -87,20 +91,21 @@ def check_is_here(codes: Iterable[Code]) -> None:
     """Refuse the code of packages that are not installed here."""
     for code in codes:
         if code.package not in sys.modules and util.find_spec(code.package) is None:
-            whose = code.package if code.distribution == _NONE else f"{code.distribution} {code.version}"
+            whose = code.whose if code.distribution == _NONE else f"{code.whose} {code.version}"
             raise checks.reject("path", "be of code that is here", f"that of {whose}, which is not installed")
 
 
-def check_may_run(module: str) -> None:
-    """Refuse to import a module that a file names: a file must not choose what is run.
+def check_may_run(target: str, *, whose: str = "it") -> None:
+    """Refuse to import the module of a target that a file names: a file must not choose what is run.
 
     What is imported already may be run, what is ours, and what belongs to a distribution with an entry point in the
-    group "yzflow.papers".
+    group "yzflow.papers". ``whose`` is what the message says to install.
     """
+    module = target.partition(":")[0]
     package = module.partition(".")[0]
     if module not in sys.modules and package not in OURS and not is_paper(package):
         rule = f"be of code that is imported already, or installed with an entry point in the group {PAPERS!r}"
-        raise checks.reject("path", f"{rule}: import {module} first, or install it", module)
+        raise checks.reject("path", f"{rule}: import {module} first, or install {whose}", target)
 
 
 def _distribution(package: str) -> metadata.Distribution | None:
@@ -178,8 +183,7 @@ class Origin:
     def make(self) -> Any:
         """The object, made anew.
 
-        Only what is imported already, or belongs to a distribution with an entry point in the group "yzflow.papers",
-        is run: a file must not choose what is imported.
+        Only what `check_may_run` lets through is run.
 
         Raises
         ------
@@ -187,19 +191,14 @@ class Origin:
             If that is not so, or the name stands for no class, or that refuses the configuration.
         """
         module, _, qualname = self.target.partition(":")
-        if module not in sys.modules and not is_paper(self.package):
-            raise checks.reject(
-                "path",
-                "be of code that is imported already, or installed with an entry point in the group "
-                f"{PAPERS!r}: import {module} first, or install {self._whose()}",
-                self.target,
-            )
+        whose = self.code.whose if self.code is not None else self.package
+        check_may_run(self.target, whose=whose)
         try:
             found: Any = importlib.import_module(module)
             for name in qualname.split("."):
                 found = getattr(found, name)
         except (ImportError, AttributeError) as error:
-            rule = f"be of code that is here: install {self._whose()}"
+            rule = f"be of code that is here: install {whose}"
             raise checks.reject("path", rule, f"{self.target} ({error})") from error
         # Nothing else is called, whatever a file names: the modules that are imported hold much that acts.
         named = inspect.isclass(found) and (found.__module__, found.__qualname__) == (module, qualname)
@@ -212,11 +211,6 @@ class Origin:
         except TypeError as error:
             rule = f"hold a configuration that {self.target} takes"
             raise checks.reject("path", rule, f"{', '.join(self.config)} ({error})") from error
-
-    def _whose(self) -> str:
-        if self.code is None or self.code.distribution == _NONE:
-            return self.package
-        return self.code.distribution
 
 
 def is_paper(package: str) -> bool:
