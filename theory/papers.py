@@ -1,58 +1,25 @@
 """The table of papers: what installed distributions name by entry points, and what a session registers.
 
-A paper is an object with the attributes of `Paper`, such as a `yzflow.Paper`. The entry points of the group
-``yzflow.papers`` name them; ours stand in the same group. One that cannot be imported, or that has the name of another,
-is left out with a warning and a reason: it never stops what does not ask for it.
+A paper is an object with the attributes of a `yzflow.Paper`. The entry points of the group ``yzflow.papers`` name
+them; ours stand in the same group. One that cannot be imported, or that has the name of another, is left out with a
+warning and a reason: it never stops what does not ask for it.
 """
 
 from __future__ import annotations
 
 import configparser
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 from dynamics.support import checks
-from dynamics.support.origins import PAPERS, outside
+from dynamics.support.origins import OURS, PAPERS, outside
 
-if TYPE_CHECKING:
-    from theory.statements import Enclosing, Source, Statement
-
-__all__ = ["GROUP", "Paper", "built_in", "code_of", "left_out", "named", "papers", "register"]
+__all__ = ["GROUP", "built_in", "code_of", "left_out", "named", "papers", "register"]
 
 GROUP = PAPERS
-_OURS = "yzflow"
-
-
-class Paper(Protocol):
-    """What `theory` asks of a paper; the engines of `yzflow` ask for more, see `yzflow.Paper`."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def slug(self) -> str: ...
-
-    @property
-    def levels(self) -> tuple[str, ...]: ...
-
-    @property
-    def statements(self) -> tuple[Statement, ...]: ...
-
-    @property
-    def columns(self) -> Mapping[str, tuple[str, ...]]: ...
-
-    @property
-    def source(self) -> Source: ...
-
-    @property
-    def enclosing(self) -> Enclosing | None: ...
-
-    @property
-    def not_examined(self) -> str: ...
-
 
 _found: dict[str, Any] = {}
 _left_out: dict[str, str] = {}
@@ -69,7 +36,7 @@ def papers() -> dict[str, Any]:
         for point in _entry_points():
             try:
                 paper = point.load()
-                if not _is_ours(point):
+                if not _is_ours(point.value):
                     checks.instance("statements", paper.statements, tuple)  # now, and not when all are asked for
                 _add(paper, point.module)
             except Exception as error:  # other people's code can raise anything
@@ -82,8 +49,7 @@ def papers() -> dict[str, Any]:
 
 def built_in() -> list[Any]:
     """The papers of this distribution, of which its own documentation speaks."""
-    ours = {point.name for point in _entry_points() if _is_ours(point)}
-    return [paper for slug, paper in papers().items() if slug in ours]
+    return [paper for slug, paper in papers().items() if slug not in _registered and _is_ours(_modules[slug])]
 
 
 def code_of(*names: str) -> str:
@@ -150,13 +116,16 @@ def _plain(name: str) -> str:
 def _entry_points() -> list[metadata.EntryPoint]:
     """Those of the group: ours first, then by distribution and name."""
     points = list(metadata.entry_points(group=GROUP))
-    if not any(_is_ours(point) for point in points):
+    if not any(_is_ours(point.value) for point in points):
         points = [*_of_the_clone(), *points]
-    return sorted(points, key=lambda point: (not _is_ours(point), point.dist.name if point.dist else "", point.name))
+    return sorted(
+        points, key=lambda point: (not _is_ours(point.value), point.dist.name if point.dist else "", point.name)
+    )
 
 
-def _is_ours(point: metadata.EntryPoint) -> bool:
-    return point.dist is None or point.dist.name == _OURS
+def _is_ours(place: str) -> bool:
+    """Whether a module, or "module:name" there, is of this distribution."""
+    return place.partition(":")[0].partition(".")[0] in OURS
 
 
 def _of_the_clone() -> Iterator[metadata.EntryPoint]:

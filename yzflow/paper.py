@@ -80,10 +80,6 @@ def later(reference: str) -> Any:
     return Later(reference)
 
 
-def _nothing() -> tuple:
-    return ()
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Paper:
     """A paper: its statements, what they are checked on, and what there is to show of it.
@@ -140,20 +136,22 @@ class Paper:
     name: str
     slug: str
     reference: str
-    levels: tuple[str, ...] = field(default_factory=_nothing)
-    statements: tuple[Statement, ...] = field(default_factory=_nothing)
+    # All by a factory: a plain default is an attribute of the class too, and would hide from `__getattr__` that a part
+    # is still to be imported.
+    levels: tuple[str, ...] = field(default_factory=tuple)
+    statements: tuple[Statement, ...] = field(default_factory=tuple)
     settings: Callable[..., Sequence[Setting]] | None = field(default_factory=lambda: None)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     source: Source = field(default_factory=lambda: later("theory.statements:PRINT"))
     proofs: Mapping[str, Callable[..., Derivation]] = field(default_factory=dict)
     mistakes: Mapping[str, tuple[Callable[..., Derivation], Mapping[str, Any], str]] = field(default_factory=dict)
-    figures: tuple[Entry, ...] = field(default_factory=_nothing)
-    tasks: tuple[Task, ...] = field(default_factory=_nothing)
+    figures: tuple[Entry, ...] = field(default_factory=tuple)
+    tasks: tuple[Task, ...] = field(default_factory=tuple)
     survival: Room | None = field(default_factory=lambda: None)
     enclosing: Enclosing | None = field(default_factory=lambda: None)
     own: Callable[..., OwnCase] | None = field(default_factory=lambda: None)
     views: Views | None = field(default_factory=lambda: None)
-    panels: tuple[Panel, ...] = field(default_factory=_nothing)
+    panels: tuple[Panel, ...] = field(default_factory=tuple)
     questions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     not_examined: str = field(default_factory=str)
 
@@ -185,8 +183,6 @@ class Paper:
     def _checked(self, name: str, part: Any) -> Any:
         if name in _KINDS:
             checks.instance(name, part, _KINDS[name])
-        if name in ("settings", "own") and part is not None:
-            checks.function(name, part)
         if name in _CHECKS:
             _CHECKS[name](self, part)
         return part
@@ -230,12 +226,18 @@ def _check_paper(paper: Paper, *given: Any) -> None:
             raise checks.reject("paper", f"be {paper.name} in its own parts", repr(one.paper))
 
 
+def _check_function(name: str, paper: Paper, given: Any) -> None:
+    if given is not None:
+        checks.function(name, given)
+
+
 _CHECKS: dict[str, Callable[[Paper, Any], None]] = {
     "levels": _check_levels,
     "statements": _check_statements,
     "columns": _check_columns,
     **dict.fromkeys(("figures", "tasks", "panels"), _check_entries),
     **dict.fromkeys(("survival", "views"), _check_paper),
+    **{name: functools.partial(_check_function, name) for name in ("settings", "own")},
 }
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("levels", "statements", "figures", "tasks", "panels"), tuple),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dynamics.support import checks, files
 from dynamics.version import __version__
-from yzflow.paper import papers
+from theory import papers
 
 __all__ = ["write"]
 
@@ -94,7 +94,7 @@ def write(name: str, folder: str | os.PathLike = ".") -> list[Path]:
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9 _-]*", name):
         raise checks.reject("NAME", "begin with a letter and be of letters, digits, spaces, '_' and '-'", repr(name))
     slug = re.sub(r"[ _-]+", "_", name.lower()).strip("_")
-    if any(one.slug == slug or one.name == name for one in papers().values()):
+    if papers.named(slug) is not None:
         raise checks.reject("NAME", "be another than those of `yzflow papers`", repr(name))
     root = Path(files.folder("--out", folder)) / slug
     if root.exists():
