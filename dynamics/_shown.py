@@ -29,6 +29,7 @@ _UNITS = {"attention": "expected attention", "z": "attention logit", "entropy": 
 
 
 def classes_html(classes: SequenceClasses) -> str:
+    """The corner of P(l|n) that a page has room for, with what the classes are."""
     common = classes.common_tokens
     facts = {
         "next tokens": f"{classes.n_classes:,} that occur, of {classes.vocab_size:,}",
@@ -50,6 +51,7 @@ def classes_html(classes: SequenceClasses) -> str:
 
 
 def plot_classes(classes: SequenceClasses, ax: Axes | None, labels: Labels | None, style: Style | None) -> Axes:
+    """P(l|n) of the first tokens and next tokens, as a picture."""
     rows, columns = min(classes.n_classes, PICTURE_ROWS), min(classes.n_tokens, PICTURE_COLUMNS)
     shares = classes.probabilities[:rows, :columns].toarray()
     rest = _rest(rows, classes.n_classes, "next tokens", columns, classes.n_tokens)
@@ -58,6 +60,7 @@ def plot_classes(classes: SequenceClasses, ax: Axes | None, labels: Labels | Non
 
 
 def bags_html(bags: Bags) -> str:
+    """The first bags with the counts of their tokens."""
     facts = {
         "bags": f"{len(bags):,} with {bags.token.size:,} entries",
         "queries": f"{bags.n_queries:,}",
@@ -86,6 +89,7 @@ def bags_html(bags: Bags) -> str:
 
 
 def plot_bags(bags: Bags, ax: Axes | None, labels: Labels | None, style: Style | None) -> Axes:
+    """Shares of the tokens in the first bags, as a picture."""
     rows, columns = min(len(bags), PICTURE_ROWS), min(bags.n_tokens, PICTURE_COLUMNS)
     shares = np.zeros((rows, columns))
     for b in range(rows):
@@ -98,6 +102,7 @@ def plot_bags(bags: Bags, ax: Axes | None, labels: Labels | None, style: Style |
 
 
 def layer_html(layer: Layer) -> str:
+    """The shape and the size of each part of a layer."""
     parts = {"Z": layer.Z, "Y": layer.Y, "V": layer.V, "hidden": layer.hidden}
     heads = ["part", "shape", "smallest", "largest", "norm"]
     lines = [
@@ -116,6 +121,7 @@ def layer_html(layer: Layer) -> str:
 
 
 def plot_layer(layer: Layer, matrix: str, ax: Axes | None, labels: Labels | None, style: Style | None) -> Axes:
+    """The corner of "Z" or "Y" that a picture has room for."""
     checks.one_of("matrix", matrix, ("Z", "Y"))
     whole = getattr(layer, matrix)
     rows, columns = min(len(whole), PICTURE_ROWS), min(whole.shape[1], PICTURE_COLUMNS)
@@ -136,6 +142,7 @@ def plot_layer(layer: Layer, matrix: str, ax: Axes | None, labels: Labels | None
 
 
 def trajectory_html(trajectory: Trajectory) -> str:
+    """What a trajectory was made by, its sizes and its loss; arguments and dataset to unfold."""
     dataset = trajectory.dataset
     time, loss, sizes = dataset["time"].values, dataset["loss"].values, dataset.sizes
     facts = {
@@ -150,6 +157,7 @@ def trajectory_html(trajectory: Trajectory) -> str:
 
 
 def write_csv(trajectory: Trajectory, path: str | os.PathLike) -> None:
+    """Write attention and its logits, a row for each time, next token and token."""
     words = {axis: _of_axis(trajectory, axis) or () for axis in ("token", "next_token")}
     heads = ["time", "next_token", "next_token_name", "token", "token_name", "distinct", "attention", "z"]
     dataset = trajectory.dataset
@@ -190,6 +198,7 @@ def plot_trajectory(
     labels: Labels | None,
     style: Style | None,
 ) -> Axes:
+    """A quantity over time: the lines that move most, of one next token where it has tokens."""
     checks.one_of("quantity", quantity, QUANTITIES)
     dataset, title = trajectory.dataset, ""
     if quantity in ("loss", "entropy") and next_token is not None:
@@ -231,6 +240,7 @@ def _draw(
 
 
 def run_html(run: Run) -> str:
+    """What a run was made by, its states and its events; arguments and dataset to unfold."""
     dataset, time = run.dataset, run.dataset["time"].values
     sizes = {name: " x ".join(map(str, dataset[name].shape[1:])) or "a number" for name in run.states}
     facts = {
@@ -246,6 +256,7 @@ def run_html(run: Run) -> str:
 
 
 def plot_run(run: Run, name: str, ax: Axes | None, labels: Labels | None, style: Style | None) -> Axes:
+    """The entries of a variable over time that move most."""
     dataset = run.dataset
     checks.one_of("name", name, [str(one) for one, array in dataset.data_vars.items() if "time" in array.dims])
     array = dataset[name].transpose("time", ...)

@@ -30,9 +30,9 @@ def run(arguments, folder, limit=None):
 
 
 def main():
-    from yzflow.sweeps.tasks import built_in
+    from yzflow.sweeps.tasks import named
 
-    built_in()
+    named()
     for line in sys.stdin:
         request = json.loads(line)
         if "wait" in request:

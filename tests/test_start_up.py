@@ -40,7 +40,7 @@ def imported(statement: str) -> set[str]:
         ("from theory import attention, decoder, tokens", set()),
         ("from dynamics import Layer", {"numba"}),
         ("from dynamics import gradient_flow", {"numba", "xarray", "pandas"}),
-        ("from yzflow.sweeps import sweep, tasks; tasks.built_in()", {"numba", "xarray", "pandas"}),
+        ("from yzflow.sweeps import sweep, tasks; tasks.named()", {"numba", "xarray", "pandas"}),
     ],
 )
 def test_imports_wait_until_they_are_needed(statement, allowed):

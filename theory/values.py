@@ -148,7 +148,7 @@ def differences(old: Any, new: Any, study: Study, name: str = "") -> list[tuple[
         if numbers:
             same = math.isclose(old, new, rel_tol=study.tolerance, abs_tol=study.noise)
         else:
-            same = type(old) is type(new) and old == new
+            same = isinstance(old, bool) == isinstance(new, bool) and old == new
         return [] if same else [(name, old, new)]
     return [
         found for key, one, other in pairs for found in differences(one, other, study, f"{name}.{key}" if name else key)

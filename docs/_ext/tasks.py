@@ -1,9 +1,9 @@
-"""A directive that lists the built-in tasks of sweeps from the code: what each runs, its keys and their defaults."""
+"""A directive that lists the tasks of sweeps from the code: what each runs, its keys and their defaults."""
 
 from sphinx.util.docutils import SphinxDirective
 
 from yzflow.sweeps.runs import Task
-from yzflow.sweeps.tasks import built_in
+from yzflow.sweeps.tasks import named
 
 
 def listed(task: Task) -> str:
@@ -20,7 +20,7 @@ def listed(task: Task) -> str:
 
 class Tasks(SphinxDirective):
     def run(self):
-        return self.parse_text_to_nodes("\n".join(listed(task) for task in built_in().values()))
+        return self.parse_text_to_nodes("\n".join(listed(task) for task in named().values()))
 
 
 def setup(app):

@@ -343,20 +343,9 @@ class Switching:
         Where LSODA took over.
     """
 
-    def __init__(
-        self,
-        bind: Bind,
-        end: float,
-        initial: np.ndarray,
-        *,
-        rtol: float,
-        atol: float,
-        explicit: Explicit = Dop853,
-        start: float = 0.0,
-    ) -> None:
-        own = {} if start == 0 else {"start": start}
-        self._explicit = explicit(bind, end, initial, rtol=rtol, atol=atol, **own)
-        self._steps: Steps = self._explicit
+    def __init__(self, explicit: Dop853, bind: Bind, end: float, *, rtol: float, atol: float) -> None:
+        self._explicit = explicit
+        self._steps: Steps = explicit
         self._given = (bind, end, {"rtol": rtol, "atol": atol})
         self.switched: float | None = None
 
@@ -410,8 +399,7 @@ def steps_of(
     Only `Dop853` itself starts elsewhere than at 0.
     """
     own = {} if start == 0 else {"start": start}
-    if method == "auto":
-        return Switching(bind, end, initial, rtol=rtol, atol=atol, explicit=explicit, **own)
-    if method == "DOP853":
-        return explicit(bind, end, initial, rtol=rtol, atol=atol, **own)
+    if method in ("auto", "DOP853"):
+        steps = explicit(bind, end, initial, rtol=rtol, atol=atol, **own)
+        return steps if method == "DOP853" else Switching(steps, bind, end, rtol=rtol, atol=atol)
     return ScipySteps(method, bind, end, initial, {"rtol": rtol, "atol": atol}, **own)

@@ -38,7 +38,7 @@ def _alike(one: Task, other: Task) -> bool:
 
 def _equal(one: object, other: object) -> bool:
     """Whether two numbers or words are equal; anything else is its own."""
-    return type(one) is type(other) and isinstance(one, (bool, int, float, str)) and one == other
+    return all(isinstance(value, (bool, int, float, str)) for value in (one, other)) and one == other
 
 
 def go(tasks: Sequence[Task]) -> list[Run]:

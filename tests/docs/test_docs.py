@@ -190,10 +190,10 @@ def test_pages_that_are_run_show_what_their_cells_show(site):
 
 
 def test_every_task_of_sweeps_is_listed_with_its_defaults(site):
-    from yzflow.sweeps.tasks import built_in
+    from yzflow.sweeps.tasks import named
 
     text = html.unescape(re.sub("<[^>]*>", "", (site / "sweeps.html").read_text(encoding="utf-8")))
-    for name, task in built_in().items():
+    for name, task in named().items():
         (line,) = [line for line in text.splitlines() if line.startswith(f"{name}: ")]
         assert all(key in line for key in task.keys or ()), name
     assert "steps (100)" in text and "t_end (700.0)" in text

@@ -5,7 +5,6 @@ import pytest
 
 from dynamics import SequenceClasses, Solver, gradient_flow
 from dynamics._flow import steps
-from dynamics._flow.steps import Dop853, Switching
 from yzflow.papers.scan_and_snap.open_questions.late import late_flow
 
 K, M, COMMON = 3, 30, 0.4
@@ -63,7 +62,7 @@ def test_margins_grow_like_the_logarithm_of_time():
     np.testing.assert_allclose(np.diff(np.log(loss)) / 20, -1, atol=0.05)
 
 
-def stiff_steps(kind, calls=None):
+def stiff_steps(method, calls=None):
     """dy/ds = 1000 (cos(s) - y), whose solution soon changes slowly; ``calls`` gets an entry for each evaluation."""
 
     def bind(state, out):
@@ -74,13 +73,13 @@ def stiff_steps(kind, calls=None):
 
         return evaluate
 
-    return kind(bind, 20.0, np.zeros(2), rtol=1e-6, atol=1e-8)
+    return steps.steps_of(method, bind, 20.0, np.zeros(2), rtol=1e-6, atol=1e-8)
 
 
 def test_stiffness_is_found_and_left_behind():
     counts = []
-    for kind in (Dop853, Switching):
-        run = stiff_steps(kind, calls := [])
+    for method in ("DOP853", "auto"):
+        run = stiff_steps(method, calls := [])
         while run.s < 20:
             assert run.advance() is None
         counts.append(len(calls))
@@ -97,7 +96,7 @@ def test_a_problem_that_is_not_stiff_keeps_its_method():
 
         return evaluate
 
-    run = Switching(bind, 200.0, np.array([1.0, 0.0]), rtol=1e-8, atol=1e-10)
+    run = steps.steps_of("auto", bind, 200.0, np.array([1.0, 0.0]), rtol=1e-8, atol=1e-10)
     while run.s < 200:
         assert run.advance() is None
     assert (run.method, run.switched) == ("DOP853", None)
@@ -106,7 +105,7 @@ def test_a_problem_that_is_not_stiff_keeps_its_method():
 
 def test_a_state_too_large_for_a_jacobian_does_not_switch(monkeypatch):
     monkeypatch.setattr(steps, "_DENSE", 1)
-    run = stiff_steps(Switching)
+    run = stiff_steps("auto")
     for _ in range(100):
         assert run.advance() is None
     assert run.switched is None

@@ -64,7 +64,7 @@ def test_a_sweep_takes_fields_into_its_processes(tmp_path):
 
 def test_another_code_is_another_run(tmp_path, monkeypatch):
     register_blends(0.5)
-    task = tasks.built_in()["flow"]
+    task = tasks.named()["flow"]
     plain_flow = task.identity({"decoder": "full"}, 0)["configuration"]
     first = task.identity({"decoder": "blend 0.5"}, 0)["configuration"]
     assert "field" not in plain_flow and json.loads(first["field"])["module"] == "own_fields"

@@ -53,10 +53,7 @@ class Moment:
 
     def along(self, function: Callable[[arb_series], arb_series]) -> Quantity:
         """A known function of time, from its power series on that of t, whose first coefficient may be a wide ball."""
-        ctx.cap = ORDER + 1
-        thin = arb_series([self._span.centre, 1], ORDER)
-        wide = arb_series([self._span.centre + self._span.distance, 1], ORDER + 1)
-        return Quantity(function(thin), function(wide), self._span, arb(0), arb(0))
+        return self._span.along(function)
 
     @cached_property
     def next_tokens(self) -> tuple[int, ...]:

@@ -84,6 +84,13 @@ class Span:
     distance: arb
     jets: bool = False
 
+    def along(self, function: Callable[[arb_series], arb_series]) -> Quantity:
+        """A known function of time on the span; see `Moment.along`."""
+        ctx.cap = ORDER + 1
+        thin = arb_series([self.centre, 1], ORDER)
+        wide = arb_series([self.centre + self.distance, 1], ORDER + 1)
+        return Quantity(function(thin), function(wide), self, arb(0), arb(0))
+
 
 class Quantity(Elementary):
     """A function of time on a span (start, end], enclosed with its derivative.

@@ -22,9 +22,7 @@ PRINTED = "as printed"
 # Name -> the words before what was found there, in a sentence.
 COLUMNS = {
     PRINTED: "as printed",
-    "theory": "in the theory",
-    "true gradient": "under the true gradient",
-    "SGD": "in SGD",
+    **dict(zip(statements.COLUMNS, ("in the theory", "under the true gradient", "in SGD"), strict=True)),
 }
 
 

@@ -23,7 +23,7 @@ class SweepFile:
     Attributes
     ----------
     task : str
-        A built-in task, or "module:function".
+        The name of a task, or "module:function".
     grid : dict
         Key -> list of values.
     seeds : int or list of int

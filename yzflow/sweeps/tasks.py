@@ -13,8 +13,8 @@ from yzflow.sweeps.runs import Task, told
 
 
 @paper.of_papers
-def built_in() -> dict[str, Task]:
-    """Name -> task."""
+def named() -> dict[str, Task]:
+    """Name -> task, of all papers."""
     return paper.collected("tasks")
 
 
@@ -35,16 +35,16 @@ def resolve(task: str | Callable | Task) -> Task:
                 rule = "name a function as 'module:function'"
                 raise checks.reject("task", rule, f"{task!r}, a {type(found).__name__}")
             return resolve(found)
-        known = built_in()
+        known = named()
         if task not in known:
             near = checks.nearest(task, {name: (name,) for name in known})
-            rule = f"be a function as 'module:function' or one of {len(known)} built-in names, such as {near}"
+            rule = f"be a function as 'module:function' or one of {len(known)} names, such as {near}"
             raise checks.reject("task", rule, checks.brief(task))
         return known[task]
     module, name = getattr(task, "__module__", None), getattr(task, "__qualname__", None)
     if not callable(task) or getattr(sys.modules.get(module or ""), name or "", None) is not task:
         shown = f"{module}.{name}" if name else repr(task)
-        raise checks.reject("task", "be the name of a built-in task or a function at the top level of a module", shown)
+        raise checks.reject("task", "be the name of a task or a function at the top level of a module", shown)
     if module == "__main__":
         # The same function, whether its file is run or imported.
         main = sys.modules["__main__"]

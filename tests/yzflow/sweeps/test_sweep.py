@@ -123,7 +123,7 @@ def test_the_order_in_which_results_come_does_not_matter(data):
     assert collectors[0].provenance() == collectors[1].provenance() and collectors[0].errors == collectors[1].errors
 
 
-# The built-in tasks, by another route
+# The tasks with a name, by another route
 
 
 def test_syn_medium_is_the_run_of_sgd(tmp_path):
@@ -162,9 +162,9 @@ def test_a_diverging_run_is_recorded_and_the_rest_goes_on(tmp_path):
 
 
 def test_the_interface_names_the_built_in_tasks():
-    assert {"syn_small", "syn_medium", "flow"} <= set(tasks.built_in())
+    assert {"syn_small", "syn_medium", "flow"} <= set(tasks.named())
     for name in ("syn_small", "syn_medium", "flow", "dyck"):  # others have arguments without a default
-        task = tasks.built_in()[name]
+        task = tasks.named()[name]
         assert task.identity({}, 0)["configuration"] == task.complete({})
 
 
@@ -230,7 +230,7 @@ def test_bad_input(tmp_path, task, grid, options, message):
     "task", [sweep_tasks.anonymous, sweep_tasks.make_local(), sweep_tasks.Holder.method, 3, lambda c, s: {}]
 )
 def test_a_task_that_other_processes_cannot_find(tmp_path, task):
-    with pytest.raises(ValueError, match=r"^`task` must be the name of a built-in task or a function at the top level"):
+    with pytest.raises(ValueError, match=r"^`task` must be the name of a task or a function at the top level"):
         yzflow.sweep(task, {"a": [1]}, store=tmp_path / "store")
     assert not (tmp_path / "store").exists()
 
