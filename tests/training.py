@@ -105,7 +105,7 @@ def torch_run(optimizer, objective, bags=BAGS, layer=LAYER, steps=STEPS):
     groups = [{"params": [Z], "lr": RATES["eta_z"]}, {"params": [Y], "lr": RATES["eta_y"]}]
     decay = optimizer.weight_decay
     own = 0.0 if optimizer.decoupled and optimizer.name != "adamw" else decay
-    if optimizer.adam:
+    if optimizer.rule.moments:
         kind = torch.optim.AdamW if optimizer.name == "adamw" else torch.optim.Adam
         steps_of = kind(groups, betas=optimizer.betas, eps=optimizer.epsilon, weight_decay=own)
     else:

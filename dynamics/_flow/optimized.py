@@ -40,7 +40,7 @@ def check_flow(
 
 
 def _second(optimizer: Optimizer, order: str) -> bool:
-    return optimizer.momentum > 0 and not optimizer.adam and order == "second order"
+    return optimizer.momentum > 0 and not optimizer.rule.moments and order == "second order"
 
 
 # Evaluations of the derivative after which a flow along signs, or nearly so, is given up: smooth pieces take some 100.
@@ -64,7 +64,7 @@ class Optimized:
         if optimizer.rule.stiff:
             self.most_evaluations = _MOST_OF_SIGN
             self.why_so_many = ", as where an entry of the gradient stays at zero and its sign has no limit"
-            self.why_so_many += f" (epsilon = {optimizer.epsilon:g} rounds it off)" if optimizer.adam else ""
+            self.why_so_many += f" (epsilon = {optimizer.epsilon:g} rounds it off)" if optimizer.rule.moments else ""
 
     def own(self, state: np.ndarray) -> np.ndarray:
         """The state of the system."""

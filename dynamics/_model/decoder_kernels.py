@@ -9,8 +9,9 @@ import numpy as np
 from dynamics._model import intrinsics, kernels
 from dynamics._model.batch import Batch
 from dynamics._model.intrinsics import as_read_only
+from dynamics._model.rules import Moments, Velocity
 from dynamics._model.weights import Weights
-from dynamics.support.compiled import kernel
+from dynamics.support.compiled import by_type, kernel
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
 # Kernels without them round as numpy does, which took their steps before.
@@ -139,26 +140,38 @@ def systems(batch, shares, weights, rule, slopes, residual, f, workspace, G, los
                 r[b, k] *= shares[run, b]
 
 
-@kernel(**_AS_NUMPY)
-def follow(parameter, slope, first, second, rate, momentum, adam, step):
-    """A step of every entry along its ``slope``: the velocity's and the parameter's, or Adam's of `kernels.ascend`."""
-    if not adam:
-        for i in range(first.size):
-            first[i] = momentum * first[i] + slope[i]
-    kernels.ascend(parameter, slope, first, second, rate, adam, step)
+@kernel(inner=True, **_AS_NUMPY)
+def _gather_velocity(update, slope, first):
+    for i in range(first.size):
+        first[i] = update.momentum * first[i] + slope[i]
+
+
+@kernel(inner=True, **_AS_NUMPY)
+def _gather_nothing(update, slope, first):
+    pass
+
+
+# What a gradient adds to, before `kernels.ascend`.
+_gather = by_type({Velocity: _gather_velocity, Moments: _gather_nothing})
 
 
 @kernel(**_AS_NUMPY)
-def follow_modified(batch, f, solved, slope, flat, rates, momentum, adam, step):
+def follow(update, parameter, slope, first, second, rate, step):
+    """A step of every entry along its ``slope``, as `kernels.sgd_steps` takes it where all rows have a gradient."""
+    _gather(update, slope, first)
+    kernels.ascend(update, parameter, slope, first, second, rate, step)
+
+
+@kernel(**_AS_NUMPY)
+def follow_modified(batch, f, solved, slope, flat, update, step):
     """A step of several runs along ``slope`` and F ``solved``, and zeros in ``slope`` for the next one.
 
-    ``slope`` is that of Y; ``flat`` are (Z, Y) of all runs, each as (parameter, slope, first, second) without shape,
-    and ``rates`` are theirs.
+    ``slope`` is that of Y; ``flat`` are (Z, Y) of all runs, each as (parameter, slope, first, second) without shape.
     """
     for run in range(slope.shape[0]):
         add_outer(batch[5], batch[6], f[run], solved[run], slope[run])
     for k in range(2):
         parameter, own, first, second = flat[k]
-        follow(parameter, own, first, second, rates[k], momentum, adam, step)
+        follow(update, parameter, own, first, second, update.rates[k], step)
         for i in range(own.size):
             own[i] = 0

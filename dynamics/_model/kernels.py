@@ -21,8 +21,9 @@ import numpy as np
 from dynamics._model import intrinsics
 from dynamics._model.batch import Batch
 from dynamics._model.intrinsics import as_read_only, borrowed, matrix, number_of, of_bits, rank_of, underflow
+from dynamics._model.rules import Moments, Velocity
 from dynamics._model.weights import Weights
-from dynamics.support.compiled import kernel
+from dynamics.support.compiled import by_type, kernel
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrinsics,)}
 
@@ -106,12 +107,12 @@ def _weigh(token, count, logits, c, e, top):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _square_of_other_norms(c, kind, width):
+def _square_of_other_norms(c, normalised, width):
     """What c is divided by without a value matrix, squared: see `_feature`."""
     total = square = c.dtype.type(0)
     for i in range(c.size):
         total += c[i]
-    if kind == 2:
+    if not normalised:
         return total * total
     mean = total / c.dtype.type(width)
     for i in range(c.size):
@@ -120,13 +121,13 @@ def _square_of_other_norms(c, kind, width):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _feature(token, c, V, center, floor, kind, width, f, norm):
+def _feature(token, c, V, center, floor, means, normalised, width, f, norm):
     """LN(V^T c) of the rows of c into ``f`` (aligned with ``token`` where V is the identity), norms into ``norm``.
 
     ``LN(x) = P x / max(||P x||, floor)``, where P takes off the mean if ``center``; both need V. Rows of c may have any
     sum: V is applied to c / sum, and without V, LN takes the factor off. Below the floor, ``norm`` is -floor.
-    With the ``kind`` of a `Rule` 1, f is c / ||P c|| over ``width`` tokens, so that Y^T P f is what P Y makes of it;
-    with 2, V^T c itself.
+    With the ``means`` of a `Rule`, f is c / ||P c|| over ``width`` tokens, so that Y^T P f is what P Y makes of it; and
+    V^T c itself where it is not ``normalised``.
     """
     for b in range(c.shape[0]):
         total = mean = square = f.dtype.type(0)
@@ -134,8 +135,8 @@ def _feature(token, c, V, center, floor, kind, width, f, norm):
             for i in range(token.size):
                 f[b, i] = c[b, i]
                 square += c[b, i] * c[b, i]
-            if kind > 0:
-                square = _square_of_other_norms(c[b], kind, width)
+            if means or not normalised:
+                square = _square_of_other_norms(c[b], normalised, width)
         else:
             f[b] = 0
             for i in range(token.size):
@@ -154,9 +155,9 @@ def _feature(token, c, V, center, floor, kind, width, f, norm):
         scale = max(norm[b], floor)
         if norm[b] < floor:
             norm[b] = -floor
-        if kind == 2 and V.shape[0] > 0:
+        if not normalised and V.shape[0] > 0:
             scale, norm[b] = f.dtype.type(1), f.dtype.type(-1)
-        elif kind == 1 and scale == 0:
+        elif means and scale == 0:
             f[b] = 0
         if scale > 0:
             for k in range(f.shape[1]):
@@ -358,7 +359,7 @@ def _add_outer(rows, f, weight, r, product, dY):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _pull_back(token, c, f, norm, g, V, center, kind, weight, dz, dV, h):
+def _pull_back(token, c, f, norm, g, V, center, means, normalised, weight, dz, dV, h):
     """Add the gradient with respect to the logits z of a query, and V, given g, the gradients at the features f.
 
     Without V this is Lemma 1 in bag form, z' = f * (g - f (f . g)). Where LN subtracts the mean over all tokens, of
@@ -373,9 +374,9 @@ def _pull_back(token, c, f, norm, g, V, center, kind, weight, dz, dV, h):
         if norm[b] < 0:
             inner = f.dtype.type(0)
         scale = f.dtype.type(weight[b])
-        if V.shape[0] == 0 and kind > 0:
-            along, shift = f.dtype.type(kind == 1), f.dtype.type(1)
-            if kind == 1:
+        if V.shape[0] == 0 and (means or not normalised):
+            along, shift = f.dtype.type(means), f.dtype.type(1)
+            if means:
                 shift = -f[b].sum() / f.dtype.type(dz.size)
             for i in range(token.size):
                 h[i] += scale * f[b, i] * (g[b, i] - (along * f[b, i] + shift) * inner)
@@ -436,7 +437,8 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     Z, Y, V, H = borrowed(weights.Z), borrowed(weights.Y), borrowed(weights.V), borrowed(weights.hidden)
     dZ, dY, dV, dH = borrowed(slopes.Z), borrowed(slopes.Y), borrowed(slopes.V), borrowed(slopes.hidden)
     residual = borrowed(residual)
-    center, floor, kind, square, contrast = rule.center, rule.floor, rule.kind, rule.squared, rule.contrasted
+    center, floor, square, contrast = rule.center, rule.floor, rule.squared, rule.contrasted
+    means, normalised = rule.means, rule.normalised
     columns, units, last = Y.shape[1], H.shape[1], Y.shape[0] - Z.shape[0]  # the last rows of Y may be the queries'
     longest = most = 0
     for group in range(groups):
@@ -490,7 +492,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
             to_zero = underflow(False)
             e = matrix(line, 1, tokens.size)
             _weigh(tokens, matrix(count[entry:], n, tokens.size), Z[query[group]], c, e, top)
-            _feature(tokens, c, V, center, floor, kind, Z.shape[1], f, norm)
+            _feature(tokens, c, V, center, floor, means, normalised, Z.shape[1], f, norm)
             if units > 0:
                 _decode(rows, f, H, block, a)
                 _rectify(H, a)
@@ -516,7 +518,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
                     _back(rows, da, H, block, g)
                 else:
                     _back(rows, u, Y, block, g)
-                _pull_back(tokens, c, f, norm, g, V, center, kind, shares, dZ[query[group]], dV, e[0])
+                _pull_back(tokens, c, f, norm, g, V, center, means, normalised, shares, dZ[query[group]], dV, e[0])
                 if not keep:
                     if units > 0:
                         _add_outer(every_unit, a, shares, r, product_of_units, dY)
@@ -543,13 +545,33 @@ def attention(query, indptr, token, count, Z, c):
             c[i] /= total
 
 
-@kernel(**_OPTIONS)
-def ascend(parameter, slope, first, second, rate, adam, step):
-    """One step of gradient ascent along the velocity ``first``, or of Adam with its usual constants."""
-    if not adam:
-        for i in range(parameter.size):
-            parameter[i] += rate * first[i]
-        return
+@kernel(inner=True, **_OPTIONS)
+def _kept_velocity(update, parameter):
+    return update.momentum
+
+
+@kernel(inner=True, **_OPTIONS)
+def _ascend_velocity(update, parameter, slope, first, second, rate, step):
+    for i in range(parameter.size):
+        parameter[i] += rate * first[i]
+
+
+@kernel(inner=True, **_OPTIONS)
+def _catch_up_velocity(update, parameter, slope, first, second, rate, missed, step):
+    momentum = update.momentum
+    decay = momentum ** parameter.dtype.type(missed)
+    path = rate * momentum * (1 - decay) / (1 - momentum)
+    parameter += path * first
+    first *= decay
+
+
+@kernel(inner=True, **_OPTIONS)
+def _kept_moments(update, parameter):
+    return parameter.dtype.type(0)
+
+
+@kernel(inner=True, **_OPTIONS)
+def _ascend_moments(update, parameter, slope, first, second, rate, step):
     # Weights of the new: formed as 1 - 0.999 in single precision, the second would be off by 1e-5.
     new1, new2 = parameter.dtype.type(0.1), parameter.dtype.type(0.001)
     small = parameter.dtype.type(1e-8)
@@ -562,24 +584,25 @@ def ascend(parameter, slope, first, second, rate, adam, step):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _catch_up(parameter, slope, first, second, rate, momentum, adam, missed, step):
-    """The last ``missed`` steps until ``step`` of a row that had no gradient in them."""
-    if not adam:
-        decay = momentum ** parameter.dtype.type(missed)
-        path = rate * momentum * (1 - decay) / (1 - momentum)
-        parameter += path * first
-        first *= decay
-        return
+def _catch_up_moments(update, parameter, slope, first, second, rate, missed, step):
     slope[:] = 0
     whole = min(missed, _FORGOTTEN)
     for k in range(whole):
-        ascend(parameter, slope, first, second, rate, adam, step - missed + k + 1)
+        _ascend_moments(update, parameter, slope, first, second, rate, step - missed + k + 1)
     first *= parameter.dtype.type(0.9 ** (missed - whole))
     second *= parameter.dtype.type(0.999 ** (missed - whole))
 
 
+# What of an earlier velocity is left where the next gradient is added.
+_kept = by_type({Velocity: _kept_velocity, Moments: _kept_moments})
+# One step of gradient ascent along the velocity ``first``, or of Adam with its usual constants.
+ascend = by_type({Velocity: _ascend_velocity, Moments: _ascend_moments})
+# The last ``missed`` steps until ``step`` of a row that had no gradient in them.
+_catch_up = by_type({Velocity: _catch_up_velocity, Moments: _catch_up_moments})
+
+
 @kernel(inner=True, **_OPTIONS)
-def _touch(index, now, rows, last, parameter, slope, first, second, rate, momentum, adam):
+def _touch(index, now, rows, last, parameter, slope, first, second, rate, update):
     """Make the rows of ``index`` ready for the gradient of step ``now``, and list them once each; their number."""
     n = 0
     for row in index:
@@ -588,11 +611,11 @@ def _touch(index, now, rows, last, parameter, slope, first, second, rate, moment
         if 0 < last[row] < now - 1:
             missed = now - 1 - last[row]
             own = (parameter[row], slope[row], first[row], second[row])
-            _catch_up(*own, rate, momentum, adam, missed, now - 1)
+            _catch_up(update, *own, rate, missed, now - 1)
         last[row] = now
         rows[n] = row
         n += 1
-        before = parameter.dtype.type(0) if adam else momentum
+        before = _kept(update, parameter)
         for i in range(slope.shape[1]):
             slope[row, i] *= before
     return n
@@ -621,7 +644,7 @@ def catch_up(weights, memory, update, now):
         for row in range(last[k].size):
             if 0 < last[k][row] < now:
                 own = (x[k][row], slopes[k][row], first[k][row], second[k][row])
-                _catch_up(*own, update.rates[k], update.momentum, update.adam, now - last[k][row], now)
+                _catch_up(update, *own, update.rates[k], now - last[k][row], now)
                 last[k][row] = now
 
 
@@ -652,7 +675,7 @@ def _sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
     weights, slopes = _lent(weights), _lent(memory.slopes)
     first, second = _lent(memory.first), _lent(memory.second)
     Z, Y, V, H = weights.Z, weights.Y, weights.V, weights.hidden
-    rates, momentum, adam, last = update.rates, update.momentum, update.adam, memory.last
+    rates, last = update.rates, memory.last
     last = (borrowed(last[0]), borrowed(last[1]), borrowed(last[2]), borrowed(last[3]))
     own = (_in_rows(weights, last), _in_rows(slopes, last), _in_rows(first, last), _in_rows(second, last))
     # As `gradient_flow` passes them.
@@ -676,7 +699,7 @@ def _sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
         for k in range(4):
             index = (of_z, of_y, tokens[: tokens.size * min(1, V.shape[0])], every[: H.shape[0]])[k]
             arrays = (own[0][k], own[1][k], own[2][k], own[3][k])
-            touched[k] = _touch(index, now, rows[k], last[k], *arrays, rates[k], momentum, adam)
+            touched[k] = _touch(index, now, rows[k], last[k], *arrays, rates[k], update)
         for row in rows[1][: touched[1]]:
             for c in range(columns, Y.shape[1]):  # columns of multiplicity 0: larger, they could starve the softmax
                 Y[row, c] = Y[row, 0]
@@ -690,8 +713,8 @@ def _sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
         for k in range(4):
             x, g, m, v = own[0][k], own[1][k], own[2][k], own[3][k]
             if touched[k] == last[k].size:
-                ascend(x.ravel(), g.ravel(), m.ravel(), v.ravel(), rates[k], adam, now)
+                ascend(update, x.ravel(), g.ravel(), m.ravel(), v.ravel(), rates[k], now)
                 continue
             for row in rows[k][: touched[k]]:
-                ascend(x[row], g[row], m[row], v[row], rates[k], adam, now)
+                ascend(update, x[row], g[row], m[row], v[row], rates[k], now)
     return losses.size

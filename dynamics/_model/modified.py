@@ -12,7 +12,7 @@ from dynamics._model import decoder_kernels as reduced
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective
-from dynamics._model.optimizer import Update
+from dynamics._model.rules import Update
 from dynamics._model.weights import Rule, Weights
 from dynamics.support import checks
 from dynamics.support.checks import read_only
@@ -102,7 +102,7 @@ class Steps:
         self, data: Batch, weights: Weights, first: Weights, second: Weights, rule: Rule, update: Update
     ) -> None:
         runs, n, dtype = len(weights.Y), data.query.size, weights.Y.dtype
-        self._batch, self._rule, self._update = data, rule, (update.rates[:2], update.momentum, update.adam)
+        self._batch, self._rule, self._update = data, rule, update
         self._seen = Weights(*(read_only(array.view()) for array in weights))
         self._slopes = Weights(*(np.zeros_like(array) for array in weights))
         self._flat = tuple(
@@ -125,7 +125,7 @@ class Steps:
         reduced.systems(batch, self._shares, self._seen, self._rule, slopes, *own)
         if np.isfinite(losses).all():
             solved = _solved(gram, self._residual)
-            reduced.follow_modified(batch, values, solved, slopes.Y, self._flat, *self._update, step)
+            reduced.follow_modified(batch, values, solved, slopes.Y, self._flat, self._update, step)
         return losses
 
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -204,15 +204,10 @@ class Optimizer:
         """What it does: its entry in the table."""
         return RULES[self.name]
 
-    @property
-    def adam(self) -> bool:
-        """Whether moments of the gradient are kept."""
-        return self.rule.moments
-
     @cached_property
     def plain(self) -> bool:
         """Whether this is without any option, and what the kernels have themselves."""
-        return self.rule.kernel and self == Optimizer(self.name, self.momentum)
+        return self.rule.kernel is not None and self == Optimizer(self.name, self.momentum)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -274,22 +269,6 @@ def as_optimizer(optimizer: str | Optimizer, momentum: float) -> Optimizer:
     if momentum not in (MOMENTUM, optimizer.momentum):
         raise checks.reject("momentum", "be left out beside an Optimizer, which has its own", momentum)
     return optimizer
-
-
-class Update(NamedTuple):
-    """A plain optimizer as the kernels take it.
-
-    Attributes
-    ----------
-    adam : bool
-    momentum : float
-    rates : 4 floats
-        The learning rate of each of the first four `Weights`.
-    """
-
-    adam: bool
-    momentum: np.floating
-    rates: tuple[np.floating, ...]
 
 
 def _shrink(

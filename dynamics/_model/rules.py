@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,29 @@ if TYPE_CHECKING:
     from dynamics._model.optimizer import Optimizer
 
 Direction: TypeAlias = "Callable[[Optimizer, np.ndarray, np.ndarray, np.ndarray, int], np.ndarray]"
+
+
+class Velocity(NamedTuple):
+    """Steps along a velocity, as the kernels take them.
+
+    Attributes
+    ----------
+    momentum : float
+    rates : tuple of float
+        The learning rate of each of the first four `Weights`.
+    """
+
+    momentum: np.floating
+    rates: tuple[np.floating, ...]
+
+
+class Moments(NamedTuple):
+    """Steps of Adam with its usual constants, as the kernels take them; ``rates`` as in `Velocity`."""
+
+    rates: tuple[np.floating, ...]
+
+
+Update: TypeAlias = "Velocity | Moments"
 
 
 @dataclass(frozen=True)
@@ -38,8 +61,9 @@ class UpdateRule:
         Whether two moments of the gradient are kept, with ``betas`` and ``epsilon``.
     stiff : bool
         Whether the flow turns at once where an entry of the gradient changes its sign.
-    kernel : bool
-        Whether the compiled steps of SGD are its own, where no option is given.
+    kernel : callable, optional
+        (momentum, rates) -> what says in kernels that the compiled steps are its own, where no option is given: one of
+        the classes that `dynamics._model.kernels` has steps for. Default: its steps are those of ``direction``.
     decay : float
         Weight decay by default.
     decoupled : bool
@@ -51,7 +75,7 @@ class UpdateRule:
     gathers: bool = False
     moments: bool = False
     stiff: bool = False
-    kernel: bool = False
+    kernel: Callable[[np.floating, tuple[np.floating, ...]], Update] | None = None
     decay: float = 0.0
     decoupled: bool = False
 
@@ -89,8 +113,8 @@ def _normalised(optimizer: Optimizer, direction: np.ndarray) -> np.ndarray:
 
 
 RULES: dict[str, UpdateRule] = {
-    "sgd": UpdateRule(_heavy_ball, _along, gathers=True, kernel=True),
-    "adam": UpdateRule(_adam, _normalised, moments=True, stiff=True, kernel=True),
+    "sgd": UpdateRule(_heavy_ball, _along, gathers=True, kernel=Velocity),
+    "adam": UpdateRule(_adam, _normalised, moments=True, stiff=True, kernel=lambda _, rates: Moments(rates)),
     # What PyTorch's AdamW decays by if it is not told otherwise.
     "adamw": UpdateRule(_adam, _normalised, moments=True, stiff=True, decay=0.01, decoupled=True),
     "sign": UpdateRule(_sign, _along_signs, stiff=True),

@@ -56,9 +56,10 @@ class Rule(NamedTuple):
         Whether each group is a pair of bags, the first for the loss, both for the regulariser (22), with a weight each.
     residual : bool
         Whether the query's vector joins the feature; its row of Y is that of the query among the last ones.
-    kind : int
-        LN of what has no V: 0 divides by the norm; 1 subtracts the mean first, where Y has none in its columns; 2 does
-        nothing, with V as well.
+    means : bool
+        Whether LN of what has no V subtracts the mean first, where Y has none in its columns.
+    normalised : bool
+        Whether there is LN at all, with V as well.
     """
 
     multiplicity: np.ndarray
@@ -67,11 +68,12 @@ class Rule(NamedTuple):
     squared: bool
     contrasted: bool
     residual: bool
-    kind: int
+    means: bool
+    normalised: bool
 
     @classmethod
     def of(cls, layer: Layer, objective: Objective, dtype: np.dtype) -> Rule:
         """The rule of a kind of layer and an objective, in the precision of the weights."""
         squared, contrasted = objective.squared, objective.contrast is not None
         kind = (layer.multiplicity, layer.center, dtype.type(layer.floor))
-        return cls(*kind, squared, contrasted, layer.residual, 1 if layer.means else 2 * (layer.normalisation is None))
+        return cls(*kind, squared, contrasted, layer.residual, layer.means, layer.normalisation is not None)

@@ -12,7 +12,7 @@ import numpy as np
 from dynamics._flow.registry import entry_of
 from dynamics._model import decoder_kernels, kernels, modified
 from dynamics._model.objective import Objective, as_objective
-from dynamics._model.optimizer import Optimizer, Update, as_optimizer, ascend, direction_of
+from dynamics._model.optimizer import Optimizer, as_optimizer, ascend, direction_of
 from dynamics._model.weights import RATES, Rule, Weights
 from dynamics._sgd.feed import Feed, Source, source_of
 from dynamics._sgd.gradients import Step
@@ -213,7 +213,8 @@ class Run:
         objective.check_fits(layer)
         parameters |= objective.parameters
         self.rates = tuple(self._cast(name, parameters.get(name, 0.0)) for name in RATES)
-        self.update = Update(self.optimizer.adam, self.dtype.type(parameters["momentum"]), self.rates[:4])
+        kernel = self.optimizer.rule.kernel
+        self.update = kernel and kernel(self.dtype.type(parameters["momentum"]), self.rates[:4])
         _foresee(parameters, self.source, layer, objective.contrast)
         self.feed = Feed(
             self.source,
@@ -281,7 +282,7 @@ class Run:
         sizes = [len(array) for array in self.weights[:4]]
         sizes[0] *= 1 if layer.Z.shape[1] <= _ROW else layer.Z.shape[1]
         last = tuple(np.zeros(size, dtype=np.int64) for size in sizes)
-        self.memory = Memory(blank() if self.update.adam else first, first, second, last)
+        self.memory = Memory(blank() if self.optimizer.rule.moments else first, first, second, last)
         # A step of the kernels touches only the rows of its tokens; others move every entry.
         self.by_rows = self.view.plain and self.plain and whole
         # The same arrays, which a step changes in place; read-only, as `gradient_flow` passes them, so that the kernel
@@ -344,12 +345,11 @@ class Run:
             with np.errstate(over="ignore", invalid="ignore"):  # `go` looks at what comes of it
                 ascend(self.optimizer, self.weights, slopes, *moments, self.rates, self.rule.multiplicity, step - 1)
             return
-        update = (self.update.momentum, self.update.adam, step)
         parts = zip(self.weights, slopes, self.memory.first, self.memory.second, self.rates, strict=True)
         for array, slope, first, second, rate in parts:
             if array.size:
                 flat = (own.ravel() for own in (array, np.ascontiguousarray(slope), first, second))
-                decoder_kernels.follow(*flat, rate, *update)
+                decoder_kernels.follow(self.update, *flat, rate, step)
 
     def _slopes(self, share: np.ndarray | None) -> tuple[float, Weights]:
         """Loss and direction on the next batch, or with this share of each bag."""
@@ -376,7 +376,8 @@ class Run:
         weights, memory = self.weights, self.memory
         if not self.large and done < self.steps:
             weights, memory = copy_of(weights), memory.copy()
-        kernels.catch_up(weights, memory, self.update, done)
+        if self.by_rows:
+            kernels.catch_up(weights, memory, self.update, done)
         self.current = weights
 
     def _arrays(self) -> Weights:

@@ -60,6 +60,7 @@ def go(tasks: Sequence[Task]) -> list[Run]:
 def _side_by_side(runs: Sequence[Run]) -> bool:
     """Take all steps; whether they stay finite, since a run that does not would end the others elsewhere than alone."""
     first = runs[0]
+    assert first.update is not None  # as of all that is `in_kernels`
     kept = zip(*((run.weights, run.memory.first, run.memory.second) for run in runs), strict=True)
     weights, velocity, second = (stacked(each) for each in kept)
     for run, Z, Y in zip(runs, weights.Z, weights.Y, strict=True):

@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, NoReturn
@@ -18,7 +18,7 @@ from numba.core import cgutils, environment
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime import rtsys
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 # NUMBA_DISABLE_JIT=1: kernels run as the Python that they are written in, a thousand times slower.
 IN_PYTHON = bool(config.DISABLE_JIT)
@@ -53,6 +53,25 @@ def kernel(*, inner: bool = False, uses: Iterable[ModuleType] = (), **options: A
         return compiled
 
     return decorate
+
+
+def by_type(kernels: Mapping[type, Any]) -> Any:
+    """What stands in kernels for one of several inner ones: which, says the class of the first argument.
+
+    Numba chooses where it compiles, so that each class has compiled code of its own, and no class is a branch in it.
+    """
+
+    def chosen(first, *rest):
+        return kernels[type(first)](first, *rest)
+
+    if not IN_PYTHON:
+
+        @overload(chosen)
+        def choose(first, *rest):
+            own = kernels[first.instance_class]
+            return lambda first, *rest: own(first, *rest)
+
+    return chosen
 
 
 def address(called: Any, arguments: tuple) -> Any:

@@ -24,7 +24,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from dynamics._model import kernels
+from dynamics._model import decoder_kernels
+from dynamics._model.rules import RULES
 from dynamics.data import averaging as tasks
 from dynamics.descent import DivergenceError, spawn
 from dynamics.support import checks, files
@@ -39,7 +40,7 @@ from dynamics.units.attention_unit import AttentionUnit, attention_weights
 __all__ = ["LinearQueryUnit", "load_training", "train_qsa", "unit_at"]
 
 SCHEDULES = ("cosine", "constant")
-OPTIMIZERS = ("sgd", "adam")
+OPTIMIZERS = tuple(name for name, rule in RULES.items() if rule.kernel is not None)
 _FORMAT = "yzflow-qsa-training-1"
 # Inputs are drawn for as many steps at a time as give this many numbers, each time by a generator of its own, so that a
 # run can be continued.
@@ -370,6 +371,8 @@ class _Run:
         # One flat vector of all parameters, so that a step of the optimizer is one call; W, K, V are views.
         self.state = np.concatenate([matrix.ravel() for matrix in unit.matrices])
         self.slope, self.first, self.second = (np.zeros_like(self.state) for _ in range(3))
+        kernel = RULES[p["optimizer"]].kernel
+        self.update = kernel and kernel(p["momentum"], ())
         self.matrices, self.gradient = (_split(flat, unit.matrices) for flat in (self.state, self.slope))
         n_tokens, subset_size = p["n_tokens"], p["subset_size"]
         rng = np.random.default_rng(shown)
@@ -438,10 +441,7 @@ class _Run:
         if p["schedule"] == "cosine":
             rate *= 0.5 * (1 + math.cos(math.pi * step / p["steps"]))
         if np.isfinite(loss):
-            adam = p["optimizer"] == "adam"
-            if not adam:
-                self.first[:] = p["momentum"] * self.first + self.slope
-            kernels.ascend(self.state, self.slope, self.first, self.second, rate, adam, step + 1)
+            decoder_kernels.follow(self.update, self.state, self.slope, self.first, self.second, rate, step + 1)
         if not (np.isfinite(loss) and np.isfinite(self.state).all()):
             if step > 0 and not np.isfinite(loss):
                 self.units.pop(step, None)  # its scores may be out of range

@@ -1,5 +1,7 @@
 """Tables of kinds refuse what they lack: a toy entry is itself everywhere, or an error says what is missing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,18 @@ def test_a_new_optimizer_takes_its_own_steps(cubes):
     assert np.abs(own.Y - plain.Y).max() > 1e-3
     later = {name: sgd(CLASSES, **RUN, optimizer=Optimizer(name, momentum=0.0)).final.Y for name in ("sgd", "cubes")}
     assert np.abs(later["sgd"] - later["cubes"]).max() > 1e-3
+
+
+@pytest.mark.parametrize("more", [{}, {"decoder": "modified", "length": None}], ids=["full", "modified"])
+@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.kernel is not None])
+def test_compiled_steps_are_those_of_the_same_entry_in_numpy(monkeypatch, name, more):
+    given = {**RUN, **more, "steps": 25, "optimizer": name}
+    compiled = sgd(CLASSES, **given).final
+    monkeypatch.setitem(RULES, name, replace(RULES[name], kernel=None))
+    plain = sgd(CLASSES, **given).final
+    for ours, theirs in ((compiled.Z, plain.Z), (compiled.Y, plain.Y)):
+        np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-7)
+    assert np.abs(plain.Y).max() > 0.1
 
 
 def test_it_is_itself_in_many_runs_in_options_and_in_files(cubes, tmp_path):

@@ -64,7 +64,9 @@ def as_optax(optimizer, eta, steps):
     if optimizer.decoupled:
         own = optax.trace(optimizer.momentum), optax.add_decayed_weights(decay), optax.scale(-eta)
         return optax.chain(*parts, *own)
-    return optax.chain(*parts, optax.adam(rate) if optimizer.adam else optax.sgd(rate, momentum=optimizer.momentum))
+    return optax.chain(
+        *parts, optax.adam(rate) if optimizer.rule.moments else optax.sgd(rate, momentum=optimizer.momentum)
+    )
 
 
 @pytest.mark.parametrize("name", OPTIONS)
