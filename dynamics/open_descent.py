@@ -44,7 +44,7 @@ def descend(
         Learning rate, positive; or one for each state, by name, where 0 freezes it.
     steps : int
     seed : int or numpy.random.SeedSequence
-        Of what ``sample`` draws. Same seed, same result.
+        Of what ``sample`` draws. Same seed, same result. A flow without it has none in its record.
     optimizer : str or Optimizer, optional
         What makes a step of the derivative, as of the gradient in `sgd`: momentum, Adam, clipping, decay, a schedule of
         k. Default: plain steps, without momentum.
@@ -86,6 +86,8 @@ def descend(
         "record_every": record_every,
         **({} if how is None else how.over(steps).parameters),
     }
+    if getattr(flow, "sample", None) is None:  # what has a seed was drawn
+        del given["seed"], parameters["seed"]
     clock = 1.0 if unit is None else unit
     rows = np.empty((len(moments), states.initial.size))
     with Progress(f"steps ({type(flow).__name__})", enabled=progress) as report:

@@ -63,8 +63,8 @@ class Call:
     ----------
     function : str
     arguments : mapping
-        All its arguments, ``data`` among them; `LeftOut` stands for what a file does not hold, and of a flow from a
-        file its `Origin`, which is made when the call is.
+        All its arguments, ``data`` among them, and a ``seed`` only where something is drawn; `LeftOut` stands for what
+        a file does not hold, and of a flow from a file its `Origin`, which is made when the call is.
     """
 
     function: str

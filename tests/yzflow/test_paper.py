@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from theory import statements
 from theory.statements import Assumption, Check, Statement
 from theory.symbolic import Derivation
 from yzflow import cli
+from yzflow.audits.fates import Fate
+from yzflow.audits.options import Option, Room
 from yzflow.figures.registry import entries
 from yzflow.paper import Paper, later
 from yzflow.testing import cases
@@ -37,6 +40,8 @@ class Decay:
 
 
 class Setting:
+    t_end = 1.0
+
     def __init__(self, name: str, rate: float):
         self.name, self.rate = name, rate
 
@@ -108,6 +113,55 @@ def test_a_registered_paper_is_checked_and_its_false_statement_is_flagged(regist
     yz.page("Decay: Theorem 4", tmp_path / "page.html")
     assert "FAILS where it should hold" in (tmp_path / "page.html").read_text()
     assert {"Decay: Theorem 3", "Decay: Theorem 4"} < set(statements.REGISTER)
+
+
+class Noisy(Decay):
+    """The same with a little noise in each step."""
+
+    def sample(self, t, state, rng):
+        return {"x": -self.rate * state["x"] + 1e-9 * rng.normal(size=2)}
+
+
+class Trained(Setting):
+    def simulate(self, level: str, *, seed: int) -> yz.Run:
+        kind = {"flow": Decay, "steps": Decay, "SGD": Noisy}[level]
+        if level == "flow":
+            return super().simulate(level, seed=seed)
+        return yz.descend(kind(self.rate), rate=1e-3, steps=1000, seed=seed, record_every=250)
+
+
+def test_labels_have_the_seeds_of_what_was_drawn_and_no_others(registered):
+    levels = ("flow", "steps", "SGD")
+    check = Check("the decay", levels, error(1.0), tolerance=1e-3, expected=levels)
+    one = Statement("Decay", "Theorem 3", "It decays", "It does.", r"x = x_0 e^{-k t}", checks=(check,))
+    registered(paper(levels=levels, statements=(one,), settings=lambda *, quick: [Trained("slow", 0.5)]))
+    table = yz.audit(["Decay: Theorem 3"], seed=7).table
+    assert {row.level: row.label.scope.get("seeds") for row in table} == {"flow": None, "steps": None, "SGD": (7,)}
+    assert not any(row.alarming for row in table)
+
+
+def small(runs, level):
+    """By how much the first number exceeds 1/2, after the start."""
+    return float(runs.trajectory(level).dataset["x"][1:, 0].max()) - 0.5
+
+
+def test_options_of_a_paper_whose_simulations_are_runs(registered):
+    """x = e^{-k t} is below 1/2 from ln(2) / k on: for k = 2 from the third of five times on, for k = 1/2 never."""
+    check = Check("the size", ("flow",), small, expected=("flow",))
+    one = Statement("Decay", "Theorem 3", "It is small", "It is.", r"x < 1 / 2", checks=(check,))
+    options = [
+        Option(name, text, lambda setting, level, seed, k=k: Setting("own", k).simulate(level, seed=seed), ("flow",))
+        for name, text, k in (("plain", "nothing", 2.0), ("slow", "a quarter of the rate", 0.5))
+    ]
+    room = Room(
+        "Decay", tuple(options), {"flow": "flow"}, (), lambda *, quick: [Setting("fast", 2.0)], lambda *, quick: 1,
+        lambda dataset: dataset.assign(x=-dataset["x"]),
+    )  # fmt: skip
+    registered(paper(statements=(one,), survival=room))
+    found = yz.survival(["Decay: Theorem 3"], quick=True).squeeze()
+    np.testing.assert_allclose(found["error"], np.exp([-0.5, -0.125]) - 0.5, atol=1e-6)
+    assert found["holds_from"].values.tolist() == [0.5, np.inf]
+    assert found["verdict"].values.tolist() == [Fate.LATER, Fate.FAILS]
 
 
 def test_a_number_of_two_papers_is_refused_with_both_names(registered):
@@ -203,6 +257,17 @@ def nowhere(*, quick: bool) -> list[Setting]:
     return [Setting("growth", -0.1)]
 
 
+def unknown_margin():
+    nowhere = Assumption("k is known", lambda setting: float("nan"))
+    return replace(theorem(), assumptions=(nowhere,))
+
+
+def test_a_paper_that_is_not_in_the_table_is_said_to_be_missing():
+    case = next(one for one in cases(paper()) if one.name == "in the table")
+    with pytest.raises(AssertionError, match="is not in the table"):
+        case()
+
+
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
@@ -211,6 +276,7 @@ def nowhere(*, quick: bool) -> list[Setting]:
         ({"mistakes": {"none": (solution, {}, "rate")}}, ["mistake: none"]),
         ({"mistakes": {"name": (solution, {"power": lambda k, t: k}, "speed")}}, ["mistake: name"]),
         ({"settings": unnamed}, ["settings"]),
+        ({"statements": (unknown_margin(),)}, ["settings", "checks: Theorem 3"]),
         ({"settings": untyped}, ["signatures"]),
         ({"settings": nowhere}, ["checks: Theorem 3"]),
         ({"questions": {"Theorem 9": ("Why?", "So.")}}, ["questions"]),

@@ -37,7 +37,7 @@ def test_no_word_of_the_template_is_left(tmp_path):
     assert "a_new_paper" not in text and "A new paper" not in text and "Own words" in text
 
 
-@pytest.mark.parametrize("name", ["", "9 lives", "a/b", "Scan and Snap", "scan_and_snap", 3])
+@pytest.mark.parametrize("name", ["", "9 lives", "a/b", "Scan and Snap", "scan_and_snap", "SCAN  and-snap", 3])
 def test_names_are_refused(name, tmp_path):
     with pytest.raises(ValueError, match="`NAME` must"):
         skeleton.write(name, tmp_path)

@@ -41,8 +41,8 @@ class Simulations:
 
     def seeds(self, level: str) -> tuple[int, ...]:
         """The seeds of the simulation at a level; none where nothing was drawn, or nothing simulated."""
-        drawn = level in self._made and self._made[level].dataset.attrs["simulator"] == "sgd"
-        return (self._seed,) if drawn else ()
+        call = getattr(self._made.get(level), "call", None)
+        return (self._seed,) if call is not None and "seed" in call.arguments else ()
 
 
 def audit(

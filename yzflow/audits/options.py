@@ -9,7 +9,7 @@ from typing import Any
 
 import xarray as xr
 
-from dynamics import Trajectory
+from dynamics import Run, Trajectory
 from theory.statements import Setting
 
 __all__ = ["Correction", "Option", "Room"]
@@ -42,8 +42,8 @@ class Option:
     text : str
         What is changed, with its numbers.
     simulate : callable
-        (setting, level, seed) -> Trajectory. ValueError where the level has no such option; IntegrationError or
-        DivergenceError where training comes to no end.
+        (setting, level, seed) -> Trajectory or Run, as the setting's own. ValueError where the level has no such
+        option; IntegrationError or DivergenceError where training comes to no end.
     levels : tuple of str
         At which it changes something.
     adapted : callable
@@ -56,7 +56,7 @@ class Option:
 
     name: str
     text: str
-    simulate: Callable[..., Trajectory]
+    simulate: Callable[..., Trajectory | Run]
     levels: tuple[str, ...]
     adapted: Callable[[Any], Any] = lambda setting: setting
     corrected: Callable[[Any, str], Correction] | None = None
@@ -79,7 +79,7 @@ class Room:
     drawn : tuple of str
         The levels at which runs are drawn, so that verdicts are tests over seeds.
     settings : callable
-        (quick) -> the settings.
+        (quick) -> the settings, which also have the time ``t_end`` that they are simulated to.
     draws : callable
         (quick) -> how many seeds.
     mirrored : callable

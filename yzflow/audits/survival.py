@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import xarray as xr
 
-from dynamics import DivergenceError, IntegrationError, Trajectory
+from dynamics import DivergenceError, IntegrationError, Run, Trajectory
 from dynamics.support import checks
 from dynamics.support.calls import digest
 from dynamics.support.netcdf import load_dataset
@@ -34,6 +34,7 @@ from yzflow.sweeps.tasks import resolve
 
 __all__ = ["label", "load", "survival"]
 
+_Simulation: TypeAlias = Trajectory | Run
 _FORMAT = "yzflow-survival-1"
 # Why a cell has no number.
 _DEFINED, _REFUSED, _NO_END, _MEANINGLESS = range(4)
@@ -249,17 +250,22 @@ def _named(name: str, given: Sequence[str] | None, known: Sequence[str]) -> list
 class _Seen:
     """Simulations as checks ask for them, with some of them seen in other variables."""
 
-    def __init__(self, setting: Any, simulated: Callable[[str], Trajectory], view: Callable | None = None) -> None:
+    def __init__(self, setting: Any, simulated: Callable[[str], _Simulation], view: Callable | None = None) -> None:
         self.setting = setting
         self._simulated, self._view = simulated, view
-        self._made: dict[str, Trajectory] = {}
+        self._made: dict[str, _Simulation] = {}
 
-    def trajectory(self, level: str) -> Trajectory:
+    def trajectory(self, level: str) -> _Simulation:
         """The simulation at a level."""
         if level not in self._made:
             run = self._simulated(level)
-            self._made[level] = run if self._view is None else Trajectory(self._view(run.dataset))
+            self._made[level] = run if self._view is None else _with_dataset(run, self._view(run.dataset))
         return self._made[level]
+
+
+def _with_dataset(run: _Simulation, dataset: xr.Dataset) -> _Simulation:
+    """A simulation of the same kind that shows other variables."""
+    return Run(dataset, events=run.events) if isinstance(run, Run) else Trajectory(dataset)
 
 
 def _run(configuration: dict, seed: int) -> dict[str, xr.DataArray]:
@@ -310,12 +316,12 @@ class _Runs:
     def __init__(self, option: Option, setting: Any, level: str, stands_for: str, seed: int) -> None:
         self.option, self.level, self._stands_for = option, level, stands_for
         self._seed, self._setting = seed, setting
-        self._made: dict[str, Trajectory] = {}
+        self._made: dict[str, _Simulation] = {}
         self.adapted = option.adapted(setting)
         correct = option.corrected
         self.correction: Correction | None = None if correct is None else correct(self.adapted, level)
 
-    def simulated(self, level: str) -> Trajectory:
+    def simulated(self, level: str) -> _Simulation:
         """One at a level of the register, for a check: that of the table where it stands for it."""
         own = self.level if level == self._stands_for else level
         if own not in self._made:
