@@ -7,20 +7,19 @@ token. T -> infinity is the same with the counts replaced by the probabilities P
 
 from __future__ import annotations
 
+import io
 import json
 import os
-import zipfile
-import zlib
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import _shown
-from dynamics.support import checks, names
-from dynamics.support.files import opened, replacing
+from dynamics.support import archive, checks, files, names, sealed
 from dynamics.support.frozen import Frozen
 
 if TYPE_CHECKING:
@@ -28,12 +27,11 @@ if TYPE_CHECKING:
 
     from dynamics.support.display import Labels, Style
 
-_FORMAT = "yzflow-bags-1"
+_FORMAT, _UNSEALED = "yzflow-bags-2", "yzflow-bags-1"
+_WHAT = sealed.KINDS[_FORMAT].what
 _ARRAYS = ("query", "target", "indptr", "token", "count", "weight")
 _SIZES = ("n_queries", "n_tokens", "vocab_size")
 _LARGEST_COUNT, _SMALLEST_COUNT = 2.0**64, 2.0**-40  # of the largest count of a bag, before it is scaled
-# What numpy and zipfile raise on damaged files, found by inverting each byte; OSError is a seek before the start.
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, RuntimeError, OSError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,17 +356,16 @@ class Bags(Frozen):
         )
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write to an ``.npz`` file, completely or not at all."""
+        """Write to an ``.npz`` file, completely or not at all, with a checksum that `load` compares."""
         own = {name: value for name, value in self.names.items() if value is not None}
-        # As bytes of JSON: numpy would drop zeros at the ends of words, and give all of them the length of the longest.
-        kept = {"names": np.frombuffer(json.dumps(own).encode(), np.uint8)} if own else {}
-        sizes = [getattr(self, name) for name in _SIZES]
-        with replacing(path) as temporary, open(temporary, "wb") as file:
-            np.savez_compressed(file, format=_FORMAT, sizes=sizes, **self.arrays, **kept)
+        header = {"format": _FORMAT, "sizes": self.sizes, "names": own}
+        files.write(path, archive.encode(header, self.arrays, compressed=True))
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> Bags:
         """Read what `save` wrote.
+
+        A file of before files of bags had a checksum is read with a warning: nobody knows whether it was changed.
 
         Raises
         ------
@@ -377,26 +374,40 @@ class Bags(Frozen):
         FileNotFoundError
             If there is none.
         """
-        # Opened here: numpy leaves a file that it opened itself open if it turns out to be damaged.
-        with opened("path", path) as handle:
-            return cls._read(handle, path)
+        try:
+            header, arrays = archive.load(path, _FORMAT, _WHAT)
+        except sealed.Damaged as error:
+            return cls._unsealed(path, error)
+        return cls._made(path, header.get("sizes"), header.get("names"), arrays)
 
     @classmethod
-    def _read(cls, handle: BinaryIO, path: str | os.PathLike) -> Bags:
-        refused = checks.reject("path", "be a file of bags written by yzflow", repr(str(path)))
+    def _unsealed(cls, path: str | os.PathLike, error: ValueError) -> Bags:
+        """Bags of a file without a seal, as `save` once wrote them; else ``error``."""
         try:
-            with np.load(handle, allow_pickle=False) as file:
-                if "format" not in file or str(file["format"]) != _FORMAT:
-                    raise refused
-                sizes: dict[str, Any] = dict(zip(_SIZES, (int(size) for size in file["sizes"]), strict=True))
-                own = json.loads(file["names"].tobytes()) if "names" in file else {}
-                return cls(**{name: file[name] for name in _ARRAYS}, **sizes, **own)
-        except _DAMAGE as error:
-            raise refused from error
-        except ValueError as error:
-            if str(error).startswith("`"):
-                raise
-            raise refused from error
+            with np.load(io.BytesIO(files.read("path", path)), allow_pickle=False) as file:
+                if str(file["format"]) != _UNSEALED:
+                    raise error
+                held = {name: file[name] for name in file.files}
+            sizes = dict(zip(_SIZES, held.pop("sizes").tolist(), strict=True))
+            own = json.loads(held.pop("names").tobytes()) if "names" in held else {}
+        except (*sealed.OTHER_ZIP, ValueError):
+            raise error from None
+        bags = cls._made(path, sizes, own, {name: held.get(name) for name in _ARRAYS})
+        warnings.warn(
+            f"Reading the bags in {os.fspath(path)!r}, a file without a checksum: a change of it would not be noticed. "
+            f"Save them again to seal them and avoid this warning.",
+            UserWarning,
+            stacklevel=3,
+        )
+        return bags
+
+    @classmethod
+    def _made(cls, path: str | os.PathLike, sizes: Any, own: Any, arrays: Mapping[str, Any]) -> Bags:
+        """Bags of the parts of a file, and nothing else than these."""
+        whole = isinstance(sizes, dict) and set(sizes) == set(_SIZES) and set(arrays) == set(_ARRAYS)
+        if not whole or not isinstance(own, dict) or not set(own) <= set(names.AXES):
+            raise checks.reject("path", f"be {_WHAT} written by yzflow", f"other parts in {os.fspath(path)!r}")
+        return cls(**arrays, **sizes, **own)
 
 
 class HasPopulation(Protocol):

@@ -11,9 +11,9 @@ import lazy_loader
 import numpy as np
 
 from dynamics import _shown
-from dynamics.support import checks
+from dynamics.support import checks, sealed
 from dynamics.support.calls import Call
-from dynamics.support.results import load_result, save_result
+from dynamics.support.results import json_attribute, load_result, save_result
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -24,6 +24,8 @@ else:
     xr = lazy_loader.load("xarray")
 
 FORMAT = "yzflow-run-1"
+_WHAT = sealed.KINDS[FORMAT].what
+_LISTS = ("states", "notes", "events")  # attributes
 _TIMES = "event_time"
 
 
@@ -145,14 +147,29 @@ class Run:
         FileNotFoundError
             If there is none.
         """
-        dataset, call, environment = load_result(path, FORMAT, "a run of an open flow")
-        names = json.loads(dataset.attrs.pop("events", "[]"))
-        counts = dataset.attrs.pop("event_counts", None)
-        if counts is None:
-            return cls(dataset, call, environment, events={name: np.zeros(0) for name in names})
-        times = dataset[_TIMES].values
-        parts = np.split(times, np.cumsum(np.atleast_1d(counts))[:-1])
-        return cls(dataset.drop_vars(_TIMES), call, environment, events=dict(zip(names, parts, strict=True)))
+        dataset, call, environment = load_result(path, FORMAT, _WHAT, ())
+        lists = {name: json_attribute(dataset, name, list, path, _WHAT) for name in _LISTS if name in dataset.attrs}
+        try:
+            # Words that name variables: whoever seals a file can write anything into it.
+            known = [dataset[name] for name in lists["states"]]
+            if not known or not all(isinstance(name, str) for own in lists.values() for name in own):
+                raise TypeError
+            dataset, events = _without_events(dataset, lists.get("events", []))
+        except (KeyError, TypeError, ValueError):
+            found = f"one with other parts, {os.fspath(path)!r}"
+            raise checks.reject("path", f"be {_WHAT} written by yzflow", found) from None
+        return cls(dataset, call, environment, events=events)
+
+
+def _without_events(dataset: xr.Dataset, names: list[str]) -> tuple[xr.Dataset, dict[str, np.ndarray]]:
+    """What `_with_events` was given."""
+    dataset.attrs.pop("events", None)
+    counts = dataset.attrs.pop("event_counts", None)
+    if counts is None:
+        return dataset, {name: np.zeros(0) for name in names}
+    times = np.asarray(dataset[_TIMES].values, np.float64)
+    parts = np.split(times, np.cumsum(np.atleast_1d(counts))[:-1])
+    return dataset.drop_vars(_TIMES), dict(zip(names, parts, strict=True))
 
 
 def _with_events(dataset: xr.Dataset, events: Mapping[str, np.ndarray]) -> xr.Dataset:

@@ -355,7 +355,7 @@ class Trajectory:
         FileNotFoundError
             If there is none.
         """
-        return cls(*load_result(path, _FORMAT, "a trajectory"))
+        return cls(*load_result(path, _FORMAT, "a trajectory", ("query", "token", "next_token")))
 
     @property
     def _starts(self) -> np.ndarray | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics import Trajectory
-from dynamics.support import checks, files
+from dynamics.support import checks, files, sealed
 from dynamics.version import __version__
 from theory.enclosures import Enclosure
 from yzflow.reruns import saved_table
@@ -124,11 +124,13 @@ def _made(file: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _dataset(file: Path) -> tuple[str, dict[str, Any]]:
-    try:
-        trajectory = Trajectory.load(file)
-    except ValueError:
+    found = sealed.kind_of(file)
+    if found in ("yzflow-sweep-1", "yzflow-survival-1"):
         kind, saved, _ = saved_table(file)
         return kind, {str(key): str(value) for key, value in saved.attrs.items()}
+    if found != "yzflow-trajectory-1":
+        return sealed.KINDS[found].what, {}
+    trajectory = Trajectory.load(file)
     attributes = trajectory.dataset.attrs
     made = {"function": attributes["simulator"], "arguments": trajectory.parameters}
     return f"a trajectory of {made['function']}", {**made, "environment": trajectory.environment}

@@ -16,7 +16,7 @@ import xarray as xr
 
 from dynamics import Run, Trajectory
 from dynamics._flow.registry import entry_of
-from dynamics.support import checks, files
+from dynamics.support import checks, files, sealed
 from dynamics.support.calls import Call
 from dynamics.support.origins import Code, Origin, check_is_here, check_may_run, read_outside
 from dynamics.support.provenance import environment
@@ -181,17 +181,14 @@ def rerun(path: str | os.PathLike, *, progress: bool = False, **given: Any) -> R
 
 
 def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunReport:
-    try:
-        result = _result(path)
-    except ValueError as error:
-        try:
-            kind, saved, make = saved_table(path)
-        except ValueError:
-            raise error from None
+    loader = _RESULTS.get(sealed.kind_of(path))
+    if loader is None:
         if given:
-            raise checks.reject("given", "be left out but for trajectories", ", ".join(given)) from None
+            raise checks.reject("given", "be left out but for trajectories", ", ".join(given))
+        kind, saved, make = saved_table(path)
         check_is_here(read_outside(saved.attrs.get("code", "")))
         return _report(path, kind, saved, make(saved, progress), saved.attrs)
+    result = loader(path)
     what = "a run" if isinstance(result, Run) else "a trajectory"
     call = result.call
     if call is None:
@@ -203,14 +200,11 @@ def _dataset(path: Path, progress: bool, given: Mapping[str, Any]) -> RerunRepor
     return replace(report, factors=(*report.factors, *_of_code(call), *field))
 
 
-def _result(path: Path) -> Run | Trajectory:
-    try:
-        return Trajectory.load(path)
-    except ValueError as error:
-        try:
-            return Run.load(path)
-        except ValueError:
-            raise error from None
+# Formats of files that hold the call which made them.
+_RESULTS: dict[str, Callable[[Path], Run | Trajectory]] = {
+    "yzflow-trajectory-1": Trajectory.load,
+    "yzflow-run-1": Run.load,
+}
 
 
 def _of_code(call: Call) -> Iterator[Factor]:
@@ -257,12 +251,21 @@ def _code_of_field(origin: Mapping[str, str]) -> Code:
 
 def saved_table(path: Path) -> tuple[str, xr.Dataset, Callable[[xr.Dataset, bool], xr.Dataset]]:
     """What a file of a sweep or of a survival table is, its content, and what makes that again; else ValueError."""
-    try:
+    found = sealed.kind_of(path)
+    if found == "yzflow-sweep-1":
         runs = load_sweep(path)
-    except ValueError:
+        return f"a sweep of {_said(path, runs, 'task')}", runs, _sweep
+    if found == "yzflow-survival-1":
         table = load_survival(path)
-        return f"a survival table of {table.attrs['paper']}", table, _survival
-    return f"a sweep of {runs.attrs['task']}", runs, _sweep
+        return f"a survival table of {_said(path, table, 'paper')}", table, _survival
+    rule = "be a trajectory, a run of an open flow, a sweep or a survival table"
+    raise checks.reject("path", rule, f"{sealed.KINDS[found].what}, {os.fspath(path)!r}")
+
+
+def _said(path: Path, dataset: xr.Dataset, name: str) -> str:
+    if name not in dataset.attrs:
+        raise checks.reject("path", f"say its {name}", f"a file without, {os.fspath(path)!r}")
+    return str(dataset.attrs[name])
 
 
 def _sweep(runs: xr.Dataset, progress: bool) -> xr.Dataset:

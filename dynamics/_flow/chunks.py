@@ -13,10 +13,11 @@ from typing import Protocol
 
 import numpy as np
 
-from dynamics.support import checks, files
+from dynamics.support import checks, files, sealed
 from dynamics.support.progress import Progress
 
-_FORMAT = "yzflow-ensemble-1"
+_FORMAT = "yzflow-ensemble-2"
+_UNKEYED = "yzflow-ensemble-1"  # whose digests are of the bytes alone
 MARKER = "ensemble.json"
 _DIGEST = 32  # bytes of a SHA-256
 
@@ -53,9 +54,9 @@ class Held:
 class Kept:
     """Results in a folder: a ``.npy`` file a variable, as long as the whole from the start, and which chunks are done.
 
-    A chunk counts as done when its digest, written after its bytes are on disk, agrees with them: after a crash, or a
-    change of the files, what is missing is computed again. Several processes may work on one folder; they would write
-    the same bytes.
+    A chunk counts as done when its digest, written after its bytes are on disk, agrees with them, with its number and
+    with ``identity``: after a crash, or a change of the files, what is missing is computed again. Several processes may
+    work on one folder; they would write the same bytes.
 
     Parameters
     ----------
@@ -80,30 +81,47 @@ class Kept:
     ) -> None:
         checks.instance("path", path, (str, os.PathLike), rule="be None or the path of a folder")
         self.path = files.folder("path", checks.path("path", os.fspath(path).rstrip("/" + os.sep)))
-        self._claim({"format": _FORMAT, **identity})
         self._files = {name: self.path / f"{name}.npy" for name in variables}
-        self._starts = {}
+        self._key = self._claim(identity)
+        wanted = {self._files[name]: ((size, *shape), dtype) for name, (shape, dtype) in variables.items()}
+        wanted[self.path / "done.npy"] = ((chunks, _DIGEST), np.dtype(np.uint8))
         try:
-            for name, (shape, dtype) in variables.items():
-                self._starts[name] = _reserve(self._files[name], (size, *shape), dtype)
-            _reserve(self.path / "done.npy", (chunks, _DIGEST), np.dtype(np.uint8))
+            damaged = [path for path, own in wanted.items() if path.exists() and _start(path, *own) is None]
+            for path in damaged:
+                sealed.set_aside(path, "its size or its head is wrong", "what it held is computed again", stacklevel=5)
+            if damaged:
+                (self.path / "done.npy").unlink(missing_ok=True)
+            starts = {path: _reserve(path, *own) for path, own in wanted.items()}
         except OSError as error:
             raise checks.reject(
                 "path", "be a folder with room for the results", f"{path} ({error.strerror})"
             ) from error
+        self._starts = {name: starts[file] for name, file in self._files.items()}
         self._done = np.load(self.path / "done.npy", mmap_mode="r")
 
-    def _claim(self, identity: Mapping[str, object]) -> None:
-        marker, text = self.path / MARKER, json.dumps(identity, sort_keys=True)
-        others = [name for name in os.listdir(self.path) if not files.is_temporary(name) and name != MARKER]
-        if not marker.exists():
-            if others:
-                rule = "be an ensemble's folder, or a new or empty one"
-                raise checks.reject("path", rule, f"{self.path}, which holds other files")
-            files.write(marker, text.encode())
-        elif files.read("path", marker).decode(errors="replace") != text:
+    def _claim(self, identity: Mapping[str, object]) -> bytes:
+        """See that the folder is one of these settings, or make it one; what its digests begin with."""
+        marker = self.path / MARKER
+        text, older = (json.dumps({"format": known, **identity}, sort_keys=True) for known in (_FORMAT, _UNKEYED))
+        held = {"done.npy", *(file.name for file in self._files.values())}
+        others = {name for name in os.listdir(self.path) if not files.is_temporary(name) and name != MARKER}
+        ours = {name.split(".damaged")[0] for name in others} <= held
+        found = files.read("path", marker).decode(errors="replace") if marker.exists() else None
+        if found is not None and found not in (text, older) and ours and not _is_marker(found):
+            then = "what is not of these settings is computed again"
+            sealed.set_aside(marker, "it is no JSON", then, stacklevel=5)
+        elif found is None and others:
+            rule = "be an ensemble's folder, or a new or empty one"
+            raise checks.reject("path", rule, f"{self.path}, which holds other files")
+        elif found not in (None, text, older):
             rule = "hold the ensemble of these settings and arguments"
             raise checks.reject("path", rule, f"{self.path}, which holds another: take a new folder")
+        if not marker.exists():
+            files.write(marker, text.encode())
+        return b"" if found == older else hashlib.sha256(text.encode()).digest()
+
+    def _digest(self, chunk: int) -> hashlib._Hash:
+        return hashlib.sha256(self._key + chunk.to_bytes(8, "little") if self._key else b"")
 
     def _rows(self, name: str, lo: int, hi: int) -> tuple[int, int]:
         array = np.load(self._files[name], mmap_mode="r")
@@ -115,7 +133,7 @@ class Kept:
         told = bytes(self._done[chunk])
         if not any(told):
             return False
-        found = hashlib.sha256()
+        found = self._digest(chunk)
         for name, path in self._files.items():
             start, length = self._rows(name, lo, hi)
             with open(path, "rb") as file:
@@ -128,7 +146,7 @@ class Kept:
 
     def put(self, chunk: int, lo: int, hi: int, parts: Parts) -> None:
         """Write the results of members ``lo`` to ``hi``, and then that they are there."""
-        digest = hashlib.sha256()
+        digest = self._digest(chunk)
         for name, path in self._files.items():
             content = np.ascontiguousarray(parts[name]).tobytes()
             digest.update(content)
@@ -154,12 +172,30 @@ def _reserve(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> int:
                 os.posix_fallocate(file.fileno(), file.tell(), size)
             else:
                 file.truncate(file.tell() + size)
-    with open(path, "rb") as file:
-        version = np.lib.format.read_magic(file)
-        found, fortran, kind = np.lib.format.read_array_header_1_0(file)
-        if version != (1, 0) or (found, fortran, kind) != (shape, False, dtype):
-            raise checks.reject("path", "hold the results of these settings", f"{path} of shape {found}")
-        return file.tell()
+    start = _start(path, shape, dtype)
+    if start is None:
+        raise checks.reject("path", "hold the results of these settings", f"{path}, which holds others")
+    return start
+
+
+def _start(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> int | None:
+    """Where the data of a ``.npy`` file of this shape start; None if it is something else."""
+    with files.opened("path", path) as file:
+        try:
+            version = np.lib.format.read_magic(file)
+            found, fortran, kind = np.lib.format.read_array_header_1_0(file)
+        except (ValueError, EOFError, TypeError, SyntaxError):
+            return None
+        start, size = file.tell(), int(np.prod(shape)) * dtype.itemsize
+        whole = os.fstat(file.fileno()).st_size == start + size
+    return start if whole and version == (1, 0) and (found, fortran, kind) == (shape, False, dtype) else None
+
+
+def _is_marker(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
 
 
 def _write_at(path: Path, start: int, content: bytes) -> None:

@@ -26,7 +26,7 @@ from dynamics.deep import objective
 from dynamics.deep.data import Insertions, Sequences
 from dynamics.deep.model import Architecture, Transformer
 from dynamics.descent import DTYPES, MOMENTUM, DivergenceError, Optimizer
-from dynamics.support import archive, checks, files
+from dynamics.support import archive, checks, files, sealed
 from dynamics.support.checks import read_only
 from dynamics.support.netcdf import load_dataset
 from dynamics.support.progress import Progress
@@ -34,6 +34,7 @@ from dynamics.support.provenance import provenance
 
 _FORMAT = "yzflow-deep-1"
 _CHECKPOINT = "yzflow-deep-checkpoint-1"
+_STATE = sealed.KINDS[_CHECKPOINT].what
 _SECONDS_BETWEEN_SAVES = 10.0
 _STEPS_IN_FLIGHT = 16  # jax runs behind: how many steps before their losses are looked at
 _VALIDATION = 64  # sequences
@@ -115,7 +116,8 @@ def train(
     Raises
     ------
     ValueError
-        If an argument is invalid, or ``checkpoint`` is damaged or of another run.
+        If an argument is invalid, or ``checkpoint`` is of another run or another file. A damaged one is set aside as
+        ``*.damaged``, with a warning, and training starts again.
     DivergenceError
         If no run has a finite loss any more; its ``trajectory`` is the dataset of what was recorded.
     """
@@ -124,7 +126,7 @@ def train(
     progress, path = checks.flag("progress", progress), files.checkpoint(checkpoint)
     with jax.enable_x64(True) if dtype == "float64" else contextlib.nullcontext():
         run = _Run(**arguments)
-        if path is not None and path.exists():
+        if path is not None and sealed.sound(path, _STATE, "training starts again", name="checkpoint"):
             run.restore(path)
         with Progress(f"transformer, {run.parameters['optimizer']}", enabled=progress) as report:
             run.go(report, path)
@@ -141,7 +143,7 @@ def load_training(path: str | os.PathLike) -> xr.Dataset:
     FileNotFoundError
         If there is none.
     """
-    return load_dataset(path, _FORMAT, "a training of transformers")
+    return load_dataset(path, _FORMAT, sealed.KINDS[_FORMAT].what)
 
 
 def model_at(dataset: xr.Dataset, *, learning_rate: float | None = None, seed: int | None = None) -> Transformer:
@@ -400,31 +402,39 @@ class _Run:
 
     def restore(self, path: Path):
         """Go on from what `save` wrote."""
+        header, arrays = archive.load(path, _CHECKPOINT, _STATE, name="checkpoint")
+        like = jax.tree.leaves((self.weights, self.moments))
         try:
-            header, arrays = archive.decode(files.read("checkpoint", path))
-        except (ValueError, OSError) as error:
-            raise checks.reject("checkpoint", "be a file written by yzflow", f"{path} ({error})") from error
-        if header.get("format") != _CHECKPOINT:
-            raise checks.reject("checkpoint", "be of a training of transformers", f"{path}, another file")
-        ours, theirs = self.parameters, header["parameters"]
+            theirs, done, times = dict(header["parameters"]), int(header["done"]), [int(t) for t in header["times"]]
+            leaves = [arrays[f"state/{i}"] for i in range(len(like))]
+            losses, recorded = arrays["losses"], [arrays[name] for name in ("loss", "entropy", "attention")]
+        except (KeyError, TypeError, ValueError):
+            raise self._other_parts(path) from None
+        ours = self.parameters
         for name in ours | theirs:
             if name != "steps" and ours.get(name) != theirs.get(name):
                 brief = "" if name in ("data", "architecture") else f" = {ours.get(name)!r}"
                 raise checks.reject("checkpoint", f"be of a run with the same `{name}`{brief}", f"{path}")
-        self.done = header["done"]
-        if self.done > ours["steps"]:
-            raise checks.reject("steps", f"be at least the {self.done} steps that the checkpoint has", ours["steps"])
-        like = jax.tree.leaves((self.weights, self.moments))
-        leaves = [jnp.asarray(arrays[f"state/{i}"]) for i in range(len(like))]
+        measured = jax.eval_shape(_measures, self.weights, self.fixed, self.validation, jnp.asarray(self.probe))
+        wanted = [(leaf.shape, leaf.dtype) for leaf in like] + [
+            ((len(times), *one.shape), one.dtype) for one in measured
+        ]
+        found = [(array.shape, array.dtype) for array in (*leaves, *recorded)]
+        if found != wanted or not times or times[-1] > done or losses.shape != (self.n_runs, done):
+            raise self._other_parts(path)
+        if done > ours["steps"]:
+            raise checks.reject("steps", f"be at least the {done} steps that the checkpoint has", ours["steps"])
         tree = jax.tree.structure((self.weights, self.moments))
-        self.weights, self.moments = jax.tree.unflatten(tree, leaves)
-        self.losses[:, : self.done] = arrays["losses"]
-        names = ("loss", "entropy", "attention")
-        self.times = header["times"]
-        self.records = list(zip(*(arrays[name] for name in names), strict=True))
+        self.weights, self.moments = jax.tree.unflatten(tree, list(map(jnp.asarray, leaves)))
+        self.losses[:, :done] = losses
+        self.done, self.times, self.records = done, times, list(zip(*recorded, strict=True))
         if self.times[-1] % ours["record_every"] and self.done < ours["steps"]:
             # The end of a shorter run, which is no end now.
             self.times, self.records = self.times[:-1], self.records[:-1]
+
+    @staticmethod
+    def _other_parts(path: Path) -> ValueError:
+        return checks.reject("checkpoint", f"be {_STATE} as it was saved", f"{path}, with other parts")
 
     def dataset(self) -> xr.Dataset:
         """What was recorded."""

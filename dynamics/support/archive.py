@@ -1,59 +1,152 @@
 """A sealed file of arrays: one zip archive that `numpy.load` opens, every change of which is noticed.
 
-It holds a JSON header and an array a name, and ends, as the comment of the archive, in the SHA-256 of all bytes before.
+It holds a JSON header and an array a name, and its seal, that of `dynamics.support.sealed`, is the archive's comment.
 """
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
+import os
 import zipfile
-import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-_DIGEST = 64  # characters of a SHA-256 in hexadecimal
+from dynamics.support import files, sealed
+
+HEADER = "run.json"
+_HEADS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+_BLOCK = 2**20  # bytes
 _LARGE = 2**31 - 2**16  # bytes, with room for the head of an array
-# What else than ValueError reading raises if the bytes are sealed but not of `encode`.
-_OTHER = (KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
-def encode(header: dict, arrays: Mapping[str, np.ndarray], *, name: str = "run.json") -> bytes:
-    """The bytes of an archive with the member ``name`` for the header; the same content gives the same bytes."""
+def encode(
+    header: Mapping[str, Any], arrays: Mapping[str, np.ndarray], *, name: str = HEADER, compressed: bool = False
+) -> bytes:
+    """The bytes of an archive with the member ``name`` for the header; the same content gives the same bytes.
+
+    Compressed ones are those of the same zlib only.
+    """
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        # ZipInfo's default date: the same content gives the same bytes.
-        archive.writestr(zipfile.ZipInfo(name), json.dumps(header))
+
+        def member(called: str) -> zipfile.ZipInfo:
+            info = zipfile.ZipInfo(called)  # of the default date: the same content gives the same bytes
+            info.compress_type = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+            return info
+
+        archive.writestr(member(name), json.dumps(header))
         for key, array in arrays.items():
             array = np.asarray(array)
-            with archive.open(zipfile.ZipInfo(f"{key}.npy"), "w", force_zip64=array.nbytes >= _LARGE) as member:
-                np.lib.format.write_array(member, array, allow_pickle=False)
-    # The archive ends in the length of its comment, two bytes: the digest is made that comment.
-    body = buffer.getvalue()[:-2] + _DIGEST.to_bytes(2, "little")
-    return body + hashlib.sha256(body).hexdigest().encode()
+            with archive.open(member(f"{key}.npy"), "w", force_zip64=array.nbytes >= _LARGE) as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+    # The archive ends in the length of its comment, two bytes: the seal is made that comment.
+    body = buffer.getvalue()[:-2] + sealed.DIGITS.to_bytes(2, "little")
+    return body + sealed.digest(body)
 
 
-def decode(content: bytes, *, name: str = "run.json") -> tuple[dict, dict[str, np.ndarray]]:
+def decode(content: bytes | memoryview, *, name: str = HEADER) -> tuple[dict, dict[str, np.ndarray]]:
     """The header and the arrays of what `encode` made.
 
     Raises
     ------
     ValueError
-        If a byte is not as it was written, or they are of something else.
+        If a byte is not as it was written (`sealed.Damaged`), or they are of something else.
     """
-    body, digest = content[:-_DIGEST], content[-_DIGEST:]
-    if hashlib.sha256(body).hexdigest().encode() != digest:
-        raise ValueError("its checksum is wrong")
+    sealed.body(content)
     arrays = {}
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             header = json.loads(archive.read(name))
-            for member in archive.namelist():
-                if member != name:
-                    with archive.open(member) as file:
-                        arrays[member.removesuffix(".npy")] = np.lib.format.read_array(file, allow_pickle=False)
-    except _OTHER as error:
+            for info in archive.infolist():
+                if info.filename != name:
+                    arrays[info.filename.removesuffix(".npy")] = _array(archive, info)
+    except (*sealed.OTHER_ZIP, ValueError) as error:
         raise ValueError(f"it holds something else ({error})") from error
+    if not isinstance(header, dict):
+        raise ValueError("it holds something else (no header)")
     return header, arrays
+
+
+def load(
+    path: str | os.PathLike, file_format: str, what: str, *, name: str = "path"
+) -> tuple[dict, dict[str, np.ndarray]]:
+    """Header and arrays of a file, if its header's ``format`` is ``file_format``; ``what`` it is goes into errors.
+
+    Raises
+    ------
+    ValueError
+        If a byte of the file is not as it was written (`sealed.Damaged`), or it holds something else.
+    OSError
+        If it is not there or cannot be read.
+    """
+    content = sealed.read(path, what, name=name)
+    try:
+        header, arrays = decode(content)
+    except ValueError:
+        raise sealed.another(path, what, content, name=name) from None
+    if header.get("format") != file_format:
+        raise sealed.another(path, what, content, name=name)
+    return header, arrays
+
+
+def kept(path: Path | None, file_format: str, what: str, question: Mapping[str, Any], make: Callable[[], Any]) -> Any:
+    """What ``make()`` returns, as JSON holds it, from the file at ``path`` if it answers ``question``.
+
+    Else it is made, and kept there. A damaged file, or one that answers another question, is set aside as
+    ``*.damaged``, with a warning, and what it held is made again.
+
+    Raises
+    ------
+    ValueError
+        If another file stands there, which nothing of ours has damaged.
+    OSError
+        If the file cannot be read, set aside or written.
+    """
+    asked, then = json.loads(json.dumps(question)), "what it held is made again"
+    if path is not None and sealed.sound(path, what, then, stacklevel=3):
+        header, _ = load(path, file_format, what)
+        if header.get("question") == asked and "answer" in header:
+            return header["answer"]
+        sealed.set_aside(path, "it was kept for another question", then, stacklevel=3)
+    made = json.loads(json.dumps(make()))
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write(path, encode({"format": file_format, "question": asked, "answer": made}, {}))
+    return made
+
+
+def format_of(content: bytes | memoryview, *, name: str = HEADER) -> str:
+    """The format that the header of an archive says it has, sealed or not; nothing if it says none.
+
+    Raises
+    ------
+    ValueError
+        If it is no archive.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            header = json.loads(archive.read(name)) if name in archive.namelist() else {}
+    except (*sealed.OTHER_ZIP, ValueError) as error:
+        raise ValueError(f"no archive ({error})") from error
+    return str(header.get("format", "")) if isinstance(header, dict) else ""
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    """An array of the size that its member has: of one that claims to be larger, no memory is taken."""
+    with archive.open(info) as file:
+        shape, fortran, dtype = _HEADS[np.lib.format.read_magic(file)](file)
+        size = dtype.itemsize * int(np.prod(shape, dtype=object))
+        if dtype.hasobject or min(shape, default=0) < 0 or size != info.file_size - file.tell():
+            raise ValueError(f"the array {info.filename!r} has another size")
+        content, done = bytearray(size), 0
+        while block := file.read(_BLOCK):  # up to the end, where the member's own checksum is compared
+            content[done : done + len(block)] = block
+            done += len(block)
+    if done != size:
+        raise ValueError(f"the array {info.filename!r} has another size")
+    array = np.frombuffer(content, dtype) if size else np.empty(int(np.prod(shape)), dtype)
+    return array.reshape(shape[::-1]).T if fortran else array.reshape(shape)

@@ -5,27 +5,28 @@ HDF5 writing into a file ends the process if the disk is full when it closes; in
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import lazy_loader
 
-from dynamics.support import checks, files
+from dynamics.support import files, sealed
 
 if TYPE_CHECKING:
     import xarray as xr
 else:
     xr = lazy_loader.load("xarray")
 
-_DIGEST = 64  # characters of a SHA-256 in hexadecimal
+_NAME = "kept_as"  # the attribute that says under which name a file was kept
 
 
 def save_dataset(dataset: xr.Dataset, path: str | os.PathLike) -> None:
-    """Write ``dataset`` to a netCDF file, completely or not at all, with a checksum that `load_dataset` compares.
+    """Write ``dataset`` to a netCDF file, completely or not at all, with a seal that `load_dataset` compares.
 
-    The checksum is the SHA-256 of all bytes before it, at the end, where readers of netCDF do not look.
+    The seal is that of `dynamics.support.sealed`, at the end, where readers of netCDF do not look.
 
     Raises
     ------
@@ -35,28 +36,62 @@ def save_dataset(dataset: xr.Dataset, path: str | os.PathLike) -> None:
         If something stands at ``path`` that is no regular file.
     """
     content = encode(dataset)
-    files.write(path, content, hashlib.sha256(content).hexdigest().encode())
+    files.write(path, content, sealed.digest(content))
 
 
-def load_dataset(path: str | os.PathLike, file_format: str, what: str) -> xr.Dataset:
+def load_dataset(path: str | os.PathLike, file_format: str, what: str, *, name: str = "path") -> xr.Dataset:
     """Read what `save_dataset` wrote, if its attribute ``format`` is ``file_format``; ``what`` it is goes into errors.
 
     Raises
     ------
     ValueError
-        If a byte of the file is not as it was written, or it holds something else.
+        If a byte of the file is not as it was written (`sealed.Damaged`), or it holds something else.
     FileNotFoundError
         If there is none.
     """
-    content = memoryview(files.read("path", path))
-    body, digest = content[:-_DIGEST], content[-_DIGEST:]
-    rule = f"be {what} written by yzflow"
-    if hashlib.sha256(body).hexdigest().encode() != bytes(digest):
-        raise checks.reject("path", rule, f"a changed or other file {os.fspath(path)!r} (its checksum is wrong)")
-    dataset = decode(body)
-    if dataset.attrs.get("format") != file_format:
-        raise checks.reject("path", rule, f"another file {os.fspath(path)!r}")
+    content = sealed.read(path, what, name=name)
+    try:
+        dataset = decode(sealed.body(content)) if content.startswith(sealed.NETCDF) else None
+    except ValueError:
+        dataset = None
+    if dataset is None or dataset.attrs.get("format") != file_format:
+        raise sealed.another(path, what, content, name=name)
     return dataset
+
+
+def kept(path: str | os.PathLike | None, file_format: str, what: str, make: Callable[[], xr.Dataset]) -> xr.Dataset:
+    """What ``make()`` returns, from the file at ``path`` if it is there; else it is made, and kept there.
+
+    A damaged file, or one that was kept under another name, for another question, is set aside as ``*.damaged``, with a
+    warning, and what it held is made again.
+
+    Parameters
+    ----------
+    path : path-like, optional
+        Its name says what is asked for. Without one, nothing is kept.
+    file_format, what : str
+        Of `load_dataset`.
+    make : callable
+
+    Raises
+    ------
+    ValueError
+        If another file stands there, which nothing of ours has damaged.
+    OSError
+        If the file cannot be read, set aside or written.
+    """
+    if path is None:
+        return make()
+    path, then = Path(path), "what it held is made again"
+    if sealed.sound(path, what, then, stacklevel=3):
+        found = load_dataset(path, file_format, what)
+        if found.attrs.pop(_NAME, path.name) == path.name:  # older files have none
+            return found
+        sealed.set_aside(path, "it was kept for another question", then, stacklevel=3)
+    made = make().assign_attrs(format=file_format)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_dataset(made.assign_attrs({_NAME: path.name}), path)
+    return made
 
 
 def encode(dataset: xr.Dataset) -> memoryview:
@@ -72,6 +107,33 @@ def encode(dataset: xr.Dataset) -> memoryview:
 
 
 def decode(content: bytes | memoryview) -> xr.Dataset:
-    """The dataset that `encode` made these bytes of."""
-    # Numbers stay numbers, whatever their units say.
-    return xr.load_dataset(io.BytesIO(content), engine="h5netcdf", decode_times=False)
+    """The dataset that `encode` made these bytes of.
+
+    Raises
+    ------
+    ValueError
+        If they are something else.
+    """
+    format_of(content)  # raises where it is no HDF5, which h5netcdf would leave half opened
+    try:
+        # Numbers stay numbers, whatever their units say.
+        return xr.load_dataset(io.BytesIO(content), engine="h5netcdf", decode_times=False)
+    except sealed.OTHER as error:
+        raise ValueError(f"it holds something else ({error})") from error
+
+
+def format_of(content: bytes | memoryview) -> str:
+    """The format that a netCDF file says it has, sealed or not; nothing if it says none.
+
+    Raises
+    ------
+    ValueError
+        If it is no netCDF file.
+    """
+    import h5py
+
+    try:
+        with h5py.File(io.BytesIO(content), "r") as file:
+            return str(file.attrs.get("format", ""))
+    except sealed.OTHER as error:
+        raise ValueError(f"it holds something else ({error})") from error

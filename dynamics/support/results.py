@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dynamics.support import netcdf
+from dynamics.support import checks, netcdf
 from dynamics.support.calls import Call
 from dynamics.support.provenance import environment
 
@@ -35,9 +36,11 @@ def save_result(
 
 
 def load_result(
-    path: str | os.PathLike, file_format: str, what: str
+    path: str | os.PathLike, file_format: str, what: str, axes: Sequence[str]
 ) -> tuple[xr.Dataset, Call | None, dict[str, str] | None]:
     """What `save_result` wrote: the dataset, its call and the environment; of a file without a call, the dataset alone.
+
+    It has labels along ``axes``, numbers along ``time``, and parameters.
 
     Raises
     ------
@@ -47,7 +50,33 @@ def load_result(
         If there is none.
     """
     dataset = netcdf.load_dataset(path, file_format, what)
+    # Anybody can seal a file: what every use of it needs is looked for here.
+    labelled = all(name in dataset.coords and dataset[name].dims == (name,) for name in ("time", *axes))
+    if not labelled or dataset["time"].dtype.kind not in "fiu" or not dataset["time"].size:
+        raise _without(path, what, f"labels along {', '.join(dict.fromkeys(('time', *axes)))}")
+    json_attribute(dataset, "parameters", dict, path, what)
     if _CALL not in dataset:
         return dataset, None, None
     call = dataset[_CALL]
     return dataset.drop_vars(_CALL), Call.from_bytes(call.values.tobytes()), dict(call.attrs)
+
+
+def json_attribute(dataset: xr.Dataset, name: str, kind: type, path: str | os.PathLike, what: str) -> Any:
+    """An attribute that holds JSON of a kind.
+
+    Raises
+    ------
+    ValueError
+        If it holds something else, or is not there; ``what`` the file is goes into the message.
+    """
+    try:
+        found = json.loads(dataset.attrs[name])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        found = None
+    if not isinstance(found, kind):
+        raise _without(path, what, f"`{name}`")
+    return found
+
+
+def _without(path: str | os.PathLike, what: str, part: str) -> ValueError:
+    return checks.reject("path", f"be {what} written by yzflow", f"a file without {part}, {os.fspath(path)!r}")

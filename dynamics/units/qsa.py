@@ -28,7 +28,7 @@ from dynamics._model import decoder_kernels
 from dynamics._model.rules import RULES
 from dynamics.data import averaging as tasks
 from dynamics.descent import DivergenceError, spawn
-from dynamics.support import checks, files
+from dynamics.support import checks, files, sealed
 from dynamics.support.checks import read_only
 from dynamics.support.compiled import kernel
 from dynamics.support.frozen import Frozen
@@ -42,6 +42,7 @@ __all__ = ["LinearQueryUnit", "load_training", "train_qsa", "unit_at"]
 SCHEDULES = ("cosine", "constant")
 OPTIMIZERS = tuple(name for name, rule in RULES.items() if rule.kernel is not None)
 _FORMAT = "yzflow-qsa-training-1"
+_WHAT = sealed.KINDS[_FORMAT].what
 # Inputs are drawn for as many steps at a time as give this many numbers, each time by a generator of its own, so that a
 # run can be continued.
 _NUMBERS_A_DRAW = 2**19
@@ -294,15 +295,16 @@ def train_qsa(
     Raises
     ------
     ValueError
-        If an argument is invalid, or ``checkpoint`` is of another run.
+        If an argument is invalid, or ``checkpoint`` is of another run or another file. A damaged one is set aside as
+        ``*.damaged``, with a warning, and training starts again.
     DivergenceError
         If the loss stops being finite; its ``trajectory`` is the dataset of what was recorded.
     """
     arguments = {name: value for name, value in locals().items() if name not in ("checkpoint", "progress")}
     progress, path = checks.flag("progress", progress), files.checkpoint(checkpoint)
     run = _Run(**arguments)
-    if path is not None and path.exists():
-        run.restore(load_training(path))
+    if path is not None and sealed.sound(path, _WHAT, "training starts again", name="checkpoint"):
+        run.restore(load_dataset(path, _FORMAT, _WHAT, name="checkpoint"))
     with Progress(f"qSA, {optimizer}", enabled=progress) as report:
         run.go(report, path)
     return run.dataset()
@@ -318,7 +320,7 @@ def load_training(path: str | os.PathLike) -> xr.Dataset:
     FileNotFoundError
         If there is none.
     """
-    return load_dataset(path, _FORMAT, "a training on sparse averaging")
+    return load_dataset(path, _FORMAT, _WHAT)
 
 
 def unit_at(dataset: xr.Dataset, at: int | None = None) -> LinearQueryUnit:
@@ -392,20 +394,27 @@ class _Run:
 
     def restore(self, saved: xr.Dataset):
         """Go on from a saved run."""
-        theirs, ours = json.loads(saved.attrs["parameters"]), self.parameters
+        ours = self.parameters
+        try:
+            theirs = dict(json.loads(saved.attrs["parameters"]))
+            units = {int(step): unit_at(saved, step) for step in saved["time"].values}
+            done, start = max(units), units[0]
+            state = np.concatenate([matrix.ravel() for matrix in units[done].matrices])
+            losses, moments = saved["batch_loss"].values, saved["moments"].values
+        except (KeyError, TypeError, ValueError):
+            raise checks.reject("checkpoint", f"be {_WHAT} as it was saved", "one with other parts") from None
         free = ("steps", "times", "record_every") if ours["schedule"] == "constant" else ("times", "record_every")
         for name in ours:
             if name not in free and ours[name] != theirs.get(name):
                 raise checks.reject("checkpoint", f"be of a run with {name} = {ours[name]!r}", repr(theirs.get(name)))
-        units = {int(step): unit_at(saved, step) for step in saved["time"].values}
-        if not all(map(np.array_equal, units[0].matrices, self.units[0].matrices)):
+        if not all(map(np.array_equal, start.matrices, self.units[0].matrices)):
             raise checks.reject("checkpoint", "be of a run with the same `init`", "another start")
-        self.done = max(units)
-        if self.done > ours["steps"]:
-            raise checks.reject("steps", f"be at least the {self.done} steps that the checkpoint has", ours["steps"])
-        self.losses[: self.done] = saved["batch_loss"].values
-        self.state[:] = np.concatenate([matrix.ravel() for matrix in units[self.done].matrices])
-        self.first[:], self.second[:] = saved["moments"].values
+        if done > ours["steps"]:
+            raise checks.reject("steps", f"be at least the {done} steps that the checkpoint has", ours["steps"])
+        if state.shape != self.state.shape or losses.shape != (done,) or moments.shape != (2, *state.shape):
+            raise checks.reject("checkpoint", f"be {_WHAT} as it was saved", "one with other parts")
+        self.done, self.losses[:done], self.state[:] = done, losses, state
+        self.first[:], self.second[:] = moments
         self.units = {step: unit for step, unit in units.items() if self._is_recorded(step)}
 
     def _is_recorded(self, step: int) -> bool:

@@ -1,17 +1,33 @@
-"""Saved files with wrong bytes and words in them, as `rerun`, the crate and the commands read them."""
+"""Saved files with wrong bytes and words in them, as their readers, `rerun`, the crate and the commands read them."""
 
 import copy
+import hashlib
+import importlib
 import json
+import operator
+import os
+import random
+import re
+import secrets
+import shutil
+import warnings
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
 import hostile
+import numpy as np
 import pytest
+import xarray as xr
 from click.testing import CliRunner
+from driving import LONG, ROOT
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from saved import MADE, STATEMENT
+from saved import CLASSES, MADE, STATEMENT
+from saved_kinds import FILES, changed, make_all, places
 
 import yzflow as yz
+from dynamics.support import archive, netcdf, sealed
 from theory import statements
 from theory.enclosures import Enclosure
 from yzflow import crates
@@ -62,14 +78,6 @@ def test_one_wrong_byte_of_a_sealed_file_is_refused(kind, folder, tmp_path, data
     refused(tmp_path / name)
     described = crates.describe(tmp_path)  # a file like any other: nothing is said of what made it
     assert not described[name].startswith(("a trajectory", "a sweep", "a survival", "a certificate"))
-
-
-def places(node, path=()):
-    """Every place of JSON."""
-    yield path
-    parts = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
-    for key, part in parts:
-        yield from places(part, (*path, key))
 
 
 WRONG = st.one_of(st.none(), st.booleans(), st.integers(-3, 10**30), st.floats(), st.text(max_size=5),
@@ -132,3 +140,233 @@ def test_arguments_that_nothing_takes_are_refused(kind, place, value, folder, tm
         content["made"]["arguments"][place] = value
     (tmp_path / name).write_text(json.dumps(content))
     refused(tmp_path / name)
+
+
+# All kinds, from their table
+
+
+# In the long form other damages each time; `YZFLOW_SEED` gives those of an earlier time again.
+SEED = int(os.environ.get("YZFLOW_SEED", secrets.randbits(32))) if LONG else 0
+DAMAGES, MUTANTS = 1000 if LONG else 40, 30  # of each kind; of mutants all in the long form
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    print(f"YZFLOW_SEED={SEED}")
+    return make_all(tmp_path_factory.mktemp("kinds"))
+
+
+@pytest.fixture
+def copies(originals, tmp_path):
+    """Kind -> a copy of its file, which a test may damage, in a copy of its folder."""
+
+    def of(kind):
+        folder = tmp_path / originals[kind].parent.name
+        if not folder.exists():
+            shutil.copytree(originals[kind].parent, folder)
+        return folder / originals[kind].name
+
+    return of
+
+
+def read(kind, path):
+    """What a reader has of a file, or its error, which must be in our grammar; and the warnings."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            found = FILES[kind].read(path)
+        except ValueError as error:
+            assert hostile.GRAMMAR.match(str(error)), (kind, error)
+            found = error
+    return found, [str(one.message) for one in told]
+
+
+def is_sealed(content):
+    return hashlib.sha256(content[:-64]).hexdigest().encode() == content[-64:]
+
+
+def damaged(content, rng):
+    """A damage by accident."""
+    lo, hi = sorted(rng.choices(range(len(content)), k=2))
+    how = rng.choice(["flip", "cut", "append", "zero", "without", "moved"])
+    if how == "flip":
+        return how, content[:lo] + bytes([content[lo] ^ 1 << rng.randrange(8)]) + content[lo + 1 :]
+    if how == "cut":
+        return how, content[:lo]
+    if how == "append":
+        return how, content + rng.randbytes(rng.choice([1, 64, 1000]))
+    if how == "zero":
+        return how, content[:lo] + bytes(hi - lo + 1) + content[hi + 1 :]
+    if how == "without":
+        return how, content[:lo] + content[hi:]
+    return how, content[hi:] + content[lo:hi] + content[:lo]
+
+
+def test_every_kind_of_file_has_a_test_and_a_reader():
+    assert set(FILES) == set(sealed.KINDS)
+    for kind in sealed.KINDS.values():
+        if kind.reader:
+            module, names = kind.reader.split(":")
+            assert callable(operator.attrgetter(names)(importlib.import_module(module)))
+
+
+def test_every_format_in_the_sources_is_in_the_table():
+    """Older ones are read, and a folder's is no file's."""
+    found = set()
+    for package in ("dynamics", "theory", "yzflow"):
+        for file in (ROOT / package).rglob("*.py"):
+            found |= set(re.findall(r'"(yzflow-[a-z-]+-\d+)"', file.read_text(encoding="utf-8")))
+    assert found - set(sealed.KINDS) == {"yzflow-bags-1", "yzflow-ensemble-1", "yzflow-ensemble-2"}
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_whatever_happens_to_a_file_is_noticed(kind, originals, copies):
+    path, content = copies(kind), originals[kind].read_bytes()
+    whole, told = read(kind, path)
+    assert not isinstance(whole, ValueError) and not told
+    rng = random.Random(f"{SEED} {kind}")
+    for number in range(DAMAGES):
+        how, other = damaged(content, rng)
+        if other == content:
+            continue
+        path.write_bytes(other)
+        found, told = read(kind, path)
+        if is_sealed(content) or isinstance(found, ValueError):
+            assert isinstance(found, ValueError), (SEED, number, how)
+        else:  # a certificate that is sealed in another way: bytes that hold nothing may differ
+            assert found == whole, (SEED, number, how)
+        if kind == "yzflow-sweep-run-1":
+            assert "is damaged" in told[0] and told[0].endswith("to be run again")
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_file_of_another_kind_is_refused_by_name(kind, originals, copies):
+    path = copies(kind)
+    for other, original in originals.items():
+        if other == kind:
+            continue
+        path.write_bytes(original.read_bytes())
+        found, _ = read(kind, path)
+        assert isinstance(found, ValueError), other
+        ours = kind not in ("yzflow-enclosure-1", "yzflow-sweep-run-1") and is_sealed(original.read_bytes())
+        if ours:
+            assert str(found).endswith(f"another file {str(path)!r}, {sealed.KINDS[other].what}")
+
+
+WRONG_VALUES = [None, True, -1, 2**70, 0.5, float("nan"), "", "x", "[]", '{"a": 1}', [], [[]], {}, {"a": None}, ...]
+
+
+def mutants(content):
+    """Each way to change one field of the file's JSON, to leave it out, or to change an array: what, and the bytes."""
+    if content.startswith(sealed.ARCHIVE):
+        header, arrays = archive.decode(content)
+        for place in places(header):
+            for value in WRONG_VALUES[: None if place else -1]:
+                yield (place, value), partial(lambda *one: archive.encode(changed(header, *one), arrays), place, value)
+        for name in arrays:
+            rest = {other: array for other, array in arrays.items() if other != name}
+            yield (name, ...), partial(archive.encode, header, rest)
+            yield (name, "words"), partial(archive.encode, header, {**rest, name: np.zeros((2, 3), "U2")})
+        return
+    dataset = netcdf.decode(sealed.body(content))
+    for name, text in dataset.attrs.items():
+        values = [*(json.dumps(value) for value in WRONG_VALUES[:-1]), 5, np.nan, ...]
+        with suppress(ValueError, TypeError):
+            node = json.loads(text)
+            every = [(place, value) for place in places(node) if place for value in WRONG_VALUES]
+            values += [json.dumps(changed(node, place, value)) for place, value in every]
+        rest = {other: own for other, own in dataset.attrs.items() if other != name}
+        for value in values:
+            attributes = rest if value is ... else {**rest, name: value}
+            yield (name, value), partial(seal, dataset.drop_attrs(deep=False), attributes)
+    for name, variable in dataset.variables.items():
+        words = np.full(variable.shape, "word") if variable.ndim else np.array("word")
+        yield (name, ...), partial(seal, dataset.drop_vars(name))
+        yield (name, "other"), partial(seal, dataset.rename_vars({name: "other"}))
+        yield (name, "words"), partial(seal, dataset.drop_vars(name).assign({name: (variable.dims, words)}))
+
+
+def seal(dataset, attributes=None):
+    content = bytes(netcdf.encode(dataset.assign_attrs(attributes or {})))
+    return content + sealed.digest(content)
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_changed_field_under_a_new_seal_raises_nothing_foreign(kind, originals, copies):
+    """Somebody who seals again is believed or refused in our words; a format that is none is always refused."""
+    path, content = copies(kind), originals[kind].read_bytes()
+    if not is_sealed(content):
+        pytest.skip("sealed in another way: tests of enclosures change these")
+    rng = random.Random(f"{SEED} {kind}")
+    every = list(mutants(content))
+    for what, make in every if LONG else rng.sample(every, min(MUTANTS, len(every))):
+        path.write_bytes(make())
+        try:
+            found, _ = read(kind, path)
+        except Exception as error:
+            raise AssertionError(f"{SEED}: {what} raises {error!r}") from error
+        if what[0] in ("format", ("format",)) and kind != "yzflow-sweep-run-1":
+            assert isinstance(found, ValueError), what
+
+
+@pytest.mark.parametrize("content", [b"", b"text", bytes(500), b"PK\x03\x04", b"\x89HDF\r\n\x1a\n" + bytes(99)])
+@pytest.mark.parametrize("again", [False, True], ids=["as it is", "sealed"])
+@pytest.mark.parametrize("kind", FILES)
+def test_bytes_that_nobody_wrote_are_refused(kind, content, again, copies):
+    path = copies(kind)
+    path.write_bytes(content + sealed.digest(content) if again else content)
+    assert isinstance(read(kind, path)[0], ValueError)
+
+
+# What is kept to save work
+
+
+@pytest.mark.parametrize("how", ["damaged", "of another question", "of another kind"])
+@pytest.mark.parametrize("kind", ["yzflow-cell-2", "yzflow-dyck-variant-1"])
+def test_what_is_kept_to_save_work_is_made_again(kind, how, tmp_path):
+    """With a line that says so; somebody's own file at its place is left alone."""
+    made = []
+
+    def asked(name, value):
+        def make():
+            made.append(value)
+            return [value] if kind == "yzflow-cell-2" else xr.Dataset({"x": ((), value)})
+
+        if kind == "yzflow-cell-2":
+            return archive.kept(tmp_path / name, kind, "a cell", {"value": value}, make)[0]
+        return float(netcdf.kept(tmp_path / name, kind, "a variant", make)["x"])
+
+    assert [asked("a", 1.0), asked("b", 2.0), asked("a", 1.0)] == [1.0, 2.0, 1.0] and made == [1.0, 2.0]
+    first = (tmp_path / "a").read_bytes()
+    if how == "of another kind":
+        (tmp_path / "a").write_text("mine")
+        with pytest.raises(ValueError, match=r"^`path` must be a (cell|variant) written by yzflow"):
+            asked("a", 1.0)
+        assert (tmp_path / "a").read_text() == "mine"
+        return
+    (tmp_path / "a").write_bytes(first[:-80] + first[-79:] if how == "damaged" else (tmp_path / "b").read_bytes())
+    why = "its checksum is wrong" if how == "damaged" else "it was kept for another question"
+    with pytest.warns(UserWarning, match=rf"a is damaged \({why}\): set aside as a\.damaged, what it held is made"):
+        assert asked("a", 1.0) == 1.0
+    assert made == [1.0, 2.0, 1.0] and (tmp_path / "a").read_bytes() == first
+
+
+def test_bags_of_a_file_without_a_seal_are_read_with_a_warning(tmp_path):
+    """Once, and at the line that loads them; a file whose counts somebody wrote anew is such a file."""
+    bags = CLASSES.population()
+    bags.save(tmp_path / "bags.npz")
+    arrays = bags.arrays | {"count": bags.count * 2}
+    sizes = [bags.n_queries, bags.n_tokens, bags.vocab_size]
+    np.savez_compressed(tmp_path / "bags.npz", format="yzflow-bags-1", sizes=sizes, **arrays)
+    with pytest.warns(UserWarning, match=r"bags\.npz', a file without a checksum: a change .* would not be") as told:
+        found = yz.Bags.load(tmp_path / "bags.npz")
+    assert len(told) == 1 and Path(told[0].filename) == Path(__file__)
+    np.testing.assert_array_equal(found.count, arrays["count"])
+    # The same with the seal cut off, or that of the file before.
+    bags.save(tmp_path / "bags.npz")
+    header, arrays = archive.decode((tmp_path / "bags.npz").read_bytes())
+    anew = archive.encode(header, arrays | {"count": bags.count * 2}, compressed=True)
+    for content in (anew[:-64], anew[:-64] + (tmp_path / "bags.npz").read_bytes()[-64:]):
+        (tmp_path / "bags.npz").write_bytes(content)
+        with pytest.raises(ValueError, match=r"^`path` must be a file of bags .*\(its checksum is wrong\)$"):
+            yz.Bags.load(tmp_path / "bags.npz")

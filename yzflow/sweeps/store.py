@@ -10,9 +10,7 @@ import errno
 import json
 import os
 import re
-import secrets
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -20,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from dynamics.support import archive, checks, files
+from dynamics.support import archive, checks, files, sealed
 from dynamics.support.netcdf import save_dataset
 from yzflow.sweeps import runs
 from yzflow.sweeps.collect import Collector
@@ -28,7 +26,7 @@ from yzflow.sweeps.runs import SCHEMA, Result
 
 MARKER = "yzflow-store.json"
 _PROJECT = "yzflow"
-_FORMAT = "yzflow-runs-1"
+_FORMAT, _RUN = "yzflow-runs-1", "yzflow-sweep-run-1"
 _KEY = re.compile("[0-9a-f]{64}")
 _STALE = 3600.0  # seconds after which a temporary file was left by a process that is dead
 # Why a file could not be read that say nothing of the file.
@@ -67,7 +65,8 @@ class Store:
         files.sweep_up(self.path)
         with os.scandir(self.path) as entries:
             for entry in entries:
-                if entry.name.startswith(".") and entry.name.endswith(".npz"):
+                named = entry.name.startswith(".") and entry.name.endswith(".npz")
+                if named and not files.is_temporary(entry.name):  # those have an owner, who may be writing
                     with suppress(OSError):
                         if time.time() - entry.stat().st_mtime > _STALE:
                             os.unlink(entry.path)
@@ -134,16 +133,10 @@ class Store:
 
     def _set_aside(self, path: Path, why: str) -> None:
         """Give another name to what is not a run, whatever it is."""
-        aside = path.with_suffix(".npz.damaged")
-        if os.path.lexists(aside) and not (aside.is_file() and path.is_file()):
-            aside = path.with_suffix(f".npz.damaged-{secrets.token_hex(3)}")
         try:
-            os.replace(path, aside)
-        except FileNotFoundError:  # another sweep was faster
-            return
+            sealed.set_aside(path, why, "to be run again", stacklevel=4)
         except OSError as error:
             raise self._failure(f"set {path.name} aside in", error) from error
-        warnings.warn(f"{path} is damaged ({why}): set aside as {aside.name}, to be run again", stacklevel=3)
 
     def _failure(self, what: str, error: OSError) -> StoreError:
         return StoreError(
@@ -257,6 +250,7 @@ def column(values: list) -> np.ndarray:
 
 def _encode(identity: dict, result: Result) -> bytes:
     header = {
+        "format": _RUN,
         "identity": json.loads(runs.canonical(identity)),
         "variables": [[name, dims, attributes] for name, (dims, _, attributes) in result.variables.items()],
         "coordinates": [[dim, attributes] for dim, (_, attributes) in result.coordinates.items()],
@@ -271,6 +265,8 @@ def _encode(identity: dict, result: Result) -> bytes:
 
 def _decode(content: bytes) -> tuple[dict, Result]:
     header, arrays = archive.decode(content)
+    if header.get("format", _RUN) != _RUN:  # older runs have none
+        raise ValueError("it holds something else")
     try:
         variables = {name: (tuple(dims), arrays[name], attributes) for name, dims, attributes in header["variables"]}
         coordinates = {dim: (arrays[f"labels/{dim}"], attributes) for dim, attributes in header["coordinates"]}

@@ -194,11 +194,10 @@ def test_a_run_goes_on_bit_for_bit_where_it_was_stopped(tmp_path, monkeypatch, o
         assert same(longer, deep.train(ARCHITECTURE, TEXT, **arguments | {"steps": 27}, checkpoint=path))
 
 
-def test_other_and_damaged_checkpoints_are_refused(tmp_path):
+def test_checkpoints_of_other_runs_are_refused(tmp_path):
     path = tmp_path / "state.npz"
     arguments = ARGUMENTS | {"steps": 2, "seeds": 1}
     deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path)
-    content = path.read_bytes()
     refused = [
         (
             arguments | {"learning_rate": 0.2},
@@ -217,15 +216,34 @@ def test_other_and_damaged_checkpoints_are_refused(tmp_path):
     for given, kept in (({"label_smoothing": 0.1}, path), ({}, smooth)):
         with pytest.raises(ValueError, match="a run with the same `label_smoothing` = "):
             deep.train(ARCHITECTURE, TEXT, **arguments, **given, checkpoint=kept)
-    for place in np.linspace(0, len(content) - 1, 25).astype(int):
-        damaged = bytearray(content)
-        damaged[place] ^= 1
+
+
+def test_a_damaged_checkpoint_is_set_aside_and_training_starts_again(tmp_path):
+    path = tmp_path / "state.npz"
+    arguments = ARGUMENTS | {"steps": 2, "seeds": 1}
+    whole = deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path)
+    content = path.read_bytes()
+    flipped = bytearray(content)
+    flipped[len(content) // 3] ^= 1
+    for damaged in (bytes(flipped), content[: len(content) // 2], bytes(len(content)), b""):
         path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"`checkpoint` must be .*state.npz \(its checksum is wrong"):
-            deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path)
-    path.write_bytes(content[: len(content) // 2])
-    with pytest.raises(ValueError, match=r"`checkpoint` must be a file written by yzflow, but got .*state\.npz"):
-        deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path)
+        with pytest.warns(UserWarning, match=r"state\.npz is damaged \(its checksum .*, training starts again$"):
+            again = deep.train(ARCHITECTURE, TEXT, **arguments, checkpoint=path)
+        assert same(whole, again) and path.read_bytes() == content
+        assert (tmp_path / "state.npz.damaged").read_bytes() == damaged
+
+
+def test_a_file_that_is_no_checkpoint_is_refused_and_left(run, tmp_path):
+    """Somebody's own file, and one of another kind, which the message names."""
+    path = tmp_path / "state.npz"
+    np.savez(path, x=[1.0])
+    own = path.read_bytes()
+    with pytest.raises(ValueError, match=r"^`checkpoint` must be a checkpoint of transformers written by yzflow, but"):
+        deep.train(ARCHITECTURE, TEXT, **ARGUMENTS, checkpoint=path)
+    assert path.read_bytes() == own
+    save_dataset(run, path)
+    with pytest.raises(ValueError, match=r"another file '.*state\.npz', a training of transformers$"):
+        deep.train(ARCHITECTURE, TEXT, **ARGUMENTS, checkpoint=path)
 
 
 def test_results_are_files(run, tmp_path):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ import xarray as xr
 
 from dynamics import DyckLanguage
 from dynamics.data.dyck import EMBEDDINGS
-from dynamics.support import checks
-from dynamics.support.netcdf import load_dataset, save_dataset
+from dynamics.support import checks, sealed
+from dynamics.support.netcdf import kept
 from yzflow import intervals
 from yzflow.papers.bounded_dyck import training as dyck
 
@@ -32,6 +33,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 SCALES = (0.1, 1.0)
 _FORMAT = "yzflow-dyck-variant-1"
+_WHAT = sealed.KINDS[_FORMAT].what
 
 
 def grid(
@@ -59,7 +61,8 @@ def grid(
     language, samples, threads, progress
         As in `training.trained`.
     store : path, optional
-        A folder with a file for each (variant, embedding) that is done, which is not trained again.
+        A folder with a file for each (variant, embedding) that is done, which is not trained again unless the file is
+        damaged.
     """
     samples = dyck.data(language) if samples is None else samples
     drawn = b"".join(bags.token.tobytes() for bags in (samples.train, *samples.test.values()))
@@ -74,17 +77,16 @@ def grid(
         for embedding in embeddings:
             name = f"{variant}-{embedding}-{rest}".replace(" ", "_").replace(",", "")
             path = None if store is None else Path(store) / f"{name}.nc"
-            if path is not None and path.exists():
-                row.append(load_dataset(path, _FORMAT, "a variant of the layer"))
-                continue
-            runs = dyck.trained(embedding=[embedding], **settings, **VARIANTS[variant])
-            row.append(runs.isel(eta=0, contrast_weight=0, drop=True).assign_attrs(format=_FORMAT))
-            if path is not None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                save_dataset(row[-1], path)
+            train = partial(_alone, embedding=[embedding], **settings, **VARIANTS[variant])
+            row.append(kept(path, _FORMAT, _WHAT, train))
         parts.append(xr.concat(row, "embedding"))
     # What a file says of its own names, their length too, would cut longer ones off in the next file.
     return xr.concat(parts, "variant").assign_coords(variant=list(variants)).drop_encoding()
+
+
+def _alone(**settings: Any) -> xr.Dataset:
+    """`training.trained` at one learning rate, without a contrast."""
+    return dyck.trained(**settings).isel(eta=0, contrast_weight=0, drop=True).assign_attrs(format=_FORMAT)
 
 
 def summary(runs: xr.Dataset) -> xr.Dataset:

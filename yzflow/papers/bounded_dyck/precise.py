@@ -18,8 +18,8 @@ import numpy as np
 import xarray as xr
 
 from dynamics import DyckLanguage
-from dynamics.support import checks
-from dynamics.support.netcdf import save_dataset
+from dynamics.support import checks, sealed
+from dynamics.support.netcdf import kept
 from yzflow import intervals
 from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow.papers.bounded_dyck import training as dyck
@@ -27,6 +27,8 @@ from yzflow.papers.bounded_dyck import training as dyck
 if TYPE_CHECKING:
     from dynamics.deep import Sequences, Transformer
 
+_FORMAT = "yzflow-deep-1"  # that of `dynamics.deep.train`
+_WHAT = sealed.KINDS[_FORMAT].what
 TARGET = 0.999  # of the closing brackets of short words
 SEEDS = 8
 ETA = 1e-3
@@ -161,13 +163,7 @@ def trained(
     parts = []
     for seed in range(seeds) if isinstance(seeds, int) else seeds:
         path = None if store is None else Path(store) / f"{name}-seed{seed}.nc"
-        if path is not None and path.exists():
-            parts.append(deep.load_training(path))
-            continue
-        parts.append(one(int(seed)))
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            save_dataset(parts[-1], path)
+        parts.append(kept(path, _FORMAT, _WHAT, functools.partial(one, int(seed))))
     runs = xr.concat(parts, "seed", combine_attrs="override").drop_encoding()
     tests = {"below 28": words(language, "below 28", n=n_test), "400-500": words(language, "400-500", n=n_long)}
     found = [[list(closings(model, some).values()) for some in tests.values()] for model in models(runs)]

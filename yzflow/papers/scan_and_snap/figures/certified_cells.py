@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -18,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from dynamics import gradient_flow
-from dynamics.support import checks, files
+from dynamics.support import archive, checks, sealed
 from dynamics.support.progress import Progress
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLUE, VERMILION, canvas, styled
@@ -32,6 +33,7 @@ CLAIMS = {
 }
 _LEAD, _THEOREM2 = CLAIMS
 _DEGREE = 6
+_FORMAT = "yzflow-cell-2"
 _COLOURS = {TRUE: BLUE, FALSE: VERMILION, OPEN: "0.75"}
 
 
@@ -96,19 +98,15 @@ def _decided(
 
     cell = Cell(plane.n_classes, plane.vocab_size, DISTINCT, 1.0, (box[2], box[3]), common_range(box[0], box[1]))
     rows = [row for name in asked for row in CLAIMS[name]]
-    facts = {"format": "yzflow-cell-1", **asdict(cell), "rows": rows, "t_end": t_end, "degree": _DEGREE}
+    facts = {"format": _FORMAT, **asdict(cell), "rows": rows, "t_end": t_end, "degree": _DEGREE}
     name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    path = None if folder is None else folder / f"{name}.json"
-    if path is not None and path.exists():
-        signs = json.loads(path.read_text())["signs"]
-    else:
-        found, enclosure = decide_cell(cell, rows, t_end=t_end, degree=_DEGREE)
-        signs = [[sign.value, sign.reached, sign.time] for sign in found]
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            text = json.dumps({**facts, "signs": signs, "steps": len(enclosure.steps), "reason": enclosure.reason})
-            with files.replacing(path) as temporary:
-                Path(temporary).write_text(text)
+    path = None if folder is None else folder / f"{name}.npz"
+
+    def decide() -> list[list[Any]]:
+        found, _ = decide_cell(cell, rows, t_end=t_end, degree=_DEGREE)
+        return [[sign.value, sign.reached, sign.time] for sign in found]
+
+    signs = archive.kept(path, _FORMAT, sealed.KINDS[_FORMAT].what, facts, decide)
     outcome = {}
     for name in asked:
         own, signs = signs[: len(CLAIMS[name])], signs[len(CLAIMS[name]) :]

@@ -1,0 +1,236 @@
+"""One container for everything that is saved: its bytes, and behind them their SHA-256 in 64 hexadecimal digits.
+
+The bytes are netCDF (`dynamics.support.netcdf`) or a zip archive (`dynamics.support.archive`), whose other readers do
+not look at what stands behind them. Every change is noticed: where loading was asked for it is an error, and what is
+kept to save work is set aside, with a warning, and made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import warnings
+import zipfile
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+from dynamics.support import checks, files
+
+DIGITS = 64
+NETCDF, ARCHIVE = b"\x89HDF", b"PK"
+# What else than ValueError the readers of both raise if bytes are sealed but not of ours.
+OTHER = (KeyError, IndexError, TypeError, AttributeError, OSError, EOFError, RuntimeError, OverflowError)
+OTHER_ZIP = (*OTHER, zipfile.BadZipFile, zlib.error)
+
+
+class Kind(NamedTuple):
+    """A kind of saved file.
+
+    Attributes
+    ----------
+    what : str
+        What it is, with its article, for messages.
+    reader : str
+        What reads it, as module and name; nothing where that is `netcdf.load_dataset` or xarray.
+    remade : bool
+        Whether it is kept to save work: a damaged one is made again.
+    """
+
+    what: str
+    reader: str = ""
+    remade: bool = False
+
+
+# The format that a file says it has -> its kind. What is not here is no file of ours.
+KINDS = {
+    "yzflow-trajectory-1": Kind("a trajectory", "dynamics:Trajectory.load"),
+    "yzflow-run-1": Kind("a run of an open flow", "dynamics:Run.load"),
+    "yzflow-bags-2": Kind("a file of bags", "dynamics:Bags.load"),
+    "yzflow-flow-ensemble-1": Kind("an ensemble of flows"),
+    "yzflow-noise-1": Kind("the noise of a layer"),
+    "yzflow-qsa-training-1": Kind("a training on sparse averaging", "dynamics.units.qsa:load_training", remade=True),
+    "yzflow-deep-1": Kind("a training of transformers", "dynamics.deep:load_training"),
+    "yzflow-deep-checkpoint-1": Kind("a checkpoint of transformers", "dynamics.deep:train", remade=True),
+    "yzflow-enclosure-1": Kind("a certificate", "theory.enclosures:Enclosure.load"),
+    "yzflow-cell-2": Kind(
+        "the answers for a cell of settings",
+        "yzflow.papers.scan_and_snap.figures.certified_cells:certified_cells",
+        remade=True,
+    ),
+    "yzflow-sweep-run-1": Kind("a run of a sweep", "yzflow.sweeps.store:Store.read", remade=True),
+    "yzflow-runs-1": Kind("the runs of a store"),
+    "yzflow-sweep-1": Kind("a sweep", "yzflow.sweeps.sweep:load_sweep"),
+    "yzflow-survival-1": Kind("a survival table", "yzflow.audits.survival:load"),
+    "yzflow-dyck-variant-1": Kind(
+        "a variant of the layer", "yzflow.papers.bounded_dyck.architecture:grid", remade=True
+    ),
+}
+
+
+class Damaged(ValueError):
+    """Bytes are not as they were written: they do not end in the SHA-256 of those before."""
+
+
+def digest(*parts: bytes | memoryview) -> bytes:
+    """The seal of bytes, one part after the other."""
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.hexdigest().encode()
+
+
+def body(content: bytes | memoryview) -> memoryview:
+    """What stands before the seal.
+
+    Raises
+    ------
+    Damaged
+        If the seal is that of something else.
+    """
+    whole = memoryview(content)
+    before, seal = whole[:-DIGITS], bytes(whole[-DIGITS:])
+    if digest(before) != seal:
+        raise Damaged("its checksum is wrong")
+    return before
+
+
+def read(path: str | os.PathLike, what: str, *, name: str = "path") -> bytes:
+    """A sealed file, seal and all, to be ``what``; ``name`` is the argument that errors name.
+
+    Raises
+    ------
+    Damaged
+        If a byte is not as it was written.
+    ValueError
+        If it is no regular file.
+    OSError
+        If it is not there or cannot be read.
+    """
+    content = files.read(name, path)
+    try:
+        body(content)
+    except Damaged as error:
+        found = f"a changed or other file {os.fspath(path)!r} ({error})"
+        raise Damaged(str(checks.reject(name, f"be {what} written by yzflow", found))) from None
+    return content
+
+
+def another(path: str | os.PathLike, what: str, content: bytes | memoryview, *, name: str = "path") -> ValueError:
+    """The error that a file, of which ``content`` is what it holds, is not ``what`` it is to be."""
+    found = f"another file {os.fspath(path)!r}"
+    try:
+        said = format_of(content)
+    except ValueError:
+        pass
+    else:
+        found += f", {KINDS[said].what}" if said in KINDS else f", of the unknown kind {checks.brief(said)}"
+    return checks.reject(name, f"be {what} written by yzflow", found)
+
+
+def format_of(content: bytes | memoryview) -> str:
+    """The format that a file says it has; nothing if it says none.
+
+    Raises
+    ------
+    ValueError
+        If it is neither netCDF nor an archive.
+    """
+    from dynamics.support import archive, netcdf  # which seal by this module
+
+    start = bytes(content[:4])
+    if start == NETCDF:
+        return netcdf.format_of(content)
+    if start.startswith(ARCHIVE):
+        return archive.format_of(content)
+    raise ValueError("neither netCDF nor an archive")
+
+
+def kind_of(path: str | os.PathLike) -> str:
+    """The format of a sealed file, a key of `KINDS`.
+
+    Raises
+    ------
+    Damaged
+        If a byte is not as it was written.
+    ValueError
+        If it is none of these.
+    OSError
+        If it is not there or cannot be read.
+    """
+    what = "a file"
+    content = read(path, what)
+    try:
+        found = format_of(content)
+    except ValueError:
+        found = ""
+    if found not in KINDS:
+        raise another(path, what, content)
+    return found
+
+
+def was_ours(content: bytes | memoryview) -> bool:
+    """Whether bytes without a right seal may be left of a file of ours, and not be somebody's own file."""
+    try:
+        found = format_of(content)
+    except ValueError:
+        start, end = bytes(content[:4]), bytes(content[-DIGITS:])
+        begins = start == NETCDF or start.startswith(ARCHIVE)
+        return begins or re.fullmatch(rb"[0-9a-f]{64}", end) is not None or not bytes(content).strip(b"\0")
+    return found in KINDS
+
+
+def set_aside(path: Path, why: str, then: str, *, stacklevel: int = 2) -> None:
+    """Give another name to what is kept at ``path`` and damaged, whatever it is, and warn of it.
+
+    Raises
+    ------
+    OSError
+        If it cannot be renamed.
+    """
+    aside = path.with_name(f"{path.name}.damaged")
+    if os.path.lexists(aside) and not (aside.is_file() and path.is_file()):
+        aside = path.with_name(f"{path.name}.damaged-{secrets.token_hex(3)}")
+    try:
+        os.replace(path, aside)
+    except FileNotFoundError:  # another process was faster
+        return
+    warnings.warn(
+        f"{path} is damaged ({why}): set aside as {aside.name}, {then}", UserWarning, stacklevel=stacklevel + 1
+    )
+
+
+def sound(path: Path, what: str, then: str, *, name: str = "path", stacklevel: int = 2) -> bool:
+    """Whether a file that is kept to save work is there, as it was written; a damaged one is set aside.
+
+    Parameters
+    ----------
+    path : Path
+    what : str
+        What it is to be.
+    then : str
+        What happens instead, for the warning: "training starts again".
+    name : str
+        The argument that errors name.
+    stacklevel : int
+        As `warnings.warn` takes it, from the caller on.
+
+    Raises
+    ------
+    ValueError
+        If it is another file, which nothing of ours has damaged.
+    OSError
+        If it cannot be read or set aside.
+    """
+    if not path.exists():
+        return False
+    try:
+        read(path, what, name=name)
+    except Damaged:
+        if not was_ours(files.read(name, path)):
+            raise
+        set_aside(path, "its checksum is wrong", then, stacklevel=stacklevel + 1)
+        return False
+    return True
