@@ -78,7 +78,8 @@ def _bags(path):
 
 
 def _certificate(path):
-    return repr({name: (array.dtype, array.tobytes()) for name, array in Enclosure.load(path).arrays().items()})
+    found = Enclosure.load(path)
+    return repr((found.claimed, {name: (array.dtype, array.tobytes()) for name, array in found.arrays().items()}))
 
 
 def _entry(path):
@@ -143,7 +144,7 @@ FILES = {
     ),
     "yzflow-deep-1": File("deep.nc", _trained, lambda path: parts(deep.load_training(path))),
     "yzflow-deep-checkpoint-1": File("state.npz", _checkpoint, _restored),
-    "yzflow-enclosure-1": File("flow.npz", saved.MADE["a certificate"][1], _certificate),
+    "yzflow-certificate-2": File("flow.npz", saved.MADE["a certificate"][1], _certificate),
     "yzflow-cell-2": File("cell.npz", _cell, _archive("yzflow-cell-2")),
     "yzflow-sweep-run-1": File(f"{key(IDENTITY)}.npz", _store_entry, _entry),
     "yzflow-runs-1": File(

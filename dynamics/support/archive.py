@@ -17,7 +17,7 @@ import numpy as np
 
 from dynamics.support import files, sealed
 
-HEADER = "run.json"
+HEADER, CLAIM = "run.json", "claim.json"  # the member for the header; that of certificates, which is a claim
 _HEADS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _BLOCK = 2**20  # bytes
 _LARGE = 2**31 - 2**16  # bytes, with room for the head of an array
@@ -119,7 +119,7 @@ def kept(path: Path | None, file_format: str, what: str, question: Mapping[str, 
     return made
 
 
-def format_of(content: bytes | memoryview, *, name: str = HEADER) -> str:
+def format_of(content: bytes | memoryview) -> str:
     """The format that the header of an archive says it has, sealed or not; nothing if it says none.
 
     Raises
@@ -127,9 +127,12 @@ def format_of(content: bytes | memoryview, *, name: str = HEADER) -> str:
     ValueError
         If it is no archive.
     """
+    header = None
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            header = json.loads(archive.read(name)) if name in archive.namelist() else {}
+            for name in {HEADER, CLAIM}.intersection(archive.namelist()):
+                header = json.loads(archive.read(name))
+                header = header.get("claim") if name == CLAIM and isinstance(header, dict) else header
     except (*sealed.OTHER_ZIP, ValueError) as error:
         raise ValueError(f"no archive ({error})") from error
     return str(header.get("format", "")) if isinstance(header, dict) else ""

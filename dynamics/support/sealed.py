@@ -54,7 +54,7 @@ KINDS = {
     "yzflow-qsa-training-1": Kind("a training on sparse averaging", "dynamics.units.qsa:load_training", remade=True),
     "yzflow-deep-1": Kind("a training of transformers", "dynamics.deep:load_training"),
     "yzflow-deep-checkpoint-1": Kind("a checkpoint of transformers", "dynamics.deep:train", remade=True),
-    "yzflow-enclosure-1": Kind("a certificate", "theory.enclosures:Enclosure.load"),
+    "yzflow-certificate-2": Kind("a certificate", "theory.enclosures:Enclosure.load"),
     "yzflow-cell-2": Kind(
         "the answers for a cell of settings",
         "yzflow.papers.scan_and_snap.figures.certified_cells:certified_cells",
