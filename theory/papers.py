@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import configparser
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -52,10 +52,13 @@ def built_in() -> list[Any]:
     return [paper for slug, paper in papers().items() if slug not in _registered and _is_ours(_modules[slug])]
 
 
-def code_of(*names: str) -> str:
-    """Whose code the papers of these names are, as JSON text for a file; nothing for ours and what is not known."""
+def code_of(*names: str, modules: Iterable[str] = ()) -> str:
+    """Whose code the papers of these names are, and modules, as JSON text for a file.
+
+    Nothing for ours and what is not known.
+    """
     own = {paper.name: _modules[slug] for slug, paper in papers().items()}
-    return outside({own[name] for name in names if own.get(name)})
+    return outside({*modules, *(own[name] for name in names if own.get(name))})
 
 
 def left_out() -> dict[str, str]:

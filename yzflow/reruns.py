@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -306,14 +307,22 @@ def _json(path: Path, progress: bool) -> RerunReport:
         function, arguments, then = made["function"], dict(made["arguments"]), dict(made["environment"])
     except (ValueError, KeyError, TypeError) as error:
         raise checks.reject("path", "be JSON of an audit or a check that says how it was made", str(path)) from error
-    check_is_here(read_outside(then.get("code", "")))
+    codes = read_outside(then.get("code", ""))
+    check_is_here(codes)
     makers: dict[str, Callable[..., Any]] = {"audit": audit, "check": check}
     make = makers[checks.one_of("function", function, tuple(makers))]
     _check_names("arguments", arguments, set(inspect.signature(make).parameters) - {"progress", *OWN_ARGUMENTS})
     if arguments.get("enclose") is not None:
         _check_names("enclose", arguments["enclose"], {field.name for field in fields(Enclose)})
         arguments["enclose"] = Enclose(**arguments["enclose"])
-    again = make(**arguments, progress=progress).json()
+    absent = [code.package for code in codes if code.package not in sys.modules]
+    try:
+        again = make(**arguments, progress=progress).json()
+    except ValueError as error:  # of a statement or a field that nobody registered here
+        if not absent:
+            raise
+        rule = f"be made again where its code is imported: import {', '.join(absent)} first"
+        raise checks.reject("path", rule, f"{path} ({error})") from error
     leaves, found = (dict(_leaves({**whole, "made": None})) for whole in (content, json.loads(again)))
     differences = tuple(_differences(leaves, found))
     kind = "an audit" if function == "audit" else "a check"

@@ -39,6 +39,12 @@ class Simulations:
         """Last time of the simulation at a level; zero where nothing was simulated."""
         return float(self._made[level].dataset["time"][-1]) if level in self._made else 0.0
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Those of the fields from outside that were followed."""
+        kept = (getattr(run, "parameters", {}).get("field") for run in self._made.values())
+        return tuple(sorted({origin["module"] for origin in kept if origin}))
+
     def seeds(self, level: str) -> tuple[int, ...]:
         """The seeds of the simulation at a level; none where nothing was drawn, or nothing simulated."""
         call = getattr(self._made.get(level), "call", None)
@@ -107,7 +113,8 @@ def audit(
         "seed": seed,
         "enclose": _kept(enclose),
     }
-    return AuditReport(table, tuple(chosen), proofs, tuple(enclosed), call)
+    modules = {module for own in simulations.values() for runs in own for module in runs.modules}
+    return AuditReport(table, tuple(chosen), proofs, tuple(enclosed), call, tuple(sorted(modules)))
 
 
 def settings(paper: str, *, quick: bool) -> list[Setting]:

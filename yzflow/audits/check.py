@@ -314,9 +314,10 @@ def check(
     given = {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end, "optimizer": optimizer, "objective": objective}
     if data is not None:
         case = own_case(chosen, level=level, data=data, **given)
-        rows, missing = measure(chosen, case, seed=seed)
+        rows, missing, modules = measure(chosen, case, seed=seed)
         proofs = {chosen.id: prove(chosen)} if chosen.proofs else {}
-        return StatementVerdict(chosen, AuditReport(rows, (chosen,), proofs), bool(quick), seed, case, missing)
+        report = AuditReport(rows, (chosen,), proofs, modules=modules)
+        return StatementVerdict(chosen, report, bool(quick), seed, case, missing)
     for name, value in {**given, "level": level}.items():
         if value is not None:
             raise checks.reject(name, "come with `data`", checks.brief(value))

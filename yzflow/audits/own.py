@@ -77,8 +77,8 @@ def own_case(statement: Statement, *, level: str | None, **given: Any) -> OwnCas
     return replace(case, levels=levels)
 
 
-def measure(statement: Statement, case: OwnCase, *, seed: int) -> tuple[list[Row], tuple[str, ...]]:
-    """The rows of a statement's checks at the setting, and why others are missing.
+def measure(statement: Statement, case: OwnCase, *, seed: int) -> tuple[list[Row], tuple[str, ...], tuple[str, ...]]:
+    """The rows of a statement's checks at the setting, why others are missing, and the modules of fields from outside.
 
     A row is inside only if the training is that of the paper, too.
     """
@@ -94,7 +94,7 @@ def measure(statement: Statement, case: OwnCase, *, seed: int) -> tuple[list[Row
                 continue
             inside = row.inside and not case.beyond
             rows.append(replace(row, inside=inside, expected=row.expected and inside))
-    return rows, tuple(missing)
+    return rows, tuple(missing), runs.modules
 
 
 def broken(rows: Sequence[Row]) -> dict[str, float]:

@@ -48,6 +48,8 @@ class AuditReport:
         The flows that were enclosed in balls, or could not be.
     call : mapping
         The arguments of `yzflow.audit`.
+    modules : tuple of str
+        Of the fields from outside (`yzflow.register_field`) that it was measured on.
     """
 
     table: list[Row]
@@ -55,6 +57,7 @@ class AuditReport:
     labels_of_proofs: dict[str, tuple[Label, ...]]
     enclosed: tuple[EnclosedFlow, ...] = ()
     call: Mapping[str, object] = field(default_factory=dict)
+    modules: tuple[str, ...] = ()
 
     @property
     def proofs(self) -> dict[str, list[str]]:
@@ -175,8 +178,8 @@ class AuditReport:
         return "\n".join(lines)
 
     def environment(self) -> dict[str, str]:
-        """What may have changed its bits, with the code of papers that are not ours."""
-        code = papers.code_of(*{one.paper for one in self.statements})
+        """What may have changed its bits, with the code of papers and of fields that are not ours."""
+        code = papers.code_of(*{one.paper for one in self.statements}, modules=self.modules)
         return environment() | ({"code": code} if code else {})
 
     def json(self) -> str:

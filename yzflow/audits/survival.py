@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,6 +16,8 @@ import numpy as np
 import xarray as xr
 
 from dynamics import DivergenceError, IntegrationError, Run, Trajectory
+from dynamics._flow.registry import SYSTEMS
+from dynamics._model.own import Field
 from dynamics.support import checks
 from dynamics.support.calls import digest
 from dynamics.support.netcdf import load_dataset
@@ -128,7 +131,7 @@ def survival(
         raise RuntimeError(f"a run of the table failed: {first}")
     measured = runs.squeeze(["paper", "seed", "draws"], drop=True).sel(check=[one.label for one in asked])
     recorded = {name: runs.attrs[name] for name in environment() if name in runs.attrs}
-    if code := papers.code_of(room.paper):
+    if code := _code(room.paper):
         recorded["code"] = code
     return _table(
         measured, room, asked, chosen, quick=quick, seed=seed, made=recorded | {"own": int(settings is not None)}
@@ -138,8 +141,22 @@ def survival(
 def _task(paper: str) -> Task:
     """What is swept: for papers that are not ours with their code as its version, since kept runs are of that."""
     task = resolve(_run)
-    code = papers.code_of(paper)
+    code = _code(paper)
+    if code:
+        # In a notebook, whose source is in no file, only their compiled form tells functions from others.
+        code += json.dumps([field.origin for field in _fields()])
     return replace(task, version=f"{task.version} of {sha256(code.encode()).hexdigest()[:16]}") if code else task
+
+
+def _code(paper: str) -> str:
+    """Whose code a paper that is not ours is, and the fields from outside, since its settings may name any of them."""
+    code = papers.code_of(paper)
+    return papers.code_of(paper, modules=[field.module for field in _fields()]) if code else ""
+
+
+def _fields() -> list[Field]:
+    """Those from outside that are registered here."""
+    return [entry.field for _, entry in sorted(SYSTEMS.items()) if entry.field is not None]
 
 
 # The readers' settings of this process, by paper and name.
