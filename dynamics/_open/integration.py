@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # So many kinks in so small a part of the whole are one after the other without end.
 _KINKS, _DENSE = 200, 1e-6
+# How near to a kink a state is called on it, relative, where a message names all kinks that it is on.
+_AT_ONCE = 1e-5
 # How often a kink is approached, each time by this share of the way that is left.
 _APPROACHES, _NEARLY, _CHORDS = 4, 0.999, 3
 
@@ -140,11 +142,25 @@ class Integration:
             s = watch.cut.s
             self.kinks.append(s)
             if len(self.kinks) > _KINKS and s - self.kinks[-_KINKS] < _DENSE * self.end:
-                name = watch.names[min(watch.cut.number, len(watch.names) - 1)]
-                raise self.failure(f"kink {name!r} is met {_KINKS} times in a row without progress", s, state)
+                raise self.failure(self._without_progress(watch, s, state), s, state)
             if self.end - s <= 1e-14 * self.end:  # no room for a step
                 self.rows[self.done :], self.done = state, len(grid)
                 break
+
+    def _without_progress(self, watch: Watch, s: float, state: np.ndarray) -> str:
+        """Which kink is met without end, and which others are there as well."""
+        assert watch.cut is not None
+        number = watch.cut.number if watch.cut.number < len(watch.names) else self.slid[-1][0]
+        near = _AT_ONCE * (1 + np.abs(state).max())
+        others = [
+            repr(name)
+            for other, (name, kind) in enumerate(zip(watch.names, watch.kinds, strict=True))
+            if other != number and kind.what == "kink" and abs(watch.value(other, s, state)) < near
+        ]
+        beside = (
+            f"; it meets {' and '.join(others)} there too, and does not slide along two kinks at once" if others else ""
+        )
+        return f"kink {watch.names[number]!r} is met {_KINKS} times in a row without progress{beside}"
 
     def _begun(self, watch: Watch, state: np.ndarray) -> np.ndarray:
         """Where the flow starts, beside a kink if it starts on one."""

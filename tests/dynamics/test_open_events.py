@@ -242,6 +242,43 @@ def test_two_kinks_at_once_are_not_slid_along_and_the_run_says_so():
     assert "slid along from t = 0.3" in caught.value.run.notes[0]
 
 
+def test_two_kinks_that_are_met_at_the_same_time_are_named_both():
+    """x reaches zero at 1, and so does y: there the flow would rest on both, which neither alone keeps it at."""
+
+    class Meeting:
+        initial = {"x": 0.7, "y": 2.5}
+        kinds = {"left": "kink", "down": "kink"}
+
+        def derivative(self, t, state):
+            x, y = (np.where(state[name] >= 0, 1.0, -1.0) for name in ("x", "y"))
+            return {"x": 0.3 - x, "y": -0.5 - 2 * y}
+
+        def events(self, t, state):
+            return {"left": state["x"], "down": state["y"]}
+
+    with pytest.raises(IntegrationError, match="does not slide along two kinks at once") as caught:
+        integrate(Meeting(), t_end=3.0)
+    assert "'left'" in str(caught.value) and "'down'" in str(caught.value)
+    assert caught.value.time == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_start_on_two_kinks_that_both_hold_it_is_refused():
+    class Corner:
+        initial = {"x": 0.0, "y": 0.0}
+        kinds = {"left": "kink", "down": "kink"}
+
+        def derivative(self, t, state):
+            x, y = (np.where(state[name] >= 0, 1.0, -1.0) for name in ("x", "y"))
+            return {"x": -x, "y": -2 * y}
+
+        def events(self, t, state):
+            return {"left": state["x"], "down": state["y"]}
+
+    with pytest.raises(IntegrationError, match="two kinks at once, 'left' and 'down', which is not done") as caught:
+        integrate(Corner(), t_end=2.0)
+    assert 0 <= caught.value.time < 1e-6
+
+
 def test_kinks_without_end_are_given_up():
     class Ball:
         """x'' = -sign x - (1/2) sign v: swings that last a third less each, and so end, without end, at a time."""
@@ -255,7 +292,9 @@ def test_kinks_without_end_are_given_up():
         def events(self, t, state):
             return {"zero": state["x"], "turn": state["v"]}
 
-    with pytest.raises(IntegrationError, match=r"is met 200 times in a row without progress"):
+    with pytest.raises(
+        IntegrationError, match=r"'(zero|turn)' is met 200 times in a row without progress; it meets '(zero|turn)'"
+    ):
         integrate(Ball(), t_end=1e3)
 
 
