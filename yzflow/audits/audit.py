@@ -170,12 +170,13 @@ def _label(
 ) -> Label:
     """That of balls if they decide the claim for the whole run at least, or else of what was measured."""
     where: dict[str, object] = {"level": level, "setting": runs.setting.name}
+    wrong = (f"{check.name} in the {level}",)
     if decided is not None and decided.covers(runs.last(level)):
         false = decided.refuted(runs.last(level))
         where["every t up to"] = decided.reached
-        return statement.enclosed(check, failures=(check.name,) if false else (), **where)
+        return statement.enclosed(check, failures=wrong if false else (), **where)
     where["error"] = float(error)
     if runs.seeds(level):
         where["seeds"] = runs.seeds(level)
     fails = judge(error, check.tolerance) is Verdict.FAILS
-    return statement.measured(check, failures=(check.name,) if fails else (), **where)
+    return statement.measured(check, failures=wrong if fails else (), **where)

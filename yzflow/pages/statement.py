@@ -376,9 +376,10 @@ def _derivation(derivation: Derivation) -> str:
     scope = f"<p>In detail: {formulas.in_words(derivation.scope)}.</p>" if derivation.scope else ""
     prose = "".join(f"<li>{formulas.in_words(part)}</li>" for part in derivation.prose)
     prose = f"<p>Argued in words, and not decided by algebra:</p><ul>{prose}</ul>" if prose else ""
+    count = len(derivation.steps)
     return (
         f"<p>{formulas.readable(derivation.statement)}</p>"
-        f"<details><summary>{len(derivation.steps)} steps</summary><ol class='proof'>{steps}</ol></details>"
+        f"<details><summary>{count} step{'s' * (count != 1)}</summary><ol class='proof'>{steps}</ol></details>"
         f"{scope}{prose}"
     )
 

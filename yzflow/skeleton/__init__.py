@@ -56,6 +56,8 @@ test = ["pytest"]
 
 [tool.setuptools]
 packages = ["{slug}"]
+# So that an editable installation is found before the folder of this name, where one stands beside it.
+package-dir = {{ "" = "." }}
 """
 _README = """# {name}
 
