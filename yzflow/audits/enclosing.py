@@ -174,6 +174,7 @@ class FlowsInBalls:
         until = min(self._how.until, check.claim_until or self._how.until)
         try:
             flow = self.enclosure(level)
+            until = min(until, flow.t_end)  # a paper may follow a flow less far, as to where it blows up
             predicate = check.claim(self, level, check.tolerance)
             found = flow.decide(predicate, until=until)
         except ValueError as error:

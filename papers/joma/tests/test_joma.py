@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import ast
 import math
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import scipy.integrate
 import yzflow_joma
-from yzflow_joma import PAPER, formulas, measures
+from yzflow_joma import PAPER, enclosed, formulas, measures
 from yzflow_joma.enclosed import turning_point
 from yzflow_joma.flows import ACTIVATIONS, ATTENTIONS, JointFlow, ReducedFlow, activation, attention, entropy
-from yzflow_joma.settings import MU, random_contexts, settings, trained_classes
+from yzflow_joma.settings import LINEAR, MU, NONLINEAR, random_contexts, settings, trained_classes
 
 import yzflow as yz
+from yzflow.audits.enclosing import Enclose
 from yzflow.testing import check_paper
 
 PUBLIC = {
@@ -167,6 +170,42 @@ def test_turning(mu, numbers, between):
     span = turning_point(mu.tolist(), between=between)
     assert span.times is not None and span.rising and span.width < 1e-9
     assert span.times[0] == pytest.approx(times[h.argmin()], abs=2e-3)
+
+
+def _decided(claim, level, **other):
+    setting = trained_classes("linear")
+    found = dict(zip(("flows", "enclosure"), _flows(setting, level), strict=True))
+    found["flows"].setting = replace(setting, **other)
+    return found["enclosure"].decide(claim(found["flows"], level, 1e-6))
+
+
+def _flows(setting, level):
+    made = enclosed.enclose(setting, level, t_end=1e4, max_seconds=60.0)
+    return SimpleNamespace(setting=setting, memo={}, enclosure=lambda _: made), made
+
+
+def test_claims_in_balls():
+    """They hold to the end of what is simulated; a wrong Delta is refuted at once, a wrong sign where it turns."""
+    assert _decided(enclosed.linear_form, LINEAR).value is True
+    wrong = _decided(enclosed.linear_form, LINEAR, delta=(1.0, 0.6, 0.3, 0.1001))
+    assert wrong.value is False and wrong.reached == 0.0
+    right = _decided(enclosed.turns_once, NONLINEAR)
+    assert right.value is True and right.reached == 30.0
+    falls = _decided(lambda flows, level, tolerance: lambda at: enclosed.rate(at) < 0, NONLINEAR)
+    assert falls.value is False and falls.times[1] == pytest.approx(0.67923739, abs=1e-3)
+
+
+def test_an_entropy_that_does_not_turn_is_not_called_so():
+    flows, _ = _flows(replace(trained_classes("linear"), mu=(2.0, 0.0, 0.0)), NONLINEAR)
+    with pytest.raises(ValueError, match="it has no zero there"):
+        enclosed.turns_once(flows, NONLINEAR, 0.0)
+
+
+def test_the_audit_keeps_certificates(tmp_path):
+    report = yz.audit(["JoMA: Linear activation"], quick=True, enclose=Enclose(folder=tmp_path))
+    assert {row.decided.words for row in report.table} == {"true for all t <= 1.22825"}
+    (file,) = tmp_path.iterdir()
+    assert yz.rerun(file).same
 
 
 @pytest.mark.parametrize(

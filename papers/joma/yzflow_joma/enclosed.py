@@ -1,16 +1,32 @@
-"""The turning point of the entropy in balls: where attention is sparsest, whatever the rounding."""
+"""Reduced flows in balls: claims for every time, whatever the rounding, and where attention is sparsest."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import yzflow as yz
-from theory.enclosures import Crossing, logsumexp, softmax
+from theory.enclosures import Claim, Crossing, Enclosure, Quantity, erf, every, softmax
+from theory.statements import Enclosing, Flows
 from yzflow_joma.flows import ReducedFlow
+from yzflow_joma.settings import LINEAR, NONLINEAR
+
+Predicate = Callable[[Any], Claim]
+# The rate of the entropy at the end of what is simulated is some 1e-14, of terms of size one.
+BITS = 120
+_PI = 3.141592653589793  # a check's tolerance is far wider than its rounding
 
 
-def turning_point(mu: Sequence[float], *, between: tuple[float, float], bits: int = 80) -> Crossing:
+def rate(at: Any) -> Quantity:
+    """The entropy's derivative in time, -Cov_p(u, u') of u = v^2/2 and p = softmax(u): exactly zero at the start."""
+    v = at.state["v"]
+    u, p = v * v / 2, softmax(v * v / 2)
+    return -(p * (u - (p * u).sum()) * v * at.velocity["v"]).sum()
+
+
+def turning_point(mu: Sequence[float], *, between: tuple[float, float], bits: int = BITS) -> Crossing:
     """The one time in a bracket at which the entropy of softmax(v^2/2) stops falling.
 
     Parameters
@@ -22,10 +38,52 @@ def turning_point(mu: Sequence[float], *, between: tuple[float, float], bits: in
     bits : int
         As of `yzflow.enclose`.
     """
+    return yz.enclose(ReducedFlow(mu), t_end=between[1], bits=bits).crossing(rate, between=between, rising=True)
 
-    def rate(at: Any) -> Any:
-        u = at.state["v"] ** 2 / 2
-        return (logsumexp(u) - (softmax(u) * u).sum()).rate
 
-    found = yz.enclose(ReducedFlow(mu), t_end=between[1], bits=bits)
-    return found.crossing(rate, between=between, rising=True)
+def enclose(
+    setting: Any, level: str, *, t_end: float, max_seconds: float, folder: str | os.PathLike | None = None
+) -> Enclosure:
+    """A reduced flow of a setting, as far as it is simulated; with ``folder`` its certificate is kept there."""
+    flow = setting.reduced(level)
+    last = min(t_end, setting.end(level))
+    found = yz.enclose(flow, t_end=last, bits=BITS, max_seconds=max_seconds)
+    if folder is not None and found.steps:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        drive = "_".join(f"{one:g}" for one in flow.drive)
+        found.save(Path(folder) / f"joma_{'linear' if flow.linear else 'nonlinear'}_{drive}_to_{last:g}.npz")
+    return found
+
+
+def turns_once(flows: Flows, level: str, tolerance: float) -> Predicate:
+    """The entropy falls at every time before one short span, and rises at every time after it."""
+    flow = flows.enclosure(level)
+    # Where it turns is no matter of what is claimed: before the first of these times it is seen to fall below.
+    found = flow.crossing(rate, between=(min(0.01, flow.t_reached / 100), flow.t_reached), rising=True)
+    if found.times is None:
+        raise ValueError(found.reason)
+    first, last = found.times
+
+    def predicate(at: Any) -> Claim:
+        now = rate(at)
+        if at.end <= first:
+            return now < 0
+        return now > 0 if at.start >= last else now.rate > 0
+
+    return predicate
+
+
+def linear_form(flows: Flows, level: str, tolerance: float) -> Predicate:
+    """|sqrt(pi/2) erf(v/sqrt 2)/(Delta t) - 1| <= tolerance, for every entry."""
+    delta = flows.setting.delta
+
+    def predicate(at: Any) -> Claim:
+        expected = [at.t * one for one in delta]
+        errors = [erf(v * 0.5**0.5) * (_PI / 2) ** 0.5 - x for v, x in zip(at.state["v"], expected, strict=True)]
+        bounds = [x * tolerance for x in expected]
+        return every([(b - e > 0) & (b + e > 0) for b, e in zip(bounds, errors, strict=True)])
+
+    return predicate
+
+
+ENCLOSING = Enclosing((LINEAR, NONLINEAR), enclose)

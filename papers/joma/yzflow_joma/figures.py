@@ -10,6 +10,7 @@ import yzflow as yz
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import CATEGORIES, canvas, styled
 from yzflow_joma import formulas
+from yzflow_joma.enclosed import turning_point
 from yzflow_joma.settings import PAPER, settings, trained_classes
 from yzflow_joma.tasks import drift
 
@@ -24,6 +25,8 @@ def joma_turning(run: xr.Dataset) -> Figure:
     left.set(xlabel="time", ylabel="v", xscale="log")
     left.legend()
     right.plot(run["time"][1:], run["entropy"][1:])
+    right.axvline(float(run["turn"].mean()), color="black", linestyle=":", label="turning point")
+    right.legend()
     right.set(xlabel="time", ylabel="entropy of attention (nats)", xscale="log")
     return figure
 
@@ -31,14 +34,17 @@ def joma_turning(run: xr.Dataset) -> Figure:
 def _turn(effort: Effort) -> xr.Dataset:
     setting = settings(quick=True)[0]
     run = setting.simulate("reduced flow, nonlinear", seed=0).dataset
-    return run.assign(mu=("token", list(setting.mu)))
+    near = float(run["time"][int(run["entropy"].values.argmin())])
+    turn = turning_point(setting.mu, between=(near / 2, 2 * near)).times
+    return run.assign(mu=("token", list(setting.mu)), turn=("end", [np.nan] * 2 if turn is None else list(turn)))
 
 
 def _least(run: xr.Dataset) -> str:
-    least = int(run["entropy"].values.argmin())
+    first, last = run["turn"].values
+    where = "not enclosed" if np.isnan(first) else f"t = {first:.10g}, known in balls to {last - first:.0e}"
     return (
-        f"Entropy starts at {float(run['entropy'][0]):.4f}, is least, {float(run['entropy'][least]):.4f}, near"
-        f" t = {float(run['time'][least]):.2f}, and ends at {float(run['entropy'][-1]):.4f}."
+        f"Entropy starts at {float(run['entropy'][0]):.4f}, is least, {float(run['entropy'].min()):.4f}, at the turning"
+        f" point ({where}), and ends at {float(run['entropy'][-1]):.4f}."
     )
 
 

@@ -11,6 +11,7 @@ from yzflow_joma.flows import JointFlow, ReducedFlow, SampledFlow
 from yzflow_joma.formulas import blow_up_time
 
 PAPER = "JoMA"
+LINEAR, NONLINEAR = "reduced flow, linear", "reduced flow, nonlinear"
 _RATE, _SHORT = 0.05, 0.005  # steps of SGD, and those that stand for the flow of rectified units
 MU = (3.0, 2.5, 2.0, 1.5, 1.0, 0.5)
 
@@ -61,14 +62,21 @@ class Setting:
             seed=self.seed,
         )
 
+    def reduced(self, level: str) -> ReducedFlow:
+        """One of the reduced flows."""
+        return ReducedFlow(self.delta, linear=True) if level == LINEAR else ReducedFlow(self.mu)
+
+    def end(self, level: str) -> float:
+        """How far a reduced flow is followed: the linear one blows up."""
+        return 0.98 * blow_up_time(self.delta) if level == LINEAR else 30.0
+
     def simulate(self, level: str, *, seed: int) -> yz.Run:
         """The simulation at a level."""
-        if level == "reduced flow, linear":
-            reduced = ReducedFlow(self.delta, linear=True)
-            return yz.integrate(reduced, t_end=0.98 * blow_up_time(self.delta), n_times=50, rtol=1e-11, atol=1e-13)
-        if level == "reduced flow, nonlinear":
-            times = np.concatenate([[0.0], np.geomspace(0.01, 30.0, 1500)])
-            return yz.integrate(ReducedFlow(self.mu), t_end=30.0, times=times, rtol=1e-11, atol=1e-13)
+        if level in (LINEAR, NONLINEAR):
+            end = self.end(level)
+            rest = np.linspace(0.0, end, 50)[1:] if level == LINEAR else np.geomspace(0.01, end, 1500)
+            times = np.concatenate([[0.0], rest])
+            return yz.integrate(self.reduced(level), t_end=end, times=times, rtol=1e-11, atol=1e-13)
         if level == "SGD":
             steps = int(self.t_end / _RATE)
             flow = self.flow("softmax", SampledFlow)

@@ -6,11 +6,12 @@ from typing import Any
 
 from theory.statements import Assumption, Check, Clause, Measure, Remark, Source, Statement
 from theory.symbolic import part
-from yzflow_joma import measures
+from yzflow_joma import enclosed, measures
 from yzflow_joma.proofs import joint, linear_activation, nonlinear_activation, turning
+from yzflow_joma.settings import LINEAR, NONLINEAR
 
 SOURCE = Source("as we state it", "form that we state")
-_REDUCED = ("reduced flow, linear", "reduced flow, nonlinear")
+_REDUCED = (LINEAR, NONLINEAR)
 _FULL = ("full flow, linear", "full flow, exp", "full flow, softmax")
 LEVELS = (*_REDUCED, *_FULL, "SGD")
 COLUMNS = {"theory": _REDUCED, "true gradient": _FULL, "SGD": ("SGD",)}
@@ -93,7 +94,7 @@ STATEMENTS = (
         r"\sqrt{\pi/2}\,\mathrm{erf}(v_j/\sqrt2) = \Delta_j t, \qquad t_\infty = \sqrt{\pi/2}/\Delta_{\max}",
         assumptions=(_given("one unit, zero start, E[g x] constant"),),
         prove=linear_activation.derive,
-        checks=_check("erf against Delta t", _REDUCED[:1], measures.linear_form, 1e-6),
+        checks=_check("erf against Delta t", _REDUCED[:1], measures.linear_form, 1e-6, claim=enclosed.linear_form),
     ),
     _one(
         "Nonlinear activation",
@@ -141,7 +142,7 @@ STATEMENTS = (
             Clause(
                 "it turns",
                 prove=part(turning.derive, "start", "in the end", prose=("the slowest entry is the last to move",)),
-                checks=_check("falls, then rises", _REDUCED[1:], measures.turning, 0.0),
+                checks=_check("falls, then rises", _REDUCED[1:], measures.turning, 0.0, claim=enclosed.turns_once),
             ),
             Clause(
                 "where it does not",

@@ -10,13 +10,14 @@ from click.testing import CliRunner
 
 import yzflow
 from dynamics import SequenceClasses
-from theory import statements
+from theory import papers, statements
 from theory.enclosures import Enclosure, enclose_flow, keeping, march
 from theory.enclosures.keeping import kept
+from theory.statements import Enclosing
 from theory.trust import Trust
 from yzflow import cli, verify
 from yzflow.audits import audit
-from yzflow.audits.enclosing import Decided, Enclose
+from yzflow.audits.enclosing import Decided, Enclose, FlowsInBalls
 from yzflow.papers.scan_and_snap.settings import Setting
 
 # rho = 0.16: outside Theorem 4's assumptions, and inside those of zero sums and Remark 1, which have none.
@@ -122,6 +123,15 @@ def test_a_flow_without_a_step_is_not_enclosed(monkeypatch):
     (row,) = of(none, "full flow")
     assert row.decided.value is None and row.decided.reached == 0.0 and row.label.trust is Trust.MEASURED
     assert "not enclosed: 1e-09 seconds were over" in none.text()
+
+
+def test_nothing_is_said_of_times_that_a_paper_does_not_enclose():
+    def short(*arguments, t_end, **limits):
+        return papers.named("Scan and Snap").enclosing.enclose(*arguments, t_end=min(t_end, 2.0), **limits)
+
+    check = statements.REGISTER[NUMBERS[0]].checks[0]
+    flows = FlowsInBalls(Setting("small", CLASSES, 1.0, 0.05, 3.0), Enclosing(("full flow",), short), Enclose(1e4))
+    assert flows.decide(check, "full flow").words == "true for all t <= 2"
 
 
 def test_too_many_variables_are_said(monkeypatch):
