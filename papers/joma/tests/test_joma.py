@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +12,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.integrate
+import xarray as xr
 import yzflow_joma
-from yzflow_joma import PAPER, enclosed, formulas, measures
+from yzflow_joma import PAPER, enclosed, finding, formulas, measures
 from yzflow_joma.enclosed import turning_point
 from yzflow_joma.flows import ACTIVATIONS, ATTENTIONS, JointFlow, ReducedFlow, activation, attention, entropy
 from yzflow_joma.settings import LINEAR, MU, NONLINEAR, random_contexts, settings, trained_classes
@@ -179,8 +181,13 @@ def _decided(claim, level, **other):
     return found["enclosure"].decide(claim(found["flows"], level, 1e-6))
 
 
+@functools.cache
+def _made(setting, level):
+    return enclosed.enclose(setting, level, t_end=1e4, max_seconds=60.0)
+
+
 def _flows(setting, level):
-    made = enclosed.enclose(setting, level, t_end=1e4, max_seconds=60.0)
+    made = _made(setting, level)
     return SimpleNamespace(setting=setting, memo={}, enclosure=lambda _: made), made
 
 
@@ -197,7 +204,7 @@ def test_claims_in_balls():
 
 def test_an_entropy_that_does_not_turn_is_not_called_so():
     flows, _ = _flows(replace(trained_classes("linear"), mu=(2.0, 0.0, 0.0)), NONLINEAR)
-    with pytest.raises(ValueError, match="it has no zero there"):
+    with pytest.raises(ValueError, match="neither its sign nor that of its rate is proved"):
         enclosed.turns_once(flows, NONLINEAR, 0.0)
 
 
@@ -219,10 +226,55 @@ def test_where_it_turns(mu, turns):
     assert rises is bool(turns)
 
 
-def test_training_does_not_turn():
-    for setting in settings(quick=True):
-        found = setting.simulate("full flow, softmax", seed=0).dataset["entropy"].values
-        assert found.argmin() == len(found) - 1 and found[-1] < found[0]
+def _made_up(*entropies):
+    """Runs of one kind each, with these entropies in time."""
+    h = np.array(entropies, float)[:, None, None, :]
+    names = ("kind", "activation", "seed", "time")
+    data = {"entropy": (names, h), "of_contexts": (names, h), "loss": (names, 1 + 0 * h)}
+    coords = {"kind": list("ab")[: len(h)], "activation": ["linear"], "seed": [0], "time": np.arange(h.shape[-1])}
+    return xr.Dataset(data, coords).assign(apart=("kind", [0.0] * len(h)))
+
+
+@pytest.mark.parametrize(
+    ("entropies", "words"),
+    [
+        (([2, 1, 0.5], [2, 1, 0.9]), "No: attention became sparse and never"),
+        (([2, 1, 1.5], [2, 1, 1.2]), "Often: attention"),
+        (([2, 1, 1.5], [2, 1, 0.9]), "in 1 of 1 runs on a, but in none of 1 on b"),
+        (([2, 1, 1.005], [1, 2, 0.5]), "No: "),  # a rise before the fall is none
+    ],
+)
+def test_the_finding_follows_its_runs(entropies, words):
+    found = _made_up(*entropies)
+    assert words in finding.sentence(found) and finding.sentence(found) in finding.page(found)
+
+
+def test_the_finding_s_page_is_what_its_runs_give():
+    text = (Path(__file__).parents[1] / "in_training.md").read_text(encoding="utf-8")
+    found = finding.study(kinds=finding.KINDS[1:2], activations=["softplus"])
+    assert finding.table(found)[-1] in text and bool(finding.risen(found).any())
+
+
+def test_training_turns_and_does_not_by_another_solver():
+    """A run that turns, by scipy's LSODA; and one of classes, which does not."""
+    for setting, turns in ((settings(quick=True)[0], True), (trained_classes("softplus"), False)):
+        flow = setting.flow("softmax")
+        shapes = {name: value.shape for name, value in flow.initial.items()}
+        start = np.concatenate([np.ravel(value) for value in flow.initial.values()])
+
+        def state(x, shapes=shapes):
+            places = np.cumsum([math.prod(shape) for shape in shapes.values()])[:-1]
+            return {name: part.reshape(shapes[name]) for name, part in zip(shapes, np.split(x, places), strict=True)}
+
+        def side(t, x, flow=flow, state=state):
+            return np.concatenate([np.ravel(rate) for rate in flow.derivative(t, state(x)).values()])
+
+        times = [20.0, 145.0, 1000.0]
+        found = scipy.integrate.solve_ivp(side, (0, 1000), start, method="LSODA", t_eval=times, rtol=1e-9, atol=1e-11)
+        h = [entropy(state(x)["z"]) for x in found.y.T]
+        own = yz.integrate(flow, t_end=1000.0, times=[0.0, *times], rtol=1e-9, atol=1e-11).dataset["entropy"]
+        assert own[1:].values == pytest.approx(h, abs=1e-5)
+        assert bool(h[2] > h[1] + 0.01) is turns and h[0] > h[1]
 
 
 def test_rerun(tmp_path):

@@ -6,12 +6,11 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-import yzflow as yz
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import CATEGORIES, canvas, styled
-from yzflow_joma import formulas
+from yzflow_joma import finding, formulas
 from yzflow_joma.enclosed import turning_point
-from yzflow_joma.settings import PAPER, settings, trained_classes
+from yzflow_joma.settings import PAPER, settings
 from yzflow_joma.tasks import drift
 
 
@@ -95,47 +94,13 @@ def _blow(run: xr.Dataset) -> str:
     return f"The first entry is infinite at t = {formulas.blow_up_time(run['delta'].values):.4f}."
 
 
-@styled
-def joma_training(found: xr.Dataset) -> Figure:
-    """Entropy of attention along the full gradient flow of a layer with residual link and hidden layer."""
-    figure = canvas(figsize=(5.5, 3.4))
-    axes = figure.subplots()
-    for (color, line), name in zip(CATEGORIES, found["setting"].values, strict=False):
-        axes.plot(found["time"], found["entropy"].sel(setting=name), color=color, linestyle=line, label=str(name))
-    axes.set(xlabel="time", ylabel="entropy of softmax(z) (nats)", xscale="symlog")
-    axes.legend()
-    return figure
-
-
 def _training(effort: Effort) -> xr.Dataset:
-    """Along the flow up to t = 10,000, where a smooth activation lets an integrator go so far."""
-    times = np.concatenate([[0.0], np.geomspace(0.01, 1e4, 160)])
-    runs, names = [], []
-    for activation in ("softplus", "linear"):
-        for scale in (0.1,) if effort.quick else (0.1, 0.5):
-            setting = trained_classes(activation, scale=scale)
-            flow = setting.flow("softmax")
-            runs.append(yz.integrate(flow, t_end=1e4, times=times, rtol=1e-7, atol=1e-9).dataset["entropy"])
-            names.append(f"{activation}, start of size {scale:g}")
-    return xr.Dataset({"entropy": xr.concat(runs, dim="setting").assign_coords(setting=names)})
-
-
-def _trained(found: xr.Dataset) -> str:
-    said = []
-    for name in found["setting"].values:
-        h = found["entropy"].sel(setting=name).values
-        least = int(np.argmin(h))
-        if least == len(h) - 1:
-            words = "falls to the end of what was followed"
-        else:
-            words = f"is least at t = {float(found['time'][least]):.3g} and has risen by {h[-1] - h[least]:.2g} since"
-        said.append(f"{name}: it {words}.")
-    return " ".join(said)
+    return finding.study(seeds=2 if effort.quick else 10)
 
 
 FIGURES = (
     Entry("joma_turning", PAPER, joma_turning, _turn, claims=_least),
     Entry("joma_joint", PAPER, joma_joint, _drifts, claims=_medians),
     Entry("joma_linear", PAPER, joma_linear, _linear, claims=_blow),
-    Entry("joma_training", PAPER, joma_training, _training, claims=_trained),
+    Entry("joma_training", PAPER, finding.drawing, _training, claims=finding.sentence),
 )

@@ -35,11 +35,16 @@ def activation(kind: str, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.logaddexp(0.0, s), 1 / (1 + np.exp(-s))
 
 
+def entropy_of(p: np.ndarray) -> np.ndarray:
+    """Of each row of probabilities, in nats."""
+    return -np.where(p > 0, p * np.log(np.where(p > 0, p, 1.0)), 0.0).sum(axis=-1)
+
+
 def entropy(z: np.ndarray) -> float:
     """Of softmax(z), in nats."""
     p = np.exp(z - z.max())
     p /= p.sum()
-    return float(-(p * np.log(p)).sum())
+    return float(entropy_of(p))
 
 
 class JointFlow:

@@ -36,6 +36,8 @@ class Setting:
         Of its start.
     scale : float
         Of its start.
+    of_classes : bool
+        Whether the contexts are Scan and Snap's.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Setting:
     t_end: float = 20.0
     seed: int = 0
     scale: float = 0.1
+    of_classes: bool = False
 
     def flow(self, attention: str, kind: type[JointFlow] = JointFlow) -> JointFlow:
         """The full flow under one kind of attention."""
@@ -122,7 +125,7 @@ def of_classes(name: str, classes: yz.SequenceClasses, n_units: int, **more: obj
     x = np.zeros((len(bags), bags.n_tokens))
     x[bags.owner, bags.token] = bags.count
     x /= x.sum(axis=1, keepdims=True)
-    return Setting(name, tuple(map(tuple, x.tolist())), tuple(bags.target.tolist()), n_units, **more)  # type: ignore[arg-type]
+    return Setting(name, tuple(map(tuple, x.tolist())), tuple(bags.target.tolist()), n_units, of_classes=True, **more)  # type: ignore[arg-type]
 
 
 def trained_classes(activation: str, *, scale: float = 0.1) -> Setting:
@@ -132,10 +135,18 @@ def trained_classes(activation: str, *, scale: float = 0.1) -> Setting:
     return of_classes(f"Scan and Snap's classes, {shown}", classes, 8, activation=activation, t_end=60.0, scale=scale)
 
 
+def drawn_classes(seed: int) -> Setting:
+    """The same with drawn shares: a common token of half to twice the counts, and second tokens of a fifth and more."""
+    common, second = np.random.default_rng(seed).uniform([0.5, 0.2], [2.0, 1.0]).tolist()
+    classes = yz.SequenceClasses.single_common_token(3, 8, common=common, distinct=[1.0, second])
+    return of_classes(f"Scan and Snap's classes, draw {seed}", classes, 8, activation="softplus", seed=seed)
+
+
 def settings(*, quick: bool) -> list[Setting]:
     """Random contexts of several sizes, and Scan and Snap's classes with ReLU and softplus."""
     chosen = [
-        random_contexts("40 random contexts, 6 tokens, 4 units", 40, 6, 4, seed=0, activation="softplus"),
+        # Attention turns at t = 145.
+        random_contexts("40 random contexts, 6 tokens, 4 units", 40, 6, 4, seed=0, activation="softplus", t_end=1000.0),
         trained_classes("relu"),
         alike("40 contexts alike, 6 tokens, 4 units", 40, 6, 4, seed=4),
     ]
