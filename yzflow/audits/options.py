@@ -49,7 +49,7 @@ class Option:
     adapted : callable
         The setting as the checks see it: with the option's rates, classes and length.
     corrected : callable, optional
-        (the adapted setting, level) -> Correction, where closed forms under the option are known.
+        (the adapted setting, level) -> Correction, where closed forms under the option are known; None where not.
     meaningless : tuple of str
         Numbers of statements that speak of things which are not there under the option.
     """
@@ -59,7 +59,7 @@ class Option:
     simulate: Callable[..., Trajectory | Run]
     levels: tuple[str, ...]
     adapted: Callable[[Any], Any] = lambda setting: setting
-    corrected: Callable[[Any, str], Correction] | None = None
+    corrected: Callable[[Any, str], Correction | None] | None = None
     meaningless: tuple[str, ...] = ()
 
 

@@ -21,6 +21,7 @@ from yzflow_joma.settings import LINEAR, MU, NONLINEAR, random_contexts, setting
 
 import yzflow as yz
 from yzflow.audits.enclosing import Enclose
+from yzflow.audits.fates import Fate
 from yzflow.testing import check_paper
 
 PUBLIC = {
@@ -81,6 +82,22 @@ def _likelihood(flow, state):
     h, _ = activation(flow.activation, attention(flow.attention, flow.x, state["z"]) @ state["v"].T + state["q"])
     logits = h @ state["y"]
     return float((logits[np.arange(len(logits)), flow.targets] - np.log(np.exp(logits).sum(axis=1))).mean())
+
+
+def test_what_survives():
+    """A common factor of all rates changes time alone; decay and a rate of its own have forms; signs have none."""
+    table = yz.survival(["JoMA: Theorem 1"], ["clipping", "weight decay", "slow attention", "sign descent"], quick=True)
+
+    def fates(level, name="verdict"):
+        check = {"linear": "drift of z^2 - sum v^2", "exp": "drift of z - sum v^2/2"}[level]
+        own = table[name].sel(check=f"Theorem 1: {check}", level=f"full flow, {level}")
+        return [{Fate(int(one)) for one in own.sel(option=option).values} for option in table["option"].values]
+
+    holds, fails, none = {Fate.HOLDS}, {Fate.FAILS}, {Fate.NOT_ASKED}
+    assert table["option"].values.tolist() == ["clipping", "weight decay", "slow attention", "sign descent"]
+    assert fates("linear") == fates("exp") == [holds, fails, fails, fails]
+    assert fates("linear", "verdict_corrected") == [none, holds, holds, none]
+    assert fates("exp", "verdict_corrected") == [none, none, holds, none]
 
 
 @pytest.mark.parametrize("name", ["linear", "exp"])

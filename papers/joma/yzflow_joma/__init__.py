@@ -15,6 +15,7 @@ PAPER = Paper(
     mistakes=later("yzflow_joma.mistakes:MISTAKES"),
     figures=later("yzflow_joma.figures:FIGURES"),
     tasks=later("yzflow_joma.tasks:TASKS"),
+    survival=later("yzflow_joma.survival:ROOM"),
     enclosing=later("yzflow_joma.enclosed:ENCLOSING"),
     questions=later("yzflow_joma.questions:QUESTIONS"),
     not_examined=later("yzflow_joma.statements:NOT_EXAMINED"),

@@ -51,24 +51,24 @@ def enclose(
     if folder is not None and found.steps:
         Path(folder).mkdir(parents=True, exist_ok=True)
         drive = "_".join(f"{one:g}" for one in flow.drive)
-        found.save(Path(folder) / f"joma_{'linear' if flow.linear else 'nonlinear'}_{drive}_to_{last:g}.npz")
+        found.path = Path(folder) / f"joma_{'linear' if flow.linear else 'nonlinear'}_{drive}_to_{last:g}.npz"
+        found.save(found.path)
     return found
 
 
 def turns_once(flows: Flows, level: str, tolerance: float) -> Predicate:
-    """The entropy falls at every time before one short span, and rises at every time after it."""
+    """The entropy falls, then its rate rises through zero, then it rises: at every time, and so it turns once."""
     flow = flows.enclosure(level)
-    # Where it turns is no matter of what is claimed: before the first of these times it is seen to fall below.
+    # At the first of these times it falls, as the claim says; where else it turns, the crossing would say.
     found = flow.crossing(rate, between=(min(0.01, flow.t_reached / 100), flow.t_reached), rising=True)
     if found.times is None:
         raise ValueError(found.reason)
-    first, last = found.times
+    before, after = 0.99 * found.times[0], 1.01 * found.times[1]
 
     def predicate(at: Any) -> Claim:
         now = rate(at)
-        if at.end <= first:
-            return now < 0
-        return now > 0 if at.start >= last else now.rate > 0
+        turning = (at.t < before) | (at.t > after) | (now.rate > 0)
+        return ((at.t > before) | (now < 0)) & ((at.t < after) | (now > 0)) & turning
 
     return predicate
 

@@ -52,16 +52,11 @@ def study(
     activations: Sequence[str] = ACTIVATIONS,
 ) -> xr.Dataset:
     """All runs, and the rises of some of them at a hundredth of the tolerance."""
-    rows = [
-        xr.concat(
-            [
-                xr.concat([followed(kind, one, seed, t_end=t_end) for seed in range(seeds)], "seed")
-                for one in ACTIVATIONS
-            ],
-            "activation",
-        )
-        for kind in kinds
-    ]
+
+    def of(kind: str, activation: str) -> xr.Dataset:
+        return xr.concat([followed(kind, activation, seed, t_end=t_end) for seed in range(seeds)], "seed")
+
+    rows = [xr.concat([of(kind, one) for one in activations], "activation") for kind in kinds]
     found = xr.concat(rows, "kind").assign_coords(kind=list(kinds), activation=list(activations), seed=range(seeds))
     apart = []
     for kind in kinds:
@@ -194,7 +189,7 @@ def page(found: xr.Dataset) -> str:
         "## Settings",
         "",
         "One layer with a residual link and one hidden layer, softmax attention, one query, gradient flow to",
-        f"t = {end:g} at rate one; activations {activations}; for each {seeds} draws of data and start, of size {scale:g}.",
+        f"t = {end:g} at rate one; activations {activations}; {seeds} draws of data and start each, of size {scale:g}.",
         "Scan and Snap's classes: three, with two distinct tokens each and a common one, whose shares are drawn.",
         "Random contexts: counts are exponential, and the next token is the half of a random linear function.",
         f"A rise counts if it takes back more than {LEAST:.0%} of the fall before it. Later rises are not seen.",

@@ -12,7 +12,7 @@ from yzflow_joma.formulas import blow_up_time
 
 PAPER = "JoMA"
 LINEAR, NONLINEAR = "reduced flow, linear", "reduced flow, nonlinear"
-_RATE, _SHORT = 0.05, 0.005  # steps of SGD, and those that stand for the flow of rectified units
+RATE, SHORT = 0.05, 0.005  # steps of SGD, and those that stand for the flow of rectified units
 MU = (3.0, 2.5, 2.0, 1.5, 1.0, 0.5)
 
 
@@ -81,15 +81,15 @@ class Setting:
             times = np.concatenate([[0.0], rest])
             return yz.integrate(self.reduced(level), t_end=end, times=times, rtol=1e-11, atol=1e-13)
         if level == "SGD":
-            steps = int(self.t_end / _RATE)
+            steps = int(self.t_end / RATE)
             flow = self.flow("softmax", SampledFlow)
-            return yz.descend(flow, rate=_RATE, steps=steps, seed=seed, record_every=max(1, steps // 60))
+            return yz.descend(flow, rate=RATE, steps=steps, seed=seed, record_every=max(1, steps // 60))
         attention = level.removeprefix("full flow, ")
         end = min(self.t_end, 4.0) if attention in ("linear", "exp") else self.t_end
         if self.activation == "relu":
             # Integrators stall where a rectified unit is held at its kink; short steps of Euler's method do not.
-            steps = int(end / _SHORT)
-            return yz.descend(self.flow(attention), rate=_SHORT, steps=steps, record_every=max(1, steps // 60))
+            steps = int(end / SHORT)
+            return yz.descend(self.flow(attention), rate=SHORT, steps=steps, record_every=max(1, steps // 60))
         times = np.concatenate([[0.0], np.geomspace(0.01, end, 60)])
         return yz.integrate(self.flow(attention), t_end=end, times=times)
 

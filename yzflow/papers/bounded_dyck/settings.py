@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynamics import DyckLanguage, Layer, Trajectory, gradient_flow, sgd
+from dynamics.support import checks
 
 PAPER = "Bounded Dyck"
 
@@ -44,6 +45,7 @@ class Setting:
 
     def simulate(self, level: str, *, seed: int) -> Trajectory:
         """The full flow on the exact law of the prefixes, or SGD on samples of it, from the same start."""
+        checks.one_of("level", level, ("full flow", "SGD"))
         rng = np.random.default_rng(0)
         states, brackets = self.language.n_states, self.language.n_brackets
         Z, Y = 0.3 * rng.normal(size=(states, states)), 0.3 * rng.normal(size=(self.width, brackets))
