@@ -40,6 +40,21 @@ def test_a_file_is_made_again_where_its_field_is_known_and_names_other_code(tmp_
     assert [factor.name for factor in report.factors] == ["functions of blend 0.5"]
 
 
+def half(layer, bags):
+    return blend(layer, bags, 0.5)
+
+
+def test_a_field_of_another_module_is_another_code_though_it_gives_the_same_bits(tmp_path, table):
+    saved(tmp_path / "flow.nc")
+    del table["blend 0.5"]
+    yz.register_field(yz.Field("blend 0.5", half, inverts=True, symmetric=True))
+    report = yz.rerun(tmp_path / "flow.nc")
+    assert report.same
+    found = {factor.name: (factor.then, factor.now) for factor in report.factors}
+    assert found["module of blend 0.5"] == ("own_fields", __name__)
+    assert set(found) == {"code of own_fields", "module of blend 0.5", "functions of blend 0.5"}
+
+
 def test_a_file_whose_field_nobody_registered_is_refused_by_its_name(tmp_path, table):
     saved(tmp_path / "flow.nc")
     del table["blend 0.5"]
