@@ -325,6 +325,10 @@ def _survival(paper: Paper) -> None:
         unknown = [level for level in option.levels if level not in room.levels]
         assert not unknown, f"{option.name} is of levels that the table has not: {unknown}"
         assert option.adapted(setting).t_end > 0, f"{option.name} has settings without an end"
+    # A level that refuses an option is a cell without a number; the first option has one.
+    first = room.options[0]
+    run = first.simulate(setting, first.levels[0], 0)
+    assert run.dataset.sizes.get("time", 0) > 1, f"{first.name} records nothing in the {first.levels[0]}"
 
 
 def _views(paper: Paper) -> None:
