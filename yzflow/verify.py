@@ -35,6 +35,7 @@ OPERATIONS = {
     "+": operator.add, "*": operator.mul, "/": operator.truediv, "-": operator.neg, "exp": arb_series.exp,
     "log": arb_series.log, "sqrt": arb_series.sqrt, "rsqrt": arb_series.rsqrt, "rate": arb_series.derivative,
 }  # fmt: skip
+REFUSALS = ValueError, TypeError, AttributeError, LookupError, OSError, ArithmeticError, SyntaxError, struct.error
 ARGUMENTS = {**LEAVES, **dict.fromkeys(OPERATIONS, 1), **dict.fromkeys("+*/", 2), **TESTS, **CLAIMS}
 
 
@@ -141,17 +142,16 @@ def tube_of(c: dict, arrays: dict) -> tuple[Tube, list[str]]:
     shape, limbs = arrays["limbs"]
     (n,), W = arrays["weights"]
     need(n == len(names) == len(c["errors"]) and min(W) > 0, "not every variable has a weight and an error")
-    need(len(shape) == 4 and shape[0] > 0 and shape[1] == n and shape[2] * shape[3] > 0, "the steps are none")
+    need(len(shape) == 4 and shape[1] == n and math.prod(shape) > 0, "the steps are none")
     columns = [arrays[name] for name in ("start", "end", "radius", "pieces")]
-    need(all(own == shape[:1] for own, _ in columns), "the steps are not whole")
+    need(all(own == shape[:1] for own, _ in columns), "a step lacks a number")
     floats, steps = iter(limbs), []
     for start, end, radius, pieces in zip(*(column for _, column in columns), strict=True):
         rows = [[sum(arb(next(floats)) for _ in range(shape[3])) for _ in range(shape[2])] for _ in range(n)]
         steps.append((start, end, radius, int(pieces), [arb_poly(row) for row in rows]))
     need(steps[-1][1] == c["t_reached"], "the steps end at another time than the claim says")
-    for step in steps:
-        within = all(arb(step[2]) / arb(w) <= e for w, e in zip(W, c["errors"], strict=True))
-        need(within, "an error is larger than the claim says")
+    within = all(arb(max(arrays["radius"][1])) / arb(w) <= e for w, e in zip(W, c["errors"], strict=True))
+    need(within, "an error is larger than the claim says")
     return Tube(field, [arb(w) for w in W], steps), names
 
 
@@ -292,7 +292,7 @@ def main(arguments: list[str]) -> None:
     for path in arguments or [""]:
         try:
             print("\n".join(check(path)))
-        except (ValueError, TypeError, LookupError, OSError, ArithmeticError, RecursionError, SyntaxError) as error:
+        except REFUSALS as error:
             sys.exit(f"python -m yzflow.verify FILE: not verified, {str(error)!a}")
 
 

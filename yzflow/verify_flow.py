@@ -233,7 +233,9 @@ class Tube:
         for (_, last, *_), (start, *_) in pairwise([(0.0, 0.0), *steps]):
             need(start == last, f"the step from t = {start} does not start where the last one ended")
         for start, end, radius, pieces, p in steps:
-            need(end > start and pieces >= 1, f"the step from t = {start} does not end after it")
+            need(
+                end > start and 1 <= pieces <= 1000, f"the step from t = {start} does not end after it, or has no parts"
+            )
             h = arb(end) - arb(start)
             eps = (eps + norm([q[0] - a for q, a in zip(p, state, strict=True)], W)).upper()
             delta = defect(field, p, h / 4, (h / 4).upper(), W).max(defect(field, p, h * 3 / 4, (h / 4).upper(), W))

@@ -19,6 +19,8 @@ _NAME = "claim.json"
 _STEPS = {"start": 1, "end": 1, "radius": 1, "pieces": 1, "limbs": 4, "weights": 1}
 _STARTS = {"initial": 2, "initial_radius": 1}
 _LONGEST_NOTE = 2000
+# A step has fewer; more would keep a checker busy for as long as the file likes.
+_MOST_PIECES = 1000
 
 
 def write(path: str | os.PathLike, claim: Mapping, notes: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
@@ -85,6 +87,7 @@ def _check_arrays(arrays: Mapping[str, np.ndarray], claim: Mapping[str, Any], pa
         good = steps > 0 and all(arrays[name].shape == (steps,) for name in ("end", "radius", "pieces"))
         good = good and arrays["limbs"].shape[:2] == (steps, variables + _clocks(claim)) and arrays["limbs"].size > 0
         good = good and (arrays["weights"] > 0).all() and (arrays["radius"] > 0).all() and (arrays["pieces"] > 0).all()
+        good = good and (arrays["pieces"] <= _MOST_PIECES).all()
         good = good and len(claim["errors"]) == variables and arrays["end"][-1] == claim["t_reached"]
     if not good:
         raise checks.reject("path", "hold the steps of an enclosure that `save` wrote", path)

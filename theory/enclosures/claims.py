@@ -25,6 +25,8 @@ _KEYS = {
     "flow": _COMMON | {"flow", "states", "clock", "own_start"},
 }
 _MOST = 2**53
+# Of a table by query and token, or by token and next token: one of a file that claims more is not made.
+_MOST_ENTRIES = 10**8
 
 
 def check(claim: Any) -> dict[str, Any]:
@@ -56,6 +58,8 @@ def _check_population(found: Any) -> None:
     _need(isinstance(found, dict) and set(found) == keys, "population", f"{sorted(keys)}", found)
     for name in SIZES:
         _need(_whole(found[name], 1, _MOST), name, "a positive integer", found[name])
+    sizes = found["n_tokens"] * found["n_queries"], found["n_tokens"] * _count(found["bags"])
+    _need(max(sizes) <= _MOST_ENTRIES, "n_tokens", f"small enough for tables of {_MOST_ENTRIES} entries", sizes)
     labels, bags = found["query_tokens"], found["bags"]
     good = isinstance(labels, list) and all(_whole(label, 0, _MOST) for label in labels)
     _need(good and len(set(labels)) == len(labels) == found["n_queries"], "query_tokens", "one a query", labels)
@@ -88,6 +92,10 @@ def _check_predicate(found: Any, variables: int, reached: float) -> None:
 
 def _at(claim: Any, name: str) -> Any:
     return claim.get(name) if isinstance(claim, dict) else claim
+
+
+def _count(value: Any) -> int:
+    return len(value) if isinstance(value, list) else 0
 
 
 def _float(value: Any) -> bool:

@@ -95,8 +95,8 @@ class OfPopulation:
     def variable_names(self) -> list[str]:
         """Each variable by the first logit that it stands for."""
         reading = self.reading
-        unseen = next(iter(set(range(reading.bags.vocab_size)) - set(reading.next_tokens.tolist())), None)
-        columns = [*reading.next_tokens.tolist(), unseen]
+        occurring = reading.next_tokens.tolist()
+        columns = [*occurring, min(set(range(len(occurring) + 1)) - set(occurring))]
         names = [""] * self.variables
         for query, token in np.argwhere(reading.z_index >= 0)[::-1].tolist():
             names[reading.z_index[query, token]] = f"z({reading.query_tokens[query]}, {token})"
