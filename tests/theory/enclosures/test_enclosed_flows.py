@@ -112,7 +112,8 @@ def test_the_norm_makes_the_jacobian_of_the_full_field_symmetric(data, seed):
             slopes = np.array([[float(entry.mid()) for entry in row] for row in table])
         scaled = slopes * w[:, None] / w
         np.testing.assert_allclose(scaled, scaled.T, rtol=1e-12, atol=1e-13)
-        assert np.abs(scaled[:, 0]).max() > 0
+        # A token that is alone in its bags has all attention whatever its logit, whose column is zero then.
+        assert np.abs(scaled).max() > 0
 
 
 @settings(max_examples=6)
