@@ -89,8 +89,7 @@ def plain(numbers: Any, name: str = "values") -> Any:
     ValueError
         If there is something else than finite numbers, true or false, words, and mappings and lists of these.
     """
-    if hasattr(numbers, "tolist"):  # numpy's scalars and arrays, and what holds one
-        numbers = numbers.tolist()
+    numbers = checks.plain_types(numbers)
     if isinstance(numbers, Mapping):
         for key in numbers:
             if not isinstance(key, str) or not _NAME.fullmatch(key):

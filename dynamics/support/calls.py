@@ -160,7 +160,7 @@ def _kept(value: Any, arrays: dict[str, np.ndarray], place: str) -> dict[str, An
 def _pack(value: Any, arrays: dict[str, np.ndarray], place: str) -> Any:
     """A value as JSON, its arrays put aside under names that begin with ``place``."""
     if isinstance(value, np.generic):
-        value = value.item()
+        value = checks.plain_types(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):

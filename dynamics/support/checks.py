@@ -9,9 +9,9 @@ from __future__ import annotations
 import difflib
 import numbers
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -24,7 +24,7 @@ _Function = TypeVar("_Function")
 
 def reject(name: str, rule: str, value: object) -> ValueError:
     """The error to raise for an argument that breaks a rule."""
-    return ValueError(f"`{name}` must {rule}, but got {value}")
+    return ValueError(f"`{name}` must {rule}, but got {_written(str, value)}")
 
 
 def lacks(name: str, what: str, value: object, others: Iterable[str]) -> ValueError:
@@ -32,10 +32,15 @@ def lacks(name: str, what: str, value: object, others: Iterable[str]) -> ValueEr
     return reject(name, f"have {what}, as {' or '.join(map(repr, others))}", repr(value))
 
 
+def is_number(value: object, kind: type | tuple[type, ...] = numbers.Real) -> TypeGuard[Any]:
+    """Whether it is a number of a kind: no truth value, and no span of time, which numpy has among its integers."""
+    return isinstance(value, kind) and not isinstance(value, (bool, np.bool_, np.timedelta64))
+
+
 def real(name: str, value: object, *, rule: str = "be a finite number") -> float:
     """A finite real number, returned as ``float``."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (numbers.Real, np.ndarray)):
-        raise reject(name, rule, repr(value))
+    if not is_number(value) and not isinstance(value, np.ndarray):
+        raise reject(name, rule, brief(value))
     if isinstance(value, np.ndarray) and (value.ndim != 0 or value.dtype.kind not in "iuf" or np.ma.is_masked(value)):
         raise reject(name, rule, repr(value))
     try:
@@ -89,8 +94,8 @@ def below(name: str, value: object, bound: float) -> float:
 
 def integer(name: str, value: object, *, minimum: int, maximum: int | None = _LARGEST) -> int:
     """An integer from ``minimum`` to ``maximum``, by default the last that arrays count with; None sets no end."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
-        raise reject(name, "be an integer", repr(value))
+    if not is_number(value, numbers.Integral):
+        raise reject(name, "be an integer", brief(value))
     number = int(value)
     if number < minimum:
         raise reject(name, f"be at least {minimum}", value)
@@ -135,9 +140,15 @@ def listed(name: str, value: object, rule: str) -> list:
         raise reject(name, rule, brief(value)) from None
 
 
+def plain_types(value: Any) -> Any:
+    """What numpy holds in Python's types; spans and points of time, which would become integers, stay numpy's."""
+    kind = getattr(getattr(value, "dtype", None), "kind", None)
+    return value if kind is None or kind in "mM" else value.tolist()
+
+
 def flag(name: str, value: object) -> bool:
     """A yes or no: a boolean, or 0 or 1."""
-    if not isinstance(value, (bool, np.bool_)) and not (isinstance(value, numbers.Integral) and value in (0, 1)):
+    if not isinstance(value, (bool, np.bool_)) and not (is_number(value, numbers.Integral) and value in (0, 1)):
         raise reject(name, "be True or False", brief(value))
     return bool(value)
 
@@ -154,14 +165,17 @@ def path(name: str, value: object) -> Path:
     return Path(given)
 
 
-def generator(name: str, value: object) -> np.random.Generator:
+def generator(name: str, value: Any) -> np.random.Generator:
     """A generator as it is, or a new one from a seed; None takes fresh randomness."""
-    if isinstance(value, bool):  # which numpy takes for 0 or 1
-        raise reject(name, "be a numpy.random.Generator or a seed", value)
+    rule = "be a numpy.random.Generator or a seed"
+    if isinstance(value, np.random.Generator):
+        return value
+    if array(name, value, rule=rule).dtype.kind in "bmM":  # which numpy takes for integers
+        raise reject(name, rule, brief(value))
     try:
         return np.random.default_rng(value)
     except (TypeError, ValueError):
-        raise reject(name, "be a numpy.random.Generator or a seed", brief(value)) from None
+        raise reject(name, rule, brief(value)) from None
 
 
 def fits_in_memory(name: str, size: int, what: str) -> None:
@@ -276,8 +290,15 @@ def _index(where: tuple[int, ...]) -> str:
 
 def brief(value: object) -> str:
     """A value in a message: the start of what it is shown as."""
-    text = repr(value)
+    text = _written(repr, value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _written(how: Callable[[object], str], value: object) -> str:
+    try:
+        return how(value)
+    except ValueError:  # Python writes no integer of more than some thousand digits
+        return "an integer of thousands of digits"
 
 
 def read_only(array: np.ndarray) -> np.ndarray:

@@ -522,7 +522,7 @@ def _numbers(name: str, value) -> np.ndarray:
     array = checks.array(name, value)
     if array.dtype.kind == "O":
         for entry in array.flat:
-            if not isinstance(entry, (int, np.integer, Fraction)) or isinstance(entry, bool):
+            if not checks.is_number(entry, (int, np.integer, Fraction)):
                 raise checks.reject(name, "hold numbers, integers or fractions if not floating", repr(entry))
     elif array.dtype.kind not in "iu":
         array = checks.finite_array(name, array)

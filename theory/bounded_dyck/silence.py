@@ -72,7 +72,7 @@ def _pairs(language: DyckLanguage, silent: Iterable[tuple[int, int]]) -> list[tu
     rule, pairs = "hold types and levels of the language", []
     for pair in checks.listed("silent", silent, rule):
         given = pair if isinstance(pair, (tuple, list)) and len(pair) == 2 else ()
-        if not given or not all(isinstance(number, numbers.Integral) for number in given):
+        if not given or not all(checks.is_number(number, numbers.Integral) for number in given):
             raise checks.reject("silent", rule, checks.brief(pair))
         kind, level = given
         if not (0 <= kind < language.n_types and 1 <= level <= language.max_depth):

@@ -27,7 +27,7 @@ def exact(value: Any) -> arb | None:
     """A ball of a number: a float is the binary fraction that it is; None for what is no number."""
     if isinstance(value, arb):
         return value
-    if isinstance(value, (bool, np.bool_, int, np.integer)):
+    if isinstance(value, (bool, np.bool_)) or checks.is_number(value, (int, np.integer)):
         return arb(int(value))
     if isinstance(value, (float, np.floating)) and np.dtype(type(value)).itemsize <= 8:
         return arb(float(value))

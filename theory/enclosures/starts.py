@@ -57,10 +57,8 @@ class Start:
 
 def plain(value: Any) -> Any:
     """Data that JSON holds exactly: arrays as lists, numpy's numbers as Python's."""
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
+    if isinstance(value, (np.ndarray, np.generic)):
+        value = checks.plain_types(value)
     if isinstance(value, Mapping):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):

@@ -68,7 +68,7 @@ def _plain(name: str, value: Any) -> Any:
     """An argument as JSON holds it: two calls are the same if these are."""
     if is_dataclass(value) and not isinstance(value, type):
         return {key: _plain(f"{name}.{key}", own) for key, own in asdict(value).items()}
-    value = value.item() if isinstance(value, np.generic) else value
+    value = checks.plain_types(value)
     if not isinstance(value, (bool, int, float, str, type(None))) or value in (np.inf, -np.inf) or value != value:
         raise checks.reject(name, "be a finite number, a word, a boolean, None or a Solver", checks.brief(value))
     return value

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from dynamics.support import checks
 from dynamics.support.origins import outside
 from dynamics.support.provenance import machine
 
@@ -304,7 +305,7 @@ def _attributes(name: str, attributes: Mapping) -> dict[str, str | int | float]:
     for key, value in attributes.items():
         if not is_name(key) or key in _TAKEN:
             raise ValueError(f"attributes of `{name}` must be words that mean nothing to netCDF, but got {key!r}")
-        value = value.item() if isinstance(value, np.generic) else value
+        value = checks.plain_types(value) if isinstance(value, np.generic) else value
         number = isinstance(value, float) or (type(value) is int and abs(value) < 2**63)
         plain[key] = value if number else plain_text(str(value))
     return plain

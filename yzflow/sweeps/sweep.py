@@ -141,10 +141,10 @@ class _Plan:
                 near = checks.nearest(key, {name: (name,) for name in task.keys})
                 raise checks.reject("grid", f"have keys of the task {task.name!r}, such as {near}", repr(key))
             _check_labels(f"grid[{key!r}]", self.grid[key])
-        if isinstance(seeds, numbers.Integral) and checks.integer("seeds", seeds, minimum=1) <= _MOST_RUNS:
+        if checks.is_number(seeds, numbers.Integral):
+            if checks.integer("seeds", seeds, minimum=1) > _MOST_RUNS:
+                raise checks.reject("seeds", f"be at most {_MOST_RUNS}, a file of the store each", seeds)
             seeds = range(int(seeds))
-        elif isinstance(seeds, numbers.Integral):
-            raise checks.reject("seeds", f"be at most {_MOST_RUNS}, a file of the store each", seeds)
         self.seeds = [checks.integer("seeds", seed, minimum=0) for seed in _values("seeds", seeds)]
         self.shape = (*(len(values) for values in self.grid.values()), len(self.seeds))
         self._last: tuple[int, dict] = (-1, {})
@@ -219,7 +219,7 @@ def _values(name: str, values: Any) -> list:
         some = itertools.islice(values, _MOST_RUNS + 1)  # it may have no end
     except TypeError:
         raise checks.reject(name, "be a non-empty list of values", checks.brief(values)) from None
-    plain = [value.item() if isinstance(value, np.generic) else value for value in some]
+    plain = [checks.plain_types(value) for value in some]
     if len(plain) > _MOST_RUNS:
         raise checks.reject(name, f"be at most {_MOST_RUNS} values", "more")
     if not plain:

@@ -22,7 +22,9 @@ def refuses(name, value=None):
 
 
 CLASSES = SequenceClasses.single_common_token(3, 20)
-NOT_NUMBERS = ["1", None, True, 1j, [1.0], np.array([1.0]), object()]
+# Of numpy's times the spans are integers to `isinstance`, and both become integers by `item`.
+TIMES = [np.timedelta64(5), np.timedelta64(5, "ns"), np.datetime64(5, "ns")]
+NOT_NUMBERS = ["1", None, True, 1j, [1.0], np.array([1.0]), object(), *TIMES]
 
 # Gradient flow
 
@@ -37,6 +39,41 @@ def test_rates_times_and_tolerances_are_positive_numbers(name, value):
 def test_the_message_holds_name_rule_and_value():
     with pytest.raises(ValueError, match=r"^`eta_y` must be positive, but got -0\.5$"):
         gradient_flow(CLASSES, eta_y=-0.5, eta_z=1.0, t_end=1.0)
+
+
+@pytest.mark.parametrize("time", TIMES)
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda value: checks.real("a", value),
+        lambda value: checks.integer("a", value, minimum=0),
+        lambda value: checks.flag("a", value),
+        lambda value: checks.generator("a", value),
+        lambda value: checks.finite_array("a", value),
+        lambda value: checks.integer_array("a", value),
+        lambda value: checks.index_array("a", [value]),
+    ],
+)
+def test_times_are_no_numbers(check, time):
+    for value in (time, np.array(time)):
+        with refuses("a"):
+            check(value)
+
+
+@pytest.mark.parametrize("time", TIMES)
+def test_times_stay_what_they_are_in_plain_types(time):
+    assert checks.plain_types(time) is time
+    assert checks.plain_types(np.array([time])).dtype.kind in "mM"
+    assert checks.plain_types(np.float32(0.5)) == 0.5 and checks.plain_types(np.arange(2)) == [0, 1]
+
+
+@pytest.mark.parametrize("value", [10**5000, -(10**5000)], ids=["above", "below"])
+def test_integers_that_python_does_not_write_are_refused_in_words(value):
+    for check in (checks.real, checks.positive, checks.flag):
+        with refuses("a"):
+            check("a", value)
+    with refuses("a", "an integer of thousands of digits"):
+        checks.integer("a", value, minimum=0)
 
 
 @given(st.floats(max_value=0) | st.just(np.nan) | st.just(np.inf))
