@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from dynamics._flow.clock import Clock
 from dynamics._flow.registry import entry_of
 from dynamics._flow.systems import Setting
-from dynamics._model.objective import Objective, as_objective
+from dynamics._model.objective import Objective, as_objective, shaped
 from dynamics._noise.field import Field, Steps
 from dynamics._noise.schemes import SCHEMES
 from dynamics._sgd.run import spawn
@@ -114,7 +114,7 @@ def stochastic_flow(
     objective = as_objective(objective)
     rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
     start = Layer.zeros(bags) if init is None else checks.instance("init", init, Layer)
-    layer = objective.shaped(start)
+    layer = shaped(objective, start)
     layer.check_fits(bags, name="data")
     rates |= optional_rates(layer, rates["eta_y"], None, None)
     own: dict[str, Any] = {

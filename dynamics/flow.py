@@ -17,7 +17,7 @@ from dynamics._flow.registry import entry_of, explicit_for, system_for
 from dynamics._flow.solver import METHODS, Solver, as_solver
 from dynamics._flow.steps import Steps, steps_of
 from dynamics._flow.systems import Setting, System
-from dynamics._model.objective import Objective, as_objective
+from dynamics._model.objective import Objective, as_objective, check_insertions, shaped
 from dynamics._model.optimizer import Optimizer
 from dynamics.bags import Bags, Data, population_of
 from dynamics.layer import Layer, optional_rates
@@ -173,10 +173,10 @@ def gradient_flow(
         "method": solver.method,
     }
     start, layer = _start(init, bags)
-    layer = objective.shaped(layer)
+    layer = shaped(objective, layer)
     layer.check_fits(bags, name="data")
     optional = optional_rates(layer, rates["eta_y"], eta_v, eta_hidden)
-    objective.check_fits(layer)
+    check_insertions(objective, layer)
     parameters |= optional | objective.parameters
     if parameters["t_end"] <= start:
         raise checks.reject("t_end", f"be after the last time of `init`, {start:g}", t_end)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from dynamics import _shown
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
-from dynamics._model.objective import Objective, as_objective, checked_normalisation
+from dynamics._model.objective import Objective, add_terms, as_objective, checked_normalisation
 from dynamics._model.weights import Rule, Weights
 from dynamics._sgd import sampling
 from dynamics.bags import Bags
@@ -69,16 +69,16 @@ class Embedding(Frozen):
         if self.keys.shape != self.queries.shape:
             raise checks.reject("queries", f"have the shape of `keys`, {self.keys.shape}", self.queries.shape)
 
-    def astype(self, dtype: DTypeLike) -> Embedding:
-        """The same in another precision."""
-        values = None if self.values is None else self.values.astype(dtype)
-        vectors, keys, queries = (part.astype(dtype) for part in (self.vectors, self.keys, self.queries))
-        return Embedding(vectors, keys, queries, values)
-
     def matrices(self) -> tuple[np.ndarray, np.ndarray | None]:
         """Z (tokens, tokens) and V (tokens, values), or None in place of V."""
         Z, V = embed(self.vectors, self.keys, self.queries, np.empty((0, 0)) if self.values is None else self.values)
         return Z, None if self.values is None else V
+
+
+def in_precision(embedding: Embedding, dtype: DTypeLike) -> Embedding:
+    """The same in another precision."""
+    own = (embedding.vectors, embedding.keys, embedding.queries, embedding.values)
+    return Embedding(*(None if part is None else part.astype(dtype) for part in own))
 
 
 def embed(
@@ -211,7 +211,7 @@ class Layer(Frozen):
             object.__setattr__(self, name, read_only(array.astype(dtype, copy=False)))
         if self.embedding is not None:
             checks.instance("embedding", self.embedding, Embedding)
-            object.__setattr__(self, "embedding", self.embedding.astype(dtype))
+            object.__setattr__(self, "embedding", in_precision(self.embedding, dtype))
         if self.multiplicity is None:
             multiplicity = np.ones(self.Y.shape[1], dtype=np.int64)
         else:
@@ -366,17 +366,6 @@ class Layer(Frozen):
             arrays = (None, self.Y, None, self.hidden, own.keys, own.queries, own.values)
         return Weights(*(read_only(np.empty((0, 0), self.Y.dtype)) if array is None else array for array in arrays))
 
-    def moved(self, weights: Iterable[np.ndarray]) -> Layer:
-        """A layer of the same kind with other `weights`."""
-        own = Weights(*weights)
-        hidden = own.hidden if own.hidden.size else None
-        if self.embedding is None:
-            return replace(self, Z=own.Z, Y=own.Y, V=own.V if own.V.size else None, hidden=hidden)
-        values = own.values if own.values.size else None
-        embedding = replace(self.embedding, keys=own.keys, queries=own.queries, values=values)
-        Z, V = embedding.matrices()
-        return replace(self, Z=Z, Y=own.Y, V=V, hidden=hidden, embedding=embedding)
-
     def expand(self) -> Layer:
         """The same layer with a column of Y for every next token."""
         Y = np.repeat(self.Y, self.multiplicity, axis=1)
@@ -384,7 +373,7 @@ class Layer(Frozen):
 
     def check_fits(self, bags: Bags, *, name: str = "bags") -> None:
         """Raise ``ValueError`` unless this layer has rows and columns for every index in ``bags``."""
-        checks.instance(name, bags, Bags)
+        checks.instance(checks.instance("name", name, str), bags, Bags)
         for what, needed, present in (
             ("queries", bags.n_queries, self.Z.shape[0]),
             ("tokens", bags.n_tokens, self.Z.shape[1]),
@@ -470,6 +459,18 @@ class Layer(Frozen):
         if embedding is not None:
             embedding = replace(embedding, keys=slopes.keys, queries=slopes.queries, values=values)
         return replace(self, Z=slopes.Z, Y=slopes.Y, V=V, hidden=hidden, embedding=embedding)
+
+
+def moved(layer: Layer, weights: Iterable[np.ndarray]) -> Layer:
+    """A layer of the same kind with other weights."""
+    own = Weights(*weights)
+    hidden = own.hidden if own.hidden.size else None
+    if layer.embedding is None:
+        return replace(layer, Z=own.Z, Y=own.Y, V=own.V if own.V.size else None, hidden=hidden)
+    values = own.values if own.values.size else None
+    embedding = replace(layer.embedding, keys=own.keys, queries=own.queries, values=values)
+    Z, V = embedding.matrices()
+    return replace(layer, Z=Z, Y=own.Y, V=V, hidden=hidden, embedding=embedding)
 
 
 class View:
@@ -601,7 +602,7 @@ class Problem:
             loss += kernels.loss_and_gradient(part, part.query.size, *own, kept, True)
         if not self.view.plain:
             self.view.backward(weights, within, slopes)
-        self.objective.add_terms(weights, slopes)
+        add_terms(self.objective, weights, slopes)
         return loss
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dynamics._flow.registry import entry_of
 from dynamics._flow.systems import Setting
-from dynamics._model.objective import Objective, as_objective
+from dynamics._model.objective import Objective, as_objective, shaped
 from dynamics._model.weights import RATES, Weights
 from dynamics._noise.field import Field
 from dynamics._noise.linear import fluctuations
@@ -162,7 +162,7 @@ def gradient_noise(
     bags, positions, sizes = drawn(data, batch_size, length)
     start = Layer.zeros(bags) if layer is None else checks.instance("layer", layer, Layer)
     objective = as_objective(objective)
-    start = objective.shaped(start)
+    start = shaped(objective, start)
     start.check_fits(bags, name="data")
     setting = Setting(bags, start, start, dict.fromkeys(RATES, 1.0), objective)
     field = Field(setting, decoder, positions)
@@ -236,7 +236,7 @@ def linear_noise(
     limit = np.inf if positions else 0
     start = Layer.zeros(bags) if init is None else checks.instance("init", init, Layer)
     objective = as_objective(objective)
-    start = objective.shaped(start)
+    start = shaped(objective, start)
     start.check_fits(bags, name="data")
     rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
     rates |= optional_rates(start, rates["eta_y"], None, None)

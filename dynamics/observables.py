@@ -58,7 +58,8 @@ class Support:
 
     def attention(self, shares: scipy.sparse.csr_array) -> np.ndarray:
         """c_n, expected attention given the next token, on the pairs; ``shares`` is that of the bags."""
-        product = scipy.sparse.coo_array(self.conditional @ shares)
+        given = checks.of_shape("shares", shares, (len(self.bags), self.n_tokens), sparse=True)
+        product = scipy.sparse.coo_array(self.conditional @ given)
         values = np.zeros(self.token.size)
         # The product leaves out what is zero.
         keys = product.row.astype(np.int64) * self.n_tokens + product.col
@@ -67,7 +68,12 @@ class Support:
 
     def over_time(self, Z: np.ndarray) -> np.ndarray:
         """c_n on the pairs at attention logits (times, queries, tokens), as `attention` finds it for one of them."""
+        Z = checks.of_shape("Z", Z, (None, None, None))
         bags, times = self.bags, len(Z)
+        if bags.n_queries > Z.shape[1] or self.n_tokens > Z.shape[2] or Z.ndim != 3:
+            rule = f"have logits of at least {bags.n_queries} queries and {self.n_tokens} tokens at each time"
+            raise checks.reject("Z", rule, f"shape {Z.shape}")
+        Z = Z if Z.dtype.kind == "f" else Z.astype(float)
         # The share of each entry of each bag in each next token, in the order of `conditional`.
         given = scipy.sparse.coo_array(self.conditional)
         kept = given.data > 0
@@ -90,6 +96,7 @@ class Support:
 
     def dense(self, values: np.ndarray) -> np.ndarray:
         """Values on the pairs as a (.., next tokens, tokens) table, zero elsewhere."""
+        values = checks.of_shape("values", values, (self.token.size,))
         table = np.zeros((*values.shape[:-1], self.present.size, self.n_tokens), values.dtype)
         table[..., self.row, self.token] = values
         return table

@@ -13,9 +13,27 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
+from dynamics.support import checks as required
 from theory import papers
 from theory.symbolic import Derivation, whole
 from theory.trust import Label, Trust
+
+__all__ = [
+    "REGISTER",  # noqa: F822
+    "Assumption",
+    "Check",
+    "Clause",
+    "Enclosing",
+    "Erratum",
+    "Flows",
+    "Hypothesis",
+    "Remark",
+    "Runs",
+    "Setting",
+    "Slip",
+    "Source",
+    "Statement",
+]
 
 
 class Setting(Protocol):
@@ -69,6 +87,11 @@ class Assumption:
     margin: Callable[[Any], float]
     levels: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        required.attributes(self, str, "text")
+        required.attributes(self, Callable, "margin")
+        required.attributes(self, [str], "levels")
+
     @property
     def printed(self) -> str:
         """The condition alone, without what stands for it."""
@@ -94,6 +117,10 @@ class Enclosing:
 
     levels: tuple[str, ...]
     enclose: Callable[..., Any]
+
+    def __post_init__(self) -> None:
+        required.attributes(self, [str], "levels")
+        required.attributes(self, Callable, "enclose")
 
 
 Claiming = Callable[[Flows, str, float], Callable[[Any], Any]]
@@ -150,6 +177,17 @@ class Check:
     says: str = ""
 
     def __post_init__(self) -> None:
+        required.attributes(self, str, "name", "says")
+        required.attributes(self, [str], "levels", "expected")
+        required.attributes(self, Callable, "printed")
+        required.attributes(self, Callable, "corrected", "claim", optional=True)
+        required.attributes(self, [Assumption], "assumptions")
+        required.attributes(self, [Assumption], "suffices", optional=True)
+        required.non_negative("tolerance", self.tolerance)
+        for name in ("needed", "reversible"):
+            required.flag(name, getattr(self, name))
+        if self.claim_until is not None:
+            required.positive("claim_until", self.claim_until)
         if self.suffices is not None and self.assumptions:
             raise ValueError(f"`suffices` must be all that a check assumes, but {self.name!r} has assumptions besides")
 
@@ -168,6 +206,9 @@ class Source:
 
     where: str = "as printed"
     form: str = "printed form"
+
+    def __post_init__(self) -> None:
+        required.attributes(self, str, "where", "form")
 
     @property
     def short(self) -> str:
@@ -239,6 +280,11 @@ class Clause:
     assumptions: tuple[Assumption, ...] = ()
 
     def __post_init__(self) -> None:
+        required.attributes(self, str, "name", "formula")
+        required.attributes(self, Callable, "prove", optional=True)
+        required.attributes(self, [Check], "checks")
+        required.attributes(self, [str], "argued", "not_examined")
+        required.attributes(self, [Assumption], "assumptions")
         if self.name and self.prove is None and not (self.checks or self.argued or self.not_examined):
             raise ValueError(f"`Clause` must have a proof, checks, an argument or a reason, but {self.name!r} has none")
 
@@ -307,6 +353,14 @@ class Statement:
     clauses: tuple[Clause, ...] = ()
 
     def __post_init__(self) -> None:
+        required.attributes(self, str, "paper", "number", "title", "text", "printed", "refuted")
+        required.attributes(self, str, "corrected", optional=True)
+        required.attributes(self, [Assumption], "assumptions")
+        required.attributes(self, [str], "errata", "argued", "not_examined")
+        required.attributes(self, Callable, "prove", optional=True)
+        required.attributes(self, [Check], "checks")
+        required.attributes(self, [Clause], "clauses")
+        required.flag("conjecture", self.conjecture)
         names = [clause.name for clause in self.clauses]
         if names in ([], [""]):
             whole = Clause("", "", self.prove, self.checks, self.argued, self.not_examined)
@@ -373,7 +427,11 @@ class Statement:
 
     def clause_of(self, check: Check) -> Clause:
         """The clause that a check belongs to."""
-        return next(clause for clause in self.clauses if check in clause.checks)
+        required.instance("check", check, Check)
+        for clause in self.clauses:
+            if check in clause.checks:
+                return clause
+        raise required.reject("check", f"be one of {self.id}", repr(check.name))
 
     def measured(self, check: Check, *, failures: tuple[str, ...] = (), **scope: object) -> Label:
         """The label of a check, with what is known of where it was measured."""
@@ -384,10 +442,10 @@ class Statement:
         return self._checked(Trust.ENCLOSED, check, failures, scope)
 
     def _checked(self, trust: Trust, check: Check, failures: tuple[str, ...], scope: dict[str, object]) -> Label:
+        clause = self.clause_of(check)
         scope = {"check": check.name, **scope, "tolerance": float(check.tolerance)}
         if assumptions := self.assumed(check):
             scope["assuming"] = tuple(assumption.text for assumption in assumptions)
-        clause = self.clause_of(check)
         needed = check.needed or clause.prove is None
         return Label(trust, scope, failures=failures, needed=needed, clause=clause.name)
 
@@ -395,9 +453,10 @@ class Statement:
         """Its assumptions, with those of a check's clause and of the check itself, or what suffices for the check."""
         if check is None:
             return self.assumptions
-        if check.suffices is not None:
-            return check.suffices
-        return (*self.assumptions, *self.clause_of(check).assumptions, *check.assumptions)
+        clause = self.clause_of(check)
+        return (
+            (*self.assumptions, *clause.assumptions, *check.assumptions) if check.suffices is None else check.suffices
+        )
 
     @property
     def assumes(self) -> dict[str, tuple[str, ...]]:
@@ -418,6 +477,10 @@ class Statement:
 
         At a level, of those that say something about it.
         """
+        if not hasattr(setting, "simulate"):
+            raise required.reject("setting", "be one of the paper's settings", required.brief(setting))
+        if level is not None:
+            required.instance("level", level, str)
         of_level = [one for one in self.assumed(check) if level is None or not one.levels or level in one.levels]
         return {assumption.text: float(assumption.margin(setting)) for assumption in of_level}
 

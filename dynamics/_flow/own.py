@@ -9,9 +9,10 @@ import numpy as np
 
 from dynamics._flow.orbits import NotReducibleError, Orbits
 from dynamics._flow.systems import Full, Observed, Setting, copied
-from dynamics._model.own import Field
+from dynamics._model.objective import add_terms
+from dynamics._model.own import Field, add_direction, check_field
 from dynamics._model.weights import Weights
-from dynamics.layer import Layer
+from dynamics.layer import Layer, moved
 from dynamics.support import checks
 
 # How far entries of an orbit may move apart, over the fastest of all: what rounding and a solved system leave.
@@ -26,7 +27,7 @@ class Own(Full):
     def __init__(self, field: Field, setting: Setting) -> None:
         super().__init__(setting)
         self.field = field
-        field.check(setting.bags, setting.start, setting.objective)
+        check_field(field, setting.bags, setting.start, setting.objective)
 
     def gradient(self, weights: Weights, slopes: Weights) -> float:
         """The direction of each weight, added into ``slopes``; nan where a trial step overshot."""
@@ -34,8 +35,8 @@ class Own(Full):
             for slope in slopes:
                 slope.fill(np.nan)
             return float("nan")
-        self.field.add("gradient", self.like.moved(weights), self.setting.bags, slopes)
-        self.setting.objective.add_terms(weights, slopes)
+        add_direction(self.field, "gradient", moved(self.like, weights), self.setting.bags, slopes)
+        add_terms(self.setting.objective, weights, slopes)
         return float("nan")
 
 

@@ -14,11 +14,11 @@ from dynamics._model import decoder_kernels as reduced
 from dynamics._model import modified
 from dynamics._model.batch import Batch
 from dynamics._model.modified import Features
-from dynamics._model.objective import Objective
+from dynamics._model.objective import Objective, add_terms
 from dynamics._model.optimizer import Optimizer
 from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags
-from dynamics.layer import Layer, Problem
+from dynamics.layer import Layer, Problem, moved
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.trajectory import States, Trajectory
@@ -185,7 +185,7 @@ class Full:
 
     def layer(self, state: np.ndarray) -> Layer:
         """The layer at a state."""
-        return self.like.moved(self.weights(state))
+        return moved(self.like, self.weights(state))
 
     def component(self, number: int) -> str:
         """A number of the state in words."""
@@ -283,7 +283,7 @@ class Modified(Full):
         within = problem.view.beneath(slopes)
         loss = modified.gradient(problem.batch, problem.view.forward(weights), problem.rule, within)
         problem.view.backward(weights, within, slopes)
-        self.setting.objective.add_terms(weights, slopes)
+        add_terms(self.setting.objective, weights, slopes)
         return loss
 
 

@@ -124,49 +124,12 @@ class Objective:
         ValueError
             If it had insertions or terms, which are not recorded.
         """
+        checks.instance("parameters", parameters, Mapping)
         if parameters.get("terms") or parameters.get("contrast_weight"):
             name = "terms" if parameters.get("terms") else "contrast_weight"
             raise checks.reject(name, "be left out to be made again from what is recorded", parameters[name])
         names = ("criterion", "label_smoothing", "temperature", "normalisation")
         return cls(**{name: parameters[name] for name in names if name in parameters})
-
-    def shaped(self, layer: Layer) -> Layer:
-        """A start layer with this temperature and normalisation.
-
-        Raises
-        ------
-        ValueError
-            If the layer has others of its own, or cannot have these.
-        """
-        changes: dict[str, Any] = {}
-        for name, usual in (("temperature", 1.0), ("normalisation", "unit")):
-            own, asked = getattr(layer, name), getattr(self, name)
-            if asked not in (usual, own):
-                if own != usual:
-                    raise checks.reject(name, f"be {own!r}, that of the start, or left out", repr(asked))
-                changes[name] = asked
-        return replace(layer, **changes) if changes else layer
-
-    def add_terms(self, weights: Weights, slopes: Weights) -> None:
-        """Add the terms to the gradient of J at ``weights``."""
-        for term in self.terms:
-            added = term(weights)
-            if not isinstance(added, Mapping):
-                raise checks.reject("terms", "return a mapping from names of weights to arrays", checks.brief(added))
-            for name, array in added.items():
-                if name not in Weights._fields or not getattr(weights, name).size:
-                    present = ", ".join(key for key, own in weights._asdict().items() if own.size)
-                    raise checks.reject("terms", f"return names among {present}", repr(name))
-                slope, array = getattr(slopes, name), np.asarray(array)
-                if array.shape != slope.shape:
-                    raise checks.reject("terms", f"return an array of shape {slope.shape} for {name}", array.shape)
-                slope += array
-
-    def check_fits(self, layer: Layer) -> None:
-        """Raise ``ValueError`` unless ``layer`` has a column for every token of the insertions."""
-        if self.contrast is not None and self.contrast.n_tokens > layer.Z.shape[1]:
-            rule = f"have at most the {layer.Z.shape[1]} tokens of the layer"
-            raise checks.reject("contrast", rule, self.contrast.n_tokens)
 
 
 def checked_normalisation(value: object) -> None:
@@ -182,3 +145,44 @@ def as_objective(objective: Objective | None) -> Objective:
     if not isinstance(objective, Objective):
         raise checks.reject("objective", "be an Objective", type(objective).__name__)
     return objective
+
+
+def shaped(objective: Objective, layer: Layer) -> Layer:
+    """A start layer with the temperature and normalisation of an objective.
+
+    Raises
+    ------
+    ValueError
+        If the layer has others of its own, or cannot have these.
+    """
+    changes: dict[str, Any] = {}
+    for name, usual in (("temperature", 1.0), ("normalisation", "unit")):
+        own, asked = getattr(layer, name), getattr(objective, name)
+        if asked not in (usual, own):
+            if own != usual:
+                raise checks.reject(name, f"be {own!r}, that of the start, or left out", repr(asked))
+            changes[name] = asked
+    return replace(layer, **changes) if changes else layer
+
+
+def add_terms(objective: Objective, weights: Weights, slopes: Weights) -> None:
+    """Add the terms of an objective to the gradient of J at ``weights``."""
+    for term in objective.terms:
+        added = term(weights)
+        if not isinstance(added, Mapping):
+            raise checks.reject("terms", "return a mapping from names of weights to arrays", checks.brief(added))
+        for name, array in added.items():
+            if name not in Weights._fields or not getattr(weights, name).size:
+                present = ", ".join(key for key, own in weights._asdict().items() if own.size)
+                raise checks.reject("terms", f"return names among {present}", repr(name))
+            slope, array = getattr(slopes, name), np.asarray(array)
+            if array.shape != slope.shape:
+                raise checks.reject("terms", f"return an array of shape {slope.shape} for {name}", array.shape)
+            slope += array
+
+
+def check_insertions(objective: Objective, layer: Layer) -> None:
+    """Raise ``ValueError`` unless ``layer`` has a column for every token of the insertions."""
+    if objective.contrast is not None and objective.contrast.n_tokens > layer.Z.shape[1]:
+        rule = f"have at most the {layer.Z.shape[1]} tokens of the layer"
+        raise checks.reject("contrast", rule, objective.contrast.n_tokens)

@@ -77,6 +77,7 @@ class Schedule:
 
     def over(self, steps: float) -> Schedule:
         """The same, with a decay that ends at ``steps`` unless it is known where."""
+        steps = checks.positive("steps", steps)
         if self.decay == "constant" or self.steps is not None:
             return self
         whole = replace(self, steps=steps)
@@ -85,6 +86,7 @@ class Schedule:
 
     def __call__(self, t: float) -> float:
         """The factor at time t, in SGD steps."""
+        t = checks.non_negative("t", t)
         if t < self.warm_up:
             return t / self.warm_up
         if self.decay == "constant":
@@ -234,20 +236,25 @@ class Optimizer:
         ValueError
             If its schedule was a function, of which only the name is recorded.
         """
+        checks.instance("parameters", parameters, Mapping)
         found = {part.name: parameters[part.name] for part in fields(cls) if part.name in parameters}
         schedule = parameters.get("schedule")
         if isinstance(schedule, str):
             raise checks.reject("schedule", "be a Schedule to be made again from what is recorded", repr(schedule))
         if schedule is not None:
-            found["schedule"] = Schedule(**schedule)
+            known = [part.name for part in fields(Schedule)]
+            given = checks.instance("schedule", schedule, Mapping)
+            found["schedule"] = Schedule(**{checks.one_of("schedule", name, known): given[name] for name in given})
         return cls(**found | {"name": parameters.get("optimizer", "sgd")})
 
     def over(self, steps: float) -> Optimizer:
         """The same, with a decay of the learning rates that ends at ``steps`` unless it is known where."""
+        steps = checks.positive("steps", steps)
         return replace(self, schedule=self.schedule.over(steps)) if isinstance(self.schedule, Schedule) else self
 
     def factor(self, t: float) -> float:
         """The factor of the learning rates at step or time t."""
+        t = checks.non_negative("t", t)
         if self.schedule is None:
             return 1.0
         value = checks.real("schedule", self.schedule(t), rule=f"return a finite number at step {t:g}")

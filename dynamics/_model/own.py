@@ -114,46 +114,48 @@ class Field:
             found.update(_content(function, compiled=not code["sha256"]))
         return {"module": self.module, **code, "functions": found.hexdigest()}
 
-    def check(self, bags: Bags, layer: Layer, objective: Objective) -> None:
-        """Raise ``ValueError`` for what it cannot be integrated with."""
-        for name, given in (
-            ("criterion", objective.criterion != "cross-entropy"),
-            ("contrast", objective.contrast is not None),
-            ("label_smoothing", objective.label_smoothing > 0),
-        ):
-            if given:
-                rule = f"be left out for decoder={self.name!r}, whose direction does not have it"
-                raise checks.reject(name, rule, checks.brief(getattr(objective, name)))
-        if self.inverts:
-            features = layer.features(bags)
-            checks.fits_in_memory("data", 16 * len(bags) ** 2, "invert F^T F")
-            smallest = np.linalg.eigvalsh(features @ features.T)[0]
-            if smallest < SINGULAR:
-                rule = f"have linearly independent features f_n for decoder={self.name!r}, which inverts F^T F"
-                raise checks.reject("data", rule, f"a smallest eigenvalue of {smallest:.1e}")
 
-    def add(self, what: str, layer: Layer, bags: Bags, slopes: Weights) -> None:
-        """Add the direction ``what``, "gradient" or "step", at a layer on bags into ``slopes``.
+def check_field(field: Field, bags: Bags, layer: Layer, objective: Objective) -> None:
+    """Raise ``ValueError`` for what a field cannot be integrated with."""
+    for name, given in (
+        ("criterion", objective.criterion != "cross-entropy"),
+        ("contrast", objective.contrast is not None),
+        ("label_smoothing", objective.label_smoothing > 0),
+    ):
+        if given:
+            rule = f"be left out for decoder={field.name!r}, whose direction does not have it"
+            raise checks.reject(name, rule, checks.brief(getattr(objective, name)))
+    if field.inverts:
+        features = layer.features(bags)
+        checks.fits_in_memory("data", 16 * len(bags) ** 2, "invert F^T F")
+        smallest = np.linalg.eigvalsh(features @ features.T)[0]
+        if smallest < SINGULAR:
+            rule = f"have linearly independent features f_n for decoder={field.name!r}, which inverts F^T F"
+            raise checks.reject("data", rule, f"a smallest eigenvalue of {smallest:.1e}")
 
-        Raises
-        ------
-        ValueError
-            If it is not an array for each part of the layer, of its shape.
-        """
-        found = getattr(self, what)(layer, bags)
-        parts = {name: array for name, array in layer.weights._asdict().items() if array.size}
-        if isinstance(found, type(layer)):
-            found = {name: array for name, array in found.weights._asdict().items() if array.size}
-        of = f"{what} of decoder {self.name!r}"
-        if not isinstance(found, Mapping) or set(found) != set(parts):
-            shown = ", ".join(map(str, found)) if isinstance(found, Mapping) else checks.brief(found)
-            raise checks.reject(of, f"return a mapping with an array for each of {', '.join(parts)}", shown)
-        for name, array in found.items():
-            own = np.asarray(array)
-            if own.shape != parts[name].shape or own.dtype.kind not in "iuf":
-                rule = f"return numbers of shape {parts[name].shape} for {name}"
-                raise checks.reject(of, rule, f"shape {own.shape} of {own.dtype}")
-            getattr(slopes, name)[...] += own
+
+def add_direction(field: Field, what: str, layer: Layer, bags: Bags, slopes: Weights) -> None:
+    """Add the direction ``what`` of a field, "gradient" or "step", at a layer on bags into ``slopes``.
+
+    Raises
+    ------
+    ValueError
+        If it is not an array for each part of the layer, of its shape.
+    """
+    found = getattr(field, what)(layer, bags)
+    parts = {name: array for name, array in layer.weights._asdict().items() if array.size}
+    if isinstance(found, type(layer)):
+        found = {name: array for name, array in found.weights._asdict().items() if array.size}
+    of = f"{what} of decoder {field.name!r}"
+    if not isinstance(found, Mapping) or set(found) != set(parts):
+        shown = ", ".join(map(str, found)) if isinstance(found, Mapping) else checks.brief(found)
+        raise checks.reject(of, f"return a mapping with an array for each of {', '.join(parts)}", shown)
+    for name, array in found.items():
+        own = np.asarray(array)
+        if own.shape != parts[name].shape or own.dtype.kind not in "iuf":
+            rule = f"return numbers of shape {parts[name].shape} for {name}"
+            raise checks.reject(of, rule, f"shape {own.shape} of {own.dtype}")
+        getattr(slopes, name)[...] += own
 
 
 def _bare(function: Any) -> Any:

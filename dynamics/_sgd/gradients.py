@@ -11,11 +11,11 @@ import numpy as np
 from dynamics._model import kernels, modified
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective
-from dynamics._model.own import Field
+from dynamics._model.own import Field, add_direction, check_field
 from dynamics._model.weights import Rule, Weights
 from dynamics._sgd.feed import Feed, Source
 from dynamics.bags import Bags
-from dynamics.layer import Layer, View
+from dynamics.layer import Layer, View, moved
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 
@@ -121,13 +121,13 @@ def step_of(field: Field) -> Step | None:
     def check(run: Run) -> None:
         if field.inverts:
             _check_whole(run)
-        field.check(run.source.bags, run.layer, run.objective)
+        check_field(field, run.source.bags, run.layer, run.objective)
 
     def add(run: Run, weights: Weights, slopes: Weights, share: np.ndarray | None) -> float:
         if not all(np.isfinite(array).all() for array in weights):
             return float("nan")
-        layer, bags = run.layer.moved(weights), _next_bags(run)
-        field.add("step", layer, bags, slopes)
+        layer, bags = moved(run.layer, weights), _next_bags(run)
+        add_direction(field, "step", layer, bags, slopes)
         return layer.loss(bags)
 
     return Step(add, check)

@@ -11,14 +11,14 @@ import numpy as np
 
 from dynamics._flow.registry import entry_of
 from dynamics._model import decoder_kernels, kernels, modified
-from dynamics._model.objective import Objective, as_objective
+from dynamics._model.objective import Objective, add_terms, as_objective, check_insertions, shaped
 from dynamics._model.optimizer import Optimizer, as_optimizer, ascend, direction_of
 from dynamics._model.weights import RATES, Rule, Weights
 from dynamics._sgd.feed import Feed, Source, source_of
 from dynamics._sgd.gradients import Step
 from dynamics._sgd.memory import LARGE, Memory, bounded, copy_of, zeros
 from dynamics.bags import Bags, Data
-from dynamics.layer import Layer, View, optional_rates
+from dynamics.layer import Layer, View, moved, optional_rates
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.progress import Progress
@@ -206,11 +206,11 @@ class Run:
         self.optimizer = as_optimizer(optimizer, momentum).over(self.steps)
         start_seed, draw_seed = spawn(seed)
         start = _start(init, self.source.bags, np.random.default_rng(start_seed))
-        self.layer = layer = objective.shaped(start)
+        self.layer = layer = shaped(objective, start)
         self._check_fits(evaluate)
         parameters["init"] = init if isinstance(init, str) else "layer"
         parameters |= optional_rates(layer, parameters["eta_y"], eta_v, eta_hidden)
-        objective.check_fits(layer)
+        check_insertions(objective, layer)
         parameters |= objective.parameters
         self.rates = tuple(self._cast(name, parameters.get(name, 0.0)) for name in RATES)
         kernel = self.optimizer.rule.kernel
@@ -360,7 +360,7 @@ class Run:
         loss = self.step.add(self, weights, slopes, share)
         if self.view.vectors is not None:
             slopes = slopes._replace(Z=weights.Z, V=weights.V)
-        self.objective.add_terms(weights, slopes)
+        add_terms(self.objective, weights, slopes)
         return loss, slopes
 
     def count(self, shares: np.ndarray) -> None:
@@ -464,4 +464,4 @@ class Run:
     def outcome(self) -> Outcome:
         """The end of the run."""
         weights = [read_only(array) for array in self._arrays()]  # which a layer takes without a copy
-        return Outcome(self.layer.moved(weights), self.losses, self.source.bags, self.visits)
+        return Outcome(moved(self.layer, weights), self.losses, self.source.bags, self.visits)

@@ -69,7 +69,8 @@ class Sequences(Frozen):
 
     def __getitem__(self, rows: slice | ArrayLike) -> Sequences:
         """Some of the sequences, by a slice or an array of their numbers."""
-        return Sequences(self.inputs[rows], self.targets[rows], self.mask[rows])
+        chosen = rows if isinstance(rows, slice) else checks.index_array("rows", rows, upper=len(self))
+        return Sequences(self.inputs[chosen], self.targets[chosen], self.mask[chosen])
 
     @classmethod
     def from_tokens(cls, tokens: ArrayLike, *, length: int = 128) -> Sequences:

@@ -119,8 +119,21 @@ def instance(name: str, value: object, kinds: type | tuple[type, ...], *, rule: 
     """An object of one of the given classes; ``rule`` says what it must be where their names do not."""
     if not isinstance(value, kinds):
         kinds = kinds if isinstance(kinds, tuple) else (kinds,)
-        raise reject(name, rule or "be " + " or ".join(_with_article(kind.__name__) for kind in kinds), brief(value))
+        raise reject(name, rule or "be " + " or ".join(map(_one, kinds)), brief(value))
     return value
+
+
+def attributes(owner: object, kind: Any, *names: str, optional: bool = False) -> None:
+    """Attributes of an object are of a class; ``[kind]`` stands for a tuple of any number of its objects."""
+    for name in names:
+        value = getattr(owner, name)
+        if optional and value is None:
+            continue
+        if isinstance(kind, list):
+            for entry in instance(name, value, tuple):
+                instance(name, entry, kind[0], rule=f"hold {_plural(kind[0])}")
+        else:
+            instance(name, value, kind)
 
 
 def function(name: str, value: _Function) -> _Function:
@@ -211,16 +224,20 @@ def memory() -> int:
     return machine if limit == resource.RLIM_INFINITY else min(machine, limit)
 
 
-def array(name: str, value: object, *, rule: str = "be an array of numbers") -> np.ndarray:
-    """``value`` as `numpy.asarray` has it; a mask, which that would drop, must hide nothing."""
+def array(
+    name: str, value: object, *, rule: str = "be an array of numbers", dtype: DTypeLike | None = None
+) -> np.ndarray:
+    """``value`` as `numpy.asarray` has it, but for times; a mask, which that would drop, must hide nothing."""
     hidden = [value] if isinstance(value, np.ma.MaskedArray) else []
     if isinstance(value, (list, tuple)):
         hidden += [item for item in value if isinstance(item, np.ma.MaskedArray)]
     if any(map(np.ma.is_masked, hidden)):
         raise reject(name, "have no masked entries", "a masked array")
+    if getattr(getattr(value, "dtype", None), "kind", "") in ("m", "M"):
+        raise reject(name, rule, brief(value))
     try:
-        return np.asarray(value)
-    except (TypeError, ValueError):
+        return np.asarray(value, dtype=dtype)
+    except (TypeError, ValueError, RecursionError):
         ragged = "rows of different lengths, " if isinstance(value, (list, tuple)) else ""
         raise reject(name, rule, ragged + brief(value)) from None
 
@@ -244,6 +261,20 @@ def finite_array(name: str, value: object, *, ndim: int | None = None, dtype: DT
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         raise reject(name, "hold finite numbers", f"{given[where]} at index {_index(where)}")
     return result
+
+
+def of_shape(name: str, value: Any, shape: tuple[int | None, ...], *, sparse: bool = False) -> Any:
+    """An array of numbers as it is, with axes of these lengths, None for any, after any number of others.
+
+    Where it may be ``sparse`` it is, and has these axes alone.
+    """
+    given = value if sparse and hasattr(value, "tocoo") else array(name, value)
+    last = given.shape[max(0, given.ndim - len(shape)) :]
+    fits = len(last) == len(shape) and all(n in (None, own) for n, own in zip(shape, last, strict=True))
+    if given.dtype.kind not in "iufb" or not fits:
+        wanted = ", ".join("any" if n is None else str(n) for n in shape)
+        raise reject(name, f"be an array of numbers of shape ({wanted})", f"shape {given.shape} of {given.dtype}")
+    return given
 
 
 def non_negative_array(name: str, value: object, *, ndim: int | None = None) -> np.ndarray:
@@ -280,8 +311,17 @@ def index_array(name: str, value: object, *, upper: int | None = None) -> np.nda
     return result
 
 
-def _with_article(name: str) -> str:
-    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+# What a message calls classes whose names say less.
+_CALLED = {type(None): ("None", ""), str: ("text", "text"), Callable: ("a function", "functions")}
+
+
+def _one(kind: type) -> str:
+    name = kind.__name__
+    return _CALLED[kind][0] if kind in _CALLED else f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
+
+
+def _plural(kind: type) -> str:
+    return _CALLED[kind][1] if kind in _CALLED else f"{kind.__name__}s"
 
 
 def _index(where: tuple[int, ...]) -> str:

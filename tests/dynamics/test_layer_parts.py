@@ -16,7 +16,7 @@ from dynamics import Bags, Embedding, Layer, Objective, Trajectory, gradient_flo
 from dynamics._model import kernels
 from dynamics._sgd.run import Run
 from dynamics.descent import _DEFAULTS
-from dynamics.layer import Problem
+from dynamics.layer import Problem, in_precision, moved
 
 PARTS = ("hidden", "center", "floor", "no norm", "embedding", "identity")
 
@@ -184,7 +184,7 @@ def test_full_batch_steps_follow_the_gradient(parts, contrasted, optimizer):
     )  # fmt: skip
 
     def gradient(weights):
-        return complex_step(bags, layer.moved(weights), **options)
+        return complex_step(bags, moved(layer, weights), **options)
 
     loop = (reference.momentum_loop, (0.5,)) if optimizer == "sgd" else (reference.adam_loop, ())
     weights = loop[0](gradient, layer.weights, eta, 2, *loop[1])
@@ -292,9 +292,9 @@ def test_the_scale_of_counts_does_not_matter(bags, seed):
 def test_single_precision_layers_are_the_double_ones(parts):
     """What a layer computes has the precision of its arrays; of mixed arrays, the higher one."""
     bags, double = some_bags(), build(some_bags(), parts, 1)
-    single = double.moved([array.astype(np.float32) for array in double.weights])
+    single = moved(double, [array.astype(np.float32) for array in double.weights])
     if single.embedding is not None:
-        single = Layer.embedded(double.embedding.astype(np.float32), double.Y.astype(np.float32))
+        single = Layer.embedded(in_precision(double.embedding, np.float32), double.Y.astype(np.float32))
     assert single.predict(bags).dtype == np.float32 and single.gradient(bags).Z.dtype == np.float32
     for compute in (lambda x: x.predict(bags), lambda x: x.attention(bags), lambda x: x.gradient(bags).Y):
         np.testing.assert_allclose(compute(single), compute(double), rtol=0, atol=3e-6)

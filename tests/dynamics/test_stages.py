@@ -14,6 +14,7 @@ from dynamics._flow.stages import Trial, take
 from dynamics._flow.symmetry import find_symmetry, symmetry_of
 from dynamics._flow.systems import Setting
 from dynamics._flow.tableau import E3, E5, EXTENDED, STAGES, A
+from dynamics._model.objective import shaped
 from dynamics.support.compiled import IN_PYTHON, address, call
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -127,7 +128,7 @@ def test_what_has_no_kernel_of_whole_steps():
 
     assert frame() is not None
     assert frame(decoder="theory") is None
-    assert frame(Objective(temperature=2.0), start=Objective(temperature=2.0).shaped(Layer.zeros(bags))) is None
+    assert frame(Objective(temperature=2.0), start=shaped(Objective(temperature=2.0), Layer.zeros(bags))) is None
     assert frame(Objective(terms=(lambda weights: {"Z": -weights.Z},))) is None
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stages_module, "_WORK", 0)

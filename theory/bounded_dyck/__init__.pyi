@@ -1,11 +1,6 @@
 from . import balance as balance
-from . import bounds as bounds
-from . import bounds_on_inputs as bounds_on_inputs
 from . import lottery as lottery
-from . import measures as measures
-from . import measures_of_pruning as measures_of_pruning
 from . import networks as networks
-from . import proofs as proofs
 from . import pruning as pruning
 from . import silence as silence
 from . import statements as statements

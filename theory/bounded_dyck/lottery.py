@@ -22,6 +22,8 @@ from theory.bounded_dyck import bounds, bounds_on_inputs, pruning
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.transformers import Transformer, TransformerLayer, random_transformer
 
+__all__ = ["PrunedPart", "PrunedTransformer", "indistinguishable_transformers", "prune_transformer", "room_for"]
+
 # Width of the random Transformer in units of the given one's: tokens, and two pools from which W_V's entries are taken.
 _BLOCKS = 5
 # Largest weight that is looked for: n products reach n/8 on average, and all of some hundred must reach theirs.

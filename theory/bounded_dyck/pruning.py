@@ -20,6 +20,21 @@ from dynamics.support import checks
 from theory.bounded_dyck import balance
 from theory.bounded_dyck.networks import ReluNetwork
 
+__all__ = [
+    "Pruned",
+    "PrunedDyckLayer",
+    "identity_network",
+    "indistinguishable",
+    "is_pruning",
+    "max_row_norm",
+    "pad",
+    "prune_balanced_layer",
+    "prune_linear",
+    "prune_network",
+    "prune_product",
+    "subset_sum",
+]
+
 # Numbers of which the best subset is searched, in time 2^12: their sums are about 1e-7 apart.
 _SEARCHED = 24
 

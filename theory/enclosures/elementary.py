@@ -72,7 +72,7 @@ class Elementary:
         if ball is None:
             return NotImplemented
         if not ball > 0:
-            raise ValueError(f"the base of a power with a changing exponent must be positive, but is {base}")
+            raise checks.reject("base", "be positive in a power with a changing exponent", base)
         return (self * ball.log()).exp()
 
     def __abs__(self) -> Any:
@@ -125,11 +125,12 @@ def _integral(value: Any, power: int) -> Any:
         return 1 / _integral(value, -power)
     if power == 0:
         return value * 0 + 1
-    half = _integral(value, power // 2) if power > 1 else None
-    if half is None:
-        return value
-    square = half * half
-    return square * value if power % 2 else square
+    found = value
+    for digit in f"{power:b}"[1:]:
+        found = found * found
+        if digit == "1":
+            found = found * value
+    return found
 
 
 class Number(Elementary):
@@ -225,7 +226,27 @@ def _inverse(value: arb | arb_series) -> arb | arb_series:
 
 
 def _of_floats(x: Any) -> bool:
-    return np.asarray(x).dtype != object
+    """Whether an argument ``x`` is of floats, and not of numbers in balls.
+
+    Raises
+    ------
+    ValueError
+        If it is of neither.
+    """
+    rule = "be numbers, or numbers in balls"
+    given = checks.array("x", x, rule=rule)
+    in_balls = given.dtype == object and given.size > 0 and all(isinstance(entry, Elementary) for entry in given.flat)
+    if not in_balls and given.dtype.kind not in "iufb":
+        raise checks.reject("x", rule, checks.brief(x))
+    return not in_balls
+
+
+def _along(x: Any, axis: int) -> int:
+    """The argument ``axis`` of ``x``, which has entries along it."""
+    shape = np.shape(x)
+    if not shape or 0 in shape:
+        raise checks.reject("x", "have entries along an axis", f"shape {shape}")
+    return checks.integer("axis", axis, minimum=-len(shape), maximum=len(shape) - 1)
 
 
 def _each(x: Any, name: str) -> Any:
@@ -256,7 +277,8 @@ def logsumexp(x: Any, axis: int = -1) -> Any:
     """log(sum(exp(x))) along an axis, of floats or of numbers in balls."""
     from scipy import special
 
-    return special.logsumexp(x, axis=axis) if _of_floats(x) else np.log(np.exp(np.asarray(x)).sum(axis=axis))
+    floats, axis = _of_floats(x), _along(x, axis)
+    return special.logsumexp(x, axis=axis) if floats else np.log(np.exp(np.asarray(x)).sum(axis=axis))
 
 
 def softmax(x: Any, axis: int = -1) -> Any:
@@ -266,7 +288,8 @@ def softmax(x: Any, axis: int = -1) -> Any:
     """
     from scipy import special
 
-    if _of_floats(x):
+    floats, axis = _of_floats(x), _along(x, axis)
+    if floats:
         return special.softmax(x, axis=axis)
     powers = np.exp(np.asarray(x))
     return powers / powers.sum(axis=axis, keepdims=True)
@@ -305,9 +328,8 @@ def ball(value: Any, radius: float = 0.0) -> Any:
     from theory.enclosures.stepping import precision
 
     with precision(512):
-        if np.ndim(value) == 0:
-            return one(value.item() if isinstance(value, np.ndarray) else value)
-        return np.frompyfunc(one, 1, 1)(np.asarray(value, dtype=object))
+        given = checks.array("value", value, rule="be finite numbers, or strings that say them", dtype=object)
+        return np.frompyfunc(one, 1, 1)(given) if given.ndim else one(given.item())
 
 
 def floats(values: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from flint import arb, arb_poly, arb_series, ctx
 
 from dynamics.support import checks
 from theory.enclosures.fields import Field, features
-from theory.enclosures.quantities import ORDER, Quantity, Span
+from theory.enclosures.quantities import ORDER, Quantity, Span, checked_span
 from theory.enclosures.reading import Reading
 from theory.enclosures.stepping import Step, defect, moved, speed_margin, taylor
 
@@ -27,10 +27,10 @@ class Moment:
     """
 
     def __init__(self, reading: Reading, tube: Tube, start: float, end: float):
-        self.start, self.end = start, end
-        self._reading = reading
+        self.start, self.end = checked_span(start, end)
+        self._reading = checks.instance("reading", reading, Reading)
         self._field = reading.field
-        self._span, self._variables = tube.variables(start, end)
+        self._span, self._variables = checks.instance("tube", tube, Tube).variables(self.start, self.end)
         self._features: dict[int, dict[tuple[int, float], Quantity]] = {}
 
     def _number(self, value: float | arb) -> Quantity:
@@ -38,10 +38,11 @@ class Moment:
 
     def variable(self, place: int) -> Quantity:
         """A variable of the reduced flow by its place; one that never moves by -1."""
+        place = checks.integer("place", place, minimum=-1, maximum=len(self._variables) - 1)
         return self._number(0.0) if place < 0 else self._variables[place]
 
     def _place(self, name: str, labels: Sequence[int] | np.ndarray, value: int) -> int:
-        found = np.flatnonzero(np.asarray(labels) == value)
+        found = np.flatnonzero(np.asarray(labels) == checks.integer(name, value, minimum=0))
         if found.size == 0:
             raise checks.reject(name, "be one of the population's", value)
         return int(found[0])
@@ -68,6 +69,7 @@ class Moment:
 
     def seen_from(self, next_token: int) -> list[tuple[int, int]]:
         """The next tokens that occur as this one sees them, itself first: one of those that are alike, and how many."""
+        self._bags(next_token)
         others = [name for name in self._reading.next_tokens.tolist() if name != next_token]
         if self.exchangeable:
             return [(next_token, 1), (others[0], len(others))]
@@ -89,6 +91,7 @@ class Moment:
 
     def feature(self, next_token: int, token: int) -> Quantity:
         """f_nl, attention to a token scaled to Euclidean norm one; zero for a token that does not occur with it."""
+        token = checks.integer("token", token, minimum=0)
         bags = self._bags(next_token)
         if len(bags) > 1:
             raise checks.reject("next_token", "belong to one query", next_token)
@@ -131,9 +134,10 @@ class Moment:
     def z(self, query: int, token: int) -> Quantity:
         """The attention logit z_l of a query token."""
         row = self._place("query", self._reading.query_tokens, query)
-        if not 0 <= token < self._reading.z_index.shape[1]:
-            raise checks.reject("token", "be one of the population's", token)
-        return self.variable(int(self._reading.z_index[row, token]))
+        return self.variable(int(self._reading.z_index[row, self._token(token)]))
+
+    def _token(self, token: int) -> int:
+        return checks.integer("token", token, minimum=0, maximum=self._reading.z_index.shape[1] - 1)
 
     def velocity(self, query: int, token: int) -> Quantity:
         """dz_l/dt, per SGD step."""
@@ -143,11 +147,10 @@ class Moment:
         """The decoder logit Y[l, n]; any next token that never occurs has the same."""
         if self._field.decoder == "theory":
             raise ValueError("the theory flow has no Y: `h` stands for it")
-        if not 0 <= next_token < self._reading.bags.vocab_size:
-            raise checks.reject("next_token", "be below the vocabulary's size", next_token)
+        next_token = checks.integer("next_token", next_token, minimum=0, maximum=self._reading.bags.vocab_size - 1)
         names = self._reading.next_tokens
         column = int(np.searchsorted(names, next_token)) if next_token in names else names.size
-        return self.variable(int(self._reading.y_index[token, column]))
+        return self.variable(int(self._reading.y_index[self._token(token), column]))
 
     def h(self, next_token: int) -> Quantity:
         """h_n of the theory flow (44)."""
@@ -158,6 +161,7 @@ class Moment:
 
     def attention(self, next_token: int, token: int) -> Quantity:
         """c_nl, expected attention to a token given the next token."""
+        token = checks.integer("token", token, minimum=0)
         shares, weights = [], []
         for bag in self._bags(next_token):
             weight = float(self._reading.bags.weight[bag])
@@ -211,7 +215,8 @@ class Moment:
         return self._field.loss(self._variables)
 
     def _bags(self, next_token: int) -> list[int]:
-        found = np.flatnonzero(self._reading.bags.target == next_token).tolist()
+        known = checks.integer("next_token", next_token, minimum=0)
+        found = np.flatnonzero(self._reading.bags.target == known).tolist()
         if not found:
             raise checks.reject("next_token", "be one that occurs", next_token)
         return found
@@ -232,7 +237,7 @@ class Tube:
         """The step that holds a span; where two hold a single time, the later."""
         place = max(0, int(np.searchsorted(self._starts, start, side="right")) - 1)
         if end > self._steps[place].end:
-            raise ValueError(f"no step holds the span from {start!r} to {end!r}")
+            raise checks.reject("end", f"lie in one step with start, {start!r}", repr(end))
         return place
 
     def _opened(self, place: int) -> tuple[list[arb_poly], list[arb], list[arb]]:

@@ -30,12 +30,22 @@ class Claim:
 
     value: bool | None
 
+    def __post_init__(self) -> None:
+        if not (self.value is None or isinstance(self.value, bool)):
+            raise checks.reject("value", "be True, False or None", checks.brief(self.value))
+
     def __and__(self, other: Claim) -> Claim:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        checks.instance("other", other, Claim)
         if self.value is False or other.value is False:
             return Claim(False)
         return Claim(True if self.value and other.value else None)
 
     def __or__(self, other: Claim) -> Claim:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        checks.instance("other", other, Claim)
         return ~(~self & ~other)
 
     def __invert__(self) -> Claim:
@@ -57,10 +67,13 @@ def some(claims: Claim | Iterable[Any]) -> Claim:
 
 
 def _listed(claims: Any) -> list[Claim]:
-    given = [claims] if isinstance(claims, Claim) else list(np.ravel(np.asarray(claims, dtype=object)))
+    rule = "be Claims, as comparisons of quantities are"
+    if isinstance(claims, Claim):
+        return [claims]
+    given = list(checks.array("claims", claims, rule=rule, dtype=object).flat)
     for claim in given:
         if not isinstance(claim, Claim):
-            raise checks.reject("claims", "be Claims, as comparisons of quantities are", checks.brief(claim))
+            raise checks.reject("claims", rule, checks.brief(claim))
     return given
 
 
@@ -86,10 +99,19 @@ class Span:
 
     def along(self, function: Callable[[arb_series], arb_series]) -> Quantity:
         """A known function of time on the span; see `Moment.along`."""
+        checks.function("function", function)
         ctx.cap = ORDER + 1
         thin = arb_series([self.centre, 1], ORDER)
         wide = arb_series([self.centre + self.distance, 1], ORDER + 1)
         return Quantity(function(thin), function(wide), self, arb(0), arb(0))
+
+
+def checked_span(start: float, end: float) -> tuple[float, float]:
+    """The arguments ``start`` and ``end`` of a moment."""
+    start, end = checks.non_negative("start", start), checks.real("end", end)
+    if end < start:
+        raise checks.reject("end", f"not be before start, {start:g}", end)
+    return start, end
 
 
 class Quantity(Elementary):
@@ -110,6 +132,10 @@ class Quantity(Elementary):
     __hash__ = None
 
     def __init__(self, thin: arb_series, wide: arb_series, span: Span, error: arb, slope_error: arb | None):
+        # Arithmetic makes one at each step, and a function of time that is given to `along` two series.
+        for name, series in (("thin", thin), ("wide", wide)):
+            if not isinstance(series, arb_series):
+                raise checks.reject(name, "be a power series in balls", checks.brief(series))
         self._thin, self._wide, self.span = thin, wide, span
         self._error, self._slope_error = error, slope_error
         self._ball: arb | None = None
@@ -117,11 +143,11 @@ class Quantity(Elementary):
     def _operand(self, other: object) -> Quantity:
         if isinstance(other, Quantity):
             if (other.span.start, other.span.end) != (self.span.start, self.span.end):
-                raise ValueError("quantities of two spans of time do not combine")
+                raise checks.reject("other", "be of the same span of time", checks.brief(other))
             return other
         number = exact(other)
         if number is None:
-            number = arb(float(other))  # type: ignore[arg-type]
+            raise checks.reject("other", "be a quantity, a ball, or a number that is exact", checks.brief(other))
         thin = arb_series([number], self._thin.prec)
         return Quantity(thin, arb_series([number], self._wide.prec), self.span, arb(0), arb(0))
 
@@ -259,6 +285,9 @@ class Quantity(Elementary):
 
     def integral(self, before: arb) -> tuple[Quantity, arb]:
         """The integral from ``span.start`` on, plus a ball ``before``, and that at ``span.end``."""
+        known = exact(before)
+        if known is None:
+            raise checks.reject("before", "be a ball, or a number that is exact", checks.brief(before))
         ctx.cap = ORDER + 1
         order = min(self._thin.prec, self._wide.prec - 1)
         terms = [self._thin[k] / (k + 1) for k in range(order)]
@@ -271,7 +300,7 @@ class Quantity(Elementary):
             return value * distance
 
         length = arb(self.span.end) - arb(self.span.start)
-        first = before - moved(arb(self.span.start) - self.span.centre)
+        first = known - moved(arb(self.span.start) - self.span.centre)
         thin = arb_series([first, *terms[: order - 1]], order)
         whole = [first + moved(self.span.distance), *(self._wide[k] / (k + 1) for k in range(order))]
         error = (self._error * length).upper() if self._error.is_finite() else self._error

@@ -12,7 +12,7 @@ from flint import arb, arb_poly, arb_series, ctx
 
 from dynamics.support import checks
 from theory.enclosures.fields import VectorField
-from theory.enclosures.quantities import ORDER, Quantity, Span
+from theory.enclosures.quantities import ORDER, Quantity, Span, checked_span
 from theory.enclosures.stepping import Step, moved, taylor
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -101,9 +101,9 @@ class FlowMoment:
     """
 
     def __init__(self, tube: FlowTube, shapes: Shapes, start: float, end: float):
-        self.start, self.end = start, end
-        self._shapes = shapes
-        self._span, self._variables = tube.variables(start, end)
+        self.start, self.end = checked_span(start, end)
+        self._shapes = checks.instance("shapes", shapes, Mapping)
+        self._span, self._variables = checks.instance("tube", tube, FlowTube).variables(self.start, self.end)
 
     @property
     def state(self) -> States:
@@ -172,7 +172,7 @@ class FlowTube:
         """Balls of every variable within ``distance`` of a time."""
         place = max(0, int(np.searchsorted(self._starts, start, side="right")) - 1)
         if end > self._steps[place].end:
-            raise ValueError(f"no step holds the span from {start!r} to {end!r}")
+            raise checks.reject("end", f"lie in one step with start, {start!r}", repr(end))
         polynomials, margins = self._opened(place)
         offset = arb(self._steps[place].start)
         around = distance - distance.mid()

@@ -30,7 +30,6 @@ __all__ = [
     "h_steps",
     "peak_gamma",
     "scanning_time",
-    "sizes",
     "snapping_time",
     "transition_time",
 ]

@@ -3,11 +3,9 @@ from . import groups as groups
 from . import hard_sets as hard_sets
 from . import keys as keys
 from . import matching as matching
-from . import measures as measures
 from . import moments as moments
 from . import other_architectures as other_architectures
 from . import precision as precision
-from . import proofs as proofs
 from . import protocols as protocols
 from . import recurrent as recurrent
 from . import sizes as sizes

@@ -18,6 +18,8 @@ from theory.sparse_averaging import sizes
 from theory.sparse_averaging.matching import MatchTransformer
 from theory.sparse_averaging.parts import Head, Layers, Layout, Part
 
+__all__ = ["match3_groups"]
+
 
 def layers(groups: Any) -> tuple[Layers, Layers]:
     """Both layers for G groups: one gathers the tokens of three groups, one averages bits over triples."""

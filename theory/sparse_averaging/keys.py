@@ -17,6 +17,16 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from dynamics.data.averaging import random_subsets
 from dynamics.support import checks
 
+__all__ = [
+    "Certificate",
+    "Infeasible",
+    "certificate",
+    "error_bound",
+    "random_keys",
+    "smallest_dimension",
+    "temperature",
+]
+
 METHODS = ("exclusion", "minimum norm", "linear program")
 RHO = 0.5
 LEVEL = 0.35  # where exclusion pins a key that is too close; below rho to leave room

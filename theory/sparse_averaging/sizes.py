@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike
 from dynamics.support import checks
 from dynamics.units.attention_unit import FixedPoint, Precision
 
+__all__ = ["Size", "counted_size", "number_bits"]
+
 if TYPE_CHECKING:
     from theory.sparse_averaging.matching import MatchTransformer
 

@@ -20,6 +20,8 @@ from theory.sparse_averaging import sizes
 from theory.sparse_averaging.matching import MatchTransformer
 from theory.sparse_averaging.parts import Head, Layers, Layout, Part
 
+__all__ = ["feasible_triples", "match3_sorted"]
+
 _AT_ONCE = 2**22  # sums of three
 
 

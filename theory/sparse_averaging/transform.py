@@ -20,6 +20,8 @@ from theory.sparse_averaging import sizes
 from theory.sparse_averaging.matching import MatchTransformer
 from theory.sparse_averaging.parts import Head, Layers, Layout, Part
 
+__all__ = ["match3_transform"]
+
 
 def layers(log_workers: Any, code: Any, slots: Any) -> tuple[Layers, ...]:
     """The layers for T workers, codes of positions of so many digits, and B numbers a token."""

@@ -29,10 +29,11 @@ from typing import Any, TypeAlias
 
 import sympy
 
+from dynamics.support import checks
 from theory.symbolic.decide import has_sign, vanishes
 from theory.trust import Label, Trust
 
-__all__ = ["Claim", "Derivation", "Scalar", "derivations", "part", "whole"]
+__all__ = ["Claim", "Derivation", "Scalar", "part"]
 
 # A claimed formula, as a function of symbols; and what it takes where an integer may stand for an expression.
 Claim: TypeAlias = Callable[..., Any]
@@ -72,6 +73,12 @@ class Derivation:
     scope: str = ""
     sizes: dict[str, tuple] | None = None
     prose: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        checks.attributes(self, str, "statement", "scope")
+        checks.attributes(self, Mapping, "vanishing", "signed")
+        checks.attributes(self, Mapping, "sizes", optional=True)
+        checks.attributes(self, [str], "steps", "prose")
 
     @property
     def claim(self) -> Label:
@@ -145,7 +152,10 @@ def part(
     callable
         As ``prove``, and takes the same claims. Called without any, it derives the whole only once for all its parts.
     """
-    return _Part(prove, names, dict(sizes or {}), tuple(prose))
+    made = _Part(checks.function("prove", prove), names, {} if sizes is None else sizes, prose)
+    checks.attributes(made, [str], "names", "prose")
+    checks.attributes(made, Mapping, "sizes")
+    return made
 
 
 def whole(prove: Callable[..., Derivation]) -> Callable[..., Derivation]:

@@ -77,10 +77,13 @@ class AuditReport:
 
         A check's label has its largest error at a level, over all settings inside the assumptions.
         """
+        checks.instance("statement", statement, Statement)
         return tuple(label for clause in statement.clauses for label in self.labels_of(statement, clause))
 
     def labels_of(self, statement: Statement, clause: Clause) -> tuple[Label, ...]:
         """What one clause of the statement rests on."""
+        checks.instance("statement", statement, Statement)
+        checks.instance("clause", clause, Clause)
         proofs = [one for one in self.labels_of_proofs.get(statement.id, ()) if one.clause == clause.name]
         names = {check.name for check in clause.checks}
         rows = [row for row in self.table if row.statement == statement.id and row.expected and row.check in names]
@@ -92,6 +95,7 @@ class AuditReport:
 
     def summaries(self, statement: Statement) -> list[tuple[Clause, Label]]:
         """Each clause with the weakest needed part of what it rests on."""
+        checks.instance("statement", statement, Statement)
         found = [(clause, weakest(self.labels_of(statement, clause))) for clause in statement.clauses]
         return [(clause, dataclasses.replace(label, clause=clause.name)) for clause, label in found]
 
@@ -100,6 +104,8 @@ class AuditReport:
 
         ``everywhere`` looks at settings outside the assumptions, too.
         """
+        checks.instance("statement", statement, Statement)
+        everywhere = checks.flag("everywhere", everywhere)
         rows = [row for row in self.table if row.statement == statement.id and (row.inside or everywhere)]
         return four_columns(statement, rows, self.labels_of_proofs.get(statement.id, ()))
 

@@ -72,6 +72,13 @@ class Entry:
     number: int | None = None
     claims: Callable[[Any], str] | None = None
 
+    def __post_init__(self) -> None:
+        checks.attributes(self, str, "name", "paper")
+        checks.attributes(self, Callable, "draw")
+        checks.attributes(self, Callable, "compute", "claims", optional=True)
+        if self.number is not None:
+            checks.integer("number", self.number, minimum=1)
+
     def __call__(
         self,
         data: Any = None,

@@ -190,4 +190,4 @@ def draw(name: str, stem: str | os.PathLike, *arguments: object) -> list[Path]:
     """Draw the figure ``name`` of `yzflow.figures` and save it: a task for another process."""
     from yzflow.figures.registry import entries
 
-    return save(entries()[name](*arguments), stem)
+    return save(entries()[checks.one_of("name", name, entries())](*arguments), stem)

@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics import Bags, DyckLanguage, Embedding, Layer, Objective, Trajectory, gradient_flow, sgd, sgd_many
+from dynamics.layer import moved
 from dynamics.support import checks
 from theory import balance
 from yzflow import intervals
@@ -191,7 +192,7 @@ def variation(attention: xr.DataArray) -> xr.Dataset:
 
 def measure(layer: Layer, language: DyckLanguage, test: dict[str, Bags]) -> dict[str, np.ndarray]:
     """What `trained` keeps of a layer, by the names of its variables."""
-    layer = layer.moved([array.astype(np.float64) for array in layer.weights])
+    layer = moved(layer, [array.astype(np.float64) for array in layer.weights])
     found = [balance.closing_accuracy(layer, language, bags) for bags in test.values()]
     spans = [np.arange(LENGTHS[name][0], LENGTHS[name][1] + 1) for name in test]
     # Else balance, which is about sums of any size, says nothing.

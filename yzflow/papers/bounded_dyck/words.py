@@ -23,6 +23,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics import Bags, DyckLanguage, Layer
+from dynamics.layer import moved
 from dynamics.support import checks
 from theory import balance
 from yzflow import intervals
@@ -200,7 +201,7 @@ def behind_mean_word(answers: Answers, language: DyckLanguage, lengths: Sequence
 
 def answers_of_layer(layer: Layer, language: DyckLanguage) -> Answers:
     """The closing logits of a layer over the states of a minimal first layer."""
-    exact = layer.moved([array.astype(np.float64) for array in layer.weights]).expand()
+    exact = moved(layer, [array.astype(np.float64) for array in layer.weights]).expand()
     return lambda prefixes: exact.logits(language.bags(prefixes))[:, 1 : language.n_brackets : 2]
 
 
