@@ -82,7 +82,7 @@ def descend(
     parameters: dict[str, Any] = {
         "rate": unit if unit is not None else rates,
         "steps": steps,
-        "seed": seed if isinstance(seed, int | np.integer) else str(seed),
+        "seed": str(seed) if isinstance(seed, np.random.SeedSequence) else int(seed),
         "record_every": record_every,
         **({} if how is None else how.over(steps).parameters),
     }

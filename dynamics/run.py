@@ -60,9 +60,10 @@ class Run:
         if dataset.attrs.get("format") != FORMAT:
             raise checks.reject("dataset", f"have the attribute format = {FORMAT!r}", dataset.attrs.get("format"))
         self.dataset = dataset
-        self.events = {name: np.array(times, dtype=np.float64) for name, times in (events or {}).items()}
-        self.call = call
-        self.environment = dict(environment or {})
+        found = checks.mapping("events", events)
+        self.events = {name: checks.finite_array("events", times, ndim=1) for name, times in found.items()}
+        self.call = call if call is None else checks.instance("call", call, Call)
+        self.environment = checks.mapping("environment", environment)
 
     def __repr__(self) -> str:
         time = self.dataset["time"].values

@@ -89,8 +89,8 @@ class Trajectory:
         if dataset.attrs.get("format") != _FORMAT:
             raise checks.reject("dataset", f"have the attribute format = {_FORMAT!r}", dataset.attrs.get("format"))
         self.dataset = dataset
-        self.call = call
-        self.environment = dict(environment or {})
+        self.call = call if call is None else checks.instance("call", call, Call)
+        self.environment = checks.mapping("environment", environment)
 
     @classmethod
     def _recorded(cls, variables: dict, coordinates: dict, attributes: dict) -> Trajectory:

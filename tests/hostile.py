@@ -1,5 +1,6 @@
 """Values that no argument expects, and what is wrong with how a call on them ends."""
 
+import inspect
 import io
 import signal
 import warnings
@@ -17,10 +18,17 @@ from yzflow.testing import GRAMMAR, HOSTILE
 
 resource = pytest.importorskip("resource")
 
-VALUES_AN_ARGUMENT = 10  # in the short form
+VALUES_AN_ARGUMENT = 10  # in the short form, with those of `ALWAYS`
+ALWAYS = ["timedelta64"]
 CALLS_TOGETHER = 300  # of each callable, in the long form
 SECONDS = 60.0  # a call may compile
 BYTES = 2**32  # above what the process has
+
+
+# Why something is not called with hostile values.
+RECORD = "a record, which stores what it is given and computes nothing"
+RAISED = "a protocol, or an error that is raised with what our code knows"
+OURS = "no stub has it, and our code alone calls it"
 
 
 class Foreign:
@@ -30,7 +38,12 @@ class Foreign:
         return 3
 
 
-HOSTILE = {**HOSTILE, "foreign object": Foreign()}
+HOSTILE = {**HOSTILE, "foreign object": Foreign(), "10**5000": 10**5000, "generator": None}
+
+
+def value_of(label):
+    """The hostile value of a name; a generator is used up by the call that gets it."""
+    return (number for number in (1, None)) if label == "generator" else HOSTILE[label]
 
 
 class Slow(BaseException):
@@ -77,6 +90,17 @@ def complaint(function, arguments, *, path=False, also=()):
     return None
 
 
+def without(calls) -> list[str]:
+    """Arguments that a call of a table leaves out, ``name(argument)`` each."""
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [
+        f"{name}({argument.name})"
+        for name, (function, arguments) in calls.items()
+        for argument in inspect.signature(function).parameters.values()
+        if argument.kind not in several and argument.name not in arguments
+    ]
+
+
 def complaints(name, function, arguments, *, functions: Collection[str] = (), also=()) -> list[str]:
     """A line for each call that ends as it should not: a hostile value for each argument in turn; and, in the long
     form, for several at once. What the arguments ``functions`` raise is not ours.
@@ -87,7 +111,8 @@ def complaints(name, function, arguments, *, functions: Collection[str] = (), al
         labels = list(HOSTILE)
         if not LONG:
             rng = np.random.default_rng(zlib.crc32(f"{name}.{argument}".encode()))
-            labels = rng.choice(labels, VALUES_AN_ARGUMENT, replace=False).tolist()
+            others = [label for label in labels if label not in ALWAYS]
+            labels = ALWAYS + rng.choice(others, VALUES_AN_ARGUMENT - len(ALWAYS), replace=False).tolist()
         given += [{argument: label} for label in labels]
     for _ in range(CALLS_TOGETHER * (LONG and len(arguments) > 1)):
         some = rng.choice(list(arguments), rng.integers(2, min(len(arguments), 5) + 1), replace=False)
@@ -96,7 +121,7 @@ def complaints(name, function, arguments, *, functions: Collection[str] = (), al
     for labels in given:
         if any(argument in functions and callable(HOSTILE[label]) for argument, label in labels.items()):
             continue
-        values = {argument: HOSTILE[label] for argument, label in labels.items()}
+        values = {argument: value_of(label) for argument, label in labels.items()}
         path = not {"path", "source"}.isdisjoint(labels)
         if wrong := complaint(function, arguments | values, path=path, also=also):
             shown = ", ".join(f"{argument} = {label}" for argument, label in labels.items())

@@ -477,8 +477,6 @@ class Statement:
 
         At a level, of those that say something about it.
         """
-        if not hasattr(setting, "simulate"):
-            raise required.reject("setting", "be one of the paper's settings", required.brief(setting))
         if level is not None:
             required.instance("level", level, str)
         of_level = [one for one in self.assumed(check) if level is None or not one.levels or level in one.levels]

@@ -39,6 +39,8 @@ __all__ = ["GRAMMAR", "HOSTILE", "Case", "cases", "check_paper"]
 
 # What an error says of an argument, at its start.
 GRAMMAR = re.compile(r"`[\w.\[\]]+` must .+", re.DOTALL)
+_IN_ITSELF: list[Any] = []
+_IN_ITSELF.append(_IN_ITSELF)
 # Name -> a value that no argument expects.
 HOSTILE: dict[str, Any] = {
     "None": None,
@@ -75,6 +77,13 @@ HOSTILE: dict[str, Any] = {
     "3-d array": np.zeros((2, 1, 3)),
     "array of nan": np.full((2, 2), np.nan),
     "array of text": np.array(["a"]),
+    "timedelta64": np.timedelta64(5),  # an integer to `isinstance`
+    "datetime64": np.datetime64(5, "ns"),  # one by `item`
+    "array of timedelta64": np.array([1, 2], dtype="m8[s]"),
+    "set": {1},
+    "recursive list": _IN_ITSELF,
+    "text of two that look alike": "full\u200b",
+    "text with a blank": "full ",
     "class": int,
     "function": len,
     "folder": os.curdir,

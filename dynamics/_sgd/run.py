@@ -24,6 +24,7 @@ from dynamics.support.checks import read_only
 from dynamics.support.progress import Progress
 from dynamics.trajectory import LargeRecord, States, Trajectory, assemble, is_large
 
+_MOST_BITS = 4096  # of a seed: files hold its digits
 DTYPES: dict[str, type[np.floating]] = {"float64": np.float64, "float32": np.float32}
 # Columns of Y are padded to a multiple of this, with multiplicity 0: compilers unroll a vectorised loop so far, and
 # what is left over runs entry by entry.
@@ -88,7 +89,10 @@ def spawn(seed: int | np.random.SeedSequence, n: int = 2) -> Sequence[np.random.
         # Spawning would count up the caller's sequence: the same seed given twice must mean the same run.
         seed = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
     else:
-        seed = np.random.SeedSequence(checks.integer("seed", seed, minimum=0, maximum=None))
+        given = checks.integer("seed", seed, minimum=0, maximum=None)
+        if given.bit_length() > _MOST_BITS:
+            raise checks.reject("seed", f"be below 2^{_MOST_BITS}", given)
+        seed = np.random.SeedSequence(given)
     return seed.spawn(n)
 
 
@@ -138,7 +142,7 @@ def _start(init: str | Layer, bags: Bags, rng: np.random.Generator) -> Layer:
     if isinstance(init, Layer):
         return init
     if not isinstance(init, str) or init not in ("zero", "uniform"):
-        raise checks.reject("init", "be 'zero', 'uniform' or a Layer", repr(init))
+        raise checks.reject("init", "be 'zero', 'uniform' or a Layer", checks.brief(init))
     if init == "zero":
         return Layer.zeros(bags)
     size = 8 * bags.n_tokens * (bags.n_queries + bags.vocab_size)

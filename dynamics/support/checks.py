@@ -123,6 +123,11 @@ def instance(name: str, value: object, kinds: type | tuple[type, ...], *, rule: 
     return value
 
 
+def mapping(name: str, value: Any) -> dict:
+    """A mapping as a new dict; None is an empty one."""
+    return {} if value is None else dict(instance(name, value, Mapping))
+
+
 def attributes(owner: object, kind: Any, *names: str, optional: bool = False) -> None:
     """Attributes of an object are of a class; ``[kind]`` stands for a tuple of any number of its objects."""
     for name in names:

@@ -522,7 +522,7 @@ def _start(init, parameters, rng) -> LinearQueryUnit:
     if isinstance(init, str) and init == "random":
         return LinearQueryUnit.random(n_tokens, dim, m, rng)
     if not isinstance(init, LinearQueryUnit):
-        raise checks.reject("init", "be 'random' or a LinearQueryUnit", repr(init))
+        raise checks.reject("init", "be 'random' or a LinearQueryUnit", checks.brief(init))
     shapes = [(n_tokens, m), (n_tokens, m), (dim, dim)]
     given = [matrix.shape for matrix in init.matrices]
     if given != shapes:

@@ -60,7 +60,7 @@ def logit_spread(error: float, keys: float, query: float, product: float, pruned
     |B^T (x_j - x_k)|, ``query`` the largest |B x_i|, ``product`` = |B|, ``pruned`` = |E| the error of the product of
     key and query matrix, ``size`` = R the largest |x_j|.
     """
-    return keys * error + 2 * query * error + 2 * product * error**2 + 2 * pruned * (size + error) ** 2
+    return keys * error + 2 * query * error + 2 * product * error * error + 2 * pruned * (size + error) * (size + error)
 
 
 def chain_norm(matrices: Sequence[np.ndarray]) -> float:

@@ -61,7 +61,7 @@ class Elementary:
             return NotImplemented
         if exact(power) is None:
             return NotImplemented
-        if float(power).is_integer():
+        if isinstance(power, int) or float(power).is_integer():
             return _integral(self, int(power))
         if float(2 * power).is_integer():
             return _integral(self.sqrt(), int(2 * power))

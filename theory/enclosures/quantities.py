@@ -70,7 +70,7 @@ def _listed(claims: Any) -> list[Claim]:
     rule = "be Claims, as comparisons of quantities are"
     if isinstance(claims, Claim):
         return [claims]
-    given = list(checks.array("claims", claims, rule=rule, dtype=object).flat)
+    given = list(np.ravel(checks.array("claims", claims, rule=rule, dtype=object)))
     for claim in given:
         if not isinstance(claim, Claim):
             raise checks.reject("claims", rule, checks.brief(claim))
@@ -177,6 +177,8 @@ class Quantity(Elementary):
         return self + (-self._operand(other))
 
     def __rsub__(self, other: float) -> Quantity:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         return -self + other
 
     def __mul__(self, other: Quantity | float) -> Quantity:
@@ -269,6 +271,8 @@ class Quantity(Elementary):
         return self * self._operand(other)._inverse()
 
     def __rtruediv__(self, other: float) -> Quantity:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         return self._inverse() * other
 
     @property

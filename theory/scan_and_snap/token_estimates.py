@@ -160,7 +160,11 @@ class TokenEstimates:
 
     def _bound(self, share: float | None, lift: float | None) -> np.ndarray:
         if (share is None) == (lift is None):
-            raise checks.reject("share", "be given, or `lift`, and not both", f"share {share} and lift {lift}")
+            raise checks.reject(
+                "share",
+                "be given, or `lift`, and not both",
+                f"share {checks.brief(share)} and lift {checks.brief(lift)}",
+            )
         if share is None:
             lift = checks.positive("lift", lift)
             if lift <= 1:

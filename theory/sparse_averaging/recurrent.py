@@ -63,7 +63,7 @@ class RecurrentNetwork:
         tokens = _tokens_of(tokens)
         state = np.zeros((*tokens.shape[:-2], self.size))
         for place in range(tokens.shape[-2]):
-            state = self.numbers.round(self.update(state, tokens[..., place, :]))
+            state = self.numbers.round(_of_tokens(self.update, state, tokens[..., place, :]))
         return state
 
     def __call__(self, tokens: ArrayLike) -> np.ndarray:
@@ -71,7 +71,14 @@ class RecurrentNetwork:
         tokens = _tokens_of(tokens)
         if not tokens.shape[-2]:
             raise checks.reject("tokens", "hold at least one token", "none")
-        return self.answer(self.state(tokens[..., :-1, :]), tokens[..., -1, :])
+        return _of_tokens(self.answer, self.state(tokens[..., :-1, :]), tokens[..., -1, :])
+
+
+def _of_tokens(function: Callable, state: np.ndarray, tokens: np.ndarray) -> np.ndarray:
+    try:
+        return function(state, tokens)
+    except (ValueError, IndexError) as error:
+        raise checks.reject("tokens", f"be those that the network takes ({error})", f"shape {tokens.shape}") from error
 
 
 def _tokens_of(tokens: ArrayLike) -> np.ndarray:

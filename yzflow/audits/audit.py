@@ -83,6 +83,8 @@ def audit(
     chosen = choose(only)
     quick, seed = checks.flag("quick", quick), checks.integer("seed", seed, minimum=0)
     progress = checks.flag("progress", progress)
+    if enclose is not None:
+        checks.instance("enclose", enclose, Enclose)
     proofs: dict[str, tuple[Label, ...]] = {}
     done: dict[Callable[[], Derivation], Label] = {}  # several statements may have one proof
     table: list[Row] = []

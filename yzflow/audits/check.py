@@ -310,19 +310,19 @@ def check(
     >>> print(verdict.headline)  # doctest: +SKIP
     """
     chosen = find(statement)
-    seed = checks.integer("seed", seed, minimum=0)
+    seed, quick = checks.integer("seed", seed, minimum=0), checks.flag("quick", quick)
     given = {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end, "optimizer": optimizer, "objective": objective}
     if data is not None:
         case = own_case(chosen, level=level, data=data, **given)
         rows, missing, modules = measure(chosen, case, seed=seed)
         proofs = {chosen.id: prove(chosen)} if chosen.proofs else {}
         report = AuditReport(rows, (chosen,), proofs, modules=modules)
-        return StatementVerdict(chosen, report, bool(quick), seed, case, missing)
+        return StatementVerdict(chosen, report, quick, seed, case, missing)
     for name, value in {**given, "level": level}.items():
         if value is not None:
             raise checks.reject(name, "come with `data`", checks.brief(value))
     report = audit([chosen], quick=quick, seed=seed, progress=progress)
-    return StatementVerdict(chosen, report, bool(quick), seed)
+    return StatementVerdict(chosen, report, quick, seed)
 
 
 def head(statement: Statement) -> list[str]:

@@ -37,6 +37,8 @@ class Enclose:
     def __post_init__(self) -> None:
         checks.positive("until", self.until)
         checks.positive("max_seconds", self.max_seconds)
+        if self.folder is not None:
+            checks.instance("folder", self.folder, (str, os.PathLike), rule="be the path of a folder")
 
 
 @dataclass(frozen=True)

@@ -177,7 +177,9 @@ def save(figure: Figure, stem: str | os.PathLike, *, formats: Sequence[str] = ("
     ]
     text = os.fspath(stem) if isinstance(stem, (str, os.PathLike)) else None
     if not isinstance(text, str) or text.endswith(("/", os.sep)) or Path(text).name in ("", ".."):
-        raise checks.reject("stem", "be the path of files without their ending", repr(stem if text is None else text))
+        raise checks.reject(
+            "stem", "be the path of files without their ending", checks.brief(stem if text is None else text)
+        )
     paths = {name: writable("stem", f"{text}.{name}") for name in formats}
     for name, path in paths.items():
         content = io.BytesIO()  # in which matplotlib cannot fail for want of space

@@ -57,6 +57,7 @@ def write_all(
         If the folder cannot be written, or ``only`` names a statement that is not in the register.
     """
     where = folder("path", checks.instance("path", path, (str, os.PathLike)))
+    run = checks.flag("run", run)
     unrun = AuditReport([], tuple(choose(only)), {})
     report = audit(only, quick=quick, seed=seed, progress=progress) if run else unrun
     note = "" if run else UNRUN

@@ -69,7 +69,13 @@ def _plain(name: str, value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {key: _plain(f"{name}.{key}", own) for key, own in asdict(value).items()}
     value = checks.plain_types(value)
-    if not isinstance(value, (bool, int, float, str, type(None))) or value in (np.inf, -np.inf) or value != value:
+    large = isinstance(value, int) and abs(value) >= 2**4096  # whose digits are not written
+    if (
+        large
+        or not isinstance(value, (bool, int, float, str, type(None)))
+        or value in (np.inf, -np.inf)
+        or value != value
+    ):
         raise checks.reject(name, "be a finite number, a word, a boolean, None or a Solver", checks.brief(value))
     return value
 

@@ -58,7 +58,7 @@ class Workers:
         self.task, self.fields = task, () if executor is None and task.threads else _fields(words)
         self._own = executor is None
         if executor is not None and not isinstance(executor, Executor):
-            raise checks.reject("executor", "be a concurrent.futures.Executor or None", repr(executor))
+            raise checks.reject("executor", "be a concurrent.futures.Executor or None", checks.brief(executor))
         if executor is not None and n is not None:
             raise checks.reject("workers", "be None where an executor is given", n)
         number = checks.threads if task.threads else checks.processes

@@ -55,7 +55,7 @@ class Store:
 
     def __init__(self, path: str | os.PathLike) -> None:
         if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or not os.fspath(path):
-            raise checks.reject("store", "be the path of a folder", repr(path))
+            raise checks.reject("store", "be the path of a folder", checks.brief(path))
         self.path = Path(path)
         try:
             self.path.mkdir(parents=True, exist_ok=True)
@@ -170,7 +170,7 @@ class Store:
         names = sorted({identity["task"] for identity, _ in found})
         if len(names) != 1:
             known = ", ".join(repr(name) for name in names or self.tasks()) or "none, as the store is empty"
-            raise checks.reject("task", f"name one of the tasks in the store ({known})", repr(task))
+            raise checks.reject("task", f"name one of the tasks in the store ({known})", checks.brief(task))
         collector = Collector(len(found))
         for cell, (_, result) in enumerate(found):
             collector.add(cell, result)
@@ -202,7 +202,7 @@ class Store:
 
     def _file(self, key: str) -> Path:
         if not isinstance(key, str) or not _KEY.fullmatch(key):
-            raise checks.reject("key", "be the 64 hexadecimal digits of a run", repr(key))
+            raise checks.reject("key", "be the 64 hexadecimal digits of a run", checks.brief(key))
         return self.path / f"{key}.npz"
 
     def _keys(self) -> list[str]:

@@ -33,7 +33,7 @@ def resolve(task: str | Callable | Task) -> Task:
             found = _import(task)
             if not isinstance(found, Task) and not callable(found):
                 rule = "name a function as 'module:function'"
-                raise checks.reject("task", rule, f"{task!r}, a {type(found).__name__}")
+                raise checks.reject("task", rule, f"{checks.brief(task)}, a {type(found).__name__}")
             return resolve(found)
         known = named()
         if task not in known:
@@ -43,7 +43,7 @@ def resolve(task: str | Callable | Task) -> Task:
         return known[task]
     module, name = getattr(task, "__module__", None), getattr(task, "__qualname__", None)
     if not callable(task) or getattr(sys.modules.get(module or ""), name or "", None) is not task:
-        shown = f"{module}.{name}" if name else repr(task)
+        shown = f"{module}.{name}" if name else checks.brief(task)
         raise checks.reject("task", "be the name of a task or a function at the top level of a module", shown)
     if module == "__main__":
         # The same function, whether its file is run or imported.

@@ -1,0 +1,62 @@
+"""Valid calls of what a paper's statements and proofs are written with, which the hostile tests vary."""
+
+# ruff: noqa: C408
+from sympy import Symbol
+
+from theory.statements import (
+    Assumption,
+    Check,
+    Clause,
+    Enclosing,
+    Source,
+    Statement,
+)
+from theory.symbolic import Derivation, part
+
+EXEMPT = {
+    "text, which Python makes of anything": {
+        f"statements.{name}" for name in ("Erratum", "Hypothesis", "Remark", "Slip")
+    }
+}
+x = Symbol("x", positive=True)
+
+
+def calls():
+    """Name -> (callable, arguments); made anew, so that no call sees another's objects."""
+    assumption = Assumption("M is large", lambda setting: 2.0)
+    check = Check("it holds", ("flow",), lambda runs, level: 0.0, assumptions=(assumption,), expected=("flow",))
+    clause = Clause("part", "x = x", None, (check,), assumptions=(assumption,))
+    statement = Statement("A paper", "Lemma 1", "Title", "Words.", "x = x", clauses=(clause,))
+
+    class Setting:
+        name = "small"
+
+        def simulate(self, level, *, seed):
+            return None
+
+    derivation = dict(statement="Lemma 1", vanishing={"x": x - x}, signed={"y": (x, "> 0")}, steps=("$x$",),
+                      scope="All.", sizes={}, prose=("words",))  # fmt: skip
+    found = {
+        "Assumption": (Assumption, vars(assumption)),
+        "Check": (Check, vars(check) | dict(corrected=lambda runs, level: 0.0, claim=check.printed, claim_until=1.0)),
+        "Clause": (Clause, vars(clause)),
+        "Enclosing": (Enclosing, dict(levels=("flow",), enclose=lambda *given: None)),
+        "Source": (Source, dict(where="as printed", form="printed form")),
+        "Statement": (Statement, vars(statement)),
+        "Statement.assumed": (statement.assumed, dict(check=check)),
+        "Statement.clause_of": (statement.clause_of, dict(check=check)),
+        "Statement.margins": (statement.margins, dict(setting=Setting(), check=check, level="flow")),
+        **{f"Statement.{name}": (getattr(statement, name), dict(check=check, failures=("x",), level="flow"))
+           for name in ("measured", "enclosed")},
+    }  # fmt: skip
+
+    def part_of(prove, names, sizes, prose):
+        return part(prove, names, sizes=sizes, prose=prose)
+
+    return {f"statements.{name}": call for name, call in found.items()} | {
+        "symbolic.Derivation": (Derivation, derivation),
+        "symbolic.part": (
+            part_of,
+            dict(prove=lambda: Derivation(**derivation), names="x", sizes={"K": (2,)}, prose=("words",)),
+        ),
+    }
