@@ -373,7 +373,9 @@ class Layer(Frozen):
 
     def check_fits(self, bags: Bags, *, name: str = "bags") -> None:
         """Raise ``ValueError`` unless this layer has rows and columns for every index in ``bags``."""
-        checks.instance(checks.instance("name", name, str), bags, Bags)
+        if not checks.instance("name", name, str).isidentifier():
+            raise checks.reject("name", "be that of an argument", checks.brief(name))
+        checks.instance(name, bags, Bags)
         for what, needed, present in (
             ("queries", bags.n_queries, self.Z.shape[0]),
             ("tokens", bags.n_tokens, self.Z.shape[1]),

@@ -44,6 +44,14 @@ def public(*packages: str) -> dict[str, Any]:
     return found
 
 
+def callables(*things: Any, packages: tuple[str, ...] = PACKAGES) -> dict[str, Any]:
+    """Those of modules, classes and functions."""
+    found: dict[str, Any] = {}
+    for thing in things:
+        _add(found, thing, packages)
+    return found
+
+
 def _add(found: dict[str, Any], thing: Any, packages: tuple[str, ...]) -> None:
     if isinstance(thing, ModuleType):
         for name in _names(thing):
@@ -56,7 +64,7 @@ def _add(found: dict[str, Any], thing: Any, packages: tuple[str, ...]) -> None:
                 found[name_of(thing)] = thing
             return
         found[name_of(thing)] = thing
-        found.update({f"{name_of(thing)}.{name}": method for name, method in _methods(thing)})
+        found.update({f"{name_of(thing)}.{name}": method for name, method in _methods(thing, packages)})
 
 
 def _names(module: ModuleType) -> list[str]:
@@ -73,10 +81,11 @@ def _names(module: ModuleType) -> list[str]:
     ]
 
 
-def _methods(kind: type) -> Iterator[tuple[str, Any]]:
-    for name, method in inspect.getmembers_static(kind):
-        owner = next(one for one in kind.__mro__ if name in vars(one))
-        if _package(owner) not in PACKAGES or (name.startswith("_") and name not in SPECIAL):
+def _methods(kind: type, packages: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    for name in dir(kind):
+        owner = next((one for one in kind.__mro__ if name in vars(one)), object)
+        method = vars(owner).get(name)
+        if _package(owner) not in {*PACKAGES, *packages} or (name.startswith("_") and name not in SPECIAL):
             continue
         if isinstance(method, property):
             if method.fset is not None:

@@ -85,7 +85,6 @@ EXEMPT = {
     },
     hostile.RAISED: {
         "bags.HasPopulation", "flow.IntegrationError", "open_flow.Flow", "open_flow.Flow.derivative",
-        "papers.Paper",
     },
     hostile.OURS: {
         "deep.model.Block", "descent.complete", "layer.Problem", "layer.View", "layer.attention",

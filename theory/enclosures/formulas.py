@@ -43,7 +43,7 @@ class Unwritten(ValueError):
     """A predicate that is no list of operations."""
 
 
-def check_says(says: Any, variables: int) -> None:
+def check_says(says: Any, variables: float, *, name: str = "path") -> None:
     """Refuse what is no claim in these operations about so many variables."""
     good = isinstance(says, list) and 0 < len(says) <= _MOST_OPERATIONS
     claims: list[bool] = []
@@ -52,19 +52,19 @@ def check_says(says: Any, variables: int) -> None:
         good = good and len(operation) == 1 + _ARGUMENTS.get(operation[0], -2)
         if not good:
             break
-        name, given = operation[0], operation[1:]
-        if name == "variable":
+        what, given = operation[0], operation[1:]
+        if what == "variable":
             good = type(given[0]) is int and 0 <= given[0] < variables
-        elif name == "number":
+        elif what == "number":
             good = type(given[0]) in (int, float) and math.isfinite(given[0])
         else:
             good = all(type(i) is int and 0 <= i < place for i in given)
-            good = good and all(claims[i] is (name in _CLAIMS) for i in given)
+            good = good and all(claims[i] is (what in _CLAIMS) for i in given)
         if not good:
             break
-        claims.append(name in _TESTS or name in _CLAIMS)
+        claims.append(what in _TESTS or what in _CLAIMS)
     if not (good and claims[-1]):
-        raise checks.reject("path", "hold predicates in the operations of a claim", checks.brief(says))
+        raise checks.reject(name, "hold predicates in the operations of a claim", checks.brief(says))
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,14 @@ class Predicate:
     times: tuple[float, float] | None = None
     margin: float = 0.0
 
+    def __post_init__(self) -> None:
+        check_says(self.says, math.inf, name="says")
+        checks.positive("until", self.until)
+        if self.times is not None and checks.finite_array("times", self.times, ndim=1).size != 2:
+            raise checks.reject("times", "be two times", checks.brief(self.times))
+        if not checks.is_number(self.margin):
+            raise checks.reject("margin", "be a number", checks.brief(self.margin))
+
     @property
     def verdict(self) -> bool:
         return self.times is None
@@ -99,6 +107,8 @@ class Predicate:
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Predicate:
         """What `plain` gave."""
+        if not isinstance(found, Mapping) or not {"says", "until", "margin"} <= set(found):
+            raise checks.reject("found", "be what `plain` gives", checks.brief(found))
         times = found.get("times")
         return cls(found["says"], found["until"], times if times is None else tuple(times), found["margin"])
 

@@ -13,6 +13,7 @@ from theory.enclosures import (
     Claim,
     FlowMoment,
     Moment,
+    Predicate,
     Quantity,
     ball,
     enclose,
@@ -30,7 +31,7 @@ from theory.enclosures.moments import Tube
 EXEMPT = {
     hostile.RECORD: {"enclosures.crossings.Crossing", "enclosures.decisions.Decision"},
     "made by functions alone, from what they have proved": {"enclosures.enclosure.Enclosure"},
-    "hashes its arguments before anything checks them; it is rewritten": {"enclosures.keeping.kept"},
+    "looks for its question in the folder before `enclose_flow` checks it": {"enclosures.keeping.kept"},
 }
 
 
@@ -56,10 +57,12 @@ def calls():
     at, again = enclosed.moment(0.25, 0.5), of_states.moment(0.25)
     quantity, claim = at.z(0, 1), Claim(None)
     floats = dict(x=[1.0, 2.0])
+    says = [["variable", 0], ["number", 1.0], ["+", 0, 1], [">", 2]]
     of_enclosure = {
         "at": {"t": 0.5}, "moment": {"start": 0.1, "end": 0.2}, "save": {"path": "enclosed.npz"},
-        "load": {"path": "kept_enclosure.npz"}, "again": {"progress": False}, "verify": {"flow": None},
-        **{name: {"predicate": lambda moment: moment.z(0, 1) < 1, "until": 0.5} for name in ("decide", "holds")},
+        "load": {"path": "kept_enclosure.npz", "trust": False}, "verify": {"flow": None},
+        **{name: {"predicate": lambda moment: moment.z(0, 1) < 1, "until": 0.5}
+           for name in ("decide", "holds", "record")},
         "crossing": {"function": lambda moment: moment.z(0, 1) - 1e-3, "between": (0.1, 1.0), "rising": True},
         "plot": {"name": None, "next_token": 0, "n_times": 2, "ax": Figure().subplots(), "labels": ["x"],
                  "style": {"lines.linewidth": 2.0}},
@@ -74,12 +77,14 @@ def calls():
     operators = ("add", "sub", "mul", "truediv", "lt", "le", "gt", "ge", "rsub", "rtruediv")
     made = Quantity, dict(thin=quantity._thin, wide=quantity._wide, span=at._span, error=arb(0), slope_error=None)
     found = {
-        "enclosure.enclose_flow": (enclose_flow, dict(
+        "enclosing.enclose_flow": (enclose_flow, dict(
             data=classes, **rates, t_end=1.0, decoder="theory", bits=60, max_steps=50, max_seconds=5.0,
             progress=False)),
-        "enclosure.enclose": (enclose, dict(
+        "enclosing.enclose": (enclose, dict(
             flow=Decay(), start={"x": [1.0, 0.5]}, t_end=0.5, bits=40, max_steps=50, max_seconds=5.0, progress=False)),
         **{f"enclosure.Enclosure.{name}": (getattr(enclosed, name), given) for name, given in of_enclosure.items()},
+        "formulas.Predicate": (Predicate, dict(says=says, until=0.5, times=(0.1, 0.2), margin=-0.5)),
+        "formulas.Predicate.of": (Predicate.of, dict(found=Predicate(says, 0.5).plain())),
         "moments.Moment": (Moment, dict(reading=reading, tube=tube, start=0.1, end=0.2)),
         **{f"moments.Moment.{name}": (getattr(at, name), given) for name, given in of_moment.items()},
         "moments.Moment.h": (simple.moment(0.5).h, dict(next_token=0)),
