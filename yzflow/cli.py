@@ -31,7 +31,7 @@ class _BadInput(click.ClickException):
 
 
 class _Command(click.Command):
-    """A command whose bad input ends in one line and exit status 2, and Ctrl-C in one line and 130."""
+    """A command whose bad input ends in one line and exit status 2, want of memory in 1, and Ctrl-C in 130."""
 
     def invoke(self, context: click.Context) -> Any:
         try:
@@ -43,6 +43,8 @@ class _Command(click.Command):
             raise
         except (ValueError, OSError, ImportError) as error:
             raise _BadInput(str(error)) from error
+        except MemoryError as error:
+            raise click.ClickException(f"out of memory: {error}".removesuffix(": ")) from error
         except RuntimeError as error:  # a simulation that failed is no bad input
             raise click.ClickException(str(error)) from error
         except KeyboardInterrupt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import warnings
@@ -80,7 +81,7 @@ class Kept:
         variables: Mapping[str, tuple[tuple[int, ...], np.dtype]],
     ) -> None:
         checks.instance("path", path, (str, os.PathLike), rule="be None or the path of a folder")
-        self.path = files.folder("path", checks.path("path", os.fspath(path).rstrip("/" + os.sep)))
+        self.path = files.folder("path", files.absolute("path", os.fspath(path).rstrip("/" + os.sep)))
         self._files = {name: self.path / f"{name}.npy" for name in variables}
         self._key = self._claim(identity)
         wanted = {self._files[name]: ((size, *shape), dtype) for name, (shape, dtype) in variables.items()}
@@ -164,8 +165,7 @@ def _reserve(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> int:
     """Make a ``.npy`` file of zeros unless it is there, all of it on disk; returns where its data start."""
     if not path.exists():
         with files.replacing(path) as temporary, open(temporary, "wb") as file:
-            header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-            np.lib.format.write_array_header_1_0(file, header)
+            file.write(_head(shape, dtype))
             size = int(np.prod(shape)) * dtype.itemsize
             file.flush()
             if hasattr(os, "posix_fallocate"):
@@ -180,15 +180,17 @@ def _reserve(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> int:
 
 def _start(path: Path, shape: tuple[int, ...], dtype: np.dtype) -> int | None:
     """Where the data of a ``.npy`` file of this shape start; None if it is something else."""
+    head, size = _head(shape, dtype), int(np.prod(shape)) * dtype.itemsize
     with files.opened("path", path) as file:
-        try:
-            version = np.lib.format.read_magic(file)
-            found, fortran, kind = np.lib.format.read_array_header_1_0(file)
-        except (ValueError, EOFError, TypeError, SyntaxError):
-            return None
-        start, size = file.tell(), int(np.prod(shape)) * dtype.itemsize
-        whole = os.fstat(file.fileno()).st_size == start + size
-    return start if whole and version == (1, 0) and (found, fortran, kind) == (shape, False, dtype) else None
+        whole = os.fstat(file.fileno()).st_size == len(head) + size
+        return len(head) if whole and file.read(len(head)) == head else None
+
+
+def _head(shape: tuple[int, ...], dtype: np.dtype) -> bytes:
+    file = io.BytesIO()
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(file, header)
+    return file.getvalue()
 
 
 def _is_marker(text: str) -> bool:

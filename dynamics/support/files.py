@@ -38,11 +38,26 @@ def folder(name: str, path: str | os.PathLike) -> Path:
     return Path(path)
 
 
+def absolute(name: str, path: str | os.PathLike) -> Path:
+    """A path that stays the same wherever the program goes before it is used.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or begins in a folder that is gone; ``name`` is the argument that the message names.
+    """
+    given = checks.path(name, path)
+    try:
+        return Path(os.path.abspath(given))
+    except OSError as error:
+        raise reject(name, "lie in a folder that exists", f"{given} ({error.strerror})") from error
+
+
 def checkpoint(path: str | os.PathLike | None) -> Path | None:
     """The path of a run's checkpoint, in a folder that is there and can be written; None if there is to be none."""
     if path is None:
         return None
-    file = checks.path("checkpoint", path)
+    file = absolute("checkpoint", path)
     return writable("checkpoint", folder("checkpoint", file.parent) / file.name)
 
 
@@ -164,15 +179,19 @@ def is_temporary(name: str) -> bool:
 def sweep_up(path: Path) -> None:
     """Remove the temporary files that processes which are no more left in a folder.
 
-    Gone are a process of this machine whose number nobody has, and any that has not touched its file for a day.
+    Gone are a process of this machine whose number nobody has, and one of another machine that has not touched its file
+    for a day. No clock ends the file of a process that lives here: clocks jump.
     """
     with suppress(OSError), os.scandir(path) as entries:
         for entry in entries:
             if (found := _TEMPORARY.fullmatch(entry.name)) is None:
                 continue
             with suppress(OSError):
-                old = time.time() - entry.stat(follow_symlinks=False).st_mtime > _OLD
-                if old or (found["host"] == _host() and not _lives(int(found["process"]))):
+                if found["host"] == _host():
+                    gone = not _lives(int(found["process"]))
+                else:
+                    gone = time.time() - entry.stat(follow_symlinks=False).st_mtime > _OLD
+                if gone:
                     os.unlink(entry.path)
 
 

@@ -15,6 +15,7 @@ import warnings
 import zipfile
 import zlib
 from pathlib import Path
+from tokenize import TokenError
 from typing import NamedTuple
 
 from dynamics.support import checks, files
@@ -23,7 +24,7 @@ DIGITS = 64
 NETCDF, ARCHIVE = b"\x89HDF", b"PK"
 # What else than ValueError the readers of both raise if bytes are sealed but not of ours.
 OTHER = (KeyError, IndexError, TypeError, AttributeError, OSError, EOFError, RuntimeError, OverflowError)
-OTHER_ZIP = (*OTHER, zipfile.BadZipFile, zlib.error)
+OTHER_ZIP = (*OTHER, zipfile.BadZipFile, zlib.error, SyntaxError, TokenError)  # the last two: numpy, of heads
 
 
 class Kind(NamedTuple):

@@ -1,8 +1,12 @@
 """Many flows at once against `gradient_flow`, one by one, and against closed forms."""
 
+import hashlib
 import os
+import random
+import shutil
 import signal
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -19,6 +23,7 @@ from dynamics._flow.registry import SYSTEMS
 from dynamics._flow.systems import Setting
 from dynamics.ensemble import RECORDS
 from theory import attention, decoder
+from yzflow.testing import GRAMMAR
 
 DECODERS = ("full", "modified", "theory")
 TIGHT = {"rtol": 1e-12, "atol": 1e-14}
@@ -447,6 +452,70 @@ def test_a_folder_is_taken_up_where_it_was_left(tmp_path, monkeypatch):
     (tmp_path / "other" / "text").write_text("kept")
     with pytest.raises(ValueError, match="`path` must be an ensemble's folder, or a new or empty one"):
         gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path / "other")
+
+
+def test_whatever_happens_to_the_files_of_a_folder_is_noticed_and_computed_again(tmp_path, monkeypatch):
+    """Damages by accident, missing files, and those of another ensemble; a marker that is one is believed."""
+    monkeypatch.setattr("dynamics.ensemble._MEMBERS_A_CHUNK", 4)
+    whole = gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path / "whole")
+    gradient_flow_ensemble(grid(), t_end=11.0, path=tmp_path / "other")
+    rng = random.Random(8)
+    for name in ("ensemble.json", "done.npy", "loss.npy", "z.npy"):
+        content = (tmp_path / "whole" / name).read_bytes()
+        heads = [rng.randrange(min(100, len(content))) for _ in range(4)]
+        places = [*heads, *(rng.randrange(len(content)) for _ in range(4))]
+        damages = [content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :] for at in places]
+        damages += [content[: places[-1]], b"", content + b"\0", bytes(len(content)), None]
+        damages += [(tmp_path / "other" / name).read_bytes()]
+        for number, damaged in enumerate(damages):
+            folder = tmp_path / f"{name} {number}"
+            shutil.copytree(tmp_path / "whole", folder)
+            if damaged is None:
+                (folder / name).unlink()
+            else:
+                (folder / name).write_bytes(damaged)
+            with warnings.catch_warnings(record=True) as told:
+                warnings.simplefilter("always")
+                try:
+                    found = gradient_flow_ensemble(grid(), t_end=10.0, path=folder)
+                except ValueError as error:
+                    assert name == "ensemble.json" and GRAMMAR.match(str(error)), (name, number)
+                    continue
+            xr.testing.assert_identical(found, whole)
+            if name not in ("done.npy", "ensemble.json") and damaged not in (content, None):
+                assert any("is damaged" in str(one.message) for one in told) or damaged[:128] != content[:128], number
+            shutil.rmtree(folder)
+
+
+def test_files_of_another_ensemble_are_computed_again(tmp_path, monkeypatch):
+    """All of them at once, digests too: these are of their settings."""
+    monkeypatch.setattr("dynamics.ensemble._MEMBERS_A_CHUNK", 4)
+    whole = gradient_flow_ensemble(grid(), t_end=10.0)
+    for t_end, folder in ((10.0, tmp_path / "mine"), (11.0, tmp_path / "other")):
+        gradient_flow_ensemble(grid(), t_end=t_end, path=folder)
+    for file in (tmp_path / "other").glob("*.npy"):
+        shutil.copy(file, tmp_path / "mine")
+    with pytest.warns(UserWarning, match="chunk . is damaged, and is computed again"):
+        xr.testing.assert_identical(gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path / "mine"), whole)
+    # Two chunks of one ensemble that changed places, with their digests.
+    for file in (tmp_path / "mine").glob("*.npy"):
+        array = np.load(file, mmap_mode="r+")
+        rows = 1 if file.name == "done.npy" else 4
+        array[: 2 * rows] = np.roll(array[: 2 * rows], rows, axis=0)
+        del array
+    with pytest.warns(UserWarning, match="chunk [01] is damaged"):
+        xr.testing.assert_identical(gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path / "mine"), whole)
+
+
+def test_a_folder_of_an_older_format_is_taken_up(tmp_path, monkeypatch):
+    """Its digests are of the bytes alone."""
+    monkeypatch.setattr(chunks, "_FORMAT", chunks._UNKEYED)
+    monkeypatch.setattr(chunks.Kept, "_digest", lambda self, chunk: hashlib.sha256())
+    whole = gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path)
+    monkeypatch.undo()
+    before = (tmp_path / "done.npy").read_bytes()
+    xr.testing.assert_identical(gradient_flow_ensemble(grid(), t_end=10.0, path=tmp_path), whole)
+    assert (tmp_path / "done.npy").read_bytes() == before
 
 
 def test_ctrl_c_ends_it_within_a_member():

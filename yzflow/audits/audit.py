@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from dynamics.support import checks
+from dynamics.support import checks, files
 from dynamics.support.progress import Progress
 from theory.statements import Check, Setting, Statement
 from theory.symbolic import Derivation
@@ -85,6 +85,8 @@ def audit(
     progress = checks.flag("progress", progress)
     if enclose is not None:
         checks.instance("enclose", enclose, Enclose)
+        if enclose.folder is not None:
+            enclose = replace(enclose, folder=files.absolute("folder", enclose.folder))
     proofs: dict[str, tuple[Label, ...]] = {}
     done: dict[Callable[[], Derivation], Label] = {}  # several statements may have one proof
     table: list[Row] = []

@@ -57,13 +57,14 @@ class Store:
         if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or not os.fspath(path):
             raise checks.reject("store", "be the path of a folder", checks.brief(path))
         self.path = Path(path)
+        self._folder = files.absolute("store", path)
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            self._folder.mkdir(parents=True, exist_ok=True)
             self._claim()
         except OSError as error:
             raise self._reject("be a folder that can be written", f" ({error.strerror})") from error
-        files.sweep_up(self.path)
-        with os.scandir(self.path) as entries:
+        files.sweep_up(self._folder)
+        with os.scandir(self._folder) as entries:
             for entry in entries:
                 named = entry.name.startswith(".") and entry.name.endswith(".npz")
                 if named and not files.is_temporary(entry.name):  # those have an owner, who may be writing
@@ -203,19 +204,19 @@ class Store:
     def _file(self, key: str) -> Path:
         if not isinstance(key, str) or not _KEY.fullmatch(key):
             raise checks.reject("key", "be the 64 hexadecimal digits of a run", checks.brief(key))
-        return self.path / f"{key}.npz"
+        return self._folder / f"{key}.npz"
 
     def _keys(self) -> list[str]:
-        names = (name.removesuffix(".npz") for name in os.listdir(self.path) if name.endswith(".npz"))
+        names = (name.removesuffix(".npz") for name in os.listdir(self._folder) if name.endswith(".npz"))
         return [name for name in names if _KEY.fullmatch(name)]
 
     def _claim(self) -> None:
         """See that the folder is a store, or make it one if it is empty."""
-        marker = self.path / MARKER
+        marker = self._folder / MARKER
         # The marker comes before the runs, and another process may be making it at this moment.
         others = [
             name
-            for name in os.listdir(self.path)
+            for name in os.listdir(self._folder)
             if not name.removeprefix(".").startswith(Path(MARKER).stem) and not files.is_temporary(name)
         ]
         if not os.path.lexists(marker):

@@ -13,6 +13,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from dynamics import SequenceClasses
+from dynamics.support import files
 from dynamics.support.progress import Progress
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLUE, VERMILION, canvas, styled
@@ -75,6 +76,8 @@ def certified(
         which time it is proved.
     """
     from theory.enclosures import kept
+
+    folder = None if folder is None else files.absolute("folder", folder)
 
     @functools.cache
     def flows(data: SequenceClasses, ratio: float, bits: int) -> Enclosure:

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from dynamics import gradient_flow
-from dynamics.support import archive, checks, sealed
+from dynamics.support import archive, checks, files, sealed
 from dynamics.support.progress import Progress
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLUE, VERMILION, canvas, styled
@@ -149,7 +149,7 @@ def certified_cells(
         If `t_end` is not positive.
     """
     t_end = checks.positive("t_end", t_end)
-    kept = None if folder is None else Path(os.fspath(folder))
+    kept = None if folder is None else files.absolute("folder", folder)
     waiting = [(plane, box, tuple(CLAIMS), 0) for plane in planes for box in plane.cells()]
     total, done, rows = len(waiting), 0.0, []
     with Progress("certified cells", enabled=progress) as report:

@@ -1,0 +1,377 @@
+"""Faults of the world around a program: kills, clocks that jump, folders that change, memory that runs out."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sweep_tasks
+import xarray as xr
+from driving import ROOT, Commands, assert_same_bits, quietly, until
+from saved import CLASSES, RATES
+from saved_kinds import IDENTITY, parts
+
+import yzflow as yz
+from dynamics.support import files
+from dynamics.units.qsa import train_qsa
+from theory.enclosures import enclose_flow
+from yzflow.audits import survival
+from yzflow.audits.enclosing import Enclose
+from yzflow.sweeps.runs import Result, key
+from yzflow.sweeps.store import Store
+
+QSA = {"n_tokens": 4, "subset_size": 2, "embedding_dim": 3, "value_dim": 2, "steps": 30, "batch_size": 2}
+
+
+def program(text, folder, *arguments):
+    """A new interpreter that runs a program in a folder."""
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    return subprocess.Popen(
+        [sys.executable, "-c", text, *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+# Kills
+
+
+ENSEMBLE = """
+import numpy as np, xarray as xr
+import dynamics.ensemble
+from dynamics import gradient_flow_ensemble
+dynamics.ensemble._MEMBERS_A_CHUNK = 2
+rate = xr.DataArray(np.geomspace(0.5, 2.0, 300), dims="rate")
+given = {"n_classes": 3, "vocab_size": 20, "eta_y": rate, "eta_z": 0.5}
+found = gradient_flow_ensemble(given, t_end=2000.0, path=PATH, threads=2)
+"""
+
+
+def chunks_done(folder):
+    path = folder / "done.npy"
+    if not path.exists():
+        return 0
+    with open(path, "rb") as file:
+        return int(np.load(file).any(axis=1).sum())
+
+
+def test_kills_within_an_ensembles_folder_change_nothing(tmp_path):
+    folder, rng, at = tmp_path / "map", random.Random(3), []
+    for _ in range(3):
+        before = chunks_done(folder)
+        running = program(ENSEMBLE.replace("PATH", "'map'"), tmp_path)
+        until(lambda before=before: chunks_done(folder) > before + 5)
+        time.sleep(rng.uniform(0, 0.02))
+        running.kill()
+        running.communicate()
+        assert running.returncode == -signal.SIGKILL
+        at.append(chunks_done(folder))
+    assert 0 < at[0] < at[1] < at[2] < 150
+    space = {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dynamics.ensemble._MEMBERS_A_CHUNK", 2)
+        exec(ENSEMBLE.replace("PATH", "None"), space)
+        whole = space["found"]
+        patch.chdir(tmp_path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of a chunk whose digest the kill cut off
+            exec(ENSEMBLE.replace("PATH", "'map'"), space)
+    assert chunks_done(folder) == 150
+    assert_same_bits(space["found"], whole)
+
+
+@pytest.fixture(scope="module")
+def commands():
+    running = Commands()
+    yield running
+    running.close()
+
+
+def finish(commands, arguments, folder):
+    assert commands.wait(commands.start(arguments, folder)) in (0, 1)
+
+
+def kill_when(commands, arguments, folder, condition):
+    number = commands.start(arguments, folder)
+    until(condition, seconds=120.0)
+    os.killpg(number, signal.SIGKILL)
+    return commands.wait(number)
+
+
+def test_kills_within_an_audit_change_nothing(tmp_path, commands):
+    """What was enclosed is verified and not enclosed again; the report is the same, byte by byte."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    only = ["audit", "--only", "Lemma 6", "--quick", "--enclose", "--until", "5", "--max-seconds", "1e4"]
+    finish(commands, [*only, "--out", str(whole)], tmp_path)
+    kept = sorted(file.name for file in (whole / "certificates").iterdir())
+    assert len(kept) > 1
+    for number in (1, 2):
+        there = killed / "certificates"
+        status = kill_when(
+            commands,
+            [*only, "--out", str(killed)],
+            tmp_path,
+            lambda there=there, number=number: there.is_dir() and len(list(there.glob("[0-9a-f]*.npz"))) >= number,
+        )
+        assert status == -signal.SIGKILL and not (killed / "audit.json").exists()
+    before = {file.name: file.read_bytes() for file in there.glob("[0-9a-f]*.npz")}
+    finish(commands, [*only, "--out", str(killed)], tmp_path)
+    assert {name: (there / name).read_bytes() for name in before} == before
+    assert [name for name in sorted(os.listdir(there)) if not files.is_temporary(name)] == kept
+    for name in kept:
+        assert (there / name).read_bytes() == (whole / "certificates" / name).read_bytes()
+    first, second = (json.loads((folder / "audit.json").read_text()) for folder in (whole, killed))
+    assert json.dumps(first) == json.dumps(second)
+
+
+def test_kills_within_a_survival_run_change_nothing(tmp_path, commands):
+    asked = ["survival", "--statements", "Theorem 2(b)", "--options", "plain", "--options", "adamw", "--quick"]
+    finish(commands, [*asked, "--out", "whole.nc"], tmp_path)
+    n = len(Store(tmp_path / "whole.store"))
+    assert n > 2
+    there = tmp_path / "killed.store"
+    for number in (1, 2):
+        condition = lambda number=number: len(list(there.glob("[0-9a-f]*.npz"))) >= number  # noqa: E731
+        assert kill_when(commands, [*asked, "--out", "killed.nc"], tmp_path, condition) == -signal.SIGKILL
+    assert 2 <= len(Store(there)) < n and not (tmp_path / "killed.nc").exists()
+    finish(commands, [*asked, "--out", "killed.nc"], tmp_path)
+    whole, killed = (parts(survival.load(tmp_path / f"{name}.nc")) for name in ("whole", "killed"))
+    assert killed == whole
+
+
+# Clocks
+
+
+@pytest.fixture
+def jumps(monkeypatch):
+    """The clock of the day goes back and forth by years; the other one is no clock of the day."""
+    rng = random.Random(7)
+    monkeypatch.setattr(time, "time", lambda: rng.choice([0.0, 1e9, 4e9]) + rng.random())
+
+
+def test_a_clock_that_jumps_changes_no_result(tmp_path, jumps, capsys):
+    given = {"a": [1, 2], "sleep": [0.0]}
+    first = quietly(sweep_tasks.arrays, given, store=tmp_path / "a", seeds=3)
+    assert_same_bits(quietly(sweep_tasks.arrays, given, store=tmp_path / "a", seeds=3), first)
+    assert len(Store(tmp_path / "a")) == 6
+    flow = enclose_flow(CLASSES, **RATES, t_end=1.0, max_seconds=1e3)
+    assert flow.t_reached == 1.0
+    trained = train_qsa(**QSA, checkpoint=tmp_path / "qsa.nc", progress=True)
+    assert_same_bits(train_qsa(**QSA, checkpoint=tmp_path / "qsa.nc"), trained)
+    told = capsys.readouterr().err
+    assert "100% step 30 of 30" in told and "-" not in told.replace("qSA", "")
+
+
+def test_a_clock_that_jumps_ends_no_file_of_a_process_that_lives(tmp_path, monkeypatch):
+    """Neither another writer in the folder, nor one that opens the store, takes it for left over."""
+    store = Store(tmp_path)
+    with files.replacing(tmp_path / f"{'0' * 64}.npz") as temporary:
+        temporary.write_bytes(b"half")
+        monkeypatch.setattr(time, "time", lambda: 1e10)
+        files.write(tmp_path / "other", b"whole")
+        Store(tmp_path)
+        store.write(IDENTITY, Result({"y": ((), np.array(1.0), {})}))
+        assert temporary.exists()
+    assert (tmp_path / f"{'0' * 64}.npz").read_bytes() == b"half"
+
+
+# A working directory that changes
+
+
+def test_files_go_where_they_were_asked_for_wherever_the_program_goes(tmp_path, monkeypatch):
+    """Relative paths mean what they meant at the start of the work, not at its end."""
+    (tmp_path / "here").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    store = None
+
+    def moves(configuration, seed):
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        return {"y": 1.0}
+
+    moves.__module__, moves.__qualname__ = "sweep_tasks", "arrays"
+    monkeypatch.setattr(sweep_tasks, "arrays", moves)
+    monkeypatch.chdir(tmp_path / "here")
+    store = Store("store")
+    quietly(moves, {"a": [1, 2]}, store=store, seeds=2)
+    assert len(store) == 4 and len(Store(tmp_path / "here" / "store")) == 4
+
+    def going(text, change=monkeypatch.chdir):
+        def update(self, done, note=""):
+            change(tmp_path / "elsewhere")
+
+        monkeypatch.setattr(text, update)
+
+    going("dynamics.support.progress.Progress.update")
+    monkeypatch.chdir(tmp_path / "here")
+    train_qsa(**QSA, checkpoint="qsa.nc")
+    monkeypatch.chdir(tmp_path / "here")
+    rate = xr.DataArray([0.5, 1.0], dims="rate")
+    given = {"n_classes": 3, "vocab_size": 20, "eta_y": rate, "eta_z": 0.5}
+    mapped = yz.gradient_flow_ensemble(given, t_end=1.0, path="map")
+    assert np.isfinite(mapped["loss"].values).all()
+    monkeypatch.chdir(tmp_path / "here")
+    yz.audit(["Scan and Snap: Lemma 6"], quick=True, enclose=Enclose(until=0.5, folder="certificates"))
+    assert sorted(os.listdir(tmp_path / "here")) == ["certificates", "map", "qsa.nc", "store"]
+    assert os.listdir(tmp_path / "elsewhere") == [] and list((tmp_path / "here" / "certificates").glob("*.npz"))
+
+
+# Memory
+
+
+SHORT_OF_MEMORY = """
+import json, os, resource, sys
+import numpy as np
+from pathlib import Path
+import h5netcdf, h5py, xarray
+from click.testing import CliRunner
+from dynamics import Bags, Trajectory
+from yzflow import cli, reruns
+from yzflow.sweeps.store import Store
+
+def command(path):
+    ended = CliRunner().invoke(cli.main, ["rerun", path])
+    if ended.output.startswith("Error: out of memory") and ended.exit_code == 1 and ended.output.count("\\n") == 1:
+        raise MemoryError
+    if ended.exit_code != 2:  # the file holds no call
+        raise ended.exception or AssertionError(ended.output)
+
+def used():
+    return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+
+small = Path("small")
+Bags.load(small / "bags.npz"), Trajectory.load(small / "run.nc"), Store(small / "store").read(sys.argv[1])
+command("small/other.nc")
+large = Bags.load("bags.npz")
+large.save("warm.npz")
+what = {
+    "bags": lambda: Bags.load("bags.npz"),
+    "save": lambda: large.save("saved.npz"),
+    "trajectory": lambda: Trajectory.load("run.nc"),
+    "command": lambda: command("run.nc"),
+    "entry": lambda: Store("store").read(sys.argv[1]),
+}
+# What was freed stays with the process, and would be used under the limit: another process for each.
+for name, act in what.items():
+    for room in (1, 6, 20, 2000):
+        if os.fork() == 0:
+            resource.setrlimit(resource.RLIMIT_AS, (used() + room * 2**20, resource.RLIM_INFINITY))
+            try:
+                found = "None" if act() is None and name == "entry" else "done"
+            except MemoryError:
+                found = "MemoryError"
+            except BaseException as error:
+                found = f"{type(error).__name__}: {error}"
+            resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+            print(json.dumps([name, room, found]), flush=True)
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.wait()[1])
+        if status:
+            print(json.dumps([name, room, f"exit {status}"]), flush=True)
+"""
+
+
+def test_want_of_memory_is_no_damage(tmp_path):
+    """It is said as what it is: nothing that is sound is set aside, and no half of a file is left."""
+    n = 600_000
+    rng = np.random.default_rng(0)
+    large = yz.Bags([0], [0], [0, n], np.arange(n), rng.random(n) + 0.5)
+    small = yz.Bags([0], [0], [0, 1], [0], [1.0])
+    run = yz.gradient_flow(CLASSES, **RATES, t_end=1.0)
+    wide = run.dataset.assign(more=(("time", "wide"), rng.random((run.dataset.sizes["time"], 20_000))))
+    for folder, bags, one, size in ((tmp_path, large, yz.Trajectory(wide), n), (tmp_path / "small", small, run, 2)):
+        folder.mkdir(exist_ok=True)
+        bags.save(folder / "bags.npz")
+        one.save(folder / "run.nc")
+        yz.Trajectory(one.dataset).save(folder / "other.nc")
+        Store(folder / "store").write(IDENTITY, Result({"y": (("a",), np.zeros(2 * size), {})}))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    running = program(SHORT_OF_MEMORY, tmp_path, key(IDENTITY))
+    out, err = running.communicate()
+    assert running.returncode == 0, err
+    found = [json.loads(line) for line in out.splitlines()]
+    assert len(found) == 20
+    assert {how for _, _, how in found} == {"MemoryError", "done"}, (found, err)
+    assert all(how == ("done" if room == 2000 else "MemoryError") for _, room, how in found if room in (1, 2000))
+    written = {tmp_path / "warm.npz", tmp_path / "saved.npz"}
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert set(after) - set(before) <= written and all(after[path] == content for path, content in before.items())
+    if tmp_path / "saved.npz" in after:
+        assert after[tmp_path / "saved.npz"] == before[tmp_path / "bags.npz"]
+
+
+# Folders that cannot be written
+
+
+READ_ONLY = """
+import os, sys
+import yzflow as yz
+from dynamics.support import files
+from dynamics.units.qsa import train_qsa
+from saved import CLASSES, RATES
+from yzflow.audits import survival
+from yzflow.audits.enclosing import Enclose
+from yzflow.sweeps.store import Store
+
+acts = {
+    "checkpoint": lambda: train_qsa(4, 2, embedding_dim=3, value_dim=2, steps=2, batch_size=2, checkpoint="new.nc"),
+    "ensemble": lambda: yz.gradient_flow_ensemble(
+        {"n_classes": 2, "vocab_size": 5, "eta_y": 1.0, "eta_z": 1.0}, t_end=1.0, path="map"),
+    "store": lambda: Store("runs"),
+    "save": lambda: yz.Trajectory.load("run.nc").save("new.nc"),
+    "over": lambda: yz.Trajectory.load("run.nc").save("run.nc"),
+    "audit": lambda: yz.audit(["Scan and Snap: Lemma 6"], quick=True, enclose=Enclose(until=0.5, folder="kept")),
+    "read": lambda: print("read", len(Store("store")), Store("store").read(sys.argv[1]) is not None),
+}
+os.chdir("warm")  # what is imported and compiled may be where nobody can go
+for act in acts.values():
+    act()
+os.chdir("../locked")
+if os.getuid() == 0:
+    os.setgroups([]); os.setgid(65534); os.setuid(65534)
+for name, act in acts.items():
+    try:
+        act()
+    except (ValueError, OSError) as error:
+        print(name, type(error).__name__, str(error).splitlines()[0])
+"""
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that others than root can enter, as those of pytest are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        yield Path(folder)
+
+
+def test_a_read_only_folder_is_read_and_refuses_in_one_line(open_folder):
+    for name in ("warm", "locked"):
+        (open_folder / name).mkdir()
+        yz.gradient_flow(CLASSES, **RATES, t_end=1.0).save(open_folder / name / "run.nc")
+        Store(open_folder / name / "store").write(IDENTITY, Result({"y": ((), np.array(1.0), {})}))
+    locked = open_folder / "locked"
+    before = {path: path.read_bytes() for path in locked.rglob("*") if path.is_file()}
+    for folder in (locked / "store", locked):
+        folder.chmod(0o555)
+    running = program(READ_ONLY, open_folder, key(IDENTITY))
+    out, err = running.communicate()
+    for folder in (locked, locked / "store"):
+        folder.chmod(0o755)
+    assert {path: path.read_bytes() for path in locked.rglob("*") if path.is_file()} == before
+    warm, *told = out.splitlines()
+    told = dict(line.split(" ", 1) for line in told)
+    assert warm == "read 1 True" == f"read {told.pop('read', '')}", (out, err)
+    assert set(told) == {"checkpoint", "ensemble", "store", "save", "over", "audit"}, (out, err)
+    for name, text in told.items():
+        assert "Permission denied" in text, (name, text)
