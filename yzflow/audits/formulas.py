@@ -65,9 +65,10 @@ def in_words(text: str) -> str:
 
 
 _NAMES = (
-    "alpha beta gamma delta zeta eta theta lambda nu xi pi rho sigma tau phi chi psi omega Gamma Delta Theta Psi Omega"
+    "alpha beta gamma delta zeta eta theta lambda mu nu xi pi rho sigma tau phi chi psi omega Gamma Delta Theta Psi"
+    " Omega"
 )
-_GREEK = dict(zip(_NAMES.split(), "αβγδζηθλνξπρστφχψωΓΔΘΨΩ", strict=True)) | {"eps": "ε", "inf": "∞"}
+_GREEK = dict(zip(_NAMES.split(), "αβγδζηθλμνξπρστφχψωΓΔΘΨΩ", strict=True)) | {"eps": "ε", "inf": "∞"}
 _LETTER = re.compile(rf"(?<![A-Za-z.])({'|'.join(_GREEK)})(?![A-Za-z])")
 _CODE = re.compile(r"\b(?:dynamics|theory|yzflow)(?:\.\w+)+")
 _SIGNS = (

@@ -74,7 +74,7 @@ class Views:
     def content(self, statement: Statement) -> dict[str, Any]:
         """What the script of a statement's page reads."""
         view = self.views[statement.number]
-        starts = self.starts.get(view, self.starts[None])
+        starts = self.starts[view if view in self.starts else None]
         return {
             "view": view,
             "presets": [asdict(start) for start in starts],

@@ -104,8 +104,8 @@ STATEMENTS = (
     _one(
         "Nonlinear activation",
         "Salient entries converge faster (our name)",
-        "With a nonlinear activation, entry j goes to mu_j, and ln(1/delta_j) grows at the rate e^{v_j^2/2}: one at the"
-        " start, e^{mu_j^2/2} in the end. The ratio of two is near its limit R once t is large against the delays:"
+        "With a nonlinear activation, entry j goes to mu_j, and ln(1/delta_j) grows at the rate exp(v_j^2/2): one at"
+        " the start, exp(mu_j^2/2) in the end. The ratio of two is near its limit R once t is large against the delays:"
         " it is R (1 + (tau_k - tau_j)/t + ..).",
         r"t = \int_0^{v_j}\frac{e^{-s^2/2}}{\mu_j - s}ds, \quad"
         r" \frac{\ln(1/\delta_j)}{\ln(1/\delta_k)}\to e^{(\mu_j^2-\mu_k^2)/2}",
