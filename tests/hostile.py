@@ -19,7 +19,7 @@ from yzflow.testing import GRAMMAR, HOSTILE
 resource = pytest.importorskip("resource")
 
 VALUES_AN_ARGUMENT = 10  # in the short form, with those of `ALWAYS`
-ALWAYS = ["timedelta64"]
+ALWAYS = ["timedelta64", "array of nan"]
 CALLS_TOGETHER = 300  # of each callable, in the long form
 SECONDS = 60.0  # a call may compile
 BYTES = 2**32  # above what the process has
