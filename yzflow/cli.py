@@ -708,6 +708,53 @@ def crate(folder: Path, name: str, terms: str, as_json: bool) -> None:
 
 
 @main.command(cls=_Command)
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@_json
+def manifest(folder: Path, as_json: bool) -> None:
+    """List the files of a FOLDER with their hashes in manifest.json, for verify --manifest.
+
+    Example: yzflow manifest certificates
+    """
+    from yzflow import manifests
+
+    found = manifests.write(folder)
+    written = folder / manifests.NAME
+    lines = [f"{one.path}: {one.kind}, SHA-256 {one.sha256}" for one in found]
+    _report(as_json, {"files": [vars(one) for one in found], "out": str(written)}, [*lines, f"wrote {written}"])
+
+
+@main.command(cls=_Command)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--manifest", "listed", is_flag=True, help="FILE is a manifest: compare all that it lists.")
+@_json
+@click.option("--out", type=click.Path(path_type=Path), help="Write what is printed to this file as well.")
+@click.pass_context
+def verify(context: click.Context, file: Path, listed: bool, as_json: bool, out: Path | None) -> None:
+    """Check a certificate by a program of its own, and print what it claims; exit status 1 if it is not verified.
+
+    With --manifest, compare a folder with its list of hashes, and check the certificates in it.
+
+    Example: yzflow verify lead.npz
+    """
+    from yzflow import manifests, verify
+
+    if out is not None:
+        _file_to_write(out)
+    if listed:
+        found = manifests.check(file, progress=True)
+        lines = [line for one in found for line in (f"{one.path}: {one.words}", *(f"  {own}" for own in one.lines))]
+        good, facts = all(one.good for one in found), {"files": [vars(one) for one in found]}
+    else:
+        try:
+            good, lines = True, verify.check(str(file))
+        except verify.REFUSALS as error:
+            good, lines = False, [f"not verified: {ascii(str(error))}"]
+        facts = {"verified": good, "lines": lines}
+    _print(json.dumps(facts, indent=2) if as_json else "\n".join(lines), out)
+    context.exit(0 if good else 1)
+
+
+@main.command(cls=_Command)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--data", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Bags too large for FILE.")
 @_json

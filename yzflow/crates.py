@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from dynamics import Trajectory
 from dynamics.support import checks, files, sealed
 from dynamics.version import __version__
 from theory.enclosures import Enclosure
+from yzflow import manifests
 from yzflow.reruns import saved_table
 
 METADATA = "ro-crate-metadata.json"
@@ -33,7 +33,7 @@ _FORMATS = {
 
 
 def describe(folder: str | os.PathLike, *, name: str = "Results of yzflow", terms: str = "") -> dict[str, str]:
-    """Write ``ro-crate-metadata.json`` beside the files of a folder, which stay as they are.
+    """Write ``ro-crate-metadata.json`` and ``manifest.json`` beside the files of a folder, which stay as they are.
 
     RO-Crate (https://w3id.org/ro/crate) is what archives read. Each file has its format; one that `yzflow.rerun` makes
     again also has the action that made it: simulator, arguments, and the versions, processor, BLAS and threads that it
@@ -67,9 +67,10 @@ def describe(folder: str | os.PathLike, *, name: str = "Results of yzflow", term
         checks.instance(word, value, str)
     if not root.is_dir():
         raise checks.reject("folder", "be a folder of results", root)
-    found = sorted(file for file in _files(root))
+    found = list(manifests.files_of(root))
     if not found:
         raise checks.reject("folder", "hold a file of results", root)
+    manifests.write(root)
     crate = ROCrate()
     crate.name, crate.description = name, f"{len(found)} files, written by yzflow {__version__} or beside such files"
     crate.datePublished = datetime.now(timezone.utc)
@@ -96,14 +97,6 @@ def describe(folder: str | os.PathLike, *, name: str = "Results of yzflow", term
     text = json.dumps(crate.metadata.generate(), indent=2, sort_keys=True) + "\n"
     files.write(root / METADATA, text.encode())
     return described
-
-
-def _files(root: Path) -> Iterator[Path]:
-    """The files of a folder, but for hidden ones and an older description."""
-    for file in root.rglob("*"):
-        parts = file.relative_to(root).parts
-        if file.is_file() and not any(part.startswith(".") for part in parts) and parts != (METADATA,):
-            yield file
 
 
 def _made(file: Path) -> tuple[str, dict[str, Any]]:

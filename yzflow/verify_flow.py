@@ -13,6 +13,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise, product
+from typing import Any
 
 import flint
 from flint import acb_mat, arb, arb_poly, arb_series
@@ -23,11 +24,11 @@ def need(good: bool, what: str) -> None:
         raise ValueError(what)
 
 
-def total(terms: list):
+def total(terms: list) -> Any:
     return sum(terms[1:], terms[0])
 
 
-def dot(*rows: Sequence):
+def dot(*rows: Sequence) -> Any:
     return total([math.prod(entries[1:], start=entries[0]) for entries in zip(*rows, strict=True)])
 
 

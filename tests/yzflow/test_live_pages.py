@@ -3,9 +3,11 @@
 That all is on one screen, and that numbers are Python's, is tested with the room of each paper.
 """
 
+import random
 import re
 from dataclasses import replace
 from importlib import resources
+from urllib.parse import quote
 
 import driving
 import pytest
@@ -75,6 +77,71 @@ def test_the_address_opens_the_page_as_it_was(shared_browser, folder):
     page.click("#live-copy")
     driving.until(lambda: page.inner_text("#live-status") == "Program copied.")
     compile(page.evaluate("navigator.clipboard.readText()"), "<program>", "exec")
+
+
+HOSTILE_VALUES = [
+    "<script>window.stolen=1</script>", '"><img src=x onerror="window.stolen=1">', "javascript:window.stolen=1",
+    "'+window.stolen+'", "${window.stolen=1}", "NaN", "-NaN", "Infinity", "-Infinity", "1e999", "-1e309", "1e308",
+    "9" * 400, "0x10", "-0", "1,5", "", " ", "null", "undefined", "__proto__", "constructor", "%00", "%", "%E0%A4%A",
+    "\u202e1", "\u0661\u0662", "\U0001f600", "\ud83d", "a" * 20_000, "1e-400", "5e-324", "[object Object]", "0.1.2",
+]  # fmt: skip
+HOSTILE_PLACES = ["at", "live.preset", "live.__proto__", "live.constructor", "__proto__.polluted", "live", "", "live."]
+"""Values and parameters of an address that somebody sends."""
+
+
+def hostile_addresses(controls, rng):
+    for value in HOSTILE_VALUES:
+        for name in rng.sample([*HOSTILE_PLACES, *(f"live.{key}" for key in controls)], 4):
+            # As it is, and as a browser would write it.
+            for text in (value, quote(value.encode("utf-8", "surrogatepass"))):
+                yield f"#at=live&{name}={text}"
+    yield "#" + "&".join(f"live.{key}=1e999" for key in controls)
+    yield "#at=live&" + "&".join(f"live.{key}=NaN" for key in controls)
+    yield "#at=live&" + "&".join(f"live.{key}=1&live.{key}=-1" for key in controls)
+    yield "#" + "at=live&" * 5000
+    yield "?at=live&live.preset=1<script>window.stolen=1</script>"
+    yield "#trust', alert(1), '"
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_hostile_address_changes_numbers_within_their_ranges_and_nothing_else(shared_browser, folder, name):
+    """No script of an address runs, no control leaves its range, no number shown is none, and no error is told."""
+    page = shown(shared_browser, folder, name)
+    controls = page.evaluate(
+        "() => [...document.querySelectorAll('#live-sliders input[type=range]')]"
+        ".map((one) => one.id.replace(/^set-/, ''))"
+    )
+    fresh = state(page)
+    nodes = "() => document.querySelectorAll('script, img, iframe, a, object, embed').length"
+    before = page.evaluate(nodes)
+    rng = random.Random(11)
+    for address in hostile_addresses(controls, rng):
+        page.evaluate("(text) => { location.hash = '#'; location.hash = text; }", address)
+        settle(page)
+        found = page.evaluate(
+            """() => ({
+              stolen: window.stolen ?? {}.polluted ?? null,
+              bad: [...document.querySelectorAll('#live-sliders input[type=range]')]
+                .filter((one) => !(Number(one.value) >= Number(one.min) && Number(one.value) <= Number(one.max)))
+                .map((one) => one.id),
+              typed: [...document.querySelectorAll('#live-sliders input:not([type=range])')]
+                .filter((one) => !Number.isFinite(Number(one.value))).map((one) => [one.id, one.value]),
+              words: document.querySelector('#words').innerText,
+            })"""
+        )
+        assert found["stolen"] is None and found["bad"] == [] and found["typed"] == [], (address[:200], found)
+        assert not re.search(r"NaN|undefined|Infinity", found["words"]), (address[:200], found["words"])
+        assert page.evaluate(nodes) == before, address[:200]
+    assert not shared_browser.problems
+    # A new window that opens there, too: its first address is read before anything else happens.
+    path = bare(LIVE[name], folder).resolve().as_uri()
+    for address in (
+        "#at=live&live.preset=<script>window.stolen=1</script>",
+        "#at=live&live.preset=-1",
+        "?x=%E0%A4%A#%",
+    ):
+        again = opened(shared_browser, path + address)
+        assert again.evaluate("window.stolen ?? null") is None and state(again) == fresh
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
