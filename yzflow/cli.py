@@ -743,12 +743,13 @@ def verify(context: click.Context, file: Path, listed: bool, as_json: bool, out:
     if listed:
         found = manifests.check(file, progress=True)
         lines = [line for one in found for line in (f"{one.path}: {one.words}", *(f"  {own}" for own in one.lines))]
-        good, facts = all(one.good for one in found), {"files": [vars(one) for one in found]}
+        good = all(one.good for one in found)
+        facts: dict[str, Any] = {"files": [vars(one) for one in found]}
     else:
         try:
             good, lines = True, verify.check(str(file))
         except verify.REFUSALS as error:
-            good, lines = False, [f"not verified: {ascii(str(error))}"]
+            good, lines = False, [f"not verified: {str(error)!a}"]
         facts = {"verified": good, "lines": lines}
     _print(json.dumps(facts, indent=2) if as_json else "\n".join(lines), out)
     context.exit(0 if good else 1)

@@ -1,7 +1,7 @@
 """Manifests: what is in a folder, with the hash of each file, so that what was published is told from what was changed.
 
-A manifest is JSON, ``{"format": .., "files": [{"path", "bytes", "sha256", "kind"}]}``, sorted by path. It says nothing of
-whether a file is right: certificates in it are verified besides, by `yzflow.verify`.
+A manifest is JSON, ``{"format": .., "files": [{"path", "bytes", "sha256", "kind"}]}``, sorted by path. It says nothing
+of whether a file is right: certificates in it are verified besides, by `yzflow.verify`.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _compared(root: Path, entry: Listed) -> Finding:
     try:
         return Finding(entry.path, True, "as listed, and verified", tuple(verify.check(str(file))))
     except verify.REFUSALS as error:
-        return Finding(entry.path, False, f"as listed, but not verified: {ascii(str(error))}")
+        return Finding(entry.path, False, f"as listed, but not verified: {str(error)!a}")
 
 
 def _folder(folder: str | os.PathLike) -> Path:

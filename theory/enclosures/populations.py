@@ -93,21 +93,7 @@ class OfPopulation:
         return Recorder(self.reading)
 
     def variable_names(self) -> list[str]:
-        """Each variable by the first logit that it stands for."""
-        reading = self.reading
-        occurring = reading.next_tokens.tolist()
-        columns = [*occurring, min(set(range(len(occurring) + 1)) - set(occurring))]
-        names = [""] * self.variables
-        for query, token in np.argwhere(reading.z_index >= 0)[::-1].tolist():
-            names[reading.z_index[query, token]] = f"z({reading.query_tokens[query]}, {token})"
-        if self.field.decoder == "theory":
-            symmetric = reading.settings["kind"] == "symmetric"
-            for bag, target in list(enumerate(reading.bags.target.tolist()))[::-1]:
-                names[reading.x_index[bag]] = f"M h({target})" if symmetric else f"M h({target}) of bag {bag}"
-        else:
-            for token, column in np.argwhere(reading.y_index >= 0)[::-1].tolist():
-                names[reading.y_index[token, column]] = f"Y({token}, {columns[column]})"
-        return names
+        return self.reading.variable_names()
 
     def tube(self, steps: Sequence[Step]) -> Tube:
         return Tube(self.field, steps)

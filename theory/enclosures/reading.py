@@ -60,6 +60,22 @@ class Reading:
         """Those that occur."""
         return np.unique(self.bags.target)
 
+    def variable_names(self) -> list[str]:
+        """Each variable by the first logit that it stands for."""
+        occurring = self.next_tokens.tolist()
+        columns = [*occurring, min(set(range(len(occurring) + 1)) - set(occurring))]
+        names = [""] * self.field.size
+        for query, token in np.argwhere(self.z_index >= 0)[::-1].tolist():
+            names[self.z_index[query, token]] = f"z({self.query_tokens[query]}, {token})"
+        if self.field.decoder == "theory":
+            symmetric = self.settings["kind"] == "symmetric"
+            for bag, target in list(enumerate(self.bags.target.tolist()))[::-1]:
+                names[self.x_index[bag]] = f"M h({target})" if symmetric else f"M h({target}) of bag {bag}"
+        else:
+            for token, column in np.argwhere(self.y_index >= 0)[::-1].tolist():
+                names[self.y_index[token, column]] = f"Y({token}, {columns[column]})"
+        return names
+
     def entries(self, bag: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Tokens of a bag, their counts, and the variables of their logits."""
         at = slice(self.bags.indptr[bag], self.bags.indptr[bag + 1])

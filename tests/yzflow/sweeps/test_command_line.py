@@ -204,7 +204,7 @@ def test_every_command_has_an_example_in_its_help():
     for name, command in cli.main.commands.items():
         result = yzflow(name, "--help")
         assert result.exit_code == 0 and f"Example: yzflow {name} " in result.output
-        assert ("--out" in result.output) == (name not in {"crate", "example"}), (
+        assert ("--out" in result.output) == (name not in {"crate", "example", "manifest"}), (
             name
         )  # into the folder; the example's own
         assert ("--json" in result.output) == (name != "example"), name
