@@ -57,8 +57,8 @@ class Store:
         if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or not os.fspath(path):
             raise checks.reject("store", "be the path of a folder", checks.brief(path))
         self.path = Path(path)
-        self._folder = files.absolute("store", path)
         try:
+            self._folder = Path(os.path.abspath(path))  # "." is a folder, too
             self._folder.mkdir(parents=True, exist_ok=True)
             self._claim()
         except OSError as error:
