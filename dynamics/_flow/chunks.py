@@ -81,7 +81,7 @@ class Kept:
         variables: Mapping[str, tuple[tuple[int, ...], np.dtype]],
     ) -> None:
         checks.instance("path", path, (str, os.PathLike), rule="be None or the path of a folder")
-        self.path = files.folder("path", files.absolute("path", os.fspath(path).rstrip("/" + os.sep)))
+        self.path = files.folder("path", files.absolute("path", path, folder=True))
         self._files = {name: self.path / f"{name}.npy" for name in variables}
         self._key = self._claim(identity)
         wanted = {self._files[name]: ((size, *shape), dtype) for name, (shape, dtype) in variables.items()}

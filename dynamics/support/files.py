@@ -38,19 +38,30 @@ def folder(name: str, path: str | os.PathLike) -> Path:
     return Path(path)
 
 
-def absolute(name: str, path: str | os.PathLike) -> Path:
-    """A path that stays the same wherever the program goes before it is used.
+def absolute(name: str, path: str | os.PathLike, *, folder: bool = False) -> Path:
+    """A path that stays the same wherever the program goes before it is used; that of a folder may be ".".
 
     Raises
     ------
     ValueError
         If it is none, or begins in a folder that is gone; ``name`` is the argument that the message names.
     """
-    given = checks.path(name, path)
+    given = _folder_path(name, path) if folder else checks.path(name, path)
     try:
         return Path(os.path.abspath(given))
     except OSError as error:
         raise reject(name, "lie in a folder that exists", f"{given} ({error.strerror})") from error
+
+
+def _folder_path(name: str, path: str | os.PathLike) -> Path:
+    """A folder may have no name of its own, as "..", and end in a slash: a file in it has one."""
+    try:
+        given = os.fspath(path)
+        if not isinstance(given, str) or not given:
+            raise TypeError
+        return checks.path(name, os.path.join(given, "_")).parent
+    except (TypeError, ValueError):
+        raise checks.reject(name, "be the path of a folder", checks.brief(path)) from None
 
 
 def checkpoint(path: str | os.PathLike | None) -> Path | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.bags import Bags
-from dynamics.support import checks
+from dynamics.support import files
 from theory.enclosures.canonical import digest
 from theory.enclosures.claims import FORMAT, differences
 from theory.enclosures.enclosing import enclose_flow
@@ -75,7 +75,7 @@ def _question(data: Bags | Population, *, eta_y: float, eta_z: float, decoder: s
 
 def _path(folder: str | os.PathLike, asked: Mapping[str, Any], max_seconds: float | None) -> Path:
     name = digest({"format": FORMAT, "asked": asked, "max_seconds": max_seconds})
-    return Path(os.fspath(checks.path("folder", folder))) / f"{name}.npz"
+    return files.absolute("folder", folder, folder=True) / f"{name}.npz"
 
 
 def certificate_path(

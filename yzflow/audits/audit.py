@@ -86,7 +86,7 @@ def audit(
     if enclose is not None:
         checks.instance("enclose", enclose, Enclose)
         if enclose.folder is not None:
-            enclose = replace(enclose, folder=files.absolute("folder", enclose.folder))
+            enclose = replace(enclose, folder=files.absolute("folder", enclose.folder, folder=True))
     proofs: dict[str, tuple[Label, ...]] = {}
     done: dict[Callable[[], Derivation], Label] = {}  # several statements may have one proof
     table: list[Row] = []

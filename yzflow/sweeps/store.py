@@ -54,11 +54,9 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike) -> None:
-        if not isinstance(path, (str, os.PathLike)) or not isinstance(os.fspath(path), str) or not os.fspath(path):
-            raise checks.reject("store", "be the path of a folder", checks.brief(path))
+        self._folder = files.absolute("store", path, folder=True)
         self.path = Path(path)
         try:
-            self._folder = Path(os.path.abspath(path))  # "." is a folder, too
             self._folder.mkdir(parents=True, exist_ok=True)
             self._claim()
         except OSError as error:

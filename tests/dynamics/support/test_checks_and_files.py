@@ -575,3 +575,12 @@ def test_bags_into_a_missing_folder(tmp_path):
     with pytest.raises(FileNotFoundError):
         Bags(**BAG).save(tmp_path / "missing" / "bags.npz")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("given", "inside"), [(".", ""), ("./", ""), ("..", ".."), ("sub/", "sub"), ("a/../b", "b")])
+def test_the_folder_that_one_is_in_is_a_folder(tmp_path, monkeypatch, given, inside):
+    monkeypatch.chdir(tmp_path)
+    assert files.absolute("store", given, folder=True) == (tmp_path / inside).resolve()
+    for bad in (None, 3, "", "a\0b", b"sub"):
+        with pytest.raises(ValueError, match=r"`store` must be the path of a folder, but got "):
+            files.absolute("store", bad, folder=True)

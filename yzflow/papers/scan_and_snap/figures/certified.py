@@ -77,7 +77,7 @@ def certified(
     """
     from theory.enclosures import kept
 
-    folder = None if folder is None else files.absolute("folder", folder)
+    folder = None if folder is None else files.absolute("folder", folder, folder=True)
 
     @functools.cache
     def flows(data: SequenceClasses, ratio: float, bits: int) -> Enclosure:

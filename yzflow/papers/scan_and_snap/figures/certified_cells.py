@@ -149,7 +149,7 @@ def certified_cells(
         If `t_end` is not positive.
     """
     t_end = checks.positive("t_end", t_end)
-    kept = None if folder is None else files.absolute("folder", folder)
+    kept = None if folder is None else files.absolute("folder", folder, folder=True)
     waiting = [(plane, box, tuple(CLAIMS), 0) for plane in planes for box in plane.cells()]
     total, done, rows = len(waiting), 0.0, []
     with Progress("certified cells", enabled=progress) as report:
