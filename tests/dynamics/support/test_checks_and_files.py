@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamics import Bags, Layer, Objective, Optimizer, SequenceClasses, Solver, gradient_flow, sgd
-from dynamics.support import checks
+from dynamics.support import checks, files
 from dynamics.support.files import replacing
 
 
@@ -577,10 +577,10 @@ def test_bags_into_a_missing_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("given", "inside"), [(".", ""), ("./", ""), ("..", ".."), ("sub/", "sub"), ("a/../b", "b")])
-def test_the_folder_that_one_is_in_is_a_folder(tmp_path, monkeypatch, given, inside):
+@pytest.mark.parametrize(("path", "inside"), [(".", ""), ("./", ""), ("..", ".."), ("sub/", "sub"), ("a/../b", "b")])
+def test_the_folder_that_one_is_in_is_a_folder(tmp_path, monkeypatch, path, inside):
     monkeypatch.chdir(tmp_path)
-    assert files.absolute("store", given, folder=True) == (tmp_path / inside).resolve()
+    assert files.absolute("store", path, folder=True) == (tmp_path / inside).resolve()
     for bad in (None, 3, "", "a\0b", b"sub"):
         with pytest.raises(ValueError, match=r"`store` must be the path of a folder, but got "):
             files.absolute("store", bad, folder=True)
