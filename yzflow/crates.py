@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -103,9 +104,7 @@ def _made(file: Path) -> tuple[str, dict[str, Any]]:
     """What a file is, and what it says of how it was made; nothing where it says nothing."""
     try:
         if file.suffix == ".npz":
-            enclosure = Enclosure.load(file)
-            function = "enclose" if enclosure.code else "enclose_flow"
-            return "a certificate: a flow in balls", {"function": function, "environment": enclosure.environment}
+            return _certificate(file)
         if file.suffix == ".json":
             made = json.loads(file.read_text(encoding="utf-8"))["made"]
             return f"the result of yzflow.{made['function']}", made
@@ -114,6 +113,18 @@ def _made(file: Path) -> tuple[str, dict[str, Any]]:
     except (ValueError, KeyError, TypeError, OSError):
         pass
     return _FORMATS.get(file.suffix, "a file"), {}
+
+
+def _certificate(file: Path) -> tuple[str, dict[str, Any]]:
+    """A certificate, with what it claims if that is verified here."""
+    enclosure = Enclosure.load(file)
+    function = "enclose" if enclosure.code else "enclose_flow"
+    what = "a certificate that is not verified"
+    with suppress(ValueError):  # a flow whose code is not here
+        if enclosure.verify():
+            claim = enclosure.words.splitlines()
+            what = f"a certificate, verified here: {claim[0]}, to t = {enclosure.t_reached:g}"
+    return what, {"function": function, "environment": enclosure.environment}
 
 
 def _dataset(file: Path) -> tuple[str, dict[str, Any]]:

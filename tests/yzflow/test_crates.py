@@ -1,16 +1,19 @@
 """Folders of results as RO-Crates, read back by the library of the format; and examples where there is no clone."""
 
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
 import xarray as xr
 from click.testing import CliRunner
+from driving import ROOT
 from rocrate.rocrate import ROCrate
 
 import yzflow as yz
 from dynamics.support.netcdf import save_dataset
+from theory.enclosures import certificate
 from yzflow import crates, examples
 from yzflow.audits import survival
 from yzflow.cli import main
@@ -52,6 +55,19 @@ def test_a_crate_has_what_the_format_must_have(folder):
     assert "No licence is given" in licence["description"]
     applications = [entity for entity in metadata if "SoftwareApplication" in entity["@type"]]
     assert all("url" in entity for entity in applications)
+
+
+def test_certificates_are_verified_before_they_are_called_so(tmp_path):
+    for name in ("lead_shrinks.npz", "signs.npz"):
+        shutil.copy(ROOT / "docs" / "certificates" / name, tmp_path)
+    claim, notes, arrays = certificate.read(tmp_path / "signs.npz")
+    certificate.write(tmp_path / "forged.npz", {**claim, "decoder": "theory"}, notes, arrays)
+    certificate.write(tmp_path / "faster.npz", claim, notes, {**arrays, "radius": arrays["radius"] / 100})
+    described = crates.describe(tmp_path)
+    assert described["lead_shrinks.npz"] == (
+        "a certificate, verified here: full flow from zero, eta_Y = 1.0, eta_Z = 2.0, time in SGD steps, to t = 60"
+    )
+    assert described["faster.npz"] == "a certificate that is not verified" and "certif" not in described["forged.npz"]
 
 
 def test_a_crate_is_described_anew_without_its_own_description(folder):
