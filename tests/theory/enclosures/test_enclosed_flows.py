@@ -1,6 +1,7 @@
 """Enclosures hold what other routes compute: DOP853, a 60-digit Taylor solver, the objective's gradient."""
 
 import math
+from dataclasses import replace
 
 import mpmath
 import numpy as np
@@ -14,7 +15,7 @@ from strategies import sequence_classes
 from dynamics import SequenceClasses, gradient_flow
 from theory.enclosures import enclose_flow
 from theory.enclosures.reading import read, read_general
-from theory.enclosures.stepping import jacobian, precision
+from theory.enclosures.stepping import grow, jacobian, precision
 
 DECODERS = ("full", "modified", "theory")
 LEAD = {"eta_y": 1.0, "eta_z": 2.0}
@@ -257,3 +258,33 @@ def test_row_sums_of_z_are_zero_at_all_times():
         return (total < 1e-6) & (total > -1e-6)
 
     assert enclosure.holds(small) is True
+
+
+def test_classes_that_differ_in_the_last_bit_are_no_copies():
+    """A ball promises to hold the flow of the data that were given, so that nothing is made equal that is not."""
+    same = SequenceClasses.single_common_token(2, 5, common=0.5, distinct=(1.0, 0.5)).population()
+    count = same.count.copy()
+    count[1] = np.nextafter(count[1], 1)
+    near = replace(same, count=count)
+    rates = {"eta_y": 1.0, "eta_z": 2.0, "decoder": "full"}
+    assert read(same, **rates).settings["kind"] == "symmetric"
+    found = read(near, **rates)
+    assert found.settings["kind"] == "general" and found.settings["count"][0] != found.settings["count"][1]
+    many = SequenceClasses.single_common_token(40, 50, common=0.5, distinct=(1.0, 0.5)).population()
+    weight = many.weight.copy()
+    weight[0] = np.nextafter(weight[0], 1)
+    with pytest.raises(ValueError, match=r"copies of each other, to the last bit of their counts and weights"):
+        read(replace(many, weight=weight), **rates)
+
+
+@given(st.floats(-50, 5), st.floats(1e-3, 10), st.floats(0, 1), st.floats(0, 1))
+def test_growth_is_rounded_outwards_for_either_sign(mu, length, epsilon, delta):
+    """Over a span that is known to a few bits only, the bound holds for its shortest and its longest length."""
+    with precision(20):
+        span = arb(length) + arb(0, length * 2.0**-12)
+        bound = grow(arb(epsilon), arb(delta), arb(mu), span)
+    with precision(200):
+        for whole in (arb(length) * (1 - arb(2) ** -13), arb(length) * (1 + arb(2) ** -13)):
+            factor = (arb(mu) * whole).exp()
+            between = whole if mu == 0 else (factor - 1) / arb(mu)
+            assert bound >= factor * arb(epsilon) + arb(delta) * between
