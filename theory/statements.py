@@ -113,10 +113,13 @@ class Enclosing:
     enclose : callable
         (setting, level, t_end=.., max_seconds=.., folder=..) -> `theory.enclosures.Enclosure`; ValueError, with the
         reason, where there can be none.
+    question : callable
+        (setting, level) -> the parts that the claim of its certificate must have; None where there can be none.
     """
 
     levels: tuple[str, ...]
     enclose: Callable[..., Any]
+    question: Callable[[Any, str], Mapping[str, Any] | None] = lambda setting, level: None
 
     def __post_init__(self) -> None:
         required.attributes(self, [str], "levels")

@@ -572,6 +572,12 @@ def check(
 @click.option("--all", "everything", type=click.Path(path_type=Path), help="Folder for the pages of all statements.")
 @click.option("--full", is_flag=True, help="All the audit's settings, not only the quick ones.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the SGD runs.")
+@click.option(
+    "--certificate", "certificates", multiple=True, type=click.Path(path_type=Path), help="File to verify there."
+)
+@click.option(
+    "--verifier", type=click.Path(path_type=Path), help="Folder of the packages of verifier.js: write it, too."
+)
 @_json
 @click.pass_context
 def page(
@@ -581,12 +587,17 @@ def page(
     everything: Path | None,
     full: bool,
     seed: int,
+    certificates: tuple[Path, ...],
+    verifier: Path | None,
     as_json: bool,
 ) -> None:
     """Write the page of one STATEMENT, or of all with an index: HTML that works offline.
 
     It shows the statement, what it rests on, its errors by level, its errata and its proof. Exit status 1 if what
     should hold does not; the page says so too. With --all the audit runs once, which takes some minutes.
+
+    A --certificate that audit --enclose kept is verified by a button on the page, in the browser. It needs verifier.js
+    beside the page, a large file: --verifier writes it, from two packages that pip and npm bring into its folder.
 
     Example: yzflow page "Scan and Snap: Theorem 4" --out theorem4.html
     """
@@ -598,8 +609,9 @@ def page(
         given = "neither" if statement is None else "both"
         raise ValueError(f"`STATEMENT` must be given or else `--all`, but got {given}")
     if everything is not None:
-        if out is not None:
-            raise ValueError("`--out` must be left out beside --all, but got both")
+        for name, value in (("--out", out), ("--certificate", certificates), ("--verifier", verifier)):
+            if value:
+                raise ValueError(f"`{name}` must be left out beside --all, but got both")
         report = contents.write_all(everything, quick=not full, seed=seed, progress=True)
         start, n = everything / contents.INDEX, len(report.statements)
         facts = {"statements": n, "passed": report.passed, "out": str(start)}
@@ -607,7 +619,15 @@ def page(
         context.exit(0 if report.passed else 1)
     assert statement is not None
     out = _file_to_write(Path(f"{single.slug(find(statement))}.html") if out is None else out)
-    verdict = single.page(statement, out, quick=not full, seed=seed, progress=True)
+    verdict = single.page(
+        statement,
+        out,
+        quick=not full,
+        seed=seed,
+        progress=True,
+        certificates=certificates,
+        verifier=verifier,
+    )
     facts = {"statement": verdict.statement.id, "summary": str(verdict.summary), "passed": verdict.passed}
     _report(as_json, {**facts, "out": str(out)}, [verdict.outcome, f"wrote {out}"])
     context.exit(0 if verdict.passed else 1)

@@ -9,7 +9,7 @@ and every query of a token.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +40,25 @@ def enclose(setting: Any, level: str, *, t_end: float, max_seconds: float, folde
 
     if setting.start is not None:
         raise checks.reject("start", "be zero for a flow in balls", "a layer")
-    rates = {"eta_y": setting.eta_y, "eta_z": setting.eta_z, "decoder": level.removesuffix(" flow")}
+    rates = _rates(setting, level)
     return kept(folder, setting.classes, **rates, t_end=t_end, bits=BITS, max_seconds=max_seconds)
+
+
+def question(setting: Any, level: str) -> Mapping[str, Any] | None:
+    """Those parts of a certificate's claim that the flow of a level has; None where the flow cannot be enclosed."""
+    from theory.enclosures.populations import OfPopulation
+    from theory.enclosures.reading import read
+
+    if setting.start is not None:
+        return None
+    try:
+        return OfPopulation(read(setting.classes, **_rates(setting, level))).claim()
+    except ValueError:  # too many variables
+        return None
+
+
+def _rates(setting: Any, level: str) -> dict[str, Any]:
+    return {"eta_y": setting.eta_y, "eta_z": setting.eta_z, "decoder": level.removesuffix(" flow")}
 
 
 # How a claim is put together.

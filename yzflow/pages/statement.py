@@ -24,7 +24,8 @@ from yzflow.audits import formulas
 from yzflow.audits.check import MARGINS, StatementVerdict, check, error_rows, find, head, margin_rows
 from yzflow.audits.outcomes import Column, Outcome
 from yzflow.audits.report import assumed
-from yzflow.pages import live, strips
+from yzflow.pages import certified, live, strips
+from yzflow.pages import verifier as bundles
 from yzflow.pages.explorer.registry import Panel, panels
 
 __all__ = [
@@ -44,7 +45,14 @@ __all__ = [
 
 
 def page(
-    statement: str | Statement, path: str | os.PathLike, *, quick: bool = True, seed: int = 0, progress: bool = False
+    statement: str | Statement,
+    path: str | os.PathLike,
+    *,
+    quick: bool = True,
+    seed: int = 0,
+    progress: bool = False,
+    certificates: Sequence[str | os.PathLike] = (),
+    verifier: str | os.PathLike | None = None,
 ) -> StatementVerdict:
     """Write the page of one statement: one HTML file that needs no network.
 
@@ -61,6 +69,12 @@ def page(
         Of the SGD runs.
     progress : bool
         Show progress on standard error.
+    certificates : sequence of path-like
+        Files that ``yzflow audit --enclose`` kept, or `theory.enclosures.Enclosure.save` wrote with recorded claims.
+        The page holds them, and has a button to verify each where the page is opened.
+    verifier : path-like, optional
+        Write ``verifier.js``, which these buttons need, beside the page, from the two packages in this folder: pip and
+        npm bring them where they are not there yet.
 
     Returns
     -------
@@ -70,12 +84,18 @@ def page(
     Raises
     ------
     ValueError
-        If the register has no such statement, with the nearest ones, or several; or if ``path`` cannot be written.
+        If the register has no such statement, with the nearest ones, or several; if ``path`` cannot be written; if a
+        certificate decides no claim of the statement at one of its settings; or if a package cannot be had.
+    FileNotFoundError
+        If there is no such certificate.
     """
-    find(statement)
+    found = find(statement)
     path = writable("path", path)
+    held = [certified.certified(found, one) for one in checks.instance("certificates", certificates, (list, tuple))]
+    if verifier is not None:
+        bundles.write(path.parent / bundles.NAME, verifier)
     verdict = check(statement, quick=quick, seed=seed, progress=progress)
-    save(html(verdict), path)
+    save(html(verdict, certificates=held), path)
     return verdict
 
 
@@ -91,6 +111,7 @@ def html(
     derivations: Sequence[Derivation] | None = None,
     index: str | None = None,
     note: str = "",
+    certificates: Sequence[certified.Certified] = (),
 ) -> str:
     """The page of what `yzflow.check` computed.
 
@@ -104,6 +125,8 @@ def html(
         Address of the index of all pages, to link to.
     note : str, optional
         Said below the badge.
+    certificates : sequence of yzflow.pages.certified.Certified
+        Of claims of the statement; the page has a button to verify each.
     """
     checks.instance("verdict", verdict, StatementVerdict)
     statement = verdict.statement
@@ -124,6 +147,7 @@ def html(
         _question(statement),
         _numbers(verdict, "" if views is None else _plot(verdict, "errors")),
         _rests(verdict),
+        certified.section(certificates),
         _margins(verdict),
         _errata(statement),
         _proof(derivations or (), verdict),
@@ -134,13 +158,17 @@ def html(
     return document(
         f"{statement.id}. {statement.title}",
         "\n".join(filter(None, parts)),
-        scripts=scripts,
+        scripts=scripts + certified.scripts(certificates),
         controls=views is not None,
+        policy=certified.POLICY if certificates else "",
     )
 
 
-def document(title: str, body: str, *, scripts: str = "", controls: bool = False) -> str:
-    """A whole page around its body, with its scripts; ``controls`` brings the style of the explorer's and its plots."""
+def document(title: str, body: str, *, scripts: str = "", controls: bool = False, policy: str = "") -> str:
+    """A whole page around its body, with its scripts; ``controls`` brings the style of the explorer's and its plots.
+
+    ``policy`` is what its scripts may do besides running as they stand in the page.
+    """
     first, last = live.styles()
     style = file("yzflow.pages", "statement.css")
     if controls:
@@ -148,12 +176,13 @@ def document(title: str, body: str, *, scripts: str = "", controls: bool = False
     else:
         light, dark = re.findall(r":root[^{]*\{([^}]*)\}", first)[:2]
         style = f":root {{{light}}}\n@media (prefers-color-scheme: dark) {{ :root {{{dark}}} }}\n{style}"
+    sources = " ".join(filter(None, ["script-src 'unsafe-inline'", policy])) + "; "
     parts = {
         "VERSION": __version__,
         "TITLE": escape(title),
         "STYLE": style,
         "BODY": body,
-        "POLICY": "script-src 'unsafe-inline'; " if scripts else "",
+        "POLICY": sources if scripts else "",
         "NOTE": f"This page needs no network{'' if scripts else ' and runs no script'}.",
         "SCRIPTS": scripts,
     }

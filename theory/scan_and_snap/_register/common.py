@@ -15,7 +15,7 @@ FLOWS = ("theory flow", "modified flow", "full flow")
 ALL = (*FLOWS, "SGD")
 LEVELS = ("closed form", *ALL, DRAWN)
 COLUMNS = {"theory": ("closed form", *FLOWS[:2], DRAWN), "true gradient": FLOWS[2:], "SGD": ("SGD",)}
-ENCLOSING = Enclosing(FLOWS, enclosed.enclose)
+ENCLOSING = Enclosing(FLOWS, enclosed.enclose, enclosed.question)
 PROOFS = derivations("theory.scan_and_snap.proofs")
 
 

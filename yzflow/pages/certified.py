@@ -1,0 +1,162 @@
+"""Certificates on a statement's page: each with the claims of the statement that it decides, and a button to verify it.
+
+The page carries the certificate, and the checker as it stands in `yzflow.verify`; Python for it, which is large, comes
+from a file beside the page, ``verifier.js`` (`yzflow.pages.verifier`).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from dynamics.support import checks
+from theory.enclosures import Enclosure
+from theory.enclosures.claims import differences
+from theory.enclosures.formulas import Predicate, written
+from theory.statements import Check, Enclosing, Setting, Statement
+from yzflow.audits import formulas
+from yzflow.audits.audit import settings
+from yzflow.audits.enclosing import Enclose, FlowsInBalls
+from yzflow.pages import explorer, verifier
+from yzflow.paper import part_of
+
+# What a page with certificates may do besides: compile the verifier, and run it in a worker. It may still ask nothing
+# of a network.
+POLICY = "'wasm-unsafe-eval' blob: 'self'; worker-src blob:"
+
+
+@dataclass(frozen=True)
+class Certified:
+    """A certificate on a page.
+
+    Attributes
+    ----------
+    name : str
+        Of its file.
+    content : bytes
+    flow : str
+        Which level and setting it is of.
+    decided : tuple of str
+        Each claim of the statement that it decides, in words.
+    """
+
+    name: str
+    content: bytes
+    flow: str
+    decided: tuple[str, ...]
+
+
+def certified(statement: Statement, path: str | os.PathLike) -> Certified:
+    """A certificate, if it decides a claim of the statement at one of its settings; verified once here.
+
+    Raises
+    ------
+    ValueError
+        If it does not, or proves nothing, or is no certificate.
+    FileNotFoundError
+        If there is none.
+    """
+    found = Enclosure.load(path)
+    enclosing = part_of(statement.paper, "enclosing")
+    for setting in settings(statement.paper, quick=False) if enclosing else ():
+        for level in _levels(found, enclosing, setting):
+            decided = tuple(_decided(statement, found, setting, level))
+            if decided:
+                if not found.verify():
+                    raise checks.reject("certificates", "prove what they claim", f"{os.fspath(path)} ({found.fault})")
+                return Certified(Path(path).name, Path(path).read_bytes(), f"{level}, {setting.name}", decided)
+    raise checks.reject("certificates", f"decide a claim of {statement.id} at one of its settings", os.fspath(path))
+
+
+def _levels(found: Enclosure, enclosing: Enclosing, setting: Setting) -> Iterator[str]:
+    """At which levels a certificate is of a setting."""
+    for level in enclosing.levels:
+        asked = enclosing.question(setting, level)
+        if asked is not None and not differences(found.claimed, asked):
+            yield level
+
+
+def _decided(statement: Statement, found: Enclosure, setting: Setting, level: str) -> Iterator[str]:
+    """Those claims of a statement that stand in a certificate of its setting, with the verdict there."""
+    flows = FlowsInBalls(setting, Enclosing((level,), lambda *_, **__: found), Enclose())
+    for check in statement.checks:
+        if check.claim is not None and level in check.levels:
+            says = _says(check, flows, level, found)
+            for predicate in found.predicates:
+                if predicate.says == says:
+                    yield f"{check.says or check.name}: {_verdict(predicate)}"
+
+
+def _says(check: Check, flows: FlowsInBalls, level: str, found: Enclosure) -> Any:
+    """What a check claims, as a certificate has it; None where it cannot be written down."""
+    assert check.claim is not None
+    try:
+        return written(check.claim(flows, level, check.tolerance), found.opened().recorder())
+    except ValueError:
+        return None
+
+
+def _verdict(predicate: Predicate) -> str:
+    if predicate.times is None:
+        return f"true for every t with 0 < t <= {predicate.until:g}"
+    return f"false at t = {predicate.times[1]:g}"
+
+
+def section(found: Sequence[Certified]) -> str:
+    """The part of a page that shows certificates; nothing without any."""
+    if not found:
+        return ""
+    words = (
+        "Each file below is the proof of what stands above it, for every time up to a last one. The button runs the "
+        "checker in this browser, offline: it reads the file as it stands in this page, computes every bound again, "
+        "decides every claim again, and prints what it found, in its own words. It uses nothing of what made the file, "
+        f"only Python with python-flint, from <code>{verifier.NAME}</code> beside this page."
+    )
+    return f"<section id='certificates'><h2>Certificates</h2><p>{words}</p>{''.join(map(_place, found))}</section>"
+
+
+def _place(one: Certified) -> str:
+    claims = "".join(f"<li>{formulas.readable(said)}</li>" for said in one.decided)
+    data = f"data:application/octet-stream;base64,{base64.b64encode(one.content).decode()}"
+    name, sha256 = escape(one.name, quote=True), hashlib.sha256(one.content).hexdigest()
+    size = f"{len(one.content) / 1e3:.0f} kB, SHA-256 {sha256}"
+    return (
+        f"<div class='certificate'><h3>{formulas.readable(one.flow)}</h3><ul>{claims}</ul>"
+        f"<p class='soft'><a download='{name}' href='{data}'>{name}</a>, {size}</p>"
+        "<p><button type='button' hidden>Verify here</button> <span role='status'></span></p><pre hidden></pre></div>"
+    )
+
+
+def scripts(found: Sequence[Certified]) -> str:
+    """The data and the script of that part; nothing without certificates."""
+    if not found:
+        return ""
+    data = {
+        "verifier": verifier.NAME,
+        "sha256": verifier.SHA256,
+        "wheel": verifier.WHEEL,
+        "worker": _text("yzflow.pages", "checking.js"),
+        "checker": checker(),
+    }
+    code = explorer.in_script(_text("yzflow.pages", "certified.js"))
+    return (
+        f'<script type="application/json" id="certified">{explorer.in_data(data)}</script>\n'
+        f"<script>\n{{\n{code}}}\n</script>\n"
+    )
+
+
+def checker() -> dict[str, str]:
+    """The files of `yzflow.verify`, which need nothing else of yzflow."""
+    own = (file for file in resources.files("yzflow").iterdir() if file.name.startswith("verify"))
+    return {file.name: file.read_text(encoding="utf-8") for file in sorted(own, key=lambda file: file.name)}
+
+
+def _text(package: str, name: str) -> str:
+    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
