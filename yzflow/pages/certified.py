@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -154,7 +155,7 @@ def scripts(found: Sequence[Certified]) -> str:
 
 def checker() -> dict[str, str]:
     """The files of `yzflow.verify`, which need nothing else of yzflow."""
-    own = (file for file in resources.files("yzflow").iterdir() if file.name.startswith("verify"))
+    own = (file for file in resources.files("yzflow").iterdir() if re.fullmatch(r"verify\w*\.py", file.name))
     return {file.name: file.read_text(encoding="utf-8") for file in sorted(own, key=lambda file: file.name)}
 
 
