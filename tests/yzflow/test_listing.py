@@ -36,7 +36,7 @@ def test_everything_is_listed_once_a_line_each(kind):
     entries = json.loads(command(kind, "--json").stdout)
     assert entries == getattr(listing, kind)()
     names = [entry["name"] for entry in entries]
-    assert set(names) == known(kind) and len(names) == len(set(names))
+    assert set(names) == known(kind) and len(names) == len({(entry["paper"], entry["name"]) for entry in entries})
     assert all(entry["line"].strip() for entry in entries)
     lines = [line for line in shown.stdout.splitlines() if line.startswith("  ")]
     assert len(lines) == len(entries) and max(map(len, shown.stdout.splitlines())) <= 100
@@ -69,7 +69,7 @@ def test_a_paper_that_is_none_is_refused(kind):
     assert ended.exit_code == 2
     known = ", ".join(sorted(paper.name for paper in yzflow.papers().values()))
     assert f"`paper` must be one of {known}" in ended.stderr
-    with pytest.raises(ValueError, match="`paper` must be a str"):
+    with pytest.raises(ValueError, match="`paper` must be text"):
         getattr(listing, kind)(3)
 
 

@@ -8,6 +8,7 @@ from html import unescape
 import pytest
 from click.testing import CliRunner
 from driving import ROOT
+from ours import OURS
 
 import yzflow
 from theory import decoder, statements
@@ -183,14 +184,14 @@ def test_what_no_paper_prints_is_not_called_printed():
     parts = {
         part.partition(". ")[0]: part for part in re.split(r"^(?:### |<summary>(?!The statement))", page, flags=re.M)
     }
-    for one in statements.REGISTER.values():
+    for one in OURS.values():
         part, where = parts[one.id], one.source.where
         assert (f"{where[0].upper()}{where[1:]}:" in part) != one.own
         assert ("No erratum found." in part) == (not one.own and not one.errata)
 
 
 def test_what_stands_in_slides_is_called_so_everywhere():
-    register = statements.REGISTER.values()
+    register = OURS.values()
     slides = [one for one in register if one.paper == "Sparse averaging" and not one.own]
     assert {one.source.where for one in slides} == {"as in the talk's slides"}
     assert {one.source.where for one in register if one not in slides} == {"as printed"}

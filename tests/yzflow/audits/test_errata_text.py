@@ -3,13 +3,13 @@
 import re
 
 from driving import ROOT
+from ours import OURS
 
-from theory import statements
 from yzflow.audits.audit import AuditReport
 from yzflow.audits.errata_page import errata_page
 
 PAGE = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
-REGISTER = tuple(statements.REGISTER.values())
+REGISTER = tuple(OURS.values())
 
 
 def parts_of(page):
