@@ -14,6 +14,7 @@ from dynamics import deep, linear_noise
 from dynamics.support import archive, netcdf, sealed
 from dynamics.units.qsa import load_training, train_qsa
 from theory.enclosures import Enclosure
+from theory.enclosures.cells import Cell, CellEnclosure, decide_cell
 from yzflow.audits import survival
 from yzflow.papers.bounded_dyck import architecture
 from yzflow.sweeps.runs import Result, key
@@ -77,9 +78,12 @@ def _bags(path):
     return repr(({name: array.tolist() for name, array in found.arrays.items()}, found.sizes, found.names))
 
 
-def _certificate(path):
-    found = Enclosure.load(path)
-    return repr((found.claimed, {name: (array.dtype, array.tobytes()) for name, array in found.arrays().items()}))
+def _certificate(of):
+    def read(path):
+        found = of.load(path)
+        return repr((found.claimed, {name: (array.dtype, array.tobytes()) for name, array in found.arrays().items()}))
+
+    return read
 
 
 def _entry(path):
@@ -96,8 +100,8 @@ def _store_entry(path):
 
 
 def _cell(path):
-    kind = "yzflow-cell-2"
-    archive.kept(path, kind, sealed.KINDS[kind].what, {"t_end": 1.0}, lambda: [[True, 1.0, None]])
+    cell = Cell(2, 2, (2.0, 1.0), 1.0, (0.2, 0.21), (1.4, 1.45))
+    decide_cell(cell, [(0.0, 1.0, -1.0)], t_end=0.5, degree=1)[1].save(path)
 
 
 def _checkpoint(path):
@@ -144,8 +148,8 @@ FILES = {
     ),
     "yzflow-deep-1": File("deep.nc", _trained, lambda path: parts(deep.load_training(path))),
     "yzflow-deep-checkpoint-1": File("state.npz", _checkpoint, _restored),
-    "yzflow-certificate-2": File("flow.npz", saved.MADE["a certificate"][1], _certificate),
-    "yzflow-cell-2": File("cell.npz", _cell, _archive("yzflow-cell-2")),
+    "yzflow-certificate-2": File("flow.npz", saved.MADE["a certificate"][1], _certificate(Enclosure)),
+    "yzflow-cell-3": File("cell.npz", _cell, _certificate(CellEnclosure)),
     "yzflow-sweep-run-1": File(f"{key(IDENTITY)}.npz", _store_entry, _entry),
     "yzflow-runs-1": File(
         "runs.nc", lambda path: Store(path.parent / "runs").consolidate(path), plain("yzflow-runs-1")

@@ -1,21 +1,18 @@
-"""Check a certificate: ``python -m yzflow.verify FILE``, or this file as a script, with ``verify_flow.py`` beside it.
+"""Check a certificate: ``python -m yzflow.verify FILE``, or this file as a script, with the ``verify_*.py`` beside it.
 
-The two files take nothing from the rest, only python-flint: format, vocabulary and equations are written down again. A
+These files take nothing from the rest, only python-flint: format, vocabulary and equations are written down again. A
 certificate claims that the flow from zero of the population in it stays within bounds of given polynomials, and that
 predicates are true, or false, at every time of a span. Settings follow from the population; every bound is computed
 and every predicate decided again. What has other parts is refused. What is printed is the claim as it was checked, in
-the words of this file.
+the words of this file. A cell, many settings at once, is for ``verify_cell.py``.
 """
 
-import ast
 import hashlib
-import io
 import json
 import math
 import operator
 import struct
 import sys
-import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -25,9 +22,13 @@ import flint
 from flint import arb, arb_poly, arb_series
 
 if __package__:
-    from yzflow.verify_flow import Tube, field_of, need
+    from yzflow import verify_cell
+    from yzflow.verify_file import fits, need, opened, positive, real, whole
+    from yzflow.verify_flow import Tube, field_of, taylor
 else:
-    from verify_flow import Tube, field_of, need  # type: ignore[no-redef]
+    import verify_cell  # type: ignore[no-redef]
+    from verify_file import fits, need, opened, positive, real, whole  # type: ignore[no-redef]
+    from verify_flow import Tube, field_of, taylor  # type: ignore[no-redef]
 
 ORDER, DEPTH = 6, 14  # of the expansions that predicates are decided by; how often a span of time is halved
 LEAVES, TESTS, CLAIMS = {"variable": 1, "number": 1, "time": 0}, {">": 1, ">=": 1}, {"and": 2, "or": 2, "not": 1}
@@ -39,18 +40,6 @@ REFUSALS = ValueError, TypeError, AttributeError, LookupError, OSError, Arithmet
 ARGUMENTS = {**LEAVES, **dict.fromkeys(OPERATIONS, 1), **dict.fromkeys("+*/", 2), **TESTS, **CLAIMS}
 
 
-def real(x: Any) -> bool:
-    return type(x) is float and math.isfinite(x)
-
-
-def positive(x: Any) -> bool:
-    return real(x) and x > 0
-
-
-def whole(x: Any) -> bool:
-    return type(x) is int and 0 <= x < 2**53
-
-
 SAYS = {"says": [list], "verdict": {True, False}, "until": positive, "margin": real}
 BAG = (whole, whole, real, [whole], [positive])  # query, next token, weight, tokens, counts
 POPULATION = {"bags": [BAG], "query_tokens": [whole], **dict.fromkeys(("n_queries", "n_tokens", "vocab_size"), whole)}
@@ -59,47 +48,6 @@ CLAIM = {
     "start": {"zero"}, "eta_y": positive, "eta_z": positive, "population": {**POPULATION, "sha256": str},
     "t_end": positive, "t_reached": positive, "bits": whole, "errors": [positive], "predicates": [dict],
 }  # fmt: skip
-
-
-def fits(x: Any, rule: Any) -> bool:
-    """Whether a part of a claim is of the form that it can have."""
-    if isinstance(rule, dict):
-        return type(x) is dict and x.keys() == rule.keys() and all(fits(x[name], rule[name]) for name in rule)
-    if isinstance(rule, list):
-        return type(x) is list and all(fits(entry, rule[0]) for entry in x)
-    if isinstance(rule, tuple):
-        return type(x) is list and len(x) == len(rule) and all(map(fits, x, rule))
-    if isinstance(rule, set):
-        return any(x is word or (type(x) is str and x == word) for word in rule)
-    return isinstance(x, rule) if isinstance(rule, type) else rule(x)
-
-
-def npy(raw: bytes) -> tuple[tuple, list]:
-    """Shape and numbers of an array of doubles or 64-bit integers."""
-    need(raw[:8] == b"\x93NUMPY\x01\x00", "an array is of another format")
-    end = 10 + struct.unpack("<H", raw[8:10])[0]
-    head = ast.literal_eval(raw[10:end].decode("latin1"))
-    shape, kind = head["shape"], {"<f8": "d", "<i8": "q"}.get(head["descr"])
-    need(kind is not None and not head["fortran_order"], "an array holds something else than numbers")
-    found = list(struct.unpack(f"<{math.prod(shape)}{kind}", raw[end:]))
-    need(all(map(math.isfinite, found)), "an array holds a number that is not finite")
-    return shape, found
-
-
-def opened(path: str) -> tuple[dict, dict]:
-    """The claim and the arrays of a file whose bytes are as they were written."""
-    with open(path, "rb") as file:
-        content = file.read()
-    need(hashlib.sha256(content[:-64]).hexdigest().encode() == content[-64:], "the SHA-256 is another")
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        members = {entry.filename: archive.read(entry) for entry in archive.infolist() if entry.compress_type == 0}
-
-    def unique(pairs: list) -> dict:
-        need(len(dict(pairs)) == len(pairs), "a name stands twice in the claim")
-        return dict(pairs)
-
-    header = json.loads(members.pop("claim.json"), object_pairs_hook=unique)
-    return header["claim"], {name.removesuffix(".npy"): npy(raw) for name, raw in members.items()}
 
 
 def schema(c: dict) -> list:
@@ -166,7 +114,7 @@ def values(tube: Tube, says: list, a: float, b: float) -> Iterator:
     wide = thin if a == b else wide
     at = still if a == 0 else arb(a) + half
     off = (half if a == 0 else still) + arb(0, half.upper()) if b > a else still
-    X = list(zip(tube.taylor(thin, ORDER), tube.taylor(wide, ORDER + 1), strict=True))
+    X = list(zip(taylor(tube.field, thin, ORDER), taylor(tube.field, wide, ORDER + 1), strict=True))
     flint.ctx.cap = ORDER + 1
     found: list[Any] = []
     for op, *given in says:
@@ -261,6 +209,8 @@ def formula(says: list, names: list[str]) -> str:
 def check(path: str) -> list[str]:
     """The claim of a certificate in words, a line each, if it is true; ValueError otherwise."""
     c, arrays = opened(path)
+    if type(c) is dict and c.get("kind") == "cell":
+        return verify_cell.check(c, arrays)
     bags = schema(c)
     flint.ctx.prec = c["bits"] + 40
     tube, names = tube_of(c, arrays)

@@ -6,7 +6,7 @@ For a bag with the counts N_l, w_l = N_l exp(z_l), f = w/|w|, u = Y^T f, r = e -
     modified:  dY/dt = eta_Y F (F^T F)^{-1} [p_n r_n^T]_n,  dz/dt as above
     theory:    g_n = F (F^T F)^{-1} [x_n' (e_n' - 1/M) . r_n]_n',  dx_n/dt = p_n eta_Y M/(M - 1 + exp(x_n)), x_n = M h_n
 
-It imports nothing of the rest, only python-flint.
+It imports nothing of the rest but ``verify_file.py``, only python-flint.
 """
 
 import math
@@ -18,10 +18,10 @@ from typing import Any
 import flint
 from flint import acb_mat, arb, arb_poly, arb_series
 
-
-def need(good: bool, what: str) -> None:
-    if not good:
-        raise ValueError(what)
+if __package__:
+    from yzflow.verify_file import need
+else:
+    from verify_file import need  # type: ignore[no-redef]
 
 
 def total(terms: list) -> Any:
@@ -73,13 +73,14 @@ def copies_of_a_class(bags: list) -> tuple[list, list] | None:
     return found[0], found[1]
 
 
-def symmetric(c: dict, bags: list, common: list, distinct: list) -> tuple[Callable, list[str]]:
-    """f(x) for K equal classes, seen from one. Columns of Y: its own next token, K - 1 others, M - K unseen."""
-    K, M, C, groups = len(bags), c["population"]["vocab_size"], len(common), common + distinct
-    count, k, G, rest = [arb(x) for x, _ in groups], [len(tokens[0]) for _, tokens in groups], len(groups), M - K
-    m, own_queries = [1, K - 1] + [rest] * (rest > 0), len({bag[0] for bag in bags}) > 1
-    rate_y, rate_z = (arb(c[name]) * arb(bags[0][2]) for name in ("eta_y", "eta_z"))
-    movers, L = [1 if i >= C or own_queries else K for i in range(G)], len(m)
+def equal_classes(decoder: str, K: int, M: int, C: int, count: list, k: list, rate_y, rate_z, movers: list) -> Callable:
+    """f(x) for K classes that are copies of each other, seen from one; the first C groups of tokens are common.
+
+    Columns of Y: its own next token, K - 1 others, M - K unseen.
+    """
+    G, rest = len(count), M - K
+    m = [1, K - 1] + [rest] * (rest > 0)
+    L = len(m)
 
     def field(x):
         zero, y, f = x[0] * 0, x[G:], features(count, k, x[:G])
@@ -90,7 +91,7 @@ def symmetric(c: dict, bags: list, common: list, distinct: list) -> tuple[Callab
             mean, gap = (own + other * (K - 1)) / K / (rho * (K - 1) + 1), (own - other) / (1 - rho) / K
             return mean + gap * (K - 1), mean - gap
 
-        if c["decoder"] == "theory":
+        if decoder == "theory":
             clock = 1 / (y[0].exp() + (M - 1))
             own, other = invert(y[0] * clock * (M - 1), -y[0] * clock)
             g, tail = [v * (own + other * (K - 1) if i < C else own) for i, v in enumerate(f)], [rate_y * M * clock]
@@ -103,13 +104,24 @@ def symmetric(c: dict, bags: list, common: list, distinct: list) -> tuple[Callab
             against = dot(m[1:], odds)
             r = [against / (against + 1), *(-odd / (against + 1) for odd in odds)]
             g = [dot(row, r, m) for row in Y]
-            if c["decoder"] == "modified":
+            if decoder == "modified":
                 r = [*invert(r[0], r[1]), *(never / (rho * (K - 1) + 1) for never in r[2:])]
             shared = [r[0] + r[1] * (K - 1), r[2] * K] if rest else []
             tail = [rate_y * v * move for i, v in enumerate(f) for move in (shared if i < C else r)]
         along = dot(k, f, g)
         return [rate_z * n * v * (b - v * along) for n, v, b in zip(movers, f, g, strict=True)] + tail
 
+    return field
+
+
+def symmetric(c: dict, bags: list, common: list, distinct: list) -> tuple[Callable, list[str]]:
+    """f(x) for the classes of a population, and what each variable is."""
+    K, M, C, groups = len(bags), c["population"]["vocab_size"], len(common), common + distinct
+    rest, own_queries = M - K, len({bag[0] for bag in bags}) > 1
+    rate_y, rate_z = (arb(c[name]) * arb(bags[0][2]) for name in ("eta_y", "eta_z"))
+    count, k = [arb(x) for x, _ in groups], [len(tokens[0]) for _, tokens in groups]
+    movers = [1 if i >= C or own_queries else K for i in range(len(groups))]
+    field = equal_classes(c["decoder"], K, M, C, count, k, rate_y, rate_z, movers)
     places = [min((bag[0], t) for bag, own in zip(bags, tokens, strict=True) for t in own) for _, tokens in groups]
     names = [f"z({c['population']['query_tokens'][q]}, {t})" for q, t in places]
     if c["decoder"] == "theory":
@@ -190,6 +202,15 @@ def evaluate(field: Callable, rows: list, length: int) -> list:
     return [[series[k] for k in range(length)] for series in field([arb_series(row[:length], length) for row in rows])]
 
 
+def taylor(field: Callable, box: list, length: int) -> list:
+    """Power series of every solution through a point of a box."""
+    rows = [[value] for value in box]
+    for k in range(length - 1):
+        for row, slope in zip(rows, evaluate(field, rows, k + 1), strict=True):
+            row.append(slope[k] / (k + 1))
+    return [arb_series(row, length) for row in rows]
+
+
 def norm(values: list, W: list) -> arb:
     return sum(((v.abs_upper() * w) ** 2 for v, w in zip(values, W, strict=True)), arb(0)).upper().sqrt().upper()
 
@@ -208,21 +229,26 @@ def defect(field: Callable, p: list, centre: arb, half: arb, W: list) -> arb:
     return norm(bounds, W)
 
 
+def definite(P: list) -> bool:
+    """Whether every symmetric matrix with entries in P has positive pivots."""
+    P = [list(row) for row in P]
+    for k, pivot in enumerate(P):
+        for i in range(k + 1, len(P)):
+            factor = P[i][k] / pivot[k]
+            P[i] = [a - factor * b for a, b in zip(P[i], pivot, strict=True)]
+    return all(row[k] > 0 for k, row in enumerate(P))
+
+
 def growth(field: Callable, box: list, W: list) -> arb:
     """A bound of the logarithmic norm over a box: mu I - S has positive pivots, S the symmetric part of W f' W^-1."""
-    n, N = len(box), range(len(box))
+    N = range(len(box))
     J = [evaluate(field, [[v, int(i == j)] for i, v in enumerate(box)], 2) for j in N]
     S = [[(J[j][i][1] * W[i] / W[j] + J[i][j][1] * W[j] / W[i]) / 2 for j in N] for i in N]
     spread = sum((a.rad() * a.rad() for row in S for a in row), arb(0)).upper().sqrt().upper()
     S = [[S[min(i, j)][max(i, j)].mid() for j in N] for i in N]
     guess = max(float(e.real.mid()) for e in acb_mat(S).eig(algorithm="approx"))
     mu = arb(guess + 1e-9 * float(arb(sum(a * a for row in S for a in row)).sqrt().mid()) + 1e-30)
-    L = [[mu * int(i == j) - S[i][j] for j in N] for i in N]
-    for k in N:
-        for i in range(k + 1, n):
-            factor = L[i][k] / L[k][k]
-            L[i] = [a - factor * b for a, b in zip(L[i], L[k], strict=True)]
-    return mu + spread if all(L[k][k] > 0 for k in N) else arb.nan()
+    return mu + spread if definite([[mu * int(i == j) - S[i][j] for j in N] for i in N]) else arb.nan()
 
 
 class Tube:
@@ -250,11 +276,3 @@ class Tube:
     def box(self, p: list, radius: float, middle: arb, half: arb) -> list:
         around = arb(0, half.upper())
         return [q(arb_poly([middle, 1]))(around) + arb(0, (radius / w).upper()) for q, w in zip(p, self.W, strict=True)]
-
-    def taylor(self, box: list, length: int) -> list:
-        """Power series of every solution through a point of a box."""
-        rows = [[value] for value in box]
-        for k in range(length - 1):
-            for row, slope in zip(rows, evaluate(self.field, rows, k + 1), strict=True):
-                row.append(slope[k] / (k + 1))
-        return [arb_series(row, length) for row in rows]

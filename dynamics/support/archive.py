@@ -9,13 +9,12 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from dynamics.support import files, sealed
+from dynamics.support import sealed
 
 HEADER, CLAIM = "run.json", "claim.json"  # the member for the header; that of certificates, which is a claim
 _HEADS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
@@ -91,32 +90,6 @@ def load(
     if header.get("format") != file_format:
         raise sealed.another(path, what, content, name=name)
     return header, arrays
-
-
-def kept(path: Path | None, file_format: str, what: str, question: Mapping[str, Any], make: Callable[[], Any]) -> Any:
-    """What ``make()`` returns, as JSON holds it, from the file at ``path`` if it answers ``question``.
-
-    Else it is made, and kept there. A damaged file, or one that answers another question, is set aside as
-    ``*.damaged``, with a warning, and what it held is made again.
-
-    Raises
-    ------
-    ValueError
-        If another file stands there, which nothing of ours has damaged.
-    OSError
-        If the file cannot be read, set aside or written.
-    """
-    asked, then = json.loads(json.dumps(question)), "what it held is made again"
-    if path is not None and sealed.sound(path, what, then, stacklevel=3):
-        header, _ = load(path, file_format, what)
-        if header.get("question") == asked and "answer" in header:
-            return header["answer"]
-        sealed.set_aside(path, "it was kept for another question", then, stacklevel=3)
-    made = json.loads(json.dumps(make()))
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        files.write(path, encode({"format": file_format, "question": asked, "answer": made}, {}))
-    return made
 
 
 def format_of(content: bytes | memoryview) -> str:

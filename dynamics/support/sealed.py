@@ -56,11 +56,7 @@ KINDS = {
     "yzflow-deep-1": Kind("a training of transformers", "dynamics.deep:load_training"),
     "yzflow-deep-checkpoint-1": Kind("a checkpoint of transformers", "dynamics.deep:train", remade=True),
     "yzflow-certificate-2": Kind("a certificate", "theory.enclosures:Enclosure.load"),
-    "yzflow-cell-2": Kind(
-        "the answers for a cell of settings",
-        "yzflow.papers.scan_and_snap.figures.certified_cells:certified_cells",
-        remade=True,
-    ),
+    "yzflow-cell-3": Kind("a certificate of a cell", "theory.enclosures.cells:CellEnclosure.load", remade=True),
     "yzflow-sweep-run-1": Kind("a run of a sweep", "yzflow.sweeps.store:Store.read", remade=True),
     "yzflow-runs-1": Kind("the runs of a store"),
     "yzflow-sweep-1": Kind("a sweep", "yzflow.sweeps.sweep:load_sweep"),

@@ -235,7 +235,7 @@ def test_a_file_of_another_kind_is_refused_by_name(kind, originals, copies):
         path.write_bytes(original.read_bytes())
         found, _ = read(kind, path)
         assert isinstance(found, ValueError), other
-        if kind not in ("yzflow-certificate-2", "yzflow-sweep-run-1"):  # which say it in other words
+        if kind not in ("yzflow-certificate-2", "yzflow-cell-3", "yzflow-sweep-run-1"):  # which say it in other words
             assert str(found).endswith(f"another file {str(path)!r}, {sealed.KINDS[other].what}")
 
 
@@ -308,19 +308,16 @@ def test_bytes_that_nobody_wrote_are_refused(kind, content, again, copies):
 
 
 @pytest.mark.parametrize("how", ["damaged", "of another question", "of another kind"])
-@pytest.mark.parametrize("kind", ["yzflow-cell-2", "yzflow-dyck-variant-1"])
-def test_what_is_kept_to_save_work_is_made_again(kind, how, tmp_path):
+def test_what_is_kept_to_save_work_is_made_again(how, tmp_path):
     """With a line that says so; somebody's own file at its place is left alone."""
     made = []
 
     def asked(name, value):
         def make():
             made.append(value)
-            return [value] if kind == "yzflow-cell-2" else xr.Dataset({"x": ((), value)})
+            return xr.Dataset({"x": ((), value)})
 
-        if kind == "yzflow-cell-2":
-            return archive.kept(tmp_path / name, kind, "a cell", {"value": value}, make)[0]
-        return float(netcdf.kept(tmp_path / name, kind, "a variant", make)["x"])
+        return float(netcdf.kept(tmp_path / name, "yzflow-dyck-variant-1", "a variant", make)["x"])
 
     assert [asked("a", 1.0), asked("b", 2.0), asked("a", 1.0)] == [1.0, 2.0, 1.0] and made == [1.0, 2.0]
     first = (tmp_path / "a").read_bytes()

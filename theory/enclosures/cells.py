@@ -14,32 +14,26 @@ up to a bound of the error of the velocity.
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as default
 from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat, arb_poly, arb_series, ctx
+from flint import arb, arb_poly
 
-from dynamics.support import checks
+from dynamics.support import checks, provenance
+from theory.enclosures import certificate, claims
+from theory.enclosures.cell_bounds import BITS, GOAL, ORDER, Bounds, Polynomials
 from theory.enclosures.fields import Symmetric
-from theory.enclosures.jets import Basis, Jet, basis
+from theory.enclosures.jets import Basis
 from theory.enclosures.signs import Sign, Watch
-from theory.enclosures.stepping import above, ball_of, grow, moved, padded, precision, weighted_norm
+from theory.enclosures.stepping import above, precision
 
-# Bits of balls, degree in time, and the truncation error of a step in the norm of the weights.
-_BITS, _ORDER, _GOAL = 60, 8, 3e-6
-# A radius of the tube beyond which velocities are lost; the radius that is tried next, in bounds of the error; and the
-# one that is claimed, as bounds differ a little when they are computed again.
-_LOST, _ROOM, _SPARE = 0.03, 1.5, 1.1
-# Degrees of the jets of the Jacobian, and beyond that of the polynomials for the defect.
-_TUBE, _FURTHER = 2, 2
-# Parts of a step over which the defect beyond degree n is bounded.
-_PARTS = 2
-
-Polynomials = list[list[arb_poly]]
+# A radius of the tube beyond which velocities are lost.
+_LOST = 0.03
 
 
 @dataclass(frozen=True)
@@ -80,6 +74,8 @@ class Cell:
             first, last = getattr(self, name)
             if not checks.positive(name, first) < checks.positive(name, last):
                 raise checks.reject(name, "increase", (first, last))
+        if not self.distinct:
+            raise checks.reject("distinct", "hold at least one weight", self.distinct)
         for weight in self.distinct:
             checks.positive("distinct", weight)
 
@@ -110,6 +106,27 @@ class Cell:
             jets.append(own.parameter(which, middle, reach, rest))
         return self.field(*jets)
 
+    def claim(self) -> dict[str, Any]:
+        """What a file says of it."""
+        return {
+            "kind": claims.CELL,
+            "decoder": self.decoder,
+            "start": "zero",
+            "n_classes": int(self.n_classes),
+            "vocab_size": int(self.vocab_size),
+            "distinct": list(map(float, self.distinct)),
+            "eta_y": float(self.eta_y),
+            "eta_z": list(map(float, self.eta_z)),
+            "common": list(map(float, self.common)),
+        }
+
+    @classmethod
+    def of(cls, found: Mapping[str, Any]) -> Cell:
+        """The cell of a claim."""
+        given = {name: found[name] for name in ("n_classes", "vocab_size", "eta_y", "decoder")}
+        given |= {name: tuple(found[name]) for name in ("distinct", "eta_z", "common")}
+        return cls(**given)
+
     def everywhere(self) -> Symmetric:
         """The field with a ball for all of the cell."""
         return self.field(*(arb(first).union(arb(last)) for first, last in (self.eta_z, self.common)))
@@ -138,10 +155,33 @@ class CellStep:
     def length(self) -> arb:
         return arb(self.end) - arb(self.start)
 
+    @property
+    def limbs(self) -> np.ndarray:
+        """(variables, monomials, degree + 1, 2) floats, the sums of whose pairs are the coefficients."""
+        return np.array([[[_pair(p[k]) for k in range(ORDER + 1)] for p in row] for row in self.polynomials])
 
-@dataclass
+    @classmethod
+    def of(cls, start: float, end: float, limbs: np.ndarray, radius: float, speed: float) -> CellStep:
+        """The step whose polynomials have these limbs."""
+        with precision(2 * BITS):
+            rows = [[arb_poly([arb(a) + arb(b) for a, b in p]) for p in row] for row in limbs.tolist()]
+        return cls(start, end, rows, radius, speed)
+
+
+def _pair(value: arb) -> tuple[float, float]:
+    """Two floats whose sum is a number of at most 106 bits."""
+    first = float(value)
+    rest = (value - arb(first)).mid()
+    if rest != arb(float(rest)) or arb(first) + rest != value:
+        raise ValueError(f"a coefficient must be the sum of two floats, but is {value}")
+    return first, float(rest)
+
+
+@dataclass(repr=False)
 class CellEnclosure:
-    """Steps of a cell so far, and why there are no more.
+    """Steps of a cell so far, what was decided by them, and why there are no more; from `decide_cell` or `load`.
+
+    One that was loaded is a claim of whoever made the file: it verifies itself before it answers anything.
 
     Attributes
     ----------
@@ -151,12 +191,31 @@ class CellEnclosure:
     steps : list of CellStep
     reason : str
         Why it ends; empty if it reached the time that was asked for.
+    t_end : float
+        How far was asked for.
+    decided : dict of tuple to Sign
+        Of the coefficients c of each sum of velocities; `signs` gives them when they are verified.
+    environment : mapping
+        Versions, processor and code that it was made with.
+    fault : str
+        Why the last `verify` said False.
     """
 
     cell: Cell
     degree: int
     steps: list[CellStep] = default(default_factory=list)
     reason: str = ""
+    t_end: float = 0.0
+    decided: dict[tuple[float, ...], Sign] = default(default_factory=dict)
+    environment: Mapping[str, str] = default(default_factory=dict)
+    fault: str = default(default="", init=False, compare=False)
+    _trusted: bool = default(default=True, init=False, compare=False)
+    _claimed: Mapping[str, Any] | None = default(default=None, init=False, compare=False)
+
+    def __repr__(self) -> str:
+        short = f" ({self.reason})" if self.reason else ""
+        short += "" if self._trusted else ", not yet verified"
+        return f"<CellEnclosure: {self.cell}, {len(self.steps)} steps to t = {self.t_reached:g}{short}>"
 
     @property
     def t_reached(self) -> float:
@@ -164,26 +223,169 @@ class CellEnclosure:
 
     def sign(self, claim: Sequence[float], t_end: float) -> Sign:
         """What the steps say of the sign of sum_i c_i dz_i/dt up to ``t_end``; see `decide_cell`."""
-        with precision(_BITS):
+        self._ready()
+        return self._seen(claim).sign(t_end)
+
+    def _seen(self, claim: Sequence[float]) -> Watch:
+        with precision(BITS):
             watch = Watch(Bounds(self.cell, self.degree), np.asarray(claim, float))
             for step in self.steps:
                 watch.see(step)
-        return watch.sign(t_end)
+        return watch
+
+    @property
+    def signs(self) -> dict[tuple[float, ...], Sign]:
+        """What was decided, of the coefficients of each sum."""
+        self._ready()
+        return dict(self.decided)
+
+    def _ready(self) -> None:
+        """Every bound of a file is computed again before it answers."""
+        if not self._trusted and not self.verify():
+            raise ValueError(f"the enclosure proves nothing: {self.fault}")
 
     def verify(self) -> bool:
-        """Whether every bound, computed again from the polynomials, is within the claimed ones."""
-        with precision(_BITS):
+        """Whether every bound, computed again from the polynomials, is within the claimed ones, and every sign is so.
+
+        ``python -m yzflow.verify FILE`` does the same with code of its own.
+        """
+        self.fault = self._check_steps() or self._check_signs() or self._check_claim()
+        self._trusted = self._claimed is None or self.fault == ""
+        return self.fault == ""
+
+    def _check_steps(self) -> str:
+        with precision(BITS):
             bounds = Bounds(self.cell, self.degree)
             state, error, now = bounds.zero, arb(0), 0.0
-            for step in self.steps:
+            for k, step in enumerate(self.steps):
                 if step.start != now or not step.end > step.start:
-                    return False
+                    return f"step {k} does not start where the last one ended, or does not end after it"
                 delta = bounds.defect(step.polynomials, step.length)
                 found = bounds.step(step.polynomials, step.length, state, error, delta, arb(step.radius))
-                if found is None or not found.speed <= step.speed:
-                    return False
+                if found is None:
+                    return f"the error of step {k} is not within its radius"
+                if not found.speed <= step.speed:
+                    return f"the error of the velocity in step {k} is larger than it says"
                 state, error, now = found.state, found.error, step.end
-        return True
+        return ""
+
+    def _check_signs(self) -> str:
+        for number, (row, sign) in enumerate(self.decided.items()):
+            watch, at = self._seen(row), sign.time
+            good = watch.reached >= sign.reached
+            if at is not None:
+                with precision(BITS):
+                    good = good and any(one.start < at <= one.end and watch.is_negative(one, at) for one in self.steps)
+            if not good:
+                return f"sum {number} has another sign than it says"
+        return ""
+
+    def _check_claim(self) -> str:
+        if self._claimed is None:
+            return ""
+        close = all(bound <= said for bound, said in zip(self._errors(), self._claimed["errors"], strict=True))
+        return "" if close else "an error is larger than the claim says"
+
+    def _errors(self) -> list[float]:
+        """Bounds of the distance of each variable to its polynomials, at every time and setting."""
+        with precision(BITS):
+            radius = arb(max(step.radius for step in self.steps))
+            return [above(radius / arb(weight)) for weight in self._weights().tolist()]
+
+    def _weights(self) -> np.ndarray:
+        with precision(BITS):
+            return Bounds(self.cell, self.degree).weights
+
+    @property
+    def claimed(self) -> Mapping[str, Any]:
+        """What the file says that it was read from, verified or not; of one that was made here, its `claim`."""
+        return self.claim if self._claimed is None else self._claimed
+
+    @property
+    def claim(self) -> dict[str, Any]:
+        """What a certificate of it says, in plain content.
+
+        Raises
+        ------
+        ValueError
+            If it proves nothing.
+        """
+        self._ready()
+        if not self.steps:
+            raise ValueError(f"an enclosure without steps proves nothing, but {self.reason}")
+        return {
+            "format": claims.CELL_FORMAT,
+            **self.cell.claim(),
+            "degree": self.degree,
+            "t_end": self.t_end,
+            "t_reached": self.t_reached,
+            "errors": self._errors(),
+            "predicates": [
+                {"coefficients": list(row), "verdict": sign.value, "until": sign.reached}
+                | ({"time": sign.time} if sign.value is False else {})
+                for row, sign in self.decided.items()
+            ],
+        }
+
+    @property
+    def words(self) -> str:
+        """Its claim in lines of plain words; ``print(found.words)``."""
+        return "\n".join(claims.cell_words(self.claim))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The steps and the norm, as a certificate holds them."""
+        names = ("start", "end", "radius", "speed", "limbs")
+        return {name: np.array([getattr(step, name) for step in self.steps]) for name in names} | {
+            "weights": self._weights()
+        }
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write a certificate, a sealed archive: its `claim`, and the steps that prove it; completely or not at all.
+
+        Raises
+        ------
+        ValueError
+            If there is no step.
+        OSError
+            If the folder does not exist or cannot be written.
+        """
+        claim = self.claim
+        certificate.write(path, claim, {"reason": self.reason, "environment": dict(self.environment)}, self.arrays())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike, *, trust: bool = False) -> CellEnclosure:
+        """Read what `save` wrote. It is verified when it is first asked for anything.
+
+        Parameters
+        ----------
+        path : path-like
+        trust : bool
+            Believe whoever made the file, and do not verify.
+
+        Raises
+        ------
+        ValueError
+            If a byte is not as it was written, the claim is none that `save` writes, or it is something else.
+        FileNotFoundError
+            If there is none.
+        """
+        trust = checks.flag("trust", trust)
+        claim, notes, arrays = certificate.read(path, kinds=(claims.CELL,))
+        if arrays["limbs"].shape[3:] != (ORDER + 1, 2):
+            raise checks.reject("path", f"hold polynomials of degree {ORDER} in time", arrays["limbs"].shape)
+        cell = Cell.of(claim)
+        columns = (arrays[key].tolist() for key in ("start", "end"))
+        rows = zip(*columns, arrays["limbs"], arrays["radius"].tolist(), arrays["speed"].tolist(), strict=True)
+        signs = {
+            tuple(made["coefficients"]): Sign(made["verdict"], made["until"], made.get("time"))
+            for made in claim["predicates"]
+        }
+        steps = [CellStep.of(*row) for row in rows]
+        found = cls(cell, claim["degree"], steps, t_end=claim["t_end"], decided=signs, **notes)
+        if not np.array_equal(arrays["weights"], found._weights()):
+            raise checks.reject("path", "hold the norm of its cell", checks.brief(arrays["weights"]))
+        found._claimed, found._trusted = claim, trust
+        return found
 
 
 def decide_cell(
@@ -223,8 +425,8 @@ def decide_cell(
     if any(row.shape != (1 + len(cell.distinct),) for row in rows):
         raise checks.reject("claims", "have a coefficient for each logit of a class", [row.shape for row in rows])
     began = time.monotonic()
-    found = CellEnclosure(cell, degree)
-    with precision(_BITS):
+    found = CellEnclosure(cell, degree, t_end=t_end, environment=provenance.environment())
+    with precision(BITS):
         bounds = Bounds(cell, degree)
         watched = [Watch(bounds, row) for row in rows]
         state, error, now = bounds.zero, arb(0), 0.0
@@ -243,221 +445,9 @@ def decide_cell(
                 now = step.end
                 for watch in watched:
                     watch.see(step)
-        return [watch.sign(t_end) for watch in watched], found
-
-
-@dataclass(frozen=True)
-class _Found:
-    radius: arb
-    speed: arb
-    error: arb
-    state: list[list[arb]]
-
-
-class Bounds:
-    """What bounds the steps of one cell."""
-
-    def __init__(self, cell: Cell, degree: int):
-        self.cell, self.degree = cell, degree
-        self.basis = basis(2, degree)
-        self.thin = cell.along(self.basis)
-        self.further = basis(2, degree + _FURTHER)
-        self.beyond = cell.along(self.further, rest=arb(0))
-        self.tube = basis(3, _TUBE)
-        self.weights = self.thin.weights
-        self.zero = [[arb(0)] * len(self.basis) for _ in range(self.thin.size)]
-
-    def series(self, state: list[list[arb]]) -> list[list[list[arb]]]:
-        """Taylor coefficients in time of each monomial, midpoints only: any polynomial will do."""
-        parts = [[[value] for value in row] for row in state]
-        for k in range(_ORDER):
-            ctx.cap = k + 1
-            slopes = self.thin.derivative([Jet([arb_series(c, k + 1) for c in row], self.basis) for row in parts])
-            for row, jet in zip(parts, slopes, strict=True):
-                for own, slope in zip(row, jet.terms, strict=True):
-                    own.append(arb(0) if slope is None else (slope[k] / (k + 1)).mid())
-        return parts
-
-    def defect_in_time(self, polynomials: Polynomials, length: arb) -> arb:
-        """Bound of the terms of p' - f(p) up to degree n in s: their series at the start, and its remainder."""
-        try:
-            return self._in_time(polynomials, length)
-        except ValueError:  # a denominator's ball holds zero
-            return arb("inf")
-
-    def _in_time(self, polynomials: Polynomials, length: arb) -> arb:
-        half = (length / 2).upper()
-        ctx.cap = _ORDER + 1
-        thin = self.thin.derivative(
-            [Jet([arb_series(p.coeffs(), _ORDER) for p in row], self.basis) for row in polynomials]
-        )
-        middle = [[moved(moved(p, length / 2), arb(0, half)) for p in row] for row in polynomials]
-        wide = self.thin.derivative(
-            [Jet([arb_series(p.coeffs(), _ORDER + 1) for p in row], self.basis) for row in middle]
-        )
-        bounds = []
-        for row, inner, outer in zip(polynomials, thin, wide, strict=True):
-            bound = arb(0)
-            for p, a, b in zip(row, inner.terms, outer.terms, strict=True):
-                slope = padded(arb_series(p.derivative().coeffs(), _ORDER), _ORDER)
-                inside = [arb(0)] * _ORDER if a is None else padded(a, _ORDER)
-                terms = [abs(x - y) for x, y in zip(inside, slope, strict=True)]
-                terms.append(arb(0) if b is None else abs(b[_ORDER]))
-                bound += sum((term * length**k for k, term in enumerate(terms)), arb(0))
-            bounds.append(bound.upper())
-        return weighted_norm(bounds, self.weights)
-
-    def defect_in_settings(self, polynomials: Polynomials, length: arb) -> arb:
-        """Bound of what p' - f(p) has beyond degree n in s."""
-        largest, missing = arb(0), len(self.further) - len(self.basis)
-        for k in range(_PARTS):
-            first, last = length * k / _PARTS, length * (k + 1) / _PARTS
-            jets = [
-                Jet([ball_of(p, first, last) for p in row] + [None] * missing, self.further, arb(0))
-                for row in polynomials
-            ]
-            try:
-                found = self.beyond.derivative(jets)
-            except ValueError:  # a denominator's ball holds zero
-                return arb("inf")
-            rests = [
-                sum((abs(term) for term in jet.terms[len(self.basis) :] if term is not None), jet.rest) for jet in found
-            ]
-            largest = largest.max(weighted_norm(rests, self.weights))
-        return largest
-
-    def jacobian(self, polynomials: Polynomials, length: arb, radius: arb) -> tuple[list[list[list[arb]]], list]:
-        """Jets of df_i/dx_j in (s1, s2, t) over the tube, [term][i][j], scaled by the weights, and bounds of the rests.
-
-        The third parameter is (t - middle)/half; what the tube is wide is in the terms of degree zero.
-        """
-        bas, half = self.tube, (length / 2).upper()
-        box = self.cell.along(bas, rest=arb_series([arb(0)], 2))
-        powers = [half**k for k in range(_ORDER + 1)]
-        states = []
-        for row, weight in zip(polynomials, self.weights.tolist(), strict=True):
-            terms: list[Any] = [None] * len(bas)
-            rest = arb(0)
-            for own, p in zip(self.basis.exponents, row, strict=True):
-                for k, value in enumerate(moved(p, length / 2).coeffs()):
-                    place = bas.places.get((*own, k))
-                    if place is None:
-                        rest += abs(value) * powers[k]
-                    else:
-                        terms[place] = value * powers[k]
-            terms[0] = (arb(0) if terms[0] is None else terms[0]) + arb(0, (radius / arb(weight)).upper())
-            states.append((terms, rest.upper()))
-        ctx.cap = 2
-        constant = [
-            Jet([None if t is None else arb_series([t], 2) for t in terms], bas, arb_series([rest], 2))
-            for terms, rest in states
-        ]
-        size = len(states)
-        w = [arb(weight) for weight in self.weights.tolist()]
-        parts = [[[arb(0)] * size for _ in range(size)] for _ in range(len(bas))]
-        rests = [[arb(0)] * size for _ in range(size)]
-        for j, (terms, _) in enumerate(states):
-            varied = list(constant)
-            varied[j] = Jet([arb_series([terms[0], 1], 2), *constant[j].terms[1:]], bas, constant[j].rest)
-            for i, jet in enumerate(box.derivative(varied)):
-                for part, term in zip(parts, jet.terms, strict=True):
-                    if term is not None:
-                        part[i][j] = term[1] * w[i] / w[j]
-                rests[i][j] = (jet.rest[1] * w[i] / w[j]).upper()
-        return parts, rests
-
-    def step(
-        self, polynomials: Polynomials, length: arb, state: list[list[arb]], error: arb, delta: arb, radius: arb | None
-    ) -> _Found | None:
-        """Bounds over a step if the error stays within ``radius``, or within one that is found; None if it does not."""
-        gaps = [_distance([p[0] for p in row], own) for row, own in zip(polynomials, state, strict=True)]
-        start = (error + weighted_norm(gaps, self.weights)).upper()
-        wanted = ((start + delta * length) * 2).upper() if radius is None else radius
-        for _ in range(8 if radius is None else 1):
-            if not wanted < 1:
-                return None
-            try:
-                parts, rests = self.jacobian(polynomials, length, wanted)
-            except ValueError:  # a denominator's ball holds zero
-                return None
-            mu = log_norm(parts, rests)
-            largest = start.max(grow(start, delta, mu, length)) if mu.is_finite() else arb("inf")
-            claimed = (largest * _SPARE).upper() if radius is None else radius
-            if largest < claimed and claimed <= wanted:
-                speed = (_norm(parts, rests) * claimed + delta).upper()
-                last = [[p(length) for p in row] for row in polynomials]
-                middle = [[value.mid() for value in row] for row in last]
-                rounding = weighted_norm([_distance(*pair) for pair in zip(last, middle, strict=True)], self.weights)
-                error = (grow(start, delta, mu, length) + rounding).upper()
-                return _Found(claimed, speed, error, middle)
-            wanted = (largest * _ROOM).upper()
-        return None
-
-    def defect(self, polynomials: Polynomials, length: arb) -> arb:
-        """Bound of ||p' - f(p)|| over a step and the cell."""
-        return self.total(self.defect_in_time(polynomials, length), polynomials, length)
-
-    def total(self, in_time: arb, polynomials: Polynomials, length: arb) -> arb:
-        """The defect, from its part in time."""
-        return (in_time + self.defect_in_settings(polynomials, length)).upper()
-
-
-def _distance(first: Sequence[arb], second: Sequence[arb]) -> arb:
-    """Bound of the difference of two polynomials in s."""
-    return sum((abs(a - b) for a, b in zip(first, second, strict=True)), arb(0)).upper()
-
-
-def _norm(parts: list[list[list[arb]]], rests: list[list[arb]]) -> arb:
-    """Bound of the Euclidean norm of every matrix of a jet."""
-    found = arb(0)
-    for i, row in enumerate(rests):
-        for j, rest in enumerate(row):
-            entry = sum((part[i][j].abs_upper() for part in parts), rest)
-            found += entry * entry
-    return found.upper().sqrt().upper()
-
-
-def log_norm(parts: list[list[list[arb]]], rests: list[list[arb]]) -> arb:
-    """Bound of the eigenvalues of the symmetric part of sum_m A_m s^m + R, |s_i| <= 1, |R_ij| <= rests_ij.
-
-    With approximate eigenvectors Q of the middle, Q^T S Q has entries of at most T_ij outside its diagonal and T_ii on
-    it. For any d > 0, max_i (T d)_i / d_i bounds the eigenvalues of every such matrix; what Q lacks in orthogonality is
-    added. Directions in which S falls steeply may be uncertain then, as they do not matter.
-    """
-    size = len(rests)
-    pairs = [(i, j) for i in range(size) for j in range(size)]
-
-    def symmetric(A: list[list[arb]]) -> arb_mat:
-        return arb_mat(size, size, [(A[i][j] + A[j][i]) / 2 for i, j in pairs])
-
-    middle = symmetric(parts[0])
-    table = np.array([[float(middle[i, j]) for j in range(size)] for i in range(size)])
-    if not np.isfinite(table).all():
-        return arb("inf")
-    Q = arb_mat(np.linalg.eigh((table + table.T) / 2)[1].tolist())
-    Qt = Q.transpose()
-    lacking = Qt * Q - arb_mat(size, size, [int(i == j) for i, j in pairs])
-    off = sum((abs(lacking[i, j]) for i, j in pairs), arb(0)).upper()
-    last = symmetric(rests)
-    others = [Qt * symmetric(part) * Q for part in parts[1:]]
-    others.append(Qt * arb_mat(size, size, [arb(0, last[i, j].upper()) for i, j in pairs]) * Q)
-    centre = Qt * middle * Q
-    T = [[arb(0)] * size for _ in range(size)]
-    for i, j in pairs:
-        spread = sum((abs(other[i, j]) for other in others), arb(0))
-        T[i][j] = ((centre[i, j] if i == j else abs(centre[i, j])) + spread).upper()
-    T = [[T[i][j].max(T[j][i]) for j in range(size)] for i in range(size)]
-    guess = np.array([[float(entry) for entry in row] for row in T])
-    if not np.isfinite(guess).all() or not off < 0.25:
-        return arb("inf")
-    shift = np.linalg.eigvalsh(guess)[-1] + 1e-6 * np.abs(guess).max() + 1e-300
-    d = np.linalg.solve(shift * np.eye(size) - guess, np.ones(size))
-    if not (d > 0).all():
-        return arb("inf")
-    vector = [arb(x) for x in d.tolist()]
-    ratios = [sum((a * x for a, x in zip(T[i], vector, strict=True)), arb(0)) / vector[i] for i in range(size)]
-    mu = arb(max(above(ratio) for ratio in ratios))
-    return (mu + abs(mu) * off * 2).upper()
+        signs = [watch.sign(t_end) for watch in watched]
+    found.decided = {tuple(row.tolist()): sign for row, sign in zip(rows, signs, strict=True)}
+    return signs, found
 
 
 def _stepped(
@@ -475,8 +465,8 @@ def _stepped(
         span = arb(end) - arb(now)
         in_time = bounds.defect_in_time(polynomials, span)
         missed = above(in_time * span)
-        if missed > 4 * _GOAL:
-            length = (end - now) * min(0.9, max(0.3, (_GOAL / missed) ** (1 / (_ORDER + 1))))
+        if missed > 4 * GOAL:
+            length = (end - now) * min(0.9, max(0.3, (GOAL / missed) ** (1 / (ORDER + 1))))
         elif made := bounds.step(polynomials, span, state, error, bounds.total(in_time, polynomials, span), None):
             step = CellStep(now, end, polynomials, above(made.radius), above(made.speed))
             return step, made.state, made.error, min(1.0, 1.1 * (end - now) / guess)
@@ -490,9 +480,9 @@ def _stepped(
 def _first_guess(series: list[list[list[arb]]], weights: np.ndarray) -> float:
     """The time after which the last terms in time are as large as the truncation error may be."""
     shortest = 1e6
-    for k in (_ORDER - 1, _ORDER):
+    for k in (ORDER - 1, ORDER):
         sizes = [w * sum(abs(float(c[k])) for c in row) for row, w in zip(series, weights, strict=True)]
         size = math.hypot(*sizes)
         if size > 0:
-            shortest = min(shortest, (_GOAL / size) ** (1 / k))
+            shortest = min(shortest, (GOAL / size) ** (1 / k))
     return shortest

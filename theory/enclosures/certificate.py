@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from theory.enclosures import claims
 _NAME = "claim.json"
 _STEPS = {"start": 1, "end": 1, "radius": 1, "pieces": 1, "limbs": 4, "weights": 1}
 _STARTS = {"initial": 2, "initial_radius": 1}
+_OF_CELLS = {"start": 1, "end": 1, "radius": 1, "speed": 1, "limbs": 5, "weights": 1}
 _LONGEST_NOTE = 2000
 # A step has fewer; more would keep a checker busy for as long as the file likes.
 _MOST_PIECES = 1000
@@ -29,8 +31,10 @@ def write(path: str | os.PathLike, claim: Mapping, notes: Mapping, arrays: Mappi
     files.write(path, archive.encode(header, arrays, name=_NAME))
 
 
-def read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
-    """What `write` wrote: the claim, notes and arrays, each of a form that it can have.
+def read(
+    path: str | os.PathLike, kinds: Sequence[str] = claims.KINDS
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
+    """What `write` wrote: a claim of one of these kinds, notes and arrays, each of a form that it can have.
 
     Raises
     ------
@@ -50,7 +54,7 @@ def read(path: str | os.PathLike) -> tuple[dict[str, Any], dict[str, Any], dict[
         raise checks.reject("path", rule, f"{name} ({error})") from error
     if not isinstance(header, dict) or set(header) != {"claim", "notes"}:
         raise checks.reject("path", rule, name)
-    claim, notes = claims.check(header["claim"]), header["notes"]
+    claim, notes = claims.check(header["claim"], kinds), header["notes"]
     _check_notes(notes, name)
     _check_arrays(arrays, claim, name)
     return claim, notes, arrays
@@ -78,16 +82,21 @@ def _check_notes(notes: Any, path: str) -> None:
 
 def _check_arrays(arrays: Mapping[str, np.ndarray], claim: Mapping[str, Any], path: str) -> None:
     """Refuse arrays that are no steps of the claim."""
-    wanted = _STEPS | (_STARTS if claim["kind"] == "flow" else {})
+    cell = claim["kind"] == claims.CELL
+    wanted = _OF_CELLS if cell else _STEPS | (_STARTS if claim["kind"] == "flow" else {})
     good = set(arrays) == set(wanted) and all(arrays[name].ndim == n for name, n in wanted.items())
     good = good and all(arrays[name].dtype.kind == ("i" if name == "pieces" else "f") for name in wanted)
     good = good and all(np.isfinite(array).all() for array in arrays.values())
     if good:
         steps, variables = arrays["start"].size, arrays["weights"].size
-        good = steps > 0 and all(arrays[name].shape == (steps,) for name in ("end", "radius", "pieces"))
-        good = good and arrays["limbs"].shape[:2] == (steps, variables + _clocks(claim)) and arrays["limbs"].size > 0
-        good = good and (arrays["weights"] > 0).all() and (arrays["radius"] > 0).all() and (arrays["pieces"] > 0).all()
-        good = good and (arrays["pieces"] <= _MOST_PIECES).all()
+        sizes = (math.comb(claim["degree"] + 2, 2),) if cell else ()
+        columns = [name for name, n in wanted.items() if n == 1 and name not in {"start", "weights", *_STARTS}]
+        good = steps > 0 and all(arrays[name].shape == (steps,) for name in columns)
+        shape = (steps, variables + _clocks(claim), *sizes)
+        good = good and arrays["limbs"].shape[: len(shape)] == shape and arrays["limbs"].size > 0
+        positive = [name for name in columns if name != "end"]
+        good = good and all((arrays[name] > 0).all() for name in ("weights", *positive))
+        good = good and (cell or (arrays["pieces"] <= _MOST_PIECES).all())
         good = good and len(claim["errors"]) == variables and arrays["end"][-1] == claim["t_reached"]
     if not good:
         raise checks.reject("path", "hold the steps of an enclosure that `save` wrote", path)

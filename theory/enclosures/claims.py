@@ -18,39 +18,83 @@ from theory.enclosures.formulas import Predicate, check_says
 
 FORMAT = "yzflow-certificate-2"
 KINDS = ("population", "flow")
+# Of many settings at once, which is another kind of enclosure.
+CELL, CELL_FORMAT = "cell", "yzflow-cell-3"
 FEWEST_BITS, MOST_BITS = 30, 400
-_COMMON = {"format", "kind", "t_end", "t_reached", "bits", "errors", "predicates"}
+HIGHEST_DEGREE = 20
+_COMMON = {"format", "kind", "t_end", "t_reached", "errors", "predicates"}
 _KEYS = {
-    "population": _COMMON | {"decoder", "eta_y", "eta_z", "start", "population"},
-    "flow": _COMMON | {"flow", "states", "clock", "own_start"},
+    "population": _COMMON | {"bits", "decoder", "eta_y", "eta_z", "start", "population"},
+    "flow": _COMMON | {"bits", "flow", "states", "clock", "own_start"},
+    CELL: _COMMON | {"decoder", "start", "n_classes", "vocab_size", "distinct", "eta_y", "eta_z", "common", "degree"},
 }
 _MOST = 2**53
 # Of a table by query and token, or by token and next token: one of a file that claims more is not made.
 _MOST_ENTRIES = 10**8
+_MOST_TOKENS = 50
 
 
-def check(claim: Any) -> dict[str, Any]:
-    """The claim, if every part of it is one that `Enclosure.save` writes; ValueError otherwise."""
-    _need(isinstance(claim, dict) and claim.get("format") == FORMAT, "format", FORMAT, _at(claim, "format"))
-    _need(claim.get("kind") in KINDS, "kind", f"one of {KINDS}", claim.get("kind"))
+def check(claim: Any, kinds: Sequence[str] = KINDS) -> dict[str, Any]:
+    """The claim, if every part of it is one that `save` of an enclosure of these kinds writes; ValueError otherwise."""
+    known = CELL_FORMAT if CELL in kinds else FORMAT
+    _need(isinstance(claim, dict) and claim.get("format") == known, "format", known, _at(claim, "format"))
+    _need(claim.get("kind") in kinds, "kind", f"one of {tuple(kinds)}", claim.get("kind"))
     keys = _KEYS[claim["kind"]]
     _need(set(claim) == keys, "parts", f"{sorted(keys)}", sorted(map(str, claim)))
     t_end, reached = claim["t_end"], claim["t_reached"]
     _need(_float(t_end) and t_end > 0, "t_end", "a positive number", t_end)
     _need(_float(reached) and 0 < reached <= t_end, "t_reached", "a time up to t_end", reached)
-    _need(_whole(claim["bits"], FEWEST_BITS, MOST_BITS), "bits", f"{FEWEST_BITS} to {MOST_BITS}", claim["bits"])
+    if "bits" in keys:
+        _need(_whole(claim["bits"], FEWEST_BITS, MOST_BITS), "bits", f"{FEWEST_BITS} to {MOST_BITS}", claim["bits"])
     errors = claim["errors"]
     _need(isinstance(errors, list) and all(_float(e) and e >= 0 for e in errors), "errors", "bounds", errors)
-    if claim["kind"] == "population":
+    if claim["kind"] != "flow":
         _need(claim["decoder"] in DECODERS, "decoder", f"one of {DECODERS}", claim["decoder"])
         _need(claim["start"] == "zero", "start", "zero", claim["start"])
-        for name in ("eta_y", "eta_z"):
-            _need(_float(claim[name]) and claim[name] > 0, name, "a positive number", claim[name])
+        for name in ("eta_y", "eta_z") if claim["kind"] == "population" else ("eta_y",):
+            _need(_positive(claim[name]), name, "a positive number", claim[name])
+    if claim["kind"] == "population":
         _check_population(claim["population"])
+    elif claim["kind"] == CELL:
+        _check_cell(claim)
     _need(isinstance(claim["predicates"], list), "predicates", "a list", claim["predicates"])
     for predicate in claim["predicates"]:
-        _check_predicate(predicate, len(errors), reached)
+        if claim["kind"] == CELL:
+            _check_sign(predicate, claim)
+        else:
+            _check_predicate(predicate, len(errors), reached)
+    if claim["kind"] == CELL:
+        rows = [tuple(made["coefficients"]) for made in claim["predicates"]]
+        _need(len(set(rows)) == len(rows), "predicates", "one for each sum", rows)
     return claim
+
+
+def _check_cell(claim: Mapping[str, Any]) -> None:
+    classes, size, distinct = claim["n_classes"], claim["vocab_size"], claim["distinct"]
+    _need(_whole(classes, 2, _MOST), "n_classes", "an integer from 2 on", classes)
+    _need(_whole(size, classes, _MOST), "vocab_size", "an integer from n_classes on", size)
+    good = isinstance(distinct, list) and 0 < len(distinct) <= _MOST_TOKENS and all(map(_positive, distinct))
+    _need(good, "distinct", f"1 to {_MOST_TOKENS} positive weights", distinct)
+    for name in ("eta_z", "common"):
+        ends = claim[name]
+        good = isinstance(ends, list) and len(ends) == 2 and all(map(_positive, ends)) and ends[0] < ends[1]
+        _need(good, name, "a range of positive numbers", ends)
+    _need(_whole(claim["degree"], 1, HIGHEST_DEGREE), "degree", f"1 to {HIGHEST_DEGREE}", claim["degree"])
+
+
+def _check_sign(found: Any, claim: Mapping[str, Any]) -> None:
+    false = isinstance(found, dict) and found.get("verdict") is False
+    keys = {"coefficients", "verdict", "until"} | ({"time"} if false else set())
+    _need(isinstance(found, dict) and set(found) == keys, "predicates", f"{sorted(keys)} each", found)
+    row, verdict, until = found["coefficients"], found["verdict"], found["until"]
+    good = isinstance(row, list) and len(row) == 1 + len(claim["distinct"]) and all(map(_float, row))
+    _need(good, "coefficients", "a number for each logit of a class", row)
+    _need(verdict is None or isinstance(verdict, bool), "verdict", "true, false or null", verdict)
+    good = _float(until) and 0 <= until <= claim["t_reached"] and (until == claim["t_end"]) is (verdict is True)
+    _need(good, "until", "t_end where the verdict is true, and a time before it where it is not", until)
+    if false:
+        good = _float(found["time"]) and until < found["time"] <= claim["t_reached"]
+        _need(good, "time", "one of the steps, after until", found["time"])
 
 
 def _check_population(found: Any) -> None:
@@ -102,6 +146,10 @@ def _float(value: Any) -> bool:
     return type(value) is float and math.isfinite(value)
 
 
+def _positive(value: Any) -> bool:
+    return _float(value) and value > 0
+
+
 def _whole(value: Any, least: int, most: int) -> bool:
     return type(value) is int and least <= value <= most
 
@@ -140,4 +188,36 @@ def words(claim: Mapping[str, Any], names: Sequence[str]) -> list[str]:
             when = f"at t = {last}" if first == last else f"for {first} < t <= {last}"
             text = f"false {when}, by {-made.margin:.3g} there"
         lines.append(f"{text}: {formulas.words(made.says, names)}")
+    return lines
+
+
+def cell_words(claim: Mapping[str, Any]) -> list[str]:
+    """The claim of a cell in lines of plain words."""
+    rows, never = claim["distinct"], claim["vocab_size"] > claim["n_classes"]
+    names = ["z(common)", *(f"z(distinct {i + 1})" for i in range(len(rows)))]
+    sums = [f"d{name}/dt" for name in names]
+    if claim["decoder"] == "theory":
+        names.append("M h")
+    else:
+        names += ["Y(common, any class)", "Y(common, never)"] if never else []
+        for i in range(len(rows)):
+            names += [f"Y(distinct {i + 1}, {column})" for column in ("own", "other", "never")[: 2 + never]]
+    (low, high), (first, last) = claim["eta_z"], claim["common"]
+    lines = [
+        f"{claim['decoder']} flow from zero of {claim['n_classes']} classes that are copies of each other, "
+        f"M = {claim['vocab_size']}, eta_Y = {claim['eta_y']}, time in SGD steps",
+        f"distinct tokens of weights {rows}, and one common token",
+        f"at every setting with {low} <= eta_Z <= {high} and {first} <= weight of the common token <= {last},",
+        f"from t = 0 to {claim['t_reached']}, of {claim['t_end']}, each variable is known to within",
+        *(f"  {name}: {error:.3g}" for name, error in zip(names, claim["errors"], strict=True)),
+        f"of polynomials of degree {claim['degree']} in the settings, and at every setting",
+    ]
+    for made in claim["predicates"]:
+        said = [f"positive for every t with 0 < t <= {made['until']}"] if made["until"] > 0 else []
+        if made["verdict"] is False:
+            said.append(f"negative at t = {made['time']}")
+        elif made["verdict"] is None:
+            said.append("open after that")
+        formula = " + ".join(f"{c} {name}" for c, name in zip(made["coefficients"], sums, strict=True))
+        lines.append(f"{', '.join(said)}: {formula}")
     return lines

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from dynamics.bags import Bags
-from dynamics.support import files
+from dynamics.support import files, sealed
+from theory.enclosures import cells
 from theory.enclosures.canonical import digest
-from theory.enclosures.claims import FORMAT, differences
+from theory.enclosures.claims import CELL_FORMAT, FORMAT, differences
 from theory.enclosures.enclosing import enclose_flow
 from theory.enclosures.enclosure import Enclosure
 from theory.enclosures.populations import OfPopulation
 from theory.enclosures.reading import Population, read
+from theory.enclosures.signs import Sign
+
+Kept = TypeVar("Kept", Enclosure, cells.CellEnclosure)
 
 
 def kept(
@@ -50,7 +54,7 @@ def kept(
         return enclose_flow(data, **arguments, max_seconds=max_seconds)
     asked = _question(data, **arguments)
     path = _path(folder, asked, max_seconds)
-    if (found := _answer(path, asked)) is None:
+    if (found := _answer(path, asked, Enclosure)) is None:
         found = enclose_flow(data, **arguments, max_seconds=max_seconds)
         path.parent.mkdir(parents=True, exist_ok=True)
         if found.steps:
@@ -59,10 +63,55 @@ def kept(
     return found
 
 
-def _answer(path: Path, asked: Mapping[str, Any]) -> Enclosure | None:
+def kept_cell(
+    folder: str | os.PathLike | None,
+    cell: cells.Cell,
+    claims: Sequence[Sequence[float]],
+    *,
+    t_end: float,
+    degree: int = 6,
+) -> list[Sign]:
+    """The signs of `decide_cell` with these arguments, or of a certificate, which is verified when it is read.
+
+    One that is damaged, or does not prove what is asked, is set aside as ``*.damaged``, with a warning, and made again.
+
+    Parameters
+    ----------
+    folder : path-like, optional
+        Where certificates are: ``HASH.npz``, the SHA-256 of the arguments. It is made if there is none. Without one,
+        nothing is kept.
+    cell, claims, t_end, degree
+        Those of `decide_cell`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid.
+    OSError
+        If the folder cannot be written.
+    """
+    if folder is None:
+        return cells.decide_cell(cell, claims, t_end=t_end, degree=degree)[0]
+    rows = [tuple(map(float, claim)) for claim in claims]
+    asked = {"format": CELL_FORMAT, **cell.claim(), "t_end": float(t_end), "degree": degree}
+    path = _path(folder, {**asked, "claims": rows}, None)
+    what, then = sealed.KINDS[CELL_FORMAT].what, "it is made again"
+    if sealed.sound(path, what, then, name="folder"):
+        found = _answer(path, asked, cells.CellEnclosure)
+        if found is not None and list(found.signs) == rows:
+            return list(found.signs.values())
+        sealed.set_aside(path, "it does not prove what is asked", then)
+    signs, made = cells.decide_cell(cell, claims, t_end=t_end, degree=degree)
+    if made.steps:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made.save(path)
+    return signs
+
+
+def _answer(path: Path, asked: Mapping[str, Any], kind: type[Kept]) -> Kept | None:
     """What a file proves, if it is of the question and no byte of it is another; if not, it is made again."""
     try:
-        found = Enclosure.load(path)
+        found = kind.load(path)
     except (ValueError, FileNotFoundError):
         return None
     return found if not differences(found.claimed, asked) and found.verify() else None

@@ -12,7 +12,8 @@ from theory.enclosures.jets import Jet
 from theory.enclosures.stepping import ball_of, moved, taylor
 
 if TYPE_CHECKING:
-    from theory.enclosures.cells import Bounds, CellStep
+    from theory.enclosures.cell_bounds import Bounds
+    from theory.enclosures.cells import CellStep
 
 # Terms of the series from zero; how often a time and a box of settings are halved before a sign is left open.
 _TERMS, _HALVINGS, _QUARTERS = 4, 5, 3
@@ -76,10 +77,17 @@ class Watch:
                 self.alive = False
         for share in (0.25, 0.5, 0.75, 1.0):
             if self.negative is None and not self.alive:
-                at = step.start + share * (step.end - step.start)
-                inside = arb(min(at, step.end)) - arb(step.start)
-                if self._has_sign(slopes, -1, inside, arb(0), margin, _WHOLE, _QUARTERS):
-                    self.negative = min(at, step.end)
+                at = min(step.start + share * (step.end - step.start), step.end)
+                if self._negative(step, at, slopes, margin):
+                    self.negative = at
+
+    def is_negative(self, step: CellStep, at: float) -> bool:
+        """Whether the sum is negative at every setting at a time of a step."""
+        return self._negative(step, at, self._slopes(step), (self.scale * arb(step.speed)).upper())
+
+    def _negative(self, step: CellStep, at: float, slopes: list[arb_poly], margin: arb) -> bool:
+        inside = arb(at) - arb(step.start)
+        return self._has_sign(slopes, -1, inside, arb(0), margin, _WHOLE, _QUARTERS)
 
     def _slopes(self, step: CellStep) -> list[arb_poly]:
         """sum_i c_i p_i' for each monomial in s."""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import SequenceClasses
-from theory.enclosures import cells, enclose_flow
+from theory.enclosures import cell_bounds, enclose_flow
 from theory.enclosures.cells import Cell, decide_cell
 from theory.enclosures.jets import Jet, basis
 from theory.enclosures.signs import _quarters_of
@@ -91,7 +91,7 @@ def test_the_field_on_jets_is_the_field_at_every_setting(decoder, seed):
 def test_flows_of_single_settings_lie_inside(cell):
     found = decide_cell(cell, [THEOREM2[0]], t_end=4.0, degree=3)[1]
     assert not found.reason and found.verify()
-    weights = cells.Bounds(cell, 3).weights
+    weights = cell_bounds.Bounds(cell, 3).weights
     for at in ([-1.0, -1.0], [1.0, -1.0], [0.3, 0.9]):
         eta_z, common = (a + (b - a) * (1 + x) / 2 for (a, b), x in zip((cell.eta_z, cell.common), at, strict=True))
         data = SequenceClasses.single_common_token(cell.n_classes, cell.vocab_size, common=common, distinct=DISTINCT)
@@ -152,7 +152,7 @@ def test_a_claim_needs_more_than_the_error_of_the_velocity():
 
 def test_the_jacobian_of_a_tube_is_that_of_the_field_at_its_settings():
     """Of a tube without width around a state that rests; its jets in the settings are read at four of them."""
-    bounds = cells.Bounds(WITH_UNSEEN, 1)
+    bounds = cell_bounds.Bounds(WITH_UNSEEN, 1)
     size, numbers = bounds.thin.size, np.random.default_rng(3).normal(scale=0.3, size=bounds.thin.size).tolist()
     with precision(100):
         resting = [[arb_poly([x]) if k == 0 else arb_poly([0]) for k in range(len(bounds.basis))] for x in numbers]
@@ -173,7 +173,7 @@ def test_the_jacobian_of_a_tube_is_that_of_the_field_at_its_settings():
 
 def test_the_error_holds_what_the_next_start_leaves_out():
     """A step hands on the middles of its balls; without error or defect, what they are wide is all that is lost."""
-    bounds, length, wide = cells.Bounds(SMALL, 1), arb(1) / 64, arb(1) / 1024
+    bounds, length, wide = cell_bounds.Bounds(SMALL, 1), arb(1) / 64, arb(1) / 1024
     with precision(100):
         polynomials = [[arb_poly(c) for c in row] for row in bounds.series(bounds.zero)]
         polynomials[0][0] += arb_poly([0, arb(0, wide)])
@@ -194,7 +194,7 @@ MISTAKES = {
 def test_a_bound_that_is_too_small_is_not_verified(mistake, monkeypatch):
     name, change = MISTAKES[mistake]
     with monkeypatch.context() as patch:
-        patch.setattr(cells.Bounds, name, change(getattr(cells.Bounds, name)))
+        patch.setattr(cell_bounds.Bounds, name, change(getattr(cell_bounds.Bounds, name)))
         found = decide_cell(SMALL, [LEAD], t_end=8.0, degree=2)[1]
         assert found.steps and found.verify()
     assert not found.verify()
@@ -226,12 +226,12 @@ def test_other_mistakes_are_not_verified(monkeypatch):
     ):
         assert not wrong.verify()
     smaller = {
-        "grow": lambda e, d, m, h, right=cells.grow: right(e, d, m, h) / 2,
-        "log_norm": lambda *a, right=cells.log_norm: right(*a) - 1,
+        "grow": lambda e, d, m, h, right=cell_bounds.grow: right(e, d, m, h) / 2,
+        "log_norm": lambda *a, right=cell_bounds.log_norm: right(*a) - 1,
     }
     for name, mistake in smaller.items():
         with monkeypatch.context() as patch:
-            patch.setattr(cells, name, mistake)
+            patch.setattr(cell_bounds, name, mistake)
             wrong = decide_cell(SMALL, [LEAD], t_end=8.0, degree=2)[1]
         assert wrong.steps and not wrong.verify()
 
@@ -243,7 +243,7 @@ def test_the_logarithmic_norm_is_not_below_an_eigenvalue(seed):
     rests = np.full((5, 5), 0.05)
     with precision(60):
         balls = [[[arb(x) for x in row] for row in part.tolist()] for part in parts]
-        mu = float(cells.log_norm(balls, [[arb(x) for x in row] for row in rests.tolist()]))
+        mu = float(cell_bounds.log_norm(balls, [[arb(x) for x in row] for row in rests.tolist()]))
     largest = -np.inf
     for signs in rng.choice([-1, 1], (200, 2)):
         matrix = parts[0] + signs[0] * parts[1] + signs[1] * parts[2] + rests * rng.choice([-1, 1], (5, 5))
@@ -279,7 +279,7 @@ def test_quarters_tile_their_box():
 def test_the_error_of_a_step_holds_what_its_end_is_rounded_by():
     """Slopes that are known to 1e-6 move the end by up to 1e-6 x length; the next step starts from its middle."""
     step = decide_cell(SMALL, [LEAD], t_end=1.0, degree=1)[1].steps[0]
-    bounds = cells.Bounds(SMALL, 1)
+    bounds = cell_bounds.Bounds(SMALL, 1)
     with precision(60):
         loose = [[p + arb_poly([0, arb(0, 1e-6)]) for p in row] for row in step.polynomials]
         state = [[p[0] for p in row] for row in loose]

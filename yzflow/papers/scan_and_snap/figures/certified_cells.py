@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import functools
-import hashlib
-import json
 import math
 import os
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -19,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from dynamics import gradient_flow
-from dynamics.support import archive, checks, files, sealed
+from dynamics.support import checks, files
 from dynamics.support.progress import Progress
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLUE, VERMILION, canvas, styled
@@ -33,7 +30,6 @@ CLAIMS = {
 }
 _LEAD, _THEOREM2 = CLAIMS
 _DEGREE = 6
-_FORMAT = "yzflow-cell-2"
 _COLOURS = {TRUE: BLUE, FALSE: VERMILION, OPEN: "0.75"}
 
 
@@ -94,25 +90,17 @@ def _decided(
     plane: Plane, box: tuple[float, ...], asked: Sequence[str], t_end: float, folder: Path | None
 ) -> dict[str, tuple[int, float]]:
     """Value of each claim in a cell and up to which time it is proved, computed or as kept."""
-    from theory.enclosures.cells import Cell, decide_cell
+    from theory.enclosures.cells import Cell
+    from theory.enclosures.keeping import kept_cell
 
     cell = Cell(plane.n_classes, plane.vocab_size, DISTINCT, 1.0, (box[2], box[3]), common_range(box[0], box[1]))
-    rows = [row for name in asked for row in CLAIMS[name]]
-    facts = {"format": _FORMAT, **asdict(cell), "rows": rows, "t_end": t_end, "degree": _DEGREE}
-    name = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    path = None if folder is None else folder / f"{name}.npz"
-
-    def decide() -> list[list[Any]]:
-        found, _ = decide_cell(cell, rows, t_end=t_end, degree=_DEGREE)
-        return [[sign.value, sign.reached, sign.time] for sign in found]
-
-    signs = archive.kept(path, _FORMAT, sealed.KINDS[_FORMAT].what, facts, decide)
+    signs = kept_cell(folder, cell, [row for name in asked for row in CLAIMS[name]], t_end=t_end, degree=_DEGREE)
     outcome = {}
     for name in asked:
         own, signs = signs[: len(CLAIMS[name])], signs[len(CLAIMS[name]) :]
-        values = [value for value, _, _ in own]
+        values = [sign.value for sign in own]
         value = TRUE if all(v is True for v in values) else FALSE if any(v is False for v in values) else OPEN
-        outcome[name] = value, min(reached for _, reached, _ in own)
+        outcome[name] = value, min(sign.reached for sign in own)
     return outcome
 
 
@@ -132,7 +120,8 @@ def certified_cells(
     t_end : float
         Last time, SGD steps.
     folder : path-like, optional
-        Where what is decided is kept.
+        Where what is decided is kept, in certificates that ``python -m yzflow.verify`` checks; one that is damaged, or
+        of another question, is made again.
     progress : bool
         Show progress on standard error.
 
