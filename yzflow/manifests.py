@@ -23,7 +23,7 @@ FORMAT = "yzflow-manifest-1"
 NAME = "manifest.json"
 # Described from outside, or written after the manifest.
 _BESIDE = (NAME, "ro-crate-metadata.json")
-_CHECKED = ("yzflow-certificate-2", "yzflow-cell-2")
+_CHECKED = ("yzflow-certificate-2", "yzflow-cell-3")
 _KEYS = {"path": str, "bytes": int, "sha256": str, "kind": str}
 
 

@@ -281,7 +281,7 @@ def seal(dataset, attributes=None):
 def test_a_changed_field_under_a_new_seal_raises_nothing_foreign(kind, originals, copies):
     """Somebody who seals again is believed or refused in our words; a format that is none is always refused."""
     path, content = copies(kind), originals[kind].read_bytes()
-    if kind == "yzflow-certificate-2":
+    if kind in ("yzflow-certificate-2", "yzflow-cell-3"):
         pytest.skip("tests of certificates change claims, which are verified")
     rng = random.Random(f"{SEED} {kind}")
     every = list(mutants(content))

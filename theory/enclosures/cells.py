@@ -330,7 +330,7 @@ class CellEnclosure:
     @property
     def words(self) -> str:
         """Its claim in lines of plain words; ``print(found.words)``."""
-        return "\n".join(claims.cell_words(self.claim))
+        return "\n".join(claims.cell_words(self.claim, self.cell.everywhere().names()))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The steps and the norm, as a certificate holds them."""

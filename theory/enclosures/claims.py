@@ -191,22 +191,13 @@ def words(claim: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     return lines
 
 
-def cell_words(claim: Mapping[str, Any]) -> list[str]:
-    """The claim of a cell in lines of plain words."""
-    rows, never = claim["distinct"], claim["vocab_size"] > claim["n_classes"]
-    names = ["z(common)", *(f"z(distinct {i + 1})" for i in range(len(rows)))]
-    sums = [f"d{name}/dt" for name in names]
-    if claim["decoder"] == "theory":
-        names.append("M h")
-    else:
-        names += ["Y(common, any class)", "Y(common, never)"] if never else []
-        for i in range(len(rows)):
-            names += [f"Y(distinct {i + 1}, {column})" for column in ("own", "other", "never")[: 2 + never]]
+def cell_words(claim: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """The claim of a cell in lines of plain words, with the names of its variables."""
     (low, high), (first, last) = claim["eta_z"], claim["common"]
     lines = [
         f"{claim['decoder']} flow from zero of {claim['n_classes']} classes that are copies of each other, "
         f"M = {claim['vocab_size']}, eta_Y = {claim['eta_y']}, time in SGD steps",
-        f"distinct tokens of weights {rows}, and one common token",
+        f"distinct tokens of weights {claim['distinct']}, and one common token",
         f"at every setting with {low} <= eta_Z <= {high} and {first} <= weight of the common token <= {last},",
         f"from t = 0 to {claim['t_reached']}, of {claim['t_end']}, each variable is known to within",
         *(f"  {name}: {error:.3g}" for name, error in zip(names, claim["errors"], strict=True)),
@@ -218,6 +209,6 @@ def cell_words(claim: Mapping[str, Any]) -> list[str]:
             said.append(f"negative at t = {made['time']}")
         elif made["verdict"] is None:
             said.append("open after that")
-        formula = " + ".join(f"{c} {name}" for c, name in zip(made["coefficients"], sums, strict=True))
+        formula = " + ".join(f"{c} d{name}/dt" for c, name in zip(made["coefficients"], names, strict=False))
         lines.append(f"{', '.join(said)}: {formula}")
     return lines

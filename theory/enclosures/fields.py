@@ -188,6 +188,17 @@ class Symmetric(Field):
         self.size = self.n_groups + (1 if self.decoder == "theory" else len(y_copies))
         self.weights = self._weights(self.z_copies, y_copies, 1)
 
+    def names(self) -> list[str]:
+        """What each variable stands for."""
+        common = [f"common {i}" if i else "common" for i in range(self.n_common)]
+        tokens = common + [f"distinct {i + 1}" for i in range(self.n_groups - self.n_common)]
+        z = [f"z({token})" for token in tokens]
+        if self.decoder == "theory":
+            return [*z, "M h"]
+        columns = [["any class"] * bool(self.never)] * self.n_common + [["own", "other"]] * len(tokens[self.n_common :])
+        never = ["never"] * bool(self.never)
+        return z + [f"Y({token}, {name})" for token, own in zip(tokens, columns, strict=True) for name in own + never]
+
     def _columns(self, state: Series, i: int) -> list[arb_series | None]:
         return [None if place is None else state[place] for place in self.rows[i]]
 
