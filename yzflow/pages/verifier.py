@@ -46,7 +46,15 @@ def fetch(folder: str | os.PathLike) -> Path:
     target = ["--no-deps", "--only-binary=:all:", "--implementation", "cp", "--abi", f"cp{PYTHON}"]
     target += ["--python-version", f"{PYTHON[0]}.{PYTHON[1:]}", "--platform", PLATFORM, "--retries", "1"]
     ways = {
-        ARCHIVE: ["npm", "pack", "--silent", "--pack-destination", str(where), f"pyodide@{PYODIDE}"],
+        ARCHIVE: [
+            "npm",
+            "pack",
+            "--silent",
+            "--fetch-retries=1",
+            "--pack-destination",
+            str(where),
+            f"pyodide@{PYODIDE}",
+        ],
         WHEEL: [sys.executable, "-m", "pip", "download", *target, "--dest", str(where), f"python-flint=={FLINT}"],
     }
     for name, command in ways.items():
