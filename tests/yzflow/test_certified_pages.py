@@ -16,6 +16,7 @@ from statement_pages import invented
 
 from dynamics import SequenceClasses
 from theory.enclosures import certificate
+from theory.enclosures.cells import Cell, decide_cell
 from theory.scan_and_snap.statements import ENCLOSING
 from theory.statements import REGISTER
 from theory.symbolic import Derivation
@@ -173,15 +174,18 @@ def test_in_node_the_checker_says_the_same_and_refuses_changes(packages, kept, t
     places = (5, 400, size // 3, size // 2, size - 1)
     wrong = [changed(tmp_path / f"{place}.npz", kept, place) for place in places]
     wrong.append(resealed(tmp_path / "more.npz", kept, too_much))
+    cell = Cell(2, 2, distinct=(2.0, 1.0), eta_y=1.0, eta_z=(0.2, 0.22), common=(1.4, 1.5))
+    decide_cell(cell, [(0, 1, -1)], t_end=1.0, degree=2)[1].save(tmp_path / "cell.npz")
     job = tmp_path / "job.json"
-    paths = [*map(str, [kept, *wrong, kept])]
+    paths = [*map(str, [kept, *wrong, tmp_path / "cell.npz", kept])]
     job.write_text(json.dumps({"wheel": verifier.WHEEL, "checker": certified.checker(), "certificates": paths}))
     program = Path(__file__).with_name("verified_in_node.mjs")
     code = Path(pages.__file__).with_name("checking.js")
     run = subprocess.run(["node", program, tmp_path, code, job], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr[-2000:]
-    first, *refused, last = map(json.loads, run.stdout.splitlines())
+    first, *refused, other, last = map(json.loads, run.stdout.splitlines())
     assert first == last == {"lines": verify.check(str(kept)), "refused": ""}
+    assert other == {"lines": verify.check(str(tmp_path / "cell.npz")), "refused": ""}
     assert len(refused) == len(wrong)
     assert all(one["lines"] == [] and one["refused"].startswith("not verified") for one in refused)
     assert "the SHA-256 is another" in refused[0]["refused"] and "a predicate is not" in refused[-1]["refused"]
