@@ -113,17 +113,18 @@ class Enclosing:
     enclose : callable
         (setting, level, t_end=.., max_seconds=.., folder=..) -> `theory.enclosures.Enclosure`; ValueError, with the
         reason, where there can be none.
-    question : callable
+    question : callable, optional
         (setting, level) -> the parts that the claim of its certificate must have; None where there can be none.
     """
 
     levels: tuple[str, ...]
     enclose: Callable[..., Any]
-    question: Callable[[Any, str], Mapping[str, Any] | None] = lambda setting, level: None
+    question: Callable[[Any, str], Mapping[str, Any] | None] | None = None
 
     def __post_init__(self) -> None:
         required.attributes(self, [str], "levels")
         required.attributes(self, Callable, "enclose")
+        required.attributes(self, Callable, "question", optional=True)
 
 
 Claiming = Callable[[Flows, str, float], Callable[[Any], Any]]

@@ -40,7 +40,8 @@ def calls():
         "Assumption": (Assumption, vars(assumption)),
         "Check": (Check, vars(check) | dict(corrected=lambda runs, level: 0.0, claim=check.printed, claim_until=1.0)),
         "Clause": (Clause, vars(clause)),
-        "Enclosing": (Enclosing, dict(levels=("flow",), enclose=lambda *given: None)),
+        "Enclosing": (Enclosing, dict(
+            levels=("flow",), enclose=lambda *given: None, question=lambda setting, level: None)),
         "Source": (Source, dict(where="as printed", form="printed form")),
         "Statement": (Statement, vars(statement)),
         "Statement.assumed": (statement.assumed, dict(check=check)),

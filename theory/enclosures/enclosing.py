@@ -11,10 +11,10 @@ import numpy as np
 from dynamics.bags import Bags
 from dynamics.support import checks, provenance
 from dynamics.support.progress import Progress
-from theory.enclosures.claims import FEWEST_BITS, MOST_BITS
 from theory.enclosures.enclosure import Enclosure
 from theory.enclosures.fields import DECODERS
 from theory.enclosures.flows import FlowReading
+from theory.enclosures.limits import Limits
 from theory.enclosures.march import march
 from theory.enclosures.populations import OfPopulation
 from theory.enclosures.reading import Population, read
@@ -81,7 +81,7 @@ def enclose_flow(
     """
     rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
     decoder = checks.one_of("decoder", decoder, DECODERS)
-    limits = _Limits.of(t_end, bits, max_steps, max_seconds, progress)
+    limits = Limits.of(t_end, bits, max_steps, max_seconds, progress)
     return _enclosed(OfPopulation(read(data, decoder=decoder, **rates)), decoder, limits)
 
 
@@ -144,33 +144,12 @@ def enclose(
     >>> found.holds(lambda at: (at.velocity["x"] > 0) & (at.state["x"] < 0.72))
     True
     """
-    limits = _Limits.of(t_end, bits, max_steps, max_seconds, progress)
+    limits = Limits.of(t_end, bits, max_steps, max_seconds, progress)
     reading = FlowReading(flow, start, t_end=limits.t_end)
     return _enclosed(reading, reading.title, limits)
 
 
-@dataclass(frozen=True)
-class _Limits:
-    t_end: float
-    bits: int
-    max_steps: int
-    max_seconds: float | None
-    progress: bool
-
-    @classmethod
-    def of(cls, t_end: float, bits: int, max_steps: int, max_seconds: float | None, progress: bool) -> _Limits:
-        progress = checks.flag("progress", progress)
-        t_end = checks.positive("t_end", t_end)
-        bits = checks.integer("bits", bits, minimum=FEWEST_BITS)
-        if bits > MOST_BITS:
-            raise checks.reject("bits", f"be at most {MOST_BITS}", bits)
-        max_steps = checks.integer("max_steps", max_steps, minimum=1)
-        if max_seconds is not None:
-            max_seconds = checks.positive("max_seconds", max_seconds)
-        return cls(t_end, bits, max_steps, max_seconds, progress)
-
-
-def _enclosed(reading: OfPopulation | FlowReading, what: str, limits: _Limits) -> Enclosure:
+def _enclosed(reading: OfPopulation | FlowReading, what: str, limits: Limits) -> Enclosure:
     t_end, bits = limits.t_end, limits.bits
     with Progress(f"enclosing the flow ({what})", enabled=limits.progress) as report:
         found = march(
@@ -194,7 +173,7 @@ def enclosed_again(made: Enclosure, *, progress: bool = False) -> Enclosure:
     most = max(1, len(made.steps))
     reading = made.opened()
     if isinstance(reading, FlowReading):
-        again = _enclosed(reading, reading.title, _Limits.of(made.t_end, made.bits, most, None, progress))
+        again = _enclosed(reading, reading.title, Limits.of(made.t_end, made.bits, most, None, progress))
     else:
         data = _Kept(reading.bags, reading.reading.query_tokens)
         rates = reading.rates()

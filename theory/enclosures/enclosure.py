@@ -18,7 +18,7 @@ from theory.enclosures import certificate, claims
 from theory.enclosures.crossings import Crossing, locate
 from theory.enclosures.decisions import Decision, decide
 from theory.enclosures.flows import FlowReading
-from theory.enclosures.formulas import Operations, Predicate, replayed, slack, written
+from theory.enclosures.formulas import Operations, Predicate, check_says, replayed, slack, written
 from theory.enclosures.march import check_steps
 from theory.enclosures.populations import OfPopulation
 from theory.enclosures.quantities import Claim, Quantity, every
@@ -72,10 +72,13 @@ class Enclosure:
         reason: str,
         environment: Mapping[str, str] | None = None,
     ):
-        self._reading = reading
-        self.steps = tuple(steps)
-        self.t_end, self.bits, self.reason = t_end, bits, reason
-        self.environment = dict(environment or {})
+        self._reading = checks.instance("reading", reading, (OfPopulation, FlowReading, StoredFlow))
+        self.steps = tuple(checks.listed("steps", steps, "be a sequence of Steps"))
+        for step in self.steps:
+            checks.instance("steps", step, Step, rule="hold Steps")
+        self.t_end, self.bits = checks.positive("t_end", t_end), checks.integer("bits", bits, minimum=1)
+        self.reason = checks.instance("reason", reason, str)
+        self.environment = checks.mapping("environment", environment)
         self.predicates: tuple[Predicate, ...] = ()
         self.path: Path | None = None
         self.fault = ""
@@ -160,7 +163,7 @@ class Enclosure:
         what: Any
         if isinstance(reading, OfPopulation):
             if name is not None:
-                raise checks.reject("name", "be left out for a population's flow", repr(name))
+                raise checks.reject("name", "be left out for a population's flow", checks.brief(name))
             what = reading.next_token(next_token)
         else:
             if next_token is not None:
@@ -301,7 +304,11 @@ class Enclosure:
         """
         last = self.t_reached if until is None else min(checks.positive("until", until), self.t_reached)
         recorder = self._ready().recorder()
-        says = predicate.says if isinstance(predicate, Predicate) else written(predicate, recorder)
+        if isinstance(predicate, Predicate):
+            says = predicate.says
+            check_says(says, len(self.opened().variable_names()), name="predicate")
+        else:
+            says = written(checks.function("predicate", predicate), recorder)
         with self.computing():
             found = decide(self._asked(says), self.steps, last)
             if found.value is not None:

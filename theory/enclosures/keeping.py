@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dynamics.bags import Bags
-from dynamics.support import files, sealed
+from dynamics.support import checks, files, sealed
 from theory.enclosures import cells
 from theory.enclosures.canonical import digest
 from theory.enclosures.claims import CELL_FORMAT, FORMAT, differences
 from theory.enclosures.enclosing import enclose_flow
 from theory.enclosures.enclosure import Enclosure
+from theory.enclosures.fields import DECODERS
+from theory.enclosures.limits import Limits
 from theory.enclosures.populations import OfPopulation
 from theory.enclosures.reading import Population, read
 from theory.enclosures.signs import Sign
@@ -52,9 +54,12 @@ def kept(
     arguments: dict[str, Any] = {"eta_y": eta_y, "eta_z": eta_z, "t_end": t_end, "decoder": decoder, "bits": bits}
     if folder is None:
         return enclose_flow(data, **arguments, max_seconds=max_seconds)
-    asked = _question(data, **arguments)
+    asked = _question(data, max_seconds=max_seconds, **arguments)
     path = _path(folder, asked, max_seconds)
-    if (found := _answer(path, asked, Enclosure)) is None:
+    what, then = sealed.KINDS[FORMAT].what, "the flow is enclosed again"
+    there = sealed.sound(path, what, then, name="folder", stacklevel=3)
+    found = _answer(path, asked, Enclosure) if there else None
+    if found is None:
         found = enclose_flow(data, **arguments, max_seconds=max_seconds)
         path.parent.mkdir(parents=True, exist_ok=True)
         if found.steps:
@@ -112,18 +117,31 @@ def _answer(path: Path, asked: Mapping[str, Any], kind: type[Kept]) -> Kept | No
     """What a file proves, if it is of the question and no byte of it is another; if not, it is made again."""
     try:
         found = kind.load(path)
-    except (ValueError, FileNotFoundError):
+    except ValueError:  # sealed, and yet no certificate
         return None
     return found if not differences(found.claimed, asked) and found.verify() else None
 
 
-def _question(data: Bags | Population, *, eta_y: float, eta_z: float, decoder: str, **rest: Any) -> dict[str, Any]:
+def _question(
+    data: Bags | Population,
+    *,
+    eta_y: float,
+    eta_z: float,
+    decoder: str,
+    t_end: float,
+    bits: int,
+    max_seconds: float | None,
+) -> dict[str, Any]:
     """Those parts of a claim that are asked for."""
-    return {**OfPopulation(read(data, eta_y=eta_y, eta_z=eta_z, decoder=decoder)).claim(), **rest}
+    rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
+    limits = Limits.of(t_end, bits, 1, max_seconds, False)
+    asked = OfPopulation(read(data, **rates, decoder=checks.one_of("decoder", decoder, DECODERS))).claim()
+    return {**asked, "t_end": limits.t_end, "bits": limits.bits}
 
 
 def _path(folder: str | os.PathLike, asked: Mapping[str, Any], max_seconds: float | None) -> Path:
-    name = digest({"format": FORMAT, "asked": asked, "max_seconds": max_seconds})
+    seconds = None if max_seconds is None else float(max_seconds)
+    name = digest({"format": FORMAT, "asked": asked, "max_seconds": seconds})
     return files.absolute("folder", folder, folder=True) / f"{name}.npz"
 
 
@@ -131,4 +149,4 @@ def certificate_path(
     folder: str | os.PathLike, data: Bags | Population, *, max_seconds: float | None = None, **arguments: Any
 ) -> Path:
     """The certificate's path in ``folder``."""
-    return _path(folder, _question(data, **arguments), max_seconds)
+    return _path(folder, _question(data, max_seconds=max_seconds, **arguments), max_seconds)

@@ -79,7 +79,7 @@ def certified(statement: Statement, path: str | os.PathLike) -> Certified:
 def _levels(found: Enclosure, enclosing: Enclosing, setting: Setting) -> Iterator[str]:
     """At which levels a certificate is of a setting."""
     for level in enclosing.levels:
-        asked = enclosing.question(setting, level)
+        asked = None if enclosing.question is None else enclosing.question(setting, level)
         if asked is not None and not differences(found.claimed, asked):
             yield level
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from dynamics import SequenceClasses
 from theory.enclosures import (
     Claim,
+    Enclosure,
     FlowMoment,
     Moment,
     Predicate,
@@ -20,6 +21,7 @@ from theory.enclosures import (
     enclose_flow,
     erf,
     every,
+    kept,
     logsumexp,
     sigmoid,
     softmax,
@@ -30,8 +32,6 @@ from theory.enclosures.moments import Tube
 
 EXEMPT = {
     hostile.RECORD: {"enclosures.crossings.Crossing", "enclosures.decisions.Decision"},
-    "made by functions alone, from what they have proved": {"enclosures.enclosure.Enclosure"},
-    "looks for its question in the folder before `enclose_flow` checks it": {"enclosures.keeping.kept"},
 }
 
 
@@ -82,6 +82,10 @@ def calls():
             progress=False)),
         "enclosing.enclose": (enclose, dict(
             flow=Decay(), start={"x": [1.0, 0.5]}, t_end=0.5, bits=40, max_steps=50, max_seconds=5.0, progress=False)),
+        "enclosure.Enclosure": (Enclosure, dict(
+            reading=own, steps=of_states.steps, t_end=0.5, bits=40, reason="", environment={"versions": "{}"})),
+        "keeping.kept": (kept, dict(
+            folder="kept", data=classes, **rates, t_end=0.5, decoder="theory", bits=40, max_seconds=5.0)),
         **{f"enclosure.Enclosure.{name}": (getattr(enclosed, name), given) for name, given in of_enclosure.items()},
         "formulas.Predicate": (Predicate, dict(says=says, until=0.5, times=(0.1, 0.2), margin=-0.5)),
         "formulas.Predicate.of": (Predicate.of, dict(found=Predicate(says, 0.5).plain())),
