@@ -1,9 +1,11 @@
 """Certificates of cells: what both checkers say of them, and that no mistake passes for a proof in either."""
 
 import dataclasses
+import math
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import flint
 import numpy as np
@@ -393,10 +395,12 @@ def checked(files):
     return found
 
 
-def values(cell, p, t, s):
-    """p, p' - f(p) and the scaled Jacobian at a time of a step and a setting."""
+def values(cell, p, t, s, beside=None):
+    """The weighted size of p' - f(p), and the scaled Jacobian, at a time of a step and a setting, or beside p there."""
     monomials = [arb(s[0]) ** a * arb(s[1]) ** b for a, b in cell.powers]
     at = [sum(q(arb(t)) * m for q, m in zip(row, monomials, strict=True)) for row in p]
+    if beside is not None:
+        at = [x + float(e) / w for x, e, w in zip(at, beside, cell.W, strict=True)]
     slope = [sum(q.derivative()(arb(t)) * m for q, m in zip(row, monomials, strict=True)) for row in p]
     ctx.cap = 2
     field = cell.field([arb(x) for x in s])
@@ -429,6 +433,20 @@ def test_the_checker_s_bounds_hold_at_points_and_are_near(checked, name):
 
 
 @pytest.mark.parametrize("name", CELLS)
+def test_the_checker_s_tube_holds_what_is_beside_the_polynomials(checked, name):
+    """In the middle of a quarter and of a step, where only the first matrix counts."""
+    cell, rng, radius = checked[name], np.random.default_rng(6), 0.01
+    ctx.prec = verify_cell.BITS
+    start, end, *_, p = cell.steps[-1]
+    h = arb(end) - arb(start)
+    first = cell.jacobian(p, h, radius, [arb(0.5), arb(-0.5)])[0]
+    for beside in rng.normal(size=(5, len(p))):
+        J = values(cell, p, float(h) / 2, [0.5, -0.5], beside / np.linalg.norm(beside) * radius)[1]
+        for (i, j), entry in np.ndenumerate(J):
+            assert abs(first[i, j] - float(entry)).lower() < 1e-14 and first[i, j].rad() < 0.1
+
+
+@pytest.mark.parametrize("name", CELLS)
 def test_the_checker_s_field_is_that_of_the_program(checked, name):
     cell, own = checked[name], CELLS[name]
     ctx.prec = 80
@@ -442,6 +460,26 @@ def test_the_checker_s_field_is_that_of_the_program(checked, name):
         for first, second in zip(cell.field([arb(x) for x in s])(state), theirs.derivative(state), strict=True):
             assert abs(float(first[0]) - float(second[0])) < 1e-14
         assert theirs.names() == verify_cell.names_of(cell.c)
+
+
+@pytest.mark.parametrize("degree", [1, 3, 8])
+def test_a_remainder_is_weighed_by_where_it_is_taken(degree):
+    """Of exp at 2: what its Taylor polynomial leaves out is below the sum of bounds, and not far below."""
+    ctx.prec = 100
+    left = np.exp(2.0) - sum(2.0**k / math.factorial(k) for k in range(degree))
+    bound = sum(float(share * (reach * 2).exp()) for reach, share in verify_cell.remainder(degree))
+    assert left < bound * 2.0**degree / math.factorial(degree) < left * (1.5 + 1 / degree)
+    assert sum(float(share) for _, share in verify_cell.remainder(degree)) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("end", "expected"), [(0.3, True), (0.45, False)])
+def test_a_velocity_is_positive_from_zero_on_up_to_where_it_is_zero(end, expected):
+    """x = t^2 - 2 t^3, which is positive until 1/2 and rises until 1/3, beside a clock."""
+    ctx.prec = 100
+    flow = SimpleNamespace(field=lambda s: lambda x: [x[0] * 0 + 1, x[0] * 2 - x[0] * x[0] * 6])
+    box = [arb(end / 2, end / 2), arb(0, 1)]
+    assert verify_cell.Cell.from_zero(flow, [0.0, 1.0], [], box, end) is expected
+    assert verify_cell.Cell.from_zero(flow, [1.0, 0.0], [], box, end) is False  # not zero at the start
 
 
 FUNCTIONS = {
