@@ -249,7 +249,8 @@ def check(c: dict, arrays: dict) -> list[str]:
     lines = [
         f"verified: {c['decoder']} flow from zero of {c['n_classes']} classes that are copies of each other, M = "
         f"{c['vocab_size']}, eta_Y = {c['eta_y']}, time in SGD steps",
-        f"distinct tokens of weights {c['distinct']}, and one common token",
+        f"each of probability 1/{c['n_classes']}, all of one query; distinct tokens of weights "
+        f"{c['distinct']}, and one common token",
         "at every setting with {} <= eta_Z <= {} and {} <= weight of the common token <= {},".format(
             *c["eta_z"], *c["common"]
         ),

@@ -25,8 +25,9 @@ import numpy as np
 from flint import arb, arb_poly
 
 from dynamics.support import checks, provenance
-from theory.enclosures import certificate, claims
+from theory.enclosures import certificate
 from theory.enclosures.cell_bounds import BITS, GOAL, ORDER, Bounds, Polynomials
+from theory.enclosures.claims import CELL, CELL_FORMAT, HIGHEST_DEGREE, cell_words, check
 from theory.enclosures.fields import Symmetric
 from theory.enclosures.jets import Basis
 from theory.enclosures.signs import Sign, Watch
@@ -109,7 +110,7 @@ class Cell:
     def claim(self) -> dict[str, Any]:
         """What a file says of it."""
         return {
-            "kind": claims.CELL,
+            "kind": CELL,
             "decoder": self.decoder,
             "start": "zero",
             "n_classes": int(self.n_classes),
@@ -314,7 +315,7 @@ class CellEnclosure:
         if not self.steps:
             raise ValueError(f"an enclosure without steps proves nothing, but {self.reason}")
         return {
-            "format": claims.CELL_FORMAT,
+            "format": CELL_FORMAT,
             **self.cell.claim(),
             "degree": self.degree,
             "t_end": self.t_end,
@@ -330,7 +331,7 @@ class CellEnclosure:
     @property
     def words(self) -> str:
         """Its claim in lines of plain words; ``print(found.words)``."""
-        return "\n".join(claims.cell_words(self.claim, self.cell.everywhere().names()))
+        return "\n".join(cell_words(self.claim, self.cell.everywhere().names()))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The steps and the norm, as a certificate holds them."""
@@ -349,7 +350,7 @@ class CellEnclosure:
         OSError
             If the folder does not exist or cannot be written.
         """
-        claim = self.claim
+        claim = check(self.claim, (CELL,))  # or it could not be read again
         certificate.write(path, claim, {"reason": self.reason, "environment": dict(self.environment)}, self.arrays())
 
     @classmethod
@@ -370,7 +371,7 @@ class CellEnclosure:
             If there is none.
         """
         trust = checks.flag("trust", trust)
-        claim, notes, arrays = certificate.read(path, kinds=(claims.CELL,))
+        claim, notes, arrays = certificate.read(path, kinds=(CELL,))
         if arrays["limbs"].shape[3:] != (ORDER + 1, 2):
             raise checks.reject("path", f"hold polynomials of degree {ORDER} in time", arrays["limbs"].shape)
         cell = Cell.of(claim)
@@ -420,8 +421,8 @@ def decide_cell(
         If an argument is invalid.
     """
     t_end = checks.positive("t_end", t_end)
-    degree = checks.integer("degree", degree, minimum=1)
-    rows = [np.asarray(claim, float) for claim in claims]
+    degree = checks.integer("degree", degree, minimum=1, maximum=HIGHEST_DEGREE)
+    rows = [checks.finite_array("claims", claim, ndim=1) for claim in claims]
     if any(row.shape != (1 + len(cell.distinct),) for row in rows):
         raise checks.reject("claims", "have a coefficient for each logit of a class", [row.shape for row in rows])
     began = time.monotonic()

@@ -197,7 +197,8 @@ def cell_words(claim: Mapping[str, Any], names: Sequence[str]) -> list[str]:
     lines = [
         f"{claim['decoder']} flow from zero of {claim['n_classes']} classes that are copies of each other, "
         f"M = {claim['vocab_size']}, eta_Y = {claim['eta_y']}, time in SGD steps",
-        f"distinct tokens of weights {claim['distinct']}, and one common token",
+        f"each of probability 1/{claim['n_classes']}, all of one query; distinct tokens of weights "
+        f"{claim['distinct']}, and one common token",
         f"at every setting with {low} <= eta_Z <= {high} and {first} <= weight of the common token <= {last},",
         f"from t = 0 to {claim['t_reached']}, of {claim['t_end']}, each variable is known to within",
         *(f"  {name}: {error:.3g}" for name, error in zip(names, claim["errors"], strict=True)),

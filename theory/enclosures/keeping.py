@@ -97,8 +97,8 @@ def kept_cell(
     """
     if folder is None:
         return cells.decide_cell(cell, claims, t_end=t_end, degree=degree)[0]
-    rows = [tuple(map(float, claim)) for claim in claims]
-    asked = {"format": CELL_FORMAT, **cell.claim(), "t_end": float(t_end), "degree": degree}
+    rows = [tuple(checks.finite_array("claims", claim, ndim=1).tolist()) for claim in claims]
+    asked = {"format": CELL_FORMAT, **cell.claim(), "t_end": checks.positive("t_end", t_end), "degree": degree}
     path = _path(folder, {**asked, "claims": rows}, None)
     what, then = sealed.KINDS[CELL_FORMAT].what, "it is made again"
     if sealed.sound(path, what, then, name="folder"):

@@ -17,6 +17,7 @@ from flint import ctx
 from dynamics import SequenceClasses, gradient_flow
 from dynamics.support import archive
 from theory.enclosures import Enclosure, canonical, enclose_flow
+from theory.enclosures.cells import Cell, CellEnclosure, decide_cell
 from yzflow import verify
 
 # In the long form seeds roll on: a new one each time, in the test's name.
@@ -243,3 +244,90 @@ def test_what_the_simulator_is_told_is_judged(certificates, decoder):
         if claim["decoder"] == "theory" and decoder != "theory":
             continue  # of other variables
         assert false_in_the_simulator(claim, arrays) != ""
+
+
+# Cells: the same game, judged at some settings.
+
+
+@pytest.fixture(scope="module")
+def cell_certificate(tmp_path_factory):
+    cell = Cell(2, 3, (1.0, 0.5), 1.0, (1.95, 2.0), (0.5, 0.52))
+    made = decide_cell(cell, [(0.0, 1.0, -1.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)], t_end=0.75, degree=1)[1]
+    assert [sign.value for sign in made.decided.values()] == [True, False, True]
+    path = tmp_path_factory.mktemp("game") / "cell.npz"
+    made.save(path)
+    return archive.decode(path.read_bytes(), name="claim.json")
+
+
+def false_at_a_setting(claim, arrays):
+    """Why a claim is false, by the simulator at settings of the cell; nothing if it finds none."""
+    times = np.linspace(0, claim["t_reached"], 401)
+    weights = claim["distinct"]
+    for x, y in ((-1, -1), (-1, 1), (1, -1), (1, 1), (0.3, -0.2)):
+        eta_z, common = (
+            a + (b - a) * (1 + s) / 2 for (a, b), s in zip((claim["eta_z"], claim["common"]), (x, y), strict=True)
+        )
+        classes = SequenceClasses.single_common_token(
+            claim["n_classes"], claim["vocab_size"], common=common, distinct=tuple(weights)
+        )
+        rates = {"eta_y": claim["eta_y"], "eta_z": eta_z, "decoder": claim["decoder"]}
+        run = gradient_flow(classes, **rates, t_end=times[-1], times=times, rtol=1e-11).dataset
+        z = run["z"].values[:, 0, : 1 + len(weights)].T
+        monomials = [x ** (d - b) * y**b for d in range(claim["degree"] + 1) for b in range(d + 1)]
+        rows = np.einsum("svmkl,m->svk", arrays["limbs"], monomials)
+        for start, end, own in zip(arrays["start"], arrays["end"], rows, strict=True):
+            inside = (times >= start) & (times <= end)
+            for logit, row, error in zip(z, own, claim["errors"], strict=False):
+                if (
+                    abs(np.polynomial.polynomial.polyval(times[inside] - start, row) - logit[inside]) > error + 1e-8
+                ).any():
+                    return "a variable is elsewhere"
+        for told in claim["predicates"]:
+            size = np.gradient(np.array(told["coefficients"]) @ z, times, edge_order=2)
+            inside = (times > 0.01) & (times <= told["until"])
+            if (size[inside] < -1e-5).any():
+                return "a sum is not positive"
+            if told["verdict"] is False and np.interp(told["time"], times, size) > 1e-4:
+                return "a sum is not negative"
+    return ""
+
+
+def test_no_mutant_of_a_cell_passes_that_is_false(cell_certificate, tmp_path):
+    header, arrays = cell_certificate
+    path = tmp_path / "mutant.npz"
+    passed = refused = 0
+    for number in range(ROUNDS):
+        claim, numbers = mutant(header, arrays, np.random.default_rng([SEED, number, 3]))
+        path.write_bytes(archive.encode(claim, numbers, name="claim.json"))
+        verified = []
+        try:
+            verified.append(CellEnclosure.load(path).verify())
+        except ValueError as error:
+            assert re.match(REFUSED, str(error)), (SEED, number, error)
+            verified.append(False)
+        try:
+            verified.append(bool(verify.check(path)))
+        except verify.REFUSALS:
+            verified.append(False)
+        if any(verified):
+            passed += 1
+            why = false_at_a_setting(claim["claim"], numbers)
+            assert not why, (SEED, number, why, verified)
+        else:
+            refused += 1
+    assert passed > ROUNDS / 50 and refused > ROUNDS / 2, (passed, refused)
+
+
+def test_what_the_simulator_is_told_of_a_cell_is_judged(cell_certificate):
+    header, arrays = cell_certificate
+    assert false_at_a_setting(header["claim"], arrays) == ""
+    for change in (
+        lambda claim: claim.update(eta_z=[1.95, 2.1]),
+        lambda claim: claim.update(common=[0.51, 0.53]),
+        lambda claim: claim.update(decoder="theory"),
+        lambda claim: claim["predicates"][0].update(coefficients=[0.0, -1.0, 1.0]),
+        lambda claim: claim["predicates"][1].update(coefficients=[-1.0, 0.0, 0.0]),
+    ):
+        claim = copy.deepcopy(header["claim"])
+        change(claim)
+        assert false_at_a_setting(claim, arrays) != ""
