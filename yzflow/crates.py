@@ -13,6 +13,8 @@ from dynamics import Trajectory
 from dynamics.support import checks, files, sealed
 from dynamics.version import __version__
 from theory.enclosures import Enclosure
+from theory.enclosures.cells import CellEnclosure
+from theory.enclosures.claims import CELL_FORMAT, FORMAT
 from yzflow import manifests
 from yzflow.reruns import saved_table
 
@@ -104,7 +106,7 @@ def _made(file: Path) -> tuple[str, dict[str, Any]]:
     """What a file is, and what it says of how it was made; nothing where it says nothing."""
     try:
         if file.suffix == ".npz":
-            return _certificate(file)
+            return _archive(file)
         if file.suffix == ".json":
             made = json.loads(file.read_text(encoding="utf-8"))["made"]
             return f"the result of yzflow.{made['function']}", made
@@ -115,16 +117,23 @@ def _made(file: Path) -> tuple[str, dict[str, Any]]:
     return _FORMATS.get(file.suffix, "a file"), {}
 
 
-def _certificate(file: Path) -> tuple[str, dict[str, Any]]:
-    """A certificate, with what it claims if that is verified here."""
-    enclosure = Enclosure.load(file)
-    function = "enclose" if enclosure.code else "enclose_flow"
-    what = "a certificate that is not verified"
+def _archive(file: Path) -> tuple[str, dict[str, Any]]:
+    """A certificate, with what it claims if that is verified here; or the kind of another sealed archive."""
+    kind = sealed.kind_of(file)
+    if kind not in (FORMAT, CELL_FORMAT):
+        return sealed.KINDS[kind].what, {}
+    found: Enclosure | CellEnclosure
+    if kind == CELL_FORMAT:
+        found, function = CellEnclosure.load(file), "decide_cell"
+    else:
+        found = Enclosure.load(file)
+        function = "enclose" if found.code else "enclose_flow"
+    made = {"function": function, "environment": dict(found.environment)}
     with suppress(ValueError):  # a flow whose code is not here
-        if enclosure.verify():
-            claim = enclosure.words.splitlines()
-            what = f"a certificate, verified here: {claim[0]}, to t = {enclosure.t_reached:g}"
-    return what, {"function": function, "environment": enclosure.environment}
+        if found.verify():
+            claim = found.words.splitlines()[0]
+            return f"{sealed.KINDS[kind].what}, verified here: {claim}, to t = {found.t_reached:g}", made
+    return f"{sealed.KINDS[kind].what} that is not verified", made
 
 
 def _dataset(file: Path) -> tuple[str, dict[str, Any]]:

@@ -14,6 +14,7 @@ from rocrate.rocrate import ROCrate
 import yzflow as yz
 from dynamics.support.netcdf import save_dataset
 from theory.enclosures import certificate
+from theory.enclosures.cells import Cell, decide_cell
 from yzflow import crates, examples
 from yzflow.audits import survival
 from yzflow.cli import main
@@ -63,7 +64,12 @@ def test_certificates_are_verified_before_they_are_called_so(tmp_path):
     claim, notes, arrays = certificate.read(tmp_path / "signs.npz")
     certificate.write(tmp_path / "forged.npz", {**claim, "decoder": "theory"}, notes, arrays)
     certificate.write(tmp_path / "faster.npz", claim, notes, {**arrays, "radius": arrays["radius"] / 100})
+    cell = Cell(2, 3, (1.0, 0.5), 1.0, (0.5, 0.52), (0.5, 0.51), decoder="theory")
+    decide_cell(cell, [[-1.0, 0.0, 0.0]], t_end=0.5, degree=2)[1].save(tmp_path / "cell.npz")
     described = crates.describe(tmp_path)
+    assert described["cell.npz"].startswith(
+        "a certificate of a cell, verified here: theory flow from zero of 2 classes"
+    )
     assert described["lead_shrinks.npz"] == (
         "a certificate, verified here: full flow from zero, eta_Y = 1.0, eta_Z = 2.0, time in SGD steps, to t = 60"
     )
