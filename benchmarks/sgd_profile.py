@@ -30,7 +30,7 @@ COLOURS = (BLUE, ORANGE, GREEN, VERMILION, PURPLE, "0.55", "0.85")
 
 
 @njit
-def _attention(batches, groups, Z, norm, c_all, g_all):
+def _attention(batches, groups, Z, norm, c_all, g_all, kind):
     query, _, _, weight, size, indptr, token, count = batches
     dZ, none, top = np.zeros_like(Z), np.empty((0, 0), Z.dtype), np.empty_like(norm)
     line = np.empty(token.shape[1], Z.dtype)
@@ -42,9 +42,9 @@ def _attention(batches, groups, Z, norm, c_all, g_all):
             c, g = matrix(c_all, n, tokens.size), matrix(g_all, n, tokens.size)
             counts, e = count[s, entry : entry + n * tokens.size].reshape(n, -1), matrix(line, 1, tokens.size)
             kernels._weigh(tokens, counts, Z[query[s, group]], c, e, top)
-            kernels._feature(tokens, c, none, False, Z.dtype.type(0), 0, Z.shape[1], c, norm)
+            kernels._feature(tokens, c, none, False, Z.dtype.type(0), *kind, Z.shape[1], c, norm)
             weights = weight[s, bag : bag + n]
-            kernels._pull_back(tokens, c, c, norm, g, none, False, 0, weights, dZ[query[s, group]], none, e[0])
+            kernels._pull_back(tokens, c, c, norm, g, none, False, *kind, weights, dZ[query[s, group]], none, e[0])
             entry += n * tokens.size
             bag += n
 
@@ -90,12 +90,12 @@ def _softmax(batches, groups, u_all, r_all, mass):
 
 
 @njit
-def _optimiser(steps, state, slopes, first, second, rates, momentum, mass):
+def _optimiser(steps, state, slopes, first, second, update):
     for step in range(steps):
         for k in range(2):
-            first[k][:] *= momentum
+            first[k][:] *= update.momentum
             own = (state[k].ravel(), slopes[k].ravel(), first[k].ravel(), second[k].ravel())
-            kernels.ascend(*own, rates[k], mass.size == 0, step + 1)
+            kernels._ascend_velocity(update, *own, update.rates[k], step + 1)
 
 
 def _quickest(function) -> float:
@@ -126,11 +126,11 @@ def profile(n_queries: int) -> dict:
     moved = (slopes[:2], first[:2], second[:2])
     work = {
         "drawing tokens": lambda: run.feed.draw(taken),
-        "attention": lambda: _attention(batches, groups, weights.Z, norm, f, g),
+        "attention": lambda: _attention(batches, groups, weights.Z, norm, f, g, (run.rule.means, run.rule.normalised)),
         "products": lambda: _products(batches, groups, weights.Y, slopes.Y, f, g, u, ones, *blocks),
         "exponentials": lambda: _exponentials(groups, size, u, r, columns),
         "softmax, rest": lambda: _softmax(batches, groups, u, r, mass.astype(np.float32)),
-        "optimiser": lambda: _optimiser(taken, weights[:2], *moved, run.update.rates[:2], run.update.momentum, mass),
+        "optimiser": lambda: _optimiser(taken, weights[:2], *moved, run.update),
     }
     spent = {name: 1e6 * _quickest(call) / taken for name, call in work.items()}
     spent["softmax, rest"] -= spent["exponentials"]

@@ -6,12 +6,11 @@ Usage: python examples/certificates.py [--out FOLDER]
 FOLDER/manifest.json` all of them.
 """
 
-import argparse
 from pathlib import Path
 
 from dynamics import SequenceClasses
 from theory.enclosures import enclose_flow
-from yzflow import manifests
+from yzflow import manifests, scripts
 
 
 def lead_shrinks(out: Path) -> None:
@@ -31,16 +30,15 @@ def signs(out: Path) -> None:
     flow.save(out / "signs.npz")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("certificates"))
-    out = parser.parse_args().out
+def main(arguments: list[str] | None = None) -> int:
+    out = Path(scripts.Script(__doc__, out="certificates").options(arguments).out)
     out.mkdir(parents=True, exist_ok=True)
     lead_shrinks(out)
     signs(out)
     for listed in manifests.write(out):
         print(f"{listed.path}: {listed.bytes} bytes, SHA-256 {listed.sha256}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    scripts.run(main)

@@ -73,7 +73,9 @@ def copies_of_a_class(bags: list) -> tuple[list, list] | None:
     return found[0], found[1]
 
 
-def equal_classes(decoder: str, K: int, M: int, C: int, count: list, k: list, rate_y, rate_z, movers: list) -> Callable:
+def equal_classes(
+    decoder: str, K: int, M: int, C: int, count: list, k: list, rate_y: Any, rate_z: Any, movers: list
+) -> Callable:
     """f(x) for K classes that are copies of each other, seen from one; the first C groups of tokens are common.
 
     Columns of Y: its own next token, K - 1 others, M - K unseen.

@@ -68,7 +68,9 @@ class Sequences(Frozen):
         return len(self.inputs)
 
     def __getitem__(self, rows: slice | ArrayLike) -> Sequences:
-        """Some of the sequences, by a slice or an array of their numbers."""
+        """Some of the sequences, by a slice, an array of their numbers, or a truth for each."""
+        if isinstance(rows, np.ndarray) and rows.dtype == bool and rows.shape == (len(self),):
+            rows = np.flatnonzero(rows)
         chosen = rows if isinstance(rows, slice) else checks.index_array("rows", rows, upper=len(self))
         return Sequences(self.inputs[chosen], self.targets[chosen], self.mask[chosen])
 

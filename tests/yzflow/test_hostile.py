@@ -109,7 +109,8 @@ def calls(tmp_path_factory):
                     "statement": own, "data": classes, "eta_y": 0.1, "eta_z": 0.1, "t_end": 2.0, "optimizer": None,
                     "objective": None, "level": "theory flow", "quick": True, "seed": 0, "progress": False}),
                 "pages.statement.page": (yzflow.page, {
-                    "statement": STATEMENT, "path": "page.html", "quick": True, "seed": 0, "progress": False}),
+                    "statement": STATEMENT, "path": "page.html", "quick": True, "seed": 0, "progress": False,
+                    "certificates": None, "verifier": None}),
                 "contents.write_all": (contents.write_all, {"path": "pages", "only": [STATEMENT], "quick": True,
                                                             "seed": 0, "progress": False, "run": True}),
                 "audits.report.AuditReport.to_json": (report.to_json, {"path": "audit.json"}),

@@ -281,7 +281,8 @@ def test_the_published_margins_are_the_register_s():
     """Inside and outside follow from the settings alone; sequences of 256 tokens are outside of T -> infinity."""
     table = survival.load(ROOT / survival_page.DATA)
     _, smallest, _ = survival._margins(rows.ROOM, survival._all(rows.ROOM), rows.settings(quick=False))
-    np.testing.assert_array_equal(table["margin"].transpose("check", "setting", "level").values, smallest)
+    # To the last bits, which sums have from the processor.
+    np.testing.assert_allclose(table["margin"].transpose("check", "setting", "level").values, smallest, rtol=1e-14)
     signs = table["reversible"] & (table["statement"] == "Scan and Snap: Theorem 2(a)")
     found = (table["margin"].isel(check=np.flatnonzero(signs)) >= 1).all("check").sel(level=["full steps", "SGD"])
     assert found.sel(level="SGD").values.tolist() == [False] * 5
