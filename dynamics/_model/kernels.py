@@ -216,6 +216,14 @@ def _residual(u, target, soft, weight, mass, r, top):
 
     ``top`` is a workspace.
     """
+    # Columns without mass, which only fill up vectors, follow the last that has one, but products may round them
+    # otherwise: one that were the largest by that would leave nothing of all that have mass.
+    last = mass.size - 1
+    while last > 0 and mass[last] == 0:
+        last -= 1
+    for b in range(u.shape[0]):
+        for c in range(last + 1, mass.size):
+            u[b, c] = u[b, last]
     _largest(u, top)
     _exponentials(u, top, r)
     return _cross_entropy(u, top, target, soft, weight, mass, r)

@@ -228,7 +228,6 @@ def test_no_state_that_is_not_finite_is_returned(rates, steps, seed):
 
 def test_large_rates_that_only_saturate_are_no_divergence():
     """The softmax saturates and the gradient vanishes: nothing overflows, whatever the padding does."""
-    # Of 16 sequences and more, single precision loses the loss on a processor with AVX-512 (Zen 5). Why is open.
-    for options in ({"eta_y": 1e30, "dtype": "float32", "batch_size": 8}, {"eta_y": 1e300}):
+    for options in ({"eta_y": 1e30, "dtype": "float32"}, {"eta_y": 1e10, "dtype": "float32"}, {"eta_y": 1e300}):
         trajectory = sgd(SequenceClasses.syn_small(), eta_z=1.0, steps=100, **options)
         assert trajectory.dataset["loss"].values[-1] < 1e-6
