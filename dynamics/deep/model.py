@@ -303,6 +303,8 @@ class Transformer(_Weights):
     def decode(self, hidden: jax.Array) -> jax.Array:
         """Logits of the next token from what `hidden` returns first: (.., next tokens)."""
         checks.instance("hidden", hidden, (jax.Array, np.ndarray), rule="be what `hidden` returns first")
+        if not jnp.issubdtype(hidden.dtype, jnp.floating):
+            raise checks.reject("hidden", "hold floats", f"dtype {hidden.dtype}")
         if hidden.ndim == 0 or hidden.shape[-1] != self.architecture.width:
             raise checks.reject("hidden", f"have a last axis of {self.architecture.width}", f"shape {hidden.shape}")
         return hidden @ self.rows().T

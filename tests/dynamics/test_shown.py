@@ -18,6 +18,15 @@ from matplotlib.figure import Figure
 from dynamics import Layer, SequenceClasses, Solver, Trajectory, gradient_flow, sgd, trajectory
 from dynamics.support import display
 
+
+@pytest.fixture(autouse=True)
+def no_figures():
+    """Other tests of a process may have left figures open; these count them."""
+    pyplot.close("all")
+    yield
+    pyplot.close("all")
+
+
 CLASSES = SequenceClasses([[0.3, 0.2, 0.5, 0, 0], [0.2, 0.3, 0, 0.1, 0.4]], [2, 4], vocab_size=9)
 
 
