@@ -18,7 +18,7 @@ from theory.enclosures.claims import CELL_FORMAT, FORMAT
 from yzflow import manifests
 from yzflow.reruns import saved_table
 
-METADATA = "ro-crate-metadata.json"
+METADATA = manifests.CRATE
 _NO_LICENCE = "No licence is given: all rights are reserved by the authors of the results."
 _FORMATS = {
     ".nc": "application/netcdf",

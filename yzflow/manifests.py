@@ -17,13 +17,15 @@ from typing import Any
 
 from dynamics.support import checks, files, sealed
 from dynamics.support.progress import Progress
+from theory.enclosures import claims
 from yzflow import verify
 
 FORMAT = "yzflow-manifest-1"
 NAME = "manifest.json"
-# Described from outside, or written after the manifest.
-_BESIDE = (NAME, "ro-crate-metadata.json")
-_CHECKED = ("yzflow-certificate-2", "yzflow-cell-3")
+CRATE = "ro-crate-metadata.json"
+# What describes a folder is no part of what is described.
+_BESIDE = (NAME, CRATE)
+_CHECKED = (claims.FORMAT, claims.CELL_FORMAT)
 _KEYS = {"path": str, "bytes": int, "sha256": str, "kind": str}
 
 

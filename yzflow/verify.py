@@ -147,6 +147,7 @@ def sign(op: str, thin: arb_series, wide: arb_series, off: arb, from_zero: bool)
 
 
 def combined(op: str, parts: list) -> bool | None:
+    """And, or, not, of truths that may be open."""
     if op == "not":
         return None if parts[0] is None else not parts[0]
     decisive = op == "or"
@@ -154,6 +155,7 @@ def combined(op: str, parts: list) -> bool | None:
 
 
 def truth(tube: Tube, says: list, a: float, b: float) -> bool | None:
+    """Whether a predicate is true for all a < t <= b, or false for all of them."""
     try:
         return list(values(tube, says, a, b))[-1]
     except (ZeroDivisionError, ValueError):  # a ball holds a pole

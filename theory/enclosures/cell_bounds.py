@@ -30,6 +30,8 @@ Polynomials = list[list[arb_poly]]
 
 @dataclass(frozen=True)
 class Found:
+    """Bounds over a step: its radius, that of the velocity, the error at the end, and the polynomials there."""
+
     radius: arb
     speed: arb
     error: arb

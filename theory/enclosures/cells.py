@@ -27,6 +27,7 @@ from flint import arb, arb_poly
 from dynamics.support import checks, provenance
 from theory.enclosures import certificate
 from theory.enclosures.cell_bounds import BITS, GOAL, ORDER, Bounds, Polynomials
+from theory.enclosures.certified import Certified, error_bounds
 from theory.enclosures.claims import CELL, CELL_FORMAT, HIGHEST_DEGREE, cell_words, check
 from theory.enclosures.fields import Symmetric
 from theory.enclosures.jets import Basis
@@ -179,7 +180,7 @@ def _pair(value: arb) -> tuple[float, float]:
 
 
 @dataclass(repr=False)
-class CellEnclosure:
+class CellEnclosure(Certified):
     """Steps of a cell so far, what was decided by them, and why there are no more; from `decide_cell` or `load`.
 
     One that was loaded is a claim of whoever made the file: it verifies itself before it answers anything.
@@ -209,9 +210,6 @@ class CellEnclosure:
     t_end: float = 0.0
     decided: dict[tuple[float, ...], Sign] = default(default_factory=dict)
     environment: Mapping[str, str] = default(default_factory=dict)
-    fault: str = default(default="", init=False, compare=False)
-    _trusted: bool = default(default=True, init=False, compare=False)
-    _claimed: Mapping[str, Any] | None = default(default=None, init=False, compare=False)
 
     def __repr__(self) -> str:
         short = f" ({self.reason})" if self.reason else ""
@@ -224,7 +222,7 @@ class CellEnclosure:
 
     def sign(self, claim: Sequence[float], t_end: float) -> Sign:
         """What the steps say of the sign of sum_i c_i dz_i/dt up to ``t_end``; see `decide_cell`."""
-        self._ready()
+        self._believe()
         return self._seen(claim).sign(t_end)
 
     def _seen(self, claim: Sequence[float]) -> Watch:
@@ -237,22 +235,15 @@ class CellEnclosure:
     @property
     def signs(self) -> dict[tuple[float, ...], Sign]:
         """What was decided, of the coefficients of each sum."""
-        self._ready()
+        self._believe()
         return dict(self.decided)
-
-    def _ready(self) -> None:
-        """Every bound of a file is computed again before it answers."""
-        if not self._trusted and not self.verify():
-            raise ValueError(f"the enclosure proves nothing: {self.fault}")
 
     def verify(self) -> bool:
         """Whether every bound, computed again from the polynomials, is within the claimed ones, and every sign is so.
 
         ``python -m yzflow.verify FILE`` does the same with code of its own.
         """
-        self.fault = self._check_steps() or self._check_signs() or self._check_claim()
-        self._trusted = self._claimed is None or self.fault == ""
-        return self.fault == ""
+        return self._judged(self._check_steps() or self._check_signs() or self._check_claim())
 
     def _check_steps(self) -> str:
         with precision(BITS):
@@ -288,19 +279,12 @@ class CellEnclosure:
         return "" if close else "an error is larger than the claim says"
 
     def _errors(self) -> list[float]:
-        """Bounds of the distance of each variable to its polynomials, at every time and setting."""
         with precision(BITS):
-            radius = arb(max(step.radius for step in self.steps))
-            return [above(radius / arb(weight)) for weight in self._weights().tolist()]
+            return error_bounds((step.radius for step in self.steps), self._weights())
 
     def _weights(self) -> np.ndarray:
         with precision(BITS):
             return Bounds(self.cell, self.degree).weights
-
-    @property
-    def claimed(self) -> Mapping[str, Any]:
-        """What the file says that it was read from, verified or not; of one that was made here, its `claim`."""
-        return self.claim if self._claimed is None else self._claimed
 
     @property
     def claim(self) -> dict[str, Any]:
@@ -311,7 +295,7 @@ class CellEnclosure:
         ValueError
             If it proves nothing.
         """
-        self._ready()
+        self._believe()
         if not self.steps:
             raise ValueError(f"an enclosure without steps proves nothing, but {self.reason}")
         return {

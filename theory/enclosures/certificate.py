@@ -16,7 +16,6 @@ import numpy as np
 from dynamics.support import archive, checks, files
 from theory.enclosures import claims
 
-_NAME = "claim.json"
 _STEPS = {"start": 1, "end": 1, "radius": 1, "pieces": 1, "limbs": 4, "weights": 1}
 _STARTS = {"initial": 2, "initial_radius": 1}
 _OF_CELLS = {"start": 1, "end": 1, "radius": 1, "speed": 1, "limbs": 5, "weights": 1}
@@ -28,7 +27,7 @@ _MOST_PIECES = 1000
 def write(path: str | os.PathLike, claim: Mapping, notes: Mapping, arrays: Mapping[str, np.ndarray]) -> None:
     """Write a claim, notes that nothing depends on, and arrays, completely or not at all."""
     header = json.loads(json.dumps({"claim": claim, "notes": notes}, sort_keys=True))
-    files.write(path, archive.encode(header, arrays, name=_NAME))
+    files.write(path, archive.encode(header, arrays, name=archive.CLAIM))
 
 
 def read(
@@ -47,7 +46,7 @@ def read(
     content = files.read("path", name)
     rule = "be an enclosure that `save` wrote"
     try:
-        header, arrays = archive.decode(content, name=_NAME)
+        header, arrays = archive.decode(content, name=archive.CLAIM)
     except ValueError as error:
         if _is_older(content):
             raise checks.reject("path", f"{rule}, in the format {claims.FORMAT}", f"an earlier one: {name}") from error

@@ -1,7 +1,8 @@
-"""The claim of a certificate: what it says of which flow of which population, in one canonical form and closed words.
+"""The claim of a certificate: what it says of which flow of which population, in closed words.
 
 A claim is plain JSON. It holds the population itself, sorted, so that settings, variables and their names follow from
-it, and nothing in it is free text. ``yzflow.verify`` parses and judges the same with code of its own.
+it, and nothing in it is free text; that of a reader's own flow names its code and configuration in the place of a
+population. ``yzflow.verify`` parses and judges the same with code of its own, but for a reader's own flow.
 """
 
 from __future__ import annotations

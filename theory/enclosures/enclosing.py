@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from dynamics.bags import Bags
 from dynamics.support import checks, provenance
@@ -82,7 +79,7 @@ def enclose_flow(
     rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
     decoder = checks.one_of("decoder", decoder, DECODERS)
     limits = Limits.of(t_end, bits, max_steps, max_seconds, progress)
-    return _enclosed(OfPopulation(read(data, decoder=decoder, **rates)), decoder, limits)
+    return _enclosed(OfPopulation(read(data, decoder=decoder, **rates)), limits)
 
 
 def enclose(
@@ -146,12 +143,12 @@ def enclose(
     """
     limits = Limits.of(t_end, bits, max_steps, max_seconds, progress)
     reading = FlowReading(flow, start, t_end=limits.t_end)
-    return _enclosed(reading, reading.title, limits)
+    return _enclosed(reading, limits)
 
 
-def _enclosed(reading: OfPopulation | FlowReading, what: str, limits: Limits) -> Enclosure:
+def _enclosed(reading: OfPopulation | FlowReading, limits: Limits) -> Enclosure:
     t_end, bits = limits.t_end, limits.bits
-    with Progress(f"enclosing the flow ({what})", enabled=limits.progress) as report:
+    with Progress(f"enclosing the flow ({reading.name})", enabled=limits.progress) as report:
         found = march(
             reading.field,
             t_end,
@@ -170,25 +167,8 @@ def _enclosed(reading: OfPopulation | FlowReading, what: str, limits: Limits) ->
 
 def enclosed_again(made: Enclosure, *, progress: bool = False) -> Enclosure:
     """The same flow enclosed anew as far as ``made`` came, and the predicates that it holds decided anew."""
-    most = max(1, len(made.steps))
-    reading = made.opened()
-    if isinstance(reading, FlowReading):
-        again = _enclosed(reading, reading.title, Limits.of(made.t_end, made.bits, most, None, progress))
-    else:
-        data = _Kept(reading.bags, reading.reading.query_tokens)
-        rates = reading.rates()
-        again = enclose_flow(data, **rates, t_end=made.t_end, bits=made.bits, max_steps=most, progress=progress)
+    limits = Limits.of(made.t_end, made.bits, max(1, len(made.steps)), None, progress)
+    again = _enclosed(made.opened(), limits)
     for predicate in made.predicates:
         again.record(predicate, until=predicate.until)
     return again
-
-
-@dataclass(frozen=True)
-class _Kept:
-    """The population of a certificate."""
-
-    bags: Bags
-    query_tokens: np.ndarray
-
-    def population(self) -> Bags:
-        return self.bags

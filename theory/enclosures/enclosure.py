@@ -15,6 +15,7 @@ from flint import arb
 from dynamics.support import checks, display
 from dynamics.support.origins import Code
 from theory.enclosures import certificate, claims
+from theory.enclosures.certified import Certified, error_bounds
 from theory.enclosures.crossings import Crossing, locate
 from theory.enclosures.decisions import Decision, decide
 from theory.enclosures.flows import FlowReading
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _ROOM = 2.0**-20
 
 
-class Enclosure:
+class Enclosure(Certified):
     """A flow in balls, from `enclose`, `enclose_flow` or `load`.
 
     One that was loaded is a claim of whoever made the file: it verifies itself before it answers anything. One of your
@@ -53,7 +54,7 @@ class Enclosure:
     steps : tuple of Step
         A polynomial and a radius each.
     environment : mapping
-        Versions, processor and code that it was made with; empty where a file does not say.
+        Versions, processor and code that it was made with.
     predicates : tuple of Predicate
         What `record` decided, or a file says.
     path : Path or None
@@ -81,10 +82,6 @@ class Enclosure:
         self.environment = checks.mapping("environment", environment)
         self.predicates: tuple[Predicate, ...] = ()
         self.path: Path | None = None
-        self.fault = ""
-        # What is read from a file is believed when every bound was computed again.
-        self._trusted = True
-        self._claimed: Mapping[str, Any] | None = None
         self._tube: Any = None
 
     @property
@@ -202,8 +199,7 @@ class Enclosure:
 
     def _ready(self) -> Any:
         """What the flow was read as; of a file, after every bound was computed again."""
-        if not self._trusted and not self.verify():
-            raise ValueError(f"the enclosure proves nothing: {self.fault}")
+        self._believe()
         return self.opened()
 
     def opened(self) -> Any:
@@ -303,12 +299,12 @@ class Enclosure:
             If the predicate looks at bounds, or computes by other means.
         """
         last = self.t_reached if until is None else min(checks.positive("until", until), self.t_reached)
-        recorder = self._ready().recorder()
+        reading = self._ready()
         if isinstance(predicate, Predicate):
             says = predicate.says
-            check_says(says, len(self.opened().variable_names()), name="predicate")
+            check_says(says, len(reading.variable_names()), name="predicate")
         else:
-            says = written(checks.function("predicate", predicate), recorder)
+            says = written(checks.function("predicate", predicate), reading.recorder())
         with self.computing():
             found = decide(self._asked(says), self.steps, last)
             if found.value is not None:
@@ -395,11 +391,10 @@ class Enclosure:
             self._reading = self._reading.open(flow)
         elif flow is not None:
             raise checks.reject("flow", "be left out, as the enclosure has its flow", checks.brief(flow))
-        self.fault = check_steps(self._reading.field, self.steps, self.bits, self._reading.start)
-        if not self.fault and self._claimed is not None:
-            self.fault = self._check_claim(self._claimed)
-        self._trusted = self._claimed is None or self.fault == ""
-        return self.fault == ""
+        fault = check_steps(self._reading.field, self.steps, self.bits, self._reading.start)
+        if not fault and self._claimed is not None:
+            fault = self._check_claim(self._claimed)
+        return self._judged(fault)
 
     def _check_claim(self, claim: Mapping[str, Any]) -> str:
         """Why steps that hold do not prove the claim of a file; nothing if they do."""
@@ -421,14 +416,7 @@ class Enclosure:
         return lambda start, end: replayed(says, self._moment(start, end))
 
     def _errors(self) -> list[float]:
-        """Bounds of the distance of each variable to its polynomials, at every time."""
-        radius = arb(max(step.radius for step in self.steps))
-        return [above(radius / arb(weight)) for weight in self.opened().arrays()["weights"].tolist()]
-
-    @property
-    def claimed(self) -> Mapping[str, Any]:
-        """What the file says that it was read from, verified or not; of one that was made here, its `claim`."""
-        return self.claim if self._claimed is None else self._claimed
+        return error_bounds((step.radius for step in self.steps), self.opened().arrays()["weights"])
 
     @property
     def claim(self) -> dict[str, Any]:

@@ -22,9 +22,7 @@ class Limits:
     def of(cls, t_end: float, bits: int, max_steps: int, max_seconds: float | None, progress: bool) -> Limits:
         progress = checks.flag("progress", progress)
         t_end = checks.positive("t_end", t_end)
-        bits = checks.integer("bits", bits, minimum=FEWEST_BITS)
-        if bits > MOST_BITS:
-            raise checks.reject("bits", f"be at most {MOST_BITS}", bits)
+        bits = checks.integer("bits", bits, minimum=FEWEST_BITS, maximum=MOST_BITS)
         max_steps = checks.integer("max_steps", max_steps, minimum=1)
         if max_seconds is not None:
             max_seconds = checks.positive("max_seconds", max_seconds)

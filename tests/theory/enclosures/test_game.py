@@ -38,7 +38,7 @@ def certificates(tmp_path_factory):
         flow.record(lambda at: at.attention(0, 0) > 0.249)
         path = tmp_path_factory.mktemp("game") / f"{decoder}.npz"
         flow.save(path)
-        found[decoder] = archive.decode(path.read_bytes(), name="claim.json")
+        found[decoder] = archive.decode(path.read_bytes(), name=archive.CLAIM)
     return found
 
 
@@ -197,34 +197,41 @@ def slacks(says, x, times):
     return found[-1]
 
 
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_no_mutant_passes_that_is_false(certificates, tmp_path, decoder):
-    header, arrays = certificates[decoder]
-    path = tmp_path / "mutant.npz"
+def played(certificate, path, game, verified, false):
+    """The game with one certificate: ``verified(path)`` is the program's word, ``false(claim, arrays)`` the judge's."""
     passed = refused = 0
     for number in range(ROUNDS):
-        rng = np.random.default_rng([SEED, number, DECODERS.index(decoder)])
-        claim, numbers = mutant(header, arrays, rng)
-        path.write_bytes(archive.encode(claim, numbers, name="claim.json"))
-        verified = []
+        header, arrays = mutant(*certificate, np.random.default_rng([SEED, number, game]))
+        path.write_bytes(archive.encode(header, arrays, name=archive.CLAIM))
+        words = []
         try:
-            flow = Enclosure.load(path)
-            verified.append(flow.verify() and flow.holds(lambda at: at.time >= 0) is not False)
+            words.append(verified(path))
         except ValueError as error:
             assert re.match(REFUSED, str(error)), (SEED, number, error)
-            verified.append(False)
+            words.append(False)
         try:
-            verified.append(bool(verify.check(path)))
+            words.append(bool(verify.check(path)))
         except verify.REFUSALS:
-            verified.append(False)
-        if any(verified):
+            words.append(False)
+        if any(words):
             passed += 1
-            why = false_in_the_simulator(claim["claim"], numbers)
-            assert not why, (SEED, number, why, verified)
+            why = false(header["claim"], arrays)
+            assert not why, (SEED, number, why, words)
         else:
             refused += 1
     # Both happen: what only relabels, or claims less, is true.
     assert passed > ROUNDS / 50 and refused > ROUNDS / 2, (passed, refused)
+
+
+def answers(path):
+    flow = Enclosure.load(path)
+    return flow.verify() and flow.holds(lambda at: at.time >= 0) is not False
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_no_mutant_passes_that_is_false(certificates, tmp_path, decoder):
+    game = DECODERS.index(decoder)
+    played(certificates[decoder], tmp_path / "mutant.npz", game, answers, false_in_the_simulator)
 
 
 @pytest.mark.parametrize("decoder", DECODERS)
@@ -256,7 +263,7 @@ def cell_certificate(tmp_path_factory):
     assert [sign.value for sign in made.decided.values()] == [True, False, True]
     path = tmp_path_factory.mktemp("game") / "cell.npz"
     made.save(path)
-    return archive.decode(path.read_bytes(), name="claim.json")
+    return archive.decode(path.read_bytes(), name=archive.CLAIM)
 
 
 def false_at_a_setting(claim, arrays):
@@ -293,29 +300,8 @@ def false_at_a_setting(claim, arrays):
 
 
 def test_no_mutant_of_a_cell_passes_that_is_false(cell_certificate, tmp_path):
-    header, arrays = cell_certificate
     path = tmp_path / "mutant.npz"
-    passed = refused = 0
-    for number in range(ROUNDS):
-        claim, numbers = mutant(header, arrays, np.random.default_rng([SEED, number, 3]))
-        path.write_bytes(archive.encode(claim, numbers, name="claim.json"))
-        verified = []
-        try:
-            verified.append(CellEnclosure.load(path).verify())
-        except ValueError as error:
-            assert re.match(REFUSED, str(error)), (SEED, number, error)
-            verified.append(False)
-        try:
-            verified.append(bool(verify.check(path)))
-        except verify.REFUSALS:
-            verified.append(False)
-        if any(verified):
-            passed += 1
-            why = false_at_a_setting(claim["claim"], numbers)
-            assert not why, (SEED, number, why, verified)
-        else:
-            refused += 1
-    assert passed > ROUNDS / 50 and refused > ROUNDS / 2, (passed, refused)
+    played(cell_certificate, path, 3, lambda own: CellEnclosure.load(own).verify(), false_at_a_setting)
 
 
 def test_what_the_simulator_is_told_of_a_cell_is_judged(cell_certificate):
