@@ -1,4 +1,4 @@
-"""Certificates of two theorems at a setting, for all times, with a manifest: docs/certificates was made by this.
+"""Certificates of theorems for all times, an audit, and a manifest of them: docs/certificates was made by this.
 
 Usage: python examples/certificates.py [--out FOLDER]
 
@@ -10,7 +10,9 @@ from pathlib import Path
 
 from dynamics import SequenceClasses
 from theory.enclosures import enclose_flow
+from theory.enclosures.cells import Cell, decide_cell
 from yzflow import manifests, scripts
+from yzflow.audits.audit import audit
 
 
 def lead_shrinks(out: Path) -> None:
@@ -30,11 +32,20 @@ def signs(out: Path) -> None:
     flow.save(out / "signs.npz")
 
 
+def signs_in_a_box(out: Path) -> None:
+    """Theorem 2 in the full flow, K = M = 2, at every setting of a box: the common token loses, the dominant gains."""
+    cell = Cell(n_classes=2, vocab_size=2, distinct=(1.0, 0.5), eta_y=1.0, eta_z=(0.45, 0.55), common=(0.48, 0.52))
+    _, box = decide_cell(cell, [[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], t_end=3.0, degree=2)
+    box.save(out / "signs_in_a_box.npz")
+
+
 def main(arguments: list[str] | None = None) -> int:
     out = Path(scripts.Script(__doc__, out="certificates").options(arguments).out)
     out.mkdir(parents=True, exist_ok=True)
     lead_shrinks(out)
     signs(out)
+    signs_in_a_box(out)
+    audit(["Bounded Dyck: Theorem 2"], quick=True).to_json(out / "audit.json")
     for listed in manifests.write(out):
         print(f"{listed.path}: {listed.bytes} bytes, SHA-256 {listed.sha256}")
     return 0

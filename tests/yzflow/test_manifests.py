@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from driving import ROOT
 
 import yzflow as yz
-from theory.enclosures import certificate
+from theory.enclosures import certificate, claims
 from yzflow import crates, manifests
 from yzflow.cli import main
 
@@ -20,7 +20,9 @@ PUBLISHED = ROOT / "docs" / "certificates"
 
 @pytest.fixture
 def folder(tmp_path):
-    shutil.copytree(PUBLISHED, tmp_path / "published")
+    (tmp_path / "published").mkdir()
+    for name in ("lead_shrinks.npz", "signs.npz"):
+        shutil.copy(PUBLISHED / name, tmp_path / "published")
     (tmp_path / "published" / "part").mkdir()
     (tmp_path / "published" / "part" / "notes.txt").write_text("what I think of it")
     manifests.write(tmp_path / "published")
@@ -34,7 +36,8 @@ def words(folder):
 def test_what_is_published_is_as_listed_and_verified():
     ended = CliRunner().invoke(main, ["verify", "--manifest", str(PUBLISHED / manifests.NAME)])
     assert ended.exit_code == 0, ended.output
-    assert ended.stdout.count("as listed, and verified") == 2
+    assert ended.stdout.count("as listed, and verified") == 3
+    assert "audit.json: as listed" in ended.stdout and "at every setting with 0.45 <= eta_Z <= 0.55" in ended.stdout
     assert "  true for every t with 0 < t <= 100.0" in ended.stdout and "  false at t = 52." in ended.stdout
 
 
@@ -123,3 +126,9 @@ def test_the_example_makes_what_is_published(tmp_path):
         pairs = zip(published["predicates"], made["predicates"], strict=True)
         assert all(a["says"] == b["says"] and a["verdict"] is b["verdict"] for a, b in pairs)
         assert np.allclose(published["errors"], made["errors"], rtol=0.5)
+    published, made = (
+        certificate.read(root / "signs_in_a_box.npz", kinds=(claims.CELL,))[0] for root in (PUBLISHED, tmp_path)
+    )
+    assert published["predicates"] == made["predicates"] and all(one["verdict"] for one in made["predicates"])
+    published, made = (json.loads((root / "audit.json").read_text()) for root in (PUBLISHED, tmp_path))
+    assert made["passed"] and published["trust"].keys() == made["trust"].keys()
