@@ -1,4 +1,4 @@
-"""The gallery: a page for each figure that `yzflow.figures` finds, and one for each script in ``examples``.
+"""The gallery: a page for each figure of a paper and of a study, and one for each script in ``examples``.
 
 The figures' pages are made from their docstrings, which say what agrees with the paper and what does not: a figure of a
 new paper has a page without an entry here. A figure of given runs is described on the page of the example that makes
@@ -20,7 +20,8 @@ from PIL import Image
 from sphinx_gallery.scrapers import figure_rst
 from sphinx_gallery.sorting import FileNameSortKey
 
-from yzflow import figures
+from yzflow import figures, studies
+from yzflow.figures import Entry
 
 DOCS = Path(__file__).parents[1]
 THUMBNAILS = DOCS / "images" / "thumbnails"
@@ -48,10 +49,11 @@ def settings(here: Path) -> dict:
     sources = generated / "sources"
     sys.path.append(str(here.parent / "examples"))  # scripts there import each other
     _write_figures(sources / "figures")
+    _write_studies(sources / "studies")
     _write_examples(here.parent / "examples", sources / "examples")
     return {
-        "examples_dirs": [str(sources / name) for name in ("figures", "examples")],
-        "gallery_dirs": [str(generated / "gallery" / name) for name in ("figures", "examples")],
+        "examples_dirs": [str(sources / name) for name in ("figures", "studies", "examples")],
+        "gallery_dirs": [str(generated / "gallery" / name) for name in ("figures", "studies", "examples")],
         "filename_pattern": r"[\\/]plot_",
         "within_subsection_order": FileNameSortKey,
         "image_scrapers": (scrape,),
@@ -65,9 +67,25 @@ def settings(here: Path) -> dict:
     }
 
 
+def of_studies() -> dict[str, tuple[str, Entry]]:
+    """Name of a figure of a study of this clone -> the study, and the figure."""
+    if (folder := str(DOCS.parent / "studies")) not in sys.path:
+        sys.path.append(folder)
+    package = importlib.import_module("yzflow_studies")
+    studies.register(package)  # for the pages' code
+    rooms = studies.rooms_of(package)
+    return {entry.name: (name, entry) for name, room in rooms.items() for entry in room.figures}
+
+
+def entry_of(name: str) -> Entry | None:
+    """The figure of this name, of a paper or of a study."""
+    found = figures.entries().get(name)
+    return of_studies()[name][1] if found is None and name in of_studies() else found
+
+
 def title(name: str) -> str:
     """What a picture shows: the heading of its figure's page, or its own name."""
-    entry = figures.entries().get(name)
+    entry = entry_of(name)
     return name.replace("_", " ").capitalize() if entry is None else entry.title
 
 
@@ -114,6 +132,26 @@ def _write_figures(folder: Path):
         _write(folder / file, f'r"""\n{doc}"""\n\n{thumbnail(name)}{code}')
 
 
+def _write_studies(folder: Path):
+    drawn = {name: found for name, found in of_studies().items() if found[1].compute is not None}
+    files = {name: f"plot_{number:02d}_{name}.py" for number, name in enumerate(drawn)}
+    text = (
+        "What was done once to find something out: a page for each figure of the studies, which are a distribution of\n"
+        "their own. ``yzflow study NAME`` computes one in full, with the numbers that the findings quote."
+    )
+    _fresh(folder, "Studies", text, set(files.values()))
+    for name, (room, entry) in drawn.items():
+        heading = title(name)
+        doc = f"{heading}\n{'=' * len(heading)}\n\n{_described(name)}\n"
+        place = [one.name for one in studies.find(room).figures].index(name)
+        code = (
+            f"from yzflow import figures, studies\n\nentry = studies.find({room!r}).figures[{place}]\n"
+            "data = entry.data(figures.Effort(quick=True))\nfigure = entry.draw(data)\n"
+        )
+        claims = "print(entry.claims(data))\n" if entry.claims else ""
+        _write(folder / files[name], f'r"""\n{doc}"""\n\n{thumbnail(name)}{code}{claims}')
+
+
 def thumbnail(name: str) -> str:
     """A line of a script that names its small picture; nothing if there is none."""
     for path in (THUMBNAILS / f"{name}.png", DOCS / "images" / f"{name}.png"):
@@ -124,8 +162,9 @@ def thumbnail(name: str) -> str:
 
 def wanted() -> dict[str, str]:
     """Names of the small pictures that the gallery shows, and the script in ``examples`` that draws one, or ""."""
-    drawn = dict.fromkeys(figures.names(), "")
-    given = figures.names(given=True)
+    own = {name: entry for name, (_, entry) in of_studies().items()}
+    drawn = dict.fromkeys([*figures.names(), *(name for name, entry in own.items() if entry.compute)], "")
+    given = [*figures.names(given=True), *(name for name, entry in own.items() if not entry.compute)]
     return drawn | {shown: stem for stem, shown in _SHOWN.items() if shown in given}
 
 
@@ -138,7 +177,7 @@ def draw_thumbnails(names: list[str]) -> None:
         if every[name]:
             _from_example(every[name], name, path)
         else:
-            figure = figures.entries()[name](quick=name not in _FULL)
+            figure = entry_of(name)(quick=name not in _FULL)
             figure.savefig(path, dpi=_WIDTH / figure.get_figwidth())
         print(name, flush=True)
 
@@ -155,7 +194,7 @@ def _from_example(stem: str, name: str, path: Path) -> None:
 
 
 def _described(name: str) -> str:
-    return _escaped(figures.entries()[name].text.replace("\\", "\\\\"))
+    return _escaped(entry_of(name).text.replace("\\", "\\\\"))
 
 
 def _escaped(text: str) -> str:
@@ -172,7 +211,8 @@ def _write_examples(source: Path, folder: Path):
         first, rest = doc.split("\n", 1)
         heading = path.stem.replace("_", " ").capitalize()
         body = "\n\n".join(_usage(part) for part in [first, *rest.strip("\n").split("\n\n")] if part)
-        for name in figures.names(given=True):
+        given = [*figures.names(given=True), *(name for name, (_, one) in of_studies().items() if not one.compute)]
+        for name in given:
             if name.startswith(path.stem):
                 body += f"\n\n.. rubric:: {name}\n\n{_described(name)}"
         # A script ends in an exit, which would end the build; sphinx-gallery runs it without its docstring.

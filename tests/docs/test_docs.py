@@ -134,11 +134,17 @@ def test_the_glossary_names_what_exists():
 
 
 def test_every_figure_and_every_proof_has_its_page(site):
+    import yzflow_studies
+
     from theory.papers import built_in
-    from yzflow import figures
+    from yzflow import figures, studies
 
     gallery = {path.stem.split("_", 2)[2] for path in (site / "_generated/gallery/figures").glob("plot_*.html")}
     assert gallery == set(figures.names())
+    drawn = {
+        entry.name for room in studies.rooms_of(yzflow_studies).values() for entry in room.figures if entry.compute
+    }
+    assert {path.stem.split("_", 2)[2] for path in (site / "_generated/gallery/studies").glob("plot_*.html")} == drawn
     examples = "".join(
         path.read_text(encoding="utf-8") for path in (site / "_generated/gallery/examples").glob("*.html")
     )

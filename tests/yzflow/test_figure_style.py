@@ -1,11 +1,11 @@
 """The rules of docs/figure_style.md that code can break: lines, blanks and labels."""
 
 import ast
-import inspect
 
 import numpy as np
 import pytest
 import xarray as xr
+from figure_rules import explained, has_its_own_place, unnamed_lines
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -13,47 +13,6 @@ from matplotlib.text import Text
 from dynamics import SequenceClasses, sgd
 from yzflow import figures
 from yzflow.figures import style
-
-BROKEN = {":", "--", "-."}
-
-
-def functions(module) -> dict[str, ast.FunctionDef]:
-    """The functions of a module, by name."""
-    return {node.name: node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.FunctionDef)}
-
-
-def reached(start: str, known: dict[str, ast.FunctionDef]) -> set[str]:
-    """What a function calls in its module, and what that calls."""
-    found, todo = set(), [start]
-    while todo:
-        name = todo.pop()
-        if name in known and name not in found:
-            found.add(name)
-            todo += [node.id for node in ast.walk(known[name]) if isinstance(node, ast.Name)]
-    return found
-
-
-def unnamed_lines(function: ast.FunctionDef) -> list[str]:
-    """Calls that draw a dashed or dotted line without a name for the legend."""
-    lines = []
-    for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
-        keywords = {keyword.arg: keyword.value for keyword in call.keywords}
-        styles = [*call.args, *(keywords[name] for name in ("linestyle", "linestyles") if name in keywords)]
-        broken = [one for one in styles if isinstance(one, ast.Constant) and one.value in BROKEN]
-        if broken and "label" not in keywords and isinstance(call.func, ast.Attribute):
-            lines.append(ast.unparse(call))
-    return lines
-
-
-def explained(entry) -> bool:
-    """Whether the caption says what is dashed or dotted wherever the legend does not."""
-    module = inspect.getmodule(inspect.unwrap(entry.draw))
-    known = functions(module)
-    names = reached(entry.draw.__name__, known)
-    unnamed = [line for name in names for line in unnamed_lines(known[name])]
-    # What is drawn for some data only is in a sentence of the caption that is made from the data.
-    words = (entry.text + (inspect.getsource(entry.claims) if entry.claims else "")).lower()
-    return not unnamed or "dash" in words or "dott" in words
 
 
 @pytest.mark.parametrize("name", figures.entries())
@@ -187,10 +146,7 @@ def test_a_style_stands_over_that_of_the_project():
 
 def test_every_figure_has_a_place_to_be_drawn_in():
     """None makes a figure of its own, which would not go where it is asked to."""
-    for entry in figures.entries().values():
-        module = inspect.getmodule(inspect.unwrap(entry.draw))
-        calls = [node for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.Call)]
-        assert not [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Figure"], module
+    assert not [entry.name for entry in figures.entries().values() if has_its_own_place(entry)]
     with pytest.raises(ValueError, match="`ax` must be left out for a figure that makes no `canvas`, but got own"):
 
         @style.styled

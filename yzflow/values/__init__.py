@@ -20,7 +20,8 @@ from theory.values import FILE, Study, differences, find, record, stored
 
 __all__ = ["Fault", "check_rooms", "earlier", "homes", "keep", "rooms", "studies", "value", "write_rooms"]
 
-_HOMES = ("studies", "theory", "yzflow/papers")
+_STUDIES = "studies/yzflow_studies"
+_HOMES = (_STUDIES, "theory", "yzflow/papers")
 
 
 @cache
@@ -57,8 +58,8 @@ def homes(root: Path) -> list[Path]:
     ValueError
         If ``root`` is no clone of the repository.
     """
-    if not (root / "studies").is_dir():
-        raise checks.reject("root", "be a clone of the repository, with a folder studies", str(root))
+    if not (root / _STUDIES).is_dir():
+        raise checks.reject("root", f"be a clone of the repository, with a folder {_STUDIES}", str(root))
     return [root / home for home in _HOMES]
 
 
@@ -75,7 +76,8 @@ def studies(root: Path, room: Path) -> dict[str, Study]:
     ValueError
         If two have the same name.
     """
-    name = ".".join((*room.relative_to(root).parts, "values"))
+    base = root / "studies" if room.is_relative_to(root / "studies") else root  # where its package stands
+    name = ".".join((*room.relative_to(base).parts, "values"))
     spec = importlib.util.spec_from_file_location(name, room / "values.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

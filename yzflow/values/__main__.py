@@ -16,6 +16,8 @@ from yzflow.values.pages import check_pages, write_pages
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """Published numbers: compare them, write them, find those that nobody computes."""
+    # The rooms of this clone import each other, whether they are installed or not.
+    sys.path.insert(0, str(Path.cwd() / "studies"))
 
 
 @main.command(cls=_Command)

@@ -30,7 +30,7 @@ def pages(root: Path) -> list[Path]:
 
 def reasons(root: Path) -> dict[str, Any]:
     """The file of reasons: kinds and places of numbers that are typed, pages that are made, files with no others."""
-    return tomllib.loads((homes(root)[0] / "reasons.toml").read_text(encoding="utf-8"))
+    return tomllib.loads((root / "studies" / "reasons.toml").read_text(encoding="utf-8"))
 
 
 def sources(root: Path) -> list[Path]:

@@ -295,7 +295,7 @@ def test_the_first_step_foresees_what_adam_does_at_every_published_setting():
     """Finding 35: a common token rises where its f is below c/(D + c F), a distinct one where it is below 1/(D + c F).
 
     F and D are sums of the features over common and distinct tokens, c = (M - K)/(M - 1); the first step is derived in
-    `open_questions.adam`, the table is of whole runs. At the paper's rates other distinct tokens fall besides.
+    the study adam_reverses, the table is of whole runs. At the paper's rates other distinct tokens fall besides.
     """
     table, rises = survival.load(ROOT / survival_page.DATA).sel(option="adam", level="full steps"), []
     for setting in rows.settings(quick=False):

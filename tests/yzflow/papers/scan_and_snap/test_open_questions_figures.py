@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from yzflow.papers.scan_and_snap.figures import open_questions as figures
-from yzflow.papers.scan_and_snap.open_questions import adam, gradient, late, original, spurious
+from yzflow.papers.scan_and_snap.open_questions import gradient, late, original, spurious
 
 DRAWN = {entry.name: entry for entry in figures.FIGURES}
 
@@ -37,26 +37,12 @@ def small_gradients():
     return {"ln_t": s, "curves": [curve], "survey": survey}
 
 
-def small_ways():
-    size = adam.Size(3, 9, 0.3, (1.0, 0.5))
-    return {
-        "survey": adam.survey(
-            sizes=[size], ratios=[0.1], rates=[0.05], optimizers=["adam"], reach=2.0, plain_steps=200
-        ),
-        "crossed": {"small": adam.crossed(size, steps=20)},
-        "held": {"small": adam.held(size, steps=20, frozen_at=5)},
-        "foreseen": adam.foreseen(shapes=[(4, 4), (4, 60)], commons=[0.3], distincts=[(1.0,)], steps=20),
-        "batches": xr.Dataset({"adam_common": ("seed", [0.1, 0.3])}, attrs={"size": "small"}),
-    }
-
-
 DATA = {
     "overtaking": small_speeds,
     "no_freezing": small_falls,
     "true_gradient": small_gradients,
     "spurious_tokens": lambda: spurious.suppression(tokens_per_class=(50, 400), seeds=2, n_tokens=60, t_end=20.0),
     "original_rates": lambda: {"small": original.against_induced(n_distinct=2, t_end=20.0, n_times=4)},
-    "adam_reverses": small_ways,
 }
 
 
@@ -83,11 +69,3 @@ def test_figures_draw_their_data_and_claim_what_it_shows(name):
         assert f"n = 50: {float(row['number'].mean()):.3g} spurious tokens" in claims and "100% of the" in claims
     if name == "original_rates":
         assert "small: eta_Y/eta_Z is 9 at the start" in claims
-    if name == "adam_reverses":
-        assert (
-            "reversed at the end of 2 of 2 runs" in claims
-            and "Theorem 2's in 2, and the lead has grown in 2." in claims
-        )
-        assert "Of 2 sizes under Adam 1 have both signs reversed and 1 both as in Theorem 2" in claims
-        # Student's t with one degree of freedom: tan(0.475 pi) times 0.1.
-        assert f"adam, common +0.2000 +- {0.1 * np.tan(0.475 * np.pi):.4f}" in claims

@@ -10,10 +10,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from theory.scan_and_snap.proofs.slowdown import late_ratio
-from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, VERMILION, canvas, ordered_colours, styled
-from yzflow.papers.scan_and_snap.open_questions import adam, gradient, late, original, spurious
+from yzflow.papers.scan_and_snap.open_questions import gradient, late, original, spurious
 from yzflow.papers.scan_and_snap.settings import PAPER
 
 _SPEEDS = ((5, 60, 0.967), (5, 60, 0.3), (10, 100, 0.1), (10, 1000, 0.011))  # K, M, rho
@@ -317,139 +316,10 @@ def original_rates(data: Mapping[str, xr.Dataset]) -> Figure:
     return figure
 
 
-def _ways(effort: Effort) -> dict[str, Any]:
-    sizes = adam.SIZES[:1] if effort.quick else adam.SIZES
-    few: dict[str, Any] = {"ratios": (0.1,), "rates": (0.01,), "plain_steps": 1000} if effort.quick else {}
-    return {
-        "survey": adam.survey(sizes=sizes, **few),
-        "crossed": {str(size): adam.crossed(size) for size in sizes},
-        "held": {str(size): adam.held(size) for size in sizes},
-        "foreseen": adam.foreseen(shapes=((4, 4), (4, 60)), commons=(0.3, 1.5)) if effort.quick else adam.foreseen(),
-        "batches": adam.batches(seeds=3 if effort.quick else 8),
-    }
-
-
-def _range(values: Any, digits: int = 3) -> str:
-    low, high = (f"{float(value):.{digits}f}" for value in (np.min(values), np.max(values)))
-    return low if low == high else f"{low} to {high}"
-
-
-def _against_plain(runs: xr.Dataset) -> str:
-    """Counts over all runs, and ranges for each size and ratio of the rates."""
-    total = runs.sizes["run"]
-    turned = (runs["common"] > 0) & (runs["dominant"] < 0)
-    known = runs["plain_step"].notnull()
-    kept = (runs["plain_common"] < 0) & (runs["plain_dominant"] > 0)
-    late = float(runs["reversed_from"].max())
-    when = f"from eta_Y t = {late:.3g} on at the latest" if np.isfinite(late) else "not at the end in all of them"
-    parts = [
-        f"Under Adam and AdamW both signs are reversed at the end of {int(turned.sum())} of {total} runs, {when}; the "
-        f"lead ends below its start by more than 0.05% in {int((runs['lead'] < 0.9995).sum())}, above it by more than "
-        f"that in {int((runs['lead'] > 1.0005).sum())}. Plain steps get to the loss of {int(known.sum())} of them, at "
-        f"step {int(runs['plain_step'].min())} to {int(runs['plain_step'].max())}; both signs are then Theorem 2's in "
-        f"{int(kept.sum())}, and the lead has grown in {int((runs['plain_lead'] > 1).sum())}."
-    ]
-    for size in np.unique(runs["size"]):
-        for ratio in np.unique(runs["ratio"]):
-            part = runs.isel(run=((runs["size"] == size) & (runs["ratio"] == ratio)).values)
-            parts.append(
-                f"{size}, eta_Z/eta_Y = {ratio:g}: common {_range(part['common'])}, dominant "
-                f"{_range(part['dominant'])}, lead {_range(part['lead'])}, loss {_range(part['loss'])}; plain: common "
-                f"{_range(part['plain_common'], 4)}, dominant {_range(part['plain_dominant'], 4)}, lead "
-                f"{_range(part['plain_lead'], 4)}."
-            )
-    return " ".join(parts)
-
-
-def _reason(data: Mapping[str, Any]) -> str:
-    parts = []
-    for size, runs in data["crossed"].items():
-        ends = "; ".join(
-            f"Y by {y} and Z by {z}, common {run.Z[-1, 0]:+.3g}, dominant {run.Z[-1, 1]:+.3g}"
-            for (y, z), run in runs.items()
-        )
-        parts.append(f"{size}: {ends}.")
-    for size, rows in data["held"].items():
-        ends = "; ".join(
-            f"Y by {y}, rows apart by {float(rows['spread'].sel(y=y)):.2g}, then plain Z: common "
-            f"{float(rows['common'].sel(y=y)):+.3g}, dominant {float(rows['dominant'].sel(y=y)):+.3g}"
-            for y in rows["y"].values
-        )
-        parts.append(f"{size}, attention held: {ends}.")
-    found = data["foreseen"]
-    right = [int((np.sign(found[name]) == np.sign(found[f"{name}_slope"])).sum()) for name in ("common", "dominant")]
-    turned = (found["common"] > 0) & (found["dominant"] < 0)
-    kept = (found["common"] < 0) & (found["dominant"] > 0)
-    noisy, found_by_name = data["batches"], []
-    n = noisy.sizes["seed"]
-    for name, values in noisy.data_vars.items():
-        half = float(intervals.of_mean(values))
-        found_by_name.append(f"{str(name).replace('_', ', ')} {float(values.mean()):+.4f} +- {half:.4f}")
-    return " ".join(
-        [
-            *parts,
-            f"Of {found.sizes['size']} sizes under Adam {int(turned.sum())} have both signs reversed and "
-            f"{int(kept.sum())} both as in Theorem 2; the first step's sign is that at the end for the common token at "
-            f"{right[0]}, for the dominant one at {right[1]}.",
-            f"Mini-batches ({noisy.attrs['size']}; {n} seeds, 95% t-intervals): {'; '.join(found_by_name)}.",
-        ]
-    )
-
-
-@styled
-def adam_reverses(data: Mapping[str, Any]) -> Figure:
-    """Which way attention moves under Adam: Theorem 2 has the common token's logit fall and the dominant one's rise.
-
-    Expected gradient at T -> infinity, from zero. Left: the common token (lines) and the most frequent distinct one
-    (dashed) with plain steps or Adam for each of Y and Z. Middle: both at the end, under Adam and AdamW, and under
-    plain steps at the same loss. Right: other sizes, at the end under Adam, against the slope (its bracket) that the
-    first step of Adam on Y gives the logit. Theorem 2 is about plain steps; Adam is outside of it.
-
-    Parameters
-    ----------
-    data : mapping
-        ``survey``, ``crossed`` and ``held`` by size, ``foreseen``, ``batches``, from `open_questions.adam`.
-    """
-    figure = canvas(figsize=(12, 4))
-    left, middle, right = figure.subplots(1, 3)
-    size, runs = next(iter(data["crossed"].items()))
-    for ((y, z), run), colour in zip(runs.items(), (BLUE, GREEN, BLACK, VERMILION), strict=True):
-        left.plot(run.Z[:, 0], color=colour, label=f"Y {y}, Z {z}")
-        left.plot(run.Z[:, 1], "--", color=colour, linewidth=1)
-    left.set(xlabel="step", ylabel="attention logit", title=f"{size} (common; distinct)")
-    left.set_yscale("symlog", linthresh=0.01)
-    found = data["survey"]
-    for prefix, label, colour in (("", "Adam, AdamW", VERMILION), ("plain_", "plain, same loss", BLUE)):
-        for name, marker in (("common", "o"), ("dominant", "v")):
-            middle.plot(
-                found["ratio"], found[prefix + name], marker, color=colour, markersize=4, label=f"{name}, {label}"
-            )
-    middle.set(xscale="log", xlabel=r"$\eta_Z/\eta_Y$", ylabel="logit at the end")
-    middle.set_yscale("symlog", linthresh=0.001)
-    middle.set_xlim(right=1e5 * float(found["ratio"].max()))  # room for the legend
-    middle.margins(y=0.1)
-    for name, marker, colour in (("common", "o", GREEN), ("dominant", "v", BLACK)):
-        right.plot(data["foreseen"][f"{name}_slope"], data["foreseen"][name], marker, color=colour, label=name)
-    right.axvline(0, color=BLACK, linewidth=0.8)
-    right.set(xlabel="slope after the first step", ylabel="logit at the end")
-    for axes in (left, middle, right):
-        axes.axhline(0, color=BLACK, linewidth=0.8)
-        axes.legend(fontsize=8, loc={left: "best", middle: "upper right", right: "upper left"}[axes])
-    figure.suptitle("Which way attention moves under plain steps and under Adam")
-    return figure
-
-
 FIGURES = (
     Entry("overtaking", PAPER, overtaking, _speeds, claims=_who_overtakes),
     Entry("no_freezing", PAPER, no_freezing, _falls, claims=_exponents),
     Entry("true_gradient", PAPER, true_gradient, _gradients, claims=_signs),
     Entry("spurious_tokens", PAPER, spurious_tokens, _data_sets, claims=_numbers),
     Entry("original_rates", PAPER, original_rates, _one_rate, claims=_drift),
-    Entry(
-        "adam_reverses",
-        PAPER,
-        adam_reverses,
-        _ways,
-        claims=lambda data: f"{_against_plain(data['survey'])} {_reason(data)}",
-    ),
 )

@@ -1,0 +1,52 @@
+"""Rules of docs/figure_style.md that code can break, for the figures of papers and for those of studies."""
+
+import ast
+import inspect
+
+BROKEN = {":", "--", "-."}
+
+
+def functions(module) -> dict[str, ast.FunctionDef]:
+    """The functions of a module, by name."""
+    return {node.name: node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.FunctionDef)}
+
+
+def reached(start: str, known: dict[str, ast.FunctionDef]) -> set[str]:
+    """What a function calls in its module, and what that calls."""
+    found, todo = set(), [start]
+    while todo:
+        name = todo.pop()
+        if name in known and name not in found:
+            found.add(name)
+            todo += [node.id for node in ast.walk(known[name]) if isinstance(node, ast.Name)]
+    return found
+
+
+def unnamed_lines(function: ast.FunctionDef) -> list[str]:
+    """Calls that draw a dashed or dotted line without a name for the legend."""
+    lines = []
+    for call in (node for node in ast.walk(function) if isinstance(node, ast.Call)):
+        keywords = {keyword.arg: keyword.value for keyword in call.keywords}
+        styles = [*call.args, *(keywords[name] for name in ("linestyle", "linestyles") if name in keywords)]
+        broken = [one for one in styles if isinstance(one, ast.Constant) and one.value in BROKEN]
+        if broken and "label" not in keywords and isinstance(call.func, ast.Attribute):
+            lines.append(ast.unparse(call))
+    return lines
+
+
+def explained(entry) -> bool:
+    """Whether the caption says what is dashed or dotted wherever the legend does not."""
+    module = inspect.getmodule(inspect.unwrap(entry.draw))
+    known = functions(module)
+    names = reached(entry.draw.__name__, known)
+    unnamed = [line for name in names for line in unnamed_lines(known[name])]
+    # What is drawn for some data only is in a sentence of the caption that is made from the data.
+    words = (entry.text + (inspect.getsource(entry.claims) if entry.claims else "")).lower()
+    return not unnamed or "dash" in words or "dott" in words
+
+
+def has_its_own_place(entry) -> bool:
+    """Whether its module makes a Figure, which would not go where it is asked to."""
+    module = inspect.getmodule(inspect.unwrap(entry.draw))
+    calls = [node for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.Call)]
+    return any(isinstance(call.func, ast.Name) and call.func.id == "Figure" for call in calls)
