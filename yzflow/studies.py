@@ -160,20 +160,25 @@ def rooms_of(package: ModuleType) -> dict[str, Room]:
     return {folder.name: Room(f"{package.__name__}.{folder.name}", folder) for folder in folders}
 
 
-def rooms() -> dict[str, Room]:
-    """Name -> room, of all packages that are installed or were registered; the first of two with one name stays.
-
-    A package that cannot be imported is left out, with a warning that names it.
-    """
-    packages = list(_registered)
+def _named() -> list[ModuleType]:
+    """The packages that entry points name."""
+    packages = []
     for point in metadata.entry_points(group=GROUP):
         try:
             packages.append(importlib.import_module(point.value))
         except Exception as error:  # other people's code can raise anything
             why = " ".join(str(error).split()) or type(error).__name__
-            warnings.warn(f"the studies {point.name} are left out: {why}", UserWarning, stacklevel=2)
+            warnings.warn(f"the studies {point.name} are left out: {why}", UserWarning, stacklevel=3)
+    return packages
+
+
+def rooms() -> dict[str, Room]:
+    """Name -> room, of all packages that are installed or were registered; the first of two with one name stays.
+
+    A package that cannot be imported is left out, with a warning that names it.
+    """
     found: dict[str, Room] = {}
-    for package in packages:
+    for package in [*_registered, *_named()]:
         for name, room in rooms_of(package).items():
             found.setdefault(name, room)
     return dict(sorted(found.items()))

@@ -5,7 +5,7 @@ import pytest
 
 from dynamics import SequenceClasses, Solver, gradient_flow
 from dynamics._flow import steps
-from yzflow.papers.scan_and_snap.open_questions.late import late_flow
+from yzflow.papers.scan_and_snap.late import late_flow
 
 K, M, COMMON = 3, 30, 0.4
 

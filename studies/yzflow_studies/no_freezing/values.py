@@ -6,7 +6,8 @@ import numpy as np
 
 from dynamics import SequenceClasses, gradient_flow
 from theory.values import Study
-from yzflow.papers.scan_and_snap.open_questions import late
+from yzflow.papers.scan_and_snap import late
+from yzflow_studies.no_freezing.study import slow_exponent
 
 
 def exponents(
@@ -22,7 +23,7 @@ def exponents(
         row["theory_z"] = late.theory_logit(ln_t, **options)
         row["limit"] = late.final_exponent(n_classes=k, vocab_size=m)
         if m > k:
-            row["slow"] = late.slow_exponent(flow["ratio"].values, n_classes=k, vocab_size=m)[0]
+            row["slow"] = slow_exponent(flow["ratio"].values, n_classes=k, vocab_size=m)[0]
             row["above"] = row["slow"] / row["exponent"] - 1
         rows.append(row)
     return {"rows": rows, "largest_above": max(row["above"][2:].max() for row in rows if "above" in row)}

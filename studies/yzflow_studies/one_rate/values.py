@@ -9,7 +9,7 @@ import xarray as xr
 from dynamics import SequenceClasses
 from theory.values import Study
 from yzflow import intervals
-from yzflow.papers.scan_and_snap.open_questions import original
+from yzflow_studies.one_rate import study as original
 
 ZERO = {"value": 0.0, "query": 0.0}
 

@@ -4,12 +4,13 @@ from collections.abc import Sequence
 
 from theory.scan_and_snap.proofs.slowdown import late_ratio
 from theory.values import Study
-from yzflow.papers.scan_and_snap.open_questions import late
+from yzflow.papers.scan_and_snap import late
+from yzflow_studies.overtaking.study import frozen_speeds, overtaking
 
 
 def reached(k: int, sizes: Sequence[int], overlaps: Sequence[float]) -> dict:
     """ln(eta_Y t/K) at which the ratio of speeds first is one, with frozen features."""
-    found = late.overtaking(n_classes=k, vocab_sizes=sizes, overlaps=overlaps, last=1e3)
+    found = overtaking(n_classes=k, vocab_sizes=sizes, overlaps=overlaps, last=1e3)
     return {"rows": [{"m": m, "at": row} for m, row in zip(sizes, found.values.tolist(), strict=True)]}
 
 
@@ -17,7 +18,7 @@ def limit(sizes: Sequence[tuple[int, int, float]], ln_t: float) -> dict:
     """How far the ratio of speeds is from s_inf."""
     off = []
     for k, m, rho in sizes:
-        speeds = late.frozen_speeds([ln_t], n_classes=k, vocab_size=m, overlap=rho)
+        speeds = frozen_speeds([ln_t], n_classes=k, vocab_size=m, overlap=rho)
         off.append(abs(speeds[0] / float(late_ratio(m, k, rho)) - 1))
     return {"off": off, "largest": max(off)}
 

@@ -8,9 +8,9 @@ from dynamics import SequenceClasses, gradient_flow
 from theory import attention
 from theory.scan_and_snap.proofs.slowdown import late_ratio
 from theory.values import Study
-from yzflow.papers.scan_and_snap.open_questions import late
 from yzflow.papers.scan_and_snap.phase_transition import weak_classes
 from yzflow.papers.scan_and_snap.settings import single_common_token
+from yzflow_studies.overtaking.study import frozen_speeds, overtaking
 
 # Entry of a setting: classes by K, M and overlap, with five distinct tokens of 1, 0.8, 0.6, 0.4 and 0.2 each.
 SIZES = ((10, 1000, 0.011), (10, 50, 0.011), (10, 10, 0.011), (5, 5, 0.3), (5, 5, 0.5), (5, 50, 0.3), (20, 200, 0.1))
@@ -66,8 +66,8 @@ def risen(k: int, m: int, rho: float, eta_y: float, eta_z: float, t: float) -> d
 
 def frozen(k: int, m: int, rho: float, ln_t: Sequence[float]) -> dict:
     """Ratio of the speeds with frozen features at ln(eta_Y t/K), its limit, and when it reaches one."""
-    speeds = late.frozen_speeds([-11.0, *ln_t], n_classes=k, vocab_size=m, overlap=rho)
-    reached = late.overtaking(n_classes=k, vocab_sizes=[m], overlaps=[rho], last=1e3).item()
+    speeds = frozen_speeds([-11.0, *ln_t], n_classes=k, vocab_size=m, overlap=rho)
+    reached = overtaking(n_classes=k, vocab_sizes=[m], overlaps=[rho], last=1e3).item()
     limit = float(late_ratio(m, k, rho))
     return {"start": speeds[0], "ratio": speeds[1:], "limit": limit, "above": limit > 1, "reached": reached}
 

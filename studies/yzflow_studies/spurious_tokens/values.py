@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from theory.values import Study
-from yzflow.papers.scan_and_snap.open_questions import spurious
+from yzflow_studies.spurious_tokens import study as spurious
 
 
 def data_sets(

@@ -1,7 +1,7 @@
 """Theorem 2(a) under the true decoder gradient with frozen features: its sum over random overlaps."""
 
 from theory.values import Study
-from yzflow.papers.scan_and_snap.open_questions import gradient
+from yzflow_studies.true_gradient import study as gradient
 
 
 def survey(draws: int, seed: int, ln_t: float) -> dict:

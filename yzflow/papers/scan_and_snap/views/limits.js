@@ -72,7 +72,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
   };
 
   // The full flow and the theory flow of equal classes in s = ln t, with logarithms of probabilities, so that ln t may be
-  // thousands: `late_flow` and `theory_logit` of open_questions.late.
+  // thousands: `late_flow` and `theory_logit` of yzflow.papers.scan_and_snap.late.
   const START = -12;
   const addExp = (a, b) => {
     const top = Math.max(a, b);
@@ -160,7 +160,7 @@ print({name: float(curve[-1]) for name, curve in curves.items()})
         x: { label: "ln t", symbol: "ln t", min: 1, max: end, log: true }, y: { label: "common/distinct", log: true, decades: 6 },
         margins: {}, reference: "of the full flow’s exponent, −d ln(common/distinct)/d ln ln t, from α", lines, note: stopped(lines), band: null,
         python: `import numpy as np
-from yzflow.papers.scan_and_snap.open_questions import late
+from yzflow.papers.scan_and_snap import late
 
 times = np.geomspace(1, ${end}, ${N})  # ln t
 population = {"n_classes": ${K}, "vocab_size": ${M}, "common": ${share}, "n_distinct": 1, "eta_y": ${etaY}, "eta_z": ${etaZ}}

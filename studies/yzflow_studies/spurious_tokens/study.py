@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from dynamics import Bags, Trajectory, gradient_flow
 from dynamics.support import checks
+from yzflow.figures.registry import Effort, Entry
+from yzflow.figures.style import BLUE, GREEN, VERMILION, canvas, styled
 
 
 def zipf_common(n_tokens: int, *, exponent: float = 1.0, share: float = 0.7) -> np.ndarray:
@@ -139,3 +142,59 @@ def suppression(
         data |= {f"{prefix}_{name}": (axis, values) for name, values in named.items()}
     facts = {"lift": lift, "n_tokens": n_tokens, "exponent": exponent}
     return xr.Dataset(data, {"tokens_per_class": sizes, "size": curve}, facts)
+
+
+# The figure
+
+
+def _data_sets(effort: Effort) -> xr.Dataset:
+    return suppression(seeds=2, tokens_per_class=(30, 300, 3000)) if effort.quick else suppression()
+
+
+def _numbers(data: xr.Dataset) -> str:
+    rows = []
+    for n in data["tokens_per_class"].values:
+        row = data.sel(tokens_per_class=n)
+        rows.append(
+            f"n = {n}: {float(row['number'].mean()):.3g} spurious tokens (expected "
+            f"{float(row['expected_number']):.3g}), attention {float(row['end'].mean()):.2g} (expected "
+            f"{float(row['expected_end']):.2g})."
+        )
+    risen = float(data["risen"].weighted(data["number"]).mean()) if bool(data["risen"].notnull().any()) else np.nan
+    return f"The logits of {risen:.0%} of the spurious tokens rose. " + " ".join(rows)
+
+
+@styled
+def spurious_tokens(data: xr.Dataset) -> Figure:
+    """Spurious distinct tokens against the size of the data set: number and attention, and expectations (Section 9).
+
+    Common tokens that occur with one next token only in the data, K = 4 classes, Zipf's law. Lines: expectations in
+    closed form; dots: mean and standard deviation over data sets, before and after training in the full flow. Agrees
+    with the paper's remark that large data sets suppress them.
+
+    Parameters
+    ----------
+    data : xarray.Dataset
+        From `spurious.suppression`.
+    """
+    figure = canvas(figsize=(9.5, 4))
+    left, right = figure.subplots(1, 2)
+    n = data["tokens_per_class"]
+    panels = {
+        left: (("number", "spurious tokens", BLUE),),
+        right: (("start", "before training", GREEN), ("end", "after training", VERMILION)),
+    }
+    for axes, names in panels.items():
+        for name, label, colour in names:
+            axes.plot(data["size"], data[f"curve_{name}"], color=colour, label=f"{label}, expected")
+            mean, spread = data[name].mean("seed"), data[name].std("seed")
+            axes.errorbar(n, mean, spread, fmt="o", color=colour, markersize=4, capsize=2, label=f"{label}, counted")
+        axes.set(xscale="log", xlabel="contextual tokens of each class in the data set")
+        axes.legend()
+    left.set(ylabel="number", yscale="symlog", ylim=(0, None))
+    right.set(ylabel="attention on them", yscale="log", ylim=(1e-6, 1))
+    figure.suptitle("Tokens that look distinct because the data set is small")
+    return figure
+
+
+FIGURES = (Entry("spurious_tokens", "Scan and Snap", spurious_tokens, _data_sets, claims=_numbers),)

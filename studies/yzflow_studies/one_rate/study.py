@@ -11,15 +11,19 @@ and dZ/dt alike. Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380, Section 3
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
 import xarray as xr
+from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from dynamics import Bags, Layer, SequenceClasses, gradient_flow
 from dynamics.support import checks
+from yzflow.figures.registry import Effort, Entry
+from yzflow.figures.style import BLUE, GREEN, VERMILION, canvas, styled
 
 
 class Parameters(NamedTuple):
@@ -223,3 +227,64 @@ def against_induced(
     return xr.Dataset(
         data, {"time": times}, {"eta": eta, "width": size, "predicted_eta_y": eta_y, "predicted_eta_z": eta_z}
     )
+
+
+# The figure
+
+
+def _one_rate(effort: Effort) -> dict[str, xr.Dataset]:
+    options: dict[str, Any] = {"t_end": 100.0, "n_times": 6} if effort.quick else {"t_end": 300.0, "n_times": 25}
+    found = {"d = M = 13": against_induced(**options)}
+    if not effort.quick:
+        found["d = M = 41"] = against_induced(n_distinct=10, **options)
+    return found
+
+
+def _drift(data: Mapping[str, xr.Dataset]) -> str:
+    parts = []
+    for name, flow in data.items():
+        ratio = flow["eta_y"] / flow["eta_z"]
+        first = flow.attrs["predicted_eta_y"] / flow.attrs["predicted_eta_z"]
+        parts.append(
+            f"{name}: eta_Y/eta_Z is {first:.3g} at the start, {float(ratio[-1]):.2g} at t = "
+            f"{float(flow['time'][-1]):g}; eta_Y has grown by "
+            f"{float(flow['eta_y'][-1]) / flow.attrs['predicted_eta_y']:.2g}."
+        )
+    return " ".join(parts)
+
+
+@styled
+def original_rates(data: Mapping[str, xr.Dataset]) -> Figure:
+    """Which rates of Y and Z one learning rate on U, W_V, W_Q, W_K induces, and their drift (Appendix G's open point).
+
+    Left: -z of the common token, original parameters (lines) and Y, Z with the rates of the start (dashed). Middle: the
+    effective rates over eta, dots: predicted at the start. Right: how far dY/dt and dZ/dt point along the gradients.
+
+    Parameters
+    ----------
+    data : mapping
+        Name -> dataset of `against_induced`.
+    """
+    figure = canvas(figsize=(11, 3.8))
+    left, middle, right = figure.subplots(1, 3)
+    for (name, flow), line in zip(data.items(), ("-", "-."), strict=False):
+        eta, time = flow.attrs["eta"], flow["time"]
+        left.plot(time, -flow["z"], line, color=BLUE, label=f"original, {name}")
+        left.plot(time, -flow["z_induced"], "--", color=VERMILION, linewidth=1, label=f"induced, {name}")
+        for kind, colour in (("y", GREEN), ("z", VERMILION)):
+            middle.plot(
+                time, flow[f"eta_{kind}"] / eta, line, color=colour, label=rf"$\eta_{kind.upper()}/\eta$, {name}"
+            )
+            middle.plot(0, flow.attrs[f"predicted_eta_{kind}"] / eta, "o", color=colour, markersize=5, clip_on=False)
+            right.plot(time, flow[f"cosine_{kind}"], line, color=colour, label=f"{kind.upper()}, {name}")
+    left.set(ylabel="fall of the common token's logit")
+    middle.set(yscale="log", ylabel="effective rate")
+    right.set(ylabel="cosine with the gradient", ylim=(0, 1.02))
+    for axes in (left, middle, right):
+        axes.set_xlabel("time t (SGD steps)")
+        axes.legend(fontsize=7.5)
+    figure.suptitle(r"One rate $\eta$ on the original parameters: $Y = UW_V^TU^T$, $Z = UW_QW_K^TU^T/\sqrt{d}$")
+    return figure
+
+
+FIGURES = (Entry("original_rates", "Scan and Snap", original_rates, _one_rate, claims=_drift),)

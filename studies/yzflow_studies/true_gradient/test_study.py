@@ -1,0 +1,89 @@
+"""xi_n against its first order and the layer's own gradient; what the figure claims."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dynamics import Layer, SequenceClasses
+from yzflow_studies.true_gradient import study
+
+
+@given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from(study.KINDS), st.integers(0, 40))
+@settings(max_examples=15, deadline=None)
+def test_early_xi_needs_no_assumption(seed, k, kind, others):
+    G = study.random_overlaps(np.random.default_rng(seed), k, kind)
+    s = np.array([-5.0, -4.0])
+    flow = study.frozen_flow(G, vocab_size=k + others, ln_t=s)
+    first = study.early_xi(G, vocab_size=k + others) * np.exp(s)[:, None]
+    gap = flow["xi"].values - first
+    # The next term is of order t: at a time e times earlier the relative gap is e times smaller.
+    assert (np.abs(gap) <= 3 * np.exp(s)[:, None] * k * first + 1e-9).all()
+    moves = first[1] > 1e-6
+    assert (flow["xi"].values[:, moves] > 0).all()
+    terms = flow["term"].values[1]
+    np.testing.assert_allclose(terms, G * (1 - np.eye(k)) / (k + others) * np.exp(s[1]), rtol=0.3, atol=1e-9)
+
+
+def test_xi_is_the_velocity_of_distinct_tokens():
+    # With the layer's own gradient at Y = F V: dJ/dz_l = f_nl^2 xi_n/K for a token distinct to class n.
+    classes = SequenceClasses.single_common_token(3, 7, common=0.8, distinct=[1.0, 0.5])
+    bags, s = classes.population(), np.array([1.3])
+    G = classes.overlap()
+    found = study.frozen_flow(G, vocab_size=7, ln_t=s)
+    P = classes.probabilities.toarray()
+    F = P / np.linalg.norm(P, axis=1, keepdims=True)
+    # V by many small steps, another route than the integrator's.
+    V, steps = np.zeros((3, 7)), 20_000
+    for _ in range(steps):
+        L = G @ V
+        a = np.exp(L) / np.exp(L).sum(axis=1, keepdims=True)
+        V += np.exp(s[0]) / steps * (np.eye(3, 7) - a)
+    slope = Layer(np.zeros((1, F.shape[1])), np.ascontiguousarray(F.T @ V)).gradient(bags).Z[0]
+    for n in range(3):
+        own = classes.distinct_tokens(n)
+        np.testing.assert_allclose(slope[own], F[n, own] ** 2 * found["xi"].values[0, n] / 3, rtol=1e-3)
+
+
+def test_equal_overlaps_and_two_classes_obey_theorem_2_at_all_times():
+    s = np.linspace(-5, 12, 40)
+    for k, m, rho in ((2, 2, 0.9), (2, 30, 0.1), (5, 5, 0.5), (6, 100, 0.99)):
+        flow = study.frozen_flow(np.full((k, k), rho) + (1 - rho) * np.eye(k), vocab_size=m, ln_t=s)
+        assert (flow["xi"].values > 0).all() and (flow["share"].values > 0.999).all()
+
+
+def test_xi_is_positive_where_single_terms_are_not():
+    found = study.survey(draws=16, seed=5)
+    assert (found["least"] > 0).all()
+    assert found["negative"].any()
+
+
+def test_orders_that_cross_do_not_decide():
+    after, before = study.crossing()
+    assert after < 0 < before
+    assert study.crossing(back=0.0)[0] == pytest.approx(before)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="`overlap` must have no negative entry"):
+        study.frozen_flow([[1, -0.1], [-0.1, 1]], vocab_size=3, ln_t=[0.0])
+
+
+def small_gradients():
+    s = np.linspace(-5, 2, 6)
+    flow = study.frozen_flow(study.random_overlaps(np.random.default_rng(0), 3, "hub"), vocab_size=9, ln_t=s)
+    curve = {"kind": "hub", "ratio": flow["xi"].values, "share": flow["share"].values, "term": -flow["xi"].values}
+    survey = xr.Dataset({"least": ("draw", [0.5, -0.1]), "negative": ("draw", [True, False])})
+    return {"ln_t": s, "curves": [curve], "survey": survey}
+
+
+def test_the_figure_draws_its_data_and_claims_what_it_shows():
+    data, (entry,) = small_gradients(), study.FIGURES
+    figure = entry.draw(data)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        assert axes.get_xlabel() or axes.get_label() == "<colorbar>"
+        assert axes.get_ylabel()
+    claims = entry.claims(data)
+    assert "Of 2 random Gram matrices (K from 3 to 7) 1 have some xi_n <= 0" in claims and "in 50%" in claims
