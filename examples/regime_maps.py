@@ -4,28 +4,13 @@
 
 Each cell is the error of a statement against the full gradient flow and against SGD; the dashed line is where the full
 flow is predicted to be half as fast as the theory. The maps against the flow alone have 100 values on an axis,
-or as many as there are integers.
+or as many as there are integers. Needs the studies: pip install -e studies.
 """
 
-import numpy as np
+from yzflow_studies.regime_maps.study import MAP, grids, regime_map
 
 from dynamics.support.netcdf import save_dataset
 from yzflow import figures, scripts
-from yzflow.papers.scan_and_snap import regime
-
-
-def grids(n: int) -> dict[str, dict[str, list]]:
-    """Two maps with n values on an axis, or as many as there are integers."""
-    return {
-        "vocabulary_overlap": {
-            "vocab_size": np.unique(np.geomspace(10, 10_000, n).round().astype(int)).tolist(),
-            "overlap": np.geomspace(1e-3, 0.5, n).tolist(),
-        },
-        "classes_ratio": {
-            "n_classes": np.unique(np.geomspace(2, 30, n).round().astype(int)).tolist(),
-            "ratio": np.geomspace(1e-4, 1, n).tolist(),
-        },
-    }
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -35,9 +20,9 @@ def main(arguments: list[str] | None = None) -> int:
     coarse, fine = (3, 6) if options.quick else (9, 100)
     for n, levels, suffix in ((coarse, ("full flow", "SGD"), ""), (fine, ("full flow",), "_flow")):
         for name, grid in grids(n).items():
-            errors = regime.regime_map(grid, levels=levels, progress=True)
+            errors = regime_map(grid, levels=levels, progress=True)
             save_dataset(errors, out / f"{name}{suffix}.nc")
-            for path in figures.save(figures.regime_map(errors), out / f"{name}{suffix}"):
+            for path in figures.save(MAP(errors), out / f"{name}{suffix}"):
                 print(f"wrote {path}", flush=True)
     return 0
 

@@ -49,7 +49,7 @@ def example(name: str):
 
 def _environment() -> dict[str, str]:
     """With this tree's packages before those that are installed."""
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
+    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "studies")])}
 
 
 def told(stderr: str) -> list[str]:

@@ -7,10 +7,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from importlib import metadata
+from importlib import metadata, util
 from pathlib import Path
 
 from dynamics.support import checks, files
+from yzflow import studies
 
 # Where `setup.cfg` has a wheel put them.
 _SHARED = "share/yzflow/examples"
@@ -82,9 +83,13 @@ def run(name: str, arguments: Sequence[str] = ()) -> int:
     ------
     ValueError
         If there is none of this name, or it is no script.
+    ImportError
+        If it needs the studies, and they are not installed.
     """
     file = find(name)
     if file.suffix != ".py":
         raise checks.reject("name", "be a script; others can be copied", name)
+    if "yzflow_studies" in file.read_text(encoding="utf-8") and util.find_spec("yzflow_studies") is None:
+        raise ImportError(studies.MISSING)
     module = ["-m", "pytest"] if file.stem.startswith("test_") else []
     return subprocess.call([sys.executable, *module, str(file), *arguments])

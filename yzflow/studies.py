@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["GROUP", "Numbers", "Room", "draw", "find", "installed", "numbers", "register", "rooms", "rooms_of"]
 
 GROUP = "yzflow.studies"
-_OURS = "yzflow-studies"
+MISSING = "studies are a distribution of their own, yzflow-studies: `pip install -e studies` in a clone"
 
 _registered: list[ModuleType] = []
 
@@ -212,7 +212,7 @@ def installed() -> dict[str, Room]:
     """
     known = rooms()
     if not known:
-        raise ImportError(f"studies are a distribution of their own, {_OURS}: `pip install -e studies` in a clone")
+        raise ImportError(MISSING)
     return known
 
 

@@ -31,21 +31,31 @@ def __dir__() -> list[str]:
     return [*__all__, *entries()]
 
 
-def save_all(shown: Mapping[str, object], folder: str | os.PathLike, *, formats: Sequence[str] = ("png", "pdf")) -> str:
+def save_all(
+    shown: Mapping[str, object],
+    folder: str | os.PathLike,
+    *,
+    formats: Sequence[str] = ("png", "pdf"),
+    among: Sequence[Entry] = (),
+) -> str:
     """Draw figures and write them to a folder, with their captions in ``captions.txt``; returns the captions.
 
     Parameters
     ----------
     shown : mapping
         From the name of a figure to its data, or to None if it is to compute its own.
+    among : sequence of Entry
+        Figures beside those of the papers: those of a study.
     """
     checks.instance("shown", shown, Mapping, rule="be a mapping from names of figures to their data")
     checks.instance("folder", folder, (str, os.PathLike), rule="be the path of a folder")
+    others = checks.listed("among", among, "be a sequence of figures")
+    known = entries() | {checks.instance("among", one, Entry).name: one for one in others}
     for name in shown:
-        checks.one_of("shown", name, entries())
+        checks.one_of("shown", name, known)
     captions = []
     for name, given in shown.items():
-        entry = entries()[name]
+        entry = known[name]
         data = entry.data() if given is None else given
         save(entry.draw(data), Path(folder) / name, formats=formats)
         title = name if entry.number is None else f"Figure {entry.number}"

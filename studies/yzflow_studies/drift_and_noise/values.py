@@ -7,8 +7,8 @@ import xarray as xr
 
 from theory.values import Study
 from yzflow.intervals import standard_error
-from yzflow.papers.scan_and_snap import drift_and_noise as model
 from yzflow.papers.scan_and_snap.settings import Setting, classes_with_common_shares, single_common_token
+from yzflow_studies.drift_and_noise import study as model
 
 
 def mean_of(values: xr.DataArray) -> dict:

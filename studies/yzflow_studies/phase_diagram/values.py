@@ -7,7 +7,7 @@ import xarray as xr
 
 from theory import decoder
 from theory.values import Study
-from yzflow.papers.scan_and_snap.phase_diagram import LEVELS, SPAN, diagram, falls, gamma_curves
+from yzflow_studies.phase_diagram.study import LEVELS, SPAN, diagram, falls, gamma_curves
 
 
 def slow(k: int, ratio: float, sizes: Sequence[int], overlaps: Sequence[float]) -> dict:

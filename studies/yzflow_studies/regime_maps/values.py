@@ -1,17 +1,14 @@
 """In which share of the cells of the two fine maps statements hold in the full flow."""
 
-import importlib
-
 from theory import attention
 from theory.values import Study
-from yzflow.papers.scan_and_snap import regime
+from yzflow_studies.regime_maps import study as regime
 
 
 def maps(n: int, within: float) -> dict:
     """Largest errors, and shares of the cells with an error of at most ``within``, of the maps of the example."""
-    grids = importlib.import_module("examples.regime_maps").grids(n)
     found = {}
-    for name, grid in grids.items():
+    for name, grid in regime.grids(n).items():
         errors = regime.regime_map(grid, levels=["full flow"]).isel(level=0)
         cells = errors["slowdown"].notnull()
         row: dict = {"rows": errors["slowdown"].shape[0], "columns": errors["slowdown"].shape[1]}
@@ -27,18 +24,18 @@ def maps(n: int, within: float) -> dict:
             row["slow"] = {"low": float(close.min()), "high": float(close.max()), "median": float(close.median())}
         found[name] = row
     found["largest"] = {
-        key: max(found[name][key]["largest"] for name in grids) for key in ("theorem_2a", "theorem_3", "remark_1")
+        key: max(found[name][key]["largest"] for name in regime.grids(n))
+        for key in ("theorem_2a", "theorem_3", "remark_1")
     }
     return found
 
 
 def sizes(n: int, coarse: int) -> dict:
     """How many values the fine maps have on each axis, and those with SGD; and where maps over K and rates are."""
-    grids = importlib.import_module("examples.regime_maps").grids
-    found = {name: [len(values) for values in grid.values()] for name, grid in grids(n).items()}
-    found["with_sgd"] = [len(values) for values in grids(coarse)["vocabulary_overlap"].values()]
+    found = {name: [len(values) for values in grid.values()] for name, grid in regime.grids(n).items()}
+    found["with_sgd"] = [len(values) for values in regime.grids(coarse)["vocabulary_overlap"].values()]
     m, rho = regime.DEFAULTS["vocab_size"], regime.DEFAULTS["overlap"]
-    classes = grids(n)["classes_ratio"]["n_classes"]
+    classes = regime.grids(n)["classes_ratio"]["n_classes"]
     slow = [float(attention.full_flow_slowdown(n_classes=k, vocab_size=m, overlap=rho)) for k in classes]
     return {**found, "m": m, "rho": rho, "slowest": min(slow), "fastest": max(slow)}
 

@@ -8,11 +8,11 @@ import scipy.stats
 import xarray as xr
 
 from dynamics import SequenceClasses, gradient_flow, linear_noise
-from yzflow import figures
-from yzflow.papers.scan_and_snap import drift_and_noise as model
-from yzflow.papers.scan_and_snap.figures import drift_and_noise as figure
+from yzflow.figures import Effort
 from yzflow.papers.scan_and_snap.settings import Setting, single_common_token
+from yzflow_studies.drift_and_noise import study as model
 
+(ENTRY,) = model.FIGURES
 SETTING = Setting("small", single_common_token(2, 1000, 0.3), 1.0, 1e-3, 40.0)
 
 
@@ -127,18 +127,18 @@ def data():
 
 
 def test_the_caption_is_made_of_the_data(data):
-    text = figures.entries()["drift_and_noise"].caption(data)
+    text = ENTRY.caption(data)
     assert "has the other sign after 100 steps for distinct 2, of 3 kinds of tokens" in text
     assert "the mean over 2 seeds has the predicted sign for 3" in text
     assert "from T = 1000 after 100 steps, whatever b" in text
     assert "over 3 sizes, by at most 0.000, with a standard error of 0.010 there" in text
     other = {**data, "predicted": data["predicted"].assign(shift=-data["predicted"]["shift"])}
-    text = figures.entries()["drift_and_noise"].caption(other)
+    text = ENTRY.caption(other)
     assert "for none, of 3 kinds" in text and "has the predicted sign for 2" in text
 
 
 def test_it_is_drawn(data):
-    left, middle, right = figure.drift_and_noise(data).axes
+    left, middle, right = model.drift_and_noise(data).axes
     assert [line.get_text() for line in right.get_legend().get_texts()] == ["common", "distinct 1", "distinct 2"]
     assert len(middle.get_legend().get_texts()) == 1
     # Of the second distinct token the line begins where its mean has the sign: T = 1000.
@@ -148,16 +148,16 @@ def test_it_is_drawn(data):
 
 
 def test_data_for_it(monkeypatch):
-    monkeypatch.setattr(figure, "_SIZES", {4: (64,)})
-    monkeypatch.setattr(figure, "_LIMITS", (1,))
-    monkeypatch.setattr(figure, "_STEPS", 20)
+    monkeypatch.setattr(model, "_SIZES", {4: (64,)})
+    monkeypatch.setattr(model, "_LIMITS", (1,))
+    monkeypatch.setattr(model, "_STEPS", 20)
     small = dataclasses.replace(SETTING, classes=SequenceClasses.single_common_token(2, 50, distinct=[1.0, 0.5]))
-    monkeypatch.setattr(figure, "_setting", lambda: small)
-    found = figures.entries()["drift_and_noise"].data(figures.Effort(quick=True))
+    monkeypatch.setattr(model, "_setting", lambda: small)
+    found = ENTRY.data(Effort(quick=True))
     assert found["measured"].sizes["size"] == 2 and found["predicted"]["time"][-1] == 20
-    gap, error = figure.deviations(found)
+    gap, error = model.deviations(found)
     assert (np.abs(gap) < 5 * error + 0.2).all()
-    assert "steps" in figures.entries()["drift_and_noise"].caption(found)
+    assert "steps" in ENTRY.caption(found)
 
 
 def test_bad_values():

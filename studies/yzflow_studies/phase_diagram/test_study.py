@@ -8,11 +8,11 @@ from matplotlib.figure import Figure
 
 from dynamics import gradient_flow, gradient_flow_ensemble
 from theory import attention, decoder
-from yzflow import figures
-from yzflow.papers.scan_and_snap import phase_diagram as pd
 from yzflow.papers.scan_and_snap import phase_transition as pt
 from yzflow.papers.scan_and_snap.settings import single_common_token
+from yzflow_studies.phase_diagram import study as pd
 
+FIGURES = {entry.name: entry for entry in pd.FIGURES}
 SIZES = {"n_classes": 10, "vocab_size": 1000, "overlap": 0.0101, "ratio": 0.5}
 
 
@@ -132,7 +132,7 @@ def test_the_example_draws_both_figures_with_claims_from_its_data(tmp_path, caps
 
 
 def test_the_maps_show_the_data(maps):
-    figure = figures.phase_diagram((maps, maps))
+    figure = FIGURES["phase_diagram"]((maps, maps))
     shown = figure.axes[0].collections[0].get_array()
     expected = np.log10(maps["fastest_distinct"].sel(level="theory").transpose(*maps["done"].dims[:0:-1]))
     np.testing.assert_allclose(np.ma.getdata(shown), expected)
@@ -142,7 +142,7 @@ def test_the_maps_show_the_data(maps):
 
 def test_captions_say_what_the_data_says(maps):
     other = maps.assign(fastest_distinct=maps["fastest_distinct"] * 0 + 3.0, done=maps["done"] * 0 + 0.25)
-    said = figures.find("phase_diagram").claims((maps, other))
+    said = FIGURES["phase_diagram"].claims((maps, other))
     assert "theory: within 5% of t* at 0% of the settings, between 3 and 3 t*, with 25% to 25%" in said
     near = float((np.abs(maps["fastest_distinct"].sel(level="theory") - 1) < 0.05).mean())
     assert f"theory: within 5% of t* at {near:.0%} of the settings" in said

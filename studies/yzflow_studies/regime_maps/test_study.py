@@ -1,13 +1,11 @@
-"""Regime maps and the audit's figures."""
+"""Regime maps."""
 
 import numpy as np
 import pytest
 
-import yzflow
 from dynamics import gradient_flow
-from yzflow import figures
-from yzflow.papers.scan_and_snap import regime
 from yzflow.papers.scan_and_snap.settings import single_common_token
+from yzflow_studies.regime_maps import study as regime
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +64,7 @@ def test_bad_input(grid, options, message):
 
 def test_the_map_shows_the_errors_and_the_predicted_boundary(errors):
     cells = errors.sel(vocab_size=[10, 300])
-    figure = figures.regime_map(cells)
+    figure = regime.MAP(cells)
     shown = figure.axes[0].collections[0].get_array()
     expected = cells["error"].sel(statement="Theorem 1", level="full flow").transpose("overlap", "vocab_size")
     np.testing.assert_allclose(np.ma.getdata(shown).ravel(), np.clip(expected.values, 1e-3, None).ravel())
@@ -78,20 +76,10 @@ def test_the_map_shows_the_errors_and_the_predicted_boundary(errors):
     assert len(figure.axes[0].collections) == 2  # s is above 1/2 at M = 10 and below at M = 300: the boundary is drawn
 
 
-def test_the_audit_s_figure_shows_every_row():
-    report = yzflow.audit(["Lemma 8"], quick=True)
-    figure = figures.audit_errors(report, "Scan and Snap: Lemma 8")
-    settings = list(dict.fromkeys(row.setting for row in report.table))
-    assert len(figure.axes) == len({row.check for row in report.table})
-    points = [line for axes in figure.axes for line in axes.get_lines() if len(line.get_xdata())]
-    assert len(points) == len(report.table)
-    assert all([label.get_text() for label in axes.get_yticklabels()] == settings for axes in figure.axes)
-
-
 def test_printed_and_corrected_forms_have_their_own_panels(errors):
     cells = errors.sel(vocab_size=[10, 300])
     assert cells["corrected"].sel(statement=["Theorem 1", "Remark 1"]).values.tolist() == [False, True]
-    figure = figures.regime_map(cells)
+    figure = regime.MAP(cells)
     names = [axes.get_ylabel().split("\n")[0] for axes in figure.axes if "\n" in axes.get_ylabel()]
     assert names == ["Theorem 1, printed", "Remark 1, printed", "Remark 1, corrected"]
     n_levels = cells.sizes["level"]
@@ -105,10 +93,10 @@ def test_printed_and_corrected_forms_have_their_own_panels(errors):
     slow = float(cells["slowdown"].sel(vocab_size=300, overlap=0.1))
     printed = float(cells["printed"].sel(statement="Remark 1", level="full flow", vocab_size=300, overlap=0.1))
     assert printed == pytest.approx(1 - slow / (1 - 0.1), abs=2e-3)
-    caption = figures.find("regime_map").caption(cells)
+    caption = regime.MAP.caption(cells)
     assert "expected to hold for Remark 1 at the level full flow" in caption and "The dashed line" in caption
     alone = cells.sel(vocab_size=[300])  # s is below 1/2 in all of them: no line, and no word of one
-    assert "dashed" not in figures.regime_map(alone).get_suptitle() + figures.find("regime_map").caption(alone)
+    assert "dashed" not in regime.MAP(alone).get_suptitle() + regime.MAP.caption(alone)
 
 
 def test_ensembles_give_the_errors_of_single_flows(monkeypatch):

@@ -1,16 +1,125 @@
-"""Whether SGD shows Theorem 2's signs: drift against noise, predicted and measured."""
+"""Whether SGD shows the signs of Theorem 2: how far attention drifts, and how far noise and finite sequences carry it.
+
+Theorem 2 is about T -> infinity and the expected gradient (under the modified decoder). SGD has batches of b sequences
+of length T. To first order in 1/b and 1/T (`dynamics.linear_noise`) a logit after some steps is normal with
+
+    mean  z + shift/(T - 1),    variance  (between + within/(T - 1))/b,
+
+and one run of the recursion predicts all b and T.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri
 
+from dynamics import SequenceClasses, linear_noise, sgd
+from dynamics.support import checks
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, canvas, ordered_colours, styled
-from yzflow.papers.scan_and_snap import drift_and_noise as model
-from yzflow.papers.scan_and_snap.settings import PAPER, Setting, single_common_token
+from yzflow.papers.scan_and_snap.settings import Setting, single_common_token
+
+# The chance of a wrong sign that still counts as seen.
+LEVEL = 0.05
+
+
+def expected_signs(classes: SequenceClasses) -> np.ndarray:
+    """Theorem 2's sign of each logit, over (query, token) in one axis: 1 distinct, -1 common, 0 not with this query."""
+    signs = np.zeros((len(classes.query_tokens), classes.n_tokens))
+    occurs, common = classes.probabilities.toarray() > 0, classes.common_tokens
+    for n, row in enumerate(np.searchsorted(classes.query_tokens, classes.query)):
+        signs[row, classes.distinct_tokens(n)] = 1
+        signs[row, common[occurs[n, common]]] = -1
+    return signs.ravel()
+
+
+def predict(setting: Setting, steps: ArrayLike, *, progress: bool = False) -> xr.Dataset:
+    """What is needed of `linear_noise`, of the logits that Theorem 2 speaks of, without covariances between them.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``drift``, ``shift``, ``between`` and ``within`` over (time, logit), with the coordinates ``sign``, ``query``,
+        ``token``.
+    """
+    signs = expected_signs(setting.classes)
+    rates: dict[str, Any] = {"eta_y": setting.eta_y, "eta_z": setting.eta_z}
+    whole = linear_noise(setting.classes, **rates, steps=steps, progress=progress)
+    own = np.flatnonzero(signs)
+    variances = {
+        name: (("time", "logit"), np.diagonal(whole[name].values, axis1=1, axis2=2)[:, own])
+        for name in ("between", "within")
+    }
+    found = whole[["z", "shift"]].isel(logit=own).rename(z="drift")
+    return found.assign(variances).assign_coords(sign=("logit", signs[own])).assign_attrs(setting=setting.name)
+
+
+def moments(found: xr.Dataset, *, batch_size: float, length: float | None) -> tuple[xr.DataArray, xr.DataArray]:
+    """Mean and standard deviation of the logits, each times its sign, so that positive is as Theorem 2 has it.
+
+    Parameters
+    ----------
+    found : xarray.Dataset
+        From `predict`.
+    batch_size, length : number
+        b and T; None is T -> infinity.
+    """
+    share = 0.0 if length is None else 1 / (checks.positive("length", length) - 1)
+    mean = (found["drift"] + share * found["shift"]) * found["sign"]
+    variance = (found["between"] + share * found["within"]) / checks.positive("batch_size", batch_size)
+    return mean, np.sqrt(variance.clip(min=0))  # a zero may have become -1e-18
+
+
+def wrong(found: xr.Dataset, *, batch_size: float, length: float | None) -> xr.DataArray:
+    """The chance that a logit has not the sign of Theorem 2, over (time, logit)."""
+    mean, deviation = moments(found, batch_size=batch_size, length=length)
+    still = deviation == 0
+    chance: xr.DataArray = ndtr(-mean / deviation.where(~still, 1.0))
+    return chance.where(~still, (mean <= 0).astype(float))
+
+
+def shortest(found: xr.Dataset) -> xr.DataArray:
+    """The length T from which on the mean has the sign of Theorem 2, whatever b; nan where the drift has not.
+
+    Zero where sequences of any length do.
+    """
+    drift, shift = found["drift"] * found["sign"], found["shift"] * found["sign"]
+    length = xr.where(shift < 0, 1 - shift / drift.where(drift > 0), 0.0)
+    return length.where(drift > 0)
+
+
+def smallest_batch(found: xr.Dataset, *, length: float | None, level: float = LEVEL) -> xr.DataArray:
+    """The batch size b from which on the chance of a wrong sign is at most ``level``; infinite where no b is enough."""
+    level = checks.positive("level", level)
+    if level >= 0.5:
+        raise checks.reject("level", "be below 0.5", level)
+    mean, deviation = moments(found, batch_size=1, length=length)
+    need: xr.DataArray = (ndtri(level) * deviation / mean.where(mean > 0)) ** 2
+    return need.where(mean > 0, np.inf)
+
+
+def measure(
+    setting: Setting, *, batch_size: int, length: int | None, every: int, steps: int, seeds: Sequence[int]
+) -> xr.DataArray:
+    """The logits that Theorem 2 speaks of in runs of SGD, each times its sign: (seed, time, logit)."""
+    signs = expected_signs(setting.classes)
+    own = np.flatnonzero(signs)
+    rates: dict[str, Any] = {"eta_y": setting.eta_y, "eta_z": setting.eta_z, "momentum": 0.0}
+    sizes: dict[str, Any] = {"batch_size": batch_size, "length": length, "steps": steps, "record_every": every}
+    runs = [sgd(setting.classes, **rates, **sizes, seed=seed).dataset for seed in seeds]
+    z = np.stack([run["z"].values.reshape(run.sizes["time"], -1)[:, own] for run in runs]) * signs[own]
+    return xr.DataArray(z, dims=("seed", "time", "logit"), coords={"time": runs[0]["time"].values})
+
+
+# The figures
+
 
 _STEPS, _EVERY = 100, 10
 _LENGTH, _BATCH = 256, 64  # of the audit
@@ -32,13 +141,13 @@ def _data(effort: Effort) -> dict[str, xr.Dataset]:
     drawn: list[tuple[int, int | None]] = [*sizes, *((b, None) for b in _LIMITS)]
     last = _STEPS if effort.quick else _LATER
     steps = np.unique(np.concatenate([np.arange(0, _STEPS + 1, _EVERY), np.arange(_STEPS, last + 1, 50)]))
-    predicted = model.predict(setting, steps, progress=effort.progress)
+    predicted = predict(setting, steps, progress=effort.progress)
     shares, chances = [], []
     for b, length in drawn:
-        z = model.measure(setting, batch_size=b, length=length, every=_STEPS, steps=_STEPS, seeds=seeds)
+        z = measure(setting, batch_size=b, length=length, every=_STEPS, steps=_STEPS, seeds=seeds)
         shares.append((z.isel(time=-1) <= 0).mean("logit").values)
-        chances.append(float(model.wrong(predicted, batch_size=b, length=length).sel(time=_STEPS).mean()))
-    paths = model.measure(
+        chances.append(float(wrong(predicted, batch_size=b, length=length).sel(time=_STEPS).mean()))
+    paths = measure(
         setting, batch_size=_BATCH, length=_LENGTH, every=_EVERY, steps=_STEPS, seeds=range(1000, 1000 + len(seeds))
     )
     measured = xr.Dataset(
@@ -79,13 +188,13 @@ def deviations(data: dict[str, xr.Dataset]) -> tuple[np.ndarray, np.ndarray]:
 def _claims(data: dict[str, xr.Dataset]) -> str:
     predicted, measured = data["predicted"], data["measured"]
     at, chosen = predicted.sel(time=_STEPS), representatives(predicted)
-    mean = model.moments(at, batch_size=_BATCH, length=_LENGTH)[0].values[chosen]
+    mean = moments(at, batch_size=_BATCH, length=_LENGTH)[0].values[chosen]
     seen = measured["mean"].sel(time=_STEPS).values[chosen]
     names = _names(predicted, chosen)
     turned = ", ".join(name for name, value in zip(names, mean, strict=True) if value <= 0) or "none"
-    lengths = {t: float(model.shortest(predicted).sel(time=t).max()) for t in _times(predicted)}
+    lengths = {t: float(shortest(predicted).sel(time=t).max()) for t in _times(predicted)}
     enough = " and ".join(f"T = {length:.0f} after {t:.0f} steps" for t, length in lengths.items())
-    needs = [float(model.smallest_batch(at, length=length).max()) for length in (4 * lengths[_STEPS], None)]
+    needs = [float(smallest_batch(at, length=length).max()) for length in (4 * lengths[_STEPS], None)]
     batches = [max(1, int(np.ceil(need))) for need in needs]
     gap, error = deviations(data)
     worst, agree = int(np.abs(gap).argmax()), int((np.sign(mean) == np.sign(seen)).sum())
@@ -93,7 +202,7 @@ def _claims(data: dict[str, xr.Dataset]) -> str:
         f"At b = {_BATCH} and T = {_LENGTH} the predicted mean itself has the other sign after {_STEPS} steps for"
         f" {turned}, of {len(names)} kinds of tokens; the mean over {measured.attrs['seeds']} seeds has the predicted"
         f" sign for {agree}. All means have Theorem 2's signs from {enough}, whatever b. After {_STEPS} steps, a wrong"
-        f" sign has a chance of at most {model.LEVEL:.0%} for every token from b = {batches[0]} on at four times that"
+        f" sign has a chance of at most {LEVEL:.0%} for every token from b = {batches[0]} on at four times that"
         f" T, and from b = {batches[1]} on at T = infinity. Measured less predicted shares of wrong signs differ from"
         f" zero, over {gap.size} sizes, by at most {abs(gap[worst]):.3f}, with a standard error of {error[worst]:.3f}"
         f" there."
@@ -127,10 +236,10 @@ def drift_and_noise(data: dict[str, xr.Dataset]) -> Figure:
     figure = canvas(figsize=(10.4, 4))
     left, middle, right = figure.subplots(1, 3)
     early = predicted.sel(time=slice(0, _STEPS))
-    mean, _ = model.moments(early, batch_size=_BATCH, length=_LENGTH)
+    mean, _ = moments(early, batch_size=_BATCH, length=_LENGTH)
     at = predicted.sel(time=_STEPS)
     lengths = np.geomspace(10, 1e6, 160)
-    needs = np.stack([model.smallest_batch(at, length=length).values[chosen] for length in lengths])
+    needs = np.stack([smallest_batch(at, length=length).values[chosen] for length in lengths])
     for k, name, colour in zip(chosen, names, colours, strict=True):
         left.plot(early["time"], (early["drift"] * early["sign"])[:, k], "--", color=colour, linewidth=1)
         left.plot(early["time"], mean[:, k], color=colour, label=name)
@@ -145,7 +254,7 @@ def drift_and_noise(data: dict[str, xr.Dataset]) -> Figure:
     left.set(xlabel="steps", ylabel="z, times its sign in Theorem 2", title=f"b = {_BATCH}, T = {_LENGTH}")
     sizes = sorted(set(measured["batch_size"].values[np.isfinite(measured["length"].values)]))
     for b, colour in zip(sizes, ordered_colours(len(sizes)), strict=True):
-        chance = [float(model.wrong(at, batch_size=b, length=length).mean()) for length in lengths]
+        chance = [float(wrong(at, batch_size=b, length=length).mean()) for length in lengths]
         middle.semilogx(lengths, chance, color=colour, label=f"b = {b}")
         own = (measured["batch_size"].values == b) & np.isfinite(measured["length"].values)
         share = measured["share"][own]
@@ -154,9 +263,9 @@ def drift_and_noise(data: dict[str, xr.Dataset]) -> Figure:
     middle.legend()
     middle.set(xlabel="T", ylabel="share of wrong signs", title=f"after {_STEPS} steps", ylim=(0, 1))
     right.legend()
-    right.set(xlabel="T", ylabel="b", title=f"wrong with a chance of {model.LEVEL:.0%} at most", ylim=(0.8, 1e6))
+    right.set(xlabel="T", ylabel="b", title=f"wrong with a chance of {LEVEL:.0%} at most", ylim=(0.8, 1e6))
     figure.suptitle(r"Does SGD show the signs of Theorem 2 at $\eta_Z = \eta_Y/1000$?")
     return figure
 
 
-FIGURES = (Entry("drift_and_noise", PAPER, drift_and_noise, _data, claims=_claims),)
+FIGURES = (Entry("drift_and_noise", "Scan and Snap", drift_and_noise, _data, claims=_claims),)
