@@ -29,7 +29,7 @@ def study(*arguments):
     return CliRunner().invoke(cli.main, ["study", *arguments])
 
 
-@pytest.mark.parametrize("name", ROOMS)
+@pytest.mark.parametrize("name", [name for name, room in ROOMS.items() if room.studies])
 def test_stored_numbers_are_those_of_a_fresh_run(name):
     assert [str(fault) for fault in check_rooms(ROOT, [ROOT / "studies" / "yzflow_studies" / name])] == []
 

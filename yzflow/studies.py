@@ -1,8 +1,8 @@
 """Studies: what was done once to find something out, in distributions that stand beside this one.
 
-An entry point of the group ``yzflow.studies`` names a package. Each folder in it with a module ``values`` is a room:
-``STUDIES`` there compute the numbers of the finding, ``values.json`` holds those that are published, and ``FIGURES`` of
-a module ``study`` draw it.
+An entry point of the group ``yzflow.studies`` names a package. Each folder in it with a module ``values`` or ``study``
+is a room: ``STUDIES`` of the first compute the numbers of the finding, ``values.json`` holds those that are published,
+and ``FIGURES`` of the second draw it.
 """
 
 from __future__ import annotations
@@ -54,19 +54,22 @@ class Room:
 
     @property
     def line(self) -> str:
-        """What it is about: the first line of its module ``values``, which is not imported for that."""
-        module = ast.parse((self.folder / "values.py").read_text(encoding="utf-8"))
+        """What it is about: the first line of its module ``values`` or ``study``, which is not imported for that."""
+        part = "values" if self._has("values") else "study"
+        module = ast.parse((self.folder / f"{part}.py").read_text(encoding="utf-8"))
         return (ast.get_docstring(module) or "").partition("\n")[0]
 
     @cached_property
     def studies(self) -> tuple[Study, ...]:
-        """The computations, each of one function at one setting."""
+        """The computations, each of one function at one setting; none where there is no module ``values``."""
+        if not self._has("values"):
+            return ()
         return tuple(checks.listed("STUDIES", self._import("values").STUDIES, f"be a tuple in {self.module}.values"))
 
     @cached_property
     def figures(self) -> tuple[Entry, ...]:
         """The figures; none where there is no module ``study``, or that draws nothing."""
-        if not (self.folder / "study.py").is_file():
+        if not self._has("study"):
             return ()
         return tuple(getattr(self._import("study"), "FIGURES", ()))
 
@@ -74,6 +77,9 @@ class Room:
     def published(self) -> dict[str, dict[str, Any]]:
         """The stored record of each study, by its name."""
         return stored(self.folder)
+
+    def _has(self, part: str) -> bool:
+        return (self.folder / f"{part}.py").is_file()
 
     def _import(self, part: str) -> ModuleType:
         return importlib.import_module(f"{self.module}.{part}")
@@ -156,8 +162,9 @@ def register(package: ModuleType) -> None:
 
 def rooms_of(package: ModuleType) -> dict[str, Room]:
     """Name -> room, of one package."""
-    folders = sorted(path.parent for root in package.__path__ for path in Path(root).glob("*/values.py"))
-    return {folder.name: Room(f"{package.__name__}.{folder.name}", folder) for folder in folders}
+    parts = ("*/values.py", "*/study.py")
+    folders = {path.parent for root in package.__path__ for part in parts for path in Path(root).glob(part)}
+    return {folder.name: Room(f"{package.__name__}.{folder.name}", folder) for folder in sorted(folders)}
 
 
 def _named() -> list[ModuleType]:

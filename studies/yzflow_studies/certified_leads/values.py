@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from theory.values import Study
-from yzflow.papers.scan_and_snap.figures.certified import FALSE, TRUE, certified
-from yzflow.papers.scan_and_snap.figures.certified_cells import CLAIMS, Plane, certified_cells
-from yzflow.papers.scan_and_snap.figures.certified_cells import shares as areas
+from yzflow_studies.certified_leads.cells import CLAIMS, Plane, certified_cells
+from yzflow_studies.certified_leads.cells import shares as areas
+from yzflow_studies.certified_leads.lattice import FALSE, TRUE, certified
 
 LEAD, THEOREM2 = CLAIMS
 

@@ -13,7 +13,7 @@ from theory import decoder
 from theory.scan_and_snap import bounds, coverage
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import canvas, log_ticks, ordered_colours, styled
-from yzflow.papers.scan_and_snap.settings import PAPER, single_common_token
+from yzflow.papers.scan_and_snap.settings import single_common_token
 
 _VOCAB_SIZE, _ETA_Y = 1000, 1.0
 _STILL = 1e-30  # a rate at which the features stand still to the last bit
@@ -168,4 +168,4 @@ def visits_needed(data: xr.Dataset) -> Figure:
     return figure
 
 
-FIGURES = (Entry("visits_needed", PAPER, visits_needed, _runs, claims=_claims),)
+FIGURES = (Entry("visits_needed", "Scan and Snap", visits_needed, _runs, claims=_claims),)

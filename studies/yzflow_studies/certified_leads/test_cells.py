@@ -8,11 +8,11 @@ from flint import arb
 
 from theory.enclosures import cells
 from theory.enclosures.stepping import precision
-from yzflow import figures
-from yzflow.papers.scan_and_snap.figures import certified
-from yzflow.papers.scan_and_snap.figures import certified_cells as certified_map
-from yzflow.papers.scan_and_snap.figures.certified_cells import CLAIMS, FALSE, OPEN, TRUE, Plane, shares
+from yzflow_studies.certified_leads import cells as certified_map
+from yzflow_studies.certified_leads import lattice
+from yzflow_studies.certified_leads.cells import CLAIMS, FALSE, OPEN, TRUE, Plane, shares
 
+(MAP,) = certified_map.FIGURES
 T_END = 60.0
 SLOW, FAST = Plane(2, 2, (0.3, 0.32), (0.125, 0.135)), Plane(2, 2, (0.165, 0.168), (1.99, 2.01))
 LEAD, THEOREM2 = CLAIMS
@@ -36,7 +36,7 @@ def test_settings_in_a_cell_agree_with_it(found):
     rng = np.random.default_rng(5)
     for k, plane in ((0, SLOW), (2, FAST)):
         overlap, ratio = rng.uniform(*plane.overlaps), rng.uniform(*plane.ratios)
-        single = certified.certified(np.array([overlap]), np.array([ratio]), t_end=T_END)["value"].values[:, 0, 0, 0]
+        single = lattice.certified(np.array([overlap]), np.array([ratio]), t_end=T_END)["value"].values[:, 0, 0, 0]
         assert single.tolist() == found["value"].values[k : k + 2].tolist()
     assert (found["reached"].values[[0, 1, 3]] == T_END).all() and 45 < found["reached"].values[2] < 52.7
 
@@ -48,7 +48,7 @@ def test_the_range_of_the_common_weight_holds_that_of_the_overlap():
     with precision(150):
         assert arb(low) ** 2 * (1 - arb(0.3)) <= 5 * arb(0.3)
         assert arb(high) ** 2 * (1 - arb(0.34)) >= 5 * arb(0.34)
-    assert certified.classes_of(2, 2, 0.3).overlap()[0, 1] == pytest.approx(0.3)
+    assert lattice.classes_of(2, 2, 0.3).overlap()[0, 1] == pytest.approx(0.3)
 
 
 def test_what_is_kept_is_not_computed_again(found, folder, monkeypatch):
@@ -81,7 +81,7 @@ def test_open_cells_are_cut_and_keep_what_was_decided(monkeypatch):
     assert shares(found, THEOREM2, plane.name) == pytest.approx({TRUE: 1.0, FALSE: 0.0, OPEN: 0.0})
     text = certified_map.claims(found)
     assert "proved in 50.0% of the plane, false in 25.0%, open in 25.0% (false from 0.5 on)" in text
-    drawn = figures.certified_map(found)
+    drawn = MAP(found)
     panels = [axes for axes in drawn.axes if axes.patches]
     assert [len(axes.patches) for axes in panels] == [4, 1]
     # Where the answer changes from corner to corner, the lead is not asked of the whole cell.

@@ -17,7 +17,6 @@ from dynamics.support import files
 from dynamics.support.progress import Progress
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLUE, VERMILION, canvas, styled
-from yzflow.papers.scan_and_snap.settings import PAPER
 
 if TYPE_CHECKING:
     from theory.enclosures import Claim, Enclosure, Moment
@@ -181,4 +180,4 @@ def claims(found: xr.Dataset) -> str:
     return f"Up to t = {found.attrs['t_end']:g}: {'; '.join(sentences)}."
 
 
-FIGURES = (Entry("certified_lattice", PAPER, certified_lattice, _map, claims=claims),)
+FIGURES = (Entry("certified_lattice", "Scan and Snap", certified_lattice, _map, claims=claims),)

@@ -20,8 +20,7 @@ from dynamics.support import checks, files
 from dynamics.support.progress import Progress
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLUE, VERMILION, canvas, styled
-from yzflow.papers.scan_and_snap.figures.certified import DISTINCT, FALSE, OPEN, TRUE, certificates, classes_of
-from yzflow.papers.scan_and_snap.settings import PAPER
+from yzflow_studies.certified_leads.lattice import DISTINCT, FALSE, OPEN, TRUE, certificates, classes_of
 
 # Of each claim, sums of velocities (of the common token and the distinct ones) that are all positive if it is true.
 CLAIMS = {
@@ -263,4 +262,4 @@ PLANES = (
     ),
     Plane(3, 50, (0.3, 0.35), tuple(2.0**k for k in np.arange(-4.0, -1.75, 0.25).tolist()), 1),
 )
-FIGURES = (Entry("certified_map", PAPER, certified_map, _map, claims=claims),)
+FIGURES = (Entry("certified_map", "Scan and Snap", certified_map, _map, claims=claims),)

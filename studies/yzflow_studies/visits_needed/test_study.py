@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from yzflow import figures
-from yzflow.papers.scan_and_snap.figures import decoder_sgd
+from yzflow_studies.visits_needed import study
+
+(ENTRY,) = study.FIGURES
 
 
 def power_law(power, sizes=(4, 8, 16), start=10.0):
@@ -23,21 +24,21 @@ def power_law(power, sizes=(4, 8, 16), start=10.0):
 @pytest.mark.parametrize("power", [1.0, 1.5, 2.0])
 def test_arrivals_and_their_power(power):
     data = power_law(power)
-    np.testing.assert_allclose(decoder_sgd.arrival(data, "theta"), 10 * np.array([4, 8, 16]) ** power, rtol=4e-3)
-    assert decoder_sgd.exponent(data, "theta") == pytest.approx(power, abs=5e-3)
-    text = figures.entries()["visits_needed"].caption(data)
+    np.testing.assert_allclose(study.arrival(data, "theta"), 10 * np.array([4, 8, 16]) ** power, rtol=4e-3)
+    assert study.exponent(data, "theta") == pytest.approx(power, abs=5e-3)
+    text = ENTRY.caption(data)
     assert text.count(f"a power {power:.1f} of K") == 3 and "95% of 7 runs" in text
 
 
 def test_what_does_not_arrive_is_said():
     data = power_law(1.0)
     data["theta_16"][:] = 0.6
-    assert np.isnan(decoder_sgd.arrival(data, "theta")[-1])
-    assert "later than shown" in figures.entries()["visits_needed"].caption(data)
+    assert np.isnan(study.arrival(data, "theta")[-1])
+    assert "later than shown" in ENTRY.caption(data)
 
 
 def test_one_run():
-    times, early, theta, error = decoder_sgd._one(4, seed=3)
+    times, early, theta, error = study._one(4, seed=3)
     # At eta_Y = 1 the decoder leaves the first stage within K ln M = 28 steps, and logarithms are closer than counts.
     late = times > 60
     assert late.sum() > 10 and (theta[late] < 0.5 * early[late]).all()
@@ -47,7 +48,7 @@ def test_one_run():
 
 
 def test_it_is_drawn():
-    figure = decoder_sgd.visits_needed(power_law(1.5))
+    figure = study.visits_needed(power_law(1.5))
     left, middle, right = figure.axes
     assert len(left.lines) == len(middle.lines) + 1 == 2 * 3 + 2
     assert len(right.lines) == 3 + 1
