@@ -1,0 +1,275 @@
+"""Compiles the proofs, asks the kernel for their axioms, and writes the table that others read.
+
+Every theorem has a comment above it with fields: ``@statement`` (its id in the register of `theory`), ``@clause`` (the
+name of the clause there, if it has one), ``@kind`` (see `KINDS`), ``@hypotheses``, ``@formula`` and, where the theorem
+says less or more than the clause, ``@note``. Lemmas are steps of proofs and stand in no table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+TABLE = FOLDER / "theorems.json"
+ROOMS = ("common", "scan_and_snap", "bounded_dyck", "sparse_averaging")
+
+# What a theorem is for its clause: all of it; a part; the negation of what is printed; or true besides.
+KINDS = ("clause", "part", "erratum", "besides")
+
+# The axioms of the standard library's real numbers, which Coquelicot uses, too.
+ALLOWED = {
+    "ClassicalDedekindReals.sig_forall_dec": "a property of the numbers holds for all of them or fails for one",
+    "ClassicalDedekindReals.sig_not_dec": "a negated proposition can be decided",
+    "FunctionalExtensionality.functional_extensionality_dep": "functions with equal values are equal",
+    "Classical_Prop.classic": "the excluded middle",
+}
+
+# Words that leave a goal open or bring an axiom in.
+_FORBIDDEN = re.compile(
+    r"\b(Admitted|admit|give_up|Axioms?|Parameters?|Conjectures?|Unset\s+Guard|bypass_check|Unset\s+Positivity|"
+    r"Unset\s+Universe|Primitive|Declare\s+ML)\b"
+)
+_REQUIRED = re.compile(r"From Formal\.(\w+) Require Import ([\w\s]+)\.")
+_THEOREM = re.compile(
+    r"(?:\(\*\*\s*(?P<fields>@statement(?:(?!\*\)).)*)\*\)\s*)?^Theorem\s+(?P<name>\w+)\s*:(?P<says>.*?)^Proof\.",
+    re.DOTALL | re.MULTILINE,
+)
+_FIELD = re.compile(r"@(\w+)(.*?)(?=\n\s*@|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A theorem, as its source has it.
+
+    Attributes
+    ----------
+    theorem, file : str
+        Its name, and the file's path within the folder.
+    statement, clause : str
+        The statement's id in the register, and the clause's name.
+    kind : str
+        One of `KINDS`.
+    hypotheses, formula, note : str
+        What it assumes and says, in words, and how it differs from the clause.
+    coq : str
+        What it says to the kernel.
+    """
+
+    theorem: str
+    file: str
+    statement: str
+    clause: str
+    kind: str
+    hypotheses: str
+    formula: str
+    note: str
+    coq: str
+
+
+def sources() -> list[str]:
+    """Paths of all sources within the folder."""
+    return [path.relative_to(FOLDER).as_posix() for room in ROOMS for path in sorted((FOLDER / room).glob("*.v"))]
+
+
+def without_comments(text: str) -> str:
+    """A source without its comments, which may be nested."""
+    kept, depth, at = [], 0, 0
+    while at < len(text):
+        two = text[at : at + 2]
+        if two in ("(*", "*)"):
+            depth += 1 if two == "(*" else -1
+            at += 2
+            continue
+        if depth == 0:
+            kept.append(text[at])
+        at += 1
+    return "".join(kept)
+
+
+def theorems(file: str, text: str | None = None) -> list[Theorem]:
+    """The theorems of a source, in its order.
+
+    Raises
+    ------
+    ValueError
+        If a theorem lacks a field, or the source has a word that leaves a goal open or brings an axiom in.
+    """
+    text = (FOLDER / file).read_text() if text is None else text
+    forbidden = _FORBIDDEN.search(without_comments(text))
+    if forbidden:
+        raise ValueError(f"{file} must have no goal left open and no axiom, but has {forbidden.group()!r}")
+    return [_theorem(file, found) for found in _THEOREM.finditer(text)]
+
+
+def _theorem(file: str, found: re.Match[str]) -> Theorem:
+    # A star and a bracket end a comment of Coq, so that sources write ustar for u*.
+    words = re.sub(r"\b([uth])star\b", r"\1*", found["fields"] or "")
+    fields = {key: " ".join(value.split()) for key, value in _FIELD.findall(words)}
+    known = {"statement", "clause", "kind", "hypotheses", "formula", "note"}
+    for key in ("statement", "kind", "hypotheses", "formula"):
+        if not fields.get(key):
+            raise ValueError(f"{file}: {found['name']} must have @{key}")
+    if fields.keys() - known or fields["kind"] not in KINDS:
+        raise ValueError(f"{file}: {found['name']} must have known fields and a kind of {KINDS}, but has {fields}")
+    return Theorem(
+        found["name"],
+        file,
+        fields["statement"],
+        fields.get("clause", ""),
+        fields["kind"],
+        fields["hypotheses"],
+        fields["formula"],
+        fields.get("note", ""),
+        " ".join(found["says"].split()).removesuffix("."),
+    )
+
+
+def required(file: str) -> list[str]:
+    """The sources that a source is built on."""
+    text = without_comments((FOLDER / file).read_text())
+    return [f"{room}/{name}.v" for room, names in _REQUIRED.findall(text) for name in names.split()]
+
+
+def seal(file: str) -> str:
+    """SHA-256 of a source and of all that it is built on, so that a changed definition breaks what rests on it."""
+    parts, waiting = set(), [file]
+    while waiting:
+        one = waiting.pop()
+        if one not in parts:
+            parts.add(one)
+            waiting += required(one)
+    found = hashlib.sha256()
+    for part in sorted(parts):
+        found.update(hashlib.sha256((FOLDER / part).read_bytes()).digest())
+    return found.hexdigest()
+
+
+def compiler() -> str | None:
+    """The path of Coq's compiler, None where there is none."""
+    return shutil.which("coqc")
+
+
+def coq(folder: Path, file: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    """One run of the compiler, in a folder of sources."""
+    command = [compiler() or "coqc", "-q", "-w", "none", "-Q", ".", "Formal", file]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def build(folder: Path, jobs: int = 2) -> Iterator[tuple[str, float]]:
+    """Compiles all sources into a folder, each behind what it is built on; yields names and seconds.
+
+    Raises
+    ------
+    RuntimeError
+        If one does not compile.
+    """
+    left = {file: set(required(file)) for file in sources()}
+    for file in left:
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(FOLDER / file, folder / file)
+    running: dict[Future[float], str] = {}
+
+    def compiled(file: str) -> float:
+        start = time.perf_counter()
+        run = coq(folder, file)
+        if run.returncode:
+            raise RuntimeError(f"{file} does not compile:\n{run.stdout}{run.stderr}")
+        return time.perf_counter() - start
+
+    with ThreadPoolExecutor(jobs) as pool:
+        while left or running:
+            for file in [file for file, needs in left.items() if not needs & (left.keys() | set(running.values()))]:
+                del left[file]
+                running[pool.submit(compiled, file)] = file
+            if not running:
+                raise RuntimeError(f"sources must not need each other, but {sorted(left)} do")
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for one in done:
+                yield running.pop(one), one.result()
+
+
+def axioms(folder: Path, proved: Sequence[Theorem]) -> dict[str, list[str]]:
+    """What the kernel says that each theorem rests on, by `Print Assumptions`.
+
+    Raises
+    ------
+    RuntimeError
+        If it says nothing about one.
+    """
+    lines = [f"From Formal.{Path(file).parent} Require {Path(file).stem}." for file in sorted({t.file for t in proved})]
+    for one in proved:
+        lines += [f'Goal True. idtac "== {label(one)}". exact I. Qed.', f"Print Assumptions {qualified(one)}."]
+    (folder / "Assumptions.v").write_text("\n".join(lines) + "\n")
+    run = coq(folder, "Assumptions.v")
+    if run.returncode:
+        raise RuntimeError(f"the kernel's axioms cannot be read:\n{run.stdout}{run.stderr}")
+    found = {}
+    for part in run.stdout.split("== ")[1:]:
+        name, _, answer = part.partition("\n")
+        if "Closed under the global context" in answer:
+            found[name.strip()] = []
+        elif answer.startswith("Axioms:"):
+            found[name.strip()] = sorted(re.findall(r"^([\w.']+)\s*(?::|$)", answer, re.MULTILINE)[1:])
+    missing = {label(one) for one in proved} - found.keys()
+    if missing:
+        raise RuntimeError(f"the kernel must name the axioms of every theorem, but not of {sorted(missing)}")
+    return found
+
+
+def label(one: Theorem) -> str:
+    """A theorem's name with its room and file."""
+    return f"{one.file.removesuffix('.v')}.{one.theorem}"
+
+
+def qualified(one: Theorem) -> str:
+    """A theorem's name as Coq has it."""
+    return f"Formal.{one.file.removesuffix('.v').replace('/', '.')}.{one.theorem}"
+
+
+def table(proved: Sequence[Theorem], by_name: Mapping[str, Sequence[str]]) -> list[dict[str, object]]:
+    """The rows of theorems.json."""
+    return [asdict(one) | {"axioms": list(by_name[label(one)]), "sha256": seal(one.file)} for one in proved]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Checks all; 0 where every theorem is proved from the allowed axioms alone."""
+    parser = argparse.ArgumentParser(prog="formal/check", description=__doc__.splitlines()[0])
+    parser.add_argument("--jobs", type=int, default=2, help="compilations at a time")
+    chosen = parser.parse_args(arguments)
+    if compiler() is None:
+        print("There is no coqc here. On Debian: apt-get install coq libcoq-coquelicot", file=sys.stderr)
+        return 2
+    proved = [one for file in sources() for one in theorems(file)]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file, seconds in build(folder, chosen.jobs):
+            print(f"{file}: {seconds:.1f} s", flush=True)
+        found = axioms(folder, proved)
+    foreign = 0
+    for one in proved:
+        names = found[label(one)]
+        foreign += bool(set(names) - ALLOWED.keys())
+        print(f"{label(one)} ({one.statement}{', ' if one.clause else ''}{one.clause}; {one.kind})")
+        print(f"    axioms: {', '.join(names) or 'none'}")
+    TABLE.write_text(json.dumps(table(proved, found), indent=1, ensure_ascii=False) + "\n")
+    if foreign:
+        print(f"{foreign} theorems rest on other axioms than {', '.join(ALLOWED)}")
+        return 1
+    print(f"{len(proved)} theorems, 0 admitted")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
