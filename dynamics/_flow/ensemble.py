@@ -10,9 +10,9 @@ of zeros every class is a copy of every other, and so are the next tokens that n
 
 The method is DOP853 as scipy has it (size of steps, norm of the error, interpolant), so that a member takes the steps
 that `gradient_flow` takes. `LANES` members go side by side, each with its own time, step and error, as rows of numbers
-with which the one field below calculates (`_flow.lanes`); a lane whose member has ended takes the next. Steps in which
-outputs or a largest speed are looked for are put aside until there is one for each lane. Nothing that is kept of a
-member depends on the others, nor on which these are.
+with which the one field below calculates (`_backend.lanes`); a lane whose member has ended takes the next. Steps in
+which outputs or a largest speed are looked for are put aside until there is one for each lane. Nothing that is kept of
+a member depends on the others, nor on which these are.
 
 Measured on 2000 full flows (K 2 to 50, M 100 to 100,000, rates over two decades, rtol 1e-8, t = 10,000; processor time
 of one core): 0.10 ms a flow, 3.5 times less than one after the other by the same scheme. docs/benchmarks.md has the
@@ -28,12 +28,12 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._flow import lanes as rows_of_lanes
+from dynamics._backend import lanes as rows_of_lanes
+from dynamics._backend.compiled import kernel
+from dynamics._backend.lanes import LANES, absolute, filled, floor, larger, load, power_of_two, sqrt, store, where
 from dynamics._flow import tableau
-from dynamics._flow.lanes import LANES, absolute, filled, floor, larger, load, power_of_two, sqrt, store, where
 from dynamics._flow.records import Asked, Lanes, State
 from dynamics._flow.tableau import EXTENDED, STAGES
-from dynamics.support.compiled import kernel
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (rows_of_lanes, tableau)}
 

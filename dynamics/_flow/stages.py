@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dynamics._backend.compiled import address, call, kernel
 from dynamics._flow import tableau
 from dynamics._flow.steps import Bind, Dop853
 from dynamics._flow.tableau import E3, E5, EXTENDED, STAGES, A
@@ -15,7 +16,6 @@ from dynamics._model.kernels import loss_and_gradient
 from dynamics._model.weights import Weights
 from dynamics.layer import Problem
 from dynamics.support.checks import read_only
-from dynamics.support.compiled import address, call, kernel
 
 # Variables, and multiplications of an evaluation, up to which calls between the stages take longer than arithmetic, and
 # a step so short that nobody waits for Ctrl-C.

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._model import intrinsics, kernels
+from dynamics._backend import intrinsics
+from dynamics._backend.compiled import by_type, kernel
+from dynamics._backend.intrinsics import as_read_only
+from dynamics._model import kernels
 from dynamics._model.batch import Batch
-from dynamics._model.intrinsics import as_read_only
 from dynamics._model.rules import Moments, Velocity
 from dynamics._model.weights import Weights
-from dynamics.support.compiled import by_type, kernel
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
 # Kernels without them round as numpy does, which took their steps before.

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._model import intrinsics, kernels
-from dynamics._model.intrinsics import as_read_only, matrix, of_bits
-from dynamics.support.compiled import kernel
+from dynamics._backend import intrinsics
+from dynamics._backend.compiled import kernel
+from dynamics._backend.intrinsics import as_read_only, float64_of_bits, matrix
+from dynamics._model import kernels
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrinsics, kernels)}
 
@@ -31,7 +32,7 @@ def exponentials(u, top, out):
             p = (1.26177193074810590878e-4 * square + 3.02994407707441961300e-2) * square + 1.0
             q = (3.00198505138664455042e-6 * square + 2.52448340349684104192e-3) * square + 2.27265548208155028766e-1
             y = 1.0 + 2.0 * x * p / (q * square + 2.0 - x * p)
-            out[b, c] = y * of_bits((np.int64(np.int32(n)) + np.int64(1023)) << np.int64(52))
+            out[b, c] = y * float64_of_bits((np.int64(np.int32(n)) + np.int64(1023)) << np.int64(52))
 
 
 @kernel(**_OPTIONS)

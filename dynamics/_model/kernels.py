@@ -1,6 +1,6 @@
 """The numba kernels of the layer: attention, decoder, loss, gradient, steps.
 
-`factored` has a form of the gradient for large flows, `intrinsics` what numba's language lacks.
+`factored` has a form of the gradient for large flows, `dynamics._backend.intrinsics` what numba's language lacks.
 
 Bags come as a `Batch`, in groups that share query, next token and tokens, so that the products of a group are matrix
 products. ``multiplicity[c]`` next tokens share column c of Y. An empty V (no rows) stands for the identity.
@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._model import intrinsics
+from dynamics._backend import intrinsics
+from dynamics._backend.compiled import by_type, kernel
+from dynamics._backend.intrinsics import as_read_only, borrowed, float32_of_bits, matrix, number_of, rank_of, underflow
 from dynamics._model.batch import Batch
-from dynamics._model.intrinsics import as_read_only, borrowed, matrix, number_of, of_bits, rank_of, underflow
 from dynamics._model.rules import Moments, Velocity
 from dynamics._model.weights import Weights
-from dynamics.support.compiled import by_type, kernel
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrinsics,)}
 
@@ -71,7 +71,7 @@ def _exponentials(u, top, out):
             y = y * x + np.float32(1.6666665459e-1)
             y = y * x + np.float32(5.0000001201e-1)
             y = y * x * x + x + np.float32(1.0)
-            out[b, c] = y * of_bits(np.int32((np.int32(n) + np.int32(127)) << np.int32(23)))
+            out[b, c] = y * float32_of_bits(np.int32((np.int32(n) + np.int32(127)) << np.int32(23)))
 
 
 @kernel(inner=True, **_OPTIONS)

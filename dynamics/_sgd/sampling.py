@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from dynamics._backend.compiled import kernel
 from dynamics._model.batch import Batch
 from dynamics.bags import Bags
 from dynamics.support.checks import read_only
-from dynamics.support.compiled import kernel
 
 # Cells of all alias tables together up to which pairs of tokens are drawn: as many as stay in a processor's cache.
 _PAIR_CELLS = 2**16

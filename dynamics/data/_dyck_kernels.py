@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dynamics.support.compiled import kernel
+from dynamics._backend.compiled import kernel
 
 
 @kernel()

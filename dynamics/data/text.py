@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics._backend.compiled import kernel
 from dynamics.bags import Bags
 from dynamics.support import checks, names
 from dynamics.support.checks import read_only
-from dynamics.support.compiled import kernel
 from dynamics.support.frozen import Frozen
 from dynamics.support.progress import Progress
 

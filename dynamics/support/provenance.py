@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 
-import llvmlite.binding
-
+from dynamics._backend.modes import COMPILATION, threads
+from dynamics._backend.processor import processor
 from dynamics.version import __version__
 
 _PACKAGES = ("numpy", "scipy", "numba", "xarray")
@@ -30,7 +30,7 @@ def machine() -> dict[str, str]:
     """The platform, and the processor that numba compiles for: another one may round sums differently."""
     return {
         "platform": platform.platform(),
-        "cpu": os.environ.get("NUMBA_CPU_NAME") or llvmlite.binding.get_host_cpu_name(),
+        "cpu": processor(),
     }
 
 
@@ -52,7 +52,6 @@ def environment() -> dict[str, str]:
     ``threads`` are those of numba's kernels, which are Python where ``compilation`` is off. ``source`` is the SHA-256
     of the code of `dynamics` and `theory`, ``commit`` that of the clone, or nothing outside a clone.
     """
-    import numba
     import threadpoolctl
 
     blas = sorted(
@@ -65,8 +64,8 @@ def environment() -> dict[str, str]:
         **machine(),
         "cores": str(os.cpu_count()),
         "blas": "; ".join(blas),
-        "threads": str(numba.get_num_threads()),
-        "compilation": "off" if numba.config.DISABLE_JIT else "on",
+        "threads": str(threads()),
+        "compilation": COMPILATION,
         "source": _source(),
         "commit": _commit(),
     }

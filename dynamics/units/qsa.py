@@ -24,13 +24,13 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
+from dynamics._backend.compiled import kernel
 from dynamics._model import decoder_kernels
 from dynamics._model.rules import RULES
 from dynamics.data import averaging as tasks
 from dynamics.descent import DivergenceError, spawn
 from dynamics.support import checks, files, sealed
 from dynamics.support.checks import read_only
-from dynamics.support.compiled import kernel
 from dynamics.support.frozen import Frozen
 from dynamics.support.netcdf import load_dataset, save_dataset
 from dynamics.support.progress import Progress

@@ -16,7 +16,8 @@ from numba import njit
 import benchmarks
 from benchmarks import Disagreement, Row, Study, compare, machine, report, sgd_profile, work_precision
 from benchmarks.__main__ import main, names
-from dynamics._model import intrinsics, kernels
+from dynamics._backend import plain_views
+from dynamics._model import kernels
 
 WIN = Row("a task", 0.5, "a peer", 10.0, 1e-9, 1e-6, first_ours=2.0, first_peer=3.0, result="all")
 LOSS = Row("another task", 2.0, "a quick peer", 0.5, 0.0, 0.0, threads=2)
@@ -216,7 +217,7 @@ def test_the_stages_of_sgd_make_up_a_step(monkeypatch):
         monkeypatch.setattr(sgd_profile, name, getattr(stage, "py_func", stage))
     used = {name: of_python(one) if hasattr(one, "py_func") else one for name, one in vars(kernels).items()}
     monkeypatch.setattr(sgd_profile, "kernels", SimpleNamespace(**used))
-    monkeypatch.setattr(sgd_profile, "matrix", intrinsics._matrix_in_python)
+    monkeypatch.setattr(sgd_profile, "matrix", plain_views.matrix)
     monkeypatch.setattr(sgd_profile, "REPEATS", 1)
     monkeypatch.setattr(sgd_profile, "STEPS", 2)
     found = sgd_profile.profile(1)

@@ -17,8 +17,8 @@ from numba import njit
 from strategies import SEEDS, Population, bags, sequence_classes
 
 from dynamics import Layer, Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble
+from dynamics._backend.lanes import LANES, load, store
 from dynamics._flow import chunks, ensemble, one_by_one
-from dynamics._flow.lanes import LANES, load, store
 from dynamics._flow.registry import SYSTEMS
 from dynamics._flow.systems import Setting
 from dynamics.ensemble import RECORDS

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from numba import njit
 
 from dynamics import Bags, Layer, Objective, SequenceClasses, Solver, gradient_flow
+from dynamics._backend.compiled import address, call
+from dynamics._backend.modes import IN_PYTHON
 from dynamics._flow import stages as stages_module
 from dynamics._flow import symmetry
 from dynamics._flow.registry import has, system_for
@@ -15,7 +17,6 @@ from dynamics._flow.symmetry import find_symmetry, symmetry_of
 from dynamics._flow.systems import Setting
 from dynamics._flow.tableau import E3, E5, EXTENDED, STAGES, A
 from dynamics._model.objective import shaped
-from dynamics.support.compiled import IN_PYTHON, address, call
 
 SEEDS = st.integers(0, 2**32 - 1)
 RTOL, ATOL = 1e-6, 1e-9

@@ -18,7 +18,7 @@ from dynamics.support.provenance import machine
 from yzflow import figures
 
 KERNEL = """
-from dynamics.support.compiled import kernel
+from dynamics._backend.compiled import kernel
 @kernel()
 def double(x):
     return 2 * x
@@ -64,7 +64,7 @@ def test_kernels_are_kept_where_they_can_be(tmp_path):
 
 
 INNER = """
-from dynamics.support.compiled import kernel
+from dynamics._backend.compiled import kernel
 @kernel(inner=True)
 def double(x):
     return 2 * x

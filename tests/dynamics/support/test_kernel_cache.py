@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from dynamics.support.compiled import IN_PYTHON
+from dynamics._backend.modes import IN_PYTHON
 
 PART = """
-from dynamics.support.compiled import kernel
+from dynamics._backend.compiled import kernel
 
 @kernel(inner=True)
 def part(x):
@@ -17,7 +17,7 @@ def part(x):
 """
 WHOLE = """
 import whole_parts
-from dynamics.support.compiled import kernel
+from dynamics._backend.compiled import kernel
 
 @kernel({uses})
 def whole(x):

@@ -1,4 +1,7 @@
-"""How kernels are compiled: by numba, where its cache may not work, or not at all."""
+"""Kernels by numba and its inside: parts without instructions of their own, addresses, a cache that loads in less time.
+
+What stands here may break with each version of numba; docs/howto/numba.md says what, and how one would notice.
+"""
 
 from __future__ import annotations
 
@@ -11,36 +14,19 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, NoReturn
 
-import numpy as np
 from llvmlite import ir
-from numba import config, njit, typeof, types
+from numba import njit, typeof, types
 from numba.core import cgutils, environment
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime import rtsys
 from numba.extending import intrinsic, overload
 
-# NUMBA_DISABLE_JIT=1: kernels run as the Python that they are written in, a thousand times slower.
-IN_PYTHON = bool(config.DISABLE_JIT)
 
-
-def kernel(*, inner: bool = False, uses: Iterable[ModuleType] = (), **options: Any) -> Callable[[Callable], Callable]:
-    """``numba.njit(cache=True, error_model="numpy", **options)`` as a decorator that runs wherever Python does.
-
-    Where numba has no folder for its cache (a read-only installation and no home) or cannot write to it (a full disk),
-    kernels are compiled in each process, and standard error says so once.
-
-    Numba compiles anew what it kept on disk where the file of the kernel changed, and here also where those of the
-    modules changed that it ``uses``: whose kernels become parts of it.
-
-    An ``inner`` kernel is for other kernels alone, and is compiled as a part of each of them: numba would make of every
-    function an optimised program of its own with an entry for Python, before it optimises all again where it is called.
-    """
+def kernel(inner: bool, uses: Iterable[ModuleType], options: Mapping[str, Any]) -> Callable[[Callable], Any]:
+    """`dynamics._backend.compiled.kernel`."""
 
     def decorate(function: Callable) -> Callable:
-        if IN_PYTHON:
-            # As ``error_model="numpy"``: a division by zero gives inf or nan, and integers wrap around.
-            return np.errstate(all="ignore")(function)
         common = {"error_model": "numpy", "no_cfunc_wrapper": True, **options}
         if inner:
             return _as_part(njit(no_cpython_wrapper=True, **common)(function))
@@ -56,37 +42,21 @@ def kernel(*, inner: bool = False, uses: Iterable[ModuleType] = (), **options: A
 
 
 def by_type(kernels: Mapping[type, Any]) -> Any:
-    """What stands in kernels for one of several inner ones: which, says the class of the first argument.
-
-    Numba chooses where it compiles, so that each class has compiled code of its own, and no class is a branch in it.
-    """
+    """`dynamics._backend.compiled.by_type`."""
 
     def chosen(first, *rest):
         return kernels[type(first)](first, *rest)
 
-    if not IN_PYTHON:
-
-        @overload(chosen)
-        def choose(first, *rest):
-            own = kernels[first.instance_class]
-            return lambda first, *rest: own(first, *rest)
+    @overload(chosen)
+    def choose(first, *rest):
+        own = kernels[first.instance_class]
+        return lambda first, *rest: own(first, *rest)
 
     return chosen
 
 
-def address(called: Any, arguments: tuple) -> Any:
-    """Where the instructions of a kernel for such arguments are, for `call` in another kernel.
-
-    What kernels call by its name becomes a part of each of them: compiled again there (1.5 s for loss and gradient),
-    and, unless they name its module, what it was in their caches when it changes. This way there is one of it.
-
-    Raises
-    ------
-    TypeError
-        If it returns another thing than a float.
-    """
-    if IN_PYTHON:
-        return called
+def address(called: Any, arguments: tuple) -> int:
+    """`dynamics._backend.compiled.address`."""
     signature = tuple(typeof(argument) for argument in arguments)
     known = _addresses.get((called, signature))
     if known is not None:
@@ -95,7 +65,7 @@ def address(called: Any, arguments: tuple) -> Any:
     found = called.overloads[signature]
     if found.signature.return_type != types.float64:
         raise TypeError(f"{called.__name__} returns {found.signature.return_type}, and `call` a float64")
-    where = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+    where = int(found.library.get_pointer_to_function(found.fndesc.llvm_func_name))
     _addresses[called, signature] = where
     return where
 
@@ -105,8 +75,8 @@ _addresses: dict[tuple, int] = {}
 
 
 @intrinsic
-def _call_compiled(_, where, arguments):
-    """What is at an `address`, called; only with arguments of the types that it was asked for with."""
+def call(_, where, arguments):
+    """`dynamics._backend.compiled.call`."""
     kinds = arguments.types
 
     def codegen(context, builder, signature, given):
@@ -120,9 +90,6 @@ def _call_compiled(_, where, arguments):
         return result
 
     return types.float64(where, arguments), codegen
-
-
-call: Any = (lambda function, arguments: function(*arguments)) if IN_PYTHON else _call_compiled
 
 
 class _Part(JITCodeLibrary):
