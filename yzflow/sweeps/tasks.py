@@ -1,4 +1,4 @@
-"""The tasks of sweeps that have a name: those of all papers, and functions of a module."""
+"""The tasks of sweeps that have a name: those of all papers and of studies, and functions of a module."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dynamics.support import checks
-from yzflow import paper
+from yzflow import paper, studies
 from yzflow.sweeps.runs import Task, told
 
 
@@ -36,6 +36,8 @@ def resolve(task: str | Callable | Task) -> Task:
                 raise checks.reject("task", rule, f"{checks.brief(task)}, a {type(found).__name__}")
             return resolve(found)
         known = named()
+        if task not in known:  # to look into the studies takes longer
+            known = known | studies.tasks()
         if task not in known:
             near = checks.nearest(task, {name: (name,) for name in known})
             rule = f"be a function as 'module:function' or one of {len(known)} names, such as {near}"

@@ -8,8 +8,8 @@ import numpy as np
 
 from dynamics.data.text import TextCorpus
 from theory.values import Study
-from yzflow.papers.scan_and_snap import deep_text
 from yzflow_studies import CLONE
+from yzflow_studies.ordinary_transformers import study as deep_text
 
 TEXTS = CLONE / "examples" / "public_texts.py"
 

@@ -12,8 +12,8 @@ import xarray as xr
 from dynamics.data.text import TextCorpus
 from theory.values import Study
 from yzflow.intervals import standard_error
-from yzflow.papers.scan_and_snap import deep_text
 from yzflow_studies import CLONE
+from yzflow_studies.ordinary_transformers import study as deep_text
 
 TEXTS = CLONE / "examples" / "public_texts.py"
 

@@ -11,6 +11,7 @@ from theory.values import Study
 from yzflow.intervals import standard_error
 from yzflow.sweeps.sweep import sweep
 from yzflow_studies import CLONE
+from yzflow_studies.real_text.tasks import REAL_TEXT
 
 TEXTS = CLONE / "examples" / "public_texts.py"
 
@@ -24,7 +25,7 @@ def trained(seeds: int, **grid: list) -> xr.Dataset:
     """Runs of the task on the text."""
     with tempfile.TemporaryDirectory() as folder:
         text = runpy.run_path(str(TEXTS))["write"]("sotu", Path(folder) / "sotu.txt")
-        return sweep("real_text", {"text": [str(text)], **grid}, store=Path(folder) / "runs", seeds=seeds).load()
+        return sweep(REAL_TEXT, {"text": [str(text)], **grid}, store=Path(folder) / "runs", seeds=seeds).load()
 
 
 def fate(next_tokens: str, rate: float, steps: int, n_times: int, seeds: int) -> dict:

@@ -10,8 +10,8 @@ import numpy as np
 from dynamics import TextCorpus
 from theory.scan_and_snap.token_estimates import COMMON, DISTINCT, UNDECIDED, TokenEstimates
 from theory.values import Study
-from yzflow.papers.scan_and_snap.real_text import GROUPS, TRAINING_SHARE, RealText
 from yzflow_studies import CLONE
+from yzflow_studies.real_text.measures import GROUPS, TRAINING_SHARE, RealText
 
 TEXTS = CLONE / "examples" / "public_texts.py"
 

@@ -19,7 +19,6 @@ from dynamics.support.netcdf import save_dataset
 from yzflow import figures
 from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow.papers.bounded_dyck import training as dyck
-from yzflow.papers.scan_and_snap import deep_text
 
 V, LENGTH = 6, 8
 ARCHITECTURE = deep.Architecture(V, width=4, mlp_width=8)
@@ -303,56 +302,6 @@ def test_bad_arguments_are_refused(changed, message):
 # Experiments
 
 
-def test_synthetic_text_is_heavy_tailed_and_reproducible():
-    text = deep_text.synthetic_text(50_000, vocab_size=100, n_topics=3, rng=1)
-    assert np.array_equal(text, deep_text.synthetic_text(50_000, vocab_size=100, n_topics=3, rng=1))
-    share = np.sort(np.bincount(text, minlength=100))[::-1] / text.size
-    assert share[0] > 5 * share[50] > 0
-    train, validation = deep_text.split(text, length=50, n_validation=10)
-    assert len(validation) == 10 and len(train) + len(validation) == 999
-
-
-def test_final_entropy_and_movement_by_hand():
-    entropy = np.array([[[1.0, 2.0], [1.0, 4.0], [9.0, 9.0]]])[..., None, None]  # rate, seed, time, layer, head
-    attention = np.zeros((1, 3, 2, 1, 1, 1, 2, 2))
-    attention[..., 0, 0] = 1
-    attention[:, :, 0, ..., 1, :] = [0.5, 0.5]
-    attention[:, :, 1, ..., 1, :] = [0.8, 0.2]
-    axes = ("learning_rate", "seed", "time", "probe", "layer", "head", "row", "position")
-    runs = xr.Dataset(
-        {
-            "entropy": (("learning_rate", "seed", "time", "layer", "head"), entropy),
-            "attention": (axes, attention),
-            "diverged": (("learning_rate", "seed"), [[-1, -1, 7]]),
-        },
-        {"time": [0.0, 50.0]},
-    )
-    end = deep_text.final_entropy(runs)
-    assert end["mean"].item() == 3 and end["n"].item() == 2
-    assert end["standard_error"].item() == pytest.approx(1.0)
-    moved = deep_text.movement(runs)
-    assert moved["time"].values.tolist() == [25.0]
-    np.testing.assert_allclose(moved.values, 100 / 50 * 0.3)
-
-
-@pytest.mark.parametrize(
-    "line, flat_from",
-    [
-        ([5.0, 3, 2.09, 2, 2.05, 2.01], 20),
-        ([5.0, 3, 2.09, 2, 2.05, 1.98], np.nan),  # 30 of 50 steps are too few to tell
-        ([5.0, 3, 2.01, 2.5, 3.1, 3.05], 20),  # it may rise
-        ([5.0, 3, 2.09, 2.3, 2.35, 2.21], np.nan),  # a fall after a rise, above where it was
-        ([2.0, 2, 2, 2, 2, 2], 0),
-        ([5.0, 3, 2, 2, 2, np.nan], np.nan),
-    ],
-)
-def test_entropy_is_flat_from_where_it_falls_no_more_if_that_is_seen_for_as_long_again(line, flat_from):
-    entropy = np.array(line)[None, None, :, None, None] + [-1, 1]
-    axes = ("learning_rate", "seed", "time", "layer", "head")
-    runs = xr.Dataset({"entropy": (axes, entropy), "uniform_entropy": 5.0}, {"time": 10.0 * np.arange(6)})
-    assert deep_text.flattened(runs, tolerance=0.02).values.ravel() == pytest.approx([flat_from], nan_ok=True)
-
-
 def test_dyck_experiment_measures_what_it_says(tmp_path):
     language = DyckLanguage(2, 2)
     size = {"steps": 4, "seeds": 3, "batch_size": 8, "n_test": 40, "store": tmp_path}
@@ -388,13 +337,6 @@ def test_dyck_experiment_measures_what_it_says(tmp_path):
         assert float(table[name].sel(layer=2).item()) == pytest.approx(np.mean(pairs), rel=1e-5)
     assert np.isnan(table["variation"].sel(layer=3)).all()
     assert figures.deep_dyck_variation(table).axes and figures.deep_dyck_length(lengths).axes
-
-
-def test_figures_of_text_are_drawn_from_a_run(run):
-    entropy = figures.deep_entropy(run)
-    assert {axes.get_ylabel() for axes in entropy.axes} >= {"entropy of attention (nats)"}
-    assert figures.deep_attention({1: run}).axes
-    assert {axes.get_ylabel() for axes in figures.deep_text_flattening(run).axes} >= {"validation loss (nats)"}
 
 
 def test_an_optimizer_that_optax_lacks_trains_no_transformer(monkeypatch):

@@ -292,8 +292,9 @@ def test_the_peaks_of_the_paper_s_setting(flows):
 
 
 def test_a_figure_of_given_runs_says_so():
-    with pytest.raises(ValueError, match="`data` must be given to draw real_text_fate, but got none"):
-        figures.real_text_fate()
+    given = figures.Entry("runs_given", "Scan and Snap", figures.figure9.draw)
+    with pytest.raises(ValueError, match="`data` must be given to draw runs_given, but got none"):
+        given()
 
 
 def test_entries_are_declared_once():

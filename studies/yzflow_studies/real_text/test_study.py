@@ -9,9 +9,11 @@ import pytest
 import yzflow
 from dynamics import Layer, TextCorpus
 from theory.scan_and_snap.token_estimates import COMMON, DISTINCT, UNDECIDED
-from yzflow import figures
-from yzflow.papers.scan_and_snap import real_text
-from yzflow.papers.scan_and_snap.tasks.real_text import record_times
+from yzflow_studies.real_text import measures as real_text
+from yzflow_studies.real_text.study import FIGURES
+from yzflow_studies.real_text.tasks import REAL_TEXT, record_times
+
+ENTRIES = {entry.name: entry for entry in FIGURES}
 
 TEXT = Path(__file__).with_name("small_text.txt")
 SMALL = {"text": [str(TEXT)], "vocab_size": [60], "length": [6], "steps": [30], "n_times": [4], "windows": [300]}
@@ -26,7 +28,7 @@ def data():
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     grid = SMALL | {"next_tokens": ["natural", "equal"], "eta_y": [2.0], "eta_z": [1.0, 10.0]}
-    return yzflow.sweep("real_text", grid, store=tmp_path_factory.mktemp("text") / "runs", seeds=2, progress=False)
+    return yzflow.sweep(REAL_TEXT, grid, store=tmp_path_factory.mktemp("text") / "runs", seeds=2, progress=False)
 
 
 def test_held_out_windows_are_of_the_rest_and_do_not_overlap(data):
@@ -134,12 +136,12 @@ def test_a_run_depends_on_the_content_of_the_text(tmp_path):
     path = tmp_path / "text"
     path.write_text("a b c a b c a c b " * 20)
     grid = SMALL | {"text": [str(path)], "vocab_size": [4]}
-    first = yzflow.sweep("real_text", grid, store=tmp_path / "runs", progress=False)
-    again = yzflow.sweep("real_text", grid, store=tmp_path / "runs", progress=False)
+    first = yzflow.sweep(REAL_TEXT, grid, store=tmp_path / "runs", progress=False)
+    again = yzflow.sweep(REAL_TEXT, grid, store=tmp_path / "runs", progress=False)
     assert len(list((tmp_path / "runs").glob("*.npz"))) == 1
     assert first["loss"].equals(again["loss"])
     path.write_text("c b a a b c a c b " * 20)
-    other = yzflow.sweep("real_text", grid, store=tmp_path / "runs", progress=False)
+    other = yzflow.sweep(REAL_TEXT, grid, store=tmp_path / "runs", progress=False)
     assert len(list((tmp_path / "runs").glob("*.npz"))) == 2
     assert not first["loss"].equals(other["loss"])
     with pytest.raises(ValueError, match="has changed since this work was planned"):
@@ -157,21 +159,21 @@ def test_a_run_depends_on_the_content_of_the_text(tmp_path):
 )
 def test_refused_before_anything_runs(tmp_path, grid, message):
     with pytest.raises(ValueError) as refused:
-        yzflow.sweep("real_text", SMALL | grid, store=tmp_path / "runs", progress=False)
+        yzflow.sweep(REAL_TEXT, SMALL | grid, store=tmp_path / "runs", progress=False)
     assert str(refused.value).startswith(message)
     with pytest.raises(ValueError, match="`text` must be the path of a text, but got None"):
-        yzflow.sweep("real_text", {"steps": [5]}, store=tmp_path / "runs", progress=False)
+        yzflow.sweep(REAL_TEXT, {"steps": [5]}, store=tmp_path / "runs", progress=False)
 
 
 def test_figures_show_the_runs(runs):
-    fate = figures.real_text_fate(runs.sel(eta_z=1.0).squeeze(drop=True))
+    fate = ENTRIES["real_text_fate"](runs.sel(eta_z=1.0).squeeze(drop=True))
     natural = runs.sel(next_tokens="natural", eta_z=1.0).squeeze(drop=True)
     lines = {line.get_label(): line for line in fate.axes[0].get_lines()}
     assert lines["common"].get_ydata() == pytest.approx(natural["gain_common"].mean("seed").values)
     assert lines["common"].get_xdata().tolist() == runs["time"].values.tolist()
     assert fate.axes[2].get_lines()[0].get_ydata() == pytest.approx(natural["loss"].mean("seed").values)
     rates = runs.sel(next_tokens="natural").squeeze(["text", "vocab_size", "length", "steps", "n_times", "windows"])
-    entropy = figures.real_text_entropy(rates)
+    entropy = ENTRIES["real_text_entropy"](rates)
     drawn = entropy.axes[0].containers[0].lines[0].get_ydata()
     assert drawn == pytest.approx(rates["entropy"].isel(time=-1, eta_y=0).mean("seed").values)
 

@@ -12,8 +12,8 @@ from dynamics import Bags, Layer, sgd_many
 from dynamics.data.text import TOKENIZERS
 from dynamics.descent import DTYPES
 from dynamics.support import checks
-from yzflow.papers.scan_and_snap import real_text as measures
 from yzflow.sweeps.runs import Task
+from yzflow_studies.real_text import measures
 
 WEIGHTINGS = ("natural", "equal")
 _SETTINGS = {
@@ -103,13 +103,12 @@ def _row(data: measures.RealText, layer: Layer, held_out: Bags, batch_loss: np.n
     return losses | data.measure(layer)
 
 
-TASKS = (
-    Task(
-        "real_text",
-        real_text,
-        keys=("text", *_SETTINGS, *_TRAINING),
-        complete=_complete,
-        threads=True,
-        labels=_LABELS,
-    ),
+REAL_TEXT = Task(
+    "real_text",
+    real_text,
+    keys=("text", *_SETTINGS, *_TRAINING),
+    complete=_complete,
+    threads=True,
+    labels=_LABELS,
 )
+TASKS = (REAL_TEXT,)

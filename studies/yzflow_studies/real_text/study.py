@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 from yzflow import intervals
 from yzflow.figures.registry import Entry
 from yzflow.figures.style import BLACK, BLUE, VERMILION, canvas, ordered_colours, styled
-from yzflow.papers.scan_and_snap.settings import PAPER
 
 _GROUPS = {"distinct": (BLUE, "-"), "undecided": ("0.6", ":"), "common": (VERMILION, "--")}
 _TITLES = {"natural": "next tokens as in the text", "equal": "next tokens weighted to be equally likely"}
@@ -92,4 +91,7 @@ def _band(axes: Axes, values: xr.DataArray, *, colour: str, **style: object) -> 
     axes.fill_between(values["time"], mean - error, mean + error, color=colour, alpha=0.2, linewidth=0)
 
 
-FIGURES = (Entry("real_text_entropy", PAPER, real_text_entropy), Entry("real_text_fate", PAPER, real_text_fate))
+FIGURES = (
+    Entry("real_text_entropy", "Scan and Snap", real_text_entropy),
+    Entry("real_text_fate", "Scan and Snap", real_text_fate),
+)
