@@ -1,9 +1,22 @@
 """Rules of docs/figure_style.md that code can break, for the figures of papers and for those of studies."""
 
 import ast
+import functools
 import inspect
 
+import yzflow_studies
+
+from yzflow import studies
+from yzflow.figures import Entry, entries
+
 BROKEN = {":", "--", "-."}
+
+
+@functools.cache
+def of_papers_and_studies() -> dict[str, Entry]:
+    """Name -> figure."""
+    rooms = studies.rooms_of(yzflow_studies).values()
+    return entries() | {entry.name: entry for room in rooms for entry in room.figures}
 
 
 def functions(module) -> dict[str, ast.FunctionDef]:

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from driving import ROOT
+from figure_rules import of_papers_and_studies
 from latex import value
 from sympy.parsing.sympy_parser import implicit_multiplication, parse_expr, standard_transformations
 
@@ -11,7 +12,6 @@ from theory import decoder
 from theory.scan_and_snap.proofs import slowdown, theorem4
 from theory.sparse_averaging.proofs import groups, transform
 from theory.statements import REGISTER
-from yzflow.figures.registry import entries
 from yzflow.values.marks import bare
 
 M, K, RHO, ETA = 1000, 10, 0.03, 0.7
@@ -27,8 +27,8 @@ def late_gamma():
 
 def page(name):
     """The README, a page of theory or the caption of a figure, in one line."""
-    if name in entries():
-        return " ".join(bare(entries()[name].draw.__doc__).split())
+    if name in of_papers_and_studies():
+        return " ".join(bare(of_papers_and_studies()[name].draw.__doc__).split())
     path = ROOT / "README.md" if name == "README" else ROOT / "docs" / "theory" / f"{name}.md"
     return " ".join(bare(path.read_text(encoding="utf-8")).split())
 

@@ -1,12 +1,12 @@
 """Formulas and sizes that captions of figures and texts of presets state are the claims, and what the layers do."""
 
 import pytest
+from figure_rules import of_papers_and_studies
 
 from theory.scan_and_snap import decoder
 from theory.scan_and_snap.proofs import late_full_flow, lemma7
 from theory.sparse_averaging.proofs import linear_query, moments
 from theory.symbolic.printing import plain
-from yzflow.figures.registry import entries
 from yzflow.papers.scan_and_snap.panel.presets import PRESETS
 
 
@@ -21,7 +21,7 @@ from yzflow.papers.scan_and_snap.panel.presets import PRESETS
     ],
 )
 def test_a_caption_has_the_claim(name, words, formula):
-    caption = "".join(entries()[name].draw.__doc__.split())
+    caption = "".join(of_papers_and_studies()[name].draw.__doc__.split())
     assert "".join(words.replace("{}", formula).split()) in caption
 
 
