@@ -29,9 +29,8 @@ PRUNING = (
         "Linear maps, ReLU networks, attention, LN with a floor, LN of more dimensions, the residual link and the "
         "identity: by how much each part moves if its input and its weights do. All but LN of more dimensions are "
         "attained.",
-        r"\|\Delta A\|_{\mathrm{TV}} \le \tanh\frac{\omega}{4}, \quad \|\Delta \mathrm{LN}_C(u)\| \le"
-        r" \frac{\|P\,\Delta u\|}{C}, \quad \|\tilde g(z) - g(z)\| \le \sum_t \max_D \|W_k D \cdots D E_t \tilde"
-        r" h_{t-1}\|",
+        r"\|\Delta A\|_{\mathrm{TV}} \le \tanh\frac{\omega}{4}, \quad \|\Delta \mathrm{LN}_C(u)\| \le \frac{\|P\,\Delta"
+        r" u\|}{C}, \quad \|\tilde g(z) - g(z)\| \le \sum_t \max_D \|W_k D \cdots D E_t \tilde h_{t-1}\|",
         clauses=(
             Clause(
                 "linear maps, networks, the link, the identity",

@@ -124,13 +124,11 @@ def derive(
             r"ReLU. $relu(a) - relu(b) = d(a-b)$ with $d \in [0,1]$: outputs of a network differ by $W_k D .. D W_1$"
             r" times the change of its input, which is convex in each D, so that zeros and ones decide.",
             r"Network. With $W_t + E_t$ in place of $W_t$, layer by layer: $\|\tilde g(z)-g(z)\| \le \sum_t \max_D"
-            r" \|W_k"
-            r" D .. D E_t \tilde h_{t-1}\|$.",
+            r" \|W_k D .. D E_t \tilde h_{t-1}\|$.",
             r"Softmax. If changes of logits are at most $\omega$ apart, the attention on any set of keys changes most"
-            r" if"
-            r" they all rise by $\omega$: by $p(1-p)(y^2-1)/(1-p+py^2)$, $y = e^{\omega/2}$, and $\tanh(\omega/4)$ less"
-            r" that is $\frac{(y-1)(1-p-py)^2}{(y+1)(1-p+py^2)} \ge 0$. A mixture of values moves by at most this times"
-            r" the largest distance of two.",
+            r" if they all rise by $\omega$: by $p(1-p)(y^2-1)/(1-p+py^2)$, $y = e^{\omega/2}$, and $\tanh(\omega/4)$"
+            r" less that is $\frac{(y-1)(1-p-py)^2}{(y+1)(1-p+py^2)} \ge 0$. A mixture of values moves by at most this"
+            r" times the largest distance of two.",
             r"Logits. $(x_j+\delta_j)^T(B+E)(x_i+\delta_i) - x_j^TBx_i = x_j^TB\delta_i + \delta_j^TBx_i +"
             r" \delta_j^TB\delta_i + \tilde x_j^T E\tilde x_i$; for two keys they are at most $\omega = \max\|B^T(x_j -"
             r" x_k)\|e + 2\|Bx_i\|e + 2\|B\|e^2 + 2\|E\|(R+e)^2$ apart.",
@@ -143,8 +141,7 @@ def derive(
             r"Identity. With $W_V = 0$ LN has nothing but zero to normalise, and returns it as $C > 0$; the network"
             r" $\frac1b(relu(bx) - relu(-bx)) = x$ undoes the weight b.",
             r"Composition. $\|\tilde f(\tilde x) - f(x)\| \le \|\tilde f(\tilde x) - f(\tilde x)\| + L\|\tilde x -"
-            r" x\|$,"
-            r" layer after layer.",
+            r" x\|$, layer after layer.",
         ),
         scope=(
             "norms in any dimension: only lengths, an angle, and scalars enter; the mean of an error is written out for"

@@ -66,8 +66,7 @@ STATEMENTS = (
         " the Gram matrix of the centred features; Theorem 2(b), for two classes, unless these overlap negatively.",
         r"\mathrm{LN}(x) = \frac{x - \bar x 1}{\|x - \bar x 1\|}:\quad \dot z_{ml} < 0 \text{ for the common token}",
         corrected=rf"\dot z_{{ml}} < 0 \text{{ for }} \tilde f_1^T\tilde f_2 > {f.LEAST_OVERLAP},"
-        r"\ > 0 \text{ below } (K = 2),"
-        r"\quad \tilde f_n = \frac{c_n - 1/M}{\|c_n - 1/M\|}",
+        r"\ > 0 \text{ below } (K = 2),\quad \tilde f_n = \frac{c_n - 1/M}{\|c_n - 1/M\|}",
         assumptions=(*ASSUMPTION_1, ZERO_DECODER, *DECODER, UNIFORM),
         errata=(
             "Centred features have the overlap c_n . c_n' - 1/M, up to a positive factor. For two classes whose overlap"

@@ -103,8 +103,7 @@ def derive(
         signed=signed,
         steps=(
             r"Lemma 10: Hoeffding (see Lemma 18) for the N draws, and 1 for the ceiling. With $a = N\ln(2/\delta)$ the"
-            r" second"
-            r" inequality is $\sqrt a(1 - 1/\sqrt2) > 1$, that is $a > 6 + 4\sqrt2 = 11.66$.",
+            r" second inequality is $\sqrt a(1 - 1/\sqrt2) > 1$, that is $a > 6 + 4\sqrt2 = 11.66$.",
             r"(61): $h/s$ falls, since $h - s\dot h = \frac{xe^x - e^x + 1}{MD} \ge 0$. Hence $h(\bar N+\Delta) \le"
             r" (1+\Delta/\bar N)h(\bar N)$ and $h(\bar N-\Delta) \ge (1-\Delta/\bar N)h(\bar N)$: (61) with the"
             r" constant 1.",
@@ -112,14 +111,11 @@ def derive(
             r" $\frac{M\eta_Y}{4(M-1)}$, so that $|\ln G(N_n) - \ln G(\bar N)| \le \frac{M\eta_Y\Delta}{4(M-1)}$.",
             r"For $N_n > \bar N$ this gives $\sigma' \le 1 - e^{-\eta_Y\Delta/3} \le \eta_Y\Delta/3$ if $M \ge 4$. For"
             r" $N_n < \bar N$, $\sigma' = (D(\bar N) - D(N_n))/D(N_n)$ with $\dot D = M\eta_Y e^x/D < M\eta_Y$ and $D"
-            r" \ge M$:"
-            r" $\sigma' \le \eta_Y\Delta$, and the printed third of it fails: $M = 1000$, $\eta_Y = \frac12$, $\bar N"
-            r" = 25$,"
-            r" $\Delta = 18$ ($N = 100$, $K = 4$, $\delta = 0.05$) has $\sigma' > 3.9$ against 3.",
+            r" \ge M$: $\sigma' \le \eta_Y\Delta$, and the printed third of it fails: $M = 1000$, $\eta_Y = \frac12$,"
+            r" $\bar N = 25$, $\Delta = 18$ ($N = 100$, $K = 4$, $\delta = 0.05$) has $\sigma' > 3.9$ against 3.",
             r"Late, $e^x \ge (M-1)x$ makes $M\eta_Y s \le 2e^x$, so that $\frac{d\ln D}{d\ln s} \le 2e^{2x}/D^2 < 2$.",
-            r"Lemma 12: $\theta_n = h(N_n)/h(\bar N) - 1$, by (61) at most $|N_n/\bar N - 1|$, and Lemma 10 for each"
-            r" of the K"
-            r" classes with $\delta/K$ gives $\frac{K}{\sqrt N}\sqrt{\frac12\ln\frac{2K}{\delta}}$.",
+            r"Lemma 12: $\theta_n = h(N_n)/h(\bar N) - 1$, by (61) at most $|N_n/\bar N - 1|$, and Lemma 10 for each of"
+            r" the K classes with $\delta/K$ gives $\frac{K}{\sqrt N}\sqrt{\frac12\ln\frac{2K}{\delta}}$.",
             r"A visit is rare, with variance $\frac1K(1-\frac1K)$: Bernstein's inequality, from $\psi(\lambda) \le"
             r" p\frac{\lambda^2/2}{1-\lambda/3}$ at $\lambda = a/(v + a/3)$, gives $|\theta_n| \le"
             r" \sqrt{\frac{2K\ln(2K/\delta)}{N}} + \frac{2K\ln(2K/\delta)}{3N}$, smaller by $\sqrt{K}/2$ for large N.",

@@ -98,31 +98,23 @@ def derive(
         signed=signed,
         steps=(
             r"Lemma 13: for $v = (e_i + e_j)/\sqrt2$ the zero diagonal gives $v^TEv = E_{ij}$, and $|\lambda_1| \pm"
-            r" v^TEv ="
-            r" \sum_k (|\lambda_1| \pm\lambda_k)(v\cdot v_k)^2 \ge 0$.",
+            r" v^TEv = \sum_k (|\lambda_1| \pm\lambda_k)(v\cdot v_k)^2 \ge 0$.",
             r"Lemma 14: $I - (I+E)^{-1}$ has the eigenvalues $1 - 1/(1+\lambda_i) = \lambda_i/(1+\lambda_i)$; it needs"
             r" $\lambda_i \ne -1$ only, which linearly independent features give.",
             r"Lemma 15: the extreme is $\lambda_i = -|\lambda_1|$, where the bound with $\lambda = |\lambda_1|$ is"
-            r" attained;"
-            r" two classes have such an eigenvalue.",
+            r" attained; two classes have such an eigenvalue.",
             r"Lemma 16: $E'_{nn} = 1 - (G^{-1})_{nn}$ and $(G^{-1})_{nn} = 1/(1 - g^TS^{-1}g) \ge 1$ (block inverse),"
-            r" with"
-            r" equality for $g = 0$ only. Linear independence is all it takes: no part of Assumption 2.",
+            r" with equality for $g = 0$ only. Linear independence is all it takes: no part of Assumption 2.",
             r"Lemma 17: $\lambda' - \lambda = -\lambda^2/(1+\lambda)$, and an entry of a symmetric matrix is at most"
-            r" its"
-            r" spectral norm. With $E \ge 0$ entry by entry, $E - E' = E^2(I-E^2)^{-1} - E^3(I-E^2)^{-1}$ is a"
-            r" difference of"
-            r" matrices with non-negative entries, each at most the norm of the first: $\lambda_1^2/(1-\lambda_1^2)$,"
-            r" which"
-            r" $E'_{11}$ of two classes attains.",
+            r" its spectral norm. With $E \ge 0$ entry by entry, $E - E' = E^2(I-E^2)^{-1} - E^3(I-E^2)^{-1}$ is a"
+            r" difference of matrices with non-negative entries, each at most the norm of the first:"
+            r" $\lambda_1^2/(1-\lambda_1^2)$, which $E'_{11}$ of two classes attains.",
             r"(92): $EE' = E - E'$, whose diagonal is $-E'_{nn}$.",
             r"(88): $\beta_{nn'} = -((I-E')(I+\Theta)u_n)_{n'}$, in which $q_0(1+\theta_{n'})$ has the sign minus. As"
-            r" printed,"
-            r" with a plus, $\beta$ at $\theta = 0$ is off by $2q_0 = -2M/(M-1)^2$.",
+            r" printed, with a plus, $\beta$ at $\theta = 0$ is off by $2q_0 = -2M/(M-1)^2$.",
             r"(93): $-E'_{nn} = \sum_i \frac{\lambda_i^2}{1+\lambda_i}v_{in}^2 \ge \frac{\min\lambda_i^2}{1+1/K}$; with"
             r" $\delta_1 \ge -\frac14$ and $K\ge2$ this is at least half of $\min\lambda_i^2$, Assumption 2 makes that"
-            r" $\ge"
-            r" 18/M$, and $3K|\lambda_1|/M < 3/M$.",
+            r" $\ge 18/M$, and $3K|\lambda_1|/M < 3/M$.",
         ),
         scope=r"all $K$, any $E'$ and $\theta$: Lemmas 13 to 17, (90), (92), (93) through eigenvalues, blocks and the"
         " steps, (86) and (88) by sums over the classes; Lemma 16 at $K = 3$ written out besides",

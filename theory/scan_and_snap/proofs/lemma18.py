@@ -48,11 +48,9 @@ def derive(*, deviation: Claim = deviation) -> Derivation:
         },
         steps=(
             r"$\psi(\lambda) = \ln E e^{\lambda(x - p)}$ for one Bernoulli variable has $\psi(0) = \psi'(0) = 0$ and"
-            r" $\psi'' ="
-            r" q(1-q) \le 1/4$ with $q = pe^\lambda/(1-p+pe^\lambda)$: $\psi \le \lambda^2/8$ (Taylor).",
+            r" $\psi'' = q(1-q) \le 1/4$ with $q = pe^\lambda/(1-p+pe^\lambda)$: $\psi \le \lambda^2/8$ (Taylor).",
             r"Markov: $P(N/L - p \ge \epsilon) \le e^{L(\lambda^2/8 - \lambda\epsilon)}$, least at $\lambda ="
-            r" 4\epsilon$:"
-            r" $e^{-2L\epsilon^2}$. The lower tail is the same for $1 - x$.",
+            r" 4\epsilon$: $e^{-2L\epsilon^2}$. The lower tail is the same for $1 - x$.",
             r"$2e^{-2L\epsilon^2} = \delta$ gives $\epsilon = \sqrt{\ln(2/\delta)/(2L)}$, which tends to 0 with"
             r" $T\to\infty$.",
             r"All tokens at once: replace $\delta$ by $\delta$ over their number. Lemma 2 then gives the bag.",

@@ -59,8 +59,7 @@ def derive(*, zeta: Claim = zeta, residual: Claim = residual, step: Claim = step
             r" \eta_Y/M$: the entries of (36), $\eta_Y(1 - 1/M)$ at n and $-\eta_Y/M$ elsewhere.",
             r"Hypothesis $w_n = (M-1) h \zeta_n$: its entries are $(M-1)h$ at n and $-h$ elsewhere.",
             r"Softmax: $1 - \alpha_{nn} = (M-1)/(M-1+e^{Mh})$ and $\alpha_{nj} = 1/(M-1+e^{Mh})$, so that $e_n -"
-            r" \alpha_n ="
-            r" \frac{M-1}{M-1+e^{Mh}} \zeta_n$.",
+            r" \alpha_n = \frac{M-1}{M-1+e^{Mh}} \zeta_n$.",
             r"Adding $\eta_Y$ times it keeps the form, with $h + \eta_Y/(M-1+e^{Mh})$ in place of h.",
         ),
         scope=r"all $M > 1$, $\eta_Y > 0$ and $s$",

@@ -54,8 +54,7 @@ def derive(*, bound: Claim = bound, small_rate_gap: Claim = small_rate_gap) -> D
         },
         steps=(
             r"$r(h) = \eta_Y/(M-1+e^{Mh})$ falls with h. Connect $h^*(0), h^*(1), \dots$ by straight lines: on line s"
-            r" the"
-            r" slope is $r(h^*(s-1)) \ge r$ at the present value, so that the line stays above the solution h.",
+            r" the slope is $r(h^*(s-1)) \ge r$ at the present value, so that the line stays above the solution h.",
             r"If $h(s) \le h^*(s-1)$, then h grows in step s at a rate of at least $r(h^*(s-1))$: the gap does not"
             r" widen.",
             r"If not, the gap at s is below $h^*(s) - h^*(s-1) = r(h^*(s-1)) \le r(0) = \eta_Y/M$.",
@@ -63,8 +62,7 @@ def derive(*, bound: Claim = bound, small_rate_gap: Claim = small_rate_gap) -> D
             r"It cannot be improved: after one step the gap is $(\eta_Y - Mh(1))/M$, and $Mh(1)/\eta_Y \to 0$ for"
             r" $\eta_Y\to\infty$.",
             r"$\eta_Y \to 0$: the gap $\delta$ obeys $\delta' = r'(h)\delta - \frac12 r r'$ to first order, solved by"
-            r" $\delta ="
-            r" \frac12 r\ln(r(0)/r)$, which is largest, $\eta_Y/(2eM)$, where $r = r(0)/e$.",
+            r" $\delta = \frac12 r\ln(r(0)/r)$, which is largest, $\eta_Y/(2eM)$, where $r = r(0)/e$.",
         ),
         scope=r"all $M > 1$ and $\eta_Y > 0$; the gap for small $\eta_Y$ to leading order",
         sizes={},

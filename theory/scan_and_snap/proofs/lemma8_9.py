@@ -92,11 +92,9 @@ def derive(
         vanishing=vanishing,
         signed=signed,
         steps=(
-            r"Lemma 8: $\phi(x) = e^x - (M-1)x$ is convex, $\phi(0) = 1$ and its least value $(M-1)(1 - \ln(M-1))$,"
-            r" at $x ="
-            r" \ln(M-1)$, is negative for $M - 1 > e$, i.e. $M \ge 4$: two zeros, and $e^x$ is the smaller between"
-            r" them; for M = 2, 3 there"
-            r" is none.",
+            r"Lemma 8: $\phi(x) = e^x - (M-1)x$ is convex, $\phi(0) = 1$ and its least value $(M-1)(1 - \ln(M-1))$, at"
+            r" $x = \ln(M-1)$, is negative for $M - 1 > e$, i.e. $M \ge 4$: two zeros, and $e^x$ is the smaller between"
+            r" them; for M = 2, 3 there is none.",
             r"The upper zero in terms of x: $M = 1 + e^x/x$, and $x > \ln(M-1) > 1$. With $x = (1+\omega_1)\ln M$:"
             r" $c' = M^{\omega_1}/\ln M = e^x/(M\ln M)$. As $M\ln M > \frac{e^x}{x}(x - \ln x)$, $c' < 2$ if $x > 2\ln"
             r" x$, which is so for every x. With $q = xe^{-x} \le 1/e$, $M\ln M \le \frac{e^x}{x}(1+q)(x+q)$, and $c' >"
@@ -113,14 +111,11 @@ def derive(
             r" most twice the"
             r" larger term: $\gamma \le (M-1)^2\tau/M^2$ at all times, hence $O(\eta_Y t/K)$ with constant 1.",
             r"Late: $e^x = M\tau + 1 - (M-1)x \le M\tau$ as soon as $(M-1)x \ge 1$, hence $x \le \ln(M\tau)$, and"
-            r" $M-1+e^x \ge"
-            r" M\tau/2$: $\gamma \le 2\left(\frac{M-1}{M}\right)^2\frac{\ln(M\tau)}{\tau}$. The paper's time $\tau ="
-            r" 2(1+\omega_1)\ln M$ lies behind the crossing, where $M\tau = 2(M-1)(1+\omega_1)\ln M - 1$. The constant"
-            r" 2 is"
-            r" the least for all M: it is reached at the crossing as $M\to\infty$.",
-            r"$e^x \le M-1$ holds up to $\tau = (M-2+(M-1)\ln(M-1))/M$, which is $\ln M$ or more for $M \ge 5$ only."
-            r" At the"
-            r" very start $e^x = 1 > (M-1)x$: the bounds on h and $\gamma$ hold there all the same.",
+            r" $M-1+e^x \ge M\tau/2$: $\gamma \le 2\left(\frac{M-1}{M}\right)^2\frac{\ln(M\tau)}{\tau}$. The paper's"
+            r" time $\tau = 2(1+\omega_1)\ln M$ lies behind the crossing, where $M\tau = 2(M-1)(1+\omega_1)\ln M - 1$."
+            r" The constant 2 is the least for all M: it is reached at the crossing as $M\to\infty$.",
+            r"$e^x \le M-1$ holds up to $\tau = (M-2+(M-1)\ln(M-1))/M$, which is $\ln M$ or more for $M \ge 5$ only. At"
+            r" the very start $e^x = 1 > (M-1)x$: the bounds on h and $\gamma$ hold there all the same.",
             r"$O(\ln\tau/\tau)$ is not uniform in M: the late stage begins at $\tau = 2(1+\delta')\ln M$ up to $O(1/M)$"
             r" relative, where $\gamma = \frac{M-1}{M}\frac{x}{1+x} \to 1$ but $\ln\tau/\tau \to 0$.",
         ),

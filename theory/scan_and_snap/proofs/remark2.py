@@ -100,20 +100,17 @@ def derive(
         signed=signed,
         steps=(
             r"With $D = M-1+e^x$ a step is $d = M\eta_Y/D$, and by (45) the flow needs $[e^x(e^d-1) +"
-            r" (M-1)d]/(M\eta_Y)$"
-            r" for it: the lag grows by exactly $\frac{e^x}{D}\,\frac{e^d-1-d}{d} > 0$.",
+            r" (M-1)d]/(M\eta_Y)$ for it: the lag grows by exactly $\frac{e^x}{D}\,\frac{e^d-1-d}{d} > 0$.",
             r"$d^2/2 \le e^d - 1 - d \le d(e^d-1)/2$ (series, term by term).",
             r"Early: $D \ge M$, so that a step adds at most $(e^{x'} - e^x)/(2M)$, which telescopes: the lag at the"
-            r" margin"
-            r" $x$ is at most $(e^x-1)/(2M)$. Steps are at most $\eta_Y$ long, hence $x \le \eta_Y s \le \ln M$ for"
-            r" $s \le \ln(M)/\eta_Y$, and the lag is below 1/2: clause three of Lemma 7 (a) holds with $c = 1/2$, for"
-            r" every $M \ge 2$ and $\eta_Y > 0$.",
+            r" margin $x$ is at most $(e^x-1)/(2M)$. Steps are at most $\eta_Y$ long, hence $x \le \eta_Y s \le \ln M$"
+            r" for $s \le \ln(M)/\eta_Y$, and the lag is below 1/2: clause three of Lemma 7 (a) holds with $c = 1/2$,"
+            r" for every $M \ge 2$ and $\eta_Y > 0$.",
             r"Late: D grows by $e^x(e^d-1) \le M(e^{\eta_Y}-1)$ a step, so that $D \le M(1 + (e^{\eta_Y}-1)s)$, and"
             r" from"
             r" $e^x \ge M-1$ on a step adds at least $\frac{M\eta_Y}{4D}$: the harmonic series, the lag has no bound.",
             r"Its rate: $d\to0$ and $e^x/D\to1$ give $\mathrm{lag}/x \to \frac12$ with $x = \ln(M\eta_Y s) + o(1)$,"
-            r" that is"
-            r" $\mathrm{lag} \sim \frac12\ln(\eta_Y s)$. No constant c can do for all $s$.",
+            r" that is $\mathrm{lag} \sim \frac12\ln(\eta_Y s)$. No constant c can do for all $s$.",
             r"(b): h is concave, so that $h^* - h$ is at most the lag times $\dot h = \eta_Y/(M-1+e^x)$, and"
             r" $xe^{-x} \to 0$.",
         ),

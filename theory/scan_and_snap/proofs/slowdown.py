@@ -79,15 +79,13 @@ def derive(
             r"Full flow: $Y = FV$, $\dot V = \frac{\eta_Y}{K}R$. Modified: $Y = FG^{-1}W$, $\dot W ="
             r" \frac{\eta_Y}{K}R$, $G = F^TF$.",
             r"Logits $GV$ (W), so that $R = R_0 - \frac{\eta_Y t}{KM} G R_0 + \dots$ (without G), as the softmax at 0"
-            r" has the"
-            r" Jacobian $I/M - 11^T/M^2$ and rows of $R_0$ sum to zero.",
+            r" has the Jacobian $I/M - 11^T/M^2$ and rows of $R_0$ sum to zero.",
             r"$g_n = Y r_n = F C e_n$ with $C = \frac{\eta_Y t}{K}[S - \frac{3\eta_Y t}{2KM} G S]$ in the full and"
             r" $\frac{\eta_Y t}{K} G^{-1}S[1 - \frac{3\eta_Y t}{2KM}]$ in the modified flow.",
             r"All these are $aI + b11^T$; the part $a f_n$ of $g_n$ is removed by $P^\perp$, and every token's speed is"
             r" proportional to b. The ratio of the b is $s(1 + s_1 t)$.",
-            r"s is the limit t -> 0, with a relative error of order t:"
-            r" $s_1 = \frac{3\eta_Y\rho(M-K+1)}{2KM}$; integrating, the ratio of the logits has"
-            r" $\frac{\eta_Y\rho(M-K+1)}{KM}$.",
+            r"s is the limit t -> 0, with a relative error of order t: $s_1 = \frac{3\eta_Y\rho(M-K+1)}{2KM}$;"
+            r" integrating, the ratio of the logits has $\frac{\eta_Y\rho(M-K+1)}{KM}$.",
             r"Late, with frozen features, $V$ has the entries a at the next token of its class, b at those of other"
             r" classes, c at other tokens, and the margins of the logits are $u = (1-\rho)(a-b)$ and $w = (a-b) +"
             r" (1+(K-1)\rho)(b-c)$. With $D = 1 + (K-1)e^{-u} + (M-K)e^{-w}$ and time in units of $K/\eta_Y$ they obey"
@@ -96,8 +94,7 @@ def derive(
             r" margins grow without end, $D \to 1$, and $e^u/t$ tends to a constant. So $\dot u, \dot w \sim 1/t$, and"
             r" $A = t e^{-u}$, $B = t e^{-w}$ tend to $A = \kappa B$, $B = \frac{1}{(1-\rho)(K\kappa+M-K)}$.",
             r"The coefficient of the other features in $g_n$ is $(a-b)e^{-u} - (M-K)(b-c)e^{-w}$ with $a - b \sim"
-            r" \frac{\ln"
-            r" t}{1-\rho}$, $b - c \sim \frac{-\rho\ln t}{(1-\rho)(1+(K-1)\rho)}$; in the modified flow it is"
+            r" \frac{\ln t}{1-\rho}$, $b - c \sim \frac{-\rho\ln t}{(1-\rho)(1+(K-1)\rho)}$; in the modified flow it is"
             r" $\gamma\beta$. Their ratio tends to $s_\infty = \frac{1}{1-\rho} +"
             r" \frac{(M-K)\rho}{(1+(M-1)\rho)(1+(K-1)\rho)} > 1$, slowly, with errors of order $1/\ln t$.",
         ),

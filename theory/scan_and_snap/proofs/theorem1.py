@@ -89,22 +89,16 @@ def derive(
             r"In general, with g the column of overlaps of n and S the Gram matrix of the others: $\xi_n/\gamma ="
             r" (q_1\,g^TS^{-1}g - q_0\,1^TS^{-1}g)/(1 - g^TS^{-1}g)$. The first term is positive unless n overlaps with"
             r" no class. With $A = S - I \ge 0$ entry by entry, $S^{-1}1 = (I-A^2)^{-1}(1 - A1)$, where $(I-A^2)^{-1}"
-            r" \ge I$"
-            r" entry by entry for $\lambda_1(A) < 1$, and a row of A has $K-2$ entries at most: its sum is at most"
-            r" $\sqrt{K-2}$ times its norm, hence at most $\sqrt{K-2}\,\lambda_1(E)$. So $\lambda_1(E) < 1/\sqrt{K-2}$"
-            r" makes"
-            r" the second positive, too, for every M and K. (The paper asks for $1/K$.)",
+            r" \ge I$ entry by entry for $\lambda_1(A) < 1$, and a row of A has $K-2$ entries at most: its sum is at"
+            r" most $\sqrt{K-2}$ times its norm, hence at most $\sqrt{K-2}\,\lambda_1(E)$. So $\lambda_1(E) <"
+            r" 1/\sqrt{K-2}$ makes the second positive, too, for every M and K. (The paper asks for $1/K$.)",
             r"That is sharp: if the others form a star of $K-2$ leaves with overlaps a, $\lambda_1 = a\sqrt{K-2}$ and"
-            r" the"
-            r" entry of $S^{-1}1$ at the centre is $\frac{1-(K-2)a}{1-(K-2)a^2}$, negative from $\lambda_1 ="
-            r" 1/\sqrt{K-2}$ on;"
-            r" class n with a small enough overlap with the centre alone then has $\xi_n < 0$.",
+            r" the entry of $S^{-1}1$ at the centre is $\frac{1-(K-2)a}{1-(K-2)a^2}$, negative from $\lambda_1 ="
+            r" 1/\sqrt{K-2}$ on; class n with a small enough overlap with the centre alone then has $\xi_n < 0$.",
             r"The lower half of Assumption 2 is enough, too, unless the features are nearly dependent: $\|g\| ="
-            r" \|Ee_n\| \ge"
-            r" \mu = \min|\lambda_i|$, $g^TS^{-1}g \ge \|g\|^2/(1+\lambda_1)$ and $|1^TS^{-1}g| \le"
-            r" \sqrt{K-1}\,\|g\|/(1-"
-            r"\lambda_1)$ give $\xi_n > 0$ for $\mu\frac{1-\lambda_1}{1+\lambda_1} > \frac{\sqrt{K-1}}{M-1}$,"
-            r" $\lambda_1 < 1$.",
+            r" \|Ee_n\| \ge \mu = \min|\lambda_i|$, $g^TS^{-1}g \ge \|g\|^2/(1+\lambda_1)$ and $|1^TS^{-1}g| \le"
+            r" \sqrt{K-1}\,\|g\|/(1-\lambda_1)$ give $\xi_n > 0$ for $\mu\frac{1-\lambda_1}{1+\lambda_1} >"
+            r" \frac{\sqrt{K-1}}{M-1}$, $\lambda_1 < 1$.",
             r"Single $\beta_{nn'}$ may be negative: for overlaps in a chain 1-2-3, $\beta_{13}$ is, for large M.",
         ),
         scope="all $K$ and $M$, any linearly independent features, any visits; $\\xi_n > 0$ for the same number of"

@@ -44,11 +44,9 @@ def derive(
         signed=signed,
         steps=(
             r"Two distinct tokens of n: $\dot z_l/f_{nl}^2 = \dot z_{l'}/f_{nl'}^2$ and $f_{nl}\propto P(l|n)e^{z_l}$"
-            r" give"
-            r" $P(l|n)^{-2} d(e^{-2z_l}) = P(l'|n)^{-2} d(e^{-2z_{l'}})$.",
+            r" give $P(l|n)^{-2} d(e^{-2z_l}) = P(l'|n)^{-2} d(e^{-2z_{l'}})$.",
             r"So $D = P(l|n)^{-2}e^{-2z_l} - P(l'|n)^{-2}e^{-2z_{l'}}$ is constant, and $r_{l/l'|n} = -P(l|n)^2"
-            r" e^{2z_l} D$, which"
-            r" is (11).",
+            r" e^{2z_l} D$, which is (11).",
             r"$\dot f_0/f_0 = \dot z_0 - \sum_k f_k^2\dot z_k$, the sum over all tokens of n. With $\sum_k f_k^2 = 1$,"
             r" distinct tokens $i$ with $f_i^2 \le f_0^2$ and common ones $c$ that fall at $v_c$: $\dot f_0/f_0 ="
             r" p_n\xi_n\sum_i f_i^2(f_0^2 - f_i^2) + \sum_c (p_n\xi_n f_0^2 + v_c) f_c^2 \ge 0$.",

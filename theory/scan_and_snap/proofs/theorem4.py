@@ -102,8 +102,7 @@ def derive(
         signed=signed,
         steps=(
             r"$\Gamma = \eta_Z\int\gamma\,dt$ with $dt = K\,dh\,(M-1+e^{Mh})/\eta_Y$: the factor that makes $\gamma$"
-            r" fall cancels,"
-            r" $\Gamma = \eta_Z K (M-1)^2 h(t/K)^2/(2\eta_Y)$.",
+            r" fall cancels, $\Gamma = \eta_Z K (M-1)^2 h(t/K)^2/(2\eta_Y)$.",
             r"Overlap $\rho = P_c^2 e^{2z}/\rho_0^2$ for every pair. Theorem 1: $\xi/\gamma = (K-1)\beta\rho \to"
             r" (K-1)\rho^2$ for"
             r" $M \to\infty$, then $\rho\to0$: $\xi = \gamma e^{4z}/C_0$ with $C_0 = \rho_0^4/((K-1)P_c^4)$.",
@@ -115,23 +114,17 @@ def derive(
             r" -z$, so $B(0)=0$.",
             r"The printed $\frac14\ln(C_0 + 4\Gamma)$ has the same derivative but starts at $\frac14\ln C_0$.",
             r"$4\Gamma \to 2(M-1)^2\eta_Y\eta_Z t^2/(KM^2)$ for $t\to0$; for $t\to\infty$, $Mh - \ln(M\eta_Y t/K) \to"
-            r" 0$ and"
-            r" $4\Gamma \sim 2K\frac{(M-1)^2}{M^2}\frac{\eta_Z}{\eta_Y}\ln^2(M\eta_Y t/K)$.",
+            r" 0$ and $4\Gamma \sim 2K\frac{(M-1)^2}{M^2}\frac{\eta_Z}{\eta_Y}\ln^2(M\eta_Y t/K)$.",
             r"The branches of (14) put $\tau = \eta_Y t/K$, or $\ln(M\tau)$, in the place of $x = Mh$. At $t_0'$ (45)"
-            r" gives"
-            r" $x = \ln M - a$ with $e^{-a} - a \to 0$, $a \to W(1) = 0.567$; at $t_0$ it gives $\ln(M\tau) - x \to"
-            r" \ln 2$."
-            r" So $4\Gamma$ is too large by about $1.13/\ln M$ and $1.39/\ln M$ there: 18.5% and 23.8% at M = 1000"
-            r" (exactly),"
-            r" 28.0% and 36.6% at M = 100, and it falls with $\ln M$ only.",
+            r" gives $x = \ln M - a$ with $e^{-a} - a \to 0$, $a \to W(1) = 0.567$; at $t_0$ it gives $\ln(M\tau) - x"
+            r" \to \ln 2$. So $4\Gamma$ is too large by about $1.13/\ln M$ and $1.39/\ln M$ there: 18.5% and 23.8% at M"
+            r" = 1000 (exactly), 28.0% and 36.6% at M = 100, and it falls with $\ln M$ only.",
             r"(131): h depends on $\eta_Y t$ alone, so that at $t = cK/\eta_Y$ the sum $4\Gamma = 2K(M-1)^2h^2/\nu$"
-            r" depends on"
-            r" $\nu = \eta_Y/\eta_Z$ alone; at fixed $\nu$ and t it grows with both rates (insight (a)).",
+            r" depends on $\nu = \eta_Y/\eta_Z$ alone; at fixed $\nu$ and t it grows with both rates (insight (a)).",
             r"Insight (b), fixed $\eta_Z$ and t: $\frac{d\ln\Gamma}{d\ln\eta_Y} = \frac{2\tau\dot x}{x} - 1 ="
             r" \frac{(M-1)x - (x-2)e^x - 2}{x(M-1+e^x)}$, which tends to 1 at the start and to -1 at the end. At the"
-            r" upper"
-            r" crossing $e^x = (M-1)x$ the numerator is $(3-x)e^x - 2$, and behind it the numerator falls: B falls with"
-            r" $\eta_Y$ from there on if $x \ge 3$, that is for $M \ge 8$.",
+            r" upper crossing $e^x = (M-1)x$ the numerator is $(3-x)e^x - 2$, and behind it the numerator falls: B"
+            r" falls with $\eta_Y$ from there on if $x \ge 3$, that is for $M \ge 8$.",
             r"(132) holds where $4\Gamma \gg 1$: $\ln(M\eta_Yt/K) \gg \sqrt{\nu/(2K)}$. The printed $t \gg"
             r" e^{1/\sqrt{2\nu}}/(M\eta_Y)$ is that for $\nu = \eta_Z/\eta_Y$ and K = 1.",
         ),

@@ -84,13 +84,11 @@ def derive(
             r" of F.",
             r"There $F^T Y = W$ has one solution, $Y = F (F^TF)^{-1} W = F (I - E') W$.",
             r"Row n of W moves with the visits of class n alone: $w_n = (M-1) h_n \zeta_n$ (Lemma 5), $h_n ="
-            r" (1+\theta_n)"
-            r" h(\bar N)$, which is (70) for whatever visits; the size of $\theta_n$ is Lemma 12.",
+            r" (1+\theta_n) h(\bar N)$, which is (70) for whatever visits; the size of $\theta_n$ is Lemma 12.",
             r"$e_n - \alpha_n = \frac{M-1}{M-1+e^{Mh}}\zeta_n$ and, by (45), $e^{Mh} = M\eta_Y t/K + 1 - (M-1)Mh$ with"
             r" $Mh = O(\ln t)$: the residual is $\frac{(M-1)K}{M\eta_Y t}\zeta_n (1 + o(1))$.",
             r"Its norm is $\epsilon$ where $M-1+e^x = \sqrt{M(M-1)}/\epsilon \le M/\epsilon$, so that $e^x/M \le"
-            r" 1/\epsilon$"
-            r" and $x \le \ln(M/\epsilon)$: by (45) this takes at most $\frac{K}{\eta_Y}(\frac1\epsilon +"
+            r" 1/\epsilon$ and $x \le \ln(M/\epsilon)$: by (45) this takes at most $\frac{K}{\eta_Y}(\frac1\epsilon +"
             r" \ln\frac{M}{\epsilon})$ steps, classes in turn. The printed bound is the product of the two terms.",
             r"$\sigma = G(N_n)/G(\bar N) - 1 > -1$, as $G > 0$, and $|\sigma| \le \eta_Y|N_n - \bar N|$ by Lemma 11.",
         ),

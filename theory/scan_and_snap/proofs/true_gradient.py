@@ -82,10 +82,9 @@ def derive(
             r" h_s and h_o there. $(h_s - h_o)' = \frac{\eta_Y\rho}{K}(p + (M-1)q) > 0$, $p \ge q$ as in"
             r" `late_full_flow`, $H_n(n) < 0$, and xi_n is a sum of positive terms. K = 2 is a case of it.",
             r"*In between, any overlaps.* $\alpha_n(j) \propto \varphi_j$, $1/\varphi_j = e^{-H_n(j,t)} + \int_0^t"
-            r" e^{-(H_n(j,t) - H_n(j,s))}d\mu(s)$ exactly, since $(e^{-V_n(j)})' = e^{H_n(j)}\mu'$."
-            r" If for $H_n(j,t) \ge H_n(k,t)$ the increments since every earlier s are in the same order,"
-            r" $\varphi$ is in the order of $H_n$, and Chebyshev's inequality gives $\xi_n \ge"
-            r" (1-\alpha_n(n))\frac{M}{M-1}|H_n(n)| > 0$. Where the"
+            r" e^{-(H_n(j,t) - H_n(j,s))}d\mu(s)$ exactly, since $(e^{-V_n(j)})' = e^{H_n(j)}\mu'$. If for $H_n(j,t)"
+            r" \ge H_n(k,t)$ the increments since every earlier s are in the same order, $\varphi$ is in the order of"
+            r" $H_n$, and Chebyshev's inequality gives $\xi_n \ge (1-\alpha_n(n))\frac{M}{M-1}|H_n(n)| > 0$. Where the"
             r" orders cross, this does not decide.",
         ),
         scope="early: all K, M and Gram matrices, leading order in t; late: all, from the optimality conditions of the"

@@ -77,11 +77,9 @@ def derive(
             r"$4\cos A\cos B\cos C = \cos(A+B+C) + \cos(A+B-C) + \cos(A-B+C) + \cos(-A+B+C)$.",
             r"Shift all three angles by $-2\pi k/3$ and sum over $k$: the first term moves by $-2\pi k$ and stays; each"
             r" other one moves by $-2\pi k/3$ and sums to zero.",
-            r"With $g = \min(1, 1 - \cos(2\pi/M))$ and $c\,g = \ln(N^2+2N) + 2L$, $o = e^L$, a pair that does not"
-            r" match and a"
-            r" pair of a token and the blank weigh at most $1/((N^2+2N)o^2)$, a match 1. The blank pair is given the"
-            r" weight"
-            r" $(1 - 2/((N+2)o))/o$.",
+            r"With $g = \min(1, 1 - \cos(2\pi/M))$ and $c\,g = \ln(N^2+2N) + 2L$, $o = e^L$, a pair that does not match"
+            r" and a pair of a token and the blank weigh at most $1/((N^2+2N)o^2)$, a match 1. The blank pair is given"
+            r" the weight $(1 - 2/((N+2)o))/o$.",
             r"With a match the error is the share of the value 0, at most $(1/o)/(1 + 1/o) = \eta$, for blank and mixed"
             r" pairs weigh $1/o$ together. Without one it is that of $N^2$ pairs, at most $\eta$ since $2/o \le 2$.",
         ),

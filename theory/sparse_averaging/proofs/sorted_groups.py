@@ -223,11 +223,10 @@ def derive(
             r" same holds for the G largest residues.",
             r"Report. Tokens that are asked for weigh 1, the token without a triple $o \le 1/(8N^2)$, others $o^2$: a"
             r" bit that is set gives more than $1/(2N)$, all others together less.",
-            r"$N \le (G+1)^2$ gives $S \le (N+G-1)/G \le G + 3$, and $G^2 < N$: $m \le \sqrt N + 3$ from where"
-            r" $\sqrt N$ is longer than the codes of prefixes, of $\log_2 MN$ digits. $S \ge \sqrt N$: for"
-            r" $M \le N^a$ there are $K \le 2(a+1)$ digits, rounded up, and D = 3 + K/3 layers, rounded up."
-            r" A token has $7 + G + 4S \le 5\sqrt N + 19$ numbers. Over $N/\log N$, $mHD$ tends to 0, also if m is to"
-            r" be no less than that.",
+            r"$N \le (G+1)^2$ gives $S \le (N+G-1)/G \le G + 3$, and $G^2 < N$: $m \le \sqrt N + 3$ from where $\sqrt"
+            r" N$ is longer than the codes of prefixes, of $\log_2 MN$ digits. $S \ge \sqrt N$: for $M \le N^a$ there"
+            r" are $K \le 2(a+1)$ digits, rounded up, and D = 3 + K/3 layers, rounded up. A token has $7 + G + 4S \le"
+            r" 5\sqrt N + 19$ numbers. Over $N/\log N$, $mHD$ tends to 0, also if m is to be no less than that.",
         ),
         scope="every N >= 3 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"
         " denominators of attention with relative errors of at most 1/(32 N M); the size for M = N^a, a fixed",

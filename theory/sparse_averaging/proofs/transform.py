@@ -205,8 +205,7 @@ def derive(
             r" \bmod M$ or the one M further on is positive, and both are positions.",
             r"$N = 2^r$, $M \le N$: codes have $r + 1$ digits and a token holds at most two numbers, so that $m = r +"
             r" 2$, $H = 2$, $D \le 2r + 2$ and $mHD \le 4(r+1)(r+2)$; over $N/\log N$ it tends to 0. Tokens have 8"
-            r" numbers, no more than m from $N = 64$ on. In general a token holds $8M/N$ numbers at most, or"
-            r" one.",
+            r" numbers, no more than m from $N = 64$ on. In general a token holds $8M/N$ numbers at most, or one.",
         ),
         scope="every N >= 1 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"
         " denominators of attention with relative errors of at most 1/(32 P), and 1/32 in histogram and reads; the"
