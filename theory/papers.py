@@ -117,7 +117,7 @@ def _plain(name: str) -> str:
 
 
 def _entry_points() -> list[metadata.EntryPoint]:
-    """Those of the group: ours first, then by distribution and name."""
+    """Entry points of the group: ours first, then by distribution and name."""
     points = list(metadata.entry_points(group=GROUP))
     if not any(_is_ours(point.value) for point in points):
         points = [*_of_the_clone(), *points]
@@ -132,7 +132,7 @@ def _is_ours(place: str) -> bool:
 
 
 def _of_the_clone() -> Iterator[metadata.EntryPoint]:
-    """What the clone's own setup.cfg says, where it was not installed since it says so."""
+    """Entry points of the clone's own setup.cfg that are not installed yet."""
     file = configparser.ConfigParser()
     file.read(Path(__file__).parents[1] / "setup.cfg", encoding="utf-8")
     for line in file.get("options.entry_points", GROUP, fallback="").split("\n"):

@@ -50,7 +50,7 @@ class Setting(Protocol):
 
 
 class Runs(Protocol):
-    """What a check may look at: a setting, and its simulations by level, made on first use."""
+    """Argument of a check: a setting, and its simulations by level, made on first use."""
 
     setting: Any  # a `Setting` with what the paper's settings have besides
 
@@ -59,7 +59,7 @@ class Runs(Protocol):
 
 
 class Flows(Protocol):
-    """What an enclosed claim may look at: a setting, and its flows in balls by level, made on first use."""
+    """Argument of an enclosed claim: a setting, and its flows in balls by level, made on first use."""
 
     setting: Any  # as in `Runs`
     memo: dict  # for what several claims need
@@ -198,7 +198,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Source:
-    """What we have of a paper, and so how its statements are quoted.
+    """The copy of a paper that we have, which says how its statements are quoted.
 
     Attributes
     ----------
@@ -392,7 +392,7 @@ class Statement:
 
     @property
     def source(self) -> Source:
-        """What we have of its paper: the print, or what the paper's room declares; one that is ours stands in none."""
+        """Our copy of its paper: the print, or what the paper's room declares; one that is ours stands in none."""
         paper = None if self.own else papers.named(self.paper)
         return PRINT if paper is None else paper.source
 

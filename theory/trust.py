@@ -1,4 +1,4 @@
-"""What a verdict rests on: labels from strong to weak, with their scope as data."""
+"""Labels of what a verdict rests on, from strong to weak, with their scope as data."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Trust(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Label:
-    """What one part of a statement rests on, at one level of fidelity.
+    """The evidence for one part of a statement, at one level of fidelity.
 
     Attributes
     ----------

@@ -77,7 +77,7 @@ class Study:
         plain(self.setting, "setting")
 
     def run(self) -> dict[str, Any]:
-        """What is stored of a fresh run: `record` of what `compute` returns."""
+        """Stored form of a fresh run: `record` of what `compute` returns."""
         return record(self, self.compute(**self.setting))
 
 
@@ -109,7 +109,7 @@ def plain(numbers: Any, name: str = "values") -> Any:
 
 
 def record(study: Study, numbers: Mapping[str, Any], earlier: str = "") -> dict[str, Any]:
-    """What is stored of a study: what made the numbers, and the numbers.
+    """Stored form of a study: what made the numbers, and the numbers.
 
     Parameters
     ----------

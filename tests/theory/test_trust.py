@@ -1,4 +1,4 @@
-"""What a verdict rests on: labels that cannot be had without their scope, and engines that know no paper."""
+"""Labels of verdicts, which cannot be had without their scope, and engines that know no paper."""
 
 import dataclasses
 import html

@@ -372,7 +372,7 @@ def matched_pairs(language: DyckLanguage, lengths: int | Sequence[int]) -> np.nd
 
 
 def drift(layer: Layer, language: DyckLanguage, lengths: int | Sequence[int]) -> np.ndarray:
-    """What the matched brackets of a random prefix add before LN: (queries, width), q over all states.
+    """Mean of what the matched brackets of a random prefix add before LN: (queries, width), q over all states.
 
     ``Drift(q) = sum_{i, l} nbar_l [u(q, open(i, l)) + u(q, close(i, l - 1))]`` with nbar_l of `matched_pairs`. An
     exactly balanced layer has none. Rows have the scale of Z, like `contributions`.

@@ -1,4 +1,4 @@
-r"""What each hypothesis of Theorem 1 is for: layers that lack one, and the head behind the layer (6) of the paper.
+r"""Layers that lack one hypothesis of Theorem 1 each, and the head behind the layer (6) of the paper.
 
 Wen, Li, Liu, Risteski (NeurIPS 2023, arXiv 2312.01429). A matched pair must add nothing where there are several types;
 with one type a bracket's depth says all, and a layer can tell depths apart although its pairs add something
@@ -86,7 +86,7 @@ def encoded_layer(layer: Layer, encodings: ArrayLike) -> Layer:
 
 
 def linked_features(layer: Layer, bags: Bags) -> np.ndarray:
-    """What the layer (6) hands to its network: LN of the sum and the query's own encoding, side by side.
+    """Input of the network in the layer (6): LN of the sum and the query's own encoding, side by side.
 
     The encodings are one-hot here, in dimensions of their own: (bags, width + states).
     """

@@ -47,7 +47,7 @@ class Fit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PrunedPart:
-    """What one layer of the random Transformer became.
+    """One layer of the random Transformer after pruning.
 
     Attributes
     ----------
@@ -97,7 +97,7 @@ class PrunedTransformer:
     parts: tuple[PrunedPart, ...]
 
     def __call__(self, tokens: ArrayLike) -> np.ndarray:
-        """What the pruned Transformer makes of the target's inputs: (.., length, target's width)."""
+        """Outputs of the pruned Transformer for the target's inputs: (.., length, target's width)."""
         tokens = checks.finite_array("tokens", tokens)
         if tokens.ndim < 2 or tokens.shape[-1] != self.target.width:
             raise checks.reject("tokens", f"have rows of {self.target.width} numbers", f"shape {tokens.shape}")
@@ -204,7 +204,7 @@ def _value_norm(layer: TransformerLayer) -> float:
 
 
 def _scales(target: Transformer, radius: float) -> list[_Scale]:
-    """Of all inputs with tokens of a norm, by the norms of the matrices; one more for what the last layer returns."""
+    """Scales of all inputs with tokens of a norm, by the norms of the matrices; one more for what the last layer returns."""
     found, floor = [], target.floor
     for layer in target.layers:
         product, value = _norm(layer.key.T @ layer.query), _value_norm(layer)

@@ -38,7 +38,7 @@ def _rows(bags: Bags) -> list[list[Any]]:
 
 
 def population(bags: Bags, query_tokens: np.ndarray) -> dict[str, Any]:
-    """What a claim says of a population: ``[query, next token, weight, tokens, counts]`` of each bag, in order."""
+    """A population in a claim: ``[query, next token, weight, tokens, counts]`` of each bag, in order."""
     found = {**{name: int(getattr(bags, name)) for name in SIZES}, "query_tokens": np.asarray(query_tokens).tolist()}
     found["bags"] = _rows(in_order(bags))
     return {**found, "sha256": digest(found)}

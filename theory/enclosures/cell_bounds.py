@@ -1,4 +1,4 @@
-"""What bounds the steps of a cell: defects, logarithmic norms, and how an error near the polynomials grows."""
+"""Bounds of the steps of a cell: defects, logarithmic norms, and how an error near the polynomials grows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Found:
 
 
 class Bounds:
-    """What bounds the steps of one cell."""
+    """Bounds of the steps of one cell."""
 
     def __init__(self, cell: Cell, degree: int):
         self.cell, self.degree = cell, degree

@@ -109,7 +109,7 @@ class Cell:
         return self.field(*jets)
 
     def claim(self) -> dict[str, Any]:
-        """What a file says of it."""
+        """The cell in a file's claim."""
         return {
             "kind": CELL,
             "decoder": self.decoder,
@@ -221,7 +221,7 @@ class CellEnclosure(Certified):
         return self.steps[-1].end if self.steps else 0.0
 
     def sign(self, claim: Sequence[float], t_end: float) -> Sign:
-        """What the steps say of the sign of sum_i c_i dz_i/dt up to ``t_end``; see `decide_cell`."""
+        """Sign of sum_i c_i dz_i/dt up to ``t_end``, from the steps; see `decide_cell`."""
         self._believe()
         return self._seen(claim).sign(t_end)
 
@@ -234,7 +234,7 @@ class CellEnclosure(Certified):
 
     @property
     def signs(self) -> dict[tuple[float, ...], Sign]:
-        """What was decided, of the coefficients of each sum."""
+        """Decided signs by the coefficients of each sum."""
         self._believe()
         return dict(self.decided)
 
@@ -288,7 +288,7 @@ class CellEnclosure(Certified):
 
     @property
     def claim(self) -> dict[str, Any]:
-        """What a certificate of it says, in plain content.
+        """The claim of its certificate, in plain content.
 
         Raises
         ------

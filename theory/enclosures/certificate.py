@@ -33,7 +33,7 @@ def write(path: str | os.PathLike, claim: Mapping, notes: Mapping, arrays: Mappi
 def read(
     path: str | os.PathLike, kinds: Sequence[str] = claims.KINDS
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, np.ndarray]]:
-    """What `write` wrote: a claim of one of these kinds, notes and arrays, each of a form that it can have.
+    """Read a file of `write`: a claim of one of these kinds, notes and arrays, each of a form that it can have.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What enclosures of flows and of cells share as certificates: a file is a claim, and answers when it is verified."""
+"""Base of enclosures of flows and of cells as certificates: a file is a claim, and answers when it is verified."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Certified(ABC):
     @property
     @abstractmethod
     def claim(self) -> dict[str, Any]:
-        """What a certificate of it says, in plain content."""
+        """The claim of its certificate, in plain content."""
 
     @abstractmethod
     def verify(self) -> bool:
@@ -36,7 +36,7 @@ class Certified(ABC):
 
     @property
     def claimed(self) -> Mapping[str, Any]:
-        """What the file says that it was read from, verified or not; of one that was made here, its `claim`."""
+        """The claim of the file that it was read from, verified or not; of one that was made here, its `claim`."""
         return self.claim if self._claimed is None else self._claimed
 
     def _believe(self) -> None:
@@ -45,7 +45,7 @@ class Certified(ABC):
             raise ValueError(f"the enclosure proves nothing: {self.fault}")
 
     def _judged(self, fault: str) -> bool:
-        """What `verify` answers; and whether a file is believed from now on."""
+        """Note the fault, and whether a file is believed from now on; True without a fault, as `verify` answers."""
         self.fault = fault
         self._trusted = self._claimed is None or fault == ""
         return fault == ""

@@ -14,7 +14,7 @@ _DEPTH, _SHARPER = 16, 120
 
 @dataclass(frozen=True)
 class Crossing:
-    """What `Enclosure.crossing` found.
+    """Result of `Enclosure.crossing`.
 
     Attributes
     ----------

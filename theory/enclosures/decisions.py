@@ -22,7 +22,7 @@ _Asked = Callable[[float, float], Claim]
 
 @dataclass(frozen=True)
 class Decision:
-    """What `Enclosure.decide` found.
+    """Result of `Enclosure.decide`.
 
     Attributes
     ----------

@@ -198,12 +198,12 @@ class Enclosure(Certified):
         return reading.moment(self._tube, start, end)
 
     def _ready(self) -> Any:
-        """What the flow was read as; of a file, after every bound was computed again."""
+        """The reading of the flow; of a file, after every bound was computed again."""
         self._believe()
         return self.opened()
 
     def opened(self) -> Any:
-        """What the flow was read as, whether or not the steps of a file prove anything of it."""
+        """The reading of the flow, whether or not the steps of a file prove anything of it."""
         if isinstance(self._reading, StoredFlow):
             self._reading = self._reading.open(None)
         return self._reading
@@ -420,7 +420,7 @@ class Enclosure(Certified):
 
     @property
     def claim(self) -> dict[str, Any]:
-        """What a certificate of it says, in plain content: of which flow and population, how far, and how closely.
+        """The claim of its certificate, in plain content: of which flow and population, how far, and how closely.
 
         Raises
         ------
@@ -449,7 +449,7 @@ class Enclosure(Certified):
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """What of your flow's code is not as it was when the file was written; nothing for a population."""
+        """Parts of your flow's code that are not as they were when the file was written; none for a population."""
         pairs = sorted(self.code.factors().items()) if self.code else []
         return tuple(f"{name}: {then or 'none'} then, {now or 'none'} now" for name, (then, now) in pairs)
 

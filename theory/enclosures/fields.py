@@ -85,7 +85,7 @@ class VectorField(ABC):
 
 
 class Field(VectorField):
-    """What both readings of a population share.
+    """Base of both readings of a population.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class Symmetric(Field):
         self.weights = self._weights(self.z_copies, y_copies, 1)
 
     def names(self) -> list[str]:
-        """What each variable stands for."""
+        """The meaning of each variable."""
         common = [f"common {i}" if i else "common" for i in range(self.n_common)]
         tokens = common + [f"distinct {i + 1}" for i in range(self.n_groups - self.n_common)]
         z = [f"z({token})" for token in tokens]

@@ -110,7 +110,7 @@ def _series(value: Any, length: int) -> arb_series:
 
 
 def velocities(side: _SIDE, time: Any, states: Mapping[str, np.ndarray], shapes: Shapes) -> dict[str, np.ndarray]:
-    """What a right-hand side gives, in the order and the shapes of the states."""
+    """Velocities from a right-hand side, in the order and the shapes of the states."""
     given = side(time, states)
     if not isinstance(given, Mapping) or set(given) != set(shapes):
         got = ", ".join(map(str, given)) if isinstance(given, Mapping) else type(given).__name__
@@ -299,7 +299,7 @@ class FlowReading:
     def drawing(
         self, moments: Sequence[FlowMoment], times: np.ndarray, name: str, labels: Any
     ) -> Callable[[Axes], None]:
-        """What draws lines of the entries of a state, with their radii as bands."""
+        """A function that draws lines of the entries of a state, with their radii as bands."""
         found = self.dataset(moments, times)
         middle = found[name].values.reshape(times.size, -1)
         radius = found[f"{name}_radius"].values.reshape(times.size, -1)
@@ -319,7 +319,7 @@ class FlowReading:
         return draw
 
     def pace(self, steps: Sequence[Step], bits: int) -> str:
-        """Where an enclosure ended, in words: which entry moves fastest there, and how fast."""
+        """Words on where an enclosure ended: which entry moves fastest there, and how fast."""
         with precision(bits + GUARD):
             state = [p(steps[-1].length).mid() for p in steps[-1].polynomials()] if steps else self.start
             ctx.cap = 1
@@ -349,7 +349,7 @@ class FlowReading:
         return dict(config()) if callable(config) else {}
 
     def claim(self) -> dict[str, Any]:
-        """What a file says of the flow.
+        """The flow in a file's claim.
 
         Raises
         ------

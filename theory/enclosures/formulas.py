@@ -106,7 +106,7 @@ class Predicate:
 
     @classmethod
     def of(cls, found: Mapping[str, Any]) -> Predicate:
-        """What `plain` gave."""
+        """The predicate that `plain` wrote down."""
         if not isinstance(found, Mapping) or not {"says", "until", "margin"} <= set(found):
             raise checks.reject("found", "be what `plain` gives", checks.brief(found))
         times = found.get("times")
@@ -249,7 +249,7 @@ class WrittenClaim(Claim):
 
 
 class _Recording:
-    """What the recorders of both kinds of moments share."""
+    """Base of the recorders of both kinds of moments."""
 
     sheet: _Sheet
     _variables: Any

@@ -46,7 +46,7 @@ class Basis:
 
     @functools.cached_property
     def places(self) -> dict[tuple[int, ...], int]:
-        """Of each monomial, its place."""
+        """Places of the monomials."""
         return {exponents: i for i, exponents in enumerate(self.exponents)}
 
     @functools.cached_property

@@ -114,7 +114,7 @@ def kept_cell(
 
 
 def _answer(path: Path, asked: Mapping[str, Any], kind: type[Kept]) -> Kept | None:
-    """What a file proves, if it is of the question and no byte of it is another; if not, it is made again."""
+    """A file's enclosure, verified, if it is of the question; None if it has to be made again."""
     try:
         found = kind.load(path)
     except ValueError:  # sealed, and yet no certificate
@@ -132,7 +132,7 @@ def _question(
     bits: int,
     max_seconds: float | None,
 ) -> dict[str, Any]:
-    """Those parts of a claim that are asked for."""
+    """The asked parts of a claim."""
     rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
     limits = Limits.of(t_end, bits, 1, max_seconds, False)
     asked = OfPopulation(read(data, **rates, decoder=checks.one_of("decoder", decoder, DECODERS))).claim()

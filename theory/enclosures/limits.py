@@ -1,4 +1,4 @@
-"""What every enclosing is told: how far, how closely, and when to stop."""
+"""Limits of an enclosing: how far, how closely, and when to stop."""
 
 from __future__ import annotations
 

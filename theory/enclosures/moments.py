@@ -16,7 +16,7 @@ from theory.enclosures.stepping import Step, defect, moved, speed_margin, taylor
 
 
 class Moment:
-    """What a predicate gets: quantities of the flow on the span of time (start, end], or at one time.
+    """Argument of a predicate: quantities of the flow on the span of time (start, end], or at one time.
 
     Names are those of a `dynamics.Trajectory`: rows of Z by their query token, attention by its next token.
 

@@ -40,7 +40,7 @@ class OfPopulation:
 
     @classmethod
     def stored(cls, claim: Mapping[str, Any], arrays: Mapping[str, np.ndarray], path: str) -> OfPopulation:
-        """What a file holds."""
+        """The reading of a file's claim and arrays."""
         rates = {name: claim[name] for name in ("eta_y", "eta_z", "decoder")}
         labels = np.array(claim["population"]["query_tokens"])
         found = cls(read(bags_of(claim["population"]), query_tokens=labels, **rates))
@@ -82,7 +82,7 @@ class OfPopulation:
         return self.reading.settings
 
     def claim(self) -> dict[str, Any]:
-        """What a file says of it."""
+        """The population in a file's claim."""
         found = population(self.reading.bags, self.reading.query_tokens)
         return {"kind": self.kind, **self.rates(), "start": "zero", "population": found}
 
@@ -113,7 +113,7 @@ class OfPopulation:
     def drawing(
         self, moments: Sequence[Moment], times: np.ndarray, next_token: int, labels: Any
     ) -> Callable[[Axes], None]:
-        """What draws lines of attention, with their radii as bands."""
+        """A function that draws lines of attention, with their radii as bands."""
         found = []
         for moment in moments:
             shares = moment.shares(next_token)

@@ -1,4 +1,4 @@
-"""What a population asks of a field, and which variable stands for which logit."""
+"""Reading a population: the field that it needs, and the variable for each logit."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Reading:
 
     @property
     def next_tokens(self) -> np.ndarray:
-        """Those that occur."""
+        """Next tokens that occur."""
         return np.unique(self.bags.target)
 
     def variable_names(self) -> list[str]:

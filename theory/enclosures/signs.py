@@ -24,7 +24,7 @@ _WHOLE: Box = ((0.0, 1.0), (0.0, 1.0))
 
 @dataclass(frozen=True)
 class Sign:
-    """What a cell says of the sign of sum_i c_i dz_i/dt.
+    """The sign of sum_i c_i dz_i/dt over a cell.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a file holds of a flow's start and its configuration, in numbers that it holds exactly."""
+"""A flow's start and configuration in a file, in numbers that it holds exactly."""
 
 from __future__ import annotations
 

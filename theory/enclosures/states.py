@@ -86,7 +86,7 @@ class States(Mapping[str, Balls]):
 
 
 class FlowMoment:
-    """What a predicate gets: the named states of a flow on the span of time (start, end], or at one time.
+    """Argument of a predicate: the named states of a flow on the span of time (start, end], or at one time.
 
     Attributes
     ----------

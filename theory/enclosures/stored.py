@@ -21,7 +21,7 @@ _TARGET = re.compile(r"[\w.]+:[\w.]+")
 
 
 class StoredFlow:
-    """What a file says of a flow, whose code is not imported before it is asked for."""
+    """A flow as its file has it, whose code is imported only when it is needed."""
 
     kind = "flow"
 

@@ -37,7 +37,7 @@ __all__ = [
 
 
 class Growth(Protocol):
-    """What the checks ask of a decoder: `Decoder` is one."""
+    """Protocol of a decoder for the checks: `Decoder` is one."""
 
     def h(self, t: ArrayLike) -> Any:
         """Growth after a class has been seen for time t, t/K of the run: the margin over M."""
@@ -221,7 +221,7 @@ class Decayed:
 
 @dataclass(frozen=True)
 class Law:
-    """What the closed forms are under an option: those of `theory.scan_and_snap` with another decoder, and a decay.
+    """Closed forms under an option: those of `theory.scan_and_snap` with another decoder, and a decay.
 
     Attributes
     ----------

@@ -102,7 +102,7 @@ def _last_state(outcome: Outcome) -> tuple[np.ndarray, ...]:
 
 
 def state(layer: Layer, bags: Bags) -> tuple[np.ndarray, ...]:
-    """What a layer has learned of its classes, as `Sample` has it: margin, miss, off_line, decoder and signal error."""
+    """State of a layer's classes, as `Sample` has it: margin, miss, off_line, decoder and signal error."""
     m, mass = layer.vocab_size, layer.multiplicity
     classes = np.arange(len(bags))
     features, Y = layer.features(bags), layer.Y
@@ -129,7 +129,7 @@ def state(layer: Layer, bags: Bags) -> tuple[np.ndarray, ...]:
 
 @dataclass(frozen=True)
 class _Task:
-    """What runs are of; tasks with equal classes are equal."""
+    """Task of a run; tasks with equal classes are equal."""
 
     key: tuple
     eta_y: float

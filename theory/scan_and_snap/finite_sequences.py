@@ -1,4 +1,4 @@
-"""What finite sequences do to attention on the mean: a term of order 1/T that long sequences do not have."""
+"""Mean effect of finite sequences on attention: a term of order 1/T that long sequences do not have."""
 
 from __future__ import annotations
 

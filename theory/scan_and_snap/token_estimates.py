@@ -21,7 +21,7 @@ DISTINCT, UNDECIDED, COMMON = 1, 0, -1
 
 
 class TokenEstimates:
-    """What a sample of sequences says about P(n | l), the share of next token n among sequences that contain token l.
+    """Estimates of P(n | l) from a sample of sequences: the share of next token n among sequences that contain token l.
 
     The sequences are the trials, and not the occurrences: a word that was used once is likely to be used again soon, so
     that occurrences in one sequence are not independent. Windows of a text are closest to independent where they do not

@@ -23,7 +23,7 @@ _ATTACKED = 4  # how many of the keys nearest to the rest of the set may be the 
 
 @dataclass(frozen=True)
 class Searched:
-    """What `worst_case_dimension` found.
+    """Result of `worst_case_dimension`.
 
     Attributes
     ----------

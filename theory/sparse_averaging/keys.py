@@ -47,7 +47,7 @@ class Infeasible(ValueError):
 
 @dataclass(frozen=True)
 class Certificate:
-    """What `certificate` found for one subset.
+    """Result of `certificate` for one subset.
 
     Attributes
     ----------

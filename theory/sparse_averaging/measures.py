@@ -107,12 +107,12 @@ def _qsa(runs: Runs, encoding: str) -> float:
 
 
 def rank_of_intersection(runs: Runs, level: str) -> float:
-    """What the rank of max_i a_i b_i lacks of 2^q, or 1 where the matrix is another one."""
+    """Shortfall of the rank of max_i a_i b_i below 2^q, or 1 where the matrix is another one."""
     return _rank_lacks(1 - averaging.disjointness_matrix(runs.setting.bits), lambda a, b: a & b != 0)
 
 
 def rank_of_disjointness(runs: Runs, level: str) -> float:
-    """What the rank of disjointness lacks of 2^q, or 1 where the matrix is another one."""
+    """Shortfall of the rank of disjointness below 2^q, or 1 where the matrix is another one."""
     return _rank_lacks(averaging.disjointness_matrix(runs.setting.bits), lambda a, b: a & b == 0)
 
 
@@ -125,7 +125,7 @@ def _rank_lacks(matrix: np.ndarray, entry: Callable[[np.ndarray, np.ndarray], np
 
 
 def narrow_network(runs: Runs, level: str) -> float:
-    """What the error forced by a first layer lacks of what is proved, d' = 2, relative, or 1 where nothing collides.
+    """Relative shortfall of a first layer's forced error below the proved one, d' = 2; 1 where nothing collides.
 
     For q of the setting and a quarter and a half of all tokens; widths d'(N - 2q), half of N d', and N d' - 1; layers
     with random weights, and layers that read single coordinates or sums of neighbours. The error is that of the two
@@ -278,8 +278,10 @@ def _transform_sizes(setting: Any) -> tuple[int, int]:
 
 
 def groups_sizes(runs: Runs, level: str) -> float:
-    """What the two layers have of D, H, m and numbers of a token beyond or below what is stated, relative, or of bits
-    beyond it; as they are built for many N, M from 2 to N^2."""
+    """Largest relative error of the stated D, H, m and numbers of a token for the two layers, and excess of their bits.
+
+    The layers are built for many N, and M from 2 to N^2.
+    """
     off = []
     for root in (*range(1, 17), 27, 64, 256):
         n = root**3
@@ -298,8 +300,10 @@ def deep_transform(runs: Runs, level: str) -> float:
 
 
 def transform_sizes(runs: Runs, level: str) -> float:
-    """What the transform has of D, H, m and numbers of a token beyond what is stated for N = 2^r and M <= N, relative;
-    1 where H or m is below it, or D and tokens at M = N are. And what tokens hold beyond what is stated, M <= 4N."""
+    """Relative excess of D, H, m and numbers of a token over the stated ones for N = 2^r and M <= N.
+
+    1 where H or m is below it, or D and tokens at M = N are. Besides, the excess of what tokens hold, M <= 4N.
+    """
     off = [0.0]
     for n in _BUILT:
         for modulus in _moduli(runs, n, most=4 * n):
@@ -315,7 +319,7 @@ def transform_sizes(runs: Runs, level: str) -> float:
 
 
 def transform_bits(runs: Runs, level: str) -> float:
-    """What the transform has of bits beyond what is stated, relative, M <= 4N."""
+    """Relative excess of the transform's bits over the stated ones, M <= 4N."""
     built = [(n, modulus) for n in _BUILT for modulus in _moduli(runs, n, most=4 * n)]
     return max(
         _over(
@@ -332,7 +336,7 @@ def deep_sorted(runs: Runs, level: str) -> float:
 
 
 def sorted_sizes(runs: Runs, level: str) -> float:
-    """What sorted groups have of D, H, m and numbers of a token beyond what is stated, relative, at many N."""
+    """Relative excess of D, H, m and numbers of a token of sorted groups over the stated ones, at many N."""
     off = [0.0]
     for n, modulus in _sorted_built(runs):
         depth, heads, dimension, width = _sizes(averaging.match3_sorted(n_tokens=n, modulus=modulus))
@@ -355,7 +359,7 @@ def _sorted_built(runs: Runs) -> list[tuple[int, int]]:
 
 @functools.cache
 def _sorted_stated(n: int, modulus: int) -> tuple[float, ...]:
-    """What D, H, m, numbers of a token and bits are at most: exact logarithms, which take a while."""
+    """Stated bounds of D, H, m, numbers of a token and bits: exact logarithms, which take a while."""
     stated = (
         (sorted_groups.depth(sorted_groups.digits(n, modulus)),),
         (sorted_groups.heads(),),

@@ -1,4 +1,4 @@
-"""What sparse averaging costs fully connected networks: inputs that a narrow first layer cannot tell apart.
+"""Cost of sparse averaging for fully connected networks: inputs that a narrow first layer cannot tell apart.
 
 Source: Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896, the inefficiency of other architectures. It grows
 with the number of tokens N, where one attention unit grows with q. Recurrent networks:

@@ -75,7 +75,7 @@ class Layout:
         return {part.name: slice(*ends[k : k + 2]) for k, part in enumerate(self.parts)}
 
     def place(self, name: str) -> slice:
-        """Where a part is."""
+        """Columns of a part."""
         return self._places[name]
 
     def read(self, X: np.ndarray, name: str) -> np.ndarray:

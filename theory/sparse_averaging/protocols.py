@@ -126,7 +126,7 @@ def qsa_protocol(unit: AttentionUnit, q: int, *, encoding: str = "corrected") ->
 
 
 def _last_output(unit: AttentionUnit, sent: list[np.ndarray], keys: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """What Bob computes for each message of Alice (row) and each of his own inputs (column), d' = 1.
+    """Bob's output for each message of Alice (row) and each of his own inputs (column), d' = 1.
 
     ``sent`` holds a query, key and value for each message, (2^q, 1, ..); ``keys`` and ``values`` are (2^q, 2q, ..), of
     Bob.

@@ -1,4 +1,4 @@
-"""What q-sparse averaging costs recurrent networks, for every q: states counted, and a protocol that runs.
+"""Cost of q-sparse averaging for recurrent networks, for every q: states counted, and a protocol that runs.
 
 Source: Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896: a hidden state of Omega(N) bits, where one attention
 unit grows with q. The slides name neither q nor the error that is allowed; here both are said. A network reads the

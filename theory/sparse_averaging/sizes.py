@@ -1,4 +1,4 @@
-"""What a transformer that runs costs: depth, heads, dimension and bits, counted on the numbers that occur.
+"""Sizes of a transformer that runs: depth, heads, dimension and bits, counted on the numbers that occur.
 
 The constructions for Match3 compute with fixed-point numbers: scaled queries, keys, values and outputs of units. Scores
 are integers, and exponentials and their sums are taken in float64, as `dynamics.units.attention_unit.Precision` says.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Size:
-    """What one transformer needs on one or more inputs.
+    """Size of one transformer on one or more inputs.
 
     Attributes
     ----------

@@ -45,7 +45,7 @@ def one_set(n: int, q: int, subset: list[int], rows: list[int], error: float) ->
 
 
 def without_blank(x: list[int], m: int) -> dict[str, Any]:
-    """What the unit for pairs puts out on tokens without the blank one, of which no two sum to zero mod M."""
+    """Outputs of the unit for pairs on tokens without the blank one, of which no two sum to zero mod M."""
     tokens = np.array(x)
     unit = matching.match2(n_tokens=len(x), modulus=m, error=0.01)
     found = unit.unit(tasks.match_tokens(tokens, blank=False)).ravel()

@@ -82,7 +82,7 @@ class Derivation:
 
     @property
     def claim(self) -> Label:
-        """What the expressions prove if they hold, without deciding them.
+        """Label of the statement if its expressions hold, without deciding them.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class Derivation:
 
     @cached_property
     def label(self) -> Label:
-        """What the statement rests on, with `failures`; the expressions are decided when it is first asked for."""
+        """Label of the statement with its `failures`; the expressions are decided when it is first asked for."""
         return dataclasses.replace(self.claim, failures=tuple(self.failures()))
 
     def failures(self) -> list[str]:
@@ -107,7 +107,7 @@ class Derivation:
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """What `part` returns: called, it derives."""
+    """Part of a derivation, as `part` returns it: called, it derives."""
 
     prove: Callable[..., Derivation]
     names: tuple[str, ...]

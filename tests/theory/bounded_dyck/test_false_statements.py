@@ -24,7 +24,7 @@ EXACT = "closed form"
 
 @pytest.fixture(autouse=True)
 def afresh():
-    """What one check keeps from call to call must not outlive a mistake."""
+    """Clear what one check keeps from call to call, which must not outlive a mistake."""
     yield
     for kept in KEPT:
         kept.cache_clear()

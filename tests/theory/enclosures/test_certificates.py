@@ -1,4 +1,4 @@
-"""What is proved, what is left open, and that no mistake passes for a proof."""
+"""Proved predicates, open ones, and mistakes, none of which passes for a proof."""
 
 import ast
 import inspect

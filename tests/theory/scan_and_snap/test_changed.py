@@ -62,7 +62,7 @@ def test_h_is_that_of_the_modified_flow(kind):
 
 
 def test_bounds():
-    """What h tends to: ln(1 + M (1 - eps)/eps)/M, and the root of x (M - 1 + e^x) = M/(K lambda)."""
+    """Limits of h: ln(1 + M (1 - eps)/eps)/M, and the root of x (M - 1 + e^x) = M/(K lambda)."""
     smoothed, decayed = KINDS["smoothed"][0], KINDS["decayed"][0]
     assert smoothed.bound == pytest.approx(np.log(161) / 40, rel=1e-14)
     assert smoothed.h(1e9) == pytest.approx(smoothed.bound, rel=1e-12) and smoothed.gamma(1e9) < 1e-300

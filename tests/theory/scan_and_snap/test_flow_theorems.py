@@ -1,4 +1,4 @@
-"""What the paper proves about the flows, and where its full flow departs from its theory."""
+"""The paper's theorems about the flows, and where its full flow departs from its theory."""
 
 import numpy as np
 import pytest

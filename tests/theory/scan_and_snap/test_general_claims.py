@@ -1,4 +1,4 @@
-"""What the proofs for all sizes claim is what the layer's gradient and the theory flow do at some."""
+"""Claims of the proofs for all sizes against the layer's gradient and the theory flow at some."""
 
 import functools
 

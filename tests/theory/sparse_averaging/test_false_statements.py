@@ -73,7 +73,7 @@ def answering(change):
 
 
 class Answering:
-    """What a measure asks of a model: its size, and answers."""
+    """Protocol of a model for a measure: its size, and answers."""
 
     def __init__(self, model, change):
         self.depth, self.heads, self.embedding_dim = model.depth, model.heads, model.embedding_dim

@@ -1,4 +1,4 @@
-"""What a second layer can compute from a minimal first layer (Definition 2 of Wen et al. 2023, arXiv 2312.01429)."""
+"""Functions that a second layer computes from a minimal first layer (Definition 2 of Wen et al. 2023, 2312.01429)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ SHARES = (
 
 
 def split_map(plus: sp.Expr, minus: sp.Expr, x: sp.Expr) -> sp.Expr:
-    """What a pruned pair of matrices makes of x, from the sums of its units that see relu(x) and relu(-x)."""
+    """Output of a pruned pair of matrices for x, from the sums of its units that see relu(x) and relu(-x)."""
     return plus * sp.Max(0, x) + minus * sp.Max(0, -x)
 
 

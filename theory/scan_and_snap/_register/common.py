@@ -1,4 +1,4 @@
-"""What the statements of the paper share: levels, kinds of checks, common formulas."""
+"""Levels, kinds of checks and formulas that the statements of the paper have in common."""
 
 from __future__ import annotations
 

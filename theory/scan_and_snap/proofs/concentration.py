@@ -233,7 +233,7 @@ def _bernstein(bernstein):
 
 
 def _rounded(relative_bound, rounded_limit, rounded_delta, rounded_logarithm):
-    """What Nbar = ceil(N/K) = N/K + e costs, e = 1/(1 + a) or 0."""
+    """Cost of Nbar = ceil(N/K) = N/K + e, e = 1/(1 + a) or 0."""
     share, mean, gap = sp.Symbol("a", positive=True), sp.Symbol("N/K", positive=True), sp.Symbol("Delta", positive=True)
     e = 1 / (1 + share)
     below = mean - (mean + e - gap - 1)  # N_n = Nbar - Delta - 1, the nearest integer outside

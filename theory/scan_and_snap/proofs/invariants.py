@@ -1,4 +1,4 @@
-"""What the flow conserves exactly: sums of rows of Y and Z, unseen tokens, equal columns of Y (after Lemma 1).
+"""Exact conservation laws of the flow: sums of rows of Y and Z, unseen tokens, equal columns of Y (after Lemma 1).
 
 The rates are those of the expected J, a mixture of K sequences of any lengths with weights p_i, each with a query m_i,
 a next token n_i and counts N_i of M tokens. They are derived from J in bag form, with symbols for K, M and all else.
@@ -17,7 +17,7 @@ QUERY, TARGET = chosen("m", M), chosen("n", M)
 
 
 def conserved(rate: Claim) -> sp.Expr:
-    """What a row of Y or Z keeps, by its entries ``rate(k)``."""
+    """Conserved quantity of a row of Y or Z, by its entries ``rate(k)``."""
     k = index("k'", M)
     return total(rate(k), k)
 

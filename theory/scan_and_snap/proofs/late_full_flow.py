@@ -1,4 +1,4 @@
-"""What attention does late in the full flow: nothing freezes, and the exponent of ln t. Not in the paper.
+"""Attention late in the full flow: nothing freezes, and the exponent of ln t. Not in the paper.
 
 Setting: K classes alike, with one query, one token common to all and one distinct token each (several alike count as
 one). With features (c, d), c^2 + d^2 = 1, the symmetric state of Lemma 1 (3) has four variables: the logit z of the
@@ -53,7 +53,7 @@ def exponent(m: sp.Expr, k: Scalar) -> sp.Expr:
 
 
 def theory_rate(m: sp.Expr, k: sp.Expr) -> sp.Expr:
-    """What Gamma is multiplied with in `theory_time`."""
+    """Factor of Gamma in `theory_time`."""
     return (k - 1) * m / (m - 1) ** 2
 
 

@@ -17,7 +17,7 @@ M = OTHERS + 1
 
 
 def increment(m: sp.Expr, x: sp.Expr, step: sp.Expr) -> sp.Expr:
-    """What a step from the margin x by ``step`` adds to the lag, exactly."""
+    """Exact increment of the lag in a step from the margin x by ``step``."""
     return sp.exp(x) * (sp.exp(step) - 1 - step) / (step * (m - 1 + sp.exp(x)))
 
 

@@ -135,7 +135,7 @@ def _dominant():
 
     # Squares of f: s_0 of token 0, s_i of a distinct one with s_0 = s_i + a_i, s_c of a common one.
     def short(own, of_distinct, distance, of_common, falls):
-        """What i and c add to the rate of ln f_0: each is >= 0."""
+        """Contributions of i and c to the rate of ln f_0: each is >= 0."""
         return weight * xi * of_distinct * distance, (weight * xi * own + falls) * of_common
 
     own = attention**2

@@ -1,4 +1,4 @@
-"""What both parts of the register share: hypotheses, checks, names."""
+"""Hypotheses, checks and names that both parts of the register use."""
 
 from __future__ import annotations
 

@@ -36,12 +36,12 @@ def values(b: sp.Expr) -> tuple[Scalar, Scalar]:
 
 
 def allowed_error(q: sp.Expr) -> sp.Expr:
-    """What the output may be wrong by, with the threshold at -1 + 1/q."""
+    """Largest error of the output with which the threshold at -1 + 1/q still decides."""
     return 1 / q
 
 
 def message_bits(width: sp.Expr, dimension: sp.Expr, bits: sp.Expr) -> sp.Expr:
-    """What Alice sends: a query and a key of m numbers, and a value of d', of p bits each."""
+    """Bits of Alice's message: a query and a key of m numbers, and a value of d', of p bits each."""
     return (2 * width + dimension) * bits
 
 

@@ -24,7 +24,7 @@ def leak(n_tokens: sp.Expr, slots: sp.Expr, modulus: sp.Expr) -> sp.Expr:
 
 
 def threshold(slots: sp.Expr) -> sp.Expr:
-    """What an averaged bit is compared with."""
+    """Threshold of an averaged bit."""
     return 1 / (2 * slots)
 
 
@@ -39,7 +39,7 @@ def weight_error(modulus: sp.Expr) -> sp.Expr:
 
 
 def largest_output(modulus: sp.Expr) -> sp.Expr:
-    """What outputs stay below, in steps: numbers of log2 of it and a sign."""
+    """Bound of the outputs, in steps: numbers of log2 of it and a sign."""
     return 4 * modulus
 
 

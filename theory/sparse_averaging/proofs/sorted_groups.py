@@ -54,7 +54,7 @@ def report_leak(n_tokens: sp.Expr) -> sp.Expr:
 
 
 def report_threshold(n_tokens: sp.Expr) -> sp.Expr:
-    """What the average of a bit is compared with."""
+    """Threshold of the average of a bit."""
     return 1 / (2 * n_tokens)
 
 

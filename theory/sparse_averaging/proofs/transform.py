@@ -18,12 +18,12 @@ TOKENS, MODULUS = 1 + FURTHER, 2 + RESIDUES
 
 
 def forward(u: sp.Expr, v: sp.Expr, power: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """What a butterfly makes of u and v, for w^j."""
+    """The two outputs of a butterfly for u and v, with w^j."""
     return u + v, (u - v) * power
 
 
 def backward(u: sp.Expr, v: sp.Expr, power: sp.Expr) -> tuple[sp.Expr, sp.Expr]:
-    """What undoes it."""
+    """The inverse of `forward`."""
     return (u + v / power) / 2, (u - v / power) / 2
 
 
@@ -38,7 +38,7 @@ def histogram_leak(n_tokens: sp.Expr) -> sp.Expr:
 
 
 def histogram_threshold(n_tokens: sp.Expr) -> sp.Expr:
-    """What the average of a bit is compared with."""
+    """Threshold of the average of a bit."""
     return 1 / (2 * (n_tokens + 1))
 
 
