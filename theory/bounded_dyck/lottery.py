@@ -204,7 +204,7 @@ def _value_norm(layer: TransformerLayer) -> float:
 
 
 def _scales(target: Transformer, radius: float) -> list[_Scale]:
-    """Scales of all inputs with tokens of a norm, by the norms of the matrices; one more for what the last layer returns."""
+    """Scales of all inputs of a norm, from the norms of the matrices; one more for what the last layer returns."""
     found, floor = [], target.floor
     for layer in target.layers:
         product, value = _norm(layer.key.T @ layer.query), _value_norm(layer)

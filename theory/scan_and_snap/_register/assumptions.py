@@ -153,6 +153,8 @@ UNIFORM = Assumption(
 )
 MANY_STEPS = Assumption(f"t >> K^2 steps of batch size 1: t >= {MUCH} K^2", _draws, (*BATCHES, DRAWN))
 MANY_DRAWS = Assumption(f"N >> K^2: N >= {MUCH} K^2", _draws, (*BATCHES, DRAWN))
+# Of the signs in (10), which no learning rate changes.
+ANY_RATES = (*WEAK, ZERO_DECODER, UNIFORM)
 THEOREM_1 = (*ASSUMPTION_1, *WEAK, ZERO_DECODER, *DECODER, UNIFORM, MANY_STEPS)
 # Lemma 12, whose features stand still by Assumption 1(c).
 LEMMA_12 = (FAST_DECODER, ZERO_DECODER, *DECODER, UNIFORM, MANY_DRAWS)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from theory.scan_and_snap import bounds, enclosed
+from theory.scan_and_snap import bounds
 from theory.scan_and_snap import measures as checks
 from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import (
+    ANY_RATES,
     ASSUMPTION_1,
     COMMON_FALL,
     DECODER,
@@ -19,11 +20,20 @@ from theory.scan_and_snap._register.assumptions import (
     SYMMETRIC,
     THEOREM_1,
     UNIFORM,
-    WEAK,
     ZERO_ATTENTION,
     ZERO_DECODER,
 )
-from theory.scan_and_snap._register.common import ALL, FLOWS, PROOFS, at_any_rates, closed, statement
+from theory.scan_and_snap._register.common import (
+    ALL,
+    FLOWS,
+    MODIFIED,
+    PROOFS,
+    at_any_rates,
+    closed,
+    flowing,
+    signs,
+    statement,
+)
 from theory.statements import Check, Clause, Remark, Slip
 from theory.symbolic import part
 from theory.values import value
@@ -46,13 +56,12 @@ STATEMENTS = (
         ),
         prove=PROOFS["lemma4"],
         checks=(
-            Check(
+            flowing(
                 "velocity of the logits",
                 FLOWS,
                 checks.lemma4,
                 checks.lemma4_corrected,
-                expected=("theory flow", "modified flow"),
-                claim=enclosed.lemma4_corrected,
+                expected=MODIFIED,
                 says="the velocities (10)",
             ),
         ),
@@ -68,41 +77,27 @@ STATEMENTS = (
         errata=("The rate is K times too large, as in Lemma 4; its sign is right.",),
         prove=part(PROOFS["theorem2"], "distinct token"),
         checks=(
-            Check(
+            signs(
                 "share of distinct tokens that have not gained",
                 ALL,
                 checks.theorem2_distinct,
-                tolerance=0.0,
-                expected=("theory flow",),
-                claim=enclosed.theorem2_distinct,
-                reversible=True,
-                says="the signs of the distinct tokens' changes",
+                "the signs of the distinct tokens' changes",
             ),
-            Check(
+            signs(
                 "share of (time, distinct token) with z' <= 0",
                 FLOWS,
                 checks.theorem2_distinct_velocity,
-                tolerance=0.0,
-                expected=("theory flow",),
-                claim=enclosed.theorem2_distinct_velocity,
-                reversible=True,
-                says="the signs of the distinct tokens' velocities",
+                "the signs of the distinct tokens' velocities",
             ),
-            Check(
+            flowing(
                 "z' against f^2 xi_n, xi_n by (9)",
                 FLOWS,
                 checks.theorem2_rate_printed,
                 checks.theorem2_rate_corrected,
-                expected=("theory flow",),
-                claim=enclosed.theorem2_rate_corrected,
                 says="the rates (98)",
             ),
             at_any_rates(
-                "share of (time, distinct token) with z' <= 0",
-                "theory flow",
-                checks.theorem2_distinct_velocity,
-                enclosed.theorem2_distinct_velocity,
-                suffices=(*WEAK, ZERO_DECODER, UNIFORM),
+                "share of (time, distinct token) with z' <= 0", checks.theorem2_distinct_velocity, suffices=ANY_RATES
             ),
         ),
     ),
@@ -124,32 +119,17 @@ STATEMENTS = (
             prose=("a sum of terms >= 0, one of them positive, is positive",),
         ),
         checks=(
-            Check(
-                "share of times without loss",
-                ALL,
-                checks.theorem2_common,
-                tolerance=0.0,
-                expected=("theory flow",),
-                claim=enclosed.theorem2_common,
-                reversible=True,
-                says="the sign of the common token's change",
-            ),
-            Check(
+            signs("share of times without loss", ALL, checks.theorem2_common, "the sign of the common token's change"),
+            signs(
                 "share of times with z' >= 0",
                 FLOWS,
                 checks.theorem2_common_velocity,
-                tolerance=0.0,
-                expected=("theory flow",),
-                claim=enclosed.theorem2_common_velocity,
-                reversible=True,
-                says="the sign of the common token's velocity",
+                "the sign of the common token's velocity",
             ),
             at_any_rates(
                 "share of times with z' >= 0",
-                "theory flow",
                 checks.theorem2_common_velocity,
-                enclosed.theorem2_common_velocity,
-                suffices=(*WEAK, ZERO_DECODER, UNIFORM, ONE_COMMON, SOME_DISTINCT),
+                suffices=(*ANY_RATES, ONE_COMMON, SOME_DISTINCT),
             ),
         ),
     ),
@@ -162,32 +142,22 @@ STATEMENTS = (
         assumptions=(*THEOREM_1, ONE_QUERY, *SYMMETRIC, ZERO_ATTENTION),
         prove=PROOFS["corollary2"],
         checks=(
-            Check(
+            signs(
                 "share of (time, common token) without loss",
                 ALL,
                 checks.theorem2_common,
-                tolerance=0.0,
-                expected=("theory flow",),
-                claim=enclosed.theorem2_common,
-                reversible=True,
-                says="the signs of the common tokens' changes",
+                "the signs of the common tokens' changes",
             ),
-            Check(
+            signs(
                 "share of (time, common token) with z' >= 0",
                 FLOWS,
                 checks.theorem2_common_velocity,
-                tolerance=0.0,
-                expected=("theory flow",),
-                claim=enclosed.theorem2_common_velocity,
-                reversible=True,
-                says="the signs of the common tokens' velocities",
+                "the signs of the common tokens' velocities",
             ),
             at_any_rates(
                 "share of (time, common token) with z' >= 0",
-                "theory flow",
                 checks.theorem2_common_velocity,
-                enclosed.theorem2_common_velocity,
-                suffices=(*WEAK, ZERO_DECODER, UNIFORM, ONE_QUERY, *SYMMETRIC, ZERO_ATTENTION),
+                suffices=(*ANY_RATES, ONE_QUERY, *SYMMETRIC, ZERO_ATTENTION),
             ),
         ),
     ),
@@ -215,33 +185,14 @@ STATEMENTS = (
                 rf"r_{{l/l'|n}}(t) = {f.GAIN}",
                 prove=part(PROOFS["theorem3"], "(11)"),
                 checks=(
-                    Check(
-                        "identity (11)",
-                        ALL,
-                        checks.theorem3_identity,
-                        tolerance=0.05,
-                        expected=("theory flow",),
-                        claim=enclosed.theorem3_identity,
-                        says="the identity (11)",
-                    ),
-                    Check(
+                    flowing("identity (11)", ALL, checks.theorem3_identity, says="the identity (11)"),
+                    signs(
                         "share of (time, pair) whose lead shrinks",
                         FLOWS,
                         checks.theorem3_monotony,
-                        tolerance=0.0,
-                        expected=("theory flow",),
-                        claim=enclosed.theorem3_monotony,
-                        reversible=True,
-                        says="the growth of every lead",
+                        "the growth of every lead",
                     ),
-                    at_any_rates(
-                        "identity (11)",
-                        "theory flow",
-                        checks.theorem3_identity,
-                        enclosed.theorem3_identity,
-                        tolerance=1e-8,
-                        suffices=(*WEAK, ZERO_DECODER, UNIFORM),
-                    ),
+                    at_any_rates("identity (11)", checks.theorem3_identity, tolerance=1e-8, suffices=ANY_RATES),
                 ),
             ),
             Clause(
@@ -250,15 +201,11 @@ STATEMENTS = (
                 prove=part(PROOFS["theorem3"], "rate of the dominant", "attention on the dominant"),
                 assumptions=(DOMINANT, COMMON_FALL),
                 checks=(
-                    Check(
+                    signs(
                         "share of (time, class) with f' <= 0 of the dominant token",
                         FLOWS,
                         checks.theorem3_dominant,
-                        tolerance=0.0,
-                        expected=("theory flow",),
-                        claim=enclosed.theorem3_dominant,
-                        reversible=True,
-                        says="the growth of the dominant token's attention",
+                        "the growth of the dominant token's attention",
                     ),
                 ),
             ),
@@ -274,23 +221,19 @@ STATEMENTS = (
                 ),
                 assumptions=(DOMINANT, COMMON_FALL),
                 checks=(
-                    Check(
+                    flowing(
                         "bounds (12), xi_n by (9)",
                         FLOWS,
                         checks.theorem3_bounds_printed,
                         checks.theorem3_bounds,
                         tolerance=1e-3,
-                        expected=("theory flow",),
-                        claim=enclosed.theorem3_bounds,
                         says="the bounds (12)",
                     ),
                     at_any_rates(
                         "bounds (12), xi_n by (9)",
-                        "theory flow",
                         checks.theorem3_bounds,
-                        enclosed.theorem3_bounds,
                         tolerance=1e-3,
-                        suffices=(*WEAK, ZERO_DECODER, UNIFORM, DOMINANT, COMMON_FALL),
+                        suffices=(*ANY_RATES, DOMINANT, COMMON_FALL),
                     ),
                 ),
             ),
@@ -345,14 +288,13 @@ STATEMENTS = (
                 "the common token's fall",
                 r"-z(t) \approx B(t) \text{ with that } C_0",
                 checks=(
-                    Check(
+                    flowing(
                         "fall of the common token against B",
                         ALL,
                         checks.theorem4_printed,
                         checks.theorem4_corrected,
                         tolerance=0.15,
-                        expected=("theory flow", "modified flow"),
-                        claim=enclosed.theorem4_corrected,
+                        expected=MODIFIED,
                         says="the growth exponent B",
                     ),
                 ),

@@ -21,6 +21,7 @@ from theory.scan_and_snap._register.assumptions import (
 )
 from theory.scan_and_snap._register.common import (
     ALL,
+    MODIFIED,
     PROOFS,
     PROVED_STAGES,
     STAGES,
@@ -29,10 +30,11 @@ from theory.scan_and_snap._register.common import (
     closed,
     counted,
     drawn,
+    flowing,
     simple,
     statement,
 )
-from theory.statements import Check, Clause, Hypothesis, Remark, Slip
+from theory.statements import Clause, Hypothesis, Remark, Slip
 from theory.symbolic import part
 from theory.values import value
 
@@ -205,14 +207,7 @@ STATEMENTS = (
             prose=("the steps of the modified gradient add up from zero weights on",),
         ),
         checks=(
-            Check(
-                "g_n = Y r_n against (9)",
-                ALL,
-                checks.theorem1,
-                expected=("theory flow", "modified flow"),
-                claim=enclosed.theorem1,
-                says="the gradient (9)",
-            ),
+            flowing("g_n = Y r_n against (9)", ALL, checks.theorem1, expected=MODIFIED, says="the gradient (9)"),
             drawn("g_n against (9) with each run's theta and sigma", coverage.theorem1_signal, tolerance=0.05),
         ),
     ),
@@ -395,12 +390,11 @@ STATEMENTS = (
             prose=("the flow from Y = 0 has one solution",),
         ),
         checks=(
-            Check(
+            flowing(
                 "Y against F (I - E') W, Theta = 0",
                 ALL,
                 checks.theorem5,
-                expected=("theory flow", "modified flow"),
-                claim=enclosed.theorem5,
+                expected=MODIFIED,
                 says="the decoder matrix (70)",
             ),
             drawn("Y against (70) with each run's Theta", coverage.theorem5_decoder, tolerance=0.05),
@@ -425,14 +419,7 @@ STATEMENTS = (
                     PROOFS["theorem5"], "time by (45)", "x exp(-x)", "residual over", "the residual never is zero"
                 ),
                 checks=(
-                    Check(
-                        "loss over training",
-                        ALL,
-                        checks.corollary1,
-                        expected=("theory flow", "modified flow"),
-                        claim=enclosed.corollary1,
-                        says="the loss of (71)",
-                    ),
+                    flowing("loss over training", ALL, checks.corollary1, expected=MODIFIED, says="the loss of (71)"),
                 ),
             ),
             Clause(
@@ -492,22 +479,20 @@ STATEMENTS = (
                     prose=("the flows have a Taylor series in t",),
                 ),
                 checks=(
-                    Check(
+                    flowing(
                         "early ratio of full and modified flow",
                         ("full flow",),
                         checks.remark1_printed,
                         checks.remark1_corrected,
                         tolerance=0.02,
                         expected=("full flow",),
-                        claim=enclosed.remark1_corrected,
                         claim_until=enclosed.EARLY,
                         says="the early slow-down",
                     ),
                     at_any_rates(
                         "early ratio against s",
-                        "full flow",
                         checks.remark1_corrected,
-                        enclosed.remark1_corrected,
+                        level="full flow",
                         claim_until=enclosed.EARLY,
                         tolerance=0.02,
                         suffices=(ZERO_DECODER, UNIFORM, EQUAL_OVERLAPS),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 from theory.scan_and_snap import coverage, enclosed
 from theory.scan_and_snap._register import formulas as f
@@ -12,9 +13,10 @@ from theory.symbolic import derivations
 
 PAPER = "Scan and Snap"
 FLOWS = ("theory flow", "modified flow", "full flow")
+MODIFIED = FLOWS[:2]  # with the decoder that the theorems are about
 ALL = (*FLOWS, "SGD")
 LEVELS = ("closed form", *ALL, DRAWN)
-COLUMNS = {"theory": ("closed form", *FLOWS[:2], DRAWN), "true gradient": FLOWS[2:], "SGD": ("SGD",)}
+COLUMNS = {"theory": ("closed form", *MODIFIED, DRAWN), "true gradient": FLOWS[2:], "SGD": ("SGD",)}
 ENCLOSING = Enclosing(FLOWS, enclosed.enclose, enclosed.question)
 PROOFS = derivations("theory.scan_and_snap.proofs")
 
@@ -40,10 +42,26 @@ def closed(
     return Check(name, ("closed form",), printed, corrected, tolerance, ("closed form",), suffices=suffices)
 
 
-def at_any_rates(name: str, level: str, measure, claim, *, tolerance: float = 0.0, **more) -> Check:
+def flowing(
+    name: str, levels, printed, corrected=None, *, expected: tuple[str, ...] = ("theory flow",), **more: Any
+) -> Check:
+    """A check of simulations, and in balls by the claim of `enclosed` that has the name of the measure.
+
+    Of a printed and a corrected form the claim is the corrected one.
+    """
+    claim = getattr(enclosed, (corrected or printed).__name__)
+    return Check(name, levels, printed, corrected, expected=expected, claim=claim, **more)
+
+
+def signs(name: str, levels, measure, says: str) -> Check:
+    """A check by the share of places that have the wrong sign, of which the theory flow should have none."""
+    return flowing(name, levels, measure, tolerance=0.0, reversible=True, says=says)
+
+
+def at_any_rates(name: str, measure, *, level: str = "theory flow", tolerance: float = 0.0, **more: Any) -> Check:
     """A check beyond the printed form, at a level where Assumption 1(c) is not needed; ``more`` says what suffices."""
     name = f"at any learning rates: {name}"
-    return Check(name, (level,), measure, tolerance=tolerance, expected=(level,), claim=claim, **more)
+    return flowing(name, (level,), measure, tolerance=tolerance, expected=(level,), **more)
 
 
 def drawn(name: str, measure, *, tolerance: float = 0.0) -> Check:

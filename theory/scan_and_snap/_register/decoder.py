@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theory.scan_and_snap import bounds, coverage, enclosed
+from theory.scan_and_snap import bounds, coverage
 from theory.scan_and_snap import measures as checks
 from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import (
@@ -22,9 +22,10 @@ from theory.scan_and_snap._register.common import (
     both,
     closed,
     drawn,
+    flowing,
     statement,
 )
-from theory.statements import Check, Clause, Hypothesis, Slip
+from theory.statements import Clause, Hypothesis, Slip
 from theory.symbolic import part
 from theory.values import value
 
@@ -50,13 +51,12 @@ STATEMENTS = (
         r"\dot Y 1 = 0,\quad \dot Z 1 = 0",
         prove=PROOFS["invariants"],
         checks=(
-            Check(
+            flowing(
                 "row sums",
                 ("modified flow", "full flow", "SGD"),
                 checks.zero_sums,
                 tolerance=1e-8,
                 expected=("modified flow", "full flow", "SGD"),
-                claim=enclosed.zero_sums,
                 says="zero row sums",
             ),
         ),
@@ -104,14 +104,7 @@ STATEMENTS = (
         prove=PROOFS["lemma6"],
         checks=(
             closed("(45) by the closed form", bounds.lemma6, tolerance=1e-12),
-            Check(
-                "closed form against the flow",
-                ("theory flow",),
-                checks.lemma6_flow,
-                tolerance=1e-6,
-                expected=("theory flow",),
-                claim=enclosed.lemma6_flow,
-            ),
+            flowing("closed form against the flow", ("theory flow",), checks.lemma6_flow, tolerance=1e-6),
         ),
     ),
     statement(
