@@ -15,9 +15,8 @@ def modules(package: str) -> list[str]:
     """``package`` and its public modules. Proofs are on the pages on theory, and commands in ``yzflow --help``."""
     root = importlib.import_module(package)
     found = [package] + [module.name for module in pkgutil.walk_packages(root.__path__, f"{package}.")]
-    return [
-        name for name in found if not any(part.startswith("_") for part in name.split(".")) and name != "yzflow.cli"
-    ]
+    hidden = ("yzflow.cli", "yzflow.commands")
+    return [name for name in found if "._" not in name and not name.startswith(hidden)]
 
 
 def public_names(module: str) -> list[str]:

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 
 from dynamics import Objective, Optimizer, Schedule, SequenceClasses, Trajectory, options, sgd
 from yzflow import cli
+from yzflow.commands import training
 from yzflow.papers.scan_and_snap.tasks import synthetic
 
 NAMES = {*options.OF_OPTIMIZER, *options.OF_OBJECTIVE}
@@ -34,13 +35,13 @@ def test_names_are_the_same_everywhere():
     fields = {field.name for kind in (Optimizer, Objective) for field in dataclasses.fields(kind)}
     # Pairs, functions and bags have no place on a command line.
     assert fields | {"warm_up"} == NAMES | {"name", "momentum", "betas", "contrast", "contrast_weight", "terms"}
-    for command in (cli.sgd, cli.flow):
+    for command in (training.sgd, training.flow):
         assert {"optimizer", "momentum", *NAMES} <= {parameter.name for parameter in command.params}
         shown = run(command.name, "--help").output
         assert all(f"--{name.replace('_', '-')}" in shown for name in NAMES)
     for task in synthetic.TASKS:
         assert {"optimizer", "momentum", *NAMES} <= set(task.keys)
-    given = cli.sgd.make_context("sgd", []).params
+    given = training.sgd.make_context("sgd", []).params
     assert {name: given[name] for name in NAMES} == options.OF_OPTIMIZER | options.OF_OBJECTIVE
 
 

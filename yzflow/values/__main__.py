@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from yzflow.cli import _Command
+from yzflow.commands.common import Command
 from yzflow.values import check_rooms, earlier, keep, write_rooms
 from yzflow.values.pages import check_pages, write_pages
 
@@ -20,7 +20,7 @@ def main() -> None:
     sys.path.insert(0, str(Path.cwd() / "studies"))
 
 
-@main.command(cls=_Command)
+@main.command(cls=Command)
 @click.option("--stored", is_flag=True, help="Run nothing: compare the pages with what is stored.")
 def check(stored: bool) -> None:
     """Compare pages with stored numbers, and stored numbers with a fresh run of the quick studies.
@@ -35,7 +35,7 @@ def check(stored: bool) -> None:
     sys.exit(bool(faults))
 
 
-@main.command(cls=_Command)
+@main.command(cls=Command)
 @click.argument("names", nargs=-1)
 @click.option("--stored", is_flag=True, help="Run nothing: write what is stored into the pages.")
 def write(names: tuple[str, ...], stored: bool) -> None:
@@ -45,7 +45,7 @@ def write(names: tuple[str, ...], stored: bool) -> None:
         click.echo(f"changed: {name}")
 
 
-@main.command(name="keep", cls=_Command)
+@main.command(name="keep", cls=Command)
 @click.argument("name")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--earlier", "run", required=True, help="Which run the numbers are of.")
@@ -55,7 +55,7 @@ def store(name: str, file: Path, run: str) -> None:
     click.echo(f"changed: {name}")
 
 
-@main.command(name="list", cls=_Command)
+@main.command(name="list", cls=Command)
 @click.argument("files", nargs=-1)
 def unmarked(files: tuple[str, ...]) -> None:
     """List the numbers that are in no mark and have no reason, of all pages and captions or of the files given."""

@@ -18,6 +18,7 @@ from dynamics import SequenceClasses, gradient_flow, sgd
 from dynamics.support import files
 from dynamics.support.netcdf import load_dataset
 from yzflow import cli, figures
+from yzflow.commands import common
 from yzflow.sweeps import cache, config, runs
 from yzflow.sweeps.runs import Result
 from yzflow.sweeps.store import Store, StoreError
@@ -242,7 +243,7 @@ def test_bad_files_are_told_before_anything_runs(folder, text, message):
 
 
 def test_what_is_no_finite_number_is_null_for_a_machine(capsys):
-    cli._report(True, {"loss": float("nan"), "entropy": -float("inf"), "runs": 3, "out": "x"}, [])
+    common.print_facts(True, {"loss": float("nan"), "entropy": -float("inf"), "runs": 3, "out": "x"}, [])
     assert json.loads(capsys.readouterr().out) == {"loss": None, "entropy": None, "runs": 3, "out": "x"}
 
 

@@ -1,0 +1,92 @@
+"""The command that turns bad input into one line, the options that several have, and how they print."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+class _BadInput(click.ClickException):
+    exit_code = 2
+
+
+class Command(click.Command):
+    """A command whose bad input ends in one line and exit status 2, want of memory in 1, and Ctrl-C in 130."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("always", UserWarning)
+                warnings.showwarning = lambda message, *_: click.echo(f"Warning: {message}", err=True)
+                return super().invoke(context)
+        except click.exceptions.Exit:  # itself a RuntimeError
+            raise
+        except (ValueError, OSError, ImportError) as error:
+            raise _BadInput(str(error)) from error
+        except MemoryError as error:
+            raise click.ClickException(f"out of memory: {error}".removesuffix(": ")) from error
+        except RuntimeError as error:  # a simulation that failed is no bad input
+            raise click.ClickException(str(error)) from error
+        except KeyboardInterrupt:
+            what = context.meta.get("interrupted", "every file that is there is complete; the same command starts over")
+            click.echo(f"\ninterrupted: {what}", err=True)
+            context.exit(130)
+
+
+def files_to_write(*paths: Path | None) -> None:
+    """Refuse what cannot be written before long work, and not after it; None stands for no file."""
+    from dynamics.support.files import writable
+
+    for path in paths:
+        if path is None:
+            continue
+        if path.name.startswith("--"):
+            raise ValueError(f"`--out` must be the path of a file, but got {path}, which reads like an option")
+        writable("--out", path)
+
+
+def print_facts(as_json: bool, facts: dict, lines: list[str]) -> None:
+    """Facts for a machine, where null stands for what is no finite number, or lines for a person."""
+    plain = {key: None if isinstance(fact, float) and not math.isfinite(fact) else fact for key, fact in facts.items()}
+    click.echo(json.dumps(plain, indent=2, allow_nan=False) if as_json else "\n".join(lines))
+
+
+def print_text(text: str, out: Path | None) -> None:
+    """Print a result, and write it to a file where that is asked for."""
+    from dynamics.support.files import replacing
+
+    click.echo(text)
+    if out is not None:
+        with replacing(out) as temporary:
+            temporary.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+        click.echo(f"wrote {out}", err=True)
+
+
+def asked_for(context: click.Context, *names: str) -> list[str]:
+    """Those of the options that a person wrote."""
+    return [name for name in names if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT]
+
+
+def of_paper(option: str, names: tuple[str, ...], paper: str | None) -> Any:
+    """The statements that an option names, or those of a paper; None for neither."""
+    from yzflow.listing import paper_of
+
+    if paper is None:
+        return names or None
+    if names:
+        raise ValueError(f"`--paper` must be left out beside {option}, but got both")
+    return paper_of(paper)
+
+
+PATH = click.Path(path_type=Path)
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON in place of text.")
+paper_option = click.option("--paper", help="Only of this paper, by its name; `yzflow papers` lists all. Default: all.")
+copy_option = click.option("--out", type=PATH, help="Write what is printed to this file as well.")

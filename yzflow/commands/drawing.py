@@ -1,0 +1,101 @@
+"""Commands that draw or show: figure, explore and example."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from yzflow.commands.common import PATH, Command, files_to_write, json_option, print_facts
+
+
+class _Figure(Command):
+    """The command whose help names the figures, which are looked up only then."""
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        from yzflow import figures
+
+        papers: dict[str, list[str]] = {}
+        for entry in figures.entries().values():
+            papers.setdefault(entry.paper, []).append(entry.name)
+        with formatter.section("Figures"):
+            formatter.write_dl([(paper, ", ".join(names)) for paper, names in papers.items()])
+
+
+@click.command(cls=_Figure)
+@click.argument("name")
+@click.option("--out", type=PATH, default=Path("figures"), show_default=True, help="Folder.")
+@click.option("--format", "formats", default="png,pdf", show_default=True, help="Some of png, pdf, svg.")
+@click.option("--store", type=PATH, help="Where simulations are kept. Default: OUT/store.")
+@click.option("--quick", is_flag=True, help="Fewer seeds or output times.")
+@json_option
+def figure(name: str, out: Path, formats: str, store: Path | None, quick: bool, as_json: bool) -> None:
+    """Draw a figure: its number in its paper, or its name.
+
+    What it simulates is kept, and drawing it again or in another format simulates nothing.
+
+    Example: yzflow figure 6 --quick --format pdf --out figures
+    """
+    from dynamics.support import checks
+    from dynamics.support.files import folder
+    from yzflow import figures
+
+    entry = figures.find(name)
+    kinds = [checks.one_of("--format", kind, ("png", "pdf", "svg")) for kind in formats.split(",")]
+    folder("--out", out)
+    data = entry.data(figures.Effort(quick=quick, store=out / "store" if store is None else store, progress=True))
+    paths = [str(path) for path in figures.save(entry.draw(data), out / entry.name, formats=kinds)]
+    caption = entry.caption(data)
+    facts = {"figure": entry.name, "caption": caption, "files": paths}
+    print_facts(as_json, facts, [caption, *(f"wrote {path}" for path in paths)])
+
+
+@click.command(cls=Command)
+@click.option("--out", type=PATH, default=Path("explorer.html"), show_default=True, help="File.")
+@click.option("--open", "show", is_flag=True, help="Open it in the browser.")
+@click.option("--data", type=PATH, help="Your own classes (.csv, .tsv, .json), to open and edit.")
+@json_option
+def explore(out: Path, show: bool, data: Path | None, as_json: bool) -> None:
+    """Write the explorer: one HTML file with sliders, for a lecture, which works offline.
+
+    Example: yzflow explore --open
+
+    Example: yzflow explore --data classes.csv --open
+    """
+    from dynamics.data.reading import read_data
+    from yzflow.pages import explorer
+
+    files_to_write(out)
+    own = None if data is None else read_data(data)
+    explorer.write(out, data=own, name="" if data is None else data.name, progress=True)
+    print_facts(as_json, {"out": str(out)}, [f"wrote {out}"])
+    if show:
+        click.launch(str(out.absolute()))
+
+
+class _Example(Command):
+    """The command whose help names the examples, which are looked up only then."""
+
+    def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        from yzflow import examples
+
+        with formatter.section("Examples"):
+            formatter.write_dl(list(examples.names().items()))
+
+
+@click.command(cls=_Example, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--copy", "to", type=PATH, help="Put a copy of it into this folder, and run nothing.")
+@click.argument("name")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.pass_context
+def example(context: click.Context, to: Path | None, name: str, arguments: tuple[str, ...]) -> None:
+    """Run the example NAME with ARGUMENTS, or copy it.
+
+    Example: yzflow example phase_transition --quick
+    """
+    from yzflow import examples
+
+    if to is not None:
+        click.echo(f"wrote {examples.copy(name, to)}")
+        return
+    context.exit(examples.run(name, arguments))

@@ -1,0 +1,106 @@
+"""The command sweep, and the executor of a dask cluster for it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import click
+
+from yzflow.commands.common import FILE, PATH, Command, files_to_write, json_option, print_facts
+
+
+@click.command(cls=Command)
+@click.argument("config", type=FILE)
+@click.option("--store", type=PATH, help="Folder of the runs. Default: CONFIG's, or CONFIG.store.")
+@click.option("--out", type=PATH, help="netCDF file. Default: CONFIG's, or CONFIG.nc.")
+@click.option("--seeds", type=int, help="Number of seeds. Default: CONFIG's, or 1.")
+@click.option("--workers", type=int, help="Threads, processes or local dask workers. Default: one a core.")
+@click.option("--dask", help="Run on a dask cluster: its ADDRESS, or 'local' for one on this machine.")
+@json_option
+@click.pass_context
+def sweep(
+    context: click.Context,
+    config: Path,
+    store: Path | None,
+    out: Path | None,
+    seeds: int | None,
+    workers: int | None,
+    dask: str | None,
+    as_json: bool,
+) -> None:
+    """Run a task over a grid of configurations and seeds; the same command resumes it after any interruption.
+
+    CONFIG is a TOML file, see examples/sweep.toml. The exit status is 1 if a run failed: it is marked in the result,
+    and tried again by the same command.
+
+    Example: yzflow sweep examples/sweep.toml --seeds 10 --out entropy.nc
+    """
+    from dynamics.support import checks
+    from dynamics.support.netcdf import save_dataset
+    from yzflow.sweeps import config as configuration
+    from yzflow.sweeps.sweep import sweep as run
+
+    asked = configuration.load(config)
+    out = asked.out if out is None else out
+    files_to_write(out)
+    if out.resolve() == config.resolve():
+        raise checks.reject("--out", "be another file than CONFIG", out)
+    if dask and workers is not None:
+        checks.processes("workers", workers)
+    if ":" in asked.task and os.getcwd() not in sys.path:
+        # A module beside the person, after all others: its name may be one that a library imports.
+        sys.path.append(os.getcwd())
+    store = asked.store if store is None else store
+    context.meta["interrupted"] = f"what is done is in {store}; the same command goes on from there"
+    chosen = asked.seeds if seeds is None else seeds
+    with _dask_executor(dask, workers) as executor:
+        workers = None if dask else workers
+        runs = run(asked.task, asked.grid, store=store, seeds=chosen, executor=executor, workers=workers)
+    save_dataset(runs, out)
+    n, failed = runs["failed"].size, int(runs["failed"].sum())
+    print_facts(
+        as_json,
+        {"task": asked.task, "runs": n, "failed": failed, "store": str(store), "out": str(out)},
+        [f"{n} runs of {asked.task}, {failed} failed", f"runs are in {store}", f"wrote {out}"],
+    )
+    context.exit(1 if failed else 0)
+
+
+@contextmanager
+def _dask_executor(address: str | None, workers: int | None):
+    """The executor of a dask cluster, or None without an address."""
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ValueError("`--dask` must have dask.distributed: pip install 'yzflow[cluster]'") from error
+    if address != "local" and workers is not None:
+        raise ValueError(f"`--workers` must be left out with the address of a cluster, but got {workers}")
+    with _local_cluster(workers) if address == "local" else nullcontext(address) as cluster:
+        try:
+            client = Client(cluster, timeout=10)
+        except OSError as error:
+            raise ValueError(
+                f"`--dask` must be the address of a dask scheduler, but got {address} ({error})"
+            ) from error
+        with client:
+            yield client.get_executor()
+
+
+def _local_cluster(workers: int | None):
+    import logging
+
+    from distributed import LocalCluster
+
+    from yzflow.sweeps.execution import starting_processes
+
+    with starting_processes():
+        # Runs hold the interpreter's lock or use all of a core: a process for each.
+        return LocalCluster(
+            n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=logging.ERROR
+        )
