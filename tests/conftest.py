@@ -2,6 +2,7 @@
 
 import signal
 
+import pytest
 from driving import LONG, browser, chromium, shared_browser  # noqa: F401, fixtures
 from hypothesis import HealthCheck, settings
 
@@ -17,6 +18,15 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("yzflow")
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-m` chooses
+def pytest_collection_modifyitems(items):
+    """What needs a browser is slow."""
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
 
 # A shell starts background jobs with Ctrl-C ignored, which Python and its children inherit: the tests that send one
 # would wait for nothing.

@@ -22,6 +22,7 @@ def installed(tmp_path_factory):
     return {str(path.relative_to(folder / "lib")) for path in (folder / "lib").rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_all_that_is_no_python_is_installed_too(installed):
     packages = ("dynamics", "theory", "yzflow")
     here = {str(path.relative_to(ROOT)) for name in packages for path in (ROOT / name).rglob("*") if path.is_file()}

@@ -37,6 +37,7 @@ def imported(statement: str) -> set[str]:
     return HEAVY & set(python(program).split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "allowed"),
     [
@@ -70,6 +71,7 @@ def stub(package) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
 def test_public_names_are_those_of_the_stub_and_nothing_else(package):
     names = stub(package)
@@ -90,6 +92,7 @@ def test_the_public_face_is_about_forty_names():
     assert 30 <= len(dir(yz)) <= 50
 
 
+@pytest.mark.slow
 def test_a_plain_import_offers_what_lies_deeper():
     program = (
         "import yzflow as yz, dynamics, theory\n"
@@ -141,6 +144,7 @@ def room_of(name: str) -> str | None:
 ROOMS = {path.name for path in (ROOT / "yzflow" / "papers").iterdir() if (path / "__init__.py").is_file()}
 
 
+@pytest.mark.slow
 def test_no_room_imports_another_and_no_arrow_goes_up():
     assert len(ROOMS) >= 2
     order = {"dynamics": 0, "theory": 1, "yzflow": 2}
@@ -164,6 +168,7 @@ def parents(module: str) -> list[str]:
     return [".".join(parts[:i]) for i in range(1, len(parts))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", sorted(ROOMS))
 def test_the_figures_of_a_room_can_be_imported_first(room):
     found = [name for name in modules_of(f"yzflow/papers/{room}") if ".figures." in name]
@@ -171,6 +176,7 @@ def test_the_figures_of_a_room_can_be_imported_first(room):
         python(f"import {found[0]}")
 
 
+@pytest.mark.slow
 def test_imports_make_no_circle():
     modules = modules_of("dynamics", "theory", "yzflow")
     known, graph = set(modules), {}

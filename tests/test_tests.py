@@ -20,6 +20,7 @@ def imported(path) -> set[str]:
     return {part for name in found for part in name.split(".")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", [*TESTS, *HERE.glob("*.py")], ids=lambda path: str(path.relative_to(HERE)))
 def test_no_module_imports_a_test(path):
     tests = {other.stem for other in TESTS}

@@ -7,6 +7,8 @@
     python .ci/mutants check ID TESTS..  pytest itself, on a copy with the change on disk; kept where they notice it
     python .ci/mutants audit ID..  the rows of the quick audit, for measures that no quicker test runs
     python .ci/mutants report   counts, and survivors with what is said of them in judged.toml
+    --fresh SEED --first N      (run, report) N others, drawn anew; their results are kept in the work folder
+    --short                     (run, report) with the tests of the README's command alone, kept apart, too
 
 mutmut 3 leaves out all decorated functions, and so every numba kernel; Cosmic Ray starts a process for each mutant, and
 to import and collect takes longer than most tests. Here a process collects once (`server`) and forks for each mutant,
@@ -72,20 +74,23 @@ def files(package: str) -> list[str]:
     return [name for name in names if "_register/" not in name and not name.endswith("statements.py")]
 
 
-def sample(work: Path) -> list[Mutant]:
+def sample(work: Path, fresh: int | None = None) -> list[Mutant]:
     """The mutants in the order in which they are run; kept, as half a minute goes into listing them.
 
     Those that were drawn and are still there, so that results outlast other changes of the code; where they have become
-    fewer than `SAMPLE`, others in the order of a hash of their names.
+    fewer than `SAMPLE`, others in the order of a hash of their names. With a fresh seed: all in the order of another.
     """
     listed = [(package, file) for package in SOURCES for file in files(package)]
     drawn = DRAWN.read_text().split()
     state = hashlib.sha256(b"".join((ROOT / file).read_bytes() for _, file in listed) + DRAWN.read_bytes()).hexdigest()
-    kept = work / f"sample_{state[:12]}.json"
+    kept = work / f"sample_{state[:12]}{'' if fresh is None else f'_{fresh}'}.json"
     if not kept.exists():
         every = {one.name: one for _, file in listed for one in mutants(ROOT, file)}
         found = [every.pop(name) for name in drawn if name in every]
-        order = sorted(every, key=lambda name: hashlib.sha256(f"{SEED} {name}".encode()).hexdigest())
+        if fresh is not None:
+            found = []
+        seed = SEED if fresh is None else fresh
+        order = sorted(every, key=lambda name: hashlib.sha256(f"{seed} {name}".encode()).hexdigest())
         found += [every[name] for name in order[: max(0, SAMPLE - len(found))]]
         kept.write_text(json.dumps([asdict(one) for one in found]))
     return [Mutant(**one) for one in json.loads(kept.read_text())]
@@ -125,8 +130,20 @@ def copied(work: Path) -> Path:
     return copy
 
 
+def results(work: Path, fresh: int | None, short: bool) -> Path:
+    """Where is kept what became of each mutant."""
+    return RESULTS if fresh is None and not short else work / f"results_{fresh}{'_short' if short else ''}.jsonl"
+
+
 def served(
-    work: Path, package: str, task: dict, *, jit: bool, tests: list[str] | None = None, program: str | None = None
+    work: Path,
+    package: str,
+    task: dict,
+    *,
+    jit: bool,
+    tests: list[str] | None = None,
+    program: str | None = None,
+    short: bool = False,
 ) -> None:
     """Start pytest with the server in the copy, or another program, and let it do the task."""
     copy = copied(work)
@@ -138,6 +155,7 @@ def served(
     }  # fmt: skip
     # The caller's own folder, as an editable installation may point to it, must not be found first.
     command = [sys.executable, "-m", "pytest", "-q", "-n0", "--tb=no", "-p", "server", "-p", "no:cacheprovider"]
+    command += [] if short else ["-m", ""]
     command += [f"--ignore={name}" for name in IGNORED]
     command += tests or TESTS[package]
     command = [sys.executable, str(HERE / program)] if program else command
@@ -172,7 +190,9 @@ def chosen(mutant: Mutant, reached: list[dict]) -> list[dict]:
     return sorted(found, key=lambda record: record["cpu"] * (0.5 if stem in record["unit"] else 1.0))
 
 
-def run(work: Path, first: int | None, again: bool, names: list[str]) -> None:
+def run(
+    work: Path, first: int | None, again: bool, names: list[str], fresh: int | None = None, short: bool = False
+) -> None:
     """The first mutants of the sample that have no result yet; with names, those alone."""
     for package in SOURCES:
         traced = records(work / f"reach_{package}.jsonl")
@@ -184,11 +204,11 @@ def run(work: Path, first: int | None, again: bool, names: list[str]) -> None:
             single = {record["unit"].split("[")[0] for record in reached if "[" in record["unit"]}
             stopped = [each for each in reached if each["failed"] == "out of time" and each["unit"] not in single]
             whole += [record | {"cpu": SLOW} for record in stopped]
-        store = RESULTS
+        store = results(work, fresh, short)
         same = {name for name, said in judged().items() if said["verdict"] == "same"}
         known = {record["mutant"]: record["status"] for record in records(store)}
         entries = []
-        for mutant in sample(work)[:first]:
+        for mutant in sample(work, fresh)[:first]:
             if mutant.file.split("/")[0] != package or (names and mutant.name not in names):
                 continue
             open_still = again and known.get(mutant.name) in ("survived", "unreached") and mutant.name not in same
@@ -217,7 +237,7 @@ def run(work: Path, first: int | None, again: bool, names: list[str]) -> None:
                 "results": str(store),
                 "mutants": entries,
             }
-            served(work, package, task, jit=INTERPRETED[package] == "0", tests=needed)
+            served(work, package, task, jit=INTERPRETED[package] == "0", tests=needed, short=short)
 
 
 def audited(work: Path, names: list[str]) -> dict:
@@ -271,10 +291,10 @@ def judged() -> dict[str, dict[str, str]]:
     return tomllib.loads((HERE / "judged.toml").read_text())
 
 
-def report(work: Path) -> None:
+def report(work: Path, first: int | None = None, fresh: int | None = None, short: bool = False) -> None:
     """Counts, and each survivor with what is said of it."""
-    last, verdicts = {record["mutant"]: record for record in records(RESULTS)}, judged()
-    drawn = sample(work)
+    last, verdicts = {record["mutant"]: record for record in records(results(work, fresh, short))}, judged()
+    drawn = sample(work, fresh)[:first]
     every = [mutant for mutant in drawn if mutant.name in last]
     status = Counter()
     for mutant in every:
@@ -304,12 +324,14 @@ def main() -> int:
     parser.add_argument("--first", type=int, help="only so many mutants of the sample")
     parser.add_argument("--seconds", type=float, help="of CPU time after which a test is no longer traced")
     parser.add_argument("--again", action="store_true", help="survivors once more, with more tests")
+    parser.add_argument("--fresh", type=int, metavar="SEED", help="other mutants, drawn anew")
+    parser.add_argument("--short", action="store_true", help="tests of the README's command alone")
     given = parser.parse_intermixed_args()  # names before or behind options
     given.work.mkdir(parents=True, exist_ok=True)
     if given.command == "reach":
         reach(given.work, given.names[0] if given.names else None, given.names[1:], given.seconds)
     elif given.command == "run":
-        run(given.work, given.first, given.again, given.names)
+        run(given.work, given.first, given.again, given.names, given.fresh, given.short)
     elif given.command == "show":
         show(given.work, given.names[0])
     elif given.command == "audit":
@@ -317,7 +339,7 @@ def main() -> int:
     elif given.command == "check":
         return check(given.work, given.names[0], given.names[1:])
     else:
-        report(given.work)
+        report(given.work, given.first, given.fresh, given.short)
     return 0
 
 

@@ -210,6 +210,7 @@ def of_python(inner):
     return call
 
 
+@pytest.mark.slow
 def test_the_stages_of_sgd_make_up_a_step(monkeypatch):
     # As the Python that they are written in, which compiles faster; the kernels are compiled.
     for name in ("_attention", "_products", "_exponentials", "_softmax", "_optimiser"):
@@ -239,6 +240,7 @@ def test_the_command_runs_what_it_is_asked_for(tmp_path, monkeypatch, capsys):
         main(["--only", "nothing"])
 
 
+@pytest.mark.slow
 def test_settings_of_the_command_are_not_made_by_an_import():
     program = "import os; before = dict(os.environ); import benchmarks.__main__; assert dict(os.environ) == before"
     python(program)

@@ -63,6 +63,7 @@ def pages(site):
     return {path: Page(path) for path in site.rglob("*.html")}
 
 
+@pytest.mark.slow
 def test_every_link_inside_the_site_leads_somewhere(site, pages):
     wrong = []
     for path, page in pages.items():
@@ -79,6 +80,7 @@ def test_every_link_inside_the_site_leads_somewhere(site, pages):
     assert not wrong, wrong[:20]
 
 
+@pytest.mark.slow
 def test_no_mark_of_a_number_is_left_in_the_pages(site):
     howto = site / "howto" / "values.html"  # which shows them as code
     text = {path: path.read_text(encoding="utf-8") for path in (*site.rglob("*.html"), site / "searchindex.js")}
@@ -86,6 +88,7 @@ def test_no_mark_of_a_number_is_left_in_the_pages(site):
     assert "&lt;!--v" in text[howto]
 
 
+@pytest.mark.slow
 def test_nothing_is_loaded_from_elsewhere(site, pages):
     loaded = {resource for page in pages.values() for resource in page.resources}
     assert not [one for one in loaded if urlsplit(one).netloc]
@@ -95,6 +98,7 @@ def test_nothing_is_loaded_from_elsewhere(site, pages):
         assert not addresses, (sheet, addresses)
 
 
+@pytest.mark.slow
 def test_the_reference_has_every_public_name(pages):
     import dynamics
 
@@ -133,6 +137,7 @@ def test_the_glossary_names_what_exists():
             assert found is not None or part in declared or documented, name
 
 
+@pytest.mark.slow
 def test_every_figure_and_every_proof_has_its_page(site):
     import yzflow_studies
 
@@ -159,6 +164,7 @@ def test_every_figure_and_every_proof_has_its_page(site):
     ]
 
 
+@pytest.mark.slow
 def test_every_statement_stands_once_and_before_its_proof(site):
     from theory.statements import REGISTER
 
@@ -172,6 +178,7 @@ def test_every_statement_stands_once_and_before_its_proof(site):
             assert text.index(here) < text.index(f'<span class="pre">{proof}<'), statement.id
 
 
+@pytest.mark.slow
 def test_pages_that_are_run_show_what_their_cells_show(site):
     """Each block of Python of the tutorial and the exercises is a cell that has run, in a real kernel, in its order."""
     sys.path.insert(0, str(DOCS / "_ext"))
@@ -195,6 +202,7 @@ def test_pages_that_are_run_show_what_their_cells_show(site):
         assert page.count("cell_output") >= len(plain) - 2 and page.count("_images/") >= pictures[name]
 
 
+@pytest.mark.slow
 def test_every_task_of_sweeps_is_listed_with_its_defaults(site):
     from yzflow.sweeps.tasks import named
 
@@ -233,6 +241,7 @@ def test_a_printed_lesson_has_questions_and_no_solutions(site, browser):
     assert not page.locator("details").first.is_visible()
 
 
+@pytest.mark.slow
 def test_every_statement_has_its_page_in_the_site_and_links_to_it(site, pages):
     from theory.statements import REGISTER, reading_order
     from yzflow.pages.statement import slug

@@ -38,6 +38,7 @@ def defined(path):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
 def test_places_and_the_tests_that_hold_them_are_there(row):
     _, fields, place, held = row
@@ -82,6 +83,7 @@ def _is_type(node):
     )
 
 
+@pytest.mark.slow
 def test_nothing_asks_for_the_exact_type_of_an_object():
     """A subclass is another kind: what is its own it declares, and a comparison of types would not hear of it."""
     wrong = []
@@ -94,6 +96,7 @@ def test_nothing_asks_for_the_exact_type_of_an_object():
     assert not wrong
 
 
+@pytest.mark.slow
 def test_no_code_compares_the_name_of_a_decoder():
     """By what a decoder is called nothing is decided outside its table, or a new one would be one of the old."""
     wrong = []

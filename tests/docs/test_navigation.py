@@ -35,6 +35,7 @@ def _alike(html):
     return re.sub(r'class="([^"]*)"', lambda found: f'class="{" ".join(sorted(found[1].split()))}"', html)
 
 
+@pytest.mark.slow
 def test_the_tree_of_each_page_is_that_of_furo(tmp_path):
     for name, text in PAGES.items():
         path = tmp_path / f"{name}.rst"

@@ -262,6 +262,7 @@ def test_the_second_order_equation_without_noise_is_gradient_descent(decoder):
         assert np.polyfit(np.log(rates), np.log(found), 1)[0] == pytest.approx(order, abs=0.25)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("decoder", "length"), [("full", 80), ("modified", None)])
 def test_its_law_is_that_of_sgd(decoder, length):
     """Mean and spread of z over 200 runs each after 8 steps: false alarms below 1e-3, all entries together.

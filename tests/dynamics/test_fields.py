@@ -65,6 +65,7 @@ def known(times, classes=CLASSES):
     return found[:, :cut], found[:, cut:].reshape(-1, *start.Y.shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_field_is_itself_by_every_method_and_reduction(method, symmetric):

@@ -70,6 +70,8 @@ from dynamics.units import qsa
 from theory import papers
 from theory.papers import built_in
 
+pytestmark = pytest.mark.slow
+
 deep = pytest.importorskip("dynamics.deep")
 
 

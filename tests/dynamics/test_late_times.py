@@ -27,6 +27,7 @@ def flow(ln_t, *, eta_z=0.5, decoder="full", method="auto", scale="log", **optio
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("eta_z", [0.5, 100.0, 1e4])
 @pytest.mark.parametrize("scale", ["linear", "log"])
 def test_the_full_flow_is_that_of_the_problem_in_logarithms(eta_z, scale):

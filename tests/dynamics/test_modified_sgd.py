@@ -58,6 +58,7 @@ def test_steps_are_those_of_lemma_3_on_the_bags_drawn(data, seed, batch_size):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-11), ("float32", 2e-5)])
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_optimisers_and_precisions(optimizer, dtype, tolerance):

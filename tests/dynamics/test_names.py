@@ -200,6 +200,7 @@ def test_held_out_bags_take_the_names_of_the_training_data():
     assert sgd(classes(**NAMED), evaluate=own, **options).dataset["token_name"].values.tolist() == ["one", "two", ""]
 
 
+@pytest.mark.slow
 def test_windows_of_a_text_are_named_by_its_vocabulary():
     corpus = TextCorpus(["the cat sees the dog", "a\0b sees the cat", "x" * 300])
     bags = corpus.windows(3)

@@ -91,6 +91,7 @@ def test_a_mask_that_hides_nothing_does_not_matter():
 # Units of counts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1e-300, 1e-60, 1e39, 3e307])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_attention_does_not_depend_on_the_unit_of_counts(unit, dtype):
@@ -102,6 +103,7 @@ def test_attention_does_not_depend_on_the_unit_of_counts(unit, dtype):
     assert layer.loss(scaled) == pytest.approx(layer.loss(plain), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [1e-60, 1e39])
 def test_a_run_in_single_precision_does_not_depend_on_the_unit_of_counts(unit):
     counts = np.array([[1.0, 2.0, 3.0], [4.0, 0.0, 1.0]])

@@ -56,6 +56,7 @@ def with_kinds(flow, **kinds):
     return flow
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("scale", ["linear", "log"])
 def test_zeros_are_found_where_they_are(method, scale):
@@ -242,6 +243,7 @@ def test_two_kinks_at_once_are_not_slid_along_and_the_run_says_so():
     assert "slid along from t = 0.3" in caught.value.run.notes[0]
 
 
+@pytest.mark.slow
 def test_two_kinks_that_are_met_at_the_same_time_are_named_both():
     """x reaches zero at 1, and so does y: there the flow would rest on both, which neither alone keeps it at."""
 

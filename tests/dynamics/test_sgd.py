@@ -82,6 +82,7 @@ def some_bags(soft):
     return Bags.from_dense([0, 1, 0, 1], target, rng.exponential(size=(4, 4)), rng.dirichlet(np.ones(4)), vocab_size=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("soft", [False, True])
 @pytest.mark.parametrize("value", [False, True])

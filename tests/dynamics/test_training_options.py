@@ -50,6 +50,7 @@ def test_steps_are_those_of_pytorch(names):
     assert_same(ours(*values), *training.torch_run(*values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", training.SINGLE, ids=" and ".join)
 def test_steps_are_those_that_pytorch_took(names):
     """As above from numbers that are kept, with their source, for where there is no PyTorch."""

@@ -25,6 +25,7 @@ print(GROUND_TYPES, len(proofs), refuted, wrong)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("types", OTHERS)
 def test_every_proof_holds_with_other_ground_types(types):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "SYMPY_GROUND_TYPES": types}

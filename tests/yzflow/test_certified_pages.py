@@ -92,6 +92,7 @@ def page_of(path, *held):
     return path
 
 
+@pytest.mark.slow
 def test_a_certificate_is_compared_with_the_statement(kept, tmp_path):
     held = certified.certified(LEADS, kept)
     assert held.content == kept.read_bytes() and held.flow == "full flow, small <task>"
@@ -158,6 +159,7 @@ def test_packages_that_are_not_there_are_named(tmp_path, monkeypatch):
         verifier.parts(tmp_path)
 
 
+@pytest.mark.slow
 def test_another_file_in_a_package_is_refused(packages, tmp_path):
     shutil.copytree(packages, tmp_path / "packages")
     changed(tmp_path / "packages" / verifier.WHEEL, packages / verifier.WHEEL, 100_000)
@@ -165,6 +167,7 @@ def test_another_file_in_a_package_is_refused(packages, tmp_path):
         verifier.parts(tmp_path / "packages")
 
 
+@pytest.mark.slow
 def test_in_node_the_checker_says_the_same_and_refuses_changes(packages, kept, tmp_path):
     if shutil.which("node") is None:
         pytest.skip("needs node")

@@ -164,6 +164,7 @@ def check(folder, name, ended, made, as_json=True, *, without_compilation=False)
         assert (folder / facts["out"]).read_text(encoding="utf-8").rstrip().endswith("</html>")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_with_all_of_it_at_once(folder, name):
     tables, arguments, made = COMMANDS[name]
@@ -173,6 +174,7 @@ def test_a_command_with_all_of_it_at_once(folder, name):
     check(folder, name, ended, made, without_compilation=plain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [["flow", "--eta-y", "-1"], ["sgd", "--steps", str(10**12)], ["sweep", "none.toml"]],

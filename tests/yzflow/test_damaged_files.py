@@ -52,6 +52,7 @@ def refused(path):
     assert not isinstance(ended.exception, ValueError)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SEALED)
 @given(data=st.data())
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -77,6 +78,7 @@ WRONG = st.one_of(st.none(), st.booleans(), st.integers(-3, 10**30), st.floats()
                   st.just([]), st.just({}), st.just([{"a": [None]}]))  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["an audit", "a check"])
 @given(data=st.data())
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -208,6 +210,7 @@ def test_every_format_in_the_sources_is_in_the_table():
     assert found - set(sealed.KINDS) == {"yzflow-bags-1", "yzflow-ensemble-1", "yzflow-ensemble-2", "yzflow-manifest-1"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FILES)
 def test_whatever_happens_to_a_file_is_noticed(kind, originals, copies):
     path, content = copies(kind), originals[kind].read_bytes()
@@ -226,6 +229,7 @@ def test_whatever_happens_to_a_file_is_noticed(kind, originals, copies):
             assert "is damaged" in told[0] and told[0].endswith("to be run again")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FILES)
 def test_a_file_of_another_kind_is_refused_by_name(kind, originals, copies):
     path = copies(kind)
@@ -277,6 +281,7 @@ def seal(dataset, attributes=None):
     return content + sealed.digest(content)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", FILES)
 def test_a_changed_field_under_a_new_seal_raises_nothing_foreign(kind, originals, copies):
     """Somebody who seals again is believed or refused in our words; a format that is none is always refused."""
@@ -295,6 +300,7 @@ def test_a_changed_field_under_a_new_seal_raises_nothing_foreign(kind, originals
             assert isinstance(found, ValueError), what
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [b"", b"text", bytes(500), b"PK\x03\x04", b"\x89HDF\r\n\x1a\n" + bytes(99)])
 @pytest.mark.parametrize("again", [False, True], ids=["as it is", "sealed"])
 @pytest.mark.parametrize("kind", FILES)

@@ -66,6 +66,7 @@ def chunks_done(folder):
         return int(np.load(file).any(axis=1).sum())
 
 
+@pytest.mark.slow
 def test_kills_within_an_ensembles_folder_change_nothing(tmp_path):
     folder, rng, at = tmp_path / "map", random.Random(3), []
     for _ in range(3):
@@ -109,6 +110,7 @@ def kill_when(commands, arguments, folder, condition):
     return commands.wait(number)
 
 
+@pytest.mark.slow
 def test_kills_within_an_audit_change_nothing(tmp_path, commands):
     """What was enclosed is verified and not enclosed again; the report is the same, byte by byte."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
@@ -135,6 +137,7 @@ def test_kills_within_an_audit_change_nothing(tmp_path, commands):
     assert json.dumps(first) == json.dumps(second)
 
 
+@pytest.mark.slow
 def test_kills_within_a_survival_run_change_nothing(tmp_path, commands):
     asked = ["survival", "--statements", "Theorem 2(b)", "--options", "plain", "--options", "adamw", "--quick"]
     finish(commands, [*asked, "--out", "whole.nc"], tmp_path)
@@ -189,6 +192,7 @@ def test_a_clock_that_jumps_ends_no_file_of_a_process_that_lives(tmp_path, monke
 # A working directory that changes
 
 
+@pytest.mark.slow
 def test_files_go_where_they_were_asked_for_wherever_the_program_goes(tmp_path, monkeypatch):
     """Relative paths mean what they meant at the start of the work, not at its end."""
     (tmp_path / "here").mkdir()
@@ -281,6 +285,7 @@ for name, act in what.items():
 """
 
 
+@pytest.mark.slow
 def test_want_of_memory_is_no_damage(tmp_path):
     """It is said as what it is: nothing that is sound is set aside, and no half of a file is left."""
     n = 600_000
@@ -355,6 +360,7 @@ def open_folder():
         yield Path(folder)
 
 
+@pytest.mark.slow
 def test_a_read_only_folder_is_read_and_refuses_in_one_line(open_folder):
     for name in ("warm", "locked"):
         (open_folder / name).mkdir()

@@ -66,6 +66,7 @@ def test_a_file_whose_field_nobody_registered_is_refused_by_its_name(tmp_path, t
     assert result.exit_code == 2 and "import own_fields" in result.output
 
 
+@pytest.mark.slow
 def test_a_sweep_takes_fields_into_its_processes(tmp_path):
     register_blends(0.5)
     runs = yz.sweep("flow", GRID, store=tmp_path / "runs", workers=1, progress=False)
@@ -99,6 +100,7 @@ def test_a_store_of_trajectories_knows_the_code(tmp_path):
     assert ends[0] == ends[2] != ends[1]
 
 
+@pytest.mark.slow
 def test_a_field_that_workers_cannot_import_is_refused_before_anything_runs(tmp_path):
     yz.register_field(yz.Field("here alone", lambda layer, bags: layer.gradient(bags)))
     with pytest.raises(ValueError, match="`grid` must name fields whose functions stand at the top level"):
@@ -138,6 +140,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 def test_a_script_registers_a_field_and_sweeps_it(tmp_path):
     """The functions of a script are those of ``__main__``, which its workers know by another name."""
     script, file = tmp_path / "script.py", tmp_path / "flow.nc"
@@ -209,6 +212,7 @@ yz.register(yz.Paper("Mine", "mine", "made up", levels=LEVELS, statements=(one,)
 """
 
 
+@pytest.mark.slow
 def test_audits_on_a_field_are_of_that_field_and_name_its_code(tmp_path):
     """A paper in one module, a field that its settings name in another: what is kept knows the code of both."""
     for name, text in (("forgets_field", FORGETS), ("forgets_paper", PAPER)):

@@ -133,6 +133,7 @@ def calls(tmp_path_factory):
             }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({*PUBLIC, *ENGINES} - EXEMPT_NAMES))
 def test_hostile_arguments_end_in_a_result_or_our_grammar(calls, name):
     function, arguments = calls[name]

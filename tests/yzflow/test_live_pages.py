@@ -253,6 +253,7 @@ def test_what_is_sharper_than_printed_stands_below_the_first_screen(shared_brows
     assert canvas["top"] + 100 < PHONE["height"]
 
 
+@pytest.mark.slow
 def test_a_statement_that_no_room_shows_has_no_script():
     static = [one for one in statements.REGISTER.values() if one.id not in LIVE]
     assert len(LIVE) > len(static) > 10

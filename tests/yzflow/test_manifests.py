@@ -33,6 +33,7 @@ def words(folder):
     return {one.path: one.words for one in manifests.check(folder / manifests.NAME)}
 
 
+@pytest.mark.slow
 def test_what_is_published_is_as_listed_and_verified():
     ended = CliRunner().invoke(main, ["verify", "--manifest", str(PUBLISHED / manifests.NAME)])
     assert ended.exit_code == 0, ended.output
@@ -48,6 +49,7 @@ def test_a_hash_is_that_of_another_program(folder):
     assert {line.split()[1]: line.split()[0] for line in printed.splitlines()} == listed
 
 
+@pytest.mark.slow
 def test_each_change_of_a_folder_is_named(folder):
     as_listed = {"lead_shrinks.npz": "as listed, and verified", "signs.npz": "as listed, and verified"}
     assert words(folder) == {**as_listed, "part/notes.txt": "as listed"}
@@ -99,6 +101,7 @@ def test_what_is_no_manifest_is_refused(folder, change):
         manifests.check(folder / manifests.NAME)
 
 
+@pytest.mark.slow
 def test_a_link_out_of_the_folder_is_not_followed(folder, tmp_path):
     (tmp_path / "outside.txt").write_text("what I think of it")
     (folder / "part" / "notes.txt").unlink()
@@ -115,6 +118,7 @@ def test_a_crate_carries_its_own(tmp_path):
     assert crates.describe(tmp_path).keys() == {"run.nc"}  # neither description describes the other
 
 
+@pytest.mark.slow
 def test_the_example_makes_what_is_published(tmp_path):
     """The same claims, on this machine; bits of polynomials may be others on another."""
     subprocess.run([sys.executable, ROOT / "examples" / "certificates.py", "--out", tmp_path], check=True, cwd=tmp_path)

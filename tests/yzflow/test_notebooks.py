@@ -102,6 +102,7 @@ CELLS = (
 )
 
 
+@pytest.mark.slow
 def test_a_kernel_shows_each_figure_once(tmp_path):
     for name in ("nbclient", "nbformat", "ipykernel"):
         if importlib.util.find_spec(name) is None:

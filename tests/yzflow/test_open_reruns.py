@@ -108,6 +108,7 @@ def test_a_class_without_a_name_is_given_again(tmp_path):
     assert yz.rerun(tmp_path / "run.nc", flow=Local()).same
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "config"),
     [
@@ -142,6 +143,7 @@ def test_a_configuration_that_the_class_does_not_take_is_refused(module, tmp_pat
         yz.rerun(tmp_path / "other.nc")
 
 
+@pytest.mark.slow
 def test_an_installed_paper_is_imported_in_a_process_that_has_not(tmp_path):
     """A distribution is a folder with its metadata: one with an entry point is imported, one without is not."""
     (tmp_path / "mypaper.py").write_text(SOURCE)

@@ -26,6 +26,7 @@ def _cases():
                 yield pytest.param(case, id=f"{paper.slug}: {case.name}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", list(_cases()))
 def test_our_own_papers_pass(case):
     case()

@@ -354,6 +354,7 @@ def outside(tmp_path):
     return run
 
 
+@pytest.mark.slow
 def test_installed_papers_are_found_also_in_processes_and_a_broken_one_is_left_out(outside, tmp_path):
     program = """
         import json

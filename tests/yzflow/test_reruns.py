@@ -14,6 +14,7 @@ from yzflow import reruns
 from yzflow.cli import main
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MADE)
 def test_every_kind_of_file_is_made_again_with_the_same_bits(kind, tmp_path):
     name, make = MADE[kind]
@@ -38,6 +39,7 @@ FAKED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", FAKED)
 @pytest.mark.parametrize("kind", ["a trajectory of sgd", "a check"])
 def test_a_file_from_elsewhere_names_the_factor_that_differs(kind, factor, tmp_path, monkeypatch):
@@ -97,6 +99,7 @@ def test_a_changed_number_of_an_audit_is_found(tmp_path):
     assert found.name == "rows[5].printed" and found.largest == pytest.approx(1e-12, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_certificate_that_stopped_is_made_again_as_far_as_it_came(tmp_path):
     enclose_flow(CLASSES, **RATES, t_end=1e4, max_steps=3).save(tmp_path / "short.npz")
     assert yz.rerun(tmp_path / "short.npz").same

@@ -10,6 +10,7 @@ from driving import ROOT
 from yzflow import cli, skeleton
 
 
+@pytest.mark.slow
 def test_the_skeleton_passes_its_tests(tmp_path):
     """As installed: with its entry point in a folder of the path. `.ci/stranger` installs it with pip."""
     done = CliRunner().invoke(cli.main, ["new-paper", "My paper 2", "--out", str(tmp_path)])

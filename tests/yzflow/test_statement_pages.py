@@ -124,6 +124,7 @@ def test_the_proof_is_shown_with_every_step(browser, pages):
     assert page.inner_text("#proof summary") == f"{len(derivation.steps)} steps"
 
 
+@pytest.mark.slow
 def test_marks_stand_where_the_errors_are(found, pages):
     """The place of each disc, read back as an error, is the row's, and of each cross the printed form's."""
     verdict = found[RANK]
@@ -189,6 +190,7 @@ def test_what_a_statement_says_is_no_markup(browser, tmp_path):
 # Formulas
 
 
+@pytest.mark.slow
 def test_every_formula_is_a_picture_that_a_phone_shows_at_a_readable_size():
     for statement in statements.REGISTER.values():
         for formula in filter(None, (statement.printed, statement.corrected)):
@@ -444,6 +446,7 @@ def test_the_first_sentence():
     assert all(contents.first_sentence(one.text) for one in statements.REGISTER.values())
 
 
+@pytest.mark.slow
 def test_what_was_not_run_is_not_called_unexamined():
     """A statement that has checks or a proof, and of which nothing ran; one that has neither is not examined."""
     register = tuple(statements.REGISTER.values())

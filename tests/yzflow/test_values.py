@@ -26,6 +26,7 @@ def test_every_mark_has_the_stored_number():
     assert [str(fault) for fault in check_pages(ROOT)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS, ids=[str(room.relative_to(ROOT)) for room in ROOMS])
 def test_stored_numbers_are_those_of_a_fresh_run(room):
     assert [str(fault) for fault in check_rooms(ROOT, [room])] == []
@@ -369,6 +370,7 @@ def test_a_name_that_nobody_stored_is_refused():
             find("scan_and_snap.nothing.here")
 
 
+@pytest.mark.slow
 def test_the_commands(clone):
     def run(*arguments):
         command = [sys.executable, "-m", "yzflow.values", *arguments]

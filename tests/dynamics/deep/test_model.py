@@ -174,6 +174,7 @@ def test_entropy_of_uniform_attention_is_log_n():
     np.testing.assert_allclose(in_double(objective.entropies, rows), np.log(n), rtol=1e-12, atol=1e-15)
 
 
+@pytest.mark.slow
 @which
 def test_gradient_is_that_of_finite_differences(model):
     rng = np.random.default_rng(model)
@@ -195,6 +196,7 @@ def test_gradient_is_that_of_finite_differences(model):
     assert (values[0] - values[1]) / (2 * h) == pytest.approx(exact, rel=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model, eps", [(0, 0.0), (1, 0.0), (0, 0.3), (1, 0.3)])
 def test_sequence_by_sequence_is_all_at_once(monkeypatch, model, eps):
     """The loss of large batches, whose gradient is made by hand."""
@@ -269,6 +271,7 @@ def test_orthogonal_embeddings_give_the_gradient_of_the_layer(joined, U):
     assert np.abs(slope.Z).max() > 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "optimizer, U, eps, tau",
     [

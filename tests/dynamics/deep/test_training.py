@@ -68,6 +68,7 @@ def as_optax(optimizer, eta, steps):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPTIONS)
 def test_options_are_those_of_optax(name):
     """Eight steps; optax's clipping has no 1e-6 beside the norm, a share of 1e-5 of it here."""
@@ -96,6 +97,7 @@ def flat(model):
     return np.concatenate([np.ravel(leaf) for leaf in jax.tree.leaves(model)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_two_steps_are_those_by_hand(optimizer):
     start, eta = deep.Transformer(ARCHITECTURE, 3, dtype="float64"), 0.05
@@ -121,6 +123,7 @@ def test_two_steps_are_those_by_hand(optimizer):
     np.testing.assert_allclose(found["parameters"].values[0, 0], weights, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_many_runs_at_once_are_single_runs(run):
     both = deep.train(ARCHITECTURE, TEXT, **ARGUMENTS | {"learning_rate": [0.1, 0.3], "seeds": [2, 5]})
     alone = deep.train(ARCHITECTURE, TEXT, **ARGUMENTS | {"seeds": [5]})
@@ -151,6 +154,7 @@ def test_what_is_recorded(run):
         deep.model_at(run)
 
 
+@pytest.mark.slow
 def test_the_regulariser_is_part_of_the_loss():
     language = DyckLanguage(1, 1)  # one insertion, ()
     sequences = deep.dyck_sequences(language, [[0, 1, 0], [0]], targets="exact")
@@ -168,6 +172,7 @@ def test_the_regulariser_is_part_of_the_loss():
 # Interruption, files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_a_run_goes_on_bit_for_bit_where_it_was_stopped(tmp_path, monkeypatch, optimizer):
     path = tmp_path / "runs" / "state.npz"
@@ -302,6 +307,7 @@ def test_bad_arguments_are_refused(changed, message):
 # Experiments
 
 
+@pytest.mark.slow
 def test_dyck_experiment_measures_what_it_says(tmp_path):
     language = DyckLanguage(2, 2)
     size = {"steps": 4, "seeds": 3, "batch_size": 8, "n_test": 40, "store": tmp_path}

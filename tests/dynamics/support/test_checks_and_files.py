@@ -146,6 +146,7 @@ def test_optimizers_have_names():
         Optimizer("adagrad")
 
 
+@pytest.mark.slow
 def test_momentum_stands_in_one_place():
     """Beside an Optimizer, which has its own, an argument that says something else is refused."""
     arguments = {"eta_y": 1.0, "eta_z": 1.0, "steps": 2, "batch_size": 4, "length": 5}
@@ -210,6 +211,7 @@ def test_t_end_lies_after_the_start():
         gradient_flow(CLASSES, eta_y=1.0, eta_z=1.0, t_end=6.0, times=[4.0, 6.0], init=trajectory)
 
 
+@pytest.mark.slow
 def test_theory_continues_only_with_an_h_for_each_bag():
     """Bags.concatenate([..]) of fewer classes fits the layer, but not the state of the theory flow."""
     trajectory = gradient_flow(CLASSES, eta_y=1.0, eta_z=1.0, t_end=1.0, n_times=2, decoder="theory")

@@ -122,6 +122,7 @@ def test_without_compilation_the_results_are_the_same_but_for_rounding(tmp_path)
         np.testing.assert_allclose(plain[name], values, rtol=tolerance, atol=tolerance, err_msg=name)
 
 
+@pytest.mark.slow
 def test_captions_are_there_without_docstrings(tmp_path):
     texts = "{name: entry.text for name, entry in figures.entries().items()}"
     bare = child(tmp_path, f"import json\nfrom yzflow import figures\nprint(json.dumps({texts}))", "-OO")

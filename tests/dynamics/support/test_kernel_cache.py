@@ -28,6 +28,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(IN_PYTHON, reason="there is no cache without numba")
 def test_a_change_in_a_module_that_is_used_is_noticed(tmp_path):
     environment = os.environ | {"PYTHONPATH": f"{os.getcwd()}{os.pathsep}{tmp_path}", "NUMBA_CACHE_DIR": str(tmp_path)}

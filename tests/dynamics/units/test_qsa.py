@@ -234,6 +234,7 @@ class Interrupted(Exception):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 def test_an_interrupted_run_goes_on_to_the_same_bits(optimizer, tmp_path, monkeypatch):
     options = {**SMALL, "steps": 12, "learning_rate": 0.1, "optimizer": optimizer, "record_every": 5, "seed": 8}

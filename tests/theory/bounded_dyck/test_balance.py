@@ -91,6 +91,7 @@ def test_closing_the_deepest_level_has_the_weight_one():
     assert (layer.Y != 0).sum() == 8
 
 
+@pytest.mark.slow
 def test_violation_where_every_contribution_is_its_own_unit_vector():
     # S = sqrt 2, and ||Q||^2 counts the d + 3 different states, so that nothing can be pruned from the search.
     language = DyckLanguage(3, 7)
@@ -102,6 +103,7 @@ def test_violation_where_every_contribution_is_its_own_unit_vector():
         balance.violation(Layer(np.zeros((121, 121)), np.zeros((121, 10))), language)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "depth"), SIZES)
 @pytest.mark.parametrize("scale", [0.0, 1.0])
 def test_constructed_layers_predict_the_exact_distribution(k, depth, scale):

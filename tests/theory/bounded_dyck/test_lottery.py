@@ -112,6 +112,7 @@ def test_certificates_on_given_inputs_need_no_floor(seed, n_layers, n):
         pruned.certificate()
 
 
+@pytest.mark.slow
 def test_certificates_are_no_more_than_ten_times_a_sampled_error_for_one_layer():
     # Medians of five pairs: for one layer within ten, for two on given inputs within twenty; more layers are looser.
     for n_layers, all_inputs, given_ones in ((1, 10, 8), (2, 150, 20)):

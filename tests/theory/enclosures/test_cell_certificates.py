@@ -50,6 +50,7 @@ def files(tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CELLS)
 def test_both_checkers_say_the_same(files, name):
     """Format, formulas and names are written twice."""
@@ -237,6 +238,7 @@ TAMPERED = {
 
 
 # Coefficients of one limb prove as well, where the errors are within the radii.
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", [name for name in TAMPERED if name != "one limb each"])
 def test_what_is_tampered_with_is_refused(files, tmp_path, mistake):
     path = altered(files["full"], tmp_path, TAMPERED[mistake])

@@ -228,6 +228,7 @@ def answers(path):
     return flow.verify() and flow.holds(lambda at: at.time >= 0) is not False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_no_mutant_passes_that_is_false(certificates, tmp_path, decoder):
     game = DECODERS.index(decoder)
@@ -299,6 +300,7 @@ def false_at_a_setting(claim, arrays):
     return ""
 
 
+@pytest.mark.slow
 def test_no_mutant_of_a_cell_passes_that_is_false(cell_certificate, tmp_path):
     path = tmp_path / "mutant.npz"
     played(cell_certificate, path, 3, lambda own: CellEnclosure.load(own).verify(), false_at_a_setting)

@@ -74,6 +74,7 @@ def test_a_rotation_of_unequal_units_is_followed_by_weights():
     assert first / second == pytest.approx(40, rel=0.1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("delta", "times"), [((1, 0.6, 0.3, 0.1), (0.3, 1.2)), ((-2.0, 1.0), (0.25, 0.6))])
 def test_a_stationary_gradient_is_an_error_function(delta, times):
     """sqrt(pi/2) erf(v / sqrt 2) = Delta t, and z = v^2 / 2."""
@@ -107,6 +108,7 @@ def test_it_stops_before_a_blow_up_and_says_where():
         flow.at(1.5)
 
 
+@pytest.mark.slow
 def test_a_conserved_quantity_of_several_units():
     """z - (1/2) sum_k v_k^2 is conserved (entry by entry); a wrong factor is refuted."""
     flow = enclose(Joint([[1.0, -0.5, 0.25], [0.5, 0.75, -1.0]]), t_end=1.0)

@@ -57,6 +57,7 @@ OUTER = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", OUTER)
 def test_a_wrong_claim_changes_the_page(mistake, monkeypatch):
     module, claims, _ = MISTAKES[mistake]

@@ -10,6 +10,7 @@ from yzflow.audits.verdicts import Verdict
 PAPER = "Sparse averaging: "
 
 
+@pytest.mark.slow
 def test_every_check_holds_and_the_printed_slips_show():
     report = yzflow.audit([name for name in statements.REGISTER if name.startswith(PAPER)], quick=True)
     assert report.passed

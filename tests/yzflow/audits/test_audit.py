@@ -29,6 +29,7 @@ def report():
     return yzflow.audit(built_in(), quick=True)
 
 
+@pytest.mark.slow
 def test_every_proof_holds_and_no_statement_that_should_hold_fails(report):
     assert [name for name, wrong in report.proofs.items() if wrong] == []
     assert [row for row in report.table if row.alarming] == []
@@ -36,6 +37,7 @@ def test_every_proof_holds_and_no_statement_that_should_hold_fails(report):
     assert len(report.proofs) >= 15
 
 
+@pytest.mark.slow
 def test_every_statement_is_proved_or_measured_inside_its_assumptions(report):
     for statement in report.statements:
         inside = [row for row in report.table if row.statement == statement.id and row.expected]
@@ -43,6 +45,7 @@ def test_every_statement_is_proved_or_measured_inside_its_assumptions(report):
         assert not statement.checks or inside, statement.id
 
 
+@pytest.mark.slow
 def test_the_full_flow_is_where_theorem_1_stops(report):
     cells = {row.level: row for row in report.table if row.statement == "Scan and Snap: Theorem 1" and row.inside}
     assert cells["theory flow"].verdict is Verdict.EXACT
@@ -50,6 +53,7 @@ def test_the_full_flow_is_where_theorem_1_stops(report):
     assert cells["full flow"].verdict is Verdict.FAILS
 
 
+@pytest.mark.slow
 def test_printed_and_corrected_forms_are_told_apart(report):
     # Lemma 4 is K times too large as printed: a relative error of 1 - 1/K.
     classes = {setting.name: setting.classes.n_classes for setting in audit.settings("Scan and Snap", quick=True)}
@@ -109,6 +113,7 @@ MISTAKES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_in_a_formula_alarms_the_right_row(mistake, monkeypatch):
     number, module, name, wrong = MISTAKES[mistake]
@@ -168,6 +173,7 @@ def test_a_mistake_in_the_proof_fails_the_audit(monkeypatch):
     assert report.proofs[name] and not report.passed
 
 
+@pytest.mark.slow
 def test_e_prime_with_the_other_sign_is_noticed(monkeypatch):
     # I - E' = (F^T F)^{-1}; with the sign of Appendix D.1 it is 2 I - (F^T F)^{-1}.
     right = np.linalg.solve
@@ -200,6 +206,7 @@ def test_unknown_statements_are_refused():
         yzflow.audit(["Theorem 99"])
 
 
+@pytest.mark.slow
 def test_json_and_html_hold_every_row(report, tmp_path):
     report.to_json(tmp_path / "audit.json")
     report.to_html(tmp_path / "audit.html")
@@ -214,6 +221,7 @@ def test_json_and_html_hold_every_row(report, tmp_path):
         assert f"{statement.id}. " in page
 
 
+@pytest.mark.slow
 def test_the_errata_page_is_the_register_s_and_the_audit_s(report):
     # Numbers of SGD may differ in the last digits between machines.
     page, made = (ROOT / "docs" / "errata.md").read_text(), errata_page(report)
@@ -223,12 +231,14 @@ def test_the_errata_page_is_the_register_s_and_the_audit_s(report):
     assert len(found) > 30 and found == pytest.approx(expected, rel=0.2)
 
 
+@pytest.mark.slow
 def test_the_readme_counts_what_is_proved_as_the_register_has_it(report):
     # The README quotes what is stored.
     assert report.counts().items() <= find("register.counts", [ROOT / "studies" / "yzflow_studies"]).items()
     assert report.counted() in " ".join(bare((ROOT / "README.md").read_text(encoding="utf-8")).split())
 
 
+@pytest.mark.slow
 def test_command_line_audit(tmp_path, monkeypatch):
     arguments = ["audit", "--quick", "--only", "Lemma 7", "--json", "--out", str(tmp_path)]
     result = CliRunner().invoke(cli.main, arguments)
@@ -272,6 +282,7 @@ def _missed(cells: list[str]) -> list[str]:
     return sorted(found, key=size)[-1:]
 
 
+@pytest.mark.slow
 def test_the_first_sentence_of_a_page_says_what_the_table_below_it_says(report):
     """Read back from the pages, for every statement that is measured: what held, what failed, and by how much."""
     compared = failed = 0

@@ -76,6 +76,7 @@ def test_printed_and_corrected_forms_are_counted_apart(lemma_4):
     assert proved.startswith("partial: the corrected form is proved")
 
 
+@pytest.mark.slow
 def test_a_false_formula_fails_and_says_where(monkeypatch):
     right = decoder.Decoder.gamma
     monkeypatch.setattr(decoder.Decoder, "gamma", lambda self, t: right(self, t) * self.n_classes)
@@ -121,6 +122,7 @@ def fits(text):
     return len(lines) <= 40 and max(map(len, lines)) <= 100
 
 
+@pytest.mark.slow
 def test_one_screen_is_of_forty_lines_of_a_hundred_columns(measured):
     for verdict in screens(measured):
         text = verdict.text()
@@ -139,6 +141,7 @@ def test_every_statement_of_the_register_fits_on_a_screen():
         assert fits(StatementVerdict(statement, AuditReport([], (statement,), {}), True, 0).text())
 
 
+@pytest.mark.slow
 def test_a_screen_never_leaves_out_what_should_hold_and_does_not(measured):
     (verdict,) = [one for one in screens(measured) if one.statement.number == "Theorem 3"]
     row = next(row for row in reversed(verdict.rows) if row.expected)
@@ -165,6 +168,7 @@ def test_a_terminal_shows_the_screen_and_a_notebook_the_card(lemma_4):
     assert lemma_4._repr_markdown_() == lemma_4.markdown()
 
 
+@pytest.mark.slow
 def test_verbose_prints_all_of_it(lemma_4):
     shown = command(LEMMA_4, "--verbose").stdout
     assert shown == lemma_4.text(verbose=True) + "\n" and len(shown) > len(lemma_4.text())
@@ -210,12 +214,14 @@ def test_what_stands_in_slides_is_called_so_everywhere():
         assert "As printed" in text and "slides" not in text
 
 
+@pytest.mark.slow
 def test_the_lines_of_python_compute_the_same(lemma_4, capsys):
     assert len(lemma_4.python.splitlines()) == 3
     exec(lemma_4.python, {})
     assert capsys.readouterr().out == lemma_4.text() + "\n"
 
 
+@pytest.mark.slow
 def test_the_card_is_markdown_with_the_same_facts(lemma_4, tmp_path):
     ended = command(LEMMA_4, "--markdown", "--out", str(tmp_path / "card.md"))
     assert ended.exit_code == 0
@@ -228,6 +234,7 @@ def test_the_card_is_markdown_with_the_same_facts(lemma_4, tmp_path):
     assert lemma_4.command in card
 
 
+@pytest.mark.slow
 def test_json_is_strict_and_alone_on_standard_output():
     ended = command("Scan and Snap: Lemma 1", "--json")
 

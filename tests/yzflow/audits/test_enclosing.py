@@ -31,6 +31,7 @@ def run(monkeypatch, enclose, only=NUMBERS, classes=CLASSES, t_end=3.0):
     return yzflow.audit(list(only), quick=True, enclose=enclose)
 
 
+@pytest.mark.slow
 def test_what_is_decided_stands_in_the_certificates(monkeypatch, tmp_path):
     """The signs of Theorem 2 and the lead of Theorem 3, as formulas with the verdict of their row."""
     numbers = ("Scan and Snap: Theorem 2(a)", "Scan and Snap: Theorem 2(b)")
@@ -50,6 +51,7 @@ def of(report, level, check=""):
     return [row for row in report.table if row.level == level and check in row.check]
 
 
+@pytest.mark.slow
 def test_rows_are_enclosed_and_certificates_kept(monkeypatch, tmp_path):
     report = run(monkeypatch, Enclose(4.0, folder=tmp_path / "store"))
     assert report.passed
@@ -212,6 +214,7 @@ def test_decisions_up_to_a_time_go_no_further():
     assert short.holds(lambda at: at.time >= 0.0) is None
 
 
+@pytest.mark.slow
 def test_command_line(tmp_path):
     arguments = ["audit", "--quick", "--only", "Lemma 6", "--enclose", "--until", "5", "--out", str(tmp_path)]
     result = CliRunner().invoke(cli.main, arguments)

@@ -32,6 +32,7 @@ def test_a_double_backslash_ends_a_line():
     assert formulas.parts("x" * 60 + r" \\ " + "y" * 20 + " = z") == "x" * 60 + r" \\ " + "y" * 20 + " = z"
 
 
+@pytest.mark.slow
 def test_every_formula_of_the_register_has_pictures():
     assert len(FORMULAS) > 40
     for formula in FORMULAS:

@@ -117,6 +117,7 @@ def test_a_false_formula_is_an_alarm_inside_and_none_outside(monkeypatch):
     assert outside.passed and "outside" in outside.place
 
 
+@pytest.mark.slow
 def test_the_page_says_where_it_was_run(tmp_path):
     verdict = own(level="full flow")
     verdict.page(tmp_path / "own.html")
@@ -124,6 +125,7 @@ def test_the_page_says_where_it_was_run(tmp_path):
     assert "your own: K = 2, M = 1,000" in text and "Theorem 2(b)" in text
 
 
+@pytest.mark.slow
 def test_survival_of_a_readers_setting_is_that_of_the_same_setting_in_the_table():
     """Theorem 2(b) under Adam at the table's setting outside the assumptions, given as if it were a reader's."""
     (known,) = [one for one in survival_settings(quick=True) if one.name.startswith("outside")]
@@ -154,6 +156,7 @@ def test_bad_settings_are_refused(more, message):
         yz.survival(["Theorem 2(b)"], ["plain"], quick=True, **more)
 
 
+@pytest.mark.slow
 def test_the_command_asks_for_the_same(tmp_path):
     table = tmp_path / "classes.csv"
     table.write_text("next_token,query,the,cat,dog\ncat,the,4,6,0\ndog,the,4,0,6\n")

@@ -64,6 +64,7 @@ def fate(table, check, option, level, name="verdict"):
     return Fate(int(table[name].sel(check=check, option=option, level=level).squeeze()))
 
 
+@pytest.mark.slow
 def test_a_survivor_and_a_reversal(flows, drawn):
     """Finding 33: under Adam the common token gains and the dominant one loses, in steps and in batches."""
     for check in (COMMON, LEAD):
@@ -76,6 +77,7 @@ def test_a_survivor_and_a_reversal(flows, drawn):
     assert drawn.attrs["tests"] == 6 and float(drawn["p"].sel(check=COMMON, option="plain").squeeze()) == 2 / 2**10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", CORRECTED)
 def test_closed_forms_of_options_hold_where_the_plain_ones_fail(flows, option):
     """In the modified flow, where Theorem 1 and the loss are closed forms: the plain ones are off by 10% and more."""
@@ -109,6 +111,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", WRONG)
 def test_a_wrong_closed_form_fails(flows, monkeypatch, mistake):
     option, wrong = WRONG[mistake]
@@ -122,6 +125,7 @@ def test_a_wrong_closed_form_fails(flows, monkeypatch, mistake):
     assert Fate(int(table["verdict_corrected"].squeeze())) is Fate.FAILS
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_audit(flows):
     """The plain row asks the register's checks of the simulations that the audit makes."""
     runs = Simulations(SMALL, seed=0)
@@ -132,12 +136,14 @@ def test_numbers_are_those_of_the_audit(flows):
             assert float(found) == measure(runs, "modified flow")
 
 
+@pytest.mark.slow
 def test_decoupled_decay_is_coupled_decay_without_momentum(flows):
     first, second = (flows.sel(option=f"{kind} weight decay") for kind in ("coupled", "decoupled"))
     np.testing.assert_array_equal(first["verdict"], second["verdict"])
     np.testing.assert_allclose(first["error"], second["error"], rtol=1e-6, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_what_has_no_number_says_why(flows):
     assert fate(flows, SIGNAL, "no normalisation", "full steps") is Fate.UNDEFINED  # the statement's g is not there
     assert fate(flows, COMMON, "no normalisation", "modified flow") is Fate.NOT_ASKED  # Lemma 3 needs unit features
@@ -148,6 +154,7 @@ def test_what_has_no_number_says_why(flows):
     assert (flows["verdict"].sel(check="Remark 1: early ratio of full and modified flow") == Fate.NOT_ASKED).all()
 
 
+@pytest.mark.slow
 def test_labels_have_their_scope(flows, drawn):
     cell = {"check": COMMON, "setting": SMALL.name}
     held = survival.label(flows, **cell, option="plain", level="full steps")
@@ -222,6 +229,7 @@ def test_an_error_that_is_none_of_the_options_is_raised(monkeypatch):
         survival.survival(["Theorem 2(b)"], ["plain"])
 
 
+@pytest.mark.slow
 def test_reports(flows, drawn):
     shown = survival_report.text(drawn)
     assert "small: K = 4, M = 60; SGD" in shown and "reversed (1)" in shown and "6 tests over 10 seeds" in shown
@@ -316,6 +324,7 @@ def test_the_first_step_foresees_what_adam_does_at_every_published_setting():
     assert sorted(rises) == [False, True, True, True, True]
 
 
+@pytest.mark.slow
 def test_the_picture(flows):
     """A sign and a colour for each verdict; a caption with what this data shows."""
     asked = set(Fate) - {Fate.NOT_ASKED}

@@ -145,6 +145,7 @@ def drawn(folder):
     return sorted(path.name for path in folder.iterdir() if path.is_file())
 
 
+@pytest.mark.slow
 def test_a_figure_in_another_format_simulates_nothing_again(folder, monkeypatch):
     result = yzflow("figure", 12, "--quick", "--format", "svg", "--out", "drawn", "--json")
     assert result.exit_code == 0, result.output

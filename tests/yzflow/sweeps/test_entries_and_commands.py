@@ -155,6 +155,7 @@ def test_what_is_no_path_of_a_store(path):
 # Trajectories that are kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("simulate", [sgd, gradient_flow])
 def test_a_large_trajectory_comes_back_as_it_was(monkeypatch, simulate):
     """On entries, whose tokens are labels beside those of a dimension."""
@@ -250,6 +251,7 @@ def test_what_is_no_finite_number_is_null_for_a_machine(capsys):
 SHADOWS = ("bisect", "numpy", "random", "struct", "tempfile", "multiprocessing", "yzflow", "dynamics", "click")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "grid"), [("flow", "t_end = [1.0]\nn_classes = [2]\nvocab_size = [5]"), ("own:f", "x = [1, 2]")]
 )

@@ -12,6 +12,8 @@ import sweep_tasks
 import xarray as xr
 from driving import Commands, assert_same_bits, quietly, told, until
 
+pytestmark = pytest.mark.slow
+
 GRID = {"a": [1, 2, 3], "sleep": [0.01]}
 SEEDS = 140
 CONFIG = f"""

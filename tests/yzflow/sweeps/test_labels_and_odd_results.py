@@ -153,6 +153,7 @@ ODD = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ODD)
 def test_an_odd_run_fails_alone(tmp_path, what):
     """The rest is there, the same call ends again, and file, store and sweep agree."""
@@ -184,6 +185,7 @@ def test_attributes_become_what_a_file_can_hold(tmp_path):
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "others",
     [

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pytest
 import xarray as xr
 from driving import LONG
 from hypothesis import HealthCheck, settings
@@ -281,3 +282,4 @@ Sweeps.TestCase.settings = settings(
     suppress_health_check=list(HealthCheck),
 )
 TestSweeps = Sweeps.TestCase
+TestSweeps.pytestmark = pytest.mark.slow

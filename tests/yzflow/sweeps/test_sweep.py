@@ -126,6 +126,7 @@ def test_the_order_in_which_results_come_does_not_matter(data):
 # The tasks with a name, by another route
 
 
+@pytest.mark.slow
 def test_syn_medium_is_the_run_of_sgd(tmp_path):
     grid = {"n_queries": [1, 2], "eta_z": [2.0], "ratio": [1.0, 3.0], "steps": [20], "momentum": [0.5]}
     found = quietly("syn_medium", grid, store=tmp_path, seeds=2)
@@ -350,12 +351,14 @@ def test_no_more_workers_start_than_there_are_runs(task):
         assert workers.n == 2 and workers._executor._max_workers == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 4])
 def test_processes_give_the_same(tmp_path, expected, n):
     found = quietly(sweep_tasks.arrays, {"a": [1, 2, 3]}, store=tmp_path, seeds=5, workers=n)
     assert_same_bits(found, expected["arrays"])
 
 
+@pytest.mark.slow
 def test_processes_give_the_same_as_threads_for_a_built_in_task(tmp_path, expected):
     with ProcessPoolExecutor(2, mp_context=SPAWN) as pool:
         found = quietly("syn_small", {"eta_z": [0.5, 1.0], "steps": [20]}, store=tmp_path, seeds=5, executor=pool)
@@ -374,6 +377,7 @@ def dask_client():
         yield client
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_same(tmp_path, expected, dask_client):
     executor = dask_client.get_executor()
     found = quietly(sweep_tasks.arrays, {"a": [1, 2, 3]}, store=tmp_path, seeds=5, executor=executor)
@@ -395,6 +399,7 @@ def test_a_killed_dask_worker_costs_a_retry(tmp_path, dask_client):
     np.testing.assert_array_equal(found["value"].squeeze(), 10.0 * found["a"] + found["seed"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deaths", [1, 99])
 def test_a_killed_worker_costs_a_retry_of_its_runs_only(tmp_path, deaths):
     grid = dying(tmp_path, deaths)
@@ -508,6 +513,7 @@ def test_workers_leave_ctrl_c_to_their_parent(tmp_path):
     assert quietly(sweep_tasks.hears_ctrl_c, {"a": [1]}, store=tmp_path / "here")["heard"].all()
 
 
+@pytest.mark.slow
 def test_what_is_in_flight_is_bounded_and_short_runs_share_a_submission(tmp_path):
     executor = Unreliable(cursed=None)
     quietly(sweep_tasks.plain, {"a": list(range(2000))}, store=tmp_path, executor=executor)

@@ -35,6 +35,7 @@ def outcomes():
         shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that are forked")
 def test_targets_are_written_whole_or_left_alone(outcomes):
     writers = {outcome["writer"] for outcome in outcomes}

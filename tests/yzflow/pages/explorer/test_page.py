@@ -26,6 +26,7 @@ def text(explorer_file):
     return explorer_file.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_file_is_complete_in_itself(text):
     """Nothing is loaded, and the page's own policy forbids it; one small file for a mail."""
     assert len(text.encode()) < 5e5
@@ -38,6 +39,7 @@ def test_file_is_complete_in_itself(text):
     assert set(re.findall(r"https?://[^\"'` ]*", scripts)) == {"http://www.w3.org/2000/svg"}  # a name, not an address
 
 
+@pytest.mark.slow
 def test_file_holds_what_the_panels_collect(text):
     content = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
     assert list(content["panels"]) == [panel.name for panel in panels()]

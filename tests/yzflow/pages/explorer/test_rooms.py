@@ -32,6 +32,7 @@ print(page.count("<section"), *(panel.folder.split(".")[2] for panel in found))
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("room", ROOMS)
 def test_without_a_room_the_page_has_none_of_its_panels(tmp_path, room):
     """In a copy of the packages; what is collected for the panels is left out, since it takes long."""

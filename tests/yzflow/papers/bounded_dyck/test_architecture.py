@@ -97,6 +97,7 @@ def trained(tmp_path_factory):
     return precise.trained(LANGUAGE, **size), size
 
 
+@pytest.mark.slow
 def test_training_ends_at_the_first_look_that_meets_the_target(trained):
     """Each seed trained by hand to the same steps has the same weights; the look before its end did not suffice."""
     from dynamics import deep
@@ -116,6 +117,7 @@ def test_training_ends_at_the_first_look_that_meets_the_target(trained):
     assert set(runs["steps"].values) <= {10, 20, 30} and runs["reached"].sum() > 0
 
 
+@pytest.mark.slow
 def test_what_is_done_is_not_trained_again(trained, monkeypatch):
     from dynamics import deep
 
@@ -125,6 +127,7 @@ def test_what_is_done_is_not_trained_again(trained, monkeypatch):
     xr.testing.assert_identical(again, runs)
 
 
+@pytest.mark.slow
 def test_closing_brackets_are_counted_word_by_word(trained):
     import equinox as eqx
 
@@ -151,6 +154,7 @@ def test_long_words_count_from_position_400():
     assert not (precise.words(LANGUAGE, "below 28", n=50).inputs[:, :27] == 9).any()
 
 
+@pytest.mark.slow
 def test_one_map_is_replaced_and_the_others_stay(trained):
     runs, _ = trained
     model = precise.models(runs)[0]
@@ -176,6 +180,7 @@ def test_one_map_is_replaced_and_the_others_stay(trained):
         interventions.replaced(model, 0, 2, "uniform")
 
 
+@pytest.mark.slow
 def test_the_survey_says_what_each_map_costs(trained):
     runs, _ = trained
     found = interventions.survey(runs, n_test=40, draws=1)

@@ -91,6 +91,7 @@ def test_the_bootstrap_draws_seeds_and_all_their_runs():
     assert low < 0.2 and high > -0.2 and high - low > 0.5
 
 
+@pytest.mark.slow
 def test_bootstrap_intervals_of_twenty_runs_hold_the_truth_nearly_as_often_as_they_say():
     """300 samples, 300 draws each, of correlation 0: 95% is 0.85 to 0.99 with room for both errors."""
     rng = np.random.default_rng(3)

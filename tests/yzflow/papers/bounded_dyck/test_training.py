@@ -51,12 +51,14 @@ def close_at_length(runs, name):
     return runs[name].sel(length="400-500", query="close").squeeze(drop=True)
 
 
+@pytest.mark.slow
 def test_a_in_distribution_every_closing_bracket_is_found(regularised):
     short = regularised["accuracy"].sel(length="below 28")
     # (10,000 prefixes, about 6,000 of them closing: one miss is 1.7e-4.)
     assert (short >= 1 - 4e-4).all()
 
 
+@pytest.mark.slow
 def test_b_the_regulariser_lowers_violation(regularised):
     """By the geometric mean of its factor, above one in a t-test over seeds, and of the size that was found."""
     violation = regularised["violation"].squeeze(drop=True)
@@ -65,6 +67,7 @@ def test_b_the_regulariser_lowers_violation(regularised):
     assert 2 < np.exp(factor.mean()) < 12
 
 
+@pytest.mark.slow
 def test_c_drift_predicts_length_generalisation(regularised):
     """To 0.02 on average over all queries after 1000 steps; not as a bound, which single layers miss."""
     error = np.abs(regularised["predicted"] - regularised["accuracy"]).sel(length="400-500", query="all")
@@ -78,6 +81,7 @@ def test_c_drift_predicts_length_generalisation(regularised):
     assert left < measured.var() * (1 - line.rvalue**2)
 
 
+@pytest.mark.slow
 def test_d_embeddings_of_low_joint_rank_train_worse(architectures):
     ranks = {kind: np.linalg.matrix_rank(dyck.LANGUAGE.embedding(kind)[:-1]) for kind in dyck.EMBEDDINGS}
     assert ranks == {"one-hot": 16, "type and depth": 8, "type and angle": 6}
@@ -86,6 +90,7 @@ def test_d_embeddings_of_low_joint_rank_train_worse(architectures):
         assert least_mean((losses.sel(embedding=kind) - losses.sel(embedding="one-hot")).values) > 0
 
 
+@pytest.mark.slow
 def test_e_variation_comes_from_the_start_only_where_z_is_free(architectures):
     """Free Z keeps a small start small. With embeddings training itself drives seeds apart: the claim does not hold."""
     before, after = (
@@ -228,6 +233,7 @@ def test_a_stack_like_layer_is_balanced_and_looks_at_its_own_depth(k, depth):
         assert layer.attention(language.bags([[0] * level]))[0, states[-1]] == pytest.approx(share, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_label_every_axis_and_leave_the_callers_style_alone(name, regularised, architectures, balances):
     runs = {
@@ -246,6 +252,7 @@ def test_figures_label_every_axis_and_leave_the_callers_style_alone(name, regula
     assert getattr(figures, name).text.endswith(".")
 
 
+@pytest.mark.slow
 def test_figures_show_the_runs_that_they_are_given(regularised, architectures):
     left, right = figures.dyck_length(regularised).axes
     some = regularised.isel(contrast_weight=1)
@@ -261,6 +268,7 @@ def test_figures_show_the_runs_that_they_are_given(regularised, architectures):
     np.testing.assert_allclose(np.ma.filled(shown, 0), cell)
 
 
+@pytest.mark.slow
 def test_the_example_prints_its_findings_and_writes_figures_captions_and_data(tmp_path, capsys):
     example = driving.example("dyck_balance")
     assert example.main(["--quick", "--parts", "--out", str(tmp_path)]) == 0

@@ -151,6 +151,7 @@ def test_a_cell_is_the_experiment_on_its_own_data(tmp_path):
     assert not np.array_equal(runs["loss"].sel(kind="word"), runs["loss"].sel(kind="prefix"))
 
 
+@pytest.mark.slow
 def test_a_standard_transformer_is_measured_by_its_answers(tmp_path, monkeypatch):
     deep = pytest.importorskip("dynamics.deep")
     from yzflow.papers.bounded_dyck import deep as transformers
@@ -250,6 +251,7 @@ def test_bad_input_is_refused(call, message):
         call()
 
 
+@pytest.mark.slow
 def test_the_example_trains_on_words_and_does_it_once(tmp_path, capsys):
     arguments = ["--kind", "word", "--quick", "--out", str(tmp_path)]
     example = driving.example("dyck_balance")

@@ -110,6 +110,7 @@ def medium():
     return synthetic.syn_medium(n_queries=(1, 2), eta_z=(1.0, 2.0), ratios=(2.0, 5.0), seeds=2, steps=10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAPER_FIGURES)
 def test_figures_label_every_axis_and_leave_the_callers_style_alone(name, medium):
     before = dict(matplotlib.rcParams)
@@ -302,6 +303,7 @@ def test_entries_are_declared_once():
         Paper("Scan and Snap", "again", "none", figures=(figures.figure9, figures.figure9))
 
 
+@pytest.mark.slow
 def test_the_sgd_example_writes_figures_captions_and_data(tmp_path, capsys):
     example = driving.example("sgd_figures")
     assert example.main(["--quick", "--only", "4", "12", "--out", str(tmp_path)]) == 0
@@ -322,6 +324,7 @@ def test_saving_a_figure_writes_png_and_pdf_or_nothing(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["nine.pdf", "nine.png"]
 
 
+@pytest.mark.slow
 def test_the_main_job_writes_figures_data_and_table(tmp_path, capsys):
     out = tmp_path / "results"
     assert driving.example("phase_transition").main(["--quick", "--out", str(out)]) == 0

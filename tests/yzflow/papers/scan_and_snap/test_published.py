@@ -88,6 +88,7 @@ def test_figure5_adam_picks_other_tokens_at_other_rates():
 RECALL_SEEDS = {1: 16, 3: 6, 5: 3, 10: 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_queries", RECALL_SEEDS)
 def test_curves_of_figures_11_and_12_fall_in_the_paper_s_order_in_every_panel(n_queries):
     """Over the window of thresholds recall falls the further, the larger the ratio and the smaller eta_Z.
@@ -109,6 +110,7 @@ def test_curves_of_figures_11_and_12_fall_in_the_paper_s_order_in_every_panel(n_
         assert float(softmax.isel(threshold=0).min()) > 0.8 and float(softmax.isel(threshold=-1).max()) < 0.75
 
 
+@pytest.mark.slow
 def test_figure4_after_convergence_is_less_sparse_than_after_100_steps_at_the_smaller_rate():
     """Entropy 1.91 to 1.94 at step 100 and 1.97 to 1.98 at 10,000 for eta_Y = 1: the likeliest token loses some lead.
 

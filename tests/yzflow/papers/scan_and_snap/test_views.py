@@ -214,6 +214,7 @@ def test_a_class_more_than_the_vocabulary_raises_the_vocabulary(shared_browser, 
     assert not shared_browser.problems
 
 
+@pytest.mark.slow
 def test_integral_of_xi_against_the_motion_of_the_common_token():
     """z' = -eta_Z (1 - f^2) xi, and by Simpson's rule over fine times."""
     classes = SequenceClasses.single_common_token(3, 50, common=0.8)
@@ -239,6 +240,7 @@ def test_every_theorem_has_a_question():
     assert all(asked.endswith("?") and answer.endswith(".") for asked, answer in QUESTIONS.values())
 
 
+@pytest.mark.slow
 def test_the_first_setting_is_that_of_the_panel_s_words():
     assert all(live.views(statements.REGISTER[f"{PAPER}: {number}"]) is views.VIEWS for number in NUMBERS)
     assert live.views(statements.REGISTER[f"{PAPER}: Lemma 13"]) is None

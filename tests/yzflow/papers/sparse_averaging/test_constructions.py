@@ -19,6 +19,7 @@ def dimensions():
     return measured.smallest_dimensions(n_tokens=(24, 48), subset_sizes=(1, 2, 8), n_sets=12)
 
 
+@pytest.mark.slow
 def test_smallest_dimensions_leave_out_sets_beyond_a_quarter(dimensions):
     m = dimensions["dimension"]
     assert np.isnan(m.sel(n_tokens=24, q=8)).all()
@@ -99,6 +100,7 @@ def test_the_caption_of_dimensions_follows_the_data():
     assert "1.00 to 1.50 times 8 q^2 ln(N/q)" in text and "1.00 at the largest q and 1.50 at the smallest" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["match2_margins", "match3_sizes", "qsa_precision", "qsa_query_bits", "qsa_smallest_dimension"]
 )
@@ -126,6 +128,7 @@ def test_figures_label_their_axes_and_show_their_data(name, dimensions, triples)
     assert shown >= {float(value) for value in values if value == value}
 
 
+@pytest.mark.slow
 def test_the_tour_writes_what_it_says(tmp_path, capsys):
     tour = driving.example("sparse_averaging")
     assert tour.main(["--quick", "--out", str(tmp_path / "out")]) == 0

@@ -91,6 +91,7 @@ def test_baselines_are_what_their_guesses_lose():
     assert pairs_only["pair_loss"] == pairs_only["constant_loss"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "heads"), [("one layer", 2), ("third order", 1)])
 def test_models_are_the_units_of_the_laboratory(kind, heads):
     """The same tables in a unit of `dynamics`, in float64, before the same last map."""
@@ -121,6 +122,7 @@ def test_models_are_the_units_of_the_laboratory(kind, heads):
     np.testing.assert_allclose(predicted(model, weights, x), expected, rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.slow
 def test_only_positions_tell_tokens_of_two_layers_apart():
     order = np.array([3, 0, 4, 1, 2])
     x = np.random.default_rng(3).integers(7, size=(4, 5))
@@ -137,6 +139,7 @@ def test_only_positions_tell_tokens_of_two_layers_apart():
         np.testing.assert_allclose(predicted(model, weights, other)[:, 0], predicted(model, weights, x)[:, 0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "model", "make"),
     [
@@ -173,6 +176,7 @@ def test_training_sees_no_input_of_the_test():
     assert len(drawn) > 0.6 * 7**5 and not drawn & tested
 
 
+@pytest.mark.slow
 def test_pairs_are_learnt_and_a_construction_stays():
     """Match2 at N = 6, M = 7: Adam finds it from a random start, and keeps it from the construction."""
     run = experiment.trained("one layer", 2, 6, dimension=8, heads=1, steps=500, seed=3)
@@ -183,6 +187,7 @@ def test_pairs_are_learnt_and_a_construction_stays():
     assert kept["loss"].max() < 0.012 and kept["accuracy"].min() == 1
 
 
+@pytest.mark.slow
 def test_a_sweep_of_runs_goes_on_where_it_was(tmp_path):
     options = {"sizes": (6,), "cells": ("Match3, one layer",), "seeds": 2, "steps": 25, "threads": 1}
     with pytest.MonkeyPatch.context() as patch:
@@ -238,6 +243,7 @@ def test_inputs_of_small_units_are_those_of_the_protocol():
     assert target.sum() == 64 - 27
 
 
+@pytest.mark.slow
 def test_a_unit_of_too_few_bits_errs_and_a_larger_one_learns():
     found = small_units.small_units(value_dimensions=(1, 6), n=3, steps=1000, seeds=2)
     assert found["bound"].values.tolist() == [4, 0]
@@ -284,6 +290,7 @@ def test_the_caption_follows_the_data():
         assert "The lower bound excludes the one layer" in entry.claims(synthetic(0.7))
 
 
+@pytest.mark.slow
 def test_figures_show_their_data():
     data = synthetic(0.7)
     figure = figures.match_learning(data)

@@ -13,6 +13,7 @@ def training():
     return experiment.training()
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_pictures(training):
     """Mean L1 distance 1.71, 0.325, 0.051, 0.0097 at 0, 100, 1000, 40000 steps (measured by a prototype).
 
@@ -31,6 +32,7 @@ def test_training_needs_an_embedding_of_dimension_n_minus_1():
     assert (errors["largest_distance"].sel(embedding_dim=7) < 0.03).all()
 
 
+@pytest.mark.slow
 def test_figures_show_the_runs_that_they_are_given(training):
     figure = figures.qsa_training(training)
     figure.draw_without_rendering()
