@@ -6,12 +6,18 @@ Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896: units with random keys and on 
 protocols behind the lower bounds, and one unit in training. Writes figures (PNG and PDF), their captions, the data
 (netCDF) and a summary. With --learn also what is learnt of Match2 and Match3 from examples, which needs the extra
 ``deep`` and up to an hour of one core; its runs are kept in DIR/runs, where the same command goes on.
+Needs the studies: pip install -e studies.
 """
 
 import math
 from collections.abc import Callable
 
 import numpy as np
+from yzflow_studies.learning_match import study as learning_match
+from yzflow_studies.linear_query import study as linear_query
+from yzflow_studies.match2_margins import study as match2_margins
+from yzflow_studies.moment_curve import study as moments
+from yzflow_studies.random_keys import study as keys
 
 from dynamics.data import averaging as tasks
 from dynamics.support.files import replacing
@@ -24,8 +30,8 @@ from theory.sparse_averaging.sizes import below_bound
 from yzflow import figures, scripts
 
 ERROR = 0.01
-FIGURES = ("qsa_smallest_dimension", "qsa_precision", "qsa_query_bits", "match2_margins", "qsa_training")
-LEARNING = ("match_learning", "match_small_units")
+FIGURES = (*keys.FIGURES, *moments.FIGURES, *match2_margins.FIGURES, *linear_query.FIGURES[:1])
+LEARNING = learning_match.FIGURES
 
 
 def random_keys(rng: np.random.Generator) -> str:
@@ -137,7 +143,7 @@ def main(arguments: list[str] | None = None) -> int:
     script = scripts.Script(__doc__, out="sparse_averaging", quick="smaller sizes, 2000 steps of training, no PDF")
     script.add_argument("--learn", action="store_true", help="train on Match2 and Match3 too")
     options = script.options(arguments)
-    out, names = options.out, FIGURES + (LEARNING if options.learn else ())
+    out, entries = options.out, FIGURES + (LEARNING if options.learn else ())
     effort = figures.Effort(quick=options.quick, store=out / "runs" if options.learn else None)
     rng = np.random.default_rng(0)
     summary, found = [], {}
@@ -145,13 +151,13 @@ def main(arguments: list[str] | None = None) -> int:
         summary.append(f"{title}: {part(rng)}.")
         print(summary[-1] + "\n", flush=True)
     with Progress("figures") as report:
-        for number, name in enumerate(names):
-            report.update(number / len(names), name)
-            found[name] = figures.entries()[name].data(effort)
-            save_dataset(found[name], out / f"{name}.nc")
+        for number, entry in enumerate(entries):
+            report.update(number / len(entries), entry.name)
+            found[entry.name] = entry.data(effort)
+            save_dataset(found[entry.name], out / f"{entry.name}.nc")
     with replacing(out / "summary.txt") as path:
         path.write_text("\n".join(summary) + "\n", encoding="utf-8")
-    print(figures.save_all(found, out, formats=("png",) if options.quick else ("png", "pdf")))
+    print(figures.save_all(found, out, among=entries, formats=("png",) if options.quick else ("png", "pdf")))
     print(f"Figures, captions, data and summary are in {out}")
     return 0
 

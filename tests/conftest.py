@@ -3,21 +3,8 @@
 import signal
 
 import pytest
-from driving import LONG, browser, chromium, shared_browser  # noqa: F401, fixtures
-from hypothesis import HealthCheck, settings
-
-# No deadline: the first example of a run may compile a kernel. Derandomised: a failure is the same everywhere. The long
-# form draws other examples each time, and prints how to see one again.
-settings.register_profile(
-    "yzflow",
-    deadline=None,
-    derandomize=not LONG,
-    database=None,
-    max_examples=1000 if LONG else 25,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("yzflow")
+from driving import browser, chromium, shared_browser  # noqa: F401, fixtures
+from property_tests import settings  # noqa: F401, loaded
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses

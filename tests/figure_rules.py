@@ -4,6 +4,8 @@ import ast
 import functools
 import inspect
 
+import matplotlib
+import numpy as np
 import yzflow_studies
 
 from yzflow import studies
@@ -63,3 +65,14 @@ def has_its_own_place(entry) -> bool:
     module = inspect.getmodule(inspect.unwrap(entry.draw))
     calls = [node for node in ast.walk(ast.parse(inspect.getsource(module))) if isinstance(node, ast.Call)]
     return any(isinstance(call.func, ast.Name) and call.func.id == "Figure" for call in calls)
+
+
+def shows(entry, data, values) -> None:
+    """Fails unless the figure labels its axes, has these values as heights and leaves the caller's style alone."""
+    before = dict(matplotlib.rcParams)
+    figure = entry(data)
+    assert dict(matplotlib.rcParams) == before
+    figure.draw_without_rendering()
+    assert all(axes.get_xlabel() for axes in figure.axes) and figure.axes[0].get_ylabel()
+    shown = {float(y) for axes in figure.axes for line in axes.get_lines() for y in np.atleast_1d(line.get_ydata())}
+    assert shown >= {float(value) for value in np.ravel(values) if value == value}

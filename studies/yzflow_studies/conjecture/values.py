@@ -10,7 +10,8 @@ from dynamics.data import averaging as tasks
 from theory import averaging
 from theory.sparse_averaging.sizes import below_bound
 from theory.values import Study
-from yzflow.papers.sparse_averaging.constructions import TRIPLES, promised_product, triple_sizes
+from yzflow.papers.sparse_averaging.constructions import TRIPLES, promised_product
+from yzflow_studies.conjecture.study import triple_sizes
 
 
 def crossings(exponent: float) -> dict[str, float]:

@@ -8,8 +8,8 @@ import xarray as xr
 
 from theory.values import Study
 from yzflow.intervals import standard_error
-from yzflow.papers.sparse_averaging import match_learning as runs
-from yzflow.papers.sparse_averaging import small_units as small
+from yzflow_studies.learning_match import runs
+from yzflow_studies.learning_match import small_units as small
 
 SINGLE_BITS = 24  # of a number in single precision
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from theory.values import Study
-from yzflow.papers.bounded_dyck import lottery
-from yzflow.papers.bounded_dyck.figures.lottery import looseness, slopes
+from yzflow_studies.pruned_transformers import study as lottery
+from yzflow_studies.pruned_transformers.study import looseness, slopes
 
 
 def width(

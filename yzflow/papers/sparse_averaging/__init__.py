@@ -1,4 +1,4 @@
-"""Sparse averaging, pairs and triples (Sanford, Hsu and Telgarsky 2023): settings, experiments, figures."""
+"""Sparse averaging, pairs and triples (Sanford, Hsu and Telgarsky 2023): settings, sliders, panel, questions."""
 
 from yzflow.paper import Paper, later
 
@@ -11,8 +11,6 @@ PAPER = Paper(
     settings=later("yzflow.papers.sparse_averaging.settings:settings"),
     source=later("theory.sparse_averaging.statements:SOURCE"),
     proofs=later("theory.sparse_averaging.proofs:derive"),
-    figures=later("yzflow.papers.sparse_averaging.figures:FIGURES"),
-    tasks=later("yzflow.papers.sparse_averaging.tasks:TASKS"),
     views=later("yzflow.papers.sparse_averaging.views:VIEWS"),
     panels=later("yzflow.papers.sparse_averaging.panel:PANELS"),
     questions=later("yzflow.papers.sparse_averaging.questions:QUESTIONS"),

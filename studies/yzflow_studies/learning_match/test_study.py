@@ -13,15 +13,16 @@ import yzflow
 from dynamics.data import averaging as tasks
 from dynamics.units.attention_unit import AttentionUnit, TensorAttentionUnit
 from theory import averaging
-from yzflow import figures
-from yzflow.papers.sparse_averaging import match_learning as experiment
-from yzflow.papers.sparse_averaging import match_models, small_units
+from yzflow_studies.learning_match import models, small_units, study
+from yzflow_studies.learning_match import runs as experiment
 
-Model = match_models.Model
+FIGURES = {entry.name: entry for entry in study.FIGURES}
+
+Model = models.Model
 
 
 def predicted(model, weights, x):
-    return np.asarray(match_models.predictor(model)(weights, np.asarray(x, np.int32)), dtype=float)
+    return np.asarray(models.predictor(model)(weights, np.asarray(x, np.int32)), dtype=float)
 
 
 @pytest.mark.parametrize("order", [2, 3])
@@ -96,7 +97,7 @@ def test_baselines_are_what_their_guesses_lose():
 def test_models_are_the_units_of_the_laboratory(kind, heads):
     """The same tables in a unit of `dynamics`, in float64, before the same last map."""
     model, rng = Model(kind, 5, 7, 3, heads), np.random.default_rng(2)
-    weights, x = match_models.start(model, rng), rng.integers(7, size=(4, 5))
+    weights, x = models.start(model, rng), rng.integers(7, size=(4, 5))
     rows = tasks.match_tokens(x)[..., 0].astype(int)
 
     def table(name, head=0):
@@ -128,7 +129,7 @@ def test_only_positions_tell_tokens_of_two_layers_apart():
     x = np.random.default_rng(3).integers(7, size=(4, 5))
     for positions in (False, True):
         model = Model("two layers", 5, 7, 4, 2, positions)
-        weights = match_models.start(model, np.random.default_rng(4))
+        weights = models.start(model, np.random.default_rng(4))
         same = np.allclose(predicted(model, weights, x[:, order]), predicted(model, weights, x)[:, order], atol=1e-4)
         assert same is not positions
         # A layer without values adds nothing that depends on other tokens.
@@ -149,7 +150,7 @@ def test_only_positions_tell_tokens_of_two_layers_apart():
 )
 def test_a_start_at_the_construction_is_the_construction(order, model, make):
     unit = make(n_tokens=6, modulus=11, error=0.02)
-    weights = match_models.at_construction(model, unit, np.random.default_rng(0))
+    weights = models.at_construction(model, unit, np.random.default_rng(0))
     x = tasks.random_match(6, 11, size=50, rng=1, order=order, planted=0.5)
     logits = predicted(model, weights, x)
     # Affine in the unit's output, with ln((1 - eta)/eta) on either side.
@@ -162,10 +163,10 @@ def test_a_construction_must_fit():
     rng = np.random.default_rng(0)
     unit = averaging.match2(n_tokens=6, modulus=11, error=0.02)
     with pytest.raises(ValueError, match="`unit` must be one of the kind 'two layers'"):
-        match_models.at_construction(Model("two layers", 6, 11, 4, 1), unit, rng)
+        models.at_construction(Model("two layers", 6, 11, 4, 1), unit, rng)
     for model in (Model("one layer", 6, 13, 3, 1), Model("one layer", 7, 11, 3, 1), Model("one layer", 6, 11, 2, 1)):
         with pytest.raises(ValueError, match="`unit` must fit into"):
-            match_models.at_construction(model, unit, rng)
+            models.at_construction(model, unit, rng)
 
 
 def test_training_sees_no_input_of_the_test():
@@ -212,7 +213,7 @@ def test_a_sweep_of_runs_goes_on_where_it_was(tmp_path):
 )
 def test_a_grid_is_checked_before_it_runs(grid, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        yzflow.sweep("match_learning", grid, store=tmp_path / "runs", progress=False)
+        yzflow.sweep(experiment.TASK, grid, store=tmp_path / "runs", progress=False)
 
 
 def test_bad_arguments_are_named():
@@ -272,7 +273,7 @@ def synthetic(level):
 
 
 def test_the_caption_follows_the_data():
-    entry = figures.entries()["match_learning"]
+    entry = FIGURES["match_learning"]
     poor, good = entry.claims(synthetic(0.7)), entry.claims(synthetic(0.02))
     assert "Not learnt in these steps: Match3, one layer, m = 16, H = 3 (N = 8, 64)" in poor
     assert "Not learnt in these steps: none." in good and "0.990 +- 0.000" in good and "0.650 +- 0.000" in poor
@@ -286,14 +287,14 @@ def test_the_caption_follows_the_data():
     assert "at a construction: 0.500 (Match3, from the construction, N = 8)" in entry.claims(lost)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(experiment.CELLS, "Match3, one layer", experiment.Cell("one layer", 3, 1))
-        patch.setattr("yzflow.papers.sparse_averaging.figures.match_learning._SINGLE_BITS", 8)
+        patch.setattr("yzflow_studies.learning_match.study._SINGLE_BITS", 8)
         assert "The lower bound excludes the one layer" in entry.claims(synthetic(0.7))
 
 
 @pytest.mark.slow
 def test_figures_show_their_data():
     data = synthetic(0.7)
-    figure = figures.match_learning(data)
+    figure = FIGURES["match_learning"](data)
     figure.draw_without_rendering()
     left, right = figure.axes[:2]
     drawn = {line.get_label(): np.asarray(line.get_ydata(), float) for line in left.get_lines()}
@@ -303,9 +304,9 @@ def test_figures_show_their_data():
     np.testing.assert_allclose(centres, expected)
     assert len(right.containers) == 2 and right.get_ylabel()
     runs = small_units.small_units(value_dimensions=(1, 2), n=2, steps=20, seeds=2)
-    axes = figures.match_small_units(runs).axes[0]
+    axes = FIGURES["match_small_units"](runs).axes[0]
     bound = next(line for line in axes.get_lines() if line.get_label() == "no unit has fewer")
     np.testing.assert_array_equal(bound.get_ydata(), [1, 0])
-    said = figures.entries()["match_small_units"].claims(runs)
+    said = FIGURES["match_small_units"].claims(runs)
     best = int(runs["fewest"].sel(value_dimension=1).min())
     assert re.search(rf"Excluded: d' = 1, at least 1 errors; the best run had {best}\.", said)

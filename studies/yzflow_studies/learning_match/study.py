@@ -11,9 +11,8 @@ from matplotlib.figure import Figure
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, canvas, styled
 from yzflow.intervals import standard_error
-from yzflow.papers.sparse_averaging import match_learning as runs
-from yzflow.papers.sparse_averaging import small_units as small
-from yzflow.papers.sparse_averaging.settings import PAPER
+from yzflow_studies.learning_match import runs
+from yzflow_studies.learning_match import small_units as small
 
 _COLOURS = {"one layer": BLUE, "two layers": ORANGE, "third order": VERMILION}
 _QUICK = ("Match2, one layer", "Match3, one layer", "Match3, third order", "Match3, from the construction")
@@ -40,7 +39,7 @@ def match_learning(data: xr.Dataset) -> Figure:
     Parameters
     ----------
     data : xarray.Dataset
-        From `sparse_averaging.match_learning.learning`.
+        From `runs.learning`.
     """
     figure = canvas(figsize=(12.5, 4.4))
     left, right = figure.subplots(1, 2)
@@ -96,7 +95,7 @@ def match_small_units(data: xr.Dataset) -> Figure:
     Parameters
     ----------
     data : xarray.Dataset
-        From `sparse_averaging.small_units.small_units`.
+        From `small_units.small_units`.
     """
     figure = canvas(figsize=(6.6, 4.2))
     axes = figure.subplots()
@@ -199,6 +198,6 @@ def _small(effort: Effort) -> xr.Dataset:
 
 
 FIGURES = (
-    Entry("match_learning", PAPER, match_learning, _learning, claims=_learnt),
-    Entry("match_small_units", PAPER, match_small_units, _small, claims=_too_small),
+    Entry("match_learning", "Sparse averaging", match_learning, _learning, claims=_learnt),
+    Entry("match_small_units", "Sparse averaging", match_small_units, _small, claims=_too_small),
 )

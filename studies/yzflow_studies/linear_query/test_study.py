@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from yzflow import figures
-from yzflow.papers.sparse_averaging import training as experiment
+from yzflow_studies.linear_query import study
+
+FIGURES = {entry.name: entry for entry in study.FIGURES}
 
 
 @pytest.fixture(scope="module")
 def training():
     """The run of the talk's pictures, 40000 steps."""
-    return experiment.training()
+    return study.training()
 
 
 @pytest.mark.slow
@@ -27,14 +28,14 @@ def test_the_figures_of_the_pictures(training):
 
 def test_training_needs_an_embedding_of_dimension_n_minus_1():
     """N = 8, q = 3, two seeds each: below m = 7 some set stays far off; from there on all are near."""
-    errors = experiment.by_embedding_dim(embedding_dim=(6, 7), n_tokens=8, seeds=2, steps=3000)
+    errors = study.by_embedding_dim(embedding_dim=(6, 7), n_tokens=8, seeds=2, steps=3000)
     assert (errors["largest_distance"].sel(embedding_dim=6) > 0.5).all()
     assert (errors["largest_distance"].sel(embedding_dim=7) < 0.03).all()
 
 
 @pytest.mark.slow
 def test_figures_show_the_runs_that_they_are_given(training):
-    figure = figures.qsa_training(training)
+    figure = FIGURES["qsa_training"](training)
     figure.draw_without_rendering()
     panels = [axes for axes in figure.axes if axes.images]
     for axes, time in zip(panels[:3], (0, 1000, 40000), strict=True):
@@ -44,8 +45,8 @@ def test_figures_show_the_runs_that_they_are_given(training):
     assert [np.flatnonzero(row).tolist() for row in target] == training["sets"].values.tolist()
     curve = next(axes for axes in figure.axes if axes.get_xlabel().startswith("time"))
     np.testing.assert_array_equal(curve.get_lines()[0].get_ydata(), training["distance"])
-    errors = experiment.by_embedding_dim(embedding_dim=(3, 4), n_tokens=5, seeds=2, steps=20)
-    axes = figures.qsa_embedding_dim(errors).axes[0]
+    errors = study.by_embedding_dim(embedding_dim=(3, 4), n_tokens=5, seeds=2, steps=20)
+    axes = FIGURES["qsa_embedding_dim"](errors).axes[0]
     marks = next(line for line in axes.get_lines() if line.get_label().startswith("mean"))
     np.testing.assert_array_equal(marks.get_ydata(), errors["distance"].values.ravel())
     assert axes.get_xlabel() and axes.get_ylabel() and axes.get_title()

@@ -1,7 +1,11 @@
-"""Figures of sparse averaging (Sanford, Hsu, Telgarsky 2023, arXiv 2306.02896): training of one unit."""
+"""Training runs on sparse averaging: the setting of the talk's pictures, and the embedding dimension that it needs.
+
+Task and pictures: Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896, and the slides of the talk.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,10 +13,67 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from dynamics.support.progress import Progress
+from dynamics.units.qsa import train_qsa
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, VERMILION, canvas, log_ticks, styled
-from yzflow.papers.sparse_averaging import training as runs
-from yzflow.papers.sparse_averaging.settings import PAPER
+
+STEPS = 40_000
+SHOWN = (0, 1000, STEPS)  # of the slides' pictures
+N_TOKENS, SUBSET_SIZE, EMBEDDING_DIM = 20, 3, 24
+
+
+def training(*, steps: int = STEPS, seed: int = 0, progress: bool = False) -> xr.Dataset:
+    """One run of `train_qsa` at N = 20, q = 3, m = 24, recorded at times even in log t, at 100 and every 1000 steps."""
+    times = np.append(np.geomspace(1, steps, 61).round().astype(int), min(100, steps))
+    return train_qsa(
+        N_TOKENS,
+        SUBSET_SIZE,
+        embedding_dim=EMBEDDING_DIM,
+        steps=steps,
+        times=times,
+        record_every=1000,
+        seed=seed,
+        progress=progress,
+    )
+
+
+def by_embedding_dim(
+    *,
+    embedding_dim: Sequence[int] = (16, 17, 18, 19, 20, 24),
+    n_tokens: int = N_TOKENS,
+    subset_size: int = SUBSET_SIZE,
+    seeds: int = 3,
+    steps: int = 10_000,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Distance of attention from its target after training, over (embedding_dim, seed): mean and largest over sets."""
+    shape = (len(embedding_dim), seeds)
+    mean, largest = np.empty(shape), np.empty(shape)
+    with Progress("embedding dimensions", enabled=progress) as report:
+        for k, (which, seed) in enumerate(np.ndindex(shape)):
+            final = train_qsa(
+                n_tokens,
+                subset_size,
+                embedding_dim=embedding_dim[which],
+                steps=steps,
+                record_every=steps,
+                seed=seed,
+            ).isel(time=-1)
+            mean[which, seed], largest[which, seed] = final["distance"], final["largest_distance"]
+            report.update((k + 1) / mean.size, f"m = {embedding_dim[which]}, seed {seed}")
+    axes = ("embedding_dim", "seed")
+    return xr.Dataset(
+        {
+            "distance": (axes, mean, {"long_name": "mean L1 distance from 1_y/q", "units": "1"}),
+            "largest_distance": (axes, largest, {"long_name": "largest L1 distance", "units": "1"}),
+        },
+        {"embedding_dim": list(embedding_dim), "seed": np.arange(seeds)},
+        {"n_tokens": n_tokens, "subset_size": subset_size, "steps": steps},
+    )
+
+
+# The figures
 
 
 @styled
@@ -25,10 +86,10 @@ def qsa_training(run: xr.Dataset) -> Figure:
     Parameters
     ----------
     run : xarray.Dataset
-        From `dynamics.units.qsa.train_qsa`, as by `sparse_averaging.training.training`.
+        From `dynamics.units.qsa.train_qsa`, as by `training`.
     """
     last = int(run["time"][-1])
-    shown = [*(step for step in runs.SHOWN if step < last), last]
+    shown = [*(step for step in SHOWN if step < last), last]
     sets, n_tokens = run["sets"].values, run.sizes["token"]
     target = np.zeros((len(sets), n_tokens))
     np.put_along_axis(target, sets, 1 / sets.shape[1], axis=1)
@@ -88,7 +149,7 @@ def qsa_embedding_dim(errors: xr.Dataset) -> Figure:
     Parameters
     ----------
     errors : xarray.Dataset
-        From `sparse_averaging.training.by_embedding_dim`.
+        From `by_embedding_dim`.
     """
     dims = errors["embedding_dim"].values
     figure = canvas(figsize=(6.2, 4))
@@ -115,15 +176,15 @@ def qsa_embedding_dim(errors: xr.Dataset) -> Figure:
 
 
 def _run(effort: Effort) -> xr.Dataset:
-    return runs.training(steps=2000 if effort.quick else runs.STEPS, progress=effort.progress)
+    return training(steps=2000 if effort.quick else STEPS, progress=effort.progress)
 
 
 def _errors(effort: Effort) -> xr.Dataset:
     few: dict[str, Any] = {"seeds": 1, "steps": 4000} if effort.quick else {}
-    return runs.by_embedding_dim(progress=effort.progress, **few)
+    return by_embedding_dim(progress=effort.progress, **few)
 
 
 FIGURES = (
-    Entry("qsa_training", PAPER, qsa_training, _run),
-    Entry("qsa_embedding_dim", PAPER, qsa_embedding_dim, _errors),
+    Entry("qsa_training", "Sparse averaging", qsa_training, _run),
+    Entry("qsa_embedding_dim", "Sparse averaging", qsa_embedding_dim, _errors),
 )

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -21,6 +23,7 @@ from numpy.typing import ArrayLike
 from dynamics.data import averaging as tasks
 from dynamics.support import checks
 from theory import averaging
+from yzflow.sweeps.runs import Task
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import sweep
 
@@ -90,7 +93,7 @@ def area(score: ArrayLike, target: ArrayLike) -> float:
     positive, negative = int(target.sum()), int((~target).sum())
     if not positive or not negative:
         return math.nan
-    from scipy.stats import rankdata  # half a second, which every sweep would wait
+    from scipy.stats import rankdata  # half a second, which those who look at results need not wait
 
     ranks = rankdata(score)[target].sum()
     return float((ranks - positive * (positive + 1) / 2) / (positive * negative))
@@ -162,7 +165,7 @@ def trained(
     Parameters
     ----------
     kind : "one layer", "two layers" or "third order"
-        See `yzflow.papers.sparse_averaging.match_models`.
+        See the module `models` beside this one.
     order : 2 or 3
         Of Match2 or Match3, mod `balanced_modulus`.
     n_tokens, dimension, heads, positions
@@ -182,25 +185,25 @@ def trained(
         `measured` on the test inputs over ``time`` in steps, and ``hard_area``, `area` of the first token's logit on
         `hard_inputs` (Match3), NaN for Match2.
     """
-    from yzflow.papers.sparse_averaging import match_models
+    from yzflow_studies.learning_match import models  # jax
 
     modulus, steps = balanced_modulus(order, n_tokens), checks.integer("steps", steps, minimum=_BLOCK)
     if steps % _BLOCK:
         raise checks.reject("steps", f"be a multiple of {_BLOCK}", steps)
     checks.one_of("init", init, ("random", "construction"))
-    model = match_models.Model(kind, n_tokens, modulus, dimension, heads, positions)
+    model = models.Model(kind, n_tokens, modulus, dimension, heads, positions)
     rate = checks.positive("learning_rate", LEARNING_RATES[kind] if learning_rate is None else learning_rate)
     drawn, weighted, hard = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(3))
     inputs = _Inputs(n_tokens, modulus, drawn)
     if init == "random":
-        weights = match_models.start(model, weighted)
+        weights = models.start(model, weighted)
     else:
         make = averaging.match2 if order == 2 else averaging.match3_tensor
-        weights = match_models.at_construction(model, make(n_tokens=n_tokens, modulus=modulus, error=ERROR), weighted)
+        weights = models.at_construction(model, make(n_tokens=n_tokens, modulus=modulus, error=ERROR), weighted)
     adversarial = hard_inputs(n_tokens, modulus, size=N_TEST, rng=hard) if order == 3 else None
     batch = max(1, TOKENS_A_STEP // n_tokens)
-    advance, predict = match_models.stepper(model, rate, steps), match_models.predictor(model)
-    state = match_models.optimiser(rate, steps).init(weights)
+    advance, predict = models.stepper(model, rate, steps), models.predictor(model)
+    state = models.optimiser(rate, steps).init(weights)
 
     def logits(x: np.ndarray) -> np.ndarray:
         blocks = [predict(weights, x[k : k + _AT_ONCE].astype(np.int32)) for k in range(0, len(x), _AT_ONCE)]
@@ -226,6 +229,47 @@ def trained(
         {"time": ("time", np.array(times, float), {"units": "SGD steps"})},
         {"modulus": modulus, "batch_size": batch},
     )
+
+
+_whole = partial(checks.integer, minimum=1)
+_KEYS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
+    "kind": ("one layer", lambda name, value: checks.one_of(name, value, tuple(LEARNING_RATES))),
+    "order": (3, partial(checks.integer, minimum=2, maximum=3)),
+    "n_tokens": (8, partial(checks.integer, minimum=5)),
+    "dimension": (16, _whole),
+    "heads": (1, _whole),
+    "positions": (False, checks.flag),
+    "steps": (STEPS, _whole),
+    "learning_rate": (None, lambda name, value: value if value is None else checks.positive(name, value)),
+    "init": ("random", lambda name, value: checks.one_of(name, value, ("random", "construction"))),
+}
+_LABELS = {
+    "order": {"long_name": "2 for Match2, 3 for Match3"},
+    "n_tokens": {"long_name": "N"},
+    "dimension": {"long_name": "m of a head"},
+    "heads": {"long_name": "H"},
+    "steps": {"long_name": "number of steps", "units": "SGD steps"},
+    "learning_rate": {"long_name": "learning rate of Adam", "units": "1 / step"},
+    "seed": {"long_name": "seed of start, training and test inputs"},
+}
+
+
+def _complete(given: dict) -> dict:
+    whole = {name: check(name, given.get(name, default)) for name, (default, check) in _KEYS.items()}
+    if whole["learning_rate"] is None:
+        whole["learning_rate"] = LEARNING_RATES[whole["kind"]]
+    return whole
+
+
+def match_learning(configuration: dict, seed: int) -> dict:
+    """One run of `trained`: losses and shares on test inputs, over time."""
+    arguments = dict(configuration)
+    kind, order, n_tokens = (arguments.pop(name) for name in ("kind", "order", "n_tokens"))
+    found = trained(kind, order, n_tokens, **arguments, seed=seed)
+    return {str(name): found[name] for name in found.data_vars}
+
+
+TASK = Task("match_learning", match_learning, keys=tuple(_KEYS), complete=_complete, threads=True, labels=_LABELS)
 
 
 @dataclass(frozen=True)
@@ -272,7 +316,7 @@ def learning(
     store: str | os.PathLike | Store | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
-    """Runs of the sweep "match_learning" over (cell, n_tokens, seed, time); NaN where a cell has no run of that size.
+    """Runs of the sweep `TASK` over (cell, n_tokens, seed, time); NaN where a cell has no run of that size.
 
     Parameters
     ----------
@@ -303,7 +347,7 @@ def learning(
             grid |= {"n_tokens": [n for n in sizes if n in cell.sizes], "steps": [steps]}
             if not grid["n_tokens"]:
                 continue
-            runs = sweep("match_learning", grid, store=kept, seeds=seeds, workers=threads, progress=progress)
+            runs = sweep(TASK, grid, store=kept, seeds=seeds, workers=threads, progress=progress)
             kept_runs = runs.isel(dict.fromkeys(set(grid) - {"n_tokens"}, 0), drop=True)
             found.append(kept_runs.drop_vars([one for one in kept_runs if "time" not in kept_runs[one].dims]))
             found[-1] = found[-1].expand_dims(cell=[name])
