@@ -167,3 +167,50 @@ Proof. apply Sum_nonneg. intros. apply Rle_0_sqr. Qed.
 
 Lemma norm_sqr n v : norm n v * norm n v = dot n v v.
 Proof. apply sqrt_sqrt, dot_nonneg. Qed.
+
+(** Two vectors differ somewhere, or nowhere. *)
+Lemma differ (a b : nat -> R) m :
+  (exists l, (l < m)%nat /\ a l <> b l) \/ forall l, (l < m)%nat -> a l = b l.
+Proof.
+  induction m as [|m [[l [L N]]|A]].
+  - right. intros l L. lia.
+  - left. exists l. split; [lia|exact N].
+  - destruct (Req_dec (a m) (b m)) as [E|N].
+    + right. intros l L. destruct (Nat.eq_dec l m) as [->|]; [exact E|]. apply A. lia.
+    + left. exists m. split; [lia|exact N].
+Qed.
+
+(** The place of a least entry. *)
+Lemma least_entry (f : nat -> R) m : (0 < m)%nat -> exists i, (i < m)%nat /\ forall j, (j < m)%nat -> f i <= f j.
+Proof.
+  induction m as [|m IH]; intro P; [lia|]. destruct (Nat.eq_dec m 0) as [->|N].
+  - exists 0%nat. split; [lia|]. intros j L. replace j with 0%nat by lia. lra.
+  - destruct IH as [i [L H]]; [lia|]. destruct (Rle_lt_dec (f i) (f m)) as [A|A].
+    + exists i. split; [lia|]. intros j Lj. destruct (Nat.eq_dec j m) as [->|]; [exact A|apply H; lia].
+    + exists m. split; [lia|]. intros j Lj. destruct (Nat.eq_dec j m) as [->|]; [lra|].
+      apply Rlt_le, Rlt_le_trans with (1 := A), H. lia.
+Qed.
+
+(** Cauchy's and Schwarz's inequality for a sum: (sum f)^2 <= n sum f^2. *)
+Lemma cauchy_schwarz n u v : dot n u v ^ 2 <= dot n u u * dot n v v.
+Proof.
+  pose proof (dot_nonneg n u) as Pu. pose proof (dot_nonneg n v) as Pv.
+  assert (Q : forall x, 0 <= dot n u u * x ^ 2 - 2 * x * dot n u v + dot n v v).
+  { intro x. replace (dot n u u * x ^ 2 - 2 * x * dot n u v + dot n v v)
+      with (Sum n (fun i => (u i * x - v i) * (u i * x - v i))).
+    - apply Sum_nonneg. intros. apply Rle_0_sqr.
+    - unfold dot. rewrite <- Sum_scal_r, <- Sum_scal, <- Sum_minus, <- Sum_plus. apply Sum_ext. intros. ring. }
+  destruct (Req_dec (dot n u u) 0) as [Z|N].
+  - rewrite Z in *. assert (dot n u v = 0); [|nra].
+    destruct (Req_dec (dot n u v) 0) as [|D]; [easy|exfalso].
+    pose proof (Q ((dot n v v + 1) / (2 * dot n u v))) as B.
+    replace (0 * ((dot n v v + 1) / (2 * dot n u v)) ^ 2 - 2 * ((dot n v v + 1) / (2 * dot n u v)) * dot n u v + dot n v v)
+      with (-1) in B by (field; exact D). lra.
+  - pose proof (Q (dot n u v / dot n u u)) as B.
+    replace (dot n u u * (dot n u v / dot n u u) ^ 2 - 2 * (dot n u v / dot n u u) * dot n u v + dot n v v)
+      with ((dot n u u * dot n v v - dot n u v ^ 2) / dot n u u) in B by (field; exact N).
+    assert (0 < dot n u u) by lra.
+    apply (Rmult_le_compat_l (dot n u u)) in B; [|lra].
+    replace (dot n u u * ((dot n u u * dot n v v - dot n u v ^ 2) / dot n u u))
+      with (dot n u u * dot n v v - dot n u v ^ 2) in B by (field; exact N). lra.
+Qed.
