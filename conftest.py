@@ -19,7 +19,7 @@ def empty_folder(tmp_path, monkeypatch):
 
 def _forget_fields(namespace):
     """Fields that a document registered are none of the next one's."""
-    registry = sys.modules.get("dynamics._flow.registry")
+    registry = sys.modules.get("dynamics.fields.table")
     for name, entry in list(registry.SYSTEMS.items() if registry else ()):
         if entry.field is not None:
             del registry.SYSTEMS[name]

@@ -17,7 +17,7 @@ import scipy.sparse
 
 from benchmarks import Study, seconds
 from dynamics import SequenceClasses, sgd
-from dynamics._sgd.run import Run
+from dynamics._engine.sgd.run import Run
 from dynamics.descent import complete
 
 BASE = {"M": 20_000, "K": 1_000, "support": 40, "T": 128}

@@ -17,8 +17,8 @@ from numba import njit
 from benchmarks import Study, optional_peer, seconds
 from dynamics import SequenceClasses, sgd_many
 from dynamics._backend.intrinsics import matrix
+from dynamics._engine.sgd.run import Run
 from dynamics._model import kernels
-from dynamics._sgd.run import Run
 from dynamics.descent import complete
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, styled
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from dynamics._engine.sgd import together
+from dynamics._engine.sgd.feed import Source, source_of
+from dynamics._engine.sgd.run import CHECKED, DTYPES, DivergenceError, Outcome, Run, checked, spawn
 from dynamics._model.objective import Objective
-from dynamics._model.optimizer import MOMENTUM, OPTIMIZERS, Optimizer, Schedule
-from dynamics._sgd import together
-from dynamics._sgd.feed import Source, source_of
-from dynamics._sgd.run import CHECKED, DTYPES, DivergenceError, Outcome, Run, checked, spawn
 from dynamics.bags import Bags, Data
 from dynamics.layer import Layer
+from dynamics.optimizers.optimizer import MOMENTUM, OPTIMIZERS, Optimizer, Schedule
 from dynamics.support import checks
 from dynamics.support.calls import Call
 from dynamics.support.progress import Progress

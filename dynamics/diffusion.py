@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics._flow.clock import Clock
-from dynamics._flow.registry import entry_of
-from dynamics._flow.systems import Setting
+from dynamics._engine.clock import Clock
+from dynamics._engine.noise.field import Field, Steps
+from dynamics._engine.noise.schemes import SCHEMES
+from dynamics._engine.sgd.run import spawn
 from dynamics._model.objective import Objective, as_objective, shaped
-from dynamics._noise.field import Field, Steps
-from dynamics._noise.schemes import SCHEMES
-from dynamics._sgd.run import spawn
 from dynamics.bags import Data
+from dynamics.fields.system import Setting
+from dynamics.fields.table import entry_of
 from dynamics.flow import IntegrationError
 from dynamics.layer import Layer, optional_rates
 from dynamics.noise import drawn

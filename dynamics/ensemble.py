@@ -11,10 +11,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from dynamics._flow import chunks, ensemble, one_by_one, records
-from dynamics._flow.clock import Clock
-from dynamics._flow.registry import Entry, entry_of
+from dynamics._engine import chunks, one_by_one
+from dynamics._engine import lane_records as records
+from dynamics._engine import lanes as ensemble
+from dynamics._engine.clock import Clock
 from dynamics.bags import Bags, Data, population_of
+from dynamics.fields.table import Entry, entry_of
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.progress import Progress

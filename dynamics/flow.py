@@ -9,18 +9,18 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics._flow.clock import Clock
-from dynamics._flow.march import MOST_EVALUATIONS, Guard, culprit, march, taken
-from dynamics._flow.optimized import check_flow
-from dynamics._flow.orbits import FullOrbits
-from dynamics._flow.registry import entry_of, explicit_for, system_for
-from dynamics._flow.solver import METHODS, Solver, as_solver
-from dynamics._flow.steps import Steps, steps_of
-from dynamics._flow.systems import Setting, System
+from dynamics._engine.clock import Clock
+from dynamics._engine.march import MOST_EVALUATIONS, Guard, culprit, march, taken
+from dynamics._engine.solver import METHODS, Solver, as_solver
+from dynamics._engine.steps import Steps, steps_of
 from dynamics._model.objective import Objective, as_objective, check_insertions, shaped
-from dynamics._model.optimizer import Optimizer
 from dynamics.bags import Bags, Data, population_of
+from dynamics.fields.full import FullOrbits
+from dynamics.fields.system import Setting, System
+from dynamics.fields.table import entry_of, explicit_for, system_for
 from dynamics.layer import Layer, optional_rates
+from dynamics.optimizers.flow import check_flow
+from dynamics.optimizers.optimizer import Optimizer
 from dynamics.run import Run
 from dynamics.support import checks
 from dynamics.support.calls import Call

@@ -12,11 +12,11 @@ import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike
 
 from dynamics import _shown
+from dynamics._engine.sgd import sampling
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective, add_terms, as_objective, checked_normalisation
 from dynamics._model.weights import Rule, Weights
-from dynamics._sgd import sampling
 from dynamics.bags import Bags
 from dynamics.support import checks
 from dynamics.support.checks import read_only

@@ -9,14 +9,14 @@ import lazy_loader
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics._flow.registry import entry_of
-from dynamics._flow.systems import Setting
+from dynamics._engine.noise.field import Field
+from dynamics._engine.noise.linear import fluctuations
+from dynamics._engine.sgd.feed import source_of
 from dynamics._model.objective import Objective, as_objective, shaped
 from dynamics._model.weights import RATES, Weights
-from dynamics._noise.field import Field
-from dynamics._noise.linear import fluctuations
-from dynamics._sgd.feed import source_of
 from dynamics.bags import Bags, Data, population_of
+from dynamics.fields.system import Setting
+from dynamics.fields.table import entry_of
 from dynamics.layer import Layer, optional_rates
 from dynamics.support import checks, names
 from dynamics.support.checks import read_only

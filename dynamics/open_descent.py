@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from dynamics._model.optimizer import Optimizer, ascend, direction_of
-from dynamics._open.records import recorded
-from dynamics._open.states import States
+from dynamics._engine.open.records import recorded
+from dynamics._engine.open.states import States
 from dynamics.flow import IntegrationError
 from dynamics.open_flow import Flow, states_of
+from dynamics.optimizers.optimizer import Optimizer, ascend, direction_of
 from dynamics.run import Run
 from dynamics.support import checks
 from dynamics.support.calls import Call

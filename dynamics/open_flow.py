@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dynamics._flow.clock import Clock
-from dynamics._flow.solver import Solver, as_solver
-from dynamics._open.integration import Integration
-from dynamics._open.states import RaisedError, States
+from dynamics._engine.clock import Clock
+from dynamics._engine.open.integration import Integration
+from dynamics._engine.open.states import RaisedError, States
+from dynamics._engine.solver import Solver, as_solver
 from dynamics.run import Run
 from dynamics.support import checks
 from dynamics.support.calls import Call

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dynamics._model.objective import NORMALISATIONS, Objective
-from dynamics._model.optimizer import EPSILON, MOMENTUM, OPTIMIZERS, Optimizer, Schedule
+from dynamics.optimizers.optimizer import EPSILON, MOMENTUM, OPTIMIZERS, Optimizer, Schedule
 from dynamics.support import checks
 
 # Name -> default, beside "optimizer" and "momentum", which are arguments of `sgd`.

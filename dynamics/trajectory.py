@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from dynamics import _shown, observables
 from dynamics._model.objective import CRITERIA, Objective
-from dynamics._model.optimizer import Optimizer
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.layer import Embedding, Layer, Problem, attention, embed
+from dynamics.optimizers.optimizer import Optimizer
 from dynamics.support import checks, names
 from dynamics.support.calls import Call
 from dynamics.support.checks import read_only

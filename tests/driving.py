@@ -125,7 +125,7 @@ def start(data, **options):
     from strategies import Population
 
     import dynamics
-    from dynamics._sgd.run import Run
+    from dynamics._engine.sgd.run import Run
 
     data = Population(data) if isinstance(data, dynamics.Bags) else data
     parameters = inspect.signature(dynamics.sgd).parameters.values()

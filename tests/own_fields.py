@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynamics import Field, register_field
-from dynamics._flow.registry import SYSTEMS
+from dynamics.fields.table import SYSTEMS
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ import dynamics
 import theory
 import yzflow as yz
 from dynamics import Layer, SequenceClasses, gradient_flow, sgd
-from dynamics._model import decoder_kernels as reduced
+from dynamics._engine.sgd import sampling
 from dynamics._model import kernels
-from dynamics._sgd import sampling
+from dynamics.fields import _kernels as reduced
 
 _OF_SCIPY = {f"scipy.{part}" for part in ("integrate", "optimize", "stats")}
 HEAVY = {"numba", "xarray", "pandas", "h5py", "sympy", "matplotlib", *_OF_SCIPY}

@@ -16,7 +16,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics import Run, Trajectory
-from dynamics._flow.registry import entry_of
+from dynamics.fields.table import entry_of
 from dynamics.support import checks, files, sealed
 from dynamics.support.calls import Call
 from dynamics.support.origins import Code, Origin, check_is_here, check_may_run, read_outside

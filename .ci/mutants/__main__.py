@@ -48,8 +48,8 @@ DRAWN = HERE / "sample.txt"
 # Where mutants are drawn from. Not: files, archives and other support, deep models, registers of statements.
 SOURCES = {
     "dynamics": [
-        "dynamics/_flow/*.py", "dynamics/_model/*.py", "dynamics/_sgd/*.py", "dynamics/units/*.py",
-        "dynamics/data/*.py",
+        "dynamics/_engine/*.py", "dynamics/_engine/sgd/*.py", "dynamics/_model/*.py", "dynamics/fields/*.py",
+        "dynamics/optimizers/*.py", "dynamics/units/*.py", "dynamics/data/*.py",
         "dynamics/bags.py", "dynamics/descent.py", "dynamics/ensemble.py", "dynamics/extensions.py", "dynamics/flow.py",
         "dynamics/layer.py", "dynamics/observables.py", "dynamics/options.py", "dynamics/trajectory.py",
     ],

@@ -149,7 +149,12 @@ class _Cache(FunctionCache):
                 return self._load_overload(sig, target_context)
         except OSError as error:
             _tell(str(error))
-            return None
+        except (ImportError, AttributeError) as error:
+            # The index names the classes of arguments. Of another version they may stand elsewhere, or not at all.
+            if not (isinstance(error, ImportError) or "Can't get attribute" in str(error)):
+                raise
+            self.flush()
+        return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The numba kernel of loss and gradient for large flows whose slopes are kept as factors: see `_flow.factors`."""
+"""The numba kernel of loss and gradient for large flows whose slopes are kept as factors: see `_engine.factors`."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ from dynamics._backend import intrinsics
 from dynamics._backend.compiled import by_type, kernel
 from dynamics._backend.intrinsics import as_read_only, borrowed, float32_of_bits, matrix, number_of, rank_of, underflow
 from dynamics._model.batch import Batch
-from dynamics._model.rules import Moments, Velocity
 from dynamics._model.weights import Weights
+from dynamics.optimizers.table import Moments, Velocity
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrinsics,)}
 

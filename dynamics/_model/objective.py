@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dynamics._model.optimizer import described
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
+from dynamics.optimizers.optimizer import described
 from dynamics.support import checks
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What training moves, and what kind of layer and loss it belongs to, in the form that the kernels take them.
 
-Numba's cache names the classes of its arguments: where `Weights`, `Rule` or `Batch` is renamed, moved or given other
-fields, the files of kernels that take it have to change as well, and caches of before have to be deleted.
+Numba's cache names the classes of its arguments: where `Weights`, `Rule` or `Batch` is given other fields, the files of
+kernels that take it have to change as well. Of one that is renamed or moved, what was kept is forgotten by itself.
 """
 
 from __future__ import annotations

@@ -21,11 +21,12 @@ import optax
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from dynamics._model.optimizer import CLIP_FLOOR, as_optimizer
 from dynamics.deep import objective
 from dynamics.deep.data import Insertions, Sequences
 from dynamics.deep.model import Architecture, Transformer
 from dynamics.descent import DTYPES, MOMENTUM, DivergenceError, Optimizer
+from dynamics.optimizers.optimizer import CLIP_FLOOR, as_optimizer
+from dynamics.optimizers.table import RULES
 from dynamics.support import archive, checks, files, sealed
 from dynamics.support.checks import read_only
 from dynamics.support.netcdf import load_dataset
@@ -188,8 +189,9 @@ def _check(
         if values.size == 0 or np.unique(values).size < values.size:
             raise checks.reject(name, "hold different values, at least one", values.tolist())
     optimizer = as_optimizer(optimizer, momentum)
-    if optimizer.name not in OPTAX:
-        raise checks.lacks("optimizer", "a rule of optax", optimizer.name, OPTAX)
+    if optimizer.rule.optax is None:
+        known = [name for name, rule in RULES.items() if rule.optax is not None]
+        raise checks.lacks("optimizer", "a rule of optax", optimizer.name, known)
     momentum = optimizer.momentum
     contrast_weight = checks.non_negative("contrast_weight", contrast_weight)
     smoothing = checks.below("label_smoothing", label_smoothing, 1)
@@ -496,22 +498,6 @@ def _uniform_entropy(mask, attend_self) -> float:
     return float((mask * np.log(keys)).sum() / mask.sum())
 
 
-def _adam(optimizer: Optimizer) -> list[optax.GradientTransformation]:
-    return [optax.scale_by_adam(*optimizer.betas, eps=optimizer.epsilon)]
-
-
-def _heavy_ball(optimizer: Optimizer) -> list[optax.GradientTransformation]:
-    return [optax.trace(decay=optimizer.momentum)]
-
-
-def _sign(optimizer: Optimizer) -> list[optax.GradientTransformation]:
-    return [*_heavy_ball(optimizer), optax.stateless(lambda slopes, _: jax.tree.map(jnp.sign, slopes))]
-
-
-# What each optimizer is to optax, beside clipping, decay and schedules: one that is not here trains no transformer.
-OPTAX = {"sgd": _heavy_ball, "adam": _adam, "adamw": _adam, "sign": _sign}
-
-
 def _rule(optimizer: Optimizer) -> optax.GradientTransformation:
     """The direction of a step against the gradient of the loss, before the learning rate."""
     decay, parts = optimizer.weight_decay, []
@@ -519,7 +505,7 @@ def _rule(optimizer: Optimizer) -> optax.GradientTransformation:
         parts.append(optax.stateless(lambda slopes, _: _clipped(slopes, optimizer.clip)))
     if decay and not optimizer.decoupled:
         parts.append(optax.add_decayed_weights(decay))
-    parts += OPTAX[optimizer.name](optimizer)
+    parts += optimizer.rule.optax(optimizer) if optimizer.rule.optax else []
     if decay and optimizer.decoupled:
         parts.append(optax.add_decayed_weights(decay))
     return parts[0] if len(parts) == 1 else optax.chain(*parts)

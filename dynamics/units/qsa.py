@@ -25,10 +25,10 @@ import xarray as xr
 from numpy.typing import ArrayLike
 
 from dynamics._backend.compiled import kernel
-from dynamics._model import decoder_kernels
-from dynamics._model.rules import RULES
 from dynamics.data import averaging as tasks
 from dynamics.descent import DivergenceError, spawn
+from dynamics.fields import _kernels as decoder_kernels
+from dynamics.optimizers.table import RULES
 from dynamics.support import checks, files, sealed
 from dynamics.support.checks import read_only
 from dynamics.support.frozen import Frozen

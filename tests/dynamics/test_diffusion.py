@@ -23,9 +23,9 @@ from dynamics import (
     sgd_many,
     stochastic_flow,
 )
-from dynamics._flow.systems import Setting
-from dynamics._noise.field import Field, Steps
-from dynamics._noise.schemes import euler_maruyama, runge_kutta
+from dynamics._engine.noise.field import Field, Steps
+from dynamics._engine.noise.schemes import euler_maruyama, runge_kutta
+from dynamics.fields.system import Setting
 
 CLASSES = SequenceClasses([[0.3, 0.7, 0], [0.4, 0, 0.6]], [0, 1], vocab_size=4, class_weights=[0.4, 0.6])
 BAGS = CLASSES.population()

@@ -18,10 +18,11 @@ from strategies import SEEDS, Population, bags, sequence_classes
 
 from dynamics import Layer, Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble
 from dynamics._backend.lanes import LANES, load, store
-from dynamics._flow import chunks, ensemble, one_by_one
-from dynamics._flow.registry import SYSTEMS
-from dynamics._flow.systems import Setting
+from dynamics._engine import chunks, one_by_one
+from dynamics._engine import lanes as ensemble
 from dynamics.ensemble import RECORDS
+from dynamics.fields.system import Setting
+from dynamics.fields.table import SYSTEMS
 from theory import attention, decoder
 from yzflow.testing import GRAMMAR
 

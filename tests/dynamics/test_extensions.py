@@ -10,7 +10,7 @@ from driving import draw_batch
 from hypothesis import given, settings
 
 from dynamics import Bags, Layer, SequenceClasses, gradient_flow, sgd
-from dynamics._sgd.run import Run
+from dynamics._engine.sgd.run import Run
 from dynamics.descent import complete
 from dynamics.extensions import biased_sequences, layer_norm, residual_connection
 

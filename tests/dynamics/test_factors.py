@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 from numba import njit
 
 from dynamics import Layer, Objective, SequenceClasses, Solver, gradient_flow
-from dynamics._flow import stages, steps, tableau
-from dynamics._flow.factors import FactoredDop853, Factors, factors_of
-from dynamics._flow.registry import has
-from dynamics._flow.systems import Full, Modified, Setting
+from dynamics._engine import stages, steps, tableau
+from dynamics._engine.factors import FactoredDop853, Factors, factors_of
 from dynamics._model import factored
+from dynamics.fields.full import Full
+from dynamics.fields.modified import Modified
+from dynamics.fields.system import Setting
+from dynamics.fields.table import has
 
 RATES = {"eta_y": 1.3, "eta_z": 0.4}
 

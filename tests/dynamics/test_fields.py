@@ -33,8 +33,8 @@ from dynamics import (
     sgd_many,
     stochastic_flow,
 )
-from dynamics._flow.solver import METHODS
-from dynamics._model.rules import RULES, UpdateRule
+from dynamics._engine.solver import METHODS
+from dynamics.optimizers.table import RULES, UpdateRule
 from theory.enclosures import enclose_flow
 
 pytestmark = pytest.mark.usefixtures("table")

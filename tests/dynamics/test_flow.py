@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from dynamics import Bags, IntegrationError, Layer, SequenceClasses, Solver, Trajectory, gradient_flow
-from dynamics._flow import systems as flow_systems
+from dynamics.fields import full as flow_systems
 
 DECODERS = ("full", "modified", "theory")
 METHODS = ("DOP853", "scipy DOP853", "RK45", "RK23", "Radau", "BDF", "LSODA")

@@ -61,9 +61,9 @@ from dynamics import (
     sgd_many,
     stochastic_flow,
 )
-from dynamics._flow.registry import SYSTEMS
 from dynamics.bags import population_of
 from dynamics.data import averaging as tasks
+from dynamics.fields.table import SYSTEMS
 from dynamics.support import netcdf
 from dynamics.units import attention_unit as units
 from dynamics.units import qsa
@@ -78,12 +78,13 @@ deep = pytest.importorskip("dynamics.deep")
 # Modules whose names are no calls for users: helpers, proofs and checks that take each other's objects.
 INNER = re.compile(
     r"\._|\.support|\.version|\.proofs|\.measures|\.statements|\.bounds|\.values|^theory\.(symbolic|trust)"
+    r"|\.fields\.|\.optimizers\."
     r"|\.coverage|\.residual|\.centred|\.enclosed|\.balls|\.enclosures\.(?!enclosure$)|\.deep\.objective"
 )
 # Why a constructor, a function or a method has no hostile calls -> which.
 EXEMPT = {
     hostile.RECORD: {
-        "_sgd.run.Outcome", "data.dyck.State", "noise.GradientNoise",
+        "_engine.sgd.run.Outcome", "data.dyck.State", "noise.GradientNoise",
     },
     hostile.RAISED: {
         "bags.HasPopulation", "flow.IntegrationError", "open_flow.Flow", "open_flow.Flow.derivative",
@@ -279,10 +280,10 @@ def calls():
         "_model.objective.Objective": (Objective, dict(
             criterion="squared", contrast=None, contrast_weight=0.0, label_smoothing=0.1, temperature=2.0,
             normalisation="layer", terms=())),
-        "_model.optimizer.Optimizer": (Optimizer, dict(
+        "optimizers.optimizer.Optimizer": (Optimizer, dict(
             name="adamw", momentum=0.5, weight_decay=0.1, decoupled=True, schedule=Schedule(2.0), clip=1.0,
             betas=(0.9, 0.99), epsilon=1e-6)),
-        "_model.optimizer.Schedule": (Schedule, dict(warm_up=2.0, decay="cosine", steps=10.0, floor=0.1)),
+        "optimizers.optimizer.Schedule": (Schedule, dict(warm_up=2.0, decay="cosine", steps=10.0, floor=0.1)),
         "descent.sgd_many": (sgd_many, dict(runs=[(classes, {**rates, "steps": 1})], observe=None, threads=1,
                                             progress=False)),
         "extensions.residual_connection": (extensions.residual_connection, dict(data=classes, inner_norm=True)),
@@ -305,18 +306,18 @@ def calls():
         "flow.gradient_flow": (gradient_flow, dict(
             data=classes, **rates, t_end=1.0, decoder="full", times=[0.5], n_times=2, init=None, rtol=1e-3, atol=1e-3,
             progress=False, eta_v=None, eta_hidden=None, objective=None, solver=None, optimizer=None)),
-        "_flow.solver.Solver": (Solver, dict(method="DOP853", time_scale="linear", reduce="auto",
-                                             momentum="first order")),
+        "_engine.solver.Solver": (Solver, dict(method="DOP853", time_scale="linear", reduce="auto",
+                                               momentum="first order")),
         "_model.objective.Objective.of": (Objective.of, dict(parameters=Objective(temperature=2.0).parameters)),
-        "_model.optimizer.Optimizer.of": (Optimizer.of, dict(parameters=optimizer.parameters)),
-        "_model.optimizer.Optimizer.factor": (optimizer.factor, dict(t=1.0)),
-        "_model.optimizer.Optimizer.over": (optimizer.over, dict(steps=5)),
-        "_model.optimizer.Schedule.__call__": (optimizer.schedule, dict(t=1.0)),
-        "_model.optimizer.Schedule.clock": (optimizer.schedule.clock, dict(t=1.0)),
-        "_model.optimizer.Schedule.over": (Schedule(decay="linear").over, dict(steps=5)),
-        "_model.own.Field": (Field, dict(name="mine", gradient=own.gradient, step=None, inverts=False,
+        "optimizers.optimizer.Optimizer.of": (Optimizer.of, dict(parameters=optimizer.parameters)),
+        "optimizers.optimizer.Optimizer.factor": (optimizer.factor, dict(t=1.0)),
+        "optimizers.optimizer.Optimizer.over": (optimizer.over, dict(steps=5)),
+        "optimizers.optimizer.Schedule.__call__": (optimizer.schedule, dict(t=1.0)),
+        "optimizers.optimizer.Schedule.clock": (optimizer.schedule.clock, dict(t=1.0)),
+        "optimizers.optimizer.Schedule.over": (Schedule(decay="linear").over, dict(steps=5)),
+        "fields.own.Field": (Field, dict(name="mine", gradient=own.gradient, step=None, inverts=False,
                                          symmetric=False)),
-        "fields.register_field": (register_field, dict(field=own)),
+        "fields.table.register_field": (register_field, dict(field=own)),
         "layer.Embedding": (Embedding, dict(vectors=np.eye(3), keys=np.ones((2, 3)), queries=np.ones((2, 3)),
                                             values=np.ones((2, 3)))),
         "layer.Layer": (Layer, dict(Z=np.zeros((3, 3)), Y=np.zeros((3, 2)), V=None, multiplicity=[1, 1], hidden=None,
@@ -483,8 +484,8 @@ ROOMS = [
 @pytest.mark.parametrize("room", ROOMS)
 def test_hostile_arguments_end_in_a_result_or_our_grammar(table, room, monkeypatch):
     monkeypatch.setattr(flow, "MOST_EVALUATIONS", 2000)
-    monkeypatch.setattr("dynamics._open.integration.MOST_EVALUATIONS", 2000)
-    monkeypatch.setattr("dynamics._flow.ensemble.MOST_EVALUATIONS", 2000)
+    monkeypatch.setattr("dynamics._engine.open.integration.MOST_EVALUATIONS", 2000)
+    monkeypatch.setattr("dynamics._engine.lanes.MOST_EVALUATIONS", 2000)
     for module in ("noise", "diffusion"):
         monkeypatch.setattr(f"dynamics.{module}._MOST_STEPS", 50)
     monkeypatch.setattr(data.averaging, "_MOST_CASES", 2**16)

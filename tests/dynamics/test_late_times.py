@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dynamics import SequenceClasses, Solver, gradient_flow
-from dynamics._flow import steps
+from dynamics._engine import steps
 from yzflow.papers.scan_and_snap.late import late_flow
 
 K, M, COMMON = 3, 30, 0.4

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamics import Bags, Embedding, Layer, Objective, Trajectory, gradient_flow, sgd
+from dynamics._engine.sgd.run import Run
 from dynamics._model import kernels
-from dynamics._sgd.run import Run
 from dynamics.descent import _DEFAULTS
 from dynamics.layer import Problem, in_precision, moved
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import Bags, DivergenceError, Layer, Objective, SequenceClasses, gradient_flow, sgd, sgd_many
-from dynamics._model import decoder_kernels, kernels
+from dynamics._model import kernels
+from dynamics.fields import _kernels as decoder_kernels
 from theory import decoder
 
 ONE = {"batch_size": 1, "length": None, "momentum": 0.0, "decoder": "modified"}

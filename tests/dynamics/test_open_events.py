@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import IntegrationError, Layer, SequenceClasses, Solver, gradient_flow, integrate
-from dynamics._flow.march import Guard
-from dynamics._flow.solver import METHODS
+from dynamics._engine.march import Guard
+from dynamics._engine.solver import METHODS
 
 
 class Oscillator:

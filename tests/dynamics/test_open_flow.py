@@ -14,7 +14,7 @@ from numba import njit
 from scipy.linalg import expm
 
 from dynamics import Flow, IntegrationError, Optimizer, Run, Schedule, Solver, descend, integrate
-from dynamics._flow.solver import METHODS
+from dynamics._engine.solver import METHODS
 from dynamics.support.netcdf import load_dataset, save_dataset
 
 
@@ -127,7 +127,7 @@ def test_ours_takes_the_steps_of_scipys_and_both_have_order_eight():
     )
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-14)
     # A step of a fixed size: the end of a run whose tolerance never bounds it.
-    from dynamics._flow.steps import Dop853
+    from dynamics._engine.steps import Dop853
 
     errors = []
     for n in (4, 8):

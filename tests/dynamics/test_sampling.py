@@ -16,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dynamics import Bags, Layer, SequenceClasses
-from dynamics._sgd import sampling
+from dynamics._engine.sgd import sampling
 
 FALSE_ALARM = 1e-6
 

@@ -9,14 +9,14 @@ from numba import njit
 from dynamics import Bags, Layer, Objective, SequenceClasses, Solver, gradient_flow
 from dynamics._backend.compiled import address, call
 from dynamics._backend.modes import IN_PYTHON
-from dynamics._flow import stages as stages_module
-from dynamics._flow import symmetry
-from dynamics._flow.registry import has, system_for
-from dynamics._flow.stages import Trial, take
-from dynamics._flow.symmetry import find_symmetry, symmetry_of
-from dynamics._flow.systems import Setting
-from dynamics._flow.tableau import E3, E5, EXTENDED, STAGES, A
+from dynamics._engine import stages as stages_module
+from dynamics._engine import symmetry
+from dynamics._engine.stages import Trial, take
+from dynamics._engine.symmetry import find_symmetry, symmetry_of
+from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A
 from dynamics._model.objective import shaped
+from dynamics.fields.system import Setting
+from dynamics.fields.table import has, system_for
 
 SEEDS = st.integers(0, 2**32 - 1)
 RTOL, ATOL = 1e-6, 1e-9

@@ -6,9 +6,9 @@ import scipy.integrate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics._flow import steps as steps_module
-from dynamics._flow import tableau
-from dynamics._flow.steps import Dop853
+from dynamics._engine import steps as steps_module
+from dynamics._engine import tableau
+from dynamics._engine.steps import Dop853
 
 SCIPY = scipy.integrate.DOP853
 

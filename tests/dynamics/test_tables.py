@@ -18,10 +18,10 @@ from dynamics import (
     sgd_many,
     stochastic_flow,
 )
-from dynamics._flow import registry
-from dynamics._flow.solver import METHODS
-from dynamics._flow.systems import Full
-from dynamics._model.rules import RULES, UpdateRule
+from dynamics._engine.solver import METHODS
+from dynamics.fields import table as registry
+from dynamics.fields.full import Full
+from dynamics.optimizers.table import RULES, UpdateRule
 from dynamics.options import optimizer_of
 
 CLASSES = SequenceClasses([[0.4, 0.6, 0.0], [0.4, 0.0, 0.6]], [0, 0], vocab_size=5)

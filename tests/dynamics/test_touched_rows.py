@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import Bags, Layer, SequenceClasses, Trajectory, sgd, trajectory
+from dynamics._engine.sgd.memory import Memory
 from dynamics._model import kernels
-from dynamics._model.rules import Moments, Velocity
 from dynamics._model.weights import Weights
-from dynamics._sgd.memory import Memory
+from dynamics.optimizers.table import Moments, Velocity
 
 KINDS = [("sgd", 0.0), ("sgd", 0.9), ("adam", 0.9)]
 
@@ -64,7 +64,7 @@ def test_numbers_are_those_of_the_textbook_loops(draws, kind, entries):
         expected = reference.momentum_loop(slopes, zero, (0.3, 0.8), 30, momentum)
     with pytest.MonkeyPatch.context() as patch:
         # Entries of Z are followed one by one where its rows count as long.
-        patch.setattr("dynamics._sgd.run._ROW", 0 if entries else 2**12)
+        patch.setattr("dynamics._engine.sgd.run._ROW", 0 if entries else 2**12)
         run = sgd(strategies.Population(bags), optimizer=optimizer, record_every=7, **options)
     # Adam divides a gradient that is zero but for round-off by itself plus 1e-8.
     tolerance = 1e-7 if optimizer == "adam" else 1e-12

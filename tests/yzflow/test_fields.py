@@ -14,7 +14,7 @@ from own_fields import blend, plain, register_blends, tilted
 from own_fields import table as table
 
 import yzflow as yz
-from dynamics._flow import registry
+from dynamics.fields import table as registry
 from yzflow.cli import main
 from yzflow.papers.scan_and_snap.settings import settings
 from yzflow.sweeps import cache, tasks

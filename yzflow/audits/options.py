@@ -73,7 +73,7 @@ class Room:
         Its name in the register.
     options : tuple of Option
         The rows. A new option is a row here, and its term in the step and in the flow
-        (`dynamics._model.optimizer.ascend` and ``velocity``).
+        (`dynamics.optimizers.optimizer.ascend` and ``velocity``).
     levels : dict of str to str
         Level of the table -> the register's level that tells which checks can be measured there.
     drawn : tuple of str

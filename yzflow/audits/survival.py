@@ -16,8 +16,8 @@ import numpy as np
 import xarray as xr
 
 from dynamics import DivergenceError, IntegrationError, Run, Trajectory
-from dynamics._flow.registry import SYSTEMS
-from dynamics._model.own import Field
+from dynamics.fields.own import Field
+from dynamics.fields.table import SYSTEMS
 from dynamics.support import checks
 from dynamics.support.calls import digest
 from dynamics.support.netcdf import load_dataset

@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics import SequenceClasses, Trajectory
-from dynamics._flow.registry import code_of
+from dynamics.fields.table import code_of
 from dynamics.support import checks
 from yzflow.sweeps.runs import Result, Task, key
 from yzflow.sweeps.store import Store

@@ -280,7 +280,7 @@ def _fields(words: Collection[str]) -> tuple[Field, ...]:
     ValueError
         If it cannot be told of one that the grid names.
     """
-    from dynamics._flow.registry import SYSTEMS
+    from dynamics.fields.table import SYSTEMS
 
     found = []
     for field in (entry.field for entry in SYSTEMS.values() if entry.field is not None):

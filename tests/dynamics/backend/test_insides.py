@@ -71,6 +71,7 @@ def results():
     return found | {"ensemble": members["z"].values, "loss of the ensemble": members["loss"].values}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(IN_PYTHON or PLAIN, reason="there are no other kernels to compare with")
 def test_plain_njit_gives_the_same_numbers():
     """To the bit; in an ensemble to rounding, where fewer products and sums become one instruction."""

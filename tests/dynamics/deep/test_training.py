@@ -12,8 +12,8 @@ import pytest
 import xarray as xr
 
 from dynamics import DivergenceError, DyckLanguage, Optimizer, Schedule, deep
-from dynamics._model.rules import RULES, UpdateRule
 from dynamics.deep import objective, training
+from dynamics.optimizers.table import RULES, UpdateRule
 from dynamics.support import progress
 from dynamics.support.netcdf import save_dataset
 from yzflow import figures

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import Bags, Layer, Objective, Optimizer, SequenceClasses, Trajectory, gradient_flow, sgd
-from dynamics._model.optimizer import OPTIMIZERS
+from dynamics.optimizers.optimizer import OPTIMIZERS
 from dynamics.support import checks
 from theory.scan_and_snap.changed import Law
 from yzflow.audits.own import OwnCase

@@ -1,8 +1,8 @@
 """Which statements of Scan and Snap survive which change of an assumption: the rows of the table, and its settings.
 
 A new option is a row of `ROOM` here, with its term in the step and in the flow (`ascend` and ``velocity`` of
-`dynamics._model.optimizer`, or `Objective`). A flow has the option where steps of it have a limit; "steps" are those on
-the expected gradient, T -> infinity, without a draw.
+`dynamics.optimizers.optimizer`, or `Objective`). A flow has the option where steps of it have a limit; "steps" are
+those on the expected gradient, T -> infinity, without a draw.
 """
 
 from __future__ import annotations

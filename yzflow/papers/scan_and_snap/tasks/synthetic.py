@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 
 from dynamics import Layer, SequenceClasses, Solver, gradient_flow, observables, options, sgd_many
-from dynamics._flow.registry import code_of, entry_of
 from dynamics.descent import ARGUMENTS, complete
+from dynamics.fields.table import code_of, entry_of
 from dynamics.flow import METHODS
 from dynamics.support import checks
 from dynamics.support.checks import read_only

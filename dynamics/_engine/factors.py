@@ -1,0 +1,167 @@
+"""Steps of the full flow of large layers whose tokens mostly belong to one bag each, with slopes kept as factors.
+
+By Lemma 1, dY/dt = eta_Y sum_n p_n f_n r_n^T, with f_n the feature and r_n the residual of bag n. The row of a token
+that only bag n has moves along r_n, by a factor of its own. So a row for each bag is kept of a slope in place of one
+for each token, and within a step such rows of Y are left as they are: where the slopes before a stage have the factors
+f_nj and residuals r_nj, j = 1, 2, ..,
+
+    f_n^T (Y + h sum_j a_j f_nj r_nj^T) = f_n^T Y + h sum_j a_j (f_n . f_nj) r_nj^T,
+
+and the product of Y with r_n, which moves Z, likewise. What a stage takes from memory is then as many times smaller as
+bags have tokens of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import cast
+
+import numpy as np
+
+from dynamics._engine import steps, sums
+from dynamics._engine.steps import Bind, Dop853
+from dynamics._engine.tableau import EXTENDED, STAGES
+from dynamics._model import factored
+from dynamics._model.batch import WORK_A_CALL
+from dynamics.fields.full import Full
+from dynamics.fields.system import System
+from dynamics.support.checks import read_only
+
+# How many times smaller than a state what is kept of a slope has to be.
+_WORTH = 2
+_NONE = (np.empty(0, np.int64), np.empty(0))
+
+
+def factors_of(system: System) -> Factors | None:
+    """The slopes of a large system as factors, or None where they do not pay; only for what declares them its own."""
+    if system.initial.size < steps.LARGE:
+        return None
+    system = cast(Full, system)
+    layer, objective, bags = system.like, system.setting.objective, system.setting.bags
+    columns = layer.Y.shape[1]
+    if not (layer.plain and objective.plain) or layer.Z.dtype != np.float64:
+        return None
+    # Rows of Y for bags in place of those for tokens of one bag.
+    kept = system.initial.size - columns * (np.count_nonzero(np.bincount(bags.token) == 1) - len(bags))
+    if _WORTH * kept > system.initial.size or system.problem.work >= WORK_A_CALL:
+        return None
+    return Factors(system)
+
+
+class Factors:
+    """What is kept of the slopes of a step, and what is made of them.
+
+    Attributes
+    ----------
+    rows : (stages, numbers) array
+        For each stage the slopes of Z, then those of the rows of Y of tokens of no or of several bags, then the factor
+        of each entry of the bags, zero for such tokens.
+    residuals : (bags, stages, columns) array
+    earlier : ((slopes,) int, (slopes,) array)
+        Slopes that rows of Y of tokens of one bag lack in the state of the next evaluation, and what multiplies them.
+    """
+
+    def __init__(self, system: Full) -> None:
+        bags, n_logits, (n_tokens, columns) = system.setting.bags, system.bounds[1], system.shapes[1]
+        self._system = system
+        others = np.flatnonzero(np.bincount(bags.token, minlength=n_tokens) != 1)
+        row = np.full(n_tokens, -1)
+        row[others] = np.arange(others.size)
+        self._bags = (bags.indptr, bags.token, read_only(row[bags.token]))
+        self._n_logits, self._shape = n_logits, (others.size, columns)
+        # Where in a state the numbers are whose slopes are kept as they are.
+        of_y = n_logits + columns * others[:, None] + np.arange(columns)
+        self._whole = np.concatenate([np.arange(n_logits), of_y.ravel()])
+        self.rows = np.zeros((EXTENDED, self._whole.size + bags.token.size))
+        self.residuals = np.zeros((len(bags), EXTENDED, columns))
+        self._factors = self.rows[:, self._whole.size :]
+        self.earlier = _NONE
+
+    def bound(self, stage: int, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
+        """As `System.bound` of the slope at a stage, where ``out`` is its row; its residuals are written as well."""
+        system, n_logits, n = self._system, self._n_logits, self._whole.size
+        batch, rule, (Z, Y, *_) = system.problem.batch, system.problem.rule, system.weights(state)
+        dZ, dY = out[:n_logits].reshape(Z.shape), out[n_logits:n].reshape(self._shape)
+        kept = (self._factors, self.residuals, self._bags[2], stage)
+        eta_z, eta_y = system.rates[:2]
+
+        def evaluate() -> float:
+            out.fill(0.0)
+            loss = factored.loss_and_factors(batch, Z, Y, rule, self.earlier, dZ, dY, kept)
+            out[:n_logits] *= eta_z
+            out[n_logits:] *= eta_y
+            return loss
+
+        return evaluate
+
+    def begin(self) -> None:
+        """The slope at the end of the last step is that at the start of the next."""
+        np.copyto(self.rows[0], self.rows[STAGES])
+        np.copyto(self.residuals[:, 0], self.residuals[:, STAGES])
+
+    def add_whole(
+        self, stages: np.ndarray, weights: np.ndarray, size: float, state: np.ndarray, out: np.ndarray
+    ) -> None:
+        """``state + size sum_j weights_j slope_j`` into ``out``, of what is kept as it is."""
+        found = np.empty(self._whole.size)
+        sums.add(self.rows, stages, weights, size, state[self._whole], found)
+        out[self._whole] = found
+
+    def add(self, stages: np.ndarray, weights: np.ndarray, size: float, state: np.ndarray, out: np.ndarray) -> None:
+        """``state + size sum_j weights_j slope_j`` into ``out``."""
+        self.add_whole(stages, weights, size, state, out)
+        Y = (self._system.split(state).Y, self._system.split(out).Y)
+        sums.add_products(self._bags, self._factors, self.residuals, stages, weights, size, *Y)
+
+    def squares(self, old: np.ndarray, new: np.ndarray, rtol: float, atol: float) -> tuple[np.float64, np.float64]:
+        """As `sums.errors` with the weights of DOP853."""
+        whole = sums.errors(self.rows, *steps.ERRORS, old[self._whole], new[self._whole], rtol, atol)
+        Y = (self._system.split(old).Y, self._system.split(new).Y)
+        rest = sums.errors_of_products(self._bags, self._factors, self.residuals, *steps.ERRORS, *Y, rtol, atol)
+        return np.float64(whole[0] + rest[0]), np.float64(whole[1] + rest[1])
+
+
+class FactoredDop853(Dop853):
+    """`Dop853` of a `Full` with slopes as factors: the same steps but for rounding."""
+
+    def __init__(
+        self, factors: Factors, bind: Bind, end: float, initial: np.ndarray, *, rtol: float, atol: float
+    ) -> None:
+        self._factors = factors
+        super().__init__(bind, end, initial, rtol=rtol, atol=atol)
+
+    def _bound(self, bind: Bind) -> list[Callable[[float], None]]:
+        factors = self._factors
+        return [bind(self._place(k), row, partial(factors.bound, k)) for k, row in enumerate(factors.rows)]
+
+    def _slope(self, k: int) -> np.ndarray:
+        return self._means(np.eye(1, EXTENDED, k))[0]
+
+    def _means(self, weights: np.ndarray) -> np.ndarray:
+        found, zero = np.empty((len(weights), self.state.size)), np.zeros(self.state.size)
+        for row, out in zip(weights, found, strict=True):
+            stages = np.flatnonzero(row)
+            self._factors.add(stages, row[stages], 1.0, zero, out)
+        return found
+
+    def _begin(self) -> None:
+        self._factors.begin()
+
+    def _notice(self, size: float) -> None:
+        """Nothing: a large state does not switch."""
+
+    def _add(self, k: int, size: float, state: np.ndarray, out: np.ndarray) -> None:
+        """As in the class above, but that before the end of a step tokens of one bag keep their rows of Y."""
+        stages, weights = steps.SPARSE[k]
+        if k >= STAGES:
+            self._factors.earlier = _NONE
+            self._factors.add(stages, weights, size, state, out)
+            return
+        if k == 1:
+            np.copyto(out, state)
+        self._factors.earlier = (stages, size * weights)
+        self._factors.add_whole(stages, weights, size, state, out)
+
+    def _squares(self) -> tuple[np.float64, np.float64]:
+        return self._factors.squares(self.state, self._new, self._rtol, self._atol)

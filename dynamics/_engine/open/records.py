@@ -1,0 +1,77 @@
+"""What a run keeps of the states of a flow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import lazy_loader
+import numpy as np
+
+from dynamics._engine.open.states import Labelled, States, check_name, labelled
+from dynamics.run import FORMAT, Run
+from dynamics.support import checks
+from dynamics.support.provenance import provenance
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from dynamics.open_flow import Flow
+else:
+    xr = lazy_loader.load("xarray")
+
+
+def recorded(
+    flow: Flow,
+    states: States,
+    times: np.ndarray,
+    rows: np.ndarray,
+    kind: str,
+    parameters: Mapping,
+    attributes: Mapping[str, str | Sequence[str]],
+    events: Mapping[str, np.ndarray] | None = None,
+) -> Run:
+    """A run of the states at some times, with what the flow observes of them."""
+    dataset = states.dataset(states.over_time(rows), times)
+    observe = getattr(flow, "observe", None)
+    if observe is not None:
+        dataset = dataset.assign(_observed(observe, states, times, rows))
+    own = {
+        "flow": f"{type(flow).__module__}:{type(flow).__qualname__}",
+        "states": json.dumps(list(states.shapes)),
+        "reduction": states.reduction,
+    }
+    words = {name: one if isinstance(one, str) else json.dumps(list(one)) for name, one in attributes.items()}
+    dataset = dataset.assign_attrs(provenance(kind, parameters, FORMAT) | own | words)
+    dataset["time"].attrs["long_name"] = "time"
+    return Run(dataset, events=events)
+
+
+def _observed(observe: Callable, states: States, times: np.ndarray, rows: np.ndarray) -> dict[str, xr.DataArray]:
+    """The observables over time."""
+    kept: dict[str, list[Labelled]] = {}
+    for time, row in zip(times.tolist(), rows, strict=True):
+        rule = "return a mapping of names to arrays or numbers"
+        found = checks.instance("observe", observe(time, states.split(row)), Mapping, rule=rule)
+        if kept and set(found) != set(kept):
+            raise checks.reject("observe", "return the same names at all times", checks.brief(list(found)))
+        for name, value in found.items():
+            if check_name("observe", name) in states.shapes:
+                raise checks.reject("observe", "return names that are no states", repr(name))
+            own = labelled("observe", name, value, finite=False)
+            first = kept.setdefault(name, [own])[0]
+            if own.values.shape != first.values.shape:
+                rule = f"return one shape of {name!r} at all times"
+                raise checks.reject("observe", rule, f"{first.values.shape} and {own.values.shape}")
+            if own is not first:
+                kept[name].append(own)
+    return {
+        name: xr.DataArray(
+            np.stack([own.values for own in seen]),
+            dims=("time", *seen[0].dims),
+            coords={"time": times, **seen[0].coords},
+            attrs=seen[0].attributes,
+        )
+        for name, seen in kept.items()
+    }

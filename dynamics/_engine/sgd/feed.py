@@ -1,0 +1,199 @@
+"""The mini-batches of a run."""
+
+from __future__ import annotations
+
+import weakref
+
+import numpy as np
+
+from dynamics._engine.sgd import sampling
+from dynamics._model.batch import WORK_A_CALL, Batch
+from dynamics._model.objective import Objective
+from dynamics.bags import Bags, Data, population_of
+from dynamics.data.sequence_classes import SequenceClasses
+from dynamics.support import checks
+from dynamics.support.checks import read_only
+
+# Steps in a call of the kernels, and numbers in their batches: so few that these stay in the processor's cache. As many
+# drawn tokens as multiplications are at most made in a call.
+STEPS_A_CALL = 64
+_ENTRIES_A_CALL = 2**16
+
+
+class Source:
+    """Data in the form that the sampling kernel takes, shared by all runs on it."""
+
+    def __init__(self, data: Data) -> None:
+        self.draws_tokens = hasattr(data, "population")
+        self.bags = bags = population_of(data)
+        self.query_tokens: np.ndarray | None = getattr(data, "query_tokens", None)
+        self.token_tables = sampling.alias_tables(bags.indptr, bags.count, pairs=self.draws_tokens)
+        self.bag_tables = sampling.alias_tables(np.array([0, len(bags)]), bags.weight)
+
+    def positions(self, batch_size: int | None, length: int | None, position_bias: float) -> int:
+        """How many tokens to draw for each sequence; 0 takes the bags as they are."""
+        if not self.draws_tokens:
+            longest = np.add.reduceat(self.bags.count, self.bags.indptr[:-1]).max()
+            if length is not None and longest > (length - 1) * (1 + 1e-9):
+                raise checks.reject("length", f"hold the query and the {longest:g} tokens of the longest bag", length)
+        elif batch_size is None and length is not None:
+            raise checks.reject("length", "be None when batch_size is None, which takes the whole population", length)
+        elif length is not None:
+            return length - 1
+        if position_bias > 0:
+            raise checks.reject(
+                "position_bias", "be 0 without drawn sequences, for bags have no positions", position_bias
+            )
+        return 0
+
+
+_sources: weakref.WeakKeyDictionary[object, Source] = weakref.WeakKeyDictionary()
+
+
+def source_of(data: Data | Source) -> Source:
+    """`Source` of data, made once for data that cannot change."""
+    if isinstance(data, Source):
+        return data
+    if not isinstance(data, (Bags, SequenceClasses)):
+        return Source(data)
+    if data not in _sources:
+        _sources[data] = Source(data)
+    return _sources[data]
+
+
+def _insertion_tables(contrast: Bags | None, strength: np.floating) -> tuple:
+    """The insertions of the regulariser as `draw_batches` takes them."""
+    nothing = np.empty(0, dtype=np.int64)
+    if contrast is None:
+        empty = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64)
+        arrays = (nothing, nothing, np.empty(0, dtype=type(strength)), *empty)
+    else:
+        tables = sampling.alias_tables(np.array([0, len(contrast)]), contrast.weight)[2:]
+        arrays = (contrast.indptr, contrast.token, contrast.count.astype(type(strength)), *tables)
+    return *(read_only(array) for array in arrays), strength
+
+
+class Feed:
+    """The batches that a run learns from: drawn anew for each step, or all bags of the source at every step.
+
+    Parameters
+    ----------
+    source : Source
+    objective : Objective
+    random : (4,) uint64
+        The state of the generator; moves on.
+    batch_size, length, position_bias
+        As in `sgd`.
+    steps : int
+        Most steps that are asked for at once.
+    multiplicity : (columns,) int
+        Of the columns of Y: a step multiplies each entry of its batch with so many.
+    replacement : bool
+        Whether each bag of a batch is drawn from all of them, or from those that this epoch has left.
+    dtype : numpy dtype
+        Precision of counts and weights.
+
+    Attributes
+    ----------
+    batches : Batch
+        With a row for each step of a call, or a single one that serves every step.
+    most : int
+        Steps that may be asked for at once.
+    data : Batch
+        All bags of the source, each as a group of its own.
+    positions : int
+        Tokens that are drawn for each sequence; 0 where bags are taken as they are.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        objective: Objective,
+        random: np.ndarray,
+        *,
+        batch_size: int | None,
+        length: int | None,
+        position_bias: float,
+        steps: int,
+        multiplicity: np.ndarray,
+        replacement: bool,
+        dtype: np.dtype,
+    ) -> None:
+        columns = multiplicity.size
+        contrast = objective.contrast
+        self.positions = positions = source.positions(batch_size, length, position_bias)
+        if positions and contrast is not None:
+            raise checks.reject("contrast", "be left out where sequences are drawn from a population", contrast)
+        self.source, self.random = source, random
+        self.position_weight = np.exp(-position_bias * np.arange(positions)).astype(dtype)
+        self.data = Batch.of(source.bags, dtype).smoothed(objective.label_smoothing, multiplicity)
+        self.deck = np.arange(0 if replacement else len(source.bags))
+        self._check_deck(batch_size)
+        self.insertions = _insertion_tables(contrast, dtype.type(objective.contrast_weight))
+        self.drawn = batch_size is not None
+        if batch_size is None:
+            batch = self.data
+            if contrast is not None:
+                batch = sampling.contrasted(batch, contrast, objective.contrast_weight)
+            self.groups = np.array([batch.query.size])
+            self.most = min(STEPS_A_CALL, 1 + WORK_A_CALL // (batch.count.size * columns))
+            self.batches = Batch(*(np.array(array)[None] for array in batch))
+        else:
+            self._allocate(batch_size, contrast, steps, columns, dtype)
+
+    def _check_deck(self, batch_size: int | None) -> None:
+        """Epochs without replacement draw each bag as often as every other."""
+        if self.deck.size and batch_size is None:
+            raise checks.reject("replacement", "be left out when batch_size is None, which draws nothing", False)
+        weight = self.source.bags.weight
+        if self.deck.size and np.ptp(weight) > 1e-9 * weight.max():
+            rule = "be True where weights differ, for an epoch draws each bag once"
+            raise checks.reject("replacement", rule, f"weights from {weight.min():g} to {weight.max():g}")
+
+    def _allocate(self, batch_size: int, contrast: Bags | None, steps: int, columns: int, dtype: np.dtype) -> None:
+        bags = self.source.bags
+        longest = int(np.diff(bags.indptr).max())
+        each, extra = (1, 0) if contrast is None else (2, int(np.diff(contrast.indptr).max()))
+        entries = batch_size * (longest + extra)
+        work = max(entries * columns, batch_size * self.position_weight.size)
+        self.most = steps = min(STEPS_A_CALL, steps, 1 + _ENTRIES_A_CALL // entries, 1 + WORK_A_CALL // work)
+        self.groups = np.zeros(steps, dtype=np.int64)
+        query, target, size = np.zeros((3, steps, batch_size), dtype=np.int64)
+        self.batches = Batch(
+            query,
+            target,
+            np.empty((steps, batch_size, self.data.soft.shape[1]), dtype),
+            np.full((steps, each * batch_size), 1 / batch_size, dtype),
+            size,
+            np.zeros((steps, batch_size + 1), dtype=np.int64),
+            np.empty((steps, entries), dtype=np.int64),
+            np.empty((steps, each * entries), dtype),
+        )
+        drawn, tally = np.zeros((steps, batch_size), dtype=np.int64), np.zeros(len(bags), dtype=np.int64)
+        bits, tallies = np.empty(batch_size, dtype=np.uint64), np.empty((2, longest), dtype=np.int64)
+        # The last entry counts the bags of this epoch that were drawn: after as many as there are, a new one begins.
+        deck = np.append(self.deck, 0) if self.deck.size else self.deck
+        self._workspace = (drawn, tally, bits, tuple(tallies), deck)
+
+    def draw(self, steps: int) -> np.ndarray:
+        """Make the next ``steps`` batches; returns the number of groups of each."""
+        if not self.drawn:
+            return self.groups
+        groups, source = self.groups[:steps], self.source
+        tables = (source.bag_tables, source.token_tables, self.position_weight, self.insertions)
+        sampling.draw_batches(self.random, self.data, *tables, self._workspace, self.batches, groups)
+        return groups
+
+    def shares(self, steps: int) -> np.ndarray:
+        """Draw the next ``steps`` batches; returns the share of each bag of the source in each, or its weight in all.
+
+        The bags are those that `draw` would have drawn.
+        """
+        n, dtype = self.data.query.size, self.data.count.dtype
+        if not self.drawn:
+            return np.broadcast_to(self.data.weight, (steps, n))
+        self.draw(steps)
+        drawn = self._workspace[0][:steps]
+        first = n * np.arange(steps)[:, None]
+        visits = np.bincount((first + drawn).ravel(), minlength=steps * n).reshape(steps, n)
+        return visits.astype(dtype) / drawn.shape[1]

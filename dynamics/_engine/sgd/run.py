@@ -1,0 +1,473 @@
+"""One run of stochastic gradient descent."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, cast
+
+import numpy as np
+
+from dynamics._engine.sgd.feed import Feed, Source, source_of
+from dynamics._engine.sgd.memory import LARGE, Memory, bounded, copy_of, zeros
+from dynamics._model import kernels
+from dynamics._model.objective import Objective, add_terms, as_objective, check_insertions, shaped
+from dynamics._model.weights import RATES, Rule, Weights
+from dynamics.bags import Bags, Data
+from dynamics.fields import _kernels as decoder_kernels
+from dynamics.fields import modified
+from dynamics.fields.steps import Step
+from dynamics.fields.table import entry_of
+from dynamics.layer import Layer, View, moved, optional_rates
+from dynamics.optimizers.optimizer import Optimizer, as_optimizer, ascend, direction_of
+from dynamics.support import checks
+from dynamics.support.checks import read_only
+from dynamics.support.progress import Progress
+from dynamics.trajectory import LargeRecord, States, Trajectory, assemble, is_large
+
+_MOST_BITS = 4096  # of a seed: files hold its digits
+DTYPES: dict[str, type[np.floating]] = {"float64": np.float64, "float32": np.float32}
+# Columns of Y are padded to a multiple of this, with multiplicity 0: compilers unroll a vectorised loop so far, and
+# what is left over runs entry by entry.
+_COLUMNS = 32
+_PADDED = 1024
+# Entries of a row of Z up to which a step takes it as a whole.
+_ROW = 2**12
+# Rows of a start that are copied at once.
+_ROWS_A_COPY = 256
+# Bytes of the matrices that init="uniform" may fill.
+_FULL = 2**32
+# Tokens that a step may draw, in a kernel that Ctrl-C does not end.
+_MOST_DRAWN = 2**30
+
+
+class DivergenceError(RuntimeError):
+    """The loss stopped being finite.
+
+    Attributes
+    ----------
+    step : int
+        Number of the step (from 0) whose loss is not finite.
+    trajectory : Trajectory
+        What was recorded before.
+    """
+
+    def __init__(self, message: str, step: int, trajectory: Trajectory) -> None:
+        super().__init__(message)
+        self.step = step
+        self.trajectory = trajectory
+
+    def __reduce__(self) -> tuple:
+        # The default hands only the message to __init__, and an error in a worker process would break its pool.
+        return type(self), (str(self), self.step, self.trajectory)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a run, without the labels of a `Trajectory`: what a sweep of thousands of runs keeps.
+
+    Attributes
+    ----------
+    layer : Layer
+        The last state.
+    batch_loss : (steps,) array
+        The loss of each mini-batch before its step.
+    bags : Bags
+        The population.
+    visits : (bags,) array or None
+        With the modified decoder: what each bag's shares in the batches add up to. N_n where a batch is one bag.
+    """
+
+    layer: Layer
+    batch_loss: np.ndarray
+    bags: Bags
+    visits: np.ndarray | None = None
+
+
+def spawn(seed: int | np.random.SeedSequence, n: int = 2) -> Sequence[np.random.SeedSequence]:
+    """``n`` independent seeds from the argument ``seed`` of a run, the same ones each time."""
+    if isinstance(seed, np.random.SeedSequence):
+        # Spawning would count up the caller's sequence: the same seed given twice must mean the same run.
+        seed = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key, pool_size=seed.pool_size)
+    else:
+        given = checks.integer("seed", seed, minimum=0, maximum=None)
+        if given.bit_length() > _MOST_BITS:
+            raise checks.reject("seed", f"be below 2^{_MOST_BITS}", given)
+        seed = np.random.SeedSequence(given)
+    return seed.spawn(n)
+
+
+def checked(
+    *,
+    steps,
+    batch_size,
+    length,
+    momentum,
+    optimizer,
+    dtype,
+    eta_y,
+    eta_z,
+    position_bias,
+    record_every,
+    decoder,
+    replacement,
+) -> dict[str, Any]:
+    """The arguments of a run that do not depend on its layer, checked, as a trajectory records them."""
+    given = as_optimizer(optimizer, momentum)
+    direction_of(given)
+    parameters = {
+        "eta_y": checks.positive("eta_y", eta_y),
+        "eta_z": checks.positive("eta_z", eta_z),
+        "steps": checks.integer("steps", steps, minimum=1),
+        "batch_size": None if batch_size is None else checks.integer("batch_size", batch_size, minimum=1),
+        "length": None if length is None else checks.integer("length", length, minimum=2),
+        **given.parameters,
+        "record_every": checks.integer("record_every", record_every, minimum=1),
+        "dtype": checks.one_of("dtype", dtype, DTYPES),
+        "position_bias": checks.non_negative("position_bias", position_bias),
+        "decoder": decoder,
+    }
+    parameters |= entry_of(decoder, "step").recorded
+    if not checks.flag("replacement", replacement):
+        parameters["replacement"] = False
+    if DTYPES[dtype](parameters["momentum"]) >= 1:
+        raise checks.reject("momentum", f"be below 1 in {dtype}", parameters["momentum"])
+    return parameters
+
+
+CHECKED = tuple(inspect.signature(checked).parameters)
+
+
+def _start(init: str | Layer, bags: Bags, rng: np.random.Generator) -> Layer:
+    """The layer that the argument ``init`` of `sgd` stands for."""
+    if isinstance(init, Layer):
+        return init
+    if not isinstance(init, str) or init not in ("zero", "uniform"):
+        raise checks.reject("init", "be 'zero', 'uniform' or a Layer", checks.brief(init))
+    if init == "zero":
+        return Layer.zeros(bags)
+    size = 8 * bags.n_tokens * (bags.n_queries + bags.vocab_size)
+    if size > _FULL:
+        rule = "be 'zero' or a Layer where 'uniform' would fill matrices of more than 4 GiB"
+        raise checks.reject("init", rule, f"'uniform' with {size / 2**30:.1f} GiB")
+    # What is drawn, the layer, three or four matrices of the optimizer, and copies of those to record.
+    checks.fits_in_memory("init", 9 * size, "start at 'uniform'")
+    bound = bags.vocab_size**-0.5
+    Z = rng.uniform(-bound, bound, size=(bags.n_queries, bags.n_tokens))
+    return Layer(Z, rng.uniform(-bound, bound, size=(bags.n_tokens, bags.vocab_size)))
+
+
+def _foresee(parameters: Mapping[str, Any], source: Source, layer: Layer, contrast: Bags | None) -> None:
+    """Refuse runs that need more memory than there is, or steps that draw for minutes without a pause."""
+    steps, batch_size, bags = parameters["steps"], parameters["batch_size"], source.bags
+    records = 1 + -(-steps // parameters["record_every"])
+    recorded = 1 if is_large(bags, layer, records) else 8 * (layer.Z.size + layer.Y.size)
+    checks.fits_in_memory("steps", 8 * steps + records * recorded, "record losses and states")
+    if batch_size is not None:
+        positions = source.positions(*(parameters[name] for name in ("batch_size", "length", "position_bias")))
+        entries = int(np.diff(bags.indptr).max()) + (0 if contrast is None else int(np.diff(contrast.indptr).max()))
+        checks.fits_in_memory("batch_size", 16 * batch_size * (entries + 3), "draw a batch")
+        checks.fits_in_memory("length", 24 * positions, "weigh positions")
+        if batch_size * positions > _MOST_DRAWN:
+            rule = f"leave at most {_MOST_DRAWN:,} tokens to draw a step"
+            raise checks.reject("length", rule, f"{batch_size * positions:,}")
+
+
+class Run:
+    """One run: its state and what it recorded. The arguments are those of `sgd`.
+
+    Attributes
+    ----------
+    feed : Feed
+        The batches that it learns from.
+    weights : Weights
+        The state, Y with padding.
+    memory : Memory
+    rule : Rule
+    update : Update
+    """
+
+    def __init__(
+        self,
+        data: Data | Source,
+        *,
+        init: str | Layer,
+        seed: int | np.random.SeedSequence,
+        optimizer: str | Optimizer,
+        momentum: float,
+        eta_v: float | None,
+        eta_hidden: float | None,
+        objective: Objective | None,
+        evaluate: Bags | None,
+        recording: bool = True,
+        **arguments,
+    ) -> None:
+        self.source, self.recording = source_of(data), recording
+        self.parameters = parameters = checked(momentum=momentum, optimizer=optimizer, **arguments)
+        self.step = cast(Step, entry_of(parameters["decoder"], "step").step)
+        self.steps, self.record_every = parameters["steps"], parameters["record_every"]
+        self.dtype = np.dtype(DTYPES[parameters["dtype"]])
+        self.objective = objective = as_objective(objective)
+        self.optimizer = as_optimizer(optimizer, momentum).over(self.steps)
+        start_seed, draw_seed = spawn(seed)
+        start = _start(init, self.source.bags, np.random.default_rng(start_seed))
+        self.layer = layer = shaped(objective, start)
+        self._check_fits(evaluate)
+        parameters["init"] = init if isinstance(init, str) else "layer"
+        parameters |= optional_rates(layer, parameters["eta_y"], eta_v, eta_hidden)
+        check_insertions(objective, layer)
+        parameters |= objective.parameters
+        self.rates = tuple(self._cast(name, parameters.get(name, 0.0)) for name in RATES)
+        kernel = self.optimizer.rule.kernel
+        self.update = kernel and kernel(self.dtype.type(parameters["momentum"]), self.rates[:4])
+        _foresee(parameters, self.source, layer, objective.contrast)
+        self.feed = Feed(
+            self.source,
+            objective,
+            draw_seed.generate_state(4, np.uint64),
+            **{name: parameters[name] for name in ("batch_size", "length", "position_bias")},
+            steps=min(self.record_every, self.steps),
+            multiplicity=layer.multiplicity,
+            replacement=parameters.get("replacement", True),
+            dtype=self.dtype,
+        )
+        self._place(layer, objective)
+        if self.step.check is not None:
+            self.step.check(self)
+        records = 1 + -(-self.steps // self.record_every)
+        self.evaluated = self.source.bags if evaluate is None else evaluate.named_like(self.source.bags)
+        self.large_record = None
+        if is_large(self.evaluated, layer, records):
+            self.large_record = LargeRecord(self.evaluated, layer, objective, self.dtype)
+        self.visits = np.zeros(len(self.source.bags)) if self.step.visits else None
+        self.several: modified.Steps | None = None
+        self.visited: list[np.ndarray] = []
+        self.times: list[int] = []
+        self.snapshots: list[list[np.ndarray]] = []
+        # An outcome is the end alone. `_diverge` wants what was recorded before, but has the start anyway.
+        self.recorded = recording or self.record_every < self.steps
+        self._record(0)
+        self.losses = np.empty(self.steps, dtype=self.dtype)
+
+    def _check_fits(self, evaluate: Bags | None) -> None:
+        layer, queries = self.layer, self.source.query_tokens
+        layer.check_fits(self.source.bags, name="data")
+        if evaluate is not None:
+            if not isinstance(evaluate, Bags):
+                raise checks.reject("evaluate", "be Bags", type(evaluate).__name__)
+            layer.check_fits(evaluate, name="evaluate")
+        if queries is not None and len(queries) != layer.Z.shape[0]:
+            raise checks.reject("init", f"have {len(queries)} rows of Z, one a query token", layer.Z.shape[0])
+
+    def _place(self, layer: Layer, objective: Objective) -> None:
+        """The weights in the precision of the run, Y with padding, and what goes with them."""
+        columns = layer.Y.shape[1]
+        self.view = View(layer, self.dtype)
+        self.plain = self.optimizer.plain and self.view.direct and not objective.terms
+        # A system that a decoder solves would be solved for padding, too; and options would have to know of it.
+        whole = self.step.rows
+        padding = -columns % _COLUMNS if columns < _PADDED and whole and self.plain else 0
+        shapes = [array.shape for array in layer.weights]
+        shapes[1] = (shapes[1][0], columns + padding)
+
+        def blank() -> Weights:
+            return Weights(*(zeros(shape, self.dtype) for shape in shapes))
+
+        self.weights, first, second = blank(), blank(), blank()
+        if self.parameters["init"] != "zero":
+            for own, array in zip(self.weights, layer.weights, strict=True):
+                for row in range(0, len(array), _ROWS_A_COPY):
+                    rows = slice(row, row + _ROWS_A_COPY)
+                    part = self._cast("init", array[rows])
+                    np.copyto(own[rows, : array.shape[1]], part, where=part != 0)  # zeros not written take no memory
+            self.weights.Y[:, columns:] = self.weights.Y[:, :1]
+        if layer.embedding is not None:
+            self._cast("init", layer.embedding.vectors)
+        # Single entries of Z are followed where its rows are long.
+        sizes = [len(array) for array in self.weights[:4]]
+        sizes[0] *= 1 if layer.Z.shape[1] <= _ROW else layer.Z.shape[1]
+        last = tuple(np.zeros(size, dtype=np.int64) for size in sizes)
+        self.memory = Memory(blank() if self.optimizer.rule.moments else first, first, second, last)
+        # A step of the kernels touches only the rows of its tokens; others move every entry.
+        self.by_rows = self.view.plain and self.plain and whole
+        # The same arrays, which a step changes in place; read-only, as `gradient_flow` passes them, so that the kernel
+        # compiles once.
+        self.seen = Weights(*(read_only(array.view()) for array in self.weights))
+        self.current, self.large = self.weights, max(array.nbytes for array in self.weights) > LARGE
+        mass = read_only(np.pad(layer.multiplicity, (0, padding)))
+        self.rule = Rule.of(layer, objective, self.dtype)._replace(multiplicity=mass)
+
+    def _cast(self, name: str, value: float | np.ndarray) -> Any:
+        """A rate or a new array in the precision of the run."""
+        with np.errstate(over="ignore"):
+            cast = np.array(value, dtype=self.dtype)[()]
+        if not np.isfinite(cast).all() or (np.ndim(value) == 0 and value > 0 and cast == 0):
+            raise checks.reject(name, f"be in the range of {self.parameters['dtype']}", np.max(np.abs(value)))
+        return cast
+
+    def _take(self, done: int, until: int) -> int:
+        """Take steps ``done`` to ``until``; returns how many had a finite loss."""
+        losses = self.losses[done:until]
+        if self.by_rows:
+            groups = self.feed.draw(losses.size)
+            fixed = (self.weights, self.rule, self.memory, self.update)
+            return kernels.sgd_steps(self.feed.batches, groups, *fixed, done, losses)
+        shares = None if self.visits is None else self.feed.shares(losses.size)
+        if shares is not None and self.in_kernels:
+            return self._take_several(shares, losses, done)
+        for step in range(losses.size):
+            # A column of multiplicity 0 that were larger than all others could starve the softmax.
+            self.weights.Y[:, self.layer.multiplicity.size :] = self.weights.Y[:, :1]
+            losses[step], slopes = self._slopes(None if shares is None else shares[step])
+            if not np.isfinite(losses[step]):
+                return step
+            self._ascend(slopes, done + step + 1)
+        return losses.size
+
+    @property
+    def in_kernels(self) -> bool:
+        """Whether steps are those that the decoder has in kernels of their own, which take several runs."""
+        return self.step.several is not None and self.plain and self.view.plain and not self.rule.residual
+
+    def _take_several(self, shares: np.ndarray, losses: np.ndarray, done: int) -> int:
+        """`_take` where `in_kernels`, as with `_slopes` and `_ascend`."""
+        if self.several is None:
+            assert self.step.several is not None
+            memory = self.memory
+            weights, first, second = (modified.stacked([each]) for each in (self.weights, memory.first, memory.second))
+            self.several = self.step.several(self.feed.data, weights, first, second, self.rule, self.update)
+        for step, share in enumerate(shares):
+            self.visits += share
+            losses[step] = self.several.take(share, done + step + 1)[0]
+            if not np.isfinite(losses[step]):
+                return step
+        return losses.size
+
+    def _ascend(self, slopes: Weights, step: int) -> None:
+        """Move every entry along its gradient, as the optimiser does in the step of this number, from one."""
+        if not self.optimizer.plain:
+            moments = (self.memory.first, self.memory.second)
+            with np.errstate(over="ignore", invalid="ignore"):  # `go` looks at what comes of it
+                ascend(self.optimizer, self.weights, slopes, *moments, self.rates, self.rule.multiplicity, step - 1)
+            return
+        parts = zip(self.weights, slopes, self.memory.first, self.memory.second, self.rates, strict=True)
+        for array, slope, first, second, rate in parts:
+            if array.size:
+                flat = (own.ravel() for own in (array, np.ascontiguousarray(slope), first, second))
+                decoder_kernels.follow(self.update, *flat, rate, step)
+
+    def _slopes(self, share: np.ndarray | None) -> tuple[float, Weights]:
+        """Loss and direction on the next batch, or with this share of each bag."""
+        weights = self.seen
+        # Z and V have gradients in any case, of which those of an embedding are made.
+        V = np.empty((0, 0)) if self.layer.V is None else self.layer.V
+        slopes = Weights(*(np.zeros(a.shape, self.dtype) for a in weights._replace(Z=self.layer.Z, V=V)))
+        loss = self.step.add(self, weights, slopes, share)
+        if self.view.vectors is not None:
+            slopes = slopes._replace(Z=weights.Z, V=weights.V)
+        add_terms(self.objective, weights, slopes)
+        return loss, slopes
+
+    def count(self, shares: np.ndarray) -> None:
+        """Count the shares of the bags in a batch."""
+        assert self.visits is not None
+        self.visits += shares
+
+    def _catch_up(self, done: int) -> None:
+        """Bring every row to step ``done``: in copies, so that recording changes no bit, unless they are large.
+
+        No bit follows the last step.
+        """
+        weights, memory = self.weights, self.memory
+        if not self.large and done < self.steps:
+            weights, memory = copy_of(weights), memory.copy()
+        if self.by_rows:
+            kernels.catch_up(weights, memory, self.update, done)
+        self.current = weights
+
+    def _arrays(self) -> Weights:
+        """The weights at the last record, Y without padding."""
+        Y, columns = self.current.Y, self.layer.multiplicity.size
+        return self.current if Y.shape[1] == columns else self.current._replace(Y=Y[:, :columns])
+
+    def _record(self, done: int) -> None:
+        self.times.append(done)
+        if self.visits is not None:
+            self.visited.append(self.visits.copy())
+        if self.large_record is not None:
+            if self.recording:
+                weights = self._arrays()
+                self.large_record.add(done, weights.Z, self.large_record.expected_loss(weights))
+            return
+        if self.recorded:
+            self._snapshot(self._arrays())
+
+    def _snapshot(self, weights: Iterable[np.ndarray]) -> None:
+        self.snapshots.append([np.array(array, dtype=np.float64, order="C") for array in weights])
+
+    def go(self, report: Progress | None) -> Run:
+        """Take all steps."""
+        done = 0
+        while done < self.steps:
+            until = self.next_stop(done)
+            finite = self._take(done, until)
+            if finite < until - done:
+                self._diverge(done + finite)
+            done = until
+            self.settle(done)
+            if report is not None:
+                report.update(done / self.steps, f"step {done} of {self.steps}, loss {self.losses[done - 1]:.4g}")
+        return self
+
+    def next_stop(self, done: int) -> int:
+        """How many steps there are at the end of a call of the kernels that begins at step ``done``."""
+        return min(done + self.record_every - done % self.record_every, done + self.feed.most, self.steps)
+
+    def settle(self, done: int) -> None:
+        """Record, where that is due, what ``done`` steps have led to; raise `DivergenceError` if it is not finite."""
+        recording = done % self.record_every == 0 or done == self.steps
+        if recording:
+            self._catch_up(done)
+        # The loss may overlook it for a while: tokens that are not drawn, a logit of -inf, or the last step.
+        followed = self.memory.last if self.large and self.by_rows else None
+        if not bounded(self.weights, followed, since=done - self.feed.most):
+            self._diverge(done)
+        if recording:
+            self._record(done)
+
+    def _diverge(self, step: int) -> NoReturn:
+        if not self.recorded and self.large_record is None:
+            self._snapshot(self._cast("init", array) for array in self.layer.weights)
+        rates = ", ".join(f"{name} = {self.parameters[name]:g}" for name in ("eta_y", "eta_z"))
+        raise DivergenceError(
+            f"the loss is no longer finite at step {step} of {self.steps} ({rates}, {self.parameters['optimizer']}, "
+            f"{self.parameters['dtype']}). Try, in this order: smaller learning rates, a smaller momentum, "
+            f"dtype='float64'",
+            step,
+            self.trajectory(),
+        )
+
+    def trajectory(self) -> Trajectory:
+        """What was recorded."""
+        known = np.arange(self.times[-1])
+        attributes = {"long_name": "loss of the mini-batch before the step", "units": "nats"}
+        labels: dict[str, Any] = {
+            "kind": "sgd",
+            "parameters": self.parameters,
+            "query_tokens": self.source.query_tokens,
+            "extra": {"batch_loss": (("step",), self.losses[known].astype(np.float64), attributes)},
+        }
+        if self.visited:
+            seen = {"long_name": "steps at which each bag was drawn, by its share in the batch", "units": "SGD steps"}
+            labels["extra"]["visits"] = (("time", "bag"), np.stack(self.visited), seen)
+        if self.large_record is not None:
+            weights = self._arrays()
+            return self.large_record.trajectory(weights.Z, weights.Y, **labels)
+        recorded = Weights(*(np.stack(arrays) for arrays in zip(*self.snapshots, strict=True)))
+        return assemble(self.evaluated, self.times, States.of(self.layer, recorded), **labels)
+
+    def outcome(self) -> Outcome:
+        """The end of the run."""
+        weights = [read_only(array) for array in self._arrays()]  # which a layer takes without a copy
+        return Outcome(moved(self.layer, weights), self.losses, self.source.bags, self.visits)

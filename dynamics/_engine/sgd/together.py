@@ -1,0 +1,88 @@
+"""Runs with the modified decoder that differ in their seeds alone, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from dynamics._engine.sgd.feed import Source
+from dynamics._engine.sgd.run import DivergenceError, Run
+from dynamics.fields.modified import Steps, stacked
+from dynamics.fields.table import entry_of
+
+# Runs beside each other: what a step costs in Python is shared by so many, and no more than these are kept at a time.
+_MOST = 64
+
+Task = tuple[Source, dict[str, Any]]
+
+
+def groups(tasks: Sequence[Task]) -> Iterator[Sequence[Task]]:
+    """Neighbours that may be taken together: with the modified decoder, on the same data, with the same arguments."""
+    start = 0
+    for end in range(1, len(tasks) + 1):
+        if end == len(tasks) or end - start == _MOST or not _alike(tasks[start], tasks[end]):
+            yield tasks[start:end]
+            start = end
+
+
+def _alike(one: Task, other: Task) -> bool:
+    (source, arguments), (others_source, others) = one, other
+    step = entry_of(arguments["decoder"], "step").step
+    if source is not others_source or step is None or step.several is None:
+        return False
+    rest = (name for name in arguments if name != "seed")
+    return all(arguments[name] is others[name] or _equal(arguments[name], others[name]) for name in rest)
+
+
+def _equal(one: object, other: object) -> bool:
+    """Whether two numbers or words are equal; anything else is its own."""
+    return all(isinstance(value, (bool, int, float, str)) for value in (one, other)) and one == other
+
+
+def go(tasks: Sequence[Task]) -> list[Run]:
+    """The runs of a group, each as it is by itself, to the last bit.
+
+    Raises
+    ------
+    DivergenceError
+        Of the first of them that has one.
+    """
+    runs = [Run(source, **arguments, recording=False) for source, arguments in tasks]
+    if len(runs) > 1 and runs[0].in_kernels and not runs[0].large:
+        if _side_by_side(runs):
+            return runs
+        runs = [Run(source, **arguments, recording=False) for source, arguments in tasks]
+    return [run.go(None) for run in runs]
+
+
+def _side_by_side(runs: Sequence[Run]) -> bool:
+    """Take all steps; whether they stay finite, since a run that does not would end the others elsewhere than alone."""
+    first = runs[0]
+    assert first.update is not None  # as of all that is `in_kernels`
+    kept = zip(*((run.weights, run.memory.first, run.memory.second) for run in runs), strict=True)
+    weights, velocity, second = (stacked(each) for each in kept)
+    for run, Z, Y in zip(runs, weights.Z, weights.Y, strict=True):
+        run.weights = run.current = run.weights._replace(Z=Z, Y=Y)
+    steps = Steps(first.feed.data, weights, velocity, second, first.rule, first.update)
+    visits = np.zeros((len(runs), first.feed.data.query.size))
+    done = 0
+    while done < first.steps:
+        until = first.next_stop(done)
+        shares = np.stack([run.feed.shares(until - done) for run in runs], axis=1)
+        losses = np.empty((until - done, len(runs)))
+        for step, own in enumerate(shares):
+            visits += own
+            losses[step] = steps.take(own, done + step + 1)
+            if not np.isfinite(losses[step]).all():
+                return False
+        for i, run in enumerate(runs):
+            run.losses[done:until] = losses[:, i]
+            run.visits = visits[i].copy()
+            try:
+                run.settle(until)
+            except DivergenceError:
+                return False
+        done = until
+    return True

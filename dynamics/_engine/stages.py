@@ -1,0 +1,179 @@
+"""A step of DOP853 in one kernel, for states so small that calls take longer than arithmetic (numba)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynamics._backend.compiled import address, call, kernel
+from dynamics._engine import tableau
+from dynamics._engine.steps import Bind, Dop853
+from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A
+from dynamics._model.kernels import loss_and_gradient
+from dynamics._model.weights import Weights
+from dynamics.layer import Problem
+from dynamics.support.checks import read_only
+
+# Variables, and multiplications of an evaluation, up to which calls between the stages take longer than arithmetic, and
+# a step so short that nobody waits for Ctrl-C.
+_VARIABLES, _WORK = 2**12, 2**18
+
+_OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (tableau,)}
+
+
+class Frame(NamedTuple):
+    """A layer whose weights are variables of a state, in the form that the kernel takes it.
+
+    Attributes
+    ----------
+    variable : (entries,) int
+        Which variable each entry of the weights is.
+    factor : (entries,)
+        What the gradient at an entry is multiplied by, before those of a variable are added up.
+    rate : (variables,)
+        What the sum is multiplied by.
+    entries, slopes : (entries,)
+        The weights that the gradient sees, and where it is added up: what ``arguments`` are views of.
+    gradient : int
+        The `address` of the kernel of loss and gradient.
+    arguments : tuple
+        All of its arguments.
+    """
+
+    variable: np.ndarray
+    factor: np.ndarray
+    rate: np.ndarray
+    entries: np.ndarray
+    slopes: np.ndarray
+    gradient: int
+    arguments: tuple
+
+
+class Trial(NamedTuple):
+    """The numbers of a step, in arrays that a solver keeps.
+
+    Attributes
+    ----------
+    slopes : (EXTENDED, variables)
+    stage, new : (variables,)
+        The argument of the last but one evaluation of a step, and of the last, which is its end.
+    rtol, atol : float
+        Tolerances.
+    """
+
+    slopes: np.ndarray
+    stage: np.ndarray
+    new: np.ndarray
+    rtol: float
+    atol: float
+
+
+def frame_of(
+    problem: Problem, views: Callable[[np.ndarray], Weights], variable: np.ndarray, factor: np.ndarray, rate: np.ndarray
+) -> Frame | None:
+    """The frame of a problem, or None where its gradient is more than a call of the kernel, or the call takes long.
+
+    ``views`` are the weights whose entries, one after the other, an array has.
+    """
+    if rate.size > _VARIABLES or problem.work > _WORK:
+        return None
+    entries, slopes = np.zeros(variable.size), np.zeros(variable.size)
+    arguments = problem.alone(views(read_only(entries.view())), views(slopes))
+    if arguments is None:
+        return None
+    variable, factor, rate = (read_only(array.copy()) for array in (variable, factor, rate))
+    return Frame(variable, factor, rate, entries, slopes, address(loss_and_gradient, arguments), arguments)
+
+
+@kernel(nogil=True, **_OPTIONS)
+def take(frame, trial, first, last, size, speed, state):
+    """Slopes ``first`` to ``last - 1``: ``speed_k`` times the derivative at ``state + size sum_j A_kj slopes_j``.
+
+    At the end of a step returns the sums of squares of both error estimates, each entry relative to its tolerance, and
+    the squares of the distances between its last two arguments and between their slopes; else zeros.
+    """
+    n, slopes, variable = state.size, trial.slopes, frame.variable
+    for k in range(first, last):
+        at, out = trial.new if k == STAGES else trial.stage, slopes[k]
+        for i in range(n):
+            at[i] = 0
+        for j in range(k):
+            move = A[k, j]
+            if move != 0:
+                for i in range(n):
+                    at[i] += move * slopes[j, i]
+        for i in range(n):
+            at[i] = state[i] + size * at[i]
+            out[i] = 0
+        for i in range(variable.size):
+            frame.entries[i] = at[variable[i]]
+            frame.slopes[i] = 0
+        call(frame.gradient, frame.arguments)
+        for i in range(variable.size):
+            out[variable[i]] += frame.factor[i] * frame.slopes[i]
+        for i in range(n):
+            out[i] *= frame.rate[i] * speed[k]
+    fifth = third = apart = turned = 0.0
+    if last == STAGES + 1:
+        for i in range(n):
+            e5 = e3 = 0.0
+            for j in range(last):
+                e5 += E5[j] * slopes[j, i]
+                e3 += E3[j] * slopes[j, i]
+            scale = trial.atol + trial.rtol * max(abs(state[i]), abs(trial.new[i]))
+            fifth += (e5 / scale) ** 2
+            third += (e3 / scale) ** 2
+            apart += (trial.new[i] - trial.stage[i]) ** 2
+            turned += (slopes[STAGES, i] - slopes[STAGES - 1, i]) ** 2
+    return fifth, third, apart, turned
+
+
+class StagedDop853(Dop853):
+    """`Dop853` whose steps are one kernel: the same steps but for rounding, since the kernel adds in another order.
+
+    Parameters
+    ----------
+    frame : Frame
+        The derivative.
+    speed : callable
+        What multiplies it at an array of moments.
+    watch : callable
+        Called with the moment and the number of evaluations before these are made.
+    """
+
+    def __init__(
+        self,
+        frame: Frame,
+        speed: Callable[[np.ndarray], np.ndarray],
+        watch: Callable[[float, int], None],
+        bind: Bind,
+        end: float,
+        initial: np.ndarray,
+        *,
+        rtol: float,
+        atol: float,
+    ) -> None:
+        self._frame, self._speed, self._watch = frame, speed, watch
+        super().__init__(bind, end, initial, rtol=rtol, atol=atol)
+
+    def _bound(self, bind: Bind) -> list[Callable[[float], None]]:
+        self._slopes = np.zeros((EXTENDED, self.state.size))
+        self._trial = Trial(self._slopes, self._stage, self._new, self._rtol, float(self._atol))
+        return [partial(self._one, k) for k in range(EXTENDED)]
+
+    def _one(self, k: int, s: float) -> None:
+        """The slope at what is in the place of an argument."""
+        self._run(k, k + 1, np.full(EXTENDED, s), 0.0, self._place(k).copy())
+
+    def _run(self, first: int, last: int, moments: np.ndarray, size: float, state: np.ndarray) -> None:
+        self._watch(moments[first], last - first)
+        self._found = take(self._frame, self._trial, first, last, size, self._speed(moments), state)
+
+    def _squares(self) -> tuple[np.float64, np.float64]:
+        return np.float64(self._found[0]), np.float64(self._found[1])
+
+    def _turn(self) -> tuple[np.float64, np.float64]:
+        return np.sqrt(self._found[2]), np.sqrt(self._found[3])

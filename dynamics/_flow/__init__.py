@@ -1,1 +1,0 @@
-"""Gradient flow: what is integrated, what symmetry saves, and in which time."""

@@ -1,0 +1,209 @@
+"""A field from outside: a name, its derivative as a function of layer and bags, and what it declares."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from dynamics._model.objective import Objective
+from dynamics._model.weights import Weights
+from dynamics.bags import Bags
+from dynamics.fields.features import SINGULAR
+from dynamics.support import checks
+from dynamics.support.names import is_name
+from dynamics.support.origins import FIELDS, code_of
+
+if TYPE_CHECKING:
+    from dynamics.layer import Layer
+
+    Direction: TypeAlias = Callable[[Layer, Bags], Layer | Mapping[str, np.ndarray]]
+# What a script is called when it runs, and when a worker process imports it.
+_MAIN = ("__main__", "__mp_main__")
+
+
+@dataclass(frozen=True)
+class Field:
+    r"""A decoder of one's own: which way the weights move, for `register_field`.
+
+    With d(W) the direction of a layer's weights W on a population, the flow is ``dW/dt = eta d(W)``, with the learning
+    rate of each array, per SGD step. For the paper's layer, d of Lemma 1 (3) is ``layer.gradient(bags)``.
+
+    Parameters
+    ----------
+    name : str
+        What ``decoder=`` calls it.
+    gradient : callable
+        (layer, bags) -> the direction of ascent of each array of weights before its learning rate: a mapping from "Z",
+        "Y" and the other parts that the layer has to arrays of their shapes, or a Layer with them. Column j of Y stands
+        for ``layer.multiplicity[j]`` next tokens, and moves as that of one of them.
+    step : callable, optional
+        The same of a mini-batch, for `sgd`: its sequences as bags or, with ``length=None``, the bags of the population
+        with the shares of the draw as weights. Often it is ``gradient`` itself. Default: `sgd` refuses the field.
+    inverts : bool
+        Whether it inverts F^T F, F the features of the bags: a population where they are linearly dependent is refused,
+        and so are finite sequences in `sgd`.
+    symmetric : bool
+        Whether a renaming of tokens, next tokens, queries and bags does the same to the direction, as with all built-in
+        fields. Then one variable for each orbit is integrated where the population is symmetric.
+
+    A field has no fast path of its own, and ensembles integrate it one flow after the other. The loss that is recorded
+    is that of the layer. An `Objective` may add terms, and change temperature and normalisation of the layer, which
+    the direction is given; another criterion, insertions and label smoothing are refused.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid.
+
+    Examples
+    --------
+    >>> from dynamics import Field, SequenceClasses, gradient_flow, register_field
+    >>> def decayed(layer, bags):
+    ...     slope = layer.gradient(bags)
+    ...     return {"Z": slope.Z, "Y": slope.Y - 0.01 * layer.Y}
+    >>> register_field(Field("decayed", decayed))
+    >>> classes = SequenceClasses.single_common_token(3, 20)
+    >>> flow = gradient_flow(classes, eta_y=1.0, eta_z=0.5, t_end=10.0, decoder="decayed")
+    >>> flow.parameters["decoder"]
+    'decayed'
+    """
+
+    name: str
+    gradient: Direction
+    step: Direction | None = None
+    inverts: bool = False
+    symmetric: bool = False
+
+    def __post_init__(self) -> None:
+        plain = isinstance(self.name, str) and self.name.strip() == self.name != "" and self.name.isprintable()
+        if not plain or not is_name(self.name):
+            raise checks.reject("name", "be a word or a few that print", checks.brief(self.name))
+        checks.function("gradient", self.gradient)
+        if self.step is not None:
+            checks.function("step", self.step)
+        for name in ("inverts", "symmetric"):
+            object.__setattr__(self, name, checks.flag(name, getattr(self, name)))
+
+    @property
+    def module(self) -> str:
+        """The module of the function ``gradient``; a script that runs is called by its file."""
+        own = str(getattr(_bare(self.gradient), "__module__", "") or "")
+        if own in _MAIN:
+            main = sys.modules.get(own)
+            spec, file = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+            return spec.name if spec else Path(file).stem if file else "__main__"
+        return own
+
+    @cached_property
+    def origin(self) -> dict[str, str]:
+        """Whose code it is: what files of its runs record, as the store of a sweep does.
+
+        ``module``, those of `dynamics.support.origins.Code`, and ``functions``: SHA-256 of what its functions are
+        called with (`functools.partial`) and, where there is no source file, as in a notebook, of their compiled form.
+        """
+        code, found = asdict(code_of(self.module)), hashlib.sha256()
+        for function in (self.gradient, self.step):
+            found.update(_content(function, compiled=not code["sha256"]))
+        return {"module": self.module, **code, "functions": found.hexdigest()}
+
+
+def check_field(field: Field, bags: Bags, layer: Layer, objective: Objective) -> None:
+    """Raise ``ValueError`` for what a field cannot be integrated with."""
+    for name, given in (
+        ("criterion", objective.criterion != "cross-entropy"),
+        ("contrast", objective.contrast is not None),
+        ("label_smoothing", objective.label_smoothing > 0),
+    ):
+        if given:
+            rule = f"be left out for decoder={field.name!r}, whose direction does not have it"
+            raise checks.reject(name, rule, checks.brief(getattr(objective, name)))
+    if field.inverts:
+        features = layer.features(bags)
+        checks.fits_in_memory("data", 16 * len(bags) ** 2, "invert F^T F")
+        smallest = np.linalg.eigvalsh(features @ features.T)[0]
+        if smallest < SINGULAR:
+            rule = f"have linearly independent features f_n for decoder={field.name!r}, which inverts F^T F"
+            raise checks.reject("data", rule, f"a smallest eigenvalue of {smallest:.1e}")
+
+
+def add_direction(field: Field, what: str, layer: Layer, bags: Bags, slopes: Weights) -> None:
+    """Add the direction ``what`` of a field, "gradient" or "step", at a layer on bags into ``slopes``.
+
+    Raises
+    ------
+    ValueError
+        If it is not an array for each part of the layer, of its shape.
+    """
+    found = getattr(field, what)(layer, bags)
+    parts = {name: array for name, array in layer.weights._asdict().items() if array.size}
+    if isinstance(found, type(layer)):
+        found = {name: array for name, array in found.weights._asdict().items() if array.size}
+    of = f"{what} of decoder {field.name!r}"
+    if not isinstance(found, Mapping) or set(found) != set(parts):
+        shown = ", ".join(map(str, found)) if isinstance(found, Mapping) else checks.brief(found)
+        raise checks.reject(of, f"return a mapping with an array for each of {', '.join(parts)}", shown)
+    for name, array in found.items():
+        own = np.asarray(array)
+        if own.shape != parts[name].shape or own.dtype.kind not in "iuf":
+            rule = f"return numbers of shape {parts[name].shape} for {name}"
+            raise checks.reject(of, rule, f"shape {own.shape} of {own.dtype}")
+        getattr(slopes, name)[...] += own
+
+
+def _bare(function: Any) -> Any:
+    """What a partial or a bound method calls, or the class of an object."""
+    while isinstance(function, partial):
+        function = function.func
+    function = getattr(function, "__func__", function)
+    return function if hasattr(function, "__code__") else type(function)
+
+
+def _content(function: Any, *, compiled: bool) -> bytes:
+    """What a function is called with and, if that is asked for, what it does, as bytes."""
+    given, bare = b"", None if function is None else _bare(function)
+    while isinstance(function, partial):
+        given += repr((function.args, sorted(function.keywords.items()))).encode()
+        function = function.func
+    return (
+        given
+        + getattr(bare, "__qualname__", "").encode()
+        + (_compiled(getattr(bare, "__code__", None)) if compiled else b"")
+    )
+
+
+def _compiled(code: Any) -> bytes:
+    """What a function does, without where it stands."""
+    if code is None:
+        return b""
+    inner = [one for one in code.co_consts if hasattr(one, "co_code")]
+    plain = [one for one in code.co_consts if not hasattr(one, "co_code")]
+    return bytes(code.co_code) + repr((plain, code.co_names)).encode() + b"".join(map(_compiled, inner))
+
+
+def installed(name: str) -> Field | None:
+    """The field of this name that an installed distribution offers by the entry point group "yzflow.fields".
+
+    Raises
+    ------
+    ValueError
+        If it cannot be imported, or is none.
+    """
+    for entry in metadata.entry_points(group=FIELDS, name=name):
+        of = f"{name!r} of the distribution {entry.dist.name if entry.dist else entry.value}"
+        try:
+            found = entry.load()
+        except (Exception, SystemExit) as error:  # code of other people can raise anything
+            told = f"{of} ({type(error).__name__}: {' '.join(str(error).split())})"
+            raise checks.reject("decoder", "be a field that can be imported", told) from error
+        if not isinstance(found, Field) or found.name != name:
+            raise checks.reject("decoder", "be a Field of this name", f"{checks.brief(found)} for {of}")
+        return found
+    return None

@@ -1,0 +1,129 @@
+"""The setting of a flow, and what a field is to an integrator: a vector, its derivative, and what is seen of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from dynamics._engine.stages import Frame
+from dynamics._model.objective import Objective
+from dynamics.bags import Bags
+from dynamics.layer import Layer
+from dynamics.optimizers.optimizer import Optimizer
+from dynamics.trajectory import States, Trajectory
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a flow is of.
+
+    Attributes
+    ----------
+    bags : Bags
+    start : Layer
+    init : Layer, Trajectory or None
+        The argument of `gradient_flow` that ``start`` was made of.
+    rates : mapping
+        Learning rates, by the names of the arguments of `gradient_flow`.
+    objective : Objective
+    optimizer : Optimizer, optional
+        Whose flow it is, if not that of plain steps.
+    order : str
+        Of momentum, as in `Solver`.
+    time : float
+        Of the start.
+    """
+
+    bags: Bags
+    start: Layer
+    init: Layer | Trajectory | None
+    rates: Mapping[str, float]
+    objective: Objective
+    optimizer: Optimizer | None = None
+    order: str = "second order"
+    time: float = 0.0
+
+    def recorded_h(self) -> np.ndarray | None:
+        """h of each bag at the start, if ``init`` is a trajectory that has it."""
+        if isinstance(self.init, Trajectory) and "h" in self.init.dataset:
+            return self.init.dataset["h"].values[-1]
+        return None
+
+
+class Observed(NamedTuple):
+    """What is seen of a flow at some times.
+
+    Attributes
+    ----------
+    states : States
+        The layers.
+    velocity : (times, queries, tokens) array
+        dZ/dt.
+    loss : (times,) array or None
+        The expected loss, if it was found on the way.
+    """
+
+    states: States
+    velocity: np.ndarray
+    loss: np.ndarray | None
+
+
+class System(Protocol):
+    """What `gradient_flow` integrates: a vector, its derivative, and what can be observed of it.
+
+    Attributes
+    ----------
+    setting : Setting
+    initial : (n,) array
+        The state at the start.
+    reduction : str
+        What was reduced to what, in words, or "none".
+    """
+
+    setting: Setting
+    initial: np.ndarray
+
+    @property
+    def reduction(self) -> str: ...
+
+    def derivative(self, state: np.ndarray) -> np.ndarray:
+        """Its rate of change per SGD step: a new array."""
+
+    def bound(self, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
+        """A function that writes the derivative at what ``state`` then holds into ``out``.
+
+        What it returns is the loss, or nan where that is not found on the way. Its caller keeps both arrays, so that
+        views of their parts are made once.
+        """
+
+    def layer(self, state: np.ndarray) -> Layer:
+        """The layer at a state."""
+
+    def observe(self, states: np.ndarray) -> Observed:
+        """What is recorded of states, an axis of times before theirs."""
+
+    def extra(self, states: np.ndarray) -> dict[str, tuple]:
+        """Variables of the trajectory beside those that every simulator records."""
+
+    def z_places(self, query: np.ndarray, token: np.ndarray) -> np.ndarray:
+        """Where in a state the logits z[query, token] are."""
+
+
+class Framed(Protocol):
+    """A system that declares "kernel" by ``fast``."""
+
+    def frame(self) -> Frame | None:
+        """The derivative in the form of the kernel that takes whole steps, or None where it cannot or need not be."""
+
+
+def copied(system: System, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
+    """`System.bound` where nothing is gained by views."""
+
+    def evaluate() -> float:
+        out[:] = system.derivative(state)
+        return float("nan")
+
+    return evaluate

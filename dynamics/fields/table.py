@@ -1,0 +1,232 @@
+"""The table of decoders: the flow of each, whole and reduced, its step of SGD, and which fast paths are its own.
+
+A class says which fast paths integrate *its* derivative by ``fast`` in its own body; what it inherits does not count,
+since a derivative that overrides another's is another one. What an entry lacks is done the plain way, which is slower,
+or refused with what is missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+
+from dynamics._engine.factors import FactoredDop853, factors_of
+from dynamics._engine.lane_records import Kind
+from dynamics._engine.orbits import NotReducibleError, Orbits, find_orbits
+from dynamics._engine.stages import StagedDop853
+from dynamics._engine.steps import Dop853, Explicit
+from dynamics.fields import steps
+from dynamics.fields.full import Full, FullOrbits
+from dynamics.fields.modified import Modified, ModifiedOrbits
+from dynamics.fields.own import Field, installed
+from dynamics.fields.own_flow import orbits_of, whole_of
+from dynamics.fields.steps import Step
+from dynamics.fields.system import Framed, Setting, System
+from dynamics.fields.theory import Theory, TheoryOrbits
+from dynamics.optimizers.flow import Optimized
+from dynamics.support import checks
+
+_Whole = Full | Theory
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a decoder has.
+
+    Attributes
+    ----------
+    whole : callable
+        Setting -> the flow of all logits: the derivative that all else is held to.
+    orbits : callable, optional
+        (setting, orbits) -> the flow of one logit for each orbit. Default: it is not reduced.
+    step : Step, optional
+        What a step of SGD climbs. Default: SGD refuses it.
+    lanes : Kind, optional
+        What it is in the kernel that integrates ensembles of Theorem 4's setting. Default: its flows are integrated one
+        after the other.
+    noise : bool
+        Whether its ``whole`` is linear in the weights of the bags (`weighed`), which noise of mini-batches needs.
+    inverts : bool
+        Whether it inverts F^T F, so that classes with the same features have none, nor have finite sequences.
+    reduced : bool
+        Whether its state has numbers in the place of Y, so that nothing is there that could decay or be clipped.
+    field : Field, optional
+        What it was made of, if it is from outside.
+    """
+
+    whole: Callable[[Setting], _Whole]
+    orbits: Callable[[Setting, Orbits], System] | None = None
+    step: Step | None = None
+    lanes: Kind | None = None
+    noise: bool = False
+    inverts: bool = False
+    reduced: bool = False
+    field: Field | None = None
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """What the parameters of a run record of it, beside its name."""
+        return {} if self.field is None else {"field": self.field.origin}
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of what it has."""
+        fast = vars(self.whole).get("fast", ()) if isinstance(self.whole, type) else ()
+        has = {name: getattr(self, name) for name in ("orbits", "step", "lanes", "noise")}
+        return ("derivative", *(name for name, given in has.items() if given), *fast)
+
+
+SYSTEMS: dict[str, Entry] = {
+    "full": Entry(Full, FullOrbits, step=steps.FULL, lanes=Kind(False, False), noise=True),
+    "modified": Entry(
+        Modified,
+        ModifiedOrbits,
+        step=steps.MODIFIED,
+        lanes=Kind(True, False),
+        noise=True,
+        inverts=True,
+    ),
+    "theory": Entry(Theory, TheoryOrbits, lanes=Kind(True, True), noise=True, inverts=True, reduced=True),
+}
+
+# What an entry may lack, in words.
+_NEEDS = {
+    "step": "a step of SGD",
+    "lanes": "lanes for a mapping of settings (give a sequence of data and rates)",
+    "noise": "noise of mini-batches",
+}
+
+
+def entry_of(decoder: object, *needs: str) -> Entry:
+    """The entry of the argument ``decoder``: built in, registered, or offered by an installed distribution.
+
+    Parameters
+    ----------
+    decoder : str
+    *needs : "step", "lanes" or "noise"
+        What it has to have.
+
+    Raises
+    ------
+    ValueError
+        If there is none of this name, or it lacks what is needed.
+    """
+    if isinstance(decoder, str) and decoder not in SYSTEMS:
+        found = installed(decoder)
+        if found is not None:
+            register(found)
+    name = checks.one_of("decoder", decoder, SYSTEMS)
+    for need in needs:
+        if not getattr(SYSTEMS[name], need):
+            others = [other for other, entry in SYSTEMS.items() if getattr(entry, need)]
+            raise checks.lacks("decoder", _NEEDS[need], name, others)
+    return SYSTEMS[name]
+
+
+def code_of(decoder: object) -> dict[str, str]:
+    """What tells the code of a decoder from outside, as a part of what identifies a run; nothing of a built-in one."""
+    return {name: json.dumps(value, sort_keys=True) for name, value in entry_of(decoder).recorded.items()}
+
+
+def register(field: Field) -> None:
+    """Put a field into the table; of the same module it takes the place of what had its name.
+
+    Raises
+    ------
+    ValueError
+        If the name is that of a built-in one, or of one of another module.
+    """
+    known = SYSTEMS.get(field.name)
+    if known is not None:
+        if known.field is None:
+            raise checks.reject("name", "be none of a built-in field", repr(field.name))
+        if known.field.module != field.module:
+            rule = f"be another than that of a field of the module {known.field.module}"
+            raise checks.reject("name", rule, f"{field.name!r} of {field.module}")
+    SYSTEMS[field.name] = Entry(
+        whole_of(field),
+        orbits_of(field),
+        step=steps.step_of(field),
+        inverts=field.inverts,
+        field=field,
+    )
+
+
+def has(system: System, path: str) -> bool:
+    """Whether a fast path, "kernel" or "factors", is declared by the very class of a system."""
+    return path in vars(type(system)).get("fast", ())
+
+
+def system_for(setting: Setting, decoder: str, *, reduce: bool) -> System:
+    """What to integrate: where it pays, and ``reduce``, one variable for each orbit.
+
+    Raises
+    ------
+    ValueError
+        If the decoder cannot be used on this setting.
+    """
+    entry = entry_of(decoder)
+    if setting.optimizer is not None:
+        return Optimized(entry.whole(setting), setting.optimizer, setting.order, reduced=entry.reduced)
+    if reduce and entry.orbits is not None:
+        found = find_orbits(setting, inverts=entry.inverts)
+        if found is not None:
+            try:
+                return entry.orbits(setting, found)
+            except NotReducibleError:
+                pass
+    return entry.whole(setting)
+
+
+def explicit_for(
+    system: System, speed: Callable[[np.ndarray], np.ndarray], watch: Callable[[float, int], None]
+) -> Explicit:
+    """The steps of DOP853 that suit a system: small ones in a kernel, large ones with slopes as factors, or plain ones.
+
+    For ``speed`` and ``watch`` see `StagedDop853`.
+    """
+    frame = cast(Framed, system).frame() if has(system, "kernel") else None
+    if frame is not None:
+        return partial(StagedDop853, frame, speed, watch)
+    factors = factors_of(system) if has(system, "factors") else None
+    return Dop853 if factors is None else partial(FactoredDop853, factors)
+
+
+def register_field(field: Field) -> None:
+    """Make a field known by its name to all that takes a ``decoder``, in this process.
+
+    `gradient_flow` integrates it by every method, `sgd` climbs its ``step``, and `gradient_flow_ensemble` takes it with
+    a sequence of data; results are saved with where it came from. What needs more refuses it by name. Worker processes
+    of ``yzflow.sweep`` get what is registered here, if it is defined at the top level of a module or a script.
+
+    Parameters
+    ----------
+    field : Field
+        One of the same name and module is replaced, as when a cell of a notebook runs again.
+
+    Raises
+    ------
+    ValueError
+        If it is no Field, or its name is that of a built-in one or of one of another module.
+    """
+    register(checks.instance("field", field, Field))
+
+
+def fields() -> dict[str, tuple[str, ...]]:
+    """What each field has, by name: the built-in ones, then those that were registered.
+
+    "derivative" have all. "orbits": symmetry reduces it; "step": `sgd` takes it; "lanes": ensembles of Theorem 4's
+    setting go side by side; "noise": `stochastic_flow` takes it, and with a step `gradient_noise`; "kernel" and
+    "factors": steps of its own for small and for large layers.
+
+    Examples
+    --------
+    >>> fields()["theory"]
+    ('derivative', 'orbits', 'lanes', 'noise')
+    """
+    return {name: entry.parts for name, entry in SYSTEMS.items()}

@@ -1,0 +1,382 @@
+"""How a gradient becomes a step, and what becomes of that step in the limit of small learning rates.
+
+What an option does stands here once for SGD (`ascend`) and once for the flow (`velocity`), side by side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dynamics._model.weights import Weights
+from dynamics.optimizers.table import RULES, Direction, UpdateRule
+from dynamics.support import checks
+
+OPTIMIZERS = tuple(RULES)
+DECAYS = ("constant", "cosine", "linear")
+MOMENTUM = 0.9
+BETAS = (0.9, 0.999)
+EPSILON = 1e-8
+# Added to the norm, as PyTorch's clip_grad_norm_ does.
+CLIP_FLOOR = 1e-6
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A factor of the learning rates over time: a linear warm-up, then a decay.
+
+    With w = ``warm_up``, S = ``steps`` and a = ``floor`` the factor is ``t / w`` for t < w, and for w <= t <= S, with
+    ``x = (t - w) / (S - w)``: one ("constant"), ``a + (1 - a) (1 + cos(pi x)) / 2`` ("cosine"), or
+    ``1 - (1 - a) x`` ("linear"); a after S. Step k of SGD, from 0, has the factor of t = k: the schedules of optax
+    (`warmup_cosine_decay_schedule`, `linear_schedule`).
+
+    Parameters
+    ----------
+    warm_up : float
+        Steps until the learning rates have their full size.
+    decay : "constant", "cosine" or "linear"
+    steps : float, optional
+        Where the decay ends. Default: with the run.
+    floor : float
+        In [0, 1]: what is left of the rates at the end of the decay.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid.
+    """
+
+    warm_up: float = 0.0
+    decay: str = "constant"
+    steps: float | None = None
+    floor: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "warm_up", checks.non_negative("warm_up", self.warm_up))
+        checks.one_of("decay", self.decay, DECAYS)
+        floor = checks.non_negative("floor", self.floor)
+        if floor > 1:
+            raise checks.reject("floor", "be at most 1", self.floor)
+        object.__setattr__(self, "floor", floor)
+        if self.decay == "constant":
+            for name, default in (("steps", None), ("floor", 0.0)):
+                if getattr(self, name) != default:
+                    raise checks.reject(name, "be left out without a decay", getattr(self, name))
+        elif self.steps is not None:
+            object.__setattr__(self, "steps", checks.positive("steps", self.steps))
+            self._check_order()
+
+    def _check_order(self) -> None:
+        if self.steps is not None and self.steps <= self.warm_up:
+            raise checks.reject("warm_up", f"be below the {self.steps:g} steps of the schedule", self.warm_up)
+
+    def over(self, steps: float) -> Schedule:
+        """The same, with a decay that ends at ``steps`` unless it is known where."""
+        steps = checks.positive("steps", steps)
+        if self.decay == "constant" or self.steps is not None:
+            return self
+        whole = replace(self, steps=steps)
+        whole._check_order()
+        return whole
+
+    def __call__(self, t: float) -> float:
+        """The factor at time t, in SGD steps."""
+        t = checks.non_negative("t", t)
+        if t < self.warm_up:
+            return t / self.warm_up
+        if self.decay == "constant":
+            return 1.0
+        x = min(1.0, (t - self.warm_up) / (self._end - self.warm_up))
+        fall = 0.5 * (1 + math.cos(math.pi * x)) if self.decay == "cosine" else 1 - x
+        return self.floor + (1 - self.floor) * fall
+
+    def clock(self, t: float) -> float:
+        r"""The integral of the factor from 0 to t.
+
+        A gradient flow whose learning rates all follow one schedule is at time t where the flow with constant rates is
+        at time ``clock(t)``: a closed form in t for constant rates holds with ``clock(t)`` in the place of t.
+        """
+        t = checks.non_negative("t", t)
+        rise = min(t, self.warm_up)
+        area = 0.5 * rise * rise / self.warm_up if self.warm_up > 0 else 0.0
+        rest = t - rise
+        if self.decay == "constant":
+            return area + rest
+        span = self._end - self.warm_up
+        x = min(1.0, rest / span)
+        fall = 0.5 * (x + math.sin(math.pi * x) / math.pi) if self.decay == "cosine" else x - 0.5 * x * x
+        return area + self.floor * rest + (1 - self.floor) * span * fall
+
+    @property
+    def _end(self) -> float:
+        if self.steps is None:
+            raise checks.reject("steps", f"be given for the decay {self.decay!r} outside a run", None)
+        return self.steps
+
+
+@dataclass(frozen=True)
+class Optimizer:
+    """How `sgd` makes a step of a gradient, and which flow `gradient_flow` integrates.
+
+    Let g be the gradient of J on the batch, all weights together. In this order:
+
+    1. ``clip``: g <- g min(1, clip / (||g||_2 + 1e-6)), as in PyTorch's ``clip_grad_norm_``.
+    2. ``weight_decay``, coupled: g <- g - lambda W.
+    3. "sgd": v <- momentum v + g, direction v; "sign": direction sign(v); "adam" (Kingma and Ba 2015) and "adamw":
+       direction m^ / (sqrt(v^) + epsilon), with bias correction.
+    4. With ``eta(k) = eta schedule(k)``, ``weight_decay``, decoupled ("adamw", or ``decoupled``): W <- (1 - eta(k)
+       lambda) W; then W <- W + eta(k) direction.
+
+    The flow, where t counts steps: dW/dt = eta(t) (d - lambda W), the second term if the decay is decoupled, for the
+    clipped and decayed vector field g and d = g without momentum; d = v with dv/dt = g - (1 - momentum) v from v = 0;
+    d = sign(v), which has a solution in the usual sense until an entry of v stays at zero; for "adam" and "adamw"
+    d = g / (\\|g\\| + epsilon), their limit for constant betas. To first order in eta and after the first 1/(1 -
+    momentum) steps, momentum is a factor 1/(1 - momentum) of the learning rates: `Solver(momentum="first order")`.
+
+    Parameters
+    ----------
+    name : "sgd", "adam", "adamw" or "sign"
+    momentum : float
+        In [0, 1); not used by "adam" and "adamw".
+    weight_decay : float, optional
+        lambda >= 0, of all weights that are trained. Default: 0, but 0.01 for "adamw", as in PyTorch.
+    decoupled : bool, optional
+        Whether the decay is a factor of the weights, outside momentum (Loshchilov and Hutter 2019). Default: for
+        "adamw" only.
+    schedule : Schedule or callable, optional
+        A factor of all learning rates at a step from 0, or a time: a `Schedule`, or any function of a number. Default:
+        one.
+    clip : float, optional
+        Largest norm of the gradient of all weights that are trained. Next tokens that share a column of Y count as
+        often as they are. Default: none.
+    betas : pair of floats
+        Of "adam" and "adamw".
+    epsilon : float
+        Of "adam" and "adamw".
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or does not belong to this optimizer.
+    """
+
+    name: str = "sgd"
+    momentum: float = MOMENTUM
+    weight_decay: float | None = None
+    decoupled: bool | None = None
+    schedule: Schedule | Callable[[float], float] | None = None
+    clip: float | None = None
+    betas: tuple[float, float] = BETAS
+    epsilon: float = EPSILON
+
+    def __post_init__(self) -> None:
+        checks.one_of("optimizer", self.name, RULES)
+        put, rule = object.__setattr__, self.rule
+        put(self, "momentum", checks.below("momentum", self.momentum, 1))
+        decay = rule.decay if self.weight_decay is None else self.weight_decay
+        put(self, "weight_decay", checks.non_negative("weight_decay", decay))
+        given = rule.decoupled if self.decoupled is None else checks.flag("decoupled", self.decoupled)
+        if rule.moments and given != rule.decoupled:
+            raise checks.reject(
+                "decoupled", "be left out for 'adam', and for 'adamw', which is its decoupled form", given
+            )
+        if self.decoupled and self.weight_decay == 0 and not rule.decoupled:
+            raise checks.reject("decoupled", "be left out without weight decay", self.decoupled)
+        put(self, "decoupled", given)
+        if self.schedule is not None and not callable(self.schedule):
+            raise checks.reject("schedule", "be a Schedule or a function of the step", checks.brief(self.schedule))
+        if self.clip is not None:
+            put(self, "clip", checks.positive("clip", self.clip))
+        betas = checks.listed("betas", self.betas, "be two numbers")
+        if len(betas) != 2:
+            raise checks.reject("betas", "be two numbers", checks.brief(self.betas))
+        put(self, "betas", tuple(checks.below("betas", beta, 1) for beta in betas))
+        put(self, "epsilon", checks.positive("epsilon", self.epsilon))
+        for name, default in (("betas", BETAS), ("epsilon", EPSILON)):
+            if not rule.moments and getattr(self, name) != default:
+                raise checks.reject(name, f"be left out for {self.name!r}", getattr(self, name))
+
+    @property
+    def rule(self) -> UpdateRule:
+        """What it does: its entry in the table."""
+        return RULES[self.name]
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether this is without any option, and what the kernels have themselves."""
+        return self.rule.kernel is not None and self == Optimizer(self.name, self.momentum)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What a trajectory records: `Optimizer.of` makes the same of it, but for a schedule that is a function."""
+        found: dict[str, Any] = {"momentum": self.momentum, "optimizer": self.name}
+        usual = Optimizer(self.name, self.momentum)
+        for name in ("weight_decay", "decoupled", "clip", "betas", "epsilon"):
+            if getattr(self, name) != getattr(usual, name):
+                found[name] = getattr(self, name)
+        if "betas" in found:
+            found["betas"] = list(found["betas"])
+        if isinstance(self.schedule, Schedule):
+            found["schedule"] = {part.name: getattr(self.schedule, part.name) for part in fields(Schedule)}
+        elif self.schedule is not None:
+            found["schedule"] = described(self.schedule)
+        return found
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Optimizer:
+        """The optimizer of a run from the parameters that its trajectory records.
+
+        Raises
+        ------
+        ValueError
+            If its schedule was a function, of which only the name is recorded.
+        """
+        checks.instance("parameters", parameters, Mapping)
+        found = {part.name: parameters[part.name] for part in fields(cls) if part.name in parameters}
+        schedule = parameters.get("schedule")
+        if isinstance(schedule, str):
+            raise checks.reject("schedule", "be a Schedule to be made again from what is recorded", repr(schedule))
+        if schedule is not None:
+            known = [part.name for part in fields(Schedule)]
+            given = checks.instance("schedule", schedule, Mapping)
+            found["schedule"] = Schedule(**{checks.one_of("schedule", name, known): given[name] for name in given})
+        return cls(**found | {"name": parameters.get("optimizer", "sgd")})
+
+    def over(self, steps: float) -> Optimizer:
+        """The same, with a decay of the learning rates that ends at ``steps`` unless it is known where."""
+        steps = checks.positive("steps", steps)
+        return replace(self, schedule=self.schedule.over(steps)) if isinstance(self.schedule, Schedule) else self
+
+    def factor(self, t: float) -> float:
+        """The factor of the learning rates at step or time t."""
+        t = checks.non_negative("t", t)
+        if self.schedule is None:
+            return 1.0
+        value = checks.real("schedule", self.schedule(t), rule=f"return a finite number at step {t:g}")
+        if value < 0:
+            raise checks.reject("schedule", f"return no negative number at step {t:g}", value)
+        return value
+
+
+def described(value: object) -> str:
+    """A function, or a dataclass that can be called with its fields, as a trajectory records it."""
+    shown = repr(value) if is_dataclass(value) else getattr(value, "__qualname__", type(value).__qualname__)
+    return f"{getattr(value, '__module__', None) or type(value).__module__}:{shown}"
+
+
+def as_optimizer(optimizer: str | Optimizer, momentum: float) -> Optimizer:
+    """The arguments ``optimizer`` and ``momentum`` of `sgd` as one."""
+    if not isinstance(optimizer, Optimizer):
+        return Optimizer(optimizer, momentum)
+    if momentum not in (MOMENTUM, optimizer.momentum):
+        raise checks.reject("momentum", "be left out beside an Optimizer, which has its own", momentum)
+    return optimizer
+
+
+def _shrink(
+    optimizer: Optimizer, slopes: Sequence[np.ndarray], rates: Sequence[float], multiplicity: np.ndarray | None
+) -> float:
+    """The factor that clipping puts on the gradient of what is trained, as in PyTorch."""
+    if optimizer.clip is None:
+        return 1.0
+    total = 0.0
+    for k, (slope, rate) in enumerate(zip(slopes, rates, strict=True)):
+        if slope.size and rate > 0:
+            total += float((slope**2 @ multiplicity).sum() if k == 1 and multiplicity is not None else (slope**2).sum())
+    return min(1.0, optimizer.clip / (math.sqrt(total) + CLIP_FLOOR))
+
+
+def ascend(
+    optimizer: Optimizer,
+    weights: Sequence[np.ndarray],
+    slopes: Sequence[np.ndarray],
+    first: Sequence[np.ndarray],
+    second: Sequence[np.ndarray],
+    rates: Sequence[float],
+    multiplicity: np.ndarray | None,
+    step: int,
+) -> None:
+    """Take the step of this number, from 0, in place: of the weights, and of velocity or moments.
+
+    ``slopes`` is the gradient of J by each array and ``multiplicity`` how many next tokens share each column of Y,
+    the second array; None for arrays that are no layer's.
+    """
+    shrink, factor = _shrink(optimizer, slopes, rates, multiplicity), optimizer.factor(step)
+    decay = optimizer.weight_decay or 0.0
+    for array, slope, m, v, rate in zip(weights, slopes, first, second, rates, strict=True):
+        if not array.size:
+            continue
+        eta = float(rate) * factor
+        gradient = shrink * slope
+        if decay and not optimizer.decoupled:
+            gradient -= decay * array
+        direction = direction_of(optimizer)(optimizer, gradient, m, v, step)
+        if optimizer.decoupled:
+            array *= 1 - eta * decay
+        array += eta * direction
+
+
+def flow_of(optimizer: Optimizer) -> Callable[[Optimizer, np.ndarray], np.ndarray]:
+    """What its steps become in the limit of small learning rates.
+
+    Raises
+    ------
+    ValueError
+        If no flow is known of it.
+    """
+    if optimizer.rule.flow is None:
+        known = [name for name, rule in RULES.items() if rule.flow is not None]
+        raise checks.lacks("optimizer", "a flow", optimizer.name, known)
+    return optimizer.rule.flow
+
+
+def direction_of(optimizer: Optimizer) -> Direction:
+    """Where its steps move the weights.
+
+    Raises
+    ------
+    ValueError
+        If it has a flow only.
+    """
+    if optimizer.rule.direction is None:
+        known = [name for name, rule in RULES.items() if rule.direction is not None]
+        raise checks.lacks("optimizer", "a step", optimizer.name, known)
+    return optimizer.rule.direction
+
+
+def velocity(
+    optimizer: Optimizer,
+    weights: Weights,
+    slopes: Weights,
+    momenta: Weights | None,
+    rates: Sequence[float],
+    multiplicity: np.ndarray,
+    t: float,
+) -> tuple[Weights, Weights | None]:
+    """The rates of change of weights and momenta in the flow of `ascend`.
+
+    Without ``momenta``, momentum is a factor 1/(1 - momentum) of what it gathers; of its sign it is none.
+    """
+    shrink, factor = _shrink(optimizer, slopes, rates, multiplicity), optimizer.factor(t)
+    decay, flow = optimizer.weight_decay or 0.0, flow_of(optimizer)
+    moved, pushed = [], []
+    for k, (array, slope, rate) in enumerate(zip(weights, slopes, rates, strict=True)):
+        gradient = shrink * slope
+        if decay and not optimizer.decoupled:
+            gradient -= decay * array
+        direction = gradient
+        if momenta is not None:
+            direction = momenta[k]
+            pushed.append(gradient - (1 - optimizer.momentum) * direction)
+        elif optimizer.rule.gathers and optimizer.momentum > 0:
+            direction = gradient / (1 - optimizer.momentum)
+        direction = flow(optimizer, direction)
+        if optimizer.decoupled:
+            direction = direction - decay * array
+        moved.append(rate * factor * direction)
+    return Weights(*moved), Weights(*pushed) if momenta is not None else None
