@@ -10,7 +10,7 @@ attention maps of trained models one by one.
 
 Maps above the first layer differ between seeds more than random ones (the paper: about as much), and are mostly not
 stack-like (as in the paper). That the regulariser helps on long prefixes is not seen after this much training
-(docs/findings/22_transformers.md has the results of the defaults: 37 minutes of processor time).
+(studies/yzflow_studies/ordinary_transformers/page.md has the results of the defaults: 37 minutes of processor time).
 """
 
 import time

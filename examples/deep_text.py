@@ -16,7 +16,7 @@ install -e studies.
 
 Agrees with the paper in that entropy falls as the learning rate grows, at equal numbers of steps. At equal learning
 rate x steps it does not differ beyond its errors, and attention slows down without freezing
-(docs/findings/22_transformers.md).
+(studies/yzflow_studies/ordinary_transformers/page.md).
 """
 
 import time

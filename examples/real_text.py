@@ -9,7 +9,7 @@ the same command goes on where it was interrupted. Needs the studies: pip instal
 
 Agrees with the paper where next tokens are equally likely: common tokens lose attention, distinct ones gain. As the
 text is, it is the other way round at first, because attention goes to what all windows share while the decoder learns
-the frequencies of next tokens (docs/findings/21_real_text.md).
+the frequencies of next tokens (studies/yzflow_studies/real_text/page.md).
 """
 
 from pathlib import Path

@@ -8,6 +8,7 @@ from driving import ROOT
 
 DOCS = ROOT / "docs"
 PAGE = (DOCS / "since.md").read_text(encoding="utf-8")
+FINDINGS = sorted(ROOT.glob("studies/yzflow_studies/*/*.md"))
 MARKS = {"abstract", "opening", "code", "summary"}
 VERDICTS = ("settle", "contradict", "preempt", "agree", "untouched")
 NUMBER = r"\d{4}\.\d{4,5}"
@@ -21,10 +22,10 @@ CLAIM = re.compile(
 # Where such words say something else: the page, its words, and what they are about.
 ALLOWED = {
     ("docs/audit.md", "a change that nobody has looked at"): "mutants of our own code",
-    ("docs/findings/23_overtaking.md", "nobody will see it"): "a time of exp(300) steps",
-    ("docs/findings/26_spurious_tokens.md", "for the first time"): "tokens that a sample meets",
-    ("docs/findings/29_architecture.md", "alone helps nowhere"): "settings of that table",
-    ("docs/findings/35_survival.md", "holds nowhere"): "settings of that table",
+    ("studies/yzflow_studies/overtaking/page.md", "nobody will see it"): "a time of exp(300) steps",
+    ("studies/yzflow_studies/spurious_tokens/page.md", "for the first time"): "tokens that a sample meets",
+    ("studies/yzflow_studies/layer_parts/page.md", "alone helps nowhere"): "settings of that table",
+    ("studies/yzflow_studies/survival/page.md", "holds nowhere"): "settings of that table",
     ("docs/lesson.md", "why does nobody have to say so"): "students who move tokens",
     ("docs/tutorial.md", "Nobody tells it to"): "the model that is trained",
 }
@@ -47,7 +48,12 @@ def slug(heading: str) -> str:
 def texts() -> dict[str, str]:
     """README, the pages and the sources of captions, panels and statements."""
     paths = [ROOT / "README.md", *(DOCS.glob("*.md")), *DOCS.glob("howto/*.md"), *DOCS.glob("theory/*.md")]
-    paths += [*DOCS.glob("findings/*.md"), *ROOT.glob("theory/*/statements.py"), *ROOT.glob("yzflow/figures/*.py")]
+    paths += [
+        *FINDINGS,
+        *ROOT.glob("studies/*/*/*.py"),
+        *ROOT.glob("theory/*/statements.py"),
+        *ROOT.glob("yzflow/figures/*.py"),
+    ]
     for folder in ("figures", "panel"):
         paths += [path for path in ROOT.glob(f"yzflow/papers/*/{folder}/*") if path.suffix in (".py", ".html", ".js")]
     return {str(path.relative_to(ROOT)): flat(path.read_text(encoding="utf-8")) for path in sorted(paths)}
@@ -89,19 +95,18 @@ def test_each_link_within_the_page_has_its_heading():
 
 
 def test_each_finding_that_the_page_names_exists_and_links_back():
-    named = set(re.findall(r"\]\((findings/[\w.]+)\)", PAGE))
-    back = {
-        str(path.relative_to(DOCS)): re.findall(r"\]\(\.\./since\.md#([\w-]+)\)", path.read_text(encoding="utf-8"))
-        for path in DOCS.glob("findings/*.md")
-    }
+    named = set(re.findall(r"\]\(\.\./(studies/[\w./]+)\)", PAGE))
+    there = re.compile(r"\]\(\.\./\.\./\.\./docs/since\.md#([\w-]+)\)")
+    back = {path.relative_to(ROOT).as_posix(): there.findall(path.read_text(encoding="utf-8")) for path in FINDINGS}
     assert named == {path for path, links in back.items() if links}
     sections = {slug(part.split("\n")[0]): part for part in PAGE.split("\n## ")[1:]}
     for path, links in back.items():
         for link in links:
             assert path in sections[link], (path, link)
     # The number in the words of a link is that of the page that it leads to.
-    links = re.findall(r"\[[Ff]inding (\d+)\]\(findings/(\d+)_", PAGE)
-    assert len(links) == len(re.findall(r"\]\(findings/", PAGE)) and all(int(a) == int(b) for a, b in links)
+    links = re.findall(r"\[[Ff]inding (\d+)\]\(\.\./(studies/[\w./]+)\)", PAGE)
+    assert len(links) == len(re.findall(r"\]\(\.\./studies/", PAGE))
+    assert not [path for number, path in links if not (ROOT / path).read_text().startswith(f"# {number}. ")]
 
 
 def test_words_that_claim_to_be_the_first_stand_where_they_say_something_else():

@@ -30,7 +30,7 @@ def page(table: xr.Dataset) -> str:
             "# Which statements survive which assumption",
             "",
             f"Every check of *{table.attrs['paper']}* that is measured on training, under every option, one at a time.",
-            "What was found: [finding 35](findings/35_survival.md).",
+            "What was found: [finding 35](../studies/yzflow_studies/survival/page.md).",
             f"{survival_report.counted(table)}",
             "",
             f"{survival_report.legend()} 12/25: settings and levels differ, and 12 of 25 hold, at least later.",

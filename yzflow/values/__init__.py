@@ -20,8 +20,8 @@ from theory.values import FILE, Study, differences, find, record, stored
 
 __all__ = ["Fault", "check_rooms", "earlier", "homes", "keep", "rooms", "studies", "value", "write_rooms"]
 
-_STUDIES = "studies/yzflow_studies"
-_HOMES = (_STUDIES, "theory", "yzflow/papers")
+STUDIES = "studies/yzflow_studies"
+_HOMES = (STUDIES, "theory", "yzflow/papers")
 
 
 @cache
@@ -58,8 +58,8 @@ def homes(root: Path) -> list[Path]:
     ValueError
         If ``root`` is no clone of the repository.
     """
-    if not (root / _STUDIES).is_dir():
-        raise checks.reject("root", f"be a clone of the repository, with a folder {_STUDIES}", str(root))
+    if not (root / STUDIES).is_dir():
+        raise checks.reject("root", f"be a clone of the repository, with a folder {STUDIES}", str(root))
     return [root / home for home in _HOMES]
 
 

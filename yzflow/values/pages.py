@@ -10,7 +10,7 @@ from typing import Any
 
 from dynamics.support import files
 from theory.values import find
-from yzflow.values import Fault, homes
+from yzflow.values import STUDIES, Fault, homes
 from yzflow.values.marks import filled, marks, misplaced
 
 if sys.version_info >= (3, 11):
@@ -22,10 +22,11 @@ __all__ = ["check_page", "check_pages", "finder", "pages", "reasons", "sources",
 
 
 def pages(root: Path) -> list[Path]:
-    """The Markdown of a clone: the README, and the documentation but what is generated."""
+    """The Markdown of a clone: the README, the documentation but what is generated, and the findings."""
     docs = sorted((root / "docs").rglob("*.md"))
-    hidden = ("_build", "_generated")
-    return [root / "README.md", *(path for path in docs if not set(hidden) & set(path.relative_to(root).parts))]
+    hidden = {"_build", "_generated", "findings"}  # the last are copies
+    written = [path for path in docs if not hidden & set(path.relative_to(root).parts)]
+    return [root / "README.md", *written, *sorted((root / STUDIES).glob("*/*.md"))]
 
 
 def reasons(root: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from yzflow.papers.bounded_dyck.training import random_variation
 from yzflow.values.marks import bare
 from yzflow_studies import CLONE
 
-FINDINGS = CLONE / "docs" / "findings"
+PAGES = sorted((CLONE / "studies" / "yzflow_studies").glob("*/*.md"))
 
 
 def quoted(page: str, pieces: Sequence[str]) -> dict[str, str]:
@@ -21,8 +21,8 @@ def quoted(page: str, pieces: Sequence[str]) -> dict[str, str]:
     ValueError
         If a piece does not stand there once.
     """
-    [path] = FINDINGS.glob(f"{page}_*.md")
-    text = " ".join(bare(path.read_text(encoding="utf-8")).split())
+    texts = [path.read_text(encoding="utf-8") for path in PAGES]
+    [text] = [" ".join(bare(one).split()) for one in texts if one.startswith(f"# {int(page)}. ")]
     found: dict[str, str] = {}
     for piece in pieces:
         # Between the named places the words of the finding, and in them a number.
@@ -32,7 +32,11 @@ def quoted(page: str, pieces: Sequence[str]) -> dict[str, str]:
         )
         matches = list(re.finditer(pattern, text))
         if len(matches) != 1:
-            raise checks.reject("piece", f"stand once in {path.name}, but it stands {len(matches)} times", repr(piece))
+            raise checks.reject(
+                "piece",
+                f"stand once on the page of finding {int(page)}, but it stands {len(matches)} times",
+                repr(piece),
+            )
         found |= matches[0].groupdict()
     return found
 

@@ -3,6 +3,7 @@
 import inspect
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 import xarray as xr
@@ -12,13 +13,12 @@ from theory.values import Study
 from yzflow.papers.bounded_dyck import deep, words
 from yzflow.papers.bounded_dyck.ranks import bootstrap_limits, permutation_p, rank_correlation
 from yzflow.values.marks import bare
-from yzflow_studies import CLONE
 
 LEVEL = 0.05
 NAMES = {"word": "words", "prefix": "prefixes", "all": "all positions", "last": "the last"}
 NAMES |= {"drawn": "the drawn bracket", "exact": "its distribution"}
 STORE = "dyck_words.store"  # in the repository's root, where git ignores it: what it holds is not run again
-PAGE = CLONE / "docs" / "findings" / "28_words_and_prefixes.md"
+PAGE = Path(__file__).with_name("page.md")
 
 
 def trained(first: int, last: int, weights: list[float], **settings: Any) -> xr.Dataset:

@@ -1,6 +1,6 @@
 """Variants of the layer, models trained until they are right, and maps that are replaced, at small sizes.
 
-The results at full size are in docs/findings/29_architecture.md.
+The results at full size are in studies/yzflow_studies/layer_parts/page.md.
 """
 
 import numpy as np
