@@ -26,6 +26,7 @@ ALLOWED = {
     ("studies/yzflow_studies/spurious_tokens/page.md", "for the first time"): "tokens that a sample meets",
     ("studies/yzflow_studies/layer_parts/page.md", "alone helps nowhere"): "settings of that table",
     ("studies/yzflow_studies/survival/page.md", "holds nowhere"): "settings of that table",
+    ("docs/howto/numba.md", "promises to nobody"): "names that a library may change",
     ("docs/lesson.md", "why does nobody have to say so"): "students who move tokens",
     ("docs/tutorial.md", "Nobody tells it to"): "the model that is trained",
 }
