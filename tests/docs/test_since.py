@@ -49,12 +49,8 @@ def slug(heading: str) -> str:
 def texts() -> dict[str, str]:
     """README, the pages and the sources of captions, panels and statements."""
     paths = [ROOT / "README.md", *(DOCS.glob("*.md")), *DOCS.glob("howto/*.md"), *DOCS.glob("theory/*.md")]
-    paths += [
-        *FINDINGS,
-        *ROOT.glob("studies/*/*/*.py"),
-        *ROOT.glob("theory/*/statements.py"),
-        *ROOT.glob("yzflow/figures/*.py"),
-    ]
+    paths += [*FINDINGS, *ROOT.glob("theory/*/statements.py"), *ROOT.glob("yzflow/figures/*.py")]
+    paths += [path for path in ROOT.glob("studies/*/*/*.py") if "\n@styled\n" in path.read_text(encoding="utf-8")]
     for folder in ("figures", "panel"):
         paths += [path for path in ROOT.glob(f"yzflow/papers/*/{folder}/*") if path.suffix in (".py", ".html", ".js")]
     return {str(path.relative_to(ROOT)): flat(path.read_text(encoding="utf-8")) for path in sorted(paths)}
