@@ -47,7 +47,6 @@ from dynamics import (
     data,
     descend,
     extensions,
-    fields,
     flow,
     gradient_flow,
     gradient_flow_ensemble,
@@ -437,7 +436,6 @@ def open_calls():
         "run.Run.plot": (run.plot, {"name": "x", "ax": None, "labels": ["x"], "style": {"lines.linewidth": 2.0}}),
         "run.Run.save": (run.save, {"path": "run.nc"}),
         "run.Run.load": (Run.load, {"path": "run.nc"}),
-        "fields.fields": (fields, {}),
         "papers.papers": (papers.papers, {}),
         "papers.built_in": (papers.built_in, {}),
         "papers.left_out": (papers.left_out, {}),
@@ -474,7 +472,7 @@ def test_every_public_callable_has_a_valid_call(table):
 
 
 ROOMS = [
-    "_flow", "_model", "bags", "data", "deep", "flow", "ensemble", "descent", "layer", "observables", "options",
+    "_engine", "_model", "optimizers", "bags", "data", "deep", "flow", "ensemble", "descent", "layer", "observables", "options",
     "trajectory", "extensions", "units", "noise", "diffusion",
     "enclosures", "open_flow", "open_descent", "run", "fields", "papers", "statements",
     "symbolic", *OF_PAPERS,
