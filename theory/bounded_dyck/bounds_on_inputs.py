@@ -7,17 +7,15 @@ largest ones: norms of tokens, attention, the norm before LN, and which hidden u
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from theory.bounded_dyck import bounds
 from theory.bounded_dyck.networks import ReluNetwork
-from theory.bounded_dyck.transformers import TransformerLayer, layer_norm
-
-if TYPE_CHECKING:
-    from theory.bounded_dyck.lottery import PrunedPart, PrunedTransformer
-
+from theory.bounded_dyck.pruned import PrunedPart
+from theory.bounded_dyck.transformers import Transformer, TransformerLayer, layer_norm
 
 # Changes of logits above which nothing is known of attention but that it is attention.
 _FAR = 50.0
@@ -30,16 +28,16 @@ class _Errors(NamedTuple):
     written: np.ndarray
 
 
-def errors(pruned: PrunedTransformer, tokens: np.ndarray) -> np.ndarray:
-    """Bound of ``|pruned(X) - target(X)|`` at each token: (.., length)."""
-    state, layers = tokens, iter(pruned.target.layers)
+def errors(target: Transformer, network: Transformer, parts: Iterable[PrunedPart], tokens: np.ndarray) -> np.ndarray:
+    """Bound of ``|network(X) - target(X)|`` at each token, from the network's parts: (.., length)."""
+    state, layers = tokens, iter(target.layers)
     layer = next(layers)
     found = _Errors(np.zeros(tokens.shape[:-1]), np.zeros(tokens.shape[:-1]))
-    m, link = pruned.target.width, pruned.network.layers[0].residual
-    for part in pruned.parts:
+    m, link = target.width, network.layers[0].residual
+    for part in parts:
         if part.role == "attend":
-            found = _attended(pruned, part, layer, state, found)
-            state, layer = layer(state, pruned.target.floor), next(layers, layer)
+            found = _attended(target, network, part, layer, state, found)
+            state, layer = layer(state, target.floor), next(layers, layer)
         else:
             found = _written(part, layer, np.linalg.norm(state, axis=-1), found, m, link)
     return found.state
@@ -59,10 +57,14 @@ def _written(
 
 
 def _attended(
-    pruned: PrunedTransformer, part: PrunedPart, layer: TransformerLayer, state: np.ndarray, before: _Errors
+    target: Transformer,
+    network: Transformer,
+    part: PrunedPart,
+    layer: TransformerLayer,
+    state: np.ndarray,
+    before: _Errors,
 ) -> _Errors:
-    target, link = pruned.target, pruned.network.layers[0].residual
-    floor, share = target.floor, target.width / pruned.network.width
+    link, floor, share = network.layers[0].residual, target.floor, target.width / network.width
     ratio, error = abs(layer.residual / link), before.state
     attention = layer.attention(state)
     mixed = attention @ state @ layer.value.T

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 from dynamics.support import checks
 from theory.bounded_dyck import bounds, bounds_on_inputs, pruning
 from theory.bounded_dyck.networks import ReluNetwork
+from theory.bounded_dyck.pruned import Fit, PrunedPart
 from theory.bounded_dyck.transformers import Transformer, TransformerLayer, random_transformer
 
 __all__ = ["PrunedPart", "PrunedTransformer", "indistinguishable_transformers", "prune_transformer", "room_for"]
@@ -30,41 +31,6 @@ _BLOCKS = 5
 _REACH = 0.5
 # Size of the entries of W_V that values pass through, at least, as a rule.
 _PICKED = 0.7
-
-
-class Fit(NamedTuple):
-    """Matrices that the networks of a pruned layer should hold, and what they hold in excess: W_t and E_t."""
-
-    matrices: tuple[np.ndarray, ...]
-    errors: tuple[np.ndarray, ...]  # the first acts on (relu(z), relu(-z)), the others on relu(z)
-
-    def rows(self, chosen: slice, scale: ArrayLike = 1.0) -> Fit:
-        """The network with these outputs only, multiplied by ``scale``."""
-        scale = np.asarray(scale)[..., None]
-        last, error = self.matrices[-1][chosen] * scale, self.errors[-1][chosen] * scale
-        return Fit((*self.matrices[:-1], last), (*self.errors[:-1], error))
-
-
-@dataclass(frozen=True, eq=False)
-class PrunedPart:
-    """One layer of the random Transformer after pruning.
-
-    Attributes
-    ----------
-    role : "write", "attend" or "pass"
-        Writes the values of the next given layer; attends and computes it; or is the identity.
-    fit : Fit
-        Of its network.
-    entries : (width,) array
-        Where it writes, or attends: the entries of W_V that the values pass through.
-    logits : (width, width) array
-        Where it attends: the error of W_K^T W_Q.
-    """
-
-    role: str
-    fit: Fit
-    entries: np.ndarray
-    logits: np.ndarray
 
 
 class _Scale(NamedTuple):
@@ -136,7 +102,7 @@ class PrunedTransformer:
         """
         tokens = checks.finite_array("tokens", tokens)
         self.target.states(tokens)  # refuses what is no input
-        here = float(bounds_on_inputs.errors(self, tokens).max())
+        here = float(bounds_on_inputs.errors(self.target, self.network, self.parts, tokens).max())
         size = float(np.linalg.norm(tokens, axis=-1).max())
         return min(here, self.certificate(size)) if self.target.floor > 0 and size > 0 else here
 

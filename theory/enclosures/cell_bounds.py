@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from flint import arb, arb_mat, arb_poly, arb_series, ctx
+from flint import arb, arb_mat, arb_series, ctx
 
+from theory.enclosures.cell import ORDER, Cell, Polynomials
 from theory.enclosures.jets import Jet, basis
 from theory.enclosures.stepping import above, ball_of, grow, moved, padded, weighted_norm
 
-if TYPE_CHECKING:
-    from theory.enclosures.cells import Cell
-
-# Bits of balls, degree in time, and the truncation error of a step in the norm of the weights.
-BITS, ORDER, GOAL = 60, 8, 3e-6
+# The truncation error of a step in the norm of the weights.
+GOAL = 3e-6
 # The radius that is tried next, in bounds of the error; and the one that is claimed, as bounds differ a little when
 # they are computed again.
 _ROOM, _SPARE = 1.5, 1.1
@@ -24,8 +22,6 @@ _ROOM, _SPARE = 1.5, 1.1
 _TUBE, _FURTHER = 2, 2
 # Parts of a step over which the defect beyond degree n is bounded.
 _PARTS = 2
-
-Polynomials = list[list[arb_poly]]
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb, arb_poly, arb_series, ctx
 
+from theory.enclosures.cell import CellStep
+from theory.enclosures.cell_bounds import Bounds
 from theory.enclosures.jets import Jet
 from theory.enclosures.stepping import ball_of, moved, taylor
-
-if TYPE_CHECKING:
-    from theory.enclosures.cell_bounds import Bounds
-    from theory.enclosures.cells import CellStep
 
 # Terms of the series from zero; how often a time and a box of settings are halved before a sign is left open.
 _TERMS, _HALVINGS, _QUARTERS = 4, 5, 3

@@ -9,15 +9,17 @@ its growth factor. Time is in SGD steps and learning rates are per step.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.support import checks
-from theory.scan_and_snap.decoder import gamma_integral, sizes
+from theory.scan_and_snap.decoder import Decoder, sizes
 
 __all__ = [
+    "Rates",
     "distinct_growth",
     "full_flow_slowdown",
     "growth_bounds",
@@ -28,78 +30,78 @@ __all__ = [
 ]
 
 
-def growth_exponent(t: ArrayLike, *, vocab_size: int, n_classes: int, eta_y: float, eta_z: float, c0: float) -> Any:
-    """Growth exponent B(t) = eta_Z int_0^t xi = 1/4 ln(1 + 4 Gamma(t)/C_0): Theorem 4, (14), corrected.
+@dataclass(frozen=True)
+class Rates(Decoder):
+    """A decoder and the attention above it: sizes and both learning rates of one task, checked once.
 
-    Setting: one common token in every class, one query, zero initial logits. With xi = gamma exp(4 z)/C_0 and
-    zdot = -eta_Z xi the common token's logit is z_common = -B. It moves in every step, a distinct token only in the
-    steps of its own class: the exponent B_n of Theorem 3 for a distinct token is B/K, with `growth_bounds`.
+    Setting of the exponents: one common token in every class, one query, zero initial logits.
 
-    Parameters
+    Attributes
     ----------
-    t : array_like, any shape
-        Time in SGD steps of the whole run, at or above zero.
-    vocab_size : int
-        M, at least 2 and at most 2**53.
-    n_classes : int
-        K, from 1 to M.
-    eta_y, eta_z : float
-        Learning rates of the decoder and of the attention per step.
-    c0 : float
-        Positive; see `speed_constant`.
-
-    Returns
-    -------
-    float or array of the shape of t
+    vocab_size, n_classes, eta_y
+        As in `theory.scan_and_snap.decoder.Decoder`.
+    eta_z : float
+        Learning rate of the attention per step, positive.
 
     Raises
     ------
     ValueError
-        If an argument is out of its range.
-
-    Notes
-    -----
-    Source: integration of (13) with B(0) = 0 and class probability 1/K. `printed_growth_exponent` is the paper's form.
+        If an attribute, or an argument of a method, is out of its range.
     """
-    c0 = checks.positive("c0", c0)
-    accumulated = gamma_integral(t, vocab_size=vocab_size, n_classes=n_classes, eta_y=eta_y, eta_z=eta_z)
-    return 0.25 * np.log1p(4.0 * accumulated / c0)
+
+    eta_z: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "eta_z", checks.positive("eta_z", self.eta_z))
+
+    def growth_exponent(self, t: ArrayLike, *, c0: float) -> Any:
+        """Growth exponent B(t) = eta_Z int_0^t xi = 1/4 ln(1 + 4 Gamma(t)/C_0): Theorem 4, (14), corrected.
+
+        With xi = gamma exp(4 z)/C_0 and zdot = -eta_Z xi the common token's logit is z_common = -B. It moves in every
+        step, a distinct token only in the steps of its own class: the exponent B_n of Theorem 3 for a distinct token
+        is B/K, with `growth_bounds`.
+
+        Parameters
+        ----------
+        t : array_like, any shape
+            Time in SGD steps of the whole run, at or above zero.
+        c0 : float
+            Positive; see `speed_constant`.
+
+        Returns
+        -------
+        float or array of the shape of t
+
+        Notes
+        -----
+        Source: integration of (13) with B(0) = 0 and class probability 1/K. `printed_growth_exponent` is the paper's
+        form.
+        """
+        c0 = checks.positive("c0", c0)
+        return 0.25 * np.log1p(4.0 * self.gamma_integral(t, eta_z=self.eta_z) / c0)
+
+    def printed_growth_exponent(self, t: ArrayLike, *, c0: float) -> Any:
+        """The paper's growth exponent as printed, 1/4 ln(C_0 + 4 Gamma(t)): (14), (124), (129).
+
+        Erratum: it drops the lower limit of the integral, so that its value at t = 0 is 1/4 ln C_0 and not 0. It
+        differs from `growth_exponent` by that constant and equals it for C_0 = 1, as in the paper's Fig. 9. The paper
+        also uses B itself as the exponent of a distinct token, which is K times too large.
+        """
+        c0 = checks.positive("c0", c0)
+        return 0.25 * np.log(c0 + 4.0 * self.gamma_integral(t, eta_z=self.eta_z))
+
+
+def growth_exponent(t: ArrayLike, *, vocab_size: int, n_classes: int, eta_y: float, eta_z: float, c0: float) -> Any:
+    """Growth exponent B(t) of Theorem 4, (14), corrected: `Rates.growth_exponent`."""
+    return Rates(vocab_size, n_classes, eta_y, eta_z).growth_exponent(t, c0=c0)
 
 
 def printed_growth_exponent(
     t: ArrayLike, *, vocab_size: int, n_classes: int, eta_y: float, eta_z: float, c0: float
 ) -> Any:
-    """The paper's growth exponent as printed, 1/4 ln(C_0 + 4 Gamma(t)): (14), (124), (129).
-
-    Erratum: it drops the lower limit of the integral, so that its value at t = 0 is 1/4 ln C_0 and not 0. It differs
-    from `growth_exponent` by that constant and equals it for C_0 = 1, as in the paper's Fig. 9. The paper also uses
-    B itself as the exponent of a distinct token, which is K times too large.
-
-    Parameters
-    ----------
-    t : array_like, any shape
-        Time in SGD steps of the whole run, at or above zero.
-    vocab_size : int
-        M, at least 2 and at most 2**53.
-    n_classes : int
-        K, from 1 to M.
-    eta_y, eta_z : float
-        Learning rates of the decoder and of the attention per step.
-    c0 : float
-        Positive; see `speed_constant`.
-
-    Returns
-    -------
-    float or array of the shape of t
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of its range.
-    """
-    c0 = checks.positive("c0", c0)
-    accumulated = gamma_integral(t, vocab_size=vocab_size, n_classes=n_classes, eta_y=eta_y, eta_z=eta_z)
-    return 0.25 * np.log(c0 + 4.0 * accumulated)
+    """The paper's growth exponent as printed, (14), (124), (129): `Rates.printed_growth_exponent`."""
+    return Rates(vocab_size, n_classes, eta_y, eta_z).printed_growth_exponent(t, c0=c0)
 
 
 def speed_constant(*, n_classes: int, overlap: ArrayLike, vocab_size: int | None = None) -> Any:

@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 from scipy.special import lambertw
 
 from dynamics.support import checks
-from theory.scan_and_snap.decoder import Decoder
+from theory.scan_and_snap.decoder import Task
 
 __all__ = [
     "Decayed",
@@ -50,7 +50,7 @@ class Growth(Protocol):
 
 
 @dataclass(frozen=True)
-class Smoothed:
+class Smoothed(Task):
     r"""The decoder under label smoothing: targets (1 - eps) e_n + eps/M.
 
     The margin x = M h stays on the line of Lemma 5 and obeys, in the time s of its class,
@@ -67,7 +67,7 @@ class Smoothed:
     Attributes
     ----------
     vocab_size, n_classes, eta_y
-        As in `Decoder`.
+        As in `theory.scan_and_snap.decoder.Task`.
     label_smoothing : float
         eps, above 0 and below 1.
 
@@ -77,13 +77,10 @@ class Smoothed:
         If an attribute is out of its range.
     """
 
-    vocab_size: int
-    n_classes: int
-    eta_y: float
     label_smoothing: float
 
     def __post_init__(self) -> None:
-        Decoder(self.vocab_size, self.n_classes, self.eta_y)
+        super().__post_init__()
         checks.below("label_smoothing", checks.positive("label_smoothing", self.label_smoothing), 1)
 
     @property
@@ -134,7 +131,7 @@ class Smoothed:
 
 
 @dataclass(frozen=True)
-class Decayed:
+class Decayed(Task):
     r"""The decoder under weight decay: dY/dt = eta_Y (gradient - lambda Y) in every step, of whatever class.
 
     The margin x = M h of a class obeys, in the time t of the run,
@@ -149,7 +146,7 @@ class Decayed:
     Attributes
     ----------
     vocab_size, n_classes, eta_y
-        As in `Decoder`.
+        As in `theory.scan_and_snap.decoder.Task`.
     weight_decay : float
         lambda, positive.
 
@@ -159,13 +156,10 @@ class Decayed:
         If an attribute is out of its range.
     """
 
-    vocab_size: int
-    n_classes: int
-    eta_y: float
     weight_decay: float
 
     def __post_init__(self) -> None:
-        Decoder(self.vocab_size, self.n_classes, self.eta_y)
+        super().__post_init__()
         checks.positive("weight_decay", self.weight_decay)
 
     @property

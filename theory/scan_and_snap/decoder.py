@@ -39,8 +39,8 @@ _HUGE = 1e300
 
 
 @dataclass(frozen=True)
-class Decoder:
-    """The decoder layer of one task: how far it has grown at a time, and the signal that it sends back.
+class Task:
+    """Sizes of one task and the decoder's learning rate, checked once: the base of all decoders.
 
     Attributes
     ----------
@@ -66,6 +66,22 @@ class Decoder:
         values = {"vocab_size": vocab_size, "n_classes": n_classes, "eta_y": checks.positive("eta_y", self.eta_y)}
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class Decoder(Task):
+    """The decoder layer of one task: how far it has grown at a time, and the signal that it sends back.
+
+    Attributes
+    ----------
+    vocab_size, n_classes, eta_y
+        As in `Task`.
+
+    Raises
+    ------
+    ValueError
+        If an attribute, or an argument of a method, is out of its range.
+    """
 
     def h(self, t: ArrayLike) -> Any:
         """Growth h after a class has been seen for time t: Lemma 6, (44)-(45).

@@ -9,18 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 from dynamics.units.attention_unit import FixedPoint, Precision
+from theory.sparse_averaging.matching import MatchTransformer
 
 __all__ = ["Size", "counted_size", "number_bits"]
-
-if TYPE_CHECKING:
-    from theory.sparse_averaging.matching import MatchTransformer
 
 
 @dataclass(frozen=True)
@@ -58,11 +56,6 @@ class Size:
         """m H D."""
         return self.dimension * self.heads * self.depth
 
-    @property
-    def strict_product(self) -> int:
-        """m H D where m is no less than the width of a token, as on the slides."""
-        return max(self.dimension, self.width) * self.heads * self.depth
-
 
 def counted_size(model: MatchTransformer, x: ArrayLike) -> Size:
     """Run ``model`` on inputs ``x`` (.., N) and count.
@@ -70,8 +63,6 @@ def counted_size(model: MatchTransformer, x: ArrayLike) -> Size:
     Columns of values that are zero in all tokens of all inputs are not counted, and numbers are as long as they have to
     be on these inputs: of a construction this is what it uses, not what it was promised.
     """
-    from theory.sparse_averaging.matching import MatchTransformer  # which need not know of this
-
     checks.instance("model", model, MatchTransformer)
     model(x)  # checks it
     X = model.tokens(checks.finite_array("x", x))

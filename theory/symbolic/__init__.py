@@ -33,11 +33,14 @@ from dynamics.support import checks
 from theory.symbolic.decide import has_sign, vanishes
 from theory.trust import Label, Trust
 
-__all__ = ["Claim", "Derivation", "Scalar", "part"]
+__all__ = ["Claim", "Derivation", "Scalar", "joined", "part"]
 
 # A claimed formula, as a function of symbols; and what it takes where an integer may stand for an expression.
 Claim: TypeAlias = Callable[..., Any]
 Scalar: TypeAlias = sympy.Expr | int
+# The two kinds of expressions that decide a statement, as in `Derivation`.
+Vanishing: TypeAlias = dict[str, sympy.Expr]
+Signed: TypeAlias = dict[str, tuple[sympy.Expr, str]]
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,8 @@ class Derivation:
     """
 
     statement: str
-    vanishing: dict[str, sympy.Expr]
-    signed: dict[str, tuple[sympy.Expr, str]] = field(default_factory=dict)
+    vanishing: Vanishing
+    signed: Signed = field(default_factory=dict)
     steps: tuple[str, ...] = ()
     scope: str = ""
     sizes: dict[str, tuple] | None = None
@@ -156,6 +159,24 @@ def part(
     checks.attributes(made, [str], "names", "prose")
     checks.attributes(made, Mapping, "sizes")
     return made
+
+
+def joined(*parts: Vanishing | tuple[Vanishing, Signed]) -> tuple[Vanishing, Signed]:
+    """Vanishing and signed expressions of all parts of a proof; a part without signed ones is one dict.
+
+    Raises
+    ------
+    ValueError
+        If two parts give one name to different expressions, one of which would be lost.
+    """
+    vanishing: Vanishing = {}
+    signed: Signed = {}
+    for given in parts:
+        for found, more in zip((vanishing, signed), given if isinstance(given, tuple) else (given, {}), strict=True):
+            if twice := set(found) & set(more):
+                raise ValueError(f"`parts` must have a name for each expression, but two have {sorted(twice)[0]!r}")
+            found.update(more)
+    return vanishing, signed
 
 
 def whole(prove: Callable[..., Derivation]) -> Callable[..., Derivation]:

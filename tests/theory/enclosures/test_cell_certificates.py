@@ -14,6 +14,7 @@ from flint import arb, arb_series, ctx
 
 from dynamics import SequenceClasses
 from theory.enclosures import Enclosure, cell_bounds, cells, certificate, claims, enclose_flow, fields, keeping
+from theory.enclosures.cell import ORDER
 from theory.enclosures.cells import Cell, CellEnclosure, decide_cell
 from theory.enclosures.keeping import kept_cell
 from theory.enclosures.signs import Sign
@@ -78,7 +79,7 @@ def test_what_comes_back_is_the_same(files, tmp_path):
         with flint.ctx.workprec(200):
             pairs = [(p, q) for row, own in zip(one.polynomials, other.polynomials, strict=True)
                      for p, q in zip(row, own, strict=True)]  # fmt: skip
-            assert all(p[k] == q[k] for p, q in pairs for k in range(cell_bounds.ORDER + 1))
+            assert all(p[k] == q[k] for p, q in pairs for k in range(ORDER + 1))
     found.save(tmp_path / "again.npz")
     assert (tmp_path / "again.npz").read_bytes() == files["full"].read_bytes()
 

@@ -21,6 +21,12 @@ EXEMPT = {
     },
 }
 
+_OF_DECODER = {
+    "h": {"t": 1.0},
+    "h_steps": {"n_steps": 3},
+    "gamma": {"t": 1.0},
+    "gamma_integral": {"t": 1.0, "eta_z": 1.0},
+}
 _OPTIONS = {changed.Smoothed: {"label_smoothing": 0.1}, changed.Decayed: {"weight_decay": 0.1}}
 
 
@@ -34,14 +40,16 @@ def calls():
     return {
         "scan_and_snap.decoder.Decoder": (decoder.Decoder, sizes),
         **{f"scan_and_snap.decoder.Decoder.{name}": (getattr(decoder.Decoder(**sizes), name), arguments)
-           for name, arguments in {"h": {"t": 1.0}, "h_steps": {"n_steps": 3}, "gamma": {"t": 1.0},
-                                   "gamma_integral": {"t": 1.0, "eta_z": 1.0}}.items()},
+           for name, arguments in _OF_DECODER.items()},
         **{f"scan_and_snap.changed.{kind.__name__}": (kind, sizes | option) for kind, option in _OPTIONS.items()},
         **{f"scan_and_snap.changed.{kind.__name__}.{name}": (getattr(kind(**sizes, **option), name), arguments)
            for kind, option in _OPTIONS.items()
-           for name, arguments in {"h": {"t": 1.0}, "gamma": {"t": 1.0},
-                                   "gamma_integral": {"t": 1.0, "eta_z": 1.0}}.items()},
+           for name, arguments in _OF_DECODER.items() if name != "h_steps"},
         "scan_and_snap.changed.momentum_clock": (changed.momentum_clock, dict(t=1.0, momentum=0.9, steps=False)),
+        "scan_and_snap.attention.Rates": (attention.Rates, sizes | {"eta_z": 1.0}),
+        **{f"scan_and_snap.attention.Rates.{name}": (getattr(attention.Rates(**sizes, eta_z=1.0), name), arguments)
+           for name, arguments in {**_OF_DECODER, "growth_exponent": {"t": 1.0, "c0": 1.0},
+                                   "printed_growth_exponent": {"t": 1.0, "c0": 1.0}}.items()},
         "scan_and_snap.attention.distinct_growth": (attention.distinct_growth, dict(exponent=1.0, distinct=[1, 0.5])),
         "scan_and_snap.attention.full_flow_slowdown": (attention.full_flow_slowdown, dict(vocab_size=10, n_classes=2,
                                                                                           overlap=0.1)),

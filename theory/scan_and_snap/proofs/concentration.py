@@ -9,7 +9,7 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma6, lemma18
-from theory.symbolic import Claim, Derivation, Scalar
+from theory.symbolic import Claim, Derivation, Scalar, joined
 
 X, ETA, N, K = sp.symbols("x eta_Y N K", positive=True)
 OTHERS = sp.Symbol("m", positive=True)  # M - 1
@@ -88,15 +88,13 @@ def derive(
     bernstein: Claim = bernstein,
 ) -> Derivation:
     """Lemma 10 from Hoeffding, Lemma 11 from the concavity of h and the slope of D, Lemma 12 from both."""
-    vanishing, signed = _visits(radius, needed)
-    for part in (
+    vanishing, signed = joined(
+        _visits(radius, needed),
         _growth(growth_gap),
         _residual(log_residual_gap, residual_gap, late_elasticity),
         _bernstein(bernstein),
         _rounded(relative_bound, rounded_limit, rounded_delta, rounded_logarithm),
-    ):
-        vanishing.update(part[0])
-        signed.update(part[1])
+    )
     return Derivation(
         statement="Lemmas 10, 11 and 12",
         vanishing=vanishing,

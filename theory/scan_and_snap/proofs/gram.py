@@ -10,7 +10,7 @@ import sympy as sp
 from sympy import KroneckerDelta
 
 from theory.scan_and_snap.proofs import lemma3
-from theory.symbolic import Claim, Derivation, indexed
+from theory.symbolic import Claim, Derivation, indexed, joined
 
 K = indexed.size("K")
 LAMBDA = sp.Symbol("lambda", real=True)
@@ -82,16 +82,14 @@ def derive(
     iota: Claim = iota,
 ) -> Derivation:
     """The lemmas by eigenvalues and blocks, (86) and (88) by coefficients, (93) by its factors."""
-    vanishing, signed = _spectrum(entry_bound, corrected_eigenvalue, correction_bound)
-    vanishing.update(_by_eigenvectors(corrected_eigenvalue))
-    for part in (
+    vanishing, signed = joined(
+        _spectrum(entry_bound, corrected_eigenvalue, correction_bound),
+        _by_eigenvectors(corrected_eigenvalue),
         _diagonal(diagonal),
         _difference(corrected_eigenvalue, difference_bound, sharp_difference_bound),
         _lower_bound(corrected_eigenvalue, off_bound),
-    ):
-        vanishing.update(part[0])
-        signed.update(part[1])
-    vanishing.update(_coefficients(beta, iota))
+        _coefficients(beta, iota),
+    )
     return Derivation(
         statement="Lemmas 13 to 17 and (86)-(93)",
         vanishing=vanishing,

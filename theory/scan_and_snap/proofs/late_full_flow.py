@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import sympy as sp
 
 from theory.scan_and_snap.proofs import theorem1
-from theory.symbolic import Claim, Derivation, Scalar
+from theory.symbolic import Claim, Derivation, Scalar, joined
 from theory.symbolic.model import named
 
 ETA_Y, ETA_Z, P, Q, X = sp.symbols("eta_Y eta_Z p q x", positive=True)
@@ -73,14 +73,14 @@ def derive(
     sizes: Sequence[tuple[int, int]] = ((2, 3), (3, 5), (3, 3)),
 ) -> Derivation:
     """The reduced system from Lemma 1 and what follows from it; for ``sizes`` (K, M) it is written out, too."""
-    vanishing: dict[str, sp.Expr] = _reduced(rates)
-    for k, m in sizes:
-        vanishing.update(_reduction(k, m, rates))
-    more, signed = _frozen(rates, ratio)
-    vanishing.update(more)
-    vanishing.update(_orbit(rates, orbit))
-    vanishing.update(_exponent(rates, exponent))
-    vanishing.update(_theory(theory_rate, theory_time))
+    vanishing, signed = joined(
+        _reduced(rates),
+        *(_reduction(k, m, rates) for k, m in sizes),
+        _frozen(rates, ratio),
+        _orbit(rates, orbit),
+        _exponent(rates, exponent),
+        _theory(theory_rate, theory_time),
+    )
     return Derivation(
         statement="Late full flow",
         vanishing=vanishing,

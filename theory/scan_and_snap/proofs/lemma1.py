@@ -180,13 +180,12 @@ def _written_out(size, tokens, query, target):
     left = unit(size, target) - softmax(Y.T * feature)
     claim = left.T * Y.T * ((sp.eye(size) - v * v.T / length**2) / length) * X.T * sp.diag(*b) * X
     plain = _Plain(Y.T * feature, Z.row(query))
-    vanishing = {
+    others = [row for row in range(size) if row != query]
+    return {
         **named("dJ/dY", plain(gradient(J, Y) - feature * left.T)),
         **named("dJ/dz", plain(gradient(J, Z.row(query)) - claim).T),
+        **named("dJ/dZ of other queries", gradient(J, Z.extract(others, list(range(size))))),
     }
-    others = [row for row in range(size) if row != query]
-    vanishing.update(named("dJ/dZ of other queries", gradient(J, Z.extract(others, list(range(size))))))
-    return vanishing
 
 
 class _Plain:

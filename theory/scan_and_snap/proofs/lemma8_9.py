@@ -10,7 +10,7 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma6, theorem1
-from theory.symbolic import Claim, Derivation
+from theory.symbolic import Claim, Derivation, joined
 
 X, TAU = sp.symbols("x tau", positive=True)
 OTHERS = sp.Symbol("m", positive=True)  # M - 1
@@ -75,18 +75,14 @@ def derive(
     late_bound: Claim = late_bound,
 ) -> Derivation:
     """Two crossings (Lemma 8), two stages of h and gamma (Lemma 9), and what is left of Theorem 1 (b)."""
-    vanishing, signed = _crossings()
-    more, more_signed = _excesses(crossing_range, upper_excess, lower_excess)
-    vanishing.update(more)
-    signed.update(more_signed)
-    signed.update(_stages(early_bounds, late_bounds))
-    more, more_signed = _gamma(gamma_early, gamma_late, time_bound)
-    vanishing.update(more)
-    signed.update(more_signed)
-    vanishing.update(_late_order())
-    more, more_signed = _printed_range(late_bound)
-    vanishing.update(more)
-    signed.update(more_signed)
+    vanishing, signed = joined(
+        _crossings(),
+        _excesses(crossing_range, upper_excess, lower_excess),
+        ({}, _stages(early_bounds, late_bounds)),
+        _gamma(gamma_early, gamma_late, time_bound),
+        _late_order(),
+        _printed_range(late_bound),
+    )
     return Derivation(
         statement="Lemmas 8 and 9",
         vanishing=vanishing,

@@ -14,7 +14,7 @@ import sympy as sp
 from sympy import KroneckerDelta
 
 from theory.scan_and_snap.proofs import lemma3, lemma5
-from theory.symbolic import Claim, Derivation, Scalar
+from theory.symbolic import Claim, Derivation, Scalar, joined
 from theory.symbolic.indexed import entries, index, size, total
 from theory.symbolic.model import Even, equal_overlaps, identity, matrix, named
 
@@ -59,18 +59,14 @@ def derive(
 ) -> Derivation:
     """The form of g_n for any overlaps, beta for equal ones, and xi_n > 0 with the sharp condition, for all K and M."""
     q_1, q_0 = coefficients(M)
-    vanishing = _backpropagated(gamma, coefficients, correction)
-    vanishing.update(_written_out(2, 3, gamma, coefficients, correction))
-    vanishing.update(_equal_overlaps(beta, q_1, q_0))
-    signed = _signs(beta)
-    vanishing["xi, K = 3, any overlaps"], formula = _three_classes(q_1, q_0)
-    signed["xi > 0, K = 3, any overlaps"] = (formula, "> 0")
-    more, more_signed = _sharp(q_1, q_0, sharp_bound, xi_by_blocks)
-    vanishing.update(more)
-    signed.update(more_signed)
-    more, more_signed = _counter_examples()
-    vanishing.update(more)
-    signed.update(more_signed)
+    vanishing, signed = joined(
+        _backpropagated(gamma, coefficients, correction),
+        _written_out(2, 3, gamma, coefficients, correction),
+        (_equal_overlaps(beta, q_1, q_0), _signs(beta)),
+        _three_classes(q_1, q_0),
+        _sharp(q_1, q_0, sharp_bound, xi_by_blocks),
+        _counter_examples(),
+    )
     return Derivation(
         statement="Theorem 1",
         vanishing=vanishing,
@@ -212,7 +208,7 @@ def _signs(beta):
 
 
 def _three_classes(q_1, q_0):
-    """xi_1/gamma for K = 3 and any overlaps less a form that shows its sign, and that form.
+    """xi_1/gamma for K = 3 and any overlaps, by a form that shows its sign.
 
     The Gram matrix is positive definite: s = G_23 < 1 and its determinant is a positive symbol.
     """
@@ -224,7 +220,8 @@ def _three_classes(q_1, q_0):
     xi = (gram.adjugate() * u)[0] / determinant - q_1 * gram.det() / determinant
     gap = sp.Symbol("g", real=True)  # a - b s, of either sign
     formula = (q_1 * (gap**2 + b**2 * (1 - s**2)) - q_0 * (a + b) * (1 - s)) / determinant
-    return xi - formula.subs(gap, a - b * s), formula
+    difference = xi - formula.subs(gap, a - b * s)
+    return {"xi, K = 3, any overlaps": difference}, {"xi > 0, K = 3, any overlaps": (formula, "> 0")}
 
 
 def _sharp(q_1, q_0, sharp_bound, xi_by_blocks):

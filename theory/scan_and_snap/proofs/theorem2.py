@@ -11,7 +11,7 @@ from sympy import KroneckerDelta
 
 from theory.scan_and_snap.proofs import lemma4
 from theory.scan_and_snap.proofs.lemma4 import QUERY, K, M
-from theory.symbolic import Claim, Derivation
+from theory.symbolic import Claim, Derivation, joined
 from theory.symbolic.indexed import chosen, entries, index, total
 
 CLASS = chosen("kappa", K)  # of a distinct token
@@ -29,12 +29,11 @@ def common_rate(probability: sp.Expr, share: sp.Expr, xi: sp.Expr) -> sp.Expr:
 
 def derive(*, distinct_rate: Claim = distinct_rate, common_rate: Claim = common_rate) -> Derivation:
     """(a) and (b) by putting the supports into (10)."""
-    vanishing, signed = _distinct(distinct_rate)
-    more, more_signed = _common(common_rate)
+    vanishing, signed = joined(_distinct(distinct_rate), _common(common_rate))
     return Derivation(
         statement="Theorem 2",
-        vanishing=vanishing | more,
-        signed=signed | more_signed,
+        vanishing=vanishing,
+        signed=signed,
         steps=(
             r"(a) l distinct to n: $f_{n'l} = 0$ for $n' \ne n$, so that (10) leaves $p_n\gamma"
             r" f_{nl}\sum_{n'\ne n}\beta_{nn'} f_{nl}\,f_n\cdot f_{n'} = p_n f_{nl}^2 \xi_n$ at the query of n.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import theorem2
-from theory.symbolic import Claim, Derivation, Scalar
+from theory.symbolic import Claim, Derivation, Scalar, joined
 from theory.symbolic.indexed import entries, index, size, total
 from theory.symbolic.model import positive
 
@@ -32,12 +32,7 @@ def derive(
     *, relative_gain: Claim = relative_gain, bounds: Claim = bounds, exponent_rate: Claim = exponent_rate
 ) -> Derivation:
     """(11) by differentiation along the dynamics, monotone attention on the dominant token, and (12)."""
-    vanishing = _gain(relative_gain)
-    vanishing_bounds, signed = _bounds(bounds, exponent_rate)
-    vanishing.update(vanishing_bounds)
-    dominant, dominant_signed = _dominant()
-    vanishing.update(dominant)
-    signed.update(dominant_signed)
+    vanishing, signed = joined(_gain(relative_gain), _bounds(bounds, exponent_rate), _dominant())
     return Derivation(
         statement="Theorem 3",
         vanishing=vanishing,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sympy as sp
 
 from theory.scan_and_snap.proofs import lemma6, slowdown, theorem1, theorem2
-from theory.symbolic import Claim, Derivation
+from theory.symbolic import Claim, Derivation, joined
 from theory.symbolic.indexed import index, total
 
 ETA_Y, ETA_Z, K, X, T = sp.symbols("eta_Y eta_Z K x t", positive=True)
@@ -88,14 +88,15 @@ def derive(
     # dt = K dh / (dh/d(t/K)).
     by_h = sp.expand(ETA_Z * theorem1.gamma(m, h) * K / lemma6.rate(m, h, ETA_Y))
     integral = sp.integrate(sp.simplify(by_h), (h, 0, h))
-    vanishing = {"Gamma": integral - accumulated(m, K, ETA_Y, ETA_Z, h)}
-    vanishing.update(_constant(speed_constant))
-    vanishing.update(_start(start_constant, full_start_constant))
-    vanishing.update(_exponent(exponent, common_logit))
-    vanishing.update(_limits(accumulated))
-    vanishing.update(_branches(*branch_gaps()))
-    more, signed = _rates(accumulated, accumulated_by_ratio, decoder_rate_sign, late_margin)
-    vanishing.update(more)
+    vanishing, signed = joined(
+        {"Gamma": integral - accumulated(m, K, ETA_Y, ETA_Z, h)},
+        _constant(speed_constant),
+        _start(start_constant, full_start_constant),
+        _exponent(exponent, common_logit),
+        _limits(accumulated),
+        _branches(*branch_gaps()),
+        _rates(accumulated, accumulated_by_ratio, decoder_rate_sign, late_margin),
+    )
     return Derivation(
         statement="Theorem 4",
         vanishing=vanishing,

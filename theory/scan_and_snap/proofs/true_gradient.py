@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.symbolic import Claim, Derivation
+from theory.symbolic import Claim, Derivation, joined
 from theory.symbolic.model import Even
 
 M, K, ETA, T = sp.symbols("M K eta_Y t", positive=True)
@@ -57,10 +57,9 @@ def derive(
     even_xi: Claim = even_xi,
 ) -> Derivation:
     """Early for any Gram matrix; late too, from the optimality conditions; equal overlaps at all times."""
-    vanishing, signed = _early(early_beta, early_xi, early_common)
-    for more, more_signed in (_late(most_short, least_late), _even(even_xi)):
-        vanishing.update(more)
-        signed.update(more_signed)
+    vanishing, signed = joined(
+        _early(early_beta, early_xi, early_common), _late(most_short, least_late), _even(even_xi)
+    )
     return Derivation(
         statement="Theorem 2(a) for the true gradient",
         vanishing=vanishing,
