@@ -1,17 +1,14 @@
-"""Numerical checks of Scan and Snap that need no simulation: growth of the decoder, visits of classes, overlaps.
+"""Numerical checks of Scan and Snap that need no simulation: growth of the decoder, and the stages of gamma.
 
-Every function takes runs and a level, like those of `theory.scan_and_snap.measures`, and looks at the sizes, rates and
-overlaps of the setting only. Probabilities are exact sums of the binomial law, so that a check raises no false alarm.
+Every function takes runs and a level, like those of `theory.scan_and_snap.measures`, and looks at the sizes and rates
+of the setting only. Checks on visits and on overlaps of classes are in `visits` and `overlaps`.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator
-
 import numpy as np
 from scipy.integrate import quad
-from scipy.special import gammaln, lambertw
+from scipy.special import lambertw
 
 from theory.scan_and_snap import attention, decoder
 from theory.statements import Runs
@@ -183,35 +180,6 @@ def theorem1b_corrected(runs: Runs, level: str) -> float:
     return max(_late_constant(runs, runs.setting.classes.vocab_size) / 2 - 1, 0.0)
 
 
-def _sharp_bound(n_classes: int) -> float:
-    """|lambda_1(E)| below this makes every xi_n positive, whatever M."""
-    return 1 / np.sqrt(max(n_classes - 2, 1))
-
-
-def theorem1a(runs: Runs, level: str) -> float:
-    """Share of classes with xi_n <= 0 among overlaps with |lambda_1(E)| just below 1/sqrt(K - 2): stars and random."""
-    rng = np.random.default_rng(0)
-    found = []
-    for n_classes in (3, 4, 5, 8):
-        star = np.zeros((n_classes, n_classes))
-        star[1, 2:] = star[2:, 1] = 1
-        touch = np.zeros_like(star)
-        touch[0, 1] = touch[1, 0] = 1e-6
-        draws = [np.triu(rng.random(star.shape) ** power * (rng.random(star.shape) < 0.6), 1) for power in (0.2, 1, 20)]
-        for pattern in (star, *(draw + draw.T for draw in draws)):
-            largest = np.abs(np.linalg.eigvalsh(pattern)).max()
-            overlap = pattern * (0.999 * _sharp_bound(n_classes) / largest) + (touch if pattern is star else 0)
-            for vocab_size in (n_classes + 1, 10 * n_classes, 10**6):
-                xi = xi_over_gamma(np.eye(n_classes) + overlap, vocab_size)
-                found.append(xi[overlap.sum(axis=1) > 1e-9] <= 0)
-    return float(np.concatenate(found).mean())
-
-
-def theorem1a_here(runs: Runs, level: str) -> float:
-    """Share of the setting's classes with xi_n <= 0, at the overlaps of the start."""
-    return float((xi_over_gamma(runs.setting.classes.overlap(), runs.setting.classes.vocab_size) <= 0).mean())
-
-
 def inner_coefficients(n_classes: int, vocab_size: int) -> np.ndarray:
     """Columns u_n of Theorem 1: q_1 on the diagonal and q_0 elsewhere."""
     inner = np.full((n_classes, n_classes), -vocab_size / (vocab_size - 1) ** 2)
@@ -225,40 +193,6 @@ def xi_over_gamma(gram: np.ndarray, vocab_size: int) -> np.ndarray:
     beta = -np.linalg.solve(gram, inner)
     off = gram * (1 - np.eye(gram.shape[-1]))
     return (beta * off).sum(axis=-2)
-
-
-def _signal_printed(theta, correction, n, other, q_1, q_0) -> float:
-    rest = sum((1 + theta[k]) * correction[k, other] for k in range(len(theta)) if k != n)
-    return q_1 * (1 + theta[n]) * correction[n, other] + q_0 * ((1 + theta[other]) + rest)
-
-
-def _signal_corrected(theta, correction, n, other, q_1, q_0) -> float:
-    return _signal_printed(theta, correction, n, other, q_1, q_0) - 2 * q_0 * (1 + theta[other])
-
-
-def _signal_error(runs: Runs, formula) -> float:
-    """beta_nn' by a formula against -((I - E')(I + Theta) u_n)_n', for random theta."""
-    vocab_size, n_classes = runs.setting.classes.vocab_size, runs.setting.classes.n_classes
-    inverse = np.linalg.inv(runs.setting.classes.overlap())
-    inner = inner_coefficients(n_classes, vocab_size)
-    theta = 0.1 * np.random.default_rng(0).standard_normal(n_classes)
-    exact = -inverse @ ((1 + theta)[:, None] * inner)
-    pairs = [(n, other) for n in range(n_classes) for other in range(n_classes) if n != other]
-    errors = [
-        formula(theta, np.eye(n_classes) - inverse, n, other, inner[0, 0], inner[0, 1]) - exact[other, n]
-        for n, other in pairs
-    ]
-    return float(np.abs(errors).max() / max(abs(exact[other, n]) for n, other in pairs))
-
-
-def signal_printed(runs: Runs, level: str) -> float:
-    """(88) as printed."""
-    return _signal_error(runs, _signal_printed)
-
-
-def signal_corrected(runs: Runs, level: str) -> float:
-    """(88) with the sign of (1 + theta_n') put right."""
-    return _signal_error(runs, _signal_corrected)
 
 
 def _branch_error(runs: Runs, exact: bool) -> float:
@@ -312,221 +246,3 @@ def insight_b(runs: Runs, level: str) -> float:
     times = _late_times(runs)
     falls = _exponents(runs, times, 1.01, 1.01) < _exponents(runs, times, 1.0, 1.0)
     return float((~falls).mean())
-
-
-_DELTA = 0.05  # one minus the confidence of Lemmas 10 to 12
-
-
-def _visit_tail(n_steps: int, n_classes: int, outside) -> float:
-    """Exact probability that the visits of one class in N steps are ``outside`` (a function of N_n)."""
-    visits, p = np.arange(n_steps + 1), 1 / n_classes
-    ways = gammaln(n_steps + 1) - gammaln(visits + 1) - gammaln(n_steps - visits + 1)
-    return float(np.exp(ways + visits * np.log(p) + (n_steps - visits) * np.log1p(-p))[outside(visits)].sum())
-
-
-def lemma10(runs: Runs, level: str) -> float:
-    """First inequality of (58): by how much the exact probability outside exceeds delta."""
-    n_classes = runs.setting.classes.n_classes
-    worst = 0.0
-    for n_steps in (1, 3, 10, 100, 1000, 10_000):
-        mean, radius = np.ceil(n_steps / n_classes), np.sqrt(n_steps / 2 * np.log(2 / _DELTA)) + 1
-        worst = max(worst, _visit_tail(n_steps, n_classes, lambda n, c=mean, r=radius: np.abs(n - c) > r) - _DELTA)
-    return worst
-
-
-def _second_inequality(first: float) -> float:
-    """Largest excess of sqrt(a/2) + 1 over sqrt(a), relative, for a = N ln(2/delta) >= first."""
-    a = first * np.geomspace(1, 1e6, 1000)
-    return float(max(((np.sqrt(a / 2) + 1) / np.sqrt(a) - 1).max(), 0.0))
-
-
-def lemma10_printed(runs: Runs, level: str) -> float:
-    """Second inequality of (58) from N = 1 on."""
-    return _second_inequality(np.log(2 / _DELTA))
-
-
-def lemma10_corrected(runs: Runs, level: str) -> float:
-    """Second inequality of (58) for N ln(2/delta) > 6 + 4 sqrt 2."""
-    return _second_inequality((6 + 4 * np.sqrt(2)) * (1 + 1e-9))
-
-
-def _growths(runs: Runs):
-    """Nbar, Delta < Nbar and the margins at Nbar - Delta, Nbar, Nbar + Delta, over a grid in eta_Y times visits."""
-    vocab_size, eta_y = runs.setting.classes.vocab_size, runs.setting.eta_y
-    mean, share = np.meshgrid(np.geomspace(0.1, 1e3, 200), np.linspace(0.02, 0.98, 49))
-    visits = np.stack([mean * (1 - share), mean, mean * (1 + share)]) / eta_y
-    x = vocab_size * decoder.h(visits, vocab_size=vocab_size, eta_y=eta_y)
-    return visits[1], share * visits[1], x
-
-
-def lemma11_growth(runs: Runs, level: str) -> float:
-    """(61) with the constant 1, for N_n = Nbar +- Delta."""
-    mean, gap, (below, at, above) = _growths(runs)
-    return float(max((np.maximum(at - below, above - at) / at / (gap / mean)).max() - 1, 0.0))
-
-
-def _residual_gap(runs: Runs, factor: float) -> float:
-    """(62) with sigma' = factor eta_Y Delta."""
-    _, gap, (below, at, above) = _growths(runs)
-    rest = runs.setting.classes.vocab_size - 1
-    low, middle, high = (rest + np.exp(x) for x in (below, at, above))
-    found = np.maximum(middle / low - 1, 1 - middle / high)
-    return float(max((found / (factor * runs.setting.eta_y * gap)).max() - 1, 0.0))
-
-
-def lemma11_printed(runs: Runs, level: str) -> float:
-    """(62) with sigma' <= eta_Y Delta/3."""
-    return _residual_gap(runs, 1 / 3)
-
-
-def lemma11_corrected(runs: Runs, level: str) -> float:
-    """(62) with sigma' <= eta_Y Delta."""
-    return _residual_gap(runs, 1.0)
-
-
-def _visit_excess(runs: Runs, bound) -> float:
-    """By how much P(|theta_n| > bound for some n), at most K times that of one class, exceeds delta.
-
-    For the rate of the setting and a thousandth of it, where h is linear and theta_n largest.
-    """
-    k = runs.setting.classes.n_classes
-    worst = 0.0
-    # N that K divides, and N for which N/K is rounded up most.
-    steps = [size + rest for size in (4 * k**2, 40 * k**2, 400 * k**2) for rest in (0, 1)]
-    for n_steps, slower in itertools.product(steps, (1, 1000)):
-        arguments = {"vocab_size": runs.setting.classes.vocab_size, "eta_y": runs.setting.eta_y / slower}
-        h = decoder.h(np.arange(n_steps + 1.0), **arguments)
-        mean = float(decoder.h(-(-n_steps // k), **arguments))
-        theta = np.abs(h / mean - 1)
-        outside = theta > bound(n_steps, k)
-        worst = max(worst, k * _visit_tail(n_steps, k, lambda n, o=outside: o[n]) - _DELTA)
-    return worst
-
-
-def lemma12(runs: Runs, level: str) -> float:
-    """|theta_n| <= (K/sqrt N) sqrt(ln(K/delta)) for all n, with probability 1 - delta."""
-    return _visit_excess(runs, lambda n, k: k / np.sqrt(n) * np.sqrt(np.log(k / _DELTA)))
-
-
-def lemma12_sharp(runs: Runs, level: str) -> float:
-    """The same with Bernstein's bound, smaller by a factor of order sqrt K."""
-    return _visit_excess(runs, lambda n, k: _bernstein(n, k, np.log(2 * k / _DELTA)))
-
-
-def _bernstein(n_steps: int, n_classes: int, logarithm: float) -> float:
-    relative = n_classes * logarithm / n_steps
-    return relative / 3 + np.sqrt(relative**2 / 9 + 2 * relative * (1 - 1 / n_classes))
-
-
-def remark4(runs: Runs, level: str) -> float:
-    """By how much the exact probability of |N_n - Nbar| > Delta exceeds delta, for delta up to 1/2."""
-    k, worst = runs.setting.classes.n_classes, 0.0
-    for n_steps, delta in itertools.product((1, 3, 10, 100, 1000, 10_001), (0.01, 0.05, 0.5)):
-        mean, gap = -(-n_steps // k), np.ceil(np.sqrt(n_steps * np.log(1 / delta)))
-        worst = max(worst, _visit_tail(n_steps, k, lambda n, c=mean, g=gap: np.abs(n - c) > g) - delta)
-    return worst
-
-
-def corollary1_sigma(runs: Runs, level: str) -> float:
-    """|sigma| <= eta_Y |N_n - Nbar|, and sigma > -1."""
-    return _residual_gap(runs, 1.0)
-
-
-def corollary1_steps(runs: Runs, level: str) -> float:
-    """||e_n - alpha_n||/eps - 1 after (K/eta_Y)(1/eps + ln(M/eps)) steps, classes in turn."""
-    m, eta_y = runs.setting.classes.vocab_size, runs.setting.eta_y
-    eps = np.geomspace(1e-6, 0.9, 50)
-    visits = (1 / eps + np.log(m / eps)) / eta_y
-    x = m * decoder.h(visits, vocab_size=m, eta_y=eta_y)
-    norm = np.sqrt(m * (m - 1)) / (m - 1 + np.exp(x))
-    return float(max((norm / eps - 1).max(), 0.0))
-
-
-def _random_overlaps(runs: Runs) -> Iterator[np.ndarray]:
-    """E of 200 random sets of linearly independent features with entries >= 0."""
-    rng = np.random.default_rng(0)
-    k = runs.setting.classes.n_classes
-    for _ in range(200):
-        features = rng.random((3 * k, k)) ** rng.choice([1, 5, 20])
-        features /= np.linalg.norm(features, axis=0)
-        overlap = features.T @ features - np.eye(k)
-        np.fill_diagonal(overlap, 0)
-        yield overlap
-
-
-def _overlaps(runs: Runs) -> list[np.ndarray]:
-    """E of the setting, and the random ones, scaled to |lambda_1(E)| below 1."""
-    rng = np.random.default_rng(1)
-    found = [runs.setting.classes.overlap() - np.eye(runs.setting.classes.n_classes)]
-    for overlap in _random_overlaps(runs):
-        found.append(overlap * rng.uniform(0.01, 0.95) / np.abs(np.linalg.eigvalsh(overlap)).max())
-    return [overlap for overlap in found if np.abs(np.linalg.eigvalsh(overlap)).max() < 1]
-
-
-def _worst_overlap(runs: Runs, ratio) -> float:
-    """Largest relative violation of found/bound <= 1; ``ratio(E, E', |lambda_1|)`` is the quotient."""
-    worst = 0.0
-    for overlap in _overlaps(runs):
-        correction = np.eye(len(overlap)) - np.linalg.inv(np.eye(len(overlap)) + overlap)
-        worst = max(worst, ratio(overlap, correction, np.abs(np.linalg.eigvalsh(overlap)).max()) - 1)
-    return float(worst)
-
-
-def lemma13(runs: Runs, level: str) -> float:
-    """max |E_ij| <= |lambda_1|."""
-    return _worst_overlap(runs, lambda e, c, top: np.abs(e).max() / top)
-
-
-def _eigenvalue_error(overlaps: Iterable[np.ndarray]) -> float:
-    """Relative to the largest eigenvalue of E', if that is above one."""
-    errors = []
-    for overlap in overlaps:
-        correction = np.eye(len(overlap)) - np.linalg.inv(np.eye(len(overlap)) + overlap)
-        values = np.linalg.eigvalsh(overlap)
-        expected = np.sort(values / (1 + values))
-        error = np.abs(np.linalg.eigvalsh(correction) - expected).max()
-        errors.append(error / max(np.abs(expected).max(), 1.0))
-    return float(max(errors))
-
-
-def lemma14(runs: Runs, level: str) -> float:
-    """Eigenvalues of E' against lambda/(1 + lambda)."""
-    return _eigenvalue_error(_overlaps(runs))
-
-
-def lemma14_any(runs: Runs, level: str) -> float:
-    """The same for any |lambda_1|."""
-    return _eigenvalue_error(_random_overlaps(runs))
-
-
-def lemma15(runs: Runs, level: str) -> float:
-    """max |lambda_i(E')| <= |lambda_1|/(1 - |lambda_1|)."""
-    return _worst_overlap(runs, lambda e, c, top: np.abs(np.linalg.eigvalsh(c)).max() / (top / (1 - top)))
-
-
-def _diagonal_share(overlaps: Iterable[np.ndarray]) -> float:
-    signs = []
-    for overlap in overlaps:
-        correction = np.eye(len(overlap)) - np.linalg.inv(np.eye(len(overlap)) + overlap)
-        signs.append(np.diag(correction)[overlap.max(axis=1) > 1e-6] >= 0)
-    return float(np.concatenate(signs).mean())
-
-
-def lemma16(runs: Runs, level: str) -> float:
-    """Share of diagonal entries of E' that are not negative, where the class overlaps with another."""
-    return _diagonal_share(_overlaps(runs))
-
-
-def lemma16_any(runs: Runs, level: str) -> float:
-    """The same for any |lambda_1|."""
-    return _diagonal_share(_random_overlaps(runs))
-
-
-def lemma17(runs: Runs, level: str) -> float:
-    """max |E'_nn' - E_nn'| <= |lambda_1|^2/(1 - |lambda_1|)."""
-    return _worst_overlap(runs, lambda e, c, top: np.abs(c - e).max() / (top**2 / (1 - top)))
-
-
-def lemma17_sharp(runs: Runs, level: str) -> float:
-    """The same with |lambda_1|^2/(1 - |lambda_1|^2), for entries that are not negative."""
-    return _worst_overlap(runs, lambda e, c, top: np.abs(c - e).max() / (top**2 / (1 - top**2)))

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from theory.scan_and_snap._register import attention, beyond, classes, decoder
+from theory.scan_and_snap._register import attention, beyond, classes, decoder, visits
 from theory.scan_and_snap._register.common import COLUMNS, ENCLOSING, LEVELS
 
 __all__ = ["COLUMNS", "ENCLOSING", "LEVELS", "STATEMENTS"]
 
-STATEMENTS = (*decoder.STATEMENTS, *classes.STATEMENTS, *attention.STATEMENTS, *beyond.STATEMENTS)
+STATEMENTS = (
+    *decoder.STATEMENTS,
+    *visits.STATEMENTS,
+    *classes.STATEMENTS,
+    *attention.STATEMENTS,
+    *beyond.STATEMENTS,
+)

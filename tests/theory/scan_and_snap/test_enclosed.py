@@ -12,7 +12,8 @@ from dynamics import SequenceClasses
 from theory import papers
 from theory.enclosures import enclose_flow
 from theory.enclosures.stepping import precision
-from theory.scan_and_snap import attention, balls, decoder, enclosed, statements
+from theory.scan_and_snap import attention, balls, decoder, statements
+from theory.scan_and_snap.view import View
 from yzflow.audits.audit import Simulations
 from yzflow.audits.enclosing import Enclose, FlowsInBalls
 from yzflow.papers.scan_and_snap.settings import Setting
@@ -102,7 +103,7 @@ def test_a_mistake_in_a_formula_is_refuted(mistake, monkeypatch):
     monkeypatch.setattr(balls, name, wrong(getattr(balls, name)))
     if name == "gamma":
         # In the theory flow Theorem 1 compares gamma with itself at two margins: here one of them is right.
-        monkeypatch.setattr(enclosed._View, "margin", lambda view, n: view.x)
+        monkeypatch.setattr(View, "margin", lambda view, n: view.x)
     flows = flows_of("copies")
     refuted = {
         statement.number
@@ -189,7 +190,7 @@ def test_closed_forms_along_time_are_those_in_floats(start):
     flow = enclose_flow(setting.classes, eta_y=1.0, eta_z=0.01, t_end=3.0, decoder="theory", bits=60)
     at = flow.moment(start, start + 0.0625)
     with flow.computing():
-        view = enclosed._View(at, setting)
+        view = View(at, setting)
         exponent = balls.growth_exponent(view.x, 20, 3, arb(1), arb(0.01), arb(7))
         for t in np.linspace(start, start + 0.0625, 9):
             gamma = decoder.gamma(t, vocab_size=20, n_classes=3, eta_y=1.0)

@@ -13,7 +13,7 @@ import sympy as sp
 
 from dynamics import SequenceClasses
 from theory import papers, statements
-from theory.scan_and_snap import attention, bounds, decoder, measures
+from theory.scan_and_snap import attention, bounds, decoder, measures, overlaps, visits
 from theory.scan_and_snap.proofs import (
     concentration,
     corollary2,
@@ -271,7 +271,7 @@ CHECKS = {
         "Remark 4",
         0,
         SETTING,
-        (bounds, "_visit_tail", lambda right: lambda n, k, out: right(n, k, lambda v: out(n / k + 2 * (v - n / k)))),
+        (visits, "_visit_tail", lambda right: lambda n, k, out: right(n, k, lambda v: out(n / k + 2 * (v - n / k)))),
     ),
     "Remark 3 for M = 10": ("Remark 3", 0, TEN, None),
     "Lemma 9: half the constants": ("Lemma 9", 0, SETTING, (decoder, "gamma", times(2))),
@@ -280,29 +280,29 @@ CHECKS = {
         "Lemma 10",
         0,
         SETTING,
-        (bounds, "_visit_tail", lambda right: lambda n, k, out: right(n, k, lambda v: out(n / k + 2 * (v - n / k)))),
+        (visits, "_visit_tail", lambda right: lambda n, k, out: right(n, k, lambda v: out(n / k + 2 * (v - n / k)))),
     ),
     "Lemma 10: the second < as printed": ("Lemma 10", 1, SETTING, None),
     "Lemma 11: (61) halved": (
         "Lemma 11",
         0,
         SETTING,
-        (bounds, "_growths", lambda right: lambda runs: (right(runs)[0] * 2, *right(runs)[1:])),
+        (visits, "_growths", lambda right: lambda runs: (right(runs)[0] * 2, *right(runs)[1:])),
     ),
     "Lemma 11: (62) as printed": ("Lemma 11", 2, SETTING, None),
     "Lemma 12: half the bound": (
         "Lemma 12",
         0,
         SETTING,
-        (bounds, "_visit_excess", lambda right: lambda runs, bound: right(runs, lambda n, k: bound(n, k) / 2)),
+        (visits, "_visit_excess", lambda right: lambda runs, bound: right(runs, lambda n, k: bound(n, k) / 2)),
     ),
-    "Theorem 1(a): twice the bound": ("Theorem 1(a)", 1, SETTING, (bounds, "_sharp_bound", times(1.1))),
+    "Theorem 1(a): twice the bound": ("Theorem 1(a)", 1, SETTING, (overlaps, "_sharp_bound", times(1.1))),
     "(88) as printed": ("Equations 86 to 93", 0, SETTING, None),
     "Lemma 17: half the sharp bound": (
         "Lemma 17",
         1,
         SETTING,
-        (bounds, "_worst_overlap", lambda right: lambda runs, ratio: right(runs, lambda *a: 2 * ratio(*a))),
+        (overlaps, "_worst_overlap", lambda right: lambda runs, ratio: right(runs, lambda *a: 2 * ratio(*a))),
     ),
     "Corollary 1: half the steps": ("Corollary 1", 2, SETTING, (decoder, "h", scaled(0.5))),
     "Insight (b) from the beginning": (
@@ -348,7 +348,7 @@ def test_the_lag_of_lemma_7_is_measured_by_half_a_step(monkeypatch):
 @pytest.mark.parametrize(("n", "k"), [(100, 2), (10_000, 10), (50, 50)])
 def test_bernstein_s_bound_solves_its_own_inequality(n, k):
     """2 K exp(-n p e^2/(2 (1 - p + e/3))) = delta for the relative deviation e of a share p = 1/K."""
-    e = bounds._bernstein(n, k, np.log(2 * k / 0.05))
+    e = visits._bernstein(n, k, np.log(2 * k / 0.05))
     assert 2 * k * np.exp(-n / k * e**2 / (2 * (1 - 1 / k + e / 3))) == pytest.approx(0.05, rel=1e-12)
 
 

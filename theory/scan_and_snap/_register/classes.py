@@ -1,17 +1,15 @@
-"""Statements on all classes together: Lemmas 10 to 17, Theorems 1 and 5, Corollary 1, Remarks 1 and 4."""
+"""Statements on all classes together: Lemmas 13 to 17, Theorems 1 and 5, Corollary 1, Remark 1."""
 
 from __future__ import annotations
 
-from theory.scan_and_snap import bounds, coverage, enclosed
+from theory.scan_and_snap import bounds, coverage, enclosed, overlaps, visits
 from theory.scan_and_snap import measures as checks
 from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import (
-    DECODER,
     EQUAL_OVERLAPS,
     FAST_DECODER,
     LEMMA_12,
     LONG_SEQUENCES,
-    MANY_DRAWS,
     NEUMANN,
     NO_POSITIONS,
     THEOREM_1,
@@ -26,7 +24,6 @@ from theory.scan_and_snap._register.common import (
     PROVED_STAGES,
     STAGES,
     at_any_rates,
-    both,
     closed,
     counted,
     drawn,
@@ -34,156 +31,17 @@ from theory.scan_and_snap._register.common import (
     simple,
     statement,
 )
-from theory.statements import Clause, Hypothesis, Remark, Slip
+from theory.statements import Clause, Remark, Slip
 from theory.symbolic import part
 from theory.values import value
 
 _EIGENVECTORS = "E has an orthonormal basis of eigenvectors, and an entry is at most the spectral norm"
 
-_VISITS, _GAP, _GAPS = (value(f"scan_and_snap.{name}") for name in ("visits", "residual_gap", "residual_gap_fails"))
-_ROUNDED, _STAR, _LOWER = (value(f"scan_and_snap.{name}") for name in ("rounded", "star", "lower_half"))
-_WITHOUT_M, _SLOWDOWN = value("scan_and_snap.without_m"), value("scan_and_snap.slowdown")
+_STAR, _LOWER, _WITHOUT_M, _SLOWDOWN = (
+    value(f"scan_and_snap.{name}") for name in ("star", "lower_half", "without_m", "slowdown")
+)
 
 STATEMENTS = (
-    statement(
-        "Lemma 10",
-        "Visits of a class",
-        "The number of visits of a class in N steps is close to its mean.",
-        r"\left|N_n - \lceil N P(n)\rceil\right| \le \sqrt{\tfrac N2\ln\tfrac2\delta} + 1 <"
-        r" \sqrt{N\ln\tfrac2\delta}\ \text{ with probability} \ge 1-\delta\ \text{(58)}",
-        corrected=rf"\text{{the second }} < \text{{ for }} N\ln\tfrac2\delta > {f.VISITS_NEEDED} ="
-        rf" {f.visits_needed} \text{{ only}}",
-        errata=(
-            Hypothesis(
-                f"The second < needs N ln(2/delta) > {f.visits_needed}: at delta = {_VISITS['delta']:g} it fails for "
-                f"N = {', '.join(map(str, _VISITS['fails']))} (by {_VISITS['by']:.0%} at N = 1)."
-            ),
-        ),
-        prove=part(PROOFS["concentration"], "(58)", "second <"),
-        checks=(
-            closed("probability outside, exactly", bounds.lemma10),
-            closed("second inequality", bounds.lemma10_printed, bounds.lemma10_corrected),
-            counted("visits outside (58)", coverage.lemma10),
-        ),
-    ),
-    statement(
-        "Remark 4",
-        "Visits, uniform classes",
-        "With K equally likely classes, N_n is about N/K up to the order of sqrt(N).",
-        r"|N_n - \bar N| \lesssim \Delta \ll \bar N,\quad \Delta ="
-        r" \left\lceil\sqrt{N\ln\tfrac1\delta}\right\rceil\ \text{(60)}",
-        sharper=f"for delta <= {f.rounded_limit} it holds with Nbar = ceil(N/K) and this Delta. A visit has the"
-        " variance (1 - 1/K)/K, so that the deviation is of the order sqrt(N/K) (Bernstein's inequality, as in Lemma"
-        " 12), less by a factor of order sqrt(K).",
-        assumptions=(UNIFORM, MANY_DRAWS),
-        prove=part(
-            PROOFS["concentration"],
-            "(58) from Hoeffding",
-            "Nbar rounded: an integer",
-            "Nbar rounded: Remark 4",
-            "variance",
-            "Bernstein",
-        ),
-        checks=(closed("probability outside, exactly, delta up to 1/2", bounds.remark4),),
-    ),
-    statement(
-        "Lemma 11",
-        "Growth and residual under sampling",
-        "What a class has learned after N_n visits, against its mean number of visits; G(s) = 1/(M - 1 + exp(M h(s))).",
-        r"|h(N_n)-h(\bar N)| \lesssim h(\bar N)\frac{\Delta}{\bar N}\ \text{(61)},\quad |G(N_n)-G(\bar N)| \lesssim"
-        r" G(\bar N)\sigma',\ \sigma' \le \frac{\eta_Y\Delta}{3} \ll \ln M\ \text{(62)}",
-        corrected=rf"\sigma' \le {f.RESIDUAL_GAP};\quad |\ln G(N_n) - \ln G(\bar N)| \le {f.LOG_RESIDUAL_GAP}",
-        errata=(
-            "sigma' <= eta_Y Delta/3 holds for N_n > Nbar and M >= 4. For N_n = Nbar - Delta it fails from eta_Y"
-            f" Delta = {_GAPS['from']:.1f} on (large M, some Nbar): M = {_GAP['m']}, N = {_GAP['n']}, K = {_GAP['k']},"
-            f" eta_Y = {simple(_GAP['eta_y'])}, delta = {_GAP['delta']:g} have Nbar = {_GAP['mean']}, Delta ="
-            f" {_GAP['gap']} and sigma' = {_GAP['sigma']:.2f} against {_GAP['bound']:g}.",
-            f"For M = {both(_GAPS['both'])} it fails on both sides already for small Delta, where sigma' is up to"
-            f" {f.log_residual_gap}.",
-            Remark(
-                f"Always true, and with the best constant for large Delta: sigma' <= {f.residual_gap}. (61) holds "
-                "with the constant 1."
-            ),
-        ),
-        assumptions=(*DECODER, UNIFORM, MANY_DRAWS),
-        clauses=(
-            Clause(
-                "(61), growth",
-                rf"|h(N_n) - h(\bar N)| \le h(\bar N){f.GROWTH_GAP}",
-                prove=part(PROOFS["concentration"], "(61)", prose=("what is monotone has its extremes at the ends",)),
-                checks=(
-                    closed("(61) with the constant 1", bounds.lemma11_growth),
-                    counted("runs outside (61)", coverage.lemma11),
-                ),
-            ),
-            Clause(
-                "(62), residual",
-                rf"\sigma' \le {f.RESIDUAL_GAP},\quad |\ln G(N_n) - \ln G(\bar N)| \le {f.LOG_RESIDUAL_GAP}",
-                prove=part(
-                    PROOFS["concentration"],
-                    "(62)",
-                    "slope of ln D",
-                    prose=("a sum of steps is at most its number times the largest",),
-                ),
-                checks=(closed("(62)", bounds.lemma11_printed, bounds.lemma11_corrected),),
-            ),
-            Clause(
-                "(62), from the upper crossing of Lemma 8 on",
-                r"\sigma' \lesssim \tfrac{\Delta}{\bar N}:\quad \left|\tfrac{d\ln G}{d\ln s}\right| \le"
-                rf" {f.LATE_ELASTICITY}",
-                prove=part(PROOFS["concentration"], "late: elasticity"),
-            ),
-        ),
-    ),
-    statement(
-        "Lemma 12",
-        "All classes together",
-        "With classes drawn uniformly, every row of W is close to what the mean number of visits gives.",
-        r"w_n = (1+\theta_n)(M-1)h(\bar N)\zeta_n,\quad |\theta_n| \lesssim \frac{K}{\sqrt N}\sqrt{\ln\tfrac K\delta}"
-        r" \text{ for all } n,\ N \gg K^2",
-        sharper="the constant 1 is enough, and the order is loose by sqrt(K): with Bernstein's inequality in the"
-        f" place of Hoeffding's, |theta_n| <= {f.relative_bound}. With Nbar = ceil(N/K), as printed, the first is"
-        f" proved for delta <= {f.rounded_delta}, which is {_ROUNDED['share']:.2f} at K = {_ROUNDED['k']} and above 1"
-        f" from K = {_ROUNDED['from']} on, the second for ln(2 K/delta) >= {f.rounded_logarithm}.",
-        assumptions=LEMMA_12,
-        clauses=(
-            Clause(
-                "the printed order, with the constant 1",
-                r"|\theta_n| \le \tfrac{K}{\sqrt N}\sqrt{\ln\tfrac K\delta} \text{ for all } n,\quad \bar N ="
-                rf" \left\lceil\tfrac NK\right\rceil,\ \delta \le {f.ROUNDED_DELTA}",
-                prove=part(
-                    PROOFS["concentration"],
-                    "(58) from Hoeffding",
-                    "(61)",
-                    "Nbar rounded: tails",
-                    "Nbar rounded: Lemma 12",
-                    prose=("a probability for each of the K classes, added up",),
-                ),
-                checks=(
-                    closed("exact probability, constant 1", bounds.lemma12),
-                    counted("runs outside, features still, constant 1", coverage.lemma12),
-                ),
-            ),
-            Clause(
-                "by Bernstein's inequality",
-                rf"|\theta_n| \le {f.RELATIVE_BOUND} \text{{ for all }} n,\quad \bar N ="
-                rf" \left\lceil\tfrac NK\right\rceil,\ \ln\tfrac{{2K}}{{\delta}} \ge {f.ROUNDED_LOGARITHM}",
-                prove=part(
-                    PROOFS["concentration"],
-                    "(61)",
-                    "Bernstein",
-                    "Lemma 12",
-                    "variance",
-                    "Nbar rounded: square",
-                    "Nbar rounded: one",
-                    "Nbar rounded: what",
-                    "Nbar rounded: s >",
-                    prose=("a probability for each of the K classes, added up",),
-                ),
-                checks=(closed("exact probability, Bernstein's bound", bounds.lemma12_sharp),),
-            ),
-        ),
-    ),
     statement(
         "Theorem 1",
         "Back-propagated gradient",
@@ -244,9 +102,9 @@ STATEMENTS = (
             ),
         ),
         checks=(
-            closed("share of the setting's classes with xi_n <= 0", bounds.theorem1a_here),
+            closed("share of the setting's classes with xi_n <= 0", overlaps.theorem1a_here),
             closed(
-                "stars and random overlaps with |lambda_1(E)| just below 1/sqrt(K - 2)", bounds.theorem1a, suffices=()
+                "stars and random overlaps with |lambda_1(E)| just below 1/sqrt(K - 2)", overlaps.theorem1a, suffices=()
             ),
         ),
     ),
@@ -291,7 +149,7 @@ STATEMENTS = (
         ),
         assumptions=THEOREM_1,
         prove=part(PROOFS["gram"], "(86)", "(88)", "(90)", "(92)", "(93)", prose=(_EIGENVECTORS,)),
-        checks=(closed("(88) for random theta", bounds.signal_printed, bounds.signal_corrected, tolerance=1e-8),),
+        checks=(closed("(88) for random theta", overlaps.signal_printed, overlaps.signal_corrected, tolerance=1e-8),),
     ),
     statement(
         "Lemma 13",
@@ -299,7 +157,7 @@ STATEMENTS = (
         "No overlap is larger than the largest eigenvalue of E in modulus.",
         r"\max_{i,j}|E_{ij}| \le |\lambda_1|",
         prove=part(PROOFS["gram"], "Lemma 13", prose=(_EIGENVECTORS,)),
-        checks=(closed("setting and 200 random overlaps", bounds.lemma13, tolerance=1e-9),),
+        checks=(closed("setting and 200 random overlaps", overlaps.lemma13, tolerance=1e-9),),
     ),
     statement(
         "Lemma 14",
@@ -310,8 +168,8 @@ STATEMENTS = (
         assumptions=(NEUMANN,),
         prove=part(PROOFS["gram"], "Lemma 14", prose=(_EIGENVECTORS,)),
         checks=(
-            closed("setting and 200 random overlaps", bounds.lemma14, tolerance=1e-9),
-            closed("200 random overlaps, any |lambda_1|", bounds.lemma14_any, tolerance=1e-9, suffices=()),
+            closed("setting and 200 random overlaps", overlaps.lemma14, tolerance=1e-9),
+            closed("200 random overlaps, any |lambda_1|", overlaps.lemma14_any, tolerance=1e-9, suffices=()),
         ),
     ),
     statement(
@@ -321,7 +179,7 @@ STATEMENTS = (
         r"|\lambda_1| \le \lambda < 1:\quad \max_i|\lambda_i(E')| \le \frac{|\lambda_1|}{1-\lambda}",
         assumptions=(NEUMANN,),
         prove=part(PROOFS["gram"], "Lemma 15", prose=(_EIGENVECTORS,)),
-        checks=(closed("setting and 200 random overlaps", bounds.lemma15, tolerance=1e-9),),
+        checks=(closed("setting and 200 random overlaps", overlaps.lemma15, tolerance=1e-9),),
     ),
     statement(
         "Lemma 16",
@@ -332,8 +190,8 @@ STATEMENTS = (
         assumptions=WEAK,
         prove=part(PROOFS["gram"], "Lemma 16", prose=("Gram matrices are positive definite",)),
         checks=(
-            closed("setting and 200 random overlaps", bounds.lemma16),
-            closed("200 random overlaps, any |lambda_1|", bounds.lemma16_any, suffices=()),
+            closed("setting and 200 random overlaps", overlaps.lemma16),
+            closed("200 random overlaps, any |lambda_1|", overlaps.lemma16_any, suffices=()),
         ),
     ),
     statement(
@@ -354,7 +212,7 @@ STATEMENTS = (
                     "Lemma 17: lambda_i",
                     prose=(_EIGENVECTORS,),
                 ),
-                checks=(closed("setting and 200 random overlaps", bounds.lemma17, tolerance=1e-9),),
+                checks=(closed("setting and 200 random overlaps", overlaps.lemma17, tolerance=1e-9),),
             ),
             Clause(
                 "entries that are not negative",
@@ -367,7 +225,7 @@ STATEMENTS = (
                     "Lemma 17: sharp",
                     prose=(_EIGENVECTORS, "a Neumann series has no negative terms"),
                 ),
-                checks=(closed("the sharper bound", bounds.lemma17_sharp, tolerance=1e-9),),
+                checks=(closed("the sharper bound", overlaps.lemma17_sharp, tolerance=1e-9),),
             ),
         ),
     ),
@@ -432,7 +290,7 @@ STATEMENTS = (
                     prose=("a sum of steps is at most its number times the largest",),
                 ),
                 checks=(
-                    closed("|sigma| <= eta_Y |N_n - Nbar|", bounds.corollary1_sigma),
+                    closed("|sigma| <= eta_Y |N_n - Nbar|", visits.corollary1_sigma),
                     counted("sigma outside (71), features moving", coverage.corollary1),
                 ),
             ),
@@ -440,7 +298,7 @@ STATEMENTS = (
                 "steps to a residual of eps, classes in turn",
                 rf"\|x_{{T+1}}-\alpha_n\| \le \epsilon \text{{ after }} {f.STEPS_NEEDED} \text{{ steps}}",
                 prove=part(PROOFS["theorem5"], "norm", "sqrt(M (M - 1))", "exp(x) <= M/eps", "(45) with both bounds"),
-                checks=(closed("residual after the sum of the two terms", bounds.corollary1_steps, tolerance=1e-9),),
+                checks=(closed("residual after the sum of the two terms", visits.corollary1_steps, tolerance=1e-9),),
             ),
         ),
     ),
