@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from dynamics.bags import Bags
-    from dynamics.data.sequence_classes import SequenceClasses
-    from dynamics.layer import Layer
-    from dynamics.run import Run
-    from dynamics.trajectory import Trajectory
+
+# What is shown. Their files import this one, which so cannot import them.
+Bags: TypeAlias = Any
+SequenceClasses: TypeAlias = Any
+Layer: TypeAlias = Any
+Run: TypeAlias = Any
+Trajectory: TypeAlias = Any
 
 QUANTITIES = ("attention", "z", "loss", "entropy")
 _UNITS = {"attention": "expected attention", "z": "attention logit", "entropy": "entropy of attention (nats)"}

@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from dynamics import _shown
 from dynamics.support import archive, checks, files, names, sealed
+from dynamics.support.formats import OTHER_ZIP
 from dynamics.support.frozen import Frozen
 
 if TYPE_CHECKING:
@@ -390,7 +391,7 @@ class Bags(Frozen):
                 held = {name: file[name] for name in file.files}
             sizes = dict(zip(_SIZES, held.pop("sizes").tolist(), strict=True))
             own = json.loads(held.pop("names").tobytes()) if "names" in held else {}
-        except (*sealed.OTHER_ZIP, ValueError):
+        except (*OTHER_ZIP, ValueError):
             raise error from None
         bags = cls._made(path, sizes, own, {name: held.get(name) for name in _ARRAYS})
         warnings.warn(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -12,11 +11,10 @@ import scipy.sparse
 from numpy.typing import ArrayLike, DTypeLike
 
 from dynamics import _shown
-from dynamics._engine.sgd import sampling
 from dynamics._model import kernels
-from dynamics._model.batch import Batch
-from dynamics._model.objective import Objective, add_terms, as_objective, checked_normalisation
-from dynamics._model.weights import Rule, Weights
+from dynamics._model.objective import Objective, checked_normalisation
+from dynamics._model.problem import Problem, embed
+from dynamics._model.weights import Weights
 from dynamics.bags import Bags
 from dynamics.support import checks
 from dynamics.support.checks import read_only
@@ -79,23 +77,6 @@ def in_precision(embedding: Embedding, dtype: DTypeLike) -> Embedding:
     """The same in another precision."""
     own = (embedding.vectors, embedding.keys, embedding.queries, embedding.values)
     return Embedding(*(None if part is None else part.astype(dtype) for part in own))
-
-
-def embed(
-    vectors: np.ndarray, keys: np.ndarray, queries: np.ndarray, values: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Z and V of an `Embedding`; V has no entries if ``values`` has none."""
-    Z = (vectors @ queries.T) @ (vectors @ keys.T).T
-    return Z, vectors @ values.T if values.size else values
-
-
-def embed_back(
-    vectors: np.ndarray, keys: np.ndarray, queries: np.ndarray, dZ: np.ndarray, dV: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Gradients with respect to W_K, W_Q and W_V from those with respect to Z and V."""
-    d_keys = (dZ.T @ (vectors @ queries.T)).T @ vectors
-    d_queries = (dZ @ (vectors @ keys.T)).T @ vectors
-    return d_keys, d_queries, dV.T @ vectors if dV.size else dV
 
 
 def attention(bags: Bags, Z: np.ndarray) -> scipy.sparse.csr_array:
@@ -473,139 +454,6 @@ def moved(layer: Layer, weights: Iterable[np.ndarray]) -> Layer:
     embedding = replace(layer.embedding, keys=own.keys, queries=own.queries, values=values)
     Z, V = embedding.matrices()
     return replace(layer, Z=Z, Y=own.Y, V=V, hidden=hidden, embedding=embedding)
-
-
-class View:
-    """What the kernels see of the weights of a kind of layer, and what gradients there are gradients here.
-
-    Z and V that follow from an embedding, Z / temperature, and where LN subtracts the mean over tokens P, P Y.
-
-    Attributes
-    ----------
-    plain : bool
-        Whether they see the weights as they are.
-    """
-
-    def __init__(self, layer: Layer, dtype: np.dtype) -> None:
-        self.vectors: np.ndarray | None = None
-        if layer.embedding is not None:
-            self.vectors = read_only(layer.embedding.vectors.astype(dtype, copy=False))
-        self.temperature, self.means = layer.temperature, layer.means
-        self._shapes = [layer.Z.shape, (0, 0) if layer.V is None else layer.V.shape]
-        self.direct = self.temperature == 1 and not self.means
-        self.plain = self.vectors is None and self.direct
-
-    def forward(self, weights: Weights) -> Weights:
-        """What the kernels see, read-only."""
-        if self.vectors is not None:
-            Z, V = embed(self.vectors, weights.keys, weights.queries, weights.values)
-            weights = weights._replace(Z=Z, V=V)
-        if not self.direct:
-            weights = weights._replace(Z=weights.Z / self.temperature)
-        if self.means:
-            weights = weights._replace(Y=weights.Y - weights.Y.mean(axis=0))
-        return Weights(*(read_only(array.view()) for array in weights))
-
-    def beneath(self, slopes: Weights) -> Weights:
-        """Where the kernels add up gradients for `backward`: in ``slopes``, but for what is transformed."""
-        if self.direct:
-            return slopes
-        Y = np.zeros_like(slopes.Y) if self.means else slopes.Y
-        return slopes._replace(Z=np.zeros_like(slopes.Z), Y=Y)
-
-    def backward(self, weights: Weights, seen: Weights, slopes: Weights) -> None:
-        """Complete the gradients in ``slopes``, whose Z and V always have entries, from those in ``seen``."""
-        if not self.direct:
-            slopes.Z[...] += seen.Z / self.temperature
-        if self.means:
-            slopes.Y[...] += seen.Y - seen.Y.mean(axis=0)
-        if self.vectors is not None:
-            inner = embed_back(self.vectors, weights.keys, weights.queries, slopes.Z, slopes.V)
-            for slope, own in zip(slopes[4:], inner, strict=True):
-                slope += own
-
-
-class Problem:
-    """Bags and a kind of layer in the form that the kernels take them, for callers that step many times.
-
-    Parameters
-    ----------
-    bags : Bags
-    layer : Layer
-        Its kind counts, not its weights.
-    objective : Objective, optional
-        Each bag comes with each insertion, by the product of their weights.
-    dtype : numpy dtype, optional
-        Precision of the weights. Default: that of ``layer``.
-    """
-
-    def __init__(
-        self, bags: Bags, layer: Layer, objective: Objective | None = None, dtype: DTypeLike | None = None
-    ) -> None:
-        objective = as_objective(objective)
-        self._dtype = layer.Z.dtype if dtype is None else np.dtype(dtype)
-        self.batch = Batch.of(bags, self._dtype).smoothed(objective.label_smoothing, layer.multiplicity)
-        if objective.contrast is not None:
-            self.batch = sampling.contrasted(self.batch, objective.contrast, objective.contrast_weight)
-        self.rule = Rule.of(layer, objective, self._dtype)
-        self.view, self.objective = View(layer, self._dtype), objective
-        like = layer.weights._replace(Z=layer.Z, V=np.empty((0, 0)) if layer.V is None else layer.V)
-        self._shapes = [array.shape for array in like]
-        self._parts = list(self.batch.parts(layer.Y.shape[1]))
-        self._none = np.empty((0, 0), self._dtype)
-        self._no_slopes = Weights(*(self._none,) * len(like))
-
-    def zeros(self) -> Weights:
-        """Arrays for the gradient: those of `Layer.weights`, and Z and V in any case."""
-        return Weights(*(np.zeros(shape, self._dtype) for shape in self._shapes))
-
-    def weighed(self, weight: np.ndarray, count: np.ndarray | None = None) -> Problem:
-        """The same with other weights of the bags, of any sign, in which all is linear; and with other counts.
-
-        Each bag is a group of its own.
-        """
-        other = copy.copy(self)
-        new = {"weight": weight, "count": self.batch.count if count is None else count}
-        other.batch = self.batch._replace(**{name: read_only(a.astype(self._dtype)) for name, a in new.items()})
-        own = np.flatnonzero(weight)
-        whole = other.batch if own.size != 1 else other.batch.alone(int(own[0]))
-        other._parts = list(whole.parts(self.rule.multiplicity.size))
-        return other
-
-    @property
-    def work(self) -> int:
-        """Multiplications of an evaluation, up to a factor."""
-        return self.batch.count.size * self.rule.multiplicity.size
-
-    def alone(self, weights: Weights, slopes: Weights) -> tuple | None:
-        """The arguments of the kernel in `loss_and_gradient`, or None where that is more than one call of it."""
-        if len(self._parts) > 1 or not self.view.plain or self.objective.terms:
-            return None
-        part = self._parts[0][0]
-        return part, part.query.size, weights, self.rule, slopes, self._none, True
-
-    def loss(self, weights: Weights) -> float:
-        """The loss alone, at weights that are read-only."""
-        seen = weights if self.view.plain else self.view.forward(weights)
-        own = (seen, self.rule, self._no_slopes, self._none, False)
-        return sum(kernels.loss_and_gradient(part, part.query.size, *own) for part, _ in self._parts)
-
-    def loss_and_gradient(self, weights: Weights, slopes: Weights, residual: np.ndarray | None = None) -> float:
-        """The loss at weights that are read-only, with the gradient of J added into ``slopes``.
-
-        For ``residual`` see the kernel.
-        """
-        seen, within = weights, slopes
-        if not self.view.plain:
-            seen, within = self.view.forward(weights), self.view.beneath(slopes)
-        own, loss = (seen, self.rule, within), 0.0
-        for part, bags in self._parts:
-            kept = self._none if residual is None else residual[bags]
-            loss += kernels.loss_and_gradient(part, part.query.size, *own, kept, True)
-        if not self.view.plain:
-            self.view.backward(weights, within, slopes)
-        add_terms(self.objective, weights, slopes)
-        return loss
 
 
 def optional_rates(layer: Layer, eta_y: float, eta_v: float | None, eta_hidden: float | None) -> dict[str, float]:

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, DTypeLike
 
 from dynamics import _shown, observables
 from dynamics._model.objective import CRITERIA, Objective
+from dynamics._model.problem import Problem, embed
 from dynamics._model.weights import Weights
 from dynamics.bags import Bags
-from dynamics.layer import Embedding, Layer, Problem, attention, embed
+from dynamics.layer import Embedding, Layer, attention
 from dynamics.optimizers.optimizer import Optimizer
 from dynamics.support import checks, names
 from dynamics.support.calls import Call

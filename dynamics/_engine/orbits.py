@@ -16,10 +16,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from dynamics._engine.symmetry import Symmetry, symmetry_of
+from dynamics._model.problem import Problem
 from dynamics.bags import Bags
 from dynamics.fields.features import Features
 from dynamics.fields.system import Setting
-from dynamics.layer import Layer, Problem
+from dynamics.layer import Layer
 from dynamics.support.checks import read_only
 
 # How many times smaller the reduced system has to be.

@@ -13,8 +13,8 @@ from dynamics._engine import tableau
 from dynamics._engine.steps import Bind, Dop853
 from dynamics._engine.tableau import E3, E5, EXTENDED, STAGES, A
 from dynamics._model.kernels import loss_and_gradient
+from dynamics._model.problem import Problem
 from dynamics._model.weights import Weights
-from dynamics.layer import Problem
 from dynamics.support.checks import read_only
 
 # Variables, and multiplications of an evaluation, up to which calls between the stages take longer than arithmetic, and

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from dynamics._model.weights import Weights
+from dynamics._model.weights import Kind, Rule, Weights
 from dynamics.bags import Bags
 from dynamics.optimizers.optimizer import described
 from dynamics.support import checks
-
-if TYPE_CHECKING:
-    from dynamics.layer import Layer
 
 
 class Criterion(NamedTuple):
@@ -30,6 +27,7 @@ CRITERIA = {
     "squared": Criterion(True, "squared loss", "1"),
 }
 NORMALISATIONS = ("unit", "layer", None)
+_AnyKind = TypeVar("_AnyKind", bound=Kind)
 # By the weights, what is added to the gradient of J by some of them.
 Term = Callable[[Weights], Mapping[str, np.ndarray]]
 
@@ -147,7 +145,14 @@ def as_objective(objective: Objective | None) -> Objective:
     return objective
 
 
-def shaped(objective: Objective, layer: Layer) -> Layer:
+def rule_of(layer: Kind, objective: Objective, dtype: np.dtype) -> Rule:
+    """The rule of a kind of layer and an objective, in the precision of the weights."""
+    squared, contrasted = objective.squared, objective.contrast is not None
+    kind = (layer.multiplicity, layer.center, dtype.type(layer.floor))
+    return Rule(*kind, squared, contrasted, layer.residual, layer.means, layer.normalisation is not None)
+
+
+def shaped(objective: Objective, layer: _AnyKind) -> _AnyKind:
     """A start layer with the temperature and normalisation of an objective.
 
     Raises
@@ -181,7 +186,7 @@ def add_terms(objective: Objective, weights: Weights, slopes: Weights) -> None:
             slope += array
 
 
-def check_insertions(objective: Objective, layer: Layer) -> None:
+def check_insertions(objective: Objective, layer: Kind) -> None:
     """Raise ``ValueError`` unless ``layer`` has a column for every token of the insertions."""
     if objective.contrast is not None and objective.contrast.n_tokens > layer.Z.shape[1]:
         rule = f"have at most the {layer.Z.shape[1]} tokens of the layer"

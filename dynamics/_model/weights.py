@@ -6,13 +6,9 @@ kernels that take it have to change as well. Of one that is renamed or moved, wh
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from dynamics._model.objective import Objective
-    from dynamics.layer import Layer
 
 
 class Weights(NamedTuple):
@@ -71,9 +67,44 @@ class Rule(NamedTuple):
     means: bool
     normalised: bool
 
-    @classmethod
-    def of(cls, layer: Layer, objective: Objective, dtype: np.dtype) -> Rule:
-        """The rule of a kind of layer and an objective, in the precision of the weights."""
-        squared, contrasted = objective.squared, objective.contrast is not None
-        kind = (layer.multiplicity, layer.center, dtype.type(layer.floor))
-        return cls(*kind, squared, contrasted, layer.residual, layer.means, layer.normalisation is not None)
+
+class Kind(Protocol):
+    """A layer, of which files that it imports need the kind alone: the attributes of `dynamics.layer.Layer`."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def Z(self) -> np.ndarray: ...
+
+    @property
+    def Y(self) -> np.ndarray: ...
+
+    @property
+    def V(self) -> np.ndarray | None: ...
+
+    @property
+    def weights(self) -> Weights: ...
+
+    @property
+    def multiplicity(self) -> np.ndarray: ...
+
+    @property
+    def center(self) -> bool: ...
+
+    @property
+    def floor(self) -> float: ...
+
+    @property
+    def residual(self) -> bool: ...
+
+    @property
+    def means(self) -> bool: ...
+
+    @property
+    def temperature(self) -> float: ...
+
+    @property
+    def normalisation(self) -> str | None: ...
+
+    @property
+    def embedding(self) -> Any: ...

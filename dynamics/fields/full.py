@@ -11,9 +11,10 @@ import numpy as np
 
 from dynamics._engine.orbits import KindFrame, NotReducibleError, Orbits
 from dynamics._engine.stages import Frame, frame_of
+from dynamics._model.problem import Problem
 from dynamics._model.weights import RATES, Weights
 from dynamics.fields.system import Observed, Setting
-from dynamics.layer import Layer, Problem, moved
+from dynamics.layer import Layer, moved
 from dynamics.support.checks import read_only
 from dynamics.trajectory import States
 

@@ -12,11 +12,12 @@ from dynamics._engine.sgd.feed import Feed, Source
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective
+from dynamics._model.problem import View
 from dynamics._model.weights import Rule, Weights
 from dynamics.bags import Bags
 from dynamics.fields import modified
 from dynamics.fields.own import Field, add_direction, check_field
-from dynamics.layer import Layer, View, moved
+from dynamics.layer import Layer, moved
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from dynamics.support import sealed
+from dynamics.support.formats import CLAIM as CLAIM
+from dynamics.support.formats import HEADER, OTHER_ZIP
 
-HEADER, CLAIM = "run.json", "claim.json"  # the member for the header; that of certificates, which is a claim
 _HEADS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 _BLOCK = 2**20  # bytes
 _LARGE = 2**31 - 2**16  # bytes, with room for the head of an array
@@ -63,7 +64,7 @@ def decode(content: bytes | memoryview, *, name: str = HEADER) -> tuple[dict, di
             for info in archive.infolist():
                 if info.filename != name:
                     arrays[info.filename.removesuffix(".npy")] = _array(archive, info)
-    except (*sealed.OTHER_ZIP, ValueError) as error:
+    except (*OTHER_ZIP, ValueError) as error:
         raise ValueError(f"it holds something else ({error})") from error
     if not isinstance(header, dict):
         raise ValueError("it holds something else (no header)")
@@ -90,25 +91,6 @@ def load(
     if header.get("format") != file_format:
         raise sealed.another(path, what, content, name=name)
     return header, arrays
-
-
-def format_of(content: bytes | memoryview) -> str:
-    """The format that the header of an archive says it has, sealed or not; nothing if it says none.
-
-    Raises
-    ------
-    ValueError
-        If it is no archive.
-    """
-    header = None
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            for name in {HEADER, CLAIM}.intersection(archive.namelist()):
-                header = json.loads(archive.read(name))
-                header = header.get("claim") if name == CLAIM and isinstance(header, dict) else header
-    except (*sealed.OTHER_ZIP, ValueError) as error:
-        raise ValueError(f"no archive ({error})") from error
-    return str(header.get("format", "")) if isinstance(header, dict) else ""
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:

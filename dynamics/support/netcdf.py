@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 from dynamics.support import files, sealed
+from dynamics.support.formats import NETCDF, OTHER, format_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,7 +52,7 @@ def load_dataset(path: str | os.PathLike, file_format: str, what: str, *, name: 
     """
     content = sealed.read(path, what, name=name)
     try:
-        dataset = decode(sealed.body(content)) if content.startswith(sealed.NETCDF) else None
+        dataset = decode(sealed.body(content)) if content.startswith(NETCDF) else None
     except ValueError:
         dataset = None
     if dataset is None or dataset.attrs.get("format") != file_format:
@@ -118,22 +119,5 @@ def decode(content: bytes | memoryview) -> xr.Dataset:
     try:
         # Numbers stay numbers, whatever their units say.
         return xr.load_dataset(io.BytesIO(content), engine="h5netcdf", decode_times=False)
-    except sealed.OTHER as error:
-        raise ValueError(f"it holds something else ({error})") from error
-
-
-def format_of(content: bytes | memoryview) -> str:
-    """The format that a netCDF file says it has, sealed or not; nothing if it says none.
-
-    Raises
-    ------
-    ValueError
-        If it is no netCDF file.
-    """
-    import h5py
-
-    try:
-        with h5py.File(io.BytesIO(content), "r") as file:
-            return str(file.attrs.get("format", ""))
-    except sealed.OTHER as error:
+    except OTHER as error:
         raise ValueError(f"it holds something else ({error})") from error

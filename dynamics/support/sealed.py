@@ -12,19 +12,13 @@ import os
 import re
 import secrets
 import warnings
-import zipfile
-import zlib
 from pathlib import Path
-from tokenize import TokenError
 from typing import NamedTuple
 
 from dynamics.support import checks, files
+from dynamics.support.formats import ARCHIVE, NETCDF, format_of
 
 DIGITS = 64
-NETCDF, ARCHIVE = b"\x89HDF", b"PK"
-# What else than ValueError the readers of both raise if bytes are sealed but not of ours.
-OTHER = (KeyError, IndexError, TypeError, AttributeError, OSError, EOFError, RuntimeError, OverflowError)
-OTHER_ZIP = (*OTHER, zipfile.BadZipFile, zlib.error, SyntaxError, TokenError)  # the last two: numpy, of heads
 
 
 class Kind(NamedTuple):
@@ -125,24 +119,6 @@ def another(path: str | os.PathLike, what: str, content: bytes | memoryview, *, 
     else:
         found += f", {KINDS[said].what}" if said in KINDS else f", of the unknown kind {checks.brief(said)}"
     return checks.reject(name, f"be {what} written by yzflow", found)
-
-
-def format_of(content: bytes | memoryview) -> str:
-    """The format that a file says it has; nothing if it says none.
-
-    Raises
-    ------
-    ValueError
-        If it is neither netCDF nor an archive.
-    """
-    from dynamics.support import archive, netcdf  # which seal by this module
-
-    start = bytes(content[:4])
-    if start == NETCDF:
-        return netcdf.format_of(content)
-    if start.startswith(ARCHIVE):
-        return archive.format_of(content)
-    raise ValueError("neither netCDF nor an archive")
 
 
 def kind_of(path: str | os.PathLike) -> str:

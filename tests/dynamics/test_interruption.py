@@ -11,7 +11,7 @@ from strategies import SEEDS, bags, layers
 
 from dynamics import Bags, Layer, Objective, gradient_flow
 from dynamics._model import batch, kernels
-from dynamics.layer import Problem
+from dynamics._model.problem import Problem
 
 
 def measured(problem, layer, n_bags):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamics import Bags, Layer
-from dynamics.layer import Problem
+from dynamics._model.problem import Problem
 
 
 def assert_gradient(actual, expected, layer, data):

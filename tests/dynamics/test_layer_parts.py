@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from dynamics import Bags, Embedding, Layer, Objective, Trajectory, gradient_flow, sgd
 from dynamics._engine.sgd.run import Run
 from dynamics._model import kernels
+from dynamics._model.problem import Problem
 from dynamics.descent import _DEFAULTS
-from dynamics.layer import Problem, in_precision, moved
+from dynamics.layer import in_precision, moved
 
 PARTS = ("hidden", "center", "floor", "no norm", "embedding", "identity")
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from dynamics._engine.clock import Clock
+from dynamics._engine.open.protocol import Flow
 from dynamics._engine.open.states import RaisedError, States, check_name
 from dynamics._engine.steps import Interpolant
 from dynamics.support import checks
-
-if TYPE_CHECKING:
-    from dynamics.open_flow import Flow
 
 KINDS = ("record", "stop", "kink")
 # Points of a step at which signs are compared: a number that leaves and comes back between two of them goes unseen.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,15 +10,13 @@ from dynamics._engine.clock import Clock
 from dynamics._engine.march import MOST_EVALUATIONS, Guard, culprit, march, taken
 from dynamics._engine.open.events import Cut, Watch
 from dynamics._engine.open.kinks import Sides, Slide, begins, rate, sides_of
+from dynamics._engine.open.protocol import Flow
 from dynamics._engine.open.records import recorded
 from dynamics._engine.open.states import States
 from dynamics._engine.steps import Dop853, Steps, steps_of
 from dynamics.flow import IntegrationError
 from dynamics.run import Run
 from dynamics.support.progress import Progress
-
-if TYPE_CHECKING:
-    from dynamics.open_flow import Flow
 
 # So many kinks in so small a part of the whole are one after the other without end.
 _KINKS, _DENSE = 200, 1e-6

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import lazy_loader
 import numpy as np
 
+from dynamics._engine.open.protocol import Flow
 from dynamics._engine.open.states import Labelled, States, check_name, labelled
 from dynamics.run import FORMAT, Run
 from dynamics.support import checks
@@ -17,7 +18,6 @@ from dynamics.support.provenance import provenance
 if TYPE_CHECKING:
     import xarray as xr
 
-    from dynamics.open_flow import Flow
 else:
     xr = lazy_loader.load("xarray")
 

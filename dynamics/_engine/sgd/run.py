@@ -12,14 +12,15 @@ import numpy as np
 from dynamics._engine.sgd.feed import Feed, Source, source_of
 from dynamics._engine.sgd.memory import LARGE, Memory, bounded, copy_of, zeros
 from dynamics._model import kernels
-from dynamics._model.objective import Objective, add_terms, as_objective, check_insertions, shaped
-from dynamics._model.weights import RATES, Rule, Weights
+from dynamics._model.objective import Objective, add_terms, as_objective, check_insertions, rule_of, shaped
+from dynamics._model.problem import View
+from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags, Data
 from dynamics.fields import _kernels as decoder_kernels
 from dynamics.fields import modified
 from dynamics.fields.steps import Step
 from dynamics.fields.table import entry_of
-from dynamics.layer import Layer, View, moved, optional_rates
+from dynamics.layer import Layer, moved, optional_rates
 from dynamics.optimizers.optimizer import Optimizer, as_optimizer, ascend, direction_of
 from dynamics.support import checks
 from dynamics.support.checks import read_only
@@ -296,7 +297,7 @@ class Run:
         self.seen = Weights(*(read_only(array.view()) for array in self.weights))
         self.current, self.large = self.weights, max(array.nbytes for array in self.weights) > LARGE
         mass = read_only(np.pad(layer.multiplicity, (0, padding)))
-        self.rule = Rule.of(layer, objective, self.dtype)._replace(multiplicity=mass)
+        self.rule = rule_of(layer, objective, self.dtype)._replace(multiplicity=mass)
 
     def _cast(self, name: str, value: float | np.ndarray) -> Any:
         """A rate or a new array in the precision of the run."""

@@ -1,0 +1,67 @@
+"""Formats that files say they have: netCDF and zip archives, sealed or not."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from tokenize import TokenError
+
+NETCDF, ARCHIVE = b"\x89HDF", b"PK"
+# What else than ValueError the readers of both raise if bytes are sealed but not of ours.
+OTHER = (KeyError, IndexError, TypeError, AttributeError, OSError, EOFError, RuntimeError, OverflowError)
+OTHER_ZIP = (*OTHER, zipfile.BadZipFile, zlib.error, SyntaxError, TokenError)  # the last two: numpy, of heads
+HEADER, CLAIM = "run.json", "claim.json"  # the member for the header; that of certificates, which is a claim
+
+
+def format_of(content: bytes | memoryview) -> str:
+    """The format that a file says it has; nothing if it says none.
+
+    Raises
+    ------
+    ValueError
+        If it is neither netCDF nor an archive.
+    """
+    start = bytes(content[:4])
+    if start == NETCDF:
+        return _of_netcdf(content)
+    if start.startswith(ARCHIVE):
+        return _of_archive(content)
+    raise ValueError("neither netCDF nor an archive")
+
+
+def _of_archive(content: bytes | memoryview) -> str:
+    """The format that the header of an archive says it has, sealed or not; nothing if it says none.
+
+    Raises
+    ------
+    ValueError
+        If it is no archive.
+    """
+    header = None
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for name in {HEADER, CLAIM}.intersection(archive.namelist()):
+                header = json.loads(archive.read(name))
+                header = header.get("claim") if name == CLAIM and isinstance(header, dict) else header
+    except (*OTHER_ZIP, ValueError) as error:
+        raise ValueError(f"no archive ({error})") from error
+    return str(header.get("format", "")) if isinstance(header, dict) else ""
+
+
+def _of_netcdf(content: bytes | memoryview) -> str:
+    """The format that a netCDF file says it has, sealed or not; nothing if it says none.
+
+    Raises
+    ------
+    ValueError
+        If it is no netCDF file.
+    """
+    import h5py
+
+    try:
+        with h5py.File(io.BytesIO(content), "r") as file:
+            return str(file.attrs.get("format", ""))
+    except OTHER as error:
+        raise ValueError(f"it holds something else ({error})") from error
