@@ -2,6 +2,7 @@
 
 import ast
 import json
+from importlib import metadata
 
 import pytest
 import yzflow_studies
@@ -12,6 +13,7 @@ from figure_rules import explained, has_its_own_place
 from theory.values import Study
 from yzflow import cli, studies
 from yzflow.figures import entries
+from yzflow.sweeps import tasks
 from yzflow.values import check_rooms
 
 ROOMS = studies.rooms_of(yzflow_studies)
@@ -22,7 +24,7 @@ FIGURES = {entry.name: entry for room in ROOMS.values() for entry in room.figure
 def installed(monkeypatch):
     """The studies of this clone, installed or not, and no others."""
     monkeypatch.setattr(studies, "_registered", [yzflow_studies])
-    monkeypatch.setattr(studies, "_named", list)
+    monkeypatch.setattr(studies, "_points", list)
 
 
 def study(*arguments):
@@ -141,6 +143,18 @@ def test_the_command_computes_prints_and_draws(tmp_path):
     ):
         refused = study(*arguments)
         assert refused.exit_code == 2 and told in refused.stderr
+
+
+def test_packages_of_entry_points_are_found_and_broken_ones_are_named(monkeypatch):
+    points = [metadata.EntryPoint(name, name, studies.GROUP) for name in ("yzflow_studies", "no_such_studies")]
+    monkeypatch.setattr(studies, "_registered", [])
+    monkeypatch.setattr(studies, "_points", lambda: points)
+    with pytest.warns(UserWarning, match="the studies no_such_studies are left out: No module named"):
+        assert studies.rooms() == ROOMS
+
+
+def test_a_task_of_a_study_is_found_by_its_name():
+    assert tasks.resolve("real_text").name == "real_text" and "real_text" not in tasks.named()
 
 
 def test_only_packages_hold_rooms():

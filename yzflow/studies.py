@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import importlib
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import metadata
@@ -173,10 +173,14 @@ def rooms_of(package: ModuleType) -> dict[str, Room]:
     return {folder.name: Room(f"{package.__name__}.{folder.name}", folder) for folder in sorted(folders)}
 
 
+def _points() -> Iterable[metadata.EntryPoint]:
+    return metadata.entry_points(group=GROUP)
+
+
 def _named() -> list[ModuleType]:
     """The packages that entry points name."""
     packages = []
-    for point in metadata.entry_points(group=GROUP):
+    for point in _points():
         try:
             packages.append(importlib.import_module(point.value))
         except Exception as error:  # other people's code can raise anything

@@ -96,7 +96,8 @@ def calls(tmp_path_factory):
                 "figures.registry.find": (figures.find, {"name": "9"}),
                 "figures.registry.names": (figures.names, {"given": False}),
                 "figures.style.save": (figures.save, {"figure": figure, "stem": "figure", "formats": ["png"]}),
-                "figures.save_all": (figures.save_all, {"shown": drawn, "folder": ".", "formats": ["png"], "among": ()}),
+                "figures.save_all": (figures.save_all, {
+                    "shown": drawn, "folder": ".", "formats": ["png"], "among": ()}),
                 "figures.registry.Effort": (registry.Effort, {"quick": True, "store": None, "progress": False}),
                 "figures.registry.Entry.data": (entry.data, {"effort": registry.Effort(quick=True)}),
                 "reruns.rerun": (yzflow.rerun, {"path": "run.nc", "progress": False}),

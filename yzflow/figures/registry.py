@@ -175,5 +175,6 @@ def find(name: str) -> Entry:
         if len(found) == 1:
             return found[0]
     near = checks.nearest(name, {entry.name: (entry.name, str(entry.number or entry.name)) for entry in known})
-    rule = f"be the number or the name of one figure, such as {near}; `yzflow figures` lists all"
+    lists = "`yzflow figures` lists all, and `yzflow study` draws those of studies"
+    rule = f"be the number or the name of one figure, such as {near}; {lists}"
     raise checks.reject("NAME", rule, checks.brief(name))
