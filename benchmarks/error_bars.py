@@ -3,6 +3,7 @@
 A few hundred runs of a small problem, made once, are a population whose mean is known exactly; replicates are seeds
 drawn from it with replacement. ``python -m benchmarks --only error_bars --out docs/benchmarks``; runs are kept in a
 folder below the system's for temporary files, so that an interrupted call goes on.
+Needs the studies: pip install -e studies.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from typing import Any
 import numpy as np
 import scipy.stats
 import xarray as xr
+from yzflow_studies.dyck_embeddings.study import variation
+from yzflow_studies.words_and_prefixes.ranks import rank_limits
 
 from benchmarks import Study
 from yzflow import intervals
-from yzflow.papers.bounded_dyck.ranks import rank_limits
-from yzflow.papers.bounded_dyck.training import variation
 from yzflow.sweeps.sweep import sweep
 
 REPLICATES = 2000

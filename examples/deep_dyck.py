@@ -11,6 +11,7 @@ attention maps of trained models one by one.
 Maps above the first layer differ between seeds more than random ones (the paper: about as much), and are mostly not
 stack-like (as in the paper). That the regulariser helps on long prefixes is not seen after this much training
 (studies/yzflow_studies/ordinary_transformers/page.md has the results of the defaults: 37 minutes of processor time).
+Needs the studies: pip install -e studies.
 """
 
 import time
@@ -18,13 +19,15 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
+from yzflow_studies.dyck_embeddings.study import variation
+from yzflow_studies.ordinary_dyck import study as ordinary
+from yzflow_studies.precise_dyck import precise
+from yzflow_studies.precise_dyck import study as interventions
 
 from dynamics.support import checks
 from dynamics.support.netcdf import save_dataset
 from yzflow import figures, intervals, scripts
 from yzflow.papers.bounded_dyck import deep as deep_dyck
-from yzflow.papers.bounded_dyck import interventions, precise
-from yzflow.papers.bounded_dyck import training as dyck
 
 
 def variations(table: xr.Dataset) -> str:
@@ -73,14 +76,14 @@ def main(arguments: list[str] | None = None) -> int:
     for name, shown in results.items():
         if not isinstance(shown, dict):
             save_dataset(shown, out / f"{name}.nc")
-    figures.save_all(results, out)
+    figures.save_all(results, out, among=(*ordinary.FIGURES, *interventions.FIGURES))
     print(f"Figures, captions and data are in {out}")
     return 0
 
 
 def run(seeds: int, out: Path, *, quick: bool) -> dict:
     """All trainings; what is shown in each figure."""
-    size, rows, grid = {"seeds": seeds}, deep_dyck.TABLE, {}
+    size, rows, grid = {"seeds": seeds}, ordinary.TABLE, {}
     places = {"no positions": None, "linear positions": "linear"}
     if quick:  # two trainings in all, most of whose time is compilation
         size, rows = {"seeds": 3, "steps": 30, "n_test": 50}, rows[:1]
@@ -89,12 +92,12 @@ def run(seeds: int, out: Path, *, quick: bool) -> dict:
     size |= {"progress": True, "store": out / ("quick" if quick else "checkpoints")}
     maps = {name: deep_dyck.trained(positions=place, **size) for name, place in places.items()}
     for name, one in maps.items():
-        found = dyck.variation(one["attention"].isel(time=-1, probe=0, layer=-1, head=0))
+        found = variation(one["attention"].isel(time=-1, probe=0, layer=-1, head=0))
         error = float(found["standard_error"])
         print(f"Second layer, {name}: attention variation {float(found['mean']):.2f} +- {error:.2f}", flush=True)
-    lengths = deep_dyck.lengths(**grid, **size)
+    lengths = ordinary.lengths(**grid, **size)
     print(accuracies(lengths), flush=True)
-    table = deep_dyck.table(rows=rows, **size)
+    table = ordinary.table(rows=rows, **size)
     print(variations(table), flush=True)
     return {"deep_dyck_attention": maps, "deep_dyck_length": lengths, "deep_dyck_variation": table}
 
@@ -104,10 +107,10 @@ def until_right(seeds: int, out: Path, *, quick: bool) -> dict:
     size: dict = {"seeds": seeds, "store": out / "precise"}
     if quick:
         size = {"seeds": 3, "most_steps": 20, "check_every": 20, "n_train": 300, "n_test": 50, "n_long": 5}
-    table = precise.table(rows=deep_dyck.TABLE[: 1 if quick else None], **size)
+    table = precise.table(rows=ordinary.TABLE[: 1 if quick else None], **size)
     print(precise.report(table), flush=True)
     found = interventions.survey(precise.trained(n_heads=4, **size), **({"n_test": 20, "draws": 1} if quick else {}))
-    print(figures.entries()["deep_dyck_interventions"].claims(found), flush=True)
+    print(interventions.FIGURES[0].claims(found), flush=True)
     return {"deep_dyck_variation": table, "deep_dyck_interventions": found}
 
 

@@ -12,6 +12,7 @@ second trains as the paper does, at all positions on the bracket that was drawn:
 prefixes (its App. D.2), or on both; the layer, or a standard 2-layer transformer (extra ``deep``). It says what
 violation and the decoder at the mean prefix tell of long prefixes, with intervals, and goes on after an interruption
 from what is in DIR/store (studies/yzflow_studies/words_and_prefixes/page.md).
+Needs the studies: pip install -e studies.
 """
 
 from pathlib import Path
@@ -19,15 +20,20 @@ from pathlib import Path
 import numpy as np
 import scipy.stats
 import xarray as xr
+from yzflow_studies.dyck_balance import study as over_training
+from yzflow_studies.dyck_embeddings import study as embeddings
+from yzflow_studies.layer_parts import study as parts
+from yzflow_studies.words_and_prefixes import study as words
 
 from dynamics.support import checks
 from dynamics.support.netcdf import save_dataset
 from theory import balance
 from theory.bounded_dyck import lottery, transformers
 from yzflow import figures, scripts
-from yzflow.papers.bounded_dyck import architecture, words
 from yzflow.papers.bounded_dyck import training as dyck
-from yzflow.papers.bounded_dyck.figures.architecture import residual_link
+from yzflow.papers.bounded_dyck.words import ARCHITECTURES, KINDS
+
+FIGURES = (*over_training.FIGURES, *embeddings.FIGURES, *parts.FIGURES)
 
 
 def exact_layers() -> str:
@@ -87,8 +93,8 @@ def lengths(runs: xr.Dataset) -> str:
 def architectures(runs: xr.Dataset) -> str:
     """Embeddings and attention variation."""
     runs = runs.isel(eta=0, contrast_weight=0)
-    variation = dyck.variation(runs["attention"])
-    lines = [f"Attention variation between seeds (random rows: {dyck.random_variation(runs.sizes['row']):.2f}):"]
+    variation = embeddings.variation(runs["attention"])
+    lines = [f"Attention variation between seeds (random rows: {embeddings.random_variation(runs.sizes['row']):.2f}):"]
     for kind in runs["embedding"].values:
         rank = ""
         if kind != dyck.FREE:
@@ -127,14 +133,14 @@ def words_and_prefixes(kinds: list[str], architecture: str, seeds: int, out: Pat
     print(regimes(runs))
     name = "dyck_words" if architecture == "minimal" else "deep_dyck_words"
     save_dataset(runs, out / f"{name}.nc")
-    print(figures.save_all({name: runs}, out))
+    print(figures.save_all({name: runs}, out, among=words.FIGURES))
 
 
 def main(arguments: list[str] | None = None) -> int:
     script = scripts.Script(__doc__, out="dyck_balance", quick="three or four seeds, few steps")
     script.add_argument("--seeds", type=int, default=4, help="seeds per setting, 3 or more; the findings have 20")
-    script.add_argument("--kind", nargs="+", choices=words.KINDS, help="train on these, at all positions")
-    script.add_argument("--architecture", choices=words.ARCHITECTURES, default="minimal", help="with --kind")
+    script.add_argument("--kind", nargs="+", choices=KINDS, help="train on these, at all positions")
+    script.add_argument("--architecture", choices=ARCHITECTURES, default="minimal", help="with --kind")
     script.add_argument("--parts", action="store_true", help="with and without LN and a feed-forward part")
     options = script.options(arguments)
     out = options.out
@@ -147,7 +153,7 @@ def main(arguments: list[str] | None = None) -> int:
     size = {"seeds": 3, "steps": 50} if options.quick else {"seeds": seeds, "steps": 1000}
     print(exact_layers(), flush=True)
     print(pruned_transformer(), flush=True)
-    flow = dyck.flow_and_sgd(**({"t_end": 50.0, "n_times": 11} if options.quick else {}))
+    flow = over_training.flow_and_sgd(**({"t_end": 50.0, "n_times": 11} if options.quick else {}))
     print(limits(flow), flush=True)
     runs = {
         "dyck_length": dyck.trained(contrast_weight=(0.0, 1.0, 10.0), scale=(0.1,), progress=True, **size),
@@ -156,19 +162,20 @@ def main(arguments: list[str] | None = None) -> int:
         "dyck_balanced_layers": None,
     }
     if options.parts:
+        entries = {entry.name: entry for entry in parts.FIGURES}
         more = {"scales": (1.0,)} if options.quick else {"store": out / "variants"}
-        runs["dyck_architecture"] = architecture.grid(progress=True, **size, **more)
-        runs["dyck_residual_link"] = residual_link()
+        runs["dyck_architecture"] = parts.grid(progress=True, **size, **more)
+        runs["dyck_residual_link"] = parts.residual_link()
         for name in ("dyck_architecture", "dyck_residual_link"):
-            print(figures.entries()[name].claims(runs[name]), flush=True)
+            print(entries[name].claims(runs[name]), flush=True)
     size["seeds"] = 1
-    runs["dyck_attention"] = dyck.trained(embedding=dyck.EMBEDDINGS, eta=dyck.RATES, progress=True, **size)
+    runs["dyck_attention"] = dyck.trained(embedding=dyck.EMBEDDINGS, eta=embeddings.RATES, progress=True, **size)
     print(lengths(runs["dyck_length"]))
     print(architectures(runs["dyck_variation"]), flush=True)
     for name, data in runs.items():
         if data is not None:
             save_dataset(data, out / f"{name}.nc")
-    figures.save_all(runs, out)
+    figures.save_all(runs, out, among=FIGURES)
     print(f"Figures, captions and data are in {out}")
     return 0
 

@@ -76,3 +76,15 @@ def shows(entry, data, values) -> None:
     assert all(axes.get_xlabel() for axes in figure.axes) and figure.axes[0].get_ylabel()
     shown = {float(y) for axes in figure.axes for line in axes.get_lines() for y in np.atleast_1d(line.get_ydata())}
     assert shown >= {float(value) for value in np.ravel(values) if value == value}
+
+
+def labelled(entry, data=None) -> None:
+    """Fails unless the figure labels every axis, leaves the caller's style alone and has a caption of sentences."""
+    before = dict(matplotlib.rcParams)
+    figure = entry(data)
+    assert dict(matplotlib.rcParams) == before
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        bottom_row = axes.get_subplotspec() is None or axes.get_subplotspec().is_last_row()
+        assert axes.get_xlabel() or not bottom_row or axes.get_label() == "<colorbar>"
+    assert entry.text.endswith(".")

@@ -16,7 +16,6 @@ from dynamics.units.qsa import load_training, train_qsa
 from theory.enclosures import Enclosure
 from theory.enclosures.cells import Cell, CellEnclosure, decide_cell
 from yzflow.audits import survival
-from yzflow.papers.bounded_dyck import architecture
 from yzflow.sweeps.runs import Result, key
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import load_sweep
@@ -133,10 +132,6 @@ def _trained(path):
     netcdf.save_dataset(run, path)
 
 
-def _variant(path):
-    netcdf.kept(path, architecture._FORMAT, architecture._WHAT, lambda: xr.Dataset({"loss": ("seed", [1.0, 2.0])}))
-
-
 FILES = {
     "yzflow-trajectory-1": File("run.nc", lambda path: saved.trajectory(path, seed=3), _trajectory),
     "yzflow-run-1": File("open.nc", _open_run, _run),
@@ -156,7 +151,6 @@ FILES = {
     ),
     "yzflow-sweep-1": File("sweep.nc", saved.sweep, lambda path: parts(load_sweep(path))),
     "yzflow-survival-1": File("survival.nc", saved.survival, lambda path: parts(survival.load(path))),
-    "yzflow-dyck-variant-1": File("variant.nc", _variant, plain("yzflow-dyck-variant-1")),
 }
 
 

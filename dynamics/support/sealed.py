@@ -55,9 +55,6 @@ KINDS = {
     "yzflow-runs-1": Kind("the runs of a store"),
     "yzflow-sweep-1": Kind("a sweep", "yzflow.sweeps.sweep:load_sweep"),
     "yzflow-survival-1": Kind("a survival table", "yzflow.audits.survival:load"),
-    "yzflow-dyck-variant-1": Kind(
-        "a variant of the layer", "yzflow.papers.bounded_dyck.architecture:grid", remade=True
-    ),
 }
 
 

@@ -323,7 +323,7 @@ def test_what_is_kept_to_save_work_is_made_again(how, tmp_path):
             made.append(value)
             return xr.Dataset({"x": ((), value)})
 
-        return float(netcdf.kept(tmp_path / name, "yzflow-dyck-variant-1", "a variant", make)["x"])
+        return float(netcdf.kept(tmp_path / name, "yzflow-deep-1", "a variant", make)["x"])
 
     assert [asked("a", 1.0), asked("b", 2.0), asked("a", 1.0)] == [1.0, 2.0, 1.0] and made == [1.0, 2.0]
     first = (tmp_path / "a").read_bytes()

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dynamics.support import checks
 from theory import attention
 from theory.values import Study
-from yzflow.papers.bounded_dyck.training import random_variation
 from yzflow.values.marks import bare
 from yzflow_studies import CLONE
+from yzflow_studies.dyck_embeddings.study import random_variation
 
 PAGES = sorted((CLONE / "studies" / "yzflow_studies").glob("*/*.md"))
 

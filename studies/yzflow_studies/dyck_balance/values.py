@@ -12,7 +12,8 @@ from theory.bounded_dyck import balance, silence
 from theory.values import Study
 from yzflow import intervals
 from yzflow.papers.bounded_dyck import training
-from yzflow.papers.bounded_dyck.ranks import rank_correlation
+from yzflow_studies.dyck_balance.study import flow_and_sgd
+from yzflow_studies.words_and_prefixes.ranks import rank_correlation
 
 
 def mean(values: xr.DataArray) -> dict[str, float]:
@@ -117,7 +118,7 @@ def right(language: DyckLanguage, silent_pairs: Sequence[tuple[int, int]], bags:
 
 def flow(etas: Sequence[float], t: float, scale: float, max_length: int) -> dict[str, Any]:
     """Balance along SGD on all prefixes, against the flow."""
-    runs = training.flow_and_sgd(etas=etas, t_end=t, scale=scale, max_length=max_length)
+    runs = flow_and_sgd(etas=etas, t_end=t, scale=scale, max_length=max_length)
     off = abs(runs - runs.sel(run="flow")).max("time").sel(run=[f"{eta:g}" for eta in etas])
     own = runs.sel(run="flow")
     gaps = {name: off[name].values for name in ("residual", "violation")}

@@ -9,6 +9,7 @@ import xarray as xr
 from theory.values import Study
 from yzflow import intervals
 from yzflow.papers.bounded_dyck import training
+from yzflow_studies.dyck_embeddings import study
 
 NAMES = dict(zip(training.ARCHITECTURES, ("Z free", "(19)", "(20)", "(21)"), strict=True))
 
@@ -22,8 +23,8 @@ def table(embeddings: Sequence[str], scales: Sequence[float], seeds: int) -> dic
     """Accuracy, and attention before and after training, by embedding and initial scale of Z."""
     runs = training.trained(embedding=embeddings, scale=scales, seeds=seeds).isel(eta=0, contrast_weight=0, drop=True)
     language = training.LANGUAGE
-    start, end = (training.variation(runs[name]) for name in ("start_attention", "attention"))
-    stack = training.stack_share(runs["attention"], language).mean("seed")
+    start, end = (study.variation(runs[name]) for name in ("start_attention", "attention"))
+    stack = study.stack_share(runs["attention"], language).mean("seed")
     rows, change = [], {}
     for embedding in embeddings:
         for scale in scales:
@@ -50,8 +51,8 @@ def table(embeddings: Sequence[str], scales: Sequence[float], seeds: int) -> dic
         "change": change,
         "ranks": [int(np.linalg.matrix_rank(one)) for one in vectors],
         "states": len(vectors[0]),
-        "random": training.random_variation(runs.sizes["row"]),
-        "uniform": float(training.stack_share(uniform, language)),
+        "random": study.random_variation(runs.sizes["row"]),
+        "uniform": float(study.stack_share(uniform, language)),
         "word": runs.sizes["row"] - 1,
     }
 
@@ -70,7 +71,7 @@ STUDIES = (
     Study(
         "table",
         table,
-        {"embeddings": list(training.ARCHITECTURES), "scales": list(training.SCALES), "seeds": 20},
+        {"embeddings": list(training.ARCHITECTURES), "scales": list(study.SCALES), "seeds": 20},
         DATA,
         quick=False,
     ),

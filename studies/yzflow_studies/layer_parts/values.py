@@ -8,8 +8,10 @@ import xarray as xr
 from dynamics import DyckLanguage
 from theory.bounded_dyck import gpt
 from theory.values import Study
-from yzflow.papers.bounded_dyck import architecture, training
-from yzflow.papers.bounded_dyck.figures.architecture import residual_link
+from yzflow.papers.bounded_dyck import training
+from yzflow_studies.dyck_embeddings.study import random_variation, stack_share
+from yzflow_studies.layer_parts import study as architecture
+from yzflow_studies.layer_parts.study import residual_link
 
 LABELS = {"one-hot": "(19)", "type and depth": "(20)", "type and angle": "(21)"}
 QUANTITIES = ("short", "long", "stack_share", "variation")
@@ -63,8 +65,8 @@ def measures(k: int, D: int) -> dict[str, float]:
     language = DyckLanguage(k, D)
     rows = training.probe_prefix(language).size + 1
     uniform = np.tril(np.ones((rows, rows))) / np.arange(1, rows + 1)[:, None]
-    share = training.stack_share(xr.DataArray(uniform, dims=("row", "position")), language)
-    return {"uniform": float(share), "random": training.random_variation(rows)}
+    share = stack_share(xr.DataArray(uniform, dims=("row", "position")), language)
+    return {"uniform": float(share), "random": random_variation(rows)}
 
 
 def link(k: int, D: int, noise: float, lipschitz: float) -> dict[str, float]:

@@ -13,6 +13,7 @@ import yzflow
 from dynamics.data import averaging as tasks
 from dynamics.units.attention_unit import AttentionUnit, TensorAttentionUnit
 from theory import averaging
+from yzflow.sweeps.tasks import resolve
 from yzflow_studies.learning_match import models, small_units, study
 from yzflow_studies.learning_match import runs as experiment
 
@@ -214,6 +215,10 @@ def test_a_sweep_of_runs_goes_on_where_it_was(tmp_path):
 def test_a_grid_is_checked_before_it_runs(grid, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         yzflow.sweep(experiment.TASK, grid, store=tmp_path / "runs", progress=False)
+
+
+def test_the_task_is_found_by_module_and_name():
+    assert resolve("yzflow_studies.learning_match.runs:TASK") is experiment.TASK
 
 
 def test_bad_arguments_are_named():

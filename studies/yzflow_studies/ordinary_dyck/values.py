@@ -9,7 +9,11 @@ import xarray as xr
 from dynamics import DyckLanguage
 from theory.values import Study
 from yzflow.intervals import standard_error
-from yzflow.papers.bounded_dyck import deep, training
+from yzflow.papers.bounded_dyck import deep
+from yzflow_studies.dyck_embeddings.study import stack_share
+from yzflow_studies.dyck_embeddings.study import variation as between_seeds
+from yzflow_studies.ordinary_dyck.study import CONTRAST_WEIGHTS, lengths, table
+from yzflow_studies.ordinary_dyck.study import TABLE as TABLE1
 
 
 def spread(values: xr.DataArray) -> dict[str, float]:
@@ -19,7 +23,7 @@ def spread(values: xr.DataArray) -> dict[str, float]:
 
 def variation(settings: Sequence[Sequence[int]], eta: float, batch: int, steps: int, seeds: int) -> dict[str, Any]:
     """Attention variation between seeds, layer by layer, beside random rows, and accuracy on short prefixes."""
-    found = deep.table(rows=[tuple(row) for row in settings], eta=eta, batch_size=batch, steps=steps, seeds=seeds)
+    found = table(rows=[tuple(row) for row in settings], eta=eta, batch_size=batch, steps=steps, seeds=seeds)
     rows = []
     for (k, depth, layers), name in zip(settings, found["setting"].values, strict=True):
         row = found.sel(setting=name)
@@ -47,7 +51,7 @@ def maps(k: int, D: int, layers: int, steps: int, seeds: int) -> dict[str, Any]:
     """How much of their attention closing queries of the last layer put on open brackets of their own depth."""
     runs = deep.trained(DyckLanguage(k, D), n_layers=layers, steps=steps, seeds=seeds)
     ends = runs["attention"].isel(time=-1, probe=0, head=0)
-    share = training.stack_share(ends, DyckLanguage(k, D)).isel(layer=-1)
+    share = stack_share(ends, DyckLanguage(k, D)).isel(layer=-1)
     return {"share": [float(share.min()), float(share.max())]}
 
 
@@ -64,7 +68,7 @@ def positions(k: int, D: int, steps: int, seeds: int) -> dict[str, Any]:
 
 def regularised(kinds: Sequence[str], weights: Sequence[float], steps: int, seeds: int, n_test: int) -> dict[str, Any]:
     """Accuracy by the weight of the regulariser (22) and what was trained on, and its effect over the same seeds."""
-    runs = deep.lengths(kinds=kinds, weights=weights, steps=steps, seeds=seeds, n_test=n_test)
+    runs = lengths(kinds=kinds, weights=weights, steps=steps, seeds=seeds, n_test=n_test)
     rows = []
     for kind in kinds:
         for weight in weights:
@@ -90,7 +94,7 @@ def longer(k: int, D: int, weights: Sequence[float], steps: int, seeds: int, n_t
     ]
     rows = []
     for weight, one in zip(weights, runs, strict=True):
-        varied = training.variation(one["attention"].isel(time=-1, probe=0, layer=-1, head=0))
+        varied = between_seeds(one["attention"].isel(time=-1, probe=0, layer=-1, head=0))
         long = one["accuracy"].sel(length="400-500")
         rows.append(
             {
@@ -118,7 +122,7 @@ def longer(k: int, D: int, weights: Sequence[float], steps: int, seeds: int, n_t
 
 
 ADAM = ("GPTs of width 32 without positions, Adam at 0.003, batches of 64; standard errors over seeds",)
-TABLE = [list(row) for row in deep.TABLE]
+TABLE = [list(row) for row in TABLE1]
 LANGUAGE = {"k": 2, "D": 4, "seeds": 4}
 STUDIES = (
     Study(
@@ -133,14 +137,20 @@ STUDIES = (
     Study(
         "regularised",
         regularised,
-        {"kinds": ["word", "prefix"], "weights": list(deep.CONTRAST_WEIGHTS), "steps": 1000, "seeds": 4, "n_test": 500},
+        {
+            "kinds": ["word", "prefix"],
+            "weights": list(CONTRAST_WEIGHTS),
+            "steps": 1000,
+            "seeds": 4,
+            "n_test": 500,
+        },
         ADAM,
         quick=False,
     ),
     Study(
         "longer",
         longer,
-        LANGUAGE | {"weights": list(deep.CONTRAST_WEIGHTS), "steps": 4000, "n_test": 500, "guess": 0.6},
+        LANGUAGE | {"weights": list(CONTRAST_WEIGHTS), "steps": 4000, "n_test": 500, "guess": 0.6},
         ADAM,
         quick=False,
     ),

@@ -9,8 +9,11 @@ import xarray as xr
 from dynamics import DyckLanguage
 from theory.values import Study
 from yzflow.intervals import standard_error
-from yzflow.papers.bounded_dyck import deep, interventions, precise
-from yzflow.papers.bounded_dyck.ranks import rank_correlation
+from yzflow.papers.bounded_dyck.deep import WIDTH
+from yzflow_studies.ordinary_dyck.study import TABLE
+from yzflow_studies.precise_dyck import precise
+from yzflow_studies.precise_dyck import study as interventions
+from yzflow_studies.words_and_prefixes.ranks import rank_correlation
 
 
 def spread(values: xr.DataArray) -> dict[str, float]:
@@ -64,7 +67,7 @@ def table(
         best[k] = max(best[k], float(accuracy.sel(setting=name, span="400-500").max()))
     return {
         **{f"rows{count}": [row for row in rows if len(row["layers"]) == count] for count in (2, 3)},
-        "width": deep.WIDTH,
+        "width": WIDTH,
         "models": len(settings) * seeds,
         "late": len(settings) * seeds - sum(row["reached"] for row in rows),
         "ratio": [min(ratios), max(ratios)],
@@ -111,7 +114,7 @@ def maps(k: int, D: int, heads: Sequence[int], seeds: int, target: float, most_s
 
 ADAM = ("GPTs without positions, Adam on words; standard errors over seeds",)
 UNTIL: dict[str, Any] = {"target": precise.TARGET, "most_steps": precise.MOST_STEPS, "check": 1000, "seeds": 8}
-MORE = {"settings": [list(row) for row in deep.TABLE], "eta": 0.001, "batch": 16, "train": 40000, "test": 1000}
+MORE = {"settings": [list(row) for row in TABLE], "eta": 0.001, "batch": 16, "train": 40000, "test": 1000}
 STUDIES = (
     Study("table", table, UNTIL | MORE, ADAM, quick=False),
     Study("maps", maps, UNTIL | {"k": 2, "D": 4, "heads": [1, 4]}, ADAM, quick=False),

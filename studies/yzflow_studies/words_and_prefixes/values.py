@@ -10,9 +10,11 @@ import xarray as xr
 from scipy.stats import rankdata
 
 from theory.values import Study
-from yzflow.papers.bounded_dyck import deep, words
-from yzflow.papers.bounded_dyck.ranks import bootstrap_limits, permutation_p, rank_correlation
+from yzflow.papers.bounded_dyck import deep
+from yzflow.papers.bounded_dyck.words import BATCH, KINDS, N_CLOSING, STEPS, TARGETS
 from yzflow.values.marks import bare
+from yzflow_studies.words_and_prefixes import study as words
+from yzflow_studies.words_and_prefixes.ranks import bootstrap_limits, permutation_p, rank_correlation
 
 LEVEL = 0.05
 NAMES = {"word": "words", "prefix": "prefixes", "all": "all positions", "last": "the last"}
@@ -82,21 +84,21 @@ def of_rows(rows: list[dict[str, Any]]) -> dict[str, Any]:
 def layers(first: int, last: int, weights: list[float], **settings: Any) -> dict[str, Any]:
     """Layers behind a minimal first layer: a row for each kind and weight, and what all weights together show."""
     runs, together = trained(first, last, weights, **settings), {}
-    for kind in words.KINDS:
+    for kind in KINDS:
         one, other = (values.sel(kind=kind, drop=True) for values in (words.imbalance(runs), words.long_accuracy(runs)))
         together[kind] = {"rank": ordered(one, other), "within": ordered(within(one), within(other))}
-    rows = [row(runs, kind, weight) for kind in words.KINDS for weight in weights]
+    rows = [row(runs, kind, weight) for kind in KINDS for weight in weights]
     return {"seeds": last - first + 1, "together": together, **of_rows(rows)}
 
 
 def standard(first: int, last: int, weights: list[float]) -> dict[str, Any]:
     """Standard transformers: a row for each kind and weight, and of how many the effect of a pair orders seeds."""
     runs = trained(first, last, weights, architecture="standard")
-    found = of_rows([row(runs, kind, weight) for kind in words.KINDS for weight in weights])
+    found = of_rows([row(runs, kind, weight) for kind in KINDS for weight in weights])
     sided = [one["rank"]["low"] > 0 or one["rank"]["high"] < 0 for one in found["rows"]]
     gains = {
         kind: one["gain"]["mean"] - one["gain"]["half"] > 0
-        for kind, one in zip(words.KINDS, found["rows"][1 :: len(weights)], strict=True)
+        for kind, one in zip(KINDS, found["rows"][1 :: len(weights)], strict=True)
     }
     return found | {"sided": any(sided), "helps": gains}
 
@@ -107,9 +109,9 @@ def without(first: int, last: int, more: int) -> dict[str, Any]:
     found: dict[str, Any] = {"seeds": last - first + 1, "fixed": last - more + 1}
     for name, some in (("later", runs.sel(seed=slice(more, None))), ("all", runs)):
         violation, long, drift = words.imbalance(some), words.long_accuracy(some), words.from_drift(some)
-        found[name] = {kind: ordered(violation.sel(kind=kind), long.sel(kind=kind)) for kind in words.KINDS}
+        found[name] = {kind: ordered(violation.sel(kind=kind), long.sel(kind=kind)) for kind in KINDS}
         found[name]["off"] = float(abs(drift - long).max())
-        found[name]["apart"] = apart(*(found[name][kind]["value"] for kind in words.KINDS), some.sizes["seed"])
+        found[name]["apart"] = apart(*(found[name][kind]["value"] for kind in KINDS), some.sizes["seed"])
     return found
 
 
@@ -122,7 +124,7 @@ def apart(one: float, other: float, n: int) -> float:
 def targets(first: int, last: int) -> dict[str, Any]:
     """Embedding (19) without (22), by what is asked where."""
     rows = []
-    cases = [(kind, "all", target) for kind in words.KINDS for target in words.TARGETS] + [("prefix", "last", "exact")]
+    cases = [(kind, "all", target) for kind in KINDS for target in TARGETS] + [("prefix", "last", "exact")]
     for kind, positions, target in cases:
         options = {"embedding": "one-hot", "kinds": [kind], "positions": positions, "targets": target}
         runs = trained(first, last, [0.0], **options).isel(kind=0, contrast_weight=0, drop=True)
@@ -145,7 +147,7 @@ def defaults() -> dict[str, Any]:
     """What the standard transformers are trained with."""
     n = inspect.signature(deep.data).parameters["n"].default
     sizes = {"width": deep.WIDTH, "eta": deep.ETA, "sequences": n, "hidden": 4 * deep.WIDTH}
-    return {**sizes, "steps": words.STEPS, "batch": words.BATCH, "closing": words.N_CLOSING}
+    return {**sizes, "steps": STEPS, "batch": BATCH, "closing": N_CLOSING}
 
 
 def intervals() -> dict[str, int]:

@@ -16,9 +16,6 @@ from dynamics.deep import objective, training
 from dynamics.optimizers.table import RULES, UpdateRule
 from dynamics.support import progress
 from dynamics.support.netcdf import save_dataset
-from yzflow import figures
-from yzflow.papers.bounded_dyck import deep as deep_dyck
-from yzflow.papers.bounded_dyck import training as dyck
 
 V, LENGTH = 6, 8
 ARCHITECTURE = deep.Architecture(V, width=4, mlp_width=8)
@@ -302,47 +299,6 @@ def test_bad_arguments_are_refused(changed, message):
     arguments = {"start": ARCHITECTURE, "data": TEXT, **ARGUMENTS} | changed
     with pytest.raises(ValueError, match=message):
         deep.train(arguments.pop("start"), arguments.pop("data"), **arguments)
-
-
-# Experiments
-
-
-@pytest.mark.slow
-def test_dyck_experiment_measures_what_it_says(tmp_path):
-    language = DyckLanguage(2, 2)
-    size = {"steps": 4, "seeds": 3, "batch_size": 8, "n_test": 40, "store": tmp_path}
-    runs = deep_dyck.trained(language, contrast_weight=0.1, **size)
-    model = deep.model_at(runs.expand_dims("learning_rate"), seed=1)
-    for name, span in deep_dyck.LENGTHS.items():
-        prefixes = deep_dyck.open_prefixes(language, span, n=40)
-        some = prefixes if span[1] < 100 else prefixes[:2]
-        assert all(span[0] <= prefix.size <= span[1] and language.stack(prefix).size for prefix in prefixes)
-        right = []
-        for prefix in some[:8]:
-            padded = np.append(language.n_brackets, prefix)
-            logits = np.asarray(model(np.pad(padded, (0, span[1] + 1 - padded.size))))[prefix.size]
-            right.append(logits[1::2].argmax() == language.stack(prefix)[-1])
-        assert deep_dyck.closes_right(model, language, some[:8]).tolist() == right
-        every = deep_dyck.closes_right(model, language, prefixes)
-        assert float(runs["accuracy"].sel(seed=1, length=name)) == every.mean()
-        hard = [one for one, prefix in zip(every, prefixes, strict=True) if language.brackets[prefix[-1]] in ")]"]
-        assert 0 < len(hard) < len(prefixes)
-        assert float(runs["accuracy_after_closing"].sel(seed=1, length=name)) == np.mean(hard)
-    assert runs["attention"].sizes["row"] == dyck.probe_prefix(language).size + 1
-    assert figures.deep_dyck_attention({"none": runs}).axes
-    [checkpoint] = tmp_path.iterdir()
-    written = checkpoint.read_bytes()
-    table = deep_dyck.table(rows=((2, 2, 2),), contrast_weight=0.1, **size)
-    lengths = deep_dyck.lengths(language=language, weights=(0.1,), kinds=("word",), **size)
-    assert [path.read_bytes() for path in tmp_path.iterdir()] == [written]  # trained once
-    np.testing.assert_array_equal(lengths["accuracy"].values.ravel(), runs["accuracy"].values.ravel())
-    maps = runs["attention"].isel(probe=0, head=0, layer=1)
-    for name, time in (("start", 0), ("variation", -1)):
-        one, two, three = maps.isel(time=time).values.astype(float)
-        pairs = [np.sum((a - b) ** 2) for a, b in ((one, two), (one, three), (two, three))]
-        assert float(table[name].sel(layer=2).item()) == pytest.approx(np.mean(pairs), rel=1e-5)
-    assert np.isnan(table["variation"].sel(layer=3)).all()
-    assert figures.deep_dyck_variation(table).axes and figures.deep_dyck_length(lengths).axes
 
 
 def test_an_optimizer_that_optax_lacks_trains_no_transformer(monkeypatch):

@@ -1,4 +1,4 @@
-"""Bounded Dyck languages (Wen, Li, Liu and Risteski 2023): settings, experiments, tasks of sweeps, figures."""
+"""Bounded Dyck languages (Wen, Li, Liu and Risteski 2023): settings, tasks of sweeps, sliders, panel, questions."""
 
 from yzflow.paper import Paper, later
 
@@ -11,7 +11,6 @@ PAPER = Paper(
     settings=later("yzflow.papers.bounded_dyck.settings:settings"),
     columns=later("theory.bounded_dyck.statements:COLUMNS"),
     proofs=later("theory.bounded_dyck.proofs:derive"),
-    figures=later("yzflow.papers.bounded_dyck.figures:FIGURES"),
     tasks=later("yzflow.papers.bounded_dyck.tasks:TASKS"),
     views=later("yzflow.papers.bounded_dyck.views:VIEWS"),
     panels=later("yzflow.papers.bounded_dyck.panel:PANELS"),

@@ -10,7 +10,7 @@ import functools
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -22,8 +22,6 @@ from yzflow.papers.bounded_dyck import training as dyck
 if TYPE_CHECKING:
     from dynamics.deep import Sequences, Transformer
 
-TABLE = tuple((k, D, layers) for k in (2, 3) for D in (4, 8) for layers in (2, 3))  # rows of Table 1
-CONTRAST_WEIGHTS = (0.0, 0.1, 1.0)
 LENGTHS = {"below 28": (1, 27), "400-500": (400, 500)}
 WIDTH = 32
 ETA = 3e-3
@@ -164,52 +162,3 @@ def trained(
     attributes = attributes | {"long_name": "the same, of prefixes whose last bracket closes"}
     runs["accuracy_after_closing"] = (("seed", "length"), hard, attributes)
     return runs.assign_coords(length=list(spans)).assign_attrs(k=language.n_types, D=language.max_depth)
-
-
-def table(*, rows: Sequence[tuple[int, int, int]] = TABLE, progress: bool = False, **arguments: Any) -> xr.Dataset:
-    """Attention variation between seeds (Table 1): over (setting, layer), with what random rows would give.
-
-    Parameters
-    ----------
-    rows : sequence of (k, D, layers)
-    **arguments
-        Of `trained`; three seeds at least.
-    """
-    found = []
-    for k, D, n_layers in rows:
-        runs = trained(DyckLanguage(k, D), n_layers=n_layers, progress=progress, **arguments)
-        maps = runs["attention"].isel(probe=0, head=0)
-        start, end = (dyck.variation(maps.isel(time=time, drop=True)) for time in (0, -1))
-        found.append(
-            xr.Dataset(
-                {
-                    "variation": end["mean"],
-                    "standard_error": end["standard_error"],
-                    "half": end["half"],
-                    "start": start["mean"],
-                    "random": dyck.random_variation(maps.sizes["row"]),
-                    "accuracy": runs["accuracy"].mean("seed"),
-                }
-            ).reindex(layer=[1, 2, 3])
-        )
-    names = [f"k = {k}, D = {D}, {layers} layers" for k, D, layers in rows]
-    return xr.concat(found, "setting").assign_coords(setting=names)
-
-
-def lengths(
-    *,
-    weights: Sequence[float] = CONTRAST_WEIGHTS,
-    kinds: Sequence[str] = ("word", "prefix"),
-    progress: bool = False,
-    **arguments: Any,
-) -> xr.Dataset:
-    """Both accuracies of `trained` by the weight of the regulariser and what was trained on (Figs. 3 and 10)."""
-    names = ["accuracy", "accuracy_after_closing"]
-    cells = [
-        xr.concat(
-            [trained(kind=kind, contrast_weight=w, progress=progress, **arguments)[names] for w in weights],
-            "contrast_weight",
-        )
-        for kind in kinds
-    ]
-    return xr.concat(cells, "kind").assign_coords(kind=list(kinds), contrast_weight=list(weights))

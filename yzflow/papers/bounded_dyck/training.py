@@ -14,23 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 import xarray as xr
 
-from dynamics import Bags, DyckLanguage, Embedding, Layer, Objective, Trajectory, gradient_flow, sgd, sgd_many
+from dynamics import Bags, DyckLanguage, Embedding, Layer, Objective, sgd_many
 from dynamics.layer import moved
 from dynamics.support import checks
 from theory import balance
-from yzflow import intervals
 
 LANGUAGE = DyckLanguage(n_types=2, max_depth=4, open_probability=0.5)
 STEPS = 2000
 ETA = 0.01
-RATES = (0.01, 0.003)  # of the paper's Fig. 2
 SEEDS = 20
 WIDTH = 32  # columns of V, rows of W_K and W_Q
 EMBEDDINGS = ("one-hot", "type and depth", "type and angle")  # (19), (20), (21)
 FREE = "none"  # Z and V free, not made of an embedding
 ARCHITECTURES = (FREE, *EMBEDDINGS)
-SCALES = (0.1, 0.3, 1.0)
-CONTRAST_WEIGHTS = (0.0, 0.1, 1.0, 10.0)
 LENGTHS = {"below 28": (1, 27), "400-500": (400, 500), "4000-5000": (4000, 5000)}
 QUERIES = ("open", "close", "all")
 
@@ -121,11 +117,6 @@ def probe_prefix(language: DyckLanguage) -> np.ndarray:
     return np.concatenate([np.concatenate([2 * types, 2 * types[::-1] + 1]) for types in words])
 
 
-def probe_labels(language: DyckLanguage) -> list[str]:
-    """What stands at each position of `probe_prefix` with START, which is S."""
-    return ["S", *(language.brackets[bracket] for bracket in probe_prefix(language))]
-
-
 def attention_map(layer: Layer, language: DyckLanguage) -> np.ndarray:
     """Attention on `probe_prefix` with START first: row n, of the n-th position, sums to one over positions up to n.
 
@@ -133,61 +124,6 @@ def attention_map(layer: Layer, language: DyckLanguage) -> np.ndarray:
     """
     prefix = probe_prefix(language)
     return layer.attention(language.bags([prefix], positions="all"))[:, language.state_sequence(prefix)]
-
-
-def stack_share(attention: xr.DataArray, language: DyckLanguage) -> xr.DataArray:
-    """Share of attention on open brackets of the query's own depth, mean over the closing queries of `probe_prefix`.
-
-    One is a stack-like map: such a query looks for the last unmatched bracket, which is one of these. Queries at depth
-    0 are left out.
-    """
-    states = language.state_sequence(probe_prefix(language))
-    state = [language.states[number] for number in states]
-    rows = [n for n, one in enumerate(state) if one.kind == "close" and one.depth > 0]
-    wanted = np.array([[one.kind == "open" and one.depth == state[row].depth for one in state] for row in rows])
-    some = attention.isel(row=rows)
-    return some.where(xr.DataArray(wanted, dims=("row", "position")), 0.0).sum("position").mean("row")
-
-
-def random_variation(rows: int) -> float:
-    r"""Expected ``||A_1 - A_2||_F^2`` of two causal attention maps whose rows are uniform on their simplices.
-
-    A row of n entries is Dirichlet(1, .., 1): each entry has the variance ``(n - 1) / (n^2 (n + 1))``. Two independent
-    rows differ by twice the sum of n of these, ``2 (n - 1) / (n (n + 1))``, summed here over n = 1..rows.
-    """
-    n = np.arange(1, checks.integer("rows", rows, minimum=1) + 1)
-    return float((2 * (n - 1) / (n * (n + 1))).sum())
-
-
-def variation(attention: xr.DataArray) -> xr.Dataset:
-    """Attention variation, the mean of ``||A_1 - A_2||_F^2`` over pairs of seeds, with its jackknife standard error.
-
-    ``half`` of a 95% interval is Student's t with n - 1 degrees of freedom times that error. Measured by
-    `benchmarks.error_bars`, it holds in 94 to 97% for 4 to 20 seeds, but in 70 to 82% where one seed in many ends far
-    from all others.
-
-    Parameters
-    ----------
-    attention : xarray.DataArray
-        Over (.., seed, row, position) with at least three seeds, as in the result of `trained`.
-    """
-    maps = attention.transpose(..., "seed", "row", "position")
-    if maps.sizes["seed"] < 3:
-        raise checks.reject("attention", "have at least three seeds", maps.sizes["seed"])
-    flat = maps.values.reshape(*maps.shape[:-2], -1)
-    n = flat.shape[-2]
-    distances = ((flat[..., :, None, :] - flat[..., None, :, :]) ** 2).sum(axis=-1)
-    sums = distances.sum(axis=(-1, -2), keepdims=True)[..., 0]
-    mean = sums[..., 0] / (n * (n - 1))
-    without = (sums - 2 * distances.sum(axis=-1)) / ((n - 1) * (n - 2))
-    error = np.sqrt((n - 1) / n * ((without - without.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1))
-    others = {name: maps.coords[name] for name in maps.dims[:-3] if name in maps.coords}
-    found = {"mean": mean, "standard_error": error, "half": error * intervals.factor(n)}
-    attributes = {"mean": {"long_name": "attention variation between seeds"}}
-    return xr.Dataset(
-        {name: (maps.dims[:-3], value, {"units": "1"} | attributes.get(name, {})) for name, value in found.items()},
-        others,
-    )
 
 
 def measure(layer: Layer, language: DyckLanguage, test: dict[str, Bags]) -> dict[str, np.ndarray]:
@@ -314,56 +250,3 @@ def trained(
     }
     sizes = {"k": language.n_types, "D": language.max_depth, "q": language.open_probability, "steps": steps}
     return xr.Dataset(variables, coordinates, sizes)
-
-
-def balance_along(run: Trajectory, language: DyckLanguage) -> xr.Dataset:
-    """Balance residual and violation at the recorded times of a run, over time x learning rate."""
-    layers = [Trajectory(run.dataset.isel(time=[n])).final for n in range(run.dataset.sizes["time"])]
-    time = run.dataset["time"].values * run.parameters["eta_z"]
-    return xr.Dataset(
-        {
-            "residual": ("time", [balance.residual(layer.Z, language) for layer in layers], {"units": "1"}),
-            "violation": ("time", [balance.violation(layer, language) for layer in layers], {"units": "1"}),
-        },
-        {"time": ("time", time, {"long_name": "steps x learning rate", "units": "1"})},
-    )
-
-
-def flow_and_sgd(
-    *,
-    etas: Sequence[float] = (1.0, 0.5, 0.25, 0.125),
-    t_end: float = 200.0,
-    n_times: int = 41,
-    language: DyckLanguage | None = None,
-    max_length: int = 6,
-    batch_size: int | None = None,
-    scale: float = 0.5,
-    seed: int = 0,
-) -> xr.Dataset:
-    """Balance along the flow and along SGD from one start, on the enumerated prefixes of a small language.
-
-    SGD has no momentum and takes the whole population at each step, or mini-batches of ``batch_size``. Times are
-    steps x learning rate.
-
-    Returns
-    -------
-    xarray.Dataset
-        ``residual`` and ``violation`` over (run, time); run is "flow" and the learning rates of SGD, largest first.
-    """
-    language = DyckLanguage(2, 2) if language is None else language
-    population = language.enumerate(max_length=max_length)
-    init = start(language, seed, scale=scale, width=8)
-    times = np.linspace(0, t_end, n_times)
-    flow = gradient_flow(population, eta_y=1.0, eta_z=1.0, t_end=t_end, times=times, init=init)
-    runs = {"flow": balance_along(flow, language)}
-    for eta in etas:
-        steps = t_end / eta
-        every = steps / (n_times - 1)
-        if abs(every - round(every)) > 1e-9:
-            raise checks.reject("etas", f"divide the {t_end / (n_times - 1):g} between recorded times", eta)
-        run = sgd(
-            population, eta_y=eta, eta_z=eta, steps=round(steps), record_every=round(every), init=init, momentum=0.0,
-            batch_size=batch_size, length=None, seed=seed,
-        )  # fmt: skip
-        runs[f"{eta:g}"] = balance_along(run, language).assign_coords(time=runs["flow"]["time"])
-    return xr.concat(list(runs.values()), "run").assign_coords(run=list(runs))

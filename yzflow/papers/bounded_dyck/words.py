@@ -13,11 +13,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -26,19 +23,14 @@ from dynamics import Bags, DyckLanguage, Layer
 from dynamics.layer import moved
 from dynamics.support import checks
 from theory import balance
-from yzflow import intervals
 from yzflow.papers.bounded_dyck import deep
 from yzflow.papers.bounded_dyck import training as dyck
-from yzflow.papers.bounded_dyck.ranks import Rank, rank_correlation
-from yzflow.sweeps.store import Store
 
 KINDS = ("word", "prefix")
 ARCHITECTURES = ("minimal", "standard")
 POSITIONS = ("all", "last")
 TARGETS = ("drawn", "exact")
 LONG = "400-500"
-SEEDS = range(5, 20)  # what is published: results of seeds 0 to 4 were known before the number of seeds was set
-WEIGHTS = {"minimal": (0.0, 1.0, 10.0), "standard": (0.0, 1.0)}  # of (22); those that have been run
 # Of the standard architecture: steps, sequences a step, and test prefixes of each length whose last bracket closes.
 STEPS, BATCH, N_CLOSING = 6000, 16, 500
 _N_OPEN = 100  # whose answer is hardly ever wrong
@@ -279,121 +271,3 @@ def _tests(language: DyckLanguage, span: tuple[int, int], n_closing: int) -> tup
     closing = [prefix for prefix in drawn if prefix[-1] % 2]
     opening = [prefix for prefix in drawn if not prefix[-1] % 2]
     return closing[:n_closing], opening[:_N_OPEN]
-
-
-def trained(
-    architecture: str = "minimal",
-    *,
-    kinds: Sequence[str] = KINDS,
-    contrast_weight: Sequence[float] | None = None,
-    seeds: int | Sequence[int] = SEEDS,
-    store: str | os.PathLike | Store | None = None,
-    threads: int | None = None,
-    progress: bool = False,
-    **settings: Any,
-) -> xr.Dataset:
-    """Train on words and on prefixes, with and without (22), and measure what predicts long prefixes.
-
-    This is the sweep "dyck_words" of `yzflow.sweep`: what ``store`` holds is not run again.
-
-    Parameters
-    ----------
-    architecture : "minimal" or "standard"
-        The layer Y/Z/V over the states of a minimal first layer, or a 2-layer transformer (extra ``deep``).
-    kinds : sequence of "word" or "prefix"
-    contrast_weight : sequence of float, optional
-        Weights of (22). Default: those of `WEIGHTS`.
-    seeds : int or sequence of int
-        Each decides start and batches. Training and test data are the same for all. Default: `SEEDS`.
-    store, threads, progress
-        As in `yzflow.sweep`.
-    **settings
-        Other keys of the sweep, one value each: "positions", "targets", "embedding", "scale", "eta", "steps",
-        "batch_size", ..
-
-    Returns
-    -------
-    xarray.Dataset
-        Over (kind, contrast_weight, seed): ``accuracy(length, query)``, ``pair_effect``, ``behind_mean_word``, ``loss``
-        in nats; for "minimal" also ``predicted(length, query)``, at the mean prefix, ``violation`` and ``residual``.
-    """
-    from yzflow.sweeps.sweep import sweep
-
-    checks.one_of("architecture", architecture, ARCHITECTURES)
-    weights = WEIGHTS[architecture] if contrast_weight is None else contrast_weight
-    given = {"architecture": [architecture]} | {name: [value] for name, value in settings.items()}
-    grid = {"kind": list(kinds), "contrast_weight": list(weights), **given}
-    with TemporaryDirectory(prefix="yzflow-") if store is None else nullcontext(store) as kept:
-        runs = sweep("dyck_words", grid, store=kept, seeds=seeds, workers=threads, progress=progress)
-    return runs.isel(dict.fromkeys(given, 0), drop=True).assign_attrs(architecture=architecture)
-
-
-def interval(values: xr.DataArray, *, level: float = 0.95) -> tuple[float, float]:
-    """Mean over seeds, and half of its confidence interval (Student's t)."""
-    return float(values.mean("seed")), float(intervals.of_mean(values, level=level))
-
-
-def long_accuracy(runs: xr.Dataset) -> xr.DataArray:
-    """Share of closing queries of prefixes of 400 to 500 brackets that are answered right."""
-    return runs["accuracy"].sel(length=LONG, query="close", drop=True)
-
-
-def imbalance(runs: xr.Dataset) -> xr.DataArray:
-    """The violation of runs behind a minimal first layer, and `pair_effect` of others, which have none."""
-    return runs["violation"] if "violation" in runs else runs["pair_effect"]
-
-
-def from_drift(runs: xr.Dataset) -> xr.DataArray:
-    """Accuracy of the decoder at the mean long prefix, or what stands in for that, `behind_mean_word`."""
-    return (
-        runs["predicted"].sel(length=LONG, query="close", drop=True)
-        if "predicted" in runs
-        else runs["behind_mean_word"]
-    )
-
-
-class Cell(NamedTuple):
-    """What the seeds of one kind of sequences and one weight of (22) show."""
-
-    kind: str
-    weight: float
-    short: tuple[float, float]  # accuracy at closing queries below 28, mean and half of its 95% interval
-    long: tuple[float, float]
-    imbalance: tuple[float, float]
-    gain: tuple[float, float]  # of long accuracy against weight 0, the same seeds
-    violation_rank: Rank  # of imbalance and long accuracy
-    drift_rank: Rank
-    drift_error: tuple[float, float]  # |predicted - measured|, mean and largest
-
-
-def summary(runs: xr.Dataset) -> list[Cell]:
-    """The numbers of each kind and weight of `trained`; intervals are over seeds."""
-    measured, violation, drift = long_accuracy(runs), imbalance(runs), from_drift(runs)
-    short = runs["accuracy"].sel(length="below 28", query="close", drop=True)
-    cells = []
-    for kind, weight in itertools.product(runs["kind"].values, runs["contrast_weight"].values):
-        at = {"kind": kind, "contrast_weight": weight}
-        error = np.abs(drift - measured).sel(at)
-        against = measured.sel(at, drop=True) - measured.sel(kind=kind).isel(contrast_weight=0, drop=True)
-        cells.append(
-            Cell(
-                str(kind),
-                float(weight),
-                interval(short.sel(at)),
-                interval(measured.sel(at)),
-                interval(violation.sel(at)),
-                interval(against),
-                rank_correlation(violation.sel(at), measured.sel(at)),
-                rank_correlation(drift.sel(at), measured.sel(at)),
-                (float(error.mean()), float(error.max())),
-            )
-        )
-    return cells
-
-
-def pooled_rank(runs: xr.Dataset, kind: str) -> Rank:
-    """Rank correlation of imbalance and long accuracy over seeds and weights together, as Fig. 3 shows them.
-
-    Its interval takes runs for independent, but those of one seed share their start.
-    """
-    return rank_correlation(imbalance(runs).sel(kind=kind), long_accuracy(runs).sel(kind=kind))

@@ -1,25 +1,22 @@
-"""Complete words beside prefixes: the data, what stands in for violation and drift, intervals, and what is said."""
+"""Complete words beside prefixes: the data, what stands in for violation and drift, and the task of sweeps."""
 
 import itertools
 
-import driving
 import numpy as np
 import pytest
 import strategies
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
 import yzflow
 from dynamics import DyckLanguage
 from theory import balance
-from yzflow import figures
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow.papers.bounded_dyck import words
-from yzflow.papers.bounded_dyck.figures import words as drawn
-from yzflow.papers.bounded_dyck.ranks import rank_correlation
 
 LANGUAGE = DyckLanguage(2, 3)
+
+
 SMALL = {"steps": 5, "n_train": 300, "n_test": 400, "max_depth": 3}
 
 
@@ -131,143 +128,16 @@ def test_accuracy_behind_the_mean_word_by_another_route(seed):
     assert found == pytest.approx(right / total, rel=1e-12)
 
 
-def test_a_cell_is_the_experiment_on_its_own_data(tmp_path):
-    """Cell by cell the numbers of `training.trained` on words and on prefixes, and those of the trained layers."""
-    runs = words.trained(seeds=[1, 2], contrast_weight=[0.0, 2.0], store=tmp_path, **SMALL)
-    assert dict(runs["violation"].sizes) == {"kind": 2, "contrast_weight": 2, "seed": 2}
-    layers = []
-    for kind in words.KINDS:
-        samples = words.data(LANGUAGE, kind, n_train=300, n_test=400)
-        ours = dyck.trained(
-            scale=[0.1], contrast_weight=[0.0, 2.0], seeds=[1, 2], steps=5, language=LANGUAGE, samples=samples,
-            also=lambda layer: layers.append(layer) or {"number": len(layers)}, threads=1,
-        )  # fmt: skip
-        for name in ("accuracy", "predicted", "violation", "residual", "loss"):
-            one = ours[name].isel(embedding=0, scale=0, eta=0).drop_vars(["embedding", "scale", "eta"])
-            np.testing.assert_array_equal(runs[name].sel(kind=kind).transpose(*one.dims), one)
-    np.testing.assert_array_equal(ours["number"].values.ravel(), [5, 6, 7, 8])
-    effects = [words.pair_effect(words.answers_of_layer(layer, LANGUAGE), LANGUAGE) for layer in layers]
-    np.testing.assert_allclose(runs["pair_effect"].values.ravel(), effects, rtol=1e-12)
-    assert not np.array_equal(runs["loss"].sel(kind="word"), runs["loss"].sel(kind="prefix"))
-
-
-@pytest.mark.slow
-def test_a_standard_transformer_is_measured_by_its_answers(tmp_path, monkeypatch):
-    deep = pytest.importorskip("dynamics.deep")
-    from yzflow.papers.bounded_dyck import deep as transformers
-
-    for lengths in (dyck.LENGTHS, transformers.LENGTHS):
-        monkeypatch.setitem(lengths, words.LONG, (40, 50))  # long ones take a minute to compile
-    runs = words.trained(
-        "standard", kinds=["word"], contrast_weight=[0.0], seeds=[3], store=tmp_path, steps=2, batch_size=4,
-        n_closing=8, max_depth=2,
-    )  # fmt: skip
-    language = DyckLanguage(2, 2)
-    same = transformers.trained(language, seeds=[3], steps=2, batch_size=4, n_test=20)
-    model = deep.model_at(same.expand_dims("learning_rate"), seed=3)
-
-    def answers(prefixes):
-        return np.array([np.asarray(model(np.append(language.n_brackets, one)))[-1, 1::2] for one in prefixes])
-
-    assert runs["pair_effect"].item() == pytest.approx(words.pair_effect(answers, language), rel=1e-3)
-    below = runs["accuracy"].sel(length="below 28").squeeze(drop=True)
-    drawn_ones = transformers.open_prefixes(language, (1, 27), n=10_000)
-    closing = [prefix for prefix in drawn_ones if prefix[-1] % 2]
-    assert float(below.sel(query="close")) == transformers.closes_right(model, language, closing[:8]).mean()
-    share = len(closing) / len(drawn_ones)
-    mixed = (1 - share) * below.sel(query="open") + share * below.sel(query="close")
-    assert float(below.sel(query="all")) == pytest.approx(float(mixed))
-    assert "violation" not in runs and words.imbalance(runs).equals(runs["pair_effect"])
-
-
-def _made_up(sign=-1.0, seeds=12):
-    """Runs whose violation orders words by ``sign`` and prefixes not, and whose regulariser adds 0.1 on words."""
-    rng = np.random.default_rng(1)
-    dims, shape = ("kind", "contrast_weight", "seed"), (2, 2, seeds)
-    long = 0.6 + 0.02 * rng.normal(size=shape)
-    long[0, 1] += 0.1
-    violation = np.exp(np.where(np.arange(2)[:, None, None] == 0, sign * 10 * long, rng.normal(size=shape)))
-    accuracy = np.ones((*shape, 2, 3))
-    accuracy[..., 1, 1] = long
-    coordinates = {
-        "kind": ["word", "prefix"],
-        "contrast_weight": [0.0, 1.0],
-        "seed": np.arange(seeds),
-        "length": ["below 28", words.LONG],
-        "query": list(dyck.QUERIES),
-    }
-    variables = {
-        "accuracy": ((*dims, "length", "query"), accuracy),
-        "predicted": ((*dims, "length", "query"), accuracy - 0.01),
-        "violation": (dims, violation),
-        "pair_effect": (dims, violation),
-        "behind_mean_word": (dims, long),
-    }
-    return xr.Dataset(variables, coordinates, {"architecture": "minimal"})
-
-
-def test_claims_are_made_from_the_runs():
-    said = drawn.claims(_made_up())
-    on_words, on_prefixes = said.split("Trained on prefixes")
-    assert "negative at weight 0 and 1" in on_words and "no interval excludes zero" in on_prefixes
-    assert "at weight 1 helps: +0.095 +-" in on_words and "neither helps nor harms" in on_prefixes
-    assert "mean prefix is off by 0.010 on average and 0.010 at most" in on_words
-    assert "positive at weight 0 and 1" in drawn.claims(_made_up(sign=1.0))
-    cells = {(cell.kind, cell.weight): cell for cell in words.summary(_made_up())}
-    assert cells["word", 1.0].violation_rank.value == -1 and cells["word", 1.0].drift_rank.value == 1
-    assert cells["word", 0.0].gain == (0, 0) and cells["word", 0.0].short == (1, 0)
-
-
-@pytest.mark.parametrize("name", ["dyck_words", "deep_dyck_words"])
-def test_figures_show_the_runs_side_by_side(name):
-    runs = _made_up()
-    if name == "deep_dyck_words":
-        runs = runs.drop_vars(["violation", "predicted"]).assign_attrs(architecture="standard")
-    figure = getattr(figures, name)(runs)
-    figure.draw_without_rendering()
-    top, bottom = np.reshape(figure.axes, (2, 2))
-    measured = words.long_accuracy(runs)
-    for row, values in ((top, words.imbalance(runs)), (bottom, words.from_drift(runs))):
-        for axes, kind in zip(row, words.KINDS, strict=True):
-            at = {"kind": kind, "contrast_weight": 1.0}
-            expected = np.column_stack([values.sel(at), measured.sel(at)])
-            np.testing.assert_allclose(axes.collections[1].get_offsets(), expected)
-            assert axes.get_xlabel() and str(rank_correlation(values.sel(at), measured.sel(at))) in axes.get_title()
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: words.data(LANGUAGE, "sentence"), "`kind` must be one of 'word', 'prefix'"),
         (lambda: words.data(LANGUAGE, "word", positions="last"), "`targets` must be 'exact' for the last position"),
-        (lambda: words.trained("thin"), "`architecture` must be one of 'minimal', 'standard'"),
-        (lambda: words.trained("standard", scale=1.0), "`scale` must be left out for the standard architecture"),
-        (lambda: words.trained(n_closing=3), "`n_closing` must be left out for the minimal architecture"),
-        (lambda: words.trained(kinds=["text"]), "`kind` must be one of 'word', 'prefix'"),
     ],
 )
 def test_bad_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-@pytest.mark.slow
-def test_the_example_trains_on_words_and_does_it_once(tmp_path, capsys):
-    arguments = ["--kind", "word", "--quick", "--out", str(tmp_path)]
-    example = driving.example("dyck_balance")
-    assert example.main(arguments) == 0
-    first = capsys.readouterr().out
-    runs = xr.load_dataset(tmp_path / "dyck_words.nc")
-    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "store").iterdir()}
-    assert dict(runs["violation"].sizes) == {"kind": 1, "contrast_weight": 3, "seed": 4}
-    assert str(words.summary(runs)[0].violation_rank) in first and drawn.claims(runs) in first
-    assert {"dyck_words.png", "dyck_words.pdf", "captions.txt"} <= {path.name for path in tmp_path.iterdir()}
-    assert example.main(arguments) == 0
-    assert capsys.readouterr().out == first
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "store").iterdir()} == kept
-    with pytest.raises(SystemExit):
-        example.main(["--kind", "word", "--seeds", "3", "--out", str(tmp_path)])
-    assert "`--seeds` must be at least 4, but got 3" in capsys.readouterr().err
 
 
 def test_the_sweep_is_found_by_its_name(tmp_path):

@@ -23,6 +23,8 @@ from dynamics.support.netcdf import kept
 from yzflow import intervals
 from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_studies.dyck_embeddings.study import random_variation, stack_share, variation
+from yzflow_studies.ordinary_dyck.study import TABLE
 
 if TYPE_CHECKING:
     from dynamics.deep import Sequences, Transformer
@@ -180,7 +182,7 @@ def models(runs: xr.Dataset) -> list[Transformer]:
     return [deep.model_at(whole, seed=seed) for seed in runs["seed"].values]
 
 
-def table(*, rows: Sequence[tuple[int, int, int]] = deep_dyck.TABLE, **arguments: Any) -> xr.Dataset:
+def table(*, rows: Sequence[tuple[int, int, int]] = TABLE, **arguments: Any) -> xr.Dataset:
     """Table 1 of models that are trained until the target: over (setting, layer) and (setting, seed).
 
     Parameters
@@ -200,11 +202,11 @@ def table(*, rows: Sequence[tuple[int, int, int]] = deep_dyck.TABLE, **arguments
         language = DyckLanguage(k, D)
         runs = trained(language, n_layers=n_layers, **arguments)
         maps = runs["attention"].isel(head=0)
-        start, end = (dyck.variation(maps.sel(time=time, drop=True)) for time in ("start", "end"))
+        start, end = (variation(maps.sel(time=time, drop=True)) for time in ("start", "end"))
         cell = runs[["steps", "reached", "accuracy"]]
         cell = cell.assign(variation=end["mean"], standard_error=end["standard_error"], start=start["mean"])
-        cell["random"] = dyck.random_variation(maps.sizes["row"])
-        cell["stack_share"] = dyck.stack_share(maps.sel(time="end", drop=True), language)
+        cell["random"] = random_variation(maps.sizes["row"])
+        cell["stack_share"] = stack_share(maps.sel(time="end", drop=True), language)
         found.append(cell.reindex(layer=[1, 2, 3]))
     names = [f"k = {k}, D = {D}, {layers} layers" for k, D, layers in rows]
     return xr.concat(found, "setting", combine_attrs="drop").assign_coords(setting=names)

@@ -1,8 +1,13 @@
-"""Figures of ordinary transformers on bounded Dyck languages (Wen, Li, Liu, Risteski 2023, arXiv 2312.01429)."""
+"""Ordinary 2- and 3-layer transformers on Dyck: attention between seeds, the regulariser, long prefixes.
+
+Setting: Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Figures 1, 3 and 10 and Table 1. The runs are those of
+`yzflow.papers.bounded_dyck.deep`; the extra ``deep`` is needed to train, not to look at results.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -13,8 +18,64 @@ from yzflow import intervals
 from yzflow.figures.maps import causal_map
 from yzflow.figures.registry import Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled
-from yzflow.papers.bounded_dyck import training
-from yzflow.papers.bounded_dyck.settings import PAPER
+from yzflow.papers.bounded_dyck.deep import trained
+from yzflow_studies.dyck_embeddings.study import probe_labels, random_variation, variation
+
+TABLE = tuple((k, D, layers) for k in (2, 3) for D in (4, 8) for layers in (2, 3))  # rows of Table 1
+CONTRAST_WEIGHTS = (0.0, 0.1, 1.0)
+
+
+def table(*, rows: Sequence[tuple[int, int, int]] = TABLE, progress: bool = False, **arguments: Any) -> xr.Dataset:
+    """Attention variation between seeds (Table 1): over (setting, layer), with what random rows would give.
+
+    Parameters
+    ----------
+    rows : sequence of (k, D, layers)
+    **arguments
+        Of `trained`; three seeds at least.
+    """
+    found = []
+    for k, D, n_layers in rows:
+        runs = trained(DyckLanguage(k, D), n_layers=n_layers, progress=progress, **arguments)
+        maps = runs["attention"].isel(probe=0, head=0)
+        start, end = (variation(maps.isel(time=time, drop=True)) for time in (0, -1))
+        found.append(
+            xr.Dataset(
+                {
+                    "variation": end["mean"],
+                    "standard_error": end["standard_error"],
+                    "half": end["half"],
+                    "start": start["mean"],
+                    "random": random_variation(maps.sizes["row"]),
+                    "accuracy": runs["accuracy"].mean("seed"),
+                }
+            ).reindex(layer=[1, 2, 3])
+        )
+    names = [f"k = {k}, D = {D}, {layers} layers" for k, D, layers in rows]
+    return xr.concat(found, "setting").assign_coords(setting=names)
+
+
+def lengths(
+    *,
+    weights: Sequence[float] = CONTRAST_WEIGHTS,
+    kinds: Sequence[str] = ("word", "prefix"),
+    progress: bool = False,
+    **arguments: Any,
+) -> xr.Dataset:
+    """Both accuracies of `trained` by the weight of the regulariser and what was trained on (Figs. 3 and 10)."""
+    names = ["accuracy", "accuracy_after_closing"]
+    cells = [
+        xr.concat(
+            [trained(kind=kind, contrast_weight=w, progress=progress, **arguments)[names] for w in weights],
+            "contrast_weight",
+        )
+        for kind in kinds
+    ]
+    return xr.concat(cells, "kind").assign_coords(kind=list(kinds), contrast_weight=list(weights))
+
+
+# The figures
+
 
 _TRAINED_ON = {"word": "trained on words", "prefix": "trained on prefixes"}
 
@@ -29,7 +90,7 @@ def deep_dyck_attention(runs: Mapping[str, xr.Dataset]) -> Figure:
     Parameters
     ----------
     runs : mapping from a name to xarray.Dataset
-        From `yzflow.papers.bounded_dyck.deep.trained`; the last layer of the first three seeds is drawn.
+        From `trained`; the last layer of the first three seeds is drawn.
     """
     columns = 3
     figure = canvas(figsize=(3.4 * columns + 1, 3.4 * len(runs) + 0.5))
@@ -39,7 +100,7 @@ def deep_dyck_attention(runs: Mapping[str, xr.Dataset]) -> Figure:
         for axes, seed in zip(row, run["seed"].values[:columns], strict=True):
             one = run.sel(seed=seed)
             shown = one["attention"].isel(time=-1, probe=0, layer=-1, head=0).values
-            image = causal_map(axes, shown, labels=training.probe_labels(language))
+            image = causal_map(axes, shown, labels=probe_labels(language))
             axes.set_title(f"{name}, seed {seed}: accuracy {float(one['accuracy'].sel(length='below 28')):.3f}")
             axes.set_xlabel("position")
         row[0].set_ylabel("query")
@@ -57,7 +118,7 @@ def deep_dyck_variation(table: xr.Dataset) -> Figure:
     Parameters
     ----------
     table : xarray.Dataset
-        From `yzflow.papers.bounded_dyck.deep.table`.
+        From `table`.
     """
     figure = canvas(figsize=(9.6, 4.0))
     axes = figure.subplots()
@@ -129,7 +190,7 @@ def deep_dyck_length(runs: xr.Dataset) -> Figure:
     Parameters
     ----------
     runs : xarray.Dataset
-        From `yzflow.papers.bounded_dyck.deep.lengths`.
+        From `lengths`.
     """
     figure = canvas(figsize=(9.6, 3.7))
     panels = figure.subplots(1, runs.sizes["kind"], sharey=True, squeeze=False)[0]
@@ -157,7 +218,7 @@ def deep_dyck_length(runs: xr.Dataset) -> Figure:
 
 
 FIGURES = (
-    Entry("deep_dyck_attention", PAPER, deep_dyck_attention, claims=_accuracies),
-    Entry("deep_dyck_length", PAPER, deep_dyck_length, claims=_effects),
-    Entry("deep_dyck_variation", PAPER, deep_dyck_variation, claims=_variation_claims),
+    Entry("deep_dyck_attention", "Bounded Dyck", deep_dyck_attention, claims=_accuracies),
+    Entry("deep_dyck_length", "Bounded Dyck", deep_dyck_length, claims=_effects),
+    Entry("deep_dyck_variation", "Bounded Dyck", deep_dyck_variation, claims=_variation_claims),
 )

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 
 from dynamics import DyckLanguage
 from dynamics.support import checks
-from yzflow.papers.bounded_dyck import precise
-from yzflow.papers.bounded_dyck import training as dyck
+from yzflow.figures.registry import Entry
+from yzflow.figures.style import CATEGORIES, canvas, styled
+from yzflow_studies.dyck_embeddings.study import stack_share
+from yzflow_studies.precise_dyck import precise
 
 if TYPE_CHECKING:
     from dynamics.deep import Transformer
@@ -85,7 +88,7 @@ def survey(runs: xr.Dataset, *, n_test: int = 500, draws: int = 3) -> xr.Dataset
     Returns
     -------
     xarray.Dataset
-        Over seed, layer and head: ``stack_share`` (`training.stack_share`) and ``lost`` (.., way), the accuracy before
+        Over seed, layer and head: ``stack_share`` (`stack_share`) and ``lost`` (.., way), the accuracy before
         less that after; ``accuracy`` (seed) before.
     """
     language = DyckLanguage(int(runs.attrs["k"]), int(runs.attrs["D"]))
@@ -94,7 +97,7 @@ def survey(runs: xr.Dataset, *, n_test: int = 500, draws: int = 3) -> xr.Dataset
     def right(model: Transformer) -> float:
         return precise.closings(model, test)["after closing"]
 
-    share = dyck.stack_share(runs["attention"].sel(time="end", drop=True), language)
+    share = stack_share(runs["attention"].sel(time="end", drop=True), language)
     share = share.transpose("seed", "layer", "head")
     before, lost = [], np.zeros((*share.shape, len(WAYS)))
     for number, model in enumerate(precise.models(runs)):
@@ -117,3 +120,53 @@ def misleading(found: xr.Dataset) -> xr.DataArray:
     idle = found["lost"].max("way") < IRRELEVANT
     control = (found["lost"].min("way") > CONTROL).any(("layer", "head"))
     return (found["stack_share"] > STACK_LIKE) & idle & control
+
+
+# The figure
+
+
+_MARKERS = "osD^v"
+
+
+@styled
+def deep_dyck_interventions(found: xr.Dataset) -> Figure:
+    """What replacing one map of a trained transformer costs, against how stack-like the map is (Figs. 4 to 6).
+
+    A mark is a map of one head of one seed; from its layer's and head's query and key matrices a uniform or a random
+    map was made, or its values were set to zero, with nothing trained again. Accuracy is that of closing brackets of
+    short words whose previous bracket closes. Dotted: from where on a map counts as stack-like, and up to where as one
+    that does not matter.
+
+    Parameters
+    ----------
+    found : xarray.Dataset
+        From `yzflow.papers.bounded_dyck.survey`.
+    """
+    figure = canvas(figsize=(12, 3.8))
+    panels = figure.subplots(1, found.sizes["way"], sharey=True)
+    for axes, way in zip(panels, found["way"].values, strict=True):
+        for number, layer in enumerate(found["layer"].values):
+            cell, (colour, _) = found.sel(layer=layer), CATEGORIES[1 + number]
+            style = {"color": colour, "marker": _MARKERS[number], "s": 24, "alpha": 0.8, "linewidths": 0}
+            axes.scatter(cell["stack_share"], cell["lost"].sel(way=way), label=f"layer {layer}", **style)
+        axes.axvline(STACK_LIKE, color="0.6", linewidth=0.8, linestyle=":")
+        axes.axhline(IRRELEVANT, color="0.6", linewidth=0.8, linestyle=":")
+        axes.set(title=str(way), xlabel="attention on the stack's depth")
+    panels[0].set_ylabel("accuracy lost")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
+    figure.suptitle("One map replaced in trained transformers")
+    return figure
+
+
+def _intervention_claims(found: xr.Dataset) -> str:
+    """How many stack-like maps there are and how many of them do not matter."""
+    like = found["stack_share"] > STACK_LIKE
+    idle = misleading(found)
+    return (
+        f"Of {found['stack_share'].size} maps {int(like.sum())} are stack-like; {int(idle.sum())} of these can be "
+        f"replaced in every way at a cost below {IRRELEVANT:g}, in models where another map costs more "
+        f"than {CONTROL:g}."
+    )
+
+
+FIGURES = (Entry("deep_dyck_interventions", "Bounded Dyck", deep_dyck_interventions, claims=_intervention_claims),)

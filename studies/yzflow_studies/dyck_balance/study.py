@@ -1,4 +1,7 @@
-"""Figures of bounded Dyck languages (Wen, Li, Liu, Risteski 2023, arXiv 2312.01429): attention, balance, length."""
+"""Balance of layers on Dyck: along the flow and along SGD, beside accuracy on long prefixes, and by hand.
+
+Paper: Wen, Li, Liu, Risteski (2023), arXiv 2312.01429.
+"""
 
 from __future__ import annotations
 
@@ -9,71 +12,69 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from dynamics import DyckLanguage, Layer
+from dynamics import DyckLanguage, Layer, Trajectory, gradient_flow, sgd
+from dynamics.support import checks
 from theory import balance
 from yzflow.figures.maps import causal_map
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, log_ticks, ordered_colours, styled
 from yzflow.papers.bounded_dyck import training as dyck
-from yzflow.papers.bounded_dyck.settings import PAPER
+from yzflow_studies.dyck_embeddings.study import probe_labels
 
-_NAMES = {
-    "none": "Z free",
-    "one-hot": "(19) one-hot",
-    "type and depth": "(20) type + depth",
-    "type and angle": "(21) type + angle",
-}
-_MARKERS = "osD^v"
+CONTRAST_WEIGHTS = (0.0, 0.1, 1.0, 10.0)
 
 
-def _trained(effort: Effort, **settings: Any) -> xr.Dataset:
-    few: dict[str, Any] = {"seeds": 3, "steps": 500} if effort.quick else {}
-    return dyck.trained(progress=effort.progress, **settings, **few)
+def balance_along(run: Trajectory, language: DyckLanguage) -> xr.Dataset:
+    """Balance residual and violation at the recorded times of a run, over time x learning rate."""
+    layers = [Trajectory(run.dataset.isel(time=[n])).final for n in range(run.dataset.sizes["time"])]
+    time = run.dataset["time"].values * run.parameters["eta_z"]
+    return xr.Dataset(
+        {
+            "residual": ("time", [balance.residual(layer.Z, language) for layer in layers], {"units": "1"}),
+            "violation": ("time", [balance.violation(layer, language) for layer in layers], {"units": "1"}),
+        },
+        {"time": ("time", time, {"long_name": "steps x learning rate", "units": "1"})},
+    )
 
 
-def _ends(values: Sequence[float]) -> Sequence[float]:
-    """The smallest and the largest."""
-    return values[:: len(values) - 1]
+def flow_and_sgd(
+    *,
+    etas: Sequence[float] = (1.0, 0.5, 0.25, 0.125),
+    t_end: float = 200.0,
+    n_times: int = 41,
+    language: DyckLanguage | None = None,
+    max_length: int = 6,
+    batch_size: int | None = None,
+    scale: float = 0.5,
+    seed: int = 0,
+) -> xr.Dataset:
+    """Balance along the flow and along SGD from one start, on the enumerated prefixes of a small language.
 
+    SGD has no momentum and takes the whole population at each step, or mini-batches of ``batch_size``. Times are
+    steps x learning rate.
 
-def _embeddings_and_rates(effort: Effort) -> xr.Dataset:
-    size: dict[str, Any] = {"seeds": 1, "steps": 500 if effort.quick else dyck.STEPS}
-    return dyck.trained(embedding=dyck.EMBEDDINGS, eta=dyck.RATES, progress=effort.progress, **size)
-
-
-@styled
-def dyck_attention(runs: xr.Dataset) -> Figure:
-    """Attention of trained layers on a word with every bracket at every depth, by embedding and learning rate (Fig. 2).
-
-    S is START. Agrees with the paper in that the patterns differ between embeddings and, less, between learning rates.
-    Not all are far from stack-like: under (20) and (19) many closing queries look at open brackets of their own depth,
-    more than by chance (`training.stack_share`). Y/Z/V layer, Adam, one seed.
-
-    Parameters
-    ----------
-    runs : xarray.Dataset
-        From `training.trained`; its first scale, weight and seed are drawn.
+    Returns
+    -------
+    xarray.Dataset
+        ``residual`` and ``violation`` over (run, time); run is "flow" and the learning rates of SGD, largest first.
     """
-    runs = runs.isel(scale=0, contrast_weight=0, seed=0)
-    rows, columns = runs.sizes["eta"], runs.sizes["embedding"]
-    figure = canvas(figsize=(3.4 * columns + 1, 3.5 * rows + 0.5))
-    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    for row, eta in zip(panels, runs["eta"].values, strict=True):
-        for axes, kind in zip(row, runs["embedding"].values, strict=True):
-            run = runs.sel(eta=eta, embedding=kind)
-            image = causal_map(axes, run["attention"].values, labels=dyck.probe_labels(_language(runs)))
-            right = float(run["accuracy"].sel(length="below 28", query="all"))
-            axes.set_title(rf"{_NAMES[str(kind)]}, $\eta$ = {eta:g}: accuracy {right:.3f}", fontsize=9)
-        row[0].set_ylabel("query")
-    for axes in panels[-1]:
-        axes.set_xlabel("position")
-    figure.colorbar(image, ax=panels, label="attention", shrink=0.8)
-    figure.suptitle(f"Attention after {runs.attrs['steps']} steps of Adam, and accuracy on prefixes of length < 28")
-    return figure
-
-
-def _language(runs: xr.Dataset) -> DyckLanguage:
-    return DyckLanguage(int(runs.attrs["k"]), int(runs.attrs["D"]), float(runs.attrs["q"]))
+    language = DyckLanguage(2, 2) if language is None else language
+    population = language.enumerate(max_length=max_length)
+    init = dyck.start(language, seed, scale=scale, width=8)
+    times = np.linspace(0, t_end, n_times)
+    flow = gradient_flow(population, eta_y=1.0, eta_z=1.0, t_end=t_end, times=times, init=init)
+    runs = {"flow": balance_along(flow, language)}
+    for eta in etas:
+        steps = t_end / eta
+        every = steps / (n_times - 1)
+        if abs(every - round(every)) > 1e-9:
+            raise checks.reject("etas", f"divide the {t_end / (n_times - 1):g} between recorded times", eta)
+        run = sgd(
+            population, eta_y=eta, eta_z=eta, steps=round(steps), record_every=round(every), init=init, momentum=0.0,
+            batch_size=batch_size, length=None, seed=seed,
+        )  # fmt: skip
+        runs[f"{eta:g}"] = balance_along(run, language).assign_coords(time=runs["flow"]["time"])
+    return xr.concat(list(runs.values()), "run").assign_coords(run=list(runs))
 
 
 def stack_like_layer(language: DyckLanguage, *, logit: float = 4.0) -> Layer:
@@ -88,6 +89,12 @@ def stack_like_layer(language: DyckLanguage, *, logit: float = 4.0) -> Layer:
         if state.depth > 0:
             Z[query, opens[:, state.depth - 1]] = Z[query, closes[:, state.depth - 1]] = logit
     return Layer(Z, plain.Y, plain.V)
+
+
+# The figures
+
+
+_MARKERS = "osD^v"
 
 
 @styled
@@ -108,7 +115,7 @@ def dyck_balanced_layers(language: DyckLanguage) -> Figure:
     figure = canvas(figsize=(11, 3.5))
     panels = figure.subplots(1, len(layers), sharey=True)
     for axes, (name, layer) in zip(panels, layers.items(), strict=True):
-        image = causal_map(axes, dyck.attention_map(layer, language), labels=dyck.probe_labels(language))
+        image = causal_map(axes, dyck.attention_map(layer, language), labels=probe_labels(language))
         error = np.abs(balance.exact_head(layer, language)(layer.features(bags)) - bags.target).max()
         axes.set_title(f"{name}\nlargest error {error:.0e}")
         axes.set_xlabel("position")
@@ -130,7 +137,7 @@ def dyck_balance_over_training(runs: xr.Dataset) -> Figure:
     Parameters
     ----------
     runs : xarray.Dataset
-        From `training.flow_and_sgd`.
+        From `flow_and_sgd`.
     """
     names = [str(name) for name in runs["run"].values]
     etas = np.array([float(name) for name in names[1:]])
@@ -159,8 +166,9 @@ def dyck_balance_over_training(runs: xr.Dataset) -> Figure:
 
 
 def _regularised(effort: Effort) -> xr.Dataset:
-    weights = _ends(dyck.CONTRAST_WEIGHTS) if effort.quick else dyck.CONTRAST_WEIGHTS
-    return _trained(effort, contrast_weight=weights, scale=(0.1, 1.0))
+    few: dict[str, Any] = {"seeds": 3, "steps": 500} if effort.quick else {}
+    weights = CONTRAST_WEIGHTS[:: len(CONTRAST_WEIGHTS) - 1] if effort.quick else CONTRAST_WEIGHTS
+    return dyck.trained(contrast_weight=weights, scale=(0.1, 1.0), progress=effort.progress, **few)
 
 
 @styled
@@ -202,54 +210,8 @@ def dyck_length(runs: xr.Dataset) -> Figure:
     return figure
 
 
-def _architectures(effort: Effort) -> xr.Dataset:
-    return _trained(effort, embedding=dyck.ARCHITECTURES, scale=_ends(dyck.SCALES) if effort.quick else dyck.SCALES)
-
-
-@styled
-def dyck_variation(runs: xr.Dataset) -> Figure:
-    """Attention variation between seeds against the initial scale of Z, by architecture, before and after training.
-
-    Bars are 95% intervals (jackknife, Student's t). The dotted line is the expectation for random rows. Where Z is
-    free, variation is set by the scale of its start: a small one leaves it below random. With embeddings it is above
-    random from any start: training itself drives the seeds apart. The paper's lower variation under (19) does not
-    show at these learning rates in layers without a feed-forward part (`dyck_architecture`).
-
-    Parameters
-    ----------
-    runs : xarray.Dataset
-        From `training.trained`.
-    """
-    runs = runs.isel(eta=0, contrast_weight=0)
-    figure = canvas(figsize=(9.6, 4.2))
-    panels = figure.subplots(1, 2, sharey=True)
-    scales = runs["scale"].values
-    names = [str(name) for name in runs["embedding"].values]
-    titles = ("before training", f"after {runs.attrs['steps']} steps of Adam")
-    for axes, variable, title in zip(panels, ("start_attention", "attention"), titles, strict=True):
-        found = dyck.variation(runs[variable])
-        for number, (kind, (colour, style), marker) in enumerate(zip(names, CATEGORIES[1:], _MARKERS, strict=False)):
-            some = found.sel(embedding=kind)
-            beside = 1.06 ** (number - (len(names) - 1) / 2)  # bars at one place would hide each other
-            axes.errorbar(
-                scales * beside, some["mean"], some["half"], color=colour, linestyle=style, marker=marker,
-                markersize=5, capsize=2.5, label=_NAMES[kind],
-            )  # fmt: skip
-        axes.axhline(dyck.random_variation(runs.sizes["row"]), color="0.4", linestyle=":", label="random rows")
-        axes.set(title=title, xlabel="initial scale of Z", xscale="log")
-        axes.set_xticks(scales, [f"{scale:g}" for scale in scales])
-        axes.minorticks_off()
-    panels[0].set_ylim(bottom=0)  # of both, once all is drawn
-    panels[0].set_ylabel(r"attention variation $\|A_1 - A_2\|_F^2$")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
-    figure.suptitle(f"Attention variation between {runs.sizes['seed']} seeds")
-    return figure
-
-
 FIGURES = (
-    Entry("dyck_attention", PAPER, dyck_attention, _embeddings_and_rates),
-    Entry("dyck_balanced_layers", PAPER, dyck_balanced_layers, lambda effort: dyck.LANGUAGE),
-    Entry("dyck_balance_over_training", PAPER, dyck_balance_over_training, lambda effort: dyck.flow_and_sgd()),
-    Entry("dyck_length", PAPER, dyck_length, _regularised),
-    Entry("dyck_variation", PAPER, dyck_variation, _architectures),
+    Entry("dyck_balanced_layers", "Bounded Dyck", dyck_balanced_layers, lambda effort: dyck.LANGUAGE),
+    Entry("dyck_balance_over_training", "Bounded Dyck", dyck_balance_over_training, lambda effort: flow_and_sgd()),
+    Entry("dyck_length", "Bounded Dyck", dyck_length, _regularised),
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from yzflow.papers.bounded_dyck import ranks, words
+from yzflow_studies.words_and_prefixes import ranks, study
 
 
 def test_the_interval_of_a_rank_correlation_covers():
@@ -59,7 +59,7 @@ def test_a_rank_correlation_goes_by_order_and_is_undefined_without_one():
     assert np.isnan(flat.value) and flat.sign == 0 and str(flat) == "undefined"
     with pytest.raises(ValueError, match="`one` must have at least four runs, but got 3"):
         ranks.rank_correlation(numbers[:3], numbers[:3])
-    assert words.interval(_seeds(np.array([1.0, 2.0, 3.0]))) == pytest.approx((2, 4.302653 / np.sqrt(3)), rel=1e-6)
+    assert study.interval(_seeds(np.array([1.0, 2.0, 3.0]))) == pytest.approx((2, 4.302653 / np.sqrt(3)), rel=1e-6)
 
 
 def test_the_share_of_orders_is_that_of_all_orders():

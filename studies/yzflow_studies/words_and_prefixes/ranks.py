@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
+from scipy.stats import rankdata
 
 from dynamics.support import checks
 
@@ -47,8 +48,6 @@ def rank_correlation(one: xr.DataArray, other: xr.DataArray, *, level: float = 0
         raise checks.reject("one", "have at least four runs", x.size)
     if np.ptp(x) == 0 or np.ptp(y) == 0 or not (np.isfinite(x) & np.isfinite(y)).all():
         return Rank(np.nan, np.nan, np.nan)
-    from scipy.stats import rankdata  # half a second, which every sweep would wait
-
     r = np.corrcoef(rankdata(x), rankdata(y))[0, 1]
     return Rank(float(r), *map(float, rank_limits(r, x.size, level=level)))
 
@@ -127,8 +126,6 @@ def _aligned(one: xr.DataArray, other: xr.DataArray) -> tuple[np.ndarray, np.nda
 
 def _ranked(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Ranks of all runs together, centred, of length one."""
-    from scipy.stats import rankdata  # half a second, which every sweep would wait
-
     found = []
     for values in (x, y):
         ranks = rankdata(values).reshape(values.shape)

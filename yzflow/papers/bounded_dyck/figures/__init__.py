@@ -1,1 +1,0 @@
-"""Figures, declared in modules."""
