@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import configparser
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ _found: dict[str, Any] = {}
 _left_out: dict[str, str] = {}
 _registered: set[str] = set()
 _modules: dict[str, str] = {}
+_renewed: list[Callable[[], None]] = []
 _read = False
 
 
@@ -91,9 +92,13 @@ def register(paper: Any) -> None:
             _found[replaced.slug] = replaced
         raise
     _registered.add(paper.slug)
-    from theory import statements  # which asks for the table
+    for renew in _renewed:
+        renew()
 
-    statements.renew()
+
+def whenever_registered(renew: Callable[[], None]) -> None:
+    """Call this after each paper that is registered: for what is made from the table."""
+    _renewed.append(renew)
 
 
 def _check(paper: Any) -> None:

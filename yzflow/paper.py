@@ -199,7 +199,8 @@ def _check_levels(paper: Paper, levels: tuple[str, ...]) -> None:
 def _check_statements(paper: Paper, given: tuple[Statement, ...]) -> None:
     if not given:
         return
-    from theory.statements import Statement, check_statements
+    from theory.layout import check_statements
+    from theory.statements import Statement
 
     for one in given:
         checks.instance("statements", one, Statement, rule="be Statements")
@@ -208,7 +209,7 @@ def _check_statements(paper: Paper, given: tuple[Statement, ...]) -> None:
 
 def _check_columns(paper: Paper, given: Mapping[str, tuple[str, ...]]) -> None:
     if given:
-        from theory.statements import check_columns
+        from theory.layout import check_columns
 
         check_columns(given, paper.levels)
 

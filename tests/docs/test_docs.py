@@ -243,7 +243,8 @@ def test_a_printed_lesson_has_questions_and_no_solutions(site, browser):
 
 @pytest.mark.slow
 def test_every_statement_has_its_page_in_the_site_and_links_to_it(site, pages):
-    from theory.statements import REGISTER, reading_order
+    from theory.layout import reading_order
+    from theory.statements import REGISTER
     from yzflow.pages.statement import slug
 
     papers = list(dict.fromkeys(one.paper for one in REGISTER.values()))

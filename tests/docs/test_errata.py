@@ -8,7 +8,8 @@ from driving import ROOT
 from markdown_pages import rendered
 
 from theory import papers
-from theory.statements import Erratum, Hypothesis, Slip, reading_order
+from theory.layout import reading_order
+from theory.statements import Erratum, Hypothesis, Slip
 from yzflow.audits.errata_page import GROUPS, errata_page, group
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row

@@ -16,7 +16,7 @@ from dynamics import SequenceClasses, gradient_flow
 from theory import attention, decoder
 from theory.papers import built_in
 from theory.scan_and_snap.proofs import lemma5, lemma6, slowdown, theorem1, theorem3, theorem4, transition
-from theory.symbolic import Derivation
+from theory.symbolic import Derivation, joined
 from theory.symbolic.decide import has_sign, vanishes
 from theory.symbolic.model import Even
 from theory.trust import Trust
@@ -239,3 +239,12 @@ def test_first_correction_of_the_slowdown_is_that_of_the_flows(k, m, rho):
     # Extrapolated to t = 0, which leaves an error of order t^2.
     measured = 2 * rates[0] - rates[1]
     np.testing.assert_allclose(measured, float(slowdown.first_correction(m, k, rho, 1.0)), rtol=2e-3)
+
+
+def test_parts_of_a_proof_are_joined_and_none_is_lost():
+    x, y = sp.symbols("x y")
+    assert joined({"a": x}, ({"b": y}, {"c": (x, "> 0")})) == ({"a": x, "b": y}, {"c": (x, "> 0")})
+    with pytest.raises(ValueError, match="must have a name for each expression, but two have 'a'"):
+        joined({"a": x}, ({"a": y}, {}))
+    with pytest.raises(ValueError, match="two have 'c'"):
+        joined(({}, {"c": (x, "> 0")}), ({}, {"c": (x, "< 0")}))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dynamics.support import checks
-from theory import papers, statements
+from theory import layout, papers, statements
 from theory.statements import Statement
 from yzflow.paper import Paper
 
@@ -65,5 +65,5 @@ def _known(statement: Statement) -> Statement:
             known = ", ".join(one.name for one in papers.papers().values())
             rule = f"be of a paper in the table, {known}, or of one that `yzflow.register` adds, since it has checks"
             raise checks.reject("statement", rule, repr(statement.id))
-        statements.check_levels(statement, paper.levels)
+        layout.check_levels(statement, paper.levels)
     return statement

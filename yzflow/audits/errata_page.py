@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from theory import statements
+from theory import layout
 from theory.statements import Erratum, Hypothesis, Remark, Slip, Source, Statement
 from yzflow.audits import formulas
 from yzflow.audits.outcomes import Column, Outcome, sentence
@@ -31,7 +31,7 @@ def errata_page(report: AuditReport) -> str:
     groups: dict[type, list[Statement]] = {kind: [] for kind in GROUPS}
     papers = list(dict.fromkeys(one.paper for one in report.statements))
     notes = [note for paper, note in parts("not_examined") if paper.name in papers]
-    ordered = sorted(report.statements, key=lambda one: (papers.index(one.paper), statements.reading_order(one)))
+    ordered = sorted(report.statements, key=lambda one: (papers.index(one.paper), layout.reading_order(one)))
     without = [one for one in ordered if not one.errata]
     for one in ordered:
         if one.errata:

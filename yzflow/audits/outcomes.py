@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from theory import statements
+from theory import layout
 from theory.statements import Check, Statement
 from theory.trust import Label
 from yzflow.audits.verdicts import Row, Verdict, amount, judge
@@ -22,7 +22,7 @@ PRINTED = "as printed"
 # Name -> the words before what was found there, in a sentence.
 COLUMNS = {
     PRINTED: "as printed",
-    **dict(zip(statements.COLUMNS, ("in the theory", "under the true gradient", "in SGD"), strict=True)),
+    **dict(zip(layout.COLUMNS, ("in the theory", "under the true gradient", "in SGD"), strict=True)),
 }
 
 
@@ -185,7 +185,7 @@ def four_columns(statement: Statement, rows: Sequence[Row], proofs: Sequence[Lab
     """
     every = tuple(level for check in statement.checks for level in check.levels)
     # A statement from elsewhere has one column for all its levels.
-    levels = statements.columns(statement.paper)
+    levels = layout.columns(statement.paper)
     if not any(levels.values()):  # of a paper that is not in the table
         levels |= {"theory": every}
     ran = bool(rows or proofs)

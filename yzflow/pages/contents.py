@@ -12,7 +12,8 @@ from pathlib import Path
 
 from dynamics.support import checks
 from dynamics.support.files import folder
-from theory.statements import Statement, reading_order
+from theory.layout import reading_order
+from theory.statements import Statement
 from theory.symbolic import Derivation
 from yzflow.audits import formulas
 from yzflow.audits.audit import audit

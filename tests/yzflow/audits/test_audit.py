@@ -11,7 +11,7 @@ from driving import ROOT
 
 import yzflow
 from dynamics._model import kernels
-from theory import attention, balance, decoder, statements
+from theory import attention, balance, decoder, layout, statements
 from theory.papers import built_in
 from theory.scan_and_snap import measures as checks
 from theory.values import find
@@ -303,7 +303,7 @@ def test_the_first_sentence_of_a_page_says_what_the_table_below_it_says(report):
             assert said.startswith(("No simulation", "Nothing was run")), (statement.id, said)
             continue
         shown = [row for row in _table_of(page) if row["inside"] == "hold"]
-        levels = statements.columns(statement.paper)
+        levels = layout.columns(statement.paper)
         worst = []
         for check in {row["check"] for row in shown}:
             rows = [row for row in shown if row["check"] == check]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from theory import statements
+from theory import layout
 from theory.statements import Check, Statement
 from theory.symbolic import Derivation
 from theory.trust import Label, Trust
@@ -142,7 +142,7 @@ def test_a_conjecture_is_refuted_only_by_what_was_run():
 
 def test_every_level_of_every_paper_is_in_one_column():
     for paper in papers().values():
-        levels = statements.columns(paper.name)
+        levels = layout.columns(paper.name)
         assert list(levels) == list(COLUMNS)[1:], paper
         assert sorted(level for own in levels.values() for level in own) == sorted(paper.levels)
     paper = next(one for one in papers().values() if one.name == PAPER)
