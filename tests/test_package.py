@@ -1,5 +1,6 @@
 """What is installed: every module, the stubs, the marks of typed packages and the explorer's page."""
 
+import configparser
 import subprocess
 import sys
 
@@ -30,3 +31,16 @@ def test_all_that_is_no_python_is_installed_too(installed):
     assert {f"{name}/{file}" for name in packages for file in ("py.typed", "__init__.pyi")} <= installed
     assert {path.rpartition(".")[2] for path in installed} - {"json"} == {"py", "pyi", "typed", "html", "css", "js"}
     assert {path.rpartition("/")[2] for path in installed if path.endswith(".json")} <= {"values.json"}
+
+
+def test_a_wheel_brings_the_examples_that_need_no_studies():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    brought = set(config["options.data_files"]["share/yzflow/examples"].split())
+    alone = set()
+    for path in (ROOT / "examples").glob("*.*"):
+        text = path.read_text(encoding="utf-8")
+        # `public_texts` serves examples of studies alone.
+        if "yzflow_studies" not in text and path.stem != "public_texts":
+            alone.add(f"examples/{path.name}")
+    assert brought == alone
