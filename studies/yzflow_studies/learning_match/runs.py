@@ -8,13 +8,6 @@ chosen so that about half of the tokens have a match; training never sees an inp
 from __future__ import annotations
 
 import math
-import os
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
-from dataclasses import asdict, dataclass
-from functools import partial
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -23,9 +16,6 @@ from numpy.typing import ArrayLike
 from dynamics.data import averaging as tasks
 from dynamics.support import checks
 from theory import averaging
-from yzflow.sweeps.runs import Task
-from yzflow.sweeps.store import Store
-from yzflow.sweeps.sweep import sweep
 
 STEPS = 3000
 TOKENS_A_STEP = 512  # a batch has TOKENS_A_STEP / N inputs
@@ -229,134 +219,3 @@ def trained(
         {"time": ("time", np.array(times, float), {"units": "SGD steps"})},
         {"modulus": modulus, "batch_size": batch},
     )
-
-
-_whole = partial(checks.integer, minimum=1)
-_KEYS: dict[str, tuple[Any, Callable[[str, Any], Any]]] = {
-    "kind": ("one layer", lambda name, value: checks.one_of(name, value, tuple(LEARNING_RATES))),
-    "order": (3, partial(checks.integer, minimum=2, maximum=3)),
-    "n_tokens": (8, partial(checks.integer, minimum=5)),
-    "dimension": (16, _whole),
-    "heads": (1, _whole),
-    "positions": (False, checks.flag),
-    "steps": (STEPS, _whole),
-    "learning_rate": (None, lambda name, value: value if value is None else checks.positive(name, value)),
-    "init": ("random", lambda name, value: checks.one_of(name, value, ("random", "construction"))),
-}
-_LABELS = {
-    "order": {"long_name": "2 for Match2, 3 for Match3"},
-    "n_tokens": {"long_name": "N"},
-    "dimension": {"long_name": "m of a head"},
-    "heads": {"long_name": "H"},
-    "steps": {"long_name": "number of steps", "units": "SGD steps"},
-    "learning_rate": {"long_name": "learning rate of Adam", "units": "1 / step"},
-    "seed": {"long_name": "seed of start, training and test inputs"},
-}
-
-
-def _complete(given: dict) -> dict:
-    whole = {name: check(name, given.get(name, default)) for name, (default, check) in _KEYS.items()}
-    if whole["learning_rate"] is None:
-        whole["learning_rate"] = LEARNING_RATES[whole["kind"]]
-    return whole
-
-
-def match_learning(configuration: dict, seed: int) -> dict:
-    """One run of `trained`: losses and shares on test inputs, over time."""
-    arguments = dict(configuration)
-    kind, order, n_tokens = (arguments.pop(name) for name in ("kind", "order", "n_tokens"))
-    found = trained(kind, order, n_tokens, **arguments, seed=seed)
-    return {str(name): found[name] for name in found.data_vars}
-
-
-TASK = Task("match_learning", match_learning, keys=tuple(_KEYS), complete=_complete, threads=True, labels=_LABELS)
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A unit and a task: what one line of the figure is trained on.
-
-    Attributes
-    ----------
-    kind, order, dimension, heads, positions, init
-        See `trained`.
-    sizes : tuple of int
-        The N that it is trained at.
-    """
-
-    kind: str
-    order: int
-    dimension: int
-    heads: int = 1
-    positions: bool = False
-    init: str = "random"
-    sizes: tuple[int, ...] = (8, 16, 32, 64)
-
-
-CELLS = {
-    "Match2, one layer, size of the construction": Cell("one layer", 2, 3),
-    "Match2, one layer": Cell("one layer", 2, 16, 3),
-    "Match2, two layers": Cell("two layers", 2, 16, 3, True, sizes=(8,)),
-    "Match3, one layer": Cell("one layer", 3, 16, 3, sizes=(8, 16, 32)),
-    "Match3, two layers": Cell("two layers", 3, 16, 3, True, sizes=(8,)),
-    "Match3, third order, size of the construction": Cell("third order", 3, 4, sizes=(8,)),
-    "Match3, third order": Cell("third order", 3, 32, sizes=(8, 16)),
-    "Match2, from the construction": Cell("one layer", 2, 3, init="construction", sizes=(8,)),
-    "Match3, from the construction": Cell("third order", 3, 4, init="construction", sizes=(8, 16)),
-}
-
-
-def learning(
-    *,
-    sizes: Sequence[int] = (8, 16, 32, 64),
-    cells: Sequence[str] = tuple(CELLS),
-    seeds: int = SEEDS,
-    steps: int = STEPS,
-    threads: int | None = None,
-    store: str | os.PathLike | Store | None = None,
-    progress: bool = False,
-) -> xr.Dataset:
-    """Runs of the sweep `TASK` over (cell, n_tokens, seed, time); NaN where a cell has no run of that size.
-
-    Parameters
-    ----------
-    sizes : sequence of int
-        N.
-    cells : sequence of str
-        Of `CELLS`.
-    seeds, steps : int
-    threads : int, optional
-        How many runs at a time. Default: the cores.
-    store : path-like or Store, optional
-        Where runs are kept: an interrupted call goes on there.
-    progress : bool
-        Show progress on standard error.
-
-    Returns
-    -------
-    xarray.Dataset
-        What `trained` measures; ``modulus(cell, n_tokens)``.
-    """
-    for name in cells:
-        checks.one_of("cells", name, tuple(CELLS))
-    found = []
-    with TemporaryDirectory(prefix="yzflow-") if store is None else nullcontext(store) as kept:
-        for name in cells:
-            cell = CELLS[name]
-            grid = {key: [value] for key, value in asdict(cell).items() if key != "sizes"}
-            grid |= {"n_tokens": [n for n in sizes if n in cell.sizes], "steps": [steps]}
-            if not grid["n_tokens"]:
-                continue
-            runs = sweep(TASK, grid, store=kept, seeds=seeds, workers=threads, progress=progress)
-            kept_runs = runs.isel(dict.fromkeys(set(grid) - {"n_tokens"}, 0), drop=True)
-            found.append(kept_runs.drop_vars([one for one in kept_runs if "time" not in kept_runs[one].dims]))
-            found[-1] = found[-1].expand_dims(cell=[name])
-    joined = xr.concat(found, "cell", join="outer", combine_attrs="drop")
-    joined = joined.assign_coords(cell=joined["cell"].values.astype(str))
-    order = {name: CELLS[name].order for name in cells}
-    moduli = [
-        [balanced_modulus(order[str(name)], int(n)) for n in joined["n_tokens"].values]
-        for name in joined["cell"].values
-    ]
-    joined["modulus"] = (("cell", "n_tokens"), moduli)
-    return joined.assign_attrs(steps=steps)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, canvas, styled
 from yzflow.intervals import standard_error
-from yzflow_studies.learning_match import runs
+from yzflow_studies.learning_match import cells
 from yzflow_studies.learning_match import small_units as small
 
 _COLOURS = {"one layer": BLUE, "two layers": ORANGE, "third order": VERMILION}
@@ -39,14 +39,14 @@ def match_learning(data: xr.Dataset) -> Figure:
     Parameters
     ----------
     data : xarray.Dataset
-        From `runs.learning`.
+        From `cells.learning`.
     """
     figure = canvas(figsize=(12.5, 4.4))
     left, right = figure.subplots(1, 2)
     share, last = share_of_constant(data), data.isel(time=-1)
     sizes = data["n_tokens"].values
     for number, name in enumerate(str(value) for value in data["cell"].values):
-        cell = runs.CELLS[name]
+        cell = cells.CELLS[name]
         constructed = cell.init == "construction"
         hollow = "size of the" in name or (cell.kind == "two layers" and not cell.positions)
         look: dict[str, Any] = {
@@ -63,7 +63,7 @@ def match_learning(data: xr.Dataset) -> Figure:
                     nudge, one.mean("seed").values, standard_error(one).values, capsize=2, markersize=5, linewidth=1.1,
                     label=_name(name), **look,
                 )  # fmt: skip
-    triples = [name for name in data["cell"].values if runs.CELLS[str(name)].order == 3]
+    triples = [name for name in data["cell"].values if cells.CELLS[str(name)].order == 3]
     if triples:
         known = (last["pair_loss"] / last["constant_loss"]).sel(cell=triples).mean(["cell", "seed"])
         left.plot(sizes, known.values, ":", color=BLACK, label="Match3, pairs known")
@@ -80,7 +80,7 @@ def match_learning(data: xr.Dataset) -> Figure:
 
 
 def _name(cell: str) -> str:
-    one = runs.CELLS[cell]
+    one = cells.CELLS[cell]
     return cell if one.init == "construction" else f"{cell.split(', size')[0]}, m = {one.dimension}, H = {one.heads}"
 
 
@@ -130,7 +130,7 @@ def _learnt(data: xr.Dataset) -> str:
     failed: list[str] = []
     ranked, kept = [], []
     for name in (str(value) for value in data["cell"].values):
-        cell = runs.CELLS[name]
+        cell = cells.CELLS[name]
         sizes = [int(n) for n in data["n_tokens"].values if np.isfinite(share.sel(cell=name, n_tokens=n))]
         if cell.init == "construction":
             kept += [f"{float(share.sel(cell=name, n_tokens=n)):.3f} ({name}, N = {n})" for n in sizes]
@@ -158,7 +158,7 @@ def _learnt(data: xr.Dataset) -> str:
 
 def _excluded(data: xr.Dataset) -> str:
     """Which of the layers for Match3 the lower bound excludes, at single precision."""
-    layers = {str(name): runs.CELLS[str(name)] for name in data["cell"].values}
+    layers = {str(name): cells.CELLS[str(name)] for name in data["cell"].values}
     layers = {name: cell for name, cell in layers.items() if cell.kind == "one layer" and cell.order == 3}
     if not layers:
         return "No single layer is trained on Match3."
@@ -189,7 +189,7 @@ def _listed(numbers: list[int]) -> str:
 
 def _learning(effort: Effort) -> xr.Dataset:
     few: dict[str, Any] = {"sizes": (8,), "cells": _QUICK, "seeds": 2, "steps": 200} if effort.quick else {}
-    return runs.learning(store=effort.store, progress=effort.progress, **few)
+    return cells.learning(store=effort.store, progress=effort.progress, **few)
 
 
 def _small(effort: Effort) -> xr.Dataset:

@@ -10,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import yzflow
+import yzflow_studies
 from dynamics.data import averaging as tasks
 from dynamics.units.attention_unit import AttentionUnit, TensorAttentionUnit
 from theory import averaging
+from yzflow import studies
 from yzflow.sweeps.tasks import resolve
-from yzflow_studies.learning_match import models, small_units, study
+from yzflow_studies.learning_match import cells, models, small_units, study
 from yzflow_studies.learning_match import runs as experiment
+from yzflow_studies.learning_match import tasks as tasks_of_sweeps
 
 FIGURES = {entry.name: entry for entry in study.FIGURES}
 
@@ -193,10 +196,10 @@ def test_pairs_are_learnt_and_a_construction_stays():
 def test_a_sweep_of_runs_goes_on_where_it_was(tmp_path):
     options = {"sizes": (6,), "cells": ("Match3, one layer",), "seeds": 2, "steps": 25, "threads": 1}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(experiment.CELLS, "Match3, one layer", experiment.Cell("one layer", 3, 3, sizes=(6,)))
-        whole = experiment.learning(store=tmp_path / "runs", **options)
+        patch.setitem(cells.CELLS, "Match3, one layer", cells.Cell("one layer", 3, 3, sizes=(6,)))
+        whole = cells.learning(store=tmp_path / "runs", **options)
         patch.setattr(experiment, "trained", None)  # nothing is trained again
-        xr.testing.assert_identical(experiment.learning(store=tmp_path / "runs", **options), whole)
+        xr.testing.assert_identical(cells.learning(store=tmp_path / "runs", **options), whole)
     assert whole["loss"].dims == ("cell", "n_tokens", "seed", "time") and whole["modulus"].item() == 23
     first, second = whole["loss"].isel(cell=0, n_tokens=0, time=0).values
     assert first != second
@@ -214,11 +217,12 @@ def test_a_sweep_of_runs_goes_on_where_it_was(tmp_path):
 )
 def test_a_grid_is_checked_before_it_runs(grid, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        yzflow.sweep(experiment.TASK, grid, store=tmp_path / "runs", progress=False)
+        yzflow.sweep(tasks_of_sweeps.MATCH_LEARNING, grid, store=tmp_path / "runs", progress=False)
 
 
-def test_the_task_is_found_by_module_and_name():
-    assert resolve("yzflow_studies.learning_match.runs:TASK") is experiment.TASK
+def test_the_task_is_found_by_its_name(monkeypatch):
+    monkeypatch.setattr(studies, "_registered", [yzflow_studies])
+    assert resolve("match_learning") is tasks_of_sweeps.MATCH_LEARNING
 
 
 def test_bad_arguments_are_named():
@@ -229,7 +233,7 @@ def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="`positions` must be False for 'one layer', but got True"):
         Model("one layer", 6, 7, 2, 2, True)
     with pytest.raises(ValueError, match="`cells` must be one of"):
-        experiment.learning(cells=("Match4",))
+        cells.learning(cells=("Match4",))
 
 
 def test_messages_of_small_units_are_counted():
@@ -291,7 +295,7 @@ def test_the_caption_follows_the_data():
     lost["loss"][2] = 0.5 * lost["constant_loss"][2]
     assert "at a construction: 0.500 (Match3, from the construction, N = 8)" in entry.claims(lost)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(experiment.CELLS, "Match3, one layer", experiment.Cell("one layer", 3, 1))
+        patch.setitem(cells.CELLS, "Match3, one layer", cells.Cell("one layer", 3, 1))
         patch.setattr("yzflow_studies.learning_match.study._SINGLE_BITS", 8)
         assert "The lower bound excludes the one layer" in entry.claims(synthetic(0.7))
 

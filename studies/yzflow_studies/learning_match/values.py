@@ -8,7 +8,7 @@ import xarray as xr
 
 from theory.values import Study
 from yzflow.intervals import standard_error
-from yzflow_studies.learning_match import runs
+from yzflow_studies.learning_match import cells, runs
 from yzflow_studies.learning_match import small_units as small
 
 SINGLE_BITS = 24  # of a number in single precision
@@ -23,7 +23,7 @@ def said(values: xr.DataArray) -> str:
 
 def moduli(sizes: Sequence[int]) -> dict:
     """M of each task at each N, and what the lower bound says of the one layer for Match3."""
-    cell = runs.CELLS["Match3, one layer"]
+    cell = cells.CELLS["Match3, one layer"]
     sent, needed = (cell.dimension + 1) * cell.heads * SINGLE_BITS, (cell.sizes[-1] - 1) // 2
     return {
         "two": [runs.balanced_modulus(2, n) for n in sizes],
@@ -41,11 +41,11 @@ def moduli(sizes: Sequence[int]) -> dict:
 
 def learnt(sizes: Sequence[int], seeds: int, steps: int, share: float) -> dict:
     """Loss over that of the best constant, and how well triples are told apart, at the end of training."""
-    data = runs.learning(sizes=sizes, seeds=seeds, steps=steps).isel(time=-1)
+    data = cells.learning(sizes=sizes, seeds=seeds, steps=steps).isel(time=-1)
     loss = data["loss"] / data["constant_loss"]
     found: dict[str, Any] = {"two": [], "three": [], "triples": [], "balanced": {}, "built": {}}
     for name in data["cell"].values:
-        cell, key = runs.CELLS[str(name)], str(name).lower().replace(",", "").replace(" ", "_")
+        cell, key = cells.CELLS[str(name)], str(name).lower().replace(",", "").replace(" ", "_")
         own = loss.sel(cell=name)
         if cell.init == "construction":
             found["built"][key] = [said(own.sel(n_tokens=n)) for n in sizes]
@@ -62,7 +62,7 @@ def learnt(sizes: Sequence[int], seeds: int, steps: int, share: float) -> dict:
             found["triples"].append({"unit": label, "area": [said(area.sel(n_tokens=n)) for n in sizes]})
         if "construction" in key:
             found[key] = [int((own.sel(n_tokens=n) < share).sum()) for n in sizes]
-    three = data.sel(cell=[name for name in data["cell"].values if runs.CELLS[str(name)].order == 3])
+    three = data.sel(cell=[name for name in data["cell"].values if cells.CELLS[str(name)].order == 3])
     known = (three["pair_loss"] / three["constant_loss"]).mean(["cell", "seed"])
     found["pairs"] = [float(known.sel(n_tokens=n)) for n in sizes if bool(known.sel(n_tokens=n).notnull())]
     return found | {"rate_low": float(data["base_rate"].min()), "rate_high": float(data["base_rate"].max())}
