@@ -1,0 +1,156 @@
+(** The matrix of disjointness has full rank, that of intersection has not; what the average says of two sets.
+
+    A set of n elements is a list of n bits. *)
+
+Require Import Reals Lra Lia Psatz List.
+From Coquelicot Require Import Coquelicot.
+From Formal.common Require Import Sums.
+Import ListNotations.
+Open Scope R_scope.
+
+(** The sum over all 2^n sets. *)
+Fixpoint Over (n : nat) (f : list bool -> R) : R :=
+  match n with
+  | O => f nil
+  | S k => Over k (fun b => f (false :: b)) + Over k (fun b => f (true :: b))
+  end.
+
+Fixpoint meet (a b : list bool) : bool :=
+  match a, b with
+  | x :: a', y :: b' => orb (andb x y) (meet a' b')
+  | _, _ => false
+  end.
+
+(** max_i a_i b_i, and one less it. *)
+Definition intersection (a b : list bool) : R := if meet a b then 1 else 0.
+Definition disjointness (a b : list bool) : R := 1 - intersection a b.
+
+Lemma Over_ext n f g : (forall b, List.length b = n -> f b = g b) -> Over n f = Over n g.
+Proof.
+  revert f g. induction n; intros f g H; simpl; [now apply H|].
+  f_equal; apply IHn; intros b L; apply H; simpl; now rewrite L.
+Qed.
+
+Lemma Over_plus n f g : Over n (fun b => f b + g b) = Over n f + Over n g.
+Proof. revert f g. induction n; intros; simpl; [ring|]. rewrite !IHn. ring. Qed.
+
+Lemma Over_zero n : Over n (fun _ => 0) = 0.
+Proof. induction n; simpl; [reflexivity|]. rewrite IHn. ring. Qed.
+
+(** The columns are linearly independent. *)
+(** @statement Sparse averaging: Rank bound
+    @clause ranks
+    @kind part
+    @hypotheses any n
+    @formula the 2^n columns of the matrix 1 - max_i a_i b_i are linearly independent: its rank is 2^n *)
+Theorem disjointness_has_full_rank :
+  forall n (x : list bool -> R),
+  (forall a, List.length a = n -> Over n (fun b => disjointness a b * x b) = 0) ->
+  forall b, List.length b = n -> x b = 0.
+Proof.
+  induction n; intros x H b L.
+  - apply length_zero_iff_nil in L. subst b. pose proof (H nil eq_refl) as E. simpl in E.
+    unfold disjointness, intersection in E. simpl in E. lra.
+  - assert (Without : forall a, List.length a = n -> Over n (fun b => disjointness a b * x (false :: b)) = 0).
+    { intros a La. pose proof (H (true :: a)) as E. simpl in E. rewrite La in E. specialize (E eq_refl).
+      rewrite (Over_ext n (fun b => disjointness (true :: a) (true :: b) * x (true :: b)) (fun _ => 0)) in E.
+      - rewrite Over_zero in E. rewrite <- E, Rplus_0_r. apply Over_ext. intros. reflexivity.
+      - intros c _. unfold disjointness, intersection. simpl. ring. }
+    assert (Both : forall a, List.length a = n ->
+      Over n (fun b => disjointness a b * (x (false :: b) + x (true :: b))) = 0).
+    { intros a La. pose proof (H (false :: a)) as E. simpl in E. rewrite La in E. specialize (E eq_refl).
+      rewrite <- E, <- Over_plus. apply Over_ext. intros c _. unfold disjointness, intersection. simpl. ring. }
+    pose proof (IHn (fun b => x (false :: b)) Without) as Z0. pose proof (IHn (fun b => x (false :: b) + x (true :: b)) Both) as Z1.
+    destruct b as [|[|] b]; [discriminate| |]; simpl in L; injection L as L.
+    + pose proof (Z0 b L). pose proof (Z1 b L). simpl in *. lra.
+    + now apply Z0.
+Qed.
+
+Lemma meet_nothing a n : meet a (repeat false n) = false.
+Proof. revert a. induction n; intros [|x a]; simpl; try reflexivity. now rewrite Bool.andb_false_r, IHn. Qed.
+
+(** @statement Sparse averaging: Rank bound
+    @clause ranks
+    @kind erratum
+    @hypotheses any n
+    @formula the columns of max_i a_i b_i are linearly dependent: its rank is below 2^n
+    @note That it is 2^n - 1 is not part of it. *)
+Theorem intersection_lacks_rank :
+  forall n, exists x : list bool -> R,
+  (exists b, List.length b = n /\ x b <> 0) /\
+  forall a, List.length a = n -> Over n (fun b => intersection a b * x b) = 0.
+Proof.
+  intro n. set (e := repeat false n).
+  exists (fun b => if list_eq_dec Bool.bool_dec b e then 1 else 0). split.
+  - exists e. split; [apply repeat_length|]. destruct (list_eq_dec Bool.bool_dec e e) as [|N]; [lra|now destruct N].
+  - intros a _. rewrite (Over_ext n _ (fun _ => 0)); [apply Over_zero|]. intros b _.
+    destruct (list_eq_dec Bool.bool_dec b e) as [->|]; [|ring]. unfold intersection, e. rewrite meet_nothing. ring.
+Qed.
+
+(** Alice's set takes z_(2i) where a_i = 1 and z_(2i-1) where not; Bob has z_(2i) = 2 b_i - 1 and z_(2i-1) = -1. *)
+Definition value (b : list bool) (i : nat) : R := if nth i b false then 1 else -1.
+Definition average (q : nat) (a b : list bool) : R :=
+  / INR q * Sum q (fun i => if nth i a false then value b i else -1).
+
+Lemma meet_nth a b : meet a b = true -> exists i, (i < List.length a)%nat /\ nth i a false = true /\ nth i b false = true.
+Proof.
+  revert b. induction a as [|x a IH]; intros [|y b] H; simpl in H; try discriminate.
+  apply Bool.orb_prop in H. destruct H as [H|H].
+  - apply andb_prop in H. destruct H as [-> ->]. exists 0%nat. simpl. repeat split. lia.
+  - destruct (IH b H) as [i [L [A B]]]. exists (S i). simpl. repeat split; try assumption. lia.
+Qed.
+
+Lemma nth_meet a b i : nth i a false = true -> nth i b false = true -> meet a b = true.
+Proof.
+  revert b i. induction a as [|x a IH]; intros b i A B; [destruct i; discriminate|].
+  destruct b as [|y b]; [destruct i; discriminate|]. destruct i; simpl in *.
+  - now rewrite A, B.
+  - rewrite (IH b i A B). apply Bool.orb_true_r.
+Qed.
+
+(** @statement Sparse averaging: Theorem 4
+    @clause the average tells disjoint sets from others
+    @kind clause
+    @hypotheses any q >= 1, any sets a and b of q bits; z_2i = 2 b_i - 1, z_(2i-1) = -1, y = {2i + a_i - 1}
+    @formula the average is -1 if a and b are disjoint, and -1 + 2/q or more if not *)
+Theorem average_tells_disjoint_sets :
+  forall q a b, (0 < q)%nat -> List.length a = q ->
+  (meet a b = false -> average q a b = -1) /\ (meet a b = true -> -1 + 2 / INR q <= average q a b).
+Proof.
+  intros q a b Pq La. assert (P : 0 < INR q) by now apply (lt_INR 0).
+  assert (E : average q a b = -1 + / INR q * Sum q (fun i => if andb (nth i a false) (nth i b false) then 2 else 0)).
+  { unfold average, value.
+    rewrite (Sum_ext q _ (fun i => -1 + (if andb (nth i a false) (nth i b false) then 2 else 0))).
+    - rewrite Sum_plus, Sum_const. field. lra.
+    - intros i _. destruct (nth i a false), (nth i b false); simpl; ring. }
+  rewrite E. assert (0 < / INR q) by now apply Rinv_0_lt_compat. split; intro H1.
+  - rewrite Sum_zero; [ring|]. intros i _. destruct (nth i a false) eqn:A; [|reflexivity].
+    destruct (nth i b false) eqn:B; [|reflexivity]. rewrite (nth_meet a b i A B) in H1. discriminate.
+  - destruct (meet_nth a b H1) as [i [L [A B]]]. rewrite La in L.
+    assert (2 <= Sum q (fun i => if andb (nth i a false) (nth i b false) then 2 else 0)).
+    { pose proof (Sum_ge_term q (fun i => if andb (nth i a false) (nth i b false) then 2 else 0) i) as S.
+      cbv beta in S. rewrite A, B in S. simpl andb in S. cbv iota in S. apply S; [|exact L]. intros j _. destruct (nth j a false), (nth j b false); simpl; lra. }
+    unfold Rdiv. nra.
+Qed.
+
+(** The slides' encoding: Alice has z_(2i-1) where a_i = 1, Bob's values are as above. *)
+Definition average_printed (q : nat) (a b : list bool) : R :=
+  / INR q * Sum q (fun i => if nth i a false then -1 else value b i).
+
+(** @statement Sparse averaging: Theorem 4
+    @kind erratum
+    @hypotheses any q >= 1; Alice's set takes z_(2i-1) where a_i = 1, as on the slides
+    @formula there are disjoint sets a and b whose average is not -1
+    @note The slides' z have a_i for b_i besides; here they are Bob's. *)
+Theorem parity_of_the_slides_is_false :
+  forall q, (0 < q)%nat -> exists a b, List.length a = q /\ List.length b = q /\
+  meet a b = false /\ average_printed q a b <> -1.
+Proof.
+  intros q Pq. assert (P : 0 < INR q) by now apply (lt_INR 0).
+  exists (repeat false q), (repeat true q). rewrite !repeat_length. repeat split.
+  - clear. induction q; simpl; [reflexivity|exact IHq].
+  - unfold average_printed, value. rewrite (Sum_ext q _ (fun _ => 1)).
+    + rewrite Sum_const. replace (/ INR q * (INR q * 1)) with 1 by (field; lra). lra.
+    + intros i L. rewrite nth_repeat. replace (nth i (repeat true q) false) with true; [reflexivity|].
+      rewrite (nth_indep _ false true) by (rewrite repeat_length; exact L). now rewrite nth_repeat.
+Qed.
