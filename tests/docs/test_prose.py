@@ -14,6 +14,7 @@ from theory.sparse_averaging.proofs import groups, transform
 from theory.statements import REGISTER
 from yzflow.values.marks import bare
 
+DOCS = ROOT / "docs"
 M, K, RHO, ETA = 1000, 10, 0.03, 0.7
 SIZES = {"M": M, "K": K, r"\rho": RHO, r"\eta_Y": ETA}
 
@@ -26,10 +27,10 @@ def late_gamma():
 
 
 def page(name):
-    """The README, a page of theory or the caption of a figure, in one line."""
+    """The findings, a page of theory or the caption of a figure, in one line."""
     if name in of_papers_and_studies():
         return " ".join(bare(of_papers_and_studies()[name].draw.__doc__).split())
-    path = ROOT / "README.md" if name == "README" else ROOT / "docs" / "theory" / f"{name}.md"
+    path = DOCS / "findings.md" if name == "findings" else DOCS / "theory" / f"{name}.md"
     return " ".join(bare(path.read_text(encoding="utf-8")).split())
 
 
@@ -83,15 +84,15 @@ def test_the_layers_of_the_transform_grow_as_the_page_says():
         ),
     ],
 )
-def test_a_formula_of_the_readme_is_the_claim(words, formula, found):
-    assert words.replace("{}", formula) in page("README"), "the README has another formula"
+def test_a_formula_of_the_findings_is_the_claim(words, formula, found):
+    assert words.replace("{}", formula) in page("findings"), "the findings have another formula"
     read = parse_expr(formula, transformations=(*standard_transformations, implicit_multiplication))
     assert float(read.subs({"M": M, "K": K, "rho": RHO})) == pytest.approx(float(found(M, K, RHO)), rel=1e-12)
 
 
 # What limits a claim: the page and its words, the statement, and where the register has it: a hypothesis, or its text.
 LIMITS = [
-    ("README", "That is true only early on", "Scan and Snap: Remark 1", "early"),
+    ("findings", "That is true only early on", "Scan and Snap: Remark 1", "early"),
     (
         "scan_and_snap",
         "a common token loses if it is the only one, or one of several in the symmetric case",

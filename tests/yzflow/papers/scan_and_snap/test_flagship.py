@@ -85,16 +85,16 @@ def quoted(path):
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_the_readme_says_what_the_flows_show(name, runs):
+def test_the_page_says_what_the_flows_show(name, runs):
     said = flagship.told(SETTINGS[name], runs[name])
-    assert said in quoted("README.md"), said
+    assert said in quoted("docs/index.md"), said
 
 
-def test_scanning_and_snapping_mean_what_the_readme_says():
+def test_scanning_and_snapping_mean_what_the_page_says():
     said = (
         "rises up to a time within a quarter of t*, the peak of the theory's coefficient, falls after it, and is below"
     )
-    assert f"{said} a tenth of its largest value at 10 t*" in quoted("README.md")
+    assert f"{said} a tenth of its largest value at 10 t*" in quoted("docs/index.md")
     assert (flagship.NEAR, flagship.SLOW) == (1 / 4, 1 / 10)
 
 
