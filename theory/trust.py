@@ -90,7 +90,7 @@ class Label:
 
     @property
     def words(self) -> str:
-        """The same without the clause's name."""
+        """The words for a page without the clause's name."""
         if self.failures:
             return f"FAILS: {', '.join(self.failures)}"
         if self.trust in (Trust.ARGUED, Trust.NOT_EXAMINED):

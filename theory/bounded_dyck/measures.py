@@ -64,7 +64,7 @@ def right_without_balance(runs: Runs, level: str) -> float:
 
 
 def right_without_balance_any_k(runs: Runs, level: str) -> float:
-    """The same with a layer for one type of brackets among them."""
+    """`right_without_balance` with a layer for one type of brackets among them."""
     return _without_balance([*right_and_balanced(), one_type()])
 
 
@@ -91,7 +91,7 @@ def right_and_balanced() -> list[dict[str, bool]]:
 
 
 def one_type() -> dict[str, bool]:
-    """The same of a layer for one type that tells depths apart at every length."""
+    """As `right_and_balanced`, of a layer for one type of brackets that tells depths apart at every length."""
     language = DyckLanguage(1, 3)
     return _row(hypotheses.one_type_layer(language), language)
 
@@ -241,7 +241,7 @@ def attained_bound(runs: Runs, level: str) -> float:
 
 
 def attained_deeper(runs: Runs, level: str) -> float:
-    """The same for a level that is opened once, and two pairs: level 4 behind prefixes that reach depth 2.
+    """`attained_bound` for a level that is opened once, and two pairs: level 4 behind prefixes that reach depth 2.
 
     A pair of level 3, which is opened, adds the opposite of one of level 4.
     """
@@ -269,7 +269,7 @@ def exact_predictions(runs: Runs, level: str) -> float:
 
 
 def uniform_predictions(runs: Runs, level: str) -> float:
-    """The same with uniform attention."""
+    """Largest error of the next-token distribution, as of `exact_predictions`, with uniform attention."""
     return _head_error(runs, scale=0.0)
 
 
@@ -288,7 +288,7 @@ def _largest_error(language: DyckLanguage, layer: Layer, head: ReluNetwork, feat
 
 
 def linked_predictions(runs: Runs, level: str) -> float:
-    """The same behind a residual link, of a layer with (11) at closing queries of depth 1 to D - 1 only."""
+    """`exact_predictions` behind a residual link, of a layer with (11) at closing queries of depth 1 to D - 1 only."""
     language = runs.setting.language
     layer = hypotheses.balanced_at_closing_queries(language, 0)
     return _largest_error(language, layer, hypotheses.linked_head(layer, language), hypotheses.linked_features)

@@ -310,7 +310,7 @@ def _without_biases(network: ReluNetwork) -> list[np.ndarray]:
 def balanced_matrices(
     matrices: Sequence[np.ndarray], largest: float = 1.0, most: int | None = None
 ) -> list[np.ndarray]:
-    """The same network with equal largest weights a layer.
+    """A network that computes the same, with equal largest weights a layer.
 
     Hidden units are copied until none is above ``largest``, or there would be more than ``most`` of them in a layer.
     """

@@ -37,7 +37,7 @@ def nearest_sums(wanted: np.ndarray, sizes: np.ndarray, rng: np.random.Generator
 
 
 def expected(pruned: lottery.PrunedTransformer, rng: np.random.Generator | int | None) -> lottery.PrunedTransformer:
-    """The same with errors drawn by `nearest_sums`: its certificate is what the law says, without a search.
+    """A pruned Transformer with errors drawn by `nearest_sums`: its certificate is what the law says, without a search.
 
     Its networks are not those of its errors: it is for certificates, not to be run.
 

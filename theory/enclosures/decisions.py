@@ -74,7 +74,7 @@ def decide(claim: _Asked, steps: Sequence[Step], last: float) -> Decision:
 
 
 def _sharpened(claim: _Asked, start: float, end: float, parts: int) -> Decision:
-    """That a claim, proved until ``start``, is false at ``end``; with both moved towards each other."""
+    """Decision on a claim that is proved until ``start`` and false at ``end``, with both moved towards each other."""
     for _ in range(_SHARPER):
         for share in (0.5, 0.25, 0.125):  # a short span may be decided where a long one is not
             middle = start + (end - start) * share

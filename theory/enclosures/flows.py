@@ -243,7 +243,7 @@ class FlowReading:
         return False
 
     def _check(self, field: FlowField, side: _SIDE) -> None:
-        """That the field is finite at the start, and is the flow's derivative there and beside it."""
+        """Refuse a field that is not finite at the start, or is not the flow's derivative there and beside it."""
         derivative = getattr(self.flow, "derivative", None)
         begin = np.array([float(ball.mid()) for ball in self.given.balls()])
         beside = begin + 0.1 * (1 + abs(begin)) * np.random.default_rng(0).normal(size=begin.size)

@@ -301,7 +301,7 @@ def written(predicate: Callable[[Any], Any], recorder: Recorder | FlowRecorder) 
 
 
 def _needed(operations: Operations, last: int) -> Operations:
-    """Those operations that the one at ``last`` depends on, numbered anew."""
+    """Operations that the one at ``last`` depends on, numbered anew."""
     wanted = {last}
     for place in range(last, -1, -1):
         if place in wanted and operations[place][0] not in _LEAVES:

@@ -20,7 +20,7 @@ def sizes(runs: Runs) -> dict:
 
 
 def decoder_arguments(runs: Runs) -> dict:
-    """The same with eta_Y."""
+    """M, K and eta_Y of the setting, by the names that `theory.scan_and_snap.decoder` has for them."""
     return {**sizes(runs), "eta_y": runs.setting.eta_y}
 
 
@@ -49,7 +49,7 @@ def lemma7(runs: Runs, level: str) -> float:
 
 
 def lemma7_half(runs: Runs, level: str) -> float:
-    """The same with half the bound."""
+    """0 <= h* - h <= eta_Y / M over the steps of a class: half the bound of Lemma 7."""
     gap = _step_gap(runs)
     return float(max((-gap).max(), (gap - 1).max(), 0.0))
 

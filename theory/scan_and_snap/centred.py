@@ -73,5 +73,5 @@ def common_printed(runs: Runs, level: str) -> float:
 
 
 def common_corrected(runs: Runs, level: str) -> float:
-    """The same where beta_12 > 0, and the reverse where it is negative."""
+    """`common_printed` where beta_12 > 0, and the reverse where it is negative."""
     return _common(runs, lambda shares, vocab_size: -np.sign(margin(shares, vocab_size)))

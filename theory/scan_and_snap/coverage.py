@@ -213,7 +213,7 @@ def lemma12(runs: Runs, level: str) -> float:
 
 
 def theorem5(runs: Runs, level: str) -> float:
-    """The same with features that move, where Theta is that of (70)."""
+    """Runs in which some theta_n of (70) is beyond Lemma 12's bound, features moving."""
     return _theta_outside(moving(runs), lemma12_bound)
 
 

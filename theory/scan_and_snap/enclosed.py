@@ -46,7 +46,7 @@ def enclose(setting: Any, level: str, *, t_end: float, max_seconds: float, folde
 
 
 def question(setting: Any, level: str) -> Mapping[str, Any] | None:
-    """Those parts of a certificate's claim that the flow of a level has; None where the flow cannot be enclosed."""
+    """Parts of a certificate's claim for the flow of a level; None where the flow cannot be enclosed."""
     from theory.enclosures.populations import OfPopulation
     from theory.enclosures.reading import read
 

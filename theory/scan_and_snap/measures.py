@@ -109,7 +109,7 @@ def lemma4(runs: Runs, level: str) -> float:
 
 
 def lemma4_corrected(runs: Runs, level: str) -> float:
-    """The same with the class probability 1/K."""
+    """The velocity of the logits against (10) with the class probability 1/K."""
     return _velocity_error(runs, level, 1.0)
 
 
@@ -165,7 +165,7 @@ def theorem2_rate_printed(runs: Runs, level: str) -> float:
 
 
 def theorem2_rate_corrected(runs: Runs, level: str) -> float:
-    """The same with 1/K."""
+    """(98) with the class probability 1/K."""
     return _distinct_rate_error(runs, level, 1 / runs.setting.classes.n_classes)
 
 

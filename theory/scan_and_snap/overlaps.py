@@ -130,7 +130,7 @@ def lemma14(runs: Runs, level: str) -> float:
 
 
 def lemma14_any(runs: Runs, level: str) -> float:
-    """The same for any |lambda_1|."""
+    """Eigenvalues of E' against lambda/(1 + lambda), for any |lambda_1|."""
     return _eigenvalue_error(_random_overlaps(runs))
 
 
@@ -153,7 +153,7 @@ def lemma16(runs: Runs, level: str) -> float:
 
 
 def lemma16_any(runs: Runs, level: str) -> float:
-    """The same for any |lambda_1|."""
+    """`lemma16` for any |lambda_1|."""
     return _diagonal_share(_random_overlaps(runs))
 
 
@@ -163,5 +163,5 @@ def lemma17(runs: Runs, level: str) -> float:
 
 
 def lemma17_sharp(runs: Runs, level: str) -> float:
-    """The same with |lambda_1|^2/(1 - |lambda_1|^2), for entries that are not negative."""
+    """max |E'_nn' - E_nn'| <= |lambda_1|^2/(1 - |lambda_1|^2), for entries that are not negative."""
     return _worst_overlap(runs, lambda e, c, top: np.abs(c - e).max() / (top**2 / (1 - top**2)))

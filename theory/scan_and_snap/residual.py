@@ -118,7 +118,7 @@ def beta_printed(runs: Runs, level: str) -> float:
 
 
 def beta_corrected(runs: Runs, level: str) -> float:
-    """The same times 2/(c + 1), with c classes a query."""
+    """beta within a query against (f . f' + 1) 2/(c + 1), with c classes a query."""
     return _same_query(runs, own_beta)
 
 

@@ -109,7 +109,7 @@ def lemma12(runs: Runs, level: str) -> float:
 
 
 def lemma12_sharp(runs: Runs, level: str) -> float:
-    """The same with Bernstein's bound, smaller by a factor of order sqrt K."""
+    """|theta_n| below Bernstein's bound, smaller by a factor of order sqrt K, with probability 1 - delta."""
     return _visit_excess(runs, lambda n, k: _bernstein(n, k, np.log(2 * k / _DELTA)))
 
 

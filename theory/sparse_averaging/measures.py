@@ -45,7 +45,7 @@ def random_keys(runs: Runs, level: str) -> float:
 
 
 def moment_curve(runs: Runs, level: str) -> float:
-    """The same for the moment curve with m = 2q, or 1 where an integer gap is below one."""
+    """Largest error of attention beyond eps on the moment curve with m = 2q, or 1 where an integer gap is below one."""
     setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
     n, q = setting.n_tokens, setting.subset_size
     curve = averaging.moment_curve(n, q)
@@ -250,7 +250,7 @@ def conjectured_size(runs: Runs, level: str) -> float:
 
 
 def strict_size(runs: Runs, level: str) -> float:
-    """The same if m is no less than the numbers of a token."""
+    """`conjectured_size` if m is no less than the numbers of a token."""
     return _below_bound(runs, lambda model: max(model.embedding_dim, model.width))
 
 
@@ -346,7 +346,7 @@ def sorted_sizes(runs: Runs, level: str) -> float:
 
 
 def sorted_bits(runs: Runs, level: str) -> float:
-    """The same for bits."""
+    """Relative excess of the bits of sorted groups over the stated ones, at many N."""
     off = [0.0]
     for n, modulus in _sorted_built(runs):
         off.append(averaging.match3_sorted(n_tokens=n, modulus=modulus).bits / _sorted_stated(n, modulus)[4] - 1)

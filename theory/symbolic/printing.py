@@ -49,7 +49,7 @@ def tex(claim: Any, *arguments: Any, small: bool = False) -> Any:
 
 
 def plain(claim: Any, *arguments: Any) -> Any:
-    """The same as plain text, for a sentence."""
+    """A claim as plain text, for a sentence; see `tex`."""
     return _printed(lambda: _Plain(_SLASH), claim, arguments)
 
 
@@ -75,7 +75,7 @@ class _Tex(LatexPrinter):
         self.style, self.last = style, True
 
     def within(self, style: int, one: Any) -> str:
-        """The same in a place whose fractions are at most of a style."""
+        """LaTeX of an expression in a place whose fractions are at most of a style."""
         before, self.style = self.style, max(self.style, style)
         text = self._print(one)
         self.style = before
@@ -223,7 +223,7 @@ class _Tex(LatexPrinter):
 
 
 class _Plain(_Tex):
-    """The same in letters, as `yzflow.audits.formulas.readable` understands them."""
+    """Printer of plain text in letters, as `yzflow.audits.formulas.readable` understands them."""
 
     printmethod = "_plain"  # a constant's own LaTeX is not asked for
     functions: ClassVar = {"log": "ln", "LambertW": "W", "floor": "floor", "ceiling": "ceil"}

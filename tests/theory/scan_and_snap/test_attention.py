@@ -403,3 +403,13 @@ def test_edges_of_the_overlap():
         arguments = {**GOOD[function], "n_classes": 1}
         with pytest.raises(ValueError, match="`n_classes` must be at least 2, but got 1"):
             function(**arguments)
+
+
+def test_rates_are_checked_when_they_are_made():
+    sizes = {"vocab_size": 1000, "n_classes": 10, "eta_y": 1.0}
+    with pytest.raises(ValueError, match="`eta_z` must be positive, but got -1"):
+        attention.Rates(**sizes, eta_z=-1)
+    with pytest.raises(ValueError, match="`n_classes` must be at most"):
+        attention.Rates(**sizes | {"n_classes": 1001}, eta_z=1.0)
+    made = attention.Rates(np.int64(1000), 10, 1, np.int64(2))
+    assert (type(made.eta_z), made.eta_z, made.transition_time) == (float, 2.0, decoder.transition_time(**sizes))

@@ -65,7 +65,7 @@ def test_distinct_tokens_grow_and_the_common_token_shrinks(classes):
 
 @given(one_common_token())
 def test_distinct_tokens_follow_theorem_2_with_xi_of_theorem_1(classes):
-    """The same xi_n as sum of gamma beta f . f, for classes equally likely."""
+    """xi_n of the flow is the sum of gamma beta f . f, for classes equally likely."""
     classes = SequenceClasses(classes.probabilities, classes.query, vocab_size=classes.vocab_size)
     trajectory = run(classes, n_times=3, t_end=60.0)
     data = classes.population()

@@ -32,7 +32,7 @@ INSIDE = Setting("inside", single_common_token(3, 50_000, 0.03), 0.9, 1e-3, 150.
 
 
 def hypotheses(number):
-    """Those of a statement with those of what it rests on."""
+    """Hypotheses of a statement, with those of the statements that it rests on."""
     entry = TABLE[number]
     found = set(entry["own"]) | set(entry.get("ours", ()))
     for other in entry.get("of", ()):

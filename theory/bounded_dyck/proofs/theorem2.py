@@ -18,7 +18,7 @@ def bound(p: sp.Expr, lipschitz: sp.Expr, separation: sp.Expr, n: sp.Expr) -> sp
 
 
 def deeper(reached: sp.Expr, n: sp.Expr, levels: sp.Expr) -> sp.Expr:
-    """The same for a pair so many levels below the deepest one whose pairs fit in, from the bound ``reached`` there."""
+    """Bound for a pair so many levels below the deepest one whose pairs fit in, from the bound ``reached`` there."""
     return reached * (1 + 1 / n) ** levels
 
 

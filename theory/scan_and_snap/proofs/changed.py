@@ -79,7 +79,7 @@ def momentum_clock(t: sp.Expr, mu: sp.Expr) -> sp.Expr:
 
 
 def momentum_steps(n: sp.Expr, mu: sp.Expr) -> sp.Expr:
-    """The same after n steps."""
+    """The clock of `momentum_clock` after n steps."""
     return (n - mu * (1 - mu**n) / (1 - mu)) / (1 - mu)
 
 

@@ -43,7 +43,7 @@ def difference_bound(top: sp.Expr) -> sp.Expr:
 
 
 def sharp_difference_bound(top: sp.Expr) -> sp.Expr:
-    """The same for entries that are not negative, as those of features are; two classes attain it."""
+    """Bound of |E' - E| for entries that are not negative, as those of features are; two classes attain it."""
     return top**2 / (1 - top**2)
 
 

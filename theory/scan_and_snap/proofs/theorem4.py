@@ -37,7 +37,7 @@ def start_constant(m: sp.Expr, k: sp.Expr, rho: sp.Expr) -> sp.Expr:
 
 
 def full_start_constant(m: sp.Expr, k: sp.Expr, rho: sp.Expr) -> sp.Expr:
-    """The same in the full flow, which begins s times as fast (`slowdown`)."""
+    """`start_constant` in the full flow, which begins s times as fast (`slowdown`)."""
     return (m - 1) ** 2 / ((k - 1) * rho * (1 - rho) * m)
 
 

@@ -75,7 +75,7 @@ def size(n_tokens: sp.Expr) -> sp.Expr:
 
 
 def strict_size(n_tokens: sp.Expr) -> sp.Expr:
-    """The same if m is no less than the width of a token."""
+    """m H D if m is no less than the width of a token."""
     return 18 * n_tokens ** sp.Rational(2, 3) + 12
 
 

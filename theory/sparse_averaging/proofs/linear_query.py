@@ -31,7 +31,7 @@ def rank(n_tokens: sp.Expr) -> sp.Expr:
 
 
 def derive(*, scores: Claim = scores, rank: Claim = rank, sizes: Sequence[tuple[int, int]] = SIZES) -> Derivation:
-    """That A has this form, what the margins are, and the rank."""
+    """The form of A, its margins, and its rank."""
     vanishing, signed = {}, {}
     for size, q in sizes:
         margins = sp.symbols(f"delta_:{size}", positive=True)

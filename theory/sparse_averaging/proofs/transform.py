@@ -63,7 +63,7 @@ def weight_error(prime: sp.Expr) -> sp.Expr:
 
 
 def bit_weight_error() -> sp.Expr:
-    """The same where bits are averaged or read."""
+    """Relative error of numerators and denominators of attention where bits are averaged or read."""
     return sp.Rational(1, 32)
 
 
@@ -121,7 +121,7 @@ def derive(
     held: Claim = held,
     size: Claim = size,
 ) -> Derivation:
-    """That the transform halves, is undone and does not wrap; that copies and bits are right; sizes.
+    """The transform halves, is undone and does not wrap; copies and bits are right; sizes.
 
     The sizes are added up from the layers and the token that `theory.sparse_averaging.transform` builds for one N.
     """
