@@ -175,6 +175,7 @@ def test_velocities_without_decay():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: changed.Smoothed(**{**SIZES, "vocab_size": 1}, label_smoothing=0.1), "`vocab_size` must be"),
         (lambda: changed.Smoothed(**SIZES, label_smoothing=1.0), "`label_smoothing` must be"),
         (lambda: changed.Smoothed(**SIZES, label_smoothing=0.0), "`label_smoothing` must be positive"),
         (lambda: changed.Decayed(**SIZES, weight_decay=0.0), "`weight_decay` must be positive"),

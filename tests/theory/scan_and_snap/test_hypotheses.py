@@ -186,3 +186,28 @@ def test_the_overlap_is_that_of_the_start():
     shares = run.dataset["attention"].values[0]
     f = shares / np.linalg.norm(shares, axis=1, keepdims=True)
     np.testing.assert_allclose(assumptions._overlap(setting), f @ f.T, atol=1e-12)
+
+
+# Not needed where (10) itself is looked at: of finite sequences, of the decoder's speed and of how long it has learned.
+_NOT_NEEDED = (*assumptions.ASSUMPTION_1, *assumptions.DECODER, assumptions.MANY_STEPS)
+
+
+@pytest.mark.parametrize(
+    "one", [one for one in PRINTED.values() if any(check.name.startswith("at any") for check in one.checks)],
+    ids=lambda one: one.number,
+)  # fmt: skip
+def test_at_any_rates_all_else_is_assumed(one):
+    for clause in one.clauses:
+        for check in (check for check in clause.checks if check.name.startswith("at any")):
+            given = {assumption.text for assumption in (*one.assumptions, *clause.assumptions)}
+            dropped = given - {assumption.text for assumption in check.suffices}
+            assert assumptions.FAST_DECODER.text in dropped
+            assert dropped <= {assumption.text for assumption in _NOT_NEEDED}, check.name
+            assert {assumption.text for assumption in check.suffices} <= given
+
+
+def test_no_wrong_sign_is_tolerated():
+    signs = [check for one in PRINTED.values() for check in one.checks if check.reversible]
+    assert len(signs) == 8 and all(check.name.startswith("share of") for check in signs)
+    assert {check.tolerance for check in signs} == {0.0}
+    assert {check.expected for check in signs} == {("theory flow",)}
