@@ -55,7 +55,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Study:
-    """What a module with ``study()`` found: text for the documentation (Markdown), a figure, and the numbers."""
+    """Result of a module with ``study()``: text for the documentation (Markdown), a figure, and the numbers."""
 
     markdown: str
     figure: object

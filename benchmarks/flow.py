@@ -44,7 +44,7 @@ def run() -> Iterator[Row]:
 
 
 def _recorded() -> Iterator[Row]:
-    """What two hundred outputs cost, beside none."""
+    """Cost of two hundred outputs, beside none."""
     peer = optional_peer("diffrax_flow")
     if peer is None:
         return

@@ -1,4 +1,4 @@
-"""What the times were measured on, without names of hosts; and one core for both sides."""
+"""The machine that times were measured on, without names of hosts; and one core for both sides."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def line(row: Row) -> str:
 
 
 def place(facts: Mapping[str, str]) -> str:
-    """What was measured on, in words."""
+    """Describe the machine in words."""
     rest = dict(facts)
     where = f"{rest.pop('processor')}, {rest.pop('cores')} cores, {rest.pop('system')}"
     return f"{where}; " + ", ".join(f"{name} {version}" for name, version in rest.items())

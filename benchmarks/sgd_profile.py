@@ -159,7 +159,7 @@ def _row_exponentials(u, top, out):
 
 
 def peaks() -> dict:
-    """What one core of this machine does at best, per microsecond: flops of large matrices, and exponentials."""
+    """Best speed of one core of this machine, per microsecond: flops of large matrices, and exponentials."""
     a = np.ones((256, 256), np.float32)
     u, out, top = np.zeros((64, 1024), np.float32), np.zeros((64, 1024), np.float32), np.zeros(64, np.float32)
     return {
@@ -221,7 +221,7 @@ def bounds(data: Mapping[str, Any]) -> list[tuple[float, float, float]]:
 
 
 def markdown(data: Mapping[str, Any]) -> str:
-    """What each stage takes, and what a step needs."""
+    """Time of each stage, and the needs of a step."""
     profiles = data["profiles"]
     lines = ["| stage (microseconds a step) | " + " | ".join(f"queries: {p['queries']}" for p in profiles) + " |"]
     lines.append("| --- |" + " ---: |" * len(profiles))

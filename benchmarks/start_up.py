@@ -40,7 +40,7 @@ print(*z.grad.numpy()[0])
 
 
 def _fresh(program: str) -> np.ndarray:
-    """What a program prints, run in a new process."""
+    """Output of a program, run in a new process."""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return np.array(done.stdout.split(), dtype=float)
 

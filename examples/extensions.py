@@ -1,4 +1,4 @@
-"""What Section 7 of Scan and Snap discusses, run: residual connection, several heads, linear position bias.
+"""Extensions of Section 7 of Scan and Snap, run: residual connection, several heads, linear position bias.
 
     python examples/extensions.py [--help]
 

@@ -1,4 +1,4 @@
-"""What one attention unit can and cannot represent: sparse averaging, pairs and triples, as constructions that run.
+"""Limits of one attention unit: sparse averaging, pairs and triples, as constructions that run.
 
     python examples/sparse_averaging.py [--out DIR] [--quick] [--learn]
 

@@ -1,4 +1,4 @@
-"""What the public face offers of `theory`, imported from there when it is first asked for."""
+"""Names of `theory` that the public face offers, imported from there when they are first asked for."""
 
 from typing import TYPE_CHECKING
 

@@ -103,7 +103,7 @@ def describe(folder: str | os.PathLike, *, name: str = "Results of yzflow", term
 
 
 def _made(file: Path) -> tuple[str, dict[str, Any]]:
-    """What a file is, and what it says of how it was made; nothing where it says nothing."""
+    """Kind of a file, and how it says that it was made; nothing where it says nothing."""
     try:
         if file.suffix == ".npz":
             return _archive(file)

@@ -31,7 +31,7 @@ def factor(n: int, *, level: float = 0.95) -> float:
 
 
 def _quantile(tail: float, freedom: ArrayLike) -> np.ndarray:
-    """What Student's t exceeds with this chance, as `scipy.stats`, which takes half a second to import, finds it."""
+    """Quantile that Student's t exceeds with this chance, as in `scipy.stats`, which takes half a second to import."""
     return -stdtrit(freedom, tail)
 
 

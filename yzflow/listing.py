@@ -1,4 +1,4 @@
-"""What there is, a line each: statements, options of training, figures; of all papers or of one."""
+"""Lists of statements, options of training and figures, a line each; of all papers or of one."""
 
 from __future__ import annotations
 

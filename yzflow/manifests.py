@@ -51,7 +51,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of a file of a manifest.
+    """Outcome of a file of a manifest.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a paper is: all that the engines know of it. Ours, installed ones and those of a notebook are alike.
+"""Papers: all that the engines know of them. Ours, installed ones and those of a notebook are alike.
 
 >>> import yzflow as yz
 >>> all(paper.statements for paper in yz.papers().values())

@@ -47,7 +47,7 @@ _FACTORS = {
 
 @dataclass(frozen=True)
 class Difference:
-    """What came out differently.
+    """A variable that came out differently.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Factor:
-    """What may change bits, and is not here what it was when the file was made."""
+    """Something that may change bits, and is another here than when the file was made."""
 
     name: str
     then: str
@@ -209,7 +209,7 @@ _RESULTS: dict[str, Callable[[Path], Run | Trajectory]] = {
 
 
 def _of_code(call: Call) -> Iterator[Factor]:
-    """What is another one here of the code of others that a call names."""
+    """Factors in the code of others that a call names: those that are others here."""
     for value in call.arguments.values():
         if isinstance(value, Origin) and value.code is not None:
             yield from _changed(value.code)
@@ -221,7 +221,7 @@ def _changed(code: Code, now: Code | None = None) -> Iterator[Factor]:
 
 
 def _of_field(parameters: Mapping[str, Any]) -> Iterator[Factor]:
-    """What is another one here of the code of the field from outside that a run was made with, if it was.
+    """Factors in the code of the field from outside that a run was made with, if it was.
 
     Raises
     ------
@@ -251,7 +251,7 @@ def _code_of_field(origin: Mapping[str, str]) -> Code:
 
 
 def saved_table(path: Path) -> tuple[str, xr.Dataset, Callable[[xr.Dataset, bool], xr.Dataset]]:
-    """What a file of a sweep or of a survival table is, its content, and what makes that again; else ValueError."""
+    """Kind of a file of a sweep or of a survival table, its content, and its maker; ValueError for any other file."""
     found = sealed.kind_of(path)
     if found == "yzflow-sweep-1":
         runs = load_sweep(path)
@@ -385,7 +385,7 @@ def _leaves(node: Any, place: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _factors(then: Mapping[str, Any], now: Mapping[str, str]) -> tuple[tuple[Factor, ...], tuple[str, ...]]:
-    """What is different here, and what the file does not say."""
+    """Factors that are different here, and those that the file does not name."""
     found, unknown = [], []
     for name, value in now.items():
         if name == "versions":

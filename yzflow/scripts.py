@@ -1,4 +1,4 @@
-"""What the scripts in ``examples`` share: their options, how they refuse bad input, and how they end at Ctrl-C."""
+"""Helpers of the scripts in ``examples``: their options, how they refuse bad input, and how they end at Ctrl-C."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class Room:
 
     @property
     def line(self) -> str:
-        """What it is about: the first line of its module ``values`` or ``study``, which is not imported for that."""
+        """Its subject: the first line of its module ``values`` or ``study``, which is not imported for that."""
         part = "values" if self._has("values") else "study"
         module = ast.parse((self.folder / f"{part}.py").read_text(encoding="utf-8"))
         return (ast.get_docstring(module) or "").partition("\n")[0]

@@ -142,7 +142,7 @@ def cases(
     mistakes: Mapping[str, tuple[Callable[..., Derivation], Mapping[str, Any], str]] | None = None,
     calls: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] | None = None,
 ) -> list[Case]:
-    """What `check_paper` gives to pytest, to be called otherwise.
+    """Test that `check_paper` gives to pytest, to be called otherwise.
 
     That the paper is in the table under its own name; that each proof holds, has a scope and refutes a mistake; that
     what should hold does, somewhere inside the assumptions, in a quick audit; that each page and figure is drawn, and

@@ -104,7 +104,7 @@ def tube_of(c: dict, arrays: dict) -> tuple[Tube, list[str]]:
 
 
 def values(tube: Tube, says: list, a: float, b: float) -> Iterator:
-    """What each operation gives for a < t <= b, or at t = a = b: two series, or whether a test or claim is true."""
+    """Result of each operation for a < t <= b, or at t = a = b: two series, or whether a test or claim is true."""
     start, _, radius, _, p = [step for step in tube.steps if step[0] <= a][-1]
     half, still = (arb(b) - arb(a)) / 2, arb(0)
     middle = arb(a) + half - arb(start)

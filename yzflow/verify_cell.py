@@ -188,7 +188,7 @@ class Cell:
 
 
 def names_of(c: dict) -> list[str]:
-    """What each variable is."""
+    """Meaning of each variable."""
     tokens = ["common", *(f"distinct {i}" for i in range(1, 1 + len(c["distinct"])))]
     names, never = [f"z({token})" for token in tokens], c["vocab_size"] > c["n_classes"]
     if c["decoder"] == "theory":

@@ -36,7 +36,7 @@ def tests_of(file: str, known: dict[str, list[str]]) -> list[str]:
 
 
 def fails(folder: Path, command: list[str]) -> str:
-    """What a command in the copy complains of, or nothing."""
+    """Complaint of a command in the copy, or nothing."""
     given = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run([sys.executable, *command], cwd=folder, env=given, capture_output=True, text=True)
     if done.returncode == 0:

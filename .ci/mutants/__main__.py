@@ -287,7 +287,7 @@ def show(work: Path, name: str) -> None:
 
 
 def judged() -> dict[str, dict[str, str]]:
-    """What is said of survivors, by name."""
+    """Judgements of survivors, by name."""
     return tomllib.loads((HERE / "judged.toml").read_text())
 
 

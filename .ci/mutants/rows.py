@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def _wrong(audit, statement, check, level, runs):
-    """What the row says, if it alarms; what it raised."""
+    """Text of the row, if it alarms; or of what it raised."""
     try:
         row = audit.measure(statement, check, level, runs, None)
     except Exception as error:

@@ -241,7 +241,7 @@ def _tests(items):
 
 
 def _fork(work, *, cpu, wall):
-    """What ``work`` tells in a process of its own, with limits; last how that ended, and its CPU time.
+    """Messages of ``work`` in a process of its own, with limits; last how that ended, and its CPU time.
 
     ``cpu`` is for all of it, ``wall`` from one answer to the next: a thread that waits for another that was not forked
     with it uses no CPU time.

@@ -84,7 +84,7 @@ def entry_of(name: str) -> Entry | None:
 
 
 def title(name: str) -> str:
-    """What a picture shows: the heading of its figure's page, or its own name."""
+    """Title of a picture: the heading of its figure's page, or its own name."""
     entry = entry_of(name)
     return name.replace("_", " ").capitalize() if entry is None else entry.title
 
@@ -226,7 +226,7 @@ def _usage(part: str) -> str:
 
 
 def quick_arguments(gallery_conf: dict, script_vars: dict) -> list[str]:
-    """What a script gets on its command line: quick settings, and a folder beside its page for what it writes."""
+    """Arguments of a script on its command line: quick settings, and a folder beside its page for its files."""
     script = Path(script_vars["src_file"])
     if "--quick" not in script.read_text(encoding="utf-8"):
         return []

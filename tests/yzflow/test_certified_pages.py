@@ -195,7 +195,7 @@ def test_in_node_the_checker_says_the_same_and_refuses_changes(packages, kept, t
 
 
 def pressed(page):
-    """What stands beside the button in the end, and what is printed."""
+    """Text beside the button in the end, and printed text."""
     page.click(".certificate button")
     page.wait_for_selector(".certificate.verified, .certificate.refused", timeout=240_000)
     return page.text_content(".certificate [role=status]"), page.text_content(".certificate pre")

@@ -85,7 +85,7 @@ def folder(tmp_path):
 
 
 def prepare(folder, name):
-    """What a command is run on."""
+    """Files that a command is run on."""
     if "words" in name:
         (folder / "words.csv").write_text(WORDS)
     if "rerun" in name:
@@ -109,7 +109,7 @@ def run(folder, tables, arguments, *, bare=False, deaf=False, compiled=True, gib
 
 
 def strictly(text):
-    """What JSON says, where no number is NaN or infinite."""
+    """Content of JSON in which no number is NaN or infinite."""
 
     def refuse(constant):
         raise AssertionError(f"{constant} is no JSON")

@@ -83,7 +83,7 @@ WRONG = st.one_of(st.none(), st.booleans(), st.integers(-3, 10**30), st.floats()
 @given(data=st.data())
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_wrong_value_of_a_json_file_is_refused_or_found(kind, folder, tmp_path, data):
-    """What says how it was made is refused or makes something else; what was found differs."""
+    """A changed record of how a file was made is refused or makes something else; a changed result differs."""
     name, _ = MADE[kind]
     content = json.loads((folder / name).read_text())
     top = data.draw(st.sampled_from(sorted(content)))
@@ -165,7 +165,7 @@ def copies(originals, tmp_path):
 
 
 def read(kind, path):
-    """What a reader has of a file, or its error, which must be in our grammar; and the warnings."""
+    """Content of a file to a reader, or its error, which must be in our grammar; and the warnings."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         try:

@@ -112,7 +112,7 @@ def kill_when(commands, arguments, folder, condition):
 
 @pytest.mark.slow
 def test_kills_within_an_audit_change_nothing(tmp_path, commands):
-    """What was enclosed is verified and not enclosed again; the report is the same, byte by byte."""
+    """A flow that was enclosed is verified and not enclosed again; the report is the same, byte by byte."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     only = ["audit", "--only", "Lemma 6", "--quick", "--enclose", "--until", "5", "--max-seconds", "1e4"]
     finish(commands, [*only, "--out", str(whole)], tmp_path)

@@ -1,4 +1,4 @@
-"""What there is, listed: complete, a line each, by paper; and errors that name three of it."""
+"""Lists: complete, a line each, by paper; and errors that name three entries."""
 
 import json
 

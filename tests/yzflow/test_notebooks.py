@@ -1,4 +1,4 @@
-"""What a notebook shows of reports, enclosures and figures: in a real kernel, where there is one."""
+"""Reports, enclosures and figures in a notebook: in a real kernel, where there is one."""
 
 import base64
 import importlib.util

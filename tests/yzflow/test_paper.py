@@ -94,7 +94,7 @@ def paper(**changes):
 
 @pytest.fixture
 def registered(monkeypatch):
-    """What registers papers, and forgets them after the test."""
+    """Register papers, and forget them after the test."""
     yz.papers()
     for name in ("_found", "_modules"):
         monkeypatch.setattr(table, name, dict(getattr(table, name)))

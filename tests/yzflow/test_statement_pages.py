@@ -43,7 +43,7 @@ def pages(found, tmp_path_factory):
 
 
 def plain(text):
-    """What a reader sees of a text whose mathematics is set in letters."""
+    """Visible part of a text whose mathematics is set in letters."""
     return html.unescape(re.sub(r"<[^>]*>", "", formulas.readable(text)))
 
 

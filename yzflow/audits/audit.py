@@ -122,7 +122,7 @@ def audit(
 
 
 def settings(paper: str, *, quick: bool) -> list[Setting]:
-    """What the statements of a paper are checked on; none of a paper that has none, or is not in the table."""
+    """Settings that the statements of a paper are checked on; none of a paper that has none, or is not in the table."""
     made = part_of(paper, "settings")
     return [] if made is None else list(made(quick=quick))
 

@@ -61,7 +61,7 @@ class StatementVerdict:
 
     @property
     def labels(self) -> tuple[Label, ...]:
-        """What the statement rests on, with the scope of each part."""
+        """Grounds of the statement, with the scope of each part."""
         return self.report.labels(self.statement)
 
     @property
@@ -85,7 +85,7 @@ class StatementVerdict:
 
     @property
     def outcome(self) -> str:
-        """What was found, in a sentence."""
+        """The finding, in a sentence."""
         if not self.passed:
             alarming = [f"{row.check} in the {row.level} at {row.setting}" for row in self.rows if row.alarming]
             wrong = [f"the proof's {name}" for names in self.report.proofs.values() for name in names] + alarming

@@ -43,7 +43,7 @@ class Enclose:
 
 @dataclass(frozen=True)
 class Decided:
-    """What balls say of one row.
+    """Finding of balls on one row.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class FlowsInBalls:
         return made
 
     def decide(self, check: Check, level: str) -> Decided | None:
-        """What balls say of a check at a level; None if its claim is about nothing that they hold."""
+        """Finding of balls on a check at a level; None if its claim is about nothing that they hold."""
         if check.claim is None:
             return None
         until = min(self._how.until, check.claim_until or self._how.until)

@@ -106,7 +106,7 @@ def _item(erratum: str) -> str:
 
 
 def _missed(printed: Column) -> str:
-    """What of the printed form failed, and by how much; of a refuted conjecture, where it is refuted."""
+    """Failures of the printed form, and by how much; of a refuted conjecture, where it is refuted."""
     if printed.outcome not in (Outcome.FAILS, Outcome.REFUTED):
         return ""
     if printed.scope or len(printed.parts) == 1:
@@ -133,7 +133,7 @@ def _folded(report: AuditReport, statement: Statement) -> list[str]:
 
 
 def _rest(report: AuditReport, statement: Statement) -> list[str]:
-    """What a statement says and assumes, its largest errors, and what it rests on."""
+    """Text and assumptions of a statement, its largest errors and its grounds."""
     lines = [statement.text, ""]
     for name, formula in statement.forms:
         lines += [f"{name}:", "", *formulas.as_markdown(formula), ""]
@@ -147,7 +147,7 @@ def _rest(report: AuditReport, statement: Statement) -> list[str]:
 
 
 def _rests(report: AuditReport, statement: Statement) -> list[str]:
-    """What a statement rests on, or each of its clauses with its formula, as Markdown."""
+    """Grounds of a statement, or of each of its clauses with its formula, as Markdown."""
     found = []
     for clause in statement.clauses:
         labels = [one for one in report.labels_of_proofs.get(statement.id, ()) if one.clause == clause.name]

@@ -1,4 +1,4 @@
-"""What becomes of a statement under an option: verdicts from errors, and from votes of runs with many of them tested.
+"""Fates of statements under options: verdicts from errors, and from votes of runs with many of them tested.
 
 A flow, or steps on the whole population, is one run: its verdict is a fact of it. Of mini-batch runs each one *votes*,
 for the statement or against it, and the verdict is a test: where the two are equally likely, so that the statement
@@ -25,7 +25,7 @@ NEARLY_ALL = 0.9
 
 
 class Fate(enum.IntEnum):
-    """What becomes of one check of a statement under an option, at one level and in one setting.
+    """Fate of one check of a statement under an option, at one level and in one setting.
 
     Attributes
     ----------

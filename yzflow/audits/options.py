@@ -65,7 +65,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Room:
-    """What a paper has for the table, as its ``survival``.
+    """Part of a paper in the table, its ``survival``.
 
     Attributes
     ----------

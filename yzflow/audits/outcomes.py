@@ -27,7 +27,7 @@ COLUMNS = {
 
 
 class Outcome(enum.Enum):
-    """What a run says of a statement, or of a part of it, in one column.
+    """Finding of a run on a statement, or on a part of it, in one column.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ _ORDER = (Outcome.REFUTED, Outcome.FAILS, Outcome.HOLDS, Outcome.NOT_RUN, Outcom
 
 @dataclass(frozen=True)
 class Part:
-    """What was found of one check, or of the proof, in a column.
+    """Finding of one check, or of the proof, in a column.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ class Column:
 
     @property
     def title(self) -> str:
-        """What the column is called on a page of this statement alone."""
+        """Name of the column on a page of this statement alone."""
         return self.where or self.name
 
     @property
@@ -204,7 +204,7 @@ def four_columns(statement: Statement, rows: Sequence[Row], proofs: Sequence[Lab
 
 
 def _printed(statement: Statement, by_check: dict[Check, list[Row]], proofs: Sequence[Label], ran: bool) -> Column:
-    """What the printed form does where the statement should hold, or the one in what we have of the paper."""
+    """Result of the printed form, or of the one in our source of the paper, where the statement should hold."""
     if statement.own:
         return Column(PRINTED, reason="it is ours, and nothing is printed")
     form = statement.source.form
@@ -231,7 +231,7 @@ def _printed(statement: Statement, by_check: dict[Check, list[Row]], proofs: Seq
 
 
 def _parts(by_check: dict[Check, list[Row]], levels: Sequence[str], ran: bool) -> Iterable[Part]:
-    """What was found of each check at the levels of a column, in the form that the register stands for."""
+    """Findings of each check at the levels of a column, in the form that the register stands for."""
     for check, rows in by_check.items():
         own = [level for level in levels if level in check.levels]
         wanted = [level for level in own if level in check.expected] or own
@@ -262,7 +262,7 @@ def _proved(statement: Statement, proofs: Sequence[Label], ran: bool) -> tuple[P
 
 
 def sentence(columns: Sequence[Column]) -> str:
-    """What was found, in plain words: in each column what held, and what did not and by how much."""
+    """The findings in plain words: in each column what held, and what did not and by how much."""
     found = [words for column in columns if (words := _said(column))]
     if not found:
         asked = any(part.outcome is Outcome.NOT_RUN for column in columns for part in column.parts)
@@ -313,6 +313,6 @@ def _said(column: Column) -> str:
 
 
 def _missed(part: Part) -> str:
-    """What became of a part that did not hold: a past tense, which goes with one thing and with many."""
+    """Verb for a part that did not hold: a past tense, which goes with one thing and with many."""
     found = "was found false in balls" if part.outcome is Outcome.REFUTED else "failed"
     return f"{found}, {part.by}" if part.by else found

@@ -36,7 +36,7 @@ class OwnCase:
 
 
 def made(paper: str, given: Mapping[str, Any]) -> OwnCase:
-    """What a paper makes of a reader's data and training; ValueError if it takes none."""
+    """Settings that a paper makes of a reader's data and training; ValueError if it takes none."""
     make = part_of(paper, "own")
     if make is None:
         raise checks.reject("data", f"be left out for {paper}, whose checks make their own", "data")

@@ -73,7 +73,7 @@ class AuditReport:
         return not any(self.proofs.values()) and not any(row.alarming for row in self.table)
 
     def labels(self, statement: Statement) -> tuple[Label, ...]:
-        """What the statement rests on: of each clause its proof, each check and level where it should hold, and prose.
+        """Grounds of the statement: of each clause its proof, each check and level where it should hold, and prose.
 
         A check's label has its largest error at a level, over all settings inside the assumptions.
         """
@@ -81,7 +81,7 @@ class AuditReport:
         return tuple(label for clause in statement.clauses for label in self.labels_of(statement, clause))
 
     def labels_of(self, statement: Statement, clause: Clause) -> tuple[Label, ...]:
-        """What one clause of the statement rests on."""
+        """Grounds of one clause of the statement."""
         checks.instance("statement", statement, Statement)
         checks.instance("clause", clause, Clause)
         proofs = [one for one in self.labels_of_proofs.get(statement.id, ()) if one.clause == clause.name]
@@ -153,7 +153,7 @@ class AuditReport:
         )
 
     def text(self) -> str:
-        """What each statement rests on, and a line for each check and level.
+        """Grounds of each statement, and a line for each check and level.
 
         The line shows the worst setting inside the assumptions: what the printed form does, what the corrected form
         does, and what is expected of the form that the register stands for; then the worst setting outside.
@@ -184,7 +184,7 @@ class AuditReport:
         return "\n".join(lines)
 
     def environment(self) -> dict[str, str]:
-        """What may have changed its bits, with the code of papers and of fields that are not ours."""
+        """Everything that may have changed its bits, with the code of papers and of fields that are not ours."""
         code = papers.code_of(*{one.paper for one in self.statements}, modules=self.modules)
         return environment() | ({"code": code} if code else {})
 
@@ -324,7 +324,7 @@ def worst_forms(rows: Sequence[Row]) -> tuple[str, str, str]:
 
 
 def _in_balls(rows: Sequence[Row]) -> str:
-    """What balls say of the rows of a check and level: the weakest and earliest of them, and how many they decide."""
+    """Findings of balls on the rows of a check and level: the weakest and earliest, and how many they decide."""
     found = [row.decided for row in rows if row.decided is not None]
     if not found:
         return "-"

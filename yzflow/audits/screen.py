@@ -80,7 +80,7 @@ def _some(lines: list[str], most: int, what: str) -> list[str]:
 
 
 def _short(label: Label) -> str:
-    """What a part rests on, and of a measured one the check, level and error alone."""
+    """Grounds of a part; of a measured one the check, level and error alone."""
     if label.failures or "check" not in label.scope:
         return str(label)
     scope = [f"{label.scope[name]}" for name in ("check", "level") if name in label.scope]

@@ -139,7 +139,7 @@ def survival(
 
 
 def _task(paper: str) -> Task:
-    """What is swept: for papers that are not ours with their code as its version, since kept runs are of that."""
+    """Task that is swept: for papers that are not ours with their code as its version, since kept runs are of that."""
     task = resolve(_run)
     code = _code(paper)
     if code:
@@ -558,7 +558,7 @@ def load(path: str | os.PathLike) -> xr.Dataset:
 
 
 def label(table: xr.Dataset, **cell: str) -> Label:
-    """What a verdict of the table rests on: the cell of these labels (check, option, setting, level).
+    """Grounds of a verdict of the table: the cell of these labels (check, option, setting, level).
 
     Raises
     ------

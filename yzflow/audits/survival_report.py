@@ -85,7 +85,7 @@ def _rows(part: xr.Dataset, words: bool) -> list[list[str]]:
 
 
 def legend() -> str:
-    """What the signs mean."""
+    """Meaning of the signs."""
     signs = [f"{fate.sign} {fate.words}" for fate in Fate if fate is not Fate.NOT_ASKED]
     starred = "* holds in the form that the statement has under the option"
     return ", ".join([*signs, starred]) + "."
@@ -133,7 +133,7 @@ def _together(found: Sequence[Fate], own: Sequence[Fate]) -> str:
 
 
 def matrix(table: xr.Dataset) -> dict[str, object]:
-    """What the page's script shows: names, and for every cell that is asked its verdicts and numbers, as columns."""
+    """Data of the page's script: names, and for every cell that is asked its verdicts and numbers, as columns."""
     names = {name: table[name].values.tolist() for name in ("check", "option", "setting", "level", "statement", "text")}
     dims = ("check", "option", "setting", "level")
     grid = {name: table[name].transpose(*dims, ...).values for name in table if "option" in table[name].dims}

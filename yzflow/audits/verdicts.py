@@ -1,4 +1,4 @@
-"""What a number says about a statement: verdicts, and the rows of the audit that hold them."""
+"""Verdicts on a statement from numbers, and the rows of the audit that hold them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def amount(error: float) -> str:
 
 
 def describe(error: float | None, tolerance: float) -> str:
-    """What one form does, for a table: "exact", "within 2%", "misses by 50%", or "-" where there is no such form."""
+    """Word for one form in a table: "exact", "within 2%", "misses by 50%", or "-" where there is no such form."""
     if error is None:
         return "-"
     found = judge(error, tolerance)
@@ -130,7 +130,7 @@ class Row:
 
     @property
     def forms(self) -> tuple[str, str, str]:
-        """What the printed and the corrected form do, and what is expected, for three columns."""
+        """Words for the printed form, the corrected one and what is expected, for three columns."""
         printed, corrected = (describe(error, self.tolerance) for error in (self.printed, self.corrected))
         return printed, corrected, claim(self.tolerance) if self.expected else "nothing"
 
@@ -153,5 +153,5 @@ _PLAIN = (
 
 
 def claim(tolerance: float) -> str:
-    """What is expected of a form that should hold."""
+    """Expectation of a form that should hold."""
     return "exact" if tolerance <= _EXACT else f"within {amount(tolerance)}"

@@ -58,7 +58,7 @@ def audit_errors(report: AuditReport, statement: str | None = None) -> Figure:
 
 
 def statement_errors(report: AuditReport, statement: str | None = None, ax: Axes | None = None) -> Axes:
-    """What the printed and the corrected form of each statement miss by, or those of each check of one statement.
+    """Errors of the printed and the corrected form of each statement, or of each check of one statement.
 
     The largest error over the levels and settings where the statement should hold, in units of the tolerance of its
     check: what is expected is an error left of the line at 1. Errors below 1e-6 and above 1e6 are drawn there.

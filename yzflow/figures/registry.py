@@ -1,4 +1,4 @@
-"""What a figure is: an entry that says how its data is computed, how it is drawn and what can be said of it.
+"""Entries of figures: how the data is computed, how it is drawn and what can be said of it.
 
 Those of all papers are found here without an entry in another list, see `yzflow.Paper`.
 """
@@ -107,7 +107,7 @@ class Entry:
         return figure if options.get("ax") is not None else shown_by_the_cell(figure)
 
     def data(self, effort: Effort | None = None) -> Any:
-        """What is drawn by default.
+        """Data that is drawn by default.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class Entry:
 
     @property
     def text(self) -> str:
-        """What is shown and what agrees with the paper, whatever the data."""
+        """Sentences on what is shown and what agrees with the paper, whatever the data."""
         return caption(self.draw)
 
     def caption(self, data: Any) -> str:

@@ -95,7 +95,7 @@ def styled(function: Callable[..., Figure]) -> Callable[..., Figure]:
 
 
 def canvas(*, figsize: tuple[float, float]) -> Figure:
-    """What a figure function draws on: a new figure, or the place of the axes that it was given."""
+    """Canvas of a figure function: a new figure, or the place of the axes that it was given."""
     place = _place.get()
     if not place:
         return Figure(figsize=figsize)
@@ -152,7 +152,7 @@ def log_ticks(axis: Axis) -> None:
 
 
 def caption(function: Callable[..., Figure]) -> str:
-    """What a figure shows and whether it agrees with the paper: the docstring to its parameters in a line, unmarked."""
+    """Caption of a figure: the docstring up to its parameters in a line, without marks."""
     text = inspect.getdoc(function)
     if text is None:  # python -OO drops docstrings
         module = ast.parse(textwrap.dedent(inspect.getsource(function)))

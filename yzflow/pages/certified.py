@@ -96,7 +96,7 @@ def _decided(statement: Statement, found: Enclosure, setting: Setting, level: st
 
 
 def _says(check: Check, flows: FlowsInBalls, level: str, found: Enclosure) -> Any:
-    """What a check claims, as a certificate has it; None where it cannot be written down."""
+    """Claim of a check, as a certificate has it; None where it cannot be written down."""
     assert check.claim is not None
     try:
         return written(check.claim(flows, level, check.tolerance), found.opened().recorder())

@@ -78,7 +78,7 @@ def write_all(
 
 
 def verdicts(report: AuditReport, *, quick: bool, seed: int) -> list[StatementVerdict]:
-    """What `yzflow.check` would find of each statement of an audit that was run with these arguments."""
+    """Verdicts as `yzflow.check` would give them, of each statement of an audit that was run with these arguments."""
     return [
         StatementVerdict(
             statement,
@@ -107,7 +107,7 @@ def index(found: Sequence[StatementVerdict], *, note: str = "") -> str:
 
 
 def script() -> str:
-    """What searches the index, for a page that has its `sections`."""
+    """Script that searches the index, for a page that has its `sections`."""
     return f"<script>\n{single.file('yzflow.pages', 'contents.js')}</script>\n"
 
 

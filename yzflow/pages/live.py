@@ -28,7 +28,7 @@ _ENGINE = (
 
 @dataclass(frozen=True)
 class Start:
-    """What the sliders start from.
+    """Start of the sliders.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Views:
-    """What a paper has to show with sliders.
+    """Part of a paper that is shown with sliders.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Views:
     collect: Callable[[str, Start], dict[str, Any]]
 
     def content(self, statement: Statement) -> dict[str, Any]:
-        """What the script of a statement's page reads."""
+        """Data that the script of a statement's page reads."""
         view = self.views[statement.number]
         starts = self.starts[view if view in self.starts else None]
         return {
@@ -86,7 +86,7 @@ class Views:
 
 
 def views(statement: Statement) -> Views | None:
-    """What a statement's paper shows of it with sliders, or None."""
+    """View of a statement with sliders, from its paper; or None."""
     found = paper.part_of(statement.paper, "views")
     return found if found is not None and statement.number in found.views else None
 

@@ -204,7 +204,7 @@ def badge(label: Label) -> str:
 
 
 def standing(verdict: StatementVerdict) -> str:
-    """What a statement stands on, in a word or two: the kind of its weakest part, or that nothing was run for it."""
+    """Badge of a statement, a word or two: the kind of its weakest part, or that nothing was run for it."""
     asked = verdict.statement.checks or verdict.statement.proofs
     ran = verdict.rows or verdict.report.labels_of_proofs
     return "not run" if asked and not ran else kind(verdict.summary)
@@ -217,7 +217,7 @@ def badge_of(verdict: StatementVerdict) -> str:
 
 
 def kind(label: Label) -> str:
-    """What a label is, in a word or two."""
+    """Kind of a label, in a word or two."""
     return label.trust.name.lower().replace("_", " ") if label.holds else "fails"
 
 
@@ -249,7 +249,7 @@ def _set(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _trust(verdict: StatementVerdict) -> str:
-    """What was found in a sentence and in four columns, and the badge of the weakest part with its scope."""
+    """The finding in a sentence and in four columns, and the badge of the weakest part with its scope."""
     statement, label = verdict.statement, verdict.summary
     number = len(statement.errata)
     errata = f"<a href='#errata'>{number} errat{'um' if number == 1 else 'a'}</a>" if number else "no erratum found"
@@ -290,7 +290,7 @@ def _statement(statement: Statement) -> str:
 
 
 def _sharper(statement: Statement) -> str:
-    """What holds beyond the printed form, below the first screen."""
+    """Forms that hold beyond the printed one, below the first screen."""
     words = statement.text.partition(SHARPER)[2]
     words = f"<p>Beyond the {statement.source.form}: {formulas.readable(words)}</p>" if words else ""
     return f"<section id='sharper'><h2>Sharper than {statement.source.short}</h2>{words}</section>" if words else ""
@@ -371,7 +371,7 @@ def _said(label: Label) -> str:
 
 
 def _after(text: str, word: str) -> str:
-    """What a label says beyond the word on its badge."""
+    """Words of a label beyond the one on its badge."""
     return (text.removeprefix(word) if text.startswith(word) else text.removeprefix(word.split()[0])).lstrip(": ")
 
 

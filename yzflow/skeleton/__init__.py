@@ -14,7 +14,7 @@ from theory import papers
 __all__ = ["write"]
 
 _NAME, _SLUG = "A new paper", "a_new_paper"
-_TESTS = '''"""What holds of any paper, and what is claimed in this one, by another route."""
+_TESTS = '''"""Tests that any paper passes, and the claims of this one by another route."""
 
 import numpy as np
 import pytest

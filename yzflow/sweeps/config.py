@@ -18,7 +18,7 @@ else:
 
 @dataclass(frozen=True)
 class SweepFile:
-    """What a file ``CONFIG.toml`` asks for.
+    """Sweep that a file ``CONFIG.toml`` asks for.
 
     Attributes
     ----------

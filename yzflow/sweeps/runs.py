@@ -45,7 +45,7 @@ _NUMBERS = {np.dtype(name) for name in ("bool", "int8", "int16", "int32", "int64
 
 @dataclass(frozen=True)
 class Task:
-    """What a sweep runs.
+    """Task of a sweep.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Task:
         return outside([getattr(self.run, "__module__", "") or "__main__"])
 
     def identity(self, configuration: Mapping, seed: int) -> dict:
-        """What tells a run from every other."""
+        """Key that tells a run from every other."""
         whole = dict(configuration) if self.complete is None else self.complete(dict(configuration))
         return {
             "schema": SCHEMA,
@@ -109,7 +109,7 @@ class Labelled(NamedTuple):
 
 @dataclass
 class Result:
-    """What a run left: labelled arrays, or the error that ended it.
+    """Result of a run: labelled arrays, or the error that ended it.
 
     Attributes
     ----------
@@ -177,7 +177,7 @@ def run(task: Task, configuration: Mapping, seed: int) -> Result:
 
 
 def told(error: BaseException) -> str:
-    """What an exception says, on one line that every file can hold."""
+    """Message of an exception, on one line that every file can hold."""
     try:
         text = f"{type(error).__name__}: {error}"
     except BaseException as another:

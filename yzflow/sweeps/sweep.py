@@ -166,7 +166,7 @@ class _Plan:
         return {value for values in self.grid.values() for value in values if isinstance(value, str)}
 
     def identity(self, cell: int) -> dict:
-        """What tells a cell's run from every other; ValueError if its configuration is invalid."""
+        """Key that tells a cell's run from every other; ValueError if its configuration is invalid."""
         point, seed = divmod(cell, len(self.seeds))
         # Runs of one setting follow each other, and checking it takes longer than looking for one of them.
         if self._last[0] != point:

@@ -56,7 +56,7 @@ class Mark:
     rows: bool = False
 
     def expected(self, find: Callable[[str], Any]) -> str:
-        """What should stand there.
+        """Text that should stand there.
 
         Raises
         ------
@@ -165,7 +165,7 @@ def _parsed(how: str) -> list[tuple[str, str | None, str | None, str | None]]:
 
 
 def _part(number: Any, name: str) -> Any:
-    """What a name with dots means in a mapping, or in a list."""
+    """Look up a name with dots in a mapping, or in a list."""
     for key in name.split("."):
         if isinstance(number, Mapping) and key in number:
             number = number[key]

@@ -90,7 +90,7 @@ def _is_prose(text: str) -> bool:
 
 
 def _source(text: str) -> Iterator[tuple[int, str]]:
-    """What a reader sees of a module: constant text of more than a word, captions and the help of commands."""
+    """Text of a module that readers see: constants of more than a word, captions and the help of commands."""
     tree = ast.parse(text)
     skipped: set[ast.AST] = set()
     for node in ast.walk(tree):

@@ -272,7 +272,7 @@ def _table_of(page: str) -> list[dict[str, str]]:
 
 
 def _missed(cells: list[str]) -> list[str]:
-    """What the largest misses are, in words; one of an undefined amount before all."""
+    """The largest misses in words; one of an undefined amount before all."""
 
     def size(words):
         number = float(re.match(r"[\d.e+-]+", words)[0]) if "undefined" not in words else np.inf

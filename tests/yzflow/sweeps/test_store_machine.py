@@ -34,7 +34,7 @@ def task(configuration, seed):
 
 
 def number(setting, seed):
-    """What results depend on beside their outcome, so that runs are told apart."""
+    """A sign in the results beside their outcome, so that runs are told apart."""
     return 20 * seed + 7 * SETTINGS.index(setting)
 
 
@@ -93,7 +93,7 @@ POOLS = st.sampled_from([[0, 1, 2, 3], [0.5, -1.0, np.nan, np.inf], ["p", "q", "
 
 @st.composite
 def sound(draw):
-    """What most tasks give: some variables over some labelled dimensions."""
+    """Results as most tasks give them: some variables over some labelled dimensions."""
     labels = {dim: draw(POOLS.flatmap(st.permutations)) for dim in ("x", "t")}
     dims = st.sampled_from([("x",), ("x", "t"), ("t",), ()])
     over = draw(st.dictionaries(st.sampled_from(["y", "z"]), dims, min_size=1))
@@ -225,7 +225,7 @@ class Sweeps(RuleBasedStateMachine):
         self.run(values, seeds)
 
     def run(self, values, seeds):
-        """What a sweep gives, again and as a file, and what the store says of it, is what the runs were made of."""
+        """Results of a sweep, again and as a file, and of the store are those that the runs were made of."""
         found = self.sweep(values, seeds)
         for setting, seed in itertools.product(values, seeds):
             outcome = self.kept.get((setting, seed), OUTCOMES[setting])

@@ -90,7 +90,7 @@ def test_runs_with_different_labels_are_joined(tmp_path):
 
 @given(st.data())
 def test_the_order_in_which_results_come_does_not_matter(data):
-    """Whatever runs differ in: labels, types, attributes, variables, errors."""
+    """Differences of runs in labels, types, attributes, variables, errors."""
     results = []
     for cell in range(data.draw(st.integers(1, 6))):
         labels = np.array(sorted(data.draw(st.sets(st.integers(0, 4)))), dtype=float)

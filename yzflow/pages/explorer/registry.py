@@ -1,4 +1,4 @@
-"""What a panel of the explorer is: an entry that says how it is shown, which data it reads and how it is computed.
+"""Panels of the explorer: entries that say how each is shown, which data it reads and how it is computed.
 
 Those of all papers are found here without an entry in another list, see `yzflow.Paper`. One may open a reader's data.
 """
@@ -78,7 +78,7 @@ class Panel:
     opens: Callable[[Any, str], Preset] | None = None
 
     def content(self, *, progress: bool = False) -> dict[str, Any]:
-        """What the panel's builder reads."""
+        """Data that the panel's builder reads."""
         return {"presets": [asdict(preset) for preset in self.presets], **self.collect(progress)}
 
     def of(self, data: Any, name: str) -> Panel:

@@ -37,7 +37,7 @@ def compute(effort: Effort) -> xr.Dataset:
 
 
 def difference(run: xr.Dataset) -> str:
-    """What the caption says of this data."""
+    """Sentences of the caption, from this data."""
     return f"They differ by at most {float(abs(run['z'] - closed_form(run)).max()):.1e}."
 
 

@@ -1,4 +1,4 @@
-"""What the statements are checked on."""
+"""Settings that the statements are checked on."""
 
 from __future__ import annotations
 

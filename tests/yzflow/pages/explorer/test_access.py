@@ -1,4 +1,4 @@
-"""What a keyboard user, a projector and a reader with weak sight need from the explorer's page."""
+"""Needs of a keyboard user, a projector and a reader with weak sight on the explorer's page."""
 
 import re
 from importlib import resources
@@ -79,7 +79,7 @@ def test_focus_is_seen_wherever_it_goes(browser, explorer_file, width, height, k
 
 
 def _violations(page):
-    """What axe-core finds, by rule and element."""
+    """Findings of axe-core, by rule and element."""
     package = pytest.importorskip("axe_playwright_python", reason="needs axe-core: pip install 'yzflow[test]'")
     page.evaluate(resources.files(package).joinpath("axe.min.js").read_text(encoding="utf-8") + ";0")
     found = page.evaluate("axe.run(document)")
