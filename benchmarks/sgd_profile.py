@@ -20,6 +20,7 @@ from dynamics._backend.intrinsics import matrix
 from dynamics._engine.sgd.run import Run
 from dynamics._model import kernels
 from dynamics.descent import complete
+from dynamics.optimizers import _kernels as updates
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, PURPLE, VERMILION, styled
 
 QUERIES = (1, 5, 10)
@@ -95,7 +96,7 @@ def _optimiser(steps, state, slopes, first, second, update):
         for k in range(2):
             first[k][:] *= update.momentum
             own = (state[k].ravel(), slopes[k].ravel(), first[k].ravel(), second[k].ravel())
-            kernels._ascend_velocity(update, *own, update.rates[k], step + 1)
+            updates._ascend_velocity(update, *own, update.rates[k], step + 1)
 
 
 def _quickest(function) -> float:

@@ -144,7 +144,7 @@ def plot_layer(layer: Layer, matrix: str, ax: Axes | None, labels: Labels | None
 
 
 def trajectory_html(trajectory: Trajectory) -> str:
-    """What a trajectory was made by, its sizes and its loss; arguments and dataset to unfold."""
+    """The call that made a trajectory, its sizes and its loss; arguments and dataset to unfold."""
     dataset = trajectory.dataset
     time, loss, sizes = dataset["time"].values, dataset["loss"].values, dataset.sizes
     facts = {
@@ -242,7 +242,7 @@ def _draw(
 
 
 def run_html(run: Run) -> str:
-    """What a run was made by, its states and its events; arguments and dataset to unfold."""
+    """The call that made a run, its states and its events; arguments and dataset to unfold."""
     dataset, time = run.dataset, run.dataset["time"].values
     sizes = {name: " x ".join(map(str, dataset[name].shape[1:])) or "a number" for name in run.states}
     facts = {
@@ -320,7 +320,7 @@ def _of_axis(trajectory: Trajectory, axis: str) -> list[str] | None:
 
 
 def _words(labels: Labels | None, known: Sequence[str] | None, size: int, shown_first: int) -> list[str] | None:
-    """What stands at the first ticks of an axis, or None for their numbers."""
+    """Words at the first ticks of an axis, or None for their numbers."""
     own = names.given(labels, known, size)
     return None if own is None else [shown(own, number) for number in range(shown_first)]
 

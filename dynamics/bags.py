@@ -412,7 +412,7 @@ class Bags(Frozen):
 
 
 class HasPopulation(Protocol):
-    """What draws sequences, such as `SequenceClasses`: its limit T -> infinity are bags."""
+    """Data that draws sequences, such as `SequenceClasses`: its limit T -> infinity are bags."""
 
     def population(self) -> Bags: ...
 

@@ -270,7 +270,7 @@ class _Grid:
         return np.ascontiguousarray(members.T), counts / counts.sum(axis=1, keepdims=True)
 
     def identity(self) -> dict[str, object]:
-        """What the settings are, for a folder of results."""
+        """The identity of the settings, for a folder of results."""
         digests = {}
         for name, value in self._values.items():
             content = np.ascontiguousarray(value.values)

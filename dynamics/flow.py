@@ -210,7 +210,7 @@ def _start(init: Layer | Trajectory | None, bags: Bags) -> tuple[float, Layer]:
 
 
 def _trajectory(system: System, times: np.ndarray, states: np.ndarray, labels: Mapping) -> Trajectory:
-    """What is kept of the states at these times."""
+    """The trajectory of the states at these times."""
     if getattr(system, "compact", False) and is_large(system.setting.bags, system.setting.start, len(times)):
         system = cast(FullOrbits, system)
         kept = LargeRecord(system.setting.bags, system.setting.start, system.setting.objective)

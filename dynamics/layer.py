@@ -337,7 +337,7 @@ class Layer(Frozen):
 
     @property
     def weights(self) -> Weights:
-        """What training moves, where what does not exist has no entries.
+        """The arrays that training moves; those that do not exist have no entries.
 
         Z and V are among what does not exist if they follow from an embedding.
         """

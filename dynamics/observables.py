@@ -151,7 +151,7 @@ def _sums(values: np.ndarray, starts: np.ndarray | None) -> np.ndarray:
 
 
 def _once(values: np.ndarray, starts: np.ndarray | None) -> np.ndarray:
-    """What `_sums` returned, once for each sum."""
+    """The result of `_sums`, once for each sum."""
     return values[..., 0] if starts is None else values[..., starts[:-1]]
 
 

@@ -89,7 +89,7 @@ class Run:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What happened on the way, in words: kinks that were crossed or slid along, and what ended the run."""
+        """Events on the way, in words: kinks that were crossed or slid along, and what ended the run."""
         return tuple(json.loads(self.dataset.attrs.get("notes", "[]")))
 
     @property
@@ -134,7 +134,7 @@ class Run:
 
     @property
     def saved(self) -> xr.Dataset:
-        """What a file holds of it: ``dataset``, with the times of events."""
+        """The dataset that a file holds: ``dataset``, with the times of events."""
         return _with_events(self.dataset, self.events)
 
     @classmethod
@@ -163,7 +163,7 @@ class Run:
 
 
 def _without_events(dataset: xr.Dataset, names: list[str]) -> tuple[xr.Dataset, dict[str, np.ndarray]]:
-    """What `_with_events` was given."""
+    """The dataset and the events that `_with_events` was given."""
     dataset.attrs.pop("events", None)
     counts = dataset.attrs.pop("event_counts", None)
     if counts is None:

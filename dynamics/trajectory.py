@@ -103,7 +103,7 @@ class Trajectory:
 
     @cached_property
     def dataset(self) -> xr.Dataset:
-        """What the class says of it."""
+        """The dataset that the class describes."""
         return xr.Dataset(*self.__dict__.pop("_parts"))
 
     def __repr__(self) -> str:
@@ -214,7 +214,7 @@ class Trajectory:
 
     @property
     def objective(self) -> Objective:
-        """What was descended on.
+        """The objective of the run.
 
         Raises
         ------
@@ -604,7 +604,7 @@ def is_large(bags: Bags, layer: Layer, times: int) -> bool:
 
 
 class LargeRecord:
-    """What is kept of a run that `is_large`: loss, and attention and logits of the pairs that occur together.
+    """The records of a run that `is_large`: loss, and attention and logits of the pairs that occur together.
 
     Parameters
     ----------
@@ -650,7 +650,7 @@ class LargeRecord:
         extra: Mapping[str, tuple] | None = None,
         attributes: Mapping[str, str] | None = None,
     ) -> Trajectory:
-        """What was added, with Z and Y as the last state; Y is None where it was never formed."""
+        """A trajectory of the records, with Z and Y as the last state; Y is None where it was never formed."""
         support = self.support
         variables = {
             "attention": (("time", "entry"), np.stack(self.attention), _ATTENTION),

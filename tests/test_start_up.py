@@ -17,9 +17,10 @@ import dynamics
 import theory
 import yzflow as yz
 from dynamics import Layer, SequenceClasses, gradient_flow, sgd
-from dynamics._engine.sgd import sampling
+from dynamics._engine.sgd import sampling, steps
 from dynamics._model import kernels
 from dynamics.fields import _kernels as reduced
+from dynamics.optimizers import _kernels as updates
 
 _OF_SCIPY = {f"scipy.{part}" for part in ("integrate", "optimize", "stats")}
 HEAVY = {"numba", "xarray", "pandas", "h5py", "sympy", "matplotlib", *_OF_SCIPY}
@@ -203,7 +204,7 @@ def test_public_names_can_be_pickled():
 
 def signatures() -> dict[str, list]:
     """The compiled versions of every kernel."""
-    modules = (kernels, reduced, sampling)
+    modules = (kernels, reduced, sampling, steps, updates)
     found = {f"{module.__name__}.{name}": value for module in modules for name, value in vars(module).items()}
     return {name: list(value.signatures) for name, value in found.items() if hasattr(value, "signatures")}
 

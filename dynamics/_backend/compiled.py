@@ -1,4 +1,4 @@
-"""What makes kernels of functions, whichever way this process makes them; see docs/howto/numba.md."""
+"""Decorator and helpers of kernels, whichever way this process makes them; see docs/howto/numba.md."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def kernel(*, inner: bool = False, uses: Iterable[ModuleType] = (), **options: A
 
 
 def by_type(kernels: Mapping[type, Any]) -> Any:
-    """What stands in kernels for one of several inner ones: which, says the class of the first argument.
+    """A kernel that calls one of several inner ones, by the class of its first argument.
 
     Numba chooses where it compiles, so that each class has compiled code of its own, and no class is a branch in it.
     The classes are named tuples, of which each but the last has a field that none after it has.

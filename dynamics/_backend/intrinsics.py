@@ -1,4 +1,4 @@
-"""What numba's language lacks: views that are not counted, bits of numbers, and what becomes of what underflows.
+"""Additions to numba's language: views that are not counted, bits of numbers, the treatment of what underflows.
 
 Kernels that use this name it in ``kernel(uses=..)``.
 """

@@ -1,1 +1,1 @@
-"""What integrates and samples: flows, ensembles (`lanes`), SGD (`sgd/`), its noise (`noise/`), any flow (`open/`)."""
+"""Integration and sampling: flows, ensembles (`lanes`), SGD (`sgd/`), its noise (`noise/`), any flow (`open/`)."""

@@ -50,7 +50,7 @@ def factors_of(system: System) -> Factors | None:
 
 
 class Factors:
-    """What is kept of the slopes of a step, and what is made of them.
+    """The slopes of a step as factors, and sums and errors made of them.
 
     Attributes
     ----------

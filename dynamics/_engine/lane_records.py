@@ -1,4 +1,4 @@
-"""What the kernels of an ensemble hand to each other: coefficients, steps side by side, and what becomes of members.
+"""Arguments of the kernels of an ensemble: coefficients, steps side by side, results of members.
 
 Numba's cache names these classes: where one is moved or given other fields, `_engine.lanes` has to change as well.
 """
@@ -109,7 +109,7 @@ class Asked(NamedTuple):
 
 
 class State(NamedTuple):
-    """What becomes of each lane.
+    """The progress of each lane.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class State(NamedTuple):
 
 
 class Results(NamedTuple):
-    """What becomes of members, on the first axis; see `dynamics.ensemble`."""
+    """Results of members, on the first axis; see `dynamics.ensemble`."""
 
     z: np.ndarray
     attention: np.ndarray

@@ -113,6 +113,6 @@ def march(
 
 
 def taken(steps: Steps, clock: Clock) -> str:
-    """What integrated, in words."""
+    """The method that integrated, in words."""
     switched = getattr(steps, "switched", None)
     return steps.method if switched is None else f"DOP853, from t = {clock.time(switched):.4g} on {steps.method}"

@@ -19,7 +19,7 @@ from dynamics.observables import Support
 
 @dataclass(frozen=True)
 class Entries:
-    """What is recorded of a population: the logits z[query, token] that occur, and attention of next tokens.
+    """Recorded entries of a population: the logits z[query, token] that occur, and attention of next tokens.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Entries:
 
 @dataclass
 class Member:
-    """What became of a flow; rows that were not reached are nan."""
+    """The result of a flow; rows that were not reached are nan."""
 
     z: np.ndarray
     velocity: np.ndarray

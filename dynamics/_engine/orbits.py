@@ -137,7 +137,7 @@ class Orbits:
         self.frames = [KindFrame(self, k) for k in range(len(kinds))]
 
     def told(self, variables: int) -> str:
-        """What is reduced to so many variables, in words."""
+        """The reduction to so many variables, in words."""
         kinds = [kind for kind in self.symmetry.kinds if kind.copies > 1]
         copies = ", ".join(f"{k.copies} copies of {k.bags.shape[1]} bags" for k in kinds) or "interchangeable tokens"
         whole = self.start.Z.size + self.start.Y.size

@@ -1,4 +1,4 @@
-"""The numba kernels of the layer: attention, decoder, loss, gradient, steps.
+"""The numba kernels of the layer: attention, decoder, loss, gradient.
 
 `factored` has a form of the gradient for large flows, `dynamics._backend.intrinsics` what numba's language lacks.
 
@@ -19,19 +19,14 @@ from typing import Any
 import numpy as np
 
 from dynamics._backend import intrinsics
-from dynamics._backend.compiled import by_type, kernel
+from dynamics._backend.compiled import kernel
 from dynamics._backend.intrinsics import as_read_only, borrowed, float32_of_bits, matrix, number_of, rank_of, underflow
-from dynamics._model.batch import Batch
-from dynamics._model.weights import Weights
-from dynamics.optimizers.table import Moments, Velocity
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrinsics,)}
 
 # Multiplications in one matrix product. OpenBLAS uses one thread up to 2^18 of them: runs side by side then do not
 # compete, and their bits do not depend on the number of threads.
 _TOGETHER = 2**18
-# Steps without a gradient after which Adam moves no more: its first moment fell by 0.9^400 = 5e-19, its second by 0.67.
-_FORGOTTEN = 400
 
 
 @kernel(inner=True, **_OPTIONS)
@@ -108,7 +103,7 @@ def _weigh(token, count, logits, c, e, top):
 
 @kernel(inner=True, **_OPTIONS)
 def _square_of_other_norms(c, normalised, width):
-    """What c is divided by without a value matrix, squared: see `_feature`."""
+    """The square of the norm that divides c without a value matrix: see `_feature`."""
     total = square = c.dtype.type(0)
     for i in range(c.size):
         total += c[i]
@@ -551,178 +546,3 @@ def attention(query, indptr, token, count, Z, c):
             total += c[i]
         for i in range(lo, hi):
             c[i] /= total
-
-
-@kernel(inner=True, **_OPTIONS)
-def _kept_velocity(update, parameter):
-    return update.momentum
-
-
-@kernel(inner=True, **_OPTIONS)
-def _ascend_velocity(update, parameter, slope, first, second, rate, step):
-    for i in range(parameter.size):
-        parameter[i] += rate * first[i]
-
-
-@kernel(inner=True, **_OPTIONS)
-def _catch_up_velocity(update, parameter, slope, first, second, rate, missed, step):
-    momentum = update.momentum
-    decay = momentum ** parameter.dtype.type(missed)
-    path = rate * momentum * (1 - decay) / (1 - momentum)
-    parameter += path * first
-    first *= decay
-
-
-@kernel(inner=True, **_OPTIONS)
-def _kept_moments(update, parameter):
-    return parameter.dtype.type(0)
-
-
-@kernel(inner=True, **_OPTIONS)
-def _ascend_moments(update, parameter, slope, first, second, rate, step):
-    # Weights of the new: formed as 1 - 0.999 in single precision, the second would be off by 1e-5.
-    new1, new2 = parameter.dtype.type(0.1), parameter.dtype.type(0.001)
-    small = parameter.dtype.type(1e-8)
-    scale1 = parameter.dtype.type(1 / (1 - 0.9**step))
-    scale2 = parameter.dtype.type(1 / (1 - 0.999**step))
-    for i in range(parameter.size):
-        first[i] += new1 * (slope[i] - first[i])
-        second[i] += new2 * (slope[i] * slope[i] - second[i])
-        parameter[i] += rate * (first[i] * scale1) / (np.sqrt(second[i] * scale2) + small)
-
-
-@kernel(inner=True, **_OPTIONS)
-def _catch_up_moments(update, parameter, slope, first, second, rate, missed, step):
-    slope[:] = 0
-    whole = min(missed, _FORGOTTEN)
-    for k in range(whole):
-        _ascend_moments(update, parameter, slope, first, second, rate, step - missed + k + 1)
-    first *= parameter.dtype.type(0.9 ** (missed - whole))
-    second *= parameter.dtype.type(0.999 ** (missed - whole))
-
-
-# What of an earlier velocity is left where the next gradient is added.
-_kept = by_type({Velocity: _kept_velocity, Moments: _kept_moments})
-# One step of gradient ascent along the velocity ``first``, or of Adam with its usual constants.
-ascend = by_type({Velocity: _ascend_velocity, Moments: _ascend_moments})
-# The last ``missed`` steps until ``step`` of a row that had no gradient in them.
-_catch_up = by_type({Velocity: _catch_up_velocity, Moments: _catch_up_moments})
-
-
-@kernel(inner=True, **_OPTIONS)
-def _touch(index, now, rows, last, parameter, slope, first, second, rate, update):
-    """Make the rows of ``index`` ready for the gradient of step ``now``, and list them once each; their number."""
-    n = 0
-    for row in index:
-        if last[row] == now:
-            continue
-        if 0 < last[row] < now - 1:
-            missed = now - 1 - last[row]
-            own = (parameter[row], slope[row], first[row], second[row])
-            _catch_up(update, *own, rate, missed, now - 1)
-        last[row] = now
-        rows[n] = row
-        n += 1
-        before = _kept(update, parameter)
-        for i in range(slope.shape[1]):
-            slope[row, i] *= before
-    return n
-
-
-@kernel(inner=True, **_OPTIONS)
-def _lent(weights):
-    """The same weights, `borrowed`."""
-    Z, Y, V, hidden = borrowed(weights.Z), borrowed(weights.Y), borrowed(weights.V), borrowed(weights.hidden)
-    return Weights(Z, Y, V, hidden, borrowed(weights.keys), borrowed(weights.queries), borrowed(weights.values))
-
-
-@kernel(inner=True, **_OPTIONS)
-def _in_rows(weights, last):
-    """Z as so many rows as ``last`` has, which are its rows or its entries, and the others as they are."""
-    n = last[0].size
-    return weights.Z.reshape(n, weights.Z.size // max(1, n)), weights.Y, weights.V, weights.hidden
-
-
-@kernel(nogil=True, **_OPTIONS)
-def catch_up(weights, memory, update, now):
-    """Bring every row to step ``now``, as if it had taken every step."""
-    x, slopes, last = _in_rows(weights, memory.last), _in_rows(memory.slopes, memory.last), memory.last
-    first, second = _in_rows(memory.first, last), _in_rows(memory.second, last)
-    for k in range(4):
-        for row in range(last[k].size):
-            if 0 < last[k][row] < now:
-                own = (x[k][row], slopes[k][row], first[k][row], second[k][row])
-                _catch_up(update, *own, update.rates[k], now - last[k][row], now)
-                last[k][row] = now
-
-
-@kernel(nogil=True, **_OPTIONS)
-def sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
-    """Take ``losses.size`` steps from step ``done``; returns how many gave a finite loss, and stops at the first other.
-
-    ``batches`` is a `Batch` of arrays with a row for every step, of which the first ``groups`` groups count; a single
-    row serves every step. Of ``weights`` the first four move, as the ``update`` says, with what ``memory`` holds of
-    earlier steps. A step touches only the rows of its queries and tokens, or the entries of Z: ``memory.last`` has for
-    each the step that it was brought to, and `catch_up` brings all to the same.
-    """
-    before = underflow(True)
-    finite = _sgd_steps(batches, groups, weights, rule, memory, update, done, losses)
-    underflow(before)
-    return finite
-
-
-@kernel(inner=True, **_OPTIONS)
-def _sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
-    """`sgd_steps`, where what underflows is zero in gradients and weights."""
-    query, target, soft, weight = (
-        borrowed(batches[0]), borrowed(batches[1]), borrowed(batches[2]), borrowed(batches[3]),
-    )  # fmt: skip
-    size, indptr, token, count = (
-        borrowed(batches[4]), borrowed(batches[5]), borrowed(batches[6]), borrowed(batches[7]),
-    )  # fmt: skip
-    weights, slopes = _lent(weights), _lent(memory.slopes)
-    first, second = _lent(memory.first), _lent(memory.second)
-    Z, Y, V, H = weights.Z, weights.Y, weights.V, weights.hidden
-    rates, last = update.rates, memory.last
-    last = (borrowed(last[0]), borrowed(last[1]), borrowed(last[2]), borrowed(last[3]))
-    own = (_in_rows(weights, last), _in_rows(slopes, last), _in_rows(first, last), _in_rows(second, last))
-    # As `gradient_flow` passes them.
-    keys, queries, values = as_read_only(weights.keys), as_read_only(weights.queries), as_read_only(weights.values)
-    seen = Weights(as_read_only(Z), as_read_only(Y), as_read_only(V), as_read_only(H), keys, queries, values)
-    nothing, always = np.empty((0, 0), Z.dtype), losses.size > 0  # a literal True would be a type of its own
-    columns = rule.multiplicity.size
-    while rule.multiplicity[columns - 1] == 0:
-        columns -= 1
-    every, cells = np.arange(max(Y.shape[0], V.shape[0], H.shape[0])), np.empty(token.shape[1], np.int64)
-    rows = (np.empty_like(cells), np.empty_like(every), np.empty_like(every), np.empty_like(every))
-    touched = np.zeros(4, np.int64)
-    for step in range(losses.size):
-        s, now = min(step, query.shape[0] - 1), done + step + 1
-        tokens, n = token[s][: indptr[s][groups[s]]], groups[s]
-        for g in range(groups[s] if last[0].size > Z.shape[0] else 0):
-            n = indptr[s, g + 1]
-            cells[indptr[s, g] : n] = query[s, g] * Z.shape[1] + token[s, indptr[s, g] : n]
-        of_z = cells[:n] if last[0].size > Z.shape[0] else query[s][:n]
-        of_y = tokens if V.shape[0] + H.shape[0] == 0 and not rule.residual else every[: Y.shape[0]]
-        for k in range(4):
-            index = (of_z, of_y, tokens[: tokens.size * min(1, V.shape[0])], every[: H.shape[0]])[k]
-            arrays = (own[0][k], own[1][k], own[2][k], own[3][k])
-            touched[k] = _touch(index, now, rows[k], last[k], *arrays, rates[k], update)
-        for row in rows[1][: touched[1]]:
-            for c in range(columns, Y.shape[1]):  # columns of multiplicity 0: larger, they could starve the softmax
-                Y[row, c] = Y[row, 0]
-        batch = Batch(
-            as_read_only(query[s]), as_read_only(target[s]), as_read_only(soft[s]), as_read_only(weight[s]),
-            as_read_only(size[s]), as_read_only(indptr[s]), as_read_only(token[s]), as_read_only(count[s]),
-        )  # fmt: skip
-        losses[step] = loss_and_gradient(batch, groups[s], seen, rule, slopes, nothing, always)
-        if not np.isfinite(losses[step]):
-            return step
-        for k in range(4):
-            x, g, m, v = own[0][k], own[1][k], own[2][k], own[3][k]
-            if touched[k] == last[k].size:
-                ascend(update, x.ravel(), g.ravel(), m.ravel(), v.ravel(), rates[k], now)
-                continue
-            for row in rows[k][: touched[k]]:
-                ascend(update, x[row], g[row], m[row], v[row], rates[k], now)
-    return losses.size

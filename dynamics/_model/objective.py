@@ -1,4 +1,4 @@
-"""What training descends on."""
+"""The objective of training."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dynamics.support import checks
 
 
 class Criterion(NamedTuple):
-    """What a loss is to the kernels, and what a plot calls it."""
+    """A loss, as the kernels know it and as a plot names it."""
 
     squared: bool
     label: str
@@ -34,7 +34,7 @@ Term = Callable[[Weights], Mapping[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class Objective:
-    """What `gradient_flow` and `sgd` descend on, and what the layer in it is.
+    """The objective that `gradient_flow` and `sgd` descend on, with the shape of its layer.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ class Objective:
 
     @property
     def squared(self) -> bool:
-        """What the kernels know of the criterion: whether it is the squared loss."""
+        """Whether it is the squared loss, which is all that the kernels know of the criterion."""
         return CRITERIA[self.criterion].squared
 
     @property
@@ -104,7 +104,7 @@ class Objective:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What a trajectory records: `Objective.of` makes the same of it, less what is no number or word."""
+        """Recorded parameters: `Objective.of` makes the same of them, less what is no number or word."""
         found: dict[str, Any] = {"criterion": self.criterion, "contrast_weight": self.contrast_weight}
         for name, usual in (("label_smoothing", 0.0), ("temperature", 1.0), ("normalisation", "unit")):
             if getattr(self, name) != usual:

@@ -1,4 +1,4 @@
-"""Bags and a kind of layer in the form that the kernels take them, and what these see of the weights."""
+"""Bags and a kind of layer in the form that the kernels take them, and the weights as these see them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def embed_back(
 
 
 class View:
-    """What the kernels see of the weights of a kind of layer, and what gradients there are gradients here.
+    """The weights of a kind of layer as the kernels see them, and the way back for gradients.
 
     Z and V that follow from an embedding, Z / temperature, and where LN subtracts the mean over tokens P, P Y.
 
@@ -54,7 +54,7 @@ class View:
         self.plain = self.vectors is None and self.direct
 
     def forward(self, weights: Weights) -> Weights:
-        """What the kernels see, read-only."""
+        """The weights as the kernels see them, read-only."""
         if self.vectors is not None:
             Z, V = embed(self.vectors, weights.keys, weights.queries, weights.values)
             weights = weights._replace(Z=Z, V=V)

@@ -1,4 +1,4 @@
-"""What training moves, and what kind of layer and loss it belongs to, in the form that the kernels take them.
+"""Weights, and the kind of layer and loss that they belong to, in the form that the kernels take them.
 
 Numba's cache names the classes of its arguments: where `Weights`, `Rule` or `Batch` is given other fields, the files of
 kernels that take it have to change as well. Of one that is renamed or moved, what was kept is forgotten by itself.
@@ -39,7 +39,7 @@ RATES = ("eta_z", "eta_y", "eta_v", "eta_hidden", "eta_z", "eta_z", "eta_v")
 
 
 class Rule(NamedTuple):
-    """What a kernel has to know of a layer and an objective beside weights and bags.
+    """The facts on a layer and an objective that a kernel needs beside weights and bags.
 
     Attributes
     ----------

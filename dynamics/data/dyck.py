@@ -26,7 +26,7 @@ _MOST_STATES = 10_000_000
 
 
 class State(NamedTuple):
-    """What a minimal first layer keeps of a token: the bracket and the depth after it.
+    """A token as a minimal first layer keeps it: the bracket and the depth after it.
 
     Attributes
     ----------

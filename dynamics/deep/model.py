@@ -26,7 +26,7 @@ _SCALE = 0.02  # standard deviation of embeddings at the start, that of GPT-2
 
 @dataclass(frozen=True)
 class Architecture:
-    r"""What a `Transformer` is made of; the defaults are those of a small GPT with LayerNorm before each part.
+    r"""The parts of a `Transformer`; the defaults are those of a small GPT with LayerNorm before each part.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ class Transformer(_Weights):
         self.last_norm = _norm_weights(a, a.width, dtype) if a.norm == "before" else ()
 
     def hidden(self, tokens: ArrayLike) -> tuple[jax.Array, jax.Array]:
-        """What is decoded at each position of one sequence (length,), and the attention maps.
+        """The vector that is decoded at each position of one sequence (length,), and the attention maps.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""What a transformer is trained on and measured by, on arrays of jax."""
+"""Losses and measures of a transformer, on arrays of jax."""
 
 from __future__ import annotations
 

@@ -439,7 +439,7 @@ class _Run:
         return checks.reject("checkpoint", f"be {_STATE} as it was saved", f"{path}, with other parts")
 
     def dataset(self) -> xr.Dataset:
-        """What was recorded."""
+        """The records so far."""
         p, a = self.parameters, self.architecture
         shape = (len(p["learning_rate"]), len(p["seeds"]))
         runs = ("learning_rate", "seed")

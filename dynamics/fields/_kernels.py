@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from dynamics._backend import intrinsics
-from dynamics._backend.compiled import by_type, kernel
+from dynamics._backend.compiled import kernel
 from dynamics._backend.intrinsics import as_read_only
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
 from dynamics._model.weights import Weights
-from dynamics.optimizers.table import Moments, Velocity
+from dynamics.optimizers import _kernels as updates
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}}
 # Kernels without them round as numpy does, which took their steps before.
-_AS_NUMPY: dict[str, Any] = {"uses": (intrinsics, kernels)}
+_AS_NUMPY: dict[str, Any] = {"uses": (intrinsics, kernels, updates)}
 # Numbers that are added one after another, in eight sums side by side.
 _TOGETHER = 128
 
@@ -118,7 +118,7 @@ def pull_back(query, weight, indptr, token, f, G, dZ):
 
 @kernel(**_AS_NUMPY)
 def systems(batch, shares, weights, rule, slopes, residual, f, workspace, G, losses):
-    """What Lemma 3 solves in each of several runs on the same bags: F^T F into ``G``, p_n r_n into ``residual``.
+    """The linear systems of Lemma 3 in several runs on the same bags: F^T F into ``G``, p_n r_n into ``residual``.
 
     ``shares`` are p_n, features come into ``f``, losses into ``losses``, the gradient of Z into ``slopes``. All of
     these, and what weights have of Z and Y, have an axis of runs before the others.
@@ -141,28 +141,6 @@ def systems(batch, shares, weights, rule, slopes, residual, f, workspace, G, los
                 r[b, k] *= shares[run, b]
 
 
-@kernel(inner=True, **_AS_NUMPY)
-def _gather_velocity(update, slope, first):
-    for i in range(first.size):
-        first[i] = update.momentum * first[i] + slope[i]
-
-
-@kernel(inner=True, **_AS_NUMPY)
-def _gather_nothing(update, slope, first):
-    pass
-
-
-# What a gradient adds to, before `kernels.ascend`.
-_gather = by_type({Velocity: _gather_velocity, Moments: _gather_nothing})
-
-
-@kernel(**_AS_NUMPY)
-def follow(update, parameter, slope, first, second, rate, step):
-    """A step of every entry along its ``slope``, as `kernels.sgd_steps` takes it where all rows have a gradient."""
-    _gather(update, slope, first)
-    kernels.ascend(update, parameter, slope, first, second, rate, step)
-
-
 @kernel(**_AS_NUMPY)
 def follow_modified(batch, f, solved, slope, flat, update, step):
     """A step of several runs along ``slope`` and F ``solved``, and zeros in ``slope`` for the next one.
@@ -173,6 +151,6 @@ def follow_modified(batch, f, solved, slope, flat, update, step):
         add_outer(batch[5], batch[6], f[run], solved[run], slope[run])
     for k in range(2):
         parameter, own, first, second = flat[k]
-        follow(update, parameter, own, first, second, update.rates[k], step)
+        updates.follow(update, parameter, own, first, second, update.rates[k], step)
         for i in range(own.size):
             own[i] = 0

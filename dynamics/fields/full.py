@@ -119,7 +119,7 @@ class Full:
         return out
 
     def observe(self, states: np.ndarray) -> Observed:
-        """What is recorded of states, with the loss where the objective is no more than that."""
+        """Observations of states, with the loss where the objective is no more than that."""
         bounds = zip(self.bounds[:-1], self.bounds[1:], self.shapes, strict=True)
         arrays = [np.ascontiguousarray(states[:, lo:hi]).reshape(len(states), *shape) for lo, hi, shape in bounds]
         velocity, loss = np.empty((len(states), *self.like.Z.shape)), np.empty(len(states))
@@ -185,7 +185,7 @@ class FullOrbits:
 
     @property
     def reduction(self) -> str:
-        """What was reduced to what, in words."""
+        """The reduction in words."""
         return self.orbits.told(self.initial.size)
 
     def frame_weights(self, frame: KindFrame, state: np.ndarray) -> Weights:
@@ -287,7 +287,7 @@ class FullOrbits:
         return Layer(self.logits(state), Y, None, start.multiplicity)
 
     def observe(self, states: np.ndarray) -> Observed:
-        """What is recorded of states, with the loss where it was found on the way."""
+        """Observations of states, with the loss where it was found on the way."""
         start, size = self.orbits.start, states.shape[1]
         Z = np.where(self.z_index >= 0, states[:, self.z_index], start.Z)
         variables = np.stack([self.variables(state) for state in states])

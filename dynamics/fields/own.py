@@ -159,7 +159,7 @@ def add_direction(field: Field, what: str, layer: Layer, bags: Bags, slopes: Wei
 
 
 def _bare(function: Any) -> Any:
-    """What a partial or a bound method calls, or the class of an object."""
+    """The function that a partial or a bound method calls, or the class of an object."""
     while isinstance(function, partial):
         function = function.func
     function = getattr(function, "__func__", function)
@@ -167,7 +167,7 @@ def _bare(function: Any) -> Any:
 
 
 def _content(function: Any, *, compiled: bool) -> bytes:
-    """What a function is called with and, if that is asked for, what it does, as bytes."""
+    """The arguments that a function is bound to and, if that is asked for, its compiled form, as bytes."""
     given, bare = b"", None if function is None else _bare(function)
     while isinstance(function, partial):
         given += repr((function.args, sorted(function.keywords.items()))).encode()
@@ -180,7 +180,7 @@ def _content(function: Any, *, compiled: bool) -> bytes:
 
 
 def _compiled(code: Any) -> bytes:
-    """What a function does, without where it stands."""
+    """The compiled form of a function, without where it stands."""
     if code is None:
         return b""
     inner = [one for one in code.co_consts if hasattr(one, "co_code")]

@@ -59,7 +59,7 @@ class OwnOrbits:
 
     @property
     def reduction(self) -> str:
-        """What was reduced to what, in words."""
+        """The reduction in words."""
         return self.orbits.told(self.initial.size)
 
     def lift(self, state: np.ndarray) -> np.ndarray:
@@ -96,7 +96,7 @@ class OwnOrbits:
         return self.whole.layer(self.lift(state))
 
     def observe(self, states: np.ndarray) -> Observed:
-        """What is recorded of states."""
+        """Observations of states."""
         return self.whole.observe(self.lift(states))
 
     def extra(self, states: np.ndarray) -> dict[str, tuple]:

@@ -1,4 +1,4 @@
-"""What a step of SGD climbs, for each decoder: an entry of the table in `dynamics.fields.table` has one of these."""
+"""Steps of SGD: the direction for each decoder, of which an entry of `dynamics.fields.table` has one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dynamics.support.checks import read_only
 
 
 class Run(Protocol):
-    """What a step sees of a run of SGD: see `dynamics._engine.sgd.run.Run`."""
+    """A run of SGD as a step sees it: see `dynamics._engine.sgd.run.Run`."""
 
     feed: Feed
     source: Source
@@ -40,7 +40,7 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class Step:
-    """What a step climbs.
+    """The direction of a step.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The setting of a flow, and what a field is to an integrator: a vector, its derivative, and what is seen of it."""
+"""The setting of a flow, and a field as an integrator sees it: a vector, its derivative, and observations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dynamics.trajectory import States, Trajectory
 
 @dataclass(frozen=True)
 class Setting:
-    """What a flow is of.
+    """The data, the layer and the options of a flow.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Setting:
 
 
 class Observed(NamedTuple):
-    """What is seen of a flow at some times.
+    """Observations of a flow at some times.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Observed(NamedTuple):
 
 
 class System(Protocol):
-    """What `gradient_flow` integrates: a vector, its derivative, and what can be observed of it.
+    """A system that `gradient_flow` integrates: a vector, its derivative, and what can be observed of it.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class System(Protocol):
         """The layer at a state."""
 
     def observe(self, states: np.ndarray) -> Observed:
-        """What is recorded of states, an axis of times before theirs."""
+        """Observations of states, with an axis of times before theirs."""
 
     def extra(self, states: np.ndarray) -> dict[str, tuple]:
         """Variables of the trajectory beside those that every simulator records."""

@@ -36,7 +36,7 @@ _Whole = Full | Theory
 
 @dataclass(frozen=True)
 class Entry:
-    """What a decoder has.
+    """The parts of a decoder.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Entry:
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """What the parameters of a run record of it, beside its name."""
+        """Parameters that a run records of it, beside its name."""
         return {} if self.field is None else {"field": self.field.origin}
 
     @property
@@ -129,7 +129,7 @@ def entry_of(decoder: object, *needs: str) -> Entry:
 
 
 def code_of(decoder: object) -> dict[str, str]:
-    """What tells the code of a decoder from outside, as a part of what identifies a run; nothing of a built-in one."""
+    """The origin of a decoder from outside, as a part of what identifies a run; nothing of a built-in one."""
     return {name: json.dumps(value, sort_keys=True) for name, value in entry_of(decoder).recorded.items()}
 
 
@@ -163,7 +163,7 @@ def has(system: System, path: str) -> bool:
 
 
 def system_for(setting: Setting, decoder: str, *, reduce: bool) -> System:
-    """What to integrate: where it pays, and ``reduce``, one variable for each orbit.
+    """The system to integrate: where it pays, and ``reduce``, one variable for each orbit.
 
     Raises
     ------
@@ -218,7 +218,7 @@ def register_field(field: Field) -> None:
 
 
 def fields() -> dict[str, tuple[str, ...]]:
-    """What each field has, by name: the built-in ones, then those that were registered.
+    """The parts of each field, by name: the built-in ones, then those that were registered.
 
     "derivative" have all. "orbits": symmetry reduces it; "step": `sgd` takes it; "lanes": ensembles of Theorem 4's
     setting go side by side; "noise": `stochastic_flow` takes it, and with a step `gradient_noise`; "kernel" and

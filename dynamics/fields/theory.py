@@ -95,7 +95,7 @@ class Theory:
         return self.split(derivative)[0]
 
     def observe(self, states: np.ndarray) -> Observed:
-        """What is recorded of states."""
+        """Observations of states."""
         layers = [self.layer(state) for state in states]
         velocity = np.stack([self.split(self.derivative(state))[0] for state in states])
         weights = Weights(*(np.stack(arrays) for arrays in zip(*(layer.weights for layer in layers), strict=True)))

@@ -103,11 +103,11 @@ class Optimized:
         return copied(self, state, out)
 
     def observe(self, states: np.ndarray) -> Observed:
-        """What is recorded of states: the system's layers, and how fast the optimizer moves Z."""
+        """Observations of states: the system's layers, and how fast the optimizer moves Z."""
         seen = self.system.observe(np.ascontiguousarray(states[:, : self.size]))
         velocity = [self.system.velocity_of(self.own(state), self.own(self.derivative(state))) for state in states]
         return seen._replace(velocity=np.stack(velocity))
 
     def extra(self, states: np.ndarray) -> dict[str, tuple]:
-        """What the system has beside what every simulator records."""
+        """Variables of the system beside those that every simulator records."""
         return self.system.extra(states[:, : self.size])

@@ -1,4 +1,4 @@
-"""How a gradient becomes a step, and what becomes of that step in the limit of small learning rates.
+"""Steps of a gradient, and their limit at small learning rates.
 
 What an option does stands here once for SGD (`ascend`) and once for the flow (`velocity`), side by side.
 """
@@ -203,7 +203,7 @@ class Optimizer:
 
     @property
     def rule(self) -> UpdateRule:
-        """What it does: its entry in the table."""
+        """Its entry in the table."""
         return RULES[self.name]
 
     @cached_property
@@ -213,7 +213,7 @@ class Optimizer:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What a trajectory records: `Optimizer.of` makes the same of it, but for a schedule that is a function."""
+        """Recorded parameters: `Optimizer.of` makes the same of them, but for a schedule that is a function."""
         found: dict[str, Any] = {"momentum": self.momentum, "optimizer": self.name}
         usual = Optimizer(self.name, self.momentum)
         for name in ("weight_decay", "decoupled", "clip", "betas", "epsilon"):
@@ -322,7 +322,7 @@ def ascend(
 
 
 def flow_of(optimizer: Optimizer) -> Callable[[Optimizer, np.ndarray], np.ndarray]:
-    """What its steps become in the limit of small learning rates.
+    """The limit of its steps at small learning rates.
 
     Raises
     ------

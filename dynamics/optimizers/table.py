@@ -1,4 +1,4 @@
-"""The table of optimizers: what each makes of a gradient, in a step, in the flow that steps tend to, and in optax.
+"""The table of optimizers: for each its step, the flow that steps tend to, and its rule in optax.
 
 An optimizer is an entry of `RULES`. What an entry does not have is refused, and is never another one's result: without
 ``flow`` `gradient_flow` refuses it, without ``direction`` `sgd` does, without ``optax`` `deep.train`; without
@@ -56,7 +56,7 @@ Update: TypeAlias = "Velocity | Moments"
 
 @dataclass(frozen=True)
 class UpdateRule:
-    """What an optimizer does beside what all have: clipping, coupled decay, decoupled decay and schedules.
+    """An optimizer's own part, beside clipping, coupled decay, decoupled decay and schedules, which all have.
 
     Attributes
     ----------

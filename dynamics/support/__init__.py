@@ -1,1 +1,1 @@
-"""What every part needs: checks of input, files, archives, progress."""
+"""Checks of input, files, archives, progress: support for every part."""

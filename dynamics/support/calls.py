@@ -41,7 +41,7 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, Attrib
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What stands for an argument that a file does not hold.
+    """A place holder for an argument that a file does not hold.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Call:
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Call:
-        """What `to_bytes` made.
+        """The call that `to_bytes` wrote.
 
         Raises
         ------

@@ -159,7 +159,7 @@ def listed(name: str, value: object, rule: str) -> list:
 
 
 def plain_types(value: Any) -> Any:
-    """What numpy holds in Python's types; spans and points of time, which would become integers, stay numpy's."""
+    """Values of numpy in Python's types; spans and points of time, which would become integers, stay numpy's."""
     kind = getattr(getattr(value, "dtype", None), "kind", None)
     return value if kind is None or kind in "mM" else value.tolist()
 

@@ -82,7 +82,7 @@ def axes(ax: Axes | None) -> Axes:
 
 @contextmanager
 def styled(style: Style | None) -> Iterator[None]:
-    """What is drawn inside has a style of matplotlib, where one is given."""
+    """A context in which matplotlib draws in a style, where one is given."""
     if style is None:
         yield
         return

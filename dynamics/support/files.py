@@ -140,7 +140,7 @@ def write(path: str | os.PathLike, *parts: bytes | memoryview, clean: bool = Tru
 
 
 def read(name: str, path: str | os.PathLike) -> bytes:
-    """What a regular file holds; a pipe or a device, which could keep the reader waiting, is refused.
+    """The bytes of a regular file; a pipe or a device, which could keep the reader waiting, is refused.
 
     Raises
     ------
@@ -241,7 +241,7 @@ def _beside(path: str | os.PathLike, *, clean: bool = True) -> Iterator[tuple[Pa
 
 
 def _target(name: str, given: Path) -> Path:
-    """What a path stands for, links followed: a regular file that may be written, or nothing yet."""
+    """The target of a path, links followed: a regular file that may be written, or nothing yet."""
     try:
         mode = os.stat(given).st_mode
     except FileNotFoundError:

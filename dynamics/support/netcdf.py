@@ -61,7 +61,7 @@ def load_dataset(path: str | os.PathLike, file_format: str, what: str, *, name: 
 
 
 def kept(path: str | os.PathLike | None, file_format: str, what: str, make: Callable[[], xr.Dataset]) -> xr.Dataset:
-    """What ``make()`` returns, from the file at ``path`` if it is there; else it is made, and kept there.
+    """The dataset that ``make()`` returns, from the file at ``path`` if it is there; else it is made, and kept there.
 
     A damaged file, or one that was kept under another name, for another question, is set aside as ``*.damaged``, with a
     warning, and what it held is made again.

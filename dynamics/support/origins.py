@@ -49,11 +49,11 @@ class Code:
 
     @property
     def whose(self) -> str:
-        """What a person installs to have it: the distribution, or the package where there is none."""
+        """The name under which a person installs it: the distribution, or the package where there is none."""
         return self.package if self.distribution == _NONE else self.distribution
 
     def factors(self, now: Code | None = None) -> dict[str, tuple[str, str]]:
-        """What is another one now: name -> (then, now). Default: what its package is here."""
+        """The parts that changed: name -> (then, now). Default: now is its package as it is here."""
         now = now or code_of(self.package)
         pairs = {
             f"distribution of {self.package}": (self.distribution, now.distribution),
@@ -78,7 +78,7 @@ def outside(modules: Iterable[str]) -> str:
 
 
 def read_outside(text: object) -> list[Code]:
-    """What `outside` wrote, or several of it in a list; nothing of what is none of these."""
+    """The origins that `outside` wrote, of one or of several in a list; nothing of anything else."""
     try:
         content = json.loads(str(text))
         texts = [json.loads(one) for one in content] if isinstance(content, list) else [content]
@@ -109,7 +109,7 @@ def check_may_run(target: str, *, whose: str = "it") -> None:
 
 
 def _distribution(package: str) -> metadata.Distribution | None:
-    """What installed a package; by the entry points of papers and fields where it was installed to be edited."""
+    """The distribution that installed a package; of one that can be edited, by its entry points."""
     names = _distributions().get(package, [])
     if names:
         return metadata.distribution(names[0])

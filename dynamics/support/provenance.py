@@ -1,4 +1,4 @@
-"""What a result was made with: the simulator, its arguments, the versions of the software, the machine."""
+"""Provenance of a result: the simulator, its arguments, the versions of the software, the machine."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def provenance(kind: str, parameters: Mapping, file_format: str) -> dict[str, st
 
 
 def environment() -> dict[str, str]:
-    """What may change the bits of a result: versions, platform, processor, BLAS, threads, and the code of yzflow.
+    """Causes of other bits in a result: versions, platform, processor, BLAS, threads, the code of yzflow.
 
     ``blas`` names each BLAS that is loaded with its version, the processor that it takes this one for, and its threads.
     ``threads`` are those of numba's kernels, which are Python where ``compilation`` is off. ``source`` is the SHA-256

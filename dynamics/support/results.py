@@ -1,4 +1,4 @@
-"""What `Trajectory` and `Run` share: a sealed netCDF file that also holds the call which made it."""
+"""The common part of `Trajectory` and `Run`: a sealed netCDF file that also holds the call which made it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def save_result(
 def load_result(
     path: str | os.PathLike, file_format: str, what: str, axes: Sequence[str]
 ) -> tuple[xr.Dataset, Call | None, dict[str, str] | None]:
-    """What `save_result` wrote: the dataset, its call and the environment; of a file without a call, the dataset alone.
+    """Read what `save_result` wrote: the dataset, its call and the environment; without a call, the dataset alone.
 
     It has labels along ``axes``, numbers along ``time``, and parameters.
 

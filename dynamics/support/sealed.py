@@ -71,7 +71,7 @@ def digest(*parts: bytes | memoryview) -> bytes:
 
 
 def body(content: bytes | memoryview) -> memoryview:
-    """What stands before the seal.
+    """The bytes before the seal.
 
     Raises
     ------

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from dynamics._backend.compiled import kernel
 from dynamics.data import averaging as tasks
 from dynamics.descent import DivergenceError, spawn
-from dynamics.fields import _kernels as decoder_kernels
+from dynamics.optimizers import _kernels as updates
 from dynamics.optimizers.table import RULES
 from dynamics.support import checks, files, sealed
 from dynamics.support.checks import read_only
@@ -450,7 +450,7 @@ class _Run:
         if p["schedule"] == "cosine":
             rate *= 0.5 * (1 + math.cos(math.pi * step / p["steps"]))
         if np.isfinite(loss):
-            decoder_kernels.follow(self.update, self.state, self.slope, self.first, self.second, rate, step + 1)
+            updates.follow(self.update, self.state, self.slope, self.first, self.second, rate, step + 1)
         if not (np.isfinite(loss) and np.isfinite(self.state).all()):
             if step > 0 and not np.isfinite(loss):
                 self.units.pop(step, None)  # its scores may be out of range
@@ -467,7 +467,7 @@ class _Run:
         return LinearQueryUnit(*self.matrices)
 
     def dataset(self, *, recorded_only=False) -> xr.Dataset:
-        """What was recorded, with the present state as the last unless ``recorded_only``."""
+        """The records so far, with the present state as the last unless ``recorded_only``."""
         units = self.units if recorded_only else {**self.units, self.done: self._unit()}
         times = np.array(list(units))
         attention = [unit.attention(self.sets) for unit in units.values()]

@@ -18,6 +18,7 @@ from benchmarks import Disagreement, Row, Study, compare, machine, report, sgd_p
 from benchmarks.__main__ import main, names
 from dynamics._backend import plain_views
 from dynamics._model import kernels
+from dynamics.optimizers import _kernels as updates
 
 WIN = Row("a task", 0.5, "a peer", 10.0, 1e-9, 1e-6, first_ours=2.0, first_peer=3.0, result="all")
 LOSS = Row("another task", 2.0, "a quick peer", 0.5, 0.0, 0.0, threads=2)
@@ -216,8 +217,9 @@ def test_the_stages_of_sgd_make_up_a_step(monkeypatch):
     for name in ("_attention", "_products", "_exponentials", "_softmax", "_optimiser"):
         stage = getattr(sgd_profile, name)
         monkeypatch.setattr(sgd_profile, name, getattr(stage, "py_func", stage))
-    used = {name: of_python(one) if hasattr(one, "py_func") else one for name, one in vars(kernels).items()}
-    monkeypatch.setattr(sgd_profile, "kernels", SimpleNamespace(**used))
+    for name, module in (("kernels", kernels), ("updates", updates)):
+        used = {name: of_python(one) if hasattr(one, "py_func") else one for name, one in vars(module).items()}
+        monkeypatch.setattr(sgd_profile, name, SimpleNamespace(**used))
     monkeypatch.setattr(sgd_profile, "matrix", plain_views.matrix)
     monkeypatch.setattr(sgd_profile, "REPEATS", 1)
     monkeypatch.setattr(sgd_profile, "STEPS", 2)

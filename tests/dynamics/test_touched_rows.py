@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import Bags, Layer, SequenceClasses, Trajectory, sgd, trajectory
+from dynamics._engine.sgd import steps
 from dynamics._engine.sgd.memory import Memory
-from dynamics._model import kernels
 from dynamics._model.weights import Weights
 from dynamics.optimizers.table import Moments, Velocity
 
@@ -89,7 +89,7 @@ def test_missed_steps_are_those_of_a_zero_gradient(optimizer, momentum, dtype, m
     nothing = (empty,) * 5
     weights, slopes, first, second = (Weights(np.zeros((1, 1), dtype), a, *nothing) for a in (x, slope, m, v))
     memory = Memory(slopes if kind else first, first, second, last)
-    kernels.catch_up(weights, memory, Moments((rate,) * 4) if kind else Velocity(mu, (rate,) * 4), 1 + missed)
+    steps.catch_up(weights, memory, Moments((rate,) * 4) if kind else Velocity(mu, (rate,) * 4), 1 + missed)
     every = iter([gradient] + [np.zeros((2, 5))] * missed)
     if kind:
         total = reference.adam_loop(lambda _: [next(every)], [np.zeros((2, 5))], (0.1,), 1 + missed)[0]

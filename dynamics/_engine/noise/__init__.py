@@ -1,1 +1,1 @@
-"""What is random in a step of SGD: moments of one draw, schemes for the diffusion, and small fluctuations."""
+"""Randomness in a step of SGD: moments of one draw, schemes for the diffusion, and small fluctuations."""

@@ -23,7 +23,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class Kind(NamedTuple):
-    """What a zero does, and from which side it counts: 1 where the number rises, -1 where it falls, 0 both."""
+    """The effect of a zero, and from which side it counts: 1 where the number rises, -1 where it falls, 0 both."""
 
     what: str
     direction: int

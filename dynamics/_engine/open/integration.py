@@ -271,7 +271,7 @@ class Integration:
         self.ended = f"stopped at event {watch.names[watch.cut.number]!r}, t = {time:.10g}"
 
     def failure(self, reason: str, s: float, state: np.ndarray) -> IntegrationError:
-        """What is raised where there is no further step."""
+        """The error to raise where there is no further step."""
         time, largest = float(self.clock.time(s)), int(np.argmax(np.abs(state)))
         tries = "an earlier t_end, Solver(time_scale='log'), a larger rtol and atol, or Solver(method='Radau')"
         if "stall" in reason:
@@ -293,7 +293,7 @@ class Integration:
         )
 
     def notes(self) -> list[str]:
-        """What happened at kinks, and what ended the run."""
+        """Notes on kinks, and on the end of the run."""
         found = []
         names = () if self.watch is None else self.watch.names
         still = [] if self.slide is None else [(self.slide.number, self.slide.start, None)]
@@ -308,7 +308,7 @@ class Integration:
         return [*found, self.ended] if self.ended else found
 
     def recorded(self) -> Run:
-        """What was recorded, as a run."""
+        """The records so far, as a run."""
         events = None
         if self.watch is not None:
             events = {name: np.array(own) for name, own in zip(self.watch.names, self.watch.times, strict=True)}

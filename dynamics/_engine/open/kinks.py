@@ -122,7 +122,7 @@ class Slide:
 
 
 def begins(s: float, state: np.ndarray, field: Field, surface: Surface, end: float) -> tuple[str, np.ndarray]:
-    """What a flow does that starts on a surface: "goes", "slides" or "passes", and where, or the direction across.
+    """The start of a flow on a surface: "goes", "slides" or "passes", and where, or the direction across.
 
     "passes" where the derivative does not jump there.
     """

@@ -1,4 +1,4 @@
-"""What a run keeps of the states of a flow."""
+"""Records that a run keeps of the states of a flow."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class States:
 
     @property
     def reduction(self) -> str:
-        """What was reduced to what, in words, or "none"."""
+        """The reduction in words, "from what to what", or "none"."""
         if not self._first:
             return "none"
         whole = sum(int(np.prod(shape)) for shape in self.shapes.values())

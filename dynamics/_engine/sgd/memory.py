@@ -1,4 +1,4 @@
-"""What a run keeps of its weights from step to step, in memory that is taken where it is written to."""
+"""Memory of a run from step to step, which is taken from the system only where it is written to."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NUMBERS_A_CHECK = 2**19
 
 
 class Memory(NamedTuple):
-    """What the kernels keep beside the weights.
+    """Arrays that the kernels keep beside the weights.
 
     Attributes
     ----------

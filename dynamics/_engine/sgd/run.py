@@ -9,18 +9,18 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from dynamics._engine.sgd import steps as steps_of_sgd
 from dynamics._engine.sgd.feed import Feed, Source, source_of
 from dynamics._engine.sgd.memory import LARGE, Memory, bounded, copy_of, zeros
-from dynamics._model import kernels
 from dynamics._model.objective import Objective, add_terms, as_objective, check_insertions, rule_of, shaped
 from dynamics._model.problem import View
 from dynamics._model.weights import RATES, Weights
 from dynamics.bags import Bags, Data
-from dynamics.fields import _kernels as decoder_kernels
 from dynamics.fields import modified
 from dynamics.fields.steps import Step
 from dynamics.fields.table import entry_of
 from dynamics.layer import Layer, moved, optional_rates
+from dynamics.optimizers import _kernels as updates
 from dynamics.optimizers.optimizer import Optimizer, as_optimizer, ascend, direction_of
 from dynamics.support import checks
 from dynamics.support.checks import read_only
@@ -313,7 +313,7 @@ class Run:
         if self.by_rows:
             groups = self.feed.draw(losses.size)
             fixed = (self.weights, self.rule, self.memory, self.update)
-            return kernels.sgd_steps(self.feed.batches, groups, *fixed, done, losses)
+            return steps_of_sgd.sgd_steps(self.feed.batches, groups, *fixed, done, losses)
         shares = None if self.visits is None else self.feed.shares(losses.size)
         if shares is not None and self.in_kernels:
             return self._take_several(shares, losses, done)
@@ -356,7 +356,7 @@ class Run:
         for array, slope, first, second, rate in parts:
             if array.size:
                 flat = (own.ravel() for own in (array, np.ascontiguousarray(slope), first, second))
-                decoder_kernels.follow(self.update, *flat, rate, step)
+                updates.follow(self.update, *flat, rate, step)
 
     def _slopes(self, share: np.ndarray | None) -> tuple[float, Weights]:
         """Loss and direction on the next batch, or with this share of each bag."""
@@ -384,7 +384,7 @@ class Run:
         if not self.large and done < self.steps:
             weights, memory = copy_of(weights), memory.copy()
         if self.by_rows:
-            kernels.catch_up(weights, memory, self.update, done)
+            steps_of_sgd.catch_up(weights, memory, self.update, done)
         self.current = weights
 
     def _arrays(self) -> Weights:
@@ -450,7 +450,7 @@ class Run:
         )
 
     def trajectory(self) -> Trajectory:
-        """What was recorded."""
+        """The records so far."""
         known = np.arange(self.times[-1])
         attributes = {"long_name": "loss of the mini-batch before the step", "units": "nats"}
         labels: dict[str, Any] = {

@@ -315,7 +315,7 @@ def _draw_batch(random, data, bag_tables, token_tables, position_weight, inserti
 def draw_batches(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batches, groups):
     """Fill the first ``groups.size`` of ``batches`` with bags drawn from ``data``, and ``groups`` with their numbers.
 
-    ``data`` is a `Batch` of single bags, ``batches`` what `kernels.sgd_steps` takes. With positions, each bag is a
+    ``data`` is a `Batch` of single bags, ``batches`` what `steps.sgd_steps` takes. With positions, each bag is a
     sequence whose tokens are drawn from the counts: sequences of one class are the bags of a group. Without, each is a
     bag of the data as it is, once, with the weight of all times that it was drawn. ``workspace`` is (a row of drawn
     classes for each step, a zero for each class, random bits, two tallies of tokens, nothing or what `_deal` takes).

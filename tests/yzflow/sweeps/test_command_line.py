@@ -152,7 +152,7 @@ def test_a_figure_in_another_format_simulates_nothing_again(folder, monkeypatch)
     assert json.loads(result.stdout)["files"] == ["drawn/figure12.svg"]
     assert drawn(folder / "drawn") == ["figure12.svg"]
     assert len(Store(folder / "drawn" / "store")) == 2 * 4 * 4 * 2  # queries, eta_Z, ratios, seeds
-    monkeypatch.setattr("dynamics._model.kernels.sgd_steps", None)  # it cannot run any more
+    monkeypatch.setattr("dynamics._engine.sgd.steps.sgd_steps", None)  # it cannot run any more
     assert yzflow("figure", 12, "--quick", "--format", "png,pdf", "--out", "drawn").exit_code == 0
     assert drawn(folder / "drawn") == ["figure12.pdf", "figure12.png", "figure12.svg"]
 
@@ -161,7 +161,7 @@ def test_a_figure_in_another_format_simulates_nothing_again(folder, monkeypatch)
 def test_trajectories_of_figures_are_kept(folder, monkeypatch, number, runs):
     first = figures.find(str(number))(store=folder / "kept")
     assert len(Store(folder / "kept")) == runs
-    for simulate in ("dynamics._model.kernels.sgd_steps", "scipy.integrate.solve_ivp"):
+    for simulate in ("dynamics._engine.sgd.steps.sgd_steps", "scipy.integrate.solve_ivp"):
         monkeypatch.setattr(simulate, None)
     again = figures.find(str(number))(store=folder / "kept")
     for one, other in zip(first.axes, again.axes, strict=True):
