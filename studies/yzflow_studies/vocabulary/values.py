@@ -18,5 +18,5 @@ def forgotten(beta: float, steps: int) -> dict[str, float]:
 
 STUDIES = (
     Study("sizes", sizes),
-    Study("forgotten", forgotten, {"beta": 0.9, "steps": 400}, ("the steps of dynamics._model.kernels",)),
+    Study("forgotten", forgotten, {"beta": 0.9, "steps": 400}, ("the steps of dynamics.optimizers",)),
 )
