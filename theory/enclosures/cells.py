@@ -61,7 +61,6 @@ class CellEnclosure(Certified):
         Why the last `verify` said False.
     """
 
-    _kinds = (CELL,)
     cell: Cell
     degree: int
     steps: list[CellStep] = default(default_factory=list)
@@ -197,7 +196,24 @@ class CellEnclosure(Certified):
         certificate.write(path, claim, {"reason": self.reason, "environment": dict(self.environment)}, self.arrays())
 
     @classmethod
-    def _loaded(cls, claim: Mapping, notes: Mapping, arrays: Mapping[str, np.ndarray], path: str) -> CellEnclosure:
+    def load(cls, path: str | os.PathLike, *, trust: bool = False) -> CellEnclosure:
+        """Read what `save` wrote. It is verified when it is first asked for anything.
+
+        Parameters
+        ----------
+        path : path-like
+        trust : bool
+            Believe whoever made the file, and do not verify.
+
+        Raises
+        ------
+        ValueError
+            If a byte is not as it was written, the claim is none that `save` writes, or it is something else.
+        FileNotFoundError
+            If there is none.
+        """
+        trust = checks.flag("trust", trust)
+        claim, notes, arrays = certificate.read(path, kinds=(CELL,))
         if arrays["limbs"].shape[3:] != (ORDER + 1, 2):
             raise checks.reject("path", f"hold polynomials of degree {ORDER} in time", arrays["limbs"].shape)
         cell = Cell.of(claim)
@@ -211,6 +227,7 @@ class CellEnclosure(Certified):
         found = cls(cell, claim["degree"], steps, t_end=claim["t_end"], decided=signs, **notes)
         if not np.array_equal(arrays["weights"], found._weights()):
             raise checks.reject("path", "hold the norm of its cell", checks.brief(arrays["weights"]))
+        found._claimed, found._trusted = claim, trust
         return found
 
 

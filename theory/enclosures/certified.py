@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from flint import arb
 
-from dynamics.support import checks
-from theory.enclosures import certificate, claims
 from theory.enclosures.stepping import above
-
-Own = TypeVar("Own", bound="Certified")
 
 
 class Certified(ABC):
@@ -27,7 +22,6 @@ class Certified(ABC):
     """
 
     fault: str = ""
-    _kinds: Sequence[str] = claims.KINDS
     _trusted: bool = True
     _claimed: Mapping[str, Any] | None = None
 
@@ -39,34 +33,6 @@ class Certified(ABC):
     @abstractmethod
     def verify(self) -> bool:
         """Whether every bound, computed again, is within the claimed ones, and every verdict is so."""
-
-    @classmethod
-    @abstractmethod
-    def _loaded(cls: type[Own], claim: Mapping, notes: Mapping, arrays: Mapping[str, np.ndarray], path: str) -> Own:
-        """An enclosure of a file's content."""
-
-    @classmethod
-    def load(cls: type[Own], path: str | os.PathLike, *, trust: bool = False) -> Own:
-        """Read what `save` wrote. It is verified when it is first asked for anything.
-
-        Parameters
-        ----------
-        path : path-like
-        trust : bool
-            Believe whoever made the file, and do not verify.
-
-        Raises
-        ------
-        ValueError
-            If a byte is not as it was written, the claim is none that `save` writes, or it is something else.
-        FileNotFoundError
-            If there is none.
-        """
-        trust = checks.flag("trust", trust)
-        claim, notes, arrays = certificate.read(path, cls._kinds)
-        found = cls._loaded(claim, notes, arrays, os.fspath(path))
-        found._claimed, found._trusted = claim, trust
-        return found
 
     @property
     def claimed(self) -> Mapping[str, Any]:

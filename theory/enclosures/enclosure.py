@@ -487,15 +487,33 @@ class Enclosure(Certified):
         }
 
     @classmethod
-    def _loaded(cls, claim: Mapping, notes: Mapping, arrays: Mapping[str, np.ndarray], path: str) -> Enclosure:
+    def load(cls, path: str | os.PathLike, *, trust: bool = False) -> Enclosure:
+        """Read what `save` wrote. It is verified when it is first asked for anything.
+
+        Parameters
+        ----------
+        path : path-like
+        trust : bool
+            Believe whoever made the file, and do not verify.
+
+        Raises
+        ------
+        ValueError
+            If a byte is not as it was written, the claim is none that `save` writes, or it is something else.
+        FileNotFoundError
+            If there is none.
+        """
+        trust = checks.flag("trust", trust)
+        claim, notes, arrays = certificate.read(path)
         reading: OfPopulation | StoredFlow
         if claim["kind"] == FlowReading.kind:
             reading = StoredFlow(claim, arrays)
         else:
-            reading = OfPopulation.stored(claim, arrays, path)
+            reading = OfPopulation.stored(claim, arrays, os.fspath(path))
         columns = (arrays[key].tolist() for key in ("start", "end", "radius", "pieces"))
         rows = zip(*columns, arrays["limbs"], strict=True)
         steps = [Step(start, end, limbs, radius, pieces) for start, end, radius, pieces, limbs in rows]
         found = cls(reading, steps, t_end=claim["t_end"], bits=claim["bits"], **notes)
         found.predicates = tuple(map(Predicate.of, claim["predicates"]))
+        found._claimed, found._trusted = claim, trust
         return found

@@ -67,7 +67,7 @@ class Smoothed(Task):
     Attributes
     ----------
     vocab_size, n_classes, eta_y
-        As in `theory.scan_and_snap.decoder.Task`.
+        As in `theory.scan_and_snap.decoder.Decoder`.
     label_smoothing : float
         eps, above 0 and below 1.
 
@@ -146,7 +146,7 @@ class Decayed(Task):
     Attributes
     ----------
     vocab_size, n_classes, eta_y
-        As in `theory.scan_and_snap.decoder.Task`.
+        As in `theory.scan_and_snap.decoder.Decoder`.
     weight_decay : float
         lambda, positive.
 

@@ -40,22 +40,7 @@ _HUGE = 1e300
 
 @dataclass(frozen=True)
 class Task:
-    """Sizes of one task and the decoder's learning rate, checked once: the base of all decoders.
-
-    Attributes
-    ----------
-    vocab_size : int
-        M, at least 2 and at most 2**53.
-    n_classes : int
-        K, from 1 to M; each class is seen in one step out of K.
-    eta_y : float
-        Learning rate of the decoder per step, positive.
-
-    Raises
-    ------
-    ValueError
-        If an attribute, or an argument of a method, is out of its range.
-    """
+    """Sizes of one task and the decoder's learning rate, checked once: the base of all decoders."""
 
     vocab_size: int
     n_classes: int
@@ -74,8 +59,12 @@ class Decoder(Task):
 
     Attributes
     ----------
-    vocab_size, n_classes, eta_y
-        As in `Task`.
+    vocab_size : int
+        M, at least 2 and at most 2**53.
+    n_classes : int
+        K, from 1 to M; each class is seen in one step out of K.
+    eta_y : float
+        Learning rate of the decoder per step, positive.
 
     Raises
     ------
