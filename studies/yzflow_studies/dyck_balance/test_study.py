@@ -1,7 +1,7 @@
 """Balance over training and at length, findings (a) to (c) at a small size, and layers by hand.
 
-The 20-seed version is the page beside this file. Runs have fixed seeds; where a mean over seeds decides, the test is a t-test
-with a false-alarm rate of 1 %.
+The 20-seed version is the page beside this file. Runs have fixed seeds; where a mean over seeds decides, the test is a
+t-test with a false-alarm rate of 1 %.
 """
 
 import numpy as np
