@@ -194,7 +194,8 @@ def table(*, rows: Sequence[tuple[int, int, int]] = TABLE, **arguments: Any) -> 
     Returns
     -------
     xarray.Dataset
-        ``variation`` and its jackknife ``standard_error`` over (setting, layer), with ``start`` and ``random`` rows;
+        ``variation``, its jackknife ``standard_error`` and ``half`` of its 95% interval over (setting, layer), with
+        ``start`` and ``random`` rows;
         ``stack_share`` (setting, layer, seed), ``steps``, ``reached`` and ``accuracy`` by seed.
     """
     found = []
@@ -204,7 +205,8 @@ def table(*, rows: Sequence[tuple[int, int, int]] = TABLE, **arguments: Any) -> 
         maps = runs["attention"].isel(head=0)
         start, end = (variation(maps.sel(time=time, drop=True)) for time in ("start", "end"))
         cell = runs[["steps", "reached", "accuracy"]]
-        cell = cell.assign(variation=end["mean"], standard_error=end["standard_error"], start=start["mean"])
+        cell = cell.assign(variation=end["mean"], standard_error=end["standard_error"], half=end["half"])
+        cell["start"] = start["mean"]
         cell["random"] = random_variation(maps.sizes["row"])
         cell["stack_share"] = stack_share(maps.sel(time="end", drop=True), language)
         found.append(cell.reindex(layer=[1, 2, 3]))

@@ -6,6 +6,8 @@ import xarray as xr
 
 from dynamics import DyckLanguage
 from yzflow.papers.bounded_dyck import deep as deep_dyck
+from yzflow_studies.dyck_embeddings.study import variation
+from yzflow_studies.ordinary_dyck import study as ordinary_dyck
 from yzflow_studies.precise_dyck import precise, study
 
 FIGURES = {entry.name: entry for entry in study.FIGURES}
@@ -51,6 +53,18 @@ def test_what_is_done_is_not_trained_again(trained, monkeypatch):
     monkeypatch.setattr(deep, "train", None)
     again = precise.trained(LANGUAGE, **size)
     xr.testing.assert_identical(again, runs)
+
+
+@pytest.mark.slow
+def test_the_table_has_what_its_figure_and_its_report_say(trained):
+    runs, size = trained
+    found = precise.table(rows=[(2, 3, 2)], **size)
+    maps = runs["attention"].sel(time="end", drop=True).isel(head=0)
+    xr.testing.assert_allclose(
+        found["half"].isel(setting=0, drop=True)[:2], variation(maps)["half"].drop_vars("head", errors="ignore")
+    )
+    entry = next(entry for entry in ordinary_dyck.FIGURES if entry.name == "deep_dyck_variation")
+    assert "Of 1 layers above the first" in entry.caption(found) and "3 seeds" in precise.report(found)
 
 
 @pytest.mark.slow
