@@ -16,7 +16,7 @@ from dynamics.support.netcdf import save_dataset
 from theory.enclosures import certificate
 from theory.enclosures.cells import Cell, decide_cell
 from yzflow import crates, examples
-from yzflow.audits import survival
+from yzflow.audits import _survival_table
 from yzflow.cli import main
 
 
@@ -83,7 +83,7 @@ def test_a_crate_is_described_anew_without_its_own_description(folder):
 
 
 def test_a_survival_table_says_what_made_it(tmp_path):
-    table = xr.Dataset(attrs={"format": survival._FORMAT, "paper": "Scan and Snap", "seed": 3, "cpu": "6502"})
+    table = xr.Dataset(attrs={"format": _survival_table.FORMAT, "paper": "Scan and Snap", "seed": 3, "cpu": "6502"})
     save_dataset(table, tmp_path / "survival.nc")
     assert crates.describe(tmp_path) == {"survival.nc": "a survival table of Scan and Snap"}
     [action] = ROCrate(tmp_path).get_by_type("CreateAction")

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from dynamics import DivergenceError, IntegrationError, Run, Trajectory
 from dynamics.fields.own import Field
 from dynamics.fields.table import SYSTEMS
 from dynamics.support import checks
@@ -23,11 +22,23 @@ from dynamics.support.calls import digest
 from dynamics.support.netcdf import load_dataset
 from dynamics.support.provenance import environment
 from theory import papers, statements
-from theory.statements import Check, Statement
+from theory.statements import Statement
 from theory.trust import Label, Trust
+from yzflow.audits._survival_cells import (
+    DEFINED,
+    MEANINGLESS,
+    NOT_ASKED,
+    NUMBERS,
+    WHY,
+    Asked,
+    Runs,
+    is_asked,
+    measured_by,
+)
+from yzflow.audits._survival_table import FORMAT, table_of
 from yzflow.audits.chosen import find
-from yzflow.audits.fates import ALPHA, Fate, fate_of_run, fate_of_votes, holm, sign_test, votes
-from yzflow.audits.options import Correction, Option, Room
+from yzflow.audits.fates import Fate
+from yzflow.audits.options import Room
 from yzflow.audits.own import made
 from yzflow.paper import Paper, of_papers, parts
 from yzflow.sweeps.runs import Task
@@ -36,20 +47,6 @@ from yzflow.sweeps.sweep import sweep
 from yzflow.sweeps.tasks import resolve
 
 __all__ = ["label", "load", "survival"]
-
-_Simulation: TypeAlias = Trajectory | Run
-_FORMAT = "yzflow-survival-1"
-# Why a cell has no number.
-_DEFINED, _REFUSED, _NO_END, _MEANINGLESS = range(4)
-WHY = {
-    _REFUSED: "the level refuses the option",
-    _NO_END: "training came to no end",
-    _MEANINGLESS: "the statement speaks of what is not there",
-}
-# A check that is not asked at a level.
-_NOT_ASKED = -1
-_NUMBERS = ("whole", "late", "holds_from", "reversed_from", "corrected", "corrected_late", "corrected_from",
-            "corrected_reversed_from")  # fmt: skip
 
 
 def survival(
@@ -133,7 +130,7 @@ def survival(
     recorded = {name: runs.attrs[name] for name in environment() if name in runs.attrs}
     if code := _code(room.paper):
         recorded["code"] = code
-    return _table(
+    return table_of(
         measured, room, asked, chosen, quick=quick, seed=seed, made=recorded | {"own": int(settings is not None)}
     )
 
@@ -182,28 +179,16 @@ def _own(room: Room, settings: Sequence[Mapping[str, Any]], workers: int) -> lis
     return found
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """A check with its statement."""
-
-    statement: Statement
-    check: Check
-
-    @property
-    def label(self) -> str:
-        return f"{self.statement.number}: {self.check.name}"
-
-
 @of_papers
 def _rooms() -> dict[str, Room]:
     return {paper.name: room for paper, room in parts("survival")}
 
 
-def _all(room: Room) -> tuple[_Asked, ...]:
+def _all(room: Room) -> tuple[Asked, ...]:
     """The checks of a paper that are measured on simulations of training."""
     levels = set(room.levels.values())
     return tuple(
-        _Asked(statement, check)
+        Asked(statement, check)
         for statement in statements.REGISTER.values()
         if statement.paper == room.paper and statement.number not in room.left_out
         for check in statement.checks
@@ -211,7 +196,7 @@ def _all(room: Room) -> tuple[_Asked, ...]:
     )
 
 
-def _asked(names: Sequence[Any] | Paper | None) -> tuple[Room, list[_Asked]]:
+def _asked(names: Sequence[Any] | Paper | None) -> tuple[Room, list[Asked]]:
     """The checks of these statements, which are all of one paper: by default the first that has rows."""
     rooms = _rooms()
     if names is None:
@@ -264,27 +249,6 @@ def _named(name: str, given: Sequence[str] | None, known: Sequence[str]) -> list
 # One option at one level in one setting
 
 
-class _Seen:
-    """Simulations as checks ask for them, with some of them seen in other variables."""
-
-    def __init__(self, setting: Any, simulated: Callable[[str], _Simulation], view: Callable | None = None) -> None:
-        self.setting = setting
-        self._simulated, self._view = simulated, view
-        self._made: dict[str, _Simulation] = {}
-
-    def trajectory(self, level: str) -> _Simulation:
-        """The simulation at a level."""
-        if level not in self._made:
-            run = self._simulated(level)
-            self._made[level] = run if self._view is None else _with_dataset(run, self._view(run.dataset))
-        return self._made[level]
-
-
-def _with_dataset(run: _Simulation, dataset: xr.Dataset) -> _Simulation:
-    """A simulation of the same kind that shows other variables."""
-    return Run(dataset, events=run.events) if isinstance(run, Run) else Trajectory(dataset)
-
-
 def _run(configuration: dict, seed: int) -> dict[str, xr.DataArray]:
     """All checks of the paper under an option, in a setting, at a level: the errors of each draw."""
     room = _rooms()[configuration["paper"]]
@@ -295,21 +259,21 @@ def _run(configuration: dict, seed: int) -> dict[str, xr.DataArray]:
     level, asked = configuration["level"], _all(room)
     drawn = level in room.drawn
     shape = (len(asked), configuration["draws"])
-    found = {name: np.full(shape, np.nan) for name in _NUMBERS}
-    why = np.full(len(asked), _NOT_ASKED)
-    here = [i for i, one in enumerate(asked) if level in option.levels and _is_asked(one.check, level, room)]
+    found = {name: np.full(shape, np.nan) for name in NUMBERS}
+    why = np.full(len(asked), NOT_ASKED)
+    here = [i for i, one in enumerate(asked) if level in option.levels and is_asked(one.check, level, room)]
     for draw in range(configuration["draws"] if drawn else 1):
         if not here:
             break
-        runs = _Runs(option, setting, level, room.levels[level], seed + draw)
+        runs = Runs(option, setting, level, room.levels[level], seed + draw)
         stopped = runs.stopped()
         for i in here:
             one = asked[i]
             if stopped or one.statement.number in option.meaningless:
-                why[i] = stopped or _MEANINGLESS
+                why[i] = stopped or MEANINGLESS
                 continue
-            why[i] = _DEFINED
-            for name, value in _measured(runs, room, one.check, room.levels[level]).items():
+            why[i] = DEFINED
+            for name, value in measured_by(runs, room, one.check, room.levels[level]).items():
                 found[name][i, draw] = value
     labels = {"check": [one.label for one in asked], "draw": np.arange(shape[1])}
     arrays = {name: xr.DataArray(values, labels, ("check", "draw")) for name, values in found.items()}
@@ -319,229 +283,6 @@ def _run(configuration: dict, seed: int) -> dict[str, xr.DataArray]:
         "why": xr.DataArray(why, {"check": labels["check"]}, ("check",)),
         "end": xr.DataArray(float(adapted.t_end)),
     }
-
-
-def _is_asked(check: Check, level: str, room: Room) -> bool:
-    """Whether a check is measured at a level of the table: in place of a flow only where it takes either flow."""
-    own = room.levels[level]
-    return own in check.levels and (own == level or len(set(check.levels) & set(room.levels.values())) > 1)
-
-
-class _Runs:
-    """The simulations of one option, plain and in the variables of its correction."""
-
-    def __init__(self, option: Option, setting: Any, level: str, stands_for: str, seed: int) -> None:
-        self.option, self.level, self._stands_for = option, level, stands_for
-        self._seed, self._setting = seed, setting
-        self._made: dict[str, _Simulation] = {}
-        self.adapted = option.adapted(setting)
-        correct = option.corrected
-        self.correction: Correction | None = None if correct is None else correct(self.adapted, level)
-
-    def simulated(self, level: str) -> _Simulation:
-        """One at a level of the register, for a check: that of the table where it stands for it."""
-        own = self.level if level == self._stands_for else level
-        if own not in self._made:
-            self._made[own] = self.option.simulate(self._setting, own, self._seed)
-        return self._made[own]
-
-    def stopped(self) -> int:
-        """Why there is no simulation, or 0."""
-        try:
-            self._made[self.level] = self.option.simulate(self._setting, self.level, self._seed)
-        except ValueError:
-            return _REFUSED
-        except (IntegrationError, DivergenceError):
-            return _NO_END
-        return _DEFINED
-
-
-def _measured(runs: _Runs, room: Room, check: Check, level: str) -> dict[str, float]:
-    """The numbers of one check on one run, plain and corrected."""
-    drawn = runs.level in room.drawn
-    plain = _numbers(_Seen(runs.adapted, runs.simulated), room, check, level, drawn)
-    found = dict(zip(_NUMBERS[:4], plain, strict=True))
-    if runs.correction is not None:
-        seen = _Seen(runs.correction.setting, runs.simulated, runs.correction.view)
-        found |= zip(_NUMBERS[4:], _numbers(seen, room, check, level, drawn), strict=True)
-    return found
-
-
-def _numbers(seen: _Seen, room: Room, check: Check, level: str, drawn: bool) -> tuple[float, float, float, float]:
-    """The error over the run and over its second half, and from when on the check, or its opposite, holds.
-
-    Votes of drawn runs need no times: NaN.
-    """
-    measure = check.printed if check.corrected is None else check.corrected
-    whole = seen.trajectory(level).dataset
-    times = whole["time"].values
-
-    def error(first: int, mirror: bool) -> float:
-        def view(dataset: xr.Dataset) -> xr.Dataset:
-            kept = dataset if first <= 1 else dataset.isel(time=[0, *range(first, dataset.sizes["time"])])
-            return room.mirrored(kept) if mirror else kept
-
-        if first <= 1 and not mirror:
-            return float(measure(seen, level))
-        return float(measure(_Seen(seen.setting, seen.trajectory, view), level))
-
-    with np.errstate(all="ignore"):
-        over_all = error(1, False)
-        half = max(1, int(np.searchsorted(times, times[-1] / 2)))
-        late = error(half, False)
-        if drawn:
-            return over_all, late, np.nan, np.nan
-        if over_all <= check.tolerance:
-            return over_all, late, 0.0, np.inf if check.reversible else np.nan
-        holds_from = _from(times, lambda first: error(first, False) <= check.tolerance)
-        opposite = _from(times, lambda first: error(first, True) <= check.tolerance) if check.reversible else np.nan
-    return over_all, late, holds_from, opposite
-
-
-def _from(times: np.ndarray, holds: Callable[[int], bool]) -> float:
-    """The first recorded time from which on to the end something holds; infinite if not at the end."""
-    last = times.size - 1
-    if not holds(last):
-        return np.inf
-    low, high = 0, last  # it does not hold from low on (0 is the start, which no check looks at), and does from high on
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return float(times[high])
-
-
-# The table
-
-
-def _table(
-    measured: xr.Dataset,
-    room: Room,
-    asked: Sequence[_Asked],
-    chosen: Sequence[Any],
-    *,
-    quick: bool,
-    seed: int,
-    made: Mapping[str, str],
-) -> xr.Dataset:
-    dims = ("check", "option", "setting", "level")
-    cells = {name: measured[name].transpose(*dims, "draw").values for name in _NUMBERS}
-    why = measured["why"].transpose(*dims).values
-    end = measured["end"].transpose(*dims[1:]).values
-    levels = measured["level"].values.tolist()
-    is_drawn = np.array([level in room.drawn for level in levels])
-    counts, p = {}, {}
-    for name in ("whole", "late", "corrected", "corrected_late"):
-        counts[name] = np.zeros((*why.shape, 2), dtype=int)
-        p[name] = np.full(why.shape, np.nan)
-        for place in _drawn_cells(why, is_drawn):
-            check = asked[place[0]].check
-            errors = cells[name][place]
-            if np.isnan(cells["corrected"][place]).all() and name.startswith("corrected"):
-                continue
-            counts[name][place] = votes(errors, check.tolerance, reversible=check.reversible)
-            p[name][place] = sign_test(*counts[name][place])
-    decided = dict(zip(p, holm(np.stack(list(p.values()))), strict=True))
-    verdict = {}
-    for form, (error, late, from_, back) in {"plain": _NUMBERS[:4], "corrected": _NUMBERS[4:]}.items():
-        verdict[form] = np.full(why.shape, int(Fate.NOT_ASKED))
-        for place in zip(*np.nonzero(why >= 0), strict=True):
-            verdict[form][place] = _fate(place, asked, why, end, is_drawn, cells, counts, decided, error, late, from_,
-                                         back)  # fmt: skip
-    with np.errstate(all="ignore"):
-        middle = {name: _median(cells[name]) for name in _NUMBERS}
-    texts = {option.name: option.text for option in room.options}
-    meanings = {"flag_values": [int(fate) for fate in Fate], "flag_meanings": " ".join(fate.name for fate in Fate)}
-    return xr.Dataset(
-        {
-            "verdict": (dims, verdict["plain"].astype("int8"), {"long_name": "what becomes of the check", **meanings}),
-            "verdict_corrected": (dims, verdict["corrected"].astype("int8"), {
-                "long_name": "what becomes of it in the form that it has under the option", **meanings}),
-            "error": (dims, middle["whole"], {"long_name": "relative error, or share of wrong signs"}),
-            "late": (dims, middle["late"], {"long_name": "the same over the second half of the run"}),
-            "error_corrected": (dims, middle["corrected"], {"long_name": "error in the option's own form"}),
-            "late_corrected": (dims, middle["corrected_late"], {"long_name": "the same over the second half"}),
-            "holds_from": (dims, middle["holds_from"], {"units": "SGD step"}),
-            "reversed_from": (dims, middle["reversed_from"], {"units": "SGD step"}),
-            "p": (dims, p["whole"], {"long_name": "two-sided p of the votes of runs"}),
-            "p_late": (dims, p["late"], {"long_name": "two-sided p of the votes of second halves of runs"}),
-            "votes": ((*dims, "side"), counts["whole"].astype("int16")),
-            "votes_late": ((*dims, "side"), counts["late"].astype("int16")),
-            "why": (dims, why.astype("int8"), {"long_name": "; ".join(f"{key}: {text}" for key, text in WHY.items())}),
-            "margin": _margins(room, asked, chosen),
-        },
-        {
-            "check": measured["check"].values,
-            "option": measured["option"].values,
-            "setting": measured["setting"].values,
-            "level": levels,
-            "side": ["for", "against"],
-            "statement": ("check", [one.statement.id for one in asked]),
-            "tolerance": ("check", [float(one.check.tolerance) for one in asked]),
-            "reversible": ("check", [one.check.reversible for one in asked]),
-            "text": ("option", [texts[name] for name in measured["option"].values.tolist()]),
-        },
-        {
-            "format": _FORMAT,
-            "paper": room.paper,
-            "seeds": int(cells["whole"].shape[-1]),
-            "seed": seed,
-            "quick": int(quick),
-            **made,
-            "alpha": ALPHA,
-            "tests": int(sum((~np.isnan(values)).sum() for values in p.values())),
-        },
-    )  # fmt: skip
-
-
-def _margins(room: Room, asked: Sequence[_Asked], settings: Sequence[Any]) -> tuple:
-    """The smallest margin of each check's assumptions in each setting at each level, as a variable of the table."""
-    levels = list(room.levels.values())  # of the register
-    smallest = [
-        [
-            [min(one.statement.margins(setting, one.check, level).values(), default=np.inf) for level in levels]
-            for setting in settings
-        ]
-        for one in asked
-    ]
-    return (
-        ("check", "setting", "level"),
-        np.minimum(smallest, 1e300),
-        {"long_name": "smallest margin of the assumptions"},
-    )
-
-
-def _drawn_cells(why: np.ndarray, is_drawn: np.ndarray) -> Iterator[tuple[int, ...]]:
-    for place in zip(*np.nonzero(why == _DEFINED), strict=True):
-        if is_drawn[place[3]]:
-            yield place
-
-
-def _fate(place, asked, why, end, is_drawn, cells, counts, decided, error, late, from_, back) -> Fate:
-    """The verdict in one cell, on one form."""
-    corrected = error.startswith("corrected")
-    if why[place] != _DEFINED:
-        return Fate.NOT_ASKED if corrected else Fate.UNDEFINED
-    if corrected and np.isnan(cells["corrected_from"][place]).all() and np.isnan(cells[error][place]).all():
-        return Fate.NOT_ASKED
-    check = asked[place[0]].check
-    if is_drawn[place[3]]:
-        return fate_of_votes(
-            tuple(counts[error][place]), tuple(counts[late][place]),
-            whole_decided=bool(decided[error][place]), late_decided=bool(decided[late][place]),
-            wrong=float(np.nanmedian(cells[late][place])) if check.reversible else np.nan,
-        )  # fmt: skip
-    numbers = {name: float(cells[name][place][0]) for name in (error, from_, back)}
-    return fate_of_run(
-        numbers[error], check.tolerance, holds_from=numbers[from_], reversed_from=numbers[back], end=end[place[1:]]
-    )
-
-
-def _median(values: np.ndarray) -> np.ndarray:
-    """Over the draws, where there is any."""
-    some = ~np.isnan(values).all(axis=-1)
-    found = np.full(values.shape[:-1], np.nan)
-    found[some] = np.nanmedian(values[some], axis=-1)
-    return found
 
 
 def load(path: str | os.PathLike) -> xr.Dataset:
@@ -554,7 +295,7 @@ def load(path: str | os.PathLike) -> xr.Dataset:
     FileNotFoundError
         If there is none.
     """
-    return load_dataset(path, _FORMAT, "a survival table")
+    return load_dataset(path, FORMAT, "a survival table")
 
 
 def label(table: xr.Dataset, **cell: str) -> Label:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import xarray as xr
 
+from yzflow.audits._survival_cells import WHY
 from yzflow.audits.fates import Fate
 from yzflow.audits.report import columns
-from yzflow.audits.survival import WHY, label
+from yzflow.audits.survival import label
 
 __all__ = ["compact", "counted", "facts", "inside", "legend", "matrix", "text"]
 

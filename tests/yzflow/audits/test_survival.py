@@ -11,7 +11,7 @@ from driving import ROOT
 
 from dynamics import IntegrationError, SequenceClasses
 from theory.trust import Trust
-from yzflow.audits import survival, survival_page, survival_report
+from yzflow.audits import _survival_cells, _survival_table, survival, survival_page, survival_report
 from yzflow.audits.audit import Simulations
 from yzflow.audits.fates import Fate
 from yzflow.figures.registry import entries
@@ -149,7 +149,7 @@ def test_what_has_no_number_says_why(flows):
     assert fate(flows, COMMON, "no normalisation", "modified flow") is Fate.NOT_ASKED  # Lemma 3 needs unit features
     assert fate(flows, COMMON, "no end", "modified flow") is Fate.UNDEFINED
     why = flows["why"].sel(option="no end", level="modified flow").squeeze()
-    assert survival.WHY[int(why.sel(check=COMMON))] == "training came to no end"
+    assert _survival_cells.WHY[int(why.sel(check=COMMON))] == "training came to no end"
     assert fate(flows, COMMON, "adam", "full steps", "verdict_corrected") is Fate.NOT_ASKED
     assert (flows["verdict"].sel(check="Remark 1: early ratio of full and modified flow") == Fate.NOT_ASKED).all()
 
@@ -288,7 +288,7 @@ def test_the_compact_table_counts_what_holds():
 def test_the_published_margins_are_the_register_s():
     """Inside and outside follow from the settings alone; sequences of 256 tokens are outside of T -> infinity."""
     table = survival.load(ROOT / survival_page.DATA)
-    _, smallest, _ = survival._margins(rows.ROOM, survival._all(rows.ROOM), rows.settings(quick=False))
+    _, smallest, _ = _survival_table.margins(rows.ROOM, survival._all(rows.ROOM), rows.settings(quick=False))
     # To the last bits, which sums have from the processor.
     np.testing.assert_allclose(table["margin"].transpose("check", "setting", "level").values, smallest, rtol=1e-14)
     signs = table["reversible"] & (table["statement"] == "Scan and Snap: Theorem 2(a)")

@@ -1,0 +1,146 @@
+"""The table of survival: verdicts and numbers of all cells, from the errors of their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from yzflow.audits._survival_cells import DEFINED, NUMBERS, WHY, Asked
+from yzflow.audits.fates import ALPHA, Fate, fate_of_run, fate_of_votes, holm, sign_test, votes
+from yzflow.audits.options import Room
+
+FORMAT = "yzflow-survival-1"
+
+
+def table_of(
+    measured: xr.Dataset,
+    room: Room,
+    asked: Sequence[Asked],
+    chosen: Sequence[Any],
+    *,
+    quick: bool,
+    seed: int,
+    made: Mapping[str, str],
+) -> xr.Dataset:
+    dims = ("check", "option", "setting", "level")
+    cells = {name: measured[name].transpose(*dims, "draw").values for name in NUMBERS}
+    why = measured["why"].transpose(*dims).values
+    end = measured["end"].transpose(*dims[1:]).values
+    levels = measured["level"].values.tolist()
+    is_drawn = np.array([level in room.drawn for level in levels])
+    counts, p = {}, {}
+    for name in ("whole", "late", "corrected", "corrected_late"):
+        counts[name] = np.zeros((*why.shape, 2), dtype=int)
+        p[name] = np.full(why.shape, np.nan)
+        for place in _drawn_cells(why, is_drawn):
+            check = asked[place[0]].check
+            errors = cells[name][place]
+            if np.isnan(cells["corrected"][place]).all() and name.startswith("corrected"):
+                continue
+            counts[name][place] = votes(errors, check.tolerance, reversible=check.reversible)
+            p[name][place] = sign_test(*counts[name][place])
+    decided = dict(zip(p, holm(np.stack(list(p.values()))), strict=True))
+    verdict = {}
+    for form, (error, late, from_, back) in {"plain": NUMBERS[:4], "corrected": NUMBERS[4:]}.items():
+        verdict[form] = np.full(why.shape, int(Fate.NOT_ASKED))
+        for place in zip(*np.nonzero(why >= 0), strict=True):
+            verdict[form][place] = _fate(place, asked, why, end, is_drawn, cells, counts, decided, error, late, from_,
+                                         back)  # fmt: skip
+    with np.errstate(all="ignore"):
+        middle = {name: _median(cells[name]) for name in NUMBERS}
+    texts = {option.name: option.text for option in room.options}
+    meanings = {"flag_values": [int(fate) for fate in Fate], "flag_meanings": " ".join(fate.name for fate in Fate)}
+    return xr.Dataset(
+        {
+            "verdict": (dims, verdict["plain"].astype("int8"), {"long_name": "what becomes of the check", **meanings}),
+            "verdict_corrected": (dims, verdict["corrected"].astype("int8"), {
+                "long_name": "what becomes of it in the form that it has under the option", **meanings}),
+            "error": (dims, middle["whole"], {"long_name": "relative error, or share of wrong signs"}),
+            "late": (dims, middle["late"], {"long_name": "the same over the second half of the run"}),
+            "error_corrected": (dims, middle["corrected"], {"long_name": "error in the option's own form"}),
+            "late_corrected": (dims, middle["corrected_late"], {"long_name": "the same over the second half"}),
+            "holds_from": (dims, middle["holds_from"], {"units": "SGD step"}),
+            "reversed_from": (dims, middle["reversed_from"], {"units": "SGD step"}),
+            "p": (dims, p["whole"], {"long_name": "two-sided p of the votes of runs"}),
+            "p_late": (dims, p["late"], {"long_name": "two-sided p of the votes of second halves of runs"}),
+            "votes": ((*dims, "side"), counts["whole"].astype("int16")),
+            "votes_late": ((*dims, "side"), counts["late"].astype("int16")),
+            "why": (dims, why.astype("int8"), {"long_name": "; ".join(f"{key}: {text}" for key, text in WHY.items())}),
+            "margin": margins(room, asked, chosen),
+        },
+        {
+            "check": measured["check"].values,
+            "option": measured["option"].values,
+            "setting": measured["setting"].values,
+            "level": levels,
+            "side": ["for", "against"],
+            "statement": ("check", [one.statement.id for one in asked]),
+            "tolerance": ("check", [float(one.check.tolerance) for one in asked]),
+            "reversible": ("check", [one.check.reversible for one in asked]),
+            "text": ("option", [texts[name] for name in measured["option"].values.tolist()]),
+        },
+        {
+            "format": FORMAT,
+            "paper": room.paper,
+            "seeds": int(cells["whole"].shape[-1]),
+            "seed": seed,
+            "quick": int(quick),
+            **made,
+            "alpha": ALPHA,
+            "tests": int(sum((~np.isnan(values)).sum() for values in p.values())),
+        },
+    )  # fmt: skip
+
+
+def margins(room: Room, asked: Sequence[Asked], settings: Sequence[Any]) -> tuple:
+    """The smallest margin of each check's assumptions in each setting at each level, as a variable of the table."""
+    levels = list(room.levels.values())  # of the register
+    smallest = [
+        [
+            [min(one.statement.margins(setting, one.check, level).values(), default=np.inf) for level in levels]
+            for setting in settings
+        ]
+        for one in asked
+    ]
+    return (
+        ("check", "setting", "level"),
+        np.minimum(smallest, 1e300),
+        {"long_name": "smallest margin of the assumptions"},
+    )
+
+
+def _drawn_cells(why: np.ndarray, is_drawn: np.ndarray) -> Iterator[tuple[int, ...]]:
+    for place in zip(*np.nonzero(why == DEFINED), strict=True):
+        if is_drawn[place[3]]:
+            yield place
+
+
+def _fate(place, asked, why, end, is_drawn, cells, counts, decided, error, late, from_, back) -> Fate:
+    """The verdict in one cell, on one form."""
+    corrected = error.startswith("corrected")
+    if why[place] != DEFINED:
+        return Fate.NOT_ASKED if corrected else Fate.UNDEFINED
+    if corrected and np.isnan(cells["corrected_from"][place]).all() and np.isnan(cells[error][place]).all():
+        return Fate.NOT_ASKED
+    check = asked[place[0]].check
+    if is_drawn[place[3]]:
+        return fate_of_votes(
+            tuple(counts[error][place]), tuple(counts[late][place]),
+            whole_decided=bool(decided[error][place]), late_decided=bool(decided[late][place]),
+            wrong=float(np.nanmedian(cells[late][place])) if check.reversible else np.nan,
+        )  # fmt: skip
+    numbers = {name: float(cells[name][place][0]) for name in (error, from_, back)}
+    return fate_of_run(
+        numbers[error], check.tolerance, holds_from=numbers[from_], reversed_from=numbers[back], end=end[place[1:]]
+    )
+
+
+def _median(values: np.ndarray) -> np.ndarray:
+    """Over the draws, where there is any."""
+    some = ~np.isnan(values).all(axis=-1)
+    found = np.full(values.shape[:-1], np.nan)
+    found[some] = np.nanmedian(values[some], axis=-1)
+    return found
