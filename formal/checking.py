@@ -161,7 +161,7 @@ def compiler() -> str | None:
     return shutil.which("coqc")
 
 
-def coq(folder: Path, file: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+def coq(folder: Path, file: str, timeout: float = 1800) -> subprocess.CompletedProcess[str]:
     """One run of the compiler, in a folder of sources."""
     command = [compiler() or "coqc", "-q", "-w", "none", "-Q", ".", "Formal", file]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=timeout, check=False)
@@ -200,19 +200,33 @@ def build(folder: Path, jobs: int = 2) -> Iterator[tuple[str, float]]:
                 yield running.pop(one), one.result()
 
 
-def axioms(folder: Path, proved: Sequence[Theorem]) -> dict[str, list[str]]:
-    """What the kernel says that each theorem rests on, by `Print Assumptions`.
+def axioms(folder: Path, proved: Sequence[Theorem], jobs: int = 2) -> dict[str, list[str]]:
+    """What the kernel says that each theorem rests on, by `Print Assumptions`, a file at a time.
 
     Raises
     ------
     RuntimeError
         If it says nothing about one.
     """
-    lines = [f"From Formal.{Path(file).parent} Require {Path(file).stem}." for file in sorted({t.file for t in proved})]
+    files = sorted({one.file for one in proved})
+    with ThreadPoolExecutor(jobs) as pool:
+        answers = pool.map(lambda file: _axioms(folder, [one for one in proved if one.file == file]), files)
+        found = {name: names for answer in answers for name, names in answer.items()}
+    missing = {label(one) for one in proved} - found.keys()
+    if missing:
+        raise RuntimeError(f"the kernel must name the axioms of every theorem, but not of {sorted(missing)}")
+    return found
+
+
+def _axioms(folder: Path, proved: Sequence[Theorem]) -> dict[str, list[str]]:
+    """The same of one file's theorems."""
+    file = Path(proved[0].file)
+    lines = [f"From Formal.{file.parent} Require {file.stem}."]
     for one in proved:
         lines += [f'Goal True. idtac "== {label(one)}". exact I. Qed.', f"Print Assumptions {qualified(one)}."]
-    (folder / "Assumptions.v").write_text("\n".join(lines) + "\n")
-    run = coq(folder, "Assumptions.v")
+    asking = f"Axioms_{file.parent}_{file.stem}.v"
+    (folder / asking).write_text("\n".join(lines) + "\n")
+    run = coq(folder, asking)
     if run.returncode:
         raise RuntimeError(f"the kernel's axioms cannot be read:\n{run.stdout}{run.stderr}")
     found = {}
@@ -222,9 +236,6 @@ def axioms(folder: Path, proved: Sequence[Theorem]) -> dict[str, list[str]]:
             found[name.strip()] = []
         elif answer.startswith("Axioms:"):
             found[name.strip()] = sorted(re.findall(r"^([\w.']+)\s*(?::|$)", answer, re.MULTILINE)[1:])
-    missing = {label(one) for one in proved} - found.keys()
-    if missing:
-        raise RuntimeError(f"the kernel must name the axioms of every theorem, but not of {sorted(missing)}")
     return found
 
 
@@ -256,7 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folder = Path(name)
         for file, seconds in build(folder, chosen.jobs):
             print(f"{file}: {seconds:.1f} s", flush=True)
-        found = axioms(folder, proved)
+        found = axioms(folder, proved, chosen.jobs)
     foreign = 0
     for one in proved:
         names = found[label(one)]

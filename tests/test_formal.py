@@ -1,0 +1,144 @@
+"""The proofs that Coq checks: the table of theorems is that of the sources, and what is not proved is refused.
+
+Tests that compile need coqc, on Debian in the packages coq and libcoq-coquelicot; they are skipped where it is missing.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+
+import pytest
+
+from formal import checking, variants
+from theory import statements
+
+FILES = checking.sources()
+ROWS = json.loads(checking.TABLE.read_text())
+
+needs_coq = pytest.mark.skipif(checking.compiler() is None, reason="coqc is not installed: apt-get install coq")
+
+
+def proved():
+    return [one for file in FILES for one in checking.theorems(file)]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_table_has_the_sources_theorems(file):
+    written = [{key: row[key] for key in vars(one)} for one, row in zip(proved(), ROWS, strict=True)]
+    assert written == [vars(one) for one in proved()]
+    for row in ROWS:
+        if row["file"] == file:
+            assert row["sha256"] == checking.seal(file), f"{file} changed: run formal/check"
+
+
+def test_table_names_allowed_axioms_only():
+    assert {name for row in ROWS for name in row["axioms"]} <= checking.ALLOWED.keys()
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["theorem"])
+def test_table_names_statements_of_the_register(row):
+    statement = statements.REGISTER[row["statement"]]
+    # What is false as printed, or true besides, may belong to the whole.
+    whole = {""} if row["kind"] in ("erratum", "besides") else set()
+    assert row["clause"] in {clause.name for clause in statement.clauses} | whole
+    assert row["kind"] != "erratum" or statement.errata
+
+
+def test_theorems_have_names_of_their_own():
+    names = [(row["file"], row["theorem"]) for row in ROWS]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        "Lemma l : False. Admitted.",
+        "Lemma l : False. admit. Qed.",
+        "Axiom a : False.",
+        "Parameter p : False.",
+        "Conjecture c : False.",
+        "Axioms (a b : False).",
+    ],
+)
+def test_open_goals_and_axioms_are_refused(added):
+    text = (checking.FOLDER / FILES[0]).read_text()
+    assert checking.theorems(FILES[0], text + "(* no Admitted in (* nested *) comments matters *)") is not None
+    with pytest.raises(ValueError, match="must have no goal left open and no axiom"):
+        checking.theorems(FILES[0], f"{text}\n{added}\n")
+
+
+@pytest.mark.parametrize("field", ["statement", "kind", "hypotheses", "formula"])
+def test_theorems_without_a_field_are_refused(field):
+    file = "scan_and_snap/Growth.v"
+    text = (checking.FOLDER / file).read_text()
+    changed = re.sub(rf"@{field}\b", "@other", text, count=1)
+    with pytest.raises(ValueError, match="must have"):
+        checking.theorems(file, changed)
+
+
+def test_a_changed_definition_changes_the_seals_of_all_that_rest_on_it(tmp_path, monkeypatch):
+    for file in FILES:
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        shutil.copy(checking.FOLDER / file, tmp_path / file)
+    before = {file: checking.seal(file) for file in FILES}
+    changed = tmp_path / "scan_and_snap/Growth.v"
+    changed.write_text(changed.read_text().replace("eta / (M - 1 + exp (M * x))", "eta / (M + exp (M * x))"))
+    monkeypatch.setattr(checking, "FOLDER", tmp_path)
+    other = {file for file in FILES if checking.seal(file) != before[file]}
+    assert other == {f"scan_and_snap/{name}.v" for name in ("Growth", "Lemma7", "Decoder", "Peak", "Signal", "Xi")} | {
+        f"scan_and_snap/{name}.v" for name in ("Star", "Attention", "Snap", "Visits")
+    }
+
+
+def test_variants_change_statements():
+    found = variants.listed()
+    assert len({(one.theorem, one.old, one.new) for one in found}) == len(found) >= 40
+    for one in found:
+        text = (checking.FOLDER / one.file).read_text()
+        proof, statement = variants.changed(one, text)
+        assert one.new in statement
+        assert hashlib.sha256(proof.encode()) != hashlib.sha256(text.encode())
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("formal")
+    for _ in checking.build(folder):
+        pass
+    return folder
+
+
+@needs_coq
+@pytest.mark.slow
+def test_kernel_accepts_all_and_names_the_axioms(built):
+    found = checking.axioms(built, proved())
+    assert [found[checking.label(one)] for one in proved()] == [row["axioms"] for row in ROWS]
+
+
+@needs_coq
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Variable hidden : forall x y : R, x = y.",
+        "Context (hidden : forall x y : R, x = y).",
+    ],
+)
+def test_an_axiom_by_another_word_is_seen_by_the_kernel(built, line):
+    text = f"""Require Import Reals.\n{line}\nTheorem wrong : 1%R = 0%R.\nProof. apply hidden. Qed.\n"""
+    file = "common/Wrong.v"
+    (built / file).write_text(text)
+    assert checking.coq(built, file).returncode == 0
+    one = checking.Theorem("wrong", file, "", "", "part", "", "", "", "")
+    assert set(checking.axioms(built, [one])[checking.label(one)]) - checking.ALLOWED.keys()
+
+
+@needs_coq
+@pytest.mark.slow
+def test_three_variants_are_refused_and_what_is_not_changed_is_not(built):
+    chosen = variants.listed()
+    for number, one in enumerate([chosen[0], chosen[len(chosen) // 2], chosen[-1]]):
+        assert variants.refused(one, built, number) == ""
+    same = variants.Variant(chosen[-1].theorem, chosen[-1].old, chosen[-1].old, "no change")
+    assert variants.refused(same, built, 3) == "it is proved"
