@@ -41,6 +41,7 @@ def assert_same(run, Z, Y, losses, tolerance=1e-12):
     np.testing.assert_allclose(run.dataset["batch_loss"].values[[0, -1]], np.asarray(losses)[[0, -1]], rtol=tolerance)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", training.SINGLE + training.PAIRS, ids=" and ".join)
 def test_steps_are_those_of_pytorch(names):
     """50 steps in double precision, for each option and all pairs that go together."""
@@ -50,7 +51,6 @@ def test_steps_are_those_of_pytorch(names):
     assert_same(ours(*values), *training.torch_run(*values))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("names", training.SINGLE, ids=" and ".join)
 def test_steps_are_those_that_pytorch_took(names):
     """As above from numbers that are kept, with their source, for where there is no PyTorch."""

@@ -279,7 +279,6 @@ CHECKS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_false_statement_fails_its_check(name, monkeypatch):
     number, index, module, attribute, wrap = CHECKS[name]

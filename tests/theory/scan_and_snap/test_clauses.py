@@ -19,7 +19,6 @@ CLAUSES = [(one, clause) for one, clause in ALL if clause.prove is not None]
 PROOFS = derivations("theory.scan_and_snap.proofs")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PROOFS)
 def test_every_expression_and_argument_of_a_proof_belongs_to_a_clause(name):
     found = PROOFS[name]()
@@ -111,7 +110,6 @@ def test_formulas_of_clauses_can_be_set(one, clause):
     assert clause.formula.count("{") == clause.formula.count("}")
 
 
-@pytest.mark.slow
 def test_a_wrong_claim_turns_its_clause_red_and_no_other():
     for number, clause, claims in (
         ("Lemma 8", "omega_0", {"lower_excess": lambda m: 1 / (m * sp.log(m))}),

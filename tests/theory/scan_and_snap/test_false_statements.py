@@ -199,7 +199,6 @@ PROOFS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", PROOFS)
 def test_a_false_statement_is_not_proved(name):
     module, claims, expected = PROOFS[name]

@@ -465,7 +465,6 @@ def differences(x, modulus):
     return ((x[..., :, None] - x[..., None, :]) % modulus == 0).any(axis=-1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CHECKS)
 def test_a_false_statement_fails_its_check(name, monkeypatch):
     asked, module, attribute, wrap = CHECKS[name]
