@@ -41,6 +41,7 @@ from .audits.audit import audit as audit
 from .audits.check import StatementVerdict as StatementVerdict
 from .audits.check import check as check
 from .audits.survival import survival as survival
+from .fuzzing.campaign import fuzz as fuzz
 from .pages.statement import page as page
 from .paper import Paper as Paper
 from .paper import papers as papers

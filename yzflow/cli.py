@@ -17,6 +17,7 @@ import click
 _MODULES = {
     "drawing": ("example", "explore", "figure"),
     "files": ("crate", "manifest", "rerun", "verify"),
+    "fuzzing": ("fuzz",),
     "lists": ("figures", "new-paper", "options", "papers", "statements"),
     "statements": ("audit", "check", "page", "survival"),
     "study": ("study",),

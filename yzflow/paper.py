@@ -115,6 +115,9 @@ class Paper:
         How settings are enclosed in balls.
     own : callable, optional
         (data=.., eta_y=.., ..) -> `yzflow.audits.own.OwnCase`: a reader's own data and training.
+    drawing : callable, optional
+        (choose, level=.., assumed=.., outside=..) -> a setting inside the assumptions, by choices of a
+        `yzflow.fuzzing.choosing.Choose`, for `yzflow.fuzz`.
     views : yzflow.pages.live.Views, optional
         Plots with sliders on the statements' pages.
     panels : tuple of yzflow.pages.explorer.registry.Panel
@@ -150,6 +153,7 @@ class Paper:
     survival: Room | None = field(default_factory=lambda: None)
     enclosing: Enclosing | None = field(default_factory=lambda: None)
     own: Callable[..., OwnCase] | None = field(default_factory=lambda: None)
+    drawing: Callable[..., Setting] | None = field(default_factory=lambda: None)
     views: Views | None = field(default_factory=lambda: None)
     panels: tuple[Panel, ...] = field(default_factory=tuple)
     questions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -238,7 +242,7 @@ _CHECKS: dict[str, Callable[[Paper, Any], None]] = {
     "columns": _check_columns,
     **dict.fromkeys(("figures", "tasks", "panels"), _check_entries),
     **dict.fromkeys(("survival", "views"), _check_paper),
-    **{name: functools.partial(_check_function, name) for name in ("settings", "own")},
+    **{name: functools.partial(_check_function, name) for name in ("settings", "own", "drawing")},
 }
 _KINDS: dict[str, type] = {
     **dict.fromkeys(("levels", "statements", "figures", "tasks", "panels"), tuple),

@@ -109,6 +109,9 @@ def calls(tmp_path_factory):
                 "audits.check.check": (yzflow.check, {
                     "statement": own, "data": classes, "eta_y": 0.1, "eta_z": 0.1, "t_end": 2.0, "optimizer": None,
                     "objective": None, "level": "theory flow", "quick": True, "seed": 0, "progress": False}),
+                "fuzzing.campaign.fuzz": (yzflow.fuzz, {
+                    "statement": "Scan and Snap: Theorem 2(a)", "level": "theory flow", "examples": 1, "seed": 0,
+                    "outside": None, "store": None, "executor": None, "progress": False}),
                 "pages.statement.page": (yzflow.page, {
                     "statement": STATEMENT, "path": "page.html", "quick": True, "seed": 0, "progress": False,
                     "certificates": None, "verifier": None}),

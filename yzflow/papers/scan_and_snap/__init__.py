@@ -15,6 +15,7 @@ PAPER = Paper(
     tasks=later("yzflow.papers.scan_and_snap.tasks:TASKS"),
     survival=later("yzflow.papers.scan_and_snap.survival:ROOM"),
     enclosing=later("theory.scan_and_snap.statements:ENCLOSING"),
+    drawing=later("yzflow.papers.scan_and_snap.drawing:draw"),
     own=later("yzflow.papers.scan_and_snap.settings:own"),
     views=later("yzflow.papers.scan_and_snap.views:VIEWS"),
     panels=later("yzflow.papers.scan_and_snap.panels:PANELS"),

@@ -1,0 +1,142 @@
+"""The fuzzer: false statements fall, true ones do not, and what it says can be said again."""
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from driving import ROOT
+
+import yzflow as yz
+from theory.scan_and_snap._register import assumptions as of
+from theory.statements import REGISTER, Check, Statement
+from yzflow.cli import main
+from yzflow.fuzzing.blocks import Asked, draw_block
+from yzflow.fuzzing.campaign import fuzz, replay
+from yzflow.fuzzing.choosing import Recorded
+
+SIGNS = REGISTER["Scan and Snap: Theorem 2(a)"]
+
+
+def claim(measure, *, level="full flow", assumptions=of.THEOREM_1, **options):
+    """A statement of Scan and Snap with one check."""
+    check = Check("claim", (level,), measure, expected=(level,), **{"tolerance": 0.5, **options})
+    return Statement("Scan and Snap", "Claim", "ours", "", "", assumptions=assumptions, checks=(check,))
+
+
+def test_a_false_claim_is_made_simple():
+    """False from five classes on, whatever else: that is what is left, with everything else as simple as it can be."""
+    report = fuzz(claim(lambda runs, level: float(runs.setting.classes.n_classes >= 5)), examples=50)
+    assert not report.passed
+    for one in report.violations:
+        made = one.example.choices
+        assert made["K"] == 5 and made["queries"] == made["common tokens"] == 1
+        assert all(made[f"distinct tokens {n}"] == 1 for n in range(5))
+        assert "VIOLATED" in report.text and repr(dict(made)) in report.text
+
+
+def test_a_claim_that_is_false_at_the_border_alone_falls():
+    """Draws come to the ends of ranges: eta_Y = 100 eta_Z, to the last digit."""
+    fast = claim(lambda runs, level: float(runs.setting.eta_y <= 100.001 * runs.setting.eta_z))
+    assert not fuzz(fast, examples=200).passed
+
+
+def test_inside_means_that_every_assumption_holds_and_outside_that_one_does_not():
+    inside = claim(lambda runs, level: 0.0)
+    (found,) = fuzz(inside, examples=50).campaigns
+    assert len(found.examples) == 50 and all(min(one.margins.values()) >= 1 for one in found.examples)
+    (found,) = fuzz(inside, examples=50, outside="Assumption 1(c)").campaigns
+    assert len(found.examples) == 50
+    for one in found.examples:
+        assert [text for text, margin in one.margins.items() if margin < 1] == [of.FAST_DECODER.text]
+
+
+@pytest.mark.slow
+def test_the_opposite_of_theorem_2_falls_and_theorem_2_does_not():
+    check = next(one for one in SIGNS.checks if one.reversible and "theory flow" in one.expected)
+    opposite = replace(check, printed=lambda runs, level: 1 - check.printed(runs, level), corrected=None)
+    turned = replace(SIGNS, number="opposite", checks=(opposite,), clauses=(), prove=None)
+    assert fuzz(SIGNS, level="theory flow", examples=25).passed
+    report = fuzz(turned, level="theory flow", examples=25)
+    assert len(report.violations) == 1
+
+
+@pytest.mark.slow
+def test_a_violation_of_the_full_flow_is_confirmed_in_balls_and_says_so():
+    """Theorem 2(a) holds at the simplest setting: balls refute that a check which fails there is right, and say so."""
+    theorem = next(check for check in SIGNS.checks if check.claim is not None and "full flow" in check.levels)
+    wrong = replace(theorem, printed=lambda runs, level: 1.0, corrected=None, expected=("full flow",))
+    report = fuzz(replace(SIGNS, number="wrong", checks=(wrong,), clauses=(), prove=None), examples=1)
+    assert report.violations
+    assert all(one.decided is not None and one.decided.value is True for one in report.violations)
+    assert "in balls: " in report.text
+
+
+def test_an_example_is_made_again_from_what_is_printed():
+    (found,) = fuzz(SIGNS, level="theory flow", examples=5).campaigns
+    for one in found.examples[:3]:
+        again = replay(SIGNS, "theory flow", json.loads(json.dumps(one.choices)))
+        assert again == one
+
+
+@pytest.mark.slow
+def test_examples_depend_on_the_seed_alone(tmp_path):
+    """In another process, with other modules at hand, and in a pool with a store: the same examples."""
+    asked = Asked(REGISTER["Scan and Snap: Corollary 2"], "theory flow")
+    here = [asdict(draw_block(asked, seed=3, number=number)) for number in (0, 1)]
+    code = (
+        "import json; from dataclasses import asdict; from theory.statements import REGISTER;"
+        "from yzflow.fuzzing.blocks import Asked, draw_block;"
+        "asked = Asked(REGISTER['Scan and Snap: Corollary 2'], 'theory flow');"
+        "print(json.dumps([asdict(draw_block(asked, seed=3, number=number)) for number in (0, 1)]))"
+    )
+    there = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT).stdout
+    assert json.loads(there) == json.loads(json.dumps(here))
+    assert here[0]["examples"] != here[1]["examples"]
+    with ProcessPoolExecutor(2) as pool:
+        report = yz.fuzz(
+            asked.statement, level="theory flow", examples=50, seed=3, store=tmp_path / "store", executor=pool
+        )
+    kept = [asdict(one) for campaign in report.campaigns for one in campaign.examples]
+    assert json.loads(json.dumps(kept)) == json.loads(json.dumps([one for block in here for one in block["examples"]]))
+
+
+def test_choices_are_checked():
+    for choices, words in (
+        ({}, "`choices` must have 'K'"),
+        ({"K": 13}, r"`choices\['K'\]` must be at most 12, but got 13"),
+        ({"K": 1}, r"`choices\['K'\]` must be"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            replay(SIGNS, "theory flow", choices)
+    with pytest.raises(ValueError, match=r"`choices\['x'\]` must be between 0 and 1, but got 2"):
+        Recorded({"x": 2.0}).real("x", 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"examples": 0}, "`examples` must be"),
+        ({"level": "no level"}, "`level` must be"),
+        ({"outside": "no assumption"}, "`outside` must begin the text of one of"),
+        ({"statement": "Bounded Dyck: Theorem 2"}, "must be of a paper that declares how settings are drawn"),
+        ({"seed": -1}, "`seed` must be"),
+    ],
+)
+def test_bad_input_is_named(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        yz.fuzz(**{"statement": "Scan and Snap: Theorem 2(a)", **arguments})
+
+
+def test_the_command(tmp_path):
+    given = ["fuzz", "Scan and Snap: Theorem 2(a)", "--level", "theory flow", "--examples", "5"]
+    ended = CliRunner().invoke(main, [*given, "--out", str(tmp_path / "found.json")])
+    assert ended.exit_code == 0, ended.output
+    assert "theory flow: 5 examples, 0 violations" in ended.stdout and "This is no proof" in ended.stdout
+    kept = json.loads((tmp_path / "found.json").read_text())
+    assert len(kept["campaigns"][0]["examples"]) == 5
+    assert np.isfinite([value for one in kept["campaigns"][0]["examples"] for value in one["shares"].values()]).all()

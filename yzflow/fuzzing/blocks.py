@@ -1,0 +1,247 @@
+"""Blocks of examples: a run of a sweep each, so that a campaign draws the same ones with any number of workers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dynamics import DivergenceError, IntegrationError
+from dynamics.support import checks
+from theory.statements import Assumption, Check, Statement
+from yzflow.audits import audit, chosen
+from yzflow.audits.verdicts import Row, Verdict, judge
+from yzflow.fuzzing.choosing import Choose, Drawn
+from yzflow.paper import part_of
+from yzflow.sweeps.runs import told
+
+BLOCK = 25
+_LENGTH = 2**17  # characters of a block
+_TOO_MUCH = (ValueError, IntegrationError, DivergenceError, MemoryError)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a campaign asks: a statement at a level, inside all assumptions, or outside of one.
+
+    Attributes
+    ----------
+    statement : Statement
+    level : str
+    outside : Assumption, optional
+    """
+
+    statement: Statement
+    level: str
+    outside: Assumption | None = None
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """Those that should hold at the level."""
+        return tuple(check for check in self.statement.checks if self.level in check.expected)
+
+    def setting(self, choose: Choose) -> Any:
+        """The setting that the choices make; ValueError if the paper draws none."""
+        draw = part_of(self.statement.paper, "drawing")
+        if draw is None:
+            raise checks.reject("statement", "be of a paper that declares how settings are drawn", self.statement.id)
+        assumed = tuple(dict.fromkeys(one for check in self.checks for one in self.statement.assumed(check)))
+        return draw(choose, level=self.level, assumed=assumed, outside=self.outside)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A setting that was drawn, and what the checks say there.
+
+    Attributes
+    ----------
+    name : str
+        Of the setting.
+    choices : dict
+        Name -> value, from which `replay` makes the setting again.
+    shares : dict
+        For each check whose assumptions hold there: how much of the tolerance the error takes. It fails above one.
+    margins : dict
+        For each assumption of these checks: one at its border, and larger inside.
+    """
+
+    name: str
+    choices: Mapping[str, Any]
+    shares: Mapping[str, float]
+    margins: Mapping[str, float]
+
+    @property
+    def worst(self) -> float:
+        """The largest share of all checks."""
+        return max(self.shares.values())
+
+    @property
+    def violates(self) -> bool:
+        """Whether a check fails there."""
+        return self.worst > 1
+
+
+def share(row: Row) -> float:
+    """How much of the tolerance the error takes: the statement fails above one."""
+    if judge(row.error, row.tolerance) is Verdict.FAILS:
+        return math.inf if row.tolerance == 0 or not math.isfinite(row.error) else row.error / row.tolerance
+    return 0.0 if row.tolerance == 0 else row.error / row.tolerance
+
+
+def rows_at(asked: Asked, setting: Any, *, seed: int) -> list[Row]:
+    """The rows of the checks whose assumptions hold at a setting, or all hold but the one that is asked."""
+    runs = audit.Simulations(setting, seed=seed)
+    rows = []
+    for check in asked.checks:
+        margins = asked.statement.margins(setting, check, asked.level)
+        outside = [text for text, margin in margins.items() if not margin >= 1]
+        if outside == ([] if asked.outside is None else [asked.outside.text]):
+            rows.append(audit.measure(asked.statement, check, asked.level, runs, None))
+    return rows
+
+
+def example(asked: Asked, choose: Choose, *, seed: int) -> Example | None:
+    """What the checks say at the setting that the choices make; None where no check's assumptions hold there."""
+    setting = asked.setting(choose)
+    rows = rows_at(asked, setting, seed=seed)
+    if not rows:
+        return None
+    margins = {text: float(margin) for row in rows for text, margin in row.margins.items()}
+    return Example(setting.name, dict(choose.made), {row.check: share(row) for row in rows}, margins)
+
+
+@dataclass
+class Tried:
+    """The examples of a block, and what else it drew.
+
+    Attributes
+    ----------
+    seed : int
+        Of the simulations.
+    examples : list of Example
+        Before anything was made simpler.
+    rejected : int
+        Settings outside.
+    stopped : int
+        Settings that could not be made or followed, or at which a check has nothing to compare.
+    why : str
+        What the first of these said.
+    simplest : Example, optional
+        That violates the statement.
+    """
+
+    seed: int
+    examples: list[Example] = field(default_factory=list)
+    rejected: int = 0
+    stopped: int = 0
+    why: str = ""
+    simplest: Example | None = None
+
+
+def draw_block(asked: Asked, *, seed: int, number: int, size: int = BLOCK) -> Tried:
+    """Up to ``size`` examples, by hypothesis, which makes the first violation simpler and stops there."""
+    from hypothesis import HealthCheck, Phase, assume, given, settings
+    from hypothesis import seed as seeded
+    from hypothesis import strategies as st
+
+    from yzflow.fuzzing import provider
+
+    drawn, own = np.random.SeedSequence([seed, number]).generate_state(2)
+    found = Tried(seed=int(own))
+
+    def one(data: Any) -> None:
+        choose = Drawn(data.draw)
+        try:
+            tried = example(asked, choose, seed=found.seed)
+        except _TOO_MUCH as error:
+            found.stopped += found.simplest is None
+            found.why = found.why or told(error)
+            assume(False)
+            return
+        if tried is None:
+            found.rejected += found.simplest is None
+            assume(False)
+            return
+        if found.simplest is None:
+            found.examples.append(tried)
+        if tried.violates:
+            found.simplest = tried
+            raise AssertionError
+
+    test = seeded(int(drawn))(
+        settings(
+            max_examples=size,
+            database=None,
+            deadline=None,
+            phases=(Phase.generate, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+            report_multiple_bugs=False,
+            backend=provider.NAME,
+        )(given(st.data())(one))
+    )
+    try:
+        test()
+    except Exception:  # the violation, or none of the settings that were drawn is inside
+        if found.simplest is None and found.examples:
+            raise
+    return found
+
+
+def tried(configuration: Mapping[str, Any], seed: int) -> dict[str, np.ndarray]:
+    """Run of a sweep: a block as bytes of JSON, padded, since a sweep holds numbers alone."""
+    asked = asked_for(configuration["statement"], configuration["level"], configuration["outside"])
+    text = json.dumps(
+        asdict(draw_block(asked, seed=seed, number=configuration["block"], size=configuration["size"]))
+    ).encode()
+    if len(text) > _LENGTH:
+        raise checks.reject("choices", f"take at most {_LENGTH} characters in a block", len(text))
+    return {"text": np.frombuffer(text.ljust(_LENGTH), dtype=np.uint8)}
+
+
+def block_of(text: np.ndarray) -> Tried:
+    """The block that `tried` has as bytes."""
+    kept = json.loads(bytes(np.asarray(text, dtype=np.uint8)).decode())
+    simplest = kept.pop("simplest")
+    found = [Example(**one) for one in kept.pop("examples")]
+    return Tried(**kept, examples=found, simplest=None if simplest is None else Example(**simplest))
+
+
+def asked_for(statement: str, level: str, outside: str) -> Asked:
+    """What a configuration asks, all in words."""
+    one = chosen.find(statement, argument="statement")
+    return Asked(one, level, assumption(one, level, outside) if outside else None)
+
+
+def assumption(statement: Statement, level: str, words: str) -> Assumption:
+    """The one assumption of a statement at a level whose text begins with these words.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or more than one.
+    """
+    of_all = {one.text: one for check in statement.checks for one in statement.assumed(check)}
+    known = [one for one in of_all.values() if not one.levels or level in one.levels]
+    found = [one for one in known if one.text.startswith(words)]
+    if len(found) != 1:
+        rule = f"begin the text of one of {'; '.join(one.text for one in known)}"
+        raise checks.reject("outside", rule, repr(words))
+    return found[0]
+
+
+def levels(statement: Statement, wanted: str | None) -> Sequence[str]:
+    """Those at which checks of the statement should hold.
+
+    Raises
+    ------
+    ValueError
+        If there is none, or not the one that is wanted.
+    """
+    known = tuple(dict.fromkeys(level for check in statement.checks for level in check.expected))
+    if not known:
+        raise checks.reject("statement", "have a check that should hold at some level", statement.id)
+    return known if wanted is None else (checks.one_of("level", wanted, known),)

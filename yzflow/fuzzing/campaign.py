@@ -1,0 +1,186 @@
+"""Campaigns: many examples of a statement at each level, as a sweep, and what they say."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from typing import Any
+
+from dynamics.support import checks
+from dynamics.support.progress import Progress
+from theory import statements
+from theory.statements import Statement
+from yzflow.audits import audit, chosen
+from yzflow.audits.enclosing import Enclose, FlowsInBalls
+from yzflow.fuzzing import blocks as engine
+from yzflow.fuzzing.blocks import (
+    Asked,
+    Example,
+    Tried,
+    assumption,
+    block_of,
+    draw_block,
+    example,
+    levels,
+    rows_at,
+    share,
+)
+from yzflow.fuzzing.choosing import Recorded
+from yzflow.fuzzing.report import SEEDS_AGAIN, Campaign, FuzzReport, Violation
+from yzflow.paper import part_of
+from yzflow.sweeps.store import Store
+from yzflow.sweeps.sweep import sweep
+
+__all__ = ["fuzz", "replay"]
+
+
+def fuzz(
+    statement: str | Statement,
+    *,
+    level: str | None = None,
+    examples: int = 200,
+    seed: int = 0,
+    outside: str | None = None,
+    store: str | os.PathLike | Store | None = None,
+    executor: Executor | None = None,
+    progress: bool = False,
+) -> FuzzReport:
+    """Try to break a statement: draw settings inside all its assumptions, and ask its checks at each.
+
+    Parameters
+    ----------
+    statement : str or Statement
+        By id or number, of a paper that declares how settings are drawn (`yzflow.Paper`, ``drawing``).
+    level : str, optional
+        One level of fidelity. Default: each at which a check of the statement should hold.
+    examples : int
+        Settings inside the assumptions at each level, in blocks of 25; a block ends with its first violation.
+    seed : int
+        The same examples come whatever the number of workers.
+    outside : str, optional
+        How the text of one assumption begins: it is broken in all examples, and the others hold.
+    store : path-like or Store, optional
+        Where blocks are kept, so that the same call goes on where it stopped. Default: nowhere.
+    executor : concurrent.futures.Executor, optional
+        As for `yzflow.sweep`.
+    progress : bool
+        Show progress on standard error.
+
+    Returns
+    -------
+    FuzzReport
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, or the paper draws no settings.
+    ImportError
+        If hypothesis, which draws, is not installed: ``pip install 'yzflow[fuzz]'``.
+    """
+    one = chosen.find(statement)
+    examples = checks.integer("examples", examples, minimum=1)
+    seed = checks.integer("seed", seed, minimum=0)
+    progress = checks.flag("progress", progress)
+    if part_of(one.paper, "drawing") is None:
+        raise checks.reject("statement", "be of a paper that declares how settings are drawn", one.id)
+    try:
+        import hypothesis  # noqa: F401
+    except ImportError as error:
+        raise ImportError("hypothesis, which draws the examples, is missing: pip install 'yzflow[fuzz]'") from error
+    asked = [
+        Asked(one, own, None if outside is None else assumption(one, own, checks.instance("outside", outside, str)))
+        for own in levels(one, level)
+    ]
+    sizes = [min(engine.BLOCK, examples - first) for first in range(0, examples, engine.BLOCK)]
+    found = []
+    with Progress(f"fuzz {one.id}", enabled=progress) as report:
+        for place, each in enumerate(asked):
+            report.update(place / len(asked), each.level)
+            if store is None and executor is None:
+                tried = [draw_block(each, seed=seed, number=number, size=size) for number, size in enumerate(sizes)]
+            else:
+                tried = _swept(each, sizes, seed, store=store, executor=executor, progress=progress)
+            found.append(_campaign(each, tried))
+    return FuzzReport(one.id, seed, tuple(found))
+
+
+def _swept(asked: Asked, sizes: list[int], seed: int, **how: Any) -> list[Tried]:
+    """The blocks of sweeps, which know statements by id; the last block may be smaller."""
+    if statements.REGISTER.get(asked.statement.id) is not asked.statement:
+        raise checks.reject("statement", "be in the register where there is a store or an executor", asked.statement.id)
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        how["store"] = folder if how["store"] is None else how["store"]
+        for size in dict.fromkeys(sizes):
+            grid: dict[str, list] = {
+                "statement": [asked.statement.id],
+                "level": [asked.level],
+                "outside": ["" if asked.outside is None else asked.outside.text],
+                "size": [size],
+                "block": [number for number, own in enumerate(sizes) if own == size],
+            }
+            runs = sweep(engine.tried, grid, seeds=[seed], **how).squeeze(
+                ["statement", "level", "outside", "size", "seed"]
+            )
+            if runs["failed"].any():
+                raise RuntimeError(next(text for text in runs["error"].values if text))
+            found += [block_of(text) for text in runs["text"].values]
+    return found
+
+
+def _campaign(asked: Asked, blocks: list[Tried]) -> Campaign:
+    """The examples of all blocks, and the simplest violation of each, looked at more closely."""
+    return Campaign(
+        asked.level,
+        "" if asked.outside is None else asked.outside.text,
+        tuple(one for block in blocks for one in block.examples),
+        sum(block.rejected for block in blocks),
+        sum(block.stopped for block in blocks),
+        next((block.why for block in blocks if block.why), ""),
+        tuple(_violation(asked, block.simplest, block.seed) for block in blocks if block.simplest is not None),
+    )
+
+
+def _violation(asked: Asked, found: Example, seed: int) -> Violation:
+    """What balls say of a violation, and, where seeds are drawn, how many others fail."""
+    setting = asked.setting(Recorded(found.choices))
+    name = max(found.shares, key=lambda check: found.shares[check])
+    check = next(one for one in asked.checks if one.name == name)
+    enclosing = part_of(asked.statement.paper, "enclosing")
+    decided = None
+    if enclosing is not None and asked.level in enclosing.levels:
+        decided = FlowsInBalls(setting, enclosing, Enclose()).decide(check, asked.level)
+    fails = None
+    runs = audit.Simulations(setting, seed=seed)
+    audit.measure(asked.statement, check, asked.level, runs, None)
+    if runs.seeds(asked.level):
+        others = range(seed + 1, seed + 1 + SEEDS_AGAIN)
+        again = (rows_at(asked, setting, seed=other) for other in others)
+        fails = sum(any(share(row) > 1 for row in rows if row.check == name) for rows in again)
+    return Violation(asked.statement.id, asked.level, name, found, seed, decided, fails)
+
+
+def replay(statement: str | Statement, level: str, choices: Mapping[str, Any], *, seed: int = 0) -> Example:
+    """An example once more, from its choices.
+
+    Parameters
+    ----------
+    statement : str or Statement
+    level : str
+    choices : mapping
+        As a report prints them.
+    seed : int
+        Of the simulations, which a report prints, too.
+
+    Raises
+    ------
+    ValueError
+        If the choices make no setting inside the assumptions.
+    """
+    one = chosen.find(statement)
+    again = example(Asked(one, levels(one, level)[0]), Recorded(choices), seed=checks.integer("seed", seed, minimum=0))
+    if again is None:
+        raise checks.reject("choices", "make a setting inside the assumptions", checks.brief(dict(choices)))
+    return again

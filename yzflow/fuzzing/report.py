@@ -1,0 +1,191 @@
+"""What a campaign found: examples, the worst of them, and violations made simple."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dynamics.support import checks, files
+from yzflow.audits.enclosing import Decided
+from yzflow.fuzzing.blocks import Example
+
+SEEDS_AGAIN = 20
+
+
+@dataclass(frozen=True)
+class Violation:
+    """An example at which a check fails, as simple as hypothesis made it.
+
+    Attributes
+    ----------
+    statement, level, check : str
+    example : Example
+    seed : int
+        Of the simulations.
+    decided : Decided, optional
+        What balls say of the check there, where they can.
+    fails : int, optional
+        Of `SEEDS_AGAIN` other seeds, how many fail; None where nothing is drawn.
+    """
+
+    statement: str
+    level: str
+    check: str
+    example: Example
+    seed: int
+    decided: Decided | None = None
+    fails: int | None = None
+
+    @property
+    def python(self) -> str:
+        """Lines of Python that show it again."""
+        called = f'replay("{self.statement}", "{self.level}", {self.example.choices!r}, seed={self.seed})'
+        return f"from yzflow.fuzzing.campaign import replay\n\nprint({called}.shares)"
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        found = self.example
+        parts = [f"{self.check}: {found.shares[self.check]:.3g} times its tolerance at {found.name}"]
+        if self.decided is not None:
+            parts.append(f"in balls: {self.decided.words}")
+        if self.fails is not None:
+            parts.append(f"{self.fails} of {SEEDS_AGAIN} other seeds fail")
+        return "; ".join(parts)
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """The examples of a statement at one level.
+
+    Attributes
+    ----------
+    level, outside : str
+        ``outside``: the assumption that is broken; empty inside all.
+    examples : tuple of Example
+    rejected : int
+        Settings that were drawn outside.
+    stopped : int
+        Settings that could not be made or followed, or at which a check had nothing to compare.
+    why : str
+        What the first of these said.
+    violations : tuple of Violation
+        One of each block that found any.
+    """
+
+    level: str
+    outside: str
+    examples: tuple[Example, ...]
+    rejected: int
+    stopped: int
+    why: str
+    violations: tuple[Violation, ...]
+
+    @property
+    def worst(self) -> Example | None:
+        """The example that takes the largest share of a tolerance; None where there is none."""
+        return max(self.examples, key=lambda one: one.worst, default=None)
+
+    @property
+    def borders(self) -> dict[str, float]:
+        """For each assumption, the margin nearest to its border; not of those that have one margin in all examples."""
+        found: dict[str, set[float]] = {}
+        for one in self.examples:
+            for text, margin in one.margins.items():
+                found.setdefault(text, set()).add(margin)
+        return {text: min(seen, key=lambda one: abs(one - 1)) for text, seen in found.items() if len(seen) > 1}
+
+    @property
+    def lines(self) -> list[str]:
+        """For people."""
+        where = f" outside of {self.outside}" if self.outside else ""
+        drawn = f"{len(self.examples)} examples{where}, {len(self.violations)} violations"
+        lines = [f"{self.level}: {drawn}; {self.rejected} settings were outside, {self.stopped} could not be asked"]
+        if self.stopped:
+            lines.append(f"  the first that could not: {self.why}")
+        if self.worst is not None:
+            lines.append(f"  worst: {self.worst.worst:.3g} of a tolerance, at {self.worst.name}")
+        lines += [f"  nearest to the border: {margin:.4g} for {text}" for text, margin in sorted(self.borders.items())]
+        for one in self.violations:
+            lines += [f"  VIOLATED: {one.words}", *(f"    {line}" for line in one.python.splitlines())]
+        return lines
+
+
+@dataclass(frozen=True)
+class FuzzReport:
+    """What `yzflow.fuzz` found.
+
+    Attributes
+    ----------
+    statement : str
+    seed : int
+    campaigns : tuple of Campaign
+        One of each level.
+    """
+
+    statement: str
+    seed: int
+    campaigns: tuple[Campaign, ...]
+
+    @property
+    def violations(self) -> tuple[Violation, ...]:
+        """Those of all levels."""
+        return tuple(one for campaign in self.campaigns for one in campaign.violations)
+
+    @property
+    def passed(self) -> bool:
+        """Whether examples were tried at every level, and none violates the statement."""
+        return not self.violations and all(campaign.examples for campaign in self.campaigns)
+
+    @property
+    def text(self) -> str:
+        """For people: what was tried, how near to the borders, and what was found."""
+        lines = [f"{self.statement}, seed {self.seed}", *(line for one in self.campaigns for line in one.lines)]
+        tried = sum(len(one.examples) for one in self.campaigns)
+        if not self.violations and tried:
+            high = 1 - 0.05 ** (1 / tried)  # of which no violation would be seen in one of twenty campaigns
+            lines.append(
+                f"No violation: of settings drawn so, less than {high:.2%} violate it (95%). This is no proof."
+            )
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def dataset(self) -> xr.Dataset:
+        """(example,): level, setting, the largest share of a tolerance, and the least margin of an assumption."""
+        flat = [(campaign.level, one) for campaign in self.campaigns for one in campaign.examples]
+        return xr.Dataset(
+            {
+                "level": ("example", np.array([level for level, _ in flat], dtype=str)),
+                "setting": ("example", np.array([one.name for _, one in flat], dtype=str)),
+                "share": ("example", np.array([one.worst for _, one in flat], dtype=float)),
+                "margin": ("example", np.array([min(one.margins.values(), default=np.inf) for _, one in flat])),
+            },
+            attrs={"statement": self.statement, "seed": self.seed},
+        )
+
+    def json(self) -> str:
+        """All of it; numbers that are not finite are words there."""
+        return json.dumps(_plain(asdict(self)), indent=1, allow_nan=False)
+
+    def to_json(self, path: str | os.PathLike) -> None:
+        """Write all of it as JSON."""
+        files.write(path, (self.json() + "\n").encode())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(one) for one in value]
+    if checks.is_number(value) and not np.isfinite(value):
+        return str(value)
+    return value

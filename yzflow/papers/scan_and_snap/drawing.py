@@ -1,0 +1,108 @@
+"""Settings of Scan and Snap drawn inside the assumptions of its statements, up to their borders."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dynamics import SequenceClasses
+from theory.scan_and_snap import tokens
+from theory.scan_and_snap._register import assumptions as of
+from yzflow.papers.scan_and_snap.settings import Setting
+
+if TYPE_CHECKING:
+    from theory.statements import Assumption
+    from yzflow.fuzzing.choosing import Choose
+
+_MOST_CLASSES = 12
+_MOST_DISTINCT = 5
+_LARGEST_VOCABULARY = 10**8
+_LEAST_OVERLAP = 3e-3
+_LONGEST = 2**20
+
+
+def draw(choose: Choose, *, level: str, assumed: tuple[Assumption, ...], outside: Assumption | None = None) -> Setting:
+    """A setting inside the assumptions where choices can bring it there; of the rest, most are rejected afterwards.
+
+    Overlaps come first, then a vocabulary that Assumption 2 allows for them, then rates, and last the length of the
+    training and of its sequences.
+    """
+    alike = any(one in assumed for one in of.SYMMETRIC)
+    classes = _classes(choose, assumed=assumed, outside=outside, alike=alike)
+    size = classes.vocab_size
+    lowest = of.MUCH * size**-0.99 if of.FAST_ENOUGH in assumed else 0.01
+    eta_y = choose.real("eta_y", min(lowest, 1.0), 10.0 if outside is of.SLOW_ENOUGH else 1.0, log=True)
+    slower = (1.0, of.FASTER) if outside is of.FAST_DECODER else (of.FASTER, 1e5)
+    eta_z = eta_y / choose.real("eta_y / eta_z", *slower, log=True)
+    k = classes.n_classes
+    batch_size = 1 if level == of.DRAWN else choose.one_of("batch size", (64, 128, 1))
+    least = of.MUCH * k**2 / batch_size if level in (*of.BATCHES, of.DRAWN) else 1.0
+    t_end = math.ceil(choose.real("t_end", max(least, 10.0), max(least, 10.0) * 30, log=True))
+    return Setting(
+        f"K = {k}, M = {size:,}, eta_Y = {eta_y:.3g}, eta_Z = {eta_z:.3g}, t = {t_end}",
+        classes,
+        eta_y,
+        eta_z,
+        float(t_end),
+        batch_size=batch_size,
+        length=choose.one_of("length", (None, 256, _LONGEST)),
+    )
+
+
+def _classes(
+    choose: Choose, *, assumed: tuple[Assumption, ...], outside: Assumption | None, alike: bool
+) -> SequenceClasses:
+    """Classes that share one token or two and have tokens of their own, of several queries."""
+    k = choose.integer("K", 2, _MOST_CLASSES)
+    equal = alike or of.EQUAL_OVERLAPS in assumed
+    n_common = choose.integer("common tokens", 1, 1 if of.ONE_COMMON in assumed and outside is not of.ONE_COMMON else 2)
+    single = of.ONE_QUERY in assumed and outside is not of.ONE_QUERY
+    n_queries = 1 if single else choose.integer("queries", 1, max(1, k // 2))
+    # f_n . f_n' below 1/(K (K - 1)) is the second part of Assumption 2 for equal overlaps.
+    top = min(0.9, (3.0 if outside is of.UPPER else 1.0) / (k * (k - 1)))
+    # Below, Assumption 2 asks for vocabularies beyond `_LARGEST_VOCABULARY`.
+    overlap = choose.real("overlap of the border", min(1.0, max(0.02, _LEAST_OVERLAP / top)), 1.0, log=True) * top
+    rows = []
+    own = None
+    for n in range(k):
+        if own is None or not alike:
+            count = choose.integer(f"distinct tokens {n}", 1, _MOST_DISTINCT)
+            falls = choose.real(f"each next distinct token {n}", 0.2, 0.99) if count > 1 else 1.0
+            own = falls ** np.arange(count)
+        weaker = 1.0 if equal else choose.real(f"share of common tokens {n}", 0.6, 1.0)
+        rows.append((math.sqrt(overlap) * weaker, own / np.linalg.norm(own)))
+    second = choose.real("second common token", 0.1, 1.0) if n_common == 2 else 0.0
+    parts = np.array([1.0, second])[:n_common] / math.hypot(1.0, second)
+    table = np.zeros((k, n_common + sum(len(mine) for _, mine in rows)))
+    at = n_common
+    for n, (common, mine) in enumerate(rows):
+        table[n, :n_common] = common * parts
+        table[n, at : at + len(mine)] = math.sqrt(1 - common**2) * mine
+        at += len(mine)
+    table /= table.sum(axis=1, keepdims=True)
+    return SequenceClasses(
+        table, np.arange(k) * n_queries // k, vocab_size=_vocabulary(choose, table, assumed=assumed, outside=outside)
+    )
+
+
+def _vocabulary(
+    choose: Choose, table: np.ndarray, *, assumed: tuple[Assumption, ...], outside: Assumption | None
+) -> int:
+    """M from the least that Assumption 2, Remark 3 and (13) allow."""
+    k = len(table)
+    features = table / np.linalg.norm(table, axis=1, keepdims=True)
+    least = k
+    if of.MANY_TOKENS in assumed:
+        least = max(least, of.MUCH * k**2)
+    if of.LARGE_VOCABULARY in assumed:
+        least = max(least, of.MANY)
+    if of.LOWER in assumed:
+        # |lambda_i(E)| >= 6/sqrt(M): the margin grows like sqrt(M).
+        margin = tokens.weak_correlation(features @ features.T, vocab_size=least).lower_margin
+        least = max(least, math.ceil(least / margin**2 * (1 + 1e-9))) if margin > 0 else _LARGEST_VOCABULARY
+    if outside in (of.MANY_TOKENS, of.LARGE_VOCABULARY, of.LOWER):
+        return choose.integer("M", k, max(k, least - 1), log=True)
+    least = min(least, _LARGEST_VOCABULARY)
+    return choose.integer("M", least, min(_LARGEST_VOCABULARY, 100 * least), log=True)
