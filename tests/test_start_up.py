@@ -89,8 +89,8 @@ def test_public_names_are_those_of_the_stub_and_nothing_else(package):
         _ = package.nothing
 
 
-def test_the_public_face_is_about_forty_names():
-    assert 30 <= len(dir(yz)) <= 50
+def test_the_public_face_is_about_fifty_names():
+    assert 30 <= len(dir(yz)) <= 55
 
 
 @pytest.mark.slow
