@@ -9,6 +9,7 @@ from dynamics.support import checks
 from theory import statements as register
 from theory.papers import named
 from yzflow import paper as table
+from yzflow import parts
 from yzflow.audits.screen import clipped
 from yzflow.paper import Paper
 
@@ -46,7 +47,7 @@ def statements(paper: str | None = None) -> list[dict[str, Any]]:
 
 def options(paper: str | None = None) -> list[dict[str, Any]]:
     """The options of `yzflow.survival`: name, paper, what is changed, and at which levels. For ``paper`` see above."""
-    rooms = [room for _, room in table.parts("survival")]
+    rooms = [room for _, room in parts.parts("survival")]
     entries = [
         {"name": one.name, "paper": room.paper, "line": one.text, "levels": list(one.levels)}
         for room in rooms

@@ -15,7 +15,8 @@ from yzflow.audits.chosen import choose
 from yzflow.audits.enclosing import Decided, Enclose, FlowsInBalls
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row, Verdict, judge
-from yzflow.paper import Paper, part_of
+from yzflow.paper import Paper
+from yzflow.parts import part_of
 
 __all__ = ["AuditReport", "Enclose", "Simulations", "audit", "measure", "prove"]
 

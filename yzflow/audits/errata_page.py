@@ -9,7 +9,7 @@ from theory.statements import Erratum, Hypothesis, Remark, Slip, Source, Stateme
 from yzflow.audits import formulas
 from yzflow.audits.outcomes import Column, Outcome, sentence
 from yzflow.audits.report import AuditReport, assumed, cells, markdown_table, worst_forms
-from yzflow.paper import parts
+from yzflow.parts import parts
 
 __all__ = ["GROUPS", "errata_page", "group"]
 

@@ -12,7 +12,7 @@ from dynamics.support import checks
 from theory.statements import Statement
 from yzflow.audits import audit
 from yzflow.audits.verdicts import Row
-from yzflow.paper import part_of
+from yzflow.parts import part_of
 
 __all__ = ["OwnCase", "made", "measure", "own_case"]
 

@@ -40,7 +40,8 @@ from yzflow.audits.chosen import find
 from yzflow.audits.fates import Fate
 from yzflow.audits.options import Room
 from yzflow.audits.own import made
-from yzflow.paper import Paper, of_papers, parts
+from yzflow.paper import Paper
+from yzflow.parts import of_papers, parts
 from yzflow.sweeps.runs import Task
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import sweep

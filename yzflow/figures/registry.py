@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.figure import Figure
 
 from dynamics.support import checks
-from yzflow import paper
+from yzflow import parts
 from yzflow.figures.notebook import shown_by_the_cell
 from yzflow.figures.style import caption
 
@@ -134,10 +134,10 @@ class Entry:
         return f"{self.paper}, {shown}"
 
 
-@paper.of_papers
+@parts.of_papers
 def entries() -> dict[str, Entry]:
     """Name -> entry: by paper and number those that have one, then the others by name."""
-    found: dict[str, Entry] = paper.collected("figures")
+    found: dict[str, Entry] = parts.collected("figures")
 
     def order(entry: Entry) -> tuple:
         return (1, entry.name) if entry.number is None else (0, entry.paper, entry.number)

@@ -16,7 +16,7 @@ from theory.statements import Assumption, Check, Statement
 from yzflow.audits import audit, chosen
 from yzflow.audits.verdicts import Row, Verdict, judge
 from yzflow.fuzzing.choosing import Choose, Drawn
-from yzflow.paper import part_of
+from yzflow.parts import part_of
 from yzflow.sweeps.runs import told
 
 BLOCK = 25

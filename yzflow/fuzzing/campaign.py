@@ -29,7 +29,7 @@ from yzflow.fuzzing.blocks import (
 )
 from yzflow.fuzzing.choosing import Recorded
 from yzflow.fuzzing.report import SEEDS_AGAIN, Campaign, FuzzReport, Violation
-from yzflow.paper import part_of
+from yzflow.parts import part_of
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import sweep
 

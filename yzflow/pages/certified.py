@@ -26,7 +26,7 @@ from yzflow.audits import formulas
 from yzflow.audits.audit import settings
 from yzflow.audits.enclosing import Enclose, FlowsInBalls
 from yzflow.pages import explorer, verifier
-from yzflow.paper import part_of
+from yzflow.parts import part_of
 
 # What a page with certificates may do besides: compile the verifier, and run it in a worker. It may still ask nothing
 # of a network.

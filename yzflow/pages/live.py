@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Any
 
 from theory.statements import Statement
-from yzflow import paper
+from yzflow import parts
 from yzflow.audits import formulas
 from yzflow.pages import explorer
 from yzflow.values.marks import bare
@@ -87,13 +87,13 @@ class Views:
 
 def views(statement: Statement) -> Views | None:
     """View of a statement with sliders, from its paper; or None."""
-    found = paper.part_of(statement.paper, "views")
+    found = parts.part_of(statement.paper, "views")
     return found if found is not None and statement.number in found.views else None
 
 
 def question(statement: Statement) -> tuple[str, str] | None:
     """A question on a statement for students, and its answer."""
-    asked: Mapping[str, tuple[str, str]] = paper.part_of(statement.paper, "questions") or {}
+    asked: Mapping[str, tuple[str, str]] = parts.part_of(statement.paper, "questions") or {}
     return asked.get(statement.number)
 
 

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dynamics.support import checks
-from yzflow import paper, studies
+from yzflow import parts, studies
 from yzflow.sweeps.runs import Task, told
 
 
-@paper.of_papers
+@parts.of_papers
 def named() -> dict[str, Task]:
     """Name -> task, of all papers."""
-    return paper.collected("tasks")
+    return parts.collected("tasks")
 
 
 def resolve(task: str | Callable | Task) -> Task:

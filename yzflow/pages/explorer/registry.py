@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib import resources
 from typing import Any
 
-from yzflow import paper
+from yzflow import parts
 from yzflow.values.marks import bare
 
 
@@ -92,7 +92,7 @@ class Panel:
         return resources.files(self.folder).joinpath(name).read_text(encoding="utf-8")
 
 
-@paper.of_papers
+@parts.of_papers
 def panels() -> tuple[Panel, ...]:
     """Those of all papers, in the order of the page."""
-    return tuple(sorted(paper.collected("panels").values(), key=lambda panel: (panel.place, panel.name)))
+    return tuple(sorted(parts.collected("panels").values(), key=lambda panel: (panel.place, panel.name)))

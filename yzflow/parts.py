@@ -1,0 +1,62 @@
+"""The parts of all papers that are known: how engines ask for figures, tasks, settings and what else papers have."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from theory import papers
+
+__all__ = ["collected", "of_papers", "part_of", "parts"]
+
+_Kept = TypeVar("_Kept")
+
+
+def of_papers(compute: Callable[[], _Kept]) -> Callable[[], _Kept]:
+    """A function whose result is kept until another paper is registered."""
+
+    @functools.lru_cache(maxsize=1)
+    def kept(_: tuple[Any, ...]) -> _Kept:
+        return compute()
+
+    @functools.wraps(compute)
+    def asked() -> _Kept:
+        return kept(tuple(papers.papers().values()))
+
+    return asked
+
+
+def collected(name: str) -> dict[str, Any]:
+    """Name -> entry, of the parts of this name of all papers; where one is taken, the slug stands before it."""
+    found: dict[str, Any] = {}
+    for paper, part in parts(name):
+        for entry in part:
+            key = entry.name if entry.name not in found else f"{paper.slug}_{entry.name}"
+            found[key] = entry if key == entry.name else replace(entry, name=key)
+    return found
+
+
+def part_of(paper: str, name: str) -> Any:
+    """A part of the paper with this name in the register; None where there is no such paper or part."""
+    return next((part for found, part in parts(name, only=paper)), None)
+
+
+def parts(name: str, *, only: str | None = None) -> Iterator[tuple[Any, Any]]:
+    """Each paper with its part of this name, where it has one; a part that cannot be imported is left out, and said.
+
+    ``only`` is the name of the one paper that is asked.
+    """
+    for paper in papers.papers().values():
+        if only is not None and paper.name != only:
+            continue
+        try:
+            part = getattr(paper, name)
+        except Exception as error:  # other people's code can raise anything
+            why = " ".join(str(error).split()) or type(error).__name__
+            warnings.warn(f"`{name}` of the paper {paper.name} is left out: {why}", UserWarning, stacklevel=2)
+            continue
+        if part:
+            yield paper, part
