@@ -78,7 +78,7 @@ deep = pytest.importorskip("dynamics.deep")
 INNER = re.compile(
     r"\._|\.support|\.version|\.proofs|\.measures|\.statements|\.bounds|\.values|^theory\.(symbolic|trust)"
     r"|\.fields\.|\.optimizers\."
-    r"|\.coverage|\.residual|\.centred|\.enclosed|\.balls|\.enclosures\.(?!enclosure$)|\.deep\.objective"
+    r"|\.layout|\.overlaps|\.visits|\.view|\.coverage|\.residual|\.centred|\.enclosed|\.balls|\.enclosures\.(?!enclosure$)|\.deep\.objective"
 )
 # Why a constructor, a function or a method has no hostile calls -> which.
 EXEMPT = {

@@ -11,7 +11,7 @@ from theory.statements import (
     Source,
     Statement,
 )
-from theory.symbolic import Derivation, part
+from theory.symbolic import Derivation, joined, part
 
 EXEMPT = {
     "text, which Python makes of anything": {
@@ -54,7 +54,11 @@ def calls():
     def part_of(prove, names, sizes, prose):
         return part(prove, names, sizes=sizes, prose=prose)
 
+    def joined_of(first, second):
+        return joined(first, second)
+
     return {f"statements.{name}": call for name, call in found.items()} | {
+        "symbolic.joined": (joined_of, dict(first={"x": x - x}, second=({"y": x - x}, {"z": (x, "> 0")}))),
         "symbolic.Derivation": (Derivation, derivation),
         "symbolic.part": (
             part_of,

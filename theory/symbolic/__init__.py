@@ -167,12 +167,14 @@ def joined(*parts: Vanishing | tuple[Vanishing, Signed]) -> tuple[Vanishing, Sig
     Raises
     ------
     ValueError
-        If two parts give one name to different expressions, one of which would be lost.
+        If two parts give one name to different expressions, one of which would be lost, or a part is neither.
     """
     vanishing: Vanishing = {}
     signed: Signed = {}
     for given in parts:
-        for found, more in zip((vanishing, signed), given if isinstance(given, tuple) else (given, {}), strict=True):
+        both = given if isinstance(given, tuple) and len(given) == 2 else (given, {})
+        for found, more in zip((vanishing, signed), both, strict=True):
+            checks.instance("parts", more, Mapping, rule="be mappings of names to expressions, or pairs of them")
             if twice := set(found) & set(more):
                 raise ValueError(f"`parts` must have a name for each expression, but two have {sorted(twice)[0]!r}")
             found.update(more)

@@ -8,8 +8,9 @@ from dynamics import DyckLanguage
 from theory.bounded_dyck import balance, gpt, hypotheses, lottery, networks, pruning, silence, subset_law, transformers
 
 EXEMPT = {
+    hostile.OURS: {"bounded_dyck.pruned.Fit"},
     hostile.RECORD: {
-        "bounded_dyck.lottery.PrunedPart",
+        "bounded_dyck.pruned.PrunedPart",
         "bounded_dyck.lottery.PrunedTransformer",
         "bounded_dyck.pruning.Pruned",
         "bounded_dyck.pruning.PrunedDyckLayer",
