@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-# Hostile and property tests in their long form, an hour and more: see CONTRIBUTING.
+# Hostile and property tests in their long form, an hour and more: see docs/howto/tests.md.
 LONG = bool(os.environ.get("YZFLOW_LONG"))
 
 # Programs and examples

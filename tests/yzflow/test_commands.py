@@ -3,7 +3,7 @@
 Modules of the names of libraries lie in the folder, address space and time are limited, what is printed for a machine
 is strict JSON, and nothing but the results is left. In the short form each command meets all of this at once, without
 docstrings (-OO), standard error and compilation. The long form also runs them with each of these alone, compiled, and
-large ones at the sizes of users (8 GB): see CONTRIBUTING.
+large ones at the sizes of users (8 GB): see docs/howto/tests.md.
 """
 
 import json
