@@ -230,6 +230,10 @@ def _bounds_error(runs: Runs, level: str, weight: float) -> float:
     moved = 2 * (z - z[0])
     # Where exp(2 B_n) still tells B_n to five digits.
     seen = exponent > 1e-10
+    if not seen.any():
+        raise checks.reject(
+            "t_end", "be so late that attention moves: B_n above 1e-10", f"B_n up to {exponent.max():.1g}"
+        )
     first = np.broadcast_to(first, seen.shape)[seen]
     lower, upper = attention.growth_bounds(exponent[seen], first)
     return _outside(np.log(lower), moved[seen], np.log(upper))

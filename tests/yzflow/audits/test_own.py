@@ -196,3 +196,10 @@ def test_a_check_that_data_has_nothing_for_is_not_run_and_says_why():
     assert any("`data` must have two distinct tokens in class 0" in one for one in verdict.missing)
     assert "undefined" not in verdict.text() and "Not run: full flow: `data` must have" in verdict.outcome
     assert {row.check for row in verdict.rows} >= {"identity (11)"} and len(verdict.rows) > 5
+
+
+def test_a_check_of_what_has_not_moved_yet_says_so():
+    """Bounds of a growth that no float tells from none: a fuzzer came upon them."""
+    classes = single_common_token(2, 1000, 0.3)
+    verdict = yz.check("Scan and Snap: Theorem 3", data=classes, eta_y=1e-4, eta_z=1e-9, t_end=10.0)
+    assert any("be so late that attention moves: B_n above 1e-10, but got B_n up to" in one for one in verdict.missing)
