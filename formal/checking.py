@@ -249,9 +249,11 @@ def qualified(one: Theorem) -> str:
     return f"Formal.{one.file.removesuffix('.v').replace('/', '.')}.{one.theorem}"
 
 
-def table(proved: Sequence[Theorem], by_name: Mapping[str, Sequence[str]]) -> list[dict[str, object]]:
+def table(
+    proved: Sequence[Theorem], by_name: Mapping[str, Sequence[str]], seals: Mapping[str, str]
+) -> list[dict[str, object]]:
     """The rows of theorems.json."""
-    return [asdict(one) | {"axioms": list(by_name[label(one)]), "sha256": seal(one.file)} for one in proved]
+    return [asdict(one) | {"axioms": list(by_name[label(one)]), "sha256": seals[one.file]} for one in proved]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -263,6 +265,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("There is no coqc here. On Debian: apt-get install coq libcoq-coquelicot", file=sys.stderr)
         return 2
     proved = [one for file in sources() for one in theorems(file)]
+    seals = {file: seal(file) for file in sources()}  # before, for a source may be edited while others compile
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file, seconds in build(folder, chosen.jobs):
@@ -274,7 +277,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         foreign += bool(set(names) - ALLOWED.keys())
         print(f"{label(one)} ({one.statement}{', ' if one.clause else ''}{one.clause}; {one.kind})")
         print(f"    axioms: {', '.join(names) or 'none'}")
-    TABLE.write_text(json.dumps(table(proved, found), indent=1, ensure_ascii=False) + "\n")
+    TABLE.write_text(json.dumps(table(proved, found, seals), indent=1, ensure_ascii=False) + "\n")
     if foreign:
         print(f"{foreign} theorems rest on other axioms than {', '.join(ALLOWED)}")
         return 1
