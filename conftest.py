@@ -17,8 +17,14 @@ def empty_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-def _forget_fields(namespace):
-    """Fields that a document registered are none of the next one's."""
+def _forget(namespace):
+    """Fields and papers that a document registered are none of the next one's."""
+    papers = sys.modules.get("theory.papers")
+    for slug in sorted(papers._registered if papers else ()):
+        papers._registered.discard(slug)
+        del papers._found[slug], papers._modules[slug]
+        for renew in papers._renewed:
+            renew()
     registry = sys.modules.get("dynamics.fields.table")
     for name, entry in list(registry.SYSTEMS.items() if registry else ()):
         if entry.field is not None:
@@ -31,7 +37,7 @@ pytest_collect_file = SybilCollection(
             parsers=[PythonCodeBlockParser(), SkipParser()],
             patterns=["README.md", "docs/*.md", "docs/howto/*.md", "docs/theory/*.md"],
             fixtures=["empty_folder"],
-            teardown=_forget_fields,
+            teardown=_forget,
         ),
         Sybil(
             parsers=[DocTestParser()],
@@ -41,7 +47,7 @@ pytest_collect_file = SybilCollection(
                 for depth in ("", "/*", "/*/*", "/*/*/*")
             ],
             fixtures=["empty_folder"],
-            teardown=_forget_fields,
+            teardown=_forget,
         ),
     ]
 ).pytest()

@@ -8,8 +8,8 @@ import sys
 import pytest
 from driving import ROOT
 
+from theory import papers
 from theory.statements import REGISTER
-from yzflow import paper
 from yzflow.pages import explorer
 from yzflow.pages.explorer import registry
 from yzflow.paper import Paper
@@ -54,7 +54,7 @@ def test_panels_stand_in_the_order_of_their_places_and_names_are_their_own(monke
     assert len(found) == len(PANELS)
     assert [panel.place for panel in found] == sorted(panel.place for panel in found)
     two = [dataclasses.replace(panel, place=-panel.place) for panel in found[:2]]
-    monkeypatch.setattr(paper, "papers", lambda: {"made_up": Paper("Made up", "made_up", "none", panels=tuple(two))})
+    monkeypatch.setattr(papers, "papers", lambda: {"made_up": Paper("Made up", "made_up", "none", panels=tuple(two))})
     assert registry.panels() == tuple(reversed(two))
     with pytest.raises(ValueError, match=r"must name each figure, task and panel once, but Made up has \w+ twice"):
         Paper("Made up", "made_up", "none", panels=(two[0], two[0]))
