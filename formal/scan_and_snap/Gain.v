@@ -206,12 +206,11 @@ End OneClass.
 
 (** @statement Scan and Snap: Theorem 3
     @clause the dominant token's attention
-    @kind part
+    @kind clause
     @hypotheses distinct tokens of n move at q f_nl^2, q >= 0, all others fall or rest; l_0 is distinct,
       P(l_0|n) > 0, and no distinct token has a larger f at the start
     @formula f_nl0(t) never falls
-    @note The clause has > 0 for the derivative; >= 0 is what holds without further hypotheses (a class with one
-      token has f = 1). *)
+    @note In a class with one token f = 1, so that its derivative is not > 0. *)
 Theorem theorem3_dominant_attention :
   forall M l0 P distinct z v q B, theory_flow M l0 P distinct z v q B ->
   forall s t, 0 <= s <= t -> f M P z l0 s <= f M P z l0 t.

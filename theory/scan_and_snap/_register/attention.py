@@ -197,7 +197,7 @@ STATEMENTS = (
             ),
             Clause(
                 "the dominant token's attention",
-                r"\dot f_{nl_0} > 0",
+                r"\dot f_{nl_0} \ge 0",
                 prove=part(PROOFS["theorem3"], "rate of the dominant", "attention on the dominant"),
                 assumptions=(DOMINANT, COMMON_FALL),
                 checks=(
