@@ -21,8 +21,8 @@ from theory import papers as table
 if TYPE_CHECKING:
     from theory.statements import Enclosing, Setting, Source, Statement
     from theory.symbolic import Derivation
+    from yzflow.audits.case import OwnCase
     from yzflow.audits.options import Room
-    from yzflow.audits.own import OwnCase
     from yzflow.figures.registry import Entry
     from yzflow.pages.explorer.registry import Panel
     from yzflow.pages.live import Views
@@ -111,7 +111,7 @@ class Paper:
     enclosing : theory.statements.Enclosing, optional
         How settings are enclosed in balls.
     own : callable, optional
-        (data=.., eta_y=.., ..) -> `yzflow.audits.own.OwnCase`: a reader's own data and training.
+        (data=.., eta_y=.., ..) -> `yzflow.audits.case.OwnCase`: a reader's own data and training.
     drawing : callable, optional
         (choose, level=.., assumed=.., outside=..) -> a setting inside the assumptions, by choices of a
         `yzflow.fuzzing.choosing.Choose`, for `yzflow.fuzz`.

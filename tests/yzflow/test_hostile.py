@@ -131,7 +131,7 @@ def calls(tmp_path_factory):
                     "statements": ["Theorem 3"], "options": ["adamw"], "settings": None, "quick": True, "seed": 0,
                     "store": None, "progress": False, "workers": 1}),
                 "figures.registry.Entry": (registry.Entry, vars(entry) | {"compute": entry.compute, "claims": None}),
-                "figures.style.draw": (figures.draw, {"name": entry.name, "stem": "drawn"}),
+                "figures.registry.draw": (figures.draw, {"name": entry.name, "stem": "drawn"}),
                 "paper.Paper": (yzflow.Paper, parts()),
                 "paper.register": (yzflow.register, {"paper": next(iter(yzflow.papers().values()))}),
             }  # fmt: skip

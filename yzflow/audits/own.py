@@ -4,35 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from dynamics import DivergenceError, IntegrationError
 from dynamics.support import checks
 from theory.statements import Statement
 from yzflow.audits import audit
+from yzflow.audits.case import OwnCase
 from yzflow.audits.verdicts import Row
 from yzflow.parts import part_of
 
 __all__ = ["OwnCase", "made", "measure", "own_case"]
-
-
-@dataclass(frozen=True)
-class OwnCase:
-    """One setting of a reader.
-
-    Attributes
-    ----------
-    setting : Setting
-    levels : tuple of str
-        Where the checks are run.
-    beyond : tuple of str
-        What of the training the paper does not speak of, in words.
-    """
-
-    setting: Any  # a `Setting`, with what the paper's settings have besides
-    levels: tuple[str, ...]
-    beyond: tuple[str, ...] = ()
 
 
 def made(paper: str, given: Mapping[str, Any]) -> OwnCase:

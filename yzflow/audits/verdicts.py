@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import enum
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
+from theory.statements import Statement
 from theory.trust import Label
 from yzflow.audits.enclosing import Decided
 
@@ -145,6 +148,16 @@ class Row:
             "label": self.label.as_dict(),
             **({} if self.decided is None else {"decided": self.decided.as_dict()}),
         }
+
+
+class Table(Protocol):
+    """What has rows, as an `yzflow.AuditReport` has."""
+
+    @property
+    def table(self) -> Sequence[Row]: ...
+
+    @property
+    def statements(self) -> Sequence[Statement]: ...
 
 
 _PLAIN = (

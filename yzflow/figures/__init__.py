@@ -14,8 +14,8 @@ from pathlib import Path
 
 from dynamics.support import checks
 from dynamics.support.files import replacing
-from yzflow.figures.registry import Effort, Entry, entries, find, names
-from yzflow.figures.style import draw, save
+from yzflow.figures.registry import Effort, Entry, draw, entries, find, names
+from yzflow.figures.style import save
 
 # The tools; every other name is a figure, looked for when it is first asked for.
 __all__ = ["Effort", "Entry", "draw", "entries", "find", "names", "save", "save_all"]

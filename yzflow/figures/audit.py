@@ -15,14 +15,14 @@ from yzflow.figures.style import BLUE, CATEGORIES, VERMILION, canvas, styled
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from yzflow.audits.report import AuditReport
+    from yzflow.audits.verdicts import Table
 
 _MARKERS = "osD^v"
 _FLOOR = 1e-12
 
 
 @styled
-def audit_errors(report: AuditReport, statement: str | None = None) -> Figure:
+def audit_errors(report: Table, statement: str | None = None) -> Figure:
     """Error of each check of one statement, by setting and level; filled inside the assumptions, open outside.
 
     Where there is a corrected form, its error is shown. Errors below 1e-12 are drawn there, and errors above 20 at 20.
@@ -57,7 +57,7 @@ def audit_errors(report: AuditReport, statement: str | None = None) -> Figure:
     return figure
 
 
-def statement_errors(report: AuditReport, statement: str | None = None, ax: Axes | None = None) -> Axes:
+def statement_errors(report: Table, statement: str | None = None, ax: Axes | None = None) -> Axes:
     """Errors of the printed and the corrected form of each statement, or of each check of one statement.
 
     The largest error over the levels and settings where the statement should hold, in units of the tolerance of its

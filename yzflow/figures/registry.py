@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.figure import Figure
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 from dynamics.support import checks
 from yzflow import parts
 from yzflow.figures.notebook import shown_by_the_cell
-from yzflow.figures.style import caption
+from yzflow.figures.style import caption, save
 
 if TYPE_CHECKING:
     from yzflow.sweeps.store import Store
@@ -178,3 +179,8 @@ def find(name: str) -> Entry:
     lists = "`yzflow figures` lists all, and `yzflow study` draws those of studies"
     rule = f"be the number or the name of one figure, such as {near}; {lists}"
     raise checks.reject("NAME", rule, checks.brief(name))
+
+
+def draw(name: str, stem: str | os.PathLike, *arguments: object) -> list[Path]:
+    """Draw the figure ``name`` of `yzflow.figures` and save it: a task for another process."""
+    return save(entries()[checks.one_of("name", name, entries())](*arguments), stem)

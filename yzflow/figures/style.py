@@ -186,10 +186,3 @@ def save(figure: Figure, stem: str | os.PathLike, *, formats: Sequence[str] = ("
         figure.savefig(content, format=name, dpi=_SETTINGS["savefig.dpi"])
         write(path, content.getbuffer())
     return list(paths.values())
-
-
-def draw(name: str, stem: str | os.PathLike, *arguments: object) -> list[Path]:
-    """Draw the figure ``name`` of `yzflow.figures` and save it: a task for another process."""
-    from yzflow.figures.registry import entries
-
-    return save(entries()[checks.one_of("name", name, entries())](*arguments), stem)

@@ -12,7 +12,7 @@ from dynamics import Bags, Layer, Objective, Optimizer, SequenceClasses, Traject
 from dynamics.optimizers.optimizer import OPTIMIZERS
 from dynamics.support import checks
 from theory.scan_and_snap.changed import Law
-from yzflow.audits.own import OwnCase
+from yzflow.audits.case import OwnCase
 
 PAPER = "Scan and Snap"
 

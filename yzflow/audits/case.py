@@ -1,0 +1,26 @@
+"""A reader's own setting, as a paper makes it of data and training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["OwnCase"]
+
+
+@dataclass(frozen=True)
+class OwnCase:
+    """One setting of a reader.
+
+    Attributes
+    ----------
+    setting : Setting
+    levels : tuple of str
+        Where the checks are run.
+    beyond : tuple of str
+        What of the training the paper does not speak of, in words.
+    """
+
+    setting: Any  # a `Setting`, with what the paper's settings have besides
+    levels: tuple[str, ...]
+    beyond: tuple[str, ...] = ()
