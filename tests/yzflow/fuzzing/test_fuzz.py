@@ -1,6 +1,7 @@
 """The fuzzer: false statements fall, true ones do not, and what it says can be said again."""
 
 import json
+import multiprocessing
 import subprocess
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -97,7 +98,7 @@ def test_examples_depend_on_the_seed_alone(tmp_path):
     there = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT).stdout
     assert json.loads(there) == json.loads(json.dumps(here))
     assert here[0]["examples"] != here[1]["examples"]
-    with ProcessPoolExecutor(2) as pool:
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         report = yz.fuzz(
             asked.statement, level="theory flow", examples=50, seed=3, store=tmp_path / "store", executor=pool
         )
