@@ -14,6 +14,7 @@ SMALL = deep.Architecture(5, width=4, mlp_width=4, positions="learned", max_leng
 DATA = deep.Sequences([[0, 1, 2]], [[1, 2, 3]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["__call__", "hidden", "attention"])
 def test_tokens_beyond_the_vocabulary_are_refused(method):
     call = getattr(deep.Transformer(SMALL, 0), method)
@@ -48,6 +49,7 @@ def test_a_start_beyond_single_precision_is_refused():
         deep.train(deep.from_layer(_layer(1e300)), DATA, learning_rate=0.1, steps=1)
 
 
+@pytest.mark.slow
 def test_weights_cannot_change():
     """Neither those that are drawn or given, nor those of copies; a model of a dataset is not a view of it."""
     run = deep.train(SMALL, DATA, learning_rate=0.1, steps=1)

@@ -323,6 +323,7 @@ def shown(part, statement):
     return all(text in part for text in texts) and ("nothing that its formula does not say" in part or bool(texts))
 
 
+@pytest.mark.slow
 def test_pages_show_what_every_statement_assumes_also_without_checks(tmp_path):
     register = statements.REGISTER
     report = AuditReport([], tuple(register.values()), {})

@@ -119,6 +119,7 @@ def test_a_certificate_of_another_setting_is_refused(kept, tmp_path, monkeypatch
     assert ENCLOSING.question(Setting("large", large, 1.0, 0.05, 3.0), LEVEL) is None
 
 
+@pytest.mark.slow
 def test_a_page_holds_certificate_and_checker(kept, tmp_path):
     held = certified.certified(LEADS, shutil.copy(kept, tmp_path / NAME))
     text = page_of(tmp_path / "page.html", held).read_text()

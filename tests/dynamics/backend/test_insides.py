@@ -40,6 +40,7 @@ def test_nothing_outside_the_backend_imports_numba():
     assert found and all(path.startswith(f"{BACKEND}/") for path in found), found
 
 
+@pytest.mark.slow
 def test_numbas_inside_is_used_where_its_name_says_so():
     deep = ("numba.core", "numba.np", "numba.extending", "numba.experimental", "llvmlite.ir")
     users = {path for path, tree in sources() for name in imported(tree) if name.startswith(deep)}

@@ -214,6 +214,7 @@ def test_sequence_by_sequence_is_all_at_once(monkeypatch, model, eps):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_smoothed_targets_are_those_of_optax():
     tokens, targets = np.random.default_rng(3).integers(V, size=(2, 3, LENGTH))
     mask, eps = np.ones((3, LENGTH), dtype=bool), 0.3

@@ -134,6 +134,7 @@ def test_many_runs_at_once_are_single_runs(run):
     assert first[0, 0] == pytest.approx(first[1, 0], rel=1e-6) and abs(first[0, -1] - first[1, -1]) > 1e-3
 
 
+@pytest.mark.slow
 def test_what_is_recorded(run):
     assert run["time"].values.tolist() == [0, 10, 20, 30] and run["batch_loss"].shape == (1, 2, 30)
     assert float(run["loss"][0, 0, -1]) < float(run["loss"][0, 0, 0])
@@ -195,6 +196,7 @@ def test_a_run_goes_on_bit_for_bit_where_it_was_stopped(tmp_path, monkeypatch, o
         assert same(longer, deep.train(ARCHITECTURE, TEXT, **arguments | {"steps": 27}, checkpoint=path))
 
 
+@pytest.mark.slow
 def test_checkpoints_of_other_runs_are_refused(tmp_path):
     path = tmp_path / "state.npz"
     arguments = ARGUMENTS | {"steps": 2, "seeds": 1}

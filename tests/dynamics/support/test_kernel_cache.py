@@ -69,6 +69,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(IN_PYTHON, reason="there is no cache without numba")
 @pytest.mark.parametrize(("module", "name"), [("here", "Other"), ("there", "Rule")])
 def test_what_was_kept_for_classes_that_are_gone_is_forgotten(tmp_path, module, name):

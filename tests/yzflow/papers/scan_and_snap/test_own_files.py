@@ -47,6 +47,7 @@ def test_a_file_opens_as_the_first_table(quick, browser, tmp_path):
     np.testing.assert_allclose(table(page, "own-share")[-1][1:], flow[:2], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_panels_for_data_come_first_and_others_stay():
     two = (*explorer.panels()[:1], PANEL)
     data = yz.SequenceClasses([[1, 0], [0.5, 0.5]], [0, 5], vocab_size=7)
