@@ -210,6 +210,15 @@ def block_of(text: np.ndarray) -> Tried:
     return Tried(**kept, examples=found, simplest=None if simplest is None else Example(**simplest))
 
 
+def asked_of(statement: Statement, level: str | None, outside: str | None) -> list[Asked]:
+    """What a campaign asks at each level, or at the one that is wanted."""
+    words = None if outside is None else checks.instance("outside", outside, str)
+    return [
+        Asked(statement, own, None if words is None else assumption(statement, own, words))
+        for own in levels(statement, level)
+    ]
+
+
 def asked_for(statement: str, level: str, outside: str) -> Asked:
     """What a configuration asks, all in words."""
     one = chosen.find(statement, argument="statement")

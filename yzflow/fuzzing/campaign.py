@@ -19,11 +19,10 @@ from yzflow.fuzzing.blocks import (
     Asked,
     Example,
     Tried,
-    assumption,
+    asked_of,
     block_of,
     draw_block,
     example,
-    levels,
     rows_at,
     share,
 )
@@ -89,21 +88,29 @@ def fuzz(
         import hypothesis  # noqa: F401
     except ImportError as error:
         raise ImportError("hypothesis, which draws the examples, is missing: pip install 'yzflow[fuzz]'") from error
-    asked = [
-        Asked(one, own, None if outside is None else assumption(one, own, checks.instance("outside", outside, str)))
-        for own in levels(one, level)
-    ]
+    asked = asked_of(one, level, outside)
     sizes = [min(engine.BLOCK, examples - first) for first in range(0, examples, engine.BLOCK)]
     found = []
-    with Progress(f"fuzz {one.id}", enabled=progress) as report:
+    swept = store is not None or executor is not None  # sweeps show their own progress
+    with Progress(f"fuzz {one.id}", enabled=progress and not swept) as report:
         for place, each in enumerate(asked):
             report.update(place / len(asked), each.level)
-            if store is None and executor is None:
-                tried = [draw_block(each, seed=seed, number=number, size=size) for number, size in enumerate(sizes)]
-            else:
-                tried = _swept(each, sizes, seed, store=store, executor=executor, progress=progress)
+            tried = (
+                _swept(each, sizes, seed, store=store, executor=executor, progress=progress)
+                if swept
+                else _drawn(each, sizes, seed, report, place / len(asked), 1 / len(asked))
+            )
             found.append(_campaign(each, tried))
     return FuzzReport(one.id, seed, tuple(found))
+
+
+def _drawn(asked: Asked, sizes: list[int], seed: int, report: Progress, start: float, width: float) -> list[Tried]:
+    """The blocks one after the other, each of which moves the progress from ``start`` on."""
+    found = []
+    for number, size in enumerate(sizes):
+        found.append(draw_block(asked, seed=seed, number=number, size=size))
+        report.update(start + width * (number + 1) / len(sizes), asked.level)
+    return found
 
 
 def _swept(asked: Asked, sizes: list[int], seed: int, **how: Any) -> list[Tried]:
@@ -159,10 +166,13 @@ def _violation(asked: Asked, found: Example, seed: int) -> Violation:
         others = range(seed + 1, seed + 1 + SEEDS_AGAIN)
         again = (rows_at(asked, setting, seed=other) for other in others)
         fails = sum(any(share(row) > 1 for row in rows if row.check == name) for rows in again)
-    return Violation(asked.statement.id, asked.level, name, found, seed, decided, fails)
+    broken = "" if asked.outside is None else asked.outside.text
+    return Violation(asked.statement.id, asked.level, broken, name, found, seed, decided, fails)
 
 
-def replay(statement: str | Statement, level: str, choices: Mapping[str, Any], *, seed: int = 0) -> Example:
+def replay(
+    statement: str | Statement, level: str, choices: Mapping[str, Any], *, seed: int = 0, outside: str | None = None
+) -> Example:
     """An example once more, from its choices.
 
     Parameters
@@ -173,14 +183,17 @@ def replay(statement: str | Statement, level: str, choices: Mapping[str, Any], *
         As a report prints them.
     seed : int
         Of the simulations, which a report prints, too.
+    outside : str, optional
+        How the text of the one assumption begins that the example breaks.
 
     Raises
     ------
     ValueError
-        If the choices make no setting inside the assumptions.
+        If the choices make no setting inside the assumptions, or outside of that one and inside the others.
     """
-    one = chosen.find(statement)
-    again = example(Asked(one, levels(one, level)[0]), Recorded(choices), seed=checks.integer("seed", seed, minimum=0))
+    asked = asked_of(chosen.find(statement), level, outside)[0]
+    again = example(asked, Recorded(choices), seed=checks.integer("seed", seed, minimum=0))
     if again is None:
-        raise checks.reject("choices", "make a setting inside the assumptions", checks.brief(dict(choices)))
+        where = "inside the assumptions" if asked.outside is None else f"outside of {asked.outside.text} alone"
+        raise checks.reject("choices", f"make a setting {where}", checks.brief(dict(choices)))
     return again

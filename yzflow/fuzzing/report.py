@@ -24,7 +24,10 @@ class Violation:
 
     Attributes
     ----------
-    statement, level, check : str
+    statement, level : str
+    outside : str
+        The assumption that is broken in the example; empty inside all.
+    check : str
     example : Example
     seed : int
         Of the simulations.
@@ -36,6 +39,7 @@ class Violation:
 
     statement: str
     level: str
+    outside: str
     check: str
     example: Example
     seed: int
@@ -45,7 +49,9 @@ class Violation:
     @property
     def python(self) -> str:
         """Lines of Python that show it again."""
-        called = f'replay("{self.statement}", "{self.level}", {self.example.choices!r}, seed={self.seed})'
+        outside = f", outside={self.outside!r}" if self.outside else ""
+        choices = f"{self.example.choices!r}, seed={self.seed}{outside}"
+        called = f'replay("{self.statement}", "{self.level}", {choices})'
         return f"from yzflow.fuzzing.campaign import replay\n\nprint({called}.shares)"
 
     @property
@@ -151,7 +157,8 @@ class FuzzReport:
         if not self.violations and tried:
             high = 1 - 0.05 ** (1 / tried)  # of which no violation would be seen in one of twenty campaigns
             lines.append(
-                f"No violation: of settings drawn so, less than {high:.2%} violate it (95%). This is no proof."
+                f"No violation: of settings drawn so, less than {high:.2%} violate it (95%, if draws are independent). "
+                "This is no proof."
             )
         return "\n".join(lines)
 

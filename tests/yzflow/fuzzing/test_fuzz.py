@@ -84,6 +84,19 @@ def test_an_example_is_made_again_from_what_is_printed():
         assert again == one
 
 
+def test_a_violation_outside_is_made_again_outside_alone():
+    """What a report prints finds the same shares; inside all assumptions, the same choices are refused."""
+    wrong = replace(SIGNS.checks[0], printed=lambda runs, level: 1.0, corrected=None, expected=("theory flow",))
+    turned = replace(SIGNS, number="wrong", checks=(wrong,), clauses=(), prove=None)
+    report = fuzz(turned, level="theory flow", examples=1, outside="Assumption 1(c)")
+    (found,) = report.violations
+    assert f"outside={of.FAST_DECODER.text!r}" in found.python and found.python in report.text.replace("\n    ", "\n")
+    again = replay(turned, found.level, found.example.choices, seed=found.seed, outside=found.outside)
+    assert again == found.example
+    with pytest.raises(ValueError, match=r"`choices\['eta_y / eta_z'\]` must be between 100 and"):
+        replay(turned, found.level, found.example.choices, seed=found.seed)
+
+
 @pytest.mark.slow
 def test_examples_depend_on_the_seed_alone(tmp_path):
     """In another process, with other modules at hand, and in a pool with a store: the same examples."""
