@@ -6,12 +6,19 @@ of the setting only. Checks on visits and on overlaps of classes are in `visits`
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.integrate import quad
 from scipy.special import lambertw
 
 from theory.scan_and_snap import attention, decoder
 from theory.statements import Runs
+
+# Late steps of Remark 2: from this many ln M/eta_Y on, and at least so many steps; more would take minutes.
+_LATE = 50
+_LATE_STEPS = 1_000
+_MOST_STEPS = 10**8
 
 
 def sizes(runs: Runs) -> dict:
@@ -68,23 +75,34 @@ def lemma7_lag(runs: Runs, level: str) -> float:
     return float(max((_lag(runs, last) / 0.5 - 1).max(), 0.0))
 
 
-# Decades of steps over which the lag of Remark 2 is followed.
+def _late_lags(runs: Runs) -> tuple[float, float, float]:
+    """The lag at the ends of two decades of late steps, and the growth of ln(eta_Y s)/2 between them.
 
-
-_LAG_STEPS = (1_000, 100_000)
+    The lag grows like that where exp(x) is far above (M - 1) x, at eta_Y s far above ln M; Remark 2 speaks of what
+    comes after the first stage, which ends at ln M/eta_Y.
+    """
+    vocab_size, eta_y = runs.setting.classes.vocab_size, runs.setting.eta_y
+    first = max(_LATE_STEPS, math.ceil(_LATE * math.log(vocab_size) / eta_y))
+    last = 100 * first
+    if last > _MOST_STEPS:
+        raise ValueError(
+            f"`eta_y` must be at least {100 * _LATE * math.log(vocab_size) / _MOST_STEPS:.2g} for {_MOST_STEPS:.0e} "
+            f"steps to be late at M = {vocab_size}, but got {eta_y:g}"
+        )
+    lag = _lag(runs, last)
+    return float(lag[first]), float(lag[last]), 0.5 * math.log(last / first)
 
 
 def remark2_printed(runs: Runs, level: str) -> float:
     """How much the lag still grows, relative to itself: 0 if some constant were enough."""
-    lag = _lag(runs, _LAG_STEPS[1])
-    return float(lag[_LAG_STEPS[1]] / lag[_LAG_STEPS[0]] - 1)
+    first, last, _ = _late_lags(runs)
+    return last / first - 1
 
 
 def remark2_corrected(runs: Runs, level: str) -> float:
     """Growth of the lag against that of ln(eta_Y s)/2."""
-    lag = _lag(runs, _LAG_STEPS[1])
-    grown = lag[_LAG_STEPS[1]] - lag[_LAG_STEPS[0]]
-    return float(abs(grown / (0.5 * np.log(_LAG_STEPS[1] / _LAG_STEPS[0])) - 1))
+    first, last, grown = _late_lags(runs)
+    return abs((last - first) / grown - 1)
 
 
 def crossings(vocab_size: int) -> tuple[float, float]:

@@ -174,7 +174,10 @@ STATEMENTS = (
         ),
         checks=(
             closed(
-                "growth of the lag, s = 1e3 to 1e5", bounds.remark2_printed, bounds.remark2_corrected, tolerance=0.05
+                "growth of the lag over two decades of late steps",
+                bounds.remark2_printed,
+                bounds.remark2_corrected,
+                tolerance=0.05,
             ),
         ),
     ),
