@@ -201,7 +201,7 @@ def build(folder: Path, jobs: int = 2) -> Iterator[tuple[str, float]]:
 
 
 def axioms(folder: Path, proved: Sequence[Theorem], jobs: int = 2) -> dict[str, list[str]]:
-    """What the kernel says that each theorem rests on, by `Print Assumptions`, a file at a time.
+    """The axioms of each theorem, as the kernel's `Print Assumptions` lists them, file by file.
 
     Raises
     ------

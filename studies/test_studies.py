@@ -1,4 +1,4 @@
-"""What holds for every study: its numbers, its figures, and the command that shows them."""
+"""Rules for every study: its numbers, its figures, and the command that shows them."""
 
 import ast
 import json

@@ -9,7 +9,7 @@ from property_tests import settings  # noqa: F401, loaded
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
 def pytest_collection_modifyitems(items):
-    """What needs a browser is slow."""
+    """Mark tests that need a browser as slow."""
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)

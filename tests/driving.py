@@ -1,4 +1,4 @@
-"""What tests drive from outside: programs, examples, sweeps as processes, batches of SGD, pages in a browser."""
+"""Helpers that drive from outside: programs, examples, sweeps as processes, batches of SGD, pages in a browser."""
 
 import glob
 import importlib.util
@@ -24,7 +24,7 @@ LONG = bool(os.environ.get("YZFLOW_LONG"))
 
 
 def python(program: str) -> str:
-    """What a program prints in a new interpreter; fails if it does."""
+    """The output of a program in a new interpreter; fails if the program does."""
     return subprocess.run(
         [sys.executable, "-c", program], env=_environment(), stdout=subprocess.PIPE, text=True, check=True
     ).stdout

@@ -1,4 +1,4 @@
-"""What tests of the explorer share: a page of some panels in a browser, and what a person does and reads there."""
+"""Helpers for tests of the explorer: a page of some panels in a browser, and a person's actions and reading there."""
 
 import csv
 from functools import cache

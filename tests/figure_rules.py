@@ -27,7 +27,7 @@ def functions(module) -> dict[str, ast.FunctionDef]:
 
 
 def reached(start: str, known: dict[str, ast.FunctionDef]) -> set[str]:
-    """What a function calls in its module, and what that calls."""
+    """The functions of its module that a function calls, directly or through others."""
     found, todo = set(), [start]
     while todo:
         name = todo.pop()

@@ -72,7 +72,7 @@ def limits():
 
 
 def complaint(function, arguments, *, path=False, also=()):
-    """What is wrong with how a call ends, or None; it may raise ``also``, and OSError if it was given a ``path``."""
+    """A complaint about how a call ends, or None; it may raise ``also``, and OSError if it was given a ``path``."""
     try:
         with limits(), warnings.catch_warnings(), redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")

@@ -68,7 +68,7 @@ def _add(found: dict[str, Any], thing: Any, packages: tuple[str, ...]) -> None:
 
 
 def _names(module: ModuleType) -> list[str]:
-    """What a module says is public, or defines; of a package with a stub nothing, since the stub is read."""
+    """The names that a module says are public, or defines; of a package with a stub nothing, since the stub is read."""
     own = hasattr(module, "__path__") and Path(module.__file__ or "").with_suffix(".pyi").exists()
     if own:
         return []

@@ -1,4 +1,4 @@
-"""What tests of statements' pages share: a page for its look and its sliders, without a run of any check."""
+"""Helpers for tests of statements' pages: a page for its look and its sliders, without a run of any check."""
 
 import numpy as np
 from explorer_pages import downloaded, exact, press, run_program, table

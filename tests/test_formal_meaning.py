@@ -1,4 +1,4 @@
-"""What the kernel checked, read from the Coq sources by hand and evaluated against the functions of `theory`.
+"""The theorems that the kernel checked, written in Python by hand and evaluated against the functions of `theory`.
 
 Each test is named after its theorem, and computes both sides of it at random points as the source writes them. A slip
 in a definition of the sources, which no kernel sees, shows here.

@@ -1,4 +1,4 @@
-"""What is installed: every module, the stubs, the marks of typed packages and the explorer's page."""
+"""The contents of an installation: every module, the stubs, the marks of typed packages and the explorer's page."""
 
 import configparser
 import subprocess

@@ -114,7 +114,7 @@ def modules_of(*folders: str) -> list[str]:
 
 
 def imports_of(module: str, *, at_import: bool) -> set[str]:
-    """What a module imports, by dotted name (``a.b`` of ``from a import b`` too); or only what it does on import."""
+    """The imports of a module, by dotted name (``a.b`` of ``from a import b`` too); or only those on import."""
     path = ROOT.joinpath(*module.split("."))
     path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     found, todo = set(), [ast.parse(path.read_text(encoding="utf-8"))]
@@ -194,7 +194,7 @@ SHOWN_BY = {"yzflow.audits.check": {"yzflow.audits.screen", "yzflow.pages.statem
 
 @pytest.mark.parametrize("package", ["dynamics", "theory", "yzflow"])
 def test_files_need_each_other_in_one_direction_for_types_too(package):
-    """What a file imports for its annotations alone counts: what two files need is a third."""
+    """Imports for annotations alone count, too: two files that need each other need a third."""
     modules = set(modules_of(package))
     graph = {
         module: (imports_of(module, at_import=False) & modules) - {module, *parents(module), *SHOWN_BY.get(module, ())}

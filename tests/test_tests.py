@@ -1,4 +1,4 @@
-"""What tests share stands in helpers: no test depends on another, so that each can be moved, deleted and run alone."""
+"""Tests share code through helpers alone: no test depends on another, so each can be moved, deleted and run alone."""
 
 import ast
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What was done once to find something out: a room for each finding, see README.md."""
+"""Experiments that were made to find something out: a room for each finding, see README.md."""
 
 from pathlib import Path
 

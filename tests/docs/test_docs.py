@@ -23,7 +23,7 @@ for name in ("sphinx", "furo", "myst_nb", "ipykernel", "sphinx_gallery", "sphinx
 
 
 class Page(HTMLParser):
-    """What a page links to, loads and names."""
+    """A page's links, loads and ids."""
 
     def __init__(self, path: Path):
         super().__init__()

@@ -26,7 +26,7 @@ def named(cell):
 
 
 def defined(path):
-    """What a file defines at its top level."""
+    """Names that a file defines at its top level."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     found = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     return found | {

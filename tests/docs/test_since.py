@@ -1,4 +1,4 @@
-"""What later papers do to ours stands on one page, with what was read of each; no page claims to be the first."""
+"""One page says how later papers bear on ours, and how much of each was read; no page claims to be the first."""
 
 import re
 
@@ -37,7 +37,7 @@ def flat(text: str) -> str:
 
 
 def entries() -> dict[str, str]:
-    """What the page says of each paper, by its number."""
+    """The page's entry for each paper, by its number."""
     found = [flat(part) for part in re.split(r"\n(?=- |\n)", PAGE) if re.match(rf"\n?- \[{NUMBER}\]", part)]
     return {re.search(NUMBER, entry).group(): entry for entry in found}
 

@@ -159,7 +159,7 @@ def flow_of(decoder):
 
 @pytest.mark.parametrize(("call", "expected"), COUNTED)
 def test_bytes_are_those_of_the_arrays(call, expected, monkeypatch):
-    """What is refused beyond memory is the size of the arrays, by hand, and no more or less."""
+    """A run is refused for the size of its arrays, computed by hand, and for no more or less."""
     found = {}
     monkeypatch.setattr(checks, "fits_in_memory", lambda name, size, what: found.setdefault(what, int(size)))
     call()

@@ -291,7 +291,7 @@ def test_the_scale_of_counts_does_not_matter(bags, seed):
 
 @pytest.mark.parametrize("parts", [[], ["hidden", "center", "floor"], ["identity"], ["embedding"]])
 def test_single_precision_layers_are_the_double_ones(parts):
-    """What a layer computes has the precision of its arrays; of mixed arrays, the higher one."""
+    """A layer's results have the precision of its arrays; of mixed arrays, the higher one."""
     bags, double = some_bags(), build(some_bags(), parts, 1)
     single = moved(double, [array.astype(np.float32) for array in double.weights])
     if single.embedding is not None:

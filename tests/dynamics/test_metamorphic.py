@@ -1,4 +1,4 @@
-"""What must not matter does not: names and order of tokens, bags and classes, units and widths, copies and files."""
+"""Changes that must not matter: names and order of tokens, bags and classes, units and widths, copies and files."""
 
 import copy
 import pickle

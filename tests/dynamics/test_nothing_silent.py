@@ -1,4 +1,4 @@
-"""What could give a wrong result without a word is right or refused: narrow integers, masks, units, changed data."""
+"""Input that could silently give a wrong result is handled or refused: narrow integers, masks, units, changed data."""
 
 import copy
 import pickle

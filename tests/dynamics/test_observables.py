@@ -233,7 +233,7 @@ def test_a_file_with_a_changed_byte_or_a_missing_end_is_refused_and_other_progra
 
 
 def test_a_bag_of_weight_zero_makes_no_token_common():
-    """What has probability zero does not occur."""
+    """A token of probability zero does not occur."""
     bags = Bags.from_dense([0, 0], [0, 1], [[1.0, 1.0], [1.0, 0.0]], [1.0, 0.0])
     np.testing.assert_array_equal(observables.distinct_mask(bags), [[True, True]])
     present, attention = observables.expected_attention(Layer(np.zeros((1, 2)), np.zeros((2, 2))), bags)

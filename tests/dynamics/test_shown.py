@@ -1,4 +1,4 @@
-"""What data, layers and trajectories show in a notebook: numbers as they are, escaped, and of bounded size."""
+"""Data, layers and trajectories in a notebook: numbers as they are, escaped, and of bounded size."""
 
 import re
 from html.parser import HTMLParser

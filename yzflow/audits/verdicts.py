@@ -151,7 +151,7 @@ class Row:
 
 
 class Table(Protocol):
-    """What has rows, as an `yzflow.AuditReport` has."""
+    """An object with rows, as `yzflow.AuditReport` is."""
 
     @property
     def table(self) -> Sequence[Row]: ...

@@ -26,7 +26,7 @@ _TOO_MUCH = (ValueError, IntegrationError, DivergenceError, MemoryError)
 
 @dataclass(frozen=True)
 class Asked:
-    """What a campaign asks: a statement at a level, inside all assumptions, or outside of one.
+    """The question of a campaign: a statement at a level, inside all assumptions, or outside of one.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ def rows_at(asked: Asked, setting: Any, *, seed: int) -> list[Row]:
 
 
 def example(asked: Asked, choose: Choose, *, seed: int) -> Example | None:
-    """What the checks say at the setting that the choices make; None where no check's assumptions hold there."""
+    """The setting of the choices, with the shares of its checks; None where no check's assumptions hold there."""
     setting = asked.setting(choose)
     rows = rows_at(asked, setting, seed=seed)
     if not rows:
@@ -211,7 +211,7 @@ def block_of(text: np.ndarray) -> Tried:
 
 
 def asked_of(statement: Statement, level: str | None, outside: str | None) -> list[Asked]:
-    """What a campaign asks at each level, or at the one that is wanted."""
+    """The questions of a campaign, one for each level, or for the one that is wanted."""
     words = None if outside is None else checks.instance("outside", outside, str)
     return [
         Asked(statement, own, None if words is None else assumption(statement, own, words))
@@ -220,7 +220,7 @@ def asked_of(statement: Statement, level: str | None, outside: str | None) -> li
 
 
 def asked_for(statement: str, level: str, outside: str) -> Asked:
-    """What a configuration asks, all in words."""
+    """The question that a configuration of a sweep stands for."""
     one = chosen.find(statement, argument="statement")
     return Asked(one, level, assumption(one, level, outside) if outside else None)
 

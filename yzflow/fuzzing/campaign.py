@@ -151,7 +151,7 @@ def _campaign(asked: Asked, blocks: list[Tried]) -> Campaign:
 
 
 def _violation(asked: Asked, found: Example, seed: int) -> Violation:
-    """What balls say of a violation, and, where seeds are drawn, how many others fail."""
+    """A violation with the verdict of balls, and, where seeds are drawn, how many others fail."""
     setting = asked.setting(Recorded(found.choices))
     name = max(found.shares, key=lambda check: found.shares[check])
     check = next(one for one in asked.checks if one.name == name)

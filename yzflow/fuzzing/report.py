@@ -1,4 +1,4 @@
-"""What a campaign found: examples, the worst of them, and violations made simple."""
+"""The report of a campaign: examples, the worst of them, and violations made simple."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Campaign:
 
 @dataclass(frozen=True)
 class FuzzReport:
-    """What `yzflow.fuzz` found.
+    """The result of `yzflow.fuzz`.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What JoMA's pages compute for their sliders is what the program beside them computes in Python."""
+"""JoMA's pages compute for their sliders what the program beside them computes in Python."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def counts(found: xr.Dataset, name: str = "entropy") -> dict[str, tuple[int, int
 
 
 def sentence(found: xr.Dataset) -> str:
-    """What was found, in one sentence."""
+    """The finding, in one sentence."""
     of = counts(found)
     rose, none = ([kind for kind, (k, _) in of.items() if bool(k) is which] for which in (True, False))
     times = f"up to t = {float(found['time'][-1]):g}"
@@ -123,7 +123,7 @@ def table(found: xr.Dataset) -> list[str]:
 
 
 def sure(found: xr.Dataset) -> list[str]:
-    """What else these runs say, a sentence each."""
+    """The further findings of these runs, a sentence each."""
     lines = [
         "Of attention itself, its entropy averaged over contexts, the same counts are "
         + " and ".join(f"{k} of {n} on {kind}" for kind, (k, n) in counts(found, "of_contexts").items())

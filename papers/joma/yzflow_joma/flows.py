@@ -12,7 +12,7 @@ ACTIVATIONS = ("linear", "relu", "softplus")
 
 
 def attention(kind: str, x: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """What attention gathers, b (contexts, tokens): x z, x e^z, or x e^z over its sum."""
+    """Attention's weights b (contexts, tokens) before LayerNorm or a norm: x z, x e^z, or x e^z over its sum."""
     if kind == "linear":
         return x * z
     b = x * np.exp(z - (z.max() if kind == "softmax" else 0.0))

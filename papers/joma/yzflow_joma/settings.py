@@ -1,4 +1,4 @@
-"""What JoMA's statements are checked on: random contexts and Scan and Snap's classes; reduced flows beside."""
+"""Settings to check JoMA's statements on: random contexts and Scan and Snap's classes; reduced flows beside."""
 
 from __future__ import annotations
 

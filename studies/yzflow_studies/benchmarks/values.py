@@ -1,4 +1,4 @@
-"""What the measured times in docs/benchmarks say: ratios and exponents, computed from the files of the command."""
+"""Ratios and exponents of the measured times in docs/benchmarks, computed from the files of the command."""
 
 import json
 from typing import Any

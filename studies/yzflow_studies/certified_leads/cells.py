@@ -193,7 +193,7 @@ def _map(effort: Effort) -> xr.Dataset:
 
 @styled
 def certified_map(found: xr.Dataset) -> Figure:
-    """What is proved of the full flow at every setting of a cell, at every time and whatever the rounding.
+    """Proved signs of the full flow at every setting of a cell, at every time and whatever the rounding.
 
     A blue cell: the claim holds at all its settings for all t up to the last. A red one: at a time it fails at all its
     settings. In a grey one neither is proved.

@@ -126,7 +126,7 @@ def _map(effort: Effort) -> xr.Dataset:
 
 @styled
 def certified_lattice(found: xr.Dataset) -> Figure:
-    """What is proved of the full flow at settings of a lattice, for every time and whatever the rounding.
+    """Proved signs of the full flow at the settings of a lattice, at every time and whatever the rounding.
 
     A cell has the colour of the setting in its middle, which is what the proof is about: nothing is claimed of settings
     between. Numbers in cells that are not proved are the times up to which the claim is.

@@ -1,4 +1,4 @@
-"""What the page of comparison has from the findings: two pages that state one number share it."""
+"""Numbers of findings on the page of comparison: two pages that state one number share it."""
 
 import re
 from collections.abc import Sequence

@@ -31,7 +31,7 @@ def triple_sizes(
     seed: int = 0,
     progress: bool = False,
 ) -> xr.Dataset:
-    """What Match3 needs by construction: sizes counted while it runs, and sizes by the code at N too large to run.
+    """Sizes that Match3 needs by construction: counted while it runs, and by the code at N too large to run.
 
     ``depth``, ``heads``, ``dimension``, ``bits`` and ``wrong`` (outputs, of ``outputs``) over (construction, n_tokens),
     where groups need a cube; ``product`` = m H D over (construction, promised), and ``bound`` = N / log2 N. M = N for
@@ -112,7 +112,7 @@ def match3_sizes(data: xr.Dataset) -> Figure:
 
 
 def _crossings(data: xr.Dataset) -> str:
-    """What was run, and from which of the sizes drawn on each line is below the bound."""
+    """Sentences on which sizes were run, and from which of the drawn ones on each line is below the bound."""
     n = data["promised"].values
     below = []
     for name in data["construction"].values:

@@ -24,7 +24,7 @@ def crossings(exponent: float) -> dict[str, float]:
 
 
 def built(root: int, modulus: int, n_tokens: int, exponent: int, least: int) -> dict:
-    """What two constructions tell of themselves: the bits with and without positions, m and the numbers of a token."""
+    """Counts of two constructions: the bits with and without positions, m and the numbers of a token."""
     two = averaging.match3_groups(root=root, modulus=modulus)
     ranked = averaging.match3_sorted(n_tokens=n_tokens, modulus=n_tokens**exponent)
     wider = [

@@ -41,7 +41,7 @@ def expected_signs(classes: SequenceClasses) -> np.ndarray:
 
 
 def predict(setting: Setting, steps: ArrayLike, *, progress: bool = False) -> xr.Dataset:
-    """What is needed of `linear_noise`, of the logits that Theorem 2 speaks of, without covariances between them.
+    """Drift and variance by `linear_noise` of the logits that Theorem 2 speaks of, without covariances between them.
 
     Returns
     -------

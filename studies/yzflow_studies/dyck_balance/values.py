@@ -1,4 +1,4 @@
-"""What balance violation and the decoder at the mean prefix say of long prefixes, and where balance is needed."""
+"""Balance violation and the decoder at the mean prefix against errors at long prefixes, and where balance is needed."""
 
 import itertools
 from collections.abc import Sequence

@@ -25,7 +25,7 @@ SCALES = (0.1, 0.3, 1.0)
 
 
 def probe_labels(language: DyckLanguage) -> list[str]:
-    """What stands at each position of `probe_prefix` with START, which is S."""
+    """The labels of the positions of `probe_prefix` with START, which is S."""
     return ["S", *(language.brackets[bracket] for bracket in dyck.probe_prefix(language))]
 
 

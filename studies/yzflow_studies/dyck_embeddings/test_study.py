@@ -1,4 +1,4 @@
-"""What embeddings do to training and to attention between seeds, and what measures both."""
+"""Embeddings, training and attention between seeds: the measures of both."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""What embeddings make of accuracy and of the variation of attention between seeds."""
+"""Accuracy, and the variation of attention between seeds, by embedding."""
 
 from collections.abc import Sequence
 from typing import Any

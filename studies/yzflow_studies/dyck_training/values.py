@@ -1,4 +1,4 @@
-"""What the small Dyck layers are trained on, as the functions have it."""
+"""Data and training of the small Dyck layers, from the functions' defaults."""
 
 import inspect
 from typing import Any

@@ -225,7 +225,7 @@ def _uniform_share(runs: xr.Dataset) -> float:
 
 
 def _architecture_claims(runs: xr.Dataset) -> str:
-    """What the feed-forward part does to each embedding, with errors."""
+    """Sentences on the feed-forward part's effect with each embedding, with standard errors."""
     found = summary(runs).isel(scale=0)
     sentences = []
     for kind in found["embedding"].values:

@@ -1,4 +1,4 @@
-"""What LN, a feed-forward part and a residual link do to a layer on Dyck (Fig. 2, Appendix C.7)."""
+"""Effects of LN, a feed-forward part and a residual link on a layer that learns Dyck (Fig. 2, Appendix C.7)."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def longer(scale: float, steps: int, seeds: int, enough: float) -> dict[str, Any
 
 
 def measures(k: int, D: int) -> dict[str, float]:
-    """What uniform attention and random rows have on the word that attention is measured on."""
+    """The measures of uniform attention and of random rows, on the word that attention is measured on."""
     language = DyckLanguage(k, D)
     rows = training.probe_prefix(language).size + 1
     uniform = np.tril(np.ones((rows, rows))) / np.arange(1, rows + 1)[:, None]

@@ -30,7 +30,7 @@ Weights = dict[str, Any]
 
 @dataclass(frozen=True)
 class Model:
-    """What is trained.
+    """A model that is trained.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ def logits(model: Model, weights: Weights, x: jax.Array) -> jax.Array:
 
 
 def _attention(model: Model, layer: Weights, stream: jax.Array) -> jax.Array:
-    """What the heads of a layer add to the stream."""
+    """The sum of a layer's heads, which is added to the stream."""
     split = (*stream.shape[:2], model.heads, model.dimension)
     queries, keys, values = ((stream @ layer[name]).reshape(split) for name in ("query", "key", "value"))
     scores = jnp.einsum("bihm,bjhm->bhij", queries, keys) / np.sqrt(model.dimension)

@@ -1,4 +1,4 @@
-"""What units learn of Match2 and Match3 from examples, at growing N: the question with which the slides end.
+"""Units that learn Match2 and Match3 from examples, at growing N: the question with which the slides end.
 
 Tasks and units: Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896. Inputs are uniform residues mod a prime M that is
 chosen so that about half of the tokens have a match; training never sees an input of the test. Needs the extra
@@ -95,7 +95,7 @@ def entropy(rate: float) -> float:
 
 
 def measured(logits: np.ndarray, x: np.ndarray, modulus: int, order: int) -> dict[str, float]:
-    """What logits (inputs, N) are worth on inputs, in nats and shares.
+    """Measures of logits (inputs, N) on inputs: losses in nats, and shares.
 
     ``loss``; ``constant_loss`` of the best constant; ``pair_loss`` of the best guess that knows all `pair_matches` and
     nothing else (Match3); ``accuracy``; ``balanced_accuracy``, mean of both classes; ``area`` (`area`), and

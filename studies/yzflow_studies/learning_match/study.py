@@ -28,7 +28,7 @@ def share_of_constant(data: xr.Dataset) -> xr.DataArray:
 
 @styled
 def match_learning(data: xr.Dataset) -> Figure:
-    """What units learn of Match2 and Match3: loss, and how well tokens with and without a triple are told apart.
+    """Units that learn Match2 and Match3: their loss, and how well tokens with and without a triple are told apart.
 
     Left: loss on inputs that training does not see, over that of the best constant; dotted, the best guess that knows
     which tokens of Match3 have a match with one other token (repeats are allowed), and nothing else. Right: tokens
@@ -122,7 +122,7 @@ def match_small_units(data: xr.Dataset) -> Figure:
 
 
 def _learnt(data: xr.Dataset) -> str:
-    """What is learnt at which N, how far triples are told apart, and what the bounds say of these sizes."""
+    """Sentences on what is learnt at which N, how far triples are told apart, and the bounds at these sizes."""
     share = share_of_constant(data).mean("seed")
     last = data.isel(time=-1)
     area, area_error = last["triple_area"].mean("seed"), standard_error(last["triple_area"])

@@ -1,4 +1,4 @@
-"""What is learnt of Match2 and Match3: models against the units of `dynamics`, measures, bounds, the task, figures."""
+"""Learning Match2 and Match3: models against the units of `dynamics`, measures, bounds, the task, figures."""
 
 import math
 import re

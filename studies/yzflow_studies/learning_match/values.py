@@ -1,4 +1,4 @@
-"""What units learn of Match2 and Match3 from examples, from constructions, and where they are too small."""
+"""Units that learn Match2 and Match3 from examples, from constructions, and where they are too small."""
 
 from collections.abc import Sequence
 from typing import Any

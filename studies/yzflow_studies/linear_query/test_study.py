@@ -1,4 +1,4 @@
-"""What training on sparse averaging does, and its figures: measured values and what is drawn."""
+"""Training on sparse averaging, and its figures: measured values and what is drawn."""
 
 import numpy as np
 import pytest

@@ -163,7 +163,7 @@ def _accuracies(runs: Mapping[str, xr.Dataset]) -> str:
 
 
 def _effects(runs: xr.Dataset) -> str:
-    """What the regulariser changes on the longest prefixes, over seeds that it shares with runs without it."""
+    """Changes by the regulariser on the longest prefixes, over seeds that it shares with runs without it."""
     longest = runs["accuracy"].isel(length=-1)
     if not (runs["contrast_weight"] == 0).any():
         return "There are no runs without the regulariser."

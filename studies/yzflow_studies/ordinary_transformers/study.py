@@ -280,7 +280,7 @@ _LETTERS = 12
 
 
 def _words(run: xr.Dataset) -> list[str]:
-    """What stands at the first positions of the window that is drawn: words, or the ids of a synthetic text."""
+    """Labels of the first positions of the window that is drawn: words, or the ids of a synthetic text."""
     found = run["probe_words"] if "probe_words" in run else run["probe_tokens"]
     first = [str(word) for word in found.isel(probe=0).values[:_SHOWN_WORDS]]
     # A dollar would begin a formula.

@@ -215,7 +215,7 @@ def table(*, rows: Sequence[tuple[int, int, int]] = TABLE, **arguments: Any) -> 
 
 
 def report(found: xr.Dataset) -> str:
-    """What `table` found, a line a setting, with standard errors over seeds (of the start and of the batches alone)."""
+    """The rows of `table` as text, with standard errors over seeds (of the start and of the batches alone)."""
     n = found.sizes["seed"]
     lines = [f"Trained until short words are right, {n} seeds: attention variation by layer, accuracy after closing"]
     for setting in found["setting"].values:

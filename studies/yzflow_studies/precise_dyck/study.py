@@ -1,4 +1,4 @@
-"""What a trained transformer loses when one attention map is replaced: are stack-like maps used? (Figs. 4 to 6).
+"""Accuracy that trained transformers lose when one attention map is replaced: are stack-like maps used? (Figs. 4 to 6).
 
 Setting: Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Appendix B.1. The models are those of `precise.trained`.
 Nothing is trained again. The extra ``deep`` is needed.
@@ -130,7 +130,7 @@ _MARKERS = "osD^v"
 
 @styled
 def deep_dyck_interventions(found: xr.Dataset) -> Figure:
-    """What replacing one map of a trained transformer costs, against how stack-like the map is (Figs. 4 to 6).
+    """The accuracy that replacing one map of a trained transformer costs, against how stack-like it is (Figs. 4 to 6).
 
     A mark is a map of one head of one seed; from its layer's and head's query and key matrices a uniform or a random
     map was made, or its values were set to zero, with nothing trained again. Accuracy is that of closing brackets of

@@ -76,7 +76,7 @@ def table(
 
 
 def maps(k: int, D: int, heads: Sequence[int], seeds: int, target: float, most_steps: int, check: int) -> dict:
-    """What replacing one attention map costs, of models of two layers, and how stack-like the maps are."""
+    """The accuracy that replacing one attention map of a model of two layers costs, and how stack-like the maps are."""
     found = []
     for count in heads:
         training: dict[str, Any] = {"target": target, "most_steps": most_steps, "check_every": check, "seeds": seeds}

@@ -114,7 +114,7 @@ def looseness(data: xr.Dataset, name: str) -> np.ndarray:
 
 
 def claims(data: xr.Dataset) -> str:
-    """What these pairs show."""
+    """Sentences on the differences within these pairs."""
     found, errors = slopes(data, "certificate")
     law, law_errors = slopes(data, "law")
     lines = [

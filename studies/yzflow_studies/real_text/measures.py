@@ -68,7 +68,7 @@ class RealText:
         return self._on_groups(self._attention(Layer.zeros(self.held_out)))
 
     def measure(self, layer: Layer) -> dict[str, float]:
-        """What attention does on the held-out windows.
+        """Measures of attention on the held-out windows.
 
         Returns
         -------

@@ -271,7 +271,7 @@ def _crosses_half(errors: xr.Dataset) -> bool:
 
 
 def _found(errors: xr.Dataset) -> str:
-    """What is expected of which panel, and what the corrected forms are off by at most."""
+    """Sentences on what each panel should show, and on the largest errors of the corrected forms."""
     parts = []
     for level in errors["level"].values:
         expected = [

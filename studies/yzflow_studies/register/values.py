@@ -1,4 +1,4 @@
-"""What the statements of our own papers rest on, counted."""
+"""Counts of the statements of our own papers by what they rest on."""
 
 from theory import papers
 from theory.values import Study

@@ -1,4 +1,4 @@
-"""What the paper's SGD figures show when they are made anew."""
+"""Numbers of the paper's SGD figures when they are made anew."""
 
 from collections.abc import Sequence
 from typing import Any

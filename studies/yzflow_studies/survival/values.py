@@ -1,4 +1,4 @@
-"""What of Scan and Snap survives which change of training: counts of the stored table, and what it does not hold."""
+"""Which statements of Scan and Snap survive which change of training: counts of the stored table, and its gaps."""
 
 import numpy as np
 import xarray as xr
@@ -125,7 +125,7 @@ def equations() -> dict[str, object]:
 
 
 def batches() -> dict[str, object]:
-    """What mini-batch runs do: the common token by option and setting, and the distinct tokens of plain steps."""
+    """Mini-batch runs: the common token by option and setting, and the distinct tokens of plain steps."""
     stored = load(_TABLE).sel(level="SGD")
     inner = [name for name in stored["setting"].values.tolist() if name.startswith("inside")]
     common = stored.sel(check=_COMMON)

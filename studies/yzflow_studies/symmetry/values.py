@@ -1,4 +1,4 @@
-"""What symmetry buys in the flow: how few variables it integrates, and that the result is the same."""
+"""Symmetry in the flow: how few variables it integrates, and that the result is the same."""
 
 import re
 from typing import Any

@@ -1,4 +1,4 @@
-"""What SGD's step costs at a real vocabulary, and what becomes of Adam's first moment where it is not looked at."""
+"""The cost of a step of SGD at a real vocabulary, and Adam's first moment in rows that have no gradient."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def sizes() -> dict[str, Any]:
 
 
 def forgotten(beta: float, steps: int) -> dict[str, float]:
-    """What is left of Adam's first moment after steps without a gradient."""
+    """The share of Adam's first moment that is left after steps without a gradient."""
     return {"left": beta**steps}
 
 

@@ -100,7 +100,7 @@ def from_drift(runs: xr.Dataset) -> xr.DataArray:
 
 
 class Cell(NamedTuple):
-    """What the seeds of one kind of sequences and one weight of (22) show."""
+    """The runs of all seeds with one kind of sequences and one weight of (22), summarised."""
 
     kind: str
     weight: float
@@ -233,7 +233,7 @@ def deep_dyck_words(runs: xr.Dataset) -> Figure:
 
 
 def claims(runs: xr.Dataset) -> str:
-    """What the runs show of the paper's claims on Fig. 3 and App. D.2, each with its interval."""
+    """Sentences on the paper's claims on Fig. 3 and App. D.2 in these runs, each with its interval."""
     cells = summary(runs)
     exact = "violation" in runs
     name = "violation" if exact else "the effect of a pair"

@@ -1,4 +1,4 @@
-"""What violation and the decoder at the mean prefix say of long prefixes, after training on words and on prefixes."""
+"""Violation, the decoder at the mean prefix and errors at long prefixes, after training on words and on prefixes."""
 
 import inspect
 import math
@@ -45,7 +45,7 @@ def within(values: xr.DataArray) -> xr.DataArray:
 
 
 def row(runs: xr.Dataset, kind: str, weight: float) -> dict[str, Any]:
-    """What the seeds of one kind and weight show; ``runs`` have weight 0, too."""
+    """A row for the seeds of one kind and weight; ``runs`` have weight 0, too."""
     at = {"kind": kind, "contrast_weight": weight}
     some = runs.sel(at, drop=True)
     violation, long, drift = words.imbalance(some), words.long_accuracy(some), words.from_drift(some)
@@ -144,7 +144,7 @@ def targets(first: int, last: int) -> dict[str, Any]:
 
 
 def defaults() -> dict[str, Any]:
-    """What the standard transformers are trained with."""
+    """The options that the standard transformers are trained with."""
     n = inspect.signature(deep.data).parameters["n"].default
     sizes = {"width": deep.WIDTH, "eta": deep.ETA, "sequences": n, "hidden": 4 * deep.WIDTH}
     return {**sizes, "steps": STEPS, "batch": BATCH, "closing": N_CLOSING}

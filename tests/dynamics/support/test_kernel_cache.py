@@ -1,4 +1,4 @@
-"""What numba kept on disk is compiled anew where a module changed that a kernel uses."""
+"""Kernels that numba kept on disk are compiled anew where a module changed that they use."""
 
 import os
 import subprocess

@@ -85,7 +85,7 @@ def test_an_example_is_made_again_from_what_is_printed():
 
 
 def test_a_violation_outside_is_made_again_outside_alone():
-    """What a report prints finds the same shares; inside all assumptions, the same choices are refused."""
+    """The printed call finds the same shares; inside all assumptions, the same choices are refused."""
     wrong = replace(SIGNS.checks[0], printed=lambda runs, level: 1.0, corrected=None, expected=("theory flow",))
     turned = replace(SIGNS, number="wrong", checks=(wrong,), clauses=(), prove=None)
     report = fuzz(turned, level="theory flow", examples=1, outside="Assumption 1(c)")

@@ -127,7 +127,7 @@ def attention_map(layer: Layer, language: DyckLanguage) -> np.ndarray:
 
 
 def measure(layer: Layer, language: DyckLanguage, test: dict[str, Bags]) -> dict[str, np.ndarray]:
-    """What `trained` keeps of a layer, by the names of its variables."""
+    """The measures of a layer that `trained` keeps, by the names of its variables."""
     layer = moved(layer, [array.astype(np.float64) for array in layer.weights])
     found = [balance.closing_accuracy(layer, language, bags) for bags in test.values()]
     spans = [np.arange(LENGTHS[name][0], LENGTHS[name][1] + 1) for name in test]

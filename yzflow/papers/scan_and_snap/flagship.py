@@ -60,7 +60,7 @@ def contrast() -> Setting:
 
 
 def margins(setting: Setting, level: str = "full flow") -> dict[str, float]:
-    """What the register demands of a setting for Theorems 1 to 4 and their checks: text -> margin, 1 or more inside.
+    """The register's assumptions of Theorems 1 to 4 and their checks at a setting: text -> margin, 1 or more inside.
 
     At a level, what says something about it: sequences have no length in a flow. All flows have the same assumptions.
     """
@@ -133,7 +133,7 @@ def rises_and_falls(speed: xr.DataArray) -> bool:
 
 
 def told(setting: Setting, runs: Mapping[str, Trajectory]) -> str:
-    """What a reader sees in the flows of a setting: when attention is fastest, how much is done by t*, how much moves.
+    """Sentences on the flows of a setting: when attention is fastest, how much is done by t*, how much moves.
 
     *Scans and snaps* is said of flows in which attention's speed grows up to a time within a quarter of t*, falls after
     it, and at 10 t* is below a tenth of its largest value. All words and numbers are made from the flows.
@@ -181,7 +181,7 @@ def scanned(run: Trajectory, *, next_token: int = 0) -> bool:
 
 
 def _where(holds: Sequence[bool] | np.ndarray, names: Sequence[str], yes: str, no: str = "not", *, none: str) -> str:
-    """What is so: ``yes``, or ``none``, or ``yes`` in some flows and ``no`` in the others."""
+    """The answer in words: ``yes``, or ``none``, or ``yes`` in some flows and ``no`` in the others."""
     if all(holds) or not any(holds):
         return yes if all(holds) else none
     sides = [_and([name for name, held in zip(names, holds, strict=True) if held == side]) for side in (True, False)]

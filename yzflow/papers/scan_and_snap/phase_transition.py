@@ -161,7 +161,7 @@ def _sizes(trajectory: Trajectory) -> dict[str, int]:
 
 
 def around_transition(flows: Mapping[str, Trajectory], *, next_token: int = 0) -> xr.Dataset:
-    """What happens at the transition time t*, in numbers, for each flow of one training.
+    """Numbers around the transition time t*, for each flow of one training.
 
     Parameters
     ----------

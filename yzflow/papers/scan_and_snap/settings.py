@@ -248,7 +248,7 @@ def own(
 
 
 def _said(changed: Optimizer | Objective) -> str:
-    """What training has in place of plain steps on the cross-entropy."""
+    """Words for the training that replaces plain steps on the cross-entropy."""
     if isinstance(changed, Optimizer):
         name, usual = [changed.name], Optimizer(changed.name, **_NO_MOMENTUM.get(changed.name, {})).parameters
     else:

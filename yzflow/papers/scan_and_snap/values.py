@@ -1,4 +1,4 @@
-"""What is published of the phase transition: inside the assumptions, in a contrast, and in the paper's own setting."""
+"""Published numbers of the phase transition: inside the assumptions, in a contrast, and in the paper's own setting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from yzflow.papers.scan_and_snap import phase_transition as pt
 
 
 def seen(**setting: Any) -> dict[str, Any]:
-    """What happens around t* in the theory, the modified and the full flow, and the sentences that say it."""
+    """Numbers around t* in the theory, the modified and the full flow, and the sentences that say them."""
     one = flagship.made("", **setting)
     runs = flagship.flows(one)
     found = pt.around_transition(runs)

@@ -8,7 +8,7 @@ from theory.symbolic import Claim, Derivation
 
 
 def left(v: sp.Expr) -> sp.Expr:
-    """What is Delta t."""
+    """The expression that is Delta t."""
     return sp.sqrt(sp.pi / 2) * sp.erf(v / sp.sqrt(2))
 
 

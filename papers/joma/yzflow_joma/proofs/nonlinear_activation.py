@@ -18,7 +18,7 @@ def rate(v: sp.Expr) -> sp.Expr:
 
 
 def ratio(first: sp.Expr, second: sp.Expr) -> sp.Expr:
-    """What ln(1/delta_j)/ln(1/delta_k) tends to."""
+    """The limit of ln(1/delta_j)/ln(1/delta_k)."""
     return sp.exp((first**2 - second**2) / 2)
 
 

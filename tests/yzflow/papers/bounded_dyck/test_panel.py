@@ -1,4 +1,4 @@
-"""What a person sees in the panel of bounded Dyck languages, against Python."""
+"""The numbers and words in the panel of bounded Dyck languages, against Python."""
 
 import numpy as np
 import pytest

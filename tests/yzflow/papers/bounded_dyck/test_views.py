@@ -100,7 +100,7 @@ def test_errors_are_those_of_the_exact_head(shared_browser, folder, number, scal
 
 
 class _Runs:
-    """What a check of a closed form asks of its runs."""
+    """The part of a run that a check of a closed form uses."""
 
     class setting:
         language = DyckLanguage(2, 3)

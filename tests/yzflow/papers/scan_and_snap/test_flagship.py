@@ -1,4 +1,4 @@
-"""What the project opens with: the settings against the register, and every word of it against the flows."""
+"""The picture on the front page: the settings against the register, and every word of it against the flows."""
 
 import driving
 import numpy as np

@@ -1,4 +1,4 @@
-"""What a person sees in the panel for a reader's own classes, against Python."""
+"""The numbers and words in the panel for a reader's own classes, against Python."""
 
 import json
 import re

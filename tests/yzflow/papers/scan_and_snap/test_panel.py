@@ -1,4 +1,4 @@
-"""What a person sees in the panel of Scan and Snap, against Python."""
+"""The numbers and words in the panel of Scan and Snap, against Python."""
 
 import re
 from dataclasses import replace
@@ -353,7 +353,7 @@ def test_in_the_paper_s_figure_3_less_than_half_is_done(page):
 
 
 def test_sgd_moves_further_inside_than_the_full_flow(page):
-    """What the first preset's answer says of short sequences, by its own run."""
+    """The first preset's answer on short sequences, against its own run."""
     run = data.sgd_logits(PRESETS[INSIDE].setting)
     full = flagship.flows(flagship.inside())["full"].dataset["z"].isel(query=0).sel(token=0)
     assert all(abs(z[-1][0]) > 100 * abs(float(full[-1])) for z in run["z"])

@@ -1,4 +1,4 @@
-"""What a person sees in the panel of sparse averaging, against Python."""
+"""The numbers and words in the panel of sparse averaging, against Python."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What the panel reads: a balanced layer, and what a slider adds to it."""
+"""Data of the panel: a balanced layer, and what a slider adds to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def dyck_layer() -> Layer:
 
 
 def violation_pattern() -> np.ndarray:
-    """What the slider's value multiplies and adds to Z: noise on the open brackets, which breaks (11)."""
+    """The matrix that is added to Z, times the slider's value: noise on the open brackets, which breaks (11)."""
     pattern = np.zeros((LANGUAGE.n_states, LANGUAGE.n_states))
     opens = balance.pairs(LANGUAGE)[0].ravel()
     pattern[:, opens] = np.random.default_rng(4).normal(size=(LANGUAGE.n_states, opens.size)).round(6) * -1

@@ -1,4 +1,4 @@
-"""What pages of bounded Dyck show with sliders: features and errors over the number of inserted pairs."""
+"""Plots with sliders on the pages of bounded Dyck: features and errors over the number of inserted pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the audit of one statement looks like."""
+"""The picture of one statement's audit."""
 
 from __future__ import annotations
 

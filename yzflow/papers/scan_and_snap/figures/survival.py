@@ -85,7 +85,7 @@ def _square(x: float, y: float, fill: str) -> Patch:
 
 @styled
 def survival(table: xr.Dataset) -> Figure:
-    """What becomes of each statement on training under each change of an assumption, one at a time: steps on the
+    """The fate of each statement on training under each change of an assumption, one at a time: steps on the
     expected gradient with the modified and with the full decoder, and mini-batch runs, in a setting inside every
     assumption (above) and in one outside (below).
 
@@ -117,7 +117,7 @@ def survival(table: xr.Dataset) -> Figure:
 
 
 def claims(table: xr.Dataset) -> str:
-    """What is drawn shows: options under which a statement on signs is reversed, and corrected forms that hold."""
+    """Sentences on the table: options under which a statement on signs is reversed, and corrected forms that hold."""
     drawn = _drawn(table)
     others = table.sizes["setting"] - drawn.sizes["setting"]
     verdict = drawn["verdict"].values

@@ -21,7 +21,7 @@ _TIME = "time t (SGD steps)"
 
 
 def _options(effort: Effort) -> dict[str, Any]:
-    """What `phase_transition.fidelity_flows` is told by this effort."""
+    """The arguments of `phase_transition.fidelity_flows` for this effort."""
     return {"n_times": 100 if effort.quick else 400, "store": effort.store, "progress": effort.progress}
 
 

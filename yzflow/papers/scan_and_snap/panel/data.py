@@ -1,4 +1,4 @@
-"""What cannot be computed in the browser: SGD runs."""
+"""Data that cannot be computed in the browser: SGD runs."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ _ATTRIBUTES = {
 
 
 def _sgd(classes: SequenceClasses, arguments: dict, seed: int) -> dict:
-    """What attention looks like at the end of a run."""
+    """Measures of attention at the end of a run."""
     rest = {name: value for name, value in arguments.items() if name not in _OPTIONS}
     rest |= {"objective": options.objective_of(arguments), "optimizer": options.optimizer_of(arguments), "seed": seed}
     del rest["momentum"]

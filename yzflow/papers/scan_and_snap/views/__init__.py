@@ -1,4 +1,4 @@
-"""What the pages of Scan and Snap's statements show with sliders, in Theorem 4's setting with equal overlaps."""
+"""Plots with sliders on the pages of Scan and Snap's statements, in Theorem 4's setting with equal overlaps."""
 
 from __future__ import annotations
 

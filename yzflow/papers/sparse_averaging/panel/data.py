@@ -1,4 +1,4 @@
-"""What the panel reads: random keys."""
+"""Data of the panel: random keys."""
 
 from __future__ import annotations
 

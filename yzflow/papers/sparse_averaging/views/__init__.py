@@ -1,4 +1,4 @@
-"""What pages of sparse averaging show with sliders: what constructions have and bounds ask for."""
+"""Plots with sliders on the pages of sparse averaging: what constructions have and bounds ask for."""
 
 from yzflow.pages.live import Start, Views
 from yzflow.papers.sparse_averaging.settings import PAPER
