@@ -67,6 +67,16 @@ def has_its_own_place(entry) -> bool:
     return any(isinstance(call.func, ast.Name) and call.func.id == "Figure" for call in calls)
 
 
+def drawn(entry, data):
+    """A figure of data, laid out, whose axes all have labels, and the sentences under it."""
+    figure = entry.draw(data)
+    figure.draw_without_rendering()
+    for axes in figure.axes:
+        assert axes.get_xlabel() or axes.get_label() == "<colorbar>"
+        assert axes.get_ylabel()
+    return figure, entry.claims(data)
+
+
 def shows(entry, data, values) -> None:
     """Fails unless the figure labels its axes, has these values as heights and leaves the caller's style alone."""
     before = dict(matplotlib.rcParams)

@@ -1,23 +1,61 @@
-"""Docstrings name what they describe: none begins with "What", behind which a reader has to look for the noun."""
+"""Docstrings name what they describe, and the names of code in docstrings and pages exist."""
 
 import ast
+import functools
+import importlib
+import re
 from pathlib import Path
 
 from driving import ROOT
 
-FOLDERS = ("benchmarks", "docs/_ext", "dynamics", "examples", "formal", "papers", "studies", "tests", "theory", "yzflow")
+FOLDERS = ("benchmarks", "docs", "dynamics", "examples", "formal", "papers", "studies", "tests", "theory", "yzflow")
 KINDS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+NAME = re.compile(r"`((?:dynamics|theory|yzflow|yzflow_studies)\.[a-z_]\w*(?:\.\w+)*)[^`]*`")
+# Of the pages' JavaScript.
+OTHERS = {"yzflow.views", "yzflow.panels.NAME"}
 
 
-def beginnings(file: Path):
+def docstrings(file: Path):
     """The docstrings of a file, with the names that they belong to."""
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, KINDS) and (text := ast.get_docstring(node)):
             yield getattr(node, "name", "module"), text
 
 
+def of_all(ending: str) -> list[Path]:
+    """The files of the repository with an ending, without those that are built."""
+    files = [file for folder in FOLDERS for file in (ROOT / folder).rglob(f"*{ending}")]
+    return [file for file in files if not {"_build", "_generated", "findings"} & set(file.parts)]
+
+
+@functools.cache
+def exists(name: str) -> bool:
+    """Whether a dotted name is that of a module, or of an attribute of one; fields of a dataclass count."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:length]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[length:]:
+            if part in getattr(found, "__dataclass_fields__", {}):
+                return True
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False
+
+
 def test_no_docstring_begins_with_what():
-    files = [file for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")]
-    read = [(file, name, text) for file in files for name, text in beginnings(file)]
+    read = [(file, name, text) for file in of_all(".py") for name, text in docstrings(file)]
     assert len(read) > 5000
     assert not [f"{file.relative_to(ROOT)}: {name}" for file, name, text in read if text.split()[0] == "What"]
+
+
+def test_names_of_code_in_docstrings_and_pages_exist():
+    texts = [(file, text) for file in of_all(".py") for _, text in docstrings(file)]
+    texts += [(file, file.read_text(encoding="utf-8")) for file in of_all(".md")]
+    named = {(name, file) for file, text in texts for name in NAME.findall(text)}
+    assert len(named) > 200
+    assert not [f"{file.relative_to(ROOT)}: {name}" for name, file in named if not exists(name) and name not in OTHERS]

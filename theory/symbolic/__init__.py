@@ -162,7 +162,12 @@ def part(
 
 
 def joined(*parts: Vanishing | tuple[Vanishing, Signed]) -> tuple[Vanishing, Signed]:
-    """Vanishing and signed expressions of all parts of a proof; a part without signed ones is one dict.
+    """The expressions of several parts of a proof, as one pair: those that vanish, and those that have a sign.
+
+    Parameters
+    ----------
+    *parts : mapping, or pair of mappings
+        Name -> expression: those that vanish, or these and those that have a sign.
 
     Raises
     ------

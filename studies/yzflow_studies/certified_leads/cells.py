@@ -201,7 +201,7 @@ def certified_map(found: xr.Dataset) -> Figure:
     Parameters
     ----------
     found : xarray.Dataset
-        From `yzflow.papers.scan_and_snap.figures.certified_cells.certified_cells`.
+        From `certified_cells`.
     """
     sizes = list(dict.fromkeys(found["sizes"].values.tolist()))
     figure = canvas(figsize=(4.4 * len(CLAIMS), 3.4 * len(sizes) + 0.6))

@@ -134,7 +134,7 @@ def certified_lattice(found: xr.Dataset) -> Figure:
     Parameters
     ----------
     found : xarray.Dataset
-        From `yzflow.papers.scan_and_snap.figures.certified.certified`.
+        From `certified`.
     """
     claims, sizes = found["claim"].values, found["sizes"].values
     figure = canvas(figsize=(4.4 * len(claims), 3.4 * len(sizes) + 0.6))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from figure_rules import drawn
 
 from theory.scan_and_snap.proofs import late_full_flow
 from yzflow.papers.scan_and_snap import late
@@ -40,12 +41,7 @@ def small_falls():
 
 def test_the_figure_draws_its_data_and_claims_what_it_shows():
     data, (entry,) = small_falls(), study.FIGURES
-    figure = entry.draw(data)
-    figure.draw_without_rendering()
-    for axes in figure.axes:
-        assert axes.get_xlabel() or axes.get_label() == "<colorbar>"
-        assert axes.get_ylabel()
-    claims = entry.claims(data)
+    figure, claims = drawn(entry, data)
     last = data[3, 6, 1]["exponent"].values[-1]
     assert f"{last:.3g} at ln t = 10, 100, 60; limit 0.4." in claims
     line = next(line for line in figure.axes[0].get_lines() if line.get_label() == "K = 3, M = 6")

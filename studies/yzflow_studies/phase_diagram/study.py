@@ -291,7 +291,7 @@ def phase_diagram(maps: tuple[xr.Dataset, xr.Dataset]) -> Figure:
     Parameters
     ----------
     maps : pair of xarray.Dataset
-        From `yzflow.papers.scan_and_snap.phase_diagram.diagram`, each over two parameters.
+        From `diagram`, each over two parameters.
     """
     levels = maps[0]["level"].values
     figure = canvas(figsize=(11.5, 2.5 * len(levels) + 1.0))

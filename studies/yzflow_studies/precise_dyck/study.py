@@ -140,7 +140,7 @@ def deep_dyck_interventions(found: xr.Dataset) -> Figure:
     Parameters
     ----------
     found : xarray.Dataset
-        From `yzflow.papers.bounded_dyck.survey`.
+        From `survey`.
     """
     figure = canvas(figsize=(12, 3.8))
     panels = figure.subplots(1, found.sizes["way"], sharey=True)

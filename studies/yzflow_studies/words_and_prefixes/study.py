@@ -211,7 +211,7 @@ def dyck_words(runs: xr.Dataset) -> Figure:
     Parameters
     ----------
     runs : xarray.Dataset
-        From `yzflow.papers.bounded_dyck.trained`.
+        From `trained`.
     """
     return _draw(runs, ("balance violation", "decoder's accuracy at the mean prefix"))
 
@@ -227,7 +227,7 @@ def deep_dyck_words(runs: xr.Dataset) -> Figure:
     Parameters
     ----------
     runs : xarray.Dataset
-        From `yzflow.papers.bounded_dyck.trained` with the architecture "standard".
+        From `trained` with the architecture "standard".
     """
     return _draw(runs, ("effect of a matched pair", "accuracy behind the mean word"))
 

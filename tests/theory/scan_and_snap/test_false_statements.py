@@ -1,7 +1,7 @@
 """False variants of the statements of Scan and Snap: the proof, or the check, of each turns red.
 
 A sign, a factor, an index or a hypothesis is wrong, or a bound is halved, or the paper's printed form is put in where
-it is wrong. `tests/test_symbolic.py` has more of the first kind.
+it is wrong. `tests/theory/test_symbolic.py` has more of the first kind.
 """
 
 import dataclasses
