@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-TABLE = FOLDER / "theorems.json"
+TABLE = FOLDER.parent / "theory" / "theorems.json"  # a part of what is installed
 ROOMS = ("common", "scan_and_snap", "bounded_dyck", "sparse_averaging")
 
 # What a theorem is for its clause: all of it; a part; the negation of what is printed; or true besides.
@@ -252,8 +252,28 @@ def qualified(one: Theorem) -> str:
 def table(
     proved: Sequence[Theorem], by_name: Mapping[str, Sequence[str]], seals: Mapping[str, str]
 ) -> list[dict[str, object]]:
-    """The rows of theorems.json."""
-    return [asdict(one) | {"axioms": list(by_name[label(one)]), "sha256": seals[one.file]} for one in proved]
+    """The rows of theorems.json, each with a hash of what the register says of its clause."""
+    return [
+        asdict(one) | {"axioms": list(by_name[label(one)]), "sha256": seals[one.file], "asked": asked(one)}
+        for one in proved
+    ]
+
+
+def asked(one: Theorem) -> str:
+    """Hash of the clause that a theorem is about, as the register has it.
+
+    Raises
+    ------
+    ValueError
+        If the register has no such statement or clause.
+    """
+    from theory.statements import REGISTER, Clause
+
+    statement = REGISTER.get(one.statement)
+    clauses = [] if statement is None else [own for own in statement.clauses if own.name == one.clause]
+    if statement is None or not (clauses or one.clause == ""):
+        raise ValueError(f"{label(one)} must be about a clause of the register, not {one.statement}, {one.clause}")
+    return statement.hashed(clauses[0] if clauses else Clause())
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

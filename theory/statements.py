@@ -7,13 +7,13 @@ checked, from the formulas to what a user trains. A statement's proof is a funct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 from dynamics.support import checks as required
-from theory import papers
+from theory import kernel, papers
 from theory.symbolic import Derivation, whole
 from theory.trust import Label, Trust
 
@@ -163,6 +163,9 @@ class Check:
         Whether the error is the share of places with the wrong sign, so that the opposite of the check says something.
     says : str
         What is claimed, as a noun for a sentence ("the signs"). Default: the name.
+    false_alarm : float, optional
+        A bound on the probability, over seeds, that it fails where the statement holds; None where no bound is known.
+        Default: 0, of what seeds do not decide.
     """
 
     name: str
@@ -178,6 +181,7 @@ class Check:
     reversible: bool = False
     suffices: tuple[Assumption, ...] | None = None
     says: str = ""
+    false_alarm: float | None = 0.0
 
     def __post_init__(self) -> None:
         required.attributes(self, str, "name", "says")
@@ -191,6 +195,8 @@ class Check:
             required.flag(name, getattr(self, name))
         if self.claim_until is not None:
             required.positive("claim_until", self.claim_until)
+        if self.false_alarm is not None:
+            required.below("false_alarm", required.non_negative("false_alarm", self.false_alarm), 1)
         if self.suffices is not None and self.assumptions:
             raise ValueError(f"`suffices` must be all that a check assumes, but {self.name!r} has assumptions besides")
 
@@ -417,11 +423,38 @@ class Statement:
         """
         found: list[Label] = []
         for clause in self.clauses:
-            if clause.prove is not None:
-                found.append(replace(clause.prove().label, clause=clause.name))
+            proof = [] if clause.prove is None else [replace(clause.prove().label, clause=clause.name)]
+            found += self.with_kernel(clause, proof)
             found += [self.measured(check, level=check.expected) for check in clause.checks if check.expected]
             found += clause.in_words
         return tuple(found)
+
+    def hashed(self, clause: Clause) -> str:
+        """Hash of a clause as a kernel was asked for it (`theory.kernel.asked`)."""
+        assumptions = (*self.assumptions, *clause.assumptions)
+        formulas = (self.printed, self.corrected, clause.formula)
+        return kernel.asked(self.id, clause.name, formulas, (one.text for one in assumptions))
+
+    def theorems(self, clause: Clause) -> tuple[kernel.Theorem, ...]:
+        """The theorems about a clause, as it is now, that a kernel has checked."""
+        return kernel.theorems(self.id, clause.name, self.hashed(clause))
+
+    @property
+    def checked(self) -> tuple[kernel.Theorem, ...]:
+        """The theorems on the whole and on its clauses, as they are now, that a kernel has checked."""
+        whole = kernel.theorems(self.id, "", self.hashed(Clause()))
+        found = (*whole, *(one for clause in self.clauses for one in self.theorems(clause)))
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def negations(self) -> tuple[kernel.Theorem, ...]:
+        """The theorems, checked by a kernel, that what is printed is false."""
+        return tuple(one for one in self.checked if one.kind == "erratum")
+
+    def with_kernel(self, clause: Clause, labels: Sequence[Label]) -> list[Label]:
+        """The label of a kernel before those of a clause's proof, which are a further look then; or these alone."""
+        checked = kernel.label(self.theorems(clause), clause.name)
+        return list(labels) if checked is None else [checked, *(replace(one, needed=False) for one in labels)]
 
     @property
     def in_words(self) -> tuple[Label, ...]:

@@ -16,6 +16,8 @@ class Trust(enum.IntEnum):
 
     Attributes
     ----------
+    KERNEL_CHECKED
+        The kernel of a proof assistant has checked all of it, under the hypotheses of the scope.
     PROVED
         Exact algebra for all sizes and parameters; what is prose in it is listed.
     PROVED_AT_SIZES
@@ -30,6 +32,7 @@ class Trust(enum.IntEnum):
         Nothing was done, for the reason that is given.
     """
 
+    KERNEL_CHECKED = -1
     PROVED = 0
     PROVED_AT_SIZES = 1
     ENCLOSED = 2
@@ -46,8 +49,9 @@ class Label:
     ----------
     trust : Trust
     scope : mapping
-        Where it is so. Sizes by symbol, ``{"K": (2, 3), "(K, M)": ((2, 3), (3, 4))}``, of a proof at sizes; nothing of
-        one for all sizes; error, tolerance, level, settings and seeds of what was measured.
+        Where it is so. Theorems, hypotheses and axioms of what a kernel has checked. Sizes by symbol,
+        ``{"K": (2, 3), "(K, M)": ((2, 3), (3, 4))}``, of a proof at sizes; nothing of one for all sizes; error,
+        tolerance, level, settings and seeds of what was measured.
     prose : tuple of str
         What is argued in words: an induction or a limit in a proof, the argument itself, or the reason why something
         was not examined.
@@ -74,7 +78,7 @@ class Label:
     def __post_init__(self) -> None:
         if self.trust is Trust.PROVED and self.scope:
             raise ValueError(f"`scope` must be empty for a proof of all sizes, but got {dict(self.scope)}")
-        if self.trust in (Trust.PROVED_AT_SIZES, Trust.ENCLOSED, Trust.MEASURED) and not self.scope:
+        if self.trust in _SCOPED and not self.scope:
             raise ValueError(f"`scope` must say where what is {_WORDS[self.trust]} is so, but got nothing")
         if self.trust in (Trust.ARGUED, Trust.NOT_EXAMINED) and not self.prose:
             raise ValueError(f"`prose` must give the reason for what is {_WORDS[self.trust]}, but got nothing")
@@ -97,6 +101,8 @@ class Label:
             return f"{_WORDS[self.trust]}: {'; '.join(self.prose)}"
         if self.trust is Trust.PROVED:
             text = "proved for all sizes"
+        elif self.trust is Trust.KERNEL_CHECKED:
+            text = f"kernel-checked: {_listed(self.scope.get('theorem', ()))} in Coq, under its hypotheses"
         elif self.trust is Trust.PROVED_AT_SIZES:
             text = "proved at " + " and ".join(f"{name} = {_listed(value)}" for name, value in self.scope.items())
         else:
@@ -137,7 +143,9 @@ def _weakest_needed(clause: str, labels: list[Label]) -> Label:
     return max(needed, key=lambda label: label.trust)
 
 
+_SCOPED = (Trust.KERNEL_CHECKED, Trust.PROVED_AT_SIZES, Trust.ENCLOSED, Trust.MEASURED)
 _WORDS = {
+    Trust.KERNEL_CHECKED: "kernel-checked",
     Trust.PROVED: "proved",
     Trust.PROVED_AT_SIZES: "proved at sizes",
     Trust.ENCLOSED: "enclosed",

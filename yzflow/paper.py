@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from theory.symbolic import Derivation
     from yzflow.audits.case import OwnCase
     from yzflow.audits.options import Room
+    from yzflow.audits.tried import Row
     from yzflow.figures.registry import Entry
     from yzflow.pages.explorer.registry import Panel
     from yzflow.pages.live import Views
@@ -115,6 +116,8 @@ class Paper:
     drawing : callable, optional
         (choose, level=.., assumed=.., outside=..) -> a setting inside the assumptions, by choices of a
         `yzflow.fuzzing.choosing.Choose`, for `yzflow.fuzz`.
+    tried : tuple of yzflow.audits.tried.Row
+        Campaigns of `yzflow.fuzz`, as `yzflow fuzz --table` writes them.
     views : yzflow.pages.live.Views, optional
         Plots with sliders on the statements' pages.
     panels : tuple of yzflow.pages.explorer.registry.Panel
@@ -151,6 +154,7 @@ class Paper:
     enclosing: Enclosing | None = field(default_factory=lambda: None)
     own: Callable[..., OwnCase] | None = field(default_factory=lambda: None)
     drawing: Callable[..., Setting] | None = field(default_factory=lambda: None)
+    tried: tuple[Row, ...] = field(default_factory=tuple)
     views: Views | None = field(default_factory=lambda: None)
     panels: tuple[Panel, ...] = field(default_factory=tuple)
     questions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
@@ -242,7 +246,7 @@ _CHECKS: dict[str, Callable[[Paper, Any], None]] = {
     **{name: functools.partial(_check_function, name) for name in ("settings", "own", "drawing")},
 }
 _KINDS: dict[str, type] = {
-    **dict.fromkeys(("levels", "statements", "figures", "tasks", "panels"), tuple),
+    **dict.fromkeys(("levels", "statements", "figures", "tasks", "tried", "panels"), tuple),
     **dict.fromkeys(("columns", "proofs", "mistakes", "questions"), Mapping),
     "not_examined": str,
 }

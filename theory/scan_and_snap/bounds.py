@@ -76,17 +76,17 @@ def lemma7_lag(runs: Runs, level: str) -> float:
 
 
 def _late_lags(runs: Runs) -> tuple[float, float, float]:
-    """The lag at the ends of two decades of late steps, and the growth of ln(eta_Y s)/2 between them.
+    """The lag at the ends of a decade or two of late steps, and the growth of ln(eta_Y s)/2 between them.
 
     The lag grows like that where exp(x) is far above (M - 1) x, at eta_Y s far above ln M; Remark 2 speaks of what
     comes after the first stage, which ends at ln M/eta_Y.
     """
     vocab_size, eta_y = runs.setting.classes.vocab_size, runs.setting.eta_y
     first = max(_LATE_STEPS, math.ceil(_LATE * math.log(vocab_size) / eta_y))
-    last = 100 * first
+    last = max(100 * _LATE_STEPS, 10 * first)
     if last > _MOST_STEPS:
         raise ValueError(
-            f"`eta_y` must be at least {100 * _LATE * math.log(vocab_size) / _MOST_STEPS:.2g} for {_MOST_STEPS:.0e} "
+            f"`eta_y` must be at least {10 * _LATE * math.log(vocab_size) / _MOST_STEPS:.2g} for {_MOST_STEPS:.0e} "
             f"steps to be late at M = {vocab_size}, but got {eta_y:g}"
         )
     lag = _lag(runs, last)

@@ -154,10 +154,14 @@ class StatementVerdict:
             if clause.formula:
                 lines += _wrapped(f"{clause.name}: {clause.formula}", "Clause:      ")
         lines += ["", *_wrapped(self.outcome, "")]
-        lines += outcomes(self.columns)
+        lines += outcomes(self.columns, statement)
         lines += ["", "Rests on"]
         for label in self.labels:
             lines += _wrapped(str(label), "  - ")
+        if statement.checked:
+            lines += ["", "Checked by the kernel of Coq"]
+            for theorem in statement.checked:
+                lines += _wrapped(f"{theorem.name}: {theorem.words}", "  - ")
         if self.margins:
             lines += ["", MARGINS, *columns(margin_rows(self)), *_wrapped("; ".join(_numbered(self)), "  ")]
         if self.rows:
@@ -184,6 +188,7 @@ class StatementVerdict:
             "Rests on:",
             "",
             *(f"- {label}" for label in self.labels),
+            *(f"- {theorem.name}, checked by the kernel of Coq: {theorem.words}" for theorem in statement.checked),
             "",
         ]
         if self.margins:

@@ -90,6 +90,7 @@ def _entry(report: AuditReport, statement: Statement) -> list[str]:
         "",
         *([f"**{missed}**", ""] if missed else []),
         *map(_item, shown),
+        *(f"- Checked by the kernel of Coq (`{one.name}`), {one.words}" for one in statement.negations),
         "",
         "<details>",
         "<summary>The statement, its formulas, assumptions and numbers</summary>",

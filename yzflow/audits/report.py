@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from dynamics.support import checks, display
 from dynamics.support.files import replacing
 from dynamics.support.provenance import environment
-from theory import papers, statements
+from theory import kernel, papers, statements
 from theory.statements import Clause, Source, Statement
 from theory.trust import Label, Trust, weakest
-from yzflow.audits import formulas
+from yzflow.audits import formulas, tried
 from yzflow.audits.enclosing import EnclosedFlow
 from yzflow.audits.outcomes import COLUMNS, Column, four_columns
 from yzflow.audits.verdicts import Row, amount, claim, describe
@@ -84,7 +84,8 @@ class AuditReport:
         """Grounds of one clause of the statement."""
         checks.instance("statement", statement, Statement)
         checks.instance("clause", clause, Clause)
-        proofs = [one for one in self.labels_of_proofs.get(statement.id, ()) if one.clause == clause.name]
+        proved = [one for one in self.labels_of_proofs.get(statement.id, ()) if one.clause == clause.name]
+        proofs = statement.with_kernel(clause, proved)
         names = {check.name for check in clause.checks}
         rows = [row for row in self.table if row.statement == statement.id and row.expected and row.check in names]
         return (*proofs, *(_over_settings(cell) for cell in cells(rows)), *clause.in_words)
@@ -112,7 +113,8 @@ class AuditReport:
     def counts(self) -> dict[str, int]:
         """How many statements and clauses there are, and how many statements are proved, and how far.
 
-        ``all_sizes`` and ``fixed_sizes`` have a proof of every clause, ``some`` one of some clauses, ``none`` none.
+        ``all_sizes`` and ``fixed_sizes`` have a symbolic proof of every clause, ``some`` one of some clauses, ``none``
+        none; ``kernel``: clauses that a kernel has checked.
         """
         counts: Counter[Trust | str] = Counter()
         for statement in self.statements:
@@ -126,6 +128,11 @@ class AuditReport:
             "fixed_sizes": counts[Trust.PROVED_AT_SIZES],
             "some": counts["some"],
             "none": counts["none"],
+            "kernel": sum(
+                kernel.label(statement.theorems(clause), clause.name) is not None
+                for statement in self.statements
+                for clause in statement.clauses
+            ),
         }
 
     def counted(self) -> str:
@@ -134,7 +141,8 @@ class AuditReport:
         return (
             f"Of {counts['statements']} statements, which have {counts['clauses']} clauses, {counts['all_sizes']} have "
             f"a symbolic proof for all sizes of every clause, {counts['fixed_sizes']} one of every clause, "
-            f"some at fixed small sizes only, {counts['some']} one of some clauses, and {counts['none']} none."
+            f"some at fixed small sizes only, {counts['some']} one of some clauses, and {counts['none']} none. "
+            f"A kernel (Coq's) has checked {counts['kernel']} clauses."
         )
 
     def decided(self) -> str:
@@ -161,8 +169,11 @@ class AuditReport:
         lines = [self.counted(), *([self.decided()] if self.enclosed else []), "", "What each statement rests on"]
         lines += columns([[statement.id, str(self.summary(statement))] for statement in self.statements])
         lines += ["", "What was found of each"]
-        found = [[one.id, *(column.under for column in self.columns(one))] for one in self.statements]
-        lines += columns([["statement", *COLUMNS], *found])
+        found = [
+            [one.id, *(column.under for column in self.columns(one)), tried.words(tried.tried(one))]
+            for one in self.statements
+        ]
+        lines += columns([["statement", *COLUMNS, "tried"], *found])
         if self.enclosed:
             lines += [
                 "",
@@ -195,6 +206,7 @@ class AuditReport:
                 "summary": self.summary(statement).as_dict(),
                 "labels": [label.as_dict() for label in self.labels(statement)],
                 "columns": {column.name: column.as_dict() for column in self.columns(statement)},
+                "tried": [dataclasses.asdict(row) for row in tried.tried(statement)],
                 "clauses": {clause.name: label.as_dict() for clause, label in self.summaries(statement)},
             }
             for statement in self.statements
@@ -388,6 +400,8 @@ def _page(report: AuditReport) -> str:
         parts += [f"<p>{escape(sentence)}</p>" for sentence in assumed(statement)]
         errata = [f"<p>Erratum: {escape(erratum)}</p>" for erratum in statement.errata]
         parts += errata or [f"<p>{_no_erratum(statement)}</p>"]
+        if campaigns := tried.tried(statement):
+            parts.append(f"<p>Tried inside all assumptions: {escape(tried.words(campaigns))}.</p>")
         parts.append(f"<p>Summary: {escape(str(report.summary(statement)))}.</p><p>Rests on:</p><ul>")
         for clause in statement.clauses:
             if clause.formula:

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from theory.trust import Label
+from yzflow.audits import tried
 from yzflow.audits.outcomes import Column, headline
 from yzflow.audits.report import columns
 
 if TYPE_CHECKING:
+    from theory.statements import Statement
     from yzflow.audits.check import StatementVerdict
 
 __all__ = ["LINES", "WIDTH", "clipped", "outcomes", "screen"]
@@ -49,7 +51,7 @@ def screen(verdict: StatementVerdict, rows: Sequence[Sequence[str]], command: st
     said = headline(verdict.columns) if verdict.passed else verdict.outcome
     lines += ["", *_wrapped(said, "", 3), *_wrapped(verdict.place, "", 3)]
     lines += _some([clipped(f"Not run: {reason}.") for reason in verdict.missing], 2, "levels")
-    lines += [clipped(line) for line in outcomes(verdict.columns)]
+    lines += [clipped(line) for line in outcomes(verdict.columns, statement)]
     rests = [clipped(f"  - {_short(label)}") for _, label in verdict.report.summaries(statement)]
     lines += ["", "Rests on", *_some(rests, 4, "clauses")]
     if verdict.margins:
@@ -63,10 +65,13 @@ def screen(verdict: StatementVerdict, rows: Sequence[Sequence[str]], command: st
     return [*lines, "", clipped(last)]
 
 
-def outcomes(found: Sequence[Column]) -> list[str]:
-    """A line for each column of a verdict."""
+def outcomes(found: Sequence[Column], statement: Statement) -> list[str]:
+    """A line for each column of a verdict, and one for campaigns that tried to break the statement."""
     width = max(15, *(len(column.title) + 3 for column in found))
-    return [f"  {column.title + ':':{width}}{column.words}" for column in found]
+    lines = {column.title: column.words for column in found}
+    if campaigns := tried.tried(statement):
+        lines["tried"] = tried.words(campaigns)
+    return [f"  {title + ':':{width}}{words}" for title, words in lines.items()]
 
 
 def _wrapped(text: str, head: str, most: int) -> list[str]:

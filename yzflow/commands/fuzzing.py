@@ -10,7 +10,7 @@ from yzflow.commands.common import PATH, Command, files_to_write, json_option
 
 
 @click.command(cls=Command)
-@click.argument("statement")
+@click.argument("statements", nargs=-1, required=True, metavar="STATEMENT ..")
 @click.option(
     "--level", help="One level of fidelity, as 'full flow'. Default: each at which the statement should hold."
 )
@@ -21,11 +21,12 @@ from yzflow.commands.common import PATH, Command, files_to_write, json_option
 @click.option("--outside", help="How the text of one assumption begins, which is then broken in all examples.")
 @click.option("--store", type=PATH, help="Folder of a store, from which the same command goes on. Default: none.")
 @json_option
-@click.option("--out", type=PATH, help="File for all examples, as JSON.")
+@click.option("--out", type=PATH, help="File for all examples, as JSON, of one statement.")
+@click.option("--table", type=PATH, help="Table of a paper (Paper.tried) into which the campaigns are put.")
 @click.pass_context
 def fuzz(
     context: click.Context,
-    statement: str,
+    statements: tuple[str, ...],
     level: str | None,
     examples: int,
     seed: int,
@@ -33,8 +34,9 @@ def fuzz(
     store: Path | None,
     as_json: bool,
     out: Path | None,
+    table: Path | None,
 ) -> None:
-    """Try to break a STATEMENT inside its assumptions; exit status 1 if that succeeds.
+    """Try to break each STATEMENT inside its assumptions; exit status 1 if that succeeds.
 
     Settings are drawn inside all assumptions, up to their borders. A violation is made simple, and asked again in balls
     and with other seeds. It takes hypothesis: pip install 'yzflow[fuzz]'.
@@ -43,10 +45,18 @@ def fuzz(
     """
     from yzflow.fuzzing.campaign import fuzz as run
 
-    files_to_write(out)
-    report = run(statement, level=level, examples=examples, seed=seed, outside=outside, store=store, progress=True)
-    click.echo(report.json() if as_json else report.text)
-    if out is not None:
-        report.to_json(out)
-        click.echo(f"wrote {out}", err=as_json)
-    context.exit(0 if report.passed else 1)
+    if len(statements) > 1 and (out is not None or as_json):
+        raise ValueError(f"`--out` and `--json` must go with one statement, but got {len(statements)}")
+    files_to_write(out, table)
+    passed = True
+    for one in statements:
+        report = run(one, level=level, examples=examples, seed=seed, outside=outside, store=store, progress=True)
+        passed &= report.passed
+        click.echo(report.json() if as_json else report.text)
+        if out is not None:
+            report.to_json(out)
+        if table is not None:
+            report.to_table(table)
+        for path in filter(None, (out, table)):
+            click.echo(f"wrote {path}", err=as_json)
+    context.exit(0 if passed else 1)

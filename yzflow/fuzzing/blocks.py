@@ -142,8 +142,8 @@ class Tried:
     simplest: Example | None = None
 
 
-def draw_block(asked: Asked, *, seed: int, number: int, size: int = BLOCK) -> Tried:
-    """Up to ``size`` examples, by hypothesis, which makes the first violation simpler and stops there."""
+def draw_block(asked: Asked, *, seed: int, number: int, size: int = BLOCK, simpler: bool = True) -> Tried:
+    """Up to ``size`` examples, by hypothesis, which stops at the first violation, and makes it simpler if asked to."""
     from hypothesis import HealthCheck, Phase, assume, given, settings
     from hypothesis import seed as seeded
     from hypothesis import strategies as st
@@ -177,7 +177,7 @@ def draw_block(asked: Asked, *, seed: int, number: int, size: int = BLOCK) -> Tr
             max_examples=size,
             database=None,
             deadline=None,
-            phases=(Phase.generate, Phase.shrink),
+            phases=(Phase.generate, Phase.shrink) if simpler else (Phase.generate,),
             suppress_health_check=list(HealthCheck),
             report_multiple_bugs=False,
             backend=provider.NAME,

@@ -12,7 +12,7 @@ from dynamics.support import checks
 from dynamics.support.progress import Progress
 from theory import statements
 from theory.statements import Statement
-from yzflow.audits import audit, chosen
+from yzflow.audits import audit, chosen, tried
 from yzflow.audits.enclosing import Enclose, FlowsInBalls
 from yzflow.fuzzing import blocks as engine
 from yzflow.fuzzing.blocks import (
@@ -147,6 +147,8 @@ def _campaign(asked: Asked, blocks: list[Tried]) -> Campaign:
         sum(block.stopped for block in blocks),
         next((block.why for block in blocks if block.why), ""),
         tuple(_violation(asked, block.simplest, block.seed) for block in blocks if block.simplest is not None),
+        {check.name: check.false_alarm for check in asked.checks if check.false_alarm != 0},
+        tried.asked(asked.statement, asked.level),
     )
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import xarray as xr
 
 from dynamics.support import checks, files
+from dynamics.version import __version__
+from yzflow.audits import tried
 from yzflow.audits.enclosing import Decided
 from yzflow.fuzzing.blocks import Example
 
@@ -83,6 +85,11 @@ class Campaign:
         What the first of these said.
     violations : tuple of Violation
         One of each block that found any.
+    false_alarms : mapping
+        For each check that seeds decide: a bound on the probability that it fails at a setting where the statement
+        holds, or None where no bound is known.
+    asked : str
+        Hash of the checks, their tolerances and assumptions.
     """
 
     level: str
@@ -92,6 +99,13 @@ class Campaign:
     stopped: int
     why: str
     violations: tuple[Violation, ...]
+    false_alarms: Mapping[str, float | None]
+    asked: str
+
+    @property
+    def expected_alarms(self) -> float:
+        """A bound on the number of examples at which a true statement fails by chance, of checks with a known one."""
+        return sum(self.false_alarms.get(check) or 0.0 for one in self.examples for check in one.shares)
 
     @property
     def worst(self) -> Example | None:
@@ -117,6 +131,11 @@ class Campaign:
             lines.append(f"  the first that could not: {self.why}")
         if self.worst is not None:
             lines.append(f"  worst: {self.worst.worst:.3g} of a tolerance, at {self.worst.name}")
+        if self.false_alarms:
+            unknown = [name for name, rate in self.false_alarms.items() if rate is None]
+            known = f"at most {self.expected_alarms:.2g} expected" if len(unknown) < len(self.false_alarms) else ""
+            besides = f"no bound is known for {'; '.join(unknown)}" if unknown else ""
+            lines.append(f"  false alarms: {'; '.join(filter(None, (known, besides)))}")
         lines += [f"  nearest to the border: {margin:.4g} for {text}" for text, margin in sorted(self.borders.items())]
         for one in self.violations:
             lines += [f"  VIOLATED: {one.words}", *(f"    {line}" for line in one.python.splitlines())]
@@ -183,9 +202,33 @@ class FuzzReport:
         """All of it; numbers that are not finite are words there."""
         return json.dumps(_plain(asdict(self)), indent=1, allow_nan=False)
 
+    @property
+    def rows(self) -> list[tried.Row]:
+        """The campaigns inside all assumptions that have examples, for the table of a paper."""
+        return [_row(self, one, one.worst) for one in self.campaigns if one.worst is not None and not one.outside]
+
+    def to_table(self, path: str | os.PathLike) -> None:
+        """Put the campaigns into a table (`yzflow.Paper`, ``tried``), in the place of earlier ones of a level."""
+        tried.write(path, self.rows)
+
     def to_json(self, path: str | os.PathLike) -> None:
         """Write all of it as JSON."""
         files.write(path, (self.json() + "\n").encode())
+
+
+def _row(report: FuzzReport, campaign: Campaign, worst: Example) -> tried.Row:
+    return tried.Row(
+        report.statement,
+        campaign.level,
+        len(campaign.examples),
+        len(campaign.violations),
+        float(f"{worst.worst:.3g}"),
+        worst.name,
+        None if None in campaign.false_alarms.values() else campaign.expected_alarms,
+        report.seed,
+        __version__,
+        campaign.asked,
+    )
 
 
 def _plain(value: Any) -> Any:

@@ -19,12 +19,12 @@ from dynamics.support.files import replacing, writable
 from dynamics.version import __version__
 from theory.statements import SHARPER, Statement
 from theory.symbolic import Derivation
-from theory.trust import Label
+from theory.trust import Label, Trust
 from yzflow.audits import formulas
 from yzflow.audits.check import MARGINS, StatementVerdict, check, error_rows, find, head, margin_rows
 from yzflow.audits.outcomes import Column, Outcome
 from yzflow.audits.report import assumed
-from yzflow.pages import certified, live, strips
+from yzflow.pages import certified, kernel, live, strips
 from yzflow.pages import verifier as bundles
 from yzflow.pages.explorer.registry import Panel, panels
 
@@ -147,6 +147,7 @@ def html(
         _question(statement),
         _numbers(verdict, "" if views is None else _plot(verdict, "errors")),
         _rests(verdict),
+        kernel.section(statement),
         certified.section(certificates),
         _margins(verdict),
         _errata(statement),
@@ -218,6 +219,8 @@ def badge_of(verdict: StatementVerdict) -> str:
 
 def kind(label: Label) -> str:
     """Kind of a label, in a word or two."""
+    if label.trust is Trust.KERNEL_CHECKED and label.holds:
+        return "kernel-checked"
     return label.trust.name.lower().replace("_", " ") if label.holds else "fails"
 
 
@@ -387,6 +390,7 @@ def _margins(verdict: StatementVerdict) -> str:
 
 def _errata(statement: Statement) -> str:
     items = "".join(f"<li>{formulas.readable(erratum)}</li>" for erratum in statement.errata)
+    items += "".join(kernel.item(one, "Checked by the kernel of Coq, ") for one in statement.negations)
     found = f"<ul>{items}</ul>" if items else "<p>No erratum found.</p>"
     return f"<section id='errata'><h2>Errata</h2>{found}</section>"
 

@@ -398,6 +398,7 @@ STATEMENTS = (
                 tolerance=0.0,
                 expected=("SGD",),
                 says="the interval (134)",
+                false_alarm=None,
             ),
         ),
     ),

@@ -64,14 +64,16 @@ def at_any_rates(name: str, measure, *, level: str = "theory flow", tolerance: f
     return flowing(name, (level,), measure, tolerance=tolerance, expected=(level,), **more)
 
 
-def drawn(name: str, measure, *, tolerance: float = 0.0) -> Check:
+def drawn(name: str, measure, *, tolerance: float = 0.0, **more: Any) -> Check:
     """A check on many runs of `DRAWN`, whose number of seeds is a part of its name."""
-    return Check(f"{name}, {coverage.SEEDS} seeds", (DRAWN,), measure, tolerance=tolerance, expected=(DRAWN,))
+    name = f"{name}, {coverage.SEEDS} seeds"
+    return Check(name, (DRAWN,), measure, tolerance=tolerance, expected=(DRAWN,), **more)
 
 
 def counted(name: str, measure) -> Check:
     """A check of the same runs, in which those outside a bound are counted."""
-    return drawn(f"{name}, delta = {coverage.DELTA}, false alarms below {coverage.FALSE_ALARM:.0e}", measure)
+    rare = coverage.FALSE_ALARM
+    return drawn(f"{name}, delta = {coverage.DELTA}, false alarms below {rare:.0e}", measure, false_alarm=rare)
 
 
 def both(numbers: list[int]) -> str:

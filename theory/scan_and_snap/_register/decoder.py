@@ -174,7 +174,7 @@ STATEMENTS = (
         ),
         checks=(
             closed(
-                "growth of the lag over two decades of late steps",
+                "growth of the lag over late steps",
                 bounds.remark2_printed,
                 bounds.remark2_corrected,
                 tolerance=0.05,

@@ -16,6 +16,7 @@ PAPER = Paper(
     survival=later("yzflow.papers.scan_and_snap.survival:ROOM"),
     enclosing=later("theory.scan_and_snap.statements:ENCLOSING"),
     drawing=later("yzflow.papers.scan_and_snap.drawing:draw"),
+    tried=later("yzflow.papers.scan_and_snap.tried:TRIED"),
     own=later("yzflow.papers.scan_and_snap.settings:own"),
     views=later("yzflow.papers.scan_and_snap.views:VIEWS"),
     panels=later("yzflow.papers.scan_and_snap.panels:PANELS"),

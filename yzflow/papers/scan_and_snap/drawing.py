@@ -20,7 +20,7 @@ _MOST_CLASSES = 12
 _MOST_DISTINCT = 5
 _LARGEST_VOCABULARY = 10**8
 _LEAST_OVERLAP = 3e-3
-_LONGEST = 2**20
+_LONG, _LONGEST = 2**12, 2**20
 
 
 def draw(choose: Choose, *, level: str, assumed: tuple[Assumption, ...], outside: Assumption | None = None) -> Setting:
@@ -39,7 +39,8 @@ def draw(choose: Choose, *, level: str, assumed: tuple[Assumption, ...], outside
     k = classes.n_classes
     batch_size = 1 if level == of.DRAWN else choose.one_of("batch size", (64, 128, 1))
     least = of.MUCH * k**2 / batch_size if level in (*of.BATCHES, of.DRAWN) else 1.0
-    t_end = math.ceil(choose.real("t_end", max(least, 10.0), max(least, 10.0) * 30, log=True))
+    longer = 3 if level in (*of.BATCHES, of.DRAWN) else 30  # steps take time
+    t_end = math.ceil(choose.real("t_end", max(least, 10.0), max(least, 10.0) * longer, log=True))
     return Setting(
         f"K = {k}, M = {size:,}, eta_Y = {eta_y:.3g}, eta_Z = {eta_z:.3g}, t = {t_end}",
         classes,
@@ -47,7 +48,7 @@ def draw(choose: Choose, *, level: str, assumed: tuple[Assumption, ...], outside
         eta_z,
         float(t_end),
         batch_size=batch_size,
-        length=choose.one_of("length", (None, 256, _LONGEST)),
+        length=choose.one_of("length", (None, 256, _LONGEST if of.LONG_SEQUENCES in assumed else _LONG)),
     )
 
 
@@ -64,6 +65,7 @@ def _classes(
     top = min(0.9, (3.0 if outside is of.UPPER else 1.0) / (k * (k - 1)))
     # Below, Assumption 2 asks for vocabularies beyond `_LARGEST_VOCABULARY`.
     overlap = choose.real("overlap of the border", min(1.0, max(0.02, _LEAST_OVERLAP / top)), 1.0, log=True) * top
+    commons = _commons(choose, k, n_common, overlap, equal=equal)
     rows = []
     own = None
     for n in range(k):
@@ -71,20 +73,43 @@ def _classes(
             count = choose.integer(f"distinct tokens {n}", 1, _MOST_DISTINCT)
             falls = choose.real(f"each next distinct token {n}", 0.2, 0.99) if count > 1 else 1.0
             own = falls ** np.arange(count)
-        weaker = 1.0 if equal else choose.real(f"share of common tokens {n}", 0.6, 1.0)
-        rows.append((math.sqrt(overlap) * weaker, own / np.linalg.norm(own)))
-    second = choose.real("second common token", 0.1, 1.0) if n_common == 2 else 0.0
-    parts = np.array([1.0, second])[:n_common] / math.hypot(1.0, second)
+        rows.append((commons[n], own / np.linalg.norm(own)))
     table = np.zeros((k, n_common + sum(len(mine) for _, mine in rows)))
     at = n_common
     for n, (common, mine) in enumerate(rows):
-        table[n, :n_common] = common * parts
-        table[n, at : at + len(mine)] = math.sqrt(1 - common**2) * mine
+        table[n, :n_common] = common
+        table[n, at : at + len(mine)] = math.sqrt(1 - common @ common) * mine
         at += len(mine)
     table /= table.sum(axis=1, keepdims=True)
     return SequenceClasses(
         table, np.arange(k) * n_queries // k, vocab_size=_vocabulary(choose, table, assumed=assumed, outside=outside)
     )
+
+
+def _commons(choose: Choose, k: int, n_common: int, overlap: float, *, equal: bool) -> np.ndarray:
+    """Entries of the unit vectors f_n at the common tokens, of overlaps up to ``overlap``: (K, common tokens).
+
+    A second common token may be frequent in class 0 and rare in the others, where it is almost a distinct one.
+    """
+    alone = (
+        n_common == 2 and not equal and choose.one_of("second common token", ("of all", "of class 0")) == "of class 0"
+    )
+    found = np.zeros((k, n_common))
+    frequent = choose.real("second common token 0", 0.02, 0.8, log=True) if alone else 0.0
+    for n in range(k):
+        weaker = 1.0 if equal else choose.real(f"share of common tokens {n}", 0.6, 1.0)
+        if alone:
+            rare = min(overlap / 2 / frequent, math.sqrt(overlap / 2))
+            share = 1.0 if n == 0 else choose.real(f"second common token {n}", 1e-3, 1.0, log=True)
+            found[n] = math.sqrt(overlap / 2) * weaker, frequent if n == 0 else rare * share
+            continue
+        parts = np.ones(n_common)
+        if n_common == 2:
+            parts[1] = (
+                choose.real(f"second common token {n}", 0.1, 1.0) if n == 0 or not equal else found[0, 1] / found[0, 0]
+            )
+        found[n] = math.sqrt(overlap) * weaker * parts / np.linalg.norm(parts)
+    return found
 
 
 def _vocabulary(

@@ -1,0 +1,127 @@
+"""Labels of what a kernel has checked: from the table alone, and gone where the register says something else."""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+import yzflow as yz
+from formal import checking
+from theory import kernel
+from theory.statements import REGISTER, Assumption, Clause, Statement
+from theory.trust import Label, Trust, weakest
+from yzflow.audits.errata_page import errata_page
+from yzflow.audits.report import AuditReport
+from yzflow.pages import kernel as section
+
+LEMMA_4 = REGISTER["Scan and Snap: Lemma 4"]
+THEOREM_3 = REGISTER["Scan and Snap: Theorem 3"]
+LEMMA_11 = REGISTER["Scan and Snap: Lemma 11"]
+
+
+def report(*statements):
+    return AuditReport([], statements, {})
+
+
+def test_the_table_asks_what_the_register_says():
+    for row in kernel.table():
+        source = next(one for one in checking.theorems(row.file) if one.theorem == row.theorem)
+        assert row.asked == checking.asked(source), f"{row.name}: the clause changed; is it still what Coq was asked?"
+
+
+def test_all_of_a_clause_has_the_label_and_its_proof_is_a_further_look():
+    (clause,) = LEMMA_4.clauses
+    found = report(LEMMA_4).labels_of(LEMMA_4, clause)
+    assert found[0].trust is Trust.KERNEL_CHECKED and found[0].trust < Trust.PROVED
+    assert found[0].scope["theorem"] == ("scan_and_snap/Attention.lemma4",)
+    proof = Label(Trust.PROVED)
+    assert LEMMA_4.with_kernel(clause, [proof]) == [found[0], replace(proof, needed=False)]
+    assert weakest(LEMMA_4.with_kernel(clause, [proof])) == found[0]
+    failing = Label(Trust.PROVED, failures=("an expression",))
+    assert not weakest(LEMMA_4.with_kernel(clause, [failing])).holds
+
+
+def test_a_part_of_a_clause_and_a_negation_give_no_label():
+    kinds = {one.kind for one in LEMMA_11.checked}
+    assert kinds == {"part", "erratum"}
+    assert not any(label.trust is Trust.KERNEL_CHECKED for label in LEMMA_11.trust)
+    (negation,) = LEMMA_11.negations
+    assert negation.theorem == "lemma11_as_printed_is_false"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(LEMMA_4, printed=LEMMA_4.printed.replace("+", "-", 1).replace("\\gamma", "\\gamma^2", 1) + "x"),
+        replace(LEMMA_4, corrected=(LEMMA_4.corrected or "") + "+ 1"),
+        replace(LEMMA_4, assumptions=LEMMA_4.assumptions[1:]),
+        replace(LEMMA_4, assumptions=(*LEMMA_4.assumptions, Assumption("eta_Z = 0", lambda setting: 1.0))),
+        replace(LEMMA_4, number="Lemma 40"),
+        replace(LEMMA_4, paper="JoMA"),
+    ],
+)
+def test_the_label_goes_where_the_statement_changes(changed):
+    assert LEMMA_4.theorems(LEMMA_4.clauses[0]) and not changed.theorems(changed.clauses[0])
+
+
+def test_the_label_goes_with_the_formula_of_one_clause():
+    first, *others = THEOREM_3.clauses
+    changed = replace(
+        THEOREM_3,
+        clauses=(replace(first, formula=first.formula + "^2"), *others),
+        checks=(),
+        argued=(),
+        not_examined=(),
+    )
+    assert THEOREM_3.theorems(first) and not changed.theorems(changed.clauses[0])
+    assert all(changed.theorems(own) == THEOREM_3.theorems(own) for own in others)
+
+
+def test_layout_of_latex_changes_no_hash():
+    for one, other in (("x_{1} + 2", "x_1+2"), ("\\left(x\\right)", "(x)"), ("a\\,b", "ab")):
+        assert kernel.asked("s", "c", [one], ()) == kernel.asked("s", "c", [other], ())
+    for one, other in (("x_{1} + 2", "x_1-2"), ("x", "y"), ("", "x")):
+        assert kernel.asked("s", "c", [one], ()) != kernel.asked("s", "c", [other], ())
+    assert kernel.asked("s", "c", ["x"], ()) != kernel.asked("s", "c", ["x"], ("a",))
+
+
+def test_a_statement_cannot_claim_it_in_words():
+    own = Statement("Scan and Snap", "Claim", "kernel-checked", "kernel-checked", "x = y", argued=("kernel-checked",))
+    assert not own.checked
+    assert [label.trust for label in own.trust] == [Trust.ARGUED]
+
+
+def test_counts_are_those_of_the_table():
+    clauses = {(one.statement, one.clause) for one in kernel.table() if one.kind == "clause"}
+    found = report(*(one for one in REGISTER.values() if one.paper != "JoMA"))
+    assert found.counts()["kernel"] == len(clauses) and f"has checked {len(clauses)} clauses" in found.counted()
+
+
+def test_check_pages_and_errata_show_theorems_with_hypotheses():
+    verdict = yz.check(LEMMA_4.id)
+    (theorem,) = (one for one in LEMMA_4.checked if one.kind == "clause")
+    words = " ".join(verdict.text(verbose=True).split())
+    assert f"{theorem.name}: all of the statement: {theorem.formula}." in words and theorem.hypotheses in words
+    assert "kernel-checked" in verdict.text()
+    page = section.section(LEMMA_4)
+    assert theorem.name in page and "ClassicalDedekindReals.sig_forall_dec" in page
+    assert "It has not checked all of" not in page
+    assert "It has not checked all of: (61), growth" in section.section(LEMMA_11)
+    assert section.section(replace(LEMMA_4, number="Lemma 40")) == ""
+    assert "Checked by the kernel of Coq (`scan_and_snap/Visits.lemma11_as_printed_is_false`)" in errata_page(
+        report(LEMMA_11)
+    )
+
+
+def test_a_theorem_about_no_clause_is_refused():
+    source = checking.theorems("scan_and_snap/Attention.v")[0]
+    for wrong in ({"statement": "Scan and Snap: Lemma 40"}, {"clause": "no clause"}):
+        with pytest.raises(ValueError, match=r"lemma4 must be about a clause of the register"):
+            checking.asked(replace(source, **wrong))
+
+
+def test_the_table_is_installed_and_complete():
+    rows = json.loads(kernel.TABLE.read_text())
+    assert len(rows) == len(kernel.table()) and all(re.fullmatch("[0-9a-f]{64}", row["sha256"]) for row in rows)
+    assert Clause().name == ""  # a negation may be of the whole

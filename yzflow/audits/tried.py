@@ -1,0 +1,113 @@
+"""Campaigns on the statements of a paper: a table, which audits and checks show beside each statement."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from dynamics.support import checks, files
+from theory import statements
+from theory.statements import Statement
+from yzflow.parts import part_of
+
+
+@dataclass(frozen=True)
+class Row:
+    """A campaign inside all assumptions of a statement at a level.
+
+    Attributes
+    ----------
+    statement, level : str
+    examples, violations : int
+        Settings that were asked, and blocks of them in which one violates the statement.
+    share : float
+        Of a tolerance, the largest that an error takes.
+    setting : str
+        Where that is.
+    alarms : float or None
+        A bound on the number of false alarms that such a campaign has on average; None where no bound is known.
+    seed : int
+    version : str
+        Of yzflow.
+    asked : str
+        Hash of what was asked: the names of the checks, their tolerances and their assumptions.
+    """
+
+    statement: str
+    level: str
+    examples: int
+    violations: int
+    share: float
+    setting: str
+    alarms: float | None
+    seed: int
+    version: str
+    asked: str
+
+
+def asked(statement: Statement, level: str) -> str:
+    """Hash of what a campaign asks of a statement at a level."""
+    parts = [
+        [check.name, check.tolerance, check.corrected is not None, [one.text for one in statement.assumed(check)]]
+        for check in statement.checks
+        if level in check.expected
+    ]
+    return hashlib.sha256(json.dumps([statement.id, level, parts]).encode()).hexdigest()[:16]
+
+
+def write(path: str | os.PathLike, found: Iterable[Row]) -> None:
+    """Put rows into a table, in the place of those of the same statement and level."""
+    path = Path(checks.path("path", path))
+    table = {(one.statement, one.level): one for one in (load(path) if path.exists() else ())}
+    table |= {(one.statement, one.level): one for one in found}
+    text = json.dumps([asdict(one) for _, one in sorted(table.items())], indent=1, allow_nan=False)
+    files.write(path, (text + "\n").encode())
+
+
+def load(path: str | os.PathLike) -> tuple[Row, ...]:
+    """The rows of a table.
+
+    Raises
+    ------
+    ValueError
+        If the file is no such table.
+    """
+    path = checks.path("path", path)
+    try:
+        return tuple(Row(**_typed(one)) for one in json.loads(Path(path).read_bytes()))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"`path` must be a table of campaigns, but {path.name} is not: {error}") from None
+
+
+def _typed(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    for name in ("statement", "level", "setting", "version", "asked"):
+        checks.instance(name, given[name], str)
+    for name in ("examples", "violations", "seed"):
+        checks.integer(name, given[name], minimum=0)
+    checks.real("share", given["share"])
+    return given
+
+
+def tried(statement: Statement) -> tuple[Row, ...]:
+    """The rows of a statement of the register in its paper's table, if they asked what it says now."""
+    if statements.REGISTER.get(statement.id) is not statement:  # another one of the same name
+        return ()
+    table = part_of(statement.paper, "tried") or ()
+    return tuple(one for one in table if one.statement == statement.id and one.asked == asked(statement, one.level))
+
+
+def words(found: Iterable[Row]) -> str:
+    """The rows in a few words: how many settings, at which levels, how many violate, and the worst; or "-"."""
+    of_all = list(found)
+    if not of_all:
+        return "-"
+    count, violations = sum(one.examples for one in of_all), sum(one.violations for one in of_all)
+    worst = max(of_all, key=lambda one: one.share)
+    where = f" ({worst.level})" if len(of_all) > 1 else ""
+    said = f"{count:,} settings, {violations or 'no'} violation{'s' * (violations != 1)}"
+    return f"{said}; worst {worst.share:.2g} of a tolerance{where}"

@@ -1,0 +1,7 @@
+"""Campaigns of the fuzzer on statements of Scan and Snap: `yzflow fuzz "Scan and Snap" --table` writes them."""
+
+from pathlib import Path
+
+from yzflow.audits.tried import load
+
+TRIED = load(Path(__file__).with_suffix(".json"))
