@@ -74,7 +74,7 @@ def sgd(
     data : Bags, or an object with a method ``population()`` that returns Bags
         Bags are the sequences themselves; a population gives the probabilities that sequences are drawn from.
     eta_y, eta_z : float
-        Learning rates per step, positive.
+        Learning rates per step. 0 freezes Y, or Z, at its start.
     steps : int
         Number of steps.
     batch_size : int or None

@@ -68,7 +68,7 @@ def stochastic_flow(
     ----------
     data : Bags, or an object with a method ``population()`` that returns Bags
     eta_y, eta_z : float
-        Learning rates per step, positive.
+        Learning rates per step. 0 freezes Y, or Z, at its start.
     t_end : float
         Last time, in SGD steps.
     batch_size : int or None
@@ -112,7 +112,7 @@ def stochastic_flow(
     entry_of(decoder, "noise")
     bags, positions, sizes = drawn(data, batch_size, length)
     objective = as_objective(objective)
-    rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
+    rates = {"eta_y": checks.rate("eta_y", eta_y), "eta_z": checks.rate("eta_z", eta_z)}
     start = Layer.zeros(bags) if init is None else checks.instance("init", init, Layer)
     layer = shaped(objective, start)
     layer.check_fits(bags, name="data")

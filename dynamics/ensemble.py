@@ -295,7 +295,9 @@ def _labelled(name: str, value: Any) -> xr.DataArray:
             raise checks.reject(of, f"be at least {least}", array.min())
     else:
         array = checks.finite_array(of, array)
-        if (array <= 0).any():
+        if name in ("eta_y", "eta_z"):
+            checks.rate(of, array.min(initial=0.0))
+        elif (array <= 0).any():
             raise checks.reject(of, "be positive", array.min())
     if isinstance(value, xr.DataArray):
         labelled = value.copy(data=array)
@@ -393,7 +395,7 @@ def _members(settings: object, entry: Entry) -> list[_Member]:
             raise checks.reject(f"settings[{i}]", "be (data, eta_y, eta_z)", checks.brief(item))
         data, *given = item
         rates = {
-            name: checks.positive(f"settings[{i}][{name}]", rate)
+            name: checks.rate(f"settings[{i}][{name}]", rate)
             for name, rate in zip(("eta_y", "eta_z"), given, strict=True)
         }
         if id(data) not in entries:

@@ -106,7 +106,7 @@ def gradient_flow(
     ----------
     data : Bags, or an object with a method ``population()`` that returns Bags
     eta_y, eta_z : float
-        Learning rates per step, positive.
+        Learning rates per step. 0 freezes Y, or Z, at its start; clipping still counts its gradient.
     t_end : float
         Last time, in SGD steps.
     decoder : "full", "modified" or "theory", or the name of a `Field`
@@ -161,7 +161,7 @@ def gradient_flow(
     call = Call("gradient_flow", {name: value for name, value in locals().items() if name != "progress"})
     bags, solver, objective = population_of(data), as_solver(solver), as_objective(objective)
     entry = entry_of(decoder)
-    rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
+    rates = {"eta_y": checks.rate("eta_y", eta_y), "eta_z": checks.rate("eta_z", eta_z)}
     parameters: dict[str, Any] = {
         **rates,
         "t_end": checks.positive("t_end", t_end),

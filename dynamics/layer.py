@@ -461,7 +461,7 @@ def optional_rates(layer: Layer, eta_y: float, eta_v: float | None, eta_hidden: 
     rates = {}
     for name, given, part in (("eta_v", eta_v, layer.V), ("eta_hidden", eta_hidden, layer.hidden)):
         if part is not None:
-            rates[name] = eta_y if given is None else checks.non_negative(name, given)
+            rates[name] = eta_y if given is None else checks.rate(name, given)
         elif given is not None:
             what = "value matrix" if name == "eta_v" else "hidden layer"
             raise checks.reject(name, f"be None unless `init` has a {what}", given)

@@ -204,7 +204,7 @@ def linear_noise(
     ----------
     data : Bags, or an object with a method ``population()`` that returns Bags
     eta_y, eta_z : float
-        Learning rates per step, without momentum.
+        Learning rates per step, without momentum. 0 freezes Y, or Z.
     steps : sequence of int
         After how many steps, increasing.
     decoder : "full" or "modified"
@@ -238,7 +238,7 @@ def linear_noise(
     objective = as_objective(objective)
     start = shaped(objective, start)
     start.check_fits(bags, name="data")
-    rates = {"eta_y": checks.positive("eta_y", eta_y), "eta_z": checks.positive("eta_z", eta_z)}
+    rates = {"eta_y": checks.rate("eta_y", eta_y), "eta_z": checks.rate("eta_z", eta_z)}
     rates |= optional_rates(start, rates["eta_y"], None, None)
     if start.embedding is not None:
         raise checks.reject("init", "have logits of its own, without an embedding", repr(start))

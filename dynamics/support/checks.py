@@ -68,6 +68,13 @@ def non_negative(name: str, value: object) -> float:
     return number
 
 
+def rate(name: str, value: object) -> float:
+    """A learning rate: a positive finite number, or zero, which freezes what it is the rate of."""
+    if real(name, value, rule="be a positive finite number") == 0:
+        return 0.0
+    return positive(name, value)
+
+
 def nearest(wanted: str, spellings: Mapping[str, Iterable[str]]) -> str:
     """The three names that one may have meant, the likeliest first, by the likeness of any of their spellings."""
     given = plain(wanted)

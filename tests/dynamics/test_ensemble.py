@@ -557,7 +557,7 @@ PLAIN = {"n_classes": 3, "vocab_size": 20, "eta_y": 1.0, "eta_z": 0.5}
         ({"settings": PLAIN | {"distinct": xr.DataArray([1.0], dims="a")}}, "must have the dimension distinct_token"),
         ({"settings": []}, "`settings` must be a mapping of arrays, or a sequence of .* but got none"),
         ({"settings": [(1, 2)]}, r"`settings\[0\]` must be \(data, eta_y, eta_z\)"),
-        ({"settings": [(SequenceClasses.syn_small(), 1.0, 0.0)]}, r"`settings\[0\]\[eta_z\]` must be positive"),
+        ({"settings": [(SequenceClasses.syn_small(), 1.0, -1.0)]}, r"`settings\[0\]\[eta_z\]` must be positive"),
         ({"settings": [(SequenceClasses.syn_small(), 1.0, 1.0)], "path": "x"}, "`path` must be None where"),
         ({"settings": [(SequenceClasses.syn_small(), 1.0, 1.0)], "record": ["y"]}, "`record` must be without 'y'"),
         ({"t_end": 0.0}, "`t_end` must be positive"),

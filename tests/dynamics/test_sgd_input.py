@@ -23,9 +23,8 @@ BAD = [
     ({"momentum": 1.0}, "`momentum` must be below 1, but got 1.0"),
     ({"momentum": -0.1}, "`momentum` must be non-negative, but got -0.1"),
     ({"momentum": np.nan}, "`momentum` must be a non-negative finite number, but got nan"),
-    ({"eta_y": 0}, "`eta_y` must be positive, but got 0"),
     ({"eta_y": -1.0}, "`eta_y` must be positive, but got -1.0"),
-    ({"eta_z": 0.0}, "`eta_z` must be positive, but got 0.0"),
+    ({"eta_z": -0.5}, "`eta_z` must be positive, but got -0.5"),
     ({"eta_z": np.inf}, "`eta_z` must be a positive finite number, but got inf"),
     ({"eta_z": "1"}, "`eta_z` must be a positive finite number, but got '1'"),
     ({"eta_y": 1e300, "dtype": "float32"}, "`eta_y` must be in the range of float32, but got 1e+300"),
@@ -63,7 +62,7 @@ BAD = [
     ),
     (
         {"init": Layer(np.zeros((2, 30)), np.zeros((3, 34)), np.ones((30, 3))), "eta_v": -1.0},
-        "`eta_v` must be non-negative, but got -1.0",
+        "`eta_v` must be positive, but got -1.0",
     ),
 ]
 

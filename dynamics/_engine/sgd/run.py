@@ -118,8 +118,8 @@ def checked(
     given = as_optimizer(optimizer, momentum)
     direction_of(given)
     parameters = {
-        "eta_y": checks.positive("eta_y", eta_y),
-        "eta_z": checks.positive("eta_z", eta_z),
+        "eta_y": checks.rate("eta_y", eta_y),
+        "eta_z": checks.rate("eta_z", eta_z),
         "steps": checks.integer("steps", steps, minimum=1),
         "batch_size": None if batch_size is None else checks.integer("batch_size", batch_size, minimum=1),
         "length": None if length is None else checks.integer("length", length, minimum=2),

@@ -26,7 +26,7 @@ class Setting:
     name : str
     classes : SequenceClasses
     eta_y, eta_z : float
-        Learning rates per step.
+        Learning rates per step, positive: the statements are about training of both.
     t_end : float
         Length of the training, SGD steps.
     law : Law, optional
@@ -57,6 +57,10 @@ class Setting:
     length: int | None = 256
     position_bias: float = 0.0
     start: Layer | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("eta_y", "eta_z"):
+            checks.positive(name, getattr(self, name))
 
     @property
     def overlap(self) -> float:
