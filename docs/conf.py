@@ -33,6 +33,7 @@ extensions = [
     "proofs",
     "reference",
     "tasks",
+    "tried",
     "offline_mathjax",
     "statement_pages",
 ]

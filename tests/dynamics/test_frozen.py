@@ -89,6 +89,8 @@ def test_ensembles_are_the_flows_one_by_one(level):
         one = gradient_flow(classes, eta_y=eta_y, eta_z=eta_z, t_end=100.0, decoder=level, times=times)
         assert (made["z"].values[n] == 0).all() and (one.dataset["z"].values == 0).all()
         np.testing.assert_allclose(made["loss"].values[n], one.dataset["loss"].values, rtol=1e-6)
+        listed = gradient_flow_ensemble([(classes, eta_y, eta_z)], t_end=100.0, decoder=level, times=times)
+        np.testing.assert_allclose(listed["loss"].values[0], one.dataset["loss"].values, rtol=1e-6)
 
 
 @pytest.mark.parametrize("level", ["full", "modified", "theory"])
