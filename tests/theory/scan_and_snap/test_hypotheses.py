@@ -97,6 +97,7 @@ BREAKING = {
     "Assumption 1(a), no positional encoding": changed(position_bias=0.1),
     "Assumption 1(b), T -> infinity": changed(length=256),
     "Assumption 1(c), eta_Y >> eta_Z": changed(eta_z=0.01),
+    "Assumption 1(c) for the vocabulary": changed(eta_z=INSIDE.eta_y / 200),
     "Assumption 2, M >> K^2": of(single_common_token(3, 89, 0.03)),
     "Assumption 2, |lambda_1(E)| < 1/K": of(single_common_token(3, 50_000, 0.17)),
     "Assumption 2, |lambda_i(E)| >= 6/sqrt(M)": of(single_common_token(3, 39_000, 0.03)),

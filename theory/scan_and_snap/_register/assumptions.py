@@ -112,6 +112,11 @@ def _falling(setting: Any) -> float:
     return max(single, several) if len(setting.classes.common_tokens) else 1.0
 
 
+def slower_by(vocab_size: int) -> float:
+    """Factor by which attention must be slower than where a vocabulary becomes large."""
+    return max(1.0, (math.log(vocab_size) / math.log(MANY)) ** 2)
+
+
 # Assumption 1
 NO_POSITIONS = Assumption(
     "Assumption 1(a), no positional encoding: position bias 0",
@@ -123,6 +128,12 @@ LONG_SEQUENCES = Assumption(
 )
 FAST_DECODER = Assumption(
     f"Assumption 1(c), eta_Y >> eta_Z: eta_Y >= {FASTER} eta_Z", lambda setting: setting.eta_y / setting.eta_z / FASTER
+)
+# At a fixed ratio of the rates the modified flow's velocities miss (10) by more the larger M is, like ln^2 M.
+FAST_FOR_VOCABULARY = Assumption(
+    f"Assumption 1(c) for the vocabulary: eta_Y >= {FASTER} eta_Z (ln M/ln {MANY})^2",
+    lambda setting: setting.eta_y / setting.eta_z / (FASTER * slower_by(setting.classes.vocab_size)),
+    ("modified flow",),
 )
 ASSUMPTION_1 = (NO_POSITIONS, LONG_SEQUENCES, FAST_DECODER)
 

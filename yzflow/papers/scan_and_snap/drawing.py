@@ -34,7 +34,9 @@ def draw(choose: Choose, *, level: str, assumed: tuple[Assumption, ...], outside
     size = classes.vocab_size
     lowest = of.MUCH * size**-0.99 if of.FAST_ENOUGH in assumed else 0.01
     eta_y = choose.real("eta_y", min(lowest, 1.0), 10.0 if outside is of.SLOW_ENOUGH else 1.0, log=True)
-    slower = (1.0, of.FASTER) if outside is of.FAST_DECODER else (of.FASTER, 1e5)
+    vocabulary = of.FAST_FOR_VOCABULARY in assumed and level in of.FAST_FOR_VOCABULARY.levels
+    enough = of.FASTER * (of.slower_by(size) * (1 + 1e-9) if vocabulary else 1.0)
+    slower = (1.0, of.FASTER) if outside is of.FAST_DECODER else (enough, 1e5)
     eta_z = eta_y / choose.real("eta_y / eta_z", *slower, log=True)
     k = classes.n_classes
     batch_size = 1 if level == of.DRAWN else choose.one_of("batch size", (64, 128, 1))

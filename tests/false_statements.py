@@ -1,7 +1,7 @@
 """Fifty false statements inside the assumptions of true ones, and how many examples the fuzzer needs to break each.
 
 Each is a statement of the register with one thing wrong: a factor, a sign, a formula as printed, or a hypothesis that
-is broken in every example. ``python tests/yzflow/fuzzing/false_statements.py`` prints how many settings were drawn
+is broken in every example. ``python tests/false_statements.py`` prints how many settings were drawn
 until one violates it.
 """
 
