@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics._assembly import assemble
 from dynamics._engine.clock import Clock
 from dynamics._engine.noise.field import Field, Steps
 from dynamics._engine.noise.schemes import SCHEMES
@@ -22,7 +23,7 @@ from dynamics.noise import drawn
 from dynamics.support import checks
 from dynamics.support.calls import Call
 from dynamics.support.progress import Progress
-from dynamics.trajectory import Trajectory, assemble
+from dynamics.trajectory import Trajectory
 
 __all__ = ["ORDERS", "SCHEMES", "stochastic_flow"]
 

@@ -9,6 +9,7 @@ from typing import Any, NoReturn, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics._assembly import LargeRecord, assemble, is_large
 from dynamics._engine.clock import Clock
 from dynamics._engine.march import MOST_EVALUATIONS, Guard, culprit, march, taken
 from dynamics._engine.solver import METHODS, Solver, as_solver
@@ -25,7 +26,7 @@ from dynamics.run import Run
 from dynamics.support import checks
 from dynamics.support.calls import Call
 from dynamics.support.progress import Progress
-from dynamics.trajectory import LargeRecord, Trajectory, assemble, is_large
+from dynamics.trajectory import Trajectory
 
 __all__ = ["METHODS", "IntegrationError", "Solver", "gradient_flow"]
 

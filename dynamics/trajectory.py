@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import lazy_loader
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike
+from numpy.typing import ArrayLike
 
 from dynamics import _shown, observables
-from dynamics._model.objective import CRITERIA, Objective
-from dynamics._model.problem import Problem, embed
-from dynamics._model.weights import Weights
-from dynamics.bags import Bags
-from dynamics.layer import Embedding, Layer, attention
+from dynamics._model.objective import Objective
+from dynamics.layer import Embedding, Layer
 from dynamics.optimizers.optimizer import Optimizer
 from dynamics.support import checks, names
 from dynamics.support.calls import Call
-from dynamics.support.checks import read_only
-from dynamics.support.provenance import provenance
 from dynamics.support.results import load_result, save_result
 
 if TYPE_CHECKING:
@@ -33,14 +28,8 @@ if TYPE_CHECKING:
 else:  # a third of the time from a new process to the end of a first small flow
     xr = lazy_loader.load("xarray")
 
-_FORMAT = "yzflow-trajectory-1"
-# Bytes of the tables of a trajectory that keeps every state whole.
-_TABLES = 2**30
-_ATTENTION = {"long_name": "expected attention", "units": "1"}
-_Z = {"long_name": "attention logit", "units": "1"}
-_Y = {"long_name": "decoder logit", "units": "1"}
-_DISTINCT = {"long_name": "distinct to the next token"}
-_EMBEDDING = ("embedding", "key_weights", "query_weights", "value_weights")
+FORMAT = "yzflow-trajectory-1"
+EMBEDDING = ("embedding", "key_weights", "query_weights", "value_weights")
 
 
 class Trajectory:
@@ -87,8 +76,8 @@ class Trajectory:
         self, dataset: xr.Dataset, call: Call | None = None, environment: Mapping[str, str] | None = None
     ) -> None:
         checks.instance("dataset", dataset, xr.Dataset)
-        if dataset.attrs.get("format") != _FORMAT:
-            raise checks.reject("dataset", f"have the attribute format = {_FORMAT!r}", dataset.attrs.get("format"))
+        if dataset.attrs.get("format") != FORMAT:
+            raise checks.reject("dataset", f"have the attribute format = {FORMAT!r}", dataset.attrs.get("format"))
         self.dataset = dataset
         self.call = call if call is None else checks.instance("call", call, Call)
         self.environment = checks.mapping("environment", environment)
@@ -193,7 +182,7 @@ class Trajectory:
             if "y_final" not in last:
                 raise ValueError("`final` needs Y, which a reduced flow of this size never forms")
             return Layer(last["z_final"], last["y_final"], None, last["multiplicity"])
-        V, hidden, vectors, keys, queries, values = (last.get(name) for name in ("v", "hidden", *_EMBEDDING))
+        V, hidden, vectors, keys, queries, values = (last.get(name) for name in ("v", "hidden", *EMBEDDING))
         embedding = None if vectors is None else Embedding(vectors, keys, queries, values)
         center, floor = bool(attributes.get("center", 0)), float(attributes.get("floor", 0.0))
         residual = bool(attributes.get("residual", 0))
@@ -356,7 +345,7 @@ class Trajectory:
         FileNotFoundError
             If there is none.
         """
-        return cls(*load_result(path, _FORMAT, "a trajectory", ("query", "token", "next_token")))
+        return cls(*load_result(path, FORMAT, "a trajectory", ("query", "token", "next_token")))
 
     @property
     def _starts(self) -> np.ndarray | None:
@@ -446,225 +435,3 @@ class Trajectory:
         if not (share > 0).all():
             raise checks.reject("token", f"occur with next token {next_token}", token)
         return share
-
-
-class States(NamedTuple):
-    """The layers at some times.
-
-    Attributes
-    ----------
-    like : Layer
-        Their kind, not their weights.
-    weights : Weights
-        Their arrays, each with an axis of times before its own; Z and V also where they follow from an embedding.
-    """
-
-    like: Layer
-    weights: Weights
-
-    @classmethod
-    def of(cls, like: Layer, weights: Weights) -> States:
-        """From the weights as training moves them."""
-        if like.embedding is not None:
-            inner = zip(weights.keys, weights.queries, weights.values, strict=True)
-            whole = [embed(like.embedding.vectors, *own) for own in inner]
-            weights = weights._replace(Z=np.stack([Z for Z, _ in whole]), V=np.stack([V for _, V in whole]))
-        return cls(like, Weights(*(read_only(array) for array in weights)))
-
-
-def assemble(
-    bags: Bags,
-    times: Sequence[float] | np.ndarray,
-    states: States,
-    loss: np.ndarray | None = None,
-    *,
-    kind: str,
-    parameters: Mapping,
-    query_tokens: np.ndarray | None = None,
-    extra: Mapping[str, tuple] | None = None,
-    attributes: Mapping[str, str] | None = None,
-) -> Trajectory:
-    """A trajectory from recorded states.
-
-    Parameters
-    ----------
-    bags : Bags
-        What loss and attention are measured on.
-    times : (n,) float
-    states : States
-        What was recorded at these times.
-    loss : (n,) float, optional
-        The expected loss there, if it is known.
-    kind : str
-        The simulator, for the attributes.
-    parameters : mapping
-        Its arguments, JSON-serialisable.
-    query_tokens : (queries,) int, optional
-        Token id of each row of Z.
-    extra : mapping, optional
-        More variables, name -> (dimensions, array, attributes).
-    attributes : mapping, optional
-        More attributes of the dataset.
-    """
-    first, weights = states
-    support = observables.Support(bags, first.Z.shape[1])
-    logits = weights.Z if first.temperature == 1 else weights.Z / first.temperature
-    if loss is None:
-        # In the precision of the run, which may be another than that of its start.
-        objective = Objective(parameters.get("criterion", "cross-entropy"))
-        problem = Problem(bags, first, objective, weights.Z.dtype)
-        loss = np.array([problem.loss(Weights(*own)) for own in zip(*weights, strict=True)])
-    rows_of_y = "unit" if first.hidden is not None else "token" if first.V is None else "value"
-    if first.residual:
-        rows_of_y = "token_or_query"
-    variables: dict[str, tuple] = {
-        "attention": (("time", "next_token", "token"), support.dense(support.over_time(logits)), _ATTENTION),
-        "z": (("time", "query", "token"), weights.Z, _Z),
-        "y": (("time", rows_of_y, "column"), weights.Y, _Y),
-        "distinct": (("next_token", "token"), support.dense(support.distinct), _DISTINCT),
-        **(extra or {}),
-    }
-    if first.V is not None:
-        variables["v"] = (("time", "token", "value"), weights.V, {"long_name": "value matrix", "units": "1"})
-    if first.hidden is not None:
-        named = {"long_name": "hidden layer, biases last", "units": "1"}
-        variables["hidden"] = (("time", "input", "unit"), weights.hidden, named)
-    if first.embedding is not None:
-        variables["embedding"] = (("token", "embedding_dimension"), first.embedding.vectors)
-        rows = {"keys": "attention_dimension", "queries": "attention_dimension", "values": "value"}
-        for name, part in zip(_EMBEDDING[1:], rows, strict=True):
-            if getattr(first.embedding, part) is not None:
-                variables[name] = (("time", rows[part], "embedding_dimension"), getattr(weights, part))
-    return _labelled(support, times, loss, first, variables, kind, parameters, query_tokens, attributes)
-
-
-def _labelled(
-    support: observables.Support,
-    times: Sequence[float] | np.ndarray,
-    loss: np.ndarray,
-    layer: Layer,
-    variables: dict[str, tuple],
-    kind: str,
-    parameters: Mapping,
-    query_tokens: np.ndarray | None,
-    attributes: Mapping[str, str] | None,
-    coordinates: Mapping[str, tuple] | None = None,
-) -> Trajectory:
-    """The variables of a run, and what every trajectory has."""
-    if query_tokens is None:
-        query_tokens = np.arange(layer.Z.shape[0])
-    query = support.queries()
-    _, name, units = CRITERIA[parameters.get("criterion", "cross-entropy")]
-    variables |= {
-        "loss": (("time",), loss, {"long_name": f"expected {name}", "units": units}),
-        "multiplicity": (("column",), layer.multiplicity, {"long_name": "next tokens that share the column"}),
-        "query_of": (
-            ("next_token",),
-            np.where(query < 0, -1, np.asarray(query_tokens)[query]),
-            {"long_name": "query token"},
-        ),
-    }
-    coordinates = {
-        "time": (("time",), np.asarray(times, dtype=np.float64), {"long_name": "time", "units": "SGD steps"}),
-        "query": (("query",), query_tokens),
-        "token": (("token",), np.arange(support.n_tokens)),
-        "next_token": (("next_token",), support.present),
-        **(coordinates or {}),
-    }
-    for names_of, axis in names.AXES.items():
-        given = getattr(support.bags, names_of)
-        if given is not None:
-            numbers = support.present if axis == "next_token" else np.arange(len(coordinates[axis][1]))
-            whole = names.filled(given, int(numbers.max()) + 1)
-            coordinates[f"{axis}_name"] = (
-                (axis,),
-                whole[numbers],
-                {"long_name": f"name of the {axis.replace('_', ' ')}"},
-            )
-    own: dict[str, Any] = {"center": int(layer.center), "floor": layer.floor}
-    if layer.residual:
-        own["residual"] = 1
-    if layer.temperature != 1:
-        own["temperature"] = layer.temperature
-    if layer.normalisation != ("layer" if layer.center else "unit"):
-        own["normalisation"] = layer.normalisation or "none"
-    own = provenance(kind, parameters, _FORMAT) | own | dict(attributes or {})
-    return Trajectory._recorded(variables, coordinates, own)
-
-
-def is_large(bags: Bags, layer: Layer, times: int) -> bool:
-    """Whether the tables of a run with so many recorded states are too large to be kept whole.
-
-    Only a layer of Z and Y has a form that keeps less.
-    """
-    if not layer.plain:
-        return False
-    entries = layer.Z.size + layer.Y.size + bags.n_targets * layer.Z.shape[1]
-    return 8 * times * entries > _TABLES
-
-
-class LargeRecord:
-    """The records of a run that `is_large`: loss, and attention and logits of the pairs that occur together.
-
-    Parameters
-    ----------
-    bags : Bags
-        What loss and attention are measured on.
-    layer : Layer
-        Its kind and its precision count, not its weights.
-    objective : Objective
-        Its criterion counts, since a regulariser is no part of the expected loss.
-    """
-
-    def __init__(self, bags: Bags, layer: Layer, objective: Objective, dtype: DTypeLike = np.float64) -> None:
-        self.bags, self.layer = bags, layer
-        self.problem = Problem(bags, layer, Objective(objective.criterion), dtype)
-        self.support = observables.Support(bags, layer.Z.shape[1])
-        self.queries = self.support.queries()
-        self.times: list[float] = []
-        self.loss: list[float] = []
-        self.attention: list[np.ndarray] = []
-        self.z: list[np.ndarray] = []
-
-    def expected_loss(self, weights: Weights) -> float:
-        """The loss at ``weights``."""
-        return self.problem.loss(Weights(*(read_only(array.view()) for array in weights)))
-
-    def add(self, time: float, Z: np.ndarray, loss: float) -> None:
-        """Measure attention at the logits ``Z``."""
-        Z = Z.view()
-        self.times.append(time)
-        self.loss.append(loss)
-        self.attention.append(self.support.attention(attention(self.bags, Z)))
-        query = self.queries[self.support.row]
-        self.z.append(np.where(query < 0, np.nan, Z[query, self.support.token]))
-
-    def trajectory(
-        self,
-        Z: np.ndarray,
-        Y: np.ndarray | None,
-        *,
-        kind: str,
-        parameters: Mapping,
-        query_tokens: np.ndarray | None = None,
-        extra: Mapping[str, tuple] | None = None,
-        attributes: Mapping[str, str] | None = None,
-    ) -> Trajectory:
-        """A trajectory of the records, with Z and Y as the last state; Y is None where it was never formed."""
-        support = self.support
-        variables = {
-            "attention": (("time", "entry"), np.stack(self.attention), _ATTENTION),
-            "z": (("time", "entry"), np.stack(self.z), _Z),
-            "distinct": (("entry",), support.distinct, _DISTINCT),
-            "z_final": (("query", "token"), read_only(Z), _Z),
-            **(extra or {}),
-        }
-        if Y is not None:
-            variables["y_final"] = (("token", "column"), read_only(Y), _Y)
-        coordinates = {
-            "entry_next_token": (("entry",), support.present[support.row]),
-            "entry_token": (("entry",), support.token),
-        }
-        loss = np.array(self.loss)
-        common = (kind, parameters, query_tokens, attributes)
-        return _labelled(support, self.times, loss, self.layer, variables, *common, coordinates)

@@ -8,12 +8,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from dynamics._assembly import States
 from dynamics._engine.stages import Frame
 from dynamics._model.objective import Objective
 from dynamics.bags import Bags
 from dynamics.layer import Layer
 from dynamics.optimizers.optimizer import Optimizer
-from dynamics.trajectory import States, Trajectory
+from dynamics.trajectory import Trajectory
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from dynamics._assembly import States
 from dynamics._engine.orbits import NotReducibleError, Orbits
 from dynamics._model.batch import Batch
 from dynamics._model.weights import Weights
@@ -17,7 +18,6 @@ from dynamics.fields.system import Observed, Setting, copied
 from dynamics.layer import Layer
 from dynamics.support import checks
 from dynamics.support.checks import read_only
-from dynamics.trajectory import States
 
 
 class Theory:

@@ -20,12 +20,12 @@ from dynamics import (
     SequenceClasses,
     TextCorpus,
     Trajectory,
+    _assembly,
     extensions,
     gradient_flow,
     noise,
     sgd,
     stochastic_flow,
-    trajectory,
 )
 from dynamics.support import calls, display, names
 from theory.enclosures import enclose_flow
@@ -109,7 +109,7 @@ def test_bags_with_and_without_names_have_the_same_numbers(data):
 @pytest.mark.parametrize("tables", [2**30, 0])
 @pytest.mark.parametrize("decoder", ["full", "theory"])
 def test_a_flow_has_the_bits_that_it_has_without_names(monkeypatch, tables, decoder):
-    monkeypatch.setattr(trajectory, "_TABLES", tables)
+    monkeypatch.setattr(_assembly, "_TABLES", tables)
     own, bare = (run(data, decoder=decoder).dataset for data in (classes(**NAMED), classes()))
     assert ("entry" in own.dims) == (tables == 0 and decoder == "full") or decoder == "theory"
     xr.testing.assert_identical(without(own), bare)
@@ -380,7 +380,7 @@ def test_labels_and_styles_that_are_none_are_refused(options, message):
 
 @pytest.mark.parametrize("tables", [2**30, 0])
 def test_a_table_of_attention_has_numbers_and_names(tmp_path, monkeypatch, tables):
-    monkeypatch.setattr(trajectory, "_TABLES", tables)
+    monkeypatch.setattr(_assembly, "_TABLES", tables)
     words = ["a, b", 'say "so"', "two\nlines"]
     made = run(classes(token_names=words, class_names=AFTER))
     made.to_csv(tmp_path / "a.csv")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from dynamics import Layer, SequenceClasses, Solver, Trajectory, gradient_flow, sgd, trajectory
+from dynamics import Layer, SequenceClasses, Solver, Trajectory, _assembly, gradient_flow, sgd
 from dynamics.support import display
 
 
@@ -138,7 +138,7 @@ def test_lines_are_those_of_the_dataset(large, monkeypatch):
     options = {"eta_y": 1.0, "eta_z": 1.0, "steps": 20, "length": 30, "record_every": 5}
     expected = sgd(CLASSES, **options).dataset
     if large:
-        monkeypatch.setattr(trajectory, "_TABLES", 0)
+        monkeypatch.setattr(_assembly, "_TABLES", 0)
     flow = sgd(CLASSES, **options)
     assert ("entry" in flow.dataset.dims) == large
     for n, tokens in ((0, [0, 1, 2]), (1, [0, 1, 3, 4])):

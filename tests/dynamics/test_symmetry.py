@@ -7,7 +7,7 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, Objective, SequenceClasses, Solver, Trajectory, gradient_flow, trajectory
+from dynamics import Bags, Layer, Objective, SequenceClasses, Solver, Trajectory, _assembly, gradient_flow
 from dynamics._engine.symmetry import find_symmetry
 
 decoders = st.sampled_from(("full", "modified", "theory"))
@@ -288,7 +288,7 @@ def test_a_large_reduced_flow_says_the_same(decoder, monkeypatch):
     classes = SequenceClasses(table, [0, 0, 0], vocab_size=9, class_weights=[0.3, 0.3, 0.4])
     options = {"eta_y": 0.7, "eta_z": 0.4, "t_end": 60.0, "n_times": 5, "decoder": decoder, "rtol": 1e-12}
     whole = gradient_flow(classes, solver=Solver(reduce="none"), **options)
-    monkeypatch.setattr(trajectory, "_TABLES", 0)
+    monkeypatch.setattr(_assembly, "_TABLES", 0)
     # With so few classes the theory's plain system would be cheaper; what is compared is the way of the reduced one.
     monkeypatch.setattr("dynamics._engine.orbits._WORTH", 0.0)
     large = gradient_flow(classes, **options)

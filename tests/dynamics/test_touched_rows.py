@@ -9,7 +9,7 @@ import strategies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dynamics import Bags, Layer, SequenceClasses, Trajectory, sgd, trajectory
+from dynamics import Bags, Layer, SequenceClasses, Trajectory, _assembly, sgd
 from dynamics._engine.sgd import steps
 from dynamics._engine.sgd.memory import Memory
 from dynamics._model.weights import Weights
@@ -120,7 +120,7 @@ def test_both_layouts_say_the_same(change, vocab_size, monkeypatch, tmp_path):
     """Every observable of the layout of large runs is that of the dense one; it comes back from its file."""
     options = OPTIONS | change
     dense = sgd(small(vocab_size), **options)
-    monkeypatch.setattr(trajectory, "_TABLES", 0)
+    monkeypatch.setattr(_assembly, "_TABLES", 0)
     large = sgd(small(vocab_size), **options)
     assert "entry" in large.dataset.dims and "entry" not in dense.dataset.dims
     large.save(tmp_path / "run.nc")
@@ -151,10 +151,10 @@ def test_what_is_large_goes_by_the_bytes_of_all_states(monkeypatch):
     bags, layer = small().population(), Layer(np.zeros((3, 5)), np.zeros((5, 4)))
     size = 8 * 7 * (3 * 5 + 5 * 4 + 3 * 5)
     for bound, large in ((size - 1, True), (size, False)):
-        monkeypatch.setattr(trajectory, "_TABLES", bound)
-        assert trajectory.is_large(bags, layer, 7) is large
+        monkeypatch.setattr(_assembly, "_TABLES", bound)
+        assert _assembly.is_large(bags, layer, 7) is large
         # A layer with values has no form that keeps less.
-        assert trajectory.is_large(bags, Layer(layer.Z, np.zeros((5, 4)), np.eye(5)), 7) is False
+        assert _assembly.is_large(bags, Layer(layer.Z, np.zeros((5, 4)), np.eye(5)), 7) is False
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
@@ -188,7 +188,7 @@ def large_classes(n_classes, n_tokens=50_272, seed=0):
 
 @pytest.mark.parametrize("optimizer, momentum", KINDS)
 def test_a_real_vocabulary_has_no_table_of_all_its_pairs(optimizer, momentum, monkeypatch):
-    monkeypatch.setattr(trajectory, "_TABLES", 2**27)  # what the full number of classes goes beyond anyway
+    monkeypatch.setattr(_assembly, "_TABLES", 2**27)  # what the full number of classes goes beyond anyway
     classes = large_classes(300)
     support = classes.probabilities.nnz
     options = {"eta_y": 0.5, "eta_z": 0.1, "steps": 4, "batch_size": 16, "dtype": "float32", "record_every": 4}

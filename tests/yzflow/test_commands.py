@@ -26,8 +26,8 @@ import sys
 sys.path[:] = [{str(ROOT)!r}, *filter(None, sys.path[1:])]
 tables = int(sys.argv.pop(1))
 if tables:
-    import dynamics.trajectory
-    dynamics.trajectory._TABLES = tables
+    import dynamics._assembly
+    dynamics._assembly._TABLES = tables
 from yzflow.cli import main
 main()
 """

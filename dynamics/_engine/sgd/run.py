@@ -9,6 +9,7 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 
+from dynamics._assembly import LargeRecord, States, assemble, is_large
 from dynamics._engine.sgd import steps as steps_of_sgd
 from dynamics._engine.sgd.feed import Feed, Source, source_of
 from dynamics._engine.sgd.memory import LARGE, Memory, bounded, copy_of, zeros
@@ -25,7 +26,7 @@ from dynamics.optimizers.optimizer import Optimizer, as_optimizer, ascend, direc
 from dynamics.support import checks
 from dynamics.support.checks import read_only
 from dynamics.support.progress import Progress
-from dynamics.trajectory import LargeRecord, States, Trajectory, assemble, is_large
+from dynamics.trajectory import Trajectory
 
 _MOST_BITS = 4096  # of a seed: files hold its digits
 DTYPES: dict[str, type[np.floating]] = {"float64": np.float64, "float32": np.float32}
