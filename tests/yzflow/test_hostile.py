@@ -111,7 +111,7 @@ def calls(tmp_path_factory):
                     "objective": None, "level": "theory flow", "quick": True, "seed": 0, "progress": False}),
                 "fuzzing.campaign.fuzz": (yzflow.fuzz, {
                     "statement": "Scan and Snap: Theorem 2(a)", "level": "theory flow", "examples": 1, "seed": 0,
-                    "outside": None, "store": None, "executor": None, "progress": False}),
+                    "like": None, "outside": None, "store": None, "executor": None, "progress": False}),
                 "pages.statement.page": (yzflow.page, {
                     "statement": STATEMENT, "path": "page.html", "quick": True, "seed": 0, "progress": False,
                     "certificates": None, "verifier": None}),

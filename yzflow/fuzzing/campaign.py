@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
 from dynamics.support import checks
 from dynamics.support.progress import Progress
-from theory import statements
-from theory.statements import Statement
+from theory import papers, statements
+from theory.statements import Check, Statement
 from yzflow.audits import audit, chosen, tried
 from yzflow.audits.enclosing import Enclose, FlowsInBalls
 from yzflow.fuzzing import blocks as engine
@@ -36,9 +36,10 @@ __all__ = ["fuzz", "replay"]
 
 
 def fuzz(
-    statement: str | Statement,
+    statement: str | Statement | Callable[[Any], bool],
     *,
     level: str | None = None,
+    like: str | Statement | None = None,
     examples: int = 200,
     seed: int = 0,
     outside: str | None = None,
@@ -50,10 +51,13 @@ def fuzz(
 
     Parameters
     ----------
-    statement : str or Statement
-        By id or number, of a paper that declares how settings are drawn (`yzflow.Paper`, ``drawing``).
+    statement : str, Statement or callable
+        By id or number, of a paper that declares how settings are drawn (`yzflow.Paper`, ``drawing``); or a conjecture:
+        a function of a simulation (a `Trajectory`, as the paper's settings have it) that returns whether it holds.
     level : str, optional
-        One level of fidelity. Default: each at which a check of the statement should hold.
+        One level of fidelity. Default: each at which a check of the statement should hold. A function needs it.
+    like : str or Statement, optional
+        Of a function: the statement inside whose assumptions settings are drawn.
     examples : int
         Settings inside the assumptions at each level, in blocks of 25; a block ends with its first violation.
     seed : int
@@ -78,7 +82,7 @@ def fuzz(
     ImportError
         If hypothesis, which draws, is not installed: ``pip install 'yzflow[fuzz]'``.
     """
-    one = chosen.find(statement)
+    one = _statement(statement, level, like)
     examples = checks.integer("examples", examples, minimum=1)
     seed = checks.integer("seed", seed, minimum=0)
     progress = checks.flag("progress", progress)
@@ -100,8 +104,27 @@ def fuzz(
                 if swept
                 else _drawn(each, sizes, seed, report, place / len(asked), 1 / len(asked))
             )
-            found.append(_campaign(each, tried))
+            found.append(_campaign(each, tried, "" if like is None else chosen.find(like).id))
     return FuzzReport(one.id, seed, tuple(found))
+
+
+def _statement(given: Any, level: str | None, like: str | Statement | None) -> Statement:
+    """The statement that is given, or one that claims what a function says, with the assumptions of another."""
+    if isinstance(given, (str, Statement)) or not callable(given):
+        if like is not None:
+            raise checks.reject("like", "be None unless `statement` is a function", checks.brief(like))
+        return chosen.find(given)
+    if like is None:
+        raise checks.reject("like", "be the statement inside whose assumptions settings are drawn", like)
+    model, name = chosen.find(like, argument="like"), getattr(given, "__name__", type(given).__name__)
+    paper = papers.named(model.paper)
+    level = checks.one_of("level", "" if level is None else level, () if paper is None else paper.levels)
+
+    def fails(runs: Any, level: str) -> float:
+        return 0.0 if given(runs.trajectory(level)) else 1.0
+
+    check = Check(name, (level,), fails, tolerance=0.5, expected=(level,))
+    return Statement(model.paper, name, "A conjecture", "", "", assumptions=model.assumptions, checks=(check,))
 
 
 def _drawn(asked: Asked, sizes: list[int], seed: int, report: Progress, start: float, width: float) -> list[Tried]:
@@ -137,7 +160,7 @@ def _swept(asked: Asked, sizes: list[int], seed: int, **how: Any) -> list[Tried]
     return found
 
 
-def _campaign(asked: Asked, blocks: list[Tried]) -> Campaign:
+def _campaign(asked: Asked, blocks: list[Tried], like: str = "") -> Campaign:
     """The examples of all blocks, and the simplest violation of each, looked at more closely."""
     return Campaign(
         asked.level,
@@ -146,13 +169,13 @@ def _campaign(asked: Asked, blocks: list[Tried]) -> Campaign:
         sum(block.rejected for block in blocks),
         sum(block.stopped for block in blocks),
         next((block.why for block in blocks if block.why), ""),
-        tuple(_violation(asked, block.simplest, block.seed) for block in blocks if block.simplest is not None),
+        tuple(_violation(asked, block.simplest, block.seed, like) for block in blocks if block.simplest is not None),
         {check.name: check.false_alarm for check in asked.checks if check.false_alarm != 0},
         tried.asked(asked.statement, asked.level),
     )
 
 
-def _violation(asked: Asked, found: Example, seed: int) -> Violation:
+def _violation(asked: Asked, found: Example, seed: int, like: str) -> Violation:
     """A violation with the verdict of balls, and, where seeds are drawn, how many others fail."""
     setting = asked.setting(Recorded(found.choices))
     name = max(found.shares, key=lambda check: found.shares[check])
@@ -169,20 +192,28 @@ def _violation(asked: Asked, found: Example, seed: int) -> Violation:
         again = (rows_at(asked, setting, seed=other) for other in others)
         fails = sum(any(share(row) > 1 for row in rows if row.check == name) for rows in again)
     broken = "" if asked.outside is None else asked.outside.text
-    return Violation(asked.statement.id, asked.level, broken, name, found, seed, decided, fails)
+    return Violation(asked.statement.id, asked.level, broken, name, found, seed, decided, fails, like)
 
 
 def replay(
-    statement: str | Statement, level: str, choices: Mapping[str, Any], *, seed: int = 0, outside: str | None = None
+    statement: str | Statement | Callable[[Any], bool],
+    level: str,
+    choices: Mapping[str, Any],
+    *,
+    like: str | Statement | None = None,
+    seed: int = 0,
+    outside: str | None = None,
 ) -> Example:
     """An example once more, from its choices.
 
     Parameters
     ----------
-    statement : str or Statement
+    statement : str, Statement or callable
     level : str
     choices : mapping
         As a report prints them.
+    like : str or Statement, optional
+        As for `yzflow.fuzz`.
     seed : int
         Of the simulations, which a report prints, too.
     outside : str, optional
@@ -193,7 +224,7 @@ def replay(
     ValueError
         If the choices make no setting inside the assumptions, or outside of that one and inside the others.
     """
-    asked = asked_of(chosen.find(statement), level, outside)[0]
+    asked = asked_of(_statement(statement, level, like), level, outside)[0]
     again = example(asked, Recorded(choices), seed=checks.integer("seed", seed, minimum=0))
     if again is None:
         where = "inside the assumptions" if asked.outside is None else f"outside of {asked.outside.text} alone"

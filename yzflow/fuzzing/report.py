@@ -37,6 +37,8 @@ class Violation:
         What balls say of the check there, where they can.
     fails : int, optional
         Of `SEEDS_AGAIN` other seeds, how many fail; None where nothing is drawn.
+    like : str
+        Of a function: the id of the statement inside whose assumptions settings are drawn.
     """
 
     statement: str
@@ -47,13 +49,16 @@ class Violation:
     seed: int
     decided: Decided | None = None
     fails: int | None = None
+    like: str = ""
 
     @property
     def python(self) -> str:
         """Lines of Python that show it again."""
         outside = f", outside={self.outside!r}" if self.outside else ""
         choices = f"{self.example.choices!r}, seed={self.seed}{outside}"
-        called = f'replay("{self.statement}", "{self.level}", {choices})'
+        # Of a conjecture the reader has the function, whose name this is.
+        which, like = (self.check, f", like={self.like!r}") if self.like else (f'"{self.statement}"', "")
+        called = f'replay({which}, "{self.level}", {choices}{like})'
         return f"from yzflow.fuzzing.campaign import replay\n\nprint({called}.shares)"
 
     @property

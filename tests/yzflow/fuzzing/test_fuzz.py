@@ -119,6 +119,46 @@ def test_examples_depend_on_the_seed_alone(tmp_path):
     assert json.loads(json.dumps(kept)) == json.loads(json.dumps([one for block in here for one in block["examples"]]))
 
 
+def few_classes(run):
+    return run.dataset.sizes["next_token"] < 4
+
+
+def stays_ahead(run):
+    """The most frequent token of class 0 has the largest share of its distinct tokens."""
+    own = run.dataset["attention"].isel(next_token=0).where(run.dataset["distinct"].isel(next_token=0))
+    return bool((own.argmax("token") == own.isel(time=0).argmax("token")).all())
+
+
+def test_a_function_of_a_trajectory_is_a_conjecture():
+    like = "Scan and Snap: Theorem 3"
+    assert yz.fuzz(stays_ahead, like=like, level="full flow", examples=20).passed
+    report = yz.fuzz(few_classes, like=like, level="full flow", examples=20)
+    (found, *_) = report.violations
+    assert found.example.choices["K"] == 4
+    assert min(found.example.margins.values()) >= 1 and set(found.example.margins) <= {
+        one.text for one in REGISTER[like].assumptions
+    }
+    assert "replay(few_classes, 'full flow'".replace("'", '"') in found.python and f"like='{like}'" in found.python
+    shown = {}
+    exec(found.python.replace("print(", "again = ("), {"few_classes": few_classes}, shown)  # what a reader runs
+    assert shown["again"] == found.example.shares
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"level": "full flow"}, "`like` must be the statement inside whose assumptions settings are drawn"),
+        ({"like": "Scan and Snap: Theorem 3"}, "`level` must be one of"),
+        ({"like": "no theorem", "level": "full flow"}, "`like` must be in the register"),
+        ({"like": "Scan and Snap: Theorem 3", "level": "full flow", "statement": SIGNS}, "`like` must be None unless"),
+        ({"like": "Bounded Dyck: Theorem 2", "level": "full flow"}, "of a paper that declares how settings are drawn"),
+    ],
+)
+def test_bad_conjectures_are_named(arguments, words):
+    with pytest.raises(ValueError, match=words):
+        yz.fuzz(**{"statement": few_classes, **arguments})
+
+
 def test_choices_are_checked():
     for choices, words in (
         ({}, "`choices` must have 'K'"),
