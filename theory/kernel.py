@@ -63,6 +63,17 @@ class Theorem:
         return f"{self.file.removesuffix('.v')}.{self.theorem}"
 
     @property
+    def axioms_in_words(self) -> str:
+        """The axioms that it rests on, by their names in Coq."""
+        return f"Axioms: {', '.join(self.axioms) or 'none'}."
+
+    @property
+    def lapse(self) -> str:
+        """Why it counts no more for the statement of its name."""
+        whose = f'of the clause "{self.clause}"' if self.clause else "of the statement"
+        return f"{self.name} does not count: a formula or an assumption {whose} has changed since it was checked"
+
+    @property
     def words(self) -> str:
         """Of which part of the statement it is, what it says and assumes, and how it differs."""
         clause = f'the clause "{self.clause}"' if self.clause else "the statement"
@@ -93,6 +104,12 @@ def table() -> tuple[Theorem, ...]:
 def theorems(statement: str, clause: str, hashed: str) -> tuple[Theorem, ...]:
     """The theorems about a clause as it is now, by `asked`; with an empty name, those about the whole statement."""
     return tuple(one for one in table() if (one.statement, one.clause, one.asked) == (statement, clause, hashed))
+
+
+def lapsed(statement: str, found: Iterable[Theorem]) -> tuple[Theorem, ...]:
+    """The theorems on a statement, by its id, that are not among those about it as it is now."""
+    now = set(found)
+    return tuple(one for one in table() if one.statement == statement and one not in now)
 
 
 def label(found: Iterable[Theorem], clause: str) -> Label | None:

@@ -447,12 +447,25 @@ class Statement:
         return tuple(dict.fromkeys(found))
 
     @property
+    def lapsed(self) -> tuple[kernel.Theorem, ...]:
+        """The theorems on the statement that were checked when it said something else, and do not count."""
+        return kernel.lapsed(self.id, self.checked)
+
+    @property
     def negations(self) -> tuple[kernel.Theorem, ...]:
         """The theorems, checked by a kernel, that what is printed is false."""
         return tuple(one for one in self.checked if one.kind == "erratum")
 
     def with_kernel(self, clause: Clause, labels: Sequence[Label]) -> list[Label]:
-        """The label of a kernel before those of a clause's proof, which are a further look then; or these alone."""
+        """The label of a kernel before those of a clause's proof, which are a further look then; or these alone.
+
+        Raises
+        ------
+        ValueError
+            If a proof's own label claims that a kernel has checked it: that is said by the table alone.
+        """
+        if any(one.trust is Trust.KERNEL_CHECKED for one in labels):
+            raise required.reject("labels", "be those of proofs, none of them kernel-checked", "one that claims it")
         checked = kernel.label(self.theorems(clause), clause.name)
         return list(labels) if checked is None else [checked, *(replace(one, needed=False) for one in labels)]
 

@@ -78,6 +78,20 @@ def test_the_label_goes_with_the_formula_of_one_clause():
     assert all(changed.theorems(own) == THEOREM_3.theorems(own) for own in others)
 
 
+def test_what_lapsed_is_said():
+    assert not LEMMA_4.lapsed and not any(one.lapsed for one in REGISTER.values())
+    changed = replace(LEMMA_4, assumptions=LEMMA_4.assumptions[1:])
+    assert changed.lapsed == LEMMA_4.checked
+    (said, *_) = (one.lapse for one in changed.lapsed)
+    assert said.startswith("scan_and_snap/Attention.lemma4 does not count: a formula or an assumption of the statement")
+
+
+def test_a_proof_cannot_claim_it():
+    forged = Label(Trust.KERNEL_CHECKED, {"theorem": ("forged",)})
+    with pytest.raises(ValueError, match="`labels` must be those of proofs, none of them kernel-checked"):
+        LEMMA_4.with_kernel(LEMMA_4.clauses[0], [forged])
+
+
 def test_layout_of_latex_changes_no_hash():
     for one, other in (("x_{1} + 2", "x_1+2"), ("\\left(x\\right)", "(x)"), ("a\\,b", "ab")):
         assert kernel.asked("s", "c", [one], ()) == kernel.asked("s", "c", [other], ())

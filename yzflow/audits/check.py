@@ -161,7 +161,9 @@ class StatementVerdict:
         if statement.checked:
             lines += ["", "Checked by the kernel of Coq"]
             for theorem in statement.checked:
-                lines += _wrapped(f"{theorem.name}: {theorem.words}", "  - ")
+                lines += _wrapped(f"{theorem.name}: {theorem.words} {theorem.axioms_in_words}", "  - ")
+        for theorem in statement.lapsed:
+            lines += _wrapped(f"{theorem.lapse}.", "  - ")
         if self.margins:
             lines += ["", MARGINS, *columns(margin_rows(self)), *_wrapped("; ".join(_numbered(self)), "  ")]
         if self.rows:
@@ -188,7 +190,11 @@ class StatementVerdict:
             "Rests on:",
             "",
             *(f"- {label}" for label in self.labels),
-            *(f"- {theorem.name}, checked by the kernel of Coq: {theorem.words}" for theorem in statement.checked),
+            *(
+                f"- {theorem.name}, checked by the kernel of Coq: {theorem.words} {theorem.axioms_in_words}"
+                for theorem in statement.checked
+            ),
+            *(f"- {theorem.lapse}." for theorem in statement.lapsed),
             "",
         ]
         if self.margins:
