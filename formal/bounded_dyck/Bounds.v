@@ -60,7 +60,7 @@ Qed.
 
 (** @statement Bounded Dyck: Theorem 2
     @clause levels that the prefix reaches
-    @kind clause
+    @kind part
     @hypotheses sums x and y of norm at most P, a gamma-Lipschitz head with any outputs, tau > 0, n > 0 pairs
       after which the outputs are tau apart or more
     @formula |delta| <= P (1 + 2 gamma/tau)/n

@@ -153,7 +153,7 @@ Definition continuous_head (W : nat) (head : (nat -> R) -> R) : Prop :=
 
 (** @statement Bounded Dyck: Theorem 1, necessity
     @clause a pair adds nothing (14)
-    @kind clause
+    @kind part
     @hypotheses two prefixes with sums x and y at one query, whose outputs should be a and b, not equal; a
       continuous head, whose outputs are a and b after n more pairs of the same brackets, for every n
     @formula delta = u(q, open) + u(q, close) = 0
