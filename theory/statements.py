@@ -431,12 +431,14 @@ class Statement:
 
     def hashed(self, clause: Clause) -> str:
         """Hash of a clause as a kernel was asked for it (`theory.kernel.asked`)."""
+        required.instance("clause", clause, Clause)
         assumptions = (*self.assumptions, *clause.assumptions)
         formulas = (self.printed, self.corrected, clause.formula)
         return kernel.asked(self.id, clause.name, formulas, (one.text for one in assumptions))
 
     def theorems(self, clause: Clause) -> tuple[kernel.Theorem, ...]:
         """The theorems about a clause, as it is now, that a kernel has checked."""
+        required.instance("clause", clause, Clause)
         return kernel.theorems(self.id, clause.name, self.hashed(clause))
 
     @property
@@ -464,10 +466,12 @@ class Statement:
         ValueError
             If a proof's own label claims that a kernel has checked it: that is said by the table alone.
         """
+        rule = "be labels"
+        labels = [required.instance("labels", one, Label, rule=rule) for one in required.listed("labels", labels, rule)]
         if any(one.trust is Trust.KERNEL_CHECKED for one in labels):
             raise required.reject("labels", "be those of proofs, none of them kernel-checked", "one that claims it")
         checked = kernel.label(self.theorems(clause), clause.name)
-        return list(labels) if checked is None else [checked, *(replace(one, needed=False) for one in labels)]
+        return labels if checked is None else [checked, *(replace(one, needed=False) for one in labels)]
 
     @property
     def in_words(self) -> tuple[Label, ...]:

@@ -77,7 +77,7 @@ deep = pytest.importorskip("dynamics.deep")
 # Modules whose names are no calls for users: helpers, proofs and checks that take each other's objects.
 INNER = re.compile(
     r"\._|\.support|\.version|\.proofs|\.measures|\.statements|\.bounds|\.values|^theory\.(symbolic|trust)"
-    r"|\.fields\.|\.optimizers\."
+    r"|\.fields\.|\.optimizers\.|\.kernel$"
     r"|\.layout|\.overlaps|\.visits|\.view|\.coverage|\.residual|\.centred|\.enclosed|\.balls|\.enclosures\.(?!enclosure$)|\.deep\.objective"
 )
 # Why a constructor, a function or a method has no hostile calls -> which.

@@ -12,6 +12,7 @@ from theory.statements import (
     Statement,
 )
 from theory.symbolic import Derivation, joined, part
+from theory.trust import Label, Trust
 
 EXEMPT = {
     "text, which Python makes of anything": {
@@ -46,6 +47,9 @@ def calls():
         "Statement": (Statement, vars(statement)),
         "Statement.assumed": (statement.assumed, dict(check=check)),
         "Statement.clause_of": (statement.clause_of, dict(check=check)),
+        "Statement.hashed": (statement.hashed, dict(clause=clause)),
+        "Statement.theorems": (statement.theorems, dict(clause=clause)),
+        "Statement.with_kernel": (statement.with_kernel, dict(clause=clause, labels=(Label(Trust.MEASURED, "words"),))),
         "Statement.margins": (statement.margins, dict(setting=Setting(), check=check, level="flow")),
         **{f"Statement.{name}": (getattr(statement, name), dict(check=check, failures=("x",), level="flow"))
            for name in ("measured", "enclosed")},

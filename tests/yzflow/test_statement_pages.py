@@ -97,7 +97,7 @@ def test_badge_labels_and_words_are_those_of_the_verdict(browser, found, pages, 
         said, clause = item.replace(single.kind(label), "", 1).strip(), f"{plain(label.clause)}: "
         assert said.startswith(clause) or not label.clause
         assert said.removeprefix(clause) in plain(label.words)
-    programs = page.eval_on_selector_all("pre", TEXTS)
+    programs = page.eval_on_selector_all("#again pre", TEXTS)
     assert programs[0] == verdict.python and programs[1].splitlines()[0] == verdict.command
     order = page.eval_on_selector_all("[id]", "(all) => all.map((one) => one.id)")
     parts = ["clauses"] if verdict.statement.clauses[0].name else []
@@ -110,6 +110,7 @@ def test_badge_labels_and_words_are_those_of_the_verdict(browser, found, pages, 
         *parts,
         "numbers",
         "rests",
+        *(["kernel"] if set(verdict.statement.checked) - set(verdict.statement.negations) else []),
         "margins",
         "errata",
         "proof",
