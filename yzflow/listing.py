@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from dynamics.support import checks
 from theory import statements as register
-from theory.papers import named
 from yzflow import paper as table
 from yzflow import parts
 from yzflow.audits.screen import clipped
-from yzflow.paper import Paper
 
-__all__ = ["figures", "options", "paper_of", "papers", "statements", "text"]
+__all__ = ["figures", "options", "papers", "statements", "text"]
 
 
 def statements(paper: str | None = None) -> list[dict[str, Any]]:
@@ -57,20 +55,30 @@ def options(paper: str | None = None) -> list[dict[str, Any]]:
 
 
 def figures(paper: str | None = None) -> list[dict[str, Any]]:
-    """The figures: name, paper, number, what is shown, and whether it draws runs that it is given."""
-    from yzflow.figures import entries as known
+    """The figures of papers and installed studies, by paper.
 
+    Each with name, paper, the printed figures that it stands for by number and in words, what is shown, its study,
+    whether it draws runs that it is given, and the command that makes those.
+    """
+    from yzflow.figures.finding import of_studies
+    from yzflow.figures.registry import entries as known
+
+    own = [("", entry) for entry in known().values()]
     entries = [
         {
             "name": entry.name,
             "paper": entry.paper,
-            "number": entry.number,
+            "numbers": list(entry.numbers),
+            "printed": entry.printed,
             "line": _sentence(entry.text),
+            "study": study,
             "needs_data": entry.compute is None,
+            "trained_by": entry.trained_by,
         }
-        for entry in known().values()
+        for study, entry in [*own, *of_studies().values()]
     ]
-    return _of(paper, entries)
+    order = list(dict.fromkeys(entry["paper"] for entry in entries))
+    return _of(paper, sorted(entries, key=lambda entry: order.index(entry["paper"])))
 
 
 def papers() -> list[dict[str, Any]]:
@@ -85,15 +93,6 @@ def papers() -> list[dict[str, Any]]:
         }
         for one in table.papers().values()
     ]
-
-
-def paper_of(name: str) -> Paper:
-    """The paper with a name, as a person writes it; ValueError, with those that there are, if there is none."""
-    found = named(checks.instance("paper", name, str))
-    if found is None:
-        known = sorted(one.name for one in table.papers().values())
-        raise checks.reject("paper", f"be one of {', '.join(known)}", checks.brief(name))
-    return found
 
 
 def text(entries: Sequence[dict[str, Any]]) -> list[str]:
@@ -112,10 +111,10 @@ def _of(paper: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]
     """Those of a paper, which may be one that has none of them."""
     if paper is None:
         return entries
-    name = paper_of(paper).name
+    name = table.paper_of(paper).name
     return [entry for entry in entries if entry["paper"] == name]
 
 
 def _sentence(caption: str) -> str:
-    """The first sentence of a caption."""
-    return caption.split(". ")[0].rstrip(".")
+    """The first sentence of a caption, whose "Fig." ends none."""
+    return re.split(r"(?<!Fig)(?<!Figs)\. ", caption)[0].rstrip(".")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from yzflow.pages.live import Views
     from yzflow.sweeps.runs import Task
 
-__all__ = ["Later", "Paper", "later", "papers", "register"]
+__all__ = ["Later", "Paper", "later", "paper_of", "papers", "register"]
 
 _SLUG = re.compile(r"[a-z][a-z0-9_-]*")
 
@@ -275,3 +275,12 @@ def register(paper: Paper) -> None:
         If it is no Paper, or has the name of another.
     """
     table.register(checks.instance("paper", paper, Paper))
+
+
+def paper_of(name: str) -> Paper:
+    """The paper with a name, as a person writes it; ValueError, with those that there are, if there is none."""
+    found = table.named(checks.instance("paper", name, str))
+    if found is None:
+        known = sorted(one.name for one in papers().values())
+        raise checks.reject("paper", f"be one of {', '.join(known)}", checks.brief(name))
+    return found

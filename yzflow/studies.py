@@ -287,7 +287,8 @@ def draw(room: Room, folder: Path, *, quick: bool = False) -> list[dict[str, Any
     quick : bool
         Fewer seeds, steps, sizes or output times.
     """
-    from yzflow.figures import Effort, save
+    from yzflow.figures.registry import Effort
+    from yzflow.figures.style import save
 
     drawn = []
     for entry in room.figures:

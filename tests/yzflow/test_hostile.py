@@ -93,7 +93,7 @@ def calls(tmp_path_factory):
                 "config.load": (config.load, {"path": "c.toml"}),
                 "cache.trajectory": (cache.trajectory, {"simulate": sgd, "classes": classes, "store": "kept",
                                                         "progress": False, **trajectory}),
-                "figures.registry.find": (figures.find, {"name": "9"}),
+                "figures.finding.find": (figures.find, {"name": "9", "paper": "Scan and Snap"}),
                 "figures.registry.names": (figures.names, {"given": False}),
                 "figures.style.save": (figures.save, {"figure": figure, "stem": "figure", "formats": ["png"]}),
                 "figures.save_all": (figures.save_all, {

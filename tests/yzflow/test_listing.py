@@ -21,7 +21,7 @@ def known(kind):
     if kind == "statements":
         return set(statements.REGISTER)
     if kind == "figures":
-        return set(figures.entries())
+        return set(figures.entries()) | set(figures.finding.of_studies())
     return {option.name for paper in papers().values() if paper.survival for option in paper.survival.options}
 
 

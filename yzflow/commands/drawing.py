@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -13,34 +15,54 @@ class _Figure(Command):
     """The command whose help names the figures, which are looked up only then."""
 
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        from yzflow import figures
+        from yzflow import listing
 
-        papers: dict[str, list[str]] = {}
-        for entry in figures.entries().values():
-            papers.setdefault(entry.paper, []).append(entry.name)
-        with formatter.section("Figures"):
-            formatter.write_dl([(paper, ", ".join(names)) for paper, names in papers.items()])
+        for paper, entries in groupby(listing.figures(), key=lambda entry: entry["paper"]):
+            with formatter.section(paper):
+                formatter.write_dl([(entry["name"], _origin(entry)) for entry in entries])
+
+
+def _origin(entry: dict[str, Any]) -> str:
+    """Which figures of the paper an entry of the list stands for, its study, what it shows, what trains its runs."""
+    from yzflow.audits.screen import clipped
+
+    printed = entry["printed"] if entry["study"] else ""  # which has it in its name, if it is a paper's own
+    where = ", ".join(filter(None, [printed, f"study {entry['study']}" if entry["study"] else ""]))
+    said = clipped(f"{where}: {entry['line']}" if where else entry["line"])
+    if entry["needs_data"]:
+        how = f"Trained and drawn by: {entry['trained_by']}" if entry["trained_by"] else "Draws runs that are given."
+        said += f" {how}"
+    return said
 
 
 @click.command(cls=_Figure)
 @click.argument("name")
+@click.option("--paper", help="Whose figures NAME is looked for in. Default: all, the papers' own entries first.")
 @click.option("--out", type=PATH, default=Path("figures"), show_default=True, help="Folder.")
 @click.option("--format", "formats", default="png,pdf", show_default=True, help="Some of png, pdf, svg.")
 @click.option("--store", type=PATH, help="Where simulations are kept. Default: OUT/store.")
 @click.option("--quick", is_flag=True, help="Fewer seeds or output times.")
 @json_option
-def figure(name: str, out: Path, formats: str, store: Path | None, quick: bool, as_json: bool) -> None:
+def figure(
+    name: str, paper: str | None, out: Path, formats: str, store: Path | None, quick: bool, as_json: bool
+) -> None:
     """Draw a figure: its number in its paper, or its name.
 
-    What it simulates is kept, and drawing it again or in another format simulates nothing.
+    Simulations are kept where a figure says so: drawing those again, or in another format, simulates nothing. Figures
+    of studies are drawn where yzflow-studies is installed.
 
     Example: yzflow figure 6 --quick --format pdf --out figures
+
+    Example: yzflow figure 2 --paper "Bounded Dyck"
     """
     from dynamics.support import checks
     from dynamics.support.files import folder
     from yzflow import figures
 
-    entry = figures.find(name)
+    entry = figures.find(name, paper)
+    if entry.compute is None:
+        how = f": `{entry.trained_by}` trains and draws it" if entry.trained_by else ", as it draws runs that are given"
+        raise checks.reject("NAME", f"be a figure that computes its data{how}", entry.name)
     kinds = [checks.one_of("--format", kind, ("png", "pdf", "svg")) for kind in formats.split(",")]
     folder("--out", out)
     data = entry.data(figures.Effort(quick=quick, store=out / "store" if store is None else store, progress=True))

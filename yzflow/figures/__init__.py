@@ -14,7 +14,8 @@ from pathlib import Path
 
 from dynamics.support import checks
 from dynamics.support.files import replacing
-from yzflow.figures.registry import Effort, Entry, draw, entries, find, names
+from yzflow.figures.finding import find
+from yzflow.figures.registry import Effort, Entry, draw, entries, names
 from yzflow.figures.style import save
 
 # The tools; every other name is a figure, looked for when it is first asked for.
@@ -58,7 +59,7 @@ def save_all(
         entry = known[name]
         data = entry.data() if given is None else given
         save(entry.draw(data), Path(folder) / name, formats=formats)
-        title = name if entry.number is None else f"Figure {entry.number}"
+        title = entry.printed or name
         captions.append(f"{title}. {entry.caption(data)}\n")
     with replacing(Path(folder) / "captions.txt") as path:
         path.write_text("\n".join(captions), encoding="utf-8")

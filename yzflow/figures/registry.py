@@ -60,25 +60,28 @@ class Entry:
         (data, ..) -> matplotlib Figure. Its docstring says what is shown and what agrees with the paper.
     compute : callable, optional
         (`Effort`) -> data. None: the data is that of runs which must be given.
-    number : int, optional
-        That of the paper's own figure.
+    number : int or tuple of int, optional
+        That of the paper's own figure, or of those that it stands for.
     claims : callable, optional
         data -> what this data shows, in sentences of the caption that would not be true of any data.
+    trained_by : str
+        Command that makes the runs and draws them, where those must be given; it is named when the figure is asked for.
     """
 
     name: str
     paper: str
     draw: Callable[..., Figure]
     compute: Callable[[Effort], Any] | None = None
-    number: int | None = None
+    number: int | tuple[int, ...] | None = None
     claims: Callable[[Any], str] | None = None
+    trained_by: str = ""
 
     def __post_init__(self) -> None:
-        checks.attributes(self, str, "name", "paper")
+        checks.attributes(self, str, "name", "paper", "trained_by")
         checks.attributes(self, Callable, "draw")
         checks.attributes(self, Callable, "compute", "claims", optional=True)
-        if self.number is not None:
-            checks.integer("number", self.number, minimum=1)
+        for number in self.numbers:
+            checks.integer("number", number, minimum=1)
 
     def __call__(
         self,
@@ -116,7 +119,8 @@ class Entry:
             If the data must be given.
         """
         if self.compute is None:
-            raise checks.reject("data", f"be given to draw {self.name}", "none")
+            how = f"; `{self.trained_by}` trains and draws" if self.trained_by else ""
+            raise checks.reject("data", f"be given to draw {self.name}{how}", "none")
         return self.compute(Effort() if effort is None else checks.instance("effort", effort, Effort))
 
     @property
@@ -129,10 +133,24 @@ class Entry:
         return self.text if self.claims is None else f"{self.text} {self.claims(data)}"
 
     @property
+    def numbers(self) -> tuple[int, ...]:
+        """Those of the paper's own figures that it stands for."""
+        if isinstance(self.number, tuple):
+            return self.number
+        return () if self.number is None else (self.number,)
+
+    @property
+    def printed(self) -> str:
+        """Numbers of the paper's figures in words, as "Figures 3 and 10"; empty where it has none."""
+        if not self.numbers:
+            return ""
+        *first, last = map(str, self.numbers)
+        return f"Figures {', '.join(first)} and {last}" if first else f"Figure {last}"
+
+    @property
     def title(self) -> str:
         """A heading: the paper, and the number of its figure or the name of ours."""
-        shown = self.name.replace("_", " ") if self.number is None else f"Figure {self.number}"
-        return f"{self.paper}, {shown}"
+        return f"{self.paper}, {self.printed or self.name.replace('_', ' ')}"
 
 
 @parts.of_papers
@@ -141,7 +159,7 @@ def entries() -> dict[str, Entry]:
     found: dict[str, Entry] = parts.collected("figures")
 
     def order(entry: Entry) -> tuple:
-        return (1, entry.name) if entry.number is None else (0, entry.paper, entry.number)
+        return (0, entry.paper, entry.numbers) if entry.numbers else (1, entry.name)
 
     return {entry.name: entry for entry in sorted(found.values(), key=order)}
 
@@ -156,29 +174,6 @@ def names(*, given: bool = False) -> list[str]:
     """
     given = checks.flag("given", given)
     return [name for name, entry in entries().items() if (entry.compute is None) == given]
-
-
-def find(name: str) -> Entry:
-    """The figure that computes its data and has this number, this name, or a name with this start.
-
-    Raises
-    ------
-    ValueError
-        If there is no such figure, or more than one.
-    """
-    checks.instance("NAME", name, str, rule="be the name or the number of a figure, as text")
-    known = [entries()[key] for key in names()]
-    for found in (
-        [entry for entry in known if name == entry.name],
-        [entry for entry in known if name == str(entry.number)],
-        [entry for entry in known if entry.name.startswith(name)],
-    ):
-        if len(found) == 1:
-            return found[0]
-    near = checks.nearest(name, {entry.name: (entry.name, str(entry.number or entry.name)) for entry in known})
-    lists = "`yzflow figures` lists all, and `yzflow study` draws those of studies"
-    rule = f"be the number or the name of one figure, such as {near}; {lists}"
-    raise checks.reject("NAME", rule, checks.brief(name))
 
 
 def draw(name: str, stem: str | os.PathLike, *arguments: object) -> list[Path]:

@@ -191,6 +191,6 @@ def dyck_variation(runs: xr.Dataset) -> Figure:
 
 
 FIGURES = (
-    Entry("dyck_attention", "Bounded Dyck", dyck_attention, _embeddings_and_rates),
+    Entry("dyck_attention", "Bounded Dyck", dyck_attention, _embeddings_and_rates, number=2),
     Entry("dyck_variation", "Bounded Dyck", dyck_variation, _architectures),
 )

@@ -330,7 +330,7 @@ def deep_text_flattening(runs: xr.Dataset) -> Figure:
 
 
 FIGURES = (
-    Entry("deep_entropy", "Scan and Snap", deep_entropy, _rates_and_seeds),
-    Entry("deep_attention", "Scan and Snap", deep_attention, _one_and_three_layers),
-    Entry("deep_text_flattening", "Scan and Snap", deep_text_flattening),
+    Entry("deep_entropy", "Scan and Snap", deep_entropy, _rates_and_seeds, number=10),
+    Entry("deep_attention", "Scan and Snap", deep_attention, _one_and_three_layers, number=7),
+    Entry("deep_text_flattening", "Scan and Snap", deep_text_flattening, trained_by="yzflow example deep_text"),
 )

@@ -92,6 +92,6 @@ def _band(axes: Axes, values: xr.DataArray, *, colour: str, **style: object) -> 
 
 
 FIGURES = (
-    Entry("real_text_entropy", "Scan and Snap", real_text_entropy),
-    Entry("real_text_fate", "Scan and Snap", real_text_fate),
+    Entry("real_text_entropy", "Scan and Snap", real_text_entropy, trained_by="yzflow example real_text"),
+    Entry("real_text_fate", "Scan and Snap", real_text_fate, trained_by="yzflow example real_text"),
 )

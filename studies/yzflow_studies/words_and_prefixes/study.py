@@ -266,6 +266,7 @@ FIGURES = (
         "Bounded Dyck",
         dyck_words,
         lambda effort: _runs("minimal", effort, embedding="one-hot"),
+        number=(3, 10),
         claims=claims,
     ),
     Entry("deep_dyck_words", "Bounded Dyck", deep_dyck_words, lambda effort: _runs("standard", effort), claims=claims),

@@ -255,4 +255,4 @@ def test_help_of_figure_names_every_figure():
     from yzflow import figures
 
     shown = CliRunner().invoke(cli.main, ["figure", "--help"]).stdout
-    assert set(figures.entries()) <= set(shown.replace(",", " ").split())
+    assert set(figures.entries()) <= set(shown.split())

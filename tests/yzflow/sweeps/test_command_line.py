@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import numpy as np
@@ -191,11 +192,34 @@ def test_figures_have_numbers_and_names():
     assert found == {
         "3": "figure3", "figure12": "figure12", "audit": "audit_errors", "attention": "attention_over_training",
     }  # fmt: skip
-    for name in ("1", "f", "figure", "figure1", "save", ""):
+    for name in ("13", "f", "figure", "figure1", "save", ""):
         with pytest.raises(
             ValueError, match=r"^`NAME` must be the number or the name of one figure, such as (.*, ){2}.*but got"
         ):
             figures.find(name)
+
+
+def test_a_number_is_looked_for_in_a_paper_and_then_in_its_studies(monkeypatch):
+    """A paper's own entry comes before a study's of the same number, unless another paper is asked for."""
+
+    def drawn(data):
+        """A map."""
+
+    here = figures.Entry("map_of_ours", "Bounded Dyck", drawn, lambda effort: 0, number=(3, 10))
+    there = figures.Entry("given_runs", "Scan and Snap", drawn, number=7, trained_by="python train.py")
+    room = SimpleNamespace(name="a_room", figures=(here, there))
+    monkeypatch.setattr("yzflow.studies.rooms", lambda: {"a_room": room})
+    assert figures.find("3").name == "figure3" and figures.find("map").name == "map_of_ours"
+    assert figures.find("3", "bounded_dyck") is figures.find("10") is here
+    assert here.title == "Bounded Dyck, Figures 3 and 10"
+    with pytest.raises(ValueError, match=r"^`NAME` must be the number .* but got '10'"):
+        figures.find("10", "Scan and Snap")
+    with pytest.raises(ValueError, match=r"^`paper` must have figures here; .*yzflow-studies.* but got 'Sparse aver"):
+        figures.find("3", "Sparse averaging")
+    shown = " ".join(yzflow("figure", "--help").stdout.split())
+    assert "Figures 3 and 10, study a_room" in shown and "Trained and drawn by: python train.py" in shown
+    refused = yzflow("figure", 7)
+    assert refused.exit_code == 2 and "`python train.py` trains and draws it, but got given_runs" in refused.stderr
 
 
 # Every command
