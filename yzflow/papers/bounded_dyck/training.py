@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,6 +169,7 @@ def trained(
     language: DyckLanguage = LANGUAGE,
     hidden: int = 0,
     norm: bool = True,
+    uniform: bool = False,
     samples: Data | None = None,
     also: Callable[[Layer], Mapping[str, float]] | None = None,
     threads: int | None = None,
@@ -191,6 +193,8 @@ def trained(
     language : DyckLanguage
     hidden, norm
         As in `start`.
+    uniform : bool
+        Hold attention uniform (footnote 4): Z = 0, with the learning rate 0. Free Z only; ``scale`` then says nothing.
     samples : Data, optional
         Default: `data` of the language.
     also : callable, optional
@@ -211,9 +215,19 @@ def trained(
     settings = list(itertools.product(embedding, scale, eta, contrast_weight, seeds))
     parts: dict[str, Any] = {"hidden": hidden, "norm": norm}
     starts = [start(language, seed, embedding=kind, scale=size, **parts) for kind, size, _, _, seed in settings]
+    if checks.flag("uniform", uniform):
+        if made := [kind for kind in embedding if kind != FREE]:
+            raise checks.reject("embedding", f'be "{FREE}" where attention is held uniform', repr(made[0]))
+        starts = [replace(layer, Z=np.zeros_like(layer.Z)) for layer in starts]
     runs = []
     for layer, (_, _, rate, weight, seed) in zip(starts, settings, strict=True):
-        arguments = {"eta_y": rate, "eta_z": rate, "steps": steps, "batch_size": batch_size, "init": layer}
+        arguments = {
+            "eta_y": rate,
+            "eta_z": 0.0 if uniform else rate,
+            "steps": steps,
+            "batch_size": batch_size,
+            "init": layer,
+        }
         arguments |= {"optimizer": "adam", "dtype": "float32", "seed": seed}
         if weight > 0:
             arguments["objective"] = Objective(contrast=pairs, contrast_weight=weight)

@@ -102,3 +102,19 @@ def test_the_sweep_task_is_the_experiment(tmp_path):
         np.testing.assert_array_equal(ours.transpose(*theirs.dims), theirs)
     with pytest.raises(ValueError, match="`open_probability` must be above 0 and below 1"):
         yzflow.sweep("dyck", {"open_probability": [1.5]}, store=tmp_path / "runs", progress=False)
+
+
+def test_attention_that_is_held_uniform_stays_so_while_the_rest_learns():
+    """Footnote 4 of the paper: every entry of a row of attention is one over its length, and the loss falls."""
+    language = DyckLanguage(2, 3)
+    samples = dyck.data(language, n_train=300, n_test=200, lengths=("below 28",))
+    settings = {"language": language, "samples": samples, "seeds": 1, "scale": (0.5,), "uniform": True}
+    short, long = (dyck.trained(steps=steps, **settings).squeeze() for steps in (100, 400))
+    rows = np.arange(1, long.sizes["row"] + 1)
+    for name in ("attention", "start_attention"):
+        # A bracket's state occurs once in the probe; the map is causal.
+        np.testing.assert_allclose(long[name].values[np.diag_indices(rows.size)], 1 / rows, rtol=1e-6)
+    assert float(long["residual"]) == 0
+    assert float(long["loss"]) < 0.97 * float(short["loss"])
+    with pytest.raises(ValueError, match=r'^`embedding` must be "none" where attention is held uniform, but got'):
+        dyck.trained(embedding=("one-hot",), **settings)
