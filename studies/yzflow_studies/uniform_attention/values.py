@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import xarray as xr
 
 from theory.values import Study
@@ -26,7 +27,7 @@ def footnote(steps: int, seeds: Sequence[int], data_seed: int, scale: float) -> 
                     "attention": held,
                     "loss": float(cell["loss"].mean()),
                     "short": _mean(short),
-                    "least_short": float(short.min()),
+                    "least_short": np.sort(short.values)[:2].tolist(),
                     "long": _mean(long),
                     "least_long": float(long.min()),
                     "most_long": float(long.max()),
@@ -35,10 +36,13 @@ def footnote(steps: int, seeds: Sequence[int], data_seed: int, scale: float) -> 
             )
     accuracy = runs["accuracy"].sel(length=study.LONG, query="close")
     gain = accuracy.sel(held="uniform") - accuracy.sel(held="trained")
+    decided = [
+        {"decoder": name, "gain": _mean(gain.sel(decoder=name)), **own} for name, own in study.verdicts(runs).items()
+    ]
     return {
         "rows": rows,
-        "gain": [_mean(gain.sel(decoder=name)) for name in runs["decoder"].values],
-        "verdicts": study.verdicts(runs),
+        "verdicts": decided,
+        "n_seeds": runs.sizes["seed"],
         "brackets": len(dyck.data(seed=data_seed).test[study.LONG]),
     }
 
