@@ -7,7 +7,7 @@ written, with seeds, data and statistics, before any of the runs was made.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.stats
@@ -101,7 +101,13 @@ def trained(
     """
     samples = dyck.data(seed=DATA_SEED) if samples is None else samples
     units = UNITS if units is None else units
-    options = {"seeds": seeds, "steps": steps, "scale": (scale,), "samples": samples, "progress": progress}
+    options: dict[str, Any] = {
+        "seeds": seeds,
+        "steps": steps,
+        "scale": (scale,),
+        "samples": samples,
+        "progress": progress,
+    }
     cells = [
         xr.concat(
             [
