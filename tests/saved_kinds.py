@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import saved
+import watched_layers
 import xarray as xr
 from own_flows import Logistic
 
@@ -19,6 +20,7 @@ from yzflow.audits import survival
 from yzflow.sweeps.runs import Result, key
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import load_sweep
+from yzflow.watching.recording import Recording
 
 IDENTITY = {"schema": 2, "task": "t", "version": 1, "configuration": {"a": 1}, "seed": 0}
 _QSA = {"n_tokens": 4, "subset_size": 2, "embedding_dim": 3, "value_dim": 2, "steps": 2, "batch_size": 2}
@@ -132,9 +134,20 @@ def _trained(path):
     netcdf.save_dataset(run, path)
 
 
+def _watched(path):
+    layer = watched_layers.Trained(watched_layers.classes_inside(vocab_size=8))
+    watched_layers.watched(layer, length=8, n=4, steps=2).save(path)
+
+
+def _recording(path):
+    found = Recording.load(path)
+    return parts(found.dataset) + repr((found, found.facts))
+
+
 FILES = {
     "yzflow-trajectory-1": File("run.nc", lambda path: saved.trajectory(path, seed=3), _trajectory),
     "yzflow-run-1": File("open.nc", _open_run, _run),
+    "yzflow-recording-1": File("watched.nc", _watched, _recording),
     "yzflow-bags-2": File("bags.npz", lambda path: saved.CLASSES.population().save(path), _bags),
     "yzflow-flow-ensemble-1": File("ensemble.nc", _ensemble, plain("yzflow-flow-ensemble-1")),
     "yzflow-noise-1": File("noise.nc", _noise, plain("yzflow-noise-1")),

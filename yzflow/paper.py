@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from yzflow.pages.explorer.registry import Panel
     from yzflow.pages.live import Views
     from yzflow.sweeps.runs import Task
+    from yzflow.watching.places import Place
+    from yzflow.watching.rivals import Rival
 
 __all__ = ["Later", "Paper", "later", "paper_of", "papers", "register"]
 
@@ -113,6 +115,10 @@ class Paper:
         How settings are enclosed in balls.
     own : callable, optional
         (data=.., eta_y=.., ..) -> `yzflow.audits.case.OwnCase`: a reader's own data and training.
+    watched : callable, optional
+        Recording -> `yzflow.watching.places.Place`: where a training that others run stands, for `yzflow.watch`.
+    rivals : tuple of yzflow.watching.rivals.Rival
+        What the theory foresees of such a training.
     drawing : callable, optional
         (choose, level=.., assumed=.., outside=..) -> a setting inside the assumptions, by choices of a
         `yzflow.fuzzing.choosing.Choose`, for `yzflow.fuzz`.
@@ -153,6 +159,8 @@ class Paper:
     survival: Room | None = field(default_factory=lambda: None)
     enclosing: Enclosing | None = field(default_factory=lambda: None)
     own: Callable[..., OwnCase] | None = field(default_factory=lambda: None)
+    watched: Callable[..., Place] | None = field(default_factory=lambda: None)
+    rivals: tuple[Rival, ...] = field(default_factory=tuple)
     drawing: Callable[..., Setting] | None = field(default_factory=lambda: None)
     tried: tuple[Row, ...] = field(default_factory=tuple)
     views: Views | None = field(default_factory=lambda: None)
@@ -243,10 +251,10 @@ _CHECKS: dict[str, Callable[[Paper, Any], None]] = {
     "columns": _check_columns,
     **dict.fromkeys(("figures", "tasks", "panels"), _check_entries),
     **dict.fromkeys(("survival", "views"), _check_paper),
-    **{name: functools.partial(_check_function, name) for name in ("settings", "own", "drawing")},
+    **{name: functools.partial(_check_function, name) for name in ("settings", "own", "watched", "drawing")},
 }
 _KINDS: dict[str, type] = {
-    **dict.fromkeys(("levels", "statements", "figures", "tasks", "tried", "panels"), tuple),
+    **dict.fromkeys(("levels", "statements", "figures", "tasks", "rivals", "tried", "panels"), tuple),
     **dict.fromkeys(("columns", "proofs", "mistakes", "questions"), Mapping),
     "not_examined": str,
 }

@@ -43,6 +43,7 @@ class Kind(NamedTuple):
 KINDS = {
     "yzflow-trajectory-1": Kind("a trajectory", "dynamics:Trajectory.load"),
     "yzflow-run-1": Kind("a run of an open flow", "dynamics:Run.load"),
+    "yzflow-recording-1": Kind("a recording of a training", "yzflow.watching.recording:Recording.load"),
     "yzflow-bags-2": Kind("a file of bags", "dynamics:Bags.load"),
     "yzflow-flow-ensemble-1": Kind("an ensemble of flows"),
     "yzflow-noise-1": Kind("the noise of a layer"),

@@ -8,8 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import hostile
 import matplotlib.figure
+import numpy as np
 import pytest
 import sweep_tasks
+import watched_layers
 from public import public
 
 import yzflow
@@ -28,7 +30,10 @@ ENGINES = {
     "cache.trajectory", "crates.describe", "examples.find", "examples.copy", "contents.write_all",
 }  # fmt: skip
 EXEMPT = {
-    hostile.RECORD: {"audits.check.StatementVerdict", "audits.report.AuditReport", "reruns.RerunReport"},
+    hostile.RECORD: {
+        "audits.check.StatementVerdict", "audits.report.AuditReport", "reruns.RerunReport",
+        "watching.recorder.Recorder",
+    },
     "data of a figure, which its paper's own function takes": {
         "figures.registry.Entry.__call__", "figures.registry.Entry.caption",
     },
@@ -82,6 +87,13 @@ def calls(tmp_path_factory):
             drawing = {"ax": axes, "style": {"lines.linewidth": 2.0}}
             trajectory = {"eta_y": 0.1, "eta_z": 0.1, "steps": 1}
             sgd(classes, **trajectory).save("run.nc")
+            trained = watched_layers.Trained(watched_layers.classes_inside(vocab_size=8))
+            watching = {
+                "model": trained, "tokens": watched_layers.draw(trained.classes, 4, 8, np.random.default_rng(0)),
+                "attention": watched_layers.attention, "logits": watched_layers.logits, "optimizer": None,
+                "rates": (1.0, 0.1), "batch_size": 4, "n_classes": 3, "n_tokens": 8,
+            }  # fmt: skip
+            recorder = watched_layers.watched(trained, length=8, n=4, steps=2)
             yield {
                 "sweeps.sweep.sweep": (yzflow.sweep, swept | {"executor": pool, "workers": None}),
                 "load_sweep": (sweep.load_sweep, {"path": "sweep.nc"}),
@@ -132,6 +144,13 @@ def calls(tmp_path_factory):
                     "store": None, "progress": False, "workers": 1}),
                 "figures.registry.Entry": (registry.Entry, vars(entry) | {"compute": entry.compute, "claims": None}),
                 "figures.registry.draw": (figures.draw, {"name": entry.name, "stem": "drawn"}),
+                "watching.recorder.watch": (yzflow.watch, watching | {"path": None, "every": "log", "parts": None}),
+                "watching.recorder.Recorder.report": (recorder.report, {"now": 1}),
+                "watching.recorder.Recorder.step": (recorder.step, {"model": None}),
+                "watching.recorder.Recorder.save": (recorder.save, {"path": "watched.nc"}),
+                "watching.report.WatchReport": (yzflow.WatchReport, {"recording": recorder.recording, "now": 1}),
+                "watching.report.WatchReport.page": (recorder.report().page, {"path": "watched.html"}),
+                "watching.report.WatchReport.save": (recorder.report().save, {"path": "watched.nc"}),
                 "paper.Paper": (yzflow.Paper, parts()),
                 "paper.register": (yzflow.register, {"paper": next(iter(yzflow.papers().values()))}),
             }  # fmt: skip

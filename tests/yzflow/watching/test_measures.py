@@ -1,0 +1,150 @@
+"""Measures of attention by token, against closed forms and small cases."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from yzflow.watching import measures
+from yzflow.watching.adapters import Matrices
+from yzflow.watching.rates import induced
+
+TOKENS = np.array([[0, 1, 0, 2, 9, 5], [1, 1, 0, 2, 9, 5], [2, 2, 1, 0, 8, 4], [0, 0, 0, 1, 9, 5]])
+
+
+def probe():
+    return measures.Probe.of(TOKENS, n_classes=2, n_tokens=3)
+
+
+def random_attention(rng, shape=(4, 1, 4)):
+    found = rng.random(shape)
+    return found / found.sum(axis=-1, keepdims=True)
+
+
+def test_uniform_attention_is_the_share_of_each_token():
+    found = measures.token_attention(np.full((4, 1, 4), 0.25), probe())
+    by_hand = [[[0.25, 0.25, 0.5], [6 / 12, 4 / 12, 2 / 12]]]
+    np.testing.assert_allclose(found, by_hand, rtol=1e-15)
+    np.testing.assert_allclose(probe().shares, by_hand[0], rtol=1e-15)
+
+
+def test_classes_and_queries_of_a_probe():
+    assert probe().classes.tolist() == [4, 5]
+    assert probe().class_query.tolist() == [8, 9]
+    assert probe().one_query == 1.0
+    mixed = np.where(np.arange(6) == 4, np.array([[9], [8], [8], [9]]), TOKENS)
+    assert measures.Probe.of(mixed, n_classes=2, n_tokens=3).one_query == pytest.approx(3 / 4)
+
+
+@given(st.integers(0, 10**6))
+def test_gains_are_the_logits_up_to_a_constant_of_each_class(seed):
+    rng = np.random.default_rng(seed)
+    shares, z = random_attention(rng, (3, 5)), rng.normal(size=(3, 5))
+    attention = shares * np.exp(z)
+    attention /= attention.sum(axis=1, keepdims=True)
+    found = measures.gains(attention[None], shares)[0]
+    np.testing.assert_allclose(found, z - (shares * z).sum(axis=1, keepdims=True), atol=1e-12)
+
+
+def test_a_token_that_a_class_lacks_has_no_gain():
+    found = measures.gains(np.array([[[0.5, 0.5, 0.0]]]), np.array([[0.5, 0.5, 0.0]]))
+    assert np.isnan(found[0, 0, 2]) and found[0, 0, :2].tolist() == [0, 0]
+
+
+def test_entropy_of_uniform_attention_and_of_one_place():
+    assert measures.entropy(np.full((3, 2, 8), 1 / 8)) == pytest.approx([np.log(8)] * 2)
+    assert measures.entropy(np.eye(8)[None, :1]) == pytest.approx(0, abs=1e-300)
+
+
+@given(st.integers(0, 10**6))
+def test_a_softmax_of_logits_by_token_is_explained_and_another_order_moves_nothing(seed):
+    rng = np.random.default_rng(seed)
+    tokens = np.column_stack([rng.integers(0, 4, (12, 9)), rng.integers(4, 6, 12), rng.integers(0, 3, 12)])
+    of, z = measures.Probe.of(tokens, n_classes=3, n_tokens=4), rng.normal(size=(6, 4))
+    order = rng.permuted(np.tile(np.arange(9), (12, 1)), axis=1)
+
+    def attention(context):
+        found = np.exp(z[of.query[:, None], context])
+        return (found / found.sum(axis=1, keepdims=True))[:, None]
+
+    first, second = attention(of.context), attention(np.take_along_axis(of.context, order, axis=1))
+    assert measures.by_token(first, of) == pytest.approx(1, abs=1e-6)
+    assert measures.moved_by_order(first, second, order) == pytest.approx(0, abs=1e-12)
+
+
+def test_attention_by_position_is_not_explained_by_tokens_and_moves_with_the_order():
+    # Tokens of one kind: another order changes no context, and attention stays at its places.
+    rng = np.random.default_rng(0)
+    tokens = np.column_stack([rng.integers(0, 4, (40, 6)), np.full(40, 4), rng.integers(0, 2, 40)])
+    of = measures.Probe.of(tokens, n_classes=2, n_tokens=4)
+    weights = np.exp(np.arange(6.0))
+    attention = np.broadcast_to(weights / weights.sum(), (40, 1, 6))
+    assert measures.by_token(attention, of)[0] < 0.2
+    order = np.tile(np.arange(6)[::-1], (40, 1))
+    by_hand = 0.5 * np.abs(weights - weights[::-1]).sum() / weights.sum()
+    assert measures.moved_by_order(attention, attention, order)[0] == pytest.approx(by_hand, rel=1e-12)
+
+
+def _random_matrices(rng, size=5, width=3, next_tokens=4):
+    shapes = [(size, size), (size, width), (size, width), (size, width), (width, size), (next_tokens, size)]
+    return Matrices(*(rng.normal(size=shape) for shape in shapes), scale=1.7)
+
+
+def test_induced_rates_are_the_mean_diagonal_of_the_kernels():
+    # Another route: squared norms of the derivatives by finite differences, which are exact for what is linear.
+    rng = np.random.default_rng(3)
+    of = _random_matrices(rng)
+    names = ("embedding", "query", "key", "value", "output", "unembedding")
+    parts = {name: getattr(of, name) for name in names}
+
+    def z(p, i, j):
+        return p["embedding"][i] @ p["query"] @ (p["embedding"][j] @ p["key"]) / of.scale
+
+    def y(p, i, m):
+        return p["embedding"][i] @ p["value"] @ p["output"] @ p["unembedding"][m]
+
+    def diagonal(function, *at):
+        total = 0.0
+        for name in names:
+            for place in np.ndindex(parts[name].shape):
+                ends = []
+                for sign in (1, -1):
+                    moved = parts[name].copy()
+                    moved[place] += sign * 1e-4
+                    ends.append(function(parts | {name: moved}, *at))
+                total += ((ends[0] - ends[1]) / 2e-4) ** 2
+        return total
+
+    tokens, following = np.array([0, 2, 3]), np.array([1, 3])
+    eta_y, eta_z = induced(of, 0.3, tokens, following)
+    # A pair of one token with itself is left out: its logit has a term of both factors.
+    of_y = np.mean([diagonal(y, i, m) for i in tokens for m in following])
+    assert eta_y == pytest.approx(0.3 * of_y, rel=1e-6)
+    e, k, q = of.embedding, of.embedding @ of.key, of.embedding @ of.query
+    by_hand = [
+        (e[i] @ e[i]) * (k[j] @ k[j])
+        + (e[j] @ e[j]) * (q[i] @ q[i])
+        + ((of.query @ k[j]) ** 2).sum()
+        + ((of.key @ q[i]) ** 2).sum()
+        for i in tokens
+        for j in tokens
+    ]
+    assert eta_z == pytest.approx(0.3 * np.mean(by_hand) / of.scale**2, rel=1e-12)
+    one = [(e[0] @ e[0]) * (k[2] @ k[2]) + (e[2] @ e[2]) * (q[0] @ q[0]), ((of.query @ k[2]) ** 2).sum()]
+    assert diagonal(z, 0, 2) == pytest.approx((sum(one) + ((of.key @ q[0]) ** 2).sum()) / of.scale**2, rel=1e-6)
+
+
+def test_rates_of_orthogonal_parts_are_those_of_one_rate_on_the_original_parameters():
+    """eta kappa^2 (kappa^2 + 2 v^2) and eta kappa^2 (kappa^2 (q^2 + k^2) + 2 q^2 k^2)/d, for orthogonal matrices."""
+    rng = np.random.default_rng(4)
+    d, kappa, v, q, k = 6, 1.3, 0.7, 0.9, 1.1
+
+    def orthogonal(scale):
+        return scale * np.linalg.qr(rng.normal(size=(d, d)))[0]
+
+    u = orthogonal(kappa)
+    # The decoder there is U W_V^T U^T: an output matrix that does not move adds its own term, eta kappa^2 v^2 kappa^2.
+    of = Matrices(u, orthogonal(q), orthogonal(k), orthogonal(v), np.eye(d), u, np.sqrt(d))
+    eta_y, eta_z = induced(of, 0.1, np.arange(d), np.arange(d))
+    assert eta_z == pytest.approx(0.1 * kappa**2 * (kappa**2 * (q**2 + k**2) + 2 * q**2 * k**2) / d, rel=1e-12)
+    assert eta_y == pytest.approx(0.1 * (kappa**2 * (kappa**2 + 2 * v**2) + kappa**4 * v**2), rel=1e-12)

@@ -1,0 +1,177 @@
+"""A training that is watched: what its theorems say, and that the future is not known."""
+
+import numpy as np
+import pytest
+import watched_layers as layers
+
+import yzflow as yz
+from yzflow.watching import rivals
+from yzflow.watching.recording import Recording
+from yzflow.watching.report import WatchReport
+
+THEOREMS = ("Scan and Snap: Theorem 2(a)", "Scan and Snap: Theorem 3", "Scan and Snap: Lemma 4")
+
+
+@pytest.fixture(scope="module")
+def inside():
+    return layers.watched(layers.Trained(layers.classes_inside()))
+
+
+def test_steps_that_are_recorded_grow_by_a_quarter(inside):
+    assert inside.recording.steps.tolist() == [0, 1, 2, 3, 4, 5, 7, 9, 12, 15, 19]
+
+
+def test_gains_are_those_of_the_layer(inside):
+    model, data = inside.model, inside.report().recording.dataset.isel(step=-1, layer=0, head=0)
+    z, shares = np.asarray(model.layer.Z)[0], data["share"].values
+    known = np.where(shares > 0, z - (shares * z).sum(axis=1, keepdims=True), np.nan)
+    # Attention of finite sequences is that of their own frequencies: 1/T, weighted.
+    np.testing.assert_allclose(data["gain"].values, known, atol=0.02 * np.nanmax(np.abs(known)))
+
+
+def test_a_training_inside_the_assumptions_is_said_to_be(inside):
+    report = inside.report()
+    assert set(THEOREMS) <= set(report.inside)
+    assert "28 of 31 statements at step 4" in report.headline and "Theorem 3, " in report.headline
+    # Theorem 4 needs classes that overlap less, which this training has not.
+    assert report.applies["Scan and Snap: Theorem 4"].broken
+
+
+def test_its_predictions_hold_and_the_nulls_do_not(inside):
+    scores = inside.report().scores
+    assert scores["Scan and Snap"]["rises"] == pytest.approx(0.01)
+    assert scores["nothing changes"]["rises"] == 0.25
+    assert scores["frequent tokens gain"]["rises"] > 0.25
+
+
+# What is changed, how, and a word of the assumption that the report must name.
+BROKEN = {
+    "attention is not slow": ({"rates": (1.0, 0.5)}, {}, "Assumption 1(c)"),
+    "positions": ({"bias": 0.01}, {}, "query and token"),
+    "a start that is not zero": ({"start": 3.0}, {}, "Y(0) = 0"),
+    "Adam": ({}, {"optimizer": yz.Optimizer("adam")}, "plain gradient steps"),
+    "weight decay": ({}, {"optimizer": yz.Optimizer(momentum=0.0, weight_decay=0.1)}, "weight decay"),
+    "short sequences": ({}, {"length": 30}, "Assumption 1(b)"),
+    "a part besides": ({}, {"parts": ["LayerNorm"]}, "LayerNorm"),
+    "a small vocabulary": ({"classes": layers.classes_inside(vocab_size=50)}, {}, "Assumption 2"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_breaks_a_theorem_is_named(name):
+    of_model, of_training, word = BROKEN[name]
+    given = {"classes": layers.classes_inside()} | of_model
+    report = layers.watched(layers.Trained(given.pop("classes"), **given), steps=2, **of_training).report()
+    theorem = report.applies["Scan and Snap: Theorem 3"]
+    assert not theorem.inside
+    assert any(word in text for text in theorem.broken), theorem.broken
+
+
+def test_only_what_is_changed_is_named_where_it_alone_is():
+    report = layers.watched(layers.Trained(layers.classes_inside()), steps=2, parts=["LayerNorm"]).report()
+    assert list(report.applies["Scan and Snap: Theorem 3"].broken) == ["no part besides, but there is LayerNorm"]
+    assert report.headline == (
+        "No theorem here applies at step 1, because of: no part besides, but there is LayerNorm (margin 0)."
+    )
+
+
+def test_what_is_not_known_is_not_inside():
+    recorder = layers.watched(layers.Trained(layers.classes_inside()), steps=2, optimizer=None, rates=None)
+    theorem = recorder.report().applies["Scan and Snap: Theorem 3"]
+    assert not theorem.inside and not theorem.broken
+    assert "plain gradient steps" in theorem.unknown
+    assert any("Assumption 1(c)" in text for text in theorem.unknown)
+
+
+def test_a_prediction_knows_the_past_only(inside):
+    data = inside.recording.dataset
+    changed = data.copy(deep=True)
+    later = changed["step"].values > 5
+    changed["attention"].values[later] = changed["attention"].values[later][..., ::-1]
+    changed["gain"].values[later] *= -3
+    first, second = (WatchReport(Recording(one), now=5) for one in (data, changed))
+    for name, found in first.rivals.items():
+        assert found.identical(second.rivals[name]), name
+    assert first.applies == second.applies
+    assert first.scores != second.scores
+
+
+def test_scores_by_hand(inside):
+    recording = inside.recording
+    happened = rivals.outcome(recording, 0)
+    there = ~np.isnan(happened["rises"])
+    sure = happened.copy(deep=True)
+    assert rivals.score(sure, happened) == {"rises": 0, "leads": 0, "sparser": 0}
+    wrong = happened.assign(rises=1 - happened["rises"])
+    assert rivals.score(wrong, happened)["rises"] == 1
+    even = happened.assign(rises=(there * 0.5).where(there))
+    assert rivals.score(even, happened)["rises"] == 0.25
+
+
+def test_a_rival_that_says_nonsense_is_refused(inside):
+    class Wrong:
+        name = "wrong"
+
+        def predict(self, recording):
+            return rivals.said(recording, rises=np.array(1.5))
+
+    with pytest.raises(ValueError, match=r"wrong must give probabilities, but rises has 1\.5"):
+        rivals.foreseen(Wrong(), inside.recording)
+
+
+def test_saved_and_read_again(inside, tmp_path):
+    inside.save(tmp_path / "run.nc")
+    again = Recording.load(tmp_path / "run.nc")
+    assert again.dataset.identical(inside.recording.dataset)
+    assert WatchReport(again).text == inside.report().text
+    content = (tmp_path / "run.nc").read_bytes()
+    (tmp_path / "run.nc").write_bytes(content[:2000] + bytes([content[2000] ^ 1]) + content[2001:])
+    with pytest.raises(ValueError, match="be a recording of a training written by yzflow"):
+        Recording.load(tmp_path / "run.nc")
+
+
+def test_a_recording_goes_on_where_it_stopped(tmp_path):
+    path = tmp_path / "run.nc"
+    whole = layers.watched(layers.Trained(layers.classes_inside()), steps=6)
+    model = layers.Trained(layers.classes_inside())
+    first = layers.watched(model, steps=4, path=path)
+    tokens = layers.draw(model.classes, 24, 6000, np.random.default_rng(0))
+    looks = {"attention": layers.attention, "logits": layers.logits, "rates": model.rates}
+    more = yz.watch(model, tokens, **looks, optimizer=layers.PLAIN, batch_size=100, path=path)
+    for number in (4, 5):
+        model.step(number)
+        more.step()
+    assert first.recording.steps[-1] == 4
+    assert more.report().recording.dataset.identical(whole.report().recording.dataset)
+    with pytest.raises(ValueError, match="`path` must hold a recording of the same model on the same tokens"):
+        yz.watch(model, tokens[:10], **looks, path=path)
+
+
+def test_the_page_works_offline(inside, tmp_path):
+    report = inside.report()
+    page = report.page(tmp_path / "report.html").read_text()
+    assert report.headline in page
+    assert "http" not in page.replace("http-equiv", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"tokens": np.zeros(5, int)}, r"`tokens` must have two rows and four columns at least, but got shape \(5,\)"),
+        ({"tokens": np.full((3, 5), -1)}, "`tokens` must not be negative, but got -1"),
+        ({"every": 0}, "`every` must be at least 1, but got 0"),
+        ({"every": "often"}, "`every` must"),
+        ({"rates": (1.0, -1.0)}, "`rates` must be two positive numbers"),
+        ({"logits": None}, "`logits` must be given where the other"),
+        ({"attention": None, "logits": None}, "`model` must be GPT-2 of Hugging Face, .* but got Trained"),
+        ({"attention": lambda model, tokens: np.zeros((2, 2))}, r"`attention` must give an array .* \(2, 2\)"),
+        ({"batch_size": 0}, "`batch_size` must be at least 1"),
+        ({"n_tokens": 0}, "`n_tokens` must be at least 1"),
+    ],
+)
+def test_bad_input(given, message):
+    model = layers.Trained(layers.classes_inside())
+    tokens = layers.draw(model.classes, 5, 20, np.random.default_rng(0))
+    options = {"tokens": tokens, "attention": layers.attention, "logits": layers.logits} | given
+    with pytest.raises(ValueError, match=message):
+        yz.watch(model, options.pop("tokens"), **options)

@@ -1,0 +1,146 @@
+"""A training that others run, as Scan and Snap sees it: its assumptions there, and what its theorems foresee."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from dynamics import SequenceClasses, gradient_flow
+from theory.scan_and_snap._register import assumptions
+from yzflow.papers.scan_and_snap.settings import Setting
+from yzflow.watching.measures import gains
+from yzflow.watching.places import Place
+from yzflow.watching.recording import Recording
+from yzflow.watching.rivals import SURE, leader, said
+
+# The numbers that stand for "nothing" and "all" where something was measured.
+MOVED = 0.1  # share of attention that another order of the context moves
+EXPLAINED = 0.9  # share of the variance of ln attention that (query, token) explains
+ONE_QUERY = 0.99  # share of the sequences of a next token that have its most frequent query
+START = 0.1  # logits at the start
+
+
+def place(recording: Recording) -> Place:
+    """Margins of the paper's assumptions at the last step of a recording.
+
+    The classes are the recording's next tokens with the frequencies of the tokens that are kept apart. What the
+    recording measures, such as how far another order of the context moves attention, stands in the place of what a
+    simulation of this paper's layer would be told.
+    """
+    facts, last, first = recording.facts, recording.dataset.isel(step=-1), recording.dataset.isel(step=0)
+    share = recording.dataset["share"].values
+    if len(share) < 2 or (share.sum(axis=1) == 0).any():
+        return Place(None, why="there are fewer than two next tokens with tokens of their own that are kept apart")
+    queries = np.unique(recording.dataset["query"].values, return_inverse=True)[1]
+    shares = share / share.sum(axis=1, keepdims=True)
+    classes = SequenceClasses(shares, queries, vocab_size=max(facts["vocabulary"], len(share)))
+    rates, unknown = _rates(last)
+    batch = facts["batch"]
+    setting = Setting(
+        "recorded",
+        classes,
+        *rates,
+        float(recording.steps[-1]),
+        batch_size=max(1, round(batch)),
+        length=facts["length"],
+    )
+    unknown += () if batch else ("batch_size",)
+    return Place(setting, {**_layer(recording), **_training(facts)}, {**_order(last), **_start(first)}, unknown)
+
+
+def _rates(last: xr.Dataset) -> tuple[tuple[float, float], tuple[str, ...]]:
+    """eta_Y and eta_Z in the mean over heads, and the names of those that are not known."""
+    found = tuple(float(last[name].mean()) for name in ("eta_y", "eta_z"))
+    known = tuple(rate if math.isfinite(rate) and rate > 0 else 1.0 for rate in found)
+    return (known[0], known[1]), tuple(
+        name for name, rate, kept in zip(("eta_y", "eta_z"), found, known, strict=True) if rate != kept
+    )
+
+
+def _layer(recording: Recording) -> dict[str, float]:
+    """The layer of the paper: one attention by tokens, and a linear decoder of what it gathers."""
+    data, facts = recording.dataset, recording.facts
+    found = {
+        "one layer": 1 / data.sizes["layer"],
+        "one head": 1 / data.sizes["head"],
+        "attention is a softmax of logits by query and token": float(data["by_token"].isel(step=-1).min()) / EXPLAINED,
+        "each next token follows one query": facts["one_query"] / ONE_QUERY,
+    }
+    return found | {f"no part besides, but there is {part}": 0.0 for part in facts["parts"]}
+
+
+def _order(last: xr.Dataset) -> dict[str, float]:
+    """No positions, as far as another order of the context leaves attention where it was."""
+    moved = float(last["moved_by_order"].max())
+    return {assumptions.NO_POSITIONS.text: MOVED / moved if moved > 0 else math.inf}
+
+
+def _training(facts: dict[str, Any]) -> dict[str, float]:
+    """Plain gradient steps: momentum, weight decay and what rescales the gradient break it."""
+    of = facts["optimizer"]
+    if of is None:
+        return {"plain gradient steps": math.nan}
+    plain = of["name"] == "SGD" and not any(of.get(name) for name in ("momentum", "weight_decay", "maximize"))
+    return {"plain gradient steps" if plain else f"plain gradient steps, but it is {_named(of)}": float(plain)}
+
+
+def _named(of: dict[str, Any]) -> str:
+    options = [f"{name.replace('_', ' ')} {of[name]:g}" for name in ("momentum", "weight_decay") if of.get(name)]
+    return " with ".join([of["name"], *([" and ".join(options)] if options else [])])
+
+
+def _start(first: xr.Dataset) -> dict[str, float]:
+    """Zero start, as far as logits show it."""
+    gain = float(np.nanmax(np.abs(first["gain"].values)))
+    spread = float(first["spread"])
+    started = int(first["step"]) == 0
+    found = {assumptions.ZERO_DECODER.text: spread, assumptions.ZERO_ATTENTION.text: gain}
+    return {text: (START / size if size > 0 else math.inf) if started else math.nan for text, size in found.items()}
+
+
+class Predicted:
+    """Predictions of a flow of this paper's layer, on the classes of the recording and from zero.
+
+    Attributes
+    ----------
+    name : str
+    decoder : str
+        As in `dynamics.gradient_flow`.
+    """
+
+    def __init__(self, name: str, decoder: str) -> None:
+        self.name, self.decoder = name, decoder
+
+    def predict(self, recording: Recording) -> xr.Dataset:
+        """Who gains between now and twice now, and leads then; attention gets sparser. Without a setting, nothing."""
+        found = place(recording)
+        if found.setting is None:
+            return xr.Dataset(coords={name: recording.dataset[name] for name in ("next_token", "token")})
+        now = max(float(recording.steps[-1]), 1.0)
+        before, after = (self._gains(found.setting, recording, time) for time in (now, 2 * now))
+        return said(
+            recording,
+            rises=np.where(after > before, SURE, 1 - SURE),
+            leads=leader(np.nan_to_num(after, nan=-np.inf), recording),
+            sparser=np.array(SURE),
+        )
+
+    def _gains(self, setting: Setting, recording: Recording, time: float) -> np.ndarray:
+        """Gains of the tokens of each next token at a time: (K, S)."""
+        flow = gradient_flow(
+            setting.classes,
+            eta_y=setting.eta_y,
+            eta_z=setting.eta_z,
+            t_end=time,
+            times=[time],
+            decoder=self.decoder,
+        )
+        logits = np.asarray(flow.final.Z)[setting.classes.query]
+        share = recording.dataset["share"].values
+        return gains(share * np.exp(logits - logits.max(axis=-1, keepdims=True)), share)
+
+
+RIVALS = (Predicted("Scan and Snap", "theory"), Predicted("its true gradient", "full"))

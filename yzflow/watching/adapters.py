@@ -1,0 +1,337 @@
+"""Models that can be looked at: how attention and logits are had of each kind, and what it is built of.
+
+One table, `ADAPTERS`; a model of no kind in it is refused, and can be watched by two functions of the reader's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from dynamics.support import checks
+
+__all__ = ["ADAPTERS", "Adapter", "Look", "Matrices", "adapter_of", "of_functions"]
+
+_ROWS = 64  # sequences that a model is asked about at once, so that memory is bounded
+
+
+@dataclass(frozen=True)
+class Look:
+    """A model's answer on sequences (n, T), for the query at their end.
+
+    Attributes
+    ----------
+    attention : (layers, n, heads, T) array
+        On all positions, its own among them.
+    logits : (n, next tokens) array
+    """
+
+    attention: np.ndarray
+    logits: np.ndarray
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """Factors of the attention logits e_q W_Q W_K^T e_l/scale and of the decoder u_n W_O^T W_V^T e_l of one head.
+
+    Attributes
+    ----------
+    embedding : (tokens, d) array
+    query, key, value : (d, head width) array
+    output : (head width, d) array
+    unembedding : (next tokens, d) array
+    scale : float
+    """
+
+    embedding: np.ndarray
+    query: np.ndarray
+    key: np.ndarray
+    value: np.ndarray
+    output: np.ndarray
+    unembedding: np.ndarray
+    scale: float
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """How models of one kind are looked at.
+
+    Attributes
+    ----------
+    kind : str
+        Name of the kind, for messages.
+    fits : callable
+        Model -> whether it is of this kind.
+    look : callable
+        (model, sequences (n, T)) -> `Look`.
+    parts : callable
+        Model -> what it has besides one layer of attention and a linear decoder, in words.
+    matrices : callable, optional
+        Model -> layers of heads of `Matrices`, where they can be had.
+    """
+
+    kind: str
+    fits: Callable[[Any], bool]
+    look: Callable[[Any, np.ndarray], Look]
+    parts: Callable[[Any], tuple[str, ...]] = field(default=lambda model: ())
+    matrices: Callable[[Any], list[list[Matrices]]] | None = None
+
+    def on(self, model: Any, tokens: np.ndarray) -> Look:
+        """The model's answer on sequences (n, T), asked in pieces; its state is as before."""
+        pieces = [self.look(model, tokens[start : start + _ROWS]) for start in range(0, len(tokens), _ROWS)]
+        attention = np.concatenate([one.attention for one in pieces], axis=1)
+        return Look(attention, np.concatenate([one.logits for one in pieces]))
+
+
+def _checked_look(attention: Any, logits: Any, tokens: np.ndarray) -> Look:
+    """A look at the last query, in double precision; ValueError if the shape of an answer is another."""
+    n, length = tokens.shape
+    found = np.asarray(attention, dtype=np.float64)
+    if found.ndim == 3 and found.shape[::2] == (n, length):  # of the last query alone
+        found = found[:, :, None]
+    elif found.ndim in (4, 5) and found.shape[-2] == length:
+        found = found[..., -1:, :]
+    if found.ndim == 4:
+        found = found[None]
+    if found.ndim != 5 or (found.shape[1], found.shape[3], found.shape[4]) != (n, 1, length):
+        wanted = f"([layers,] {n}, heads, {length}, {length}) or ({n}, heads, {length})"
+        raise checks.reject("attention", f"give an array {wanted} for sequences {tokens.shape}", np.shape(attention))
+    scores = np.asarray(logits, dtype=np.float64)
+    if scores.ndim == 3 and scores.shape[1] == length:
+        scores = scores[:, -1]
+    if scores.ndim != 2 or len(scores) != n:
+        wanted = f"({n}, {length}, next tokens) or ({n}, next tokens)"
+        raise checks.reject("logits", f"give an array {wanted} for sequences {tokens.shape}", scores.shape)
+    return Look(found[:, :, :, -1], scores)
+
+
+def of_functions(attention: Callable[..., Any], logits: Callable[..., Any], parts: Sequence[str]) -> Adapter:
+    """An adapter of two functions, as `yzflow.watch` takes them."""
+
+    def look(model: Any, tokens: np.ndarray) -> Look:
+        with _quiet(model) as given:
+            seen = _answer("attention", attention, model, given(tokens))
+            return _checked_look(seen, _answer("logits", logits, model, given(tokens)), tokens)
+
+    return Adapter("a model with functions of yours", lambda model: True, look, lambda model: tuple(parts))
+
+
+def _answer(name: str, function: Callable[..., Any], model: Any, sequences: Any) -> Any:
+    """Answer of a function of the reader's; ValueError, with the reason, if it ends in an error."""
+    try:
+        return _numpy(function(model, sequences))
+    except Exception as error:  # other people's code can raise anything
+        why = f"{type(error).__name__}: {error}".splitlines()[0]
+        raise checks.reject(name, "take the model and sequences", f"an error, {why}") from error
+
+
+def _numpy(value: Any) -> Any:
+    return value.detach().double().cpu().numpy() if hasattr(value, "detach") else value
+
+
+@contextlib.contextmanager
+def _quiet(model: Any) -> Iterator[Callable[[np.ndarray], Any]]:
+    """Without slopes and dropout, in the model's own precision; modes are put back, and no random number is drawn.
+
+    Gives a function from sequences to what the model takes: tensors on its device, or arrays, of a model that is none
+    of PyTorch's.
+    """
+    if not _is_module(model):
+        yield lambda tokens: tokens
+        return
+    import torch
+
+    modes = [(module, module.training) for module in model.modules()]
+    device = next((one.device for one in model.parameters()), torch.device("cpu"))
+    fast = torch.backends.mha.get_fastpath_enabled()
+    try:
+        torch.backends.mha.set_fastpath_enabled(False)
+        model.eval()
+        with torch.no_grad(), torch.autocast(device.type, enabled=False):
+            yield lambda tokens: torch.as_tensor(tokens, device=device)
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        for module, mode in modes:
+            module.training = mode
+
+
+def _classes(model: Any) -> list[str]:
+    return [one.__name__ for one in type(model).__mro__]
+
+
+def _is_module(model: Any) -> bool:
+    return "Module" in _classes(model) and hasattr(model, "state_dict")
+
+
+# Hugging Face's
+
+
+def _hugging_face(model: Any, tokens: np.ndarray) -> Look:
+    before = getattr(model.config, "_attn_implementation", "eager")
+    try:
+        if before != "eager":  # fused kernels keep no attention
+            model.set_attn_implementation("eager")
+        with _quiet(model) as given:
+            out = model(input_ids=given(tokens), output_attentions=True, use_cache=False)
+            return _checked_look(np.stack([_numpy(one) for one in out.attentions]), _numpy(out.logits), tokens)
+    finally:
+        if before != "eager":
+            model.set_attn_implementation(before)
+
+
+_OF_GPT = ("a residual link", "LayerNorm", "a feed-forward part")
+
+
+def _gpt2_matrices(model: Any) -> list[list[Matrices]]:
+    base, found = model.transformer, []
+    embedding, unembedding = _numpy(base.wte.weight), _numpy(model.lm_head.weight)
+    for block in base.h:
+        layer = block.attn
+        query, key, value = np.split(_numpy(layer.c_attn.weight), 3, axis=1)
+        output = _numpy(layer.c_proj.weight)
+        found.append(_heads(embedding, query, key, value, output, unembedding, layer.num_heads))
+    return found
+
+
+def _neox_matrices(model: Any) -> list[list[Matrices]]:
+    base, found = model.gpt_neox, []
+    embedding, unembedding = _numpy(base.embed_in.weight), _numpy(_neox_decoder(model).weight)
+    n_heads = model.config.num_attention_heads
+    for block in base.layers:
+        stacked = _numpy(block.attention.query_key_value.weight).reshape(n_heads, 3, -1, embedding.shape[1])
+        query, key, value = (np.moveaxis(stacked[:, i], 2, 0).reshape(embedding.shape[1], -1) for i in range(3))
+        output = _numpy(block.attention.dense.weight).T
+        found.append(_heads(embedding, query, key, value, output, unembedding, n_heads))
+    return found
+
+
+def _neox_decoder(model: Any) -> Any:
+    return model.get_output_embeddings()
+
+
+def _heads(
+    embedding: np.ndarray,
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    output: np.ndarray,
+    unembedding: np.ndarray,
+    n_heads: int,
+) -> list[Matrices]:
+    """One `Matrices` for each head, from the matrices (d, d) of all heads beside each other."""
+    cut = [np.split(one, n_heads, axis=1) for one in (query, key, value)]
+    rows = np.split(output, n_heads, axis=0)
+    scale = float(np.sqrt(query.shape[1] // n_heads))
+    return [Matrices(embedding, q, k, v, o, unembedding, scale) for q, k, v, o in zip(*cut, rows, strict=True)]
+
+
+# PyTorch's own attention
+
+
+def _attentions(model: Any) -> list[Any]:
+    return [one for one in model.modules() if "MultiheadAttention" in _classes(one)]
+
+
+def _multihead(model: Any, tokens: np.ndarray) -> Look:
+    kept: list[Any] = []
+
+    def ask(module: Any, args: tuple, given: dict) -> tuple[tuple, dict]:
+        return args[:3], {**_named(args), **given, "need_weights": True, "average_attn_weights": False}
+
+    def keep(module: Any, args: tuple, given: dict, out: Any) -> None:
+        kept.append(_numpy(out[1]))
+
+    hooks = []
+    for module in _attentions(model):
+        hooks += [
+            module.register_forward_pre_hook(ask, with_kwargs=True),
+            module.register_forward_hook(keep, with_kwargs=True),
+        ]
+    try:
+        with _quiet(model) as given:
+            logits = _numpy(model(given(tokens)))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return _checked_look(np.stack(kept), logits, tokens)
+
+
+def _named(args: tuple) -> dict[str, Any]:
+    """Arguments of a call of MultiheadAttention that were given by position after query, key and value."""
+    names = ("key_padding_mask", "need_weights", "attn_mask", "average_attn_weights", "is_causal")
+    return dict(zip(names, args[3:], strict=False))
+
+
+def _multihead_parts(model: Any) -> tuple[str, ...]:
+    kinds = {one for module in model.modules() for one in _classes(module)}
+    inside = {id(part) for one in _attentions(model) for part in one.modules()}
+    linear = [one for one in model.modules() if "Linear" in _classes(one) and id(one) not in inside]
+    found = ["a residual link"] if "TransformerEncoderLayer" in kinds else []
+    found += [name for name in ("LayerNorm", "RMSNorm", "BatchNorm1d") if name in kinds]
+    return (*found, *(["a feed-forward part"] if len(linear) > 1 else []))
+
+
+# Ours
+
+
+def _deep(model: Any, tokens: np.ndarray) -> Look:
+    import jax
+
+    hidden, attention = jax.jit(jax.vmap(type(model).hidden, in_axes=(None, 0)))(model, tokens)
+    return _checked_look(np.moveaxis(np.asarray(attention), 1, 0), np.asarray(model.decode(hidden)), tokens)
+
+
+def _deep_parts(model: Any) -> tuple[str, ...]:
+    a = model.architecture
+    found = ["a residual link"] if a.residual else []
+    found += ["LayerNorm"] if a.norm != "none" and a.norm_kind == "layer" else []
+    return (*found, *(["a feed-forward part"] if a.mlp_width else []))
+
+
+def _has_heads(model: Any) -> bool:
+    return _is_module(model) and bool(_attentions(model))
+
+
+ADAPTERS: tuple[Adapter, ...] = (
+    Adapter(
+        "GPT-2 of Hugging Face",
+        lambda model: "GPT2LMHeadModel" in _classes(model),
+        _hugging_face,
+        lambda model: _OF_GPT,
+        _gpt2_matrices,
+    ),
+    Adapter(
+        "GPT-NeoX of Hugging Face",
+        lambda model: "GPTNeoXForCausalLM" in _classes(model),
+        _hugging_face,
+        lambda model: _OF_GPT,
+        _neox_matrices,
+    ),
+    Adapter(
+        "a transformer of dynamics.deep",
+        lambda model: "Transformer" in _classes(model) and hasattr(model, "architecture"),
+        _deep,
+        _deep_parts,
+    ),
+    Adapter("a module with torch.nn.MultiheadAttention", _has_heads, _multihead, _multihead_parts),
+)
+
+
+def adapter_of(model: Any) -> Adapter:
+    """The first entry of `ADAPTERS` that fits the model.
+
+    Raises
+    ------
+    ValueError
+        If none does.
+    """
+    for one in ADAPTERS:
+        if one.fits(model):
+            return one
+    known = ", ".join(one.kind for one in ADAPTERS)
+    rule = f"be {known}, or come with `attention` and `logits`"
+    raise checks.reject("model", rule, type(model).__name__)

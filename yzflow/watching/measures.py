@@ -1,0 +1,181 @@
+"""Measures of attention by token: what the last query of each sequence looks at, class by class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Probe", "by_token", "entropy", "gains", "moved_by_order", "token_attention"]
+
+_SMALL = 1e-12
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Sequences on which a model is looked at, and which of their tokens and next tokens are kept apart.
+
+    Attributes
+    ----------
+    tokens : (n, T) int array
+        The last column is the query.
+    following : (n,) int array
+        Next tokens.
+    classes : (K,) int array
+        The most frequent next tokens, which are kept apart.
+    kept : (S,) int array
+        The most frequent tokens of the context, which are kept apart.
+    """
+
+    tokens: np.ndarray
+    following: np.ndarray
+    classes: np.ndarray
+    kept: np.ndarray
+
+    @classmethod
+    def of(cls, tokens: np.ndarray, *, n_classes: int, n_tokens: int) -> Probe:
+        """A probe of sequences whose last column is the next token, with at most so many classes and tokens."""
+        context, following = tokens[:, :-1], tokens[:, -1]
+        return cls(context, following, _frequent(following, n_classes), _frequent(context[:, :-1], n_tokens))
+
+    @property
+    def query(self) -> np.ndarray:
+        """Query of each sequence."""
+        return self.tokens[:, -1]
+
+    @property
+    def context(self) -> np.ndarray:
+        """Tokens before the query: (n, T - 1)."""
+        return self.tokens[:, :-1]
+
+    @property
+    def class_query(self) -> np.ndarray:
+        """Most frequent query of each class."""
+        return np.array([_frequent(self.query[self.following == n], 1)[0] for n in self.classes])
+
+    @property
+    def one_query(self) -> float:
+        """Share of the sequences whose query is the most frequent one of their next token."""
+        most = [np.unique(self.query[self.following == n], return_counts=True)[1].max() for n in self.classes]
+        return float(sum(most) / np.isin(self.following, self.classes).sum())
+
+    @property
+    def shares(self) -> np.ndarray:
+        """P(l|n): mean frequency of each kept token in the contexts of each class, (K, S)."""
+        uniform = np.full((len(self.tokens), 1, self.context.shape[1]), 1 / self.context.shape[1])
+        return token_attention(uniform, self)[0]
+
+
+def _frequent(values: np.ndarray, most: int) -> np.ndarray:
+    """The most frequent values, at most so many, in increasing order; of equally frequent ones the smaller."""
+    found, counts = np.unique(values, return_counts=True)
+    return np.sort(found[np.argsort(-counts, kind="stable")[:most]])
+
+
+def token_attention(attention: np.ndarray, probe: Probe) -> np.ndarray:
+    """Attention on each kept token, in the mean over the sequences of each class: c_n of the paper for T -> infinity.
+
+    Parameters
+    ----------
+    attention : (n, heads, T - 1) array
+        Of the last query on the context.
+    probe : Probe
+
+    Returns
+    -------
+    (heads, K, S) array
+    """
+    found = np.zeros((attention.shape[1], len(probe.classes), len(probe.kept)))
+    place = np.searchsorted(probe.kept, probe.context).clip(max=len(probe.kept) - 1)
+    known = probe.kept[place] == probe.context
+    for k, following in enumerate(probe.classes):
+        rows = np.flatnonzero(probe.following == following)
+        here, where = known[rows], place[rows]
+        for head in range(attention.shape[1]):
+            weights = attention[rows, head]
+            found[head, k] = np.bincount(where[here], weights[here], minlength=len(probe.kept)) / len(rows)
+    return found
+
+
+def gains(attention: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Logits z up to a constant for each class: ln(c/P), less its mean over the class with weights P.
+
+    Parameters
+    ----------
+    attention : (heads, K, S) array
+        c.
+    shares : (K, S) array
+        P.
+
+    Returns
+    -------
+    (heads, K, S) array
+        NaN for tokens that the class lacks.
+    """
+    present = shares > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.where(present, np.log(np.maximum(attention, np.finfo(float).tiny) / shares), np.nan)
+    weights = np.where(present, shares, 0.0)
+    total = weights.sum(axis=-1, keepdims=True)
+    mean = np.where(present, weights * found, 0.0).sum(axis=-1, keepdims=True) / np.where(total > 0, total, 1.0)
+    return found - mean
+
+
+def entropy(attention: np.ndarray) -> np.ndarray:
+    """Entropy over positions, in the mean over sequences, nats: (n, heads, T - 1) -> (heads,)."""
+    logs = np.log(np.maximum(attention, np.finfo(float).tiny))
+    return -(attention * logs).sum(axis=-1).mean(axis=0)
+
+
+def moved_by_order(attention: np.ndarray, other: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Share of attention that moves to other tokens when the context comes in another order, mean over sequences.
+
+    Parameters
+    ----------
+    attention, other : (n, heads, T - 1) array
+        In the first order, and in the second.
+    order : (n, T - 1) int array
+        The second context is the first one at these places.
+
+    Returns
+    -------
+    (heads,) array
+        Between 0, for attention by tokens alone, and 1.
+    """
+    first = np.take_along_axis(attention, order[:, None, :], axis=-1)
+    return 0.5 * np.abs(first - other).sum(axis=-1).mean(axis=0)
+
+
+def by_token(attention: np.ndarray, probe: Probe) -> np.ndarray:
+    """Share of the variance of ln attention within sequences that (query, token) explains.
+
+    (n, heads, T - 1) -> (heads,); one where attention is a softmax of logits z over tokens, and where it is uniform.
+    """
+    logs = np.log(np.maximum(attention, np.finfo(float).tiny))
+    logs = logs - logs.mean(axis=-1, keepdims=True)
+    pairs = probe.query[:, None] * (int(probe.tokens.max()) + 1) + probe.context
+    _, pair = np.unique(pairs, return_inverse=True)
+    pair = pair.reshape(pairs.shape)
+    rows = np.repeat(np.arange(len(pairs)), pairs.shape[1])
+    found = np.ones(attention.shape[1])
+    for head in range(attention.shape[1]):
+        values = logs[:, head]
+        total = float((values**2).sum())
+        if total > _SMALL * values.size:
+            found[head] = 1 - _residual(values, pair, rows) / total
+    return found
+
+
+def _residual(values: np.ndarray, pair: np.ndarray, rows: np.ndarray, rounds: int = 200) -> float:
+    """Sum of squares that a constant for each sequence and one for each pair leave, by alternating means."""
+    left, flat = values.ravel().copy(), pair.ravel()
+    counts, length = np.bincount(flat), values.shape[1]
+    now = float((left**2).sum())
+    for _ in range(rounds):
+        before = now
+        left -= (np.bincount(flat, left) / counts)[flat]
+        left -= (np.bincount(rows, left) / length)[rows]
+        now = float((left**2).sum())
+        if before - now <= 1e-9 * before:
+            break
+    return now

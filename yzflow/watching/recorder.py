@@ -1,0 +1,382 @@
+"""A recorder beside a training that it does not run: it looks at log-spaced steps and disturbs nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+
+from dynamics import Optimizer
+from dynamics.support import checks
+from dynamics.version import __version__
+from yzflow.watching import measures
+from yzflow.watching.adapters import Adapter, Matrices, adapter_of, of_functions
+from yzflow.watching.rates import induced
+from yzflow.watching.recording import AXES, FORMAT, Recording
+
+if TYPE_CHECKING:
+    from yzflow.watching.report import WatchReport
+
+__all__ = ["Recorder", "watch"]
+
+_GROWTH = 1.25  # of one recorded step to the next
+
+
+def watch(
+    model: Any,
+    tokens: Any,
+    *,
+    attention: Callable[..., Any] | None = None,
+    logits: Callable[..., Any] | None = None,
+    parts: Sequence[str] | None = None,
+    every: str | int = "log",
+    optimizer: Any = None,
+    rates: Sequence[float] | None = None,
+    batch_size: int | None = None,
+    n_classes: int = 16,
+    n_tokens: int = 64,
+    path: str | os.PathLike | None = None,
+) -> Recorder:
+    """Record a training that runs elsewhere, to ask which theorems say something about it.
+
+    Parameters
+    ----------
+    model : object
+        A `torch.nn.Module` with `torch.nn.MultiheadAttention`, GPT-2 or GPT-NeoX of Hugging Face, or a
+        `dynamics.deep.Transformer`; anything else with ``attention`` and ``logits``.
+    tokens : (n, T + 1) array of ints
+        Sequences on which the model is looked at, the same at every step: the last column is the next token, the one
+        before it the query. They need not be among those that train it.
+    attention, logits : callable, optional
+        (model, sequences (n, T)) -> attention, an array ([layers,] n, heads, T, T), or (n, heads, T) of the last query;
+        and logits of the next token, an array (n, [T,] next tokens). Both or none.
+    parts : sequence of str, optional
+        What such a model has besides one layer of attention and a linear decoder, in words ("a residual link");
+        default: nothing, or what the model's kind is known to have.
+    every : "log" or int
+        At steps that grow by a quarter, or every so many.
+    optimizer : torch.optim.Optimizer or yzflow.Optimizer, optional
+        Where ``step`` is called by hand. In a ``with`` block it is found by its own steps.
+    rates : (float, float), optional
+        eta_Y and eta_Z per step, of a model that trains Y and Z. Default: derived from embedding, query, key, value and
+        output matrices where these are known.
+    batch_size : int, optional
+        Sequences of a step, where ``step`` is called by hand. In a ``with`` block they are counted.
+    n_classes, n_tokens : int
+        How many next tokens and tokens are kept apart: the most frequent ones of ``tokens``.
+    path : path-like, optional
+        A file that is written at each recorded step. If it is there already, the recording goes on from its last step.
+
+    Returns
+    -------
+    Recorder
+        It has looked at the model once, as it is before training. A context manager that follows the steps of the
+        model's optimizers; or call its ``step`` after each.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid, the model is of no kind that is known, or the file is of another recording.
+    """
+    if (attention is None) != (logits is None):
+        missing = "logits" if logits is None else "attention"
+        raise checks.reject(missing, "be given where the other of `attention` and `logits` is", None)
+    if attention is None or logits is None:
+        adapter = adapter_of(model)
+    else:
+        given = () if parts is None else checks.listed("parts", parts, "be words")
+        if not all(isinstance(one, str) for one in given):
+            raise checks.reject("parts", "be words", checks.brief(parts))
+        adapter = of_functions(checks.function("attention", attention), checks.function("logits", logits), given)
+    found = checks.integer_array("tokens", tokens)
+    if found.ndim != 2 or found.shape[0] < 2 or found.shape[1] < 4:
+        raise checks.reject("tokens", "have two rows and four columns at least", f"shape {found.shape}")
+    if found.min() < 0:
+        raise checks.reject("tokens", "not be negative", int(found.min()))
+    if isinstance(every, str):
+        checks.one_of("every", every, ("log",))
+    else:
+        checks.integer("every", every, minimum=1)
+    if not (optimizer is None or isinstance(optimizer, Optimizer) or _is_torch_optimizer(optimizer)):
+        raise checks.reject("optimizer", "be one of PyTorch's or a yzflow.Optimizer", checks.brief(optimizer))
+    if rates is not None:
+        values = checks.finite_array("rates", rates, ndim=1)
+        if values.size != 2 or values.min() <= 0:
+            raise checks.reject("rates", "be two positive numbers, eta_Y and eta_Z", checks.brief(rates))
+        rates = (float(values[0]), float(values[1]))
+    probe = measures.Probe.of(
+        found,
+        n_classes=checks.integer("n_classes", n_classes, minimum=1),
+        n_tokens=checks.integer("n_tokens", n_tokens, minimum=1),
+    )
+    batch = 0 if batch_size is None else checks.integer("batch_size", batch_size, minimum=1)
+    options = {"every": every, "optimizer": optimizer, "rates": rates, "batch_size": batch, "path": path}
+    return Recorder(model, probe, adapter, **options)
+
+
+class Recorder:
+    """Records a training; made by `yzflow.watch`.
+
+    As a context manager it follows the steps of every optimizer of PyTorch's that holds a parameter of the model,
+    however the loop is written; in a loop without such one, call `step` after each step. Steps that a scaler of mixed
+    precision skips are none, and batches that are accumulated are one.
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        probe: measures.Probe,
+        adapter: Adapter,
+        *,
+        every: str | int = "log",
+        optimizer: Any = None,
+        rates: tuple[float, float] | None = None,
+        batch_size: int = 0,
+        path: str | os.PathLike | None = None,
+    ) -> None:
+        self.model, self.adapter, self._probe, self._every = model, adapter, probe, every
+        self._rates, self._optimizer, self._batch = rates, optimizer, batch_size
+        self._path = None if path is None else checks.path("path", path)
+        self._order = np.random.default_rng(0).permuted(
+            np.tile(np.arange(probe.context.shape[1]), (len(probe.tokens), 1)), axis=1
+        )
+        self._rows: list[dict[str, Any]] = []
+        self._handles: list[Any] = []
+        self._step = self._next = 0
+        self._sequences = self._seen = 0
+        self._length = 0  # of the longest sequences that train the model, where they are seen
+        self._vocabulary = 0
+        if self._path is not None and self._path.exists():
+            self._resume(Recording.load(self._path))
+        else:
+            self._record()
+
+    def __repr__(self) -> str:
+        return f"<Recorder: {self.adapter.kind}, {len(self._rows)} records until step {self._step}>"
+
+    def __enter__(self) -> Recorder:
+        if self._handles:
+            raise RuntimeError("this recorder records already")
+        try:
+            from torch.optim import optimizer
+        except ImportError:
+            raise RuntimeError("following an optimizer needs PyTorch: call `step` after each step instead") from None
+        hook = optimizer.register_optimizer_step_post_hook(self._after)
+        self._handles = [hook]
+        if hasattr(self.model, "register_forward_pre_hook"):
+            self._handles.append(self.model.register_forward_pre_hook(self._before, with_kwargs=True))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        if error[0] is None and self._rows[-1]["step"] != self._step:
+            self._record()
+
+    def _before(self, model: Any, args: tuple, given: dict[str, Any]) -> None:
+        """Count the sequences that train the model, and see how long they are."""
+        if model.training:
+            first = next((one for one in (*args, *given.values()) if hasattr(one, "shape") and len(one.shape)), None)
+            if first is not None:
+                self._seen += int(first.shape[0])
+                self._length = max(self._length, int(first.shape[1]) if len(first.shape) > 1 else 0)
+
+    def _after(self, optimizer: Any, args: tuple, given: dict[str, Any]) -> None:
+        held = {id(one) for group in optimizer.param_groups for one in group["params"]}
+        if any(id(one) in held for one in self.model.parameters()):
+            self._optimizer = optimizer
+            self._count()
+
+    def step(self, model: Any = None) -> None:
+        """Count one step of a loop that nothing else counts, and record if it is one to be recorded.
+
+        Parameters
+        ----------
+        model : object, optional
+            The model after the step, where each step makes another object.
+
+        Raises
+        ------
+        RuntimeError
+            In a ``with`` block, where the steps of the optimizer are counted.
+        """
+        if self._handles:
+            raise RuntimeError("steps are counted in a `with` block: do not call `step` there")
+        before = self.model, self._step, self._sequences, self._seen
+        try:
+            self.model = self.model if model is None else model
+            self._count()
+        except BaseException:  # what cannot be looked at is no step
+            self.model, self._step, self._sequences, self._seen = before
+            raise
+
+    def _count(self) -> None:
+        self._step += 1
+        self._sequences, self._seen = self._sequences + self._seen, 0
+        if self._step >= self._next:
+            self._record()
+
+    def _record(self) -> None:
+        probe = self._probe
+        seen = self.adapter.on(self.model, probe.tokens)
+        swapped = np.concatenate([np.take_along_axis(probe.context, self._order, axis=1), probe.query[:, None]], axis=1)
+        other = self.adapter.on(self.model, swapped)
+        self._vocabulary = seen.logits.shape[1]
+        if probe.following.max() >= self._vocabulary:
+            rule = f"have next tokens below {self._vocabulary}, of which the model knows so many"
+            raise checks.reject("tokens", rule, int(probe.following.max()))
+        context, rest = _without_itself(seen.attention), _without_itself(other.attention)
+        kept = np.stack([measures.token_attention(one, probe) for one in context])
+        logs = seen.logits - seen.logits.max(axis=1, keepdims=True)
+        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+        centred = seen.logits - seen.logits.mean(axis=1, keepdims=True)
+        rate, eta_y, eta_z = self._learning_rates(context.shape[0], context.shape[2])
+        self._rows.append(
+            {
+                "step": self._step,
+                "attention": kept,
+                "gain": measures.gains(kept, probe.shares),
+                "entropy": np.stack([measures.entropy(one) for one in context]),
+                "by_token": np.stack([measures.by_token(one, probe) for one in context]),
+                "moved_by_order": np.stack(
+                    [measures.moved_by_order(*pair, self._order) for pair in zip(context, rest, strict=True)]
+                ),
+                "loss": float(-logs[np.arange(len(logs)), probe.following].mean()),
+                "spread": float(np.abs(centred).max()),
+                "learning_rate": rate,
+                "eta_y": eta_y,
+                "eta_z": eta_z,
+            }
+        )
+        growth = _GROWTH * self._step if self._every == "log" else self._step + int(self._every)
+        self._next = max(self._step + 1, math.ceil(growth))
+        if self._path is not None:
+            self.recording.save(self._path)
+
+    def _learning_rates(self, layers: int, heads: int) -> tuple[float, np.ndarray, np.ndarray]:
+        """The optimizer's rate, and eta_Y and eta_Z by layer and head, NaN where not known."""
+        rate, found = _rate(self._optimizer, self.model), np.full((2, layers, heads), np.nan)
+        if self._rates is not None:
+            found[:] = np.reshape(self._rates, (2, 1, 1))
+        elif self.adapter.matrices is not None and math.isfinite(rate):
+            of_model: Iterable[Iterable[Matrices]] = self.adapter.matrices(self.model)
+            for i, layer in enumerate(of_model):
+                for j, head in enumerate(layer):
+                    found[:, i, j] = induced(head, rate, self._probe.kept, self._probe.classes)
+        return rate, found[0], found[1]
+
+    @property
+    def recording(self) -> Recording:
+        """The recording until now."""
+        probe = self._probe
+        rows = {name: (axes, np.stack([np.asarray(row[name]) for row in self._rows])) for name, axes in AXES.items()}
+        coordinates = {
+            "step": [row["step"] for row in self._rows],
+            "next_token": probe.classes,
+            "token": probe.kept,
+            "share": (("next_token", "token"), probe.shares),
+            "query": ("next_token", probe.class_query),
+        }
+        attributes = {"format": FORMAT, "version": __version__, "facts": json.dumps(self._facts)}
+        return Recording(xr.Dataset(rows, coordinates, attributes))
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        probe = self._probe
+        digest = hashlib.sha256(np.column_stack([probe.tokens, probe.following]).astype("<i8").tobytes()).hexdigest()
+        return {
+            "kind": self.adapter.kind,
+            "parts": list(self.adapter.parts(self.model)),
+            "vocabulary": self._vocabulary,
+            "sequences": len(probe.tokens),
+            "length": self._length or int(probe.tokens.shape[1]),
+            "one_query": probe.one_query,
+            "probe": digest,
+            "batch": self._sequences / self._step if self._sequences else float(self._batch),
+            "counted": self._sequences,
+            "optimizer": _optimizer_facts(self._optimizer),
+        }
+
+    def _resume(self, before: Recording) -> None:
+        facts, here = before.facts, self._facts
+        for name in ("probe", "kind"):
+            if facts.get(name) != here[name]:
+                raise checks.reject("path", "hold a recording of the same model on the same tokens", str(self._path))
+        data = before.dataset
+        names = ("step", *AXES)
+        self._rows = [{name: data[name].isel(step=i).values for name in names} for i in range(data.sizes["step"])]
+        for row in self._rows:
+            row["step"] = int(row["step"])
+        self._step = self._rows[-1]["step"]
+        self._sequences = facts["counted"]
+        self._vocabulary, self._length = facts["vocabulary"], facts["length"]
+        growth = _GROWTH * self._step if self._every == "log" else self._step + int(self._every)
+        self._next = max(self._step + 1, math.ceil(growth))
+
+    def report(self, *, now: int | None = None) -> WatchReport:
+        """Which theorems say something about the training, what they predicted at a step, and what came of it.
+
+        Parameters
+        ----------
+        now : int, optional
+            The step of which the past is known. Default: the square root of the last one, the middle of the recording
+            on a logarithmic axis.
+        """
+        from yzflow.watching.report import WatchReport
+
+        if self._rows[-1]["step"] != self._step:
+            self._record()
+        return WatchReport(self.recording, now=now)
+
+    def save(self, path: str | os.PathLike) -> Path:
+        """Write what was recorded until now; `yzflow.watching.recording.Recording.load` reads it."""
+        found = checks.path("path", path)
+        self.recording.save(found)
+        return found
+
+
+def _without_itself(attention: np.ndarray) -> np.ndarray:
+    """Attention (.., T) on the context alone, renormalised; uniform where all of it is on the query itself."""
+    context = attention[..., :-1]
+    total = context.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, context / np.where(total > 0, total, 1.0), 1 / context.shape[-1])
+
+
+def _is_torch_optimizer(value: Any) -> bool:
+    groups = getattr(value, "param_groups", None)
+    return isinstance(groups, list) and all(isinstance(one, dict) and {"params", "lr"} <= set(one) for one in groups)
+
+
+def _rate(optimizer: Any, model: Any) -> float:
+    """The largest learning rate of the parameters of the model; NaN without an optimizer."""
+    if optimizer is None or isinstance(optimizer, Optimizer):
+        return math.nan
+    groups = optimizer.param_groups
+    if hasattr(model, "parameters"):
+        mine = {id(one) for one in model.parameters()}
+        groups = [one for one in groups if any(id(part) in mine for part in one["params"])]
+    return max((float(one["lr"]) for one in groups), default=math.nan)
+
+
+def _optimizer_facts(optimizer: Any) -> dict[str, Any] | None:
+    """Name and plain options of an optimizer."""
+    if optimizer is None:
+        return None
+    if isinstance(optimizer, Optimizer):
+        named = {"sgd": "SGD", "adam": "Adam", "adamw": "AdamW"}
+        return {**optimizer.parameters, "name": named.get(optimizer.name, optimizer.name), "lr": math.nan}
+    known = ("lr", "momentum", "weight_decay", "nesterov", "dampening", "maximize", "betas", "amsgrad")
+    options = {name: value for name, value in optimizer.param_groups[0].items() if name in known}
+    plain: dict[str, Any] = {
+        name: [float(one) for one in value] if isinstance(value, tuple) else float(value) if name == "lr" else value
+        for name, value in options.items()
+    }
+    return {"name": type(optimizer).__name__, **plain}

@@ -1,0 +1,272 @@
+"""The report on a training that others ran: which theorems speak of it, what was foreseen, and what came of it."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+import os
+import textwrap
+from collections.abc import Iterable
+from functools import cached_property
+from html import escape
+from pathlib import Path
+
+import numpy as np
+import xarray as xr
+
+from dynamics.support import checks
+from dynamics.support.files import replacing
+from yzflow.audits.report import columns
+from yzflow.parts import part_of, parts
+from yzflow.watching import rivals
+from yzflow.watching.places import Applies, Place, applies
+from yzflow.watching.recording import Recording
+
+__all__ = ["WatchReport"]
+
+_MOST = 6  # assumptions that are shown of those that are broken
+_WIDTH = 100
+_NAMED = 8  # tokens that a legend has room for
+
+
+class WatchReport:
+    """Which theorems say something about a recorded training; made by ``report`` of a recorder.
+
+    Attributes
+    ----------
+    recording : Recording
+    now : int
+        The step of which the past is known: assumptions are evaluated there, and what follows is foreseen from there.
+    """
+
+    def __init__(self, recording: Recording, *, now: int | None = None) -> None:
+        self.recording = checks.instance("recording", recording, Recording)
+        steps = recording.steps
+        wanted = math.isqrt(int(steps[-1])) if now is None else checks.integer("now", now, minimum=int(steps[0]))
+        self.now = int(steps[steps <= wanted][-1])
+        self._past = recording.until(self.now)
+
+    def __repr__(self) -> str:
+        return f"<WatchReport: {self.headline}>"
+
+    @cached_property
+    def places(self) -> dict[str, Place]:
+        """Name of each paper that looks at trainings -> where this one stands at the step."""
+        return {paper.name: watched(self._past) for paper, watched in parts("watched")}
+
+    @cached_property
+    def applies(self) -> dict[str, Applies]:
+        """Statement -> the margins of its assumptions at the step, and whether all of them hold."""
+        found = {}
+        for name, place in self.places.items():
+            if place.setting is None:
+                continue
+            columns_of = part_of(name, "columns") or {}
+            level = (columns_of.get("SGD") or part_of(name, "levels"))[-1]  # what a user trains
+            for one in part_of(name, "statements"):
+                if one.assumptions and not one.own:
+                    found[one.id] = applies(one, place, level)
+        return found
+
+    @property
+    def inside(self) -> tuple[str, ...]:
+        """Statements all of whose assumptions hold at the step."""
+        return tuple(name for name, one in self.applies.items() if one.inside)
+
+    @property
+    def reasons(self) -> dict[str, float]:
+        """Assumptions that keep every statement from applying, or the most of them, with the smallest margin first."""
+        broken = [one.broken for one in self.applies.values()]
+        margins = {text: margin for found in broken for text, margin in found.items()}
+        count = {text: sum(text in found for found in broken) for text in margins}
+        most = max(count.values(), default=0)
+        shared = {text: margin for text, margin in margins.items() if count[text] == most}
+        return dict(sorted(shared.items(), key=lambda one: one[1]))
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """Assumptions of which the recording knows too little."""
+        return tuple(dict.fromkeys(text for one in self.applies.values() for text in one.unknown))
+
+    @property
+    def headline(self) -> str:
+        """The one sentence that a reader came for."""
+        if self.inside:
+            among = [name for name in self.inside if ": Theorem" in name] or list(self.inside)
+            return (
+                f"As far as the recording shows, the training is inside the assumptions of {len(self.inside)} of "
+                f"{len(self.applies)} statements at step {self.now:,}, among them {_joined(among)}."
+            )
+        why = [f"{text} (margin {margin:.2g})" for text, margin in list(self.reasons.items())[:_MOST]]
+        why += [f"{text} (not known)" for text in self.unknown[: _MOST - len(why)]]
+        why += [place.why for place in self.places.values() if place.why]
+        return f"No theorem here applies at step {self.now:,}, because of: {'; '.join(why) or 'no paper looks at it'}."
+
+    @cached_property
+    def rivals(self) -> dict[str, xr.Dataset]:
+        """Name of each theory -> what it foresees from the past of the step; the nulls come last."""
+        theories = [one for _, found in parts("rivals") for one in found]
+        return {one.name: rivals.foreseen(one, self._past) for one in (*theories, *rivals.NULLS)}
+
+    @cached_property
+    def scores(self) -> dict[str, dict[str, float]]:
+        """Name of each theory -> Brier score of each quantity between the step and the end; empty without a future."""
+        if self.now == self.recording.steps[-1]:
+            return {}
+        happened = rivals.outcome(self.recording, self.now)
+        return {name: rivals.score(found, happened) for name, found in self.rivals.items()}
+
+    @property
+    def dataset(self) -> xr.Dataset:
+        """The recording, with margins by statement and assumption, and the predictions of each theory."""
+        texts = sorted({text for one in self.applies.values() for text in one.margins})
+        margins = [[one.margins.get(text, math.nan) for text in texts] for one in self.applies.values()]
+        data = self.recording.dataset.assign_coords(statement=list(self.applies), assumption=texts)
+        data["margin"] = (("statement", "assumption"), np.reshape(margins, (len(self.applies), len(texts))))
+        joined = xr.concat(list(self.rivals.values()), "theory", join="outer").assign_coords(theory=list(self.rivals))
+        return data.merge(joined.rename({name: f"foreseen_{name}" for name in joined.data_vars}))
+
+    @property
+    def text(self) -> str:
+        """The report in some twenty lines."""
+        data, facts = self.recording.dataset, self.recording.facts
+        lines = textwrap.wrap(self.headline, _WIDTH)
+        lines += ["", *textwrap.wrap(self._seen(), _WIDTH), ""]
+        lines += [f"{len(self.inside)} of {len(self.applies)} statements apply. The closest others:"]
+        rows = [["  statement", "broken", "smallest margin of"]]
+        outside = [one for one in self.applies.values() if not one.inside]
+        for one in sorted(outside, key=lambda one: len(one.broken) + len(one.unknown))[:5]:
+            worst = next(iter(one.broken.items()), (next(iter(one.unknown), ""), math.nan))
+            number = f"{len(one.broken)}" + (f" (+{len(one.unknown)} not known)" if one.unknown else "")
+            rows.append([f"  {one.statement}", number, f"{worst[1]:.2g}  {worst[0]}"])
+        lines += columns(rows)
+        if self.scores:
+            lines += [
+                "",
+                f"What was foreseen at step {self.now:,} of step {self.recording.steps[-1]:,}, as Brier scores:",
+            ]
+            names = list(rivals.QUANTITIES)
+            rows = [["  theory", "who gains", "who leads", "sparser"]]
+            rows += [
+                [f"  {name}", *(f"{found[one]:.3f}" if one in found else "-" for one in names)]
+                for name, found in self.scores.items()
+            ]
+            lines += [*columns(rows), "  (0 is best; 0.25 is even odds on a sign)"]
+        happened, entropy = data["loss"].values, data["entropy"].mean(("layer", "head")).values
+        moved = float(np.nanmax(np.abs(data["gain"].isel(step=-1).values)))
+        lines += [
+            "",
+            f"Loss {happened[0]:.3f} to {happened[-1]:.3f} nats on {facts['sequences']} sequences; entropy of "
+            f"attention {entropy[-1] - entropy[0]:+.2g} nats;",
+            f"largest gain of a token {moved:.2g}.",
+        ]
+        return "\n".join(line.rstrip() for line in lines) + "\n"
+
+    def _seen(self) -> str:
+        facts, data = self.recording.facts, self.recording.dataset
+        of = facts["optimizer"]
+        last = self._past.dataset.isel(step=-1)
+        rates = [float(last[name].mean()) for name in ("eta_y", "eta_z")]
+        said = [
+            facts["kind"],
+            f"{data.sizes['layer']} layer{'s' * (data.sizes['layer'] > 1)}, {data.sizes['head']} "
+            f"head{'s' * (data.sizes['head'] > 1)}",
+            f"vocabulary {facts['vocabulary']:,}, T = {facts['length']}",
+            "optimizer not known" if of is None else of["name"] + ("" if math.isnan(of["lr"]) else f" at {of['lr']:g}"),
+            "eta_Y and eta_Z not known" if np.isnan(rates).any() else f"eta_Y = {rates[0]:.3g}, eta_Z = {rates[1]:.3g}",
+        ]
+        return f"Seen: {'; '.join(said)}; {len(self.recording.steps)} records until step {self.recording.steps[-1]:,}."
+
+    def page(self, path: str | os.PathLike) -> Path:
+        """Write the report as one page that works offline: the sentence, a figure, margins and scores."""
+        with replacing(path) as temporary:
+            temporary.write_text(_page(self), encoding="utf-8")
+        return Path(path)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write the recording, from which the report is made again."""
+        self.recording.save(path)
+
+
+def _joined(names: Iterable[str]) -> str:
+    """Statements, with their paper named once."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        paper, _, number = name.partition(": ")
+        found.setdefault(paper, []).append(number)
+    return "; ".join(f"{', '.join(numbers)} of {paper}" for paper, numbers in found.items())
+
+
+_STYLE = (
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
+    "table{border-collapse:collapse;margin:1rem 0}"
+    "td,th{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #ddd}"
+    ".lead{font-size:1.2rem}.no{color:#a33}.yes{color:#286}img{max-width:100%}details{margin:.4rem 0}"
+)
+
+
+def _page(report: WatchReport) -> str:
+    text = report.text.split("\n\n", 1)[1]
+    body = [
+        "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
+        f"<title>yzflow: a training and its theorems</title><style>{_STYLE}</style>",
+        "<h1>Is this training inside a theorem?</h1>",
+        f"<p class=lead>{escape(report.headline)}</p>",
+        f"<p>{escape(report._seen())}</p>",
+        f"<img alt='Attention, entropy and loss over the training' src='data:image/png;base64,{_figure(report)}'>",
+    ]
+    if report.scores:
+        body.append(f"<h2>What was foreseen at step {report.now:,}</h2><p>Brier scores; 0 is best.</p><table>")
+        body.append("<tr><th>theory<th>who gains<th>who leads<th>sparser")
+        for name, found in report.scores.items():
+            cells = "".join(f"<td>{found[one]:.3f}" if one in found else "<td>-" for one in rivals.QUANTITIES)
+            body.append(f"<tr><td>{escape(name)}{cells}")
+        body.append("</table>")
+    body.append(
+        f"<h2>Assumptions at step {report.now:,}</h2><p>A margin is the ratio of the two sides; one or more holds.</p>"
+    )
+    for one in report.applies.values():
+        mark = "<span class=yes>inside</span>" if one.inside else f"<span class=no>{len(one.broken)} broken</span>"
+        rows = "".join(
+            f"<tr><td>{escape(words)}<td>{'not known' if math.isnan(margin) else f'{margin:.3g}'}"
+            for words, margin in sorted(one.margins.items(), key=lambda pair: (not math.isnan(pair[1]), pair[1]))
+        )
+        body.append(f"<details><summary>{escape(one.statement)}: {mark}</summary><table>{rows}</table></details>")
+    body.append(f"<h2>As text</h2><pre>{escape(text)}</pre>")
+    return "\n".join(body)
+
+
+def _figure(report: WatchReport) -> str:
+    """Gains of the most and least attended tokens, entropy and loss over the steps: a PNG, in base64."""
+    from yzflow.figures.style import canvas, styled
+
+    @styled
+    def draw():
+        data = report.recording.dataset
+        figure = canvas(figsize=(10, 3.2))
+        axes = figure.subplots(1, 3)
+        steps = np.maximum(data["step"].values, 0.5)
+        of = data["gain"].isel(layer=0, head=0, next_token=0)
+        for token in of["token"].values[~np.isnan(of.isel(step=-1).values)]:
+            axes[0].plot(steps, of.sel(token=token), label=f"token {int(token)}")
+        if len(axes[0].lines) <= _NAMED:
+            axes[0].legend()
+        axes[0].set_title(f"gain of each token, next token {int(of['next_token'])}")
+        for layer in range(data.sizes["layer"]):
+            entropy = data["entropy"].isel(layer=layer).mean("head").values
+            axes[1].plot(steps, entropy - entropy[0], label=f"layer {layer + 1}")
+        if data.sizes["layer"] > 1:
+            axes[1].legend()
+        axes[1].set_title("entropy of attention, change (nats)")
+        axes[2].plot(steps, data["loss"])
+        axes[2].set_title("loss (nats)")
+        for one in axes:
+            one.set_xscale("log")
+            one.set_xlabel("step")
+            one.axvline(max(report.now, 0.5), color="0.6", lw=1, ls=":")
+        return figure
+
+    picture = io.BytesIO()
+    draw().savefig(picture, format="png", dpi=150)
+    return base64.b64encode(picture.getvalue()).decode()

@@ -1,0 +1,147 @@
+"""Theories as rivals: what each foresees of a training from its past, and how right it was."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import xarray as xr
+
+from yzflow.watching.recording import Recording
+
+__all__ = ["NULLS", "SURE", "Rival", "foreseen", "outcome", "score"]
+
+SURE = 0.9  # probability that a theory gives to what it says will happen
+_HEADS = ("layer", "head")
+_TOKENS = (*_HEADS, "next_token", "token")
+QUANTITIES = {"rises": _TOKENS, "leads": _TOKENS, "sparser": _HEADS}
+
+
+class Rival(Protocol):
+    """A theory of training that foresees.
+
+    Attributes
+    ----------
+    name : str
+    """
+
+    name: str
+
+    def predict(self, recording: Recording) -> xr.Dataset:
+        """Probabilities of what follows, from the past that ``recording`` holds; what is left out is not foreseen.
+
+        Returns
+        -------
+        xarray.Dataset
+            Of ``rises`` (layer, head, next_token, token): that the gain of a token is larger at the end than now;
+            ``leads``, likewise: that the token has the largest gain of its next token at the end, one in sum;
+            ``sparser`` (layer, head): that the entropy of attention is smaller at the end. NaN: nothing is said.
+        """
+
+
+def present(recording: Recording) -> np.ndarray:
+    """Which tokens occur with which next token: (K, S)."""
+    return recording.dataset["share"].values > 0
+
+
+def said(recording: Recording, **given: np.ndarray) -> xr.Dataset:
+    """A prediction from arrays over the last axes of each quantity; missing axes in front are filled up."""
+    data = recording.dataset
+    found = {}
+    for name, values in given.items():
+        axes = QUANTITIES[name]
+        shape = tuple(data.sizes[axis] for axis in axes)
+        full = np.broadcast_to(values, shape).astype(float)
+        found[name] = (axes, np.where(present(recording), full, np.nan) if axes == _TOKENS else full)
+    return xr.Dataset(found, {name: data[name] for name in ("next_token", "token")})
+
+
+def leader(scores: np.ndarray, recording: Recording) -> np.ndarray:
+    """`SURE` for the present token with the largest score of each next token, and what is left for the others."""
+    here = present(recording)
+    best = np.where(here, scores, -np.inf).argmax(axis=-1)
+    others = np.maximum(here.sum(axis=-1) - 1, 1)
+    found = np.broadcast_to(((1 - SURE) / others)[:, None], here.shape)
+    one_hot = np.arange(here.shape[-1]) == best[..., None]
+    return np.where(one_hot, SURE, np.broadcast_to(found, one_hot.shape))
+
+
+class _Nothing:
+    """Null: nothing changes. Signs are even, and who leads now leads."""
+
+    name = "nothing changes"
+
+    def predict(self, recording: Recording) -> xr.Dataset:
+        gain = recording.dataset["gain"].isel(step=-1).values
+        ahead = leader(np.nan_to_num(gain, nan=-np.inf), recording)
+        half = np.array(0.5)
+        return said(recording, rises=half, leads=ahead, sparser=half)
+
+
+class _Frequent:
+    """Null: frequent tokens gain, and the most frequent one leads."""
+
+    name = "frequent tokens gain"
+
+    def predict(self, recording: Recording) -> xr.Dataset:
+        share = recording.dataset["share"].values
+        here = present(recording)
+        middle = np.array([np.median(row[has]) if has.any() else 0.0 for row, has in zip(share, here, strict=True)])
+        rises = np.where(share >= middle[:, None], SURE, 1 - SURE)
+        return said(recording, rises=rises, leads=leader(share, recording), sparser=np.array(SURE))
+
+
+NULLS: tuple[Rival, ...] = (_Nothing(), _Frequent())
+
+
+def foreseen(rival: Rival, recording: Recording) -> xr.Dataset:
+    """Predictions of a rival, checked: known quantities, shapes of the recording, probabilities.
+
+    Raises
+    ------
+    ValueError
+        If it says something else.
+    """
+    found = rival.predict(recording)
+    data = recording.dataset
+    for name, values in found.data_vars.items():
+        axes = QUANTITIES.get(str(name))
+        if axes is None or values.dims != axes or values.shape != tuple(data.sizes[axis] for axis in axes):
+            raise ValueError(f"{rival.name} must foresee {', '.join(QUANTITIES)} over their axes, but got {name}")
+        known = values.values[~np.isnan(values.values)]
+        if known.size and (known.min() < 0 or known.max() > 1):
+            raise ValueError(f"{rival.name} must give probabilities, but {name} has {known.min():g} to {known.max():g}")
+    return found
+
+
+def outcome(recording: Recording, now: int) -> xr.Dataset:
+    """Outcomes between a step and the end of a recording: 1 or 0 for each thing that can be foreseen.
+
+    A gain that is the same at both ends, and a lead that is shared, say nothing: NaN.
+    """
+    data = recording.dataset
+    before, after = data.sel(step=now), data.isel(step=-1)
+    change = (after["gain"] - before["gain"]).values
+    gain = np.where(present(recording), after["gain"].values, -np.inf)
+    first = gain == gain.max(axis=-1, keepdims=True)
+    shared = first.sum(axis=-1, keepdims=True) != 1
+    less = (after["entropy"] - before["entropy"]).values
+    return said(
+        recording,
+        rises=np.where(np.isnan(change) | (change == 0), np.nan, change > 0),
+        leads=np.where(shared, np.nan, first),
+        sparser=np.where(less == 0, np.nan, less < 0),
+    )
+
+
+def score(prediction: xr.Dataset, happened: xr.Dataset) -> dict[str, float]:
+    """Brier score of each quantity that was foreseen: mean squared difference from what happened; 0 is best.
+
+    That of ``leads`` is summed over the tokens of a next token, before the mean.
+    """
+    found = {}
+    for name in prediction.data_vars:
+        square = (prediction[name] - happened[name]) ** 2
+        square = square.sum("token", min_count=1) if name == "leads" else square
+        found[str(name)] = float(square.mean())
+    return found
