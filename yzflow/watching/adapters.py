@@ -93,7 +93,7 @@ def _checked_look(attention: Any, logits: Any, tokens: np.ndarray) -> Look:
     found = np.asarray(attention, dtype=np.float64)
     if found.ndim == 3 and found.shape[::2] == (n, length):  # of the last query alone
         found = found[:, :, None]
-    elif found.ndim in (4, 5) and found.shape[-2] == length:
+    elif found.ndim in (4, 5) and found.shape[-2] in (1, length):
         found = found[..., -1:, :]
     if found.ndim == 4:
         found = found[None]
@@ -131,6 +131,12 @@ def _answer(name: str, function: Callable[..., Any], model: Any, sequences: Any)
 
 def _numpy(value: Any) -> Any:
     return value.detach().double().cpu().numpy() if hasattr(value, "detach") else value
+
+
+def _last(logits: Any, tokens: np.ndarray) -> np.ndarray:
+    """Logits at the last position of sequences (n, T): what else a model gives need not be converted."""
+    every = len(logits.shape) == 3 and logits.shape[1] == tokens.shape[1]
+    return _numpy(logits[:, -1] if every else logits)
 
 
 @contextlib.contextmanager
@@ -177,7 +183,8 @@ def _hugging_face(model: Any, tokens: np.ndarray) -> Look:
             model.set_attn_implementation("eager")
         with _quiet(model) as given:
             out = model(input_ids=given(tokens), output_attentions=True, use_cache=False)
-            return _checked_look(np.stack([_numpy(one) for one in out.attentions]), _numpy(out.logits), tokens)
+            attention = np.stack([_numpy(one[..., -1:, :]) for one in out.attentions])
+            return _checked_look(attention, _last(out.logits, tokens), tokens)
     finally:
         if before != "eager":
             model.set_attn_implementation(before)
@@ -243,7 +250,7 @@ def _multihead(model: Any, tokens: np.ndarray) -> Look:
         return args[:3], {**_named(args), **given, "need_weights": True, "average_attn_weights": False}
 
     def keep(module: Any, args: tuple, given: dict, out: Any) -> None:
-        kept.append(_numpy(out[1]))
+        kept.append(_numpy(out[1][..., -1:, :]))
 
     hooks = []
     for module in _attentions(model):
@@ -253,7 +260,7 @@ def _multihead(model: Any, tokens: np.ndarray) -> Look:
         ]
     try:
         with _quiet(model) as given:
-            logits = _numpy(model(given(tokens)))
+            logits = _last(model(given(tokens)), tokens)
     finally:
         for hook in hooks:
             hook.remove()

@@ -166,16 +166,16 @@ def by_token(attention: np.ndarray, probe: Probe) -> np.ndarray:
     return found
 
 
-def _residual(values: np.ndarray, pair: np.ndarray, rows: np.ndarray, rounds: int = 200) -> float:
+def _residual(values: np.ndarray, pair: np.ndarray, rows: np.ndarray, rounds: int = 50) -> float:
     """Sum of squares that a constant for each sequence and one for each pair leave, by alternating means."""
     left, flat = values.ravel().copy(), pair.ravel()
     counts, length = np.bincount(flat), values.shape[1]
-    now = float((left**2).sum())
+    now = total = float((left**2).sum())
     for _ in range(rounds):
         before = now
         left -= (np.bincount(flat, left) / counts)[flat]
         left -= (np.bincount(rows, left) / length)[rows]
         now = float((left**2).sum())
-        if before - now <= 1e-9 * before:
+        if before - now <= 1e-6 * total:
             break
     return now

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Recorder", "watch"]
 
 _GROWTH = 1.25  # of one recorded step to the next
+_REORDERED = 16  # sequences that are asked in another order, too
 
 
 def watch(
@@ -144,9 +145,8 @@ class Recorder:
         self.model, self.adapter, self._probe, self._every = model, adapter, probe, every
         self._rates, self._optimizer, self._batch = rates, optimizer, batch_size
         self._path = None if path is None else checks.path("path", path)
-        self._order = np.random.default_rng(0).permuted(
-            np.tile(np.arange(probe.context.shape[1]), (len(probe.tokens), 1)), axis=1
-        )
+        places = np.tile(np.arange(probe.context.shape[1]), (min(len(probe.tokens), _REORDERED), 1))
+        self._order = np.random.default_rng(0).permuted(places, axis=1)
         self._rows: list[dict[str, Any]] = []
         self._handles: list[Any] = []
         self._step = self._next = 0
@@ -227,7 +227,8 @@ class Recorder:
     def _record(self) -> None:
         probe = self._probe
         seen = self.adapter.on(self.model, probe.tokens)
-        swapped = np.concatenate([np.take_along_axis(probe.context, self._order, axis=1), probe.query[:, None]], axis=1)
+        few = np.take_along_axis(probe.context[: len(self._order)], self._order, axis=1)
+        swapped = np.concatenate([few, probe.query[: len(few), None]], axis=1)
         other = self.adapter.on(self.model, swapped)
         self._vocabulary = seen.logits.shape[1]
         if probe.following.max() >= self._vocabulary:
@@ -247,7 +248,10 @@ class Recorder:
                 "entropy": np.stack([measures.entropy(one) for one in context]),
                 "by_token": np.stack([measures.by_token(one, probe) for one in context]),
                 "moved_by_order": np.stack(
-                    [measures.moved_by_order(*pair, self._order) for pair in zip(context, rest, strict=True)]
+                    [
+                        measures.moved_by_order(one[: len(few)], moved, self._order)
+                        for one, moved in zip(context, rest, strict=True)
+                    ]
                 ),
                 "loss": float(-logs[np.arange(len(logs)), probe.following].mean()),
                 "spread": float(np.abs(centred).max()),
