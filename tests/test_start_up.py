@@ -188,18 +188,11 @@ def test_imports_make_no_circle():
     list(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
-# A verdict shows itself, by what takes verdicts.
-SHOWN_BY = {"yzflow.audits.check": {"yzflow.audits.screen", "yzflow.pages.statement"}}
-
-
 @pytest.mark.parametrize("package", ["dynamics", "theory", "yzflow"])
 def test_files_need_each_other_in_one_direction_for_types_too(package):
     """Imports for annotations alone count, too: two files that need each other need a third."""
     modules = set(modules_of(package))
-    graph = {
-        module: (imports_of(module, at_import=False) & modules) - {module, *parents(module), *SHOWN_BY.get(module, ())}
-        for module in modules
-    }
+    graph = {module: (imports_of(module, at_import=False) & modules) - {module, *parents(module)} for module in modules}
     assert sum(map(len, graph.values())) > len(modules)
     list(TopologicalSorter(graph).static_order())
 

@@ -42,7 +42,7 @@ from .audits.check import StatementVerdict as StatementVerdict
 from .audits.check import check as check
 from .audits.survival import survival as survival
 from .fuzzing.campaign import fuzz as fuzz
-from .pages.statement import page as page
+from .pages.writing import page as page
 from .paper import Paper as Paper
 from .paper import papers as papers
 from .paper import register as register

@@ -124,7 +124,7 @@ def calls(tmp_path_factory):
                 "fuzzing.campaign.fuzz": (yzflow.fuzz, {
                     "statement": "Scan and Snap: Theorem 2(a)", "level": "theory flow", "examples": 1, "seed": 0,
                     "like": None, "outside": None, "store": None, "executor": None, "progress": False}),
-                "pages.statement.page": (yzflow.page, {
+                "pages.writing.page": (yzflow.page, {
                     "statement": STATEMENT, "path": "page.html", "quick": True, "seed": 0, "progress": False,
                     "certificates": None, "verifier": None}),
                 "contents.write_all": (contents.write_all, {"path": "pages", "only": [STATEMENT], "quick": True,

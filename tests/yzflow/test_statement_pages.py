@@ -15,7 +15,8 @@ from theory import statements
 from theory.symbolic import Derivation
 from yzflow import cli
 from yzflow.audits import formulas
-from yzflow.audits.check import StatementVerdict, error_rows, head
+from yzflow.audits.check import StatementVerdict
+from yzflow.audits.examined import error_rows, head
 from yzflow.audits.report import AuditReport
 from yzflow.pages import contents, strips
 from yzflow.pages import statement as single

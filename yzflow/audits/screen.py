@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from theory.statements import Statement
 from theory.trust import Label
 from yzflow.audits import tried
+from yzflow.audits.examined import Examined
 from yzflow.audits.outcomes import Column, headline
 from yzflow.audits.report import columns
-
-if TYPE_CHECKING:
-    from theory.statements import Statement
-    from yzflow.audits.check import StatementVerdict
 
 __all__ = ["LINES", "WIDTH", "clipped", "outcomes", "screen"]
 
@@ -32,12 +29,12 @@ def clipped(text: str, width: int = WIDTH) -> str:
     return (words if len(words) > 0.6 * width else short.rstrip()) + _MORE
 
 
-def screen(verdict: StatementVerdict, rows: Sequence[Sequence[str]], command: str) -> list[str]:
+def screen(verdict: Examined, rows: Sequence[Sequence[str]], command: str) -> list[str]:
     """The lines: what is said, what was found, what it rests on, margins, and the largest errors.
 
     Parameters
     ----------
-    verdict : StatementVerdict
+    verdict : Examined
     rows : sequence of sequences of str
         A head and a row for each check and level, of which the first five columns are shown.
     command : str

@@ -160,8 +160,8 @@ def page(
 
     Example: yzflow page "Scan and Snap: Theorem 4" --out theorem4.html
     """
-    from yzflow.audits.check import find
-    from yzflow.pages import contents
+    from yzflow.audits.chosen import find
+    from yzflow.pages import contents, writing
     from yzflow.pages import statement as single
 
     if (statement is None) == (everything is None):
@@ -181,7 +181,7 @@ def page(
     assert statement is not None
     out = Path(f"{single.slug(find(statement))}.html") if out is None else out
     files_to_write(out)
-    verdict = single.page(
+    verdict = writing.page(
         statement,
         out,
         quick=not full,

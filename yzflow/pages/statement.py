@@ -15,17 +15,16 @@ from html import escape
 from importlib import resources
 
 from dynamics.support import checks
-from dynamics.support.files import replacing, writable
+from dynamics.support.files import replacing
 from dynamics.version import __version__
 from theory.statements import SHARPER, Statement
 from theory.symbolic import Derivation
 from theory.trust import Label, Trust
 from yzflow.audits import formulas
-from yzflow.audits.check import MARGINS, StatementVerdict, check, error_rows, find, head, margin_rows
+from yzflow.audits.examined import MARGINS, Examined, error_rows, head, margin_rows
 from yzflow.audits.outcomes import Column, Outcome
 from yzflow.audits.report import assumed
 from yzflow.pages import certified, kernel, live, strips
-from yzflow.pages import verifier as bundles
 from yzflow.pages.explorer.registry import Panel, panels
 
 __all__ = [
@@ -36,67 +35,11 @@ __all__ = [
     "html",
     "kind",
     "outcomes",
-    "page",
     "save",
     "slug",
     "standing",
     "table",
 ]
-
-
-def page(
-    statement: str | Statement,
-    path: str | os.PathLike,
-    *,
-    quick: bool = True,
-    seed: int = 0,
-    progress: bool = False,
-    certificates: Sequence[str | os.PathLike] = (),
-    verifier: str | os.PathLike | None = None,
-) -> StatementVerdict:
-    """Write the page of one statement: one HTML file that needs no network.
-
-    Parameters
-    ----------
-    statement : str or Statement
-        Its id in the register, "<paper>: Theorem 3", its number where only one paper has it, or itself, as for
-        `yzflow.check`.
-    path : path-like
-        The file, which is written completely or not at all.
-    quick : bool
-        Only some of the settings, as for `yzflow.check`.
-    seed : int
-        Of the SGD runs.
-    progress : bool
-        Show progress on standard error.
-    certificates : sequence of path-like
-        Files that ``yzflow audit --enclose`` kept, or `theory.enclosures.Enclosure.save` wrote with recorded claims.
-        The page holds them, and has a button to verify each where the page is opened.
-    verifier : path-like, optional
-        Write ``verifier.js``, which these buttons need, beside the page, from the two packages in this folder: pip and
-        npm bring them where they are not there yet.
-
-    Returns
-    -------
-    StatementVerdict
-        What the page shows.
-
-    Raises
-    ------
-    ValueError
-        If the register has no such statement, with the nearest ones, or several; if ``path`` cannot be written; if a
-        certificate decides no claim of the statement at one of its settings; or if a package cannot be had.
-    FileNotFoundError
-        If there is no such certificate.
-    """
-    found = find(statement)
-    path = writable("path", path)
-    held = [certified.certified(found, one) for one in checks.instance("certificates", certificates, (list, tuple))]
-    if verifier is not None:
-        bundles.write(path.parent / bundles.NAME, verifier)
-    verdict = check(statement, quick=quick, seed=seed, progress=progress)
-    save(html(verdict, certificates=held), path)
-    return verdict
 
 
 def save(text: str, path: str | os.PathLike) -> None:
@@ -106,7 +49,7 @@ def save(text: str, path: str | os.PathLike) -> None:
 
 
 def html(
-    verdict: StatementVerdict,
+    verdict: Examined,
     *,
     derivations: Sequence[Derivation] | None = None,
     index: str | None = None,
@@ -117,7 +60,7 @@ def html(
 
     Parameters
     ----------
-    verdict : StatementVerdict
+    verdict : Examined
     derivations : sequence of theory.symbolic.Derivation, optional
         The proofs of its clauses, each whole. Default: they are derived again, which decides nothing and takes a
         second or two.
@@ -128,7 +71,7 @@ def html(
     certificates : sequence of yzflow.pages.certified.Certified
         Of claims of the statement; the page has a button to verify each.
     """
-    checks.instance("verdict", verdict, StatementVerdict)
+    checks.instance("verdict", verdict, Examined)
     statement = verdict.statement
     if derivations is None and statement.id in verdict.report.labels_of_proofs:
         derivations = [prove() for prove in statement.proofs]
@@ -204,14 +147,14 @@ def badge(label: Label) -> str:
     return f"<strong class='badge {colour}'>{word}</strong>"
 
 
-def standing(verdict: StatementVerdict) -> str:
+def standing(verdict: Examined) -> str:
     """Badge of a statement, a word or two: the kind of its weakest part, or that nothing was run for it."""
     asked = verdict.statement.checks or verdict.statement.proofs
     ran = verdict.rows or verdict.report.labels_of_proofs
     return "not run" if asked and not ran else kind(verdict.summary)
 
 
-def badge_of(verdict: StatementVerdict) -> str:
+def badge_of(verdict: Examined) -> str:
     """The badge of a whole statement."""
     word = standing(verdict)
     return f"<strong class='badge not-run'>{word}</strong>" if word == "not run" else badge(verdict.summary)
@@ -251,7 +194,7 @@ def _set(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     return [[formulas.readable(cell) for cell in row] for row in rows]
 
 
-def _trust(verdict: StatementVerdict) -> str:
+def _trust(verdict: Examined) -> str:
     """The finding in a sentence and in four columns, and the badge of the weakest part with its scope."""
     statement, label = verdict.statement, verdict.summary
     number = len(statement.errata)
@@ -299,7 +242,7 @@ def _sharper(statement: Statement) -> str:
     return f"<section id='sharper'><h2>Sharper than {statement.source.short}</h2>{words}</section>" if words else ""
 
 
-def _clauses(verdict: StatementVerdict) -> str:
+def _clauses(verdict: Examined) -> str:
     """The parts of a statement that has some: what each says, and the weakest of what it rests on."""
     rows = [
         [
@@ -327,7 +270,7 @@ def _formula(formula: str) -> str:
     return formulas.as_html(formulas.parts(formula) if formulas.is_latex(formula) else formula)
 
 
-def _plot(verdict: StatementVerdict, name: str = "plot") -> str:
+def _plot(verdict: Examined, name: str = "plot") -> str:
     if not verdict.rows:
         return f"<figure id='{name}'><p class='soft'>{_NOTHING}</p></figure>"
     still = "" if live.views(verdict.statement) else f"<p class='soft'>{_STILL}</p>"
@@ -345,7 +288,7 @@ def _question(statement: Statement) -> str:
     )
 
 
-def _numbers(verdict: StatementVerdict, plot: str = "") -> str:
+def _numbers(verdict: Examined, plot: str = "") -> str:
     if not verdict.rows:
         return f"<section id='numbers'><h2>What was found</h2><p>{formulas.readable(verdict.outcome)}</p></section>"
     rows = error_rows(verdict)
@@ -362,7 +305,7 @@ def _numbers(verdict: StatementVerdict, plot: str = "") -> str:
     )
 
 
-def _rests(verdict: StatementVerdict) -> str:
+def _rests(verdict: Examined) -> str:
     items = "".join(f"<li>{badge(label)} {formulas.readable(_said(label))}</li>" for label in verdict.labels)
     return f"<section id='rests'><h2>What it rests on</h2><ul>{items}</ul></section>" if items else ""
 
@@ -378,7 +321,7 @@ def _after(text: str, word: str) -> str:
     return (text.removeprefix(word) if text.startswith(word) else text.removeprefix(word.split()[0])).lstrip(": ")
 
 
-def _margins(verdict: StatementVerdict) -> str:
+def _margins(verdict: Examined) -> str:
     said = "".join(f"<p>{formulas.readable(sentence)}</p>" for sentence in assumed(verdict.statement))
     held = ""
     if verdict.margins:
@@ -395,7 +338,7 @@ def _errata(statement: Statement) -> str:
     return f"<section id='errata'><h2>Errata</h2>{found}</section>"
 
 
-def _proof(derivations: Sequence[Derivation], verdict: StatementVerdict) -> str:
+def _proof(derivations: Sequence[Derivation], verdict: Examined) -> str:
     labels = verdict.report.labels_of_proofs.get(verdict.statement.id)
     if not derivations or not labels:
         words = "There is no symbolic proof here: what the statement rests on stands above."
@@ -417,7 +360,7 @@ def _derivation(derivation: Derivation) -> str:
     )
 
 
-def _again(verdict: StatementVerdict) -> str:
+def _again(verdict: Examined) -> str:
     statement = verdict.statement
     options = verdict.command.removeprefix(f'yzflow check "{statement.id}"')
     command = f'yzflow page "{statement.id}"{options} --out {slug(statement)}.html'

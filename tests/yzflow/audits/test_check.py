@@ -13,7 +13,9 @@ from ours import OURS
 import yzflow
 from theory import decoder, statements
 from yzflow import cli
-from yzflow.audits.check import StatementVerdict, error_rows, find
+from yzflow.audits.check import StatementVerdict
+from yzflow.audits.chosen import find
+from yzflow.audits.examined import error_rows
 from yzflow.audits.outcomes import headline
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Verdict

@@ -1,0 +1,148 @@
+"""A statement with what was computed of it, and its rows in words: what verdicts, screens and pages are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from theory.statements import Statement
+from theory.trust import Label
+from yzflow.audits.outcomes import Column, headline, sentence
+from yzflow.audits.own import OwnCase, broken
+from yzflow.audits.report import AuditReport, cells, worst, worst_forms
+from yzflow.audits.verdicts import Row
+
+__all__ = ["MARGINS", "Examined", "error_rows", "head", "margin_rows"]
+
+
+@dataclass(frozen=True, repr=False)
+class Examined:
+    """One statement, with what was computed of it in this run: what screens, cards and pages show.
+
+    Attributes
+    ----------
+    statement : Statement
+    report : AuditReport
+        Of this statement alone.
+    quick : bool
+        Whether only some of the settings were run.
+    seed : int
+        Of the SGD runs.
+    own : OwnCase, optional
+        The reader's setting, where data was given: then all rows are of it, inside the assumptions or not.
+    missing : tuple of str
+        Levels that refuse such training, or come to no end, with the reason.
+    """
+
+    statement: Statement
+    report: AuditReport
+    quick: bool
+    seed: int
+    own: OwnCase | None = None
+    missing: tuple[str, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether the proof holds, and every check at which the statement should hold."""
+        return self.report.passed
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """Grounds of the statement, with the scope of each part."""
+        return self.report.labels(self.statement)
+
+    @property
+    def summary(self) -> Label:
+        """The weakest needed part of what the statement rests on, or a part that fails."""
+        return self.report.summary(self.statement)
+
+    @property
+    def rows(self) -> list[Row]:
+        """Each check at each level and setting."""
+        return self.report.table
+
+    @property
+    def margins(self) -> dict[str, dict[str, float]]:
+        """Setting -> assumption -> margin, the ratio of its two sides; it holds from one on."""
+        found: dict[str, dict[str, float]] = {}
+        for row in self.rows:  # a check may have assumptions of its own
+            if row.margins:
+                found.setdefault(row.setting, {}).update(row.margins)
+        return found
+
+    @property
+    def outcome(self) -> str:
+        """The finding, in a sentence."""
+        if not self.passed:
+            alarming = [f"{row.check} in the {row.level} at {row.setting}" for row in self.rows if row.alarming]
+            wrong = [f"the proof's {name}" for names in self.report.proofs.values() for name in names] + alarming
+            return f"FAILS where it should hold: {'; '.join(wrong)}."
+        return " ".join(filter(None, (self.place, sentence(self.columns), *(f"Not run: {m}." for m in self.missing))))
+
+    @property
+    def headline(self) -> str:
+        """The one sentence that a reader came for."""
+        if not self.passed:
+            return self.outcome
+        return f"{self.place} {headline(self.columns)}" if self.own else headline(self.columns)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The verdict as printed, in the theory, under the true gradient and in SGD."""
+        return self.report.columns(self.statement, everywhere=self.own is not None)
+
+    @property
+    def place(self) -> str:
+        """Of a reader's setting: whether it is inside the assumptions, and what is not; else nothing."""
+        if self.own is None:
+            return ""
+        outside = [f"{text} (margin {margin:.2g})" for text, margin in broken(self.rows).items()]
+        said = f"{self.own.setting.name}: " + (
+            f"outside {'; '.join(outside)}" if outside else "inside every assumption that data and rates can break"
+        )
+        beyond = "; ".join(self.own.beyond)
+        return said + (f"; the statement does not speak of {beyond}." if beyond else ".")
+
+    @property
+    def python(self) -> str:
+        """The three lines that compute it again."""
+        options = ("" if self.quick else ", quick=False") + (f", seed={self.seed}" if self.seed else "")
+        if self.own is not None:
+            options = f", data=data, **training{options}"  # the reader has them
+        return f"import yzflow as yz\nverdict = yz.check({self.statement.id!r}{options})\nprint(verdict.text())"
+
+    @property
+    def command(self) -> str:
+        """The command that computes it again."""
+        options = ("" if self.quick else " --full") + (f" --seed {self.seed}" if self.seed else "")
+        options = f" --data FILE ..{options}" if self.own else options
+        return f'yzflow check "{self.statement.id}"{options}'
+
+
+def head(statement: Statement) -> list[str]:
+    """The columns of `error_rows`."""
+    return ["check", "level", statement.source.short, "corrected", "expected", "outside the assumptions"]
+
+
+def error_rows(verdict: Examined) -> list[list[str]]:
+    """Under `head`, a row for each check and level: the largest errors over the settings, in words."""
+    found = []
+    for cell in cells(verdict.rows):
+        inside, outside = ([row for row in cell if (row.inside or verdict.own is not None) is w] for w in (True, False))
+        flag = " <- should hold" if any(row.alarming for row in cell) else ""
+        found.append([cell[0].check, cell[0].level, *worst_forms(inside), worst(outside) + flag])
+    return found
+
+
+MARGINS = "Margins of the assumptions by setting (an assumption holds from 1 on, and is broken in brackets)"
+
+
+def margin_rows(verdict: Examined) -> list[list[str]]:
+    """A head and a row for each assumption that any check was asked for, with a column for each setting."""
+
+    def shown(margin: float | None) -> str:
+        return "-" if margin is None else f"{margin:.3g}" if margin >= 1 else f"({margin:.2g})"
+
+    margins = verdict.margins.values()
+    texts = dict.fromkeys(text for held in margins for text in held)
+    head = ["assumption", *map(str, range(1, len(margins) + 1))]
+    return [head, *([text, *(shown(held.get(text)) for held in margins)] for text in texts)]
