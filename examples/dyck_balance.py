@@ -24,6 +24,7 @@ from yzflow_studies.dyck_balance import study as over_training
 from yzflow_studies.dyck_embeddings import study as embeddings
 from yzflow_studies.layer_parts import study as parts
 from yzflow_studies.words_and_prefixes import study as words
+from yzflow_studies.words_and_prefixes.words import ARCHITECTURES, KINDS
 
 from dynamics.support import checks
 from dynamics.support.netcdf import save_dataset
@@ -31,7 +32,6 @@ from theory import balance
 from theory.bounded_dyck import lottery, transformers
 from yzflow import figures, scripts
 from yzflow.papers.bounded_dyck import training as dyck
-from yzflow.papers.bounded_dyck.words import ARCHITECTURES, KINDS
 
 FIGURES = (*over_training.FIGURES, *embeddings.FIGURES, *parts.FIGURES)
 

@@ -52,10 +52,9 @@ def sweep(
     ----------
     task : str or callable
         "syn_small", "syn_medium" (keys ``n_queries``, ``eta_z``, ``ratio`` = eta_Y / eta_Z or ``eta_y``, and arguments
-        of `dynamics.sgd`), "flow" (keys of `dynamics.gradient_flow` and of
-        `SequenceClasses.single_common_token`), "dyck" (keys of `DyckLanguage` and of `trained` there), "dyck_words"
-        (the same at all positions of words or prefixes, for two architectures);
-        "module:function"; or a function at the top level of a module, ``f(configuration, seed) -> dict of arrays``. An
+        of `dynamics.sgd`), "flow" (keys of `dynamics.gradient_flow` and of `SequenceClasses.single_common_token`),
+        "dyck" (keys of `DyckLanguage` and of `trained` there), a task of a study that is installed; "module:function";
+        or a function at the top level of a module, ``f(configuration, seed) -> dict of arrays``. An
         ``xarray.DataArray`` among these keeps its dimensions, labels and units. A function is known by module and name:
         raise its attribute ``f.version`` (1 if there is none) when its results change, for the store cannot see that.
         Fields that `register_field` has added are known to the workers, if they stand in a module or a script.

@@ -1,7 +1,7 @@
 """Complete words beside prefixes: what violation and drift say of long prefixes, with and without the regulariser.
 
-Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Fig. 3 and Appendix D.2. The runs are those of the sweep "dyck_words",
-`yzflow.papers.bounded_dyck.words`.
+Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Fig. 3 and Appendix D.2. The runs are those of the sweep "dyck_words"
+(`tasks`).
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ from dynamics.support import checks
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import canvas, log_ticks, ordered_colours, styled
-from yzflow.papers.bounded_dyck.words import ARCHITECTURES, KINDS, LONG
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import sweep
 from yzflow_studies.words_and_prefixes.ranks import Rank, rank_correlation
+from yzflow_studies.words_and_prefixes.tasks import DYCK_WORDS
+from yzflow_studies.words_and_prefixes.words import ARCHITECTURES, KINDS, LONG
 
 SEEDS = range(5, 20)  # what is published: results of seeds 0 to 4 were known before the number of seeds was set
 WEIGHTS = {"minimal": (0.0, 1.0, 10.0), "standard": (0.0, 1.0)}  # of (22); those that have been run
@@ -43,7 +44,7 @@ def trained(
 ) -> xr.Dataset:
     """Train on words and on prefixes, with and without (22), and measure what predicts long prefixes.
 
-    This is the sweep "dyck_words" of `yzflow.sweep`: what ``store`` holds is not run again.
+    This is the sweep "dyck_words": what ``store`` holds is not run again.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def trained(
     given = {"architecture": [architecture]} | {name: [value] for name, value in settings.items()}
     grid = {"kind": list(kinds), "contrast_weight": list(weights), **given}
     with TemporaryDirectory(prefix="yzflow-") if store is None else nullcontext(store) as kept:
-        runs = sweep("dyck_words", grid, store=kept, seeds=seeds, workers=threads, progress=progress)
+        runs = sweep(DYCK_WORDS, grid, store=kept, seeds=seeds, workers=threads, progress=progress)
     return runs.isel(dict.fromkeys(given, 0), drop=True).assign_attrs(architecture=architecture)
 
 

@@ -6,8 +6,7 @@ import xarray as xr
 
 from dynamics import DyckLanguage
 from yzflow.papers.bounded_dyck import training as dyck
-from yzflow.papers.bounded_dyck import words
-from yzflow_studies.words_and_prefixes import study
+from yzflow_studies.words_and_prefixes import study, words
 from yzflow_studies.words_and_prefixes.ranks import rank_correlation
 
 FIGURES = {entry.name: entry for entry in study.FIGURES}

@@ -11,10 +11,10 @@ from scipy.stats import rankdata
 
 from theory.values import Study
 from yzflow.papers.bounded_dyck import deep
-from yzflow.papers.bounded_dyck.words import BATCH, KINDS, N_CLOSING, STEPS, TARGETS
 from yzflow.values.marks import bare
 from yzflow_studies.words_and_prefixes import study as words
 from yzflow_studies.words_and_prefixes.ranks import bootstrap_limits, permutation_p, rank_correlation
+from yzflow_studies.words_and_prefixes.words import BATCH, KINDS, N_CLOSING, STEPS, TARGETS
 
 LEVEL = 0.05
 NAMES = {"word": "words", "prefix": "prefixes", "all": "all positions", "last": "the last"}

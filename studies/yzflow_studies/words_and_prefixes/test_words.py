@@ -9,10 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import yzflow
+import yzflow_studies
 from dynamics import DyckLanguage
 from theory import balance
+from yzflow import studies
 from yzflow.papers.bounded_dyck import training as dyck
-from yzflow.papers.bounded_dyck import words
+from yzflow_studies.words_and_prefixes import words
+from yzflow_studies.words_and_prefixes.tasks import DYCK_WORDS
 
 LANGUAGE = DyckLanguage(2, 3)
 
@@ -141,6 +144,7 @@ def test_bad_input_is_refused(call, message):
 
 
 def test_the_sweep_is_found_by_its_name(tmp_path):
+    assert studies.rooms_of(yzflow_studies)["words_and_prefixes"].tasks == (DYCK_WORDS,)
     grid = {name: [value] for name, value in SMALL.items()}
-    runs = yzflow.sweep("dyck_words", {"kind": ["word"], **grid}, store=tmp_path, progress=False)
+    runs = yzflow.sweep(DYCK_WORDS, {"kind": ["word"], **grid}, store=tmp_path, progress=False)
     assert not runs["failed"].any()
