@@ -1,5 +1,5 @@
 // The table of docs/survival.md as a matrix to filter; without this script the page shows the compact table.
-// The data is `_static/survival_data.js`, made with the page by `python -m yzflow.audits.survival_page`.
+// The data is `_static/survival_data.js`, made with the page by `python docs/writers/survival_page.py`.
 "use strict";
 (() => {
   const data = window.yzflowSurvival;

@@ -5,12 +5,12 @@ from importlib import resources
 
 import pytest
 from driving import ROOT
+from errata_page import GROUPS, errata_page, group
 from markdown_pages import rendered
 
 from theory import papers
 from theory.layout import reading_order
 from theory.statements import Erratum, Hypothesis, Slip
-from yzflow.audits.errata_page import GROUPS, errata_page, group
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row
 

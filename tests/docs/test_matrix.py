@@ -3,10 +3,11 @@
 from importlib import resources
 
 import pytest
+import survival_page
 from driving import ROOT
 from markdown_pages import rendered
 
-from yzflow.audits import survival, survival_page, survival_report
+from yzflow.audits import survival
 from yzflow.audits.fates import Fate
 
 SCREEN, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
@@ -53,7 +54,7 @@ def test_filters_hide_rows_and_columns(browser, path, table):
 def test_a_cell_says_what_the_compact_table_says(browser, path, table):
     page = browser(path)
     read = "(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
-    assert page.eval_on_selector_all("#survival tbody tr", read) == survival_report.compact(table)[1:]
+    assert page.eval_on_selector_all("#survival tbody tr", read) == survival_page.compact(table)[1:]
 
 
 def test_a_cell_opens_its_runs_and_the_command(browser, path, table):

@@ -5,13 +5,13 @@ import re
 from dataclasses import replace
 
 import pytest
+from errata_page import errata_page
 
 import yzflow as yz
 from formal import checking
 from theory import kernel
 from theory.statements import REGISTER, Assumption, Clause, Statement
 from theory.trust import Label, Trust, weakest
-from yzflow.audits.errata_page import errata_page
 from yzflow.audits.report import AuditReport
 from yzflow.pages import kernel as section
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import sympy as sp
+from errata_page import errata_page
 
 import yzflow
 from theory import statements
@@ -18,7 +19,6 @@ from theory.symbolic import Derivation, part
 from theory.trust import Label, Trust, weakest
 from yzflow.audits import verdicts
 from yzflow.audits.check import StatementVerdict
-from yzflow.audits.errata_page import errata_page
 from yzflow.audits.report import AuditReport
 from yzflow.audits.verdicts import Row, Verdict
 

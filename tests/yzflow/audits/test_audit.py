@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from driving import ROOT
+from errata_page import errata_page
 
 import yzflow
 from dynamics._model import kernels
@@ -18,7 +19,6 @@ from theory.values import find
 from yzflow import cli
 from yzflow.audits import audit, verdicts
 from yzflow.audits.check import StatementVerdict
-from yzflow.audits.errata_page import errata_page
 from yzflow.audits.verdicts import Verdict
 from yzflow.pages.statement import html
 from yzflow.values.marks import bare

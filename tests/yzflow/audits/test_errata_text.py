@@ -3,10 +3,10 @@
 import re
 
 from driving import ROOT
+from errata_page import errata_page
 from ours import OURS
 
 from yzflow.audits.audit import AuditReport
-from yzflow.audits.errata_page import errata_page
 
 PAGE = (ROOT / "docs" / "errata.md").read_text(encoding="utf-8")
 REGISTER = tuple(OURS.values())

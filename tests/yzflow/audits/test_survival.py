@@ -6,12 +6,13 @@ import json
 import hostile
 import numpy as np
 import pytest
+import survival_page
 import xarray as xr
 from driving import ROOT
 
 from dynamics import IntegrationError, SequenceClasses
 from theory.trust import Trust
-from yzflow.audits import _survival_cells, _survival_table, survival, survival_page, survival_report
+from yzflow.audits import _survival_cells, _survival_table, survival, survival_report
 from yzflow.audits.audit import Simulations
 from yzflow.audits.fates import Fate
 from yzflow.figures.registry import entries
@@ -270,7 +271,7 @@ def test_the_matrix_has_every_cell_of_the_table():
 
 def test_the_compact_table_counts_what_holds():
     table = survival.load(ROOT / survival_page.DATA)
-    head, *rows = survival_report.compact(table)
+    head, *rows = survival_page.compact(table)
     assert len(head) == 1 + len(rows[0][1:]) and [row[0] for row in rows] == table["check"].values.tolist()
     for row in rows:
         for option, cell in zip(table["option"].values.tolist(), row[1:], strict=True):

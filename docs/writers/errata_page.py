@@ -1,17 +1,26 @@
-"""The page of errata: what is false comes first, by how far it misses, and what has no erratum last, folded."""
+"""``python docs/writers/errata_page.py`` writes the page of errata, from a quick audit of the built-in papers.
+
+What is false comes first, by how far it misses, and what has no erratum last, folded.
+"""
 
 from __future__ import annotations
 
 from html import escape
+from pathlib import Path
 
+from dynamics.support import files
 from theory import layout
+from theory.papers import built_in
 from theory.statements import Erratum, Hypothesis, Remark, Slip, Source, Statement
 from yzflow.audits import formulas
+from yzflow.audits.audit import audit
 from yzflow.audits.outcomes import Column, Outcome, sentence
 from yzflow.audits.report import AuditReport, assumed, cells, markdown_table, worst_forms
 from yzflow.parts import parts
 
 __all__ = ["GROUPS", "errata_page", "group"]
+
+PAGE = Path("docs") / "errata.md"
 
 # What the errata of a statement are, from what matters most; a statement stands with the first kind that it has.
 GROUPS: dict[type, str] = {
@@ -42,8 +51,8 @@ def errata_page(report: AuditReport) -> str:
         "",
         "What is false as printed comes first, from what misses most; then missing hypotheses, slips and remarks. Made",
         "from the register (`theory.statements`) and an audit (`yzflow audit --quick`) by",
-        "`python -m yzflow.audits.errata`. How far a formula misses is the largest error over the settings inside the",
-        "assumptions.",
+        "`python docs/writers/errata_page.py`. How far a formula misses is the largest error over the settings inside",
+        "the assumptions.",
         "",
         report.counted(),
         "",
@@ -161,3 +170,13 @@ def _rests(report: AuditReport, statement: Statement) -> list[str]:
         if clause.formula:
             found += ["", *(f"  {line}" for line in formulas.as_markdown(clause.formula)), ""]
     return found
+
+
+def main() -> None:
+    """Write the page, in a clone of the repository."""
+    files.writable("PAGE", PAGE)
+    files.write(PAGE, errata_page(audit(built_in(), quick=True, progress=True)).encode())
+
+
+if __name__ == "__main__":
+    main()
