@@ -46,6 +46,11 @@ def names() -> dict[str, str]:
     return found
 
 
+def of_studies(name: str) -> bool:
+    """Whether an example imports the studies, a distribution of their own."""
+    return "yzflow_studies" in find(name).read_text(encoding="utf-8")
+
+
 def find(name: str) -> Path:
     """The file of an example; ``.py`` may be left out.
 
@@ -89,7 +94,7 @@ def run(name: str, arguments: Sequence[str] = ()) -> int:
     file = find(name)
     if file.suffix != ".py":
         raise checks.reject("name", "be a script; others can be copied", name)
-    if "yzflow_studies" in file.read_text(encoding="utf-8") and util.find_spec("yzflow_studies") is None:
+    if of_studies(name) and util.find_spec("yzflow_studies") is None:
         raise ImportError(studies.MISSING)
     module = ["-m", "pytest"] if file.stem.startswith("test_") else []
     return subprocess.call([sys.executable, *module, str(file), *arguments])

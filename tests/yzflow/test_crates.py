@@ -1,5 +1,6 @@
 """Folders of results as RO-Crates, read back by the library of the format; and examples where there is no clone."""
 
+import ast
 import json
 import shutil
 import subprocess
@@ -121,6 +122,24 @@ def test_examples_are_listed_found_and_copied(tmp_path, monkeypatch):
         examples.find("../setup.cfg")
     with pytest.raises(ValueError, match="`name` must be a script"):
         examples.run("sweep.toml")
+
+
+def test_the_help_marks_what_needs_the_studies(tmp_path):
+    """By what the scripts import, read by another route."""
+    trees = {name: ast.parse(examples.find(name).read_text()) for name in examples.names() if name != "sweep.toml"}
+    needing = {
+        name
+        for name, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "yzflow_studies"
+    }
+    shown = CliRunner().invoke(main, ["example", "--help"]).stdout
+    assert needing and {name for name in trees if f"  {name} * " in shown} == needing
+    assert all(f"  {name} " in shown for name in examples.names())
+    assert "* needs the studies: `pip install -e studies` in a clone" in shown
+    assert CliRunner().invoke(main, ["example"]).stdout == shown
+    without = CliRunner().invoke(main, ["example", "--copy", str(tmp_path)])
+    assert without.exit_code == 2 and "Missing argument 'NAME'" in without.stderr
 
 
 def test_an_example_gets_its_arguments_and_its_status_is_the_commands(monkeypatch):

@@ -101,22 +101,30 @@ class _Example(Command):
     def format_epilog(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         from yzflow import examples
 
+        names = examples.names()
         with formatter.section("Examples"):
-            formatter.write_dl(list(examples.names().items()))
+            formatter.write_dl([(f"{name} *" if examples.of_studies(name) else name, names[name]) for name in names])
+            formatter.write_paragraph()
+            formatter.write_text("* needs the studies: `pip install -e studies` in a clone")
 
 
 @click.command(cls=_Example, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--copy", "to", type=PATH, help="Put a copy of it into this folder, and run nothing.")
-@click.argument("name")
+@click.argument("name", required=False)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
-def example(context: click.Context, to: Path | None, name: str, arguments: tuple[str, ...]) -> None:
-    """Run the example NAME with ARGUMENTS, or copy it.
+def example(context: click.Context, to: Path | None, name: str | None, arguments: tuple[str, ...]) -> None:
+    """Run the example NAME with ARGUMENTS, or copy it; without a NAME, list them.
 
     Example: yzflow example phase_transition --quick
     """
     from yzflow import examples
 
+    if name is None:
+        if to is not None:
+            raise click.MissingParameter(param_type="argument", param_hint="'NAME'", ctx=context)
+        click.echo(context.get_help())
+        return
     if to is not None:
         click.echo(f"wrote {examples.copy(name, to)}")
         return
