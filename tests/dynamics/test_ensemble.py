@@ -18,7 +18,7 @@ from strategies import SEEDS, Population, bags, sequence_classes
 
 from dynamics import Layer, Objective, SequenceClasses, gradient_flow, gradient_flow_ensemble
 from dynamics._backend.lanes import LANES, load, store
-from dynamics._engine import chunks, one_by_one
+from dynamics._engine import chunks, lane_field, one_by_one
 from dynamics._engine import lanes as ensemble
 from dynamics.ensemble import RECORDS
 from dynamics.fields.system import Setting
@@ -78,8 +78,8 @@ def lifted(member, decoder, state):
 
 @njit(error_model="numpy")  # not on disk, where what it calls could change unnoticed
 def field_and_losses(which, states, settings, counts, f, found, losses):
-    ensemble._field(which, states, settings, counts, f, found)
-    ensemble._losses(which, states, settings, counts, f, losses)
+    lane_field.field(which, states, settings, counts, f, found)
+    lane_field.losses_of(which, states, settings, counts, f, losses)
 
 
 @settings(max_examples=60)
@@ -87,7 +87,7 @@ def field_and_losses(which, states, settings, counts, f, found, losses):
 def test_the_reduced_field_is_that_of_all_logits(member, decoder, seed, scale):
     system, D, which = whole_system(member, decoder), len(member["distinct"]), SYSTEMS[decoder].lanes
     row = np.array([member[name] for name in ("n_classes", "vocab_size", "eta_y", "eta_z")], dtype=float)
-    most, size = ensemble._there(which, D + 1, 0, 1), ensemble._there(which, D + 1, *row[:2])
+    most, size = lane_field.numbers_of(which, D + 1, 0, 1), lane_field.numbers_of(which, D + 1, *row[:2])
     rng = np.random.default_rng(seed)
     states = np.zeros((most, LANES))
     states[:size] = scale * rng.normal(size=(size, LANES))
@@ -112,7 +112,7 @@ def test_exponentials_of_a_row_are_those_of_the_library():
     @njit(error_model="numpy")
     def exponentials(x, out):
         for i in range(x.shape[0]):
-            store(out, i, ensemble._exp(load(x, i)))
+            store(out, i, lane_field.exp(load(x, i)))
 
     rng = np.random.default_rng(0)
     x = rng.uniform(-700, 700, (5000, LANES)) * rng.uniform(size=(5000, 1)) ** 3

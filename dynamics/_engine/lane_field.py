@@ -1,0 +1,216 @@
+"""The reduced flow of Theorem 4's setting, many members side by side: derivatives, losses and decoder logits of states.
+
+A state is what `_engine.lanes` says: z of the common and of D distinct tokens, and the decoder logits a, b, p, q, r. A
+row of numbers holds one entry for each lane. The kernels of `_model.kernels` are not called: those take any batch and
+make their arrays anew in each call. Tests hold the two against each other at random states, for all three decoders.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dynamics._backend import lanes as rows_of_lanes
+from dynamics._backend.compiled import kernel
+from dynamics._backend.lanes import LANES, filled, floor, larger, load, power_of_two, sqrt, store, where
+
+_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (rows_of_lanes,)}
+
+
+@kernel(inner=True, **_OPTIONS)
+def exp(x):
+    """exp(x) within two units in the last place; below 1e-307 and above 1e307 it stays where it is.
+
+    The C library takes one number at a time. This is Taylor's polynomial of degree 13 on [-ln(2)/2, ln(2)/2], times a
+    power of two.
+    """
+    x = larger(-707.0, x)
+    x = where(x - 707.0, 707.0, x)
+    k = floor(x * 1.4426950408889634 + 0.5)
+    x = (x - k * 0.693145751953125) - k * 1.42860682030941723212e-6
+    p = x * 1.6059043836821613e-10 + 2.08767569878681e-09
+    p = p * x + 2.505210838544172e-08
+    p = p * x + 2.755731922398589e-07
+    p = p * x + 2.7557319223985893e-06
+    p = p * x + 2.48015873015873e-05
+    p = p * x + 0.0001984126984126984
+    p = p * x + 0.001388888888888889
+    p = p * x + 0.008333333333333333
+    p = p * x + 0.041666666666666664
+    p = p * x + 0.16666666666666666
+    p = p * x + 0.5
+    p = p * x + 1.0
+    return (p * x + 1.0) * power_of_two(k)
+
+
+@kernel(inner=True, **_OPTIONS)
+def _attend(y, count, f):
+    """f of a class, common token first, from the logits at the start of ``y``; returns 1 - rho, rho = f_0^2."""
+    top = load(y, 0)
+    for i in range(1, count.shape[0]):
+        top = larger(load(y, i), top)
+    square = rest = filled(0.0)
+    for i in range(count.shape[0]):
+        c = load(count, i) * exp(load(y, i) - top)
+        square = square + c * c
+        store(f, i, c)
+    scale = 1.0 / sqrt(square)
+    for i in range(count.shape[0]):
+        fi = load(f, i) * scale
+        if i > 0:
+            rest = rest + fi * fi
+        store(f, i, fi)
+    return rest
+
+
+@kernel(inner=True, **_OPTIONS)
+def _inverted(rho, rest, K, own, other, alike):
+    """Columns with entry ``own`` at their own class, ``other`` at the K - 1 others, times the inverse of F^T F.
+
+    F^T F = (1 - rho) I + rho 1 1^T is inverted by the formula of Sherman and Morrison: such a column becomes
+    (own - mu) / (1 - rho), (other - mu) / (1 - rho), mu = rho (own + (K - 1) other) / (1 + (K - 1) rho); one whose
+    entries are all ``alike`` becomes alike / (1 + (K - 1) rho). ``rest`` is 1 - rho, which would cancel.
+    """
+    spread = 1.0 + (K - 1.0) * rho
+    mu = rho * (own + (K - 1.0) * other) / spread
+    return (own - mu) / rest, (other - mu) / rest, alike / spread
+
+
+@kernel(inner=True, **_OPTIONS)
+def _reduced_field(y, setting, count, f, dy):
+    """(10) with Theorem 1, and h by (44)."""
+    K, M, eta_y, eta_z = load(setting, 0), load(setting, 1), load(setting, 2), load(setting, 3)
+    width = count.shape[0]
+    rest, x = _attend(y, count, f), load(y, width)
+    f0 = load(f, 0)
+    # 1 / inf is the right limit where a trial step overshoots.
+    total = M - 1.0 + exp(x)
+    error = (M - 1.0) / total
+    own, other, _ = _inverted(f0 * f0, rest, K, x * error, 0.0 - x * error / (M - 1.0), x)
+    g = f0 * (own + (K - 1.0) * other)
+    inner = f0 * g + rest * own
+    store(dy, 0, eta_z * f0 * (g - f0 * inner))
+    for i in range(1, width):
+        fi = load(f, i)
+        store(dy, i, eta_z / K * fi * (fi * own - fi * inner))
+    store(dy, width, M * eta_y / K / total)
+
+
+@kernel(inner=True, **_OPTIONS)
+def _outcomes(y, count, f, setting):
+    """The residuals of a class after `_attend`: at its own next token, at another, at an unseen one; and for the loss
+    the sum over the others of exp(u - top), that of its own, and its u below the top. Unseen ones may be none."""
+    K, unseen = load(setting, 0), load(setting, 1) - load(setting, 0)
+    D = count.shape[0] - 1
+    a, p, q, b, r = D + 1, D + 1, 2 * D + 1, 3 * D + 2, 3 * D + 2  # entry i of p, q, r stands at p + i, i from 1
+    f0 = load(f, 0)
+    u_own = f0 * load(y, a)
+    u_other, u_rest = u_own, f0 * load(y, b)
+    for i in range(1, D + 1):
+        fi = load(f, i)
+        u_own = u_own + fi * load(y, p + i)
+        u_other = u_other + fi * load(y, q + i)
+        u_rest = u_rest + fi * load(y, r + i)
+    top = larger(u_own, u_other)
+    top = larger(where(unseen, u_rest, top), top)
+    e_own, e_other = exp(u_own - top), exp(u_other - top)
+    e_rest = where(unseen, exp(u_rest - top), 0.0)
+    others = (K - 1.0) * e_other + unseen * e_rest
+    scale = 1.0 / (others + e_own)
+    return others * scale, 0.0 - e_other * scale, 0.0 - e_rest * scale, others, e_own, top - u_own
+
+
+@kernel(inner=True, **_OPTIONS)
+def field(kind, y, setting, count, f, dy):
+    """The derivatives of states into ``dy``, by Lemma 1, Lemma 3 or (10) with Theorem 1; ``f`` is left there, too.
+
+    Where no next token is unseen, its logits b and r stay zero.
+    """
+    if kind.reduced:
+        _reduced_field(y, setting, count, f, dy)
+        return
+    K, unseen = load(setting, 0), load(setting, 1) - load(setting, 0)
+    D = count.shape[0] - 1
+    a, p, q, b, r = D + 1, D + 1, 2 * D + 1, 3 * D + 2, 3 * D + 2
+    rest = _attend(y, count, f)
+    own, other, alike, _, _, _ = _outcomes(y, count, f, setting)
+    # g_n = Y r_n at the tokens of its own class, and f_n . g_n.
+    others, unseens, f0 = (K - 1.0) * other, unseen * alike, load(f, 0)
+    first = f0 * ((own + others) * load(y, a) + unseens * load(y, b))
+    inner = first
+    for i in range(1, D + 1):
+        g = load(f, i) * (own * load(y, p + i) + others * load(y, q + i) + unseens * load(y, r + i))
+        inner = inner + g
+        store(dy, i, g)
+    rate = load(setting, 3)
+    store(dy, 0, rate * (first - f0 * f0 * inner))
+    rate = rate / K
+    for i in range(1, D + 1):
+        fi = load(f, i)
+        store(dy, i, rate * (load(dy, i) - fi * fi * inner))
+    if kind.inverts:
+        own, other, alike = _inverted(f0 * f0, rest, K, own, other, alike)
+    rate = load(setting, 2) / K
+    store(dy, a, rate * f0 * (own + (K - 1.0) * other))
+    store(dy, b, rate * f0 * K * alike)
+    own, other, alike = rate * own, rate * other, rate * alike
+    for i in range(1, D + 1):
+        fi = load(f, i)
+        store(dy, p + i, fi * own)
+        store(dy, q + i, fi * other)
+        store(dy, r + i, fi * alike)
+
+
+@kernel(inner=True, **_OPTIONS)
+def losses_of(kind, y, setting, count, f, out):
+    """The losses at states into ``out``, after `field`."""
+    if kind.reduced:
+        for l in range(LANES):
+            out[0, l] = np.log1p((setting[1, l] - 1.0) * np.exp(-y[count.shape[0], l]))
+        return
+    _, _, _, others, own, below = _outcomes(y, count, f, setting)
+    store(out, 0, others)
+    store(out, 1, own)
+    store(out, 2, below)
+    for l in range(LANES):
+        more, e = out[0, l], out[1, l]
+        out[0, l] = np.log1p(more / e) if e > more else out[2, l] + np.log(more + e)
+
+
+@kernel(**_OPTIONS)
+def numbers_of(kind, width, K, M):
+    """Numbers of a state: z, then x = M h of a reduced one, or a, p, q and, if next tokens are unseen, r, b."""
+    return width + 1 if kind.reduced else (4 * width - 1 if M > K else 3 * width - 1)
+
+
+@kernel(inner=True, **_OPTIONS)
+def decoded(kind, l, y, setting, f, out):
+    """The decoder logits of lane l, a, p, q, r, b, into ``out``; those of next tokens that are not there stay."""
+    width, K, M = f.shape[0], setting[0, l], setting[1, l]
+    D = width - 1
+    p, q, r, b = 0, D, 2 * D, 3 * D + 1
+    if kind.reduced:
+        # Y = F (I - E') [x_n (e_n - 1/M)]_n (Theorem 5), with the inverse of `_inverted`.
+        x, rho, free = y[width, l], f[0, l] * f[0, l], 0.0
+        for i in range(1, width):
+            free += f[i, l] * f[i, l]
+        spread = 1.0 + (K - 1.0) * rho
+        s, d = x - x / M, -x / M
+        mu = rho * (s + (K - 1.0) * d) / spread
+        own, other = (s - mu) / free, (d - mu) / free
+        out[0] = f[0, l] * (own + (K - 1.0) * other)
+        for i in range(1, width):
+            out[p + i], out[q + i] = f[i, l] * own, f[i, l] * other
+        if M > K:
+            out[b] = f[0, l] * K * d / spread
+            for i in range(1, width):
+                out[r + i] = f[i, l] * d / spread
+        return
+    out[0] = y[width, l]
+    for i in range(1, width):
+        out[p + i], out[q + i] = y[D + 1 + i, l], y[2 * D + 1 + i, l]
+    if M > K:
+        out[b] = y[3 * D + 2, l]
+        for i in range(1, width):
+            out[r + i] = y[3 * D + 2 + i, l]
