@@ -176,21 +176,24 @@ def derive(
         statement="Closed forms under options",
         vanishing=vanishing,
         signed=signed,
-        steps=(
-            r"Label smoothing: on Lemma 5's line $w_n = x(e_n - \frac1M)$ the residual is"
-            r" $\left(\frac{M-1}{M-1+e^x} - \epsilon\frac{M-1}{M}\right)\zeta_n$: the line stays, and $x$ rises to"
-            r" $x_\infty = \ln(1 + M\frac{1-\epsilon}{\epsilon})$. As $\gamma\,dt \propto x\,dx$, (128) stays too.",
-            r"Weight decay: $\dot x = \frac{M\eta_Y}{K(M-1+e^x)} - \eta_Y\lambda x$ falls in $x$ from a positive value:"
-            r" one fixed point, with $\gamma_\infty = (M-1)^2K\lambda h_\infty^2$.",
-            r"There $\eta_Z\gamma_\infty e^{-4B}/C_0 = \eta_Z\lambda B$, so that $4Be^{4B} = 4\gamma_\infty/(\lambda"
-            r" C_0)$.",
-            r"Temperature: $J$ depends on $u = z/\tau$; $\dot u = \dot z/\tau = \frac{\eta_Z}{\tau^2}\partial_u J$.",
-            r"Schedule: $y(t) = x(c(t))$ has $\dot y = \dot c\,\dot x(c)$: with $\dot c = $ the factor of all rates it"
-            r" is the scheduled flow.",
-            r"Momentum: $\dot v = g - (1-\mu)v$ with constant $g$ is $v = g\frac{1-e^{-(1-\mu)t}}{1-\mu}$.",
-        ),
+        steps=STEPS,
         scope=r"all $M > 1$, $K$, rates, $0 < \epsilon < 1$, $\lambda, \tau > 0$, $0 \le \mu < 1$; momentum for a"
         " constant gradient, B for the xi of Theorem 4 with a constant C_0",
         sizes={},
         prose=("a rate that falls in x and is positive at 0 has one zero, which is approached",),
     )
+
+
+STEPS = (
+    r"Label smoothing: on Lemma 5's line $w_n = x(e_n - \frac1M)$ the residual is"
+    r" $\left(\frac{M-1}{M-1+e^x} - \epsilon\frac{M-1}{M}\right)\zeta_n$: the line stays, and $x$ rises to"
+    r" $x_\infty = \ln(1 + M\frac{1-\epsilon}{\epsilon})$. As $\gamma\,dt \propto x\,dx$, (128) stays too.",
+    r"Weight decay: $\dot x = \frac{M\eta_Y}{K(M-1+e^x)} - \eta_Y\lambda x$ falls in $x$ from a positive value:"
+    r" one fixed point, with $\gamma_\infty = (M-1)^2K\lambda h_\infty^2$.",
+    r"There $\eta_Z\gamma_\infty e^{-4B}/C_0 = \eta_Z\lambda B$, so that $4Be^{4B} = 4\gamma_\infty/(\lambda"
+    r" C_0)$.",
+    r"Temperature: $J$ depends on $u = z/\tau$; $\dot u = \dot z/\tau = \frac{\eta_Z}{\tau^2}\partial_u J$.",
+    r"Schedule: $y(t) = x(c(t))$ has $\dot y = \dot c\,\dot x(c)$: with $\dot c = $ the factor of all rates it"
+    r" is the scheduled flow.",
+    r"Momentum: $\dot v = g - (1-\mu)v$ with constant $g$ is $v = g\frac{1-e^{-(1-\mu)t}}{1-\mu}$.",
+)

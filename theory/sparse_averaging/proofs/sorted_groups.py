@@ -203,31 +203,7 @@ def derive(
             "report: one bit is enough": (1 / (bit_ratio * (TOKENS + nobody)) - off - threshold, "> 0"),
             "report: all others are not": (threshold - bit_ratio * (TOKENS + 1) * nobody - off, "> 0"),
         },
-        steps=(
-            r"Rank. The numbers $x_j N + j$ are different and have K digits in the base S. Of the $c$ tokens that"
-            r" agree in the higher digits a head finds the share of each next digit; tokens that do not agree weigh at"
-            r" most $1/(8N)$, and shares are rounded to multiples of $2^{-f} \le 1/(2N)$. So $c$ times a share is"
-            r" within 1/2 of a count, and the counts of smaller digits add up to the rank.",
-            r"Group A owns the residues above the largest one of group A - 1, up to its own largest one. Each residue"
-            r" that occurs is owned by one group, which holds it.",
-            r"If (A, B, C) can hold a sum $\tau$, then $\tau$ is at most the sum of their largest residues, and less"
-            r" than the sum of the least ones that A + k, B + k and C + k own: of each diagonal at most one triple is"
-            r" left. With A $\le$ B $\le$ C and C - A = d there are d + 1 diagonals, of $G - d$ triples each, and"
-            r" $\tau$ is M or 2M; the sum 0 is that of three zeros. So the G diagonals with $d = G - 1$, of a single"
-            r" triple, leave G at most, and all others two each: $\sum_{d<G-1} 2(d+1) + G = G^2$. As $G^2 \le N - 1$, a"
-            r" token takes one triple. For G = 1, 2 and 3 some groups leave as many.",
-            r"Gather. Scores are an integer $\lambda$ with $e^{-\lambda} \le 1/(8NM)$ or 0. The average of a group of"
-            r" $s$ tokens times $s$ is short by $(M-1)(N-s)e^{-\lambda}/s$ at most, and too large by"
-            r" $(M-1)(N-s)e^{-\lambda}$ at most, both below 1/8; numerators and denominators with relative errors of"
-            r" $1/(32NM)$ add less than 1/8, and rounding to multiples of $2^{-f} \le 1/(2S)$ adds 1/4 at most. The"
-            r" same holds for the G largest residues.",
-            r"Report. Tokens that are asked for weigh 1, the token without a triple $o \le 1/(8N^2)$, others $o^2$: a"
-            r" bit that is set gives more than $1/(2N)$, all others together less.",
-            r"$N \le (G+1)^2$ gives $S \le (N+G-1)/G \le G + 3$, and $G^2 < N$: $m \le \sqrt N + 3$ from where $\sqrt"
-            r" N$ is longer than the codes of prefixes, of $\log_2 MN$ digits. $S \ge \sqrt N$: for $M \le N^a$ there"
-            r" are $K \le 2(a+1)$ digits, rounded up, and D = 3 + K/3 layers, rounded up. A token has $7 + G + 4S \le"
-            r" 5\sqrt N + 19$ numbers. Over $N/\log N$, $mHD$ tends to 0, also if m is to be no less than that.",
-        ),
+        steps=STEPS,
         scope="every N >= 3 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"
         " denominators of attention with relative errors of at most 1/(32 N M); the size for M = N^a, a fixed",
         sizes={},
@@ -239,3 +215,28 @@ SUMS = "a sum of three residues that vanishes mod M is 0, M or 2M"
 CODES = "codes of integers in binary, digits 1 and -1, differ by 2 at least in their product"
 CODE = "codes of integers below MN have log2 MN digits, rounded up"
 DIGITS = "K digits in a base of at least sqrt(N) hold all numbers below MN if K is at least 2 ln(MN)/ln(N)"
+STEPS = (
+    r"Rank. The numbers $x_j N + j$ are different and have K digits in the base S. Of the $c$ tokens that"
+    r" agree in the higher digits a head finds the share of each next digit; tokens that do not agree weigh at"
+    r" most $1/(8N)$, and shares are rounded to multiples of $2^{-f} \le 1/(2N)$. So $c$ times a share is"
+    r" within 1/2 of a count, and the counts of smaller digits add up to the rank.",
+    r"Group A owns the residues above the largest one of group A - 1, up to its own largest one. Each residue"
+    r" that occurs is owned by one group, which holds it.",
+    r"If (A, B, C) can hold a sum $\tau$, then $\tau$ is at most the sum of their largest residues, and less"
+    r" than the sum of the least ones that A + k, B + k and C + k own: of each diagonal at most one triple is"
+    r" left. With A $\le$ B $\le$ C and C - A = d there are d + 1 diagonals, of $G - d$ triples each, and"
+    r" $\tau$ is M or 2M; the sum 0 is that of three zeros. So the G diagonals with $d = G - 1$, of a single"
+    r" triple, leave G at most, and all others two each: $\sum_{d<G-1} 2(d+1) + G = G^2$. As $G^2 \le N - 1$, a"
+    r" token takes one triple. For G = 1, 2 and 3 some groups leave as many.",
+    r"Gather. Scores are an integer $\lambda$ with $e^{-\lambda} \le 1/(8NM)$ or 0. The average of a group of"
+    r" $s$ tokens times $s$ is short by $(M-1)(N-s)e^{-\lambda}/s$ at most, and too large by"
+    r" $(M-1)(N-s)e^{-\lambda}$ at most, both below 1/8; numerators and denominators with relative errors of"
+    r" $1/(32NM)$ add less than 1/8, and rounding to multiples of $2^{-f} \le 1/(2S)$ adds 1/4 at most. The"
+    r" same holds for the G largest residues.",
+    r"Report. Tokens that are asked for weigh 1, the token without a triple $o \le 1/(8N^2)$, others $o^2$: a"
+    r" bit that is set gives more than $1/(2N)$, all others together less.",
+    r"$N \le (G+1)^2$ gives $S \le (N+G-1)/G \le G + 3$, and $G^2 < N$: $m \le \sqrt N + 3$ from where $\sqrt"
+    r" N$ is longer than the codes of prefixes, of $\log_2 MN$ digits. $S \ge \sqrt N$: for $M \le N^a$ there"
+    r" are $K \le 2(a+1)$ digits, rounded up, and D = 3 + K/3 layers, rounded up. A token has $7 + G + 4S \le"
+    r" 5\sqrt N + 19$ numbers. Over $N/\log N$, $mHD$ tends to 0, also if m is to be no less than that.",
+)

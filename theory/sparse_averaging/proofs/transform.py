@@ -185,28 +185,7 @@ def derive(
             "reads: a positive number": (1 / (bit_ratio * (1 + leak)) - eighth - half, "> 0"),
             "reads: a zero": (half - bit_ratio * leak / (1 + leak) - eighth, "> 0"),
         },
-        steps=(
-            r"Keys are positions in binary with digits $\pm 1$: the product of two codes of $c$ digits is $c$ if they"
-            r" are equal and at most $c - 2$ if not. Scaled queries, keys and values are integers.",
-            r"Histogram. A token that is asked for weighs 1, the blank $o \le 1/(8(N+1)^2)$, others $o^2$. A residue"
-            r" that occurs has an average of $1/(N + o)$ at least, one that does not of $N o^2/o$ at most; rounded to"
-            r" multiples of $2^{-f} \le 1/(4(N+1))$ they stay on their sides of $1/(2(N+1))$.",
-            r"Copies. All wrong tokens together weigh at most $1/(8P)$ beside the right one: a number below P is"
-            r" copied to less than 1/4, even if numerators and denominators of attention have relative errors of"
-            r" $1/(32P)$, and rounding to multiples of 1/2 adds at most 1/4. ($O(\log NP)$ significant bits of"
-            r" exponentials are enough, for a sum of N terms loses $\log_2 N$ of them.)",
-            r"Let $\hat a_k = \sum_j a_j w^{jk}$ with $w$ of order $2h$, so that $w^h = -1$. Even $k$ are the"
-            r" transform of half the length of $a_j + a_{j+h}$, odd $k$ that of $(a_j - a_{j+h}) w^j$: $\log_2 L$"
-            r" layers of butterflies evaluate the polynomial $a$ at all powers of a number of order $L$ modulo P.",
-            r"Squares of these are the values of $a^2$, whose degree $2M - 2$ is below $L$. Each butterfly is undone"
-            r" by one with $w^{-j}$ and halves: what comes out are the coefficients of $a^2$ modulo P. They count"
-            r" pairs of residues, at most $M < P$: positive exactly where a sum occurs.",
-            r"$x_i + r + s \equiv 0$ has a solution with residues that occur exactly when the coefficient at $-x_i"
-            r" \bmod M$ or the one M further on is positive, and both are positions.",
-            r"$N = 2^r$, $M \le N$: codes have $r + 1$ digits and a token holds at most two numbers, so that $m = r +"
-            r" 2$, $H = 2$, $D \le 2r + 2$ and $mHD \le 4(r+1)(r+2)$; over $N/\log N$ it tends to 0. Tokens have 8"
-            r" numbers, no more than m from $N = 64$ on. In general a token holds $8M/N$ numbers at most, or one.",
-        ),
+        steps=STEPS,
         scope="every N >= 1 and M >= 2; queries, keys, values and outputs in fixed-point numbers, numerators and"
         " denominators of attention with relative errors of at most 1/(32 P), and 1/32 in histogram and reads; the"
         " size for N = 2^r and M <= N",
@@ -220,3 +199,25 @@ DIRICHLET = "there is a prime P = 1 mod L (Dirichlet), below a power of L (Linni
 WITHIN = "a token with L/T positions does the butterflies between them by itself"
 HELD = "2M <= 2^(r+1), so that L, the next power of two, is at most 2N and a token of T = min(N, L) holds L/T <= 2"
 SPREAD = "the next power of two from 2M is below 4M, the last one up to N above N/2"
+STEPS = (
+    r"Keys are positions in binary with digits $\pm 1$: the product of two codes of $c$ digits is $c$ if they"
+    r" are equal and at most $c - 2$ if not. Scaled queries, keys and values are integers.",
+    r"Histogram. A token that is asked for weighs 1, the blank $o \le 1/(8(N+1)^2)$, others $o^2$. A residue"
+    r" that occurs has an average of $1/(N + o)$ at least, one that does not of $N o^2/o$ at most; rounded to"
+    r" multiples of $2^{-f} \le 1/(4(N+1))$ they stay on their sides of $1/(2(N+1))$.",
+    r"Copies. All wrong tokens together weigh at most $1/(8P)$ beside the right one: a number below P is"
+    r" copied to less than 1/4, even if numerators and denominators of attention have relative errors of"
+    r" $1/(32P)$, and rounding to multiples of 1/2 adds at most 1/4. ($O(\log NP)$ significant bits of"
+    r" exponentials are enough, for a sum of N terms loses $\log_2 N$ of them.)",
+    r"Let $\hat a_k = \sum_j a_j w^{jk}$ with $w$ of order $2h$, so that $w^h = -1$. Even $k$ are the"
+    r" transform of half the length of $a_j + a_{j+h}$, odd $k$ that of $(a_j - a_{j+h}) w^j$: $\log_2 L$"
+    r" layers of butterflies evaluate the polynomial $a$ at all powers of a number of order $L$ modulo P.",
+    r"Squares of these are the values of $a^2$, whose degree $2M - 2$ is below $L$. Each butterfly is undone"
+    r" by one with $w^{-j}$ and halves: what comes out are the coefficients of $a^2$ modulo P. They count"
+    r" pairs of residues, at most $M < P$: positive exactly where a sum occurs.",
+    r"$x_i + r + s \equiv 0$ has a solution with residues that occur exactly when the coefficient at $-x_i"
+    r" \bmod M$ or the one M further on is positive, and both are positions.",
+    r"$N = 2^r$, $M \le N$: codes have $r + 1$ digits and a token holds at most two numbers, so that $m = r +"
+    r" 2$, $H = 2$, $D \le 2r + 2$ and $mHD \le 4(r+1)(r+2)$; over $N/\log N$ it tends to 0. Tokens have 8"
+    r" numbers, no more than m from $N = 64$ on. In general a token holds $8M/N$ numbers at most, or one.",
+)
