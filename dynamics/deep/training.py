@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import hashlib
 import json
 import os
@@ -17,15 +16,14 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from dynamics.deep import objective
+from dynamics.deep._steps import measure_all, rule_of, step_all
 from dynamics.deep.data import Insertions, Sequences
 from dynamics.deep.model import Architecture, Transformer
 from dynamics.descent import DTYPES, MOMENTUM, DivergenceError, Optimizer
-from dynamics.optimizers.optimizer import CLIP_FLOOR, as_optimizer
+from dynamics.optimizers.optimizer import as_optimizer
 from dynamics.optimizers.table import RULES
 from dynamics.support import archive, checks, files, sealed
 from dynamics.support.checks import read_only
@@ -316,7 +314,7 @@ class _Run:
         self.weights, self.fixed = eqx.partition(models, spec)
         # Rates are no part of the rule, which is compiled once for all schedules.
         self.rule = dataclasses.replace(self.optimizer, schedule=None)
-        self.moments = jax.jit(jax.vmap(_rule(self.rule).init))(self.weights)
+        self.moments = jax.jit(jax.vmap(rule_of(self.rule).init))(self.weights)
 
     def _rng(self, seed, *key):
         """A generator that depends on nothing but a seed and what it is for, so that a run can go on anywhere."""
@@ -349,7 +347,7 @@ class _Run:
             drawn, rates = self._draw(self.done), self.rates
             if self.optimizer.schedule is not None:
                 rates = rates * self.optimizer.factor(self.done)
-            self.weights, self.moments, loss = _steps(
+            self.weights, self.moments, loss = step_all(
                 self.rule, self.parameters["contrast_weight"], self.parameters.get("label_smoothing", 0.0),
                 self.weights, self.moments, self.fixed, rates, drawn, self.data, self.contrast,
             )  # fmt: skip
@@ -386,7 +384,7 @@ class _Run:
         report.update(self.done / steps, f"step {self.done} of {steps}, loss {finite.mean():.4g}{runs}")
 
     def _record(self):
-        measured = _measures(self.weights, self.fixed, self.validation, jnp.asarray(self.probe))
+        measured = measure_all(self.weights, self.fixed, self.validation, jnp.asarray(self.probe))
         self.times.append(self.done)
         self.records.append(jax.device_get(measured))
 
@@ -417,7 +415,7 @@ class _Run:
             if name != "steps" and ours.get(name) != theirs.get(name):
                 brief = "" if name in ("data", "architecture") else f" = {ours.get(name)!r}"
                 raise checks.reject("checkpoint", f"be of a run with the same `{name}`{brief}", f"{path}")
-        measured = jax.eval_shape(_measures, self.weights, self.fixed, self.validation, jnp.asarray(self.probe))
+        measured = jax.eval_shape(measure_all, self.weights, self.fixed, self.validation, jnp.asarray(self.probe))
         wanted = [(leaf.shape, leaf.dtype) for leaf in like] + [
             ((len(times), *one.shape), one.dtype) for one in measured
         ]
@@ -496,67 +494,3 @@ def _uniform_entropy(mask, attend_self) -> float:
     """Entropy of uniform attention, mean over the positions that count."""
     keys = np.maximum(np.arange(mask.shape[1]) + bool(attend_self), 1)
     return float((mask * np.log(keys)).sum() / mask.sum())
-
-
-def _rule(optimizer: Optimizer) -> optax.GradientTransformation:
-    """The direction of a step against the gradient of the loss, before the learning rate."""
-    decay, parts = optimizer.weight_decay, []
-    if optimizer.clip is not None:
-        parts.append(optax.stateless(lambda slopes, _: _clipped(slopes, optimizer.clip)))
-    if decay and not optimizer.decoupled:
-        parts.append(optax.add_decayed_weights(decay))
-    parts += optimizer.rule.optax(optimizer) if optimizer.rule.optax else []
-    if decay and optimizer.decoupled:
-        parts.append(optax.add_decayed_weights(decay))
-    return parts[0] if len(parts) == 1 else optax.chain(*parts)
-
-
-def _clipped(slopes, bound):
-    """As `dynamics.sgd` has it, and PyTorch, which adds 1e-6 to the norm; optax does not."""
-    norm = jnp.sqrt(sum(jnp.sum(slope * slope) for slope in jax.tree.leaves(slopes)))
-    shrink = jnp.minimum(1.0, bound / (norm + CLIP_FLOOR))
-    return jax.tree.map(lambda slope: shrink.astype(slope.dtype) * slope, slopes)
-
-
-# Compiled once for runs of one kind, in whatever call of `train`: what names the kind is static.
-@functools.partial(jax.jit, static_argnums=(0, 1, 2), donate_argnums=(3, 4))
-def _steps(optimizer, contrast_weight, label_smoothing, weights, moments, fixed, rates, drawn, data, contrast):
-    """One step of each run."""
-    rule = _rule(optimizer)
-
-    def step(weights, moments, fixed, rate, drawn):
-        rows, inserted = drawn
-        batch = data if rows is None else tuple(array[rows] for array in data)
-
-        def loss(weights):
-            model = eqx.combine(weights, fixed)
-            inputs, targets, mask = batch
-            value = objective.mean_loss(model, inputs, targets, mask, label_smoothing)
-            if contrast is not None:
-                gap = objective.contrast_loss(model, inputs, mask, *(array[inserted] for array in contrast))
-                value = value + contrast_weight * gap
-            return value
-
-        value, gradient = jax.value_and_grad(loss)(weights)
-        direction, moments = rule.update(gradient, moments, weights)
-        return jax.tree.map(lambda w, d: w - rate * d, weights, direction), moments, value
-
-    return _over_runs(step, weights, moments, fixed, rates, drawn)
-
-
-def _over_runs(function, *arguments):
-    """`jax.vmap`; one run after the other on a CPU, where batches of small products are slow."""
-    if jax.default_backend() != "cpu":
-        return jax.vmap(function)(*arguments)
-    return jax.lax.map(lambda own: function(*own), arguments)
-
-
-@jax.jit
-def _measures(weights, fixed, validation, probe):
-    """Loss, entropies and attention maps of each run."""
-
-    def measure(weights, fixed):
-        model = eqx.combine(weights, fixed)
-        return (*objective.measure(model, *validation), jax.vmap(model.attention)(probe))
-
-    return _over_runs(measure, weights, fixed)
