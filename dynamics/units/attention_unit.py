@@ -8,9 +8,8 @@ may stand for queries and keys where float64 cannot hold the scores. The layer t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from dynamics.support import checks
 from dynamics.support.frozen import Frozen
+from dynamics.units import _numerics
 
 __all__ = [
     "AttentionUnit",
@@ -29,11 +29,6 @@ __all__ = [
     "attend",
     "attention_weights",
 ]
-
-# Attention is formed for as many queries at a time as give this many scores: 32 MB.
-_SCORES_AT_ONCE = 2**22
-# Integers up to here are exact in float64, and so is a sum of products that stays below it.
-_EXACT = 2**53
 
 
 @dataclass(frozen=True)
@@ -142,18 +137,18 @@ def attention_weights(
     array([[0., 1., 0.]])
     """
     scale, precision = checks.positive("scale", scale), _optional("precision", precision, Precision)
-    queries, keys = _numbers("queries", queries), _numbers("keys", keys)
-    _same_width(queries, keys)
+    queries, keys = _numerics.numbers("queries", queries), _numerics.numbers("keys", keys)
+    _numerics.same_width(queries, keys)
     if queries.dtype.kind != "f" and keys.dtype.kind != "f":
         if precision is not None:
             raise checks.reject("precision", "be None for exact queries and keys", precision)
-        return _softmax(_exact_logits(queries, keys, scale), 1.0)
-    queries, keys = _to_float("queries", queries), _to_float("keys", keys)
+        return _numerics.softmax(_numerics.exact_logits(queries, keys, scale), 1.0)
+    queries, keys = _numerics.to_float("queries", queries), _numerics.to_float("keys", keys)
     if precision is not None:
         if precision.query is not None:
-            queries, scale = precision.apply("query", _scaled(queries, scale)), 1.0
+            queries, scale = precision.apply("query", _numerics.scaled(queries, scale)), 1.0
         keys = precision.apply("key", keys)
-    return _softmax(_scores(queries, keys), scale)
+    return _numerics.softmax(_numerics.scores_of(queries, keys), scale)
 
 
 def attend(
@@ -173,16 +168,16 @@ def attend(
     -------
     (.., R, d') array
     """
-    queries, keys = _numbers("queries", queries), _numbers("keys", keys)
+    queries, keys = _numerics.numbers("queries", queries), _numerics.numbers("keys", keys)
     precision = _optional("precision", precision, Precision)
-    values = _to_float("values", _numbers("values", values))
+    values = _numerics.to_float("values", _numerics.numbers("values", values))
     if values.shape[-2] != keys.shape[-2]:
         raise checks.reject("values", f"have {keys.shape[-2]} rows, one a key", f"shape {values.shape}")
     if precision is not None:
         values = precision.apply("value", values)
     out = [
         attention_weights(queries[..., rows, :], keys, scale=scale, precision=precision) @ values
-        for rows in _blocks(queries.shape[-2], keys[..., 0].size)
+        for rows in _numerics.blocks(queries.shape[-2], keys[..., 0].size)
     ]
     out = np.concatenate(out, axis=-2)
     return out if precision is None else precision.apply("output", out)
@@ -381,19 +376,19 @@ class TensorAttentionUnit(Frozen):
     def _maps(self, X):
         precision = self.precision
         query, *keys = (
-            _to_float(name, found)
+            _numerics.to_float(name, found)
             for name, found in (("query", self.queries(X)), *(("keys", key) for key in self.keys(X)))
         )
         scale = self.scale
         if precision.query is not None:
-            query, scale = precision.apply("query", _scaled(query, scale)), 1.0
+            query, scale = precision.apply("query", _numerics.scaled(query, scale)), 1.0
         return query, [precision.apply("key", key) for key in keys], scale
 
     def _attention(self, query, keys, scale):
         left = query[..., :, None, :] * keys[0][..., None, :, :]  # (.., R, N, m)
-        scores = _scores(left, keys[1][..., None, :, :])
+        scores = _numerics.scores_of(left, keys[1][..., None, :, :])
         pairs = scores.shape[-2:]
-        return _softmax(scores.reshape(*scores.shape[:-2], -1), scale).reshape(*scores.shape[:-2], *pairs)
+        return _numerics.softmax(scores.reshape(*scores.shape[:-2], -1), scale).reshape(*scores.shape[:-2], *pairs)
 
     def attention(self, X: ArrayLike) -> np.ndarray:
         """Attention of each token on each pair, (.., N, N, N)."""
@@ -403,10 +398,10 @@ class TensorAttentionUnit(Frozen):
         """f(X): (.., N, d') from tokens (.., N, d_0)."""
         X = _tokens(X)
         query, keys, scale = self._maps(X)
-        v, w = (self.precision.apply("value", _to_float("values", values)) for values in self.values(X))
+        v, w = (self.precision.apply("value", _numerics.to_float("values", values)) for values in self.values(X))
         out = [
             (v[..., None, :, :] * (self._attention(query[..., rows, :], keys, scale) @ w[..., None, :, :])).sum(axis=-2)
-            for rows in _blocks(X.shape[-2], X[..., 0].size * X.shape[-2])
+            for rows in _numerics.blocks(X.shape[-2], X[..., 0].size * X.shape[-2])
         ]
         return self.precision.apply("output", np.concatenate(out, axis=-2))
 
@@ -510,78 +505,8 @@ def _projection(matrix: np.ndarray, phi: Callable | None) -> Callable:
 
 def _mapped(name: str, function: Callable, X: np.ndarray, width: int | None) -> np.ndarray:
     """``function(X)``, seen to be finite and of one row of ``width`` numbers a token."""
-    out = _numbers(name, function(X))
+    out = _numerics.numbers(name, function(X))
     if out.shape[:-1] != X.shape[:-1] or (width is not None and out.shape[-1] != width):
         expected = (*X.shape[:-1], "any" if width is None else width)
         raise checks.reject(name, f"return an array of shape {expected}", f"shape {out.shape}")
     return out
-
-
-def _numbers(name: str, value) -> np.ndarray:
-    """A finite array of at least two axes; integers of any size stay exact."""
-    array = checks.array(name, value)
-    if array.dtype.kind == "O":
-        for entry in array.flat:
-            if not checks.is_number(entry, (int, np.integer, Fraction)):
-                raise checks.reject(name, "hold numbers, integers or fractions if not floating", repr(entry))
-    elif array.dtype.kind not in "iu":
-        array = checks.finite_array(name, array)
-    if array.ndim < 2 or 0 in array.shape:
-        raise checks.reject(name, "have at least two axes, none of them empty", f"shape {array.shape}")
-    return array
-
-
-def _to_float(name: str, array: np.ndarray) -> np.ndarray:
-    try:
-        return array.astype(np.float64)
-    except OverflowError:
-        raise checks.reject(name, "be in the range of float64", "a larger integer") from None
-
-
-def _same_width(queries, keys):
-    if queries.shape[-1] != keys.shape[-1]:
-        raise checks.reject("keys", f"have {queries.shape[-1]} columns, as the queries have", f"shape {keys.shape}")
-
-
-def _scaled(queries, scale):
-    with np.errstate(over="ignore"):
-        scaled = scale * queries
-    if not np.isfinite(scaled).all():
-        raise checks.reject("scale", "leave the scaled queries in the range of float64", scale)
-    return scaled
-
-
-def _scores(queries, keys) -> np.ndarray:
-    with np.errstate(over="ignore", invalid="ignore"):
-        scores = queries @ np.swapaxes(keys, -1, -2)
-    if not np.isfinite(scores).all():
-        raise checks.reject("queries", "have products with the keys in the range of float64", "larger ones")
-    return scores
-
-
-def _exact_logits(queries, keys, scale) -> np.ndarray:
-    """``scale`` times the exact distance of each exact score from its row's largest one."""
-    largest = [max(abs(int(bound)) for bound in (array.min(), array.max())) + 1 for array in (queries, keys)]
-    whole = "O" not in (queries.dtype.kind, keys.dtype.kind)
-    if whole and largest[0] * largest[1] * keys.shape[-1] < _EXACT // 2:
-        scores = _scores(queries.astype(np.float64), keys.astype(np.float64))
-        with np.errstate(over="ignore"):
-            return scale * (scores - scores.max(axis=-1, keepdims=True))
-    scores = np.matmul(queries.astype(object), np.swapaxes(keys.astype(object), -1, -2))
-    distance = scores - scores.max(axis=-1, keepdims=True)
-    exact = Fraction(scale)
-    # exp(-10^6) is zero, and floats hold -10^6 but not every integer below it.
-    return np.frompyfunc(lambda d: float(max(exact * d, -(10**6))) if d else 0.0, 1, 1)(distance).astype(np.float64)
-
-
-def _softmax(scores: np.ndarray, scale: float) -> np.ndarray:
-    """Softmax of ``scale * scores`` over the last axis."""
-    with np.errstate(over="ignore", under="ignore"):
-        weights = np.exp(scale * (scores - scores.max(axis=-1, keepdims=True)))
-        return weights / weights.sum(axis=-1, keepdims=True)
-
-
-def _blocks(rows: int, scores_a_row: int) -> Iterator[slice]:
-    """Slices over ``rows`` that keep to `_SCORES_AT_ONCE` scores, at least one row each."""
-    block = max(1, _SCORES_AT_ONCE // max(1, scores_a_row))
-    return (slice(start, start + block) for start in range(0, rows, block))

@@ -10,7 +10,7 @@ import strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamics.units import attention_unit
+from dynamics.units import _numerics
 from dynamics.units.attention_unit import (
     AttentionUnit,
     FixedPoint,
@@ -196,7 +196,7 @@ def test_attention_is_formed_in_blocks_of_queries_with_the_same_result(monkeypat
     X = rng.normal(size=(2, 7, 3))
     Q, K, V = matrices(rng, 3, 4, 2)
     whole = [unit(X) for unit in (AttentionUnit(Q, K, V), tensor_unit(Q, K, V))]
-    monkeypatch.setattr(attention_unit, "_SCORES_AT_ONCE", 2 * 7 * 3)
+    monkeypatch.setattr(_numerics, "_SCORES_AT_ONCE", 2 * 7 * 3)
     np.testing.assert_allclose(AttentionUnit(Q, K, V)(X), whole[0], rtol=0, atol=1e-14)
     np.testing.assert_allclose(tensor_unit(Q, K, V)(X), whole[1], rtol=0, atol=1e-14)
 

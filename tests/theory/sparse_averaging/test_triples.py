@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import SEEDS
 
 from dynamics.data import averaging as tasks
-from dynamics.units import attention_unit
+from dynamics.units import _numerics
 from dynamics.units.attention_unit import FixedPoint, MultiHeadLayer, Transformer
 from theory import averaging
 from theory.sparse_averaging import sizes
@@ -148,7 +148,7 @@ def test_errors_of_attention_up_to_the_one_stated_do_no_harm(name, n, modulus, a
         assert Stages(64, 32, 32).prime == 193
     x = hard_inputs(n, modulus, np.random.default_rng(4))
     truth, model = tasks.match3(x, modulus), MODELS[name](n_tokens=n, modulus=modulus)
-    exact, rng = attention_unit._softmax, np.random.default_rng(5)
+    exact, rng = _numerics.softmax, np.random.default_rng(5)
 
     def rough(error):
         # Random signs of the largest relative error, in each numerator and in the denominator.
@@ -162,9 +162,9 @@ def test_errors_of_attention_up_to_the_one_stated_do_no_harm(name, n, modulus, a
 
         return softmax
 
-    monkeypatch.setattr(attention_unit, "_softmax", rough(allowed))
+    monkeypatch.setattr(_numerics, "softmax", rough(allowed))
     np.testing.assert_array_equal(model(x), truth)
-    monkeypatch.setattr(attention_unit, "_softmax", rough(0.4))
+    monkeypatch.setattr(_numerics, "softmax", rough(0.4))
     assert not np.array_equal(model(x), truth)
 
 
