@@ -28,7 +28,7 @@ from yzflow.figures.style import BLACK, BLUE, GREEN, VERMILION, styled
 TIMES = (1e2, 1e3, 1e4)
 PAPER = {"eta_y": 1.0, "eta_z": 0.5}
 LEAD = {"eta_y": 1.0, "eta_z": 2.0}
-# What is enclosed: words, data, rates, decoder, last time, bits.
+# Enclosed flows: words, data, rates, decoder, last time, bits.
 CASES = (
     ("K = M = 2, full", (2, 2, 1.0, (2.0, 1.0)), LEAD, "full", 5000.0, 60),
     ("K = 10, M = 1000, full", (10, 1000, 0.15, (1.0, 0.8, 0.6, 0.4, 0.2)), PAPER, "full", 1e4, 50),

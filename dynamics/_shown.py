@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-# What is shown. Their files import this one, which so cannot import them.
+# The objects that are shown. Their files import this one, which so cannot import them.
 Bags: TypeAlias = Any
 SequenceClasses: TypeAlias = Any
 Layer: TypeAlias = Any

@@ -28,7 +28,7 @@ _FORMAT = "yzflow-flow-ensemble-1"
 _NUMBERS = ("n_classes", "vocab_size", "common", "eta_y", "eta_z")
 _DEFAULTS = {"common": 0.15, "distinct": (1.0, 0.8, 0.6, 0.4, 0.2)}  # those of single_common_token
 _OWN_DIMS = ("time", "kind", "distinct_token", "logit", "pair")
-# What can be recorded at the output times.
+# Records that can be kept at the output times.
 RECORDS = ("z", "attention", "loss", "z_velocity", "y")
 _ATTRIBUTES = {
     "z": {"long_name": "attention logit", "units": "1"},

@@ -25,7 +25,7 @@ FOLDER = Path(__file__).resolve().parent
 TABLE = FOLDER.parent / "theory" / "theorems.json"  # a part of what is installed
 ROOMS = ("common", "scan_and_snap", "bounded_dyck", "sparse_averaging")
 
-# What a theorem is for its clause: all of it; a part; the negation of what is printed; or true besides.
+# The part of a theorem in its clause: all of it; a part; the negation of what is printed; or true besides.
 KINDS = ("clause", "part", "erratum", "besides")
 
 # The axioms of the standard library's real numbers, which Coquelicot uses, too.

@@ -55,7 +55,7 @@ def explained(entry) -> bool:
     known = functions(module)
     names = reached(entry.draw.__name__, known)
     unnamed = [line for name in names for line in unnamed_lines(known[name])]
-    # What is drawn for some data only is in a sentence of the caption that is made from the data.
+    # Parts drawn for some data only are in a sentence of the caption that is made from the data.
     words = (entry.text + (inspect.getsource(entry.claims) if entry.claims else "")).lower()
     return not unnamed or "dash" in words or "dott" in words
 

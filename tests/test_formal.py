@@ -39,7 +39,7 @@ def test_table_names_allowed_axioms_only():
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["theorem"])
 def test_table_names_statements_of_the_register(row):
     statement = statements.REGISTER[row["statement"]]
-    # What is false as printed, or true besides, may belong to the whole.
+    # Theorems on what is false as printed, or true besides, may belong to the whole.
     whole = {""} if row["kind"] in ("erratum", "besides") else set()
     assert row["clause"] in {clause.name for clause in statement.clauses} | whole
     assert row["kind"] != "erratum" or statement.errata

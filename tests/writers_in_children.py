@@ -71,7 +71,7 @@ def ends(writer, path):
         return end.code
 
 
-# What stands at the path, what is done to the process, and whether the writer is to succeed.
+# The file at the path, what is done to the process, and whether the writer is to succeed.
 
 
 def device(path):

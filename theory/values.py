@@ -28,7 +28,7 @@ __all__ = ["Study", "differences", "find", "plain", "record", "stored", "value"]
 
 FILE = "values.json"
 _NAME = re.compile(r"[\w-]+")
-# What floating-point numbers keep here; far below it, processors and versions of libraries differ.
+# The digits that floating-point numbers keep here; far below, processors and versions of libraries differ.
 _DIGITS = 12
 
 

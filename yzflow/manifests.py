@@ -23,7 +23,7 @@ from yzflow import verify
 FORMAT = "yzflow-manifest-1"
 NAME = "manifest.json"
 CRATE = "ro-crate-metadata.json"
-# What describes a folder is no part of what is described.
+# Files that describe a folder are no part of its results.
 _BESIDE = (NAME, CRATE)
 _CHECKED = (claims.FORMAT, claims.CELL_FORMAT)
 _KEYS = {"path": str, "bytes": int, "sha256": str, "kind": str}

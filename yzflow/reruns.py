@@ -32,7 +32,7 @@ from yzflow.sweeps.sweep import load_sweep, sweep
 
 __all__ = ["Difference", "Factor", "RerunReport", "rerun"]
 
-# What a person calls the parts of the environment.
+# Words for the parts of the environment.
 _FACTORS = {
     "platform": "operating system",
     "cpu": "processor",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GRAMMAR", "HOSTILE", "Case", "cases", "check_paper"]
 
-# What an error says of an argument, at its start.
+# The words about an argument with which an error begins.
 GRAMMAR = re.compile(r"`[\w.\[\]]+` must .+", re.DOTALL)
 _IN_ITSELF: list[Any] = []
 _IN_ITSELF.append(_IN_ITSELF)

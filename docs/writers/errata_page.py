@@ -22,7 +22,7 @@ __all__ = ["GROUPS", "errata_page", "group"]
 
 PAGE = Path("docs") / "errata.md"
 
-# What the errata of a statement are, from what matters most; a statement stands with the first kind that it has.
+# Kinds of errata, from what matters most; a statement stands with the first kind that it has.
 GROUPS: dict[type, str] = {
     str: "False as printed",
     Hypothesis: "A hypothesis is missing",

@@ -21,7 +21,7 @@ _REJECTED, _MANY, _MORE, _HOPELESS = 0.15, 1e5, 1e6, 1e7
 # Steps over which the cause of a stall is looked for.
 _SOUGHT = 200
 
-# What becomes of a step from ``start`` to ``end``, which ends before where that returns a place.
+# The fate of a step from ``start`` to ``end``, which ends before where that returns a place.
 Within = Callable[[float, Interpolant, float], float | None]
 
 

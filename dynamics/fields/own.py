@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dynamics.layer import Layer
 
     Direction: TypeAlias = Callable[[Layer, Bags], Layer | Mapping[str, np.ndarray]]
-# What a script is called when it runs, and when a worker process imports it.
+# Names of a script when it runs, and when a worker process imports it.
 _MAIN = ("__main__", "__mp_main__")
 
 

@@ -48,7 +48,7 @@ class OwnOrbits:
         self.setting, self.orbits, self.whole = setting, orbits, Own(field, setting)
         found = [index.ravel() for index in (orbits.z_index(), orbits.y_index())]
         index = np.concatenate(found)
-        # What no bag has moves by the field's own law, if at all.
+        # Logits that no bag has move by the field's own law, if at all.
         alone = np.flatnonzero(index < 0)
         index[alone] = orbits.size + np.arange(alone.size)
         _, self.first, self.index = np.unique(index, return_index=True, return_inverse=True)

@@ -94,7 +94,7 @@ SYSTEMS: dict[str, Entry] = {
     "theory": Entry(Theory, TheoryOrbits, lanes=Kind(True, True), noise=True, inverts=True, reduced=True),
 }
 
-# What an entry may lack, in words.
+# Parts that an entry may lack, in words.
 _NEEDS = {
     "step": "a step of SGD",
     "lanes": "lanes for a mapping of settings (give a sequence of data and rates)",

@@ -153,7 +153,7 @@ RULES: dict[str, UpdateRule] = {
     "adam": UpdateRule(
         _adam, _normalised, moments=True, stiff=True, kernel=lambda _, rates: Moments(rates), optax=_optax_adam
     ),
-    # What PyTorch's AdamW decays by if it is not told otherwise.
+    # The default of PyTorch's AdamW.
     "adamw": UpdateRule(_adam, _normalised, moments=True, stiff=True, optax=_optax_adam, decay=0.01, decoupled=True),
     "sign": UpdateRule(_sign, _along_signs, stiff=True, optax=_optax_sign),
 }

@@ -323,7 +323,7 @@ def index_array(name: str, value: object, *, upper: int | None = None) -> np.nda
     return result
 
 
-# What a message calls classes whose names say less.
+# Words of messages for classes whose names say less.
 _CALLED = {type(None): ("None", ""), str: ("text", "text"), Callable: ("a function", "functions")}
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-# What is shown at most of anything: rows and columns of a table, characters of a cell, rows and columns of a picture,
+# The most that is shown of anything: rows and columns of a table, characters of a cell, rows and columns of a picture,
 # lines of a plot.
 ROWS, COLUMNS, LETTERS = 12, 12, 200
 PICTURE_ROWS, PICTURE_COLUMNS = 40, 200

@@ -9,7 +9,7 @@ import zlib
 from tokenize import TokenError
 
 NETCDF, ARCHIVE = b"\x89HDF", b"PK"
-# What else than ValueError the readers of both raise if bytes are sealed but not of ours.
+# Errors besides ValueError that the readers of both raise if bytes are sealed but not of ours.
 OTHER = (KeyError, IndexError, TypeError, AttributeError, OSError, EOFError, RuntimeError, OverflowError)
 OTHER_ZIP = (*OTHER, zipfile.BadZipFile, zlib.error, SyntaxError, TokenError)  # the last two: numpy, of heads
 HEADER, CLAIM = "run.json", "claim.json"  # the member for the header; that of certificates, which is a claim

@@ -104,7 +104,7 @@ def test_the_reference_has_every_public_name(pages):
 
     anchors = set().union(*(page.anchors for page in pages.values()))
     objects = {name: found for name in dynamics.__all__ if callable(found := getattr(dynamics, name))}
-    # What is defined in a private module is imported from the package, and documented there.
+    # Names defined in a private module are imported from the package, and documented there.
     homes = {name: "dynamics" if "._" in found.__module__ else found.__module__ for name, found in objects.items()}
     expected = {f"{home}.{name}" for name, home in homes.items()}
     for pattern in ("dynamics/*.py", "theory/*.py", "theory/*/*.py", "yzflow/*.py", "yzflow/figures/*.py"):

@@ -53,6 +53,13 @@ def test_no_docstring_begins_with_what():
     assert not [f"{file.relative_to(ROOT)}: {name}" for file, name, text in read if text.split()[0] == "What"]
 
 
+def test_no_comment_begins_with_what():
+    lines = [(file, line.strip()) for file in of_all(".py") for line in file.read_text(encoding="utf-8").splitlines()]
+    comments = [(file, line) for file, line in lines if line.startswith("# ")]
+    assert len(comments) > 1000
+    assert not [f"{file.relative_to(ROOT)}: {line}" for file, line in comments if line.startswith("# What ")]
+
+
 def test_names_of_code_in_docstrings_and_pages_exist():
     texts = [(file, text) for file in of_all(".py") for _, text in docstrings(file)]
     texts += [(file, file.read_text(encoding="utf-8")) for file in of_all(".md")]

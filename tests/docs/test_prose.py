@@ -90,7 +90,7 @@ def test_a_formula_of_the_findings_is_the_claim(words, formula, found):
     assert float(read.subs({"M": M, "K": K, "rho": RHO})) == pytest.approx(float(found(M, K, RHO)), rel=1e-12)
 
 
-# What limits a claim: the page and its words, the statement, and where the register has it: a hypothesis, or its text.
+# Limits of a claim: the page and its words, the statement, and where the register has it: a hypothesis, or its text.
 LIMITS = [
     ("findings", "That is true only early on", "Scan and Snap: Remark 1", "early"),
     (

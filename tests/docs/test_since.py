@@ -67,7 +67,7 @@ def test_each_number_on_the_page_has_an_entry_with_its_address_and_what_was_read
         assert set(marks) <= MARKS and len(set(marks)) == len(marks), number
         rest = entry[head.end() :]
         assert any(word in bold for bold in re.findall(r"\*\*([^*]+)\*\*", rest.lower()) for word in VERDICTS), number
-        # What a summary or code says is said to be theirs.
+        # Claims of a summary or of code are said to be theirs.
         assert "summary" not in marks or "summary" in rest, number
         assert "code" not in marks or "script" in rest, number
 

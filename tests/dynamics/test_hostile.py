@@ -96,7 +96,7 @@ EXEMPT = {
 }  # fmt: skip
 
 
-# What a folder of tests has of both in ``calls.py``, so that a paper comes and goes with its own files.
+# Each folder of tests has its part of both in ``calls.py``, so that a paper comes and goes with its own files.
 FOLDER = Path(__file__).parents[1] / "theory"
 OF_PAPERS = [one.slug for one in built_in()]
 FOLDERS = [runpy.run_path(str(FOLDER / name / "calls.py")) for name in (".", "enclosures", *OF_PAPERS)]

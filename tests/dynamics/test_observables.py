@@ -84,7 +84,7 @@ def test_recall_takes_a_scalar_and_a_table_of_thresholds():
     table = observables.recall(values, mask, [[0.0, 0.35], [0.45, 1.0]])
     np.testing.assert_array_equal(table, [[[1, 0.5], [0, 0]], [[1, 1 / 3], [0, 0]]])
     assert observables.recall(values[0], mask[0], 0.35) == 0.5
-    # What is no number is above nothing; the pairs of a support have groups of their own.
+    # NaN is above nothing; the pairs of a support have groups of their own.
     unclear = np.array([[np.nan, 0.4, np.inf, 0.3, -np.inf]])
     found = observables.recall(unclear, np.ones(5, bool), [0.5, 0.3], np.array([0, 2, 5]))
     np.testing.assert_array_equal(found, [[[0, 0.5], [1 / 3, 1 / 3]]])

@@ -153,7 +153,7 @@ def test_alias_tables_hold_the_probabilities(rows):
         np.add.at(law, choice[::2], share / len(row))
         np.add.at(law, choice[1::2], (1 - share) / len(row))
         np.testing.assert_allclose(law, row / row.sum(), rtol=0, atol=2.0**-32)
-        # What has no weight is never drawn, however unlikely: a bag that does not exist would be.
+        # A bag without weight does not exist: it is never drawn.
         assert law[row == 0].sum() == 0
 
 

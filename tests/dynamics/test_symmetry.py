@@ -134,7 +134,7 @@ def test_the_number_of_variables_is_that_of_the_orbits(data, variables, decoder)
     found = run(data, decoder, t_end=0.1)
     expected = variables.get(decoder, variables["full"])
     assert f": {expected} variables in place of" in reduction(found)
-    # What the symmetry is chosen by: the full flow's, without the column of next tokens that no bag has.
+    # The symmetry is chosen by the full flow's, without the column of next tokens that no bag has.
     assert find_symmetry(data.population()).variables == variables["full"] - variables.get("unseen", 0)
 
 

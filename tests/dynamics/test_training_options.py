@@ -131,7 +131,7 @@ def test_the_gradient_is_that_of_the_definition(draws, smoothing, temperature, n
 
 
 def test_layer_normalisation_is_that_of_the_extension():
-    """Which has it through a value matrix that stays the identity."""
+    """The extension has it through a value matrix that stays the identity."""
     bags, start = extensions.layer_norm(training.BAGS, width=5)
     start = dataclasses.replace(start, Y=training.LAYER.Y, Z=training.LAYER.Z, multiplicity=training.LAYER.multiplicity)
     own = {"steps": 40, **FULL, **training.RATES}
@@ -219,7 +219,7 @@ def test_orders_of_epochs_are_equally_likely():
     assert sum((n - expected) ** 2 / expected for n in orders.values()) < scipy.stats.chi2.ppf(0.999, 5)
 
 
-# What is recorded
+# Records
 
 
 @pytest.mark.parametrize("names", [n for n in training.SINGLE if n != ("function",)], ids=" and ".join)
@@ -265,7 +265,7 @@ def test_what_cannot_be_made_again_says_so():
         run.objective  # noqa: B018
 
 
-# What it is for
+# Uses
 
 
 @pytest.mark.parametrize("decoder", ["full", "modified"])
@@ -286,7 +286,7 @@ def test_adam_turns_attention_around(decoder):
         assert common > 0.3 and dominant < -0.3 and lead < 0.1
 
 
-# What is refused
+# Refusals
 
 CLASSES = SequenceClasses.single_common_token(3, 6, common=0.5)
 BAD = [

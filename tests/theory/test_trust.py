@@ -233,7 +233,7 @@ def test_a_failure_is_the_summary_even_beside_a_proof():
     report = AuditReport([row(statement, 0.2)], (statement,), {statement.id: (statement.prove().label,)})
     assert report.summary(statement).failures == ("area",) and not report.passed
     assert "FAILS: area" in report.text() and "<- should hold" in report.text()
-    # What is outside its assumptions says nothing against it.
+    # Settings outside its assumptions say nothing against it.
     fine = AuditReport([row(statement, 0.2, inside=False)], (statement,), {statement.id: (statement.prove().label,)})
     assert fine.summary(statement).trust is Trust.PROVED_AT_SIZES and fine.passed
 

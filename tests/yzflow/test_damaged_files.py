@@ -310,7 +310,7 @@ def test_bytes_that_nobody_wrote_are_refused(kind, content, again, copies):
     assert isinstance(read(kind, path)[0], ValueError)
 
 
-# What is kept to save work
+# Files that are kept to save work
 
 
 @pytest.mark.parametrize("how", ["damaged", "of another question", "of another kind"])

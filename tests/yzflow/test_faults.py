@@ -265,7 +265,7 @@ what = {
     "command": lambda: command("run.nc"),
     "entry": lambda: Store("store").read(sys.argv[1]),
 }
-# What was freed stays with the process, and would be used under the limit: another process for each.
+# Freed memory stays with the process, and would be used under the limit: another process for each.
 for name, act in what.items():
     for room in (1, 6, 20, 2000):
         if os.fork() == 0:

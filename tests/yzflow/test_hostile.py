@@ -24,7 +24,7 @@ from yzflow.pages import contents
 from yzflow.sweeps import cache, config, store, sweep
 
 PUBLIC = public("yzflow")
-# What no stub has, and commands and other parts call with what users give.
+# Functions that no stub has, and that commands and other parts call with what users give.
 ENGINES = {
     "load_sweep", "Store", "Store.read", "Store.dataset", "Store.consolidate", "Store.__contains__", "config.load",
     "cache.trajectory", "crates.describe", "examples.find", "examples.copy", "contents.write_all",

@@ -85,7 +85,7 @@ def test_an_enclosure_draws_its_middle_and_says_its_radius():
     assert "of 10, since" in short._repr_html_()
 
 
-# What a cell of a notebook holds, how many pictures it shows, and what its last line shows besides.
+# Source of a notebook's cell, how many pictures it shows, and what its last line shows besides.
 CELLS = (
     ("import yzflow as yz\nclasses = yz.SequenceClasses.syn_small()\nclasses", 0, "text/html"),
     ("axes = classes.plot()", 1, None),

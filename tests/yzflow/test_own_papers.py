@@ -8,7 +8,7 @@ from driving import ROOT
 from theory.papers import built_in
 from yzflow.testing import check_paper
 
-# What other tests of ours do: proofs and mistakes `tests/theory/test_symbolic.py`, figures those of each paper.
+# Left to other tests of ours: proofs and mistakes `tests/theory/test_symbolic.py`, figures those of each paper.
 ELSEWHERE = ("proof: ", "mistake: ", "figure: ")
 # Audits and pages of all statements `test_audit.py` and `test_statement_pages.py`; those of one paper are here, too.
 AUDITED = ("checks: ", "page: ")

@@ -65,7 +65,7 @@ def command(*arguments):
     return CliRunner().invoke(cli.main, ["page", *map(str, arguments)])
 
 
-# What it says
+# Content
 
 
 @pytest.mark.parametrize("name", [LEMMA_8, RANK])

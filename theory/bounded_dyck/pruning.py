@@ -171,7 +171,7 @@ def prune_linear(matrix: ArrayLike, n: int, rng: np.random.Generator | int | Non
                 chosen = units[subset_sum(V[i, units] * np.abs(U[units, j]), sign * matrix[i, j])]
                 kept_v[i, chosen] = V[i, chosen]
     network = ReluNetwork((kept_u, kept_v))
-    # What the network makes of relu(x) and of relu(-x).
+    # The network's values at relu(x) and at relu(-x).
     identity = np.eye(n_inputs)
     errors = np.hstack([network(identity).T - matrix, network(-identity).T + matrix])
     return Pruned(network, ReluNetwork((U, V)), float(np.linalg.norm(errors, 2)))

@@ -131,7 +131,7 @@ def _tube(field, step, state, epsilon, delta) -> _Made | None:
         radius = radius.upper()
         end, largest, excess = follow(field, polynomials, length, start, delta, radius, pieces)
         if excess > _EXCESS and pieces < _MOST:
-            # What they add falls with their size.
+            # Their contribution falls with their size.
             pieces = min(_MOST, 1 + int(pieces * min(4.0, 1.1 * excess / _EXCESS)))
             continue
         if not largest.is_finite():

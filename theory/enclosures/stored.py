@@ -46,7 +46,7 @@ class StoredFlow:
         count = sum(math.prod(shape) for shape in self.shapes.values())
         if not (0 < count <= MOST_VARIABLES and self.weights.shape == (count,) == self.given.radius.shape):
             raise refuse("a weight and a start for each variable", self.weights.shape)
-        # What `certificate.read` has not seen: numbers of dimensions, signs of weights and finite numbers it has.
+        # Left to check after `certificate.read`: numbers of dimensions, signs of weights and finite numbers it has.
         if self.given.limbs.shape[:1] != (count,):
             raise refuse("a start for each variable", self.given.limbs.shape)
         if (self.given.radius < 0).any():

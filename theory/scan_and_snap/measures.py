@@ -213,7 +213,7 @@ def _exponent(runs: Runs, level: str) -> np.ndarray:
     # eta_Z gamma dt = dGamma: what is left to integrate changes as slowly as the features do.
     law, times = _law(runs), data["time"].values
     total = law.decoder.gamma_integral(times, eta_z=runs.setting.eta_z)
-    # What the logits have of each moment's gain decays; without decay the factors are one.
+    # The share of each moment's gain that is left decays; without decay the factors are one.
     kept = np.exp(law.decay * times)[:, None]
     return PchipInterpolator(total, xi / counts["n_classes"] * kept).antiderivative()(total) / kept
 

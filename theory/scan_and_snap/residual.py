@@ -39,7 +39,7 @@ def speed(shares: np.ndarray, query: np.ndarray, vocab_size: int, *, connected: 
     """dz_m/dt of (10) per unit of eta_Z gamma/K: (queries, tokens), with the connection or without."""
     features = unit(shares)
     overlaps = gram(shares, query) if connected else features @ features.T
-    # What reaches f_n through the outer LN is 1/sqrt(2) of the gradient at the whole feature, and so is F.
+    # Through the outer LN f_n gets 1/sqrt(2) of the gradient at the whole feature, and F has the same factor.
     signal = -(beta(overlaps, vocab_size).T @ features) / (2 if connected else 1)
     along = (features * signal).sum(axis=1, keepdims=True)
     out = np.zeros((query.max() + 1, shares.shape[1]))

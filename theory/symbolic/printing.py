@@ -121,7 +121,7 @@ class _Tex(LatexPrinter):
             return f"{name}{power} {text}"
         return name + power + (r"\!" if "frac" in text else "") + self.brackets(text)
 
-    # What sympy's printer calls, by the names of its classes.
+    # Methods that sympy's printer calls, by the names of its classes.
 
     def _print_Symbol(self, expr, style="plain"):
         return self.name(expr.name)

@@ -173,7 +173,7 @@ def measure(statement: Statement, check: Check, level: str, runs: Simulations, f
 def _label(
     statement: Statement, check: Check, level: str, runs: Simulations, error: float, decided: Decided | None
 ) -> Label:
-    """That of balls if they decide the claim for the whole run at least, or else of what was measured."""
+    """The label of balls if they decide the claim for the whole run at least, or else of what was measured."""
     where: dict[str, object] = {"level": level, "setting": runs.setting.name}
     wrong = (f"{check.name} in the {level}",)
     if decided is not None and decided.covers(runs.last(level)):

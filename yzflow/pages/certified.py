@@ -28,8 +28,7 @@ from yzflow.audits.enclosing import Enclose, FlowsInBalls
 from yzflow.pages import explorer, verifier
 from yzflow.parts import part_of
 
-# What a page with certificates may do besides: compile the verifier, and run it in a worker. It may still ask nothing
-# of a network.
+# A page with certificates may besides compile the verifier and run it in a worker, and still ask no network.
 POLICY = "'wasm-unsafe-eval' blob: 'self'; worker-src blob:"
 
 

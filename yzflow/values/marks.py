@@ -25,7 +25,7 @@ _MARK = re.compile(
     r"|<!--v\s+(?P<name>[\w.-]+)(?:\s+(?P<how>(?:(?!-->).)+?))?\s*-->(?P<text>(?:(?!<!--).)*)<!--/-->"
     r"|^<!--table\s+(?P<rows>[\w.-]+)\s+(?P<row>(?:(?!-->).)+?)\s*-->\n(?=\|[^\n]*\n\|[-:| ]+\|\n)"
 )
-# What follows a table's mark: the head, whose cells may have marks, its rule, and the rows.
+# After a table's mark come the head, whose cells may have marks, its rule, and the rows.
 _TABLE = re.compile(r"[^\n]*\n[^\n]*\n(?P<body>(?:\|[^\n]*\n)*)")
 _SMALL = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 

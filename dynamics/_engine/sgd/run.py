@@ -153,7 +153,7 @@ def _start(init: str | Layer, bags: Bags, rng: np.random.Generator) -> Layer:
     if size > _FULL:
         rule = "be 'zero' or a Layer where 'uniform' would fill matrices of more than 4 GiB"
         raise checks.reject("init", rule, f"'uniform' with {size / 2**30:.1f} GiB")
-    # What is drawn, the layer, three or four matrices of the optimizer, and copies of those to record.
+    # Memory for draws, the layer, three or four matrices of the optimizer, and copies of those to record.
     checks.fits_in_memory("init", 9 * size, "start at 'uniform'")
     bound = bags.vocab_size**-0.5
     Z = rng.uniform(-bound, bound, size=(bags.n_queries, bags.n_tokens))

@@ -28,7 +28,7 @@ _CLAIMS = (
     "the lead of the more frequent distinct token never shrinks",
     "Theorem 2: distinct tokens gain, the common one loses",
 )
-# What few bits leave open is tried again with more.
+# Questions that few bits leave open are tried again with more.
 _BITS = (45, 75)
 TRUE, FALSE, OPEN = 1, 0, -1
 

@@ -18,7 +18,7 @@ def test_sizes_of_triples_are_counted_and_those_of_the_formulas(triples):
     one = triples.sel(construction="groups")
     assert np.isnan(one["depth"].sel(n_tokens=12)) and (one["dimension"].sel(n_tokens=[8, 27]) == [4, 9]).all()
     assert float(triples["wrong"].sum()) == 0 and float(triples["outputs"].sum()) > 500
-    # What is promised is enough for what is counted at the same size.
+    # The promise is enough for the count at the same size.
     again = study.triple_sizes(n_tokens=(64,), promised=(64,))
     counted = (again["depth"] * again["heads"] * again["dimension"]).isel(n_tokens=0)
     assert (counted <= again["product"].isel(promised=0) + 1e-9).all()

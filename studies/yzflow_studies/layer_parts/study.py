@@ -86,7 +86,7 @@ def grid(
             train = partial(_alone, embedding=[embedding], **settings, **VARIANTS[variant])
             row.append(kept(path, _FORMAT, _WHAT, train))
         parts.append(xr.concat(row, "embedding"))
-    # What a file says of its own names, their length too, would cut longer ones off in the next file.
+    # Attributes of a file about its own names, their length too, would cut longer ones off in the next file.
     return xr.concat(parts, "variant").assign_coords(variant=list(variants)).drop_encoding()
 
 

@@ -254,7 +254,7 @@ _NAMES = {
     "ratio": r"$\eta_Z / \eta_Y$",
 }
 _SYMBOLS = {"n_classes": "K", "vocab_size": "M", "overlap": r"$\rho$", "ratio": r"$\eta_Z / \eta_Y$"}
-# What the maps are at in the parameters that they do not span.
+# Values of the parameters that the maps do not span.
 _AT = ({"n_classes": 10, "ratio": 0.01}, {"vocab_size": 1000, "overlap": 0.01})
 # Within this a time counts as t*.
 _NEAR = 0.05

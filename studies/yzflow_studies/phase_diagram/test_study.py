@@ -122,7 +122,7 @@ def test_bad_input(call, message):
 
 
 def test_the_example_draws_both_figures_with_claims_from_its_data(tmp_path, capsys, monkeypatch):
-    # What matplotlib takes ten seconds for is to lay out and encode four files.
+    # To lay out and encode four files takes matplotlib ten seconds.
     monkeypatch.setattr(Figure, "savefig", lambda figure, file, **_: file.write(b"drawn"))
     assert example("phase_diagram").main(["--quick", "--out", str(tmp_path)]) == 0
     names = {path.name for path in tmp_path.iterdir()}

@@ -38,7 +38,7 @@ def tokens(
     data = RealText.of(corpus, length=length, windows=windows, lift=lift)
     held_out = data.held_out
     own = data.kind == DISTINCT
-    # What the frequencies of next tokens alone give on the held-out windows.
+    # The loss on the held-out windows by the frequencies of next tokens alone.
     seen = np.bincount(data.train.target, minlength=vocab_size) / len(data.train)
     return {
         "n_tokens": len(corpus),

@@ -43,7 +43,7 @@ def test_attention_is_first_sparse_then_dense(mu, t_end, about, least):
     first, last = found.times
     assert found.rising is True and found.width < 1e-6 and found.reason == ""
     expected = turning_by_scipy(mu, (about - 0.1, about + 0.1))
-    # What scipy knows to 1e-11 or so.
+    # Known from scipy to 1e-11 or so.
     assert first - 1e-10 < expected < last + 1e-10
     assert about - 0.01 < first and last < about + 0.01
     bottom = entropy(flow.moment(first, last).state["v"])

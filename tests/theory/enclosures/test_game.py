@@ -140,7 +140,7 @@ def changed_array(arrays, rng):
             array[place] = value if array.dtype.kind == "f" else np.clip(np.nan_to_num(value), -1e9, 1e9)
 
 
-# What is true.
+# The truth.
 
 
 def false_in_the_simulator(claim, arrays):

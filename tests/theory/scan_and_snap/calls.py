@@ -9,7 +9,7 @@ from theory.scan_and_snap import attention, changed, decoder, early, finite_sequ
 
 EXEMPT = {
     hostile.RECORD: {"scan_and_snap.tokens.WeakCorrelation"},
-    # What the table of survival is made with: a protocol, a record of closed forms, and maps of datasets.
+    # Parts of the table of survival: a protocol, a record of closed forms, and maps of datasets.
     hostile.OURS: {
         *(f"scan_and_snap.changed.{name}" for name in ("Growth", "Law", "cooled", "on_clock", "without_decay")),
         "scan_and_snap.ranges.holds",

@@ -15,7 +15,7 @@ from theory.scan_and_snap import balls, decoder, ranges
 def test_the_constant_of_lemma_9_without_omega_for_all_m():
     found = ranges.late_constant()
     assert 2.12443 < float(found.lower()) < 2.12444 < float(found.upper()) < 2.1246
-    # What is bounded is what the closed form gives, at any M and t.
+    # The bounds hold the closed form at any M and t.
     rng = np.random.default_rng(0)
     worst = 0.0
     for log_m, stretch in zip(rng.uniform(math.log(2), 60, 400), 10 ** rng.uniform(0, 2, 400), strict=True):

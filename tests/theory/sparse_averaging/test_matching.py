@@ -96,7 +96,7 @@ def test_below_the_scale_the_bound_fails(order):
         assert low.error > eta
         worst = max(largest_error(low, x), largest_error(low, np.zeros(1, int)))
         assert worst > eta
-        # What the unit promises at its scale is what happens; with order 3 up to the mixed pairs.
+        # The unit keeps its promise at its scale; with order 3 up to the mixed pairs.
         assert worst == pytest.approx(low.error, rel=0.05 if order == 3 else 1e-6)
     assert low.error > 0.5
 

@@ -28,7 +28,7 @@ def test_a_double_backslash_ends_a_line():
     assert formulas.as_markdown(formula) == ["$$", *lines, "$$"]
     page = ET.fromstring(f"<p>{formulas.as_html(formula)}</p>")
     assert [child.tag for child in page] == ["svg", "svg", "br", "svg", "svg"]
-    # What is long enough to be broken by itself is counted from the line's beginning.
+    # Parts long enough to be broken by themselves are counted from the line's beginning.
     assert formulas.parts("x" * 60 + r" \\ " + "y" * 20 + " = z") == "x" * 60 + r" \\ " + "y" * 20 + " = z"
 
 

@@ -148,7 +148,7 @@ def test_a_file_under_the_name_of_another_run_is_damaged(kept, file):
         assert kept.read(other) is None
 
 
-# What is a store
+# Folders that are stores
 
 
 def test_a_store_is_opened_again_and_made_in_a_new_or_empty_folder(kept, tmp_path):

@@ -27,7 +27,7 @@ SPAWN = multiprocessing.get_context("spawn")
 GRID = {"a": [1, 2, 3], "b": ["x", "y"]}
 
 
-# What a sweep returns
+# Results of a sweep
 
 
 def test_dimensions_values_and_labels(tmp_path):

@@ -205,6 +205,6 @@ SMALL_OVERLAP = (
 # Of single lemmas
 BOUNDED_RATE = Assumption(f"eta_Y = O(1): eta_Y <= {BOUNDED}", lambda setting: BOUNDED / setting.eta_y)
 NEUMANN = Assumption("|lambda_1(E)| < 1", lambda setting: 1 / max(_weak(setting).largest, 1e-300))
-# What less is enough, for the proofs of Lemmas 8 and 9 and of insight (b).
+# Weaker assumptions that are enough for the proofs of Lemmas 8 and 9 and of insight (b).
 FOUR_TOKENS = Assumption("M >= 4", lambda setting: setting.classes.vocab_size / 4)
 EIGHT_TOKENS = Assumption("M >= 8", lambda setting: setting.classes.vocab_size / 8)

@@ -37,7 +37,7 @@ CONTRAST = INSIDE | {
     "eta_z": pt.ETA_Z,
 }
 THEOREMS = tuple(f"Theorem {number}" for number in (1, 2, 3, 4))
-# What counts as fastest about t*, as slow at 10 t*, and as no growth or fall of a speed: see `told`, `rises_and_falls`.
+# Limits of "fastest about t*", "slow at 10 t*" and "no growth or fall of a speed": see `told`, `rises_and_falls`.
 NEAR, SLOW, STEADY = 0.25, 0.1, 1e-3
 
 

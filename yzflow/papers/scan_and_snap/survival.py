@@ -109,7 +109,7 @@ def _row(
     return Option(name, text, simulate, levels, adapted, corrected, meaningless)
 
 
-# What the closed forms are
+# The closed forms
 
 
 def _decayed(setting: Setting, level: str, *, weight_decay: float) -> Correction:

@@ -173,7 +173,7 @@ def test_the_early_slow_down_is_for_equal_overlaps_only():
     assert errors[1] < 0.002 < check.tolerance < errors[0] < 0.05
 
 
-# What the checks do with several queries, wrong: classes in the row of another one.
+# A mistake that checks could make with several queries: classes in the row of another one.
 @pytest.mark.parametrize("rows", [[0, 0, 0, 1], [1, 1, 0, 0]])
 def test_classes_in_the_row_of_another_query_are_seen(rows, monkeypatch):
     setting = Setting("q", classes_with_common_shares([0.32, 0.3, 0.26, 0.24], 20_000, n_queries=2), 1.0, 1e-3, 50.0)

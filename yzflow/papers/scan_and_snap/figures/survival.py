@@ -30,7 +30,7 @@ _COLOURS = {
 _GOOD = (Fate.HOLDS, Fate.LATER)
 
 
-# What a quick picture has of the options.
+# Options of a quick picture.
 _FEW = ("plain", "coupled weight decay", "label smoothing", "temperature", "adam")
 
 

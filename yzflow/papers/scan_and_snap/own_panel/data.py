@@ -11,7 +11,7 @@ from dynamics import SequenceClasses
 from dynamics.support import checks, names
 from yzflow.pages.explorer.registry import Preset
 
-# What a table on a screen holds, and what its numbers may be.
+# Sizes of a table on a screen, and the range of its numbers.
 LIMITS = {"classes": 8, "tokens": 12, "vocabulary": 1_000_000, "largest": 1e9, "letters": 200}
 INSTEAD = "`yz.gradient_flow` and `yzflow flow --data FILE` take any size"
 TRAINING: dict[str, Any] = {"etaY": 1.0, "etaZ": 0.5, "end": 700.0, "level": "full", "shown": "0"}
