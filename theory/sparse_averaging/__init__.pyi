@@ -1,6 +1,5 @@
 from . import averaging as averaging
 from . import groups as groups
-from . import hard_sets as hard_sets
 from . import keys as keys
 from . import matching as matching
 from . import moments as moments

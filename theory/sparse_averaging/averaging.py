@@ -5,7 +5,6 @@ Source: Sanford, Hsu, Telgarsky, "Representational Strengths and Limitations of 
 """
 
 from theory.sparse_averaging.groups import match3_groups
-from theory.sparse_averaging.hard_sets import Searched, harder_set, worst_case_dimension
 from theory.sparse_averaging.keys import (
     Certificate,
     Infeasible,
@@ -63,7 +62,6 @@ __all__ = [
     "MomentCurve",
     "ProtocolRun",
     "RecurrentNetwork",
-    "Searched",
     "Size",
     "angle_gap",
     "bit_strings",
@@ -77,7 +75,6 @@ __all__ = [
     "error_parts",
     "exact_rank",
     "feasible_triples",
-    "harder_set",
     "is_face",
     "match2",
     "match3_bigram",
@@ -107,5 +104,4 @@ __all__ = [
     "sufficient_bits",
     "sufficient_states",
     "temperature",
-    "worst_case_dimension",
 ]

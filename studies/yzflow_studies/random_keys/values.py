@@ -8,6 +8,7 @@ import numpy as np
 from dynamics.data import averaging as tasks
 from theory import averaging
 from theory.values import Study
+from yzflow_studies.random_keys.hard_sets import worst_case_dimension
 
 METHODS = {"norm": "minimum norm", "exclusion": "exclusion"}
 
@@ -43,7 +44,7 @@ def searched(sizes: Sequence[tuple[int, int]], q: Sequence[int], starts: int, st
         for n, seeds in sizes:
             cells = []
             for seed in range(seeds):
-                found = averaging.worst_case_dimension(n, size, seed=seed, starts=starts, steps=steps)
+                found = worst_case_dimension(n, size, seed=seed, starts=starts, steps=steps)
                 cells.append(f"{found.tabulated} / {found.searched}")
                 rho += [least for _, _, least in found.failing]
                 above.append(found.searched / found.tabulated - 1)

@@ -9,7 +9,6 @@ import numpy as np
 from theory.sparse_averaging import (
     averaging,
     groups,
-    hard_sets,
     keys,
     matching,
     moments,
@@ -25,7 +24,6 @@ from theory.sparse_averaging import (
 
 EXEMPT = {
     hostile.RECORD: {
-        "sparse_averaging.hard_sets.Searched",
         "sparse_averaging.keys.Certificate",
         "sparse_averaging.matching.MatchTransformer",
         "sparse_averaging.matching.MatchUnit",
@@ -48,10 +46,6 @@ def calls():
     histogram = matching.match3_histogram(n_tokens=3, modulus=5)
     return {
         "sparse_averaging.groups.match3_groups": (groups.match3_groups, dict(root=2, modulus=5, spare_bits=0)),
-        "sparse_averaging.hard_sets.harder_set": (hard_sets.harder_set, dict(
-            keys=np.eye(4), start=[0, 2], rng=rng(), steps=2)),
-        "sparse_averaging.hard_sets.worst_case_dimension": (hard_sets.worst_case_dimension, dict(
-            n_tokens=6, q=2, seed=0, starts=1, steps=2, linear_programs=1)),
         "sparse_averaging.keys.certificate": (keys.certificate, dict(
             keys=signs, subset=[0], method="exclusion", rho=0.9, level=0.35, throw=False)),
         "sparse_averaging.keys.error_bound": (keys.error_bound, dict(tau=1.0, n_tokens=4, q=2, rho=0.5)),
