@@ -68,14 +68,14 @@ def populations(store: Path | None = None, *, runs: tuple[int, int, int] = (1000
 
 
 def of_means(quantity: str, values: np.ndarray, n: int, rng: np.random.Generator) -> Coverage:
-    """Of the mean over n seeds."""
+    """Coverage of the mean over n seeds."""
     some = xr.DataArray(values[rng.integers(0, values.size, (REPLICATES, n))], dims=("replicate", "seed"))
     away = np.abs(some.mean("seed") - values.mean())
     return _row("mean", quantity, float(scipy.stats.skew(values)), n, away, intervals.of_mean(some))
 
 
 def of_variation(quantity: str, maps: np.ndarray, n: int, rng: np.random.Generator) -> Coverage:
-    """Of attention variation with its jackknife error; the truth is the mean over all ordered pairs of runs."""
+    """Coverage of attention variation with its jackknife error; true is the mean over all ordered pairs of runs."""
     flat = maps.reshape(len(maps), -1)
     centred = flat - flat.mean(axis=0)
     apart = (centred**2).sum(axis=1)

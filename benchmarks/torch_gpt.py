@@ -54,5 +54,5 @@ def _train(peer, model, data, seed):
 
 
 def _rng(seed, *key):
-    """As `dynamics.deep.train` draws."""
+    """The generator with which `dynamics.deep.train` draws."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))

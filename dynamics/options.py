@@ -65,7 +65,7 @@ def objective_of(options: Mapping[str, Any]) -> Objective:
 
 
 def unusual(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the options, checked, those that are not as by default."""
+    """Options, checked, that are not as by default."""
     optimizer, objective = optimizer_of(options), objective_of(options)
     found = {name: options[name] for name in (*OF_OPTIMIZER, *OF_OBJECTIVE) if name in options}
     for name in found:

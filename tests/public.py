@@ -45,7 +45,7 @@ def public(*packages: str) -> dict[str, Any]:
 
 
 def callables(*things: Any, packages: tuple[str, ...] = PACKAGES) -> dict[str, Any]:
-    """Those of modules, classes and functions."""
+    """Callables of modules, classes and functions."""
     found: dict[str, Any] = {}
     for thing in things:
         _add(found, thing, packages)

@@ -52,7 +52,7 @@ def parts(dataset):
 
 
 def plain(kind):
-    """Of what `load_dataset` alone reads."""
+    """A file that `load_dataset` alone reads."""
     return lambda path: parts(netcdf.load_dataset(path, kind, sealed.KINDS[kind].what))
 
 

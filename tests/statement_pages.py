@@ -70,7 +70,7 @@ def assert_one_screen(page):
 
 
 def firsts(views):
-    """Of each view the first statement that has it."""
+    """The first statement of each view."""
     return {view: number for number, view in reversed(views.views.items())}.values()
 
 

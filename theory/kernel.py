@@ -75,7 +75,7 @@ class Theorem:
 
     @property
     def words(self) -> str:
-        """Of which part of the statement it is, what it says and assumes, and how it differs."""
+        """The part of the statement that it is of, what it says and assumes, and how it differs."""
         clause = f'the clause "{self.clause}"' if self.clause else "the statement"
         of = {"clause": f"all of {clause}", "part": f"a part of {clause}", "erratum": "against the text as quoted"}
         said = f"{of.get(self.kind, 'true besides')}: {self.formula}. Hypotheses: {self.hypotheses}."

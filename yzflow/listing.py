@@ -108,7 +108,7 @@ def text(entries: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def _of(paper: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Those of a paper, which may be one that has none of them."""
+    """Entries of a paper, which may be one that has none of them."""
     if paper is None:
         return entries
     name = table.paper_of(paper).name

@@ -15,7 +15,7 @@ TOP = 2**24  # the place of the total degree in the key of a monomial
 
 
 def key(*exponents: int) -> int:
-    """Of a monomial, so that the key of a product is the sum of two."""
+    """Key of a monomial, so that the key of a product is the sum of two."""
     return sum(exponents) * TOP + sum(e << (6 * i) for i, e in enumerate(exponents))
 
 

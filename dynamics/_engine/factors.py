@@ -79,7 +79,7 @@ class Factors:
         self.earlier = _NONE
 
     def bound(self, stage: int, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:
-        """As `System.bound` of the slope at a stage, where ``out`` is its row; its residuals are written as well."""
+        """The closure of `System.bound` for the slope at a stage, whose row is ``out``; it writes residuals, too."""
         system, n_logits, n = self._system, self._n_logits, self._whole.size
         batch, rule, (Z, Y, *_) = system.problem.batch, system.problem.rule, system.weights(state)
         dZ, dY = out[:n_logits].reshape(Z.shape), out[n_logits:n].reshape(self._shape)

@@ -33,7 +33,7 @@ class Combinations(NamedTuple):
 
     @classmethod
     def of_dop853(cls) -> Combinations:
-        """Those of `dynamics._engine.tableau`."""
+        """Combinations of `dynamics._engine.tableau`."""
         rows = [*tableau.A, np.eye(1, EXTENDED)[0], tableau.E5, tableau.E3, *tableau.D]
         terms = np.zeros(len(rows), np.int64)
         slopes, weights = np.zeros((len(rows), 12), np.int64), np.zeros((len(rows), 12))

@@ -54,7 +54,7 @@ class Guard:
 
 
 def culprit(steps: Steps, derivative: Callable[[float, np.ndarray], np.ndarray]) -> tuple[int, float]:
-    """Of steps that stall, the number of the variable whose slope jumps most between them, and by how much."""
+    """Number of the variable whose slope jumps most between steps that stall, and by how much."""
     jumps, before = np.zeros(steps.state.size), derivative(steps.s, steps.state.copy())
     for _ in range(_SOUGHT):
         if steps.advance():

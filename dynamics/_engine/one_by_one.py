@@ -34,7 +34,7 @@ class Entries:
 
     @classmethod
     def of(cls, bags: Bags) -> Entries:
-        """Those of these bags, sorted."""
+        """Pairs of these bags, sorted."""
         pairs: np.ndarray = np.unique(np.stack([bags.query[bags.owner], bags.token]), axis=1)
         return cls(pairs[0], pairs[1], Support(bags))
 

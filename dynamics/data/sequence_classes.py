@@ -163,7 +163,7 @@ class SequenceClasses(Frozen):
 
     @property
     def _names(self) -> dict[str, tuple[str, ...] | None]:
-        """Those of its bags."""
+        """Names of its bags."""
         own = None if self.token_names is None else self.token_names[: self.n_tokens]
         return {"token_names": own, "class_names": self.class_names, "query_names": self.query_names}
 

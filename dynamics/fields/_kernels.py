@@ -23,7 +23,7 @@ _TOGETHER = 128
 
 @kernel(**_AS_NUMPY)
 def _sum_of_squares(x):
-    """Of numbers x, in the order of `numpy.sum`: by halves until they are few."""
+    """The sum of squares of numbers x, in the order of `numpy.sum`: by halves until they are few."""
     n = x.size
     if n > _TOGETHER:
         half = n // 2 - n // 2 % 8

@@ -77,7 +77,7 @@ def large():
 
 
 def many_bags():
-    """So many that F^T F has 3 GB."""
+    """Bags, so many that F^T F has 3 GB."""
     n = 20_000
     return Bags(np.zeros(n, dtype=int), np.arange(n) % 3, np.arange(n + 1), np.arange(n) % 7, np.ones(n))
 

@@ -54,7 +54,7 @@ def without(dataset):
 
 
 def named(draw, size):
-    """As many names, of which none is twice but for the empty one."""
+    """A list of as many names, of which none is twice but for the empty one."""
     given = draw(st.lists(TEXT, min_size=size, max_size=size))
     return ["" if name in given[:i] else name for i, name in enumerate(given)]
 

@@ -52,7 +52,7 @@ def stopped(*given, **named):
 
 
 def parts():
-    """Those of a paper, as its fields are named."""
+    """Parts of a paper, as its fields are named."""
     some = yzflow.papers()["bounded_dyck"]
     whole = {part.name: getattr(some, part.name) for part in dataclasses.fields(some)}
     return whole | {"name": "A paper", "slug": "a_paper"} | dict.fromkeys(("statements", "figures"), ())

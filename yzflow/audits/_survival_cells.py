@@ -78,7 +78,7 @@ class Runs:
         self.correction: Correction | None = None if correct is None else correct(self.adapted, level)
 
     def simulated(self, level: str) -> _Simulation:
-        """One at a level of the register, for a check: that of the table where it stands for it."""
+        """The simulation at a level of the register, for a check: that of the table where it stands for it."""
         own = self.level if level == self._stands_for else level
         if own not in self._made:
             self._made[own] = self.option.simulate(self._setting, own, self._seed)

@@ -42,7 +42,7 @@ class Simulations:
 
     @property
     def modules(self) -> tuple[str, ...]:
-        """Those of the fields from outside that were followed."""
+        """Modules of the fields from outside that were followed."""
         kept = (getattr(run, "parameters", {}).get("field") for run in self._made.values())
         return tuple(sorted({origin["module"] for origin in kept if origin}))
 

@@ -136,7 +136,7 @@ class FlowsInBalls:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Those that can be enclosed."""
+        """Levels that can be enclosed."""
         return self._enclosing.levels
 
     def enclosure(self, level: str) -> Any:

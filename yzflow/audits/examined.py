@@ -92,7 +92,7 @@ class Examined:
 
     @property
     def place(self) -> str:
-        """Of a reader's setting: whether it is inside the assumptions, and what is not; else nothing."""
+        """The place of a reader's setting: whether it is inside the assumptions, and what is not; else nothing."""
         if self.own is None:
             return ""
         outside = [f"{text} (margin {margin:.2g})" for text, margin in broken(self.rows).items()]

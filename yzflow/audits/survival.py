@@ -153,7 +153,7 @@ def _code(paper: str) -> str:
 
 
 def _fields() -> list[Field]:
-    """Those from outside that are registered here."""
+    """Fields from outside that are registered here."""
     return [entry.field for _, entry in sorted(SYSTEMS.items()) if entry.field is not None]
 
 
@@ -234,7 +234,7 @@ def _chosen(names: Sequence[Any] | Paper, measured: Sequence[Statement]) -> list
 
 
 def _named(name: str, given: Sequence[str] | None, known: Sequence[str]) -> list[str]:
-    """Those of ``known`` that are asked for, in their order; ValueError with the nearest ones for another."""
+    """Names of ``known`` that are asked for, in their order; ValueError with the nearest ones for another."""
     if given is None:
         return list(known)
     found = checks.listed(name, given, f"be a list of {name}")

@@ -68,7 +68,7 @@ def print_text(text: str, out: Path | None) -> None:
 
 
 def asked_for(context: click.Context, *names: str) -> list[str]:
-    """Those of the options that a person wrote."""
+    """Options that a person wrote."""
     return [name for name in names if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT]
 
 

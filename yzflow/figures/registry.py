@@ -134,7 +134,7 @@ class Entry:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Those of the paper's own figures that it stands for."""
+        """Numbers of the paper's own figures that it stands for."""
         if isinstance(self.number, tuple):
             return self.number
         return () if self.number is None else (self.number,)

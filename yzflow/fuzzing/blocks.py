@@ -41,7 +41,7 @@ class Asked:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """Those that should hold at the level."""
+        """Checks that should hold at the level."""
         return tuple(check for check in self.statement.checks if self.level in check.expected)
 
     def setting(self, choose: Choose) -> Any:
@@ -243,7 +243,7 @@ def assumption(statement: Statement, level: str, words: str) -> Assumption:
 
 
 def levels(statement: Statement, wanted: str | None) -> Sequence[str]:
-    """Those at which checks of the statement should hold.
+    """Levels at which checks of the statement should hold.
 
     Raises
     ------

@@ -34,7 +34,7 @@ class Choose(Protocol):
         """A number from low to high, both included, with three digits inside."""
 
     def one_of(self, name: str, options: Sequence[_Option]) -> _Option:
-        """One of these."""
+        """Choose one of these."""
 
 
 class Drawn:

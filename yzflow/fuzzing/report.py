@@ -165,7 +165,7 @@ class FuzzReport:
 
     @property
     def violations(self) -> tuple[Violation, ...]:
-        """Those of all levels."""
+        """Violations of all levels."""
         return tuple(one for campaign in self.campaigns for one in campaign.violations)
 
     @property

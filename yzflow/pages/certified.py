@@ -84,7 +84,7 @@ def _levels(found: Enclosure, enclosing: Enclosing, setting: Setting) -> Iterato
 
 
 def _decided(statement: Statement, found: Enclosure, setting: Setting, level: str) -> Iterator[str]:
-    """Those claims of a statement that stand in a certificate of its setting, with the verdict there."""
+    """Claims of a statement that stand in a certificate of its setting, with the verdict there."""
     flows = FlowsInBalls(setting, Enclosing((level,), lambda *_, **__: found), Enclose())
     for check in statement.checks:
         if check.claim is not None and level in check.levels:

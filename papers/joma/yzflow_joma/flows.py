@@ -36,12 +36,12 @@ def activation(kind: str, s: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def entropy_of(p: np.ndarray) -> np.ndarray:
-    """Of each row of probabilities, in nats."""
+    """Entropy of each row of probabilities, in nats."""
     return -np.where(p > 0, p * np.log(np.where(p > 0, p, 1.0)), 0.0).sum(axis=-1)
 
 
 def entropy(z: np.ndarray) -> float:
-    """Of softmax(z), in nats."""
+    """Entropy of softmax(z), in nats."""
     p = np.exp(z - z.max())
     p /= p.sum()
     return float(entropy_of(p))

@@ -15,7 +15,7 @@ def _read(name: str) -> dict[str, Any]:
 
 
 def ratios(**rows: list[str]) -> dict[str, Any]:
-    """Of rows of the table, by task and peer: both times, and how many times longer the slower one takes."""
+    """Rows of the table, by task and peer: both times, and how many times longer the slower one takes."""
     found = {}
     for name, (task, peer) in rows.items():
         (row,) = (row for row in _read("benchmarks")["rows"] if (row["task"], row["peer_name"]) == (task, peer))

@@ -12,7 +12,7 @@ from theory.values import Study
 
 
 def float64(sizes: Sequence[tuple[int, int]], sets: int, error: float, seed: int) -> dict:
-    """Of random sets, half of them of the upper half of the positions, those for which attention is off by more."""
+    """Sets for which attention is off by more, of random ones, half of them of the upper half of the positions."""
     rows = []
     for n, q in sizes:
         curve, rng = averaging.moment_curve(n, q), np.random.default_rng([seed, n, q])

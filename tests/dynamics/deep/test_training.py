@@ -46,7 +46,7 @@ OPTIONS = {
 
 
 def as_optax(optimizer, eta, steps):
-    """Of optax's own aliases as much as there is."""
+    """The rule by optax's own aliases, as far as there are any."""
     rate = eta if optimizer.schedule is None else lambda k: eta * jnp.asarray(table)[k]
     table = [optimizer.over(steps).factor(k) for k in range(steps)]
     if optimizer.name == "adamw":

@@ -33,7 +33,7 @@ def loss_by_definition(z, y, W, K, V):
 
 
 def gradient_by_complex_step(z, y, matrices):
-    """Of minus the loss."""
+    """The gradient of minus the loss."""
     return reference.complex_step(lambda *moved: -loss_by_definition(z, y, *moved), matrices)
 
 

@@ -155,7 +155,7 @@ def test_classes_of_different_probability_have_their_own_h():
 
 
 def disagreement(ratio):
-    """Of the attention logits of modified and theory flow, relative to how far they moved, at eta_Z / eta_Y."""
+    """Distance of the attention logits of modified and theory flow, over how far they moved, at eta_Z / eta_Y."""
     classes = SequenceClasses.single_common_token(10, 1000)
     assert classes.overlap()[0, 1] < 0.1 / 10 * 1.05  # weakly correlated: rho well below 1 / K
     options = {"eta_z": ratio, "t_end": 300.0, "times": [300.0]}

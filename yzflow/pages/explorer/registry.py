@@ -94,5 +94,5 @@ class Panel:
 
 @parts.of_papers
 def panels() -> tuple[Panel, ...]:
-    """Those of all papers, in the order of the page."""
+    """Panels of all papers, in the order of the page."""
     return tuple(sorted(parts.collected("panels").values(), key=lambda panel: (panel.place, panel.name)))

@@ -12,17 +12,17 @@ C, H, N = size("C"), size("H"), size("n")  # tokens, units, contexts
 
 
 def linear(z: sp.Expr, squares: sp.Expr) -> sp.Expr:
-    """Of linear attention, by z_l and sum_k v_kl^2."""
+    """The invariant of linear attention, by z_l and sum_k v_kl^2."""
     return z**2 - squares
 
 
 def exponential(z: sp.Expr, squares: sp.Expr) -> sp.Expr:
-    """Of exp attention."""
+    """The invariant of exp attention."""
     return z - squares / 2
 
 
 def softmax(z: sp.Expr, squares: sp.Expr, lengths: sp.Expr, mean: sp.Expr) -> sp.Expr:
-    """Of softmax, by sum_k ||v_k||^2 and bbar_l too."""
+    """The invariant of softmax, by sum_k ||v_k||^2 and bbar_l too."""
     return z - (squares - lengths * mean) / 2
 
 
@@ -46,7 +46,7 @@ def derive(
         return x[i, token] * sp.exp(z[token])
 
     def rate(claim, turn, gathered):
-        """Of a claim in z_l and S_l = sum_k v_kl^2; db_j/dz_l is ``turn``."""
+        """The rate of a claim in z_l and S_l = sum_k v_kl^2; db_j/dz_l is ``turn``."""
         found = claim(one, squares)
         z_rate = total(p[i] * g[k, i] * turn(j) * v[k, j], i, k, j)
         s_rate = total(2 * v[k, l] * p[i] * g[k, i] * gathered(l), i, k)

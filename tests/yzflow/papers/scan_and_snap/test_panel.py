@@ -367,7 +367,7 @@ TIMED = ("share", "heat", "growth", "exponent", "gamma")
 
 
 def _axes(page):
-    """Of each plot: the texts of its axes and their places."""
+    """For each plot the texts of its axes and their places."""
     script = """(nodes) => nodes.map((node) => [node.closest(".canvas").id, node.textContent,
       node.getAttribute("x"), node.getAttribute("y"), node.getAttribute("transform")].join(" "))"""
     return page.eval_on_selector_all("#transition .axes text", script)

@@ -64,7 +64,7 @@ def _runs(
 
 
 def collect(progress: bool = False) -> dict:
-    """Of each preset its runs, or none with one class; ready for JSON."""
+    """The runs of each preset, or none with one class; ready for JSON."""
     runs = []
     with Progress("SGD runs", enabled=progress) as report:
         for done, preset in enumerate(PRESETS):
