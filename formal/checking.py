@@ -8,6 +8,7 @@ says less or more than the clause, ``@note``. Lemmas are steps of proofs and sta
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import json
 import re
@@ -21,8 +22,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from formal.typeset import typeset
+
 FOLDER = Path(__file__).resolve().parent
 TABLE = FOLDER.parent / "theory" / "theorems.json"  # a part of what is installed
+DEFINITIONS = TABLE.with_name("definitions.json")
 ROOMS = ("common", "scan_and_snap", "bounded_dyck", "sparse_averaging")
 
 # The part of a theorem in its clause: all of it; a part; the negation of what is printed; or true besides.
@@ -46,6 +50,11 @@ _THEOREM = re.compile(
     r"(?:\(\*\*\s*(?P<fields>@statement(?:(?!\*\)).)*)\*\)\s*)?^Theorem\s+(?P<name>\w+)\s*:(?P<says>.*?)^Proof\.",
     re.DOTALL | re.MULTILINE,
 )
+_DEFINITION = re.compile(
+    r"^(?P<word>Definition|Fixpoint|Inductive)\s+(?P<name>[\w']+).*?\.(?=\s)", re.DOTALL | re.MULTILINE
+)
+_BOUND = re.compile(r"\b(?:forall|exists|fun)\s+([\w'\s]+?)\s*(?:,|=>|:)|\(([\w'\s]+?)\s*:(?!=)|\blet\s+([\w']+)")
+_CONSTRUCTOR = re.compile(r"(?::=|\|)\s*([A-Z]\w*)")
 _FIELD = re.compile(r"@(\w+)(.*?)(?=\n\s*@|\Z)", re.DOTALL)
 
 
@@ -64,7 +73,11 @@ class Theorem:
     hypotheses, formula, note : str
         What it assumes and says, in words, and how it differs from the clause.
     coq : str
-        What it says to the kernel.
+        What it says to the kernel, behind what the sections around it assume.
+    latex : str
+        The same as LaTeX, by `typeset`.
+    uses : tuple of str
+        The definitions that it rests on, those first that others rest on, each by room, file and name.
     """
 
     theorem: str
@@ -76,6 +89,8 @@ class Theorem:
     formula: str
     note: str
     coq: str
+    latex: str
+    uses: tuple[str, ...]
 
 
 def sources() -> list[str]:
@@ -110,10 +125,92 @@ def theorems(file: str, text: str | None = None) -> list[Theorem]:
     forbidden = _FORBIDDEN.search(without_comments(text))
     if forbidden:
         raise ValueError(f"{file} must have no goal left open and no axiom, but has {forbidden.group()!r}")
-    return [_theorem(file, found) for found in _THEOREM.finditer(text)]
+    return [_theorem(file, found, text[: found.start()]) for found in _THEOREM.finditer(text)]
 
 
-def _theorem(file: str, found: re.Match[str]) -> Theorem:
+def sections(before: str) -> str:
+    """What the sections that are open behind a text declare, as quantifiers and premises of what follows.
+
+    Their end gives a theorem those that its statement or proof uses; the others cost it nothing.
+    """
+    opened: list[tuple[str, list[str]]] = []
+    for sentence in re.split(r"\.(?=\s|$)", without_comments(before)):
+        words = " ".join(sentence.split())
+        word, _, rest = words.partition(" ")
+        if word == "Section":
+            opened.append((rest, []))
+        elif word == "End" and opened and opened[-1][0] == rest:
+            opened.pop()
+        elif opened and word in ("Variable", "Variables", "Context"):
+            opened[-1][1].append(f"forall {rest}, ")
+        elif opened and word in ("Hypothesis", "Hypotheses"):
+            groups = _grouped(rest) if rest.startswith("(") else [rest]
+            opened[-1][1].extend(f"({one.partition(':')[2].strip()}) -> " for one in groups)
+        elif opened and word == "Let" and ":=" in rest:
+            opened[-1][1].append(f"let {rest} in ")
+    return "".join(one for _, declared in opened for one in declared)
+
+
+def _grouped(text: str) -> list[str]:
+    """What stands between the outer brackets of a text, in its order."""
+    found, depth, start = [], 0, 0
+    for at, sign in enumerate(text):
+        if sign == "(":
+            depth += 1
+            start = at + 1 if depth == 1 else start
+        elif sign == ")":
+            depth -= 1
+            if depth == 0:
+                found.append(text[start:at])
+    return found
+
+
+@functools.cache
+def definitions() -> dict[str, str]:
+    """The definitions of all sources, by room, file and name: each as its file has it."""
+    return {
+        f"{file.removesuffix('.v')}.{found['name']}": found[0].strip()
+        for file in sources()
+        for found in _DEFINITION.finditer(without_comments((FOLDER / file).read_text()))
+    }
+
+
+def used(file: str, text: str) -> tuple[str, ...]:
+    """The definitions that a text of this file rests on, each behind those that it rests on.
+
+    A name stands for the definition in its own file, or else in the last file that it requires. Constructors of a type
+    stand for the type.
+    """
+    found: list[str] = []
+    waiting: list[str] = []
+
+    def visit(room: str, words: str) -> None:
+        known = _visible(room)
+        bound = {name for names in _BOUND.findall(words) for name in "".join(names).split()}
+        for name in dict.fromkeys(re.findall(r"[A-Za-z_][\w']*", words)):
+            one = None if name in bound else known.get(name)
+            if one is not None and one not in found and one not in waiting:
+                waiting.append(one)
+                visit(f"{one.rpartition('.')[0]}.v", definitions()[one])
+                found.append(waiting.pop())
+
+    visit(file, text)
+    return tuple(found)
+
+
+@functools.cache
+def _visible(file: str) -> dict[str, str]:
+    """What the names of definitions stand for in a file, which has what its requirements have."""
+    known: dict[str, str] = {}
+    for other in [*required(file), file]:
+        for one, says in definitions().items():
+            if one.rpartition(".")[0] == other.removesuffix(".v"):
+                names = [one.rpartition(".")[2], *(_CONSTRUCTOR.findall(says) if says.startswith("Inductive") else ())]
+                known.update(dict.fromkeys(names, one))
+    return known
+
+
+def _theorem(file: str, found: re.Match[str], before: str) -> Theorem:
     # A star and a bracket end a comment of Coq, so that sources write ustar for u*.
     words = re.sub(r"\b([uth])star\b", r"\1*", found["fields"] or "")
     fields = {key: " ".join(value.split()) for key, value in _FIELD.findall(words)}
@@ -123,6 +220,7 @@ def _theorem(file: str, found: re.Match[str]) -> Theorem:
             raise ValueError(f"{file}: {found['name']} must have @{key}")
     if fields.keys() - known or fields["kind"] not in KINDS:
         raise ValueError(f"{file}: {found['name']} must have known fields and a kind of {KINDS}, but has {fields}")
+    says = sections(before) + " ".join(found["says"].split()).removesuffix(".")
     return Theorem(
         found["name"],
         file,
@@ -132,7 +230,9 @@ def _theorem(file: str, found: re.Match[str]) -> Theorem:
         fields["hypotheses"],
         fields["formula"],
         fields.get("note", ""),
-        " ".join(found["says"].split()).removesuffix("."),
+        says,
+        typeset(says),
+        used(file, says),
     )
 
 
@@ -250,12 +350,15 @@ def qualified(one: Theorem) -> str:
 
 
 def table(
-    proved: Sequence[Theorem], by_name: Mapping[str, Sequence[str]], seals: Mapping[str, str]
+    proved: Sequence[Theorem],
+    by_name: Mapping[str, Sequence[str]],
+    seals: Mapping[str, str],
+    clauses: Sequence[str],
 ) -> list[dict[str, object]]:
     """The rows of theorems.json, each with a hash of what the register says of its clause."""
     return [
-        asdict(one) | {"axioms": list(by_name[label(one)]), "sha256": seals[one.file], "asked": asked(one)}
-        for one in proved
+        asdict(one) | {"axioms": list(by_name[label(one)]), "sha256": seals[one.file], "asked": clause}
+        for one, clause in zip(proved, clauses, strict=True)
     ]
 
 
@@ -276,6 +379,14 @@ def asked(one: Theorem) -> str:
     return statement.hashed(clauses[0] if clauses else Clause())
 
 
+def write(rows: Sequence[Mapping[str, object]]) -> None:
+    """Writes the rows, and beside them the definitions that they name."""
+    TABLE.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+    named = {name for row in rows for name in row["uses"]}  # type: ignore[attr-defined]
+    kept = {name: says for name, says in definitions().items() if name in named}
+    DEFINITIONS.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Checks all; 0 where every theorem is proved from the allowed axioms alone."""
     parser = argparse.ArgumentParser(prog="formal/check", description=__doc__.splitlines()[0])
@@ -285,7 +396,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("There is no coqc here. On Debian: apt-get install coq libcoq-coquelicot", file=sys.stderr)
         return 2
     proved = [one for file in sources() for one in theorems(file)]
-    seals = {file: seal(file) for file in sources()}  # before, for a source may be edited while others compile
+    # Before, for a source may be edited while others compile, and `theory` may not be installed.
+    seals = {file: seal(file) for file in sources()}
+    clauses = [asked(one) for one in proved]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for file, seconds in build(folder, chosen.jobs):
@@ -297,7 +410,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         foreign += bool(set(names) - ALLOWED.keys())
         print(f"{label(one)} ({one.statement}{', ' if one.clause else ''}{one.clause}; {one.kind})")
         print(f"    axioms: {', '.join(names) or 'none'}")
-    TABLE.write_text(json.dumps(table(proved, found, seals), indent=1, ensure_ascii=False) + "\n")
+    write(table(proved, found, seals, clauses))
     if foreign:
         print(f"{foreign} theorems rest on other axioms than {', '.join(ALLOWED)}")
         return 1

@@ -4,14 +4,17 @@ Tests that compile need coqc, on Debian in the packages coq and libcoq-coquelico
 """
 
 import hashlib
+import importlib
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
-from formal import checking, variants
+from formal import checking, typeset, variants
 from theory import statements
+from yzflow.audits import formulas
 
 FILES = checking.sources()
 ROWS = json.loads(checking.TABLE.read_text())
@@ -26,7 +29,7 @@ def proved():
 @pytest.mark.parametrize("file", FILES)
 def test_table_has_the_sources_theorems(file):
     written = [{key: row[key] for key in vars(one)} for one, row in zip(proved(), ROWS, strict=True)]
-    assert written == [vars(one) for one in proved()]
+    assert written == [vars(one) | {"uses": list(one.uses)} for one in proved()]
     for row in ROWS:
         if row["file"] == file:
             assert row["sha256"] == checking.seal(file), f"{file} changed: run formal/check"
@@ -43,6 +46,79 @@ def test_table_names_statements_of_the_register(row):
     whole = {""} if row["kind"] in ("erratum", "besides") else set()
     assert row["clause"] in {clause.name for clause in statement.clauses} | whole
     assert row["kind"] != "erratum" or statement.errata
+
+
+# Theorems without a test of their meaning, and why.
+NOT_EVALUATED: dict[str, str] = {}
+
+
+def test_every_theorem_is_evaluated():
+    modules = [
+        importlib.import_module(path.stem) for path in sorted(Path(__file__).parent.glob("test_formal_meaning*.py"))
+    ]
+    tests = [test for module in modules for test in vars(module).values() if hasattr(test, "theorems")]
+    evaluated = {name for test in tests for name in test.theorems}
+    named = {row["theorem"] for row in ROWS}
+    assert len(modules) == 3 and evaluated | NOT_EVALUATED.keys() == named and not evaluated & NOT_EVALUATED.keys()
+    assert all(NOT_EVALUATED.values())
+
+
+def test_a_section_gives_its_theorems_what_it_declares():
+    source = """Section One. Variables (M : nat) (F : nat -> R).
+Hypotheses (HM : (2 <= M)%nat) (HF : forall a, F a = 1).
+Section Two. Hypothesis K : 0 < 1. End Two. Let s := F 0. (* Hypothesis no : False. *)"""
+    assert checking.sections(source) == (
+        "forall (M : nat) (F : nat -> R), ((2 <= M)%nat) -> (forall a, F a = 1) -> let s := F 0 in "
+    )
+    inside = {row["theorem"]: row["coq"] for row in ROWS}
+    assert "inverse_of K Ginv (gram M F)) -> forall h n l" in inside["theorem1"]
+
+
+def test_names_stand_for_the_nearest_definition():
+    uses = checking.used("bounded_dyck/Bounds.v", "forall P size, u V Z q s < size P")
+    assert uses == ("bounded_dyck/Words.bracket", "bounded_dyck/Words.state", "bounded_dyck/Words.u")  # not Pairs.u
+    assert checking.used("bounded_dyck/Pairs.v", "u") == ("bounded_dyck/Pairs.u",)
+    assert checking.used("bounded_dyck/Pairs.v", "forall u, let LN := 1 in exists (norm : R), u LN norm") == ()
+    assert checking.used("bounded_dyck/Words.v", "At") == ("bounded_dyck/Words.bracket", "bounded_dyck/Words.state")
+
+
+@pytest.mark.parametrize(
+    ("statement", "shown"),
+    [
+        ("forall x, 0 < x -> ln x <= x - 1", [r"\forall\, {x}:", "0 < x", r"\Rightarrow\quad \ln(x) \leq x - 1"]),
+        ("forall a b c : R, a - (b - c) = a - b + c", [r"\forall\, {a, b, c}: \quad a - (b - c) = a - b + c"]),
+        ("(a + b) * c / (2 * d) ^ 2 <> - / x", [r"\frac{(a + b)\,c}{(2\,d)^{2}} \neq -\frac{1}{x}"]),
+        ("Sum (S n) (fun i => f i + 1) = Others K n g", [
+            r"\sum_{i < n + 1} (f(i) + 1) = \sum_{i < K,\ i \neq n} g(i)",
+        ]),
+        ("(exists s, c < s /\\ h s = 0) <-> ~ P", [
+            r"(\exists\, {s}:\ c < s\quad\mathrm{and}\ h(s) = 0) \Leftrightarrow\quad \mathrm{not}\ P",
+        ]),
+        ("A x -> (B -> C) /\\ (forall n, (n < K)%nat -> D n)", [
+            "A(x)", r"\Rightarrow\quad (1)\quad B", r"\Rightarrow\quad C", r"(2)\quad \forall\, {n}:", "n < K",
+            r"\Rightarrow\quad D(n)",
+        ]),
+        ("is_derive (fun s => z s) t (q * t)", [r"\left.\tfrac{d}{ds} z(s)\right|_{s = t} = q\,t"]),
+        ("let e := a / b in exp (c / d) = e", [r"e := \frac{a}{b}", r"\Rightarrow\quad e^{c/d} = e"]),
+    ],
+)  # fmt: skip
+def test_statements_as_latex(statement, shown):
+    assert typeset.lines(typeset.read(statement)) == shown
+
+
+@pytest.mark.parametrize(
+    "wrong", ["0 < ", "match x with end", "(0 < 1", "forall x y", "0 < 1)", "forall Sum, Sum 1 f = 0"]
+)
+def test_what_cannot_be_set_is_refused(wrong):
+    with pytest.raises(ValueError, match="a statement must"):
+        typeset.typeset(wrong)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["theorem"])
+def test_every_formula_is_a_picture(row):
+    assert row["latex"] == typeset.typeset(row["coq"])
+    shown = formulas.as_html(formulas.parts(row["latex"]))
+    assert "<svg" in shown and "<code>" not in shown
 
 
 def test_theorems_have_names_of_their_own():
@@ -86,9 +162,9 @@ def test_a_changed_definition_changes_the_seals_of_all_that_rest_on_it(tmp_path,
     changed.write_text(changed.read_text().replace("eta / (M - 1 + exp (M * x))", "eta / (M + exp (M * x))"))
     monkeypatch.setattr(checking, "FOLDER", tmp_path)
     other = {file for file in FILES if checking.seal(file) != before[file]}
-    assert other == {f"scan_and_snap/{name}.v" for name in ("Growth", "Lemma7", "Decoder", "Peak", "Signal", "Xi")} | {
-        f"scan_and_snap/{name}.v" for name in ("Star", "Attention", "Snap", "Visits", "Stages", "Remark1")
-    }
+    assert other == {
+        f"scan_and_snap/{name}.v" for name in ("Growth", "Lemma7", "Lag", "Decoder", "Peak", "Signal", "Xi")
+    } | {f"scan_and_snap/{name}.v" for name in ("Star", "Attention", "Snap", "Visits", "Stages", "Remark1")}
 
 
 def test_variants_change_statements():
@@ -130,7 +206,7 @@ def test_an_axiom_by_another_word_is_seen_by_the_kernel(built, line):
     file = "common/Wrong.v"
     (built / file).write_text(text)
     assert checking.coq(built, file).returncode == 0
-    one = checking.Theorem("wrong", file, "", "", "part", "", "", "", "")
+    one = checking.Theorem("wrong", file, "", "", "part", "", "", "", "", "", ())
     assert set(checking.axioms(built, [one])[checking.label(one)]) - checking.ALLOWED.keys()
 
 

@@ -31,7 +31,7 @@ def test_all_that_is_no_python_is_installed_too(installed):
     assert {f"{name}/{file}" for name in packages for file in ("py.typed", "__init__.pyi")} <= installed
     assert {path.rpartition(".")[2] for path in installed} - {"json"} == {"py", "pyi", "typed", "html", "css", "js"}
     tables = {path.rpartition("/")[2] for path in installed if path.endswith(".json")}
-    assert tables <= {"values.json", "theorems.json", "tried.json"}
+    assert tables <= {"values.json", "theorems.json", "definitions.json", "tried.json"}
 
 
 def test_a_wheel_brings_the_examples_that_need_no_studies():

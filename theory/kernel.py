@@ -17,6 +17,7 @@ from pathlib import Path
 from theory.trust import Label, Trust
 
 TABLE = Path(__file__).with_name("theorems.json")
+DEFINITIONS = Path(__file__).with_name("definitions.json")
 _LAYOUT = ("\\left", "\\right", "\\,", "\\!", "\\;", "{", "}")  # of LaTeX, which releases of sympy put elsewhere
 
 
@@ -34,8 +35,10 @@ class Theorem:
         "clause", "part", "erratum" or "besides".
     hypotheses, formula, note : str
         What it assumes and says, in words, and how it differs from the clause.
-    coq : str
-        What it says to the kernel.
+    coq, latex : str
+        What it says to the kernel, and the same as LaTeX.
+    uses : tuple of str
+        The definitions that it rests on, those first that others rest on.
     axioms : tuple of str
         By the kernel's `Print Assumptions`.
     sha256 : str
@@ -53,6 +56,8 @@ class Theorem:
     formula: str
     note: str
     coq: str
+    latex: str
+    uses: tuple[str, ...]
     axioms: tuple[str, ...]
     sha256: str
     asked: str
@@ -98,7 +103,13 @@ def asked(statement: str, clause: str, formulas: Iterable[str | None], assumptio
 def table() -> tuple[Theorem, ...]:
     """All theorems, in the order of their sources."""
     rows = json.loads(TABLE.read_text(encoding="utf-8"))
-    return tuple(Theorem(**{**row, "axioms": tuple(row["axioms"])}) for row in rows)
+    return tuple(Theorem(**{**row, "uses": tuple(row["uses"]), "axioms": tuple(row["axioms"])}) for row in rows)
+
+
+@functools.cache
+def definitions() -> dict[str, str]:
+    """What the theorems rest on: the text of each definition, by room, file and name."""
+    return dict(json.loads(DEFINITIONS.read_text(encoding="utf-8")))
 
 
 def theorems(statement: str, clause: str, hashed: str) -> tuple[Theorem, ...]:

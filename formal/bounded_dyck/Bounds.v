@@ -2,8 +2,10 @@
 
 Require Import Reals Lra Lia Psatz.
 From Coquelicot Require Import Coquelicot.
+Require Import List Arith.
 From Formal.common Require Import Sums.
-From Formal.bounded_dyck Require Import Pairs.
+From Formal.bounded_dyck Require Import Pairs Words.
+Import ListNotations.
 Open Scope R_scope.
 
 Definition distance (W : nat) (v w : nat -> R) : R := norm W (fun i => v i - w i).
@@ -58,30 +60,21 @@ Proof.
       apply Rmult_le_pos; [lra|apply pow2_ge_0].
 Qed.
 
-(** @statement Bounded Dyck: Theorem 2
-    @clause levels that the prefix reaches
-    @kind part
-    @hypotheses sums x and y of norm at most P, a gamma-Lipschitz head with any outputs, tau > 0, n > 0 pairs
-      after which the outputs are tau apart or more
-    @formula |delta| <= P (1 + 2 gamma/tau)/n
-    @note That the prefixes of (16) reach the level, and their lengths, are prose. *)
-Theorem theorem2 :
-  forall W O (head : (nat -> R) -> nat -> R) x y delta P gamma tau n,
-  0 < tau -> 0 <= gamma -> 0 < n -> norm W x <= P -> norm W y <= P ->
+(** Sums of norm at most P1 that differ by at most 2 P: the outputs of a gamma-Lipschitz head are tau apart after n pairs. *)
+Lemma apart_bound W O (head : (nat -> R) -> nat -> R) x y delta P P1 gamma tau n :
+  0 < tau -> 0 <= gamma -> 0 < n -> norm W x <= P1 -> norm W y <= P1 -> 0 <= P -> distance W x y <= 2 * P ->
   (forall v w, distance O (head v) (head w) <= gamma * distance W v w) ->
   tau <= distance O (head (LN W (fun i => x i + n * delta i))) (head (LN W (fun i => y i + n * delta i))) ->
-  norm W delta <= P * (1 + 2 * gamma / tau) / n.
+  n * norm W delta <= P1 + 2 * gamma * P / tau.
 Proof.
-  intros W O head x y delta P gamma tau n Pt Pg Pn Hx Hy Lip Apart.
+  intros Pt Pg Pn Hx Hy PP Hd Lip Apart.
   pose proof (norm_nonneg W x) as Nx.
   set (S := norm W delta) in *.
-  apply (Rmult_le_reg_r n); [exact Pn|].
-  replace (P * (1 + 2 * gamma / tau) / n * n) with (P + 2 * gamma * P / tau) by (field; lra).
   assert (0 <= 2 * gamma * P / tau).
   { apply Rmult_le_pos; [apply Rmult_le_pos; lra|]. apply Rlt_le, Rinv_0_lt_compat, Pt. }
-  destruct (Rle_lt_dec (S * n) P) as [L|L]; [lra|].
+  destruct (Rle_lt_dec (n * S) P1) as [L|L]; [lra|].
   set (a := fun i => x i + n * delta i) in *. set (b := fun i => y i + n * delta i) in *.
-  assert (Far : forall v, norm W v <= P -> n * S - P <= norm W (fun i => v i + n * delta i)).
+  assert (Far : forall v, norm W v <= P1 -> n * S - P1 <= norm W (fun i => v i + n * delta i)).
   { intros v Hv. pose proof (triangle W (fun i => v i + n * delta i) (fun i => - 1 * v i)) as T.
     assert (E1 : norm W (fun i => v i + n * delta i + - 1 * v i) = n * S).
     { unfold S. rewrite <- norm_scaled by exact Pn. unfold norm, dot. f_equal. apply Sum_ext. intros. ring. }
@@ -90,15 +83,11 @@ Proof.
     cbv beta in T. rewrite E1, E2 in T. lra. }
   pose proof (Far x Hx) as Fa. pose proof (Far y Hy) as Fb. fold a in Fa. fold b in Fb.
   assert (D : distance W a b <= 2 * P).
-  { pose proof (triangle W x (fun i => - 1 * y i)) as T.
-    assert (E1 : norm W (fun i => x i + - 1 * y i) = distance W a b).
-    { unfold distance, norm, dot, a, b. f_equal. apply Sum_ext. intros. ring. }
-    assert (E2 : norm W (fun i => - 1 * y i) = norm W y).
-    { unfold norm, dot. f_equal. apply Sum_ext. intros. ring. }
-    cbv beta in T. rewrite E1, E2 in T. lra. }
+  { replace (distance W a b) with (distance W x y); [exact Hd|].
+    unfold distance, norm, dot, a, b. f_equal. apply Sum_ext. intros. ring. }
   pose proof (unit_distance W a b ltac:(lra) ltac:(lra)) as U.
   pose proof (Lip (LN W a) (LN W b)) as Q.
-  set (m := n * S - P) in *. assert (Pm : 0 < m) by (unfold m; lra).
+  set (m := n * S - P1) in *. assert (Pm : 0 < m) by (unfold m; lra).
   pose proof (norm_nonneg W (fun i => a i - b i)) as Pd. fold (distance W a b) in Pd.
   assert (Hu : distance W (LN W a) (LN W b) <= 2 * P / m).
   { apply Rle_trans with (1 := U). apply (Rmult_le_reg_r (m * (norm W a + norm W b))).
@@ -112,4 +101,140 @@ Proof.
   apply (Rmult_le_reg_r (tau / m)); [apply Rdiv_lt_0_compat; assumption|].
   replace (m * (tau / m)) with tau by (field; lra).
   replace (2 * gamma * P / tau * (tau / m)) with (gamma * (2 * P / m)) by (field; lra). exact T.
+Qed.
+
+(** Where the levels between d + 2 and l are opened once. *)
+Definition level_bound (P gamma tau n : R) (c : nat) : R := P * (1 + 2 * gamma / tau) / n * (1 + 1 / n) ^ c.
+
+(** The bounds of the levels between add up to the next one. *)
+Lemma levels_add_up P gamma tau n c : 0 < tau -> 0 < n ->
+  P + Sum c (level_bound P gamma tau n) + 2 * gamma * P / tau = n * level_bound P gamma tau n c.
+Proof.
+  intros Pt Pn. induction c.
+  - unfold level_bound. simpl. field. lra.
+  - cbn [Sum]. replace (n * level_bound P gamma tau n (S c)) with (n * level_bound P gamma tau n c + level_bound P gamma tau n c).
+    + rewrite <- IHc. ring.
+    + unfold level_bound. simpl. field. lra.
+Qed.
+
+Lemma norm_Sum W c (f : nat -> nat -> R) b : (forall m, (m < c)%nat -> norm W (f m) <= b m) ->
+  norm W (fun e => Sum c (fun m => f m e)) <= Sum c b.
+Proof.
+  induction c; intro H; cbn [Sum].
+  - right. unfold norm, dot. rewrite Sum_zero; [apply sqrt_0|]. intros. simpl. ring.
+  - apply Rle_trans with (1 := triangle W (fun e => Sum c (fun m => f m e)) (f c)).
+    pose proof (H c ltac:(lia)). assert (norm W (fun e => Sum c (fun m => f m e)) <= Sum c b) by (apply IHc; auto). lra.
+Qed.
+
+Section Levels.
+Variables (k D W O : nat) (V : state -> nat -> R) (Z : state -> state -> R) (head : (nat -> R) -> nat -> R).
+Variables (gamma tau P : R) (n N : nat) (w w' : list nat) (t t' j : nat).
+Let d := S (length w).
+Let q := At (Close j) d.
+Let delta i l e := Words.pair (fun s => u V Z q s e) i l.
+Let words_end v v' := asks k D j d t v /\ asks k D j d t' v' /\ (1 + length v <= N)%nat /\ (1 + length v' <= N)%nat.
+Hypotheses (Lj : (j < k)%nat) (F : Forall (fun s => (s < k)%nat) (w ++ [t])) (F' : Forall (fun s => (s < k)%nat) (w' ++ [t'])).
+Hypotheses (Same : length w' = length w) (Ld : (d < D)%nat) (Pt : 0 < tau) (Pg : 0 <= gamma) (Pn : (0 < n)%nat).
+Hypothesis Fits : (2 * n + 2 * D <= N)%nat.
+Hypothesis Lip : forall v v', distance O (head v) (head v') <= gamma * distance W v v'.
+Hypothesis Hx : norm W (before_LN V Z q (prefix16 (w ++ [t]) j)) <= P.
+Hypothesis Hy : norm W (before_LN V Z q (prefix16 (w' ++ [t']) j)) <= P.
+Hypothesis Apart : forall v v', words_end v v' ->
+  tau <= distance O (head (LN W (before_LN V Z q v))) (head (LN W (before_LN V Z q v'))).
+
+Lemma levels c : forall i l, (i < k)%nat -> (1 <= l <= D)%nat -> between d l = c ->
+  norm W (delta i l) <= level_bound P gamma tau (INR n) c.
+Proof.
+  induction c as [c IH] using lt_wf_ind. intros i l Li Ll Ec.
+  pose proof (lt_INR 0 n Pn) as Qn. simpl in Qn.
+  set (b := level_bound P gamma tau (INR n)) in *.
+  set (extra := fun e => Sum c (fun m => delta 0%nat (d + 2 + m)%nat e)).
+  assert (HE : norm W extra <= Sum c b).
+  { apply (norm_Sum W c (fun m => delta 0%nat (d + 2 + m)%nat)). intros m Lm. apply (IH m Lm); [lia| |unfold between; lia].
+    unfold between in Ec. lia. }
+  set (x := before_LN V Z q (prefix16 (w ++ [t]) j)) in *. set (y := before_LN V Z q (prefix16 (w' ++ [t']) j)) in *.
+  assert (Lw : length (w ++ [t]) = d /\ length (w' ++ [t']) = d) by (unfold d; rewrite !app_length; simpl; lia).
+  assert (Sums : forall v s, length (v ++ [s]) = d ->
+    before_LN V Z q (lengthened (v ++ [s]) j n i l)
+    = fun e => before_LN V Z q (prefix16 (v ++ [s]) j) e + extra e + INR n * delta i l e).
+  { intros v s Lv. apply FunctionalExtensionality.functional_extensionality. intro e. unfold before_LN.
+    rewrite lengthened_gather, Lv, Ec by lia. unfold extra, delta. ring. }
+  assert (More : forall v, norm W v <= P -> norm W (fun e => v e + extra e) <= P + Sum c b).
+  { intros v Hv. apply Rle_trans with (1 := triangle W v extra). lra. }
+  assert (Dxy : distance W (fun e => x e + extra e) (fun e => y e + extra e) <= 2 * P).
+  { pose proof (triangle W x (fun i => - 1 * y i)) as T.
+    assert (E1 : norm W (fun i => x i + - 1 * y i) = distance W (fun e => x e + extra e) (fun e => y e + extra e)).
+    { unfold distance, norm, dot. f_equal. apply Sum_ext. intros. ring. }
+    assert (E2 : norm W (fun i => - 1 * y i) = norm W y).
+    { unfold norm, dot. f_equal. apply Sum_ext. intros. ring. }
+    cbv beta in T. rewrite E1, E2 in T. lra. }
+  pose proof (norm_nonneg W x) as NP.
+  assert (A : INR n * norm W (delta i l) <= P + Sum c b + 2 * gamma * P / tau).
+  { apply (apart_bound W O head (fun e => x e + extra e) (fun e => y e + extra e) (delta i l) P (P + Sum c b) gamma tau (INR n));
+      try assumption; [now apply More|now apply More|lra|].
+    unfold x, y. cbv beta. rewrite <- (Sums w t (proj1 Lw)), <- (Sums w' t' (proj2 Lw)). apply Apart. repeat split.
+    - apply lengthened_asks; assumption.
+    - unfold d. rewrite <- Same. apply lengthened_asks; try assumption. rewrite Same. exact Ld.
+    - rewrite lengthened_length, (proj1 Lw), Ec by lia. unfold between in Ec. lia.
+    - rewrite lengthened_length, (proj2 Lw), Ec by lia. unfold between in Ec. lia. }
+  unfold b in A. rewrite levels_add_up in A by assumption.
+  apply (Rmult_le_reg_l (INR n)); assumption.
+Qed.
+End Levels.
+
+(** What Theorem 2 takes for granted: a gamma-Lipschitz head whose outputs, after any two prefixes within length N that
+    end in the query and differ in the last unmatched type, t or t', are tau apart or more. *)
+Definition apart (k D W O N j d t t' : nat) V Z (head : (nat -> R) -> nat -> R) (gamma tau : R) : Prop :=
+  (forall v v', distance O (head v) (head v') <= gamma * distance W v v') /\
+  forall v v', asks k D j d t v /\ asks k D j d t' v' /\ (1 + length v <= N)%nat /\ (1 + length v' <= N)%nat ->
+    let q := At (Close j) d in
+    tau <= distance O (head (LN W (before_LN V Z q v))) (head (LN W (before_LN V Z q v'))).
+
+(** @statement Bounded Dyck: Theorem 2
+    @clause levels that the prefix reaches
+    @kind clause
+    @hypotheses the query is a closed bracket of type j and depth d from 1 to D - 1; w and w' are d types each, whose last
+      ones are t and t'; P bounds the norms of the sums (16) of both; a gamma-Lipschitz head; n >= 1 and N >= 2 n + 2 D,
+      START counted; outputs after any two prefixes of length N or less that end in the query, with t and t' as the last
+      unmatched types, are tau > 0 apart or more
+    @formula S = |u(q, open(i, l)) + u(q, close(i, l - 1))| <= P (1 + 2 gamma/tau)/n for every type i and every level l from
+      1 to min(D, d + 2)
+    @note That n pairs fit between the brackets of (16), and into length N, is a part of the theorem. *)
+Theorem theorem2 :
+  forall k D W O V Z head gamma tau P n N w w' t t' j,
+  let d := S (length w) in let q := At (Close j) d in
+  (j < k)%nat -> Forall (fun s => (s < k)%nat) (w ++ [t]) -> Forall (fun s => (s < k)%nat) (w' ++ [t']) ->
+  length w' = length w -> (d < D)%nat -> 0 < tau -> 0 <= gamma -> (0 < n)%nat -> (2 * n + 2 * D <= N)%nat ->
+  apart k D W O N j d t t' V Z head gamma tau ->
+  norm W (before_LN V Z q (prefix16 (w ++ [t]) j)) <= P -> norm W (before_LN V Z q (prefix16 (w' ++ [t']) j)) <= P ->
+  forall i l, (i < k)%nat -> (1 <= l <= D)%nat -> (l <= d + 2)%nat ->
+  norm W (fun e => u V Z q (At (Open i) l) e + u V Z q (At (Close i) (pred l)) e) <= P * (1 + 2 * gamma / tau) / INR n.
+Proof.
+  intros k D W O V Z head gamma tau P n N w w' t t' j d q Lj F F' Same Ld Pt Pg Pn Fits [Lip Apart] Hx Hy i l Li Ll Reach.
+  pose proof (levels k D W O V Z head gamma tau P n N w w' t t' j Lj F F' Same Ld Pt Pg Pn Fits Lip Hx Hy Apart 0 i l
+    Li Ll ltac:(unfold between; fold d; lia)) as B.
+  unfold level_bound in B. rewrite pow_O, Rmult_1_r in B. exact B.
+Qed.
+
+(** @statement Bounded Dyck: Theorem 2
+    @clause deeper levels, those between opened once
+    @kind clause
+    @hypotheses as for the levels that the prefix reaches
+    @formula S = |u(q, open(i, l)) + u(q, close(i, l - 1))| <= P (1 + 2 gamma/tau) (1 + 1/n)^{l - d - 2}/n for every type i
+      and every level l from d + 2 to D
+    @note The induction over the levels between is a part of the theorem. *)
+Theorem theorem2_deeper :
+  forall k D W O V Z head gamma tau P n N w w' t t' j,
+  let d := S (length w) in let q := At (Close j) d in
+  (j < k)%nat -> Forall (fun s => (s < k)%nat) (w ++ [t]) -> Forall (fun s => (s < k)%nat) (w' ++ [t']) ->
+  length w' = length w -> (d < D)%nat -> 0 < tau -> 0 <= gamma -> (0 < n)%nat -> (2 * n + 2 * D <= N)%nat ->
+  apart k D W O N j d t t' V Z head gamma tau ->
+  norm W (before_LN V Z q (prefix16 (w ++ [t]) j)) <= P -> norm W (before_LN V Z q (prefix16 (w' ++ [t']) j)) <= P ->
+  forall i l, (i < k)%nat -> (d + 2 <= l <= D)%nat ->
+  norm W (fun e => u V Z q (At (Open i) l) e + u V Z q (At (Close i) (pred l)) e)
+  <= P * (1 + 2 * gamma / tau) / INR n * (1 + 1 / INR n) ^ (l - d - 2).
+Proof.
+  intros k D W O V Z head gamma tau P n N w w' t t' j d q Lj F F' Same Ld Pt Pg Pn Fits [Lip Apart] Hx Hy i l Li Ll.
+  exact (levels k D W O V Z head gamma tau P n N w w' t t' j Lj F F' Same Ld Pt Pg Pn Fits Lip Hx Hy Apart (l - d - 2) i l
+    Li ltac:(lia) ltac:(unfold between; fold d; lia)).
 Qed.

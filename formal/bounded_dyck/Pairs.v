@@ -151,21 +151,13 @@ Qed.
 Definition continuous_head (W : nat) (head : (nat -> R) -> R) : Prop :=
   forall v w, converges W v w -> is_lim_seq (fun n => head (v n)) (head w).
 
-(** @statement Bounded Dyck: Theorem 1, necessity
-    @clause a pair adds nothing (14)
-    @kind part
-    @hypotheses two prefixes with sums x and y at one query, whose outputs should be a and b, not equal; a
-      continuous head, whose outputs are a and b after n more pairs of the same brackets, for every n
-    @formula delta = u(q, open) + u(q, close) = 0
-    @note That k >= 2 gives two such prefixes at each closing query of depth 1 to D - 1 is prose. A head is any
-      function of the features with one output. *)
-Theorem necessity_of_silence :
-  forall W (head : (nat -> R) -> R) x y delta a b, continuous_head W head -> a <> b ->
+(** Two sums whose outputs stay apart after any number of the same pairs: these add nothing. *)
+Lemma head_hides W (head : (nat -> R) -> R) x y delta a b : continuous_head W head -> a <> b ->
   (forall n, head (LN W (fun i => x i + INR n * delta i)) = a) ->
   (forall n, head (LN W (fun i => y i + INR n * delta i)) = b) ->
   forall i, (i < W)%nat -> delta i = 0.
 Proof.
-  intros W head x y delta a b C D Ha Hb.
+  intros C D Ha Hb.
   destruct (differ delta (fun _ => 0) W) as [N|Z]; [exfalso|exact Z].
   pose proof (C _ _ (pairs_hide_the_stack W x delta N)) as A.
   pose proof (C _ _ (pairs_hide_the_stack W y delta N)) as B.

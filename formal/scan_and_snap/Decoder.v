@@ -1,4 +1,4 @@
-(** The decoder with still features: zero sums (Lemma 1), Lemma 3's step, Lemma 5's steps. *)
+(** The decoder with still features: Lemma 3's step, Lemma 5's steps. *)
 
 Require Import Reals Lra Lia Psatz.
 From Coquelicot Require Import Coquelicot.
@@ -9,47 +9,9 @@ Open Scope R_scope.
 (** The residual e_n - alpha, alpha = softmax of the logits. *)
 Definition residual (M n : nat) (logits : nat -> R) (j : nat) : R := kron j n - softmax M logits j.
 
-(** Lemma 1 (4) in bag form: dY/dt, and the row of dZ/dt that belongs to the query. g = Y r. *)
-Definition decoder_step (M n : nat) (eta : R) (f logits : nat -> R) (l k : nat) : R :=
-  eta * f l * residual M n logits k.
-Definition backward (M n : nat) (Y : nat -> nat -> R) (logits : nat -> R) (l : nat) : R :=
-  Sum M (fun k => Y l k * residual M n logits k).
+(** Lemma 1 (4) in bag form: the row of dZ/dt that belongs to the query. g is the backward signal. *)
 Definition attention_step (M : nat) (eta : R) (f g : nat -> R) (l : nat) : R :=
   eta * f l * (g l - f l * dot M f g).
-
-(** @statement Scan and Snap: Lemma 1, zero sums
-    @kind part
-    @hypotheses any M, any next token n < M, any logits and features
-    @formula each row of dY/dt sums to 0 *)
-Theorem zero_sums_decoder :
-  forall M n eta f logits l, (n < M)%nat ->
-  Sum M (fun k => decoder_step M n eta f logits l k) = 0.
-Proof.
-  intros M n eta f logits l L. unfold decoder_step. rewrite Sum_scal. unfold residual.
-  rewrite Sum_minus, softmax_sum by lia.
-  rewrite (Sum_ext M _ (fun j => kron j n * 1)), (Sum_kron M n (fun _ => 1) L) by (intros; ring). ring.
-Qed.
-
-(** f = LN(v): v over its norm. *)
-(** @statement Scan and Snap: Lemma 1, zero sums
-    @kind part
-    @hypotheses any M, any vector v of norm > 0, f = v/|v|, any backward signal g
-    @formula the row of dZ/dt that belongs to the query, eta_Z f (g - f (f . g)) entry by entry, sums to 0
-    @note The other rows of dZ/dt are zero (Lemma 1). *)
-Theorem zero_sums_attention :
-  forall M eta v g, 0 < norm M v ->
-  Sum M (fun l => attention_step M eta (fun i => v i / norm M v) g l) = 0.
-Proof.
-  intros M eta v g P. set (f := fun i => v i / norm M v).
-  assert (U : dot M f f = 1).
-  { unfold dot, f. rewrite (Sum_ext M _ (fun i => / (norm M v * norm M v) * (v i * v i))).
-    - rewrite Sum_scal. fold (dot M v v). rewrite norm_sqr. field.
-      rewrite <- norm_sqr. nra.
-    - intros. field. lra. }
-  unfold attention_step.
-  rewrite (Sum_ext M _ (fun l => eta * (f l * g l) - eta * dot M f g * (f l * f l))) by (intros; ring).
-  rewrite Sum_minus, !Sum_scal. fold (dot M f g) (dot M f f). rewrite U. ring.
-Qed.
 
 (** Lemma 3. F : tokens by classes; G = F^T F = I + E; Ginv its inverse, E' = I - Ginv. *)
 Definition gram (M : nat) (F : nat -> nat -> R) (a b : nat) : R := Sum M (fun l => F l a * F l b).

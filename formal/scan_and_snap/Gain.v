@@ -9,33 +9,33 @@ From Formal.common Require Import Sums Calculus.
 Open Scope R_scope.
 
 (** f_l = P(l|n) exp(z_l)/|c~_n|. *)
-Definition share (P length : R) (z : R) : R := P * exp z / length.
+Definition share (P size : R) (z : R) : R := P * exp z / size.
 
 (** What (11) conserves: (P exp z)^-2 of two distinct tokens, their difference. *)
-Lemma conserved (P P' : R) (z z' q length : R -> R) :
-  0 < P -> 0 < P' -> (forall t, 0 <= t -> 0 < length t) ->
-  (forall t, 0 <= t -> is_derive z t (q t * share P (length t) (z t) ^ 2)) ->
-  (forall t, 0 <= t -> is_derive z' t (q t * share P' (length t) (z' t) ^ 2)) ->
+Lemma conserved (P P' : R) (z z' q size : R -> R) :
+  0 < P -> 0 < P' -> (forall t, 0 <= t -> 0 < size t) ->
+  (forall t, 0 <= t -> is_derive z t (q t * share P (size t) (z t) ^ 2)) ->
+  (forall t, 0 <= t -> is_derive z' t (q t * share P' (size t) (z' t) ^ 2)) ->
   forall t, 0 <= t ->
   / P ^ 2 * exp (- 2 * z t) - / P' ^ 2 * exp (- 2 * z' t) = / P ^ 2 * exp (- 2 * z 0) - / P' ^ 2 * exp (- 2 * z' 0).
 Proof.
   intros HP HP' HN Hz Hz' t Ht.
   destruct (Req_dec t 0) as [->|Nt]; [reflexivity|].
-  assert (One : forall (p : R) (y : R -> R) s, 0 < p -> 0 <= s -> is_derive y s (q s * share p (length s) (y s) ^ 2) ->
-    is_derive (fun s => / p ^ 2 * exp (- 2 * y s)) s (- 2 * (q s / length s ^ 2))).
+  assert (One : forall (p : R) (y : R -> R) s, 0 < p -> 0 <= s -> is_derive y s (q s * share p (size s) (y s) ^ 2) ->
+    is_derive (fun s => / p ^ 2 * exp (- 2 * y s)) s (- 2 * (q s / size s ^ 2))).
   { intros p y s Hp Hs D. pose proof (HN s Hs).
-    replace (- 2 * (q s / length s ^ 2))
-      with (/ p ^ 2 * (- 2 * (q s * share p (length s) (y s) ^ 2) * exp (- 2 * y s))).
+    replace (- 2 * (q s / size s ^ 2))
+      with (/ p ^ 2 * (- 2 * (q s * share p (size s) (y s) ^ 2) * exp (- 2 * y s))).
     - apply is_derive_scal. apply (is_derive_comp exp (fun s => - 2 * y s)); [apply is_derive_exp|].
       apply (is_derive_scal y s (- 2)). exact D.
     - unfold share. assert (E : exp (y s) * exp (y s) * exp (- 2 * y s) = 1).
       { rewrite <- !exp_plus. replace (y s + y s + - 2 * y s) with 0 by ring. apply exp_0. }
       set (e := exp (y s)) in *. set (g := exp (- 2 * y s)) in *.
-      replace (/ p ^ 2 * (- 2 * (q s * (p * e / length s) ^ 2) * g)) with (- 2 * (q s / length s ^ 2) * (e * e * g))
+      replace (/ p ^ 2 * (- 2 * (q s * (p * e / size s) ^ 2) * g)) with (- 2 * (q s / size s ^ 2) * (e * e * g))
         by (field; lra). rewrite E. ring. }
   set (D := fun s => / P ^ 2 * exp (- 2 * z s) - / P' ^ 2 * exp (- 2 * z' s)).
   destruct (mean_value D (fun _ => 0) 0 t) as [c [_ Q]]; [lra| |unfold D in Q; lra].
-  intros s B. unfold D. replace 0 with (minus (- 2 * (q s / length s ^ 2)) (- 2 * (q s / length s ^ 2))).
+  intros s B. unfold D. replace 0 with (minus (- 2 * (q s / size s ^ 2)) (- 2 * (q s / size s ^ 2))).
   - apply (is_derive_minus (fun s => / P ^ 2 * exp (- 2 * z s))); apply One; try lra; [apply Hz|apply Hz']; lra.
   - unfold minus, plus, opp; simpl. ring.
 Qed.
@@ -49,15 +49,15 @@ Qed.
     @formula r(t) = r(0) chi_l(t), with r = f_nl^2/f_nl'^2 - 1 and chi_l = exp(2 (z_l(t) - z_l(0)))
     @note Derivatives at t = 0 are taken from both sides. *)
 Theorem theorem3_relative_gain :
-  forall (P P' : R) (z z' q length : R -> R),
-  0 < P -> 0 < P' -> (forall t, 0 <= t -> 0 < length t) ->
-  (forall t, 0 <= t -> is_derive z t (q t * share P (length t) (z t) ^ 2)) ->
-  (forall t, 0 <= t -> is_derive z' t (q t * share P' (length t) (z' t) ^ 2)) ->
-  let r t := share P (length t) (z t) ^ 2 / share P' (length t) (z' t) ^ 2 - 1 in
+  forall (P P' : R) (z z' q size : R -> R),
+  0 < P -> 0 < P' -> (forall t, 0 <= t -> 0 < size t) ->
+  (forall t, 0 <= t -> is_derive z t (q t * share P (size t) (z t) ^ 2)) ->
+  (forall t, 0 <= t -> is_derive z' t (q t * share P' (size t) (z' t) ^ 2)) ->
+  let r t := share P (size t) (z t) ^ 2 / share P' (size t) (z' t) ^ 2 - 1 in
   forall t, 0 <= t -> r t = r 0 * exp (2 * (z t - z 0)).
 Proof.
-  intros P P' z z' q length HP HP' HN Hz Hz' r t Ht.
-  pose proof (conserved P P' z z' q length HP HP' HN Hz Hz' t Ht) as C.
+  intros P P' z z' q size HP HP' HN Hz Hz' r t Ht.
+  pose proof (conserved P P' z z' q size HP HP' HN Hz Hz' t Ht) as C.
   assert (R : forall s, 0 <= s -> r s = - (P ^ 2 * exp (2 * z s) *
     (/ P ^ 2 * exp (- 2 * z s) - / P' ^ 2 * exp (- 2 * z' s)))).
   { intros s Hs. unfold r, share. pose proof (HN s Hs).
@@ -75,8 +75,8 @@ Qed.
 Section OneClass.
 Variables (M l0 : nat) (P : nat -> R) (distinct : nat -> bool) (z v : nat -> R -> R) (q B : R -> R).
 
-Definition length (t : R) : R := norm M (fun l => P l * exp (z l t)).
-Definition f (l : nat) (t : R) : R := share (P l) (length t) (z l t).
+Definition size (t : R) : R := norm M (fun l => P l * exp (z l t)).
+Definition f (l : nat) (t : R) : R := share (P l) (size t) (z l t).
 
 (** Distinct tokens move by Theorem 2(a), all others fall, token l0 is distinct and dominant at the start. *)
 Definition theory_flow : Prop :=
@@ -89,7 +89,7 @@ Definition theory_flow : Prop :=
 
 Hypothesis Flow : theory_flow.
 
-Let length_pos t : 0 < length t.
+Let length_pos t : 0 < size t.
 Proof.
   destruct Flow as [HP [L0 [_ [P0 _]]]]. apply sqrt_lt_R0. apply (Sum_pos M _ l0); [|exact L0|].
   - intros. apply Rle_0_sqr.
@@ -103,7 +103,7 @@ Proof.
   { unfold f, share. rewrite Z. unfold Rdiv. rewrite !Rmult_0_l. pose proof (length_pos t).
     pose proof (exp_pos (z l0 t)). apply Rmult_le_pos; [nra|]. apply Rlt_le, Rinv_0_lt_compat. lra. }
   assert (Pl : 0 < P l) by (pose proof (HP l); lra).
-  pose proof (conserved (P l) (P l0) (z l) (z l0) q length Pl P0 (fun t _ => length_pos t)
+  pose proof (conserved (P l) (P l0) (z l) (z l0) q size Pl P0 (fun t _ => length_pos t)
     (fun t Ht => Hd l t Ll Ht Dl) (fun t Ht => Hd l0 t L0 Ht D0) t Ht) as C.
   (* a <= b is 1/b^2 <= 1/a^2 *)
   assert (Inv : forall p y, 0 < p -> / p ^ 2 * exp (- 2 * y) = / (p * exp y) ^ 2).
@@ -112,9 +112,9 @@ Proof.
   rewrite !Inv in C by assumption.
   assert (Start : P l * exp (z l 0) <= P l0 * exp (z l0 0)).
   { pose proof (Dom l Ll Dl) as Q. unfold f, share in Q. pose proof (length_pos 0).
-    apply (Rmult_le_compat_r (length 0)) in Q; [|lra].
-    replace (P l * exp (z l 0) / length 0 * length 0) with (P l * exp (z l 0)) in Q by (field; lra).
-    replace (P l0 * exp (z l0 0) / length 0 * length 0) with (P l0 * exp (z l0 0)) in Q by (field; lra). exact Q. }
+    apply (Rmult_le_compat_r (size 0)) in Q; [|lra].
+    replace (P l * exp (z l 0) / size 0 * size 0) with (P l * exp (z l 0)) in Q by (field; lra).
+    replace (P l0 * exp (z l0 0) / size 0 * size 0) with (P l0 * exp (z l0 0)) in Q by (field; lra). exact Q. }
   set (a0 := P l * exp (z l 0)) in *. set (b0 := P l0 * exp (z l0 0)) in *.
   assert (0 < a0) by (apply Rmult_lt_0_compat; [exact Pl|apply exp_pos]).
   assert (Q0 : / b0 ^ 2 <= / a0 ^ 2) by (apply Rinv_le_contravar; [apply pow_lt; lra|apply pow_incr; lra]).
@@ -131,9 +131,9 @@ Qed.
 Let inverse_square t : / f l0 t ^ 2 = Sum M (fun l => (P l / P l0) ^ 2 * exp (2 * (z l t - z l0 t))).
 Proof.
   destruct Flow as [HP [L0 [D0 [P0 _]]]]. unfold f, share. pose proof (length_pos t) as Pn. pose proof (exp_pos (z l0 t)).
-  replace (/ (P l0 * exp (z l0 t) / length t) ^ 2) with (/ (P l0 * exp (z l0 t)) ^ 2 * (length t * length t))
+  replace (/ (P l0 * exp (z l0 t) / size t) ^ 2) with (/ (P l0 * exp (z l0 t)) ^ 2 * (size t * size t))
     by (field; lra).
-  unfold length. rewrite norm_sqr. unfold dot. rewrite <- Sum_scal. apply Sum_ext. intros l _.
+  unfold size. rewrite norm_sqr. unfold dot. rewrite <- Sum_scal. apply Sum_ext. intros l _.
   replace (2 * (z l t - z l0 t)) with (z l t + z l t + - (z l0 t + z l0 t)) by ring.
   rewrite exp_plus, exp_Ropp, !exp_plus. field. lra.
 Qed.

@@ -168,4 +168,31 @@ Proof.
     rewrite Sum_swap. apply Sum_ext. intros p Lp. rewrite Sum_scal. f_equal. rewrite Edf by exact Lp.
     rewrite Sum_swap. apply Sum_ext. intros q _. unfold w. now rewrite Sum_scal.
 Qed.
+
+(** @statement Scan and Snap: Lemma 1, zero sums
+    @kind clause
+    @hypotheses as for Lemma 1
+    @formula every row of G_Y and every row of G_Z, the gradients of (3), sums to 0 *)
+Theorem zero_sums :
+  forall Y Z, (0 < T)%nat -> (forall t, (t < T)%nat -> (x t < M)%nat) -> (m < M)%nat -> (n < M)%nat ->
+  (forall l, Sum M (fun j => gradient_Y Y Z l j) = 0) /\ (forall a, Sum M (fun l => gradient_Z Y Z a l) = 0).
+Proof.
+  intros Y Z PT Hx Hm Hn. split; [intro l|intro a].
+  - unfold gradient_Y. rewrite Sum_scal, Sum_minus. unfold alpha. rewrite softmax_sum by lia.
+    rewrite (Sum_ext M _ (fun j => kron j n * 1)), (Sum_kron M n (fun _ => 1) Hn) by (intros; ring). ring.
+  - unfold gradient_Z. cbv zeta. set (b := attention Z). set (v := by_token b).
+    assert (Pn : 0 < norm M v) by now apply by_token_norm.
+    assert (Rows : forall q, Sum M (fun l => weights b q l) = v q).
+    { intro q. unfold weights, v, by_token. rewrite Sum_swap. apply Sum_ext. intros t Lt. rewrite Sum_scal.
+      rewrite (Sum_ext M _ (fun l => kron (x t) l * 1)), (Sum_kron_r M (x t) (fun _ => 1) (Hx t Lt)) by (intros; ring). ring. }
+    assert (Dies : forall p, (p < M)%nat -> Sum M (fun q => perp v p q / norm M v * v q) = 0).
+    { intros p Lp. assert (Pd : 0 < dot M v v) by (rewrite <- norm_sqr; nra).
+      rewrite (Sum_ext M _ (fun q => / norm M v * (kron p q * v q) - v p / (dot M v v * norm M v) * (v q * v q)))
+        by (intros; unfold perp; field; lra).
+      rewrite Sum_minus, !Sum_scal, (Sum_kron_r M p v Lp). fold (dot M v v). field. lra. }
+    rewrite Sum_scal, Sum_swap, Sum_zero; [ring|]. intros j _. rewrite Sum_scal, Sum_swap, Sum_zero; [ring|].
+    intros p Lp. rewrite Sum_scal, Sum_swap.
+    rewrite (Sum_ext M _ (fun q => perp v p q / norm M v * v q)) by (intros; rewrite Sum_scal, Rows; reflexivity).
+    rewrite (Dies p Lp). ring.
+Qed.
 End Sequence.

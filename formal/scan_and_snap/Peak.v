@@ -172,9 +172,10 @@ Qed.
 
 (** @statement Scan and Snap: Transition time
     @kind besides
-    @hypotheses M >= 19, K > 0, eta_Y > 0; ustar as above
+    @hypotheses M >= 19, K > 0, eta_Y > 0; ustar > 1 with (ustar - 1) exp(ustar - 1) = (M - 1)/e, and
+      tstar = K (exp(ustar) + (M - 1) ustar - 1)/(M eta_Y)
     @formula tstar <= t_0' = K ln(M)/eta_Y
-    @note 19 is the least number of tokens for which it holds. *)
+    @note With 18 tokens it fails, by the next theorem. *)
 Theorem peak_before_first_bracket :
   forall M K eta u, 19 <= M -> 0 < K -> 0 < eta -> is_peak_margin M u ->
   K * (exp u + (M - 1) * u - 1) / (M * eta) <= K * ln M / eta.
@@ -203,9 +204,10 @@ Qed.
 
 (** @statement Scan and Snap: Transition time
     @kind besides
-    @hypotheses M = 18, K > 0, eta_Y > 0; ustar as above
+    @hypotheses M = 18, K > 0, eta_Y > 0; ustar > 1 with (ustar - 1) exp(ustar - 1) = (M - 1)/e, and
+      tstar = K (exp(ustar) + (M - 1) ustar - 1)/(M eta_Y)
     @formula tstar > t_0' = K ln(M)/eta_Y
-    @note So the 19 above is sharp. *)
+    @note So 19 is the least number of tokens from which on the bound above holds. *)
 Theorem peak_behind_first_bracket_for_few_tokens :
   forall K eta u, 0 < K -> 0 < eta -> is_peak_margin 18 u ->
   K * ln 18 / eta < K * (exp u + (18 - 1) * u - 1) / (18 * eta).
@@ -231,7 +233,8 @@ Qed.
 (** The room up to the second bracket, 2 K ln M/eta. *)
 (** @statement Scan and Snap: Transition time
     @kind besides
-    @hypotheses M >= 3, K > 0, eta_Y > 0; ustar as above
+    @hypotheses M >= 3, K > 0, eta_Y > 0; ustar > 1 with (ustar - 1) exp(ustar - 1) = (M - 1)/e, and
+      tstar = K (exp(ustar) + (M - 1) ustar - 1)/(M eta_Y)
     @formula tstar < t_0 = 2 K ln(M)/eta_Y *)
 Theorem peak_before_second_bracket :
   forall M K eta u, 3 <= M -> 0 < K -> 0 < eta -> is_peak_margin M u ->

@@ -94,9 +94,10 @@ Qed.
 
 (** @statement Scan and Snap: Theorem 4
     @kind erratum
-    @hypotheses as above, Gamma >= 0, C_0 > 0, C_0 not 1
-    @formula ln(C_0 + 4 Gamma)/4, as printed in (14) and (124), is larger than -z by ln(C_0)/4 at every t >= 0,
-      and never equal to it
+    @hypotheses C_0 > 0, C_0 not 1; Gamma(0) = 0, Gamma' = g and Gamma >= 0, z(0) = 0 and z' = -g exp(4 z)/C_0 for
+      t >= 0, with g = eta_Z gamma
+    @formula ln(C_0 + 4 Gamma)/4, as printed in (14) and (124), differs from -z by ln(C_0)/4 at every t >= 0: it is
+      larger for C_0 > 1, smaller for C_0 < 1
     @note The lower limit of the integral was dropped. *)
 Theorem equation_124_as_printed_is_false :
   forall (C0 : R) (g G z : R -> R), 0 < C0 -> C0 <> 1 ->

@@ -1,4 +1,4 @@
-(** Lemma 9 and Theorem 1(b): how fast gamma grows and falls; Lemma 7(b). *)
+(** Lemma 9 and Theorem 1(b): how fast gamma grows and falls. *)
 
 Require Import Reals Lra Lia Psatz.
 From Coquelicot Require Import Coquelicot.
@@ -68,7 +68,7 @@ Proof. intros M K eta h t HM HK He Hs Ht. exact (early M K eta h t HM HK He Hs H
 
 (** @statement Scan and Snap: Theorem 1(b)
     @kind part
-    @hypotheses as before, at a t > 0 with 1 <= (M - 1) M h <= exp(M h), h = h(t/K)
+    @hypotheses M > 1, K > 0, eta_Y > 0; h solves (44); a t > 0 with 1 <= (M - 1) M h <= exp(M h), h = h(t/K)
     @formula gamma(t) <= 2 ((M - 1)/M)^2 K ln(M eta_Y t/K)/(eta_Y t)
     @note The stage stands as a condition on h: that every t >= 2 (1 + omega_1) K ln(M)/eta_Y is in it is not
       part of it. With M in the logarithm, which (b) as printed lacks. *)

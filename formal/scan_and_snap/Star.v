@@ -181,7 +181,8 @@ End Star.
     @hypotheses any K >= 4, M >= K and lambda > 1/sqrt(K - 2)
     @formula there are features of norm 1 with entries >= 0 and an inverse Gram matrix, |E x| <= lambda |x| for
       every x, and a class with xi_n < 0 although it overlaps with another: a star of overlaps
-    @note So 1/sqrt(K - 2), not the printed 1/K, is the largest bound of |lambda_1(E)| that is enough. *)
+    @note So 1/sqrt(K - 2), not the printed 1/K, is the largest bound of |lambda_1(E)| that is enough by itself. The
+      star has eigenvalues of zero: Assumption 2's |lambda_i(E)| >= 6/sqrt(M) leaves it out. *)
 Theorem bound_of_theorem1a_is_sharp :
   forall M K lambda, (4 <= K)%nat -> (K <= M)%nat -> 1 / sqrt (INR K - 2) < lambda ->
   exists F Ginv, inverse_of K Ginv (gram M F) /\

@@ -12,51 +12,45 @@ Definition G (M : R) (h : R -> R) (s : R) : R := / (M - 1 + exp (M * h s)).
 (** @statement Scan and Snap: Lemma 11
     @clause (62), residual
     @kind erratum
-    @hypotheses M = 1000, eta_Y = 1/2; h solves (44); Nbar = 25, Delta = 18, N_n = Nbar - Delta = 7
+    @hypotheses M = 1000, eta_Y = 9/10; h solves (44); Nbar = 20, Delta = 11, N_n = Nbar - Delta = 9
     @formula |G(N_n) - G(Nbar)| > G(Nbar) eta_Y Delta/3, with G(s) = 1/(M - 1 + exp(M h(s)))
-    @note One setting, that of the erratum: K = 4, N = 100, delta = 0.05. *)
+    @note One setting, that of K = 2, N = 40, delta = 0.05, which has N >= 10 K^2. The sign before sigma' in (62) is read
+      as "at most", with the constant 1. *)
 Theorem lemma11_as_printed_is_false :
-  forall h, solves 1000 (1 / 2) h ->
-  let Delta := 18 in
-  G 1000 h 25 * (1 / 2 * Delta / 3) < Rabs (G 1000 h (25 - Delta) - G 1000 h 25).
+  forall h, solves 1000 (9 / 10) h ->
+  let Delta := 11 in
+  G 1000 h 20 * (9 / 10 * Delta / 3) < Rabs (G 1000 h (20 - Delta) - G 1000 h 20).
 Proof.
-  intros h Hs Delta. unfold Delta. replace (25 - 18) with 7 by ring.
-  assert (X7 : 1000 * h 7 < 3.49).
-  { assert (h 7 < 3.49 / 1000); [|lra]. apply (psi_lt 1000); [lra|].
-    rewrite (solves_psi 1000 (1 / 2) h) by (assumption || lra). unfold psi.
-    replace (1000 * (3.49 / 1000)) with 3.49 by field.
-    assert (30 <= exp 3.49) by (apply Rle_trans with (series 3.49 9); [by_series|apply exp_lower; lra]). lra. }
-  assert (X25 : 8.3 < 1000 * h 25).
-  { assert (8.3 / 1000 < h 25); [|lra]. apply (psi_lt 1000); [lra|].
-    rewrite (solves_psi 1000 (1 / 2) h) by (assumption || lra). unfold psi.
-    replace (1000 * (8.3 / 1000)) with 8.3 by field.
-    assert (exp 8.3 <= 4100) by (apply (exp_upper 8.3 32); by_series). lra. }
-  assert (E7 : exp (1000 * h 7) <= 33).
-  { apply Rle_trans with (exp 3.49); [apply exp_le; lra|]. apply (exp_upper 3.49 16); by_series. }
-  assert (E25 : 4000 <= exp (1000 * h 25)).
-  { apply Rle_trans with (exp 8.3); [|apply exp_le; lra].
-    apply Rle_trans with (series 8.3 28); [by_series|apply exp_lower; lra]. }
-  unfold G. pose proof (exp_pos (1000 * h 7)) as P7.
-  set (a := 1000 - 1 + exp (1000 * h 7)) in *. set (b := 1000 - 1 + exp (1000 * h 25)) in *.
-  assert (B : 999 < a <= 1032 /\ 4999 <= b) by (unfold a, b; lra).
+  intros h Hs Delta. unfold Delta. replace (20 - 11) with 9 by ring.
+  assert (X9 : 1000 * h 9 < 7.02).
+  { assert (h 9 < 7.02 / 1000); [|lra]. apply (psi_lt 1000); [lra|].
+    rewrite (solves_psi 1000 (9 / 10) h) by (assumption || lra). unfold psi.
+    replace (1000 * (7.02 / 1000)) with 7.02 by field.
+    assert (1100 <= exp 7.02) by (apply Rle_trans with (series 7.02 18); [by_series|apply exp_lower; lra]). lra. }
+  assert (X20 : 9.08 < 1000 * h 20).
+  { assert (9.08 / 1000 < h 20); [|lra]. apply (psi_lt 1000); [lra|].
+    rewrite (solves_psi 1000 (9 / 10) h) by (assumption || lra). unfold psi.
+    replace (1000 * (9.08 / 1000)) with 9.08 by field.
+    assert (exp 9.08 <= 8900) by (apply (exp_upper 9.08 34); by_series). lra. }
+  assert (E9 : exp (1000 * h 9) <= 1125).
+  { apply Rle_trans with (exp 7.02); [apply exp_le; lra|]. apply (exp_upper 7.02 28); by_series. }
+  assert (E20 : 8700 <= exp (1000 * h 20)).
+  { apply Rle_trans with (exp 9.08); [|apply exp_le; lra].
+    apply Rle_trans with (series 9.08 24); [by_series|apply exp_lower; lra]. }
+  unfold G. pose proof (exp_pos (1000 * h 9)) as P9.
+  set (a := 1000 - 1 + exp (1000 * h 9)) in *. set (b := 1000 - 1 + exp (1000 * h 20)) in *.
+  assert (B : 999 < a <= 2124 /\ 9699 <= b) by (unfold a, b; lra).
   apply Rlt_le_trans with (/ a - / b); [|apply Rle_abs].
   apply (Rmult_lt_reg_r (a * b)); [nra|].
-  replace (/ b * (1 / 2 * 18 / 3) * (a * b)) with (3 * a) by (field; lra).
+  replace (/ b * (9 / 10 * 11 / 3) * (a * b)) with (33 / 10 * a) by (field; lra).
   replace ((/ a - / b) * (a * b)) with (b - a) by (field; lra). lra.
 Qed.
 
 (** What holds: (62) without the third, between any two numbers of visits. *)
-(** @statement Scan and Snap: Lemma 11
-    @clause (62), residual
-    @kind part
-    @hypotheses M > 1, eta_Y > 0; h solves (44); any times s, t >= 0
-    @formula |G(s) - G(t)| <= G(t) eta_Y |s - t|
-    @note The bound of the logarithm is not part of it. *)
-Theorem lemma11_corrected :
-  forall M eta h s t, 1 < M -> 0 < eta -> solves M eta h -> 0 <= s -> 0 <= t ->
+Lemma residual_gap M eta h s t : 1 < M -> 0 < eta -> solves M eta h -> 0 <= s -> 0 <= t ->
   Rabs (G M h s - G M h t) <= G M h t * (eta * Rabs (s - t)).
 Proof.
-  intros M eta h s t HM He Hs Ps Pt. unfold G.
+  intros HM He Hs Ps Pt. unfold G.
   pose proof (exp_pos (M * h s)) as P1. pose proof (exp_pos (M * h t)) as P2.
   set (a := M - 1 + exp (M * h s)) in *. set (b := M - 1 + exp (M * h t)) in *.
   assert (Pa : 0 < a) by (unfold a; lra). assert (Pb : 0 < b) by (unfold b; lra).
@@ -85,6 +79,133 @@ Proof.
   replace (/ b * (eta * Rabs (s - t)) * (a * b)) with (a * (eta * Rabs (s - t))) by (field; lra).
   apply Rle_trans with (1 := Q). apply Rmult_le_compat_r; [|exact Am].
   apply Rmult_le_pos; [lra|apply Rabs_pos].
+Qed.
+
+(** ln G moves at -M eta exp(M h)/(M - 1 + exp(M h))^2. *)
+Lemma is_derive_ln_G M eta h s : 1 < M -> is_derive h s (rate M eta (h s)) ->
+  is_derive (fun t => ln (G M h t)) s (- (M * eta * exp (M * h s) / (M - 1 + exp (M * h s)) ^ 2)).
+Proof.
+  intros HM D. pose proof (exp_pos (M * h s)) as P.
+  assert (E : is_derive (fun x => ln (/ (M - 1 + exp (M * x)))) (h s) (- (M * exp (M * h s) / (M - 1 + exp (M * h s))))).
+  { auto_derive.
+    - repeat split; [lra|]. apply Rinv_0_lt_compat. lra.
+    - field. lra. }
+  pose proof (is_derive_comp (fun x => ln (/ (M - 1 + exp (M * x)))) h s _ _ E D) as C.
+  replace (- (M * eta * exp (M * h s) / (M - 1 + exp (M * h s)) ^ 2))
+    with (scal (rate M eta (h s)) (- (M * exp (M * h s) / (M - 1 + exp (M * h s))))); [exact C|].
+  unfold scal; simpl; unfold mult; simpl. unfold rate. field. lra.
+Qed.
+
+Lemma log_gap M eta h s t : 1 < M -> 0 < eta -> solves M eta h -> 0 <= s <= t ->
+  Rabs (ln (G M h s) - ln (G M h t)) <= M * eta * (t - s) / (4 * (M - 1)).
+Proof.
+  intros HM He Hs [Ps L]. destruct (lemma6_existence M eta HM He) as [g [Hg Dg]].
+  unfold G. rewrite !(lemma6_uniqueness M eta h g HM He Hs Hg) by lra. fold (G M g s) (G M g t).
+  destruct (Req_dec s t) as [->|N].
+  - unfold Rminus. rewrite !Rplus_opp_r, Rabs_R0. unfold Rdiv. lra.
+  - destruct (mean_value (fun t => ln (G M g t)) _ s t ltac:(lra) (fun x _ => is_derive_ln_G M eta g x HM (Dg x)))
+      as [c [_ E]].
+    rewrite Rabs_minus_sym, E. pose proof (exp_pos (M * g c)) as P. set (x := exp (M * g c)) in *.
+    assert (Q : M * eta * x / (M - 1 + x) ^ 2 <= M * eta / (4 * (M - 1))).
+    { apply (Rmult_le_reg_r ((M - 1 + x) ^ 2 * (4 * (M - 1)))); [apply Rmult_lt_0_compat; [apply pow_lt; lra|lra]|].
+      replace (M * eta * x / (M - 1 + x) ^ 2 * ((M - 1 + x) ^ 2 * (4 * (M - 1)))) with (M * eta * (x * (4 * (M - 1))))
+        by (field; lra).
+      replace (M * eta / (4 * (M - 1)) * ((M - 1 + x) ^ 2 * (4 * (M - 1)))) with (M * eta * (M - 1 + x) ^ 2) by (field; lra).
+      apply Rmult_le_compat_l; [nra|]. pose proof (pow2_ge_0 (M - 1 - x)). nra. }
+    assert (0 <= M * eta * x / (M - 1 + x) ^ 2).
+    { apply Rlt_le, Rdiv_lt_0_compat; [|apply pow_lt; lra]. apply Rmult_lt_0_compat; nra. }
+    rewrite Rabs_mult, Rabs_Ropp, (Rabs_pos_eq (t - s)), Rabs_pos_eq by lra.
+    replace (M * eta * (t - s) / (4 * (M - 1))) with (M * eta / (4 * (M - 1)) * (t - s)) by (field; lra).
+    apply Rmult_le_compat_r; lra.
+Qed.
+
+(** @statement Scan and Snap: Lemma 11
+    @clause (62), residual
+    @kind clause
+    @hypotheses M > 1, eta_Y > 0; h solves (44); any times s, t >= 0
+    @formula |G(s) - G(t)| <= G(t) eta_Y |s - t| and |ln G(s) - ln G(t)| <= M eta_Y |s - t|/(4 (M - 1)), with G(s) =
+      1/(M - 1 + exp(M h(s)))
+    @note With s = N_n and t = Nbar; that |N_n - Nbar| <= Delta holds with probability 1 - delta is Lemma 10. *)
+Theorem lemma11_corrected :
+  forall M eta h s t, 1 < M -> 0 < eta -> solves M eta h -> 0 <= s -> 0 <= t ->
+  Rabs (G M h s - G M h t) <= G M h t * (eta * Rabs (s - t)) /\
+  Rabs (ln (G M h s) - ln (G M h t)) <= M * eta * Rabs (s - t) / (4 * (M - 1)).
+Proof.
+  intros M eta h s t HM He Hs Ps Pt. split; [now apply residual_gap|].
+  destruct (Rle_lt_dec s t) as [L|L].
+  - rewrite (Rabs_left1 (s - t)), Ropp_minus_distr by lra. now apply log_gap.
+  - rewrite (Rabs_minus_sym (ln _)), (Rabs_pos_eq (s - t)) by lra. apply log_gap; try assumption. lra.
+Qed.
+
+(** h over time falls: a step of the flow is never longer than the mean of those before. *)
+Lemma growth_shrinks M eta h s t : 1 < M -> 0 < eta -> solves M eta h -> 0 <= s <= t -> h t * s <= h s * t.
+Proof.
+  intros HM He Hs [Ps L].
+  pose proof (solves_nonneg M eta h t HM He Hs ltac:(lra)) as Nt.
+  destruct (Req_dec t 0) as [Z|N]; [replace s with 0 by lra; subst t; lra|].
+  assert (Psi : psi M (h t * (s / t)) <= psi M (h s)).
+  { rewrite (solves_psi M eta h s HM He Hs Ps). pose proof (solves_psi M eta h t HM He Hs ltac:(lra)) as E.
+    (* psi is convex: at a share of h(t) it is at most that share of the way from psi(0) = 1 *)
+    set (w := s / t). assert (Bw : 0 <= w <= 1).
+    { unfold w. split; [apply Rmult_le_pos; [lra|apply Rlt_le, Rinv_0_lt_compat; lra]|].
+      apply (Rmult_le_reg_r t); [lra|]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l by lra. lra. }
+    pose proof (psi_step M (h t * w) (h t) HM) as A. pose proof (psi_step M (h t * w) 0 HM) as B. rewrite psi_0 in B.
+    set (D := M * (M - 1 + exp (M * (h t * w)))) in *.
+    assert (w * (psi M (h t) - psi M (h t * w)) + (1 - w) * (1 - psi M (h t * w)) >= 0).
+    { assert (w * (D * (h t - h t * w)) <= w * (psi M (h t) - psi M (h t * w))) by (apply Rmult_le_compat_l; lra).
+      assert ((1 - w) * (D * (0 - h t * w)) <= (1 - w) * (1 - psi M (h t * w))) by (apply Rmult_le_compat_l; lra). nra. }
+    assert (Ew : w * (M * eta * t) = M * eta * s) by (unfold w; field; lra). nra. }
+  apply psi_le in Psi; [|exact HM].
+  apply Rmult_le_compat_r with (r := t) in Psi; [|lra].
+  replace (h t * (s / t) * t) with (h t * s) in Psi by (field; lra). exact Psi.
+Qed.
+
+(** @statement Scan and Snap: Lemma 11
+    @clause (61), growth
+    @kind clause
+    @hypotheses M > 1, eta_Y > 0; h solves (44); Nbar > 0, N_n >= 0 and |N_n - Nbar| <= Delta
+    @formula |h(N_n) - h(Nbar)| <= h(Nbar) Delta/Nbar
+    @note That |N_n - Nbar| <= Delta holds with probability 1 - delta is Lemma 10. *)
+Theorem lemma11_growth :
+  forall M eta h Nn Nbar Delta, 1 < M -> 0 < eta -> solves M eta h -> 0 < Nbar -> 0 <= Nn -> Rabs (Nn - Nbar) <= Delta ->
+  Rabs (h Nn - h Nbar) <= h Nbar * (Delta / Nbar).
+Proof.
+  intros M eta h Nn Nbar Delta HM He Hs Pb Pn Gap.
+  pose proof (solves_nonneg M eta h Nbar HM He Hs ltac:(lra)) as Hb.
+  assert (Inc : forall a b, 0 <= a <= b -> h a <= h b).
+  { intros a b [Pa [L| ->]]; [|lra]. apply Rlt_le, (solves_increasing M eta h); try assumption. lra. }
+  apply Rle_trans with (h Nbar * (Rabs (Nn - Nbar) / Nbar)).
+  2:{ apply Rmult_le_compat_l; [exact Hb|]. apply Rmult_le_compat_r; [apply Rlt_le, Rinv_0_lt_compat, Pb|exact Gap]. }
+  apply (Rmult_le_reg_r Nbar); [exact Pb|].
+  replace (h Nbar * (Rabs (Nn - Nbar) / Nbar) * Nbar) with (h Nbar * Rabs (Nn - Nbar)) by (field; lra).
+  destruct (Rle_lt_dec Nn Nbar) as [L|L].
+  - pose proof (growth_shrinks M eta h Nn Nbar HM He Hs ltac:(lra)) as S. pose proof (Inc Nn Nbar ltac:(lra)).
+    rewrite !Rabs_left1 by lra. lra.
+  - pose proof (growth_shrinks M eta h Nbar Nn HM He Hs ltac:(lra)) as S. pose proof (Inc Nbar Nn ltac:(lra)).
+    rewrite !Rabs_pos_eq by lra. lra.
+Qed.
+
+(** @statement Scan and Snap: Lemma 11
+    @clause (62), from the upper crossing of Lemma 8 on
+    @kind clause
+    @hypotheses M > 1, eta_Y > 0; h solves (44); s > 0 with (M - 1) M h(s) <= exp(M h(s)), which holds from the upper
+      crossing of Lemma 8 on
+    @formula ln G has at s a derivative, and |s d(ln G)/ds| <= 2 *)
+Theorem lemma11_late :
+  forall M eta h s, 1 < M -> 0 < eta -> solves M eta h -> 0 < s -> (M - 1) * (M * h s) <= exp (M * h s) ->
+  exists slope, is_derive (fun t => ln (G M h t)) s slope /\ Rabs (s * slope) <= 2.
+Proof.
+  intros M eta h s HM He Hs Ps Past.
+  pose proof (solves_psi M eta h s HM He Hs ltac:(lra)) as E. unfold psi in E.
+  eexists. split; [apply (is_derive_ln_G M eta h s HM); apply Hs; exact Ps|].
+  pose proof (exp_pos (M * h s)) as P. set (x := exp (M * h s)) in *.
+  assert (0 <= s * (M * eta * x / (M - 1 + x) ^ 2)).
+  { apply Rmult_le_pos; [lra|]. apply Rlt_le, Rdiv_lt_0_compat; [|apply pow_lt; lra]. apply Rmult_lt_0_compat; nra. }
+  rewrite <- Ropp_mult_distr_r, Rabs_Ropp, Rabs_pos_eq by lra.
+  apply (Rmult_le_reg_r ((M - 1 + x) ^ 2)); [apply pow_lt; lra|].
+  replace (s * (M * eta * x / (M - 1 + x) ^ 2) * (M - 1 + x) ^ 2) with ((M * eta * s) * x) by (field; lra). 
+  assert (M * eta * s <= 2 * x) by lra.
+  apply Rle_trans with (2 * x * x); [apply Rmult_le_compat_r; lra|]. nra.
 Qed.
 
 (** Lemma 10 (58): the second "<" fails wherever x = N ln(2/delta) is at most 11.6; x = 11.7 obeys it. *)

@@ -38,13 +38,7 @@ Lemma Over_zero n : Over n (fun _ => 0) = 0.
 Proof. induction n; simpl; [reflexivity|]. rewrite IHn. ring. Qed.
 
 (** The columns are linearly independent. *)
-(** @statement Sparse averaging: Rank bound
-    @clause ranks
-    @kind part
-    @hypotheses any n
-    @formula the 2^n columns of the matrix 1 - max_i a_i b_i are linearly independent: its rank is 2^n *)
-Theorem disjointness_has_full_rank :
-  forall n (x : list bool -> R),
+Lemma columns_independent : forall n (x : list bool -> R),
   (forall a, List.length a = n -> Over n (fun b => disjointness a b * x b) = 0) ->
   forall b, List.length b = n -> x b = 0.
 Proof.
@@ -69,12 +63,75 @@ Qed.
 Lemma meet_nothing a n : meet a (repeat false n) = false.
 Proof. revert a. induction n; intros [|x a]; simpl; try reflexivity. now rewrite Bool.andb_false_r, IHn. Qed.
 
+Lemma Over_scal n c f : Over n (fun b => c * f b) = c * Over n f.
+Proof. revert f. induction n; intro f; simpl; [reflexivity|]. rewrite !IHn. ring. Qed.
+
+(** The set without elements, as a column. *)
+Definition empty_set (n : nat) (b : list bool) : R := if list_eq_dec Bool.bool_dec b (repeat false n) then 1 else 0.
+
+Lemma Over_empty n f : Over n (fun b => f b * empty_set n b) = f (repeat false n).
+Proof.
+  revert f. induction n; intro f; simpl.
+  - unfold empty_set. simpl. ring.
+  - assert (E : Over n (fun b => f (true :: b) * empty_set (S n) (true :: b)) = 0).
+    { rewrite (Over_ext n _ (fun _ => 0)); [apply Over_zero|]. intros b _. unfold empty_set. simpl.
+      destruct (Bool.bool_dec true false); [discriminate|]. simpl. ring. }
+    rewrite E, <- (IHn (fun b => f (false :: b))), Rplus_0_r. apply Over_ext. intros b _. f_equal. unfold empty_set. simpl.
+    destruct (list_eq_dec Bool.bool_dec b (repeat false n)) as [->|D].
+    + destruct (list_eq_dec Bool.bool_dec (false :: repeat false n) (false :: repeat false n)) as [|N]; [reflexivity|now destruct N].
+    + destruct (list_eq_dec Bool.bool_dec (false :: b) (false :: repeat false n)) as [N|]; [|reflexivity].
+      injection N as N. now destruct D.
+Qed.
+
+(** @statement Sparse averaging: Rank bound
+    @clause ranks
+    @kind clause
+    @hypotheses any n
+    @formula the 2^n columns of 1 - max_i a_i b_i are linearly independent, so that its rank is 2^n; what max_i a_i b_i sends
+      to zero are the multiples of one vector, the set without elements, so that its rank is 2^n - 1
+    @note Rank is the number of columns, 2^n, less the dimension of what is sent to zero. *)
+Theorem ranks :
+  forall n, Over n (fun _ => 1) = 2 ^ n /\
+  (forall x, (forall a, List.length a = n -> Over n (fun b => disjointness a b * x b) = 0) ->
+    forall b, List.length b = n -> x b = 0) /\
+  (forall a, List.length a = n -> Over n (fun b => intersection a b * empty_set n b) = 0) /\
+  empty_set n (repeat false n) <> 0 /\
+  (forall x, (forall a, List.length a = n -> Over n (fun b => intersection a b * x b) = 0) ->
+    exists c, forall b, List.length b = n -> x b = c * empty_set n b).
+Proof.
+  intro n. repeat split.
+  - induction n; simpl; [reflexivity|]. rewrite IHn. ring.
+  - apply columns_independent.
+  - intros a _. rewrite Over_empty. unfold intersection. now rewrite meet_nothing.
+  - unfold empty_set. destruct (list_eq_dec Bool.bool_dec (repeat false n) (repeat false n)) as [|N]; [lra|now destruct N].
+  - intros x H. set (s := Over n x). exists s. intros b L.
+    (* 1 - max sends x to the constant s, as it sends s times the empty set *)
+    pose proof (columns_independent n (fun b => x b - s * empty_set n b)) as Z. cbv beta in Z.
+    assert (x b - s * empty_set n b = 0); [|lra]. apply Z; [|exact L]. intros a La.
+    rewrite (Over_ext n _ (fun b => (x b + -1 * (intersection a b * x b)) + - s * (disjointness a b * empty_set n b)))
+      by (intros; unfold disjointness; ring).
+    rewrite !Over_plus, !Over_scal, (H a La), Over_empty. unfold disjointness, intersection. rewrite meet_nothing.
+    fold s. ring.
+Qed.
+
+(** @statement Sparse averaging: Theorem 4
+    @clause rank of disjointness
+    @kind clause
+    @hypotheses any q
+    @formula the matrix of disjointness on q elements has 2^q columns, and they are linearly independent: its rank is 2^q
+    @note A part of the theorem on ranks, which stands at the rank bound. *)
+Theorem rank_of_disjointness :
+  forall q, Over q (fun _ => 1) = 2 ^ q /\
+  forall x, (forall a, List.length a = q -> Over q (fun b => disjointness a b * x b) = 0) ->
+  forall b, List.length b = q -> x b = 0.
+Proof. intro q. destruct (ranks q) as [C [R _]]. split; assumption. Qed.
+
 (** @statement Sparse averaging: Rank bound
     @clause ranks
     @kind erratum
     @hypotheses any n
     @formula the columns of max_i a_i b_i are linearly dependent: its rank is below 2^n
-    @note That it is 2^n - 1 is not part of it. *)
+    @note That it is 2^n - 1 stands in the theorem on ranks. *)
 Theorem intersection_lacks_rank :
   forall n, exists x : list bool -> R,
   (exists b, List.length b = n /\ x b <> 0) /\

@@ -143,13 +143,7 @@ Proof.
 Qed.
 
 (** cos(A + B + C) in three products. *)
-(** @statement Sparse averaging: Match3, tensor unit
-    @clause in exact arithmetic
-    @kind part
-    @hypotheses any angles
-    @formula cos(a + b + c) = 4/3 sum over k < 3 of cos(a - 2 pi k/3) cos(b - 2 pi k/3) cos(c - 2 pi k/3) *)
-Theorem three_angles :
-  forall a b c : R,
+Lemma three_angles : forall a b c : R,
   4 / 3 * (cos a * cos b * cos c
     + cos (a - 2 * PI / 3) * cos (b - 2 * PI / 3) * cos (c - 2 * PI / 3)
     + cos (a - 4 * PI / 3) * cos (b - 4 * PI / 3) * cos (c - 4 * PI / 3)) = cos (a + b + c).
@@ -170,25 +164,60 @@ Proof.
   field.
 Qed.
 
-(** All pairs of N tokens, a blank; a pair of a token and the blank (2N of them) has score and value 0, the blank pair the
-    weight w and the value 0. *)
+(** The angle of a residue, and the scores of the unit: a token is (cos, cos, cos of its angle less k 2 pi/3, 0), the blank
+    (0, 0, 0, 1); the score of a pair is c times a sum over four coordinates of products of three numbers, the fourth with
+    the weight b. *)
+Definition angle (M k : nat) : R := 2 * PI * INR k / INR M.
+Definition code (M k e : nat) : R :=
+  match e with
+  | 0%nat => cos (angle M k)
+  | 1%nat => cos (angle M k - 2 * PI / 3)
+  | 2%nat => cos (angle M k - 4 * PI / 3)
+  | _ => 0
+  end.
+Definition blank (e : nat) : R := match e with 3%nat => 1 | _ => 0 end.
+Definition query (M : nat) (b : R) (k e : nat) : R := match e with 3%nat => b | _ => 4 / 3 * code M k e end.
+Definition score3 (c : R) (q v w : nat -> R) : R := c * Sum 4 (fun e => q e * v e * w e).
+
+(** The unit: softmax over all pairs of N tokens and the blank; pairs of tokens have the value 1, all others 0. *)
+Definition unit3 (N M : nat) (c b : R) (x : nat -> nat) (i : nat) : R :=
+  let q := query M b (x i) in
+  let token j := code M (x j) in
+  let ones := Sum N (fun j => Sum N (fun k => exp (score3 c q (token j) (token k)))) in
+  let mixed := Sum N (fun j => exp (score3 c q (token j) blank) + exp (score3 c q blank (token j))) in
+  ones / (ones + (mixed + exp (score3 c q blank blank))).
+
+(** The same with its scores worked out: pairs of a token and the blank, 2N of them, have the score 0, the blank pair the
+    weight w. *)
 Definition match3 (N M : nat) (c w : R) (x : nat -> nat) (i : nat) : R :=
   let ones := Sum N (fun j => Sum N (fun k => exp (c * turn M (x i + x j + x k)))) in
   ones / (ones + (2 * INR N + w)).
 
+Lemma unit3_is_match3 N M c b x i : (0 < M)%nat -> unit3 N M c b x i = match3 N M c (exp (c * b)) x i.
+Proof.
+  intro PM. apply lt_INR in PM. simpl in PM. unfold unit3, match3. cbv zeta.
+  assert (Three : forall j k, score3 c (query M b (x i)) (code M (x j)) (code M (x k)) = c * turn M (x i + x j + x k)).
+  { intros j k. unfold score3. f_equal. unfold turn. rewrite !plus_INR.
+    replace (2 * PI * (INR (x i) + INR (x j) + INR (x k)) / INR M) with (angle M (x i) + angle M (x j) + angle M (x k))
+      by (unfold angle; field; lra).
+    rewrite <- three_angles. cbn [Sum]. unfold query, code. ring. }
+  rewrite (Sum_ext N (fun j => Sum N (fun k => exp (score3 c (query M b (x i)) (code M (x j)) (code M (x k)))))
+    (fun j => Sum N (fun k => exp (c * turn M (x i + x j + x k))))).
+  2:{ intros j _. apply Sum_ext. intros k _. now rewrite Three. }
+  rewrite (Sum_ext N (fun j => exp (score3 c (query M b (x i)) (code M (x j)) blank)
+    + exp (score3 c (query M b (x i)) blank (code M (x j)))) (fun _ => 2)).
+  2:{ intros j _.
+      assert (Z : score3 c (query M b (x i)) (code M (x j)) blank = 0) by (unfold score3, blank, code; cbn [Sum]; ring).
+      assert (Z' : score3 c (query M b (x i)) blank (code M (x j)) = 0) by (unfold score3, blank, code; cbn [Sum]; ring).
+      rewrite Z, Z', exp_0. ring. }
+  assert (Blanks : score3 c (query M b (x i)) blank blank = c * b) by (unfold score3, blank, query; cbn [Sum]; ring).
+  rewrite Blanks, Sum_const. f_equal. f_equal. ring.
+Qed.
+
 Definition matched3 (N M : nat) (x : nat -> nat) (i : nat) : Prop :=
   exists j k, (j < N)%nat /\ (k < N)%nat /\ ((x i + x j + x k) mod M = 0)%nat.
 
-(** @statement Sparse averaging: Match3, tensor unit
-    @clause in exact arithmetic
-    @kind part
-    @hypotheses any N >= 1, M >= 2, o > 1; c = (ln(N^2 + 2N) + 2 ln o)/min(1, 1 - cos(2 pi/M)); the blank pair
-      weighs (1 - 2/((N + 2) o))/o of a match, 2N pairs of a token and the blank have score 0; their values are
-      0, those of pairs 1
-    @formula with a match the output is within eta = 1/(1 + o) of one, without one within eta of zero
-    @note With three_angles it is the clause. *)
-Theorem match3_errors :
-  forall N M x i o, (0 < N)%nat -> (2 <= M)%nat -> 1 < o ->
+Lemma match3_bounds : forall N M x i o, (0 < N)%nat -> (2 <= M)%nat -> 1 < o ->
   let g := Rmin 1 (1 - cos (2 * PI / INR M)) in
   let c := (ln (INR N ^ 2 + 2 * INR N) + 2 * ln o) / g in
   let w := exp c * (1 - 2 / ((INR N + 2) * o)) / o in
@@ -256,11 +285,44 @@ Proof.
     unfold eta. replace (1 / (1 + o) * ((ones + (2 * n + v)) * (1 + o))) with (ones + (2 * n + v)) by (field; lra). lra.
 Qed.
 
+(** @statement Sparse averaging: Match3, tensor unit
+    @clause in exact arithmetic
+    @kind clause
+    @hypotheses any N >= 1 tokens, M >= 2, o > 1; c = (ln(N^2 + 2N) + 2 ln o)/min(1, 1 - cos(2 pi/M)); a third-order unit of
+      m = 4 coordinates, three cosines and one for the blank; pairs of tokens have the value 1, pairs with the blank 0
+    @formula with some b, with a match the output is within eta = 1/(1 + o) of one, without one within eta of zero
+    @note b is such that the blank pair weighs (1 - 2/((N + 2) o))/o of a match. Tokens are natural numbers. *)
+Theorem match3_errors :
+  forall N M o, (0 < N)%nat -> (2 <= M)%nat -> 1 < o ->
+  let c := (ln (INR N ^ 2 + 2 * INR N) + 2 * ln o) / Rmin 1 (1 - cos (2 * PI / INR M)) in
+  let eta := 1 / (1 + o) in
+  exists b, exp (c * b) = exp c * (1 - 2 / ((INR N + 2) * o)) / o /\
+  forall x i,
+  (matched3 N M x i -> 1 - eta <= unit3 N M c b x i <= 1) /\
+  (~ matched3 N M x i -> 0 <= unit3 N M c b x i <= eta).
+Proof.
+  intros N M o PN HM Po c eta.
+  pose proof (fun x i => match3_bounds N M x i o PN HM Po) as Bounds. cbv zeta in Bounds. fold c eta in Bounds.
+  set (w := exp c * (1 - 2 / ((INR N + 2) * o)) / o) in *.
+  destruct (Bounds (fun _ => 0%nat) 0%nat) as [Pw _].
+  assert (G : 0 < Rmin 1 (1 - cos (2 * PI / INR M))) by (apply Rmin_glb_lt; [lra|now apply turn_gap]).
+  assert (Pc : 0 < c).
+  { assert (QN : 1 <= INR N) by (apply (le_INR 1); lia).
+    assert (0 <= ln (INR N ^ 2 + 2 * INR N)) by (rewrite <- ln_1; apply ln_le; nra).
+    assert (0 < ln o) by (rewrite <- ln_1; apply ln_increasing; lra). apply Rdiv_lt_0_compat; lra. }
+  exists (ln w / c). replace (c * (ln w / c)) with (ln w) by (field; lra). rewrite exp_ln by exact Pw.
+  split; [reflexivity|]. intros x i.
+  assert (E : unit3 N M c (ln w / c) x i = match3 N M c w x i).
+  { rewrite unit3_is_match3 by lia. replace (c * (ln w / c)) with (ln w) by (field; lra). now rewrite exp_ln. }
+  rewrite E. apply Bounds.
+Qed.
+
 (** Without the blank token every output is one, whatever the tokens: X = (1, 2, 3, 4), M = 11 has no match. *)
 (** @statement Sparse averaging: Match2
     @kind erratum
     @hypotheses X = (1, 2, 3, 4), M = 11, any scale, no blank token
-    @formula no token has a match, and every output is one *)
+    @formula no token has a match, and every output is one
+    @note Values are 1 for every token, so that an output is the sum of the weights over itself. *)
 Theorem without_a_blank_match2_fails :
   forall c, let x i := S i in
   let ones i := Sum 4 (fun j => exp (c * turn 11 (x i + x j))) in

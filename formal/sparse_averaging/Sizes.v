@@ -43,9 +43,9 @@ Qed.
 (** @statement Sparse averaging: Match3, transform
     @clause right for every N and M
     @kind part
-    @hypotheses P >= 1; a number v from 0 to P - 1; N wrong tokens of weights w_j >= 0, 1/(8P) together, with
-      numbers from 0 to P - 1; relative errors of at most 1/(32P) in numerator and denominator; rounding moves
-      by at most 1/4
+    @hypotheses P >= 1; a number v from 0 to P - 1; N wrong tokens of weights w_j >= 0 relative to the right
+      one's, 1/(8P) together, with numbers from 0 to P - 1; relative errors of at most 1/(32P) in numerator and
+      denominator; rounding moves by at most 1/4
     @formula what is copied is less than 1/2 from v, so that the nearest integer is v
     @note The histogram, the butterflies and the reads are not part of it. *)
 Theorem copies_are_exact_after_rounding :

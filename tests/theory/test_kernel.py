@@ -18,6 +18,7 @@ from yzflow.pages import kernel as section
 LEMMA_4 = REGISTER["Scan and Snap: Lemma 4"]
 THEOREM_3 = REGISTER["Scan and Snap: Theorem 3"]
 LEMMA_11 = REGISTER["Scan and Snap: Lemma 11"]
+SIGNAL = REGISTER["Scan and Snap: Equations 86 to 93"]
 
 
 def report(*statements):
@@ -43,11 +44,11 @@ def test_all_of_a_clause_has_the_label_and_its_proof_is_a_further_look():
 
 
 def test_a_part_of_a_clause_and_a_negation_give_no_label():
-    kinds = {one.kind for one in LEMMA_11.checked}
+    kinds = {one.kind for one in SIGNAL.checked}
     assert kinds == {"part", "erratum"}
-    assert not any(label.trust is Trust.KERNEL_CHECKED for label in LEMMA_11.trust)
-    (negation,) = LEMMA_11.negations
-    assert negation.theorem == "lemma11_as_printed_is_false"
+    assert not any(label.trust is Trust.KERNEL_CHECKED for label in SIGNAL.trust)
+    (negation,) = SIGNAL.negations
+    assert negation.theorem == "equation_88_as_printed_is_false"
 
 
 @pytest.mark.parametrize(
@@ -120,12 +121,28 @@ def test_check_pages_and_errata_show_theorems_with_hypotheses():
     assert "kernel-checked" in verdict.text()
     page = section.section(LEMMA_4)
     assert theorem.name in page and "ClassicalDedekindReals.sig_forall_dec" in page
-    assert "It has not checked all of" not in page
-    assert "It has not checked all of: (61), growth" in section.section(LEMMA_11)
+    assert "Not checked" not in page
+    assert "Not checked</strong> by a kernel, or not all of it: the whole" in section.section(SIGNAL)
     assert section.section(replace(LEMMA_4, number="Lemma 40")) == ""
     assert "Checked by the kernel of Coq (`scan_and_snap/Visits.lemma11_as_printed_is_false`)" in errata_page(
         report(LEMMA_11)
     )
+
+
+def test_a_formula_stands_beside_the_printed_one_with_its_definitions():
+    (theorem,) = (one for one in LEMMA_11.checked if one.theorem == "lemma11_growth")
+    shown = section.item(LEMMA_11, theorem)
+    printed, clause, checked = re.findall("<span class='soft'>(.*?)</span>(<svg.*?)</div>", shown)
+    assert (printed[0], clause[0], checked[0]) == ("Printed", "Clause: (61), growth", "Checked by the kernel")
+    titles = [" ".join(re.findall("<title>(.*?)</title>", one[1])) for one in (printed, clause, checked)]
+    assert r"\lesssim" in titles[0] and r"\lesssim" not in titles[1]
+    assert r"|h(N_n) - h(\bar N)| \leq h(\bar N)\,\frac{\Delta}{\bar N}" in titles[2]
+    assert shown.index("Definition rate") < shown.index("Definition solves") and "Fixpoint steps" not in shown
+
+
+def test_definitions_are_those_that_theorems_name():
+    named = {name for one in kernel.table() for name in one.uses}
+    assert kernel.definitions() == {name: says for name, says in checking.definitions().items() if name in named}
 
 
 def test_a_theorem_about_no_clause_is_refused():

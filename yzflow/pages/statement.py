@@ -333,7 +333,7 @@ def _margins(verdict: Examined) -> str:
 
 def _errata(statement: Statement) -> str:
     items = "".join(f"<li>{formulas.readable(erratum)}</li>" for erratum in statement.errata)
-    items += "".join(kernel.item(one, "Checked by the kernel of Coq, ") for one in statement.negations)
+    items += "".join(kernel.item(statement, one, "Checked by the kernel of Coq, ") for one in statement.negations)
     found = f"<ul>{items}</ul>" if items else "<p>No erratum found.</p>"
     return f"<section id='errata'><h2>Errata</h2>{found}</section>"
 

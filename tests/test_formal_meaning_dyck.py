@@ -1,0 +1,215 @@
+"""The theorems on bounded Dyck that the kernel checked, in Python by hand, against the functions of `theory`.
+
+As `test_formal_meaning.py`. Words are those of Words.v; that the language takes them, and what a layer gathers from
+them, is asked of `dynamics`.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+from meaning import SEEDS, evaluates
+
+from dynamics import DyckLanguage, Layer
+from theory.bounded_dyck import balance, hypotheses, measures
+from theory.bounded_dyck.proofs import theorem2
+
+
+def prefix16(w, j):
+    """(16): the types w opened, and a pair of type j. Open brackets are 2i, closed ones 2i + 1."""
+    return [2 * i for i in w] + [2 * j, 2 * j + 1]
+
+
+def lengthened(w, j, n, i, level):
+    """`lengthened` of Words.v: n pairs of type i and a level, before the last bracket of (16)."""
+    pairs, opened = [2 * i, 2 * i + 1] * n, [2 * s for s in w]
+    if level <= len(w) + 1:
+        return opened[: level - 1] + pairs + opened[level - 1 :] + [2 * j, 2 * j + 1]
+    between = level - 2 - len(w)
+    return [*opened, 2 * j, *[0] * between, *pairs, *[1] * between, 2 * j + 1]
+
+
+def before_ln(layer, language, word):
+    """The sum before LN of a word at its last bracket, START with it."""
+    states = language.state_sequence(word)
+    return balance.contributions(layer, language)[states[-1], states].sum(axis=0)
+
+
+def ln(v):
+    return v / np.linalg.norm(v, axis=-1, keepdims=True)
+
+
+def queries(language):
+    """(j, d) of all closing queries of depth 1 to D - 1."""
+    return itertools.product(range(language.n_types), range(1, language.max_depth))
+
+
+def random_layer(language, rng, width=3):
+    n = language.n_states
+    return Layer(rng.normal(size=(n, n)), rng.normal(size=(width, language.n_brackets)), rng.normal(size=(n, width)))
+
+
+@evaluates("equation13", "pairs_hide_the_stack")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_words_of_the_theorems_and_what_they_add(seed):
+    rng = np.random.default_rng(seed)
+    language = DyckLanguage(2, 4)
+    layer = random_layer(language, rng)
+    delta = balance.insertions(layer, language)
+    for j, d in queries(language):
+        w = list(rng.integers(0, 2, d))
+        for i, level in itertools.product(range(2), range(1, 5)):
+            word, query = lengthened(w, j, 3, i, level), language.close(j, d)
+            assert language.state_sequence(word)[-1] == query  # a prefix of the language, with this query
+            assert list(language.stack(word)) == list(language.stack(prefix16(w, j)))
+            between = sum(delta[query, 0, one - 1] for one in range(d + 2, level))
+            expected = before_ln(layer, language, prefix16(w, j)) + between + 3 * delta[query, i, level - 1]
+            np.testing.assert_allclose(before_ln(layer, language, word), expected, atol=1e-10)
+            (found,) = layer.features(language.bags([word]))
+            np.testing.assert_allclose(found, ln(expected), atol=1e-10)
+            far = before_ln(layer, language, prefix16(w, j)) + between + 1e9 * delta[query, i, level - 1]
+            np.testing.assert_allclose(ln(far), ln(delta[query, i, level - 1]), atol=1e-6)
+
+
+@evaluates("necessity_of_silence", "balance_is_necessary")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_is_right_at_every_length_is_balanced(seed):
+    language = DyckLanguage(2, 3)
+    layer = balance.balanced_layer(language, rng=seed)
+    head = balance.exact_head(layer, language)
+    # The hypothesis `right`: outputs are those of the query and the last unmatched type, and types differ in them.
+    for (j, d), i, level, n in itertools.product(queries(language), range(2), range(1, 4), (0, 1, 50)):
+        targets = []
+        for t in range(2):
+            word = lengthened([0] * (d - 1) + [t], j, n, i, level)
+            (output,) = head(ln(before_ln(layer, language, word))[None])
+            np.testing.assert_allclose(output, language.next_token(word), atol=1e-9)
+            targets.append(output)
+        assert np.abs(targets[0] - targets[1]).max() > 0.1
+    closing = balance.queries(language).ravel()
+    sizes = np.abs(balance.contributions(layer, language)).max()
+    assert np.abs(balance.insertions(layer, language)[closing]).max() < 1e-12 * sizes
+    assert balance.residual(layer.Z, language) < 1e-9
+    # And a layer that leaves something is not right.
+    assert not measures.right_at_every_length(random_layer(language, np.random.default_rng(seed)), language)
+
+
+@evaluates("loud_pairs_are_balanced")
+def test_silent_pairs_need_no_balance():
+    language = DyckLanguage(2, 3)
+    found = 0
+    for layer in measures._family(language):
+        if not measures.right_at_every_length(layer, language):
+            continue
+        values = np.abs(balance.contributions(layer, language)).max(axis=(0, 2))
+        closing = balance.queries(language).ravel()
+        for o, c in zip(*(states.ravel() for states in balance.pairs(language)), strict=True):
+            assert (values[o] > 1e-9) == (values[c] > 1e-9)
+            if values[o] > 1e-9:
+                assert np.ptp(layer.Z[closing, o] - layer.Z[closing, c]) < 1e-9
+                found += 1
+    assert found
+
+
+@evaluates("balance_of_values")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_balance_of_values(seed):
+    language = DyckLanguage(2, 3)
+    layer = balance.balanced_layer(language, rng=seed)
+    opens, closes = (states.ravel() for states in balance.pairs(language))
+    for o, c in zip(opens, closes, strict=True):
+        difference = layer.Z[:, o] - layer.Z[:, c]
+        np.testing.assert_allclose(difference, difference[0], atol=1e-9)  # (11)
+        np.testing.assert_allclose(layer.V[c], -np.exp(difference[0]) * layer.V[o], rtol=1e-9)
+    sizes = np.abs(balance.contributions(layer, language)).max()
+    assert np.abs(balance.insertions(layer, language)).max() < 1e-12 * sizes
+
+
+@evaluates("one_type_needs_no_balance")
+def test_one_type_knows_the_depth_without_balance():
+    language = DyckLanguage(1, 4)
+    layer = hypotheses.one_type_layer(language)
+    words = [[0] * opens + [1] * closes for opens in range(1, 5) for closes in range(1, opens + 1)]
+    first, second = layer.V[language.open(0, 1)], layer.V[language.close(0, 0)]
+    for word in words:
+        f = ln(before_ln(layer, language, word))
+        depth = 2 * word.count(0) - len(word)
+        assert f @ first == pytest.approx((1 + depth) * (f @ second))
+    assert np.abs(balance.insertions(layer, language)).max() > 0.1 and balance.residual(layer.Z, language) > 0.1
+
+
+@evaluates("theorem2", "theorem2_deeper")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bounds_of_theorem2(seed):
+    rng = np.random.default_rng(seed)
+    language = DyckLanguage(2, 4)
+    layer = random_layer(language, rng)
+    Y = np.asarray(layer.Y)
+    gamma = np.linalg.norm(Y, 2)  # the head is linear
+    delta = np.linalg.norm(balance.insertions(layer, language), axis=-1)
+    n = int(rng.integers(1, 6))
+    for j, d in queries(language):
+        w = [[*rng.integers(0, 2, d - 1), t] for t in range(2)]
+        P = max(np.linalg.norm(before_ln(layer, language, prefix16(one, j))) for one in w)
+
+        def apart(i, level, w=w, j=j):
+            outputs = [ln(before_ln(layer, language, lengthened(one, j, n, i, level))) @ Y for one in w]
+            return np.linalg.norm(outputs[0] - outputs[1])
+
+        for i, level in itertools.product(range(2), range(1, 5)):
+            # Words of the level, and of those between, must be apart; so many levels are opened once.
+            levels = [(0, one) for one in range(d + 2, level)] + [(i, level)]
+            tau = min(apart(*one) for one in levels)
+            bound = float(theorem2.bound(P, gamma, tau, n))
+            if level > d + 2:
+                bound = float(theorem2.deeper(bound, n, level - d - 2))
+            assert delta[language.close(j, d), i, level - 1] <= bound * (1 + 1e-9)
+            assert len(lengthened(w[0], j, n, i, level)) + 1 <= 2 * n + 2 * language.max_depth
+    assert measures.attained_bound(None, "") < 0.01 and measures.attained_deeper(None, "") < 0.01  # and they are sharp
+
+
+@evaluates("encodings_20_and_21_are_dependent")
+@pytest.mark.parametrize(("k", "depth"), [(1, 2), (2, 2), (2, 4), (3, 3)])
+def test_ranks_of_encodings(k, depth):
+    language = DyckLanguage(k, depth)
+    opens, _ = balance.pairs(language)
+    for kind, columns in (("type and depth", 2 * k + depth + 1), ("type and angle", 2 * k + 2)):
+        rows = language.embedding(kind)[opens.ravel()]
+        assert not rows[:, columns:].any()  # START's coordinate, which Encodings.v leaves out
+        assert (np.linalg.matrix_rank(rows) < k * depth) == (k > 1)
+
+
+@evaluates("uniform_attention_knows_the_depth", "without_start_words_are_their_doubles")
+def test_uniform_attention():
+    language = DyckLanguage(2, 3)
+    states = language.states[:-1]
+    V = np.array([[0, 1 if state.kind == "open" else -1] for state in states] + [[1, 0]])
+    layer = Layer(np.zeros((language.n_states,) * 2), np.zeros((2, language.n_brackets)), V)
+    words = [list(word) for length in range(1, 7) for word in language.prefixes(length)]
+    for word, (s, h) in zip(words, layer.features(language.bags(words)), strict=True):
+        assert s > 0 and h / s == pytest.approx(len(language.stack(word)))
+    value = np.random.default_rng(0).normal(size=(language.n_brackets, 4))
+    for word in words:
+        np.testing.assert_allclose(ln(value[word + word].mean(axis=0)), ln(value[word].mean(axis=0)), atol=1e-12)
+    assert len(language.stack([0])) == 1 and len(language.stack([0, 0])) == 2
+
+
+@evaluates("weight_decay_leaves_little")
+@pytest.mark.parametrize("seed", SEEDS)
+def test_weight_decay(seed):
+    # Weights are rows of a list; the first is exact, and each has a norm.
+    rng = np.random.default_rng(seed)
+    X, n_brackets, weights = 6, 4, 40
+    pi, p = rng.dirichlet(np.ones(X)), rng.dirichlet(np.ones(n_brackets), X)
+    T = p + rng.uniform(0, 0.3, weights)[:, None, None] * rng.normal(size=(weights, X, n_brackets))
+    T[0] = p
+    size = rng.uniform(0, 5, weights)
+    size[0] = 4
+    squared = ((T[:, :, None, :] - np.eye(n_brackets)) ** 2).sum(axis=-1)
+    loss = np.einsum("x,xo,wxo->w", pi, p, squared)
+    apart = ((T - p) ** 2).sum(axis=-1)
+    np.testing.assert_allclose(loss - loss[0], apart @ pi, atol=1e-12)  # `loss_splits`
+    for decay in (0.01, 0.1, 1.0):
+        best = np.argmin(loss + decay * size)
+        assert loss.min() == loss[0] and loss[best] - loss[0] <= decay * size[0] + 1e-12
+        assert size[best] <= size[0] and (pi * apart[best] <= decay * size[0] + 1e-12).all()
