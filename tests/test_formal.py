@@ -3,6 +3,7 @@
 Tests that compile need coqc, on Debian in the packages coq and libcoq-coquelicot; they are skipped where it is missing.
 """
 
+import functools
 import hashlib
 import importlib
 import json
@@ -22,6 +23,7 @@ ROWS = json.loads(checking.TABLE.read_text())
 needs_coq = pytest.mark.skipif(checking.compiler() is None, reason="coqc is not installed: apt-get install coq")
 
 
+@functools.cache
 def proved():
     return [one for file in FILES for one in checking.theorems(file)]
 
