@@ -19,7 +19,7 @@ _ENDS = {"->", "<->", "/\\", "\\/", ")", ",", ":=", "in", "then", "else", "=>", 
 _LETTERS = "alpha beta gamma delta zeta eta theta iota kappa lambda mu nu xi rho sigma tau phi chi psi omega Delta"
 _GREEK = frozenset(_LETTERS.split())
 _NAMES = {"Nbar": r"\bar N", "Nn": "N_n", "tstar": "t^*", "PI": r"\pi", "Ginv": r"\mathrm{Ginv}"}
-_RELATIONS = {"=": "=", "<>": r"\neq", "<": "<", "<=": r"\leq", ">": ">", ">=": r"\geq"}
+_RELATIONS = {"=": "=", "<>": r"\ne", "<": "<", "<=": r"\le", ">": ">", ">=": r"\ge"}
 
 
 _SIGNS = {
@@ -288,11 +288,11 @@ def _known(head: str, given: Sequence[Node], inline: bool) -> str | None:
     if head in ("Sum", "Over") and len(given) == 2:
         variable, body = _binding(given[1])
         over = rf"{name(variable)} < {one[0]}" if head == "Sum" else rf"{name(variable)} \in \{{0, 1\}}^{{{one[0]}}}"
-        return rf"\sum_{{{over}}} {_wrapped(body, inline, '+', '-')}"
+        return rf"\sum_{{{over}}}\ {_wrapped(body, inline, '+', '-')}"
     if head == "Others" and len(given) == 3:
         variable, body = _binding(given[2])
-        over = rf"{name(variable)} < {one[0]},\ {name(variable)} \neq {one[1]}"
-        return rf"\sum_{{{over}}} {_wrapped(body, inline, '+', '-')}"
+        over = rf"{name(variable)} < {one[0]},\ {name(variable)} \ne {one[1]}"
+        return rf"\sum_{{{over}}}\ {_wrapped(body, inline, '+', '-')}"
     if head == "is_derive" and len(given) == 3:
         variable, body = _binding(given[0], "t")
         slope = rf"\tfrac{{d}}{{d{name(variable)}}} {_wrapped(body, True, '+', '-')}"
@@ -317,7 +317,8 @@ def latex(node: Node, inline: bool = False) -> str:
         if known is not None:
             return known
         first = _wrapped(parts[0], True, "+", "-", "*", "/", "apply")
-        return f"{first}({', '.join(latex(part, True) for part in parts[1:])})"
+        given = (_wrapped(part, True) if part.head == "fun" else latex(part, True) for part in parts[1:])
+        return f"{first}({', '.join(given)})"
     if head == "()":
         return f"({latex(parts[0], True)})"
     if head == "list":

@@ -87,11 +87,11 @@ def test_names_stand_for_the_nearest_definition():
 @pytest.mark.parametrize(
     ("statement", "shown"),
     [
-        ("forall x, 0 < x -> ln x <= x - 1", [r"\forall\, {x}:", "0 < x", r"\Rightarrow\quad \ln(x) \leq x - 1"]),
+        ("forall x, 0 < x -> ln x <= x - 1", [r"\forall\, {x}:", "0 < x", r"\Rightarrow\quad \ln(x) \le x - 1"]),
         ("forall a b c : R, a - (b - c) = a - b + c", [r"\forall\, {a, b, c}: \quad a - (b - c) = a - b + c"]),
-        ("(a + b) * c / (2 * d) ^ 2 <> - / x", [r"\frac{(a + b)\,c}{(2\,d)^{2}} \neq -\frac{1}{x}"]),
+        ("(a + b) * c / (2 * d) ^ 2 <> - / x", [r"\frac{(a + b)\,c}{(2\,d)^{2}} \ne -\frac{1}{x}"]),
         ("Sum (S n) (fun i => f i + 1) = Others K n g", [
-            r"\sum_{i < n + 1} (f(i) + 1) = \sum_{i < K,\ i \neq n} g(i)",
+            r"\sum_{i < n + 1}\ (f(i) + 1) = \sum_{i < K,\ i \ne n}\ g(i)",
         ]),
         ("(exists s, c < s /\\ h s = 0) <-> ~ P", [
             r"(\exists\, {s}:\ c < s\quad\mathrm{and}\ h(s) = 0) \Leftrightarrow\quad \mathrm{not}\ P",

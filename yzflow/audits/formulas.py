@@ -19,7 +19,7 @@ __all__ = ["as_html", "as_markdown", "in_words", "is_latex", "parts", "readable"
 _SIZE = 100  # units of the picture to one em of the text around it
 _LINE = re.compile(r"\s*\\\\\s*")
 _LONG = 70  # characters of LaTeX, about 20 em
-_RELATIONS = ("=", "<", ">", r"\le", r"\ge", r"\approx", r"\sim", r"\to", r"\Rightarrow")
+_RELATIONS = ("=", "<", ">", r"\le", r"\ge", r"\ne", r"\approx", r"\sim", r"\to", r"\Rightarrow")
 _ARGUMENT = r"\s*(\\[A-Za-z]+|[^{\s\\])"
 _OPEN = ("{", "(", "[", r"\left", r"\{", r"\langle")
 _CLOSE = ("}", ")", "]", r"\right", r"\}", r"\rangle")
