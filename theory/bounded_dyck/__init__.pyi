@@ -1,4 +1,5 @@
 from . import balance as balance
+from . import larger as larger
 from . import lottery as lottery
 from . import networks as networks
 from . import pruning as pruning

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dynamics import DyckLanguage, Layer
-from theory.bounded_dyck import balance, gpt, hypotheses, pruning, silence
+from theory.bounded_dyck import balance, gpt, hypotheses, larger, pruning, silence, transformers
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.proofs import theorem2
 from theory.statements import Runs
@@ -292,6 +292,63 @@ def linked_predictions(runs: Runs, level: str) -> float:
     language = runs.setting.language
     layer = hypotheses.balanced_at_closing_queries(language, 0)
     return _largest_error(language, layer, hypotheses.linked_head(layer, language), hypotheses.linked_features)
+
+
+def deeper_predictions(runs: Runs, level: str) -> float:
+    """Largest change of an exact Transformer's outputs by three layers that hand their tokens on, before and behind."""
+    language = runs.setting.language
+    exact = larger.balanced_transformer(language, 0)
+    others = [larger.deeper(exact, 3, 1), larger.deeper(exact, 3, 2, at=0)]
+    batches = [tokens for tokens, _ in _texts(language)]
+    return max(float(np.abs(one(tokens) - exact(tokens)).max()) for one in others for tokens in batches)
+
+
+def wider_predictions(runs: Runs, level: str) -> float:
+    """Largest error of the next-token distribution of an exact Transformer that was made wider and then deeper."""
+    language = runs.setting.language
+    exact = larger.balanced_transformer(language, 0)
+    wide, turn = larger.wider(exact, exact.width + 9, 1, attention=2, units=4)
+    wide = larger.deeper(wide, 2, 2)
+    found = [(wide(tokens @ turn) @ turn.T, target) for tokens, target in _texts(language)]
+    return max(float(np.abs(one[..., : language.n_brackets] - target).max()) for one, target in found)
+
+
+def wider_outputs(runs: Runs, level: str) -> float:
+    """Largest distance of random Transformers' outputs from those of wider ones, turned: with a floor and without."""
+    rng, errors = np.random.default_rng(0), []
+    for floor in (0.0, 0.5):
+        given = transformers.random_transformer(5, 3, [6], 2, rng, floor=floor)
+        wide, turn = larger.wider(given, 12, rng, attention=2, units=4)
+        tokens = rng.normal(size=(20, 7, 5))
+        errors.append(np.abs(wide(tokens @ turn) - given(tokens) @ turn).max())
+    return float(max(errors))
+
+
+def _texts(language: DyckLanguage) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Tokens and exact distributions at every position of all prefixes of 6 brackets, and of one of 500."""
+    batches = (
+        [prefix for prefix, _ in _prefixes(language, 6)],
+        language.sample_sequences(1, min_length=500, max_length=500, rng=0),
+    )
+    found = []
+    for prefixes in batches:
+        tokens = np.stack([larger.encoded(language, prefix) for prefix in prefixes])
+        target = language.bags(prefixes, positions="all").target
+        found.append((tokens, target.reshape(*tokens.shape[:2], -1)))
+    return found
+
+
+def _prefixes(language: DyckLanguage, length: int) -> list[tuple[list[int], list[int]]]:
+    """All prefixes of a length, each with its unmatched types."""
+    if length == 0:
+        return [([], [])]
+    found = []
+    for prefix, stack in _prefixes(language, length - 1):
+        if len(stack) < language.max_depth:
+            found += [([*prefix, 2 * kind], [*stack, kind]) for kind in range(language.n_types)]
+        if stack:
+            found.append(([*prefix, 2 * stack[-1] + 1], stack[:-1]))
+    return found
 
 
 def wrong_without_link(runs: Runs, level: str) -> float:

@@ -7,7 +7,7 @@ import sympy as sp
 from theory.bounded_dyck import _register as assumed
 from theory.bounded_dyck import measures as checks
 from theory.bounded_dyck._register import EXACT, exact, statement
-from theory.bounded_dyck.proofs import stack, theorem1, theorem2, uniform, weight_decay
+from theory.bounded_dyck.proofs import larger, stack, theorem1, theorem2, uniform, weight_decay
 from theory.bounded_dyck.statements_of_pruning import PRUNING
 from theory.statements import Check, Clause, Hypothesis, Remark
 from theory.symbolic import derivations, part
@@ -243,6 +243,59 @@ STATEMENTS = (
                     ),
                 ),
                 assumptions=(assumed.NO_LINK, assumed.ALL_QUERIES),
+            ),
+        ),
+    ),
+    statement(
+        "Appendix C.2",
+        "More width or depth keeps exact solutions",
+        "A Transformer that is exact on Dyck at every length has wider and deeper ones that are. More layers hand "
+        "their tokens on, with zero values and the identity as network, whatever their attention is. More coordinates, "
+        "units and rows of keys change nothing where the old weights are placed right.",
+        r"W_V = 0, \ g = \mathrm{id}: \quad g(\mathrm{LN}(0) + x) = x",
+        corrected=rf"W_V = 0, \ g(x) = {tex(larger.handed_on, 'x')}: \quad f(X) = X; \quad T'(XQ) = T(X)\,Q",
+        assumptions=(assumed.MINIMAL, assumed.NO_FLOOR),
+        errata=(
+            Remark(
+                "LN must not stand on the residual stream, as it does in the first Transformers: a layer with zero "
+                "values then normalises its tokens. A bias in LN would be added to them."
+            ),
+            Remark(
+                "Zeros as further coordinates are not enough for width: the mean that LN takes off is over all of "
+                "them. An isometry that turns the all-ones direction into that of the wider tokens is."
+            ),
+            Remark("Of more heads Appendix C.2 says nothing; heads with zero values add nothing, for the same reason."),
+        ),
+        clauses=(
+            Clause(
+                "more depth",
+                rf"W_V = 0, \ g(x) = {tex(larger.handed_on, 'x')}: \quad f(X) = X",
+                prove=part(_PROOFS["larger"], "handed on"),
+                checks=(
+                    exact(
+                        "change by three more layers, prefixes to length 6 and of 500", checks.deeper_predictions, 0.0
+                    ),
+                ),
+                assumptions=(assumed.LINK, assumed.ZERO_TO_ZERO),
+            ),
+            Clause(
+                "more depth in a GPT",
+                prove=part(_PROOFS["larger"], "GPT's layer"),
+                assumptions=(assumed.BEFORE,),
+            ),
+            Clause(
+                "more width",
+                r"QQ^T = I, \ P'(xQ) = (Px)Q: \quad T'(XQ) = T(X)\,Q",
+                prove=part(
+                    _PROOFS["larger"], "mean", "norm", sizes={"(d, d')": ((2, 3), (3, 5))}, prose=(larger.COMPOSED,)
+                ),
+                checks=(
+                    exact(
+                        "distribution of a wider and deeper one, to length 6 and of 500", checks.wider_predictions, 1e-8
+                    ),
+                    exact("outputs of random Transformers and of wider ones", checks.wider_outputs, 1e-9),
+                ),
+                assumptions=(assumed.ZERO_TO_ZERO,),
             ),
         ),
     ),

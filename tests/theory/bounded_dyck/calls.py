@@ -5,7 +5,18 @@ import hostile
 import numpy as np
 
 from dynamics import DyckLanguage
-from theory.bounded_dyck import balance, gpt, hypotheses, lottery, networks, pruning, silence, subset_law, transformers
+from theory.bounded_dyck import (
+    balance,
+    gpt,
+    hypotheses,
+    larger,
+    lottery,
+    networks,
+    pruning,
+    silence,
+    subset_law,
+    transformers,
+)
 
 EXEMPT = {
     hostile.OURS: {"bounded_dyck.pruned.Fit"},
@@ -53,6 +64,13 @@ def calls():
         "bounded_dyck.transformers.layer_norm": (transformers.layer_norm, dict(rows=rows, floor=1.0)),
         "bounded_dyck.transformers.random_transformer": (transformers.random_transformer, dict(
             width=2, attention=1, hidden=[2], n_layers=1, rng=0, floor=1.0, norm=1.0, residual=1.0)),
+        "bounded_dyck.larger.balanced_transformer": (larger.balanced_transformer, dict(
+            language=dyck, rng=0, scale=1.0)),
+        "bounded_dyck.larger.encoded": (larger.encoded, dict(language=dyck, prefix=[0, 1])),
+        "bounded_dyck.larger.isometry": (larger.isometry, dict(width=2, wider=3, rng=0)),
+        "bounded_dyck.larger.wider": (larger.wider, dict(transformer=given, width=3, rng=0, attention=1, units=1)),
+        "bounded_dyck.larger.identity_layer": (larger.identity_layer, dict(width=2, rng=0, attention=1)),
+        "bounded_dyck.larger.deeper": (larger.deeper, dict(transformer=given, more=1, rng=0, at=0)),
         "bounded_dyck.silence.may_be_silent": (silence.may_be_silent, dict(language=dyck, silent=[(0, 3)])),
         "bounded_dyck.silence.memory_head": (silence.memory_head, dict(layer=balanced, language=dyck)),
         "bounded_dyck.silence.silent_layer": (silence.silent_layer, dict(language=dyck, silent=[(0, 3)], rng=0)),

@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from theory.bounded_dyck.proofs import encodings, lottery, stack, theorem1, theorem2, uniform, weight_decay
+from theory.bounded_dyck.proofs import encodings, larger, lottery, stack, theorem1, theorem2, uniform, weight_decay
 
 MISTAKES = {
     # The difference of (11) is called c here: with c = -a the value is -exp(-a) V_open, not -exp(a) V_open.
@@ -76,6 +76,22 @@ MISTAKES = {
         weight_decay,
         {"product_bound": lambda norm, layers: norm / layers},
         "head of three layers",
+    ),
+    "larger: a network that keeps positive coordinates alone": (
+        larger,
+        {"handed_on": lambda x: sp.Max(0, x)},
+        "handed on, sign -1",
+    ),
+    "larger: values of a layer that hands on": (larger, {"silent_value": lambda: sp.Integer(1)}, "GPT's layer"),
+    "larger: zeros as further coordinates": (
+        larger,
+        {"widening": lambda width, wider: sp.Matrix(width, wider, lambda i, j: int(i == j))},
+        "mean",
+    ),
+    "larger: an isometry of other length": (
+        larger,
+        {"widening": lambda width, wider: larger.widening(width, wider) * sp.Rational(1, 2)},
+        "norm",
     ),
     "stack: sign of b": (stack, {"close_value": lambda b: -sp.exp(b)}, "coordinate"),
     "stack: V_open without a": (stack, {"open_value": lambda a: sp.Integer(1)}, "coordinate"),

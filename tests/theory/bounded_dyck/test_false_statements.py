@@ -4,6 +4,7 @@ Those that turn a proof red are in ``mistakes.py`` beside this file.
 """
 
 import itertools
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,18 @@ import pytest
 
 from dynamics import DyckLanguage, Layer
 from theory import balance, statements
-from theory.bounded_dyck import bounds, gpt, hypotheses, lottery, measures, measures_of_pruning, silence, subset_law
+from theory.bounded_dyck import (
+    bounds,
+    gpt,
+    hypotheses,
+    larger,
+    lottery,
+    measures,
+    measures_of_pruning,
+    silence,
+    subset_law,
+    transformers,
+)
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.proofs import theorem2
 from yzflow.audits.audit import Simulations
@@ -46,6 +58,18 @@ def random_layer(right):
     return lambda language, *a, **o: noise(right(language, *a, **o))
 
 
+def other_attention(right):
+    """Wider Transformers with a query matrix of their own."""
+
+    def wide(*a, **o):
+        made, turn = right(*a, **o)
+        (layer,) = made.layers
+        query = np.random.default_rng(5).normal(size=layer.query.shape)
+        return transformers.Transformer((replace(layer, query=query),), made.floor), turn
+
+    return wide
+
+
 def shuffled(network):
     rng = np.random.default_rng(5)
     return ReluNetwork(tuple(rng.permuted(weight) for weight in network.weights), network.biases)
@@ -72,6 +96,37 @@ CHECKS = {
         "residual",
         lambda right: lambda Z, language: right(Z * np.where(np.arange(Z.shape[1]) < Z.shape[1] // 2, 1, -1), language),
     ),
+    "more depth: random values": (
+        "Appendix C.2",
+        0,
+        larger,
+        "identity_layer",
+        lambda right: (
+            lambda width, rng: replace(right(width, rng), value=np.random.default_rng(5).normal(size=(width,) * 2))
+        ),
+    ),
+    "more depth: no link": (
+        "Appendix C.2",
+        0,
+        larger,
+        "identity_layer",
+        lambda right: lambda width, rng: replace(right(width, rng), residual=0.0),
+    ),
+    "more width: an isometry that turns the all-ones direction away": (
+        "Appendix C.2",
+        2,
+        larger,
+        "isometry",
+        lambda right: lambda width, wider, rng: np.linalg.qr(rng.normal(size=(wider, width)))[0].T,
+    ),
+    "more width: zeros as further coordinates": (
+        "Appendix C.2",
+        2,
+        larger,
+        "isometry",
+        lambda right: lambda width, wider, rng: np.eye(width, wider),
+    ),
+    "more width: other attention": ("Appendix C.2", 1, larger, "wider", other_attention),
     "silent pairs: (14) is not needed": ("Silent pairs", 0, balance, "insertions", times(0)),
     "silent pairs: (14) with minus": (
         "Silent pairs",
