@@ -16,9 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 
 from dynamics import DyckLanguage
 from dynamics.support import checks
+from yzflow import intervals
+from yzflow.figures.registry import Effort, Entry
+from yzflow.figures.style import BLACK, BLUE, ORANGE, VERMILION, canvas, styled
 from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow.sweeps.runs import Task
@@ -31,6 +35,7 @@ from yzflow_studies.uniform_attention.study import Hypothesis, verdict
 if TYPE_CHECKING:
     from dynamics.deep import Transformer
 
+PAPER = "Bounded Dyck"
 SEEDS = tuple(range(4520, 4526))  # used by no other study of this project
 LAYERS, HEADS = 3, 4
 PENALTIES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # nats an open head
@@ -246,7 +251,7 @@ def pruned(
 
 
 def by_seed(runs: xr.Dataset) -> dict[str, np.ndarray]:
-    """What each of `HYPOTHESES` is tested on, a number a seed; nan where a seed has none.
+    """Numbers that each of `HYPOTHESES` is tested on, one a seed; nan where a seed has none.
 
     H1: `accuracy` less `fixed`, mean over penalties. H2: Spearman's rank correlation of cost and stack share over the
     heads before. H3: mean share of survivors after less that of all heads before, mean over penalties that leave a
@@ -276,3 +281,88 @@ def verdicts(runs: xr.Dataset) -> dict[str, str]:
     """Verdict on each of `HYPOTHESES`, over the seeds that have a number."""
     values = by_seed(runs)
     return {one.name: verdict(values[one.name][np.isfinite(values[one.name])], one) for one in HYPOTHESES}
+
+
+# The figure
+
+
+_WAYS = (
+    ("accuracy", "the others adapt", BLUE, "o-"),
+    ("fixed", "the others fixed, least important removed", VERMILION, "s--"),
+    ("same", "the others fixed, the same heads removed", ORANGE, "^:"),
+)
+
+
+def of_survivors(runs: xr.Dataset, name: str) -> xr.DataArray:
+    """Mean of a variable over the heads that are left: (penalty, seed); nan where there is none."""
+    return runs[name].where(runs["left"].astype(bool)).mean(("layer", "head")).transpose("penalty", "seed")
+
+
+@styled
+def pruned_heads(runs: xr.Dataset) -> Figure:
+    """Heads of trained transformers pruned by a penalty while the others adapt, beside pruning with the others fixed.
+
+    Left: accuracy after closing brackets against the heads that are left; light marks are seeds, lines join their means
+    at one penalty, solid where all weights adapt, dashed where as many of the most important heads of the model as it
+    was are kept, dotted where the same heads are. Middle: how stack-like the heads that are left are, after and before,
+    with all heads before as the dotted line, and 95% intervals of means over seeds (Student's t). Right: the share of
+    them whose map is nearest to the map that the same head had, in its layer. Numbers at the solid line are penalties.
+
+    Parameters
+    ----------
+    runs : xarray.Dataset
+        From `pruned`.
+    """
+    figure = canvas(figsize=(13.5, 4.2))
+    panels = figure.subplots(1, 3)
+    heads = runs["left"].sum(("layer", "head")).transpose("penalty", "seed")
+    for name, label, colour, style in _WAYS:
+        found = runs[name].transpose("penalty", "seed")
+        panels[0].plot(heads.values.ravel(), found.values.ravel(), style[0], color=colour, alpha=0.25, markersize=4)
+        panels[0].plot(heads.mean("seed"), found.mean("seed"), style, color=colour, label=label)
+    ends = zip(heads.mean("seed").values, runs["accuracy"].mean("seed").values, runs["penalty"].values, strict=True)
+    for left, right_share, penalty in ends:
+        panels[0].annotate(
+            f"{penalty:g}", (left, right_share), xytext=(0, 7), textcoords="offset points", ha="center", fontsize=8
+        )
+    panels[0].invert_xaxis()
+    panels[0].set_ylim(top=1.02)
+    panels[0].set(xlabel="heads left", ylabel="closing brackets found", title="accuracy")
+    panels[0].legend(loc="lower left", fontsize=8)
+    place = np.arange(runs.sizes["penalty"])
+    for name, label, colour, shift in (("share_after", "after", BLUE, 0.06), ("share_before", "before", BLACK, -0.06)):
+        found = of_survivors(runs, name)
+        panels[1].errorbar(
+            place + shift, found.mean("seed"), intervals.of_mean(found), fmt="o", color=colour, capsize=3, label=label
+        )
+    whole = float(runs["share_before"].mean())
+    panels[1].axhline(whole, color=BLACK, linewidth=0.8, linestyle=":", label="all heads before")
+    panels[1].set(ylabel="attention on the stack's depth", title="stack-likeness of the heads left", ylim=(0, None))
+    panels[1].legend(loc="lower left", fontsize=8)
+    found = of_survivors(runs, "kept_place")
+    for number, seed in enumerate(found["seed"].values):
+        panels[2].plot(place + 0.05 * (number - 2.5), found.sel(seed=seed), "o", color=BLUE, alpha=0.3, markersize=4)
+    panels[2].plot(place, found.mean("seed"), "o-", color=BLUE)
+    panels[2].set(ylabel="share of the heads left", title="maps nearest to their own before", ylim=(0, 1.05))
+    for axes in panels[1:]:
+        axes.set_xticks(place, [f"{penalty:g}" for penalty in runs["penalty"].values])
+        axes.set_xlabel("penalty, nats an open head")
+    n_heads = runs.sizes["layer"] * runs.sizes["head"]
+    figure.suptitle(f"Heads left of {n_heads}, {runs.sizes['seed']} transformers")
+    return figure
+
+
+def _claims(runs: xr.Dataset) -> str:
+    """The verdicts, in a sentence."""
+    found = verdicts(runs)
+    return "; ".join(f"{one.name}, {one.says}: {found[one.name]}" for one in HYPOTHESES) + "."
+
+
+def _runs(effort: Effort) -> xr.Dataset:
+    few: dict[str, Any] = {}
+    if effort.quick:
+        few = {"penalty": PENALTIES[::2], "seeds": SEEDS[:2], "steps": 60, "settle": 10, "most_steps": 100}
+    return pruned(store=effort.store, progress=effort.progress, **few)
+
+
+FIGURES = (Entry("pruned_heads", PAPER, pruned_heads, _runs, claims=_claims),)
