@@ -15,8 +15,13 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from dynamics import DyckLanguage
+from yzflow.figures.maps import causal_map
+from yzflow.figures.registry import Effort, Entry
+from yzflow.figures.style import BLACK, BLUE, VERMILION, canvas, styled
 from yzflow.papers.bounded_dyck import deep
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow.sweeps.runs import Task
@@ -27,11 +32,14 @@ from yzflow_studies.precise_dyck import precise
 from yzflow_studies.precise_dyck import study as interventions
 from yzflow_studies.uniform_attention.study import Hypothesis, verdict
 
+PAPER = "Bounded Dyck"
 SEEDS = tuple(range(4400, 4408))  # of layers trained on prefixes; used by no other study of this project
 DEEP_SEEDS = tuple(range(4420, 4432))  # of transformers with several heads; as unused
 LAYERS, HEADS = 3, 4  # of these
 SCALE = 0.1  # of the start of the layers behind a minimal first layer
-POSITIONS = ("none", "linear")
+WORDS = {"none": "no positions", "linear": "linear positions"}
+POSITIONS = tuple(WORDS)
+EMBEDDINGS = {"one-hot": "(19)", "type and depth": "(20)", "type and angle": "(21)"}
 HYPOTHESES = (
     Hypothesis("H1", "a stack-like map is idle in a model where another one matters", 0.0, True),
     Hypothesis("H2", "a stack-like map matters", 0.0, True),
@@ -156,6 +164,11 @@ def heads(
     return swept(SEVERAL, {"n_layers": [n_layers], "most_steps": [most_steps]}, seeds, store, progress)
 
 
+def on_longer(runs: xr.Dataset) -> xr.DataArray:
+    """The maps of `standard` on `longer_prefix`, with the dimensions of those on the other one."""
+    return runs["longer"].rename(longer_row="row", longer_position="position")
+
+
 def pseudo_values(maps: xr.DataArray) -> np.ndarray:
     """Jackknife pseudo-values of the attention variation between seeds in units of random rows, one for each seed.
 
@@ -181,12 +194,268 @@ def verdicts(standards: xr.Dataset, behind: xr.Dataset, found: xr.Dataset) -> di
     standards, behind, found : xarray.Dataset
         From `standard`, `minimal` and `heads`.
     """
-    maps = {name: standards[name].sel(positions="none", drop=True) for name in ("attention", "longer")}
-    free = pseudo_values(maps["attention"])
+    free_maps = standards.sel(positions="none", drop=True)
+    free = pseudo_values(free_maps["attention"])
     one_hot = pseudo_values(behind["attention"].sel(embedding="one-hot", drop=True))
-    longer = pseudo_values(maps["longer"])
+    longer = pseudo_values(on_longer(free_maps))
     seen = [bool(interventions.misleading(found).any()), bool(relevant(found).any())]
     values = (free - 1, free - one_hot, longer - free)
     tested = [verdict(some, one) for some, one in zip(values, HYPOTHESES[2:], strict=True)]
     words = [*("found" if one else "not found" for one in seen), *tested]
     return dict(zip((one.name for one in HYPOTHESES), words, strict=True))
+
+
+# The figures
+
+
+_COLUMNS = 4
+
+
+def _labels(prefix: Sequence[int]) -> list[str]:
+    return ["S", *(dyck.LANGUAGE.brackets[bracket] for bracket in prefix)]
+
+
+def _gallery(
+    rows: Sequence[Sequence[tuple[str, np.ndarray, str]]], prefix: Sequence[int], heading: str, *, small: bool = False
+) -> Figure:
+    """Maps in rows, each with its title and the colour of it; boxes mark where a stack-like map looks."""
+    columns = max(map(len, rows))
+    figure = canvas(figsize=(2.75 * columns + 0.9, 2.95 * len(rows) + 0.9))
+    panels = figure.subplots(len(rows), columns, squeeze=False)
+    for row, shown in zip(panels, rows, strict=True):
+        for axes, (title, attention, colour) in zip(row, shown, strict=False):
+            image = causal_map(axes, attention, labels=_labels(prefix))
+            axes.tick_params(labelsize=5 if small else 7)
+            axes.set_title(title, fontsize=9, color=colour)
+            axes.set_xlabel("position")
+            for query, place in last_unmatched(prefix):
+                corner = (place - 0.5, query - 0.5)
+                axes.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=VERMILION, linewidth=0.8))
+        for axes in row[len(shown) :]:
+            axes.set_axis_off()
+        row[0].set_ylabel("query")
+    figure.colorbar(image, ax=panels, label="attention", shrink=0.7)
+    figure.suptitle(heading)
+    return figure
+
+
+def _kind(found: xr.Dataset) -> tuple[str, str]:
+    """Word on one map, and the colour of its title: stack-like and idle, stack-like and not, or neither."""
+    if not float(found["stack_share"]) > interventions.STACK_LIKE:
+        return "", BLACK
+    idle = float(found["lost"].max("way")) < interventions.IRRELEVANT
+    return (", idle", VERMILION) if idle else (", used", BLUE)
+
+
+def _cost(found: xr.Dataset) -> str:
+    word, _ = _kind(found)
+    return f"stack {float(found['stack_share']):.2f}, costs {float(found['lost'].max('way')):.3f}{word}"
+
+
+def _example(found: xr.Dataset) -> xr.Dataset:
+    """The model with the most stack-like map among those that are idle."""
+    idle = found["lost"].max("way") < interventions.IRRELEVANT
+    most = found["stack_share"].where(idle, -1.0).max(("layer", "head"))
+    return found.isel(seed=int(most.argmax("seed")))
+
+
+@styled
+def dyck_misleading_maps(found: xr.Dataset) -> Figure:
+    """All attention maps of one trained transformer of several heads, and what replacing each costs (Figs. 4 and 5).
+
+    The paper shows one model all of whose interpretable maps mislead. Here the model is drawn that has the most
+    stack-like map among the idle ones. Boxes mark the last unmatched bracket of each query, where a stack-like map
+    looks. "Stack" is the share of attention on open brackets of a closing query's own depth; the cost is the accuracy
+    lost if the map is made uniform, drawn at random or removed, whichever loses most. S is START.
+
+    Parameters
+    ----------
+    found : xarray.Dataset
+        From `heads`.
+    """
+    one = _example(found)
+    rows = []
+    for layer in one["layer"].values:
+        cells = [one.sel(layer=layer).isel(head=head) for head in range(one.sizes["head"])]
+        rows.append(
+            [
+                (f"layer {layer}, head {head}\n{_cost(cell)}", cell["attention"].values, _kind(cell)[1])
+                for head, cell in enumerate(cells, start=1)
+            ]
+        )
+    heading = f"One trained transformer (seed {int(one['seed'])}), accuracy {float(one['accuracy']):.3f}"
+    return _gallery(rows, dyck.probe_prefix(dyck.LANGUAGE), heading)
+
+
+@styled
+def dyck_mixed_maps(found: xr.Dataset) -> Figure:
+    """The eight most stack-like attention maps of all trained transformers, and what replacing each costs (Fig. 6).
+
+    The paper shows models some of whose interpretable maps mislead, and some not. Titles are orange where a stack-like
+    map is idle and blue where it is used; boxes and words are those of `dyck_misleading_maps`.
+
+    Parameters
+    ----------
+    found : xarray.Dataset
+        From `heads`.
+    """
+    places = found.stack(map=("seed", "layer", "head"))
+    order = np.argsort(-places["stack_share"].values)[: 2 * _COLUMNS]
+    cells = [places.isel(map=int(one)) for one in order]
+    shown = []
+    for cell in cells:
+        seed, layer, head = cell["map"].item()
+        title = f"seed {seed}, layer {layer}, head {int(head) + 1}\n{_cost(cell)}"
+        shown.append((title, cell["attention"].values, _kind(cell)[1]))
+    rows = [shown[start : start + _COLUMNS] for start in range(0, len(shown), _COLUMNS)]
+    heading = f"The most stack-like of {places.sizes['map']} maps of {found.sizes['seed']} transformers"
+    return _gallery(rows, dyck.probe_prefix(dyck.LANGUAGE), heading)
+
+
+def _maps_claims(found: xr.Dataset) -> str:
+    """How many maps are stack-like, idle and used."""
+    like = found["stack_share"] > interventions.STACK_LIKE
+    idle = found["lost"].max("way") < interventions.IRRELEVANT
+    return (
+        f"Of {found['stack_share'].size} maps {int(like.sum())} are stack-like, which is a share above "
+        f"{interventions.STACK_LIKE:g}; of these {int((like & idle).sum())} are idle, at a cost below "
+        f"{interventions.IRRELEVANT:g}, and {int(relevant(found).sum())} matter, at a cost above "
+        f"{interventions.CONTROL:g} under every way. Of all maps {int(idle.sum())} are idle."
+    )
+
+
+def _by_position(runs: xr.Dataset, name: str) -> list[list[tuple[str, np.ndarray, str]]]:
+    seeds = runs["seed"].values[:_COLUMNS]
+    return [
+        [
+            (
+                f"{WORDS[str(kind)]}, seed {seed}\naccuracy {float(cell['accuracy']):.3f}",
+                cell[name].values,
+                BLACK,
+            )
+            for seed, cell in ((seed, runs.sel(positions=kind, seed=seed)) for seed in seeds)
+        ]
+        for kind in runs["positions"].values
+    ]
+
+
+@styled
+def dyck_prefix_maps(runs: xr.Dataset) -> Figure:
+    """Attention of standard 2-layer transformers that were trained on prefixes, by positions and seed (Fig. 7).
+
+    The paper finds maps that look at the query's own place and maps that look at the first one, far from each other.
+    The second layer is drawn; boxes mark the last unmatched bracket of each query, where a stack-like map looks. S is
+    START. Accuracy is that of the closing brackets of short prefixes.
+
+    Parameters
+    ----------
+    runs : xarray.Dataset
+        From `standard`; the first four seeds are drawn.
+    """
+    return _gallery(
+        _by_position(runs, "attention"), dyck.probe_prefix(dyck.LANGUAGE), "Second layer, trained on prefixes"
+    )
+
+
+@styled
+def dyck_longer_maps(runs: xr.Dataset) -> Figure:
+    """Attention of the same standard transformers on a longer prefix (Fig. 8).
+
+    The paper says that maps differ even more on longer sequences. This prefix is as long as the longest that they were
+    trained on; seeds, boxes and words are those of `dyck_prefix_maps`.
+
+    Parameters
+    ----------
+    runs : xarray.Dataset
+        From `standard`; the first four seeds are drawn.
+    """
+    prefix = longer_prefix(dyck.LANGUAGE)
+    return _gallery(_by_position(runs, "longer"), prefix, f"The same on a prefix of {prefix.size} brackets", small=True)
+
+
+def _units(maps: xr.DataArray) -> str:
+    found = variation(maps)
+    unit = random_variation(maps.shape[-1])
+    return f"{float(found['mean']) / unit:.1f} +- {float(found['half']) / unit:.1f}"
+
+
+def places(maps: xr.DataArray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean attention of the queries behind START on the first position and on their own, a number a seed."""
+    found = maps.transpose("seed", ...).values
+    return found[:, 1:, 0].mean(axis=1), np.diagonal(found, axis1=1, axis2=2)[:, 1:].mean(axis=1)
+
+
+def _standard_claims(runs: xr.Dataset) -> str:
+    """Variation between seeds on both prefixes, and where the maps look."""
+    said = []
+    for kind in runs["positions"].values:
+        cell = runs.sel(positions=kind)
+        first, own = places(cell["attention"])
+        said.append(
+            f"With {WORDS[str(kind)]} maps vary {_units(cell['attention'])} times as much between seeds as random "
+            f"rows, on the longer prefix {_units(on_longer(cell))} times (95%, jackknife and Student's t). On the "
+            f"first position they have {first.min():.2f} to {first.max():.2f} of attention, on the query's own "
+            f"{own.min():.2f} to {own.max():.2f}."
+        )
+    return " ".join(said)
+
+
+@styled
+def dyck_minimal_maps(runs: xr.Dataset) -> Figure:
+    """Attention of layers behind a minimal first layer that were trained on prefixes, by embedding and run (Fig. 9).
+
+    The paper shows two runs each of several embeddings, which differ. Columns are the embeddings (19), (20) and (21);
+    boxes and words are those of `dyck_prefix_maps`. The layer is Y/Z/V with a linear decoder.
+
+    Parameters
+    ----------
+    runs : xarray.Dataset
+        From `minimal`; the first two seeds are drawn.
+    """
+    rows = []
+    for number, seed in enumerate(runs["seed"].values[:2], start=1):
+        cells = [(kind, runs.sel(embedding=kind, seed=seed)) for kind in runs["embedding"].values]
+        rows.append(
+            [
+                (
+                    f"{EMBEDDINGS[str(kind)]}, run {number}\naccuracy {float(cell['accuracy']):.3f}",
+                    cell["attention"].transpose("row", "position").values,
+                    BLACK,
+                )
+                for kind, cell in cells
+            ]
+        )
+    return _gallery(rows, dyck.probe_prefix(dyck.LANGUAGE), "Behind a minimal first layer")
+
+
+def _minimal_claims(runs: xr.Dataset) -> str:
+    """Variation between seeds by embedding."""
+    parts = [
+        f"{_units(runs['attention'].sel(embedding=kind))} under {EMBEDDINGS[str(kind)]}"
+        for kind in runs["embedding"].values
+    ]
+    return f"Over {runs.sizes['seed']} seeds maps vary, in units of random rows, {', '.join(parts)} (95%)."
+
+
+def _heads(effort: Effort) -> xr.Dataset:
+    few: dict[str, Any] = {"n_layers": 1, "seeds": DEEP_SEEDS[:2], "most_steps": 100} if effort.quick else {}
+    return heads(store=effort.store, progress=effort.progress, **few)
+
+
+def _standard(effort: Effort) -> xr.Dataset:
+    few: dict[str, Any] = {"positions": POSITIONS[:1], "seeds": SEEDS[:4], "steps": 100} if effort.quick else {}
+    return standard(store=effort.store, progress=effort.progress, **few)
+
+
+def _minimal(effort: Effort) -> xr.Dataset:
+    few: dict[str, Any] = {"seeds": SEEDS[:3], "steps": 300} if effort.quick else {}
+    return minimal(store=effort.store, progress=effort.progress, **few)
+
+
+FIGURES = (
+    Entry("dyck_misleading_maps", PAPER, dyck_misleading_maps, _heads, (4, 5), _maps_claims),
+    Entry("dyck_mixed_maps", PAPER, dyck_mixed_maps, _heads, 6, _maps_claims),
+    Entry("dyck_prefix_maps", PAPER, dyck_prefix_maps, _standard, 7, _standard_claims),
+    Entry("dyck_longer_maps", PAPER, dyck_longer_maps, _standard, 8, _standard_claims),
+    Entry("dyck_minimal_maps", PAPER, dyck_minimal_maps, _minimal, 9, _minimal_claims),
+)

@@ -92,10 +92,6 @@ def deep_dyck_attention(runs: Mapping[str, xr.Dataset]) -> Figure:
     runs : mapping from a name to xarray.Dataset
         From `trained`; the last layer of the first three seeds is drawn.
     """
-    return _maps(runs)
-
-
-def _maps(runs: Mapping[str, xr.Dataset]) -> Figure:
     columns = 3
     figure = canvas(figsize=(3.4 * columns + 1, 3.4 * len(runs) + 0.5))
     panels = figure.subplots(len(runs), columns, sharex="row", sharey="row", squeeze=False)
@@ -111,36 +107,6 @@ def _maps(runs: Mapping[str, xr.Dataset]) -> Figure:
     figure.colorbar(image, ax=panels, label="attention", shrink=0.8)
     figure.suptitle("Second layer of 2-layer transformers, and accuracy on prefixes of length < 28")
     return figure
-
-
-@styled
-def deep_dyck_prefixes(runs: Mapping[str, xr.Dataset]) -> Figure:
-    """Attention of 2-layer transformers that were trained on prefixes: seeds and positions differ (Figs. 7 and 9).
-
-    As `deep_dyck_attention`, which are trained on complete words. The paper finds maps that look at their own place and
-    maps that look at the first one without position encodings, and as many patterns with linear ones.
-
-    Parameters
-    ----------
-    runs : mapping from a name to xarray.Dataset
-        From `trained` with ``kind="prefix"``; the last layer of the first three seeds is drawn.
-    """
-    return _maps(runs)
-
-
-def _places(runs: Mapping[str, xr.Dataset]) -> str:
-    """Attention of the last layer on the first position and on a query's own, of the least and the most."""
-    said = []
-    for name, run in runs.items():
-        maps = run["attention"].isel(time=-1, probe=0, layer=-1, head=0).transpose("seed", "row", "position").values
-        first = maps[:, 1:, 0].mean(axis=1)
-        own = np.diagonal(maps, axis1=1, axis2=2)[:, 1:].mean(axis=1)
-        said.append(
-            f"With {name}, {first.min():.2f} to {first.max():.2f} of attention is on the first position and "
-            f"{own.min():.2f} to {own.max():.2f} on the query's own, over {maps.shape[0]} seeds; even attention puts "
-            f"{np.mean(1 / np.arange(2, maps.shape[1] + 1)):.2f} on each."
-        )
-    return " ".join([*said, _accuracies(runs)])
 
 
 @styled
@@ -254,7 +220,6 @@ def deep_dyck_length(runs: xr.Dataset) -> Figure:
 _SCRIPT = "yzflow example deep_dyck"
 FIGURES = (
     Entry("deep_dyck_attention", "Bounded Dyck", deep_dyck_attention, None, 1, _accuracies, _SCRIPT),
-    Entry("deep_dyck_prefixes", "Bounded Dyck", deep_dyck_prefixes, None, (7, 9), _places, _SCRIPT),
     Entry("deep_dyck_length", "Bounded Dyck", deep_dyck_length, None, None, _effects, _SCRIPT),
     Entry("deep_dyck_variation", "Bounded Dyck", deep_dyck_variation, None, None, _variation_claims, _SCRIPT),
 )

@@ -171,7 +171,7 @@ def _intervention_claims(found: xr.Dataset) -> str:
 
 FIGURES = (
     Entry(
-        "deep_dyck_interventions", "Bounded Dyck", deep_dyck_interventions, number=(4, 5, 6),
+        "deep_dyck_interventions", "Bounded Dyck", deep_dyck_interventions,
         claims=_intervention_claims, trained_by="yzflow example deep_dyck --precise",
     ),
 )  # fmt: skip
