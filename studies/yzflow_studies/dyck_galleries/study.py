@@ -120,9 +120,18 @@ SEVERAL = Task("dyck_gallery_heads", heads_run, keys=("n_layers", "most_steps"),
 
 
 def swept(task: Task, grid: dict, seeds: Sequence[int], store: str | os.PathLike | Store | None, progress: bool):
-    """Results of a task, without the keys that have one value; without a store nothing is kept."""
+    """Results of a task, without the keys that have one value; without a store nothing is kept.
+
+    Raises
+    ------
+    RuntimeError
+        If a run failed.
+    """
     with TemporaryDirectory(prefix="yzflow-") if store is None else nullcontext(store) as kept:
         found = sweep(task, grid, store=kept, seeds=seeds, workers=1, progress=progress)
+    if found["failed"].any():  # as all do without the extra `deep`
+        raise RuntimeError(f"a run of {task.name} failed: {found['error'].values[found['failed'].values][0]}")
+    found = found.drop_vars(["failed", "error"])
     return found.isel({name: 0 for name, values in grid.items() if len(values) == 1}, drop=True)
 
 
@@ -443,7 +452,7 @@ def _heads(effort: Effort) -> xr.Dataset:
 
 
 def _standard(effort: Effort) -> xr.Dataset:
-    few: dict[str, Any] = {"positions": POSITIONS[:1], "seeds": SEEDS[:4], "steps": 100} if effort.quick else {}
+    few: dict[str, Any] = {"positions": POSITIONS[:1], "seeds": SEEDS[:3], "steps": 50} if effort.quick else {}
     return standard(store=effort.store, progress=effort.progress, **few)
 
 

@@ -145,3 +145,12 @@ def test_runs_are_those_of_the_models_and_are_kept(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(study.deep, "trained", None)
     xr.testing.assert_equal(study.standard(positions=["none"], seeds=[1], steps=3, store=tmp_path), some)
+
+
+def broken(configuration, seed):
+    raise ValueError("no such thing")
+
+
+def test_a_run_that_fails_is_no_figure(tmp_path):
+    with pytest.raises(RuntimeError, match=r"a run of broken failed: .*no such thing"), pytest.warns(UserWarning):
+        study.swept(study.Task("broken", broken, keys=("a",), threads=True), {"a": [1]}, [0], tmp_path, False)
