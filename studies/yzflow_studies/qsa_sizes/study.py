@@ -22,7 +22,7 @@ from yzflow.sweeps.sweep import sweep
 from yzflow_studies.qsa_sizes.tasks import QSA_SIZES
 from yzflow_studies.uniform_attention.study import Hypothesis, verdict
 
-SEEDS = (4600, 4601, 4602, 4603)  # used by no other study of this project
+SEEDS = (4600, 4601, 4602)  # used by no other study of this project
 LEARNT = 0.1  # of the distance, whose largest value is 2
 SIZES = {"small": (100, 8), "large": (200, 16)}  # N and q
 
@@ -43,17 +43,17 @@ def bits_of_sets(size: str) -> int:
 
 
 CELLS = {
-    "linear": Cell("linear", "small", (16, 37, 74, 98, 99), 5000),
-    "perceptron": Cell("perceptron", "small", (37, 74, 98), 5000),
-    "perceptron, longer": Cell("perceptron", "small", (74,), 20_000),
-    "linear, N = 200": Cell("linear", "large", (85, 170, 198, 199), 3000),
+    "linear": Cell("linear", "small", (37, 74, 98, 99), 5000),
+    "perceptron": Cell("perceptron", "small", (74,), 5000),
+    "perceptron, longer": Cell("perceptron", "small", (74,), 10_000),
+    "linear, N = 200": Cell("linear", "large", (198, 199), 2000),
 }
 HYPOTHESES = {
     "H1": Hypothesis("H1", "N = 100, q = 8: a linear query of m = N - 1 learns, on every set", LEARNT, False),
     "H2": Hypothesis("H2", "of m = N - 2 it does not, on some set", LEARNT, True),
     "H3": Hypothesis("H3", "of m = 2 q ln N it does not, on average", LEARNT, True),
     "H4": Hypothesis("H4", "there a perceptron of the set comes closer, seed by seed", 0.0, True),
-    "H5": Hypothesis("H5", "and learns in four times the steps, on average", LEARNT, False),
+    "H5": Hypothesis("H5", "and learns in twice the steps, on average", LEARNT, False),
     "H6": Hypothesis("H6", "N = 200, q = 16: a linear query of m = N - 1 learns, on every set", LEARNT, False),
     "H7": Hypothesis("H7", "of m = N - 2 it does not, on some set", LEARNT, True),
 }
