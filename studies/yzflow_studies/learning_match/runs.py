@@ -8,6 +8,8 @@ chosen so that about half of the tokens have a match; training never sees an inp
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -16,6 +18,9 @@ from numpy.typing import ArrayLike
 from dynamics.data import averaging as tasks
 from dynamics.support import checks
 from theory import averaging
+
+if TYPE_CHECKING:
+    from yzflow_studies.learning_match import models
 
 STEPS = 3000
 TOKENS_A_STEP = 512  # a batch has TOKENS_A_STEP / N inputs
@@ -95,21 +100,27 @@ def entropy(rate: float) -> float:
 
 
 def measured(logits: np.ndarray, x: np.ndarray, modulus: int, order: int) -> dict[str, float]:
-    """Measures of logits (inputs, N) on inputs: losses in nats, and shares.
-
-    ``loss``; ``constant_loss`` of the best constant; ``pair_loss`` of the best guess that knows all `pair_matches` and
-    nothing else (Match3); ``accuracy``; ``balanced_accuracy``, mean of both classes; ``area`` (`area`), and
-    ``triple_area`` on tokens without a `pair_matches`, where nothing but triples is left; ``base_rate``.
-    """
+    """`measures` of logits (inputs, N) of Match2 or Match3 on inputs."""
     target = matches(x, modulus, order)
-    found, rate = logits > 0, float(target.mean())
-    pairs = pair_matches(x, modulus) if order == 3 else np.zeros_like(target)
-    alone = ~pairs
+    return measures(logits, target, pair_matches(x, modulus) if order == 3 else np.zeros_like(target))
+
+
+def measures(logits: np.ndarray, target: np.ndarray, pairs: np.ndarray) -> dict[str, float]:
+    """Measures of logits on tokens that have a match or not: losses in nats, and shares.
+
+    ``loss``; ``constant_loss`` of the best constant; ``pair_loss`` of the best guess that knows all ``pairs`` (tokens
+    with `pair_matches`) and nothing else; ``accuracy``; ``with_match`` and ``without_match``, accuracy on tokens of
+    either class, and ``balanced_accuracy``, their mean; ``area`` (`area`), and ``triple_area`` on tokens without a
+    `pair_matches`, where nothing but triples is left; ``base_rate``.
+    """
+    found, rate, alone = logits > 0, float(target.mean()), ~pairs
     return {
         "loss": float((np.logaddexp(0, logits) - target * logits).mean()),
         "constant_loss": entropy(rate),
         "pair_loss": float(alone.mean()) * entropy(float(target[alone].mean())),
         "accuracy": float((found == target).mean()),
+        "with_match": float(found[target].mean()),
+        "without_match": float((~found)[~target].mean()),
         "balanced_accuracy": float((found[target].mean() + (~found)[~target].mean()) / 2),
         "area": area(logits, target),
         "triple_area": area(logits[alone], target[alone]),
@@ -117,7 +128,7 @@ def measured(logits: np.ndarray, x: np.ndarray, modulus: int, order: int) -> dic
     }
 
 
-class _Inputs:
+class Inputs:
     """Test inputs, and training inputs that are none of them."""
 
     def __init__(self, n_tokens: int, modulus: int, rng: np.random.Generator) -> None:
@@ -184,38 +195,85 @@ def trained(
     model = models.Model(kind, n_tokens, modulus, dimension, heads, positions)
     rate = checks.positive("learning_rate", LEARNING_RATES[kind] if learning_rate is None else learning_rate)
     drawn, weighted, hard = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(3))
-    inputs = _Inputs(n_tokens, modulus, drawn)
+    inputs = Inputs(n_tokens, modulus, drawn)
     if init == "random":
         weights = models.start(model, weighted)
     else:
         make = averaging.match2 if order == 2 else averaging.match3_tensor
         weights = models.at_construction(model, make(n_tokens=n_tokens, modulus=modulus, error=ERROR), weighted)
     adversarial = hard_inputs(n_tokens, modulus, size=N_TEST, rng=hard) if order == 3 else None
-    batch = max(1, TOKENS_A_STEP // n_tokens)
-    advance, predict = models.stepper(model, rate, steps), models.predictor(model)
-    state = models.optimiser(rate, steps).init(weights)
 
-    def logits(x: np.ndarray) -> np.ndarray:
-        blocks = [predict(weights, x[k : k + _AT_ONCE].astype(np.int32)) for k in range(0, len(x), _AT_ONCE)]
-        return np.concatenate([np.asarray(block, dtype=np.float64) for block in blocks])
-
-    def record() -> dict[str, float]:
-        found = measured(logits(inputs.test), inputs.test, modulus, order)
-        found["hard_area"] = math.nan if adversarial is None else area(logits(adversarial[0])[:, 0], adversarial[1])
+    def record(weights: models.Weights) -> dict[str, float]:
+        found = measured(logits(model, weights, inputs.test), inputs.test, modulus, order)
+        found["hard_area"] = math.nan
+        if adversarial is not None:
+            found["hard_area"] = area(logits(model, weights, adversarial[0])[:, 0], adversarial[1])
         return found
 
-    every = _BLOCK * max(1, steps // (_BLOCK * _RECORDS))
-    times, records = [0], [record()]
-    for done in range(_BLOCK, steps + 1, _BLOCK):
-        x = inputs.training(_BLOCK * batch)
-        y = matches(x, modulus, order).reshape(_BLOCK, batch, n_tokens).astype(np.float32)
-        weights, state, _ = advance(weights, state, x.reshape(_BLOCK, batch, n_tokens).astype(np.int32), y)
-        if done % every == 0 or done == steps:
-            times.append(done)
-            records.append(record())
+    _, times, records = fit(
+        model, weights, inputs, lambda x: matches(x, modulus, order), record, steps=steps, learning_rate=rate
+    )
     labels = {"loss": _NATS, "constant_loss": _NATS, "pair_loss": _NATS}
     return xr.Dataset(
         {name: ("time", [one[name] for one in records], labels.get(name, _SHARE)) for name in records[0]},
         {"time": ("time", np.array(times, float), {"units": "SGD steps"})},
-        {"modulus": modulus, "batch_size": batch},
+        {"modulus": modulus, "batch_size": batch_size(n_tokens)},
     )
+
+
+def batch_size(n_tokens: int) -> int:
+    """Inputs of a step."""
+    return max(1, TOKENS_A_STEP // n_tokens)
+
+
+def logits(model: models.Model, weights: models.Weights, x: np.ndarray) -> np.ndarray:
+    """Logits of a match, (inputs, N)."""
+    from yzflow_studies.learning_match import models  # jax
+
+    predict = models.predictor(model)
+    blocks = [predict(weights, x[k : k + _AT_ONCE].astype(np.int32)) for k in range(0, len(x), _AT_ONCE)]
+    return np.concatenate([np.asarray(block, dtype=np.float64) for block in blocks])
+
+
+def fit(
+    model: models.Model,
+    weights: models.Weights,
+    inputs: Inputs,
+    matched: Callable[[np.ndarray], np.ndarray],
+    record: Callable[[models.Weights], dict[str, float]],
+    *,
+    steps: int,
+    learning_rate: float,
+) -> tuple[models.Weights, list[int], list[dict[str, float]]]:
+    """Steps of Adam on new inputs: the weights at the end, and some twenty records over time.
+
+    Parameters
+    ----------
+    model : models.Model
+    weights : dict
+        Where it starts.
+    inputs : Inputs
+        Where training inputs are drawn.
+    matched : callable
+        Which tokens of inputs (.., N) have a match.
+    record : callable
+        What is kept of weights.
+    steps : int
+        A multiple of 25.
+    learning_rate : float
+        At the start; it falls to zero by a cosine.
+    """
+    from yzflow_studies.learning_match import models  # jax
+
+    batch, n_tokens = batch_size(model.n_tokens), model.n_tokens
+    advance, state = models.stepper(model, learning_rate, steps), models.optimiser(learning_rate, steps).init(weights)
+    every = _BLOCK * max(1, steps // (_BLOCK * _RECORDS))
+    times, records = [0], [record(weights)]
+    for done in range(_BLOCK, steps + 1, _BLOCK):
+        x = inputs.training(_BLOCK * batch)
+        y = matched(x).reshape(_BLOCK, batch, n_tokens).astype(np.float32)
+        weights, state, _ = advance(weights, state, x.reshape(_BLOCK, batch, n_tokens).astype(np.int32), y)
+        if done % every == 0 or done == steps:
+            times.append(done)
+            records.append(record(weights))
+    return weights, times, records

@@ -174,7 +174,7 @@ def test_a_construction_must_fit():
 
 
 def test_training_sees_no_input_of_the_test():
-    inputs = experiment._Inputs(5, 7, np.random.default_rng(0))
+    inputs = experiment.Inputs(5, 7, np.random.default_rng(0))
     tested = {tuple(row) for row in inputs.test.tolist()}
     drawn = {tuple(row) for row in inputs.training(20_000).tolist()}
     # 7^5 inputs, of which 20,000 draws meet seven in ten: the test's would be among them.

@@ -1,0 +1,121 @@
+"""Match3 at N = 32: more steps, a curriculum, starts near constructions; and three equal tokens, between Match2 and it.
+
+Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896; units and loss are those of finding 31. The hypotheses below were
+written, with cells, seeds and criteria, before any of the runs that they are judged by.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from yzflow.sweeps.store import Store
+from yzflow.sweeps.sweep import sweep
+from yzflow_studies.longer_triples.tasks import LONGER_TRIPLES
+
+SEEDS = (4700, 4701)  # used by no other study of this project
+LEARNT = 0.05  # of the best constant's loss
+CHANCE = 0.55  # of the area on tokens where nothing but triples is left; 1/2 is chance
+_ONE = {"kind": "one layer", "dimension": 16, "heads": 3}
+_THIRD = {"kind": "third order", "dimension": 32}
+_FREQUENCIES = (0.1, 0.3, 0.6, 1.0, 2.0)
+_FREQUENCY = (1e-5, 1e-4, 1e-3)
+
+# In the order in which they are run; what is varied is a tuple.
+CELLS: dict[str, dict[str, Any]] = {
+    "one layer, ten times": {**_ONE, "steps": 30_000},
+    "near frequencies": {
+        **_THIRD, "dimension": 31, "steps": 500, "learning_rate": 1e-3, "start": "frequencies",
+        "distance": _FREQUENCIES,
+    },
+    "three equal": {**_ONE, "task": "three equal", "n_tokens": (8, 32, 64)},
+    "near one frequency": {
+        **_THIRD, "dimension": 4, "steps": 500, "learning_rate": 1e-4, "start": "one frequency", "distance": _FREQUENCY,
+    },
+    "one layer, curriculum": {**_ONE, "curriculum": True, "steps": 1000},
+    "third order, curriculum": {**_THIRD, "curriculum": True, "steps": 1000},
+    "third order": dict(_THIRD),
+    "third order, N = 8, ten times": {**_THIRD, "n_tokens": 8, "steps": 30_000},
+}  # fmt: skip
+
+
+class Claim(NamedTuple):
+    """A claim about each seed at the end of training, and where it is read."""
+
+    says: str
+    cell: str
+    holds: Callable[[xr.Dataset], xr.DataArray]
+    at: dict[str, Any] | None = None
+
+
+def _share(end: xr.Dataset) -> xr.DataArray:
+    return end["loss"] / end["constant_loss"]
+
+
+CLAIMS = {
+    "T1": Claim("one layer tells no triples apart", "one layer, ten times", lambda end: end["triple_area"] < CHANCE),
+    "T2": Claim("nor after a curriculum", "one layer, curriculum", lambda end: end["triple_area"] < CHANCE),
+    "T3": Claim(
+        "nor does the third-order unit after one", "third order, curriculum", lambda end: end["triple_area"] < CHANCE
+    ),
+    "T4": Claim(
+        "ten frequencies are kept from a tenth off",
+        "near frequencies",
+        lambda end: _share(end) < LEARNT,
+        {"distance": 0.1},
+    ),
+    "T5": Claim(
+        "and lost from twice their size off", "near frequencies", lambda end: _share(end) > LEARNT, {"distance": 2.0}
+    ),
+    "T6": Claim(
+        "one frequency is lost from a thousandth off",
+        "near one frequency",
+        lambda end: _share(end) > LEARNT,
+        {"distance": 1e-3},
+    ),
+    "E1": Claim("three equal tokens are learnt", "three equal", lambda end: _share(end) < LEARNT, {"n_tokens": 32}),
+}
+
+
+def learning(
+    *,
+    cells: dict[str, dict[str, Any]] | None = None,
+    seeds: Sequence[int] = SEEDS,
+    store: str | os.PathLike | Store | None = None,
+    progress: bool = False,
+) -> dict[str, xr.Dataset]:
+    """Runs of the sweep "longer_triples": for each cell those over what it varies, seed and time.
+
+    Parameters
+    ----------
+    cells : mapping, optional
+        Default: `CELLS`.
+    seeds : sequence of int
+    store : path-like or Store, optional
+        Where runs are kept: an interrupted call goes on there.
+    progress : bool
+        Show progress on standard error.
+    """
+    found = {}
+    with TemporaryDirectory(prefix="yzflow-") if store is None else nullcontext(store) as kept:
+        for name, cell in (CELLS if cells is None else cells).items():
+            grid = {key: list(value) if isinstance(value, tuple) else [value] for key, value in cell.items()}
+            swept = sweep(LONGER_TRIPLES, grid, store=kept, seeds=list(seeds), workers=1, progress=progress)
+            fixed = {key for key, values in grid.items() if not isinstance(cell[key], tuple)}
+            found[name] = swept.isel(dict.fromkeys(fixed, 0), drop=True)
+    return found
+
+
+def judged(runs: dict[str, xr.Dataset]) -> dict[str, str]:
+    """Verdict on each of `CLAIMS`: "supported" if it holds in every seed, "refuted" if in none, "open" otherwise."""
+    found = {}
+    for name, claim in CLAIMS.items():
+        holds = claim.holds(runs[claim.cell].isel(time=-1).sel(claim.at or {})).values
+        found[name] = "supported" if np.all(holds) else "open" if np.any(holds) else "refuted"
+    return found
