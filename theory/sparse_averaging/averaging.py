@@ -21,7 +21,6 @@ from theory.sparse_averaging.matching import (
     match2,
     match3_bigram,
     match3_histogram,
-    match3_local,
     match3_tensor,
 )
 from theory.sparse_averaging.moments import MomentCurve, is_face, moment_curve, no_face_witness
@@ -51,6 +50,7 @@ from theory.sparse_averaging.sizes import Size, counted_size, number_bits
 from theory.sparse_averaging.sorted_groups import feasible_triples, match3_sorted
 from theory.sparse_averaging.transform import match3_transform
 from theory.sparse_averaging.units import moment_curve_unit, random_keys_unit
+from theory.sparse_averaging.windows import match3_local
 
 __all__ = [
     "Certificate",

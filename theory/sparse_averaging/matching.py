@@ -1,4 +1,4 @@
-"""Match2 with one unit of dimension 3, Match3 with one tensor unit of dimension 4, and assisted Match3.
+"""Match2 with one unit of dimension 3, Match3 with one tensor unit of dimension 4, and Match3 of neighbours.
 
 Source: Sanford, Hsu, Telgarsky (NeurIPS 2023), arXiv 2306.02896, pairs and triples. Token x sits at the angle
 ``theta = 2 pi x / M`` on a circle, where sums that vanish mod M have cosine one, and all others at most cos(2 pi/M).
@@ -17,11 +17,13 @@ from scipy.special import expit
 from dynamics.data.averaging import BLANK, match_tokens
 from dynamics.support import checks
 from dynamics.units.attention_unit import AttentionUnit, MultiHeadLayer, Precision, TensorAttentionUnit, Transformer
-from theory.sparse_averaging.keys import certificate, random_keys, temperature
 from theory.sparse_averaging.parts import Head, Layers, Layout, Part
 
 # Rounding moves a score, which is a sum of products of cosines, and the blank's by at most this together (float64).
 _SCORE_ROUNDING = {2: 8 * 2.0**-53, 3: 16 * 2.0**-53}
+# Layers and token of `match3_bigram`.
+BIGRAM_LAYERS = (Layers("copy", 1, 1, 2, 1), Layers("find", 1, 1, 3, 1))
+BIGRAM_TOKEN = Layout(tuple(Part(name, 1) for name in ("x", "position", "next", "output")))
 
 
 @dataclass(frozen=True)
@@ -310,10 +312,10 @@ def match3_bigram(*, n_tokens: int, modulus: int) -> MatchTransformer:
     pair = match2(n_tokens=n_tokens, modulus=modulus, error=0.1)
     matching = _pair_unit(modulus, pair.blank_score, pair.scale)
     ring = n_tokens + 1
-    # All weight but 1/(4 M) is on the next position, so that the copy is within 1/4 of an integer.
+    # The N other positions weigh less than 1/(4 (M + 1)) together, so that the copy is within 1/4 of an integer.
     copy_scale = math.log(4 * ring * (modulus + 1)) / angle_gap(ring)
 
-    token = Layout(tuple(Part(name, 1) for name in ("x", "position", "next", "output")))
+    token, (copying, finding) = BIGRAM_TOKEN, BIGRAM_LAYERS
 
     def tokens(x):
         bare = match_tokens(np.asarray(x, dtype=np.int64))
@@ -324,7 +326,7 @@ def match3_bigram(*, n_tokens: int, modulus: int) -> MatchTransformer:
     copy = Head.into(
         "next",
         token,
-        Layers("copy", 1, 1, 2, 1),
+        copying,
         query=lambda X: _pair_queries(X[..., 1] + 1, ring),
         key=lambda X: _pair_queries(X[..., 1], ring),
         value=lambda X: X[..., :1],
@@ -339,7 +341,7 @@ def match3_bigram(*, n_tokens: int, modulus: int) -> MatchTransformer:
     find = Head.into(
         "output",
         token,
-        Layers("find", 1, 1, 3, 1),
+        finding,
         query=lambda X: matching.queries(X[..., :1]),
         key=key,
         value=lambda X: _is_token(X[..., :1]),
@@ -351,71 +353,6 @@ def match3_bigram(*, n_tokens: int, modulus: int) -> MatchTransformer:
 
     layers = [MultiHeadLayer([copy]), MultiHeadLayer([find])]
     transformer = Transformer(layers, [None, rounded, lambda X: X[..., 3:]])
-    return MatchTransformer(transformer, n_tokens, modulus, tokens, token)
-
-
-def match3_local(
-    *, n_tokens: int, modulus: int, reach: int, rng: np.random.Generator, dimension: int | None = None
-) -> MatchTransformer:
-    """Local Match3, 1{exists j1, j2 within ``reach`` of i: x_i + x_j1 + x_j2 = 0 mod M}: D = 1, H = 1.
-
-    One layer is q-sparse averaging over the window of q = 2K + 1 positions, with blank tokens beyond both ends, random
-    keys and certificates: it gathers the histogram of the window, of which the output map knows all it needs. d' = M.
-
-    Parameters
-    ----------
-    n_tokens, modulus : int
-    reach : int
-        K.
-    rng : numpy.random.Generator
-        Of the keys.
-    dimension : int, optional
-        m of queries and keys. Default: 12 q ln(N + 2K), rounded up.
-
-    Raises
-    ------
-    theory.averaging.Infeasible
-        If the dimension is too small for some window.
-    """
-    n_tokens = checks.integer("n_tokens", n_tokens, minimum=1)
-    modulus = checks.integer("modulus", modulus, minimum=2)
-    reach = checks.integer("reach", reach, minimum=0)
-    checks.instance("rng", rng, np.random.Generator, rule="be a numpy.random.Generator")
-    q, padded = 2 * reach + 1, n_tokens + 2 * reach
-    if dimension is None:
-        dimension = max(q, math.ceil(12 * q * math.log(padded + 1)))
-    keys = random_keys(padded, dimension, rng=rng)
-    windows = np.array([certificate(keys, np.arange(i, i + q)).query for i in range(n_tokens)])
-    # Tokens beyond the ends are asked nothing: any query will do.
-    queries = np.concatenate([windows, np.repeat(windows[:1], 2 * reach, axis=0)])
-    token = Layout((Part("x", 1), Part("position", 1), Part("shares", modulus)))
-
-    def tokens(x):
-        x = np.asarray(x, dtype=np.float64)
-        blank = np.full((*x.shape[:-1], reach), BLANK, dtype=float)
-        # The tokens that are asked come first; their positions say where they are.
-        position = np.concatenate([np.arange(n_tokens) + reach, np.arange(reach), np.arange(reach) + n_tokens + reach])
-        out = token.placed("x", np.concatenate([x, blank, blank], -1)[..., None])
-        token.read(out, "position")[...] = position[:, None]
-        return out
-
-    def query(X):
-        return queries[(X[..., 1].astype(np.int64) - reach) % padded]
-
-    def decide(X):
-        return _sum_of_three(X[..., 0], token.read(X, "shares") > 0.5 / q)
-
-    scale = temperature(n_tokens=padded, q=q, error=0.5 / q) or 1.0
-    unit = Head.into(
-        "shares",
-        token,
-        Layers("window", 1, 1, dimension, modulus),
-        query=query,
-        key=lambda X: keys[X[..., 1].astype(np.int64)],
-        value=lambda X: _one_hot(X[..., 0], modulus),
-        scale=scale,
-    )
-    transformer = Transformer([MultiHeadLayer([unit])], [None, decide])
     return MatchTransformer(transformer, n_tokens, modulus, tokens, token)
 
 

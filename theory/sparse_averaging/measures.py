@@ -7,6 +7,7 @@ of a bound in units of it, or the share of wrong answers; 0 where the statement 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ import sympy as sp
 from dynamics.data import averaging as tasks
 from dynamics.units.attention_unit import attention_weights
 from theory.sparse_averaging import averaging
+from theory.sparse_averaging.proofs import assisted as neighbours
 from theory.sparse_averaging.proofs import fully_connected, groups, moments, sorted_groups, transform
 from theory.sparse_averaging.transform import Stages
 from theory.statements import Runs
@@ -231,17 +233,40 @@ def match3_protocol(runs: Runs, level: str) -> float:
 def assisted(runs: Runs, level: str) -> float:
     """Share of wrong tokens of the bigram construction, against Match3 of neighbours by its definition.
 
-    1 if its size is not D = 2, H = 1, m = 3.
+    1 if its size is not the one that is stated.
     """
     setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
-    n, modulus = min(setting.n_tokens, 100), setting.modulus
-    x = tasks.random_match(n, modulus, size=4, rng=rng)
+    n, modulus = setting.n_tokens, setting.modulus
+    x = tasks.random_match(n, modulus, size=2, rng=rng)
     x[:, 0] = -(x[:, 1] + x[:, 2]) % modulus
-    pairs = (x[:, :-1] + x[:, 1:]) % modulus
-    truth = ((x[:, :, None] + pairs[:, None, :]) % modulus == 0).any(axis=2)
+    truth = np.stack([np.isin(-row % modulus, (row[:-1] + row[1:]) % modulus) for row in x])
     model = averaging.match3_bigram(n_tokens=n, modulus=modulus)
-    right = (model.depth, model.heads, model.embedding_dim) == (2, 1, 3)
+    right = (model.depth, model.heads, model.embedding_dim) == (neighbours.depth(), 1, neighbours.dimension())
     return float((model(x) != truth).mean()) if right else 1.0
+
+
+def window(runs: Runs, level: str) -> float:
+    """Share of wrong tokens of the construction for windows, K = q of the setting, against the definition.
+
+    Of the planted matches one is just within a window and one just beyond. 1 if the size is not the one that is stated.
+    """
+    setting, rng = runs.setting, np.random.default_rng(runs.setting.seed)
+    n, modulus, reach = setting.n_tokens, setting.modulus, setting.subset_size
+    x = tasks.random_match(n, modulus, size=4, rng=rng)
+    x[:2, reach] = -2 * x[:2, 0] % modulus
+    x[2:, reach + 1] = -2 * x[2:, 0] % modulus
+    model = averaging.match3_local(n_tokens=n, modulus=modulus, reach=reach)
+    stated = (neighbours.window_depth(), 1, neighbours.window_dimension(reach), neighbours.window_token_width(reach))
+    return float((model(x) != within(x, modulus, reach)).mean()) if _sizes(model) == stated else 1.0
+
+
+def within(x: np.ndarray, modulus: int, reach: int) -> np.ndarray:
+    """Which tokens have a match of Match3 with two tokens within ``reach`` positions, by the definition: (.., N)."""
+    found, n = np.zeros(x.shape, bool), x.shape[-1]
+    for a, b in itertools.combinations_with_replacement(range(-min(reach, n - 1), min(reach, n - 1) + 1), 2):
+        i = np.arange(max(0, -a), max(0, min(n, n - b)))
+        found[..., i] |= (x[..., i] + x[..., i + a] + x[..., i + b]) % modulus == 0
+    return found
 
 
 def conjectured_size(runs: Runs, level: str) -> float:

@@ -20,6 +20,7 @@ from theory.sparse_averaging import (
     sorted_groups,
     transform,
     units,
+    windows,
 )
 
 EXEMPT = {
@@ -61,8 +62,7 @@ def calls():
            for f in (matching.match2, matching.match3_tensor)},
         **{f"sparse_averaging.matching.{f.__name__}": (f, dict(n_tokens=3, modulus=5))
            for f in (matching.match3_bigram, matching.match3_histogram)},
-        "sparse_averaging.matching.match3_local": (matching.match3_local, dict(n_tokens=3, modulus=5, reach=1,
-                                                                               rng=rng(), dimension=200)),
+        "sparse_averaging.windows.match3_local": (windows.match3_local, dict(n_tokens=3, modulus=5, reach=1)),
         "sparse_averaging.moments.MomentCurve": (moments.MomentCurve, dict(n_tokens=5, q=2)),
         **{f"sparse_averaging.moments.MomentCurve.{name}": (getattr(curve, name), dict(subset=[0, 2]))
            for name in ("query", "scores", "gap", "query_bits")},

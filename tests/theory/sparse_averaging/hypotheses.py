@@ -46,6 +46,8 @@ NOT_GIVEN = [
     ("Match3, tensor unit", "blank pair", ASSUMED, "a blank token at the end"),
     ("Match3, tensor unit", "arithmetic", SAID, "exact arithmetic"),
     ("Match3, assisted", "positions", ASSUMED, "tokens know their positions"),
+    ("Match3, assisted", "maps within units", ASSUMED, "queries, keys and values are maps of a token of any size"),
+    ("Match3, assisted", "arithmetic", SAID, "exact arithmetic"),
     ("Match3, assisted", "maps between layers", ASSUMED, "maps of any size before, between and after the layers"),
     ("Conjecture", "positions", ASSUMED, "tokens know their positions"),
     ("Conjecture", "maps within units", ASSUMED, "queries, keys and values are maps of a token of any size"),

@@ -3,6 +3,7 @@
 import sympy as sp
 
 from theory.sparse_averaging.proofs import (
+    assisted,
     disjointness,
     fully_connected,
     groups,
@@ -16,6 +17,50 @@ from theory.sparse_averaging.proofs import (
 )
 
 MISTAKES = {
+    "assisted: no N in the copy's temperature": (
+        assisted,
+        {"copy_leak": lambda n, modulus: 1 / (4 * (modulus + 1))},
+        "neighbours: a copy off",
+    ),
+    "assisted: no M in the copy's temperature": (
+        assisted,
+        {"copy_leak": lambda n, modulus: 1 / (4 * (n + 1))},
+        "neighbours: a copy off",
+    ),
+    "assisted: half the copy's temperature": (
+        assisted,
+        {"copy_temperature": lambda n, modulus, gap: sp.log(4 * (n + 1) * (modulus + 1)) / (2 * gap)},
+        "neighbours: the weight of another position",
+    ),
+    "assisted: the last token scores as one a quarter off": (
+        assisted,
+        {"last_score": lambda: sp.Integer(0)},
+        "neighbours: the last token",
+    ),
+    "assisted: neighbours by one layer": (assisted, {"depth": lambda: 1}, "neighbours: sizes: D"),
+    "assisted: neighbours without the blank's column": (assisted, {"dimension": lambda: 2}, "neighbours: sizes: m"),
+    "assisted: no N in the window's temperature": (
+        assisted,
+        {"window_leak": lambda n, modulus: 1 / (4 * modulus)},
+        "window: gathered numbers too",
+    ),
+    "assisted: no M in the window's temperature": (
+        assisted,
+        {"window_leak": lambda n, modulus: 1 / (4 * n)},
+        "window: gathered numbers too",
+    ),
+    "assisted: twice the window's gap": (
+        assisted,
+        {"window_temperature": lambda n, modulus, gap: sp.log(4 * n * modulus) / (2 * gap)},
+        "window: the weight of a token outside",
+    ),
+    "assisted: windows by two layers": (assisted, {"window_depth": lambda: 2}, "window: sizes: D"),
+    "assisted: one column a place": (assisted, {"window_dimension": lambda reach: 2 * reach + 1}, "window: sizes: m"),
+    "assisted: tokens as wide as their window": (
+        assisted,
+        {"window_token_width": lambda reach: 2 * reach + 1},
+        "window: sizes: numbers of a token",
+    ),
     "fully connected: as wide as if q did not count twice": (
         fully_connected,
         {"narrow_width": lambda n, q, d: d * (n - q)},

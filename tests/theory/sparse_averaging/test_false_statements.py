@@ -76,7 +76,12 @@ class Answering:
     """Protocol of a model for a measure: its size, and answers."""
 
     def __init__(self, model, change):
-        self.depth, self.heads, self.embedding_dim = model.depth, model.heads, model.embedding_dim
+        self.depth, self.heads, self.embedding_dim, self.width = (
+            model.depth,
+            model.heads,
+            model.embedding_dim,
+            model.width,
+        )
         self.model, self.change = model, change
 
     def __call__(self, x):
@@ -231,6 +236,24 @@ CHECKS = {
         averaging,
         "match3_bigram",
         answering(lambda model, x: shuffled(model, x)),
+    ),
+    "Match3, assisted: random answers in windows": (
+        ("Match3, assisted", "a window"),
+        averaging,
+        "match3_local",
+        answering(lambda model, x: np.random.default_rng(5).integers(2, size=x.shape)),
+    ),
+    "Match3, assisted: windows a position too wide": (
+        ("Match3, assisted", "a window"),
+        averaging,
+        "match3_local",
+        answering(lambda model, x: measures.within(x, model.modulus, model.embedding_dim // 4 + 1)),
+    ),
+    "Match3, assisted: windows a position too narrow": (
+        ("Match3, assisted", "a window"),
+        averaging,
+        "match3_local",
+        answering(lambda model, x: measures.within(x, model.modulus, max(0, model.embedding_dim // 4 - 1))),
     ),
     "Conjecture: random answers of the transform": (PUBLISHED, averaging, "match3_transform", answers),
     "Conjecture: random answers of sorted groups": (SORTED, averaging, "match3_sorted", answers),

@@ -174,8 +174,8 @@ def test_assisted_match3_on_every_small_input(n, modulus):
     assert (pairs.depth, pairs.heads, pairs.embedding_dim) == (2, 1, 3)
     np.testing.assert_array_equal(pairs(x), [bigram(row, modulus) for row in x.tolist()])
     for reach in (0, 1, 2):
-        near = averaging.match3_local(n_tokens=n, modulus=modulus, reach=reach, rng=np.random.default_rng(1))
-        assert (near.depth, near.heads) == (1, 1)
+        near = averaging.match3_local(n_tokens=n, modulus=modulus, reach=reach)
+        assert (near.depth, near.heads, near.embedding_dim, near.width) == (1, 1, 4 * reach + 2, 2 * reach + 3)
         np.testing.assert_array_equal(near(x), [local(row, modulus, reach) for row in x.tolist()])
     np.testing.assert_array_equal(averaging.match3_histogram(n_tokens=n, modulus=modulus)(x), tasks.match3(x, modulus))
 
@@ -190,7 +190,7 @@ def test_the_audit_of_assisted_match3_plants_matches(monkeypatch):
     assert measures.assisted(runs, "construction") == 2 / 20
 
 
-@pytest.mark.parametrize(("n", "modulus"), [(150, 500), (400, 10**5)])
+@pytest.mark.parametrize(("n", "modulus"), [(150, 500), (400, 10**5), (2000, 10**6)])
 def test_bigram_match3_on_large_inputs(n, modulus):
     model = averaging.match3_bigram(n_tokens=n, modulus=modulus)
     x = tasks.random_match(n, modulus, size=4, rng=np.random.default_rng(n))
@@ -202,17 +202,38 @@ def test_bigram_match3_on_large_inputs(n, modulus):
     np.testing.assert_array_equal(model(x), truth)
 
 
-def test_local_match3_on_a_long_input():
-    model = averaging.match3_local(n_tokens=120, modulus=60, reach=4, rng=np.random.default_rng(2))
-    x = tasks.random_match(120, 60, size=4, rng=np.random.default_rng(3))
-    truth = np.array([local(row, 60, 4) for row in x.tolist()])
-    assert 0.2 < truth.mean() < 0.9
-    np.testing.assert_array_equal(model(x), truth)
+@pytest.mark.parametrize("n", [*range(1, 20), 97, 256])
+def test_neighbours_at_every_n(n):
+    for modulus in (2, 3, 50, 10_007):
+        x = tasks.random_match(n, modulus, size=3, rng=np.random.default_rng(n + modulus))
+        truth = [bigram(row, modulus) for row in x.tolist()]
+        np.testing.assert_array_equal(averaging.match3_bigram(n_tokens=n, modulus=modulus)(x), truth)
 
 
-def test_local_match3_with_too_few_dimensions_is_infeasible():
-    with pytest.raises(averaging.Infeasible):
-        averaging.match3_local(n_tokens=60, modulus=5, reach=3, rng=np.random.default_rng(0), dimension=9)
+@pytest.mark.parametrize("n", [*range(1, 20), 64, 121])
+def test_windows_at_every_n(n):
+    """Windows within the input, of all of it, and beyond both ends; the definition is written twice."""
+    for reach, modulus in itertools.product({0, 1, 2, 5, min(n, 20)}, (2, 3, 47, 1001)):
+        x = tasks.random_match(n, modulus, size=3, rng=np.random.default_rng(n + reach), order=3, planted=0.5)
+        truth = [local(row, modulus, reach) for row in x.tolist()]
+        model = averaging.match3_local(n_tokens=n, modulus=modulus, reach=reach)
+        np.testing.assert_array_equal(model(x), truth)
+        np.testing.assert_array_equal(measures.within(x, modulus, reach), truth)
+
+
+def test_a_window_ends_where_it_ends():
+    """A planted match at the distance K is found and one at K + 1 is not, at both sides and every position."""
+    n, modulus, reach = 23, 10**5, 3
+    model = averaging.match3_local(n_tokens=n, modulus=modulus, reach=reach)
+    for i, j in itertools.product(range(n), repeat=2):
+        x = np.full(n, 1)
+        x[i], x[j] = 2 * 17, modulus - 17  # x_i + 2 x_j vanishes, and no other sum with x_i does
+        assert model(x)[i] == (0 < abs(i - j) <= reach)
+
+
+def test_windows_are_refused_where_float64_cannot_tell():
+    with pytest.raises(ValueError, match="`modulus` must leave scores of 33334 blocks that float64 tells apart"):
+        averaging.match3_local(n_tokens=10**5, modulus=10**7, reach=1)
 
 
 @pytest.mark.parametrize(("root", "modulus"), [(1, 2), (1, 6), (2, 2), (2, 3)])

@@ -20,7 +20,7 @@ from theory.sparse_averaging._register.common import (
     rank_of_disjointness,
     statement,
 )
-from theory.sparse_averaging.proofs import groups, match2, match3, sorted_groups, transform
+from theory.sparse_averaging.proofs import assisted, groups, match2, match3, sorted_groups, transform
 from theory.sparse_averaging.sizes import below_bound
 from theory.statements import Assumption, Clause, Hypothesis, Remark, Slip
 from theory.symbolic import part
@@ -39,6 +39,7 @@ _UNMATCHED = value("sparse_averaging.without_blank")
 _GAP = 1 - sp.cos(2 * sp.pi / sp.Symbol("M", positive=True))
 _GROUPS, _STRICT, _TOKEN = (tex(claim, "N") for claim in (groups.size, groups.strict_size, groups.token_width))
 _TWO_LAYERS = rf"D = {tex(groups.depth)}, \quad H = {tex(groups.heads)}, \quad m = {tex(groups.dimension, 'N')}"
+_WINDOW, _WINDOW_TOKEN = (tex(claim, "K") for claim in (assisted.window_dimension, assisted.window_token_width))
 _LONGEST = ", ".join(tex(groups.bits, "N", "M", small=True))
 _RESIDUES, _AVERAGES = tex(sorted_groups.bits, "N", "M", small=True)
 _TRANSFORM = (
@@ -131,19 +132,29 @@ STATEMENTS = (
         "Match3, assisted",
         "Triples of neighbours",
         "Two layers of one head find x_i + x_j + x_{j+1} = 0 mod M, with positions in the tokens and a map that rounds"
-        " between the layers; one layer finds triples within a window.",
+        " between the layers; one layer finds triples within K positions, whatever N and M. Proved in exact arithmetic;"
+        " that float64 decides rightly is measured.",
         r"\text{efficient with a standard transformer}: \quad D, H, m = O(1)",
-        corrected=r"\text{bigram: } D = 2,\ H = 1,\ m = 3; \quad \text{window of } q = 2K + 1: D = 1,\ d' = M",
-        assumptions=(_POSITIONS, BETWEEN),
+        corrected=rf"\text{{bigram: }} D = {tex(assisted.depth)},\ H = 1,\ m = {tex(assisted.dimension)}; \quad"
+        rf" \text{{window of }} 2K + 1: D = {tex(assisted.window_depth)},\ H = 1,\ m = {_WINDOW}",
+        assumptions=(_POSITIONS, MAPS, BETWEEN),
         clauses=(
             Clause(
                 "neighbours",
-                r"D = 2, \quad H = 1, \quad m = 3",
-                checks=check("wrong outputs of the bigram construction, or a larger size", checks.assisted),
-                argued=("N above 100",),
+                rf"D = {tex(assisted.depth)}, \quad H = 1, \quad m = {tex(assisted.dimension)}",
+                prove=part(assisted.derive, "neighbours", prose=(assisted.RING, *match2.derive().prose)),
+                checks=check(
+                    "wrong outputs of the bigram construction, or a larger size", checks.assisted, needed=True
+                ),
                 assumptions=(_BLANK,),
             ),
-            Clause("a window", r"D = 1, \quad d' = M", argued=("what the tests run and the audit does not",)),
+            Clause(
+                "a window",
+                rf"D = {tex(assisted.window_depth)}, \quad H = 1, \quad m = {_WINDOW}, \quad \text{{numbers of a"
+                rf" token}} = {_WINDOW_TOKEN}",
+                prove=part(assisted.derive, "window", prose=(assisted.PLACES,)),
+                checks=check("wrong outputs of the window construction, or another size", checks.window, needed=True),
+            ),
         ),
     ),
     statement(
