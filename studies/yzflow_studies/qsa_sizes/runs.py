@@ -92,7 +92,7 @@ def trained(query: str, n_tokens: int, subset_size: int, *, dimension: int, step
     options: dict[str, Any] = {"steps": steps, "times": times, "start": start}
     states = (_linear if query == "linear" else _perceptron)(n_tokens, subset_size, dimension, **options)
     records = [measured(query_of(test), key, test) for query_of, key in states]
-    found = {name: ("time", [one[name] for one in records], {"units": "1"}) for name in records[0]}
+    found: dict[str, Any] = {name: ("time", [one[name] for one in records], {"units": "1"}) for name in records[0]}
     found["certified"] = ((), certified(states[-1][1], test[:N_CERTIFIED]), {"units": "1"})
     return xr.Dataset(found, {"time": ("time", times.astype(float), {"units": "SGD steps"})})
 

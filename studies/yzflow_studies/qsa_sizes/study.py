@@ -15,8 +15,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
+from matplotlib.figure import Figure
 
 from dynamics.support import checks
+from yzflow.figures.registry import Effort, Entry
+from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, canvas, log_ticks, styled
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import sweep
 from yzflow_studies.qsa_sizes.tasks import QSA_SIZES
@@ -34,12 +37,6 @@ class Cell(NamedTuple):
     size: str
     dimensions: tuple[int, ...]
     steps: int
-
-
-def bits_of_sets(size: str) -> int:
-    """q ln N, rounded up: what the constructions of finite precision need up to a constant."""
-    n, q = SIZES[size]
-    return math.ceil(q * math.log(n))
 
 
 CELLS = {
@@ -116,3 +113,70 @@ def steps_needed(run: xr.DataArray, level: float = LEARNT) -> float:
     above = np.flatnonzero(run.values >= level)
     after = int(above[-1]) + 1 if above.size else 0
     return float(run["time"][after]) if after < run.sizes["time"] else math.inf
+
+
+# The figure
+
+
+_COLOURS = {"linear": BLUE, "perceptron": ORANGE, "perceptron, longer": VERMILION, "linear, N = 200": GREEN}
+
+
+@styled
+def qsa_sizes(runs: dict[str, xr.Dataset]) -> Figure:
+    """Distance of attention from its target, by embedding dimension and over training, for two kinds of queries.
+
+    Left: after training, each seed: mean over sets (filled) and the largest (hollow); perceptrons have m = 74 and are
+    drawn to the right of it. Dotted: q ln N and 2 q ln N; at the second, random keys have a right query for nearly
+    every set. Dashed: N - 1, which a linear query needs. Right: the mean over sets and seeds during training.
+    Distances are at most 2.
+
+    Parameters
+    ----------
+    runs : mapping
+        From `learning`.
+    """
+    figure = canvas(figsize=(10.5, 4.2))
+    left, right = figure.subplots(1, 2)
+    n, q = SIZES["small"]
+    for name, run in runs.items():
+        label = f"{name}, {int(run['time'][-1]):,} steps"
+        end = run.isel(time=-1)
+        for measure, fill in (("distance", "full"), ("largest_distance", "none")) if "N =" not in name else ():
+            nudge = {"linear": 0.0, "perceptron": 1.5, "perceptron, longer": 3.0}[name]
+            values = end[measure].transpose("dimension", "seed").values
+            left.plot(
+                np.repeat(end["dimension"].values + nudge, values.shape[1]), values.ravel(), "o", fillstyle=fill,
+                color=_COLOURS[name], markersize=5, label=label if fill == "full" else None,
+            )  # fmt: skip
+        for m, style in zip(run["dimension"].values[-3:], (":", "--", "-")[-run.sizes["dimension"] :], strict=False):
+            mean = run["distance"].sel(dimension=m).mean("seed")
+            right.plot(run["time"][1:], mean[1:], style, color=_COLOURS[name], label=f"{name}, m = {m}")
+    left.axvline(q * math.log(n), color=BLACK, linestyle=":", linewidth=1, label="q ln N, 2 q ln N")
+    left.axvline(2 * q * math.log(n), color=BLACK, linestyle=":", linewidth=1)
+    left.axvline(n - 1, color=BLACK, linestyle="--", linewidth=1, label="N - 1")
+    for axes in (left, right):
+        axes.set(yscale="log")
+        log_ticks(axes.yaxis)
+    left.set(xlabel="embedding dimension m", ylabel=r"distance $\|a - 1_y/q\|_1$ after training")
+    right.set(xlabel="step of Adam", ylabel="mean distance", xscale="log")
+    left.set_title(f"N = {n}, q = {q}")
+    right.set_title("over training")
+    left.legend(loc="lower left", fontsize=8)
+    right.legend(loc="lower left", fontsize=8)
+    return figure
+
+
+def _claims(runs: dict[str, xr.Dataset]) -> str:
+    """The verdicts, in sentences."""
+    found = judged(runs)
+    return " ".join(f"{name}, {claim.says}: {found[name]}." for name, claim in HYPOTHESES.items())
+
+
+def _runs(effort: Effort) -> dict[str, xr.Dataset]:
+    if not effort.quick:
+        return learning(store=effort.store, progress=effort.progress)
+    few = {name: cell._replace(steps=50) for name, cell in CELLS.items()}
+    return learning(cells=few, seeds=SEEDS[:2], progress=effort.progress)
+
+
+FIGURES = (Entry("qsa_sizes", "Sparse averaging", qsa_sizes, _runs, claims=_claims),)
