@@ -22,7 +22,7 @@ from yzflow_studies.learning_match import runs
 if TYPE_CHECKING:
     from yzflow_studies.learning_match import models
 
-TASKS = ("triples", "three equal")
+TASKS = ("pairs", "triples", "three equal")
 STARTS = ("random", "one frequency", "frequencies")
 FREQUENCIES = 10  # of the start "frequencies", m = 31
 CURRICULUM = ((8, 2000), (16, 1000))  # N and steps before those at the last N, with a planted triple in each input
@@ -133,8 +133,8 @@ def trained(
     ----------
     kind : "one layer" or "third order"
         See `yzflow_studies.learning_match.models`.
-    task : "triples" or "three equal"
-        Match3 mod `runs.balanced_modulus`, or `three_equal` mod `equal_modulus`.
+    task : "pairs", "triples" or "three equal"
+        Match2 or Match3 mod `runs.balanced_modulus`, or `three_equal` mod `equal_modulus`.
     n_tokens, dimension, heads : int
         N, m and H.
     steps : int
@@ -158,8 +158,8 @@ def trained(
     from yzflow_studies.learning_match import models  # jax
 
     checks.one_of("kind", kind, ("one layer", "third order"))
-    triples = checks.one_of("task", task, TASKS) == "triples"
-    modulus = runs.balanced_modulus(3, n_tokens) if triples else equal_modulus(n_tokens)
+    order = {"pairs": 2, "triples": 3}.get(checks.one_of("task", task, TASKS))
+    modulus = equal_modulus(n_tokens) if order is None else runs.balanced_modulus(order, n_tokens)
     model = models.Model(kind, n_tokens, modulus, dimension, heads)
     drawn, weighted = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(2))
     inputs = runs.Inputs(n_tokens, modulus, drawn)
@@ -174,10 +174,10 @@ def trained(
         weights = moved(models.at_construction(model, unit, weighted), distance, weighted)
 
     def matched(x: np.ndarray) -> np.ndarray:
-        return tasks.match3(x, modulus) if triples else three_equal(x)
+        return three_equal(x) if order is None else runs.matches(x, modulus, order)
 
     target = matched(inputs.test)
-    pairs = runs.pair_matches(inputs.test, modulus) if triples else np.zeros_like(target)
+    pairs = runs.pair_matches(inputs.test, modulus) if order == 3 else np.zeros_like(target)
     for n, before in CURRICULUM if curriculum else ():
         stage = models.Model(kind, n, modulus, dimension, heads)
         weights, _, _ = runs.fit(
@@ -188,9 +188,7 @@ def trained(
     def record(one: models.Weights) -> dict[str, float]:
         return runs.measures(runs.logits(model, one, inputs.test), target, pairs)
 
-    _, times, records = runs.fit(
-        model, weights, inputs, matched, record, steps=steps, learning_rate=learning_rate
-    )  # fmt: skip
+    _, times, records = runs.fit(model, weights, inputs, matched, record, steps=steps, learning_rate=learning_rate)
     return xr.Dataset(
         {name: ("time", [one[name] for one in records], {"units": "1"}) for name in records[0]},
         {"time": ("time", np.array(times, float), {"units": "SGD steps"})},
