@@ -184,8 +184,8 @@ def longer_triples(runs: dict[str, xr.Dataset]) -> Figure:
     left.set(xscale="log", xlabel="noise on the construction", ylabel="chance to rank a triple above none")
     right.set(xscale="log", yscale="log", xlabel="step of Adam", ylabel="loss / that of the best constant")
     log_ticks(right.yaxis)
-    left.legend(loc="lower left", fontsize=8)
-    right.legend(loc="lower left", fontsize=8)
+    left.legend(loc="center", fontsize=8)
+    right.legend(loc="upper right", bbox_to_anchor=(1, 0.93), fontsize=8)
     left.set_title("third-order unit, triples")
     right.set_title("three tasks")
     return figure
