@@ -51,7 +51,7 @@ def _mean(values: xr.DataArray) -> dict[str, float]:
 
 
 def constructed(n: int, q: int, sets: int, seed: int) -> dict:
-    """Sizes that constructions need: m of the moment curve, of random keys, and the share of random sets at 2 q ln N."""
+    """Sizes that constructions need: m of the moment curve and of random keys, and what these can do at 2 q ln N."""
     m = math.ceil(2 * q * math.log(n))
     drawn = tasks.random_subsets(n, q, size=sets, rng=np.random.default_rng(seed))
     keys = averaging.random_keys(n, m, rng=np.random.default_rng(seed + 1))
