@@ -1,3 +1,4 @@
+from . import approximate as approximate
 from . import balance as balance
 from . import larger as larger
 from . import lottery as lottery

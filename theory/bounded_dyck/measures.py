@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from dynamics import DyckLanguage, Layer
-from theory.bounded_dyck import balance, gpt, hypotheses, larger, pruning, silence, transformers
+from theory.bounded_dyck import approximate, balance, gpt, hypotheses, larger, pruning, silence, transformers
+from theory.bounded_dyck._stacks import nearest, stacks, sums
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.proofs import theorem2
 from theory.statements import Runs
@@ -21,20 +22,6 @@ from theory.statements import Runs
 
 def _trained(runs: Runs, level: str) -> tuple[DyckLanguage, Layer]:
     return runs.setting.language, runs.trajectory(level).final
-
-
-def _stacks(language: DyckLanguage):
-    """(j, d, prefixes): for each query close (j, d), the prefixes w, open j, close j for all w of d open brackets."""
-    kinds = range(language.n_types)
-    for j, d in itertools.product(kinds, range(1, language.max_depth)):
-        yield j, d, [[2 * kind for kind in w] + [2 * j, 2 * j + 1] for w in itertools.product(kinds, repeat=d)]
-
-
-def _sums(layer: Layer, language: DyckLanguage, prefixes) -> np.ndarray:
-    """u, the sums before LN: (prefixes, width)."""
-    u = balance.contributions(layer, language)
-    states = np.array([language.state_sequence(prefix) for prefix in prefixes])
-    return u[states[:, -1], states.T].sum(axis=0)
 
 
 def _normalised(rows: np.ndarray) -> np.ndarray:
@@ -46,11 +33,11 @@ def insertion_law(runs: Runs, level: str) -> float:
     language, layer = _trained(runs, level)
     delta = balance.insertions(layer, language)
     errors = []
-    for j, d, prefixes in _stacks(language):
+    for j, d, prefixes in stacks(language):
         kind = (j + 1) % language.n_types
         longer = [[2 * kind, 2 * kind + 1] * 1000 + prefix for prefix in prefixes]
         found = layer.features(language.bags(longer))
-        expected = _sums(layer, language, prefixes) + 1000 * delta[language.close(j, d), kind, 0]
+        expected = sums(layer, language, prefixes) + 1000 * delta[language.close(j, d), kind, 0]
         errors.append(np.abs(found - _normalised(expected)).max())
     return float(max(errors, default=0.0))
 
@@ -173,13 +160,6 @@ def _separation(layer: Layer, language: DyckLanguage, prefixes) -> float:
     return float(distances[np.abs(bags.target[:, None] - bags.target).max(axis=2) > 0].min())
 
 
-def _nearest(sums: np.ndarray, prefixes) -> tuple[int, int]:
-    """w* and w' of (17), by index: the smallest sum, and the smallest with another last unmatched type."""
-    norms, last = np.linalg.norm(sums, axis=1), np.array([prefix[-3] for prefix in prefixes])
-    first = int(norms.argmin())
-    return first, int(np.where(last != last[first], norms, np.inf).argmin())
-
-
 def approximate_balance(runs: Runs, level: str) -> float:
     """Violation of S <= P (1 + 2 gamma / tau) / n by the trained layer, whose head is softmax(Y^T f).
 
@@ -192,12 +172,12 @@ def approximate_balance(runs: Runs, level: str) -> float:
     if language.n_types == 1 or _share_of_loss(runs.setting, layer) > 0.5:
         return 1.0
     scales = np.linalg.norm(balance.insertions(layer, language), axis=-1)
-    gamma = np.linalg.norm(layer.Y, 2) / 2
+    gamma = approximate.lipschitz(layer)
     ratios = []
-    for j, d, prefixes in _stacks(language):
-        sums = _sums(layer, language, prefixes)
-        chosen = _nearest(sums, prefixes)
-        P = np.linalg.norm(sums[chosen[1]])
+    for j, d, prefixes in stacks(language):
+        u = sums(layer, language, prefixes)
+        chosen = nearest(u, prefixes)
+        P = np.linalg.norm(u[chosen[1]])
         for i, above in itertools.product(range(language.n_types), range(min(d + 2, language.max_depth))):
             for n in (1, 2, 5, 10, 100):
                 pairs = [2 * i, 2 * i + 1] * n
@@ -254,7 +234,7 @@ def attained_deeper(runs: Runs, level: str) -> float:
 def _after_pairs(layer: Layer, language: DyckLanguage, n: int, levels) -> tuple[float, float, list[float]]:
     """P, S of the last level, and for each level the distance of the features after n pairs of it."""
     prefixes = [[0, 0, 1], [2, 0, 1]]
-    P = np.linalg.norm(_sums(layer, language, prefixes), axis=1).max()
+    P = np.linalg.norm(sums(layer, language, prefixes), axis=1).max()
     S = np.linalg.norm(balance.insertions(layer, language)[language.close(0, 1), 0, levels[-1] - 1])
     found = []
     for deepest in levels:

@@ -187,7 +187,7 @@ CHECKS = {
         "bound",
         lambda right: lambda p, lipschitz, separation, n: right(p, lipschitz / 2, separation, n),
     ),
-    "Theorem 2: P for 2 P": ("Theorem 2", 0, measures, "_sums", times(2)),
+    "Theorem 2: P for 2 P": ("Theorem 2", 0, measures, "sums", times(2)),
     "Theorem 2: deeper levels for nothing": (
         "Theorem 2",
         2,

@@ -12,7 +12,7 @@ from latex import value
 
 from dynamics import DyckLanguage, Layer
 from theory import balance, statements
-from theory.bounded_dyck import bounds, hypotheses, measures, silence
+from theory.bounded_dyck import _stacks, bounds, hypotheses, measures, silence
 from theory.bounded_dyck.proofs import lottery, theorem2
 from yzflow.papers.bounded_dyck.settings import Setting, settings
 
@@ -144,7 +144,7 @@ def test_theorem_2_for_random_layers_and_every_level(seed, depth, n, size):
     layer = Layer(rng.normal(size=(language.n_states,) * 2), np.zeros((4, 4)), V)
     d, j, i = 1, 0, int(rng.integers(2))
     prefixes = [[2 * w, 0, 1] for w in range(2)]
-    P = np.linalg.norm(measures._sums(layer, language, prefixes), axis=1).max()
+    P = np.linalg.norm(_stacks.sums(layer, language, prefixes), axis=1).max()
     S = np.linalg.norm(balance.insertions(layer, language)[language.close(j, d), i], axis=-1)
     nearest = np.inf
     for level in range(1, depth + 1):
