@@ -138,6 +138,38 @@ def _divergences(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
     return np.maximum(divergence, 0), ((targets - np.exp(logs)) ** 2).sum(axis=1)
 
 
+def kept_apart(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
+    """What the loss leaves of the distance of two outputs, and that distance, for all bags that go on differently.
+
+    Of each two bags with one query: ``tau - sqrt(e (1/pi_1 + 1/pi_2))``, with tau the distance of their targets, pi
+    their weights and e = pi_1 KL_1 + pi_2 KL_2 their part of the excess of the cross-entropy; the rest is not negative.
+
+    Parameters
+    ----------
+    layer : Layer
+    bags : Bags
+        With exact targets.
+
+    Returns
+    -------
+    least, distance : (pairs,) arrays
+    """
+    divergence, _ = _divergences(layer, bags)
+    outputs = layer.expand().predict(bags)
+    least, distance = [np.empty(0)], [np.empty(0)]
+    for query in np.unique(bags.query):
+        chosen = np.flatnonzero((bags.query == query) & (bags.weight > 0))
+        one, other = chosen[np.array(np.triu_indices(chosen.size, 1))]
+        tau = np.linalg.norm(bags.target[one] - bags.target[other], axis=1)
+        weights = bags.weight[one], bags.weight[other]
+        spent = weights[0] * divergence[one] + weights[1] * divergence[other]
+        # Of numbers, by the formula that is proved.
+        root = np.array([float(cross_entropy.error(*row)) for row in zip(spent, *weights, strict=True)])
+        least.append((tau - root)[tau > 0])
+        distance.append(np.linalg.norm(outputs[one] - outputs[other], axis=1)[tau > 0])
+    return np.concatenate(least), np.concatenate(distance)
+
+
 class FromLoss(NamedTuple):
     """Two prefixes after n pairs, what the loss says of the distance of their outputs, and S / P.
 

@@ -16,7 +16,7 @@ from dynamics import DyckLanguage, Layer
 from theory.bounded_dyck import approximate, balance, gpt, hypotheses, larger, pruning, silence, transformers
 from theory.bounded_dyck._stacks import nearest, stacks, sums
 from theory.bounded_dyck.networks import ReluNetwork
-from theory.bounded_dyck.proofs import theorem2
+from theory.bounded_dyck.proofs import cross_entropy, theorem2
 from theory.statements import Runs
 
 
@@ -195,6 +195,47 @@ def _share_of_loss(setting: Any, layer: Layer) -> float:
     outputs = np.stack([layer.predict(bags), np.broadcast_to(bags.weight @ bags.target, bags.target.shape)])
     own, constant = ((outputs - bags.target) ** 2).sum(axis=2) @ bags.weight
     return float(own / constant)
+
+
+def kept_apart(runs: Runs, level: str) -> float:
+    """Violation of what the cross-entropy leaves of outputs, by the trained layer on all prefixes that it saw.
+
+    That the excess of the squared loss is not above that of the cross-entropy, and that outputs after two prefixes with
+    one query keep the distance that their part of the excess leaves. 1 where it leaves none for any two prefixes, and
+    nothing was shown.
+    """
+    language, layer = _trained(runs, level)
+    bags = language.enumerate(max_length=runs.setting.max_length)
+    divergence, squares = approximate.excess(layer, bags)
+    least, distance = approximate.kept_apart(layer, bags)
+    if not (least > 0).any():
+        return 1.0
+    return float(max(0.0, squares / divergence - 1, (1 - distance / least)[least > 0].max()))
+
+
+@functools.cache
+def _lattice() -> np.ndarray:
+    """Divergence, sum of positive differences and squared distance of distributions in equal parts: (3, pairs)."""
+    found = []
+    for entries, parts in ((2, 400), (3, 12), (4, 7)):
+        rows = np.array([row for row in itertools.product(range(parts + 1), repeat=entries) if sum(row) == parts])
+        p, o = np.broadcast_arrays(rows[:, None] / parts, rows[None] / parts)
+        chosen = ((p > 0) <= (o > 0)).all(axis=2) & (p != o).any(axis=2)  # finite, and not zero
+        p, o = p[chosen], o[chosen]
+        logs = np.log(np.where(p > 0, p, 1) / np.where(p > 0, o, 1))
+        found.append([(p * logs).sum(axis=1), np.maximum(p - o, 0).sum(axis=1), ((p - o) ** 2).sum(axis=1)])
+    return np.concatenate(found, axis=1)
+
+
+def divergence_bounds(runs: Runs, level: str) -> float:
+    """How far the largest ratios of the two sides of ``KL >= 2 t^2 >= ||p - o||^2`` are from one, which each attains.
+
+    Over all pairs of distributions in equal parts: of two, three and four entries, in 400, 12 and 7.
+    """
+    divergence, variation, squares = _lattice()
+    first = (cross_entropy.two_entries(variation, 0.0) / divergence).max()
+    second = (squares / cross_entropy.squared_distance(variation)).max()
+    return float(max(abs(first - 1), abs(second - 1)))
 
 
 def _opposite_stacks(added: dict[int, float]) -> tuple[DyckLanguage, Layer]:

@@ -7,7 +7,7 @@ import sympy as sp
 from theory.bounded_dyck import _register as assumed
 from theory.bounded_dyck import measures as checks
 from theory.bounded_dyck._register import EXACT, exact, statement
-from theory.bounded_dyck.proofs import larger, stack, theorem1, theorem2, uniform, weight_decay
+from theory.bounded_dyck.proofs import cross_entropy, larger, stack, theorem1, theorem2, uniform, weight_decay
 from theory.bounded_dyck.statements_of_pruning import PRUNING
 from theory.statements import Check, Clause, Hypothesis, Remark
 from theory.symbolic import derivations, part
@@ -403,6 +403,12 @@ STATEMENTS = (
                 "Below level d + 2, which the prefixes of (16) do not reach, the levels between are opened once, and "
                 "the bound is larger by 1 + 1/n for each."
             ),
+            Remark(
+                "The cross-entropy serves as well as the squared loss, although no finite weights attain its least "
+                "(footnote 1): its excess, in nats, is never below that of the squared loss, and two prefixes of "
+                "weights pi_1 and pi_2 share it. One more pair between the first level and the last divides the weight "
+                "of a prefix by k/(q(1 - q)): to speak of n pairs, the excess must fall exponentially with n."
+            ),
         ),
         clauses=(
             Clause(
@@ -445,6 +451,24 @@ STATEMENTS = (
                     prose=("the triangle inequality; all other prefixes add no less than nothing to the excess",),
                 ),
                 assumptions=(assumed.NEAR,),
+            ),
+            Clause(
+                "from the cross-entropy",
+                rf"\text{{excess}} \le {tex(cross_entropy.small_excess, 'tau', 'pi_1', 'pi_2')}: \quad S \le {_HALF},"
+                r" \quad \tau = \sqrt{2}\,(1 - q)",
+                prove=_PROOFS["cross_entropy"],
+                checks=(
+                    exact("largest ratios of the sides of KL >= 2 t^2 >= |p - o|^2", checks.divergence_bounds, 1e-4),
+                    Check(
+                        "outputs of trained layers, against what their part of the excess leaves",
+                        _TRAINED,
+                        checks.kept_apart,
+                        tolerance=1e-9,
+                        expected=_TRAINED,
+                        says="what the loss leaves of outputs",
+                    ),
+                ),
+                assumptions=(assumed.NEAR_ENTROPY,),
             ),
         ),
     ),

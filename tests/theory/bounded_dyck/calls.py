@@ -6,6 +6,7 @@ import numpy as np
 
 from dynamics import DyckLanguage
 from theory.bounded_dyck import (
+    approximate,
     balance,
     gpt,
     hypotheses,
@@ -21,6 +22,8 @@ from theory.bounded_dyck import (
 EXEMPT = {
     hostile.OURS: {"bounded_dyck.pruned.Fit"},
     hostile.RECORD: {
+        "bounded_dyck.approximate.FromLoss",
+        "bounded_dyck.approximate.Reach",
         "bounded_dyck.pruned.PrunedPart",
         "bounded_dyck.lottery.PrunedTransformer",
         "bounded_dyck.pruning.Pruned",
@@ -80,6 +83,14 @@ def calls():
                                                            queries=np.ones_like(balanced.V))),
         "bounded_dyck.gpt.gathered": (gpt.gathered, dict(layer=balanced, language=dyck, n=2)),
         "bounded_dyck.gpt.least_loss": (gpt.least_loss, dict(distance=[0.5, 1.0], lipschitz=2.0)),
+        "bounded_dyck.approximate.apart": (approximate.apart, dict(language=dyck)),
+        "bounded_dyck.approximate.excess": (approximate.excess, dict(layer=balanced, bags=dyck_bags)),
+        "bounded_dyck.approximate.from_loss": (approximate.from_loss, dict(
+            layer=balanced, language=dyck, max_length=5)),
+        "bounded_dyck.approximate.kept_apart": (approximate.kept_apart, dict(layer=balanced, bags=dyck_bags)),
+        "bounded_dyck.approximate.lipschitz": (approximate.lipschitz, dict(layer=balanced)),
+        "bounded_dyck.approximate.miss": (approximate.miss, dict(layer=balanced, language=dyck)),
+        "bounded_dyck.approximate.reach": (approximate.reach, dict(layer=balanced, language=dyck, share=0.5)),
         "bounded_dyck.balance.balanced_layer": (balance.balanced_layer, dict(language=dyck, rng=0, scale=1.0)),
         "bounded_dyck.balance.balancing_values": (balance.balancing_values, dict(Z=balanced.Z, language=dyck)),
         "bounded_dyck.balance.residual": (balance.residual, dict(Z=balanced.Z, language=dyck)),

@@ -2,7 +2,17 @@
 
 import sympy as sp
 
-from theory.bounded_dyck.proofs import encodings, larger, lottery, stack, theorem1, theorem2, uniform, weight_decay
+from theory.bounded_dyck.proofs import (
+    cross_entropy,
+    encodings,
+    larger,
+    lottery,
+    stack,
+    theorem1,
+    theorem2,
+    uniform,
+    weight_decay,
+)
 
 MISTAKES = {
     # The difference of (11) is called c here: with c = -a the value is -exp(-a) V_open, not -exp(a) V_open.
@@ -51,6 +61,41 @@ MISTAKES = {
         theorem2,
         {"small_excess": lambda probability, tau: 2 * theorem2.small_excess(probability, tau)},
         "loss: outputs",
+    ),
+    "cross-entropy: Pinsker with twice the constant": (
+        cross_entropy,
+        {"two_entries": lambda p, o: 4 * (p - o) ** 2},
+        "divergence: its slope",
+    ),
+    "cross-entropy: half of Pinsker's constant": (
+        cross_entropy,
+        {"two_entries": lambda p, o: (p - o) ** 2},
+        "divergence: two entries",
+    ),
+    "cross-entropy: a distance of the positive differences alone": (
+        cross_entropy,
+        {"squared_distance": lambda t: t**2},
+        "divergence: all differences",
+    ),
+    "cross-entropy: the excess at one prefix": (
+        cross_entropy,
+        {"error": lambda excess, one, other: sp.sqrt(excess / one)},
+        "two outputs: all",
+    ),
+    "cross-entropy: an error without the square root": (
+        cross_entropy,
+        {"error": lambda excess, one, other: excess * (1 / one + 1 / other)},
+        "two outputs: all",
+    ),
+    "cross-entropy: outputs that the excess moves apart": (
+        cross_entropy,
+        {"separation": lambda tau, excess, one, other: tau + cross_entropy.error(excess, one, other)},
+        "two outputs: what is left",
+    ),
+    "cross-entropy: twice the excess": (
+        cross_entropy,
+        {"small_excess": lambda tau, one, other: 2 * cross_entropy.small_excess(tau, one, other)},
+        "two outputs: half",
     ),
     "weight decay: half of lambda R_0": (
         weight_decay,

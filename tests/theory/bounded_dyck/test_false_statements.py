@@ -13,6 +13,7 @@ import pytest
 from dynamics import DyckLanguage, Layer
 from theory import balance, statements
 from theory.bounded_dyck import (
+    approximate,
     bounds,
     gpt,
     hypotheses,
@@ -25,7 +26,7 @@ from theory.bounded_dyck import (
     transformers,
 )
 from theory.bounded_dyck.networks import ReluNetwork
-from theory.bounded_dyck.proofs import theorem2
+from theory.bounded_dyck.proofs import cross_entropy, theorem2
 from yzflow.audits.audit import Simulations
 from yzflow.audits.verdicts import Verdict, judge
 from yzflow.papers.bounded_dyck.settings import settings
@@ -202,6 +203,9 @@ CHECKS = {
         "deeper",
         lambda right: lambda reached, n, levels: right(reached, n, 2 * levels),
     ),
+    "cross-entropy: twice Pinsker's constant": ("Theorem 2", 3, cross_entropy, "two_entries", times(2)),
+    "cross-entropy: half the distance": ("Theorem 2", 3, cross_entropy, "squared_distance", times(0.5)),
+    "cross-entropy: twice the distance": ("Theorem 2", 3, cross_entropy, "squared_distance", times(2)),
     "sufficiency: a link that tells nothing": (
         "Theorem 1, sufficiency",
         1,
@@ -372,6 +376,21 @@ def test_approximate_balance_says_nothing_of_layers_whose_loss_is_not_small():
     assert measures.approximate_balance(trained(final), "SGD") == 0
     for seed in range(20):
         assert measures.approximate_balance(trained(noise(final, seed)), "SGD") == 1
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "wrong"),
+    [
+        (cross_entropy, "error", lambda right: lambda *a: right(*a) / 2),
+        (approximate, "excess", lambda right: lambda *a: right(*a)[::-1]),
+        (approximate, "_divergences", lambda right: lambda *a: (right(*a)[0] / 4, right(*a)[1])),
+    ],
+)
+def test_outputs_of_a_trained_layer_refute_less_than_the_loss_leaves(module, name, wrong, monkeypatch):
+    runs = Simulations(SETTING, seed=0)
+    assert measures.kept_apart(runs, "SGD") == 0
+    monkeypatch.setattr(module, name, wrong(getattr(module, name)))
+    assert measures.kept_apart(runs, "SGD") > 0.01
 
 
 def test_approximate_balance_fails_where_a_layer_is_right_with_a_head_said_to_be_flat(monkeypatch):
