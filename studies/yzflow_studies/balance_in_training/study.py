@@ -64,7 +64,7 @@ class Cell(NamedTuple):
 
 CELLS = {
     "free": Cell({}, flow_until=200.0),
-    "uniform": Cell({}, uniform=True, flow_until=200.0),
+    "uniform": Cell({}, uniform=True, flow_until=50.0),
     "one-hot (19)": Cell({"embedding": "one-hot"}, flow_until=200.0),
     "type and depth (20)": Cell({"embedding": "type and depth"}, flow_until=50.0),
     "type and angle (21)": Cell({"embedding": "type and angle"}, flow_until=50.0),
