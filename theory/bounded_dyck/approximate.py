@@ -49,6 +49,27 @@ def apart(language: DyckLanguage) -> float:
     return float(np.sqrt(2) * (1 - checks.instance("language", language, DyckLanguage).open_probability))
 
 
+def kept_behind(layer: Layer, language: DyckLanguage, n: int = 1000) -> float:
+    """Smallest share of the distance of two stacks that n matched pairs leave between the features.
+
+    Of the two prefixes of (17), over queries and pairs that they reach: 1 in a balanced layer, of order 1/n in others.
+    nan where no two stacks have one query, for k = 1 or D = 1.
+    """
+    n, shares = checks.integer("n", n, minimum=1), []
+    added = balance.insertions(layer, language)
+    if min(language.n_types, language.max_depth) < 2:
+        return np.nan
+    for j, d, prefixes in stacks(language):
+        u = sums(layer, language, prefixes)
+        pair = u[list(nearest(u, prefixes))]
+        delta = added[language.close(j, d), :, : d + 2].reshape(-1, 1, u.shape[1])
+        rows = np.concatenate([pair[None], pair + n * delta])
+        features = rows / np.linalg.norm(rows, axis=-1, keepdims=True)
+        distance = np.linalg.norm(features[:, 0] - features[:, 1], axis=1)
+        shares.append(distance[1:].min() / distance[0])
+    return float(min(shares))
+
+
 class Reach(NamedTuple):
     """How many matched pairs the outputs of a layer bear, for each query and pair that (16) reaches, d' <= d + 2.
 

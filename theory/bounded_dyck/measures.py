@@ -42,6 +42,36 @@ def insertion_law(runs: Runs, level: str) -> float:
     return float(max(errors, default=0.0))
 
 
+def forgetting(runs: Runs, level: str) -> float:
+    """What 1000 pairs leave of the distance of two stacks in the trained layer, against the limit of the proof.
+
+    The largest relative distance of n ||f_n - f_n'|| from ||P (u - u')|| / ||delta||, P off delta, n = 1000, over
+    queries and pairs of the levels that the prefixes of (16) reach; the features are those of the layer on the longer
+    prefixes. nan where no two stacks have one query.
+    """
+    language, layer = _trained(runs, level)
+    if min(language.n_types, language.max_depth) < 2:
+        return np.nan
+    n, delta, errors = 1000, balance.insertions(layer, language), []
+    for j, d, prefixes in stacks(language):
+        u = sums(layer, language, prefixes)
+        chosen = nearest(u, prefixes)
+        for i, above in itertools.product(range(language.n_types), range(min(d + 2, language.max_depth))):
+            pairs, step = [2 * i, 2 * i + 1] * n, delta[language.close(j, d), i, above]
+            bags = language.bags([prefixes[one][:above] + pairs + prefixes[one][above:] for one in chosen])
+            features = layer.features(bags)
+            apart, size = u[chosen[0]] - u[chosen[1]], np.linalg.norm(step)
+            limit = np.linalg.norm(apart - step * (step @ apart) / size**2) / size
+            errors.append(abs(n * np.linalg.norm(features[0] - features[1]) / limit - 1))
+    return float(max(errors))
+
+
+def pair_left(runs: Runs, level: str) -> float:
+    """What stays of a matched pair in the trained layer, against (14): `approximate.miss`; nan for D = 1."""
+    language, layer = _trained(runs, level)
+    return approximate.miss(layer, language)
+
+
 def right_without_balance(runs: Runs, level: str) -> float:
     """Share of layers without (11) among those that are right at every length and have no zero values, k = 2.
 

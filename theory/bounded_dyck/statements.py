@@ -92,7 +92,30 @@ STATEMENTS = (
             ),
         ),
         clauses=(
-            Clause("a pair adds nothing (14)", rf"k \ge 2: \quad {_PAIR} = 0", prove=_FORGETS),
+            Clause(
+                "a pair adds nothing (14)",
+                rf"k \ge 2: \quad {_PAIR} = 0",
+                prove=_FORGETS,
+                checks=(
+                    Check(
+                        "what 1000 pairs leave of two stacks in a trained layer, against the limit",
+                        _TRAINED,
+                        checks.forgetting,
+                        tolerance=0.05,
+                        expected=_TRAINED,
+                        says="that a layer whose pairs add something forgets the stack",
+                        suffices=(assumed.MINIMAL, assumed.NO_FLOOR, assumed.TYPES, assumed.DEPTH),
+                    ),
+                    Check(
+                        "what stays of a pair in a trained layer, where (14) has nothing",
+                        _TRAINED,
+                        checks.pair_left,
+                        tolerance=1e-9,
+                        says="(14)",
+                        assumptions=(assumed.KEEPS,),
+                    ),
+                ),
+            ),
             Clause(
                 "logits of a pair (11)",
                 rf"P_\perp W_V e \ne 0: \quad {_LOGITS} \text{{ does not depend on }} q",

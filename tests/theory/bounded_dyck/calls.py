@@ -88,6 +88,7 @@ def calls():
         "bounded_dyck.approximate.from_loss": (approximate.from_loss, dict(
             layer=balanced, language=dyck, max_length=5)),
         "bounded_dyck.approximate.kept_apart": (approximate.kept_apart, dict(layer=balanced, bags=dyck_bags)),
+        "bounded_dyck.approximate.kept_behind": (approximate.kept_behind, dict(layer=balanced, language=dyck, n=3)),
         "bounded_dyck.approximate.lipschitz": (approximate.lipschitz, dict(layer=balanced)),
         "bounded_dyck.approximate.miss": (approximate.miss, dict(layer=balanced, language=dyck)),
         "bounded_dyck.approximate.reach": (approximate.reach, dict(layer=balanced, language=dyck, share=0.5)),

@@ -78,6 +78,26 @@ def test_pairs_that_outputs_bear_are_those_of_longer_prefixes(hidden, center):
     assert len(seen) > 2
 
 
+def test_what_pairs_leave_is_that_of_the_features_of_longer_prefixes():
+    balanced = balance.balanced_layer(LANGUAGE, 1)
+    assert approximate.kept_behind(balanced, LANGUAGE) == pytest.approx(1, abs=1e-9)
+    language, n = DyckLanguage(2, 2), 7
+    layer = random_layer(4, language=language)
+    shares = []
+    for j in range(2):
+        before, *behind = (
+            layer.features(language.bags([[2 * w, *pairs, 2 * j, 2 * j + 1] for w in range(2)]))
+            for pairs in ([], [0, 1] * n, [2, 3] * n)
+        )
+        tops = (
+            layer.features(language.bags([[*pairs, 2 * w, 2 * j, 2 * j + 1] for w in range(2)]))
+            for pairs in ([0, 1] * n, [2, 3] * n)
+        )
+        shares += [np.linalg.norm(np.subtract(*one)) / np.linalg.norm(np.subtract(*before)) for one in (*behind, *tops)]
+    assert approximate.kept_behind(layer, language, n) == pytest.approx(min(shares), rel=1e-9)
+    assert np.isnan(approximate.kept_behind(balance.balanced_layer(DyckLanguage(1, 3), 0), DyckLanguage(1, 3)))
+
+
 def sum_before(layer, prefix):
     """||u|| by hand, bracket by bracket."""
     states = LANGUAGE.state_sequence(prefix)

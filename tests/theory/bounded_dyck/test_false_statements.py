@@ -27,9 +27,9 @@ from theory.bounded_dyck import (
 )
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.proofs import cross_entropy, theorem2
-from yzflow.audits.audit import Simulations
+from yzflow.audits.audit import Simulations, measure
 from yzflow.audits.verdicts import Verdict, judge
-from yzflow.papers.bounded_dyck.settings import settings
+from yzflow.papers.bounded_dyck.settings import Setting, settings
 
 SETTING = settings(quick=True)[0]
 EXACT = "closed form"
@@ -82,17 +82,17 @@ def times(factor):
 
 # Statement, check, and what is false: module, name, wrapper.
 CHECKS = {
-    "necessity: random vectors": ("Theorem 1, necessity", 0, balance, "balanced_layer", random_layer),
+    "necessity: random vectors": ("Theorem 1, necessity", 2, balance, "balanced_layer", random_layer),
     "necessity: (11) for queries of every kind": (
         "Theorem 1, necessity",
-        0,
+        2,
         balance,
         "residual",
         lambda right: lambda Z, language: float(np.ptp(Z, axis=0).max()),
     ),
     "necessity: (11) with plus for minus": (
         "Theorem 1, necessity",
-        0,
+        2,
         balance,
         "residual",
         lambda right: lambda Z, language: right(Z * np.where(np.arange(Z.shape[1]) < Z.shape[1] // 2, 1, -1), language),
@@ -174,7 +174,7 @@ CHECKS = {
     ),
     "necessity: one type of brackets": (
         "Theorem 1, necessity",
-        0,
+        2,
         measures,
         "right_and_balanced",
         lambda right: lambda: [*right(), measures.one_type()],
@@ -354,7 +354,7 @@ def test_a_false_statement_fails_its_check(name, monkeypatch):
 @pytest.mark.parametrize("index", range(3))
 def test_the_printed_form_of_theorem_1_misses(index):
     """k = 1, START like an open bracket, and (11) at closing queries alone without a link."""
-    chosen = [("Theorem 1, necessity", 0), ("Theorem 1, sufficiency", 0), ("Theorem 1, sufficiency", 2)][index]
+    chosen = [("Theorem 1, necessity", 2), ("Theorem 1, sufficiency", 0), ("Theorem 1, sufficiency", 2)][index]
     check = statements.REGISTER[f"Bounded Dyck: {chosen[0]}"].checks[chosen[1]]
     runs = Simulations(SETTING, seed=0)
     assert judge(check.printed(runs, EXACT), check.tolerance) is Verdict.FAILS
@@ -369,6 +369,37 @@ def test_silent_layers_that_are_right_lack_the_balance_condition():
 
 def trained(layer):
     return SimpleNamespace(setting=SETTING, trajectory=lambda level: SimpleNamespace(final=layer))
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "wrong"),
+    [
+        (balance, "insertions", times(2)),
+        (measures, "sums", times(1.1)),
+        (measures, "sums", lambda right: lambda *a: right(*a)[::-1] * np.array([1, -1, 1, -1, 1, -1])),
+        (Layer, "features", lambda right: lambda layer, bags: right(Layer(0 * layer.Z, layer.Y, layer.V), bags)),
+    ],
+)
+def test_a_trained_layer_does_not_forget_by_another_law(module, name, wrong, monkeypatch):
+    runs = Simulations(SETTING, seed=0)
+    assert measures.forgetting(runs, "SGD") < 0.01
+    monkeypatch.setattr(module, name, wrong(getattr(module, name)))
+    assert measures.forgetting(runs, "SGD") > 0.05
+
+
+def test_a_trained_layer_lies_outside_of_theorem_1_and_a_balanced_one_inside():
+    """What stays of a pair is shown for the one and no alarm; for the other it is asked for, and nothing stays."""
+    one = statements.REGISTER["Bounded Dyck: Theorem 1, necessity"]
+    (check,) = (check for check in one.checks if check.printed is measures.pair_left)
+
+    class Balanced(Setting):
+        def simulate(self, level, *, seed):
+            return SimpleNamespace(final=balance.balanced_layer(self.language, 0))
+
+    trained = measure(one, check, "SGD", Simulations(SETTING, seed=0), None)
+    assert not trained.inside and not trained.expected and not trained.alarming and 0.3 < trained.printed < 0.9
+    balanced = measure(one, check, "SGD", Simulations(Balanced("balanced", SETTING.language), seed=0), None)
+    assert balanced.inside and balanced.printed < 1e-9
 
 
 def test_approximate_balance_says_nothing_of_layers_whose_loss_is_not_small():
