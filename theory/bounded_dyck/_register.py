@@ -5,6 +5,7 @@ What the layers of the checks have by construction has the margin one.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -33,6 +34,10 @@ def _keeps(setting: Any) -> float:
     return 10 * share if np.isfinite(share) else 1.0
 
 
+def _keeps_uniform(setting: Any) -> float:
+    return _keeps(dataclasses.replace(setting, uniform=True))
+
+
 TYPES = Assumption("k >= 2, several types", lambda setting: setting.language.n_types / 2)
 DEPTH = Assumption("D >= 2, closing queries", lambda setting: setting.language.max_depth / 2)
 MINIMAL = Assumption("a minimal first layer (Assumption 1)", _by_construction)
@@ -40,6 +45,10 @@ NO_FLOOR = Assumption("no floor in LN (C_eps = 0)", _by_construction)
 FLOOR = Assumption("a floor in LN, C > 0", _by_construction)
 RIGHT = Assumption("right at every length, with a continuous head", _by_construction)
 KEEPS = Assumption("right at every length when trained: behind 1000 pairs a tenth of two stacks' distance", _keeps)
+KEEPS_UNIFORM = Assumption(
+    "right at every length when trained with uniform attention: behind 1000 pairs a tenth of two stacks' distance",
+    _keeps_uniform,
+)
 LOUD = Assumption("no value vanishes: P W_V e is not 0", _by_construction)
 INDEPENDENT = Assumption("encodings of all states and START independent, rank 2 k D + 1", _independent)
 CLOSING = Assumption("(11) at closing queries of depth 1 to D - 1", _by_construction)

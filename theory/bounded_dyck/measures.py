@@ -5,6 +5,7 @@ Every function takes runs and a level and returns a relative error, or for an in
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 from collections.abc import Callable
@@ -330,12 +331,19 @@ def _head_error(runs: Runs, scale: float) -> float:
     return _largest_error(language, layer, balance.exact_head(layer, language), Layer.features)
 
 
-def _largest_error(language: DyckLanguage, layer: Layer, head: ReluNetwork, features: Callable) -> float:
+def _largest_error(language: DyckLanguage, layer: Layer, head: Callable, features: Callable) -> float:
     batches = (
         language.enumerate(min_length=0, max_length=6),
         language.sample(100, min_length=500, max_length=500, rng=0),
     )
     return float(max(np.abs(head(features(layer, bags)) - bags.target).max() for bags in batches))
+
+
+def uniform_trained(runs: Runs, level: str) -> float:
+    """Largest error of the outputs, as of `exact_predictions`, of a layer trained with its attention held uniform."""
+    setting = dataclasses.replace(runs.setting, uniform=True)
+    layer = setting.simulate(level, seed=0).final
+    return _largest_error(setting.language, layer, lambda outputs: outputs, Layer.predict)
 
 
 def linked_predictions(runs: Runs, level: str) -> float:

@@ -397,6 +397,14 @@ STATEMENTS = (
                 prove=part(_PROOFS["stack"], "coordinate", "step", "head", sizes=_STACKS, prose=(stack.SMALLEST,)),
                 checks=(
                     exact("distribution after prefixes to length 6 and of 500", checks.uniform_predictions, 1e-10),
+                    Check(
+                        "the same of a layer trained with uniform attention",
+                        _TRAINED[1:],
+                        checks.uniform_trained,
+                        tolerance=1e-9,
+                        says="the layer that training finds",
+                        assumptions=(assumed.TYPES, assumed.DEPTH, assumed.KEEPS_UNIFORM),
+                    ),
                 ),
                 assumptions=(assumed.INDEPENDENT,),
             ),

@@ -24,7 +24,7 @@ from dynamics.support.netcdf import kept
 from theory.bounded_dyck import approximate, balance
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLACK, CATEGORIES, canvas, log_ticks, styled
+from yzflow.figures.style import CATEGORIES, canvas, log_ticks, styled
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow.sweeps.store import Store
 from yzflow_studies.uniform_attention.study import Hypothesis, verdict
@@ -250,6 +250,8 @@ def verdicts(runs: xr.Dataset) -> dict[str, dict[str, Any]]:
 
 # The figure
 
+_MARKERS = "osD^vP"
+_START = 10.0  # where the axis of time has the start
 _PANELS = {
     "residual": "residual of (11)",
     "miss": "share of a pair that stays, (14)",
@@ -262,45 +264,42 @@ _PANELS = {
 def balance_in_training(runs: xr.Dataset) -> Figure:
     """What Theorems 1 and 2 say of layers along their training, and long prefixes.
 
-    Lines are means over seeds with 95% intervals (Student's t): thick ones SGD, thin dashed ones the gradient flow
-    from the same starts. Third panel: after how many matched pairs outputs are half as far apart as the exact
-    distributions, in fact (lines) and at most by Theorem 2 (points, of SGD).
+    Lines are means over seeds, SGD with 95% intervals (Student's t), dashed the gradient flow from the same starts.
+    Lower left: after how many matched pairs outputs are half as far apart as the exact distributions, in fact, and
+    dotted at most by Theorem 2, in SGD; above the grey line it says nothing against length 450. Lower right, grey: a
+    guess. The left end of each axis is the start.
 
     Parameters
     ----------
     runs : xarray.Dataset
         From `followed`.
     """
-    figure = canvas(figsize=(10.5, 7.2))
+    figure = canvas(figsize=(10.5, 7.4))
     panels = figure.subplots(2, 2, sharex=True).ravel()
-    time = np.where(runs["time"] > 0, runs["time"], 10.0)
-    for (colour, style), name in zip(CATEGORIES, runs["cell"].values, strict=False):
+    time = np.where(runs["time"] > 0, runs["time"], _START)
+    for (colour, _), marker, name in zip(CATEGORIES, _MARKERS, runs["cell"].values, strict=False):
         for axes, key in zip(panels, _PANELS, strict=True):
-            for level in runs["level"].values:
-                values = runs[key].sel(cell=name, level=level)
-                if values.isnull().all():
-                    continue
-                mean, half = values.mean("seed"), intervals.of_mean(values)
-                thick = level == "SGD"
-                axes.plot(
-                    time, mean, style if thick else "--", color=colour, linewidth=1.6 if thick else 0.9,
-                    label=str(name) if thick else None,
-                )  # fmt: skip
-                if thick:
-                    axes.fill_between(time, mean - half, mean + half, color=colour, alpha=0.15, linewidth=0)
+            values = runs[key].sel(cell=name, level="SGD")
+            mean, half = values.mean("seed"), intervals.of_mean(values)
+            axes.plot(time, mean, f"{marker}-", color=colour, markersize=4, label=str(name))
+            axes.fill_between(time, mean - half, mean + half, color=colour, alpha=0.12, linewidth=0)
+            flow = runs[key].sel(cell=name, level="flow").mean("seed")
+            if flow.notnull().any():
+                axes.plot(time, flow, "--", color=colour, linewidth=1)
         allowed = runs["allowed"].sel(cell=name, level="SGD").mean("seed")
-        panels[2].plot(time, allowed, "o", color=colour, markersize=3.5)
+        panels[2].plot(time, allowed, ":", color=colour, linewidth=1.2)
     for axes, label in zip(panels, _PANELS.values(), strict=True):
         axes.set(xscale="log", ylabel=label)
     panels[2].set_yscale("log")
-    panels[2].axhline(LENGTH // 2 - runs.attrs.get("D", 4), color=BLACK, linewidth=0.8, linestyle=":")
+    panels[2].axhline(LENGTH // 2 - dyck.LANGUAGE.max_depth, color="0.6", linewidth=1)
     log_ticks(panels[2].yaxis)
     panels[0].set_ylim(bottom=0)
     panels[1].set_ylim(0, 1)
-    panels[3].axhline(0.5, color=BLACK, linewidth=0.8, linestyle=":")
-    for axes in panels[2:]:
-        axes.set_xlabel("steps (left end: the start)")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    panels[3].axhline(1 / dyck.LANGUAGE.n_types, color="0.6", linewidth=1)
+    for axes in panels:
+        axes.set_xlabel("SGD steps")
+        axes.set_xticks([_START, 100, 1000], ["0", "100", "1000"])
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
     return figure
 
 

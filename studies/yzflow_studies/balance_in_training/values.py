@@ -20,7 +20,7 @@ def along(steps: int, seeds: Sequence[int]) -> dict[str, Any]:
     rows, flows = [], []
     for name, cell in study.CELLS.items():
         sgd = runs.sel(cell=name, level="SGD")
-        rows.append({"cell": name, **_means(sgd.isel(time=-1)), "start": _means(sgd.isel(time=0))})
+        rows.append({"cell": name, **_means(sgd.isel(time=-1)), "start": _means(sgd.isel(time=0)), **_top(sgd)})
         if cell.flow_until:
             until = {"cell": name, "time": cell.flow_until}
             both = {level: _means(runs.sel(level=level, **until)) for level in study.LEVELS}
@@ -29,21 +29,45 @@ def along(steps: int, seeds: Sequence[int]) -> dict[str, Any]:
         "rows": rows,
         "flows": flows,
         "verdicts": study.verdicts(runs),
+        "losses": [_loss(name, runs.sel(cell=name, level="SGD").isel(time=-1)) for name in study.CELLS],
+        "nearer": int(runs["nearer"].sel(level="SGD").isel(time=-1).sum()),
+        "none_balanced": bool((runs["miss"].sel(level="SGD").isel(time=-1) > 0).all()),
         "seeds": runs.sizes["seed"],
         "broken": int(runs["broken"].sum()),
-        "asked": int(runs["broken"].notnull().sum()),
+        "layers": int(runs["broken"].notnull().sum()),
     }
 
 
 def _means(runs: xr.Dataset) -> dict[str, Any]:
     """By measure, and how many layers Theorem 2 rules out at `study.LENGTH`."""
-    found: dict[str, Any] = {
-        kind: {"mean": float(runs[kind].mean("seed")), "half": float(intervals.of_mean(runs[kind]))} for kind in _KINDS
-    }
+    found: dict[str, Any] = {kind: _mean(runs[kind]) for kind in _KINDS}
     found["least_long"], found["most_long"] = float(runs["long"].min()), float(runs["long"].max())
     found["ruled_out"] = float(runs["ruled_out"].mean())
-    found["none_balanced"] = bool(np.all(runs["miss"] > 0))
     return found
+
+
+def _mean(values: xr.DataArray) -> dict[str, float]:
+    return {"mean": float(values.mean("seed")), "half": float(intervals.of_mean(values))}
+
+
+def _top(runs: xr.Dataset) -> dict[str, Any]:
+    """The largest mean residual along the training, and when it was."""
+    mean = runs["residual"].mean("seed")
+    return {"top": float(mean.max()), "top_time": int(mean["time"][int(mean.argmax())])}
+
+
+def _loss(name: str, runs: xr.Dataset) -> dict[str, Any]:
+    """What the cross-entropy says of outputs: its excess on short prefixes, and how loose the bound of S / P is."""
+    finite = runs["slack"].where(np.isfinite(runs["slack"]), drop=True)
+    found: dict[str, Any] = {
+        "cell": name,
+        "excess": _mean(runs["exact_excess"]),
+        "squares": _mean(runs["squares"]),
+        "left": float(runs["left"].max()),
+        "says": float(runs["says"].mean()),
+        "speaking": int(finite.size),
+    }
+    return found | ({"slack": float(finite.min())} if finite.size else {})
 
 
 STUDIES = (

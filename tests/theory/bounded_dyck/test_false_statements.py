@@ -402,6 +402,18 @@ def test_a_trained_layer_lies_outside_of_theorem_1_and_a_balanced_one_inside():
     assert balanced.inside and balanced.printed < 1e-9
 
 
+def test_training_with_uniform_attention_does_not_find_the_layer_of_corollary_1():
+    """Shown and no alarm: Corollary 1 says that the layer exists; attention stays uniform, and values do not balance."""
+    one = statements.REGISTER["Bounded Dyck: Corollary 1"]
+    (check,) = (check for check in one.checks if check.printed is measures.uniform_trained)
+    row = measure(one, check, "SGD", Simulations(SETTING, seed=0), None)
+    assert not row.inside and not row.alarming and 0.5 < row.printed <= 1
+    layer = replace(SETTING, uniform=True).simulate("SGD", seed=0).final
+    assert not layer.Z.any() and approximate.miss(layer, SETTING.language) > 0.1
+    bags = SETTING.language.enumerate(min_length=0, max_length=6)
+    assert np.abs(layer.predict(bags) - bags.target).max() <= row.printed
+
+
 def test_approximate_balance_says_nothing_of_layers_whose_loss_is_not_small():
     final = Simulations(SETTING, seed=0).trajectory("SGD").final
     assert measures.approximate_balance(trained(final), "SGD") == 0

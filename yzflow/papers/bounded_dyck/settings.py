@@ -29,6 +29,8 @@ class Setting:
         Length of the training, SGD steps.
     width : int
         Of the values V; without V no layer could be balanced, for all states would add on axes of their own.
+    uniform : bool
+        Whether attention is held uniform (footnote 4 of the paper): Z = 0, with the learning rate 0.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Setting:
     eta: float = 1.0
     t_end: float = 100.0
     width: int = 6
+    uniform: bool = False
 
     @property
     def encodings(self) -> np.ndarray:
@@ -49,9 +52,16 @@ class Setting:
         rng = np.random.default_rng(0)
         states, brackets = self.language.n_states, self.language.n_brackets
         Z, Y = 0.3 * rng.normal(size=(states, states)), 0.3 * rng.normal(size=(self.width, brackets))
+        if self.uniform:
+            Z = np.zeros_like(Z)
         start = Layer(Z, Y, rng.normal(size=(states, self.width)) / np.sqrt(self.width))
         bags = self.language.enumerate(max_length=self.max_length)
-        rates: dict[str, Any] = {"eta_y": self.eta, "eta_z": self.eta, "init": start}
+        rates: dict[str, Any] = {
+            "eta_y": self.eta,
+            "eta_v": self.eta,
+            "eta_z": 0.0 if self.uniform else self.eta,
+            "init": start,
+        }
         if level == "SGD":
             steps = int(self.t_end)
             sizes: dict[str, Any] = {"batch_size": 256, "length": None, "record_every": max(1, steps // 10)}
