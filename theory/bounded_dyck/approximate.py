@@ -160,7 +160,7 @@ def _divergences(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
 
 
 def kept_apart(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:
-    """What the loss leaves of the distance of two outputs, and that distance, for all bags that go on differently.
+    """The least distance of two outputs that the loss leaves, and that distance, for all bags that go on differently.
 
     Of each two bags with one query: ``tau - sqrt(e (1/pi_1 + 1/pi_2))``, with tau the distance of their targets, pi
     their weights and e = pi_1 KL_1 + pi_2 KL_2 their part of the excess of the cross-entropy; the rest is not negative.
@@ -258,7 +258,7 @@ def from_loss(layer: Layer, language: DyckLanguage, *, max_length: int) -> FromL
 
 
 def _keys(bags: Bags) -> list[tuple[bytes, ...]]:
-    """What tells a bag: its query and its counts, in the order of the tokens."""
+    """Name of each bag: its query and its counts, in the order of the tokens."""
     found: list[tuple[bytes, ...]] = []
     for b in range(len(bags)):
         at = slice(bags.indptr[b], bags.indptr[b + 1])

@@ -44,7 +44,7 @@ def insertion_law(runs: Runs, level: str) -> float:
 
 
 def forgetting(runs: Runs, level: str) -> float:
-    """What 1000 pairs leave of the distance of two stacks in the trained layer, against the limit of the proof.
+    """Law of what 1000 pairs leave of the distance of two stacks in the trained layer, against the limit of the proof.
 
     The largest relative distance of n ||f_n - f_n'|| from ||P (u - u')|| / ||delta||, P off delta, n = 1000, over
     queries and pairs of the levels that the prefixes of (16) reach; the features are those of the layer on the longer
@@ -68,7 +68,7 @@ def forgetting(runs: Runs, level: str) -> float:
 
 
 def pair_left(runs: Runs, level: str) -> float:
-    """What stays of a matched pair in the trained layer, against (14): `approximate.miss`; nan for D = 1."""
+    """Share that stays of a matched pair in the trained layer, against (14): `approximate.miss`; nan for D = 1."""
     language, layer = _trained(runs, level)
     return approximate.miss(layer, language)
 

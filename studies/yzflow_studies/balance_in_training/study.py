@@ -1,4 +1,4 @@
-"""What Theorems 1 and 2 and Corollary 1 of bounded Dyck say of a layer while it trains, and what the layer does.
+"""Theorems 1 and 2 and Corollary 1 of bounded Dyck on a layer while it trains, beside what the layer does.
 
 Wen, Li, Liu, Risteski (2023), arXiv 2312.01429. The hypotheses below were written, with seeds, data and statistics,
 before any of the runs was made.
@@ -83,7 +83,7 @@ HYPOTHESES = (
 
 
 def measured(layer: Layer, test: Mapping[str, Bags]) -> dict[str, float]:
-    """What the theorems say of a layer, and what it does.
+    """Measures of what the theorems say of a layer, and of what it does.
 
     Returns
     -------
@@ -262,7 +262,7 @@ _PANELS = {
 
 @styled
 def balance_in_training(runs: xr.Dataset) -> Figure:
-    """What Theorems 1 and 2 say of layers along their training, and long prefixes.
+    """Theorems 1 and 2 on layers along their training, and long prefixes.
 
     Lines are means over seeds, SGD with 95% intervals (Student's t), dashed the gradient flow from the same starts.
     Lower left: after how many matched pairs outputs are half as far apart as the exact distributions, in fact, and

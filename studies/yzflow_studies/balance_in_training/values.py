@@ -8,6 +8,7 @@ import xarray as xr
 
 from theory.values import Study
 from yzflow import intervals
+from yzflow.papers.bounded_dyck import training as dyck
 from yzflow_studies.balance_in_training import study
 
 _KINDS = ("residual", "miss", "violation", "excess", "allowed", "borne", "short", "long", "longest", "exposed")
@@ -30,9 +31,11 @@ def along(steps: int, seeds: Sequence[int]) -> dict[str, Any]:
         "flows": flows,
         "verdicts": study.verdicts(runs),
         "losses": [_loss(name, runs.sel(cell=name, level="SGD").isel(time=-1)) for name in study.CELLS],
-        "nearer": int(runs["nearer"].sel(level="SGD").isel(time=-1).sum()),
+        "nearer": int(runs["nearer"].sel(level="SGD").sum()),
         "none_balanced": bool((runs["miss"].sel(level="SGD").isel(time=-1) > 0).all()),
-        "seeds": runs.sizes["seed"],
+        "listed": study.PREFIXES,
+        "per_pair": _per_pair(),
+        "n_seeds": runs.sizes["seed"],
         "broken": int(runs["broken"].sum()),
         "layers": int(runs["broken"].notnull().sum()),
     }
@@ -46,6 +49,12 @@ def _means(runs: xr.Dataset) -> dict[str, Any]:
     return found
 
 
+def _per_pair() -> float:
+    """What one more pair divides the weight of a prefix by, between the first level and the last."""
+    q = dyck.LANGUAGE.open_probability
+    return dyck.LANGUAGE.n_types / (q * (1 - q))
+
+
 def _mean(values: xr.DataArray) -> dict[str, float]:
     return {"mean": float(values.mean("seed")), "half": float(intervals.of_mean(values))}
 
@@ -53,21 +62,20 @@ def _mean(values: xr.DataArray) -> dict[str, float]:
 def _top(runs: xr.Dataset) -> dict[str, Any]:
     """The largest mean residual along the training, and when it was."""
     mean = runs["residual"].mean("seed")
-    return {"top": float(mean.max()), "top_time": int(mean["time"][int(mean.argmax())])}
+    return {"top": float(mean.max()), "top_time": int(mean["time"].values[np.argmax(mean.values)])}
 
 
 def _loss(name: str, runs: xr.Dataset) -> dict[str, Any]:
-    """What the cross-entropy says of outputs: its excess on short prefixes, and how loose the bound of S / P is."""
+    """Findings of the cross-entropy on outputs: its excess on short prefixes, and how loose the bound of S / P is."""
     finite = runs["slack"].where(np.isfinite(runs["slack"]), drop=True)
-    found: dict[str, Any] = {
+    return {
         "cell": name,
         "excess": _mean(runs["exact_excess"]),
         "squares": _mean(runs["squares"]),
         "left": float(runs["left"].max()),
         "says": float(runs["says"].mean()),
-        "speaking": int(finite.size),
+        "slack": f"{float(finite.min()):,.0f}" if finite.size else "none",
     }
-    return found | ({"slack": float(finite.min())} if finite.size else {})
 
 
 STUDIES = (

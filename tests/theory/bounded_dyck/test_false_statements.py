@@ -388,7 +388,7 @@ def test_a_trained_layer_does_not_forget_by_another_law(module, name, wrong, mon
 
 
 def test_a_trained_layer_lies_outside_of_theorem_1_and_a_balanced_one_inside():
-    """What stays of a pair is shown for the one and no alarm; for the other it is asked for, and nothing stays."""
+    """For the one, what stays of a pair is shown and no alarm; for the other it is asked for, and nothing stays."""
     one = statements.REGISTER["Bounded Dyck: Theorem 1, necessity"]
     (check,) = (check for check in one.checks if check.printed is measures.pair_left)
 
@@ -403,7 +403,7 @@ def test_a_trained_layer_lies_outside_of_theorem_1_and_a_balanced_one_inside():
 
 
 def test_training_with_uniform_attention_does_not_find_the_layer_of_corollary_1():
-    """Shown and no alarm: Corollary 1 says that the layer exists; attention stays uniform, and values do not balance."""
+    """Shown and no alarm: Corollary 1 says that one exists. Attention stays uniform, and values do not balance."""
     one = statements.REGISTER["Bounded Dyck: Corollary 1"]
     (check,) = (check for check in one.checks if check.printed is measures.uniform_trained)
     row = measure(one, check, "SGD", Simulations(SETTING, seed=0), None)
