@@ -50,7 +50,7 @@ def _means(runs: xr.Dataset) -> dict[str, Any]:
 
 
 def _per_pair() -> float:
-    """What one more pair divides the weight of a prefix by, between the first level and the last."""
+    """Factor by which one more pair divides the weight of a prefix, between the first level and the last."""
     q = dyck.LANGUAGE.open_probability
     return dyck.LANGUAGE.n_types / (q * (1 - q))
 
