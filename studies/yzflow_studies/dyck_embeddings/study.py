@@ -53,6 +53,28 @@ def random_variation(rows: int) -> float:
     return float((2 * (n - 1) / (n * (n + 1))).sum())
 
 
+def distances(maps: np.ndarray) -> np.ndarray:
+    """``||A_1 - A_2||_F^2`` of all pairs of seeds: (.., seeds, seeds) from maps (.., seeds, rows, positions)."""
+    flat = maps.reshape(*maps.shape[:-2], -1)
+    return ((flat[..., :, None, :] - flat[..., None, :, :]) ** 2).sum(axis=-1)
+
+
+def over_pairs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over pairs of different seeds of a symmetric table, and its jackknife standard error, each seed left out.
+
+    Parameters
+    ----------
+    values : (.., n, n) array
+        By the seeds of a pair, n at least 3; the diagonal is not read.
+    """
+    n = values.shape[-1]
+    values = np.where(np.eye(n, dtype=bool), 0.0, values)
+    sums = values.sum(axis=(-1, -2), keepdims=True)[..., 0]
+    without = (sums - 2 * values.sum(axis=-1)) / ((n - 1) * (n - 2))
+    error = np.sqrt((n - 1) / n * ((without - without.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1))
+    return sums[..., 0] / (n * (n - 1)), error
+
+
 def variation(attention: xr.DataArray) -> xr.Dataset:
     """Attention variation, the mean of ``||A_1 - A_2||_F^2`` over pairs of seeds, with its jackknife standard error.
 
@@ -68,13 +90,8 @@ def variation(attention: xr.DataArray) -> xr.Dataset:
     maps = attention.transpose(..., "seed", "row", "position")
     if maps.sizes["seed"] < 3:
         raise checks.reject("attention", "have at least three seeds", maps.sizes["seed"])
-    flat = maps.values.reshape(*maps.shape[:-2], -1)
-    n = flat.shape[-2]
-    distances = ((flat[..., :, None, :] - flat[..., None, :, :]) ** 2).sum(axis=-1)
-    sums = distances.sum(axis=(-1, -2), keepdims=True)[..., 0]
-    mean = sums[..., 0] / (n * (n - 1))
-    without = (sums - 2 * distances.sum(axis=-1)) / ((n - 1) * (n - 2))
-    error = np.sqrt((n - 1) / n * ((without - without.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1))
+    n = maps.sizes["seed"]
+    mean, error = over_pairs(distances(maps.values))
     others = {name: maps.coords[name] for name in maps.dims[:-3] if name in maps.coords}
     found = {"mean": mean, "standard_error": error, "half": error * intervals.factor(n)}
     attributes = {"mean": {"long_name": "attention variation between seeds"}}
