@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from dynamics.deep import Architecture, Transformer
 
 PAPER = "Bounded Dyck"
-N_SEEDS = 12  # of each setting
+N_BASE = 12  # seeds of the base
+N_SEEDS = 8  # of each other setting
 FIRST_SEED = 4300  # no setting shares a seed with another, and no other study of this project has any of them
 DATA_SEED = 4242  # of training and test words, drawn for this study
 LEVEL = 0.05  # of Holm's procedure over all factors, two-sided
@@ -176,30 +177,24 @@ def trained(
 def table(
     *,
     settings: Sequence[Setting] = (BASE, *TRAINED),
+    n_base: int = N_BASE,
     n_seeds: int = N_SEEDS,
     first_seed: int = FIRST_SEED,
     **arguments: Any,
 ) -> xr.Dataset:
-    """`trained` at every setting, the first of which is the base; each has seeds of its own.
+    """`trained` at every setting, the first of which is the base, of ``n_base`` seeds; each has seeds of its own.
 
     Returns
     -------
     xarray.Dataset
-        Over (setting, run): that of `trained`, whose seeds are ``seed(setting, run)``.
+        That of `trained` over (setting, seed), nan where another setting has the seed.
     """
     cells = []
     for number, setting in enumerate(settings):
-        first = first_seed + number * n_seeds
-        runs = trained(setting, range(first, first + n_seeds), **arguments)
-        cells.append(_by_run(runs))
+        first = first_seed + number * n_base
+        cells.append(trained(setting, range(first, first + (n_seeds if number else n_base)), **arguments))
     names = [setting.name for setting in settings]
-    return xr.concat(cells, "setting", combine_attrs="drop").assign_coords(setting=names)
-
-
-def _by_run(runs: xr.Dataset) -> xr.Dataset:
-    """The same over the number of the run, with the seed beside it."""
-    seeds = runs["seed"].values
-    return runs.drop_vars("seed").rename(seed="run").assign(seed=("run", seeds))
+    return xr.concat(cells, "setting", join="outer", combine_attrs="drop").assign_coords(setting=names)
 
 
 # What is measured
@@ -225,7 +220,8 @@ def own_random(maps: np.ndarray) -> np.ndarray:
 
 def _maps(runs: xr.Dataset, setting: str, *, probe: int = 0, layer: int = 2) -> np.ndarray:
     cell = runs["attention"].sel(setting=setting, layer=layer, time="end").isel(probe=probe)
-    return cell.transpose("run", "row", "position").values.astype(float)
+    own = runs["accuracy"].sel(setting=setting).notnull().all("closing")  # seeds of other settings are left out
+    return cell.transpose("seed", "row", "position").values[own.values].astype(float)
 
 
 def _against(one: tuple[float, float, int], base: tuple[float, float, int]) -> dict[str, float]:
@@ -248,12 +244,13 @@ def effects(runs: xr.Dataset) -> list[dict[str, Any]]:
     falls, by Holm, and does not end there. "widens": it rises, by Holm. "open": no change is shown.
     """
     base_maps = _maps(runs, BASE.name)
-    random, n = random_variation(base_maps.shape[-1]), base_maps.shape[0]
+    random, n = random_variation(base_maps.shape[-1]), len(base_maps)
     base = (*attention_variation(base_maps), n)
     rows = []
     for setting in runs["setting"].values[1:]:
-        mean, error = attention_variation(_maps(runs, setting))
-        rows.append({"factor": str(setting), "variation": (mean, error), "effect": _against((mean, error, n), base)})
+        maps = _maps(runs, setting)
+        own = (*attention_variation(maps), len(maps))
+        rows.append({"factor": str(setting), "variation": own, "effect": _against(own, base)})
     mine = distances(base_maps)
     others = (
         (distances(_maps(runs, BASE.name, layer=1)) + mine) / 2,
@@ -262,13 +259,13 @@ def effects(runs: xr.Dataset) -> list[dict[str, Any]]:
     for name, other in zip(MEASURED, others, strict=True):
         mean, error = (float(value) for value in over_pairs(other))
         change, of_change = (float(value) for value in over_pairs(other - mine))
-        rows.append({"factor": name, "variation": (mean, error), "effect": _tested(change, of_change, n - 1)})
+        rows.append({"factor": name, "variation": (mean, error, n), "effect": _tested(change, of_change, n - 1)})
     rejected = holm([row["effect"]["p"] for row in rows], alpha=LEVEL)
-    factor = intervals.factor(n)
     for row, decided in zip(rows, rejected, strict=True):
-        mean, error = row["variation"]
-        row["variation"] = {"mean": mean, "half": factor * error}
-        row["verdict"] = _verdict(row["effect"]["mean"], mean + factor * error, random, decided=bool(decided))
+        mean, error, seeds = row["variation"]
+        half = intervals.factor(seeds) * error
+        row["variation"] = {"mean": mean, "half": half}
+        row["verdict"] = _verdict(row["effect"]["mean"], mean + half, random, decided=bool(decided))
         row["share"] = -row["effect"]["mean"] / (base[0] - random)
     return rows
 
@@ -330,7 +327,7 @@ def dyck_variation(runs: xr.Dataset) -> Figure:
     left.set_xlim(left=0)
     right.set(xlabel="change against as published")
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    figure.suptitle(f"{runs.sizes['run']} seeds a setting")
+    figure.suptitle(f"{len(base)} seeds as published, {len(_maps(runs, rows[0]['factor']))} for each change")
     return figure
 
 
@@ -349,7 +346,7 @@ def _runs(effort: Effort) -> xr.Dataset:
     few: dict[str, Any] = {}
     if effort.quick:  # two compilations, which take most of the time
         short = [Setting(one.name, one.width, one.mlp_width, steps=20, n_train=500) for one in (BASE, TRAINED[1])]
-        few = {"settings": short, "n_seeds": 3, "first_seed": 1, "n_test": 50, "batch_size": 8}
+        few = {"settings": short, "n_base": 3, "n_seeds": 3, "first_seed": 1, "n_test": 50, "batch_size": 8}
     store = effort.store if isinstance(effort.store, (str, os.PathLike)) else None
     return table(store=store, progress=effort.progress, **few)
 
