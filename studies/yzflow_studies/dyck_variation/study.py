@@ -37,6 +37,7 @@ N_SEEDS = 8  # of each other setting
 FIRST_SEED = 4300  # no setting shares a seed with another, and no other study of this project has any of them
 DATA_SEED = 4242  # of training and test words, drawn for this study
 LEVEL = 0.05  # of Holm's procedure over all factors, two-sided
+VERDICTS = ("closes", "lessens", "widens", "open")
 NEAR = 1.5  # times random rows: "close to the random baseline"
 GPT2_SCALE = 0.02  # standard deviation of every matrix at the start of a GPT-2
 
@@ -79,7 +80,7 @@ TRAINED = (
     Setting("feed-forward part of 32", mlp_width=32),
     Setting("linear positions", positions="linear"),
     Setting("Adam at 3e-4", eta=3e-4),
-    Setting("4000 steps", steps=4000),
+    Setting("2000 steps", steps=2000),
     Setting("40,000 words", n_train=40_000),
     Setting("start at scale 0.02", scale=GPT2_SCALE),
 )
@@ -200,25 +201,26 @@ def table(
 # What is measured
 
 
-def attention_variation(maps: np.ndarray) -> tuple[float, float]:
-    """Mean of ``||A_1 - A_2||_F^2`` over pairs of seeds, and its jackknife error: maps (seeds, rows, positions)."""
-    mean, error = over_pairs(distances(maps))
+def attention_variation(attention: np.ndarray) -> tuple[float, float]:
+    """Mean of ``||A_1 - A_2||_F^2`` over pairs of seeds, and its jackknife error: (seeds, rows, positions)."""
+    mean, error = over_pairs(distances(attention))
     return float(mean), float(error)
 
 
-def own_random(maps: np.ndarray) -> np.ndarray:
+def own_random(attention: np.ndarray) -> np.ndarray:
     r"""What ``||A_1 - A_2||_F^2`` would be on average if the entries of each row were shuffled: (seeds, seeds).
 
     Shuffled rows of n entries that sum to one have ``E a.b = 1 / n``, so that a row adds ``|a|^2 + |b|^2 - 2 / n``. Of
     rows that are uniform on their simplices this is `random_variation` on average: it is that baseline at the maps'
     own sharpness.
     """
-    n = np.arange(1, maps.shape[-2] + 1)
-    excess = ((maps**2).sum(axis=-1) - 1 / n).sum(axis=-1)
+    n = np.arange(1, attention.shape[-2] + 1)
+    excess = ((attention**2).sum(axis=-1) - 1 / n).sum(axis=-1)
     return excess[..., :, None] + excess[..., None, :]
 
 
-def _maps(runs: xr.Dataset, setting: str, *, probe: int = 0, layer: int = 2) -> np.ndarray:
+def maps(runs: xr.Dataset, setting: str, *, probe: int = 0, layer: int = 2) -> np.ndarray:
+    """Attention of a layer at the end of a setting's runs, on one of `probes`: (seeds, rows, positions)."""
     cell = runs["attention"].sel(setting=setting, layer=layer, time="end").isel(probe=probe)
     own = runs["accuracy"].sel(setting=setting).notnull().all("closing")  # seeds of other settings are left out
     return cell.transpose("seed", "row", "position").values[own.values].astype(float)
@@ -243,18 +245,18 @@ def effects(runs: xr.Dataset) -> list[dict[str, Any]]:
     "closes": Holm rejects no change, it falls, and its 95% interval ends below `NEAR` times random rows. "lessens": it
     falls, by Holm, and does not end there. "widens": it rises, by Holm. "open": no change is shown.
     """
-    base_maps = _maps(runs, BASE.name)
+    base_maps = maps(runs, BASE.name)
     random, n = random_variation(base_maps.shape[-1]), len(base_maps)
     base = (*attention_variation(base_maps), n)
     rows = []
     for setting in runs["setting"].values[1:]:
-        maps = _maps(runs, setting)
-        own = (*attention_variation(maps), len(maps))
+        own_maps = maps(runs, setting)
+        own = (*attention_variation(own_maps), len(own_maps))
         rows.append({"factor": str(setting), "variation": own, "effect": _against(own, base)})
     mine = distances(base_maps)
     others = (
-        (distances(_maps(runs, BASE.name, layer=1)) + mine) / 2,
-        distances(_maps(runs, BASE.name, probe=1)),
+        (distances(maps(runs, BASE.name, layer=1)) + mine) / 2,
+        distances(maps(runs, BASE.name, probe=1)),
     )
     for name, other in zip(MEASURED, others, strict=True):
         mean, error = (float(value) for value in over_pairs(other))
@@ -280,10 +282,10 @@ def _verdict(change: float, most: float, random: float, *, decided: bool) -> str
 
 def sharpness(runs: xr.Dataset, setting: str) -> dict[str, float]:
     """Variation of the second layer less that of shuffled rows, `own_random`, with its 95% interval and both parts."""
-    maps = _maps(runs, setting)
-    mine, own = distances(maps), own_random(maps)
+    some = maps(runs, setting)
+    mine, own = distances(some), own_random(some)
     change, error = (float(value) for value in over_pairs(mine - own))
-    half = intervals.factor(len(maps)) * error
+    half = intervals.factor(len(some)) * error
     return {"mean": change, "half": half, "own": float(over_pairs(own)[0]), "variation": float(over_pairs(mine)[0])}
 
 
@@ -305,7 +307,7 @@ def dyck_variation(runs: xr.Dataset) -> Figure:
         From `table`.
     """
     rows = effects(runs)
-    base = _maps(runs, BASE.name)
+    base = maps(runs, BASE.name)
     mean, error = attention_variation(base)
     first = {"factor": BASE.name, "variation": {"mean": mean, "half": intervals.factor(len(base)) * error}}
     figure = canvas(figsize=(9.6, 4.4))
@@ -323,11 +325,11 @@ def dyck_variation(runs: xr.Dataset) -> Figure:
     left.plot(own, place[: len(own)], "D", color=other, fillstyle="none", label="same rows, shuffled")
     right.axvline(0, color=BLACK, linewidth=0.8)
     left.set_yticks(place, [row["factor"] for row in shown])
-    left.set(xlabel="attention variation, layer 2")
+    left.set(xlabel="attention variation, layer 2", ylabel="setting")
     left.set_xlim(left=0)
-    right.set(xlabel="change against as published")
+    right.set(xlabel="change against as published", ylabel="changed setting")
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
-    figure.suptitle(f"{len(base)} seeds as published, {len(_maps(runs, rows[0]['factor']))} for each change")
+    figure.suptitle(f"{len(base)} seeds as published, {len(maps(runs, rows[0]['factor']))} for each change")
     return figure
 
 

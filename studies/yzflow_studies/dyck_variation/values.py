@@ -1,0 +1,74 @@
+"""Table 1's attention variation, one setting at a time: which of them moves it towards random rows."""
+
+from typing import Any
+
+import numpy as np
+
+from theory.values import Study
+from yzflow import intervals
+from yzflow_studies.dyck_embeddings.study import random_variation
+from yzflow_studies.dyck_variation import study
+
+STORE = "dyck_variation.store"  # in the repository's root, where git ignores it: what it holds is not trained again
+
+
+def factors(n_base: int, n_seeds: int, first_seed: int, data_seed: int) -> dict[str, Any]:
+    """Variation by setting with 95% intervals, the change of each factor with its verdict, and sharpness."""
+    runs = study.table(n_base=n_base, n_seeds=n_seeds, first_seed=first_seed, data_seed=data_seed, store=STORE)
+    rows = []
+    for name in runs["setting"].values:
+        first = study.maps(runs, name, layer=1)
+        mean, error = study.attention_variation(first)
+        accuracy = runs["accuracy"].sel(setting=name, closing="all").dropna("seed")
+        rows.append(
+            {
+                "setting": str(name),
+                "sharpness": study.sharpness(runs, name),
+                "first": {"mean": mean, "half": intervals.factor(len(first)) * error},
+                "accuracy": float(accuracy.mean()),
+                "least": float(accuracy.min()),
+                "diverged": int((runs["diverged"].sel(setting=name) >= 0).sum()),
+            }
+        )
+    mean, error = study.attention_variation(study.maps(runs, study.BASE.name))
+    base = {"mean": mean, "half": intervals.factor(n_base) * error}
+    random = random_variation(runs.sizes["row"])
+    found = study.effects(runs)
+    for row, at in zip(found, rows[1:], strict=False):
+        row |= {name: at[name] for name in ("first", "accuracy", "sharpness")}
+    sharp = rows[0]["sharpness"]
+    return {
+        "base": {**rows[0], "variation": base, "ratio": mean / random, "gap": mean - random},
+        "trained": found[: len(study.TRAINED)],
+        "measured": found[len(study.TRAINED) :],
+        "random": random,
+        "near": study.NEAR * random,
+        "closes": [row["factor"] for row in found if row["verdict"] == "closes"],
+        "lessens": [row["factor"] for row in found if row["verdict"] == "lessens"],
+        "widens": [row["factor"] for row in found if row["verdict"] == "widens"],
+        "verdicts": {verdict: sum(row["verdict"] == verdict for row in found) for verdict in study.VERDICTS},
+        "sharper": bool(sharp["mean"] + sharp["half"] < 0),
+        "as_random_of_own": [
+            float(some([row["sharpness"]["variation"] / row["sharpness"]["own"] for row in rows]))
+            for some in (np.min, np.max)
+        ],
+        "diverged": sum(row["diverged"] for row in rows),
+        "models": n_base + n_seeds * len(study.TRAINED),
+    }
+
+
+STUDIES = (
+    Study(
+        "factors",
+        factors,
+        {
+            "n_base": study.N_BASE,
+            "n_seeds": study.N_SEEDS,
+            "first_seed": study.FIRST_SEED,
+            "data_seed": study.DATA_SEED,
+        },
+        ("GPTs of two layers, k = 2, D = 4, words of fewer than 28 brackets; jackknife intervals over seeds",),
+        quick=False,
+        tolerance=0.05,
+    ),
+)
