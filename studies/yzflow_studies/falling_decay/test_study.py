@@ -63,7 +63,7 @@ def minimum():
 
 
 def test_at_a_minimum_both_matrices_of_a_unit_are_as_large(minimum):
-    """Scaling a unit in one matrix and back in the other costs nothing, so that their squares agree where R is least."""
+    """Scaling a unit in one matrix and back in the other costs nothing, so their squares agree where R is least."""
     layer, objective = minimum
     first, second = (layer.hidden**2).sum(axis=0), (layer.Y**2).sum(axis=1)
     used = first + second > 1e-3
