@@ -248,7 +248,7 @@ def effects(runs: xr.Dataset) -> list[dict[str, Any]]:
     base_maps = maps(runs, BASE.name)
     random, n = random_variation(base_maps.shape[-1]), len(base_maps)
     base = (*attention_variation(base_maps), n)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for setting in runs["setting"].values[1:]:
         own_maps = maps(runs, setting)
         own = (*attention_variation(own_maps), len(own_maps))

@@ -179,7 +179,9 @@ def least_weight(language: DyckLanguage, length: int) -> tuple[int, float]:
 
 def bound(layer: Layer, language: DyckLanguage, n: int) -> float:
     """Bound of S / P where outputs stay half of tau apart: that of Theorem 2 with gamma the head's two norms."""
-    gamma = np.linalg.norm(layer.hidden[:-1], 2) * np.linalg.norm(layer.Y, 2)
+    if checks.instance("layer", layer, Layer).hidden is None:
+        raise checks.reject("layer", "have a hidden layer", layer)
+    gamma = np.linalg.norm(layer.weights.hidden[:-1], 2) * np.linalg.norm(layer.Y, 2)
     return float(theorem2.bound(1.0, gamma, separation(language) / 2, n))
 
 
