@@ -37,6 +37,7 @@ def factors(n_base: int, n_seeds: int, first_seed: int, data_seed: int) -> dict[
     for row, at in zip(found, rows[1:], strict=False):
         row |= {name: at[name] for name in ("first", "accuracy", "sharpness")}
     sharp = rows[0]["sharpness"]
+    slow = next(row for row in found if row["factor"] == "Adam at 3e-4")
     return {
         "base": {**rows[0], "variation": base, "ratio": mean / random, "gap": mean - random},
         "trained": found[: len(study.TRAINED)],
@@ -52,6 +53,8 @@ def factors(n_base: int, n_seeds: int, first_seed: int, data_seed: int) -> dict[
             float(some([row["sharpness"]["variation"] / row["sharpness"]["own"] for row in rows]))
             for some in (np.min, np.max)
         ],
+        "slow": {**slow, "both": (slow["variation"]["mean"] + slow["first"]["mean"]) / 2},
+        "best_share": max(row["share"] for row in found if row["verdict"] != "open"),
         "diverged": sum(row["diverged"] for row in rows),
         "models": n_base + n_seeds * len(study.TRAINED),
     }

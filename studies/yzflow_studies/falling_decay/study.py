@@ -30,7 +30,7 @@ from theory import balance
 from theory.bounded_dyck.proofs import theorem2
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
-from yzflow.figures.style import BLACK, CATEGORIES, canvas, log_ticks, styled
+from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import sweep
 
@@ -298,12 +298,17 @@ def falling_decay(runs: Sequence[xr.Dataset]) -> Figure:
         right.plot(decay, run["bound"].where(best).mean("seed"), "--", color=colour, linewidth=1)
     smallest = min(float(run["norm"].isel(decay=-1).min()) for run in runs)
     left.plot(decay, decay * smallest, "--", color=BLACK, linewidth=1, label=r"$\lambda R_0$")
+    left.plot([], [], ":", color="0.5", linewidth=1, label="another minimum")
+    right.plot([], [], "--", color="0.5", linewidth=1, label="bound on S / P")
     for axes in (left, right):
         axes.set(xscale="log", yscale="log", xlabel=r"weight decay $\lambda$")
-        log_ticks(axes.xaxis)
+        axes.set_xticks(decay, [f"{value:g}" for value in decay])
+        axes.minorticks_off()
     left.set_ylabel("excess of the squared loss")
     right.set_ylabel("balance violation")
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    both = [axes.get_legend_handles_labels() for axes in (left, right)]
+    lines, labels = ([*one, *other] for one, other in zip(*both, strict=True))
+    figure.legend(lines, labels, loc="outside lower center", ncols=6)
     figure.suptitle(f"{runs[0].sizes['seed']} starts each; decay falls from right to left")
     return figure
 
