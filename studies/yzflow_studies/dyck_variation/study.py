@@ -208,7 +208,7 @@ def attention_variation(attention: np.ndarray) -> tuple[float, float]:
 
 
 def own_random(attention: np.ndarray) -> np.ndarray:
-    r"""What ``||A_1 - A_2||_F^2`` would be on average if the entries of each row were shuffled: (seeds, seeds).
+    r"""Expected ``||A_1 - A_2||_F^2`` if the entries of each row were shuffled, by the seeds of a pair: (seeds, seeds).
 
     Shuffled rows of n entries that sum to one have ``E a.b = 1 / n``, so that a row adds ``|a|^2 + |b|^2 - 2 / n``. Of
     rows that are uniform on their simplices this is `random_variation` on average: it is that baseline at the maps'
