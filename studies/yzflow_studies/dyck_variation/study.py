@@ -293,7 +293,7 @@ def sharpness(runs: xr.Dataset, setting: str) -> dict[str, float]:
 
 
 @styled
-def dyck_variation(runs: xr.Dataset) -> Figure:
+def variation_by_setting(runs: xr.Dataset) -> Figure:
     """Attention variation between seeds with one setting changed at a time, and what each change does to it.
 
     Left: second layer of 2-layer transformers on a word with every bracket at every depth (Table 1); open marks: what
@@ -353,4 +353,4 @@ def _runs(effort: Effort) -> xr.Dataset:
     return table(store=store, progress=effort.progress, **few)
 
 
-FIGURES = (Entry("dyck_variation", PAPER, dyck_variation, _runs, claims=_claims),)
+FIGURES = (Entry("variation_by_setting", PAPER, variation_by_setting, _runs, claims=_claims),)
