@@ -519,6 +519,13 @@ STATEMENTS = (
             assumed.INDEPENDENT,
             assumed.DECAY,
         ),
+        errata=(
+            Remark(
+                "LN without a floor takes off the scale of W_V: with decay on W_V a smaller one has the same outputs "
+                "and the smaller objective, and there is no minimiser. The proof asks for no more than an objective of "
+                "at most lambda R_0."
+            ),
+        ),
         clauses=(
             Clause(
                 "the loss and its outputs",
