@@ -129,7 +129,7 @@ def theorems(file: str, text: str | None = None) -> list[Theorem]:
 
 
 def sections(before: str) -> str:
-    """What the sections that are open behind a text declare, as quantifiers and premises of what follows.
+    """Declarations of the sections that are open behind a text, as quantifiers and premises of what follows.
 
     Their end gives a theorem those that its statement or proof uses; the others cost it nothing.
     """
@@ -152,7 +152,7 @@ def sections(before: str) -> str:
 
 
 def _grouped(text: str) -> list[str]:
-    """What stands between the outer brackets of a text, in its order."""
+    """The parts of a text between its outer brackets, in its order."""
     found, depth, start = [], 0, 0
     for at, sign in enumerate(text):
         if sign == "(":
@@ -200,7 +200,7 @@ def used(file: str, text: str) -> tuple[str, ...]:
 
 @functools.cache
 def _visible(file: str) -> dict[str, str]:
-    """What the names of definitions stand for in a file, which has what its requirements have."""
+    """Names of definitions and what they stand for in a file, which has what its requirements have."""
     known: dict[str, str] = {}
     for other in [*required(file), file]:
         for one, says in definitions().items():

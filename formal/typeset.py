@@ -1,4 +1,4 @@
-r"""What Coq was asked, as LaTeX: made from the statement's source, so that no formula beside a theorem is typed.
+r"""Statements of Coq as LaTeX: made from the statement's source, so that no formula beside a theorem is typed.
 
 The part of Coq's language that statements use: quantifiers, implications, connectives, relations, arithmetic and
 application. Known functions have their signs, ``Sum n f`` a sum, ``is_derive`` a derivative; others keep their names.
@@ -379,7 +379,7 @@ def _logic(node: Node, inline: bool) -> str:
 
 
 def _premise(node: Node, inline: bool = False) -> str:
-    """What is assumed; in brackets where it quantifies over all."""
+    """A premise, in brackets where it quantifies over all."""
     if node.head == "()" and node.parts[0].head == "exists":
         node = node.parts[0]
     return latex(node, inline) if node.head in ("relation", "/\\", "\\/", "~", "exists") else _wrapped(node, inline)

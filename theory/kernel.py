@@ -108,7 +108,7 @@ def table() -> tuple[Theorem, ...]:
 
 @functools.cache
 def definitions() -> dict[str, str]:
-    """What the theorems rest on: the text of each definition, by room, file and name."""
+    """The text of each definition that theorems rest on, by room, file and name."""
     return dict(json.loads(DEFINITIONS.read_text(encoding="utf-8")))
 
 
