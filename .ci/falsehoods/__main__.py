@@ -41,6 +41,8 @@ def fails(folder: Path, command: list[str]) -> str:
     done = subprocess.run([sys.executable, *command], cwd=folder, env=given, capture_output=True, text=True)
     if done.returncode == 0:
         return ""
+    if done.returncode > 2:  # pytest's own: its tests did not run, and so have noticed nothing
+        sys.exit(f"`{' '.join(command)}` did not run: {(done.stderr or done.stdout)[-500:]}")
     lines = [line for line in done.stdout.splitlines() if line.startswith("FAILED") or ": " in line]
     failed = [line.removeprefix("FAILED ").partition(" - ")[0] for line in lines if line.startswith("FAILED")]
     return (failed or lines or done.stderr.splitlines() or ["an error"])[0][:110]
