@@ -47,8 +47,24 @@ def pair(common: float, spread: float, rng: np.random.Generator) -> np.ndarray:
 
 
 def least_overlap(vocab_size: Any) -> Any:
-    """The overlap of two classes at which beta_12 = (q_1 f_1 . f_2 - q_0)/(1 - (f_1 . f_2)^2) changes its sign."""
+    """The overlap at which beta changes its sign, of two classes, and of K with equal overlaps.
+
+    beta_12 = (q_1 f_1 . f_2 - q_0)/(1 - (f_1 . f_2)^2) for two.
+    """
     return -1 / (vocab_size - 1)
+
+
+def border(vocab_size: Any, common: Any, squared: Any) -> Any:
+    """Equal classes: beta > 0 where this is, with the share ``common`` of their common token and ||c||^2."""
+    return (vocab_size - 1) * common**2 - (1 - squared)
+
+
+def distinct_push(vocab_size: Any, share: Any, overlap: Any, squared: Any) -> Any:
+    """What class n' adds to a token of n alone, times M N_n^2 N_n'/beta_nn': it gains where this is positive.
+
+    ``share`` is c_nl, ``overlap`` is c_n . c_n' - 1/M, and ``squared`` is N_n^2 = ||c_n||^2 - 1/M.
+    """
+    return squared + (vocab_size * share - 1) * overlap
 
 
 def margin(shares: np.ndarray, vocab_size: int) -> float:
@@ -75,3 +91,71 @@ def common_printed(runs: Runs, level: str) -> float:
 def common_corrected(runs: Runs, level: str) -> float:
     """`common_printed` where beta_12 > 0, and the reverse where it is negative."""
     return _common(runs, lambda shares, vocab_size: -np.sign(margin(shares, vocab_size)))
+
+
+def signals(shares: np.ndarray, vocab_size: int) -> np.ndarray:
+    """beta_nn' of the centred features, zero on the diagonal: (K, K)."""
+    unit, _ = features(shares, vocab_size)
+    beta = -np.linalg.solve(unit @ unit.T, inner_coefficients(len(shares), vocab_size)).T
+    np.fill_diagonal(beta, 0.0)
+    return beta
+
+
+def several(rng: np.random.Generator, vocab_size: int) -> np.ndarray:
+    """Shares of two to five classes of one common token, from 1.1/M to 0.9 each, and one to three distinct tokens."""
+    counts = rng.integers(1, 4, size=rng.integers(2, 6))
+    shares = np.zeros((len(counts), 1 + counts.sum()))
+    shares[:, 0] = np.exp(rng.uniform(np.log(1.1 / vocab_size), np.log(0.9), len(counts)))
+    for n, last in enumerate(1 + np.cumsum(counts)):
+        own = rng.uniform(0.05, 1, counts[n])
+        shares[n, last - counts[n] : last] = (1 - shares[n, 0]) * own / own.sum()
+    return shares
+
+
+def common_several(runs: Runs, level: str) -> float:
+    """Share of common tokens that do not lose attention, in 200 random sets of classes with every beta_nn' > 0."""
+    vocab_size, rng = runs.setting.classes.vocab_size, np.random.default_rng(0)
+    wrong: list[bool] = []
+    while len(wrong) < 200:
+        shares = several(rng, vocab_size)
+        if (signals(shares, vocab_size) + np.eye(len(shares)) > 0).all():
+            wrong.append(bool(speed(shares, vocab_size)[0] >= 0))
+    return float(np.mean(wrong))
+
+
+def with_a_rare_token(vocab_size: int, rare: float) -> np.ndarray:
+    """Shares of two classes inside Assumption 2, for M from 300 on, the second of which has a rare distinct token.
+
+    The first has 0.36 on the common token and the rest on one of its own; the second 0.2, the rest on thirty and
+    ``rare/M`` on one more.
+    """
+    shares = np.zeros((2, 33))
+    shares[0, :2] = 0.36, 0.64
+    shares[1, 0], shares[1, 32] = 0.2, rare / vocab_size
+    shares[1, 2:32] = (0.8 - shares[1, 32]) / 30
+    return shares
+
+
+def _rare(runs: Runs, expected) -> float:
+    """Share of 200 distinct tokens of 0.001/M to 10/M, which do not move with the sign ``expected(shares, M)``."""
+    vocab_size = runs.setting.classes.vocab_size
+    wrong = []
+    for rare in np.geomspace(1e-3, 10, 200):
+        shares = with_a_rare_token(vocab_size, rare)
+        wrong.append(expected(shares, vocab_size) * speed(shares, vocab_size)[-1] <= 0)
+    return float(np.mean(wrong))
+
+
+def distinct_printed(runs: Runs, level: str) -> float:
+    """Theorem 2(a) as it stands: the share of distinct tokens that do not gain attention."""
+    return _rare(runs, lambda shares, vocab_size: 1)
+
+
+def distinct_corrected(runs: Runs, level: str) -> float:
+    """`distinct_printed` with the sign of `distinct_push`."""
+
+    def sign(shares: np.ndarray, vocab_size: int) -> float:
+        overlap, squared = shares[0] @ shares[1] - 1 / vocab_size, shares[1] @ shares[1] - 1 / vocab_size
+        return np.sign(distinct_push(vocab_size, shares[1, -1], overlap, squared))
+
+    return _rare(runs, sign)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from theory.scan_and_snap import attention, bounds, decoder, ranges, residual
+from theory.scan_and_snap import attention, bounds, centred, decoder, ranges, residual
 from theory.scan_and_snap.proofs import concentration, lemma8_9, theorem4
 from theory.values import Study
 
@@ -141,6 +141,21 @@ def own_beta(part: int) -> dict[str, Any]:
     return {"c": next(c for c in range(1, 100) if math.isclose(part * residual.own_beta(c), 1))}
 
 
+def rare_token(m: int) -> dict[str, Any]:
+    """The share, times M, below which LayerNorm's rare distinct token loses attention, and its classes."""
+
+    def push(rare: float) -> float:
+        first, second = centred.with_a_rare_token(m, rare)
+        return centred.distinct_push(m, second[-1], first @ second - 1 / m, second @ second - 1 / m)
+
+    shares = centred.with_a_rare_token(m, 0.0)
+    return {
+        "common": shares[:, 0].tolist(),
+        "others": int((shares[1, 1:] > 0).sum()),
+        "border": brentq(push, 0.0, 10.0),
+    }
+
+
 STUDIES = (
     Study("lag", lag, {"m": 20, "eta_y": 0.9, "powers": [3, 4, 5, 6]}),
     Study("no_crossings", no_crossings),
@@ -161,4 +176,5 @@ STUDIES = (
     Study("branches", branches, {"sizes": [1000, 100]}),
     Study("faster_decoder", faster_decoder, {"k": 10, "m": 1000, "eta_y": 1.0}),
     Study("own_beta", own_beta, {"part": 3}),
+    Study("rare_token", rare_token, {"m": 1000}),
 )

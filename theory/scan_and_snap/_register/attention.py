@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theory.scan_and_snap import bounds
+from theory.scan_and_snap import bounds, initial
 from theory.scan_and_snap import measures as checks
 from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import (
@@ -238,6 +238,68 @@ STATEMENTS = (
                         suffices=(*ANY_RATES, DOMINANT, COMMON_FALL),
                     ),
                 ),
+            ),
+        ),
+    ),
+    statement(
+        "Section 5, initial values",
+        "Initial logits decide which token leads",
+        "Two distinct tokens of a class with comparable probabilities are said to be suppressed in either way, by their"
+        " initial logits. Which of them leads is decided at an exact threshold, and for good. How far the other is"
+        " suppressed is another matter: its logit stops within a distance of its start that the initial lead sets.",
+        r"r_{l/l'}(0) = \left(\frac{P(l|n)e^{z_l(0)}}{P(l'|n)e^{z_{l'}(0)}}\right)^2 - 1 \text{ decides which of }"
+        r" l, l' \text{ is suppressed}",
+        corrected=rf"l \text{{ leads }} l' \text{{ for good for }} z_l(0) - z_{{l'}}(0) > {f.LEAD_THRESHOLD};\quad"
+        rf" \text{{as }} z_l \to \infty:\ z_{{l'}} - z_{{l'}}(0) \to {f.LOSERS_STOP}",
+        assumptions=THEOREM_1,
+        errata=(
+            Remark(
+                "Suppression takes its time: a lead of r(0) needs B_n of about ln(1/r(0)) to become one of order one,"
+                " and B_n grows like ln ln t: finding 48."
+            ),
+        ),
+        clauses=(
+            Clause(
+                "the leader",
+                rf"\tfrac{{d}}{{dt}}\ln\tfrac{{f_{{nl}}}}{{f_{{nl'}}}} = \tfrac{{\eta_Z}}K\xi_n(f_{{nl}}^2 -"
+                rf" f_{{nl'}}^2):\quad l \text{{ leads from }} z_l(0) - z_{{l'}}(0) = {f.LEAD_THRESHOLD} \text{{ on}}",
+                prove=part(
+                    PROOFS["initial_values"],
+                    "lead",
+                    prose=("a quantity whose rate has its own sign, and is zero with it, keeps its sign",),
+                ),
+                checks=(
+                    Check(
+                        "share of (side of the tie, time) with another leader or a smaller lead",
+                        FLOWS,
+                        initial.wrong_leads,
+                        tolerance=0.0,
+                        expected=FLOWS[:1],
+                        suffices=ANY_RATES,
+                        says="the leader of two distinct tokens",
+                    ),
+                ),
+            ),
+            Clause(
+                "where the other one stops",
+                rf"z_l \to \infty:\quad z_{{l'}} - z_{{l'}}(0) \to {f.LOSERS_STOP},\quad q ="
+                r" \tfrac{f_{nl'}^2(0)}{f_{nl}^2(0)}",
+                prove=part(PROOFS["initial_values"], "other"),
+            ),
+            Clause(
+                "B_n that a lead needs, two tokens alone",
+                rf"r(0) \to r:\quad B_n = {f.EXPONENT_NEEDED}",
+                prove=part(PROOFS["initial_values"], "exponent"),
+            ),
+            Clause(
+                "a tie in the true gradient",
+                r"f_{nl} = f_{nl'},\ Y_l = Y_{l'} \text{ at the start}:\quad f_{nl} = f_{nl'} \text{ at all times}",
+                prove=part(PROOFS["initial_values"], "true gradient"),
+            ),
+            Clause(
+                "a lead in the true gradient",
+                r"f_{nl} > f_{nl'} \text{ for good}",
+                not_examined=("it may shrink (finding 8); whether it may be lost was measured at some settings only",),
             ),
         ),
     ),

@@ -15,6 +15,8 @@ from theory.statements import Clause
 from theory.symbolic import part
 from theory.values import value
 
+_RARE = value("scan_and_snap.rare_token")
+
 STATEMENTS = (
     statement(
         "Transition time",
@@ -63,21 +65,73 @@ STATEMENTS = (
         "Section 3.1, LayerNorm",
         "LayerNorm that subtracts the mean",
         "The analysis is said to extend to the usual LayerNorm, which subtracts the mean first. Theorem 1 does, with"
-        " the Gram matrix of the centred features; Theorem 2(b), for two classes, unless these overlap negatively.",
-        r"\mathrm{LN}(x) = \frac{x - \bar x 1}{\|x - \bar x 1\|}:\quad \dot z_{ml} < 0 \text{ for the common token}",
-        corrected=rf"\dot z_{{ml}} < 0 \text{{ for }} \tilde f_1^T\tilde f_2 > {f.LEAST_OVERLAP},"
-        r"\ > 0 \text{ below } (K = 2),\quad \tilde f_n = \frac{c_n - 1/M}{\|c_n - 1/M\|}",
+        " the Gram matrix of the centred features. Theorem 2(b) does for any number of classes where beta is positive"
+        " and the common token's share above 1/M in each; Theorem 2(a) for tokens of a share of 1/M and more, where"
+        " overlaps are not negative, but not for rare tokens.",
+        r"\mathrm{LN}(x) = \frac{x - \bar x 1}{\|x - \bar x 1\|}:\quad \dot z_{ml} > 0 \text{ for distinct tokens},\ <"
+        r" 0 \text{ for the common token}",
+        corrected=rf"\dot z_{{ml}} = {f.CENTRED_RATE},\quad \tilde f_n = \frac{{c_n - 1/M}}{{N_n}},\ N_n^2 = \|c_n\|^2"
+        r" - \tfrac1M",
         assumptions=(*ASSUMPTION_1, ZERO_DECODER, *DECODER, UNIFORM),
         errata=(
-            "Centred features have the overlap c_n . c_n' - 1/M, up to a positive factor. For two classes whose overlap"
-            f" is below {f.least_overlap} beta is negative, and with the modified decoder the common token gains"
-            " attention and some distinct ones lose it: a single common token of share P_c needs about P_c^2 > (1 -"
-            " ||c||^2)/M. In the full flow, where beta is 1/M early, it loses attention all the same once its share is"
-            " above 1/M.",
+            "Centred features have the overlap c_n . c_n' - 1/M, up to a positive factor. Of two classes, or of K with"
+            f" equal overlaps, beta is negative where that of the features is below {f.least_overlap}. With the"
+            " modified decoder a common token of a share above 1/M then gains attention, and some distinct tokens lose"
+            f" it: in equal classes of share P_c where {f.border} < 0. In the full flow, where beta is 1/M early, the"
+            " common token loses attention all the same once its share is above 1/M.",
+            "Theorem 2(a) does not hold inside Assumption 2: where beta is positive and the overlap, too, a token of"
+            f" class n gains against n' only if {f.distinct_push} > 0, with kappa = c_n . c_n' - 1/M. It fails for rare"
+            f" tokens where kappa > N_n^2: two classes of shares {_RARE['common'][0]:g} and {_RARE['common'][1]:g} of"
+            f" the common token, one and {_RARE['others']} tokens of their own, and one more in the second, which loses"
+            f" attention below a share of {_RARE['border']:.2g}/M (M = {_RARE['m']}).",
         ),
-        checks=(
-            closed(
-                "common tokens of 200 random pairs that do not lose", centred.common_printed, centred.common_corrected
+        clauses=(
+            Clause(
+                "the velocity",
+                rf"\dot z_{{ml}} = {f.CENTRED_RATE}",
+                prove=part(PROOFS["layer_norm"], "velocity"),
+            ),
+            Clause(
+                "a single common token",
+                rf"\dot z_{{ml}} < 0 \text{{ for }} \beta_{{nn'}} > 0,\ p_n > \tfrac1M;\quad n' \text{{ takes }}"
+                rf" \beta_{{nn'}}\left({f.COMMON_PULL}\right) \text{{ of }} n",
+                prove=part(
+                    PROOFS["layer_norm"],
+                    "common",
+                    prose=("the spread e_n is a sum of squares", "a sum of positive terms is positive"),
+                ),
+                checks=(
+                    closed("common tokens of 200 random sets with beta > 0 that do not lose", centred.common_several),
+                ),
+            ),
+            Clause(
+                "distinct tokens",
+                rf"n' \text{{ adds }} \beta_{{nn'}}\left({f.DISTINCT_PUSH}\right),\quad \kappa = c_n^Tc_{{n'}} -"
+                r" \tfrac1M:\quad \dot z_{ml} > 0 \text{ for } c_{nl} \ge \tfrac1M,\ \kappa \ge 0,\ \beta_{nn'} > 0",
+                prove=part(PROOFS["layer_norm"], "distinct", prose=("a sum of positive terms is positive",)),
+                checks=(
+                    closed(
+                        "rare distinct tokens that do not gain", centred.distinct_printed, centred.distinct_corrected
+                    ),
+                ),
+            ),
+            Clause(
+                "the sign of beta, two classes or equal overlaps",
+                rf"\beta > 0 \text{{ for }} \tilde f_n^T\tilde f_{{n'}} > {f.LEAST_OVERLAP},\ < 0 \text{{ below}};\quad"
+                rf" \text{{equal classes: }} {f.BORDER} > 0,\ \text{{hence }} p > \tfrac{{2}}{{M+1}}",
+                prove=part(PROOFS["layer_norm"], "beta", prose=("squares of shares add up to their sum's at most",)),
+                checks=(
+                    closed(
+                        "common tokens of 200 random pairs that do not lose",
+                        centred.common_printed,
+                        centred.common_corrected,
+                    ),
+                ),
+            ),
+            Clause(
+                "other overlaps of three classes and more",
+                rf"\tilde f_n^T\tilde f_{{n'}} > {f.LEAST_OVERLAP}",
+                not_examined=("that some beta are negative there is seen; whether the common token can gain is open",),
             ),
         ),
     ),

@@ -12,7 +12,9 @@ from theory.scan_and_snap.proofs import (
     changed,
     concentration,
     gram,
+    initial_values,
     late_full_flow,
+    layer_norm,
     lemma4,
     lemma7,
     lemma8_9,
@@ -119,6 +121,25 @@ _LEMMA_4 = tex(
 LEMMA_4 = (
     _LEMMA_4.replace("n'l", "nl").replace("o'l", "n'l").replace(r"o' \ne n'", r"n' \ne n").replace(r"\sum_{n'}", _OWN)
 )
+_CENTRED = tex(
+    lambda rate, gamma: (
+        rate
+        * layer_norm.rate(
+            _entry(r"\tilde f_{%sl}"),
+            _entry(r"\tfrac{c_{%sl}}{N_n}"),
+            lambda *_: sp.Symbol(r"\tilde f_n\cdot\tilde f_{n'}"),
+            lambda *_: sp.Symbol(r"\beta_{nn'}"),
+            gamma,
+            _uniform,
+            lambda _: sp.Integer(1),
+        )
+    ),
+    "eta_Z",
+    "gamma",
+)
+CENTRED_RATE = (
+    _CENTRED.replace("n'l", "nl").replace("o'l", "n'l").replace(r"o' \ne n'", r"n' \ne n").replace(r"\sum_{n'}", _OWN)
+)
 DISTINCT_RATE = tex(lambda z, k, f, xi: z * theorem2.distinct_rate(1 / k, f, xi), "eta_Z", "K", "f_nl", "xi_n")
 COMMON_RATE = (
     "-" + _OWN + tex(lambda z, k, f, xi: -z * theorem2.common_rate(1 / k, f, xi), "eta_Z", "K", "f_nl", "xi_n")
@@ -126,6 +147,9 @@ COMMON_RATE = (
 GAIN = tex(theorem3.relative_gain, "r_{l/l'|n}(0)", r"\chi_l(t)")
 GROWTH_BOUNDS = r"{} \le \chi_{{l_0}}(t) \le {}".format(*tex(theorem3.bounds, "f_{nl_0}(0)^2", "B_n"))
 EXPONENT_RATE = tex(lambda z, k, xi: z * theorem3.exponent_rate(1 / k, xi), "eta_Z", "K", "xi_n")
+LEAD_THRESHOLD = tex(initial_values.threshold, "P(l|n)", "P(l'|n)")
+LOSERS_STOP = tex(initial_values.stop, "q")
+EXPONENT_NEEDED = tex(initial_values.exponent_needed, "r(0)", "r")
 ACCUMULATED = tex(theorem4.accumulated, "M", "K", "eta_Y", "eta_Z", "h(t/K)")
 BRANCHES = tex(lambda *a: 4 * theorem4.accumulated(*a), "M", "K", "eta_Y", "eta_Z", "h(t/K)")
 EXPONENT = tex(theorem4.exponent, r"\Gamma(t)", "C_0")
@@ -139,10 +163,15 @@ PEAK = tex(lambda m, u: transition.peak(m, u - 1), "M", "u*")
 OWN_BETA = tex(residual.own_beta, "c", small=True)
 LOCAL_SHARE = tex(residual.local_share, "Q", "c", small=True)
 LEAST_OVERLAP = tex(centred.least_overlap, "M", small=True)
+BORDER = tex(centred.border, "M", "p", r"\|c\|^2")
+DISTINCT_PUSH = tex(centred.distinct_push, "M", "c_nl", "kappa", "N_n^2")
+COMMON_PULL = tex(layer_norm.common_pull, "M", "p_n", "p_n'", "e_n", small=True)
 
 own_beta = plain(residual.own_beta, "c")
 local_share = plain(residual.local_share, "Q", "c")
 least_overlap = plain(centred.least_overlap, "M")
+border = plain(centred.border, "M", "P_c", "||c||^2")
+distinct_push = plain(centred.distinct_push, "M", "c_nl", "kappa", "N_n^2")
 late_margin = plain(theorem4.late_margin, "K", "nu")
 ACCUMULATED_BY_RATIO = tex(theorem4.accumulated_by_ratio, "M", "K", "nu", "h(t/K)")
 DECODER_RATE_SIGN = tex(theorem4.decoder_rate_sign, "M", "x")
