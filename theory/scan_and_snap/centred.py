@@ -17,22 +17,24 @@ from theory.scan_and_snap.bounds import inner_coefficients
 from theory.statements import Runs
 
 
-def features(shares: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """P c_n / ||P c_n|| in rows of ``width`` entries, and the norms, from attention shares (K, tokens)."""
-    wide = np.zeros((len(shares), width))
-    wide[:, : shares.shape[1]] = shares
-    wide -= wide.mean(axis=1, keepdims=True)
-    norms = np.linalg.norm(wide, axis=1, keepdims=True)
-    return wide / norms, norms
+def overlaps(shares: np.ndarray, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
+    """f_n . f_n' = (c_n . c_n' - 1/M)/(N_n N_n') and N_n = ||P c_n||, from attention shares (K, tokens)."""
+    centred = shares @ shares.T - 1 / vocab_size
+    norms = np.sqrt(np.diag(centred))
+    return centred / np.outer(norms, norms), norms
 
 
 def speed(shares: np.ndarray, vocab_size: int) -> np.ndarray:
-    """dz/dt of one query, per unit of eta_Z gamma/K: (tokens,), with the mean over M tokens taken off."""
-    unit, norms = features(shares, vocab_size)
-    signal = np.linalg.solve(unit @ unit.T, inner_coefficients(len(shares), vocab_size)).T @ unit
-    signal = (signal - unit * (unit * signal).sum(axis=1, keepdims=True)) / norms
-    signal -= signal.mean(axis=1, keepdims=True)
-    return (shares * signal[:, : shares.shape[1]]).sum(axis=0)
+    """dz/dt of one query, per unit of eta_Z gamma/K: (tokens,), with the mean over M tokens taken off.
+
+    Sums over M tokens need those that are shown only, since features have the sum zero.
+    """
+    gram, norms = overlaps(shares, vocab_size)
+    inner = inner_coefficients(len(shares), vocab_size)
+    unit = (shares - 1 / vocab_size) / norms[:, None]
+    # g_n = sum over n' of (G^{-1} u_n)_n' f_n', so that f_n . g_n is u_nn.
+    signal = (np.linalg.solve(gram, inner).T @ unit - inner[0, 0] * unit) / norms[:, None]
+    return (shares * signal).sum(axis=0)
 
 
 def pair(common: float, spread: float, rng: np.random.Generator) -> np.ndarray:
@@ -69,8 +71,8 @@ def distinct_push(vocab_size: Any, share: Any, overlap: Any, squared: Any) -> An
 
 def margin(shares: np.ndarray, vocab_size: int) -> float:
     """f_1 . f_2 less `least_overlap`: above zero Theorem 2 holds for two classes, below it is reversed."""
-    unit, _ = features(shares, vocab_size)
-    return float(unit[0] @ unit[1] - least_overlap(vocab_size))
+    gram, _ = overlaps(shares, vocab_size)
+    return float(gram[0, 1] - least_overlap(vocab_size))
 
 
 def _common(runs: Runs, expected) -> float:
@@ -95,8 +97,8 @@ def common_corrected(runs: Runs, level: str) -> float:
 
 def signals(shares: np.ndarray, vocab_size: int) -> np.ndarray:
     """beta_nn' of the centred features, zero on the diagonal: (K, K)."""
-    unit, _ = features(shares, vocab_size)
-    beta = -np.linalg.solve(unit @ unit.T, inner_coefficients(len(shares), vocab_size)).T
+    gram, _ = overlaps(shares, vocab_size)
+    beta = -np.linalg.solve(gram, inner_coefficients(len(shares), vocab_size)).T
     np.fill_diagonal(beta, 0.0)
     return beta
 

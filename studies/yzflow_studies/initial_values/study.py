@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.figure import Figure
 
 from dynamics.support import checks
@@ -68,29 +69,32 @@ def suppression(
 
 def trained(
     k: int, m: int, rho: float, weaker: float, eta_z: float, steps: int, length: int, seeds: Sequence[int]
-) -> np.ndarray:
-    """Leads at the end of SGD: (starts `OFFS`, seeds)."""
+) -> xr.DataArray:
+    """Leads at the end of SGD: (lead at the start, seed)."""
     one = setting(k, m, rho, weaker, eta_z, float(steps), length=length)
     seeds = [checks.integer("seeds", seed, minimum=0) for seed in seeds]
-    return np.array([[initial.leads(one, "SGD", off, seed=seed)[-1] for seed in seeds] for off in OFFS])
+    ends = [[initial.leads(one, "SGD", off, seed=seed)[-1] for seed in seeds] for off in OFFS]
+    return xr.DataArray(ends, {"lead": list(OFFS), "seed": seeds}, ["lead", "seed"])
 
 
-def verdicts(ends: np.ndarray) -> dict[str, Any]:
+def verdicts(ends: xr.DataArray) -> dict[str, Any]:
     """Of each start: the mean end with its 95% interval, and how many runs have the predicted leader; H1 to H3."""
     rows = []
-    for off, end in zip(OFFS, ends, strict=True):
+    for off in OFFS:
+        end = ends.sel(lead=off)
         rows.append(
             {
                 "lead": off,
                 "end": {"mean": float(end.mean()), "half": float(intervals.of_mean(end))},
                 "led": int((end * off > 0).sum()),
+                "ahead": int((end > 0).sum()),
             }
         )
     of_all = {
         distance: sum(row["led"] for row in rows if abs(row["lead"]) == distance) for distance in (0.02, 0.1, 0.3)
     }
     shifted = rows[OFFS.index(0.0)]["end"]
-    runs = 2 * ends.shape[1]
+    runs = 2 * ends.sizes["seed"]
     return {
         "rows": rows,
         "far": of_all[0.3],
@@ -131,7 +135,7 @@ def _who_leads(data: Mapping[str, Any]) -> str:
 
 @styled
 def drawn(data: Mapping[str, Any]) -> Figure:
-    """Who leads of two distinct tokens of a class: the initial logits decide, and training hardly adds to it.
+    """Who leads of two distinct tokens of a class: the initial logits decide, and training adds little.
 
     The second token has half the probability of the first, and starts so far above in its logit that the two tie but
     for the lead that is shown, ln(f_2/f_1). Left: over time in the theory flow and in the full flow; none crosses zero.
@@ -141,7 +145,7 @@ def drawn(data: Mapping[str, Any]) -> Figure:
     Parameters
     ----------
     data : mapping
-        ``t``, ``leads`` by level and start, and ``ends``: (starts, seeds).
+        ``t``, ``leads`` by level and start, and ``ends`` from `trained`.
     """
     figure = canvas(figsize=(10, 4))
     left, right = figure.subplots(1, 2)
@@ -152,13 +156,13 @@ def drawn(data: Mapping[str, Any]) -> Figure:
             left.plot(data["t"][1:], data["leads"][level][off][1:], color=colour, linestyle=style, label=label)
     left.axhline(0, color=BLACK, linewidth=0.8)
     left.set(xscale="log", xlabel="t (SGD steps)", ylabel=r"lead, $\ln(f_2/f_1)$", title="flows")
-    left.legend(loc="center left")
-    starts = np.repeat(OFFS, data["ends"].shape[1])
+    left.legend(loc="upper left")
+    starts = np.repeat(OFFS, data["ends"].sizes["seed"])
     right.plot([-0.35, 0.35], [-0.35, 0.35], color=BLACK, linewidth=0.8)
     right.axhline(0, color=BLACK, linewidth=0.8, linestyle=":")
-    right.plot(starts, data["ends"].ravel(), "o", markersize=3.5, alpha=0.5)
+    right.plot(starts, data["ends"].values.ravel(), "o", markersize=3.5, alpha=0.5)
     right.set(xlabel="lead at the start", ylabel="lead at the end", title="SGD, T = 128")
-    figure.suptitle("The initial logits decide who leads; training hardly adds to it")
+    figure.suptitle("Initial logits decide who leads of two tokens, and training adds little")
     return figure
 
 

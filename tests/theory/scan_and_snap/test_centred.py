@@ -16,11 +16,19 @@ from yzflow.papers.scan_and_snap.settings import Setting, single_common_token
 RUNS = audit.Simulations(Setting("inside", single_common_token(2, 1000, 0.3), 1.0, 1e-3, 100.0), seed=0)
 
 
+def features(shares, width):
+    """P c_n/||P c_n|| in rows of ``width`` entries."""
+    wide = np.zeros((len(shares), width))
+    wide[:, : shares.shape[1]] = shares
+    wide -= wide.mean(axis=1, keepdims=True)
+    return wide / np.linalg.norm(wide, axis=1, keepdims=True)
+
+
 def by_the_layer(shares, m, margin):
     """Z's part of the layer's own gradient at Y = F (I - E') [x (e_n - 1/M)]_n, per unit of gamma/K at x = M h."""
     k = len(shares)
     bags, start = extensions.layer_norm(SequenceClasses(shares, [0] * k, vocab_size=m))
-    unit, _ = centred.features(shares, m)
+    unit = features(shares, m)
     Y = unit.T @ np.linalg.solve(unit @ unit.T, margin * (np.eye(k, m) - 1 / m))
     gamma = (m - 1) ** 2 / m * margin / (m - 1 + np.exp(margin))
     return Layer(start.Z, Y, start.V, center=True).gradient(bags).Z[0] * k / gamma
@@ -67,7 +75,7 @@ def test_a_rare_distinct_token_loses_attention_inside_assumption_2():
     assert centred.distinct_push(m, rare, kappa, squared) < 0 < centred.distinct_push(m, 10 * rare, kappa, squared)
     for share, sign in ((0.05, -1), (0.5, 1)):
         shares = centred.with_a_rare_token(m, share)
-        unit, _ = centred.features(shares, m)
+        unit = features(shares, m)
         assert tokens.weak_correlation(unit @ unit.T, vocab_size=m).holds
         assert (centred.signals(shares, m)[[0, 1], [1, 0]] > 0).all()
         assert np.sign(by_the_layer(shares, m, 2.0)[-1]) == sign
@@ -109,7 +117,7 @@ def test_the_common_token_turns_where_the_overlap_does(m, common, seed):
     margin = centred.margin(shares, m)
     if abs(margin) > 1e-6:
         assert np.sign(centred.speed(shares, m)[0]) == -np.sign(margin)
-    unit, _ = centred.features(shares, m)
+    unit = features(shares, m)
     assert np.sign(unit[0] @ unit[1]) == np.sign(shares[0] @ shares[1] - 1 / m) or abs(unit[0] @ unit[1]) < 1e-9
 
 
