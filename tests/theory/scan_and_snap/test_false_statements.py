@@ -15,6 +15,7 @@ from dynamics import SequenceClasses
 from theory import papers, statements
 from theory.scan_and_snap import attention, bounds, decoder, measures, overlaps, visits
 from theory.scan_and_snap.proofs import (
+    approximations,
     concentration,
     corollary2,
     gram,
@@ -129,6 +130,13 @@ PROOFS = {
         {"xi_by_blocks": lambda a, b, q, t: theorem1.xi_by_blocks(a, -b, q, t)},
         "xi",
     ),
+    "(119): K - 1 for K - 2": (approximations, {"beta_error": approximations.speed_error}, "leading: beta"),
+    "(13): without 1/(M rho)": (
+        approximations,
+        {"speed_error": lambda m, k, rho: -(k - 1) * rho},
+        "leading: speed",
+    ),
+    "(13): the norm stands still": (approximations, {"decay": lambda k, rho, fourth: 1 - rho}, "norm: fall of rho"),
     "Initial values: the threshold's sign": (
         initial_values,
         {"threshold": lambda p, other: sp.log(p / other)},

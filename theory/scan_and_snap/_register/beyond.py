@@ -11,7 +11,7 @@ from theory.scan_and_snap._register.assumptions import (
     ZERO_DECODER,
 )
 from theory.scan_and_snap._register.common import PROOFS, closed, statement
-from theory.statements import Clause
+from theory.statements import Clause, Remark
 from theory.symbolic import part
 from theory.values import value
 
@@ -25,6 +25,51 @@ STATEMENTS = (
         r"t_0' = \frac{K\ln M}{\eta_Y},\quad t_0 = \frac{2K\ln M}{\eta_Y}",
         corrected=rf"t^* = {f.PEAK_TIME},\quad u^* = {f.PEAK_MARGIN},\quad \gamma(t^*) = {f.PEAK}",
         prove=PROOFS["transition"],
+    ),
+    statement(
+        "Equations 13, 118, 119",
+        "How good Theorem 4's approximations are",
+        "beta is taken for the overlap, and both for that of a common token whose norm rho_0 stands still. For equal"
+        " classes with one common token the errors are exact rational functions of M, K and the overlap rho of the"
+        " moment; two of them have opposite signs. The norm moves, so that the common token falls by less in the end.",
+        r"f_n^Tf_{n'} \approx \beta_{nn'} \approx \frac{e^{2z_{ml}}}{\rho_0^2}\ \text{(118, 119)},\quad \dot z_{ml}"
+        r" \approx -\eta_Z\gamma\frac{e^{4z_{ml}}}{C_0}\ \text{(13)}",
+        corrected=rf"\tfrac{{\beta}}{{\rho}} - 1 \sim {f.BETA_ERROR},\quad \tfrac{{-\dot z}}{{\eta_Z\gamma(K-1)\rho^2}}"
+        rf" - 1 \sim {f.SPEED_ERROR},\quad \tfrac{{d\ln\rho}}{{\eta_Z\xi\,dt}} = -2\left({f.DECAY}\right)",
+        assumptions=(ZERO_DECODER, UNIFORM),
+        errata=(
+            Remark(
+                "(119) leaves out 1/(M rho), and (13) with it, which is small for M rho >> 1 only. A constant rho_0"
+                " makes the common token fall by up to 1 + 1/K times too much where each class attends to one distinct"
+                " token, as long as M rho of the moment is large: finding 49."
+            ),
+        ),
+        clauses=(
+            Clause(
+                "(119) and (13), exactly",
+                rf"\tfrac{{\beta}}{{\rho}} = {f.BETA_RATIO},\quad \tfrac{{-\dot z}}{{\eta_Z\gamma(K-1)\rho^2}} ="
+                rf" {f.SPEED_RATIO}",
+                prove=part(PROOFS["approximations"], "ratios"),
+            ),
+            Clause(
+                "to leading order",
+                rf"\tfrac{{\beta}}{{\rho}} - 1 \sim {f.BETA_ERROR},\quad \text{{and for }} \dot z:\ {f.SPEED_ERROR}"
+                r" \quad (\rho \to 0,\ M\rho \to \infty)",
+                prove=part(PROOFS["approximations"], "leading"),
+            ),
+            Clause(
+                "the norm that moves",
+                rf"\tfrac{{d\ln\rho}}{{\eta_Z\xi\,dt}} = -2\kappa,\quad \kappa = {f.DECAY},\quad S_4 = \sum_l f_l^4"
+                r" \text{ of the distinct tokens}",
+                prove=part(PROOFS["approximations"], "norm"),
+            ),
+            Clause(
+                "B where kappa stands still",
+                rf"\eta_Z\int\xi = {f.MOVING_EXPONENT},\quad \kappa \to 1 + \tfrac1K \text{{ for one distinct token a"
+                r" class, } \rho \to 0",
+                prove=part(PROOFS["approximations"], "moving"),
+            ),
+        ),
     ),
     statement(
         "Section 7, residual connection",

@@ -9,6 +9,7 @@ import sympy as sp
 
 from theory.scan_and_snap import centred, residual
 from theory.scan_and_snap.proofs import (
+    approximations,
     changed,
     concentration,
     gram,
@@ -151,6 +152,12 @@ LEAD_THRESHOLD = tex(initial_values.threshold, "P(l|n)", "P(l'|n)")
 LOSERS_STOP = tex(initial_values.stop, "q")
 EXPONENT_NEEDED = tex(initial_values.exponent_needed, "r(0)", "r")
 ACCUMULATED = tex(theorem4.accumulated, "M", "K", "eta_Y", "eta_Z", "h(t/K)")
+BETA_RATIO = tex(approximations.beta_ratio, "M", "K", "rho")
+SPEED_RATIO = tex(approximations.speed_ratio, "M", "K", "rho")
+BETA_ERROR = tex(approximations.beta_error, "M", "K", "rho", small=True)
+SPEED_ERROR = tex(approximations.speed_error, "M", "K", "rho", small=True)
+DECAY = tex(approximations.decay, "K", "rho", "S_4", small=True)
+MOVING_EXPONENT = tex(approximations.moving_exponent, r"\Gamma", "C_0", "kappa")
 BRANCHES = tex(lambda *a: 4 * theorem4.accumulated(*a), "M", "K", "eta_Y", "eta_Z", "h(t/K)")
 EXPONENT = tex(theorem4.exponent, r"\Gamma(t)", "C_0")
 SPEED_CONSTANT = tex(theorem4.speed_constant, "K", "rho_0", "P_c")
