@@ -261,7 +261,7 @@ STATEMENTS = (
         clauses=(
             Clause(
                 "the leader",
-                rf"\tfrac{{d}}{{dt}}\ln\tfrac{{f_{{nl}}}}{{f_{{nl'}}}} = \tfrac{{\eta_Z}}K\xi_n(f_{{nl}}^2 -"
+                rf"\tfrac{{d}}{{dt}}\ln\tfrac{{f_{{nl}}}}{{f_{{nl'}}}} = \tfrac{{\eta_Z}}{{K}}\xi_n(f_{{nl}}^2 -"
                 rf" f_{{nl'}}^2):\quad l \text{{ leads from }} z_l(0) - z_{{l'}}(0) = {f.LEAD_THRESHOLD} \text{{ on}}",
                 prove=part(
                     PROOFS["initial_values"],
