@@ -42,9 +42,9 @@ def falls(k: int, m: int, rho: float, eta_y: float, eta_z: float, times: Sequenc
     """-z of the common token in the theory flow, one distinct token a class, and B with a norm that stands or moves."""
     times = np.array(times, float)
     classes = classes_with_common_shares([rho**0.5] * k, m, distinct=(1.0,))
-    rates = {"eta_y": eta_y, "eta_z": eta_z, "t_end": times[-1], "rtol": 1e-9, "atol": 1e-12}
+    rates: dict[str, Any] = {"eta_y": eta_y, "eta_z": eta_z, "t_end": times[-1], "rtol": 1e-9, "atol": 1e-12}
     flow = gradient_flow(classes, decoder="theory", times=np.concatenate([[0.0], times]), **rates).dataset
-    sizes = {"vocab_size": m, "n_classes": k, "eta_y": eta_y}
+    sizes: dict[str, Any] = {"vocab_size": m, "n_classes": k, "eta_y": eta_y}
     accumulated = decoder.gamma_integral(times, **sizes, eta_z=eta_z)
     c0 = attention.speed_constant(n_classes=k, overlap=rho, vocab_size=m)
     moving = np.array([float(moving_exponent(one, c0, 1 + 1 / k)) for one in accumulated])
@@ -67,7 +67,7 @@ def exponents(ks: Sequence[int], m: int, rho: float, eta_y: float, etas_z: Seque
 # The figure
 
 _SIZES = ((2, 1000), (10, 1000), (10, 100_000), (50, 100_000))
-_FALLS = {"k": 2, "m": 100_000, "rho": 1e-3, "eta_y": 1.0}
+_FALLS: dict[str, Any] = {"k": 2, "m": 100_000, "rho": 1e-3, "eta_y": 1.0}
 
 
 def _drawn(effort: Effort) -> dict[str, Any]:

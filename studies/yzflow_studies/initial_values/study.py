@@ -79,7 +79,7 @@ def trained(
 
 def verdicts(ends: xr.DataArray) -> dict[str, Any]:
     """Of each start: the mean end with its 95% interval, and how many runs have the predicted leader; H1 to H3."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for off in OFFS:
         end = ends.sel(lead=off)
         rows.append(
@@ -112,7 +112,7 @@ def _said(supported: bool, refuted: bool) -> str:
 
 # The figure
 
-_SIZES = {"k": 2, "m": 1000, "rho": 0.3, "weaker": 0.5, "eta_z": 0.5}
+_SIZES: dict[str, Any] = {"k": 2, "m": 1000, "rho": 0.3, "weaker": 0.5, "eta_z": 0.5}
 
 
 def _drawn(effort: Effort) -> dict[str, Any]:
