@@ -62,7 +62,7 @@ def border(vocab_size: Any, common: Any, squared: Any) -> Any:
 
 
 def distinct_push(vocab_size: Any, share: Any, overlap: Any, squared: Any) -> Any:
-    """What class n' adds to a token of n alone, times M N_n^2 N_n'/beta_nn': it gains where this is positive.
+    """The push of class n' on a token of n alone, times M N_n^2 N_n'/beta_nn': it gains where this is positive.
 
     ``share`` is c_nl, ``overlap`` is c_n . c_n' - 1/M, and ``squared`` is N_n^2 = ||c_n||^2 - 1/M.
     """

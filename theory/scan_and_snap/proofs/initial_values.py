@@ -71,7 +71,7 @@ def _lead(threshold):
 
 
 def _limits(stop, exponent_needed):
-    """What is conserved, the limit of the other token, and B_n by the lead."""
+    """The conserved quantity, the limit of the other token, and B_n by the lead."""
     p, q, xi, length, weight = positive("p p' xi rho P_n")
     z, y, start, other = sp.symbols("z z' z_0 z'_0", real=True)
     f, g = p * sp.exp(z) / length, q * sp.exp(y) / length

@@ -33,7 +33,7 @@ def rate(
 
 
 def common_pull(m: sp.Expr, p: sp.Expr, other: sp.Expr, spread: sp.Expr) -> sp.Expr:
-    """What n' takes from the single common token in class n, times N_n^2 N_n'/beta_nn': it loses where positive.
+    """The pull of n' on the single common token in class n, times N_n^2 N_n'/beta_nn': it loses where positive.
 
     ``p`` and ``other`` are its shares in n and n', and ``spread`` is the sum of squares of the other M - 1 shares of n
     about their mean.
