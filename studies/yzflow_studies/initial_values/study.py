@@ -138,7 +138,7 @@ def drawn(data: Mapping[str, Any]) -> Figure:
     """Who leads of two distinct tokens of a class: the initial logits decide, and training adds little.
 
     The second token has half the probability of the first, and starts so far above in its logit that the two tie but
-    for the lead that is shown, ln(f_2/f_1). Left: over time in the theory flow and in the full flow; none crosses zero.
+    for the lead that is shown, ln(f_2/f_1). Left: over time in the theory flow and, dashed, in the full flow.
     Right: its end in runs of SGD with finite sequences, one dot a seed, against its start; on the line nothing has
     changed.
 
