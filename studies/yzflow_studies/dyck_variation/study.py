@@ -198,7 +198,7 @@ def table(
     return xr.concat(cells, "setting", join="outer", combine_attrs="drop").assign_coords(setting=names)
 
 
-# What is measured
+# Measures
 
 
 def attention_variation(attention: np.ndarray) -> tuple[float, float]:

@@ -78,7 +78,7 @@ def trained(
 
 
 def verdicts(ends: xr.DataArray) -> dict[str, Any]:
-    """Of each start: the mean end with its 95% interval, and how many runs have the predicted leader; H1 to H3."""
+    """Ends and verdicts by start: the mean end with its 95% interval, and how many runs have the predicted leader; H1 to H3."""
     rows: list[dict[str, Any]] = []
     for off in OFFS:
         end = ends.sel(lead=off)

@@ -44,7 +44,7 @@ def test_its_predictions_hold_and_the_nulls_do_not(inside):
     assert scores["frequent tokens gain"]["rises"] > 0.25
 
 
-# What is changed, how, and a word of the assumption that the report must name.
+# Name -> the change of model and of training, and a word of the assumption that the report must name.
 BROKEN = {
     "attention is not slow": ({"rates": (1.0, 0.5)}, {}, "Assumption 1(c)"),
     "positions": ({"bias": 0.01}, {}, "query and token"),

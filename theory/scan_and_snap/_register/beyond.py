@@ -41,7 +41,7 @@ STATEMENTS = (
             Remark(
                 "(119) leaves out 1/(M rho), and (13) with it, which is small for M rho >> 1 only. A constant rho_0"
                 " makes the common token fall by up to 1 + 1/K times too much where each class attends to one distinct"
-                " token, as long as M rho of the moment is large: finding 49."
+                " token, as long as M rho of the moment is large: finding 41."
             ),
         ),
         clauses=(
