@@ -162,7 +162,7 @@ STUDIES = (
     Study("printed_order", printed_order, {"exponent": 0.99}),
     Study("late_constant", late_constant, {"m": 1.6e8, "accuracy": 5e-5}),
     Study("visits", visits, {"delta": 0.05}),
-    Study("residual_gap", residual_gap, {"m": 1000, "n": 100, "k": 4, "eta_y": 0.5, "delta": 0.05}),
+    Study("residual_gap", residual_gap, {"m": 1000, "n": 40, "k": 2, "eta_y": 0.9, "delta": 0.05}),
     Study("residual_gap_fails", residual_gap_fails),
     Study("rounded", rounded, {"k": 2}),
     Study("star", star, {"m": 10, "weak": 1 / 1000, "strong": 3 / 5}),
