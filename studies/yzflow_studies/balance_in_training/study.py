@@ -209,7 +209,7 @@ def followed(
 
 
 def _from_loss(layer: Layer) -> dict[str, float]:
-    """Bounds of the last layer of a run by `approximate.from_loss`, where it says most; short prefixes, whose loss is exact."""
+    """Bounds by `approximate.from_loss` where they say most, of a run's last layer on short prefixes (exact losses)."""
     layer = moved(layer, [array.astype(np.float64) for array in layer.weights])
     rows = approximate.from_loss(layer, dyck.LANGUAGE, max_length=PREFIXES)
     losses = approximate.excess(layer, dyck.LANGUAGE.enumerate(max_length=PREFIXES))

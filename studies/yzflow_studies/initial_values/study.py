@@ -78,7 +78,7 @@ def trained(
 
 
 def verdicts(ends: xr.DataArray) -> dict[str, Any]:
-    """Ends and verdicts by start: the mean end with its 95% interval, and how many runs have the predicted leader; H1 to H3."""
+    """Mean end of each start with its 95% interval, runs that have the predicted leader, and H1 to H3."""
     rows: list[dict[str, Any]] = []
     for off in OFFS:
         end = ends.sel(lead=off)

@@ -43,7 +43,7 @@ def equal_modulus(n_tokens: int) -> int:
 
 
 def chosen_frequencies(modulus: int, count: int, rng: np.random.Generator) -> tuple[np.ndarray, float]:
-    """Set of random frequencies, of many the one with the largest gap, and the gap 1 - max_s mean_k cos(2 pi k s/M), s != 0.
+    """Frequencies with the largest gap of many random sets, and the gap 1 - max_s mean_k cos(2 pi k s/M), s != 0.
 
     A single frequency has the gap 1 - cos(2 pi/M), of order 1/M^2; ten have one of order 1.
     """
