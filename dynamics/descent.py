@@ -54,7 +54,7 @@ def sgd(
     dtype: str = "float64",
     progress: bool = False,
     eta_v: float | None = None,
-    position_bias: float = 0.0,
+    position_bias: float | Sequence[float] = 0.0,
     eta_hidden: float | None = None,
     objective: Objective | None = None,
     evaluate: Bags | None = None,
@@ -100,9 +100,9 @@ def sgd(
         Show progress on standard error.
     eta_v : float, optional
         Learning rate of the value matrix, if ``init`` has one; 0 keeps it fixed. Default: ``eta_y``.
-    position_bias : float
+    position_bias : float or sequence of float
         Slope b >= 0 of a linear bias (Section 7 of the paper): the token at distance j = 0, 1, .. before the last
-        contextual one has b j subtracted from its attention logit.
+        contextual one has b j subtracted from its attention logit. Of T - 1 numbers b_j, the j-th is subtracted.
     eta_hidden : float, optional
         Learning rate of the hidden layer, if ``init`` has one; 0 keeps it fixed. Default: ``eta_y``.
     objective : Objective, optional

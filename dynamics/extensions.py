@@ -1,16 +1,18 @@
 """Extensions that Scan and Snap discusses, expressed through the same bags, layer and kernel.
 
-A linear position bias is the argument ``position_bias`` of `sgd`, and in a flow `biased_sequences`; several heads are
-several starts ``init`` of `sgd` or `gradient_flow`. The residual connection is `residual_connection`, and LayerNorm
-that subtracts the mean `layer_norm`.
+A position bias is the argument ``position_bias`` of `sgd`, and in a flow `biased_sequences`; several heads are several
+starts ``init`` of `sgd` or `gradient_flow`. The residual connection is `residual_connection`, and LayerNorm that
+subtracts the mean `layer_norm`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from dynamics._engine.sgd.feed import bias_of, position_weights
 from dynamics.bags import Bags, Data, population_of
 from dynamics.layer import Layer
 from dynamics.support import checks
@@ -113,15 +115,21 @@ def layer_norm(data: Data, *, width: int | None = None) -> tuple[Bags, Layer]:
 
 
 def biased_sequences(
-    data: Data, n: int, *, length: int, position_bias: float, rng: int | np.random.Generator = 0
+    data: Data,
+    n: int,
+    *,
+    length: int,
+    position_bias: float | Sequence[float],
+    rng: int | np.random.Generator = 0,
 ) -> Bags:
-    """Finite sequences as bags, with a linear position bias: what `gradient_flow` takes in the place of a population.
+    """Finite sequences as bags, with a position bias: what `gradient_flow` takes in the place of a population.
 
-    The token at distance j = 0, 1, .. before the last contextual one counts exp(-b j), as in `sgd` with the argument
-    ``position_bias``, whose limit of small rates the flow on many sequences is. At Z = 0 the shares of a sequence vary
-    as those of one with (sum_j w_j)^2 / sum_j w_j^2 unbiased tokens, w_j = exp(-b j), which tends to coth(b/2) for long
-    ones: there is no limit T -> infinity without noise. Where the tokens of a class are drawn independently, the bias
-    shortens sequences, and prefers no token.
+    The token at distance j = 0, 1, .. before the last contextual one counts w_j = exp(-b j), or exp(-b_j), as in `sgd`
+    with the argument ``position_bias``, whose limit of small rates the flow on many sequences is. At Z = 0 the shares
+    of a sequence vary as those of one with (sum_j w_j)^2 / sum_j w_j^2 unbiased tokens. For a slope b that tends to
+    coth(b/2) for long ones: there is no limit T -> infinity without noise. For b_j within a fixed range there is, and
+    it is that without a bias. Where the tokens of a class are drawn independently, the bias shortens sequences, and
+    prefers no token.
 
     Parameters
     ----------
@@ -131,8 +139,8 @@ def biased_sequences(
         Number of sequences.
     length : int
         T of each, query included.
-    position_bias : float
-        b >= 0.
+    position_bias : float or sequence of float
+        b >= 0, or T - 1 numbers b_j.
     rng : int or numpy.random.Generator
 
     Returns
@@ -144,7 +152,7 @@ def biased_sequences(
     """
     bags = population_of(data)
     n, positions = checks.integer("n", n, minimum=1), checks.integer("length", length, minimum=2) - 1
-    weight = np.exp(-checks.non_negative("position_bias", position_bias) * np.arange(positions))
+    weight = position_weights(bias_of(position_bias), positions)
     checks.fits_in_memory("n", 24 * n * min(positions, bags.n_tokens) + 24 * positions, "draw sequences")
     generator = checks.generator("rng", rng)
     drawn = np.sort(generator.choice(len(bags), size=n, p=bags.weight / bags.weight.sum()))

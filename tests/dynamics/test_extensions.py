@@ -9,7 +9,7 @@ import strategies
 from driving import draw_batch
 from hypothesis import given, settings
 
-from dynamics import Bags, Layer, SequenceClasses, gradient_flow, sgd
+from dynamics import Bags, Layer, SequenceClasses, Trajectory, gradient_flow, sgd
 from dynamics._engine.sgd.run import Run
 from dynamics.descent import complete
 from dynamics.extensions import biased_sequences, layer_norm, residual_connection
@@ -262,7 +262,7 @@ def enumerated(classes, positions, slope):
     """The law of short sequences with a position bias, as bags: every sequence with its probability."""
     weights, rows = [], []
     table, population = classes.probabilities.toarray(), classes.population()
-    discount = np.exp(-slope * np.arange(positions))
+    discount = np.exp(-np.array(slope)) if np.ndim(slope) else np.exp(-slope * np.arange(positions))
     for n, share in enumerate(table):
         for sequence in itertools.product(np.flatnonzero(share), repeat=positions):
             counts = np.bincount(sequence, discount, minlength=share.size)
@@ -272,7 +272,7 @@ def enumerated(classes, positions, slope):
     return Bags.from_dense(query, target, np.array(counts), np.array(weights), vocab_size=classes.vocab_size)
 
 
-@pytest.mark.parametrize("slope", [0.0, 0.7])
+@pytest.mark.parametrize("slope", [0.0, 0.7, [0.6, -1.2, 0.3]])
 def test_flow_and_sgd_with_a_position_bias_have_the_law_of_biased_sequences(slope):
     """Mean gradient over drawn sequences, and over a batch of SGD, against the sum over all; within 5 errors."""
     classes = SequenceClasses([[0.5, 0.5, 0.0], [0.3, 0.0, 0.7]], [3, 3], vocab_size=4, class_weights=[0.3, 0.7])
@@ -294,13 +294,15 @@ def test_flow_and_sgd_with_a_position_bias_have_the_law_of_biased_sequences(slop
         assert np.abs(layer.gradient(sample).Z - exact.Z).max() < 0.3 * np.abs(other.Z - exact.Z).max()
 
 
-@pytest.mark.parametrize(("slope", "length"), [(0.0, 41), (0.1, 41), (0.5, 200)])
+@pytest.mark.parametrize(
+    ("slope", "length"), [(0.0, 41), (0.1, 41), (0.5, 200), ((2 * np.sin(np.arange(40))).tolist(), 41)]
+)
 def test_a_position_bias_shortens_sequences_and_prefers_no_token(slope, length):
     classes = SequenceClasses([[0.2, 0.8, 0.0], [0.2, 0.0, 0.8]], [0, 0], vocab_size=4)
     n = 4000
     sample = biased_sequences(classes, n, length=length, position_bias=slope, rng=1)
     shares = Layer.zeros(sample).attention(sample)[:, 0]
-    weights = np.exp(-slope * np.arange(length - 1))
+    weights = np.exp(-np.array(slope)) if np.ndim(slope) else np.exp(-slope * np.arange(length - 1))
     effective = weights.sum() ** 2 / (weights**2).sum()
     variance = 0.2 * 0.8 / effective
     assert shares.mean() == pytest.approx(0.2, abs=5 * np.sqrt(variance / n))
@@ -318,3 +320,28 @@ def test_a_flow_on_biased_sequences(classes):
     np.testing.assert_array_equal(sample.count, again.count)
     with pytest.raises(ValueError, match="`position_bias` must be non-negative"):
         biased_sequences(classes, 5, length=3, position_bias=-1.0)
+    with pytest.raises(ValueError, match="have an entry for each of the 2 contextual tokens, but got 3 entries"):
+        biased_sequences(classes, 5, length=3, position_bias=[0.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match="`position_bias` must"):
+        biased_sequences(classes, 5, length=3, position_bias=[0.0, np.nan])
+
+
+@pytest.mark.parametrize("bias", [[0.0, 0.0, 0.0], [5.0, 5.0, 5.0]])
+def test_a_bias_that_is_the_same_everywhere_is_none(classes, bias):
+    options = {"eta_y": 1.0, "eta_z": 0.5, "steps": 3, "batch_size": 8, "length": 4, "seed": 2}
+    one, none = (sgd(classes, position_bias=given, **options) for given in (bias, 0.0))
+    np.testing.assert_array_equal(one.final.Z, none.final.Z)
+
+
+def test_a_bias_by_position_is_saved_and_run_again(classes, tmp_path):
+    bias = np.array([0.5, -0.3, 0.1])
+    options = {"eta_y": 1.0, "eta_z": 0.5, "steps": 3, "batch_size": 8, "length": 4, "seed": 2}
+    run = sgd(classes, position_bias=bias, **options)
+    assert run.parameters["position_bias"] == [0.5, -0.3, 0.1]
+    run.save(tmp_path / "run.nc")
+    again = Trajectory.load(tmp_path / "run.nc").call.make()
+    np.testing.assert_array_equal(again.final.Z, run.final.Z)
+    with pytest.raises(ValueError, match="have an entry for each of the 5 contextual tokens"):
+        sgd(classes, position_bias=bias, **options | {"length": 6})
+    with pytest.raises(ValueError, match="be 0 without drawn sequences"):
+        sgd(classes, position_bias=bias, **options | {"length": None})

@@ -20,6 +20,10 @@ STEPS_A_CALL = 64
 _ENTRIES_A_CALL = 2**16
 
 
+Bias = float | tuple[float, ...]
+"""Slope of a linear position bias, or a bias for each distance before the last contextual token."""
+
+
 class Source:
     """Data in the form that the sampling kernel takes, shared by all runs on it."""
 
@@ -30,7 +34,7 @@ class Source:
         self.token_tables = sampling.alias_tables(bags.indptr, bags.count, pairs=self.draws_tokens)
         self.bag_tables = sampling.alias_tables(np.array([0, len(bags)]), bags.weight)
 
-    def positions(self, batch_size: int | None, length: int | None, position_bias: float) -> int:
+    def positions(self, batch_size: int | None, length: int | None, position_bias: Bias) -> int:
         """How many tokens to draw for each sequence; 0 takes the bags as they are."""
         if not self.draws_tokens:
             longest = np.add.reduceat(self.bags.count, self.bags.indptr[:-1]).max()
@@ -40,11 +44,35 @@ class Source:
             raise checks.reject("length", "be None when batch_size is None, which takes the whole population", length)
         elif length is not None:
             return length - 1
-        if position_bias > 0:
+        if np.any(position_bias):
             raise checks.reject(
                 "position_bias", "be 0 without drawn sequences, for bags have no positions", position_bias
             )
         return 0
+
+
+def bias_of(position_bias: object) -> Bias:
+    """The argument ``position_bias``, checked: a slope b >= 0, or what is subtracted at each distance 0, 1, .."""
+    if np.ndim(position_bias) == 0:
+        return checks.non_negative("position_bias", position_bias)
+    return tuple(checks.finite_array("position_bias", position_bias, ndim=1).tolist())
+
+
+def position_weights(position_bias: Bias, positions: int) -> np.ndarray:
+    """Factors of the attention on the token at distance 0, 1, .. before the last contextual one, the largest one.
+
+    Raises
+    ------
+    ValueError
+        If there are not as many biases as positions.
+    """
+    if not isinstance(position_bias, tuple):
+        return np.exp(-position_bias * np.arange(positions))
+    if len(position_bias) != positions:
+        rule = f"be a slope, or have an entry for each of the {positions} contextual tokens"
+        raise checks.reject("position_bias", rule, f"{len(position_bias)} entries")
+    bias = np.array(position_bias)
+    return np.exp(bias.min(initial=np.inf) - bias)
 
 
 _sources: weakref.WeakKeyDictionary[object, Source] = weakref.WeakKeyDictionary()
@@ -113,7 +141,7 @@ class Feed:
         *,
         batch_size: int | None,
         length: int | None,
-        position_bias: float,
+        position_bias: Bias,
         steps: int,
         multiplicity: np.ndarray,
         replacement: bool,
@@ -125,7 +153,7 @@ class Feed:
         if positions and contrast is not None:
             raise checks.reject("contrast", "be left out where sequences are drawn from a population", contrast)
         self.source, self.random = source, random
-        self.position_weight = np.exp(-position_bias * np.arange(positions)).astype(dtype)
+        self.position_weight = position_weights(position_bias, positions).astype(dtype)
         self.data = Batch.of(source.bags, dtype).smoothed(objective.label_smoothing, multiplicity)
         self.deck = np.arange(0 if replacement else len(source.bags))
         self._check_deck(batch_size)

@@ -11,7 +11,7 @@ import numpy as np
 
 from dynamics._assembly import LargeRecord, States, assemble, is_large
 from dynamics._engine.sgd import steps as steps_of_sgd
-from dynamics._engine.sgd.feed import Feed, Source, source_of
+from dynamics._engine.sgd.feed import Feed, Source, bias_of, position_weights, source_of
 from dynamics._engine.sgd.memory import LARGE, Memory, bounded, copy_of, zeros
 from dynamics._model.objective import Objective, add_terms, as_objective, check_insertions, rule_of, shaped
 from dynamics._model.problem import View
@@ -127,7 +127,7 @@ def checked(
         **given.parameters,
         "record_every": checks.integer("record_every", record_every, minimum=1),
         "dtype": checks.one_of("dtype", dtype, DTYPES),
-        "position_bias": checks.non_negative("position_bias", position_bias),
+        "position_bias": bias_of(position_bias),
         "decoder": decoder,
     }
     parameters |= entry_of(decoder, "step").recorded
@@ -168,6 +168,7 @@ def _foresee(parameters: Mapping[str, Any], source: Source, layer: Layer, contra
     checks.fits_in_memory("steps", 8 * steps + records * recorded, "record losses and states")
     if batch_size is not None:
         positions = source.positions(*(parameters[name] for name in ("batch_size", "length", "position_bias")))
+        position_weights(parameters["position_bias"], positions)
         entries = int(np.diff(bags.indptr).max()) + (0 if contrast is None else int(np.diff(contrast.indptr).max()))
         checks.fits_in_memory("batch_size", 16 * batch_size * (entries + 3), "draw a batch")
         checks.fits_in_memory("length", 24 * positions, "weigh positions")

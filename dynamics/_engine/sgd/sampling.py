@@ -138,7 +138,9 @@ def _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, cou
     Tokens at even and at odd positions are counted apart, so that one store need not wait for the other.
     """
     positions, size = position_weight.size, count.shape[1]
-    alike = position_weight[positions - 1] == 1  # weights fall from one, so that all are one: integers add up faster
+    alike = True  # then integers add up faster
+    for t in range(positions):
+        alike = alike and position_weight[t] == 1
     even, odd = tallies
     a, b, c, d = random
     for row in range(count.shape[0]):
