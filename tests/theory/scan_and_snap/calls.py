@@ -12,6 +12,11 @@ EXEMPT = {
     # Parts of the table of survival: a protocol, a record of closed forms, and maps of datasets.
     hostile.OURS: {
         *(f"scan_and_snap.changed.{name}" for name in ("Growth", "Law", "cooled", "on_clock", "without_decay")),
+        # Of the statement on initial values: settings and closed forms with what its check knows.
+        *(
+            f"scan_and_snap.initial.{name}"
+            for name in ("exponent_needed", "leads", "pair", "started", "threshold", "wrong_leads")
+        ),
         "scan_and_snap.ranges.holds",
         "scan_and_snap.ranges.late_constant",
         "scan_and_snap.ranges.range_of",
