@@ -1,4 +1,4 @@
-"""Ten true statements with sharp borders, which the fuzzer draws settings on: none may fall, however near.
+"""Eleven true statements with sharp borders, which the fuzzer draws settings on: none may fall, however near.
 
 A `Border` is a claim ``found <= bound`` that is true, with a bound that some settings come arbitrarily near to, or
 reach. Its share is found/bound: above one the statement is false. `campaign` lets the fuzzer draw, and says how many
@@ -137,6 +137,18 @@ def _first_stage(m: int, k: int, eta_y: float, at: float) -> float:
     sizes = _rates(m, k, eta_y)
     t = at * decoder.scanning_time(**sizes)
     return float(decoder.gamma(t, **sizes) * k / (eta_y * t))
+
+
+def _visited(choose: Choose) -> dict[str, Any]:
+    return {
+        "m": choose.integer("M", 2, 10**9, log=True),
+        "s": choose.real("eta_Y t", 1e-9, 1e15, log=True),
+    }
+
+
+def _ends_of_growth(m: int, s: float) -> float:
+    x = m * float(decoder.h(s, vocab_size=m, eta_y=1.0))
+    return max(x / s, math.expm1(x) / (m * s))
 
 
 def _steps(choose: Choose) -> dict[str, Any]:
@@ -299,6 +311,7 @@ BORDERS = {
             "largest gamma", "gamma <= W((M - 1)/e) (M - 1)/M, at t* with equality", _around_the_peak, _below_the_peak
         ),
         Border("first stage", "gamma <= eta_Y t/K at every t", _early, _first_stage),
+        Border("Lemma 6", "M h <= eta_Y t and exp(M h) - 1 <= M eta_Y t", _visited, _ends_of_growth),
         Border("Lemma 7, halved", "0 <= h* - h <= eta_Y/M for every eta_Y", _steps, _step_gap),
         Border("(12)", "exp(2 f^2 B_n) <= chi <= exp(2 B_n), no common tokens", _tokens, _growth_bounds),
         Border("Remark 1", "s <= 1 - rho, with equality at K = M", _overlap, _slowdown),
