@@ -22,7 +22,7 @@ from theory.statements import REGISTER
 from theory.symbolic import Derivation
 from yzflow import cli, pages, verify
 from yzflow.audits.enclosing import Enclose, FlowsInBalls
-from yzflow.pages import certified, statement, verifier
+from yzflow.pages import certified, statement, verifier, writing
 from yzflow.papers.scan_and_snap.settings import Setting
 
 LEADS, SIGNS = (REGISTER[f"Scan and Snap: Theorem {number}"] for number in ("3", "2(a)"))
@@ -138,7 +138,7 @@ def test_a_page_holds_certificate_and_checker(kept, tmp_path):
 
 def test_the_command_writes_page_and_verifier(kept, tmp_path, monkeypatch):
     calls = {}
-    monkeypatch.setattr(statement, "check", lambda statement, **more: invented(LEADS, settings=1))
+    monkeypatch.setattr(writing, "check", lambda statement, **more: invented(LEADS, settings=1))
     monkeypatch.setattr(verifier, "write", lambda path, folder: calls.update({str(path): str(folder)}))
     page = tmp_path / "page.html"
     arguments = ["page", LEADS.id, "--out", str(page), "--certificate", str(kept), "--verifier", str(tmp_path / "got")]

@@ -1,4 +1,4 @@
-"""Ten true statements at their sharp borders, and fifty false ones: what falls to the fuzzer."""
+"""Eleven true statements at their sharp borders, and fifty false ones: what falls to the fuzzer."""
 
 import subprocess
 import sys

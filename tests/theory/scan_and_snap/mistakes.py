@@ -4,12 +4,15 @@ import sympy as sp
 from sympy import KroneckerDelta
 
 from theory.scan_and_snap.proofs import (
+    approximations,
     changed,
     concentration,
     corollary2,
     gram,
+    initial_values,
     invariants,
     late_full_flow,
+    layer_norm,
     lemma1,
     lemma2,
     lemma3,
@@ -59,6 +62,54 @@ def all_but_one(rate):
 
 
 MISTAKES = {
+    "(119): K - 1 for K - 2": (approximations, {"beta_error": approximations.speed_error}, "leading: beta"),
+    "(13): without 1/(M rho)": (
+        approximations,
+        {"speed_error": lambda m, k, rho: -(k - 1) * rho},
+        "leading: speed",
+    ),
+    "(13): the norm stands still": (approximations, {"decay": lambda k, rho, fourth: 1 - rho}, "norm: fall of rho"),
+    "Initial values: the threshold's sign": (
+        initial_values,
+        {"threshold": lambda p, other: sp.log(p / other)},
+        "lead: a tie at",
+    ),
+    "Initial values: the loser stops twice as far": (
+        initial_values,
+        {"stop": lambda ratio: 2 * initial_values.stop(ratio)},
+        "other: its limit",
+    ),
+    "Initial values: B_n of the leader alone": (
+        initial_values,
+        {"exponent_needed": lambda gain, wanted: sp.log(wanted / gain) / 2},
+        "exponent: its slope",
+    ),
+    "LayerNorm: the features' own norm": (
+        layer_norm,
+        {"rate": lambda own, share, *rest: layer_norm.rate(own, own, *rest)},
+        "velocity: by (9)",
+    ),
+    "LayerNorm: distinct tokens without the mean": (
+        layer_norm,
+        {"distinct_push": lambda m, c, kappa, squared: squared + m * c * kappa},
+        "distinct: what n' adds",
+    ),
+    "LayerNorm: M for M - 1": (
+        layer_norm,
+        {"common_pull": lambda m, p, o, e: (p - 1 / m) * (1 - p) * (1 - o) / m + e * (o - 1 / m)},
+        "common: what n' takes",
+    ),
+    "LayerNorm: loses below 1/M, too": (
+        layer_norm,
+        {"common_pull": lambda m, p, o, e: layer_norm.common_pull(m, p - 1 / m, o, e)},
+        "common: loses above",
+    ),
+    "LayerNorm: beta turns at zero": (layer_norm, {"least_overlap": lambda m: 0}, "beta: its factor"),
+    "LayerNorm: M p^2": (
+        layer_norm,
+        {"border": lambda m, p, squared: m * p**2 - (1 - squared)},
+        "beta: by shares",
+    ),
     "lemma1: sign of the decoder": (
         lemma1,
         {**GENERAL, "decoder_rate": lambda *a: -lemma1.decoder_rate(*a)},

@@ -15,13 +15,10 @@ from dynamics import SequenceClasses
 from theory import papers, statements
 from theory.scan_and_snap import attention, bounds, decoder, measures, overlaps, visits
 from theory.scan_and_snap.proofs import (
-    approximations,
     concentration,
     corollary2,
     gram,
-    initial_values,
     invariants,
-    layer_norm,
     lemma2,
     lemma3,
     lemma8_9,
@@ -129,54 +126,6 @@ PROOFS = {
         theorem1,
         {"xi_by_blocks": lambda a, b, q, t: theorem1.xi_by_blocks(a, -b, q, t)},
         "xi",
-    ),
-    "(119): K - 1 for K - 2": (approximations, {"beta_error": approximations.speed_error}, "leading: beta"),
-    "(13): without 1/(M rho)": (
-        approximations,
-        {"speed_error": lambda m, k, rho: -(k - 1) * rho},
-        "leading: speed",
-    ),
-    "(13): the norm stands still": (approximations, {"decay": lambda k, rho, fourth: 1 - rho}, "norm: fall of rho"),
-    "Initial values: the threshold's sign": (
-        initial_values,
-        {"threshold": lambda p, other: sp.log(p / other)},
-        "lead: a tie at",
-    ),
-    "Initial values: the loser stops twice as far": (
-        initial_values,
-        {"stop": lambda ratio: 2 * initial_values.stop(ratio)},
-        "other: its limit",
-    ),
-    "Initial values: B_n of the leader alone": (
-        initial_values,
-        {"exponent_needed": lambda gain, wanted: sp.log(wanted / gain) / 2},
-        "exponent: its slope",
-    ),
-    "LayerNorm: the features' own norm": (
-        layer_norm,
-        {"rate": lambda own, share, *rest: layer_norm.rate(own, own, *rest)},
-        "velocity: by (9)",
-    ),
-    "LayerNorm: distinct tokens without the mean": (
-        layer_norm,
-        {"distinct_push": lambda m, c, kappa, squared: squared + m * c * kappa},
-        "distinct: what n' adds",
-    ),
-    "LayerNorm: M for M - 1": (
-        layer_norm,
-        {"common_pull": lambda m, p, o, e: (p - 1 / m) * (1 - p) * (1 - o) / m + e * (o - 1 / m)},
-        "common: what n' takes",
-    ),
-    "LayerNorm: loses below 1/M, too": (
-        layer_norm,
-        {"common_pull": lambda m, p, o, e: layer_norm.common_pull(m, p - 1 / m, o, e)},
-        "common: loses above",
-    ),
-    "LayerNorm: beta turns at zero": (layer_norm, {"least_overlap": lambda m: 0}, "beta: its factor"),
-    "LayerNorm: M p^2": (
-        layer_norm,
-        {"border": lambda m, p, squared: m * p**2 - (1 - squared)},
-        "beta: by shares",
     ),
     "Theorem 5: 1/(1 + theta_n)": (theorem5, {"sizes": (), "theta": lambda own, mean: mean / own - 1}, "(70)"),
     "Corollary 1: steps without the logarithm": (
