@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from dynamics.support import checks
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLUE, GREEN, VERMILION, canvas, styled
-from yzflow_studies.no_freezing.late import final_exponent, late_flow, theory_logit
+from yzflow.papers.scan_and_snap.late import final_exponent, late_flow, theory_logit
 
 
 def slow_exponent(ratio: ArrayLike, *, n_classes: int, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from dynamics import SequenceClasses, gradient_flow
 from theory.values import Study
-from yzflow_studies.no_freezing import late
+from yzflow.papers.scan_and_snap import late
 from yzflow_studies.no_freezing.study import slow_exponent
 
 

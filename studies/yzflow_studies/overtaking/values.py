@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from theory.scan_and_snap.proofs.slowdown import late_ratio
 from theory.values import Study
-from yzflow_studies.no_freezing import late
+from yzflow.papers.scan_and_snap import late
 from yzflow_studies.overtaking.study import frozen_speeds, overtaking
 
 

@@ -154,7 +154,7 @@ def derive(
         ),
         scope="all N, M >= 2 and K, in exact arithmetic",
         sizes={},
-        prose=(RING, *pairs.prose, PLACES),
+        prose=(RING, match2.SINES, PLACES),
     )
 
 

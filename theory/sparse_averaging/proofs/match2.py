@@ -16,6 +16,9 @@ EXCESS = sp.Symbol("e", positive=True)
 ODDS = 1 + EXCESS
 
 
+SINES = "both sines are of angles between 0 and pi"
+
+
 def temperature(n_tokens: sp.Expr, odds: sp.Expr, gap: sp.Expr) -> sp.Expr:
     """c = (ln N + 2 L)/(1 - cos(2 pi/M)), L = ln o."""
     return (sp.log(n_tokens) + 2 * sp.log(odds)) / gap
@@ -72,5 +75,5 @@ def derive(
         ),
         scope="all N, M >= 2 and 0 < eta < 1/2",
         sizes={},
-        prose=("both sines are of angles between 0 and pi",),
+        prose=(SINES,),
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dynamics import SequenceClasses, Solver, gradient_flow
-from yzflow_studies.no_freezing import late
+from yzflow.papers.scan_and_snap import late
 
 FIVE = {"n_classes": 10, "vocab_size": 1000, "common": 0.4, "n_distinct": 5}
 
