@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from yzflow_studies.no_freezing.late import late_flow
 
 from dynamics import SequenceClasses, Solver, gradient_flow
 from dynamics._engine import steps
+from yzflow.papers.scan_and_snap.late import late_flow
 
 K, M, COMMON = 3, 30, 0.4
 

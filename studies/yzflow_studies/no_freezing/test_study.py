@@ -5,7 +5,8 @@ import pytest
 from figure_rules import drawn
 
 from theory.scan_and_snap.proofs import late_full_flow
-from yzflow.papers.scan_and_snap import late, study
+from yzflow.papers.scan_and_snap import late
+from yzflow_studies.no_freezing import study
 
 
 def test_the_slow_exponent_predicts_the_flow_s():

@@ -17,7 +17,7 @@ from dynamics.support import checks
 from theory.scan_and_snap.proofs.slowdown import late_ratio
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, canvas, ordered_colours, styled
-from yzflow_studies.no_freezing.late import START, log_growth, solve
+from yzflow.papers.scan_and_snap.late import START, log_growth, solve
 
 
 def frozen_speeds(
