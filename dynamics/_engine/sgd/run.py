@@ -168,13 +168,13 @@ def _foresee(parameters: Mapping[str, Any], source: Source, layer: Layer, contra
     checks.fits_in_memory("steps", 8 * steps + records * recorded, "record losses and states")
     if batch_size is not None:
         positions = source.positions(*(parameters[name] for name in ("batch_size", "length", "position_bias")))
-        position_weights(parameters["position_bias"], positions)
         entries = int(np.diff(bags.indptr).max()) + (0 if contrast is None else int(np.diff(contrast.indptr).max()))
         checks.fits_in_memory("batch_size", 16 * batch_size * (entries + 3), "draw a batch")
         checks.fits_in_memory("length", 24 * positions, "weigh positions")
         if batch_size * positions > _MOST_DRAWN:
             rule = f"leave at most {_MOST_DRAWN:,} tokens to draw a step"
             raise checks.reject("length", rule, f"{batch_size * positions:,}")
+        position_weights(parameters["position_bias"], positions)
 
 
 class Run:
