@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from scipy.special import log_softmax
 
 from dynamics import Optimizer
 from dynamics.support import checks
@@ -67,7 +68,7 @@ def watch(
         Where ``step`` is called by hand. In a ``with`` block it is found by its own steps.
     rates : (float, float), optional
         eta_Y and eta_Z per step, of a model that trains Y and Z. Default: derived from embedding, query, key, value and
-        output matrices where these are known.
+        output matrices of GPT-2 and GPT-NeoX, and not known elsewhere.
     batch_size : int, optional
         Sequences of a step, where ``step`` is called by hand. In a ``with`` block they are counted.
     n_classes, n_tokens : int
@@ -224,6 +225,11 @@ class Recorder:
         if self._step >= self._next:
             self._record()
 
+    def _following(self) -> int:
+        """The next step that is recorded."""
+        growth = _GROWTH * self._step if self._every == "log" else self._step + int(self._every)
+        return max(self._step + 1, math.ceil(growth))
+
     def _record(self) -> None:
         probe = self._probe
         seen = self.adapter.on(self.model, probe.tokens)
@@ -236,8 +242,7 @@ class Recorder:
             raise checks.reject("tokens", rule, int(probe.following.max()))
         context, rest = _without_itself(seen.attention), _without_itself(other.attention)
         kept = np.stack([measures.token_attention(one, probe) for one in context])
-        logs = seen.logits - seen.logits.max(axis=1, keepdims=True)
-        logs -= np.log(np.exp(logs).sum(axis=1, keepdims=True))
+        logs = log_softmax(seen.logits, axis=1)
         centred = seen.logits - seen.logits.mean(axis=1, keepdims=True)
         rate, eta_y, eta_z = self._learning_rates(context.shape[0], context.shape[2])
         self._rows.append(
@@ -260,8 +265,7 @@ class Recorder:
                 "eta_z": eta_z,
             }
         )
-        growth = _GROWTH * self._step if self._every == "log" else self._step + int(self._every)
-        self._next = max(self._step + 1, math.ceil(growth))
+        self._next = self._following()
         if self._path is not None:
             self.recording.save(self._path)
 
@@ -322,8 +326,7 @@ class Recorder:
         self._step = self._rows[-1]["step"]
         self._sequences = facts["counted"]
         self._vocabulary, self._length = facts["vocabulary"], facts["length"]
-        growth = _GROWTH * self._step if self._every == "log" else self._step + int(self._every)
-        self._next = max(self._step + 1, math.ceil(growth))
+        self._next = self._following()
 
     def report(self, *, now: int | None = None) -> WatchReport:
         """Which theorems say something about the training, what they predicted at a step, and what came of it.

@@ -146,13 +146,11 @@ class WatchReport:
                 "",
                 f"What was foreseen at step {self.now:,} of step {self.recording.steps[-1]:,}, as Brier scores:",
             ]
-            names = list(rivals.QUANTITIES)
-            rows = [["  theory", "who gains", "who leads", "sparser"]]
-            rows += [
-                [f"  {name}", *(f"{found[one]:.3f}" if one in found else "-" for one in names)]
-                for name, found in self.scores.items()
+            rows = _score_rows(self)
+            lines += [
+                *columns([[f"  {name}", *cells] for name, *cells in rows]),
+                "  (0 is best; 0.25 is even odds on a sign)",
             ]
-            lines += [*columns(rows), "  (0 is best; 0.25 is even odds on a sign)"]
         happened, entropy = data["loss"].values, data["entropy"].mean(("layer", "head")).values
         moved = float(np.nanmax(np.abs(data["gain"].isel(step=-1).values)))
         lines += [
@@ -198,6 +196,17 @@ def _joined(names: Iterable[str]) -> str:
     return "; ".join(f"{', '.join(numbers)} of {paper}" for paper, numbers in found.items())
 
 
+def _score_rows(report: WatchReport) -> list[list[str]]:
+    """A head, and a row for each theory with its scores, or "-" where it foresaw nothing."""
+    return [
+        ["theory", "who gains", "who leads", "sparser"],
+        *(
+            [name, *(f"{found[one]:.3f}" if one in found else "-" for one in rivals.QUANTITIES)]
+            for name, found in report.scores.items()
+        ),
+    ]
+
+
 _STYLE = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
     "table{border-collapse:collapse;margin:1rem 0}"
@@ -218,10 +227,9 @@ def _page(report: WatchReport) -> str:
     ]
     if report.scores:
         body.append(f"<h2>What was foreseen at step {report.now:,}</h2><p>Brier scores; 0 is best.</p><table>")
-        body.append("<tr><th>theory<th>who gains<th>who leads<th>sparser")
-        for name, found in report.scores.items():
-            cells = "".join(f"<td>{found[one]:.3f}" if one in found else "<td>-" for one in rivals.QUANTITIES)
-            body.append(f"<tr><td>{escape(name)}{cells}")
+        head, *scored = _score_rows(report)
+        body.append(f"<tr>{''.join(f'<th>{cell}' for cell in head)}")
+        body += [f"<tr>{''.join(f'<td>{escape(cell)}' for cell in row)}" for row in scored]
         body.append("</table>")
     body.append(
         f"<h2>Assumptions at step {report.now:,}</h2><p>A margin is the ratio of the two sides; one or more holds.</p>"
@@ -238,7 +246,7 @@ def _page(report: WatchReport) -> str:
 
 
 def _figure(report: WatchReport) -> str:
-    """Gains of the most and least attended tokens, entropy and loss over the steps: a PNG, in base64."""
+    """Gains of the tokens of the first next token, entropy and loss over the steps: a PNG, in base64."""
     from yzflow.figures.style import canvas, styled
 
     @styled
