@@ -23,6 +23,7 @@ from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, ordered_colours, styled
 
 if TYPE_CHECKING:
+    from dynamics import Optimizer
     from dynamics.deep import Sequences
 
 RATES = (0.05, 0.1, 0.2, 0.4)
@@ -83,6 +84,8 @@ def trained(
     width: int = WIDTH,
     batch_size: int = 16,
     records: int = 20,
+    optimizer: Optimizer | None = None,
+    probe: int | None = None,
     checkpoint: str | os.PathLike | None = None,
     progress: bool = False,
     **architecture: Any,
@@ -101,6 +104,10 @@ def trained(
         T of the windows.
     records : int
         Times at which attention is recorded, beside the first.
+    optimizer : dynamics.Optimizer, optional
+        Default: SGD without momentum.
+    probe : int, optional
+        How many of the validation windows have their maps recorded. Default: all.
     """
     from dynamics import deep
 
@@ -112,10 +119,11 @@ def trained(
         train,
         learning_rate=rates,
         steps=steps,
-        momentum=0.0,
+        **({"momentum": 0.0} if optimizer is None else {"optimizer": optimizer}),
         batch_size=batch_size,
         seeds=seeds,
         validation=validation,
+        probe=None if probe is None else validation.inputs[:probe],
         record_every=max(1, steps // checks.integer("records", records, minimum=1)),
         checkpoint=checkpoint,
         progress=progress,
