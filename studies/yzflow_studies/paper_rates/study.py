@@ -182,8 +182,8 @@ def paper_rates(runs: Sequence[xr.Dataset]) -> Figure:
             axes.set_ylim(0, None)
         count = f"{layers} layer{'s' * (layers > 1)}"
         row[0].set(xlabel="SGD steps", ylabel=f"{count}\nentropy (nats)", title="entropy of attention")
-        row[1].set(xlabel=r"learning rate $\eta$ (1 / step)", title="at the end", xticks=rates)
-        row[2].set(xlabel="SGD steps", title="movement per 100 steps", yscale="log")
+        row[1].set(xlabel=r"learning rate $\eta$ (1 / step)", ylabel="entropy (nats)", title="at the end", xticks=rates)
+        row[2].set(xlabel="SGD steps", ylabel="total variation\nper 100 steps", title="movement", yscale="log")
     figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside right center")
     figure.suptitle(f"First layer of ordinary transformers on text, {runs[0].sizes['seed']} seeds")
     return figure
