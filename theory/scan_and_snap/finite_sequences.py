@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dynamics import SequenceClasses
 from dynamics.support import checks
+from theory.scan_and_snap.bounds import inner_coefficients
+from theory.scan_and_snap.long_enough import long_enough
+from theory.statements import Runs
 
 __all__ = ["finite_length_drift"]
 
@@ -54,3 +58,39 @@ def finite_length_drift(probabilities: ArrayLike) -> np.ndarray:
     second, third = (p**2).sum(), (p**3).sum()
     drift: np.ndarray = -p / second + p**2 * (1 / second**2 - 3 * third / second**3) + 3 * p**3 / second**2
     return drift
+
+
+# One query: a rare token, tokens of the order of their class, and two classes that differ.
+SMALL = (
+    ([[0.3, 0.65, 0.05, 0], [0.4, 0, 0, 0.6]], 5),
+    ([[0.5, 0.5, 0], [0.3, 0, 0.7]], 12),
+    ([[0.2, 0.6, 0.2, 0], [0.3, 0, 0, 0.7]], 40),
+)
+
+
+def enumerated_rates(classes: SequenceClasses, length: int) -> np.ndarray:
+    """v_l of `long_enough` with the modified decoder, one query, in floats: the sum over all bags of `dynamics`."""
+    shares = classes.probabilities.toarray()
+    features = shares / np.linalg.norm(shares, axis=1, keepdims=True)
+    inner = inner_coefficients(len(shares), classes.vocab_size)
+    signal = np.linalg.solve(features @ features.T, inner).T @ features
+    bags = classes.all_sequences(length=length)
+    counts = np.zeros((len(bags.target), shares.shape[1]))
+    counts[bags.owner, bags.token] = bags.count
+    f, g = counts / np.linalg.norm(counts, axis=1, keepdims=True), signal[bags.target]
+    rates: np.ndarray = bags.weight @ (f * g - f**2 * (f * g).sum(axis=1, keepdims=True))
+    return rates
+
+
+def wrong_lengths(runs: Runs, level: str) -> float:
+    """Share of the lengths around `long_enough`, of three small tasks, at which the signs are not as it says."""
+    wrong = []
+    for shares, vocab_size in SMALL:
+        classes = SequenceClasses(shares, [0, 0], vocab_size=vocab_size)
+        found = long_enough(classes)
+        expected = np.ones(classes.probabilities.shape[1])
+        expected[classes.common_tokens] = -1
+        for length in range(max((found.length or 0) - 3, 3), (found.length or 0) + 4):
+            holds = (expected * enumerated_rates(classes, length) > 0).all()
+            wrong.append(found.length is None or holds != (length >= found.length))
+    return float(np.mean(wrong))

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
+from dynamics import SequenceClasses
 from theory.scan_and_snap import attention, bounds, centred, decoder, ranges, residual
+from theory.scan_and_snap.long_enough import long_enough
 from theory.scan_and_snap.proofs import concentration, lemma8_9, theorem4
 from theory.values import Study
 
@@ -156,6 +158,21 @@ def rare_token(m: int) -> dict[str, Any]:
     }
 
 
+def lengths(k: int, m: int, common: list[float]) -> dict[str, Any]:
+    """From which T on Theorem 2's signs hold in expectation, for classes with one common token, and to order 1/T."""
+    rows = []
+    for share in common:
+        classes = SequenceClasses.single_common_token(k, m, common=share)
+        rho = float(classes.overlap()[0, 1])
+        row: dict[str, Any] = {"k": k, "m": m, "rho": rho}
+        for name in ("modified", "full"):
+            found = long_enough(classes, decoder=name)
+            row |= {name: found.length, f"{name}_first_order": found.first_order, f"{name}_exact": found.exact}
+            row |= {"fails": found.fails} if name == "modified" else {}
+        rows.append(row)
+    return {"rows": rows}
+
+
 STUDIES = (
     Study("lag", lag, {"m": 20, "eta_y": 0.9, "powers": [3, 4, 5, 6]}),
     Study("no_crossings", no_crossings),
@@ -177,4 +194,5 @@ STUDIES = (
     Study("faster_decoder", faster_decoder, {"k": 10, "m": 1000, "eta_y": 1.0}),
     Study("own_beta", own_beta, {"part": 3}),
     Study("rare_token", rare_token, {"m": 1000}),
+    Study("long_enough", lengths, {"k": 10, "m": 1000, "common": [0.34, 0.15, 0.1]}),
 )

@@ -5,10 +5,20 @@ import hostile
 import numpy as np
 
 from dynamics import Bags, SequenceClasses
-from theory.scan_and_snap import attention, changed, decoder, early, finite_sequences, ranges, token_estimates, tokens
+from theory.scan_and_snap import (
+    attention,
+    changed,
+    decoder,
+    early,
+    finite_sequences,
+    long_enough,
+    ranges,
+    token_estimates,
+    tokens,
+)
 
 EXEMPT = {
-    hostile.RECORD: {"scan_and_snap.tokens.WeakCorrelation"},
+    hostile.RECORD: {"scan_and_snap.long_enough.LongEnough", "scan_and_snap.tokens.WeakCorrelation"},
     # Parts of the table of survival: a protocol, a record of closed forms, and maps of datasets.
     hostile.OURS: {
         *(f"scan_and_snap.changed.{name}" for name in ("Growth", "Law", "cooled", "on_clock", "without_decay")),
@@ -74,6 +84,10 @@ def calls():
         "scan_and_snap.early.initial_drift": (early.initial_drift, dict(bags=bags)),
         "scan_and_snap.finite_sequences.finite_length_drift": (
             finite_sequences.finite_length_drift, dict(probabilities=[0.25, 0.75])),
+        "scan_and_snap.long_enough.long_enough": (
+            long_enough.long_enough, dict(classes=classes, decoder="full")),
+        "scan_and_snap.long_enough.expected_rates": (
+            long_enough.expected_rates, dict(classes=classes, length=3, decoder="full")),
         "scan_and_snap.token_estimates.TokenEstimates": (token_estimates.TokenEstimates, dict(bags=bags)),
         "scan_and_snap.token_estimates.TokenEstimates.interval": (estimates.interval, dict(token=0, next_token=0,
                                                                                            level=0.05)),

@@ -8,6 +8,7 @@ from theory.scan_and_snap.proofs import (
     changed,
     concentration,
     corollary2,
+    finite_sequences,
     gram,
     initial_values,
     invariants,
@@ -69,6 +70,36 @@ MISTAKES = {
         "leading: speed",
     ),
     "(13): the norm stands still": (approximations, {"decay": lambda k, rho, fourth: 1 - rho}, "norm: fall of rho"),
+    "Finite sequences: without the covariance's half": (
+        finite_sequences,
+        {"drift": lambda *a: 2 * finite_sequences.drift(*a)},
+        "order 1/T: half",
+    ),
+    "Finite sequences: a rare token's sign": (
+        finite_sequences,
+        {"own_drift": lambda p, s, t: finite_sequences.own_drift(p, s, t) + 2 * p / s},
+        "order 1/T: of the class's own",
+    ),
+    "Finite sequences: the remainder of another order": (
+        finite_sequences,
+        {"remainder": lambda power, y: finite_sequences.remainder(power, y) * (1 + y)},
+        "bounds: remainder",
+    ),
+    "Finite sequences: c is largest at the largest x": (
+        finite_sequences,
+        {"remainder": lambda power, y: finite_sequences.remainder(power, 1 / y)},
+        "bounds: largest",
+    ),
+    "Finite sequences: the other tokens' own norm": (
+        finite_sequences,
+        {"rare_limit": lambda along, square: -along / square ** sp.Rational(3, 2)},
+        "rare: the limit",
+    ),
+    "Finite sequences: a rare token gains": (
+        finite_sequences,
+        {"rare_limit": lambda along, square: -finite_sequences.rare_limit(along, square)},
+        "rare: it loses",
+    ),
     "Initial values: the threshold's sign": (
         initial_values,
         {"threshold": lambda p, other: sp.log(p / other)},

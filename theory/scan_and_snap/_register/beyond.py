@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from theory.scan_and_snap import centred, residual
+from theory.scan_and_snap import centred, finite_sequences, residual
 from theory.scan_and_snap._register import formulas as f
 from theory.scan_and_snap._register.assumptions import (
     ASSUMPTION_1,
     DECODER,
+    NO_POSITIONS,
     UNIFORM,
+    ZERO_ATTENTION,
     ZERO_DECODER,
 )
 from theory.scan_and_snap._register.common import PROOFS, closed, statement
+from theory.scan_and_snap.proofs.finite_sequences import BERNSTEIN, COVARIANCE, FACTORIAL, SIXTH, SIZE_BIAS
 from theory.statements import Clause, Remark
 from theory.symbolic import part
 from theory.values import value
 
 _RARE = value("scan_and_snap.rare_token")
+_FOUND, _LESS = value("scan_and_snap.long_enough.rows")[:2]
 
 STATEMENTS = (
     statement(
@@ -177,6 +181,46 @@ STATEMENTS = (
                 "other overlaps of three classes and more",
                 rf"\tilde f_n^T\tilde f_{{n'}} > {f.LEAST_OVERLAP}",
                 not_examined=("that some beta are negative there is seen; whether the common token can gain is open",),
+            ),
+        ),
+    ),
+    statement(
+        "Theorem 2, finite sequences",
+        "From which length on the signs hold (not in the paper)",
+        "Theorem 2 is about T to infinity. Over sequences of T tokens, with the decoder that long sequences have taught"
+        " and attention logits of zero, the expected step has bounds that are polynomials in 1/(T - 1) and off by"
+        " O(T^-3). They decide from which T on its signs hold, for given classes: of those of finding 37 (K ="
+        f" {_FOUND['k']}, M = {_FOUND['m']}, overlap {_FOUND['rho']:.3f}) from T = {_FOUND['modified']:,} on, and not"
+        f" at {_FOUND['fails']:,}; at an overlap of {_LESS['rho']:.4f} from T = {_LESS['modified']:,} on. No length is"
+        " enough for all classes.",
+        r"T \to \infty:\quad \dot z_{ml} > 0 \text{ for distinct tokens},\ < 0 \text{ for the common token}",
+        corrected=r"v_l = \sum_n\tfrac1K\,E\left[f_lg_{nl} - f_l^2\,f\cdot g_n\right],\ f = \tfrac{N}{\|N\|}:\quad"
+        r" |v_l - v_l^{\pm}(\tfrac1{T-1})| = O(T^{-3}),\ v_l^{\pm} \text{ polynomials},\ v_l^- \le v_l \le v_l^+",
+        assumptions=(NO_POSITIONS, ZERO_ATTENTION, UNIFORM),
+        clauses=(
+            Clause(
+                "to order 1/T",
+                rf"v_{{nl}}(T) = v_{{nl}}(\infty) + \tfrac{{1}}{{T-1}}\,{f.SHORT_DRIFT} + O(T^{{-2}}),\quad g_n ="
+                rf" f_n:\ {f.OWN_DRIFT}",
+                prove=part(PROOFS["finite_sequences"], "order 1/T", prose=(COVARIANCE,)),
+            ),
+            Clause(
+                "bounds at every T",
+                r"T_5(x) \le (1+x)^{-a} \le T_5(x) + c_a\,x^6,\quad x = \tfrac{\|N\|^2}{(T-1)^2S_2} - 1,\ a ="
+                r" \tfrac12, \tfrac32,\quad c_a = \tfrac{(1+x_0)^{-a} - T_5(x_0)}{x_0^6},\ 1 + x_0 = \tfrac{1}{nS_2}",
+                prove=part(PROOFS["finite_sequences"], "bounds", prose=(FACTORIAL, SIXTH, BERNSTEIN)),
+                checks=(closed("lengths of three small tasks at which signs differ", finite_sequences.wrong_lengths),),
+            ),
+            Clause(
+                "no length is enough for all",
+                r"T \ge 3,\ g_{nj} > 0 \text{ for } j \ne l,\ g_{nl} = \kappa P_l:\quad \tfrac{v_{nl}}{(T-1)P_l}"
+                rf" \to E\left[{f.RARE_LIMIT}\right] < 0 \text{{ as }} P_l \to 0",
+                prove=part(PROOFS["finite_sequences"], "rare", prose=(SIZE_BIAS,)),
+            ),
+            Clause(
+                "attention that has moved, and a decoder taught by short sequences",
+                r"z \ne 0,\quad Y \text{ learned at } T < \infty",
+                not_examined=("only the first step from z = 0 is decided; finding 37 measures what follows",),
             ),
         ),
     ),

@@ -12,6 +12,7 @@ from theory.scan_and_snap.proofs import (
     approximations,
     changed,
     concentration,
+    finite_sequences,
     gram,
     initial_values,
     late_full_flow,
@@ -151,6 +152,9 @@ EXPONENT_RATE = tex(lambda z, k, xi: z * theorem3.exponent_rate(1 / k, xi), "eta
 LEAD_THRESHOLD = tex(initial_values.threshold, "P(l|n)", "P(l'|n)")
 LOSERS_STOP = tex(initial_values.stop, "q")
 EXPONENT_NEEDED = tex(initial_values.exponent_needed, "r(0)", "r")
+SHORT_DRIFT = tex(finite_sequences.drift, "P_l", "g_nl", "S_2", "S_3", "(P g)", "(P^2 g)", small=True)
+OWN_DRIFT = tex(finite_sequences.own_drift, "P_l", "S_2", "S_3", small=True)
+RARE_LIMIT = tex(finite_sequences.rare_limit, r"(N'\!\cdot g_n)", r"\|N'\|^2", small=True)
 ACCUMULATED = tex(theorem4.accumulated, "M", "K", "eta_Y", "eta_Z", "h(t/K)")
 BETA_RATIO = tex(approximations.beta_ratio, "M", "K", "rho")
 SPEED_RATIO = tex(approximations.speed_ratio, "M", "K", "rho")

@@ -1,0 +1,131 @@
+r"""The expected step over finite sequences: to order 1/T, between bounds at every T, and for rare tokens.
+
+Start: the bag form of Lemma 1, v_l = E[f_l g_l - f_l^2 (f . g)] with f = N/||N||, for a signal g that stands still and
+counts N of S = T - 1 independent draws from P(.|n). The lengths that follow for given classes are those of
+`theory.scan_and_snap.long_enough`.
+"""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from theory.symbolic import Claim, Derivation, Scalar, joined
+from theory.symbolic.indexed import entries, index, size, total
+
+TOKENS = size("n")
+ORDER = 5  # of the Taylor polynomial: odd, so that its remainder has an even power
+COVARIANCE = "the counts have the covariance S (diag(P) - P P^T), and central moments of N/S above two are O(1/S^2)"
+FACTORIAL = "E[prod_k (N_k)_{i_k}] = (S)_{sum i} prod_k p_k^{i_k}, from (1 + sum_k p_k t_k)^S"
+SIXTH = "E[x^6] is O(1/S^3), as x is a sum of products of at most two deviations of N/S"
+SIZE_BIAS = "E[N_l F(N)] = S p_l E[F(N' + e_l)] with S - 1 draws in N'"
+BERNSTEIN = "a polynomial in w whose coefficients are positive after w = w_1/(1 + t) is positive for 0 < w <= w_1"
+
+
+def drift(
+    p: sp.Expr, g: sp.Expr, squares: sp.Expr, cubes: sp.Expr, along: sp.Expr, crossed: sp.Expr, mass: Scalar = 1
+) -> sp.Expr:
+    """Coefficient of 1/S in v_l: from p_l, g_l, sum p^2, sum p^3, sum p g and sum p^2 g; ``mass`` is sum p, one."""
+    own = g * (p * (3 * cubes / squares - mass) - 6 * p**2)
+    rest = along * (12 * p**3 / squares + 3 * mass * p**2 / squares - 15 * p**2 * cubes / squares**2 - 2 * p)
+    return (own + rest + 6 * p**2 * crossed / squares) / (2 * squares ** sp.Rational(3, 2))
+
+
+def own_drift(p: sp.Expr, squares: sp.Expr, cubes: sp.Expr) -> sp.Expr:
+    """The same where g is the class's own feature."""
+    return -p / squares + p**2 * (1 / squares**2 - 3 * cubes / squares**3) + 3 * p**3 / squares**2
+
+
+def remainder(power: int, y: sp.Expr) -> sp.Expr:
+    """((1 + x)^(-power/2) - T_5(x))/x^6 with 1 + x = y^2, for the powers 1 and 3."""
+    numbers = {1: (256, 843, 1218, 938, 378, 63), 3: (256, 1536, 5376, 11333, 14238, 10458, 4158, 693)}[power]
+    return sum(one * y**k for k, one in enumerate(numbers)) / (256 * y**power * (1 + y) ** (ORDER + 1))
+
+
+def rare_limit(along: sp.Expr, square: sp.Expr) -> sp.Expr:
+    """What E[v_l]/(S p_l) tends to as p_l falls to zero, given the other counts N': from N' . g and ||N'||^2."""
+    return -along / (1 + square) ** sp.Rational(3, 2)
+
+
+def derive(
+    *, drift: Claim = drift, own_drift: Claim = own_drift, remainder: Claim = remainder, rare_limit: Claim = rare_limit
+) -> Derivation:
+    """Half the trace of the second derivative with the covariance, the remainder's quotient, and the rare token."""
+    vanishing, signed = joined(_drift(drift, own_drift), _bounds(remainder), _rare(rare_limit))
+    return Derivation(
+        statement="Theorem 2 over finite sequences",
+        vanishing=vanishing,
+        signed=signed,
+        steps=(
+            r"$h(y) = \frac{y_lg_l}{\|y\|} - \frac{y_l^2\,y\cdot g}{\|y\|^3}$ at $y = N/S$ does not change when y is"
+            r" multiplied by a number: $\sum_{jk}p_jp_k\partial_j\partial_kh = 0$, and the covariance"
+            r" $(\mathrm{diag}(p) - pp^T)/S$ leaves $\frac1{2S}\sum_jp_j\partial_j^2h$.",
+            r"With g the feature $p/\|p\|$ of the class itself it is $\beta_l = -\frac{p_l}{S_2} +"
+            r" p_l^2\big(\frac1{S_2^2} - \frac{3S_3}{S_2^3}\big) + \frac{3p_l^3}{S_2^2}$, $S_k = \sum_jp_j^k$.",
+            r"At every S: $x = \|y\|^2/\|p\|^2 - 1 \ge \frac1{n\|p\|^2} - 1$ for n tokens. With $1 + x = y^2$ the"
+            r" quotient $c(x) = \big((1+x)^{-a} - T_5(x)\big)/x^6$, $a = \frac12, \frac32$, is a ratio of polynomials"
+            r" in y with positive coefficients, and its derivative is negative: $T_5 \le (1+x)^{-a} \le T_5 + c\,x^6$"
+            r" with c at the least x.",
+            r"$E[y_lx^r]$ and $E[y_l^2y_jx^r]$ are polynomials in $w = 1/S$: powers of counts are sums of factorial"
+            r" moments. Both bounds of $E[h]$ are polynomials in w, and a sign that their coefficients decide on $(0,"
+            r" w_1]$ is that of every $S \ge 1/w_1$.",
+            r"Rare tokens: $E[h(N)] = Sp_l\,E\big[\frac{g_l}{\|N\|} - \frac{N_l\,N\cdot g}{\|N\|^3}\big]$ at $N = N' +"
+            r" e_l$. As $p_l \to 0$ with $g_l = \kappa p_l$, $N'$ has no l, and $\frac{E[h]}{Sp_l} \to"
+            r" -E\frac{N'\cdot g}{(1 + \|N'\|^2)^{3/2}}$, which is negative for every $S \ge 2$ where g is positive on"
+            r" the class's other tokens.",
+        ),
+        scope="any numbers of tokens and classes, any probabilities, any signal g that stands still; attention logits"
+        " zero",
+        sizes={},
+        prose=(COVARIANCE, FACTORIAL, SIXTH, SIZE_BIAS, BERNSTEIN),
+    )
+
+
+def _step(y, g, place, j):
+    """h at y, degree zero in y."""
+    square = total(y(j) ** 2, j)
+    return y(place) * g[place] / sp.sqrt(square) - y(place) ** 2 * total(y(j) * g[j], j) / square ** sp.Rational(3, 2)
+
+
+def _drift(drift, own_drift):
+    """Second derivatives of h, along each entry and along p."""
+    j, k, place = (index(name, TOKENS) for name in ("j", "k", "l"))
+    p, g, moved = entries("p", positive=True), entries("g"), sp.Symbol("epsilon", real=True)
+
+    def second(y):
+        return sp.diff(_step(y, g, place, j), moved, 2).subs(moved, 0)
+
+    sums = [total(one, j) for one in (p[j] ** 2, p[j] ** 3, p[j] * g[j], p[j] ** 2 * g[j], p[j])]
+    trace = total(p[k] * second(lambda token: p[token] + moved * sp.KroneckerDelta(token, k)), k) / 2
+    along_p = second(lambda token: p[token] * (1 + moved))
+    one, squares, cubes = sp.symbols("p S_2 S_3", positive=True)
+    # g = p/sqrt(S_2): sum p g = sqrt(S_2) and sum p^2 g = S_3/sqrt(S_2).
+    root = sp.sqrt(squares)
+    of_own = drift(one, one / root, squares, cubes, root, cubes / root)
+    return {
+        "order 1/T: half the second derivatives": trace - drift(p[place], g[place], *sums),
+        "order 1/T: the covariance's second part": along_p,
+        "order 1/T: of the class's own feature": sp.simplify(of_own - own_drift(one, squares, cubes)),
+    }
+
+
+def _bounds(remainder):
+    """c on y: what it is, that it is positive, and that it falls."""
+    y = sp.Symbol("y", positive=True)
+    x = y**2 - 1
+    vanishing, signed = {}, {}
+    for power in (1, 3):
+        taylor = sum(sp.binomial(-sp.Rational(power, 2), r) * x**r for r in range(ORDER + 1))
+        c = remainder(power, y)
+        vanishing[f"bounds: remainder, power {power}/2"] = sp.cancel(y**-power - taylor - c * x ** (ORDER + 1))
+        signed[f"bounds: above T_5, power {power}/2"] = (c, "> 0")
+        signed[f"bounds: largest at the least x, power {power}/2"] = (sp.factor(sp.diff(c, y)), "< 0")
+    return vanishing, signed
+
+
+def _rare(rare_limit):
+    """One l among S draws, with g_l = kappa p_l."""
+    p, along, square, kappa = sp.symbols("p A Q kappa", positive=True)
+    norm = 1 + square
+    found = kappa * p / sp.sqrt(norm) - (kappa * p + along) / norm ** sp.Rational(3, 2)
+    limit = rare_limit(along, square)
+    return {"rare: the limit": sp.limit(found, p, 0) - limit}, {"rare: it loses": (limit, "< 0")}
