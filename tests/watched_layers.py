@@ -19,7 +19,7 @@ class Trained:
 
     def step(self, number, **training):
         """One step of SGD: by default plain, on the whole population of infinite sequences."""
-        given = {"batch_size": None, "momentum": 0.0, "length": self.length} | training
+        given = {"batch_size": None, "optimizer": PLAIN, "length": self.length} | training
         run = yz.sgd(
             self.classes, eta_y=self.rates[0], eta_z=self.rates[1], steps=1, init=self.layer, seed=number, **given
         )

@@ -11,7 +11,7 @@ from theory.scan_and_snap.bounds import inner_coefficients
 from theory.scan_and_snap.long_enough import long_enough
 from theory.statements import Runs
 
-__all__ = ["finite_length_drift"]
+__all__ = ["finite_length_drift", "finite_length_first_moves"]
 
 
 def finite_length_drift(probabilities: ArrayLike) -> np.ndarray:
@@ -50,14 +50,54 @@ def finite_length_drift(probabilities: ArrayLike) -> np.ndarray:
     tokens, from a zero start while features stand still: then Y_l is in proportion to f_nl. The model is that of Tian
     et al. (2023), arXiv 2305.16380, Section 3.2, whose analysis is for T -> infinity (Lemma 2).
     """
+    p, second, third = _powers(probabilities)
+    drift: np.ndarray = -p / second + p**2 * (1 / second**2 - 3 * third / second**3) + 3 * p**3 / second**2
+    return drift
+
+
+def finite_length_first_moves(probabilities: ArrayLike) -> np.ndarray:
+    r"""Drift of `finite_length_drift` at the start, where the same finite sequences have made Y.
+
+    From Y = Z = 0, with eta_Y eta_Z t^2/2 p_n^2 (1 - 1/M)/(T - 1) as the unit, the logits of a class that shares no
+    tokens are, for its probabilities p,
+
+        beta_l + gamma_l = -p_l/S_2 + p_l^2 (1/S_2^2 - 2 S_3/S_2^3) + 2 p_l^3/S_2^2,    S_k = sum_j p_j^k,
+
+    to order 1/T. Like beta it sums to zero, vanishes where all p_l are equal, and is about -p_l/S_2 where p_l is small.
+
+    Parameters
+    ----------
+    probabilities : (n,) array
+        P(l|n): positive, with sum one.
+
+    Returns
+    -------
+    (n,) array
+
+    Raises
+    ------
+    ValueError
+        If the probabilities are not positive or do not sum to one.
+
+    Notes
+    -----
+    Derivation: Y_l is in proportion to E[f_l], which is f_nl + delta_l/(T - 1) with delta_l = -p_l^2/S_2^(3/2) up to a
+    multiple of f_nl (half the sum of p_j d^2 f_l/dN_j^2 at N = p), and gamma = f_n * (delta - f_n (f_n . delta)). The
+    limit is `initial_drift` of all sequences. Model: as above.
+    """
+    p, second, third = _powers(probabilities)
+    moves: np.ndarray = -p / second + p**2 * (1 / second**2 - 2 * third / second**3) + 2 * p**3 / second**2
+    return moves
+
+
+def _powers(probabilities: ArrayLike) -> tuple[np.ndarray, float, float]:
+    """p, S_2 and S_3, checked."""
     p = checks.finite_array("probabilities", probabilities, ndim=1)
     if p.size == 0 or (p <= 0).any():
         raise checks.reject("probabilities", "be positive", checks.brief(p.tolist()))
     if abs(p.sum() - 1) > 1e-9:
         raise checks.reject("probabilities", "sum to one", f"a sum of {p.sum()}")
-    second, third = (p**2).sum(), (p**3).sum()
-    drift: np.ndarray = -p / second + p**2 * (1 / second**2 - 3 * third / second**3) + 3 * p**3 / second**2
-    return drift
+    return p, float((p**2).sum()), float((p**3).sum())
 
 
 # One query: a rare token, tokens of the order of their class, and two classes that differ.

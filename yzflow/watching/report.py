@@ -20,6 +20,7 @@ from dynamics.support.files import replacing
 from yzflow.audits.report import columns
 from yzflow.parts import part_of, parts
 from yzflow.watching import rivals
+from yzflow.watching.claimed import CLAIMED
 from yzflow.watching.places import Applies, Place, applies
 from yzflow.watching.recording import Recording
 
@@ -106,8 +107,7 @@ class WatchReport:
     @cached_property
     def rivals(self) -> dict[str, xr.Dataset]:
         """Name of each theory -> what it foresees from the past of the step; the nulls come last."""
-        theories = [one for _, found in parts("rivals") for one in found]
-        return {one.name: rivals.foreseen(one, self._past) for one in (*theories, *rivals.NULLS)}
+        return {one.name: rivals.foreseen(one, self._past) for one in all_rivals()}
 
     @cached_property
     def scores(self) -> dict[str, dict[str, float]]:
@@ -187,6 +187,11 @@ class WatchReport:
         self.recording.save(path)
 
 
+def all_rivals() -> tuple[rivals.Rival, ...]:
+    """Rivals of all papers, others' theories, and the nulls, which come last."""
+    return (*(one for _, found in parts("rivals") for one in found), *CLAIMED, *rivals.NULLS)
+
+
 def _joined(names: Iterable[str]) -> str:
     """Statements, with their paper named once."""
     found: dict[str, list[str]] = {}
@@ -199,7 +204,7 @@ def _joined(names: Iterable[str]) -> str:
 def _score_rows(report: WatchReport) -> list[list[str]]:
     """A head, and a row for each theory with its scores, or "-" where it foresaw nothing."""
     return [
-        ["theory", "who gains", "who leads", "sparser"],
+        ["theory", "who gains", "who leads", "sparser", "when it turns"],
         *(
             [name, *(f"{found[one]:.3f}" if one in found else "-" for one in rivals.QUANTITIES)]
             for name, found in report.scores.items()

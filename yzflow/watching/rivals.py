@@ -8,13 +8,35 @@ import numpy as np
 import xarray as xr
 
 from yzflow.watching.recording import Recording
+from yzflow.watching.turns import AHEAD, SURE, future, heading, odds_of_turn, turn_of, turned, uniform_odds
 
-__all__ = ["NULLS", "SURE", "Rival", "foreseen", "outcome", "score"]
+__all__ = [
+    "AHEAD",
+    "NULLS",
+    "QUANTITIES",
+    "SURE",
+    "Recording",
+    "Rival",
+    "foreseen",
+    "frequent",
+    "future",
+    "heading",
+    "leader",
+    "odds",
+    "odds_of_turn",
+    "outcome",
+    "present",
+    "said",
+    "score",
+    "turn_of",
+    "turned",
+    "uniform_odds",
+]
 
-SURE = 0.9  # probability that a theory gives to what it says will happen
 _HEADS = ("layer", "head")
 _TOKENS = (*_HEADS, "next_token", "token")
-QUANTITIES = {"rises": _TOKENS, "leads": _TOKENS, "sparser": _HEADS}
+QUANTITIES = {"rises": _TOKENS, "leads": _TOKENS, "sparser": _HEADS, "turns": (*_HEADS, "ahead")}
+_CLEAR = 0.1  # part of its size from which on a number has its sign for certain
 
 
 class Rival(Protocol):
@@ -35,7 +57,9 @@ class Rival(Protocol):
         xarray.Dataset
             Of ``rises`` (layer, head, next_token, token): that the gain of a token is larger at the end than now;
             ``leads``, likewise: that the token has the largest gain of its next token at the end, one in sum;
-            ``sparser`` (layer, head): that the entropy of attention is smaller at the end. NaN: nothing is said.
+            ``sparser`` (layer, head): that the entropy of attention is smaller at the end; and ``turns`` (layer, head,
+            ahead): that entropy has turned, as `yzflow.watching.turns.turned` has it, before each multiple `AHEAD` of
+            this step. NaN: nothing is said.
         """
 
 
@@ -44,16 +68,38 @@ def present(recording: Recording) -> np.ndarray:
     return recording.dataset["share"].values > 0
 
 
+def frequent(recording: Recording) -> np.ndarray:
+    """Which tokens are at least as frequent with a next token as the median of those that occur with it: (K, S)."""
+    share, here = recording.dataset["share"].values, present(recording)
+    middle = np.array([np.median(row[has]) if has.any() else 0.0 for row, has in zip(share, here, strict=True)])
+    return share >= middle[:, None]
+
+
 def said(recording: Recording, **given: np.ndarray) -> xr.Dataset:
     """A prediction from arrays over the last axes of each quantity; missing axes in front are filled up."""
     data = recording.dataset
     found = {}
     for name, values in given.items():
         axes = QUANTITIES[name]
-        shape = tuple(data.sizes[axis] for axis in axes)
-        full = np.broadcast_to(values, shape).astype(float)
+        full = np.broadcast_to(values, _shape(recording, axes)).astype(float)
         found[name] = (axes, np.where(present(recording), full, np.nan) if axes == _TOKENS else full)
-    return xr.Dataset(found, {name: data[name] for name in ("next_token", "token")})
+    return xr.Dataset(found, {name: data[name] for name in ("next_token", "token")} | {"ahead": list(AHEAD)})
+
+
+def _shape(recording: Recording, axes: tuple[str, ...]) -> tuple[int, ...]:
+    sizes = {**recording.dataset.sizes, "ahead": len(AHEAD)}
+    return tuple(sizes[axis] for axis in axes)
+
+
+def odds(values: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Probabilities that numbers are positive, where a theory gives the number and the size of what it is a sum of.
+
+    `SURE` from a tenth of the size on, and `SURE` of the opposite below minus that; in between, where the parts of the
+    number cancel, in proportion to it. Even odds where the size is 0.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        clear = np.clip(np.where(size > 0, values / (_CLEAR * size), 0.0), -1.0, 1.0)
+    return 0.5 + (SURE - 0.5) * clear
 
 
 def leader(scores: np.ndarray, recording: Recording) -> np.ndarray:
@@ -67,7 +113,7 @@ def leader(scores: np.ndarray, recording: Recording) -> np.ndarray:
 
 
 class _Nothing:
-    """Null: nothing changes. Signs are even, and who leads now leads."""
+    """Null: nothing changes. Signs are even, who leads now leads, and entropy does not turn."""
 
     name = "nothing changes"
 
@@ -75,7 +121,8 @@ class _Nothing:
         gain = recording.dataset["gain"].isel(step=-1).values
         ahead = leader(np.nan_to_num(gain, nan=-np.inf), recording)
         half = np.array(0.5)
-        return said(recording, rises=half, leads=ahead, sparser=half)
+        never = odds_of_turn(np.array(np.inf), recording)
+        return said(recording, rises=half, leads=ahead, sparser=half, turns=never)
 
 
 class _Frequent:
@@ -84,14 +131,20 @@ class _Frequent:
     name = "frequent tokens gain"
 
     def predict(self, recording: Recording) -> xr.Dataset:
-        share = recording.dataset["share"].values
-        here = present(recording)
-        middle = np.array([np.median(row[has]) if has.any() else 0.0 for row, has in zip(share, here, strict=True)])
-        rises = np.where(share >= middle[:, None], SURE, 1 - SURE)
+        rises, share = np.where(frequent(recording), SURE, 1 - SURE), recording.dataset["share"].values
         return said(recording, rises=rises, leads=leader(share, recording), sparser=np.array(SURE))
 
 
-NULLS: tuple[Rival, ...] = (_Nothing(), _Frequent())
+class _AnyTime:
+    """Null: a turn of the entropy is as likely in each doubling of the time."""
+
+    name = "a turn at any time"
+
+    def predict(self, recording: Recording) -> xr.Dataset:
+        return said(recording, turns=uniform_odds())
+
+
+NULLS: tuple[Rival, ...] = (_Nothing(), _Frequent(), _AnyTime())
 
 
 def foreseen(rival: Rival, recording: Recording) -> xr.Dataset:
@@ -103,10 +156,9 @@ def foreseen(rival: Rival, recording: Recording) -> xr.Dataset:
         If it says something else.
     """
     found = rival.predict(recording)
-    data = recording.dataset
     for name, values in found.data_vars.items():
         axes = QUANTITIES.get(str(name))
-        if axes is None or values.dims != axes or values.shape != tuple(data.sizes[axis] for axis in axes):
+        if axes is None or values.dims != axes or values.shape != _shape(recording, axes):
             raise ValueError(f"{rival.name} must foresee {', '.join(QUANTITIES)} over their axes, but got {name}")
         known = values.values[~np.isnan(values.values)]
         if known.size and (known.min() < 0 or known.max() > 1):
@@ -117,7 +169,8 @@ def foreseen(rival: Rival, recording: Recording) -> xr.Dataset:
 def outcome(recording: Recording, now: int) -> xr.Dataset:
     """Outcomes between a step and the end of a recording: 1 or 0 for each thing that can be foreseen.
 
-    A gain that is the same at both ends, and a lead that is shared, say nothing: NaN.
+    A gain that is the same at both ends, a lead that is shared, and a turn that the recording is too short for, say
+    nothing: NaN.
     """
     data = recording.dataset
     before, after = data.sel(step=now), data.isel(step=-1)
@@ -131,17 +184,21 @@ def outcome(recording: Recording, now: int) -> xr.Dataset:
         rises=np.where(np.isnan(change) | (change == 0), np.nan, change > 0),
         leads=np.where(shared, np.nan, first),
         sparser=np.where(less == 0, np.nan, less < 0),
+        turns=turned(recording, now),
     )
 
 
 def score(prediction: xr.Dataset, happened: xr.Dataset) -> dict[str, float]:
     """Brier score of each quantity that was foreseen: mean squared difference from what happened; 0 is best.
 
-    That of ``leads`` is summed over the tokens of a next token, before the mean.
+    That of ``leads`` is summed over the tokens of a next token, before the mean; that of ``turns``, a mean over the
+    multiples `AHEAD`, is a ranked probability score. A quantity of which nothing was said that has come to pass is left
+    out.
     """
     found = {}
     for name in prediction.data_vars:
         square = (prediction[name] - happened[name]) ** 2
         square = square.sum("token", min_count=1) if name == "leads" else square
-        found[str(name)] = float(square.mean())
+        if square.notnull().any():
+            found[str(name)] = float(square.mean())
     return found

@@ -16,6 +16,7 @@ PAPER = Paper(
     figures=later("yzflow_joma.figures:FIGURES"),
     tasks=later("yzflow_joma.tasks:TASKS"),
     survival=later("yzflow_joma.survival:ROOM"),
+    rivals=later("yzflow_joma.watched:RIVALS"),
     views=later("yzflow_joma.views:VIEWS"),
     enclosing=later("yzflow_joma.enclosed:ENCLOSING"),
     questions=later("yzflow_joma.questions:QUESTIONS"),

@@ -82,6 +82,8 @@ def calls():
         **{f"scan_and_snap.decoder.{f.__name__}": (f, sizes)
            for f in (decoder.scanning_time, decoder.snapping_time, decoder.transition_time)},
         "scan_and_snap.early.initial_drift": (early.initial_drift, dict(bags=bags)),
+        "scan_and_snap.finite_sequences.finite_length_first_moves": (
+            finite_sequences.finite_length_first_moves, dict(probabilities=[0.25, 0.75])),
         "scan_and_snap.finite_sequences.finite_length_drift": (
             finite_sequences.finite_length_drift, dict(probabilities=[0.25, 0.75])),
         "scan_and_snap.long_enough.long_enough": (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dynamics import Layer, SequenceClasses, gradient_noise, linear_noise
 from theory.scan_and_snap.early import initial_drift
-from theory.scan_and_snap.finite_sequences import finite_length_drift
+from theory.scan_and_snap.finite_sequences import finite_length_drift, finite_length_first_moves
 
 DISJOINT = SequenceClasses([[0.5, 0.3, 0.2, 0, 0], [0, 0, 0, 0.9, 0.1]], [0, 0], vocab_size=7)
 
@@ -59,6 +59,21 @@ def test_the_first_moves_of_finite_sequences():
         mean = (found["z"] + found["shift"] / (length - 1)).values / (eta_y * eta_z)
         errors.append(np.abs(mean - exact).max())
     assert np.polyfit(np.log(lengths - 1), np.log(errors), 1)[0] == pytest.approx(-2, abs=0.15)
+
+
+def test_the_first_moves_of_classes_that_share_nothing():
+    """Against `early.initial_drift` of all sequences: the error falls as 1/T^2, and beta alone is far off."""
+    found = np.zeros((2, 5))
+    for n, row in enumerate(DISJOINT.probabilities.toarray()):
+        for which, function in enumerate((finite_length_first_moves, finite_length_drift)):
+            found[which, row > 0] = (1 / 2) ** 2 * (1 - 1 / 7) * function(row[row > 0])
+        assert abs(finite_length_first_moves(row[row > 0]).sum()) < 1e-12, n
+    lengths, errors = np.array([40, 80, 160]), []
+    for length in lengths:
+        exact = initial_drift(DISJOINT.all_sequences(length=length)).toarray()[0]
+        errors.append(np.abs(exact - found / (length - 1)).max(axis=1))
+    assert np.polyfit(np.log(lengths - 1), np.log(errors), 1)[0][0] == pytest.approx(-2, abs=0.2)
+    assert errors[-1][1] > 4 * errors[-1][0]
 
 
 @settings(max_examples=50, deadline=None)

@@ -1,4 +1,4 @@
-"""A training that others run, as Scan and Snap sees it: its assumptions there, and what its theorems foresee."""
+"""A training that others run, as Scan and Snap sees it: where it stands among the assumptions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from dynamics import SequenceClasses, gradient_flow
+from dynamics import SequenceClasses
 from theory.scan_and_snap._register import assumptions
 from yzflow.papers.scan_and_snap.settings import Setting
-from yzflow.watching.measures import gains
 from yzflow.watching.places import Place
 from yzflow.watching.recording import Recording
-from yzflow.watching.rivals import SURE, leader, said
 
 # The numbers that stand for "nothing" and "all" where something was measured.
 MOVED = 0.1  # share of attention that another order of the context moves
@@ -99,48 +97,3 @@ def _start(first: xr.Dataset) -> dict[str, float]:
     started = int(first["step"]) == 0
     found = {assumptions.ZERO_DECODER.text: spread, assumptions.ZERO_ATTENTION.text: gain}
     return {text: (START / size if size > 0 else math.inf) if started else math.nan for text, size in found.items()}
-
-
-class Predicted:
-    """Predictions of a flow of this paper's layer, on the classes of the recording and from zero.
-
-    Attributes
-    ----------
-    name : str
-    decoder : str
-        As in `dynamics.gradient_flow`.
-    """
-
-    def __init__(self, name: str, decoder: str) -> None:
-        self.name, self.decoder = name, decoder
-
-    def predict(self, recording: Recording) -> xr.Dataset:
-        """Who gains between now and twice now, and leads then; attention gets sparser. Without a setting, nothing."""
-        found = place(recording)
-        if found.setting is None:
-            return xr.Dataset(coords={name: recording.dataset[name] for name in ("next_token", "token")})
-        now = max(float(recording.steps[-1]), 1.0)
-        before, after = (self._gains(found.setting, recording, time) for time in (now, 2 * now))
-        return said(
-            recording,
-            rises=np.where(after > before, SURE, 1 - SURE),
-            leads=leader(np.nan_to_num(after, nan=-np.inf), recording),
-            sparser=np.array(SURE),
-        )
-
-    def _gains(self, setting: Setting, recording: Recording, time: float) -> np.ndarray:
-        """Gains of the tokens of each next token at a time: (K, S)."""
-        flow = gradient_flow(
-            setting.classes,
-            eta_y=setting.eta_y,
-            eta_z=setting.eta_z,
-            t_end=time,
-            times=[time],
-            decoder=self.decoder,
-        )
-        logits = np.asarray(flow.final.Z)[setting.classes.query]
-        share = recording.dataset["share"].values
-        return gains(share * np.exp(logits - logits.max(axis=-1, keepdims=True)), share)
-
-
-RIVALS = (Predicted("Scan and Snap", "theory"), Predicted("its true gradient", "full"))

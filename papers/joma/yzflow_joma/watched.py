@@ -1,0 +1,122 @@
+"""JoMA's reduced flow as a rival on trainings that others run: attention is sparse first, and dense in the end."""
+
+from __future__ import annotations
+
+import numpy as np
+import xarray as xr
+
+from yzflow.watching.rivals import (
+    SURE,
+    Recording,
+    future,
+    heading,
+    leader,
+    odds,
+    odds_of_turn,
+    present,
+    said,
+    turn_of,
+)
+
+_SIZES = np.geomspace(0.2, 4.0, 31)  # of the largest |mu|
+_RATES = np.geomspace(1e-3, 1e3, 181)  # of reduced time at the step
+_GRID = np.concatenate([[0.0], np.geomspace(1e-5, 40.0, 400)])  # of -ln(1 - v/mu)
+_RECORDS = 3  # with changes of the entropy that a fit needs
+_CHANGED = 1e-9  # nats
+
+
+def drive(recording: Recording) -> np.ndarray:
+    """Entries of mu up to one factor, (K, S): how much more frequent a token is with a next token than with all.
+
+    E[g x_l] of a hidden unit that sees one next token, once the decoder knows how frequent these are.
+    """
+    share = recording.dataset["share"].values
+    return share - share.mean(axis=0)
+
+
+def weights(mu: np.ndarray, times: np.ndarray) -> np.ndarray:
+    r"""v(t) of v' = (mu - v) e^{v^2/2} from zero: (times, ..).
+
+    By the closed form with s = mu (1 - e^{-y}): t = \int_0^Y exp(-mu^2 (1 - e^{-y})^2/2) dy at v = mu (1 - e^{-Y}).
+    """
+    rates = np.exp(-((mu[..., None] * -np.expm1(-_GRID)) ** 2) / 2)
+    steps = np.diff(_GRID) * (rates[..., 1:] + rates[..., :-1]) / 2
+    passed = np.concatenate([np.zeros((*mu.shape, 1)), np.cumsum(steps, axis=-1)], axis=-1)
+    flat = [np.interp(times, row, _GRID) for row in passed.reshape(-1, len(_GRID))]
+    return mu * -np.expm1(-np.reshape(flat, (*mu.shape, len(times)))).transpose(-1, *range(mu.ndim))
+
+
+class _SparseThenDense:
+    """Theorem 1 and the reduced flow with a nonlinear activation, on each next token's own tokens.
+
+    Attention is softmax(ln P + v^2/2) with v' = (mu - v) e^{v^2/2} from zero, mu in proportion to `drive`. Its size and
+    the unit of time are the two numbers that fit the entropy of each head until now best; without changes of the
+    entropy, nothing is said.
+    """
+
+    name = "JoMA"
+
+    def predict(self, recording: Recording) -> xr.Dataset:
+        """Who gains between now and twice now, leads then, whether attention gets sparser, and when it turns."""
+        own = drive(recording)
+        past = recording.dataset["entropy"].values
+        moved = (np.abs(past - past[0]).max(axis=0) > _CHANGED) & bool(np.abs(own).max() > 0)
+        if recording.steps[-1] < 1 or len(recording.steps) < _RECORDS or not moved.any():
+            return said(recording)
+        reduced = np.geomspace(_RATES[0] * 1e-3, _RATES[-1] * 64, 241)
+        paths = [_Path(own / np.abs(own).max() * size, recording, reduced) for size in _SIZES]
+        times, towards = future(recording), heading(recording)
+        shape = (*moved.shape, *own.shape)
+        rises, leads, turns = np.full(shape, np.nan), np.full(shape, np.nan), np.full(moved.shape, np.nan)
+        sparser = np.full(moved.shape, np.nan)
+        for head in np.argwhere(moved):
+            at = tuple(head)
+            path, unit = _fitted(paths, recording.steps, past[(slice(None), *at)])
+            clock = unit * times
+            entropy = path.entropy_at(clock)
+            before, after = (path.gain_at(clock[0] * factor) for factor in (1, 2))
+            change = after - before
+            rises[at] = odds(change, np.broadcast_to(np.abs(change).max(), change.shape))
+            leads[at] = leader(np.where(present(recording), after, -np.inf), recording)
+            sparser[at] = SURE if np.interp(2 * times[0], times, entropy) < entropy[0] else 1 - SURE
+            turns[at] = turn_of(times, entropy, towards[at])
+        return said(recording, rises=rises, leads=leads, sparser=sparser, turns=odds_of_turn(turns, recording))
+
+
+class _Path:
+    """Attention of all next tokens along the reduced flow, at reduced times."""
+
+    def __init__(self, mu: np.ndarray, recording: Recording, times: np.ndarray) -> None:
+        share = recording.dataset["share"].values
+        self.share = share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300)
+        self.times, self.z = times, weights(mu, times) ** 2 / 2
+        raised = self.share * np.exp(self.z - self.z.max(axis=-1, keepdims=True))
+        attention = raised / raised.sum(axis=-1, keepdims=True)
+        here = self.share > 0
+        ratio = np.where(here, attention / np.where(here, self.share, 1.0), 1.0)
+        # Over places, the entropy is that of uniform attention less the divergence from the shares.
+        self.entropy = -(attention * np.log(ratio)).sum(axis=-1).mean(axis=-1)
+
+    def entropy_at(self, times: np.ndarray) -> np.ndarray:
+        """Entropy less that of uniform attention, nats, in the mean over next tokens."""
+        return np.interp(np.log(times), np.log(self.times), self.entropy)
+
+    def gain_at(self, time: float) -> np.ndarray:
+        """Logits less their mean over each next token's shares: (K, S)."""
+        place = int(np.searchsorted(self.times, time).clip(1, len(self.times) - 1))
+        part = np.log(time / self.times[place - 1]) / np.log(self.times[place] / self.times[place - 1])
+        z = (1 - part) * self.z[place - 1] + part * self.z[place]
+        return z - (self.share * z).sum(axis=-1, keepdims=True)
+
+
+def _fitted(paths: list[_Path], steps: np.ndarray, entropy: np.ndarray) -> tuple[_Path, float]:
+    """The path and the reduced time of a step that fit a head's entropies best, by least squares."""
+    known = steps > 0
+    change = (entropy - entropy[0])[known]
+    clocks = _RATES[:, None] * (steps[known] / steps[-1])
+    off = np.array([((path.entropy_at(clocks) - change) ** 2).sum(axis=1) for path in paths])
+    size, rate = np.unravel_index(off.argmin(), off.shape)
+    return paths[size], float(_RATES[rate] / steps[-1])
+
+
+RIVALS = (_SparseThenDense(),)
