@@ -12,6 +12,7 @@ from theory.scan_and_snap.proofs import (
     gram,
     initial_values,
     invariants,
+    late_exponent,
     late_full_flow,
     layer_norm,
     lemma1,
@@ -292,6 +293,73 @@ MISTAKES = {
         late_full_flow,
         {"theory_time": lambda m, k, y: 1 / y / (2 * (1 + 1 / k))},
         "theory: y",
+    ),
+    "late_exponent: exponent K/M": (
+        late_exponent,
+        {"exponent": lambda m, k: k / m},
+        "averages: exponent",
+    ),
+    "late_exponent: the pull without B": (
+        late_exponent,
+        {"pull": lambda m, k, kappa, ratio, lead: late_exponent.pull(m, k, kappa, ratio, sp.Integer(0))},
+        "clock: fall of ln w",
+    ),
+    "late_exponent: C moves by the features' square": (
+        late_exponent,
+        {
+            "rates": lambda m, k, c, d, A, B, C: (
+                *late_full_flow.rates(m, k, c, d, A, B, C)[:2],
+                c * late_full_flow.rates(m, k, c, d, A, B, C)[2],
+                late_full_flow.rates(m, k, c, d, A, B, C)[3],
+            )
+        },
+        "averages: C over A",
+    ),
+    "late_exponent: twice the excess": (
+        late_exponent,
+        {"most_excess": lambda m: 2 * m},
+        "trap: (1), kappa above 1",
+    ),
+    "late_exponent: no excess": (
+        late_exponent,
+        {"most_excess": lambda m: sp.Integer(0)},
+        "trap: (2), a larger excess is not pushed up",
+    ),
+    "late_exponent: the ledge as high as at rest": (
+        late_exponent,
+        {"ledge": lambda m, k: 1 + (k - 1) / (m - k)},
+        "trap: (3), at the foot",
+    ),
+    "late_exponent: the ledge at 1": (late_exponent, {"ledge": lambda m, k: sp.Integer(1)}, "trap: (1), the foot is"),
+    "late_exponent: half the margin": (
+        late_exponent,
+        {"least_margins": lambda m, k: ((m + 1) / 2, 3 * k)},
+        "trap: (2), a larger excess",
+    ),
+    "late_exponent: a margin of K": (
+        late_exponent,
+        {"least_margins": lambda m, k: (m + 1, k)},
+        "trap: (1), kappa at the foot",
+    ),
+    "late_exponent: half the reach": (
+        late_exponent,
+        {"least_reach": lambda: late_exponent.least_reach() / 2},
+        "trap: (3), above it",
+    ),
+    "late_exponent: R without its logarithm": (
+        late_exponent,
+        {"most_ratio": lambda m, k, y: late_exponent.pull(m, k, 2 + m * y, 0, 0) / (m - k)},
+        "trap: (5), the bound of R",
+    ),
+    "late_exponent: the next order's sign": (
+        late_exponent,
+        {"next_exponent": lambda m, k, y, s: late_exponent.next_exponent(m, k, -y, s)},
+        "next: the next order",
+    ),
+    "late_exponent: the slack without the exponent": (
+        late_exponent,
+        {"next_exponent": lambda m, k, y, s: late_exponent.next_exponent(m, k, y, s * (m - 1) / (k - 1))},
+        "next: the next order",
     ),
     "true_gradient: beta of the modified flow": (
         true_gradient,

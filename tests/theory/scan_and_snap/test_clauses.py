@@ -46,7 +46,10 @@ def test_a_part_is_no_whole_that_proves_other_statements():
 
 def test_a_statement_with_an_argued_clause_is_not_called_proved():
     by_name = {clause.name: clause for clause in REGISTER["Scan and Snap: Late attention"].clauses}
-    assert by_name["K < M"].prove is None and by_name["K < M"].argued
+    assert by_name["K < M, the next orders"].prove is None and by_name["K < M, the next orders"].argued
+    assert by_name["K < M, that the logit falls"].prove is None and by_name["K < M, that the logit falls"].checks
+    law = by_name["K < M, where the logit falls from some time on"]
+    assert r"\text{ for } t > t_1:" in law.formula and law.prove().claim.scope == {} and law.prove().prose
     assert by_name["K = M"].prove().claim.scope == {} and not by_name["K = M"].argued
 
 
@@ -116,7 +119,8 @@ def test_a_wrong_claim_turns_its_clause_red_and_no_other():
         ("Lemma 8", "omega_1 and c'", {"crossing_range": lambda: (sp.Integer(1), sp.Integer(2))}),
         ("Theorem 4", "C_0 to leading order", {"speed_constant": lambda k, n, p: n**4 / k / p**4}),
         ("Theorem 4", "C_0 that is exact at the start", {"start_constant": lambda m, k, r: 1 / ((k - 1) * r**2)}),
-        ("Late attention", "leading orders for K < M", {"exponent": lambda m, k: sp.Rational(1, 2)}),
+        ("Late attention", "frozen features", {"ratio": lambda m, rho: 1 + m * rho}),
+        ("Late attention", "K < M, a trap in which the logit falls for ever", {"least_reach": lambda: sp.Integer(1)}),
         ("Closed forms under options", "temperature", {"cooled_rate": lambda eta, tau: eta / tau}),
         ("Closed forms under options", "momentum, a constant gradient", {"momentum_clock": lambda t, mu: t}),
         ("Theorem 3", "(12), the bounds of its growth", {"exponent_rate": lambda p, xi: xi}),

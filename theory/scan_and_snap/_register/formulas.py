@@ -15,6 +15,7 @@ from theory.scan_and_snap.proofs import (
     finite_sequences,
     gram,
     initial_values,
+    late_exponent,
     late_full_flow,
     layer_norm,
     lemma4,
@@ -193,6 +194,13 @@ FROZEN_RATIO = tex(late_full_flow.ratio, "M", "rho", small=True)
 ORBIT = tex(late_full_flow.orbit, "K", "w", "A")
 THEORY_TIME = tex(late_full_flow.theory_time, "M", "K", "y")
 THEORY_GAMMA = tex(lambda m, k, g: late_full_flow.theory_rate(m, k) * g, "M", "K", r"\Gamma")
+LATE_PULL = tex(late_exponent.pull, "M", "K", "kappa", "R", "b")
+LATE_EXCESS = tex(late_exponent.most_excess, "M")
+LATE_LEDGE = tex(late_exponent.ledge, "M", "K", small=True)
+LATE_MARGINS = r"\max({}, {})".format(*tex(late_exponent.least_margins, "M", "K"))
+LATE_MOST_RATIO = tex(late_exponent.most_ratio, "M", "K", "w^2")
+LATE_REACH = tex(late_exponent.least_reach, small=True)
+LATE_NEXT = tex(late_exponent.next_exponent, "M", "K", "y", "s")
 EARLY_BETA = tex(lambda m, k, eta, t: eta * t / k * true_gradient.early_beta(m), "M", "K", "eta_Y", "t", small=True)
 EARLY_XI = tex(true_gradient.early_xi, "M", "K", 1) + r"\sum_{n'\ne n}f_n\cdot f_{n'}"
 LEAST_LATE = tex(true_gradient.least_late, "M", "delta")

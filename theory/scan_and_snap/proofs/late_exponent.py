@@ -59,22 +59,19 @@ def least_reach() -> sp.Expr:
 
 def next_exponent(m: Scalar, k: Scalar, y: Scalar, slack: Scalar) -> sp.Expr:
     """-d ln w/d ln A to the next order, y = w^2 and slack = 1/(a (c A)^2)."""
-    alpha = late_full_flow.exponent(m, k)
-    rest, free = (m - 1) / (m - k), m - k
-    shift = rest - (k - 1) * m * (2 - rest) / free
-    return (
-        alpha + alpha * (1 - alpha) ** 2 * slack / free - (1 - alpha) * ((1 - 3 * alpha) * shift - k * (2 - rest)) * y
-    )
+    drift = m**3 + 2 * m**2 - 4 * k * m**2 - 3 * k * m + k + 4 * k**2 * m - k**2
+    of_ratio, of_slack = 2 * drift * y / ((m - k) * (m - 1)), (m - k) * slack / (m - 1) ** 2
+    return late_full_flow.exponent(m, k) * (1 + of_ratio + of_slack)
 
 
-_AVERAGES = (
+AVERAGES = (
     "sigma grows without end with t, since a state that stays bounded keeps q above zero",
     "an error that decays and whose sources are summable is summable",
     "means over sigma and over ln A of bounded quantities",
     "a quantity that cannot fall fast, has its limit as upper limit and is summably near it, tends to it",
     "ln t ~ A, since ln(1/q) ~ A",
 )
-_EXIT = (
+EXIT = (
     "at the first time at which a condition stops its derivative has the sign that keeps it",
     "concave functions lie below their tangents",
 )
@@ -133,7 +130,7 @@ def derive(
         scope="all K < M, all rates and any number of distinct tokens, where the logit falls from some time on; the"
         " trap suffices for that",
         sizes={},
-        prose=(*_AVERAGES, *_EXIT),
+        prose=(*AVERAGES, *EXIT),
     )
 
 
@@ -302,11 +299,12 @@ def _logit(
     free, half = M_ - K_, sp.Rational(1, 2)
     bend = K_ * KAPPA**2 + 2 * free * KAPPA - free
     foot = _foot(ledge)
-    no_fall = {LEAD: sp.solve(pull(M_, K_, KAPPA, R, LEAD), LEAD)[0]}
+    no_fall = {LEAD: (K_ - 1) * KAPPA / free + 1 - R}
     turned = flow.of(sp.expand(pull(M_, K_, KAPPA, R, LEAD))).subs(no_fall)
     _, second = least_margins(M_, K_)
     return {
-        "trap: (1), N' where N = 0": sp.simplify(turned * M_ * A / ((K_ - 1) * _D) - (bend - _U * KAPPA * _DELTA)),
+        "trap: (1), N' where N vanishes": sp.simplify(turned * M_ * A / ((K_ - 1) * _D) - (bend - _U * KAPPA * _DELTA)),
+        "trap: (1), N vanishes there": pull(M_, K_, KAPPA, R, no_fall[LEAD]),
         "trap: (1), N on the ledge": pull(M_, K_, KAPPA, R, ledge(M_, K_) - R) - (K_ - 1) * (KAPPA - foot),
     }, {
         "trap: (1), kappa above 1": (_signed((bend - KAPPA * most_excess(M_)).subs(KAPPA, 1 + MORE)), ">= 0"),

@@ -102,7 +102,7 @@ def derive(
             r"*K < M, leading order.* Margins stay within O(1) of $s = \ln t$ of each other, so $A = s/d$, $dB = -cC$."
             r" As $c \to 0$: $p/q \to 1$, $tp \to K/(\eta_YM)$, $dC/ds = c$, and $dz/ds = \frac{\eta_ZK}{\eta_YM}"
             r" c[(M-K)C - (M-1)cs]$. This drives the bracket to 0, since $cs \to \infty$: $c = s^{-\alpha}$, $C ="
-            r" cs/(1-\alpha)$, $\alpha = \frac{K-1}{M-1}$.",
+            r" cs/(1-\alpha)$, $\alpha = \frac{K-1}{M-1}$. That the flow does this is proved in `late_exponent`.",
             r"*Theory flow.* $z' = -\eta_Z(1-\rho)\xi$ with $\xi = \gamma(K-1)\rho\beta(\rho)$ of Theorem 1, so that"
             r" $dz/d\Gamma$ is a rational function of $y = (c/d)^2$: $\Gamma$ in closed form, and $y \sim 1/\Gamma$,"
             r" $(1+1/K)z \sim -\ln\ln t$, once $My \ll 1$. While $My \gg 1 \gg Ky$ it is $y \sim \Gamma^{-1/2}$: the"
@@ -115,7 +115,6 @@ def derive(
             "a differential inequality gives u = ln t + O(1)",
             "by contradiction with the frozen flow, features that converge in place of frozen ones",
             "the loss falls to zero, so that A grows without end, like ln t",
-            "that a matched expansion, whose leading orders fit together, is what the flow does",
         ),
     )
 

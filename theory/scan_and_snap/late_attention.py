@@ -1,0 +1,163 @@
+r"""Late attention in a clock in which probabilities drop out: the flow, and the trap in which the logit falls for ever.
+
+K < M equal classes with one common token and equal distinct ones. With c = f_common, d = |f_distinct|, w = c/d, the
+gaps A, B and C of Y's rows (`theory.scan_and_snap.proofs.late_full_flow`) and kappa = exp(d B + c C), which is p/q,
+the flow of Lemma 1 (3) is in the clock d sigma = (eta_Y M q/K) dt
+
+    A' = (d/M)(K kappa + M - K),   B' = (d/M)(1 - kappa),   C' = c,   (ln w)' = -a c^2 d A N,
+    N = (K - 1) kappa + (M - K)(1 - C/(w A) + B/A),   a = (1 + 1/(K D)) eta_Z K/(eta_Y M),
+
+D the number of distinct tokens of a class. Nothing in it is large or small, so that it can be integrated, and enclosed
+in balls, to ln t of some hundreds. Proofs: `theory.scan_and_snap.proofs.late_exponent`.
+Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dynamics import integrate
+from dynamics.support import checks
+from theory.scan_and_snap.proofs import late_exponent
+from theory.statements import Runs
+
+_SETTINGS, _SEED, _END = 12, 50, 30.0
+
+
+class LateAttention:
+    """The flow above, for `yzflow.integrate` and `yzflow.enclose`, which take its time for sigma.
+
+    Parameters
+    ----------
+    n_classes, vocab_size : int
+        2 <= K < M.
+    ratio : float
+        w at the start, positive; that of the double nearest to its logarithm.
+    speed : float
+        a, positive.
+
+    Attributes
+    ----------
+    initial : mapping
+        A, B, C, log_w, and lag, which is (eta_Y t/K) exp(-(margin over a token that never occurs)); all but log_w zero.
+    """
+
+    def __init__(self, *, n_classes: int, vocab_size: int, ratio: float, speed: float):
+        self.n_classes = checks.integer("n_classes", n_classes, minimum=2)
+        self.vocab_size = checks.integer("vocab_size", vocab_size, minimum=self.n_classes + 1)
+        self.ratio, self.speed = checks.positive("ratio", ratio), checks.positive("speed", speed)
+        self.initial = {"A": 0.0, "B": 0.0, "C": 0.0, "log_w": float(np.log(self.ratio)), "lag": 0.0}
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        n_classes: int,
+        vocab_size: int,
+        common: float = 0.4,
+        n_distinct: int = 5,
+        eta_y: float = 1.0,
+        eta_z: float = 0.5,
+    ) -> LateAttention:
+        """The flow of a population: P(common | n) and the number of distinct tokens that share the rest equally."""
+        share = checks.below("common", checks.positive("common", common), 1)
+        count = checks.integer("n_distinct", n_distinct, minimum=1)
+        gain = 1 + 1 / (n_classes * count)
+        return cls(
+            n_classes=n_classes,
+            vocab_size=vocab_size,
+            ratio=share * np.sqrt(count) / (1 - share),
+            speed=gain * checks.positive("eta_z", eta_z) * n_classes / (checks.positive("eta_y", eta_y) * vocab_size),
+        )
+
+    def config(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("n_classes", "vocab_size", "ratio", "speed")}
+
+    def derivative(self, t: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+        k, m, free = self.n_classes, self.vocab_size, self.vocab_size - self.n_classes
+        A, B, C, _, lag = _entries(state)
+        d, c, gap = _features(state)
+        kappa = np.exp(gap)
+        # The logit's pull, c A N, which has a value where A = 0.
+        pull = c * ((k - 1) * kappa * A + free * (A + B)) - free * d * C
+        turn = -self.speed * (c * d) ** 2 * pull  # the angle of the features, tan(angle) = w
+        dA, dB = d * (k * kappa + free) / m, d * (1 - kappa) / m
+        margin = d * A + gap
+        rise = d * (dA + dB) + c * c + turn * (d * C - c * (A + B))
+        return {
+            "A": dA,
+            "B": dB,
+            "C": c,
+            "log_w": -self.speed * c * d * pull,
+            "lag": (1 + ((k - 1) * kappa + free) * np.exp(-margin)) / m - lag * rise,
+        }
+
+    def conditions(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """The five conditions of the trap as numbers that are positive inside, at A > 0.
+
+        Of floats, and of the quantities of an enclosure's moment.
+        """
+        k, m, a = self.n_classes, self.vocab_size, self.speed
+        A, B, C, log_w, _ = _entries(state)
+        d, _, gap = _features(state)
+        w, kappa, u = np.exp(log_w), np.exp(gap), d * A
+        ratio, lead = C / (w * A), -B / A
+        first, second = late_exponent.least_margins(m, k)
+        reach = a * m * d**4 * C**2 - float(late_exponent.least_reach()) * late_exponent.most_ratio(m, k, w * w) ** 2
+        return {
+            "the logit falls": late_exponent.pull(m, k, kappa, ratio, lead),
+            "excess": late_exponent.most_excess(m) - u * (kappa - 1 - m * w * w),
+            "ledge": ratio + lead - late_exponent.ledge(m, k),
+            "margin": u - max(first, second),
+            "reach": reach,
+        }
+
+    def ln_t(self, state: Mapping[str, Any], *, eta_y: float = 1.0) -> Any:
+        """ln t, t in SGD steps."""
+        d, _, gap = _features(state)
+        A, _, _, _, lag = _entries(state)
+        return d * A + gap + np.log(lag * (self.n_classes / checks.positive("eta_y", eta_y)))
+
+    def exponent(self, moment: Any, *, eta_y: float = 1.0) -> Any:
+        """-d ln w/d ln ln t at a moment of an enclosure."""
+        late = self.ln_t(moment.state, eta_y=eta_y)
+        return -np.asarray(moment.velocity["log_w"])[()] * late / late.rate
+
+
+def _entries(state: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(np.asarray(state[name])[()] for name in ("A", "B", "C", "log_w", "lag"))
+
+
+def _features(state: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """d, c and ln kappa."""
+    _, B, C, log_w, _ = _entries(state)
+    w = np.exp(log_w)
+    d = 1 / np.sqrt(1 + w * w)
+    return d, w * d, d * B + w * d * C
+
+
+def rising(runs: Runs, level: str) -> float:
+    """Share of times of some random settings, from a zero decoder on, at which the common token's logit does not fall.
+
+    The settings are those of `random_settings`, at 200 values of sigma up to 30.
+    """
+    share = []
+    for flow in random_settings(_SETTINGS, _SEED):
+        found = integrate(flow, t_end=_END, times=np.linspace(0, _END, 201)[1:]).dataset
+        falls = flow.conditions({name: found[name].values for name in flow.initial})["the logit falls"]
+        share.append((falls <= 0).mean())
+    return float(np.mean(share))
+
+
+def random_settings(number: int, seed: int) -> list[LateAttention]:
+    """K from 2 to 20, M - K from 1 to 1000, w at the start from 0.1 to 10 and a (M - K) from 0.001 to 10."""
+    rng = np.random.default_rng(checks.integer("seed", seed, minimum=0))
+    found = []
+    for _ in range(checks.integer("number", number, minimum=1)):
+        k, free = int(rng.integers(2, 21)), round(10 ** rng.uniform(0, 3))
+        ratio, speed = 10 ** rng.uniform(-1, 1), 10 ** rng.uniform(-3, 1) / free
+        found.append(LateAttention(n_classes=k, vocab_size=k + free, ratio=ratio, speed=speed))
+    return found
