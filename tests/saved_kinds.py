@@ -136,7 +136,7 @@ def _trained(path):
 
 def _watched(path):
     layer = watched_layers.Trained(watched_layers.classes_inside(vocab_size=8))
-    watched_layers.watched(layer, length=8, n=4, steps=2).save(path)
+    watched_layers.watched(layer, length=8, n=4, steps=2, predict_at=[1]).save(path)
 
 
 def _recording(path):

@@ -144,7 +144,7 @@ def calls(tmp_path_factory):
                     "store": None, "progress": False, "workers": 1}),
                 "figures.registry.Entry": (registry.Entry, vars(entry) | {"compute": entry.compute, "claims": None}),
                 "figures.registry.draw": (figures.draw, {"name": entry.name, "stem": "drawn"}),
-                "watching.recorder.watch": (yzflow.watch, watching | {"path": None, "every": "log", "parts": None}),
+                "watching.recorder.watch": (yzflow.watch, watching | {"path": None, "every": "log", "parts": None, "predict_at": None}),
                 "watching.recorder.Recorder.report": (recorder.report, {"now": 1}),
                 "watching.recorder.Recorder.step": (recorder.step, {"model": None}),
                 "watching.recorder.Recorder.save": (recorder.save, {"path": "watched.nc"}),

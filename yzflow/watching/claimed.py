@@ -1,13 +1,14 @@
-"""Theories of others that no paper's room here is about, as far as their claims are known."""
+"""All rivals that are known, and theories of others that no paper's room here is about, as far as their claims go."""
 
 from __future__ import annotations
 
 import numpy as np
 import xarray as xr
 
-from yzflow.watching.rivals import SURE, Recording, Rival, frequent, heading, leader, said, uniform_odds
+from yzflow.parts import parts
+from yzflow.watching.rivals import NULLS, SURE, Recording, Rival, frequent, heading, leader, said, uniform_odds
 
-__all__ = ["CLAIMED"]
+__all__ = ["CLAIMED", "known_rivals"]
 
 
 class _FocusThenDilute:
@@ -35,3 +36,8 @@ class _FocusThenDilute:
 
 
 CLAIMED: tuple[Rival, ...] = (_FocusThenDilute(),)
+
+
+def known_rivals() -> tuple[Rival, ...]:
+    """Rivals of all papers, others' theories, and the nulls, which come last."""
+    return (*(one for _, found in parts("rivals") for one in found), *CLAIMED, *NULLS)

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,10 @@ from dynamics.support import checks
 from dynamics.version import __version__
 from yzflow.watching import measures
 from yzflow.watching.adapters import Adapter, Matrices, adapter_of, of_functions
+from yzflow.watching.claimed import known_rivals
 from yzflow.watching.rates import induced
-from yzflow.watching.recording import AXES, FORMAT, Recording
+from yzflow.watching.recording import AXES, FORMAT, JOINED, Recording
+from yzflow.watching.rivals import foreseen
 
 if TYPE_CHECKING:
     from yzflow.watching.report import WatchReport
@@ -39,6 +42,7 @@ def watch(
     logits: Callable[..., Any] | None = None,
     parts: Sequence[str] | None = None,
     every: str | int = "log",
+    predict_at: str | Sequence[int] | None = None,
     optimizer: Any = None,
     rates: Sequence[float] | None = None,
     batch_size: int | None = None,
@@ -64,6 +68,9 @@ def watch(
         default: nothing, or what the model's kind is known to have.
     every : "log" or int
         At steps that grow by a quarter, or every so many.
+    predict_at : "log" or sequence of int, optional
+        Steps at which rivals' predictions are written into the recording, before the future is seen; "log": the first
+        record after each doubling. Default: none, and reports foresee from the past of a step afterwards.
     optimizer : torch.optim.Optimizer or yzflow.Optimizer, optional
         Where ``step`` is called by hand. In a ``with`` block it is found by its own steps.
     rates : (float, float), optional
@@ -119,7 +126,18 @@ def watch(
         n_tokens=checks.integer("n_tokens", n_tokens, minimum=1),
     )
     batch = 0 if batch_size is None else checks.integer("batch_size", batch_size, minimum=1)
-    options = {"every": every, "optimizer": optimizer, "rates": rates, "batch_size": batch, "path": path}
+    if isinstance(predict_at, str):
+        checks.one_of("predict_at", predict_at, ("log",))
+    elif predict_at is not None:
+        predict_at = tuple(int(one) for one in checks.index_array("predict_at", predict_at))
+    options = {
+        "every": every,
+        "predict_at": predict_at,
+        "optimizer": optimizer,
+        "rates": rates,
+        "batch_size": batch,
+        "path": path,
+    }
     return Recorder(model, probe, adapter, **options)
 
 
@@ -138,6 +156,7 @@ class Recorder:
         adapter: Adapter,
         *,
         every: str | int = "log",
+        predict_at: str | tuple[int, ...] | None = None,
         optimizer: Any = None,
         rates: tuple[float, float] | None = None,
         batch_size: int = 0,
@@ -148,7 +167,9 @@ class Recorder:
         self._path = None if path is None else checks.path("path", path)
         places = np.tile(np.arange(probe.context.shape[1]), (min(len(probe.tokens), _REORDERED), 1))
         self._order = np.random.default_rng(0).permuted(places, axis=1)
+        self._predict_at: str | tuple[int, ...] = () if predict_at is None else predict_at
         self._rows: list[dict[str, Any]] = []
+        self._stored: list[xr.Dataset] = []
         self._handles: list[Any] = []
         self._step = self._next = 0
         self._sequences = self._seen = 0
@@ -228,7 +249,25 @@ class Recorder:
     def _following(self) -> int:
         """The next step that is recorded."""
         growth = _GROWTH * self._step if self._every == "log" else self._step + int(self._every)
-        return max(self._step + 1, math.ceil(growth))
+        wanted = [one for one in self._predict_at if not isinstance(one, str) and one > self._step]
+        return max(self._step + 1, min([math.ceil(growth), *wanted]))
+
+    def _predict(self) -> None:
+        """Write what each rival foresees, if it is time to; one that ends in an error is left out, with a warning."""
+        if self._predict_at == "log":
+            due = self._step >= (2 * int(self._stored[-1]["asked"][0]) if self._stored else 1)
+        else:
+            due = self._step in self._predict_at
+        if not due:
+            return
+        past, found = self.recording, {}
+        for one in known_rivals():
+            try:
+                found[one.name] = foreseen(one, past)
+            except Exception as error:  # other people's code can raise anything, and the training is to go on
+                why = f"{type(error).__name__}: {error}".splitlines()[0]
+                warnings.warn(f"{one.name} foresees nothing at step {self._step}: {why}", UserWarning, stacklevel=2)
+        self._stored.append(past.predicted(found))
 
     def _record(self) -> None:
         probe = self._probe
@@ -266,6 +305,7 @@ class Recorder:
             }
         )
         self._next = self._following()
+        self._predict()
         if self._path is not None:
             self.recording.save(self._path)
 
@@ -294,7 +334,10 @@ class Recorder:
             "query": ("next_token", probe.class_query),
         }
         attributes = {"format": FORMAT, "version": __version__, "facts": json.dumps(self._facts)}
-        return Recording(xr.Dataset(rows, coordinates, attributes))
+        data = xr.Dataset(rows, coordinates, attributes)
+        if self._stored:
+            data = data.merge(xr.concat(self._stored, "asked", **JOINED), compat="no_conflicts", join="outer")
+        return Recording(data)
 
     @property
     def _facts(self) -> dict[str, Any]:
@@ -323,6 +366,8 @@ class Recorder:
         self._rows = [{name: data[name].isel(step=i).values for name in names} for i in range(data.sizes["step"])]
         for row in self._rows:
             row["step"] = int(row["step"])
+        stored = [str(name) for name in data.data_vars if "asked" in data[name].dims]
+        self._stored = [data[stored].sel(asked=[step]).drop_vars(["share", "query"]) for step in before.asked]
         self._step = self._rows[-1]["step"]
         self._sequences = facts["counted"]
         self._vocabulary, self._length = facts["vocabulary"], facts["length"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,9 @@ LABELS = {
     "share": ("next_token", "token"),
     "query": ("next_token",),
 }
+_STORED = "stored_"  # before the names of predictions that were written while the training ran
+JOINED: dict[str, Any] = {"join": "outer", "data_vars": "all", "coords": "minimal", "compat": "override"}
+_SCALARS = ("asked", "rival", "past", "facts_then")
 FACTS: dict[str, type | tuple[type, ...]] = {
     "kind": str,
     "parts": list,
@@ -51,6 +56,9 @@ class Recording:
         ``eta_y`` and ``eta_z`` (NaN where not known). Over ``step``: ``loss`` (nats), ``spread`` of the logits of next
         tokens, and ``learning_rate``. ``share`` is P(l|n), and ``query`` that of each next token. The attribute
         ``facts`` is what is known of model and training, as JSON.
+
+        Predictions that were written while the training ran stand over ``asked``, the step, and ``rival``: under names
+        that begin with "stored_", with ``past``, the `fingerprint` of what was known, and ``facts_then``.
     """
 
     def __init__(self, dataset: xr.Dataset) -> None:
@@ -87,7 +95,65 @@ class Recording:
         until = checks.integer("step", step, minimum=0)
         if until < self.steps[0]:
             raise checks.reject("step", f"be at least {self.steps[0]}, the first that was recorded", until)
-        return Recording(self.dataset.isel(step=self.steps <= until))
+        known = {"step": self.steps <= until}
+        if "asked" in self.dataset:
+            known["asked"] = self.asked <= until
+        return Recording(self.dataset.isel(known))
+
+    @property
+    def asked(self) -> np.ndarray:
+        """Steps at which predictions were written while the training ran."""
+        return self.dataset["asked"].values if "asked" in self.dataset else np.empty(0, dtype=int)
+
+    def then(self, step: int) -> Recording:
+        """The past of a step, as it was known there: with the facts of then, if predictions were written at it.
+
+        Raises
+        ------
+        ValueError
+            As `until`; or if predictions were written from another past than the one that stands here.
+        """
+        past = self.until(step)
+        if step not in self.asked:
+            return past
+        of = self.dataset.sel(asked=step)
+        past = Recording(past.dataset.assign_attrs(facts=str(of["facts_then"].values)))
+        if past.fingerprint != str(of["past"].values):
+            raise checks.reject("recording", "have the past from which its predictions were made", f"another at {step}")
+        return past
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that was recorded and is known, predictions left out.
+
+        Whoever keeps that of a past elsewhere can show later that a prediction is older than what it foresees.
+        """
+        found = hashlib.sha256(self.dataset.attrs["facts"].encode())
+        for name, axes in sorted({**AXES, **LABELS}.items()):
+            values = self.dataset[name].transpose(*axes).values
+            found.update(f"{name}{values.shape}".encode())
+            found.update(np.ascontiguousarray(values, "<f8" if values.dtype.kind == "f" else "<i8").tobytes())
+        return found.hexdigest()
+
+    def stored(self, step: int) -> dict[str, xr.Dataset]:
+        """Rival -> what it foresaw at a step, written there; empty if nothing was."""
+        if step not in self.asked:
+            return {}
+        found = {}
+        for name in self.dataset["rival"].values:
+            own = self.dataset.sel(asked=step, rival=name)
+            quantities = {str(one): own[one] for one in own.data_vars if str(one).startswith(_STORED)}
+            known = {one.removeprefix(_STORED): given for one, given in quantities.items() if given.notnull().any()}
+            found[str(name)] = xr.Dataset(known).drop_vars([*_SCALARS], errors="ignore")
+        return found
+
+    def predicted(self, found: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Predictions of rivals from all that is here, as they stand in the recording of what follows."""
+        rows = xr.concat(list(found.values()), "rival", **JOINED)
+        rows = rows.rename({name: f"{_STORED}{name}" for name in rows.data_vars}).astype(np.float32)
+        rows = rows.assign_coords(rival=list(found)).expand_dims(asked=[int(self.steps[-1])])
+        facts = self.dataset.attrs["facts"]
+        return rows.assign(past=("asked", [self.fingerprint]), facts_then=("asked", [facts]))
 
     def save(self, path: str | os.PathLike) -> None:
         """Write to a netCDF file, completely or not at all, with a checksum that `load` compares."""
@@ -112,4 +178,12 @@ class Recording:
         known = all(isinstance(facts.get(name), kind) for name, kind in FACTS.items())
         if not (numbers and known and (np.diff(dataset["step"].values) > 0).all() and dataset["step"].values[0] >= 0):
             raise checks.reject("path", f"be {_WHAT} written by yzflow", f"another file {os.fspath(path)!r}")
-        return cls(dataset)
+        found = cls(dataset)
+        try:
+            for step in found.asked:
+                found.then(int(step))
+                found.stored(int(step))
+        except (KeyError, TypeError, ValueError) as error:
+            why = f"predictions from another past in {os.fspath(path)!r}"
+            raise checks.reject("path", "hold predictions that were made from the past that it holds", why) from error
+        return found

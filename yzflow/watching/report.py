@@ -20,7 +20,7 @@ from dynamics.support.files import replacing
 from yzflow.audits.report import columns
 from yzflow.parts import part_of, parts
 from yzflow.watching import rivals
-from yzflow.watching.claimed import CLAIMED
+from yzflow.watching.claimed import known_rivals
 from yzflow.watching.places import Applies, Place, applies
 from yzflow.watching.recording import Recording
 
@@ -39,14 +39,22 @@ class WatchReport:
     recording : Recording
     now : int
         The step of which the past is known: assumptions are evaluated there, and what follows is foreseen from there.
+    stored : tuple of str
+        Rivals whose predictions were written at that step, before what followed was seen; others foresee from the past
+        of it now.
     """
 
     def __init__(self, recording: Recording, *, now: int | None = None) -> None:
         self.recording = checks.instance("recording", recording, Recording)
         steps = recording.steps
-        wanted = math.isqrt(int(steps[-1])) if now is None else checks.integer("now", now, minimum=int(steps[0]))
+        if now is None:
+            wanted, asked = max(math.isqrt(int(steps[-1])), int(steps[0])), recording.asked
+            steps = asked[asked <= wanted] if (asked <= wanted).any() else steps
+        else:
+            wanted = checks.integer("now", now, minimum=int(steps[0]))
         self.now = int(steps[steps <= wanted][-1])
-        self._past = recording.until(self.now)
+        self._past = recording.then(self.now)
+        self.stored = tuple(recording.stored(self.now))
 
     def __repr__(self) -> str:
         return f"<WatchReport: {self.headline}>"
@@ -106,8 +114,28 @@ class WatchReport:
 
     @cached_property
     def rivals(self) -> dict[str, xr.Dataset]:
-        """Name of each theory -> what it foresees from the past of the step; the nulls come last."""
-        return {one.name: rivals.foreseen(one, self._past) for one in all_rivals()}
+        """Name of each theory -> what it foresees from the past of the step; the nulls come last.
+
+        Predictions that were written at the step are taken from there.
+        """
+        stored = self.recording.stored(self.now)
+        known = {one.name: one for one in known_rivals()}
+        return {
+            name: stored[name] if name in stored else rivals.foreseen(known[name], self._past)
+            for name in (*(name for name in stored if name not in known), *known)
+        }
+
+    @property
+    def provenance(self) -> str:
+        """When the predictions were made, in a sentence."""
+        if not self.stored:
+            return f"Computed afterwards, from the past of step {self.now:,} alone."
+        later = [name for name in self.rivals if name not in self.stored]
+        rest = f" Computed afterwards from that past: {', '.join(later)}." if later else ""
+        said = (
+            f"Stored at step {self.now:,}, before what followed was seen; its past is {self._past.fingerprint[:16]}.."
+        )
+        return f"{said}{rest}"
 
     @cached_property
     def scores(self) -> dict[str, dict[str, float]]:
@@ -150,6 +178,7 @@ class WatchReport:
             lines += [
                 *columns([[f"  {name}", *cells] for name, *cells in rows]),
                 "  (0 is best; 0.25 is even odds on a sign)",
+                *textwrap.wrap(self.provenance, _WIDTH, initial_indent="  ", subsequent_indent="  "),
             ]
         happened, entropy = data["loss"].values, data["entropy"].mean(("layer", "head")).values
         moved = float(np.nanmax(np.abs(data["gain"].isel(step=-1).values)))
@@ -185,11 +214,6 @@ class WatchReport:
     def save(self, path: str | os.PathLike) -> None:
         """Write the recording, from which the report is made again."""
         self.recording.save(path)
-
-
-def all_rivals() -> tuple[rivals.Rival, ...]:
-    """Rivals of all papers, others' theories, and the nulls, which come last."""
-    return (*(one for _, found in parts("rivals") for one in found), *CLAIMED, *rivals.NULLS)
 
 
 def _joined(names: Iterable[str]) -> str:
@@ -235,7 +259,7 @@ def _page(report: WatchReport) -> str:
         head, *scored = _score_rows(report)
         body.append(f"<tr>{''.join(f'<th>{cell}' for cell in head)}")
         body += [f"<tr>{''.join(f'<td>{escape(cell)}' for cell in row)}" for row in scored]
-        body.append("</table>")
+        body.append(f"</table><p>{escape(report.provenance)}</p>")
     body.append(
         f"<h2>Assumptions at step {report.now:,}</h2><p>A margin is the ratio of the two sides; one or more holds.</p>"
     )
