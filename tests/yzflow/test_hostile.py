@@ -91,7 +91,8 @@ def calls(tmp_path_factory):
             watching = {
                 "model": trained, "tokens": watched_layers.draw(trained.classes, 4, 8, np.random.default_rng(0)),
                 "attention": watched_layers.attention, "logits": watched_layers.logits, "optimizer": None,
-                "rates": (1.0, 0.1), "batch_size": 4, "n_classes": 3, "n_tokens": 8,
+                "rates": (1.0, 0.1), "learning_rate": 0.1, "batch_size": 4, "n_classes": 3, "n_tokens": 8,
+                "predict_at": None,
             }  # fmt: skip
             recorder = watched_layers.watched(trained, length=8, n=4, steps=2)
             yield {
@@ -144,7 +145,7 @@ def calls(tmp_path_factory):
                     "store": None, "progress": False, "workers": 1}),
                 "figures.registry.Entry": (registry.Entry, vars(entry) | {"compute": entry.compute, "claims": None}),
                 "figures.registry.draw": (figures.draw, {"name": entry.name, "stem": "drawn"}),
-                "watching.recorder.watch": (yzflow.watch, watching | {"path": None, "every": "log", "parts": None, "predict_at": None}),
+                "watching.recorder.watch": (yzflow.watch, watching | {"path": None, "every": "log", "parts": None}),
                 "watching.recorder.Recorder.report": (recorder.report, {"now": 1}),
                 "watching.recorder.Recorder.step": (recorder.step, {"model": None}),
                 "watching.recorder.Recorder.save": (recorder.save, {"path": "watched.nc"}),

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from dynamics.support import checks
 
-__all__ = ["ADAPTERS", "Adapter", "Look", "Matrices", "adapter_of", "of_functions"]
+__all__ = ["ADAPTERS", "Adapter", "Look", "Matrices", "adapter_of", "of_functions", "with_parts"]
 
 _ROWS = 64  # sequences that a model is asked about at once, so that memory is bounded
 
@@ -42,18 +42,23 @@ class Matrices:
     ----------
     embedding : (tokens, d) array
     query, key, value : (d, head width) array
+        ``key`` is None where ``query`` is W_Q W_K^T, one matrix (d, d); ``value`` is None where there is none, and the
+        head width is d.
     output : (head width, d) array
     unembedding : (next tokens, d) array
     scale : float
+    still : frozenset of str
+        Names of those that training does not move.
     """
 
     embedding: np.ndarray
     query: np.ndarray
-    key: np.ndarray
-    value: np.ndarray
+    key: np.ndarray | None
+    value: np.ndarray | None
     output: np.ndarray
     unembedding: np.ndarray
     scale: float
+    still: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -71,14 +76,14 @@ class Adapter:
     parts : callable
         Model -> what it has besides one layer of attention and a linear decoder, in words.
     matrices : callable, optional
-        Model -> layers of heads of `Matrices`, where they can be had.
+        (model, sequences (n, T)) -> layers of heads of `Matrices`; none where they cannot be found.
     """
 
     kind: str
     fits: Callable[[Any], bool]
     look: Callable[[Any, np.ndarray], Look]
     parts: Callable[[Any], tuple[str, ...]] = field(default=lambda model: ())
-    matrices: Callable[[Any], list[list[Matrices]]] | None = None
+    matrices: Callable[[Any, np.ndarray], list[list[Matrices]]] | None = None
 
     def on(self, model: Any, tokens: np.ndarray) -> Look:
         """The model's answer on sequences (n, T), asked in pieces; its state is as before."""
@@ -118,6 +123,11 @@ def of_functions(attention: Callable[..., Any], logits: Callable[..., Any], part
             return _checked_look(seen, _answer("logits", logits, model, given(tokens)), tokens)
 
     return Adapter("a model with functions of yours", lambda model: True, look, lambda model: tuple(parts))
+
+
+def with_parts(adapter: Adapter, more: Sequence[str]) -> Adapter:
+    """The same adapter, of models that have more parts than their kind is known to have, each named once."""
+    return replace(adapter, parts=lambda model: tuple(dict.fromkeys((*adapter.parts(model), *more))))
 
 
 def _answer(name: str, function: Callable[..., Any], model: Any, sequences: Any) -> Any:
@@ -193,27 +203,37 @@ def _hugging_face(model: Any, tokens: np.ndarray) -> Look:
 _OF_GPT = ("a residual link", "LayerNorm", "a feed-forward part")
 
 
-def _gpt2_matrices(model: Any) -> list[list[Matrices]]:
+def _gpt2_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
     base, found = model.transformer, []
-    embedding, unembedding = _numpy(base.wte.weight), _numpy(model.lm_head.weight)
+    embedding, unembedding = base.wte.weight, model.lm_head.weight
     for block in base.h:
         layer = block.attn
+        still = _still(embedding=embedding, unembedding=unembedding, output=layer.c_proj.weight)
+        still |= _still(**dict.fromkeys(("query", "key", "value"), layer.c_attn.weight))
         query, key, value = np.split(_numpy(layer.c_attn.weight), 3, axis=1)
-        output = _numpy(layer.c_proj.weight)
-        found.append(_heads(embedding, query, key, value, output, unembedding, layer.num_heads))
+        parts = (_numpy(embedding), query, key, value, _numpy(layer.c_proj.weight), _numpy(unembedding))
+        found.append(_heads(*parts, layer.num_heads, still))
     return found
 
 
-def _neox_matrices(model: Any) -> list[list[Matrices]]:
+def _neox_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
     base, found = model.gpt_neox, []
-    embedding, unembedding = _numpy(base.embed_in.weight), _numpy(_neox_decoder(model).weight)
-    n_heads = model.config.num_attention_heads
+    embedding, unembedding = base.embed_in.weight, _neox_decoder(model).weight
+    n_heads, width = model.config.num_attention_heads, embedding.shape[1]
     for block in base.layers:
-        stacked = _numpy(block.attention.query_key_value.weight).reshape(n_heads, 3, -1, embedding.shape[1])
-        query, key, value = (np.moveaxis(stacked[:, i], 2, 0).reshape(embedding.shape[1], -1) for i in range(3))
-        output = _numpy(block.attention.dense.weight).T
-        found.append(_heads(embedding, query, key, value, output, unembedding, n_heads))
+        layer = block.attention
+        still = _still(embedding=embedding, unembedding=unembedding, output=layer.dense.weight)
+        still |= _still(**dict.fromkeys(("query", "key", "value"), layer.query_key_value.weight))
+        stacked = _numpy(layer.query_key_value.weight).reshape(n_heads, 3, -1, width)
+        query, key, value = (np.moveaxis(stacked[:, i], 2, 0).reshape(width, -1) for i in range(3))
+        parts = (_numpy(embedding), query, key, value, _numpy(layer.dense.weight).T, _numpy(unembedding))
+        found.append(_heads(*parts, n_heads, still))
     return found
+
+
+def _still(**weights: Any) -> frozenset[str]:
+    """Names of weights of PyTorch's that ask for no gradient."""
+    return frozenset(name for name, one in weights.items() if not one.requires_grad)
 
 
 def _neox_decoder(model: Any) -> Any:
@@ -228,12 +248,13 @@ def _heads(
     output: np.ndarray,
     unembedding: np.ndarray,
     n_heads: int,
+    still: frozenset[str],
 ) -> list[Matrices]:
     """One `Matrices` for each head, from the matrices (d, d) of all heads beside each other."""
     cut = [np.split(one, n_heads, axis=1) for one in (query, key, value)]
     rows = np.split(output, n_heads, axis=0)
     scale = float(np.sqrt(query.shape[1] // n_heads))
-    return [Matrices(embedding, q, k, v, o, unembedding, scale) for q, k, v, o in zip(*cut, rows, strict=True)]
+    return [Matrices(embedding, q, k, v, o, unembedding, scale, still) for q, k, v, o in zip(*cut, rows, strict=True)]
 
 
 # PyTorch's own attention
@@ -273,6 +294,49 @@ def _named(args: tuple) -> dict[str, Any]:
     return dict(zip(names, args[3:], strict=False))
 
 
+def _multihead_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
+    """Matrices between the embedding that the tokens go through and the last linear map, which gives the logits."""
+    layers = _attentions(model)
+    width, inside = layers[0].embed_dim, {id(part) for one in layers for part in one.modules()}
+    embeddings: list[Any] = []
+    linear: list[Any] = []
+
+    def seen(module: Any, args: tuple, out: Any) -> None:
+        if "Embedding" in _classes(module):
+            asked = _numpy(args[0])
+            if asked.shape == tokens.shape and np.array_equal(asked, tokens) and module.embedding_dim == width:
+                embeddings.append(module)
+        elif module.in_features == width:
+            linear.append(module)
+
+    kinds = [one for one in model.modules() if {"Embedding", "Linear"} & set(_classes(one)) and id(one) not in inside]
+    hooks = [one.register_forward_hook(seen) for one in kinds]
+    try:
+        with _quiet(model) as given:
+            size = _last(model(given(tokens)), tokens).shape[-1]
+    finally:
+        for hook in hooks:
+            hook.remove()
+    decoders = [one.weight for one in linear if one.out_features == size]
+    decoders = decoders or [one.weight for one in embeddings if one.num_embeddings == size]  # a tied one
+    if len(embeddings) != 1 or not decoders:
+        return []
+    return [_of_multihead(one, embeddings[0].weight, decoders[-1]) for one in layers]
+
+
+def _of_multihead(layer: Any, embedding: Any, unembedding: Any) -> list[Matrices]:
+    packed = layer.in_proj_weight
+    named = dict.fromkeys(("query", "key", "value"), packed)
+    if packed is None:
+        named = {"query": layer.q_proj_weight, "key": layer.k_proj_weight, "value": layer.v_proj_weight}
+        query, key, value = (_numpy(one).T for one in named.values())
+    else:
+        query, key, value = (one.T for one in np.split(_numpy(packed), 3))
+    still = _still(embedding=embedding, unembedding=unembedding, output=layer.out_proj.weight, **named)
+    parts = (_numpy(embedding), query, key, value, _numpy(layer.out_proj.weight).T, _numpy(unembedding))
+    return _heads(*parts, layer.num_heads, still)
+
+
 def _multihead_parts(model: Any) -> tuple[str, ...]:
     kinds = {one for module in model.modules() for one in _classes(module)}
     inside = {id(part) for one in _attentions(model) for part in one.modules()}
@@ -290,6 +354,34 @@ def _deep(model: Any, tokens: np.ndarray) -> Look:
 
     hidden, attention = jax.jit(jax.vmap(type(model).hidden, in_axes=(None, 0)))(model, tokens)
     return _checked_look(np.moveaxis(np.asarray(attention), 1, 0), np.asarray(model.decode(hidden)), tokens)
+
+
+def _deep_matrices(model: Any, tokens: np.ndarray) -> list[list[Matrices]]:
+    a, found = model.architecture, []
+    still = frozenset() if a.train_embedding else frozenset(("embedding", "unembedding") if a.tied else ("embedding",))
+    embedding, unembedding = _wide(model.embedding), _wide(model.rows())
+    for block in model.blocks:
+        first, scale = (block.merged, 1.0) if block.query is None else (block.query, np.sqrt(a.width // a.n_heads))
+        found.append(
+            [
+                Matrices(
+                    embedding,
+                    _wide(first[head]),
+                    None if block.key is None else _wide(block.key[head]),
+                    None if block.value is None else _wide(block.value[head]),
+                    _wide(block.output[head]),
+                    unembedding,
+                    float(scale * a.temperature),
+                    still,
+                )
+                for head in range(a.n_heads)
+            ]
+        )
+    return found
+
+
+def _wide(array: Any) -> np.ndarray:
+    return np.asarray(array, dtype=np.float64)
 
 
 def _deep_parts(model: Any) -> tuple[str, ...]:
@@ -323,8 +415,9 @@ ADAPTERS: tuple[Adapter, ...] = (
         lambda model: "Transformer" in _classes(model) and hasattr(model, "architecture"),
         _deep,
         _deep_parts,
+        _deep_matrices,
     ),
-    Adapter("a module with torch.nn.MultiheadAttention", _has_heads, _multihead, _multihead_parts),
+    Adapter("a module with torch.nn.MultiheadAttention", _has_heads, _multihead, _multihead_parts, _multihead_matrices),
 )
 
 

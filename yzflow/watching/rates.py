@@ -18,8 +18,9 @@ def induced(factors: Matrices, rate: float, tokens: np.ndarray, following: np.nd
 
     .. math:: (\|e_q\|^2 \|k\|^2 + \|e_l\|^2 \|q\|^2 + \|W_Q k\|^2 + \|W_K q\|^2)/s^2.
 
-    For orthogonal embeddings and matrices with orthogonal columns of one length these are the rates of finding 27. The
-    normalisation of a model with LayerNorm is left out.
+    and that of y = e_l W_V W_O u_n likewise, a term for each of the four. What stands still, or is left out, has no
+    term. For orthogonal embeddings and matrices with orthogonal columns of one length these are the rates of finding
+    27. The normalisation of a model with LayerNorm is left out.
 
     Parameters
     ----------
@@ -29,13 +30,20 @@ def induced(factors: Matrices, rate: float, tokens: np.ndarray, following: np.nd
     tokens, following : int array
         Tokens and next tokens that the mean is over.
     """
-    e, u = factors.embedding[tokens], factors.unembedding[following]
-    q, k, v = e @ factors.query, e @ factors.key, e @ factors.value
-    size = _mean(e)
-    of_z = size * (_mean(k) + _mean(q)) + _mean(k @ factors.query.T) + _mean(q @ factors.key.T)
+    e, u, still = factors.embedding[tokens], factors.unembedding[following], factors.still
+    q = e @ factors.query
+    k, back_k = (e, q) if factors.key is None else (e @ factors.key, q @ factors.key.T)
     o = u @ factors.output.T
-    of_y = size * _mean(o) + _mean(v) * _mean(u) + _mean(v @ factors.output) + _mean(o @ factors.value.T)
-    return rate * of_y, rate * of_z / factors.scale**2
+    v, back_v = (e, o) if factors.value is None else (e @ factors.value, o @ factors.value.T)
+    size = _mean(e)
+    of_z = {"query": size * _mean(k), "embedding": _mean(k @ factors.query.T) + _mean(back_k)}
+    of_y = {"output": _mean(v) * _mean(u), "unembedding": _mean(v @ factors.output), "embedding": _mean(back_v)}
+    if factors.key is not None:
+        of_z["key"] = size * _mean(q)
+    if factors.value is not None:
+        of_y["value"] = size * _mean(o)
+    eta_y, eta_z = (rate * sum(term for name, term in of.items() if name not in still) for of in (of_y, of_z))
+    return eta_y, eta_z / factors.scale**2
 
 
 def _mean(rows: np.ndarray) -> float:

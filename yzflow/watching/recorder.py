@@ -19,7 +19,7 @@ from dynamics import Optimizer
 from dynamics.support import checks
 from dynamics.version import __version__
 from yzflow.watching import measures
-from yzflow.watching.adapters import Adapter, Matrices, adapter_of, of_functions
+from yzflow.watching.adapters import Adapter, Matrices, adapter_of, of_functions, with_parts
 from yzflow.watching.claimed import known_rivals
 from yzflow.watching.rates import induced
 from yzflow.watching.recording import AXES, FORMAT, JOINED, Recording
@@ -45,6 +45,7 @@ def watch(
     predict_at: str | Sequence[int] | None = None,
     optimizer: Any = None,
     rates: Sequence[float] | None = None,
+    learning_rate: float | None = None,
     batch_size: int | None = None,
     n_classes: int = 16,
     n_tokens: int = 64,
@@ -64,8 +65,8 @@ def watch(
         (model, sequences (n, T)) -> attention, an array ([layers,] n, heads, T, T), or (n, heads, T) of the last query;
         and logits of the next token, an array (n, [T,] next tokens). Both or none.
     parts : sequence of str, optional
-        What such a model has besides one layer of attention and a linear decoder, in words ("a residual link");
-        default: nothing, or what the model's kind is known to have.
+        What the model has besides one layer of attention and a linear decoder, in words ("a residual link"), and
+        besides what its kind is known to have.
     every : "log" or int
         At steps that grow by a quarter, or every so many.
     predict_at : "log" or sequence of int, optional
@@ -74,8 +75,10 @@ def watch(
     optimizer : torch.optim.Optimizer or yzflow.Optimizer, optional
         Where ``step`` is called by hand. In a ``with`` block it is found by its own steps.
     rates : (float, float), optional
-        eta_Y and eta_Z per step, of a model that trains Y and Z. Default: derived from embedding, query, key, value and
-        output matrices of GPT-2 and GPT-NeoX, and not known elsewhere.
+        eta_Y and eta_Z per step, of a model that trains Y and Z. Default: derived from the learning rate and embedding,
+        query, key, value and output matrices of models whose kind is known, and not known elsewhere.
+    learning_rate : float, optional
+        Per step, of all weights, where no optimizer of PyTorch's is seen that has it.
     batch_size : int, optional
         Sequences of a step, where ``step`` is called by hand. In a ``with`` block they are counted.
     n_classes, n_tokens : int
@@ -97,12 +100,12 @@ def watch(
     if (attention is None) != (logits is None):
         missing = "logits" if logits is None else "attention"
         raise checks.reject(missing, "be given where the other of `attention` and `logits` is", None)
+    given = () if parts is None else checks.listed("parts", parts, "be words")
+    if not all(isinstance(one, str) for one in given):
+        raise checks.reject("parts", "be words", checks.brief(parts))
     if attention is None or logits is None:
-        adapter = adapter_of(model)
+        adapter = with_parts(adapter_of(model), given)
     else:
-        given = () if parts is None else checks.listed("parts", parts, "be words")
-        if not all(isinstance(one, str) for one in given):
-            raise checks.reject("parts", "be words", checks.brief(parts))
         adapter = of_functions(checks.function("attention", attention), checks.function("logits", logits), given)
     found = checks.integer_array("tokens", tokens)
     if found.ndim != 2 or found.shape[0] < 2 or found.shape[1] < 4:
@@ -125,6 +128,7 @@ def watch(
         n_classes=checks.integer("n_classes", n_classes, minimum=1),
         n_tokens=checks.integer("n_tokens", n_tokens, minimum=1),
     )
+    rate = math.nan if learning_rate is None else checks.positive("learning_rate", learning_rate)
     batch = 0 if batch_size is None else checks.integer("batch_size", batch_size, minimum=1)
     if isinstance(predict_at, str):
         checks.one_of("predict_at", predict_at, ("log",))
@@ -135,6 +139,7 @@ def watch(
         "predict_at": predict_at,
         "optimizer": optimizer,
         "rates": rates,
+        "learning_rate": rate,
         "batch_size": batch,
         "path": path,
     }
@@ -159,10 +164,12 @@ class Recorder:
         predict_at: str | tuple[int, ...] | None = None,
         optimizer: Any = None,
         rates: tuple[float, float] | None = None,
+        learning_rate: float = math.nan,
         batch_size: int = 0,
         path: str | os.PathLike | None = None,
     ) -> None:
         self.model, self.adapter, self._probe, self._every = model, adapter, probe, every
+        self._learning_rate = learning_rate
         self._rates, self._optimizer, self._batch = rates, optimizer, batch_size
         self._path = None if path is None else checks.path("path", path)
         places = np.tile(np.arange(probe.context.shape[1]), (min(len(probe.tokens), _REORDERED), 1))
@@ -311,11 +318,12 @@ class Recorder:
 
     def _learning_rates(self, layers: int, heads: int) -> tuple[float, np.ndarray, np.ndarray]:
         """The optimizer's rate, and eta_Y and eta_Z by layer and head, NaN where not known."""
-        rate, found = _rate(self._optimizer, self.model), np.full((2, layers, heads), np.nan)
+        seen = _rate(self._optimizer, self.model)
+        rate, found = self._learning_rate if math.isnan(seen) else seen, np.full((2, layers, heads), np.nan)
         if self._rates is not None:
             found[:] = np.reshape(self._rates, (2, 1, 1))
         elif self.adapter.matrices is not None and math.isfinite(rate):
-            of_model: Iterable[Iterable[Matrices]] = self.adapter.matrices(self.model)
+            of_model: Iterable[Iterable[Matrices]] = self.adapter.matrices(self.model, self._probe.tokens[:2])
             for i, layer in enumerate(of_model):
                 for j, head in enumerate(layer):
                     found[:, i, j] = induced(head, rate, self._probe.kept, self._probe.classes)

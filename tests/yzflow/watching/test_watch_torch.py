@@ -163,7 +163,7 @@ def test_matrices_of_gpt2_give_its_attention_logits():
     layer = model.transformer.h[0].attn
     x = torch.randn(5, 8)
     query, key, _ = layer.c_attn(x[None]).split(8, dim=2)
-    heads = adapter_of(model).matrices(model)[0]
+    heads = adapter_of(model).matrices(model, TOKENS[:2, :-1])[0]
     for i, head in enumerate(heads):
         own = query[0, :, 4 * i : 4 * i + 4] @ key[0, :, 4 * i : 4 * i + 4].T / 2
         found = x.numpy() @ head.query @ (x.numpy() @ head.key).T / head.scale
@@ -179,6 +179,14 @@ def test_matrices_of_gpt_neox_give_its_queries_and_keys():
     x = torch.randn(5, 8)
     layer = model.gpt_neox.layers[0].attention
     query, key, value = layer.query_key_value(x[None]).view(1, 5, -1, 3 * layer.head_size).transpose(1, 2).chunk(3, -1)
-    for i, head in enumerate(adapter_of(model).matrices(model)[0]):
+    for i, head in enumerate(adapter_of(model).matrices(model, TOKENS[:2, :-1])[0]):
         for own, matrix in ((query, head.query), (key, head.key), (value, head.value)):
             np.testing.assert_allclose(x.numpy() @ matrix, own[0, i].detach().numpy(), atol=1e-5)
+
+
+def test_parts_are_added_to_those_of_a_known_kind():
+    facts = yz.watch(encoder(), TOKENS, parts=["gates", "LayerNorm"]).recording.facts
+    assert facts["parts"] == ["a residual link", "LayerNorm", "a feed-forward part", "gates"]
+    assert yz.watch(small(), TOKENS, parts=["gates"]).recording.facts["parts"] == ["gates"]
+    with pytest.raises(ValueError, match="`parts` must be words"):
+        yz.watch(small(), TOKENS, parts=[1])
