@@ -11,7 +11,7 @@ import io
 import json
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -32,6 +32,8 @@ _FORMAT, _UNSEALED = "yzflow-bags-2", "yzflow-bags-1"
 _WHAT = sealed.KINDS[_FORMAT].what
 _ARRAYS = ("query", "target", "indptr", "token", "count", "weight")
 _SIZES = ("n_queries", "n_tokens", "vocab_size")
+# Entries up to which what was found once is kept: it takes several times the memory of the bags.
+_SMALL = 2**14
 _LARGEST_COUNT, _SMALLEST_COUNT = 2.0**64, 2.0**-40  # of the largest count of a bag, before it is scaled
 
 
@@ -190,6 +192,10 @@ class Bags(Frozen):
 
     def __len__(self) -> int:
         return len(self.query)
+
+    def kept(self, make: Callable[..., Any], *what: Any) -> Any:
+        """As `Frozen.kept`, where the bags are small."""
+        return super().kept(make, *what) if self.token.size <= _SMALL else make(self, *what)
 
     def __repr__(self) -> str:
         return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -13,11 +14,12 @@ from dynamics._assembly import LargeRecord, assemble, is_large
 from dynamics._engine.clock import Clock
 from dynamics._engine.march import MOST_EVALUATIONS, Guard, culprit, march, taken
 from dynamics._engine.solver import METHODS, Solver, as_solver
+from dynamics._engine.stages import looked
 from dynamics._engine.steps import Steps, steps_of
 from dynamics._model.objective import Objective, as_objective, check_insertions, shaped
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.full import FullOrbits
-from dynamics.fields.system import Setting, System
+from dynamics.fields.system import Setting, System, frame_for, has
 from dynamics.fields.table import entry_of, explicit_for, system_for
 from dynamics.layer import Layer, optional_rates
 from dynamics.optimizers.flow import check_flow
@@ -191,6 +193,7 @@ def gradient_flow(
     system = system_for(setting, decoder, reduce=solver.reduce == "auto")
     checks.fits_in_memory("times", 8 * len(times) * system.initial.size, "record states")
     query_tokens = getattr(data, "query_tokens", None)
+    query_tokens = None if query_tokens is None else np.array(query_tokens)
     if query_tokens is not None and len(query_tokens) != layer.Z.shape[0]:
         raise checks.reject("init", f"have {len(query_tokens)} rows of Z, one a query token", layer.Z.shape[0])
     with Progress(f"gradient flow ({decoder})", enabled=progress) as report:
@@ -211,13 +214,20 @@ def _start(init: Layer | Trajectory | None, bags: Bags) -> tuple[float, Layer]:
 
 
 def _trajectory(system: System, times: np.ndarray, states: np.ndarray, labels: Mapping) -> Trajectory:
-    """The trajectory of the states at these times."""
+    """The trajectory of the states at these times; what a kernel finds of them is left until somebody reads it."""
     if getattr(system, "compact", False) and is_large(system.setting.bags, system.setting.start, len(times)):
         system = cast(FullOrbits, system)
         kept = LargeRecord(system.setting.bags, system.setting.start, system.setting.objective)
         for time, state in zip(times, states, strict=True):
             kept.add(time, system.logits(state), system.loss(state))
         return kept.trajectory(system.logits(states[-1]), None, **labels, extra=system.extra(states))
+    if has(system, "kernel") and not system.setting.objective.terms:
+        last = states[-1].copy()
+        return Trajectory._later(partial(_assembled, system, times, states, labels), partial(system.layer, last))
+    return _assembled(system, times, states, labels)
+
+
+def _assembled(system: System, times: np.ndarray, states: np.ndarray, labels: Mapping) -> Trajectory:
     seen = system.observe(states)
     attributes = {"long_name": "rate of change of the attention logit", "units": "1 / SGD step"}
     extra = {"z_velocity": (("time", "query", "token"), seen.velocity, attributes), **system.extra(states)}
@@ -286,12 +296,15 @@ def _integrate(
     states, steps = np.empty((len(times), system.initial.size)), None
     # A trial step may overshoot into overflow or nan; the integrator then steps back.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        ours = parameters["method"] in ("auto", "DOP853")
+        frame = frame_for(system) if ours else None
         # An explicit method halves its step for ever on a start that is not finite.
-        if not np.isfinite(system.derivative(system.initial)).all():
+        slope = system.derivative(system.initial) if frame is None else looked(frame, system.initial[None])[1]
+        if not np.isfinite(slope).all():
             fail("the derivative is not finite at the start", 0.0, system.initial, 0)
         how = {name: parameters[name] for name in ("rtol", "atol")}
-        if parameters["method"] in ("auto", "DOP853"):
-            how["explicit"] = explicit_for(system, clock.rate, watch)
+        if ours:
+            how["explicit"] = explicit_for(system, frame, clock.rate, watch)
         steps = steps_of(parameters["method"], bind, end, system.initial, **how)
         grid = np.clip(clock.variable(times), 0.0, end)
         most = min(MOST_EVALUATIONS, getattr(system, "most_evaluations", MOST_EVALUATIONS))

@@ -315,7 +315,12 @@ class Layer(Frozen):
     @classmethod
     def zeros(cls, bags: Bags) -> Layer:
         """The start Y = Z = 0 for these bags, with one column of Y for all next tokens that never occur."""
-        columns = np.ones(checks.instance("bags", bags, Bags).n_targets, dtype=np.int64)
+        layer: Layer = checks.instance("bags", bags, Bags).kept(cls._zeros)
+        return layer
+
+    @classmethod
+    def _zeros(cls, bags: Bags) -> Layer:
+        columns = np.ones(bags.n_targets, dtype=np.int64)
         if bags.vocab_size > bags.n_targets:
             columns = np.append(columns, bags.vocab_size - bags.n_targets)
         # Never written to, so that they take no memory at any size.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike
@@ -42,6 +44,19 @@ class Support:
         Whether the token occurs with this next token only.
     """
 
+    @classmethod
+    def of(cls, bags: Bags, n_tokens: int) -> Support:
+        """The support of bags, found once for each of them: its arrays are read-only."""
+        support: Support = bags.kept(cls._read_only, n_tokens)
+        return support
+
+    @classmethod
+    def _read_only(cls, bags: Bags, n_tokens: int) -> Support:
+        support = cls(bags, n_tokens)
+        for array in (support.present, support.starts, support.token, support.row, support.distinct):
+            checks.read_only(array)
+        return support
+
     def __init__(self, bags: Bags, n_tokens: int | None = None) -> None:
         self.bags = checks.instance("bags", bags, Bags)
         # Sparse arrays do not look whether their indices are in range.
@@ -66,15 +81,10 @@ class Support:
         np.add.at(values, np.searchsorted(self.row * self.n_tokens + self.token, keys), product.data)
         return values
 
-    def over_time(self, Z: np.ndarray) -> np.ndarray:
-        """c_n on the pairs at attention logits (times, queries, tokens), as `attention` finds it for one of them."""
-        Z = checks.of_shape("Z", Z, (None, None, None))
-        bags, times = self.bags, len(Z)
-        if bags.n_queries > Z.shape[1] or self.n_tokens > Z.shape[2] or Z.ndim != 3:
-            rule = f"have logits of at least {bags.n_queries} queries and {self.n_tokens} tokens at each time"
-            raise checks.reject("Z", rule, f"shape {Z.shape}")
-        Z = Z if Z.dtype.kind == "f" else Z.astype(float)
-        # The share of each entry of each bag in each next token, in the order of `conditional`.
+    @cached_property
+    def _into(self) -> scipy.sparse.csr_array:
+        """The share of each entry of the bags in each pair: (pairs, entries)."""
+        bags = self.bags
         given = scipy.sparse.coo_array(self.conditional)
         kept = given.data > 0
         row, bag, weight = given.row[kept], given.col[kept], given.data[kept]
@@ -86,7 +96,17 @@ class Support:
         order = np.argsort(pair, kind="stable")
         indptr = np.concatenate([[0], np.cumsum(np.bincount(pair, minlength=self.token.size))])
         shape = (self.token.size, bags.token.size)
-        into = scipy.sparse.csr_array((np.repeat(weight, length)[order], entry[order], indptr), shape=shape)
+        return scipy.sparse.csr_array((np.repeat(weight, length)[order], entry[order], indptr), shape=shape)
+
+    def over_time(self, Z: np.ndarray) -> np.ndarray:
+        """c_n on the pairs at attention logits (times, queries, tokens), as `attention` finds it for one of them."""
+        Z = checks.of_shape("Z", Z, (None, None, None))
+        bags, times = self.bags, len(Z)
+        if bags.n_queries > Z.shape[1] or self.n_tokens > Z.shape[2] or Z.ndim != 3:
+            rule = f"have logits of at least {bags.n_queries} queries and {self.n_tokens} tokens at each time"
+            raise checks.reject("Z", rule, f"shape {Z.shape}")
+        Z = Z if Z.dtype.kind == "f" else Z.astype(float)
+        into = self._into
         values = np.empty((times, self.token.size))
         together = max(1, _TOGETHER // max(1, bags.token.size))
         for lo in range(0, times, together):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +71,7 @@ class Trajectory:
     """
 
     _parts: tuple[dict[str, tuple], dict[str, tuple], dict[str, Any]]
+    _due: tuple[Callable[[], Trajectory], Callable[[], Layer]]
 
     def __init__(
         self, dataset: xr.Dataset, call: Call | None = None, environment: Mapping[str, str] | None = None
@@ -90,9 +91,29 @@ class Trajectory:
         trajectory.call, trajectory.environment = None, {}
         return trajectory
 
+    @classmethod
+    def _later(cls, make: Callable[[], Trajectory], final: Callable[[], Layer]) -> Trajectory:
+        """The trajectory that ``make`` returns, which is called when more than the ``final`` layer is asked for."""
+        trajectory = cls.__new__(cls)
+        trajectory._due = (make, final)
+        trajectory.call, trajectory.environment = None, {}
+        return trajectory
+
+    def _made(self) -> None:
+        """Make what is due."""
+        due = self.__dict__.get("_due")
+        if due is not None:
+            self._parts = due[0]()._parts
+            self.__dict__.pop("_due", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._made()
+        return self.__dict__.copy()
+
     @cached_property
     def dataset(self) -> xr.Dataset:
         """The dataset that the class describes."""
+        self._made()
         return xr.Dataset(*self.__dict__.pop("_parts"))
 
     def __repr__(self) -> str:
@@ -177,6 +198,9 @@ class Trajectory:
     @property
     def final(self) -> Layer:
         """The layer at the last recorded time."""
+        due = self.__dict__.get("_due")
+        if due is not None:
+            return due[1]()
         last, attributes = self._last()
         if "entry_token" in last:
             if "y_final" not in last:

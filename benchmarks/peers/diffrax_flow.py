@@ -16,11 +16,20 @@ REDUCED_NAME = "diffrax Dopri8, jax, our K + 1 columns"
 
 
 def flow(
-    classes: SequenceClasses, *, eta_y: float, eta_z: float, t_end: float, rtol: float, atol: float, reduced=False
+    classes: SequenceClasses,
+    *,
+    eta_y: float,
+    eta_z: float,
+    t_end: float,
+    rtol: float,
+    atol: float,
+    reduced=False,
+    times: int = 1,
 ) -> Callable[[], np.ndarray]:
     """A function that returns Z at ``t_end``; its first call compiles.
 
-    ``reduced`` lets it use what `Layer.zeros` knows: next tokens that never occur have equal columns of Y.
+    ``reduced`` lets it use what `Layer.zeros` knows: next tokens that never occur have equal columns of Y. It records
+    both arrays at so many ``times``, equally spaced.
     """
     probabilities = jnp.asarray(classes.probabilities.toarray())
     n_classes, n_tokens = probabilities.shape
@@ -41,6 +50,8 @@ def flow(
         dz = (f * (g - f * (f * g).sum(axis=1, keepdims=True))).mean(axis=0)
         return eta_z * dz, eta_y / n_classes * f.T @ r
 
+    save = diffrax.SaveAt(t1=True) if times == 1 else diffrax.SaveAt(ts=jnp.linspace(0.0, t_end, times))
+
     @jax.jit
     def integrate(start):
         solution = diffrax.diffeqsolve(
@@ -50,11 +61,11 @@ def flow(
             t_end,
             None,
             start,
-            saveat=diffrax.SaveAt(t1=True),
+            saveat=save,
             stepsize_controller=diffrax.PIDController(rtol=rtol, atol=atol),
             max_steps=1_000_000,
         )
-        return solution.ys[0][0]
+        return solution.ys
 
     start = jnp.zeros(n_tokens), jnp.zeros((n_tokens, columns))
-    return lambda: np.asarray(integrate(start))
+    return lambda: np.asarray(jax.block_until_ready(integrate(start))[0][-1])

@@ -65,29 +65,34 @@ for _function, _instruction in (
     _arithmetic(_function, _instruction)
 
 
-def _address(context: Any, builder: Any, kind: Any, array: Any, row: Any) -> Any:
-    """Where row ``row`` of the last axis of a contiguous array starts."""
-    data = context.make_array(kind)(context, builder, array).data
-    start = builder.mul(row, ir.Constant(row.type, LANES))
-    return builder.bitcast(builder.gep(data, [start]), _DOUBLES.as_pointer())
+def _memory(stride: int) -> tuple[Any, Any]:
+    """Functions that load and store a row that starts at ``stride`` times its index in a contiguous array."""
+
+    def address(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+        data = context.make_array(kind)(context, builder, array).data
+        start = builder.mul(index, ir.Constant(index.type, stride))
+        return builder.bitcast(builder.gep(data, [start]), _DOUBLES.as_pointer())
+
+    @intrinsic
+    def load(_, array, i):
+        def codegen(context, builder, kind, arguments):
+            return builder.load(address(context, builder, kind.args[0], *arguments), align=8)
+
+        return _ROW(array, types.intp), codegen
+
+    @intrinsic
+    def store(_, array, i, row):
+        def codegen(context, builder, kind, arguments):
+            value = _spread(builder, arguments[2])
+            builder.store(value, address(context, builder, kind.args[0], *arguments[:2]), align=8)
+            return context.get_dummy_value()
+
+        return types.void(array, types.intp, row), codegen
+
+    return load, store
 
 
-@intrinsic
-def load(_, array, i):
-    def codegen(context, builder, kind, arguments):
-        return builder.load(_address(context, builder, kind.args[0], *arguments), align=8)
-
-    return _ROW(array, types.intp), codegen
-
-
-@intrinsic
-def store(_, array, i, row):
-    def codegen(context, builder, kind, arguments):
-        value = _spread(builder, arguments[2])
-        builder.store(value, _address(context, builder, kind.args[0], *arguments[:2]), align=8)
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, row), codegen
+(load, store), (load_at, store_at) = _memory(LANES), _memory(1)
 
 
 @intrinsic
@@ -141,4 +146,27 @@ def power_of_two(_, k):
     return _ROW(k), codegen
 
 
+def _folded(join: Callable) -> Any:
+    """A number made of a row, by joining its halves until one is left."""
+
+    @intrinsic
+    def fold(_, a):
+        def codegen(context, builder, kind, arguments):
+            row, half = arguments[0], LANES // 2
+            while half:
+                numbers = ir.VectorType(ir.IntType(32), half)
+                low, high = (
+                    builder.shuffle_vector(row, row, ir.Constant(numbers, list(range(at, at + half))))
+                    for at in (0, half)
+                )
+                row, half = join(builder, low, high), half // 2
+            return builder.extract_element(row, ir.Constant(ir.IntType(32), 0))
+
+        return types.float64(a), codegen
+
+    return fold
+
+
+total = _folded(lambda builder, a, b: builder.fadd(a, b))
+highest = _folded(lambda builder, a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b))
 sqrt, floor, absolute = _by_llvm("sqrt"), _by_llvm("floor"), _by_llvm("fabs")

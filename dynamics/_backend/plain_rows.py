@@ -19,6 +19,16 @@ def store(array, i, row):
 
 
 @primitive
+def load_at(array, i):
+    return array[i : i + LANES].copy()
+
+
+@primitive
+def store_at(array, i, row):
+    array[i : i + LANES] = row
+
+
+@primitive
 def filled(number):
     return np.full(LANES, number)
 
@@ -37,6 +47,24 @@ def where(mask, a, b):
 def power_of_two(k):
     # Of its bits; where k is nan, so is what it multiplies.
     return ((k.astype(np.int64) + 1023) << 52).view(np.float64)
+
+
+@primitive
+def total(a):
+    half = a.size // 2
+    while half > 0:
+        a = a[:half] + a[half : 2 * half]
+        half //= 2
+    return a[0]
+
+
+@primitive
+def highest(a):
+    half = a.size // 2
+    while half > 0:
+        a = larger(a[:half], a[half : 2 * half])
+        half //= 2
+    return a[0]
 
 
 sqrt, floor, absolute = np.sqrt, np.floor, np.abs

@@ -13,35 +13,11 @@ import numpy as np
 
 from dynamics._backend import lanes as rows_of_lanes
 from dynamics._backend.compiled import kernel
-from dynamics._backend.lanes import LANES, filled, floor, larger, load, power_of_two, sqrt, store, where
+from dynamics._backend.lanes import LANES, filled, larger, load, sqrt, store, where
+from dynamics._model import small
+from dynamics._model.small import exp
 
-_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (rows_of_lanes,)}
-
-
-@kernel(inner=True, **_OPTIONS)
-def exp(x):
-    """exp(x) within two units in the last place; below 1e-307 and above 1e307 it stays where it is.
-
-    The C library takes one number at a time. This is Taylor's polynomial of degree 13 on [-ln(2)/2, ln(2)/2], times a
-    power of two.
-    """
-    x = larger(-707.0, x)
-    x = where(x - 707.0, 707.0, x)
-    k = floor(x * 1.4426950408889634 + 0.5)
-    x = (x - k * 0.693145751953125) - k * 1.42860682030941723212e-6
-    p = x * 1.6059043836821613e-10 + 2.08767569878681e-09
-    p = p * x + 2.505210838544172e-08
-    p = p * x + 2.755731922398589e-07
-    p = p * x + 2.7557319223985893e-06
-    p = p * x + 2.48015873015873e-05
-    p = p * x + 0.0001984126984126984
-    p = p * x + 0.001388888888888889
-    p = p * x + 0.008333333333333333
-    p = p * x + 0.041666666666666664
-    p = p * x + 0.16666666666666666
-    p = p * x + 0.5
-    p = p * x + 1.0
-    return (p * x + 1.0) * power_of_two(k)
+_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (rows_of_lanes, small)}
 
 
 @kernel(inner=True, **_OPTIONS)

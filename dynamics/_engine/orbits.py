@@ -46,7 +46,14 @@ def find_orbits(setting: Setting, *, inverts: bool) -> Orbits | None:
         pseudo = sum(kind.bags.shape[1] for kind in symmetry.kinds)
         if _WORTH * sum((kind.bags.shape[1] + pseudo) ** 3 for kind in symmetry.kinds) > len(bags) ** 3:
             return None
-    return Orbits(symmetry, layer)
+    orbits: Orbits = bags.kept(_from_zeros) if layer is Layer.zeros(bags) else Orbits(symmetry, layer)
+    return orbits
+
+
+def _from_zeros(bags: Bags) -> Orbits:
+    symmetry = symmetry_of(bags)
+    assert symmetry is not None
+    return Orbits(symmetry, Layer.zeros(bags))
 
 
 class KindFrame:

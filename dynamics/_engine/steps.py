@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -136,7 +137,7 @@ class Dop853:
 
     def advance(self) -> str | None:
         """Take a step; returns None, or the reason if there is no further step."""
-        smallest = 10 * abs(np.nextafter(self.s, np.inf) - self.s)
+        smallest = 10 * abs(math.nextafter(self.s, math.inf) - self.s)
         size, rejected = max(self._next_size, smallest), False
         self._begin()
         while size >= smallest:

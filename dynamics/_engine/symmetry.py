@@ -83,7 +83,11 @@ class Symmetry:
 
 def symmetry_of(bags: Bags) -> Symmetry | None:
     """`find_symmetry`, which is done once for bags that are equal and small."""
-    return find_symmetry(bags) if bags.token.size > _SMALL else _kept_symmetry(_Content(bags))
+    return find_symmetry(bags) if bags.token.size > _SMALL else bags.kept(_of_content)
+
+
+def _of_content(bags: Bags) -> Symmetry | None:
+    return _kept_symmetry(_Content(bags))
 
 
 class _Content:

@@ -47,6 +47,11 @@ class Batch(NamedTuple):
     @classmethod
     def of(cls, bags: Bags, dtype: np.dtype) -> Batch:
         """Each bag as a group of its own, read-only, in the precision of the weights."""
+        batch: Batch = bags.kept(cls._of, dtype)
+        return batch
+
+    @classmethod
+    def _of(cls, bags: Bags, dtype: np.dtype) -> Batch:
         target = bags.target if bags.hard else read_only(np.full(len(bags), -1))
         soft = np.empty((0, 0)) if bags.hard else bags.target
         soft, weight, count = (read_only(array.astype(dtype)) for array in (soft, bags.weight, bags.count))

@@ -11,6 +11,7 @@ from dynamics._engine.sgd import sampling
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
 from dynamics._model.objective import Objective, add_terms, as_objective, rule_of
+from dynamics._model.small import Small, small_of
 from dynamics._model.weights import Kind, Weights
 from dynamics.bags import Bags
 from dynamics.support.checks import read_only
@@ -141,6 +142,14 @@ class Problem:
             return None
         part = self._parts[0][0]
         return part, part.query.size, weights, self.rule, slopes, self._none, True
+
+    def small(self, like: Weights) -> Small | None:
+        """The arguments of the kernel for small plain layers, or None where these weights are more than Z and Y."""
+        rule, batch = self.rule, self.batch
+        usual = not (rule.squared or rule.contrasted or rule.residual or rule.means) and rule.normalised
+        if not usual or like.V.size or like.hidden.size or batch.soft.shape[0] or batch.count.dtype != np.float64:
+            return None
+        return small_of(batch, rule.multiplicity, like.Z.shape)
 
     def loss(self, weights: Weights) -> float:
         """The loss alone, at weights that are read-only."""

@@ -286,6 +286,10 @@ class SequenceClasses(Frozen):
 
     def population(self) -> Bags:
         """The limit T -> infinity: one bag a class, its counts the probabilities (Lemma 2)."""
+        bags: Bags = self.kept(SequenceClasses._population)
+        return bags
+
+    def _population(self) -> Bags:
         sparse = self.probabilities.copy()
         sparse.sort_indices()
         return self._bags(np.arange(self.n_classes), sparse.indptr, sparse.indices, sparse.data, self.class_weights)

@@ -11,10 +11,10 @@ import numpy as np
 
 from dynamics._assembly import States
 from dynamics._engine.orbits import KindFrame, NotReducibleError, Orbits
-from dynamics._engine.stages import Frame, frame_of
+from dynamics._engine.stages import Frame, frame_of, looked
 from dynamics._model.problem import Problem
 from dynamics._model.weights import RATES, Weights
-from dynamics.fields.system import Observed, Setting
+from dynamics.fields.system import Observed, Setting, frame_for
 from dynamics.layer import Layer, moved
 from dynamics.support.checks import read_only
 
@@ -122,6 +122,18 @@ class Full:
         """Observations of states, with the loss where the objective is no more than that."""
         bounds = zip(self.bounds[:-1], self.bounds[1:], self.shapes, strict=True)
         arrays = [np.ascontiguousarray(states[:, lo:hi]).reshape(len(states), *shape) for lo, hi, shape in bounds]
+        frame = frame_for(self)
+        if frame is None:
+            loss, velocity = self._seen(states)
+        else:
+            loss, slopes = looked(frame, states)
+            velocity = np.ascontiguousarray(slopes[:, : self.like.Z.size]).reshape(-1, *self.like.Z.shape)
+        objective = self.setting.objective
+        known = loss if self.finds_loss and not (objective.contrast or objective.label_smoothing) else None
+        return Observed(States.of(self.like, Weights(*arrays)), velocity, known)
+
+    def _seen(self, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The loss and dZ/dt at each of some states."""
         velocity, loss = np.empty((len(states), *self.like.Z.shape)), np.empty(len(states))
         state, out = np.empty(states.shape[1]), np.empty(states.shape[1])
         evaluate, weights, slopes = self.bound(state, out), self.weights(state), self.split(out)
@@ -129,9 +141,7 @@ class Full:
             state[:] = found
             loss[i] = evaluate()
             velocity[i] = slopes.Z if self.like.embedding is None else self._through(weights, slopes)
-        objective = self.setting.objective
-        known = loss if self.finds_loss and not (objective.contrast or objective.label_smoothing) else None
-        return Observed(States.of(self.like, Weights(*arrays)), velocity, known)
+        return loss, velocity
 
     def z_places(self, query: np.ndarray, token: np.ndarray) -> np.ndarray:
         """Where in a state the logits z[query, token] are: Z comes first."""
@@ -292,12 +302,17 @@ class FullOrbits:
         Z = np.where(self.z_index >= 0, states[:, self.z_index], start.Z)
         variables = np.stack([self.variables(state) for state in states])
         Y = np.where(self.y_index >= 0, variables[:, self.y_index], start.Y * self.twin_scale) / self.twin_scale
-        state, out = np.empty(size), np.empty(size)
-        evaluate, slopes, loss = self.bound(state, out), np.empty(states.shape), np.empty(len(states))
-        for i, found in enumerate(states):
-            state[:] = found
-            loss[i] = evaluate()
-            slopes[i] = out
+        frame = frame_for(self)
+        if frame is None:
+            state, out = np.empty(size), np.empty(size)
+            evaluate, slopes, loss = self.bound(state, out), np.empty(states.shape), np.empty(len(states))
+            for i, found in enumerate(states):
+                state[:] = found
+                loss[i] = evaluate()
+                slopes[i] = out
+        else:
+            loss, slopes = looked(frame, states)
+            loss *= self.orbits.frames[0].copies * self.orbits.frames[0].share
         velocity = np.where(self.z_index >= 0, slopes[:, self.z_index], 0.0)
         none = (np.empty((len(states), 0, 0)),) * 5
         return Observed(States.of(start, Weights(Z, Y, *none)), velocity, None if np.isnan(loss).all() else loss)

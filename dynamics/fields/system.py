@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -118,6 +118,16 @@ class Framed(Protocol):
 
     def frame(self) -> Frame | None:
         """The derivative in the form of the kernel that takes whole steps, or None where it cannot or need not be."""
+
+
+def has(system: System, path: str) -> bool:
+    """Whether a fast path, "kernel" or "factors", is declared by the very class of a system."""
+    return path in vars(type(system)).get("fast", ())
+
+
+def frame_for(system: System) -> Frame | None:
+    """The frame of a system that declares one of its own."""
+    return cast(Framed, system).frame() if has(system, "kernel") else None
 
 
 def copied(system: System, state: np.ndarray, out: np.ndarray) -> Callable[[], float]:

@@ -11,14 +11,14 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from dynamics._engine.factors import FactoredDop853, factors_of
 from dynamics._engine.lane_records import Kind
 from dynamics._engine.orbits import NotReducibleError, Orbits, find_orbits
-from dynamics._engine.stages import StagedDop853
+from dynamics._engine.stages import Frame, StagedDop853
 from dynamics._engine.steps import Dop853, Explicit
 from dynamics.fields import steps
 from dynamics.fields.full import Full, FullOrbits
@@ -26,7 +26,7 @@ from dynamics.fields.modified import Modified, ModifiedOrbits
 from dynamics.fields.own import Field, installed
 from dynamics.fields.own_flow import orbits_of, whole_of
 from dynamics.fields.steps import Step
-from dynamics.fields.system import Framed, Setting, System
+from dynamics.fields.system import Setting, System, has
 from dynamics.fields.theory import Theory, TheoryOrbits
 from dynamics.optimizers.flow import Optimized
 from dynamics.support import checks
@@ -157,11 +157,6 @@ def register(field: Field) -> None:
     )
 
 
-def has(system: System, path: str) -> bool:
-    """Whether a fast path, "kernel" or "factors", is declared by the very class of a system."""
-    return path in vars(type(system)).get("fast", ())
-
-
 def system_for(setting: Setting, decoder: str, *, reduce: bool) -> System:
     """The system to integrate: where it pays, and ``reduce``, one variable for each orbit.
 
@@ -184,13 +179,15 @@ def system_for(setting: Setting, decoder: str, *, reduce: bool) -> System:
 
 
 def explicit_for(
-    system: System, speed: Callable[[np.ndarray], np.ndarray], watch: Callable[[float, int], None]
+    system: System,
+    frame: Frame | None,
+    speed: Callable[[np.ndarray], np.ndarray],
+    watch: Callable[[float, int], None],
 ) -> Explicit:
     """The steps of DOP853 that suit a system: small ones in a kernel, large ones with slopes as factors, or plain ones.
 
-    For ``speed`` and ``watch`` see `StagedDop853`.
+    ``frame`` is that of the system; for ``speed`` and ``watch`` see `StagedDop853`.
     """
-    frame = cast(Framed, system).frame() if has(system, "kernel") else None
     if frame is not None:
         return partial(StagedDop853, frame, speed, watch)
     factors = factors_of(system) if has(system, "factors") else None

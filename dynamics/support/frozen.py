@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -21,6 +22,16 @@ class Frozen:
 
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{self!r} cannot be changed: `{name}` stays")
+
+    def kept(self, make: Callable[..., Any], *what: Any) -> Any:
+        """``make(self, *what)``, found once for this object: what it holds never changes. Copies go without it."""
+        found = vars(self).setdefault("_kept", {})
+        if (make, what) not in found:
+            found[make, what] = make(self, *what)
+        return found[make, what]
+
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "_kept"}
 
     def __setstate__(self, state: dict[str, object]) -> None:
         for value in state.values():

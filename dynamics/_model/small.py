@@ -1,0 +1,229 @@
+"""Loss and gradient of a small plain layer, in rows of numbers that become vector instructions (numba).
+
+The kernel of `_model.kernels` takes any layer and any batch, makes its arrays anew in each call, and asks the C library
+for one exponential at a time: at ten classes that is three times the arithmetic. Here the arrays are the caller's, all
+exponentials of a batch are taken together, and the loss is found only where somebody asks for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dynamics._backend import lanes
+from dynamics._backend.compiled import kernel
+from dynamics._backend.lanes import (
+    LANES,
+    filled,
+    floor,
+    highest,
+    larger,
+    load_at,
+    power_of_two,
+    store_at,
+    total,
+    where,
+)
+from dynamics._model.batch import Batch
+from dynamics.support.checks import read_only
+
+_OPTIONS: dict[str, Any] = {"fastmath": {"contract"}, "uses": (lanes,)}
+
+
+class Small(NamedTuple):
+    """The arguments of `plain_gradient`: bags, weights and what they take to work in.
+
+    Attributes
+    ----------
+    query, target, indptr, token : int arrays
+    weight, count : arrays
+        Those of a `Batch` whose groups are bags with next tokens.
+    mass : (rows of `LANES`,)
+        The multiplicity of each column of Y, then zeros.
+    rivals : (bags, rows of `LANES`)
+        The same without the next token of the bag itself.
+    width, columns : int
+        Columns of Z and of Y.
+    entries : (Z.size + Y.size + LANES,)
+        Z, then Y, then room for a row.
+    slopes : as ``entries``
+        Where the gradients are added up.
+    start : int
+        Where Y starts.
+    shares : (entries of the bags, then room for a row,)
+    logits : (bags, rows of `LANES`)
+    line : (rows of `LANES`,)
+    asked : (1,) bool
+        Whether the loss is asked for.
+    """
+
+    query: np.ndarray
+    target: np.ndarray
+    indptr: np.ndarray
+    token: np.ndarray
+    weight: np.ndarray
+    count: np.ndarray  # in place of a method of tuples
+    mass: np.ndarray
+    rivals: np.ndarray
+    width: int
+    columns: int
+    entries: np.ndarray
+    slopes: np.ndarray
+    start: int
+    shares: np.ndarray
+    logits: np.ndarray
+    line: np.ndarray
+    asked: np.ndarray
+
+
+def small_of(batch: Batch, multiplicity: np.ndarray, shape: tuple[int, int]) -> Small:
+    """The arguments of `plain_gradient` for bags alone in their groups, with arrays to work in of their own.
+
+    ``shape`` is that of Z; Y has the same tokens.
+    """
+    columns, start = multiplicity.size, shape[0] * shape[1]
+    wide = -(-columns // LANES) * LANES
+    mass, size = np.zeros(wide), start + shape[1] * columns + LANES
+    mass[:columns] = multiplicity
+    rivals = np.tile(mass, (batch.query.size, 1))
+    rivals[np.arange(batch.query.size), batch.target] -= 1
+    return Small(
+        batch.query,
+        batch.target,
+        batch.indptr,
+        batch.token,
+        batch.weight,
+        batch.count,
+        read_only(mass),
+        read_only(rivals.ravel()),
+        shape[1],
+        columns,
+        np.zeros(size),
+        np.zeros(size),
+        start,
+        np.zeros(batch.token.size + LANES),
+        np.zeros(batch.query.size * wide),
+        np.zeros(wide),
+        np.zeros(1, np.bool_),
+    )
+
+
+@kernel(inner=True, **_OPTIONS)
+def exp(x):
+    """exp(x) within two units in the last place; below 1e-307 and above 1e307 it stays where it is.
+
+    The C library takes one number at a time. This is Taylor's polynomial of degree 13 on [-ln(2)/2, ln(2)/2], times a
+    power of two.
+    """
+    x = larger(-707.0, x)
+    x = where(x - 707.0, 707.0, x)
+    k = floor(x * 1.4426950408889634 + 0.5)
+    x = (x - k * 0.693145751953125) - k * 1.42860682030941723212e-6
+    p = x * 1.6059043836821613e-10 + 2.08767569878681e-09
+    p = p * x + 2.505210838544172e-08
+    p = p * x + 2.755731922398589e-07
+    p = p * x + 2.7557319223985893e-06
+    p = p * x + 2.48015873015873e-05
+    p = p * x + 0.0001984126984126984
+    p = p * x + 0.001388888888888889
+    p = p * x + 0.008333333333333333
+    p = p * x + 0.041666666666666664
+    p = p * x + 0.16666666666666666
+    p = p * x + 0.5
+    p = p * x + 1.0
+    return (p * x + 1.0) * power_of_two(k)
+
+
+@kernel(inner=True, **_OPTIONS)
+def _attend(query, indptr, token, count, width, entries, shares):
+    """The features f of all bags into ``shares``."""
+    for b in range(query.size):
+        z, top = query[b] * width, -np.inf
+        for i in range(indptr[b], indptr[b + 1]):
+            x = entries[z + token[i]]
+            top = x if x > top else top
+        for i in range(indptr[b], indptr[b + 1]):
+            shares[i] = entries[z + token[i]] - top
+    for i in range(0, token.size, LANES):
+        store_at(shares, i, exp(load_at(shares, i)))
+    for b in range(query.size):
+        sum_, square = 0.0, 0.0
+        for i in range(indptr[b], indptr[b + 1]):
+            shares[i] *= count[i]
+            sum_ += shares[i]
+            square += shares[i] * shares[i]
+        # The token of the largest logit may have next to no count, or counts may be huge.
+        if not 1e-12 < sum_ < 1e12:
+            square = 0.0
+            for i in range(indptr[b], indptr[b + 1]):
+                shares[i] /= sum_
+                square += shares[i] * shares[i]
+        scale = 1.0 / np.sqrt(square)
+        for i in range(indptr[b], indptr[b + 1]):
+            shares[i] *= scale
+
+
+@kernel(inner=True, **_OPTIONS)
+def _decode(indptr, token, mass, columns, start, entries, shares, logits):
+    """The decoder's logits of all bags below the largest of each, and what they are below it by, and its exponential.
+
+    What stands beyond the columns of Y is the next row, and is left out by its mass of zero.
+    """
+    wide = mass.size
+    for b in range(indptr.size - 1):
+        top = -np.inf
+        for c in range(0, wide, LANES):
+            u = filled(0.0)
+            for i in range(indptr[b], indptr[b + 1]):
+                u = u + shares[i] * load_at(entries, start + token[i] * columns + c)
+            u = where(load_at(mass, c), u, filled(-1e300))
+            best = highest(u)
+            top = best if best > top else top
+            store_at(logits, b * wide + c, u)
+        for c in range(0, wide, LANES):
+            store_at(logits, b * wide + c, load_at(logits, b * wide + c) - top)
+
+
+@kernel(**_OPTIONS)
+def plain_gradient(small):
+    """As `kernels.loss_and_gradient` of a plain layer and the cross-entropy (Lemma 1); the loss is 0 if not ``asked``.
+
+    The weights are in ``entries``, and the gradients are added into ``slopes``.
+    """
+    query, target, indptr, token, weight = small.query, small.target, small.indptr, small.token, small.weight
+    mass, rivals, width, columns, start = small.mass, small.rivals, small.width, small.columns, small.start
+    entries, slopes, shares, logits, line = small.entries, small.slopes, small.shares, small.logits, small.line
+    _attend(query, indptr, token, small.count, width, entries, shares)
+    _decode(indptr, token, mass, columns, start, entries, shares, logits)
+    wide, loss, asked = mass.size, 0.0, small.asked[0]
+    for b in range(query.size):
+        at, own = b * wide, b * wide + target[b]
+        below, rest = logits[own], filled(0.0)
+        for c in range(0, wide, LANES):
+            e = exp(load_at(logits, at + c))
+            store_at(logits, at + c, e)
+            rest = rest + load_at(rivals, at + c) * e
+        # 1 - alpha of the target is a sum over its rivals: as a difference it would lose its digits.
+        others, certain = total(rest), logits[own]
+        if asked:
+            loss += weight[b] * (np.log1p(others / certain) if certain > others else np.log(others + certain) - below)
+        scale = 1.0 / (others + certain)
+        for c in range(0, wide, LANES):
+            m = load_at(mass, c)
+            r = where(m - load_at(rivals, at + c), others * scale, 0.0 - load_at(logits, at + c) * scale)
+            r = where(m, r, 0.0)
+            store_at(logits, at + c, r)
+            store_at(line, c, m * r)
+        inner, z = 0.0, query[b] * width
+        for i in range(indptr[b], indptr[b + 1]):
+            place, f, along = start + token[i] * columns, weight[b] * shares[i], filled(0.0)
+            for c in range(0, wide, LANES):
+                along = along + load_at(entries, place + c) * load_at(line, c)
+                store_at(slopes, place + c, load_at(slopes, place + c) + f * load_at(logits, at + c))
+            g = total(along)
+            inner += shares[i] * g
+            slopes[z + token[i]] += f * g
+        for i in range(indptr[b], indptr[b + 1]):
+            slopes[z + token[i]] -= weight[b] * shares[i] * shares[i] * inner
+    return loss
