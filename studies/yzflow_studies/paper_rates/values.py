@@ -37,7 +37,7 @@ def cut(
     runs = study.runs_of(tokens, layers, rates=rates, seeds=seeds, steps=steps, clip=clip, store=STORE)
     unigram = study.unigram_loss(tokens)
     good = study.trains(runs, unigram)
-    first = {"layer": 0, "drop": True}
+    first = {"layer": 0}
     end, moved = study.at_the_end(runs).isel(first), study.last_movement(runs).isel(first)
     back, fall = study.rebounds(runs).isel(first), study.drops(runs).isel(first)
     path = study.same_path(runs).isel(first).sel(learning_rate=rates[-1])
