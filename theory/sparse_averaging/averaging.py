@@ -24,7 +24,7 @@ from theory.sparse_averaging.matching import (
     match3_tensor,
 )
 from theory.sparse_averaging.moments import MomentCurve, is_face, moment_curve, no_face_witness
-from theory.sparse_averaging.other_architectures import Collision, collision, collision_error
+from theory.sparse_averaging.other_architectures import Collision, best_first_layer, collision, collision_error
 from theory.sparse_averaging.precision import error_parts, rounded_query, smallest_bits, sufficient_bits
 from theory.sparse_averaging.protocols import (
     ProtocolRun,
@@ -64,6 +64,7 @@ __all__ = [
     "RecurrentNetwork",
     "Size",
     "angle_gap",
+    "best_first_layer",
     "bit_strings",
     "certificate",
     "collision",

@@ -144,6 +144,29 @@ def narrow_network(runs: Runs, level: str) -> float:
     return max(0.0, *lacks)
 
 
+def least_error(runs: Runs, level: str) -> float:
+    """Most by which the best layer's error differs from the least one, or a random layer's is below it: all N <= 6."""
+    from scipy.optimize import linprog
+
+    def largest(layer: np.ndarray, q: int) -> float:
+        """The largest average over q tokens on the kernel, by a linear program for each set."""
+        n = layer.shape[1]
+        found = []
+        for subset in tasks.all_subsets(n, q):
+            toward = np.zeros(n)
+            toward[subset] = -1 / q
+            found.append(-linprog(toward, A_eq=layer, b_eq=np.zeros(len(layer)), bounds=[(-1, 1)] * n).fun)
+        return max(found)
+
+    rng, off = np.random.default_rng(runs.setting.seed), [0.0]
+    for n in range(2, 7):
+        for q, width in itertools.product(range(1, n), range(1, n)):
+            least = averaging.collision_error(n, q, width=width)
+            off.append(abs(largest(averaging.best_first_layer(n, q, width=width), q) - least))
+            off.append(least - largest(rng.normal(size=(width, n)), q))
+    return max(off)
+
+
 def sum_of_all(runs: Runs, level: str) -> float:
     """Error beyond (N - q)/q of the sum of all values over q, d' = 1, for q above N/2; random values and +-1."""
     n, rng = runs.setting.n_tokens, np.random.default_rng(runs.setting.seed)

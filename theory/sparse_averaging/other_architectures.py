@@ -41,16 +41,15 @@ class Collision:
 
 
 def collision_error(n_tokens: int, q: int, *, width: int, value_dimension: int = 1) -> float:
-    r"""Error that every network with a first layer of width k has on some input, whatever its weights.
+    r"""Least error of networks with a first layer of width k: what the best of all weights leaves, and no other beats.
 
-    The larger of two bounds for every first layer (`theory.sparse_averaging.proofs.fully_connected`), or 0 without one:
+    With r = ceil(N - k/d') the numbers that some coordinate lacks and m = min(q, N - q), it is for d' <= k < N d'
 
-    - min(1, (N - k/d')/(2q)) for q <= N/2. It is at least 1 - k/(N d'), the share of the values that the layer lacks.
-    - 1/(2q - 1) for k < N d' and q < N. For d' = 1, k = N - 1 it is exact: for the layer whose kernel is spanned by
-      (1, -1/(2q - 1), ..) a network attains it.
+    - min(m, r/2)/q for even r,
+    - (r + 1/(2q - r))/(2q) for odd r < 2m, and m/q for odd r > 2m,
 
-    For q > N/2 the sum of all values, one number for each coordinate, is off an average by (N - q)/q only, and at q = N
-    it is all that is asked for.
+    and one for k < d' (`theory.sparse_averaging.proofs.fully_connected`). It is attained (`best_first_layer`), and at
+    least 1 - k/(N d') for q <= N/2. For q > N/2 and d' > 1 it is a bound only: 1/(2q - 1).
 
     Parameters
     ----------
@@ -69,10 +68,59 @@ def collision_error(n_tokens: int, q: int, *, width: int, value_dimension: int =
     n_tokens, q = checked_sizes(n_tokens, q)
     width = checks.integer("width", width, minimum=0)
     value_dimension = checks.integer("value_dimension", value_dimension, minimum=1)
-    if width >= n_tokens * value_dimension or q == n_tokens:
+    if width >= n_tokens * value_dimension:
         return 0.0
-    many = min(1.0, (n_tokens - width / value_dimension) / (2 * q)) if 2 * q <= n_tokens else 0.0
-    return max(many, 1 / (2 * q - 1))
+    if width < value_dimension:
+        return 1.0
+    if q == n_tokens:
+        return 0.0
+    if 2 * q > n_tokens and value_dimension > 1:
+        return 1 / (2 * q - 1)
+    lacking, most = _lacking(n_tokens, width, value_dimension), min(q, n_tokens - q)
+    if lacking % 2 == 0 or lacking > 2 * most:
+        return min(most, lacking / 2) / q
+    return (lacking + 1 / (2 * q - lacking)) / (2 * q)
+
+
+def _lacking(n_tokens: int, width: int, value_dimension: int) -> int:
+    """r: numbers of one coordinate that a layer of this width lacks, at least."""
+    return -((width - n_tokens * value_dimension) // value_dimension)
+
+
+def best_first_layer(n_tokens: int, q: int, *, width: int) -> np.ndarray:
+    r"""First layer of width k, d' = 1, whose error is `collision_error`: no other has a smaller one.
+
+    Its kernel, r = N - k numbers, has values of sum zero on r + 1 tokens, and zeros elsewhere, for even r: the positive
+    ones sum to r/2 at most. For odd r = 2t + 1 below 2 min(q, N - q) it has one value w, -w/(2q - r) on N - r - 1
+    others, and r values of the sum -w/(2q - r): at most t + 1 are 1 where t are -1. Else it is that of the sum of all
+    values, with what further rows add.
+
+    Parameters
+    ----------
+    n_tokens, q, width : int
+        N; q < N; 1 <= k < N.
+
+    Returns
+    -------
+    (k, N) array
+
+    Examples
+    --------
+    >>> layer = best_first_layer(6, 3, width=2)
+    >>> collision(layer, 3, n_tokens=6).error <= collision_error(6, 3, width=2)
+    True
+    """
+    n_tokens, q = checked_sizes(n_tokens, q)
+    width = checks.integer("width", width, minimum=1, maximum=n_tokens - 1)
+    if q == n_tokens:
+        raise checks.reject("q", f"be below `n_tokens` = {n_tokens}, where one sum is exact", q)
+    lacking, rows = n_tokens - width, np.eye(n_tokens)
+    if lacking % 2 == 0 or lacking > 2 * min(q, n_tokens - q):
+        # The tokens beyond the first r + 1, each by itself, and the sum of these.
+        return np.vstack([rows[lacking + 1 :], rows[: lacking + 1].sum(axis=0)])
+    spread = 1 / (2 * q - lacking)
+    tied = rows[lacking + 1 :] + spread * rows[lacking]
+    return np.vstack([tied, rows[:lacking].sum(axis=0) + spread * rows[lacking]])
 
 
 def collision(
@@ -88,7 +136,8 @@ def collision(
     The first layer sees W z + (a function of the subsets) with W of shape (k, N d'). For k < N d' some z has W z = 0,
     and the inputs z and -z have the same first layer. A vertex of the kernel cut with the cube [-1, 1]^{N d'} has at
     least N d' - k coordinates at +-1, N - k/d' of them in one coordinate: the average over the q largest or that over
-    the q smallest entries there is off zero by `collision_error` at least, 1 for k <= d' (N - 2q).
+    the q smallest entries there is off zero by `collision_error` at least for q <= N/2, 1 for k <= d' (N - 2q), and by
+    1/(2q - 1) for every q < N.
 
     Parameters
     ----------
@@ -104,7 +153,7 @@ def collision(
     Returns
     -------
     Collision
-        With `collision_error` at least, and the best that the vertex offers.
+        With the best error that the vertex offers.
 
     Raises
     ------

@@ -91,6 +91,21 @@ MISTAKES = {
         {"lost_share": lambda n, k, d: 2 - 2 * k / (n * d)},
         "half: at least the share",
     ),
+    "fully connected: odd widths as even ones": (
+        fully_connected,
+        {"odd_sum": lambda q, r: r / 2},
+        "tight: one more at 1",
+    ),
+    "fully connected: an odd one as the next even one": (
+        fully_connected,
+        {"odd_sum": lambda q, r: (r + 1) / 2},
+        "tight, attained: the largest",
+    ),
+    "fully connected: tau of one token for all": (
+        fully_connected,
+        {"tied": lambda q, r: 1 / (2 * q - 1)},
+        "tight, attained: the smallest",
+    ),
     "fully connected: a sum off by N/q": (fully_connected, {"error_of_sum": lambda n, q: n / q}, "sum: at most"),
     "fully connected: errors of 1/q": (fully_connected, {"forced_error": lambda q: 1 / q}, "one: weighted mean"),
     "fully connected: errors of 1/(2q)": (fully_connected, {"forced_error": lambda q: 1 / (2 * q)}, "one, attained"),

@@ -395,6 +395,18 @@ CHECKS = {
         "collision_error",
         lambda right: lambda n, q, width, value_dimension: 1.0,
     ),
+    "Fully connected: a random layer for the best": (
+        ("Fully connected", "the least error"),
+        averaging,
+        "best_first_layer",
+        lambda right: lambda n, q, width: np.random.default_rng(5).normal(size=(width, n)),
+    ),
+    "Fully connected: odd numbers as even ones": (
+        ("Fully connected", "the least error"),
+        averaging,
+        "collision_error",
+        lambda right: lambda n, q, width: min(q, n - q, (n - width) / 2) / q,
+    ),
     "Match3, one layer: two bits": (
         "Match3, one layer",
         averaging,

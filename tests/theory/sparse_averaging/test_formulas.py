@@ -112,13 +112,18 @@ def test_what_is_sent_in_the_protocol_is_what_the_register_says(q):
 
 
 def test_forced_errors_are_those_of_the_function():
-    formula = corrected("Fully connected")
-    many = re.search(r"\\min\\left\(1,\\ (.*?)\\right\)", formula).group(1)
-    one = formula.rpartition(r"\ge ")[2]
-    for n, k, d, q in ((40, 31, 2, 12), (40, 79, 2, 20), (9, 5, 1, 4), (9, 8, 1, 7)):
-        at = {"N": n, "k": k, "d'": d, "q": q}
-        stated = max(value(one, at), min(1, value(many, at)) if 2 * q <= n else 0)
-        assert averaging.collision_error(n, q, width=k, value_dimension=d) == pytest.approx(stated)
+    clauses = {one.name: one.formula for one in statements.REGISTER[f"{PAPER}: Fully connected"].clauses}
+    many = re.search(r"\\min\\left\(1,\\ (.*?)\\right\)", clauses["constant errors"]).group(1)
+    one = clauses["errors of order 1/q"].rpartition(r"\ge ")[2]
+    odd = re.search(r"even \} r,\\ (.*?) \\text\{ for odd", clauses["the least error"]).group(1)
+    assert odd in corrected("Fully connected")
+    for n, k, d, q in ((40, 31, 2, 12), (40, 79, 2, 20), (9, 5, 1, 4), (9, 8, 1, 4), (9, 8, 1, 7), (9, 6, 1, 5)):
+        at = {"N": n, "k": k, "d'": d, "q": q, "r": -(-(n * d - k) // d)}
+        bound = max(value(one, at), min(1, value(many, at)) if 2 * q <= n else 0)
+        least = averaging.collision_error(n, q, width=k, value_dimension=d)
+        assert least >= bound - 1e-12
+        stated = value(odd, at) if at["r"] % 2 and at["r"] < 2 * q else min(1, at["r"] / (2 * q))
+        assert least == pytest.approx(stated)
 
 
 def test_sizes_shown_are_those_that_are_built():

@@ -195,8 +195,9 @@ STATEMENTS = (
         f" at {_FOUND['fails']:,}; at an overlap of {_LESS['rho']:.4f} from T = {_LESS['modified']:,} on. No length is"
         " enough for all classes.",
         r"T \to \infty:\quad \dot z_{ml} > 0 \text{ for distinct tokens},\ < 0 \text{ for the common token}",
-        corrected=r"v_l = \sum_n\tfrac1K\,E\left[f_lg_{nl} - f_l^2\,f\cdot g_n\right],\ f = \tfrac{N}{\|N\|}:\quad"
-        r" |v_l - v_l^{\pm}(\tfrac1{T-1})| = O(T^{-3}),\ v_l^{\pm} \text{ polynomials},\ v_l^- \le v_l \le v_l^+",
+        corrected=r"v_l = \sum_n\tfrac1K\,E\left[f_lg_{nl} - f_l^2\,f\cdot g_n\right],\quad f ="
+        r" \tfrac{N}{\|N\|}:\quad v_l^- \le v_l \le v_l^+ \text{ with polynomials } v_l^{\pm} \text{ in }"
+        r" \tfrac{1}{T-1},\quad v_l^+ - v_l^- = O(T^{-3})",
         assumptions=(NO_POSITIONS, ZERO_ATTENTION, UNIFORM),
         clauses=(
             Clause(

@@ -26,6 +26,8 @@ _FAILING = [f"({n}, {q})" for n, q in value("sparse_averaging.float_curve.some_a
 _SET = value("sparse_averaging.one_set")
 _FORCED = tex(lambda n, k, d, q: fully_connected.half_error(fully_connected.saturated(n, k, d), q), "N", "k", _D, "q")
 _LOST = tex(fully_connected.lost_share, "N", "k", _D)
+_ODD = tex(lambda q, r: fully_connected.odd_sum(q, r) / q, "q", "r")
+_LACKING = r"r = \left\lceil N - \tfrac{k}{d'}\right\rceil"
 _ONE_TOKEN = tex(fully_connected.forced_error, "q")
 _ALL_BITS = (
     rf"\varepsilon < {tex(recurrent.allowed_error, 'q', small=True)}: \; {tex(recurrent.largest_q, 'N')} \text{{ bits}}"
@@ -175,10 +177,11 @@ STATEMENTS = (
         "A first layer of width k that lacks a share 1 - k/(N d') of the values gives some input an error of that share"
         " or more, for every q <= N/2: one half at half the width. Errors below eps < 1 so take a width above (1 - eps)"
         f" N d'. Every width of {plain(fully_connected.narrow_width, 'N', 'q', _D)} or less gives an"
-        " error of one or more. The sets may be read by any map.",
+        " error of one or more. The least error of a width, over all first layers, is known exactly. The sets may be"
+        " read by any map.",
         r"\text{width} = \Omega(Nd)",
-        corrected=rf"q \le \tfrac N2: \text{{ error}} \ge \min\left(1,\ {_FORCED}\right) \ge {_LOST}, \quad"
-        rf" k < Nd',\ q < N: \text{{ error}} \ge {_ONE_TOKEN}",
+        corrected=rf"q \le \tfrac N2,\ {_LACKING}: \text{{ least error}} = \min\left(1, \tfrac{{r}}{{2q}}\right)"
+        rf" \text{{ for even }} r,\ {_ODD} \text{{ for odd }} r < 2q, \text{{ else }} 1;\quad \ge {_LOST}",
         assumptions=(_BELOW, _CUBE),
         errata=(
             Hypothesis(
@@ -196,6 +199,22 @@ STATEMENTS = (
                     "what the error of a colliding pair lacks", checks.narrow_network, tolerance=1e-9, needed=True
                 ),
                 assumptions=(_HALF,),
+            ),
+            Clause(
+                "the least error",
+                rf"q \le \tfrac N2 \text{{ or }} d' = 1,\ {_LACKING},\ m = \min(q, N - q),\ d' \le k < Nd':"
+                r" \text{ least error} = \tfrac1q\min\left(m, \tfrac r2\right) \text{ for even }"
+                rf" r,\ {_ODD} \text{{ for odd }} r < 2m, \text{{ else }} \tfrac mq",
+                prove=part(
+                    fully_connected.derive,
+                    "tight",
+                    prose=(fully_connected.VERTICES, fully_connected.BALANCED, fully_connected.MIDDLE),
+                ),
+                checks=check(
+                    "difference of the best layer's error and the least, and what random ones are below it, N <= 6",
+                    checks.least_error,
+                    tolerance=1e-8,
+                ),
             ),
             Clause(
                 "errors of order 1/q",

@@ -1,4 +1,4 @@
-"""Narrow first layers: the error of one of two inputs that collide, for every first layer and every q.
+"""Narrow first layers: the error of one of two inputs that collide, for every first layer and every q, and the least.
 
 Sanford, Hsu, Telgarsky (NeurIPS 2023, arXiv 2306.02896): a fully connected network needs a width of order N d'. The
 inputs z and -z, with W z = 0 and the largest |entry| 1, have the same first layer.
@@ -52,6 +52,16 @@ def weights(q: sp.Expr) -> tuple[Scalar, Scalar]:
     return q / (2 * q - 1), (q - 1) / (2 * q - 1)
 
 
+def odd_sum(q: sp.Expr, lacking: sp.Expr) -> sp.Expr:
+    """Least of the largest sums over q tokens, on a kernel of an odd dimension r < 2q; r/2 of an even one."""
+    return lacking / 2 + 1 / (2 * (2 * q - lacking))
+
+
+def tied(q: sp.Expr, lacking: sp.Expr) -> sp.Expr:
+    """tau: of all tokens but r + 1, in the kernel that attains it, the value is -tau w."""
+    return 1 / (2 * q - lacking)
+
+
 def error_of_sum(n_tokens: sp.Expr, q: sp.Expr) -> sp.Expr:
     """Error of the sum of all values over q, d' numbers, in place of an average."""
     return (n_tokens - q) / q
@@ -66,6 +76,8 @@ def derive(
     forced_error: Claim = forced_error,
     half_weights: Claim = half_weights,
     weights: Claim = weights,
+    odd_sum: Claim = odd_sum,
+    tied: Claim = tied,
     error_of_sum: Claim = error_of_sum,
 ) -> Derivation:
     """The better of two sets: where many coordinates are at +-1, and where one is; what one sum is enough for."""
@@ -85,6 +97,11 @@ def derive(
     largest, smallest = (1 + others) / Q, -others
     tight = -1 / (2 * Q - 1)  # every other entry
 
+    # An odd dimension: r = 2t + 1 tokens at +-1, t + 1 at one of both; 2q - r = 1 + v.
+    t, more, v = sp.symbols("t h v", nonnegative=True)
+    odd, dimension = 2 * t + 1, sp.Symbol("r", positive=True)
+    room = {q: (dimension + 1 + v) / 2}
+
     rest = sp.Symbol("R", nonnegative=True)  # N - q, with N = q + R < 2q
     total, left_out = sp.symbols("Z z", real=True)
     return Derivation(
@@ -102,11 +119,27 @@ def derive(
             - forced_error(Q),
             "one, attained: the largest entries": (1 + (Q - 1) * tight) / Q - forced_error(Q),
             "one, attained: the smallest entries": -tight - forced_error(Q),
+            "tight: one more at 1 than at -1": sp.simplify(
+                (mean - odd_sum(q, ones + minus_ones)).subs(FREE_LOW, FREE_HIGH + 1)
+            ),
+            "tight: of one token": odd_sum(q, sp.Integer(1)) / q - forced_error(q),
+            "tight, attained: the largest entries": sp.simplify(t + 1 - (q - t - 1) * tied(q, odd) - odd_sum(q, odd)),
+            "tight, attained: the smallest entries": sp.simplify(t + (q - t) * tied(q, odd) - odd_sum(q, odd)),
             "sum: what is left out": (total - left_out) / q - total / q + left_out / q,
             "sum: at most one each": sp.simplify(error_of_sum(q + rest, q) - rest / q),
         },
         signed={
             "half: more than that, where both signs are not as many": (above, ">= 0"),
+            "tight: an odd difference is one at least": (((1 + more) ** 2 - 1) / (2 * (FREE_HIGH + FREE_LOW)), ">= 0"),
+            "tight: no less than one dimension fewer": (
+                sp.factor((odd_sum(q, dimension) - (dimension - 1) / 2).subs(room)),
+                "> 0",
+            ),
+            "tight: no more than one dimension more": (
+                sp.factor(((dimension + 1) / 2 - odd_sum(q, dimension)).subs(room)),
+                ">= 0",
+            ),
+            "tight: tau is one at most": (sp.factor((1 - tied(q, dimension)).subs(room)), ">= 0"),
             "half: at least the share that is lost": (
                 sp.factor(share.subs(WIDTH, tokens * DIMENSION - lacking)),
                 ">= 0",
@@ -135,16 +168,37 @@ def derive(
             r"It is attained: if $z = (1, -\frac{1}{2q-1}, \ldots)$ spans the kernel ($d' = 1$, $k = N - 1$), no"
             r" average over q tokens is further off zero than $1/(2q-1)$, and the middle of all inputs with one first"
             r" layer is within that of each.",
+            r"The least error, $r = \lceil N - k/d'\rceil$: with p entries at 1 and m at -1 the better sum is"
+            r" $\frac{p+m}2 + \frac{(p-m)^2}{2(2q-p-m)}$ at least, which for odd $p + m = r$ is $\frac r2 +"
+            r" \frac1{2(2q-r)}$, between $\frac{r-1}2$ and $\frac{r+1}2$.",
+            r"Even $r$ is attained by the values of sum zero on $r + 1$ tokens, zero elsewhere: the positive or the"
+            r" negative ones are $r/2$ tokens at most, so that both add up to $r/2$ at most. So do all sets.",
+            r"Odd $r = 2t + 1 < 2\min(q, N - q)$ is attained by r values x and a value w with $\sum x = -\tau w$, and"
+            r" $-\tau w$ on all other tokens, $\tau = \frac1{2q-r}$: a vertex has $w = \pm1$, since r entries at $\pm1$"
+            r" have an odd sum, and so t + 1 entries at one sign, t at the other, and $\mp\tau$ elsewhere.",
+            r"Coordinates by themselves, the numbers that are lacking shared out evenly, attain it for every $d'$. The"
+            r" middle of all inputs with one first layer is a continuous function, piecewise linear, that a network"
+            r" computes.",
+            r"$q > N/2$, $d' = 1$: the sum over the q largest less that over the q smallest is that over the $N - q$"
+            r" largest less that over the $N - q$ smallest. At a vertex with $|p - m| \le 1$ that is $2\min(N - q,"
+            r" r/2)$ at least for even r or $r > 2(N - q)$; for odd $r < 2(N-q)$ the mean of the entries that are free"
+            r" stands for $c$ above. The kernel of the sum of all values attains $N - q$.",
             r"For $q > N/2$ constant errors do not take a width of order $Nd'$: the sum of all values over q, $d'$"
             r" numbers, is off an average by the $N - q$ values that are left out, at most $(N-q)/q < 1$.",
         ),
         scope="every first layer of width k, on vectors in $[-1, 1]$ by coordinate, sets given; $\\min(1, (N -"
-        " k/d')/(2q))$ for $q \\le N/2$, $1/(2q - 1)$ for $k < Nd'$ and $q < N$. Nothing on what is behind the first"
-        " layer",
+        " k/d')/(2q))$ for $q \\le N/2$, $1/(2q - 1)$ for $k < Nd'$ and $q < N$; the least error for $q \\le N/2$, and"
+        " for $q > N/2$ at $d' = 1$. Nothing on the size of what is behind the first layer",
         sizes={},
-        prose=(VERTICES, SMALLEST),
+        prose=(VERTICES, SMALLEST, BALANCED, MIDDLE),
     )
 
 
 VERTICES = "vertices of a polytope have as many tight constraints as dimensions"
 SMALLEST = "the mean of the q smallest of some numbers is at most that of the q - 1 largest"
+BALANCED = (
+    "the section of the cube by a generic kernel has vertices that edges connect; along an edge one entry at +-1 goes"
+    " and one comes, so that on a way from v to -v some vertex has as many at 1 as at -1, or one more; other kernels"
+    " are limits of such, and the largest error is continuous in the kernel"
+)
+MIDDLE = "of all inputs with one first layer, those of 0 have averages over a set that are as far apart as any"

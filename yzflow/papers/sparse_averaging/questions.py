@@ -21,7 +21,7 @@ _QUESTIONS = {
         "a fully "
         "connected network have, if errors of one are not allowed?",
         "At least <!--v questions_sparse.connected {below_one}, {below_half} for errors below one half, and "
-        "{exact}-->801, 901 for errors below one half, and "
+        "{exact}-->802, 901 for errors below one half, and "
         "1000<!--/--> for exact "
         "averages: it cannot know which tokens will be asked for, and so must "
         "keep all.",

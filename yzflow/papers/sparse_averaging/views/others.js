@@ -19,9 +19,17 @@
       const steps = [first, Math.round(all / 2), all - 1, all]; // where the error bends or jumps
       const sizes = [...new Set([...Array.from({ length: 120 }, (_, i) => Math.round((1.2 * all * i) / 119)), ...steps])].filter((k) => k > 0).sort((a, b) => a - b);
       const unit = sizes.map((k) => Math.abs(k / (2 * q) - 1));
-      const some = (k) => (k < all && q < tokens ? 1 / (2 * q - 1) : 0);
-      const many = (k) => (2 * q <= tokens && k < all ? Math.min(1, (tokens - k / width) / (2 * q)) : 0);
-      const proved = sizes.map((k) => Math.max(many(k), some(k)));
+      const most = Math.min(q, tokens - q);
+      // The least error of a layer of k numbers, by r, those that some coordinate lacks; for q > N/2 and d' > 1 a bound.
+      const least = (k) => {
+        if (k >= all) return 0;
+        if (k < width) return 1;
+        if (q === tokens) return 0;
+        if (2 * q > tokens && width > 1) return 1 / (2 * q - 1);
+        const r = Math.floor((all - k + width - 1) / width);
+        return r % 2 === 0 || r > 2 * most ? Math.min(most, r / 2) / q : (r + 1 / (2 * q - r)) / (2 * q);
+      };
+      const proved = sizes.map(least);
       const share = sizes.map((k) => (2 * q <= tokens ? Math.max(1 - k / all, 0) : null));
       return {
         x: { label: "k, numbers in the first layer", symbol: "k", min: 0, max: 1.2 * all },
@@ -34,7 +42,7 @@
         margins: { "q < N": (tokens - 1) / q, "q <= N/2": tokens / 2 / q }, reference: "of k, from the 2q numbers of an attention unit",
         note: `One attention unit needs 2q = ${2 * q} exact numbers; a fully connected network needs ${first > 0 ? `more than ${first} to be surely below an error of one, ` : ""}${2 * q <= tokens ? `more than ${Math.round(all / 2)} to be below one half, ` : ""}and ${all} to be exact.`,
         lines: [
-          { id: "proved", label: "as corrected: error at least", color: "c3", width: 4, x: sizes, y: proved, off: unit },
+          { id: "proved", label: 2 * q <= tokens || width === 1 ? "as corrected: the least error" : "as corrected: error at least", color: "c3", width: 4, x: sizes, y: proved, off: unit },
           { id: "share", label: "share of the values that the layer lacks, q ≤ N/2", color: "c1", dash: "dotdash", width: 2.2, x: sizes, y: share },
           { ...PRINTED, id: "narrow", label: "1/(2q − 1)", x: sizes, y: sizes.map(() => 1 / (2 * q - 1)) },
         ],
