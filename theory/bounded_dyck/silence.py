@@ -6,7 +6,8 @@ matched pair (14). So both values of a pair vanish, or neither does, and (11) is
 
 Which pairs can be silent in a layer without a residual link that is right at every length? All of level D, for no query
 of the condition has an unmatched bracket there; of each level from 2 to D - 1 one type at most, for two could not be
-told apart after a closing bracket; none of level 1, for its stack of one would look like the empty one.
+told apart after a closing bracket; none of level 1, for its stack of one would look like the empty one. That holds for
+every k >= 2 and D (`theory.bounded_dyck.proofs.silence`).
 """
 
 from __future__ import annotations

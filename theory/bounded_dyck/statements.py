@@ -7,7 +7,7 @@ import sympy as sp
 from theory.bounded_dyck import _register as assumed
 from theory.bounded_dyck import measures as checks
 from theory.bounded_dyck._register import EXACT, exact, statement
-from theory.bounded_dyck.proofs import cross_entropy, larger, stack, theorem1, theorem2, uniform, weight_decay
+from theory.bounded_dyck.proofs import cross_entropy, larger, silence, stack, theorem1, theorem2, uniform, weight_decay
 from theory.bounded_dyck.statements_of_pruning import PRUNING
 from theory.statements import Check, Clause, Hypothesis, Remark
 from theory.symbolic import derivations, part
@@ -142,7 +142,7 @@ STATEMENTS = (
         "Theorem 1 without its hypothesis (not in the paper)",
         "If values may vanish, a layer for two types or more that is right at every length still has (14), but needs "
         "(11) only for the pairs whose values do not vanish. Without a residual link all pairs of level D >= 2 can be "
-        "silent, one type of each level from 2 to D - 1, and none of level 1. With k = D = "
+        "silent, one type of each level from 2 to D - 1, and none of level 1: for every k and D. With k = D = "
         f"{_SILENT['depth']} and zero values on level {_SILENT['level']}, layers are exact at every length with "
         f"differences in (11) of {_SILENT['least']:.1f} to {_SILENT['most']:.1f} (theory.bounded_dyck.silence, four "
         "seeds).",
@@ -164,21 +164,17 @@ STATEMENTS = (
             ),
             Clause(
                 "which pairs may be silent",
+                r"\text{the pairs of } S \text{ can be silent } \Leftrightarrow \text{ none is of level } 1,"
+                r"\ \text{one type at most is of each level } d = 2, \ldots, D-1",
+                prove=part(
+                    _PROOFS["silence"], "needed", "enough", prose=(silence.PREFIXES, silence.TOLD, silence.FINITE)
+                ),
                 checks=(
                     exact(
                         f"all sets of pairs of {_LANGUAGES} languages: whether such a layer is right",
                         checks.silent_sets,
                         0.0,
-                        needed=True,
                     ),
-                ),
-                argued=(
-                    "that the rule holds for every k and every D >= 2. It is needed: with two silent types of a level"
-                    " d from 2 to D - 1 the sums at a closing query of depth d are equal for both, and with a silent"
-                    " pair of level 1 that of its open bracket is that of the empty text. It is enough: a balanced"
-                    " layer with random logits has the sum of START and of the unmatched brackets that are not silent,"
-                    " the weights of which tell the query; an open bracket tells what comes next, and at a closing"
-                    " query of depth d the type of level d is the one missing, if any is",
                 ),
                 assumptions=(assumed.NO_LINK,),
             ),

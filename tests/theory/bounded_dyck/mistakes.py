@@ -7,6 +7,7 @@ from theory.bounded_dyck.proofs import (
     encodings,
     larger,
     lottery,
+    silence,
     stack,
     theorem1,
     theorem2,
@@ -40,6 +41,21 @@ MISTAKES = {
         theorem1,
         {"silent_partner": lambda factor: 1 / factor},
         "(14) where V_open = 0",
+    ),
+    "silence: the query's weight squared": (
+        silence,
+        {"told_by": lambda ratio: ratio**2},
+        "enough: the feature tells the query",
+    ),
+    "silence: all queries look alike": (
+        silence,
+        {"told_by": lambda ratio: sp.Integer(1)},
+        "enough: other queries",
+    ),
+    "silence: a partner of the same value": (
+        silence,
+        {"partner": lambda value: value},
+        "enough: a pair that is not silent",
     ),
     "theorem2: 1/n^2": (
         theorem2,
