@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from driving import example
 
 import yzflow as yz
 from yzflow.watching.adapters import adapter_of
+from yzflow.watching.recording import Recording
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
@@ -190,3 +192,14 @@ def test_parts_are_added_to_those_of_a_known_kind():
     assert yz.watch(small(), TOKENS, parts=["gates"]).recording.facts["parts"] == ["gates"]
     with pytest.raises(ValueError, match="`parts` must be words"):
         yz.watch(small(), TOKENS, parts=[1])
+
+
+def test_the_example_runs_and_reports_what_was_stored(tmp_path, capsys):
+    assert example("watch_training").main(["--quick", "--out", str(tmp_path)]) == 0
+    out = capsys.readouterr().out
+    assert out.count("Stored at step 4, before what followed was seen") == 2
+    assert "Adam's first step" in out and "plain gradient steps, but it is Adam (margin 0)" in out
+    assert {path.name for path in tmp_path.iterdir()} == {"SGD.nc", "SGD.html", "Adam.nc", "Adam.html"}
+    recording = Recording.load(tmp_path / "SGD.nc")
+    assert recording.steps[-1] == 64 and recording.asked.tolist() == [1, 2, 4, 9, 19, 38]
+    assert (recording.dataset["eta_z"][1:] > 0).all()  # at step 0 no optimizer has been seen
