@@ -41,14 +41,18 @@ def kept(noticed: list[str]) -> dict[str, Any]:
     }
 
 
-def later(drawn: list[int], same: list[int], killed: list[int]) -> dict[str, Any]:
-    """Samples of changes that no test had been written for: shares, and that of all together."""
+def later(drawn: list[int], same: list[int], killed: list[int], alone: int) -> dict[str, Any]:
+    """Samples of changes that no test had been written for: shares, that of all together, and what quick tests keep.
+
+    ``alone`` of the last sample are noticed by the quick tests alone.
+    """
     rest = [whole - none for whole, none in zip(drawn, same, strict=True)]
     return {
         "rest": rest,
         "left": [whole - found for whole, found in zip(rest, killed, strict=True)],
         "each": [_share(found, whole) for found, whole in zip(killed, rest, strict=True)],
         "together": _share(sum(killed), sum(rest)),
+        "quick": _share(alone, killed[-1]),
     }
 
 
@@ -57,7 +61,7 @@ STUDIES = (
     Study(
         "later",
         later,
-        {"drawn": [100, 60], "same": [6, 3], "killed": [80, 46]},
-        ("drawn once each; what is in the setting was counted then",),
+        {"drawn": [100, 60, 150], "same": [6, 3, 0], "killed": [80, 46, 131], "alone": 125},
+        ("drawn once each; what is in the setting was counted then; of the last none was looked at",),
     ),
 )

@@ -212,6 +212,11 @@ def test_a_maximum_below_the_smallest_dimension_is_refused():
     assert caught.value.certificate.rho > 0.5
 
 
+def test_the_bits_of_a_query_of_one_number():
+    """Steps of about 2^-p over [-1/2, 1/2] must be ln(1.1)/2 = 0.048 at most: 1/32, while 1/16 is too much."""
+    assert averaging.sufficient_bits([0.5], tau=1.0, error=0.1) == 5
+
+
 @pytest.mark.parametrize(("n", "q"), [(64, 4), (1024, 8), (1024, 16)])
 def test_the_bits_of_a_query(n, q):
     rng = generator(q)
