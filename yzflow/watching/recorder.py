@@ -204,11 +204,41 @@ class Recorder:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._leave()
+        if error[0] is None and self._rows[-1]["step"] != self._step:
+            self._record()
+
+    def _leave(self) -> None:
+        """Follow no steps any more."""
         for handle in self._handles:
             handle.remove()
         self._handles = []
-        if error[0] is None and self._rows[-1]["step"] != self._step:
-            self._record()
+
+    def callback(self) -> Any:
+        """A callback of Hugging Face's Trainer, which records while it trains: ``Trainer(.., callbacks=[..])``.
+
+        Raises
+        ------
+        RuntimeError
+            Without transformers.
+        """
+        try:
+            from transformers import TrainerCallback
+        except ImportError:
+            raise RuntimeError("a callback of the Trainer needs transformers") from None
+        recorder = self
+
+        class Watching(TrainerCallback):
+            """Opens and closes a recorder with the training."""
+
+            def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+                recorder._leave()  # of a training that ended in an error, and said nothing
+                recorder.__enter__()
+
+            def on_train_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
+                recorder.__exit__(None)
+
+        return Watching()
 
     def _before(self, model: Any, args: tuple, given: dict[str, Any]) -> None:
         """Count the sequences that train the model, and see how long they are."""

@@ -28,6 +28,7 @@ __all__ = ["WatchReport"]
 
 _MOST = 6  # assumptions that are shown of those that are broken
 _WIDTH = 100
+_PICTURE = "Attention, entropy and loss over the training"
 _NAMED = 8  # tokens that a legend has room for
 
 
@@ -236,42 +237,40 @@ def _score_rows(report: WatchReport) -> list[list[str]]:
     ]
 
 
-_STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222}"
-    "table{border-collapse:collapse;margin:1rem 0}"
-    "td,th{padding:.2rem .7rem;text-align:left;border-bottom:1px solid #ddd}"
-    ".lead{font-size:1.2rem}.no{color:#a33}.yes{color:#286}img{max-width:100%}details{margin:.4rem 0}"
-)
-
-
 def _page(report: WatchReport) -> str:
-    text = report.text.split("\n\n", 1)[1]
+    """The report as a statement's page is made: its style, its tables, light or dark."""
+    from yzflow.pages.statement import document, table
+
+    picture = f"<img width='100%' alt='{_PICTURE}' src='data:image/png;base64,{_figure(report)}'>"
+    seen = f"{report._seen()} The dotted line is the step of which the past is known."
     body = [
-        "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
-        f"<title>yzflow: a training and its theorems</title><style>{_STYLE}</style>",
-        "<h1>Is this training inside a theorem?</h1>",
-        f"<p class=lead>{escape(report.headline)}</p>",
-        f"<p>{escape(report._seen())}</p>",
-        f"<img alt='Attention, entropy and loss over the training' src='data:image/png;base64,{_figure(report)}'>",
+        "<header><h1>Is this training inside a theorem?</h1>",
+        f"<p>{escape(report.headline)}</p></header><main>",
+        f"<figure id='plot'>{picture}<figcaption>{escape(seen)}</figcaption></figure>",
     ]
     if report.scores:
-        body.append(f"<h2>What was foreseen at step {report.now:,}</h2><p>Brier scores; 0 is best.</p><table>")
         head, *scored = _score_rows(report)
-        body.append(f"<tr>{''.join(f'<th>{cell}' for cell in head)}")
-        body += [f"<tr>{''.join(f'<td>{escape(cell)}' for cell in row)}" for row in scored]
-        body.append(f"</table><p>{escape(report.provenance)}</p>")
-    body.append(
-        f"<h2>Assumptions at step {report.now:,}</h2><p>A margin is the ratio of the two sides; one or more holds.</p>"
-    )
+        cells = [[escape(cell) for cell in row] for row in scored]
+        caption = "Brier scores: 0 is best, and 0.25 is even odds on a sign; - is nothing said."
+        body.append(f"<section id='foreseen'><h2>What was foreseen at step {report.now:,}</h2>")
+        body.append(f"{table(head, cells, caption)}<p>{escape(report.provenance)}</p></section>")
+    body.append(f"<section id='assumptions'><h2>Assumptions at step {report.now:,}</h2>")
+    body.append("<p>A margin is the ratio of the two sides; one or more holds.</p>")
     for one in report.applies.values():
-        mark = "<span class=yes>inside</span>" if one.inside else f"<span class=no>{len(one.broken)} broken</span>"
-        rows = "".join(
-            f"<tr><td>{escape(words)}<td>{'not known' if math.isnan(margin) else f'{margin:.3g}'}"
-            for words, margin in sorted(one.margins.items(), key=lambda pair: (not math.isnan(pair[1]), pair[1]))
-        )
-        body.append(f"<details><summary>{escape(one.statement)}: {mark}</summary><table>{rows}</table></details>")
-    body.append(f"<h2>As text</h2><pre>{escape(text)}</pre>")
-    return "\n".join(body)
+        word = "<strong class='badge proved'>inside</strong>" if one.inside else _outside(one)
+        rows = sorted(one.margins.items(), key=lambda pair: (not math.isnan(pair[1]), pair[1]))
+        cells = [[escape(words), "not known" if math.isnan(margin) else f"{margin:.3g}"] for words, margin in rows]
+        held = table(["assumption", "margin"], cells, "", bad=[margin < 1 for _, margin in rows])
+        body.append(f"<details><summary>{escape(one.statement)}: {word}</summary>{held}</details>")
+    body.append("</section></main>")
+    return document("Is this training inside a theorem?", "\n".join(body))
+
+
+def _outside(one: Applies) -> str:
+    """How many assumptions do not hold, or are not known, as a badge where one is broken."""
+    if not one.broken:
+        return f"{len(one.unknown)} not known"
+    return f"<strong class='badge not-run'>{len(one.broken)} broken</strong>"
 
 
 def _figure(report: WatchReport) -> str:

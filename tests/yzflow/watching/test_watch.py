@@ -1,5 +1,7 @@
 """A training that is watched: what its theorems say, and that the future is not known."""
 
+from html import escape
+
 import numpy as np
 import pytest
 import watched_layers as layers
@@ -121,10 +123,11 @@ def test_a_rival_that_says_nonsense_is_refused(inside):
 
 
 def test_saved_and_read_again(inside, tmp_path):
+    text = inside.report().text  # which looks at the last step, too
     inside.save(tmp_path / "run.nc")
     again = Recording.load(tmp_path / "run.nc")
     assert again.dataset.identical(inside.recording.dataset)
-    assert WatchReport(again).text == inside.report().text
+    assert WatchReport(again).text == text
     content = (tmp_path / "run.nc").read_bytes()
     (tmp_path / "run.nc").write_bytes(content[:2000] + bytes([content[2000] ^ 1]) + content[2001:])
     with pytest.raises(ValueError, match="be a recording of a training written by yzflow"):
@@ -153,6 +156,9 @@ def test_the_page_works_offline(inside, tmp_path):
     page = report.page(tmp_path / "report.html").read_text()
     assert report.headline in page
     assert "http" not in page.replace("http-equiv", "")
+    assert "<script" not in page and "prefers-color-scheme: dark" in page  # a statement's page, as others are
+    for name, found in report.scores.items():
+        assert escape(name) in page and all(f"{value:.3f}" in page for value in found.values())
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,31 @@ def test_an_encoder_of_two_layers_and_what_it_has_besides():
     assert recorder.report().headline.startswith("No theorem here applies at step 0")
 
 
+def test_a_callback_of_the_trainer_records_what_a_with_block_does():
+    """Events as the Trainer's own handler calls them, around the same loop; one that failed before is forgotten."""
+    pytest.importorskip("transformers")
+    from transformers import TrainerControl, TrainerState, TrainingArguments
+    from transformers.trainer_callback import CallbackHandler
+
+    def recorded(by_callback):
+        model = small()
+        recorder = yz.watch(model, TOKENS)
+        if not by_callback:
+            return train(model, watched=recorder), recorder
+        handler = CallbackHandler([recorder.callback()], model, None, None, None)
+        events = (TrainingArguments.__new__(TrainingArguments), TrainerState(), TrainerControl())
+        handler.on_train_begin(*events)  # of a training that never ends
+        handler.on_train_begin(*events)
+        losses = train(model)
+        handler.on_train_end(*events)
+        assert not recorder._handles
+        return losses, recorder
+
+    (first, one), (second, other) = recorded(False), recorded(True)
+    assert first[0] == second[0]
+    assert one.recording.dataset.identical(other.recording.dataset)
+
+
 def test_a_loop_that_counts_twice_is_refused():
     recorder = yz.watch(small(), TOKENS)
     with recorder, pytest.raises(RuntimeError, match="do not call `step` there"):
