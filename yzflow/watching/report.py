@@ -130,9 +130,10 @@ class WatchReport:
     def provenance(self) -> str:
         """When the predictions were made, in a sentence."""
         if not self.stored:
-            return f"Computed afterwards, from the past of step {self.now:,} alone."
+            known = "batches, lengths and the optimizer are those of the whole recording"
+            return f"Computed afterwards, from what was recorded until step {self.now:,}; {known}."
         later = [name for name in self.rivals if name not in self.stored]
-        rest = f" Computed afterwards from that past: {', '.join(later)}." if later else ""
+        rest = f" Computed afterwards, from that past: {', '.join(later)}." if later else ""
         said = (
             f"Stored at step {self.now:,}, before what followed was seen; its past is {self._past.fingerprint[:16]}.."
         )

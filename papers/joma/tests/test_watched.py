@@ -96,8 +96,7 @@ def test_it_is_silent_without_a_past():
     np.testing.assert_allclose(drive(still).sum(axis=0), 0, atol=1e-15)
 
 
-def test_the_report_names_it():
-    yz.register(PAPER)
+def test_reports_ask_it_where_it_is_installed():
     report = yz.watch(
         model := Reduced(2.5, 0.01),
         model.tokens,

@@ -68,7 +68,7 @@ def test_the_report_says_when_its_predictions_were_made(log):
     assert "Stored at step 4, before what followed was seen" in report.text
     assert log.recording.then(4).fingerprint[:16] in " ".join(report.text.split())
     afterwards = log.report(now=5)
-    assert not afterwards.stored and "Computed afterwards, from the past of step 5 alone." in afterwards.text
+    assert not afterwards.stored and "Computed afterwards, from what was recorded until step 5;" in afterwards.text
 
 
 def test_the_report_takes_what_was_stored_and_not_what_would_be_said_now(log):
