@@ -6,7 +6,7 @@ Derivation: `theory.scan_and_snap.proofs.late_exponent`. Paper: Tian, Wang, Chen
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,9 +47,7 @@ def enclosed(flow: LateAttention, *, t_end: float, bits: int, ln_t: Sequence[flo
         if wanted > last:
             exponents.append((math.nan, math.nan))
             continue
-        late = enclosure.crossing(
-            lambda at, wanted=wanted: flow.ln_t(at.state, eta_y=eta_y) - wanted, between=(0.1, t_end)
-        )
+        late = enclosure.crossing(_later(flow, wanted, eta_y), between=(0.1, t_end))
         if late.times is None:
             raise RuntimeError(f"ln t = {wanted:g} was not located: {late.reason}")
         with enclosure.computing():
@@ -62,6 +60,11 @@ def enclosed(flow: LateAttention, *, t_end: float, bits: int, ln_t: Sequence[flo
         "ln_t": last,
         "exponents": exponents,
     }
+
+
+def _later(flow: LateAttention, ln_t: float, eta_y: float) -> Callable[[Any], Any]:
+    """By how much a moment is later than a given ln t."""
+    return lambda at: flow.ln_t(at.state, eta_y=eta_y) - ln_t
 
 
 def _number(value: Any) -> Any:

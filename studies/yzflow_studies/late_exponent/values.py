@@ -29,7 +29,7 @@ def enclosed(
                 "end": end,
                 "bits": bits,
                 **found,
-                "exponents": [f"{value:.6f}" for value in middle] + ["-"] * (len(bounds) - len(reached)),
+                "exponents": [f"{value:.5f}" for value in middle] + ["-"] * (len(bounds) - len(reached)),
                 "width": max(high - low for low, high in reached),
                 "limit": final_exponent(n_classes=k, vocab_size=m),
             }

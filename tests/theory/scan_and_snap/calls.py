@@ -11,6 +11,7 @@ from theory.scan_and_snap import (
     decoder,
     early,
     finite_sequences,
+    late_attention,
     long_enough,
     ranges,
     token_estimates,
@@ -27,6 +28,8 @@ EXEMPT = {
             f"scan_and_snap.initial.{name}"
             for name in ("exponent_needed", "leads", "pair", "started", "threshold", "wrong_leads")
         ),
+        # Of the statement on late attention: settings of its check, and a flow that integrators call.
+        *(f"scan_and_snap.late_attention.{name}" for name in ("random_settings", "rising")),
         "scan_and_snap.ranges.holds",
         "scan_and_snap.ranges.late_constant",
         "scan_and_snap.ranges.range_of",
@@ -84,6 +87,10 @@ def calls():
         "scan_and_snap.early.initial_drift": (early.initial_drift, dict(bags=bags)),
         "scan_and_snap.finite_sequences.finite_length_first_moves": (
             finite_sequences.finite_length_first_moves, dict(probabilities=[0.25, 0.75])),
+        "scan_and_snap.late_attention.LateAttention": (late_attention.LateAttention, dict(
+            n_classes=2, vocab_size=3, ratio=0.5, speed=0.5)),
+        "scan_and_snap.late_attention.LateAttention.of": (late_attention.LateAttention.of, dict(
+            n_classes=2, vocab_size=3, common=0.4, n_distinct=1, eta_y=1.0, eta_z=0.5)),
         "scan_and_snap.finite_sequences.finite_length_drift": (
             finite_sequences.finite_length_drift, dict(probabilities=[0.25, 0.75])),
         "scan_and_snap.long_enough.long_enough": (

@@ -177,9 +177,9 @@ def _flow(rates: Claim) -> _Flow:
     found = rates(M_, K_, _C, _D, A, -LEAD * A, R * W * A)
     dA, dB, dC, dz = (sp.sympify(entry).subs(P, KAPPA * Q) for entry in found)
     over = K_ / (ETA_Y * M_ * Q)
-    return _Flow(
-        *(sp.cancel(sp.expand(e * over)) for e in (dA, dB, dC)), sp.cancel(sp.expand(W * SPEED * dz / ETA_Z / Q))
-    )
+    clocked = (dA * over, dB * over, dC * over, W * SPEED * dz / ETA_Z / Q)
+    a, b, c, w = (sp.cancel(sp.expand(entry)) for entry in clocked)
+    return _Flow(a, b, c, w)
 
 
 def _fall(pull: Claim) -> sp.Expr:
