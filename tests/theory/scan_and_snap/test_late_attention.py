@@ -34,7 +34,7 @@ def moved(flow, y, end):
         A, B, C, angle = point
         c, d = math.sin(angle), math.cos(angle)
         kappa = math.exp(d * B + c * C)
-        # What the angle adds to both margins, as often as each is wanted.
+        # By how much the angle raises both margins, each as often as it is wanted.
         up = (m - k) * (d * C - c * (A + B)) - (k - 1) * kappa * c * A
         return [d * (k * kappa + m - k) / m, d * (1 - kappa) / m, c, a * (c * d) ** 2 * up]
 
