@@ -243,6 +243,69 @@ def test_where_it_turns(mu, turns):
     assert rises is bool(turns)
 
 
+@pytest.mark.parametrize("mu", [(2.0, 1.0), (1.5, 1.0), (2.5, 2.0, 1.0), (1.0, 0.5)])
+def test_zeros_decide_how_it_ends(mu):
+    """The rate of the entropy on ln(1/delta), which keeps its digits late, just below and above the number of zeros."""
+    mu = np.array(mu)
+    some, never = formulas.turning_zeros(mu)
+    assert 0 < some < never
+
+    def signs(zeros):
+        def rates(_, x):
+            return np.exp((mu * (1 - np.exp(-x))) ** 2 / 2)
+
+        times = np.geomspace(1e-2, 24 / math.exp(mu.min() ** 2 / 2), 3000)
+        found = scipy.integrate.solve_ivp(rates, (0, times[-1]), 0 * mu, t_eval=times, rtol=1e-11, atol=1e-13)
+        v = mu[:, None] * (1 - np.exp(-found.y))
+        u, moved = v**2 / 2, v * mu[:, None] * np.exp(-found.y) * np.exp(v**2 / 2)
+        mean = (np.exp(u) * u).sum(axis=0) / (zeros + np.exp(u).sum(axis=0))
+        return np.sign(-(np.exp(u) * (u - mean) * moved).sum(axis=0))
+
+    below, above, many = (signs(zeros) for zeros in (math.ceil(some) - 1, math.floor(some) + 1, math.ceil(never)))
+    assert below[0] == above[0] == -1 and below[-1] == 1 and above[-1] == -1
+    assert (many == -1).all()
+    # The two criteria for the end are one.
+    for zeros in (math.ceil(some) - 1, math.floor(some) + 1):
+        assert formulas.turns([*mu, *[0.0] * zeros]) is (zeros < some)
+
+
+def test_sparse_dense_and_sparse_again_in_balls():
+    """More zeros than let the entropy rise in the end, and two turns that are proved."""
+    mu = list(measures.SPARSE_AGAIN)
+    some, never = formulas.turning_zeros(mu)
+    assert some < mu.count(0.0) < never and formulas.turns(mu) is False
+    first = turning_point(mu, between=(0.9, 1.2))
+    second = turning_point(mu, between=(1.2, 1.5), rising=False)
+    assert first.times is not None and second.times is not None
+    assert first.times[1] < 1.2 < second.times[0] and first.width < 1e-9 > second.width
+    assert measures.sparse_again(None, NONLINEAR) == 0
+
+
+def test_the_drift_of_softmax_is_below_its_bound():
+    """Without the hypothesis: what moves is the covariance of attention with the pull, by its integral in time."""
+    for seed in range(3):
+        setting = random_contexts("drawn", 40, 6, 4, seed=seed, activation="softplus")
+        flow = setting.flow("softmax")
+        times = np.linspace(0, 20, 400)
+        data = yz.integrate(flow, t_end=20.0, times=times, rtol=1e-9, atol=1e-11).dataset
+        mean = measures.mean_attention(flow, data["z"].values[0])
+        z, v2 = data["z"].values, data["v"].values ** 2
+        kept = z - (v2.sum(axis=1) - v2.sum(axis=(1, 2))[:, None] * mean) / 2
+        spread, pulls, signed = [], [], []
+        for place in range(len(times)):
+            b, _, _, g = flow.signals({name: data[name].values[place] for name in ("z", "v", "q", "y")})
+            pull = (g * (b @ data["v"].values[place].T)).sum(axis=1)
+            spread.append(np.abs(b - mean).max(axis=0))
+            pulls.append(np.abs(pull).mean())
+            signed.append(-((b - mean) * pull[:, None]).mean(axis=0))
+        drift = kept[-1] - kept[0]
+        np.testing.assert_allclose(
+            drift, scipy.integrate.trapezoid(signed, times, axis=0), atol=1e-4 * np.abs(drift).max()
+        )
+        assert (np.abs(drift) <= np.max(spread, axis=0) * scipy.integrate.trapezoid(pulls, times) * (1 + 1e-6)).all()
+        assert np.abs(drift).max() > 1e-4
+
+
 def _made_up(*entropies):
     """Runs of one kind each, with these entropies in time."""
     h = np.array(entropies, float)[:, None, None, :]

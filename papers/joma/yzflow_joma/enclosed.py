@@ -26,19 +26,23 @@ def rate(at: Any) -> Quantity:
     return -(p * (u - (p * u).sum()) * v * at.velocity["v"]).sum()
 
 
-def turning_point(mu: Sequence[float], *, between: tuple[float, float], bits: int = BITS) -> Crossing:
-    """The one time in a bracket at which the entropy of softmax(v^2/2) stops falling.
+def turning_point(
+    mu: Sequence[float], *, between: tuple[float, float], rising: bool = True, bits: int = BITS
+) -> Crossing:
+    """The one time in a bracket at which the entropy of softmax(v^2/2) stops falling, or rising.
 
     Parameters
     ----------
     mu : (C,) float
         Those of v' = (mu - v) e^{v^2/2}.
     between : (float, float)
-        The bracket of times; that there is one turn in it, from falling to rising, is proved.
+        The bracket of times; that there is one turn in it, and which way, is proved.
+    rising : bool
+        Whether from falling to rising.
     bits : int
         As of `yzflow.enclose`.
     """
-    return yz.enclose(ReducedFlow(mu), t_end=between[1], bits=bits).crossing(rate, between=between, rising=True)
+    return yz.enclose(ReducedFlow(mu), t_end=between[1], bits=bits).crossing(rate, between=between, rising=rising)
 
 
 def enclose(

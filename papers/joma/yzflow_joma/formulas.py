@@ -62,3 +62,19 @@ def turns(mu: ArrayLike) -> bool | None:
     p = np.exp(mu**2 / 2 - (mu**2).max() / 2)
     slow, mean = mu[mu > 0].min() ** 2, (p @ mu**2) / p.sum()
     return None if np.isclose(slow, mean, rtol=1e-13, atol=0.0) else bool(slow < mean)
+
+
+def turning_zeros(mu: ArrayLike) -> tuple[float, float]:
+    r"""Numbers of zero entries below which the entropy rises in the end, and from which on it never does.
+
+    With m the least of the |mu_j| > 0: Z < sum_j (mu_j^2/m^2 - 1) e^{mu_j^2/2} means that it rises in the end, and Z
+    above it that it falls; Z >= sum_j (mu_j^2/m^2 e^{mu_j^2} - 1) e^{mu_j^2/2}, over those larger than m, that it falls
+    at all times. In between it may rise for a while.
+    """
+    moving = np.abs(np.asarray(mu, float))
+    moving = moving[moving > 0]
+    if not moving.size:
+        return 0.0, 0.0
+    ratio, weight = (moving / moving.min()) ** 2, np.exp(moving**2 / 2)
+    larger = ratio > 1
+    return float((ratio - 1) @ weight), float((((ratio * weight**2) - 1) * weight)[larger].sum())

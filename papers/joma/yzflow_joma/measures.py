@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
+import yzflow as yz
 from theory.statements import Runs
 from yzflow_joma import formulas
-from yzflow_joma.flows import JointFlow, entropy
+from yzflow_joma.flows import JointFlow, ReducedFlow, entropy
 
 
 def _drift(kept: np.ndarray, changed: np.ndarray) -> float:
@@ -50,6 +51,37 @@ def factorisation(flow: JointFlow) -> float:
     moments = np.einsum("ik,ij,il->kjl", g, b, b) / len(b)
     product = (g.T @ b / len(b))[:, :, None] * b.mean(axis=0)
     return float(np.linalg.norm(moments - product) / np.linalg.norm(moments))
+
+
+def drift_rate(runs: Runs, level: str) -> float:
+    """Rate of the softmax's quantity by the gradient against -E[(b - bbar) sum_k g_k h'_k v_k . b], all recorded times.
+
+    Relative to the logits' own rate; bbar is the mean attention of the start.
+    """
+    data, flow = runs.trajectory(level).dataset, runs.setting.flow("softmax")
+    mean, worst = mean_attention(flow, data["z"].values[0]), 0.0
+    for time in range(data.sizes["time"]):
+        state = {name: data[name].values[time] for name in ("z", "v", "q", "y")}
+        rates = flow.derivative(0.0, state)
+        turn = state["v"] * rates["v"]
+        found = rates["z"] - turn.sum(axis=0) + turn.sum() * mean
+        b, _, _, g = flow.signals(state)
+        expected = -((b - mean) * (g * (b @ state["v"].T)).sum(axis=1)[:, None]).mean(axis=0)
+        worst = max(worst, float(np.abs(found - expected).max() / max(np.abs(rates["z"]).max(), 1e-300)))
+    return worst
+
+
+# Two sizes beside zeros, which are more than let the entropy rise in the end, and few enough to let it rise before.
+SPARSE_AGAIN = (2.5, 2.0, *[0.0] * 15)
+
+
+def sparse_again(runs: Runs, level: str) -> float:
+    """Zero if the entropy of `SPARSE_AGAIN` falls, rises and falls again; one if not."""
+    times = np.concatenate([[0.0], np.geomspace(0.05, 2.0, 400)])  # later its changes are those of rounding
+    found = yz.integrate(ReducedFlow(SPARSE_AGAIN), t_end=2.0, times=times, rtol=1e-11, atol=1e-13)
+    signs = np.sign(np.diff(found.dataset["entropy"].values))
+    changes = signs[np.flatnonzero(np.diff(signs)) + 1].tolist()
+    return float(signs[0] != -1 or changes != [1, -1])
 
 
 def linear_form(runs: Runs, level: str) -> float:

@@ -25,4 +25,18 @@ MISTAKES = {
     ),
     "turning: sign": (turning.derive, {"slope": lambda p, u, mean: p * (u - mean)}, "slope"),
     "turning: factor": (turning.derive, {"early": lambda fourth, second, t: -(t**3) * (fourth - second**2)}, "start"),
+    "turning: zeros weigh nothing": (turning.derive, {"excess": lambda ratio, weight: ratio * weight}, "threshold"),
+    "turning: all entries end at one rate": (
+        turning.derive,
+        {"late_rate": lambda mu: -(turning.late_rate(mu) ** 0)},
+        "late: larger",
+    ),
+    "turning: the speed's rate without the factor": (
+        turning.derive,
+        {"late_rate": lambda mu: 2 * turning.late_rate(mu)},
+        "late: rate",
+    ),
+    "turning: entries keep their ratio": (turning.derive, {"most_ratio": lambda rate: 1}, "bound: grows"),
+    "joint: the drift's sign": (joint.derive, {"drift": lambda *a: -joint.drift(*a)}, "drift"),
+    "joint: no mean in the drift": (joint.derive, {"drift": lambda b, mean, pull: -b * pull}, "drift"),
 }

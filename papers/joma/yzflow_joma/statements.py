@@ -33,10 +33,12 @@ _FACTORS = Assumption(
     "E[g h' b b^T] = bbar E[g h' b]^T: within 5% at the start",
     lambda setting: 0.05 / max(measures.factorisation(setting.flow("softmax")), 1e-12),
 )
+_DRAWN = _given("one unit, zero start, v' = (mu - v) e^{v^2/2}")
 _SPREAD = Assumption(
     "no mu_j is zero, and not all |mu_j| are equal",
     lambda setting: float(min(map(abs, setting.mu)) > 0 and len({abs(one) for one in setting.mu}) > 1),
 )
+_AGAIN = _given("mu = (2.5, 2) beside 15 zeros, whatever the setting's mu is")
 _CLASSES = Assumption("classes of Scan and Snap, followed to t = 60", lambda setting: float(setting.of_classes))
 _FOUND = Assumption(
     "random contexts on which a turn was found: those of seed 0, 6 tokens, softplus, to t = 1000",
@@ -89,6 +91,13 @@ STATEMENTS = (
                 ),
                 assumptions=(_FACTORS,),
             ),
+            Clause(
+                "how far softmax drifts without that",
+                r"\frac{d}{dt}\left(z_l - \tfrac12\sum_k\left(v_{kl}^2 - \|v_k\|^2\bar b_l\right)\right) ="
+                r" -E\left[(b_l - \bar b_l)\sum_kg_kh'_kv_k\cdot b\right]",
+                prove=part(joint.derive, "drift", prose=(joint.TRIANGLE,)),
+                checks=_check("rate of the drift against that mean", (_S,), measures.drift_rate, 1e-9),
+            ),
         ),
     ),
     _one(
@@ -109,7 +118,7 @@ STATEMENTS = (
         " it is R (1 + (tau_k - tau_j)/t + ..).",
         r"t = \int_0^{v_j}\frac{e^{-s^2/2}}{\mu_j - s}ds, \quad"
         r" \frac{\ln(1/\delta_j)}{\ln(1/\delta_k)}\to e^{(\mu_j^2-\mu_k^2)/2}",
-        assumptions=(_given("one unit, zero start, v' = (mu - v) e^{v^2/2}"),),
+        assumptions=(_DRAWN,),
         clauses=(
             Clause(
                 "closed form",
@@ -134,9 +143,10 @@ STATEMENTS = (
         "First sparse, then dense",
         "The entropy of attention falls and rises again (our name)",
         "Under the nonlinear activation the entropy of softmax(v^2/2) starts at ln C, falls, and rises again to that of"
-        " mu. It never turns if all nonzero |mu_j| are equal.",
+        " mu. It never turns if all nonzero |mu_j| are equal. Zeros decide the rest: below a number of them, which has"
+        " a closed form, attention becomes denser in the end, above it sparser, and with many it never turns.",
         r"\dot H = -\mathrm{Cov}_p(u, \dot u), \qquad u = v^2/2",
-        assumptions=(_SPREAD,),
+        assumptions=(_DRAWN,),
         clauses=(
             Clause(
                 "rate of the entropy",
@@ -146,13 +156,31 @@ STATEMENTS = (
             ),
             Clause(
                 "it turns",
-                prove=part(turning.derive, "start", "in the end", prose=("the slowest entry is the last to move",)),
+                prove=part(turning.derive, "start", "in the end", "late", prose=(turning.SLOWEST, turning.ZERO)),
                 checks=_check("falls, then rises", _REDUCED[1:], measures.turning, 0.0, claim=enclosed.turns_once),
+                assumptions=(_SPREAD,),
             ),
             Clause(
                 "where it does not",
                 r"|\mu_j|\in\{0, m\}",
                 prove=part(turning.derive, "equal entries", "one size and zeros"),
+            ),
+            Clause(
+                "zeros that it turns with",
+                r"Z < \sum_j\left(\tfrac{\mu_j^2}{\mu_1^2} - 1\right)e^{\mu_j^2/2}: \text{ it rises in the end;"
+                r" above, it falls};\quad \mu_1 \text{ the least } |\mu_j| > 0",
+                prove=part(turning.derive, "threshold", "late", "in the end", prose=(turning.SLOWEST, turning.ZERO)),
+            ),
+            Clause(
+                "zeros that it never turns with",
+                r"Z \ge \sum_{|\mu_j| > \mu_1}\left(\tfrac{\mu_j^2}{\mu_1^2}e^{\mu_j^2} - 1\right)e^{\mu_j^2/2}",
+                prove=part(turning.derive, "threshold", "bound", prose=(turning.BETWEEN,)),
+            ),
+            Clause(
+                "sparse, dense, sparse",
+                r"\mu = (2.5, 2, 0, \ldots, 0),\ Z = 15: \text{ it falls, rises and falls again}",
+                checks=_check("falls, rises, falls", _REDUCED[1:], measures.sparse_again, 0.0),
+                assumptions=(_AGAIN,),
             ),
             Clause(
                 "where it ends",

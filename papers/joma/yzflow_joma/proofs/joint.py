@@ -11,6 +11,9 @@ from theory.symbolic.indexed import entries, index, size, total
 C, H, N = size("C"), size("H"), size("n")  # tokens, units, contexts
 
 
+TRIANGLE = "the absolute value of a mean and of an integral is at most that of absolute values"
+
+
 def linear(z: sp.Expr, squares: sp.Expr) -> sp.Expr:
     """The invariant of linear attention, by z_l and sum_k v_kl^2."""
     return z**2 - squares
@@ -31,8 +34,18 @@ def factors(moment: sp.Expr, first: sp.Expr, mean: sp.Expr) -> sp.Expr:
     return first * mean
 
 
+def drift(share: sp.Expr, mean: sp.Expr, pull: sp.Expr) -> sp.Expr:
+    """Rate of the softmax's quantity in one context, whatever factorises: b_l, bbar_l and sum_k g_k h'_k v_k . b."""
+    return -(share - mean) * pull
+
+
 def derive(
-    *, linear: Claim = linear, exponential: Claim = exponential, softmax: Claim = softmax, factors: Claim = factors
+    *,
+    linear: Claim = linear,
+    exponential: Claim = exponential,
+    softmax: Claim = softmax,
+    factors: Claim = factors,
+    drift: Claim = drift,
 ) -> Derivation:
     """Rates of the claimed quantities under the flow."""
     i, k = index("i", N), index("k", H)
@@ -61,6 +74,13 @@ def derive(
     z_rate = total(v[k, l] * u[k, l], k) - total(v[k, j] * factors(moment[k, j, l], u[k, j], mean[l]), k, j)
     s_rate, l_rate = total(2 * v[k, l] * u[k, l], k), total(2 * v[k, j] * u[k, j], k, j)
     changes = sp.diff(found, one) * z_rate + sp.diff(found, squares) * s_rate + sp.diff(found, lengths) * l_rate
+    # The same without moments: b_ij is the attention of context i, for any bbar that stands still.
+    b = entries("b")
+    pull = total(g[k, i] * v[k, j] * b[i, j], k, j)
+    z_own = total(p[i] * g[k, i] * v[k, l] * b[i, l], i, k) - total(p[i] * b[i, l] * pull, i)
+    s_own = total(2 * v[k, l] * p[i] * g[k, i] * b[i, l], i, k)
+    l_own = total(2 * v[k, j] * p[i] * g[k, i] * b[i, j], i, k, j)
+    own = sp.diff(found, one) * z_own + sp.diff(found, squares) * s_own + sp.diff(found, lengths) * l_own
     return Derivation(
         "Theorem 1",
         {
@@ -70,6 +90,7 @@ def derive(
             "exp: rate": rate(exponential, lambda j: weight(j) * KroneckerDelta(j, l), weight),
             "softmax: db/dz": sp.diff(share(j), z[l]) - share(j) * (KroneckerDelta(j, l) - share(l)),
             "softmax: rate": changes,
+            "drift: rate": own - total(p[i] * drift(b[i, l], mean[l], pull), i),
         },
         steps=(
             r"$\dot v_k = E[g_k h'_k b]$ and $\dot z = E[(\partial b/\partial z)^\top\sum_k g_k h'_k v_k]$.",
@@ -77,7 +98,11 @@ def derive(
             r"Exp: $\partial b/\partial z = \mathrm{diag}(b)$, so that $\dot z_l = \sum_k v_{kl}\dot v_{kl}$.",
             r"Softmax: $\partial b/\partial z = \mathrm{diag}(b) - bb^\top$; where $E[g_kh'_k b_jb_l] = E[g_kh'_k b_j]"
             r"\bar b_l$, $\dot z_l = \sum_k (v_{kl}\dot v_{kl} - \bar b_l\, v_k\cdot\dot v_k)$.",
+            r"Softmax, without that: the quantity has the rate $-E[(b_l - \bar b_l)\sum_k g_kh'_kv_k\cdot b]$, for any"
+            r" $\bar b$ that stands still. Its drift is at most the largest $|b_l - \bar b_l|$ times"
+            r" $\int E|\sum_k g_kh'_kv_k\cdot b|\,dt$.",
         ),
         scope="any number of tokens, units and contexts, any gradients",
         sizes={},
+        prose=(TRIANGLE,),
     )
