@@ -353,12 +353,12 @@ MISTAKES = {
     ),
     "late_exponent: the next order's sign": (
         late_exponent,
-        {"next_exponent": lambda m, k, y, s: late_exponent.next_exponent(m, k, -y, s)},
+        {"next_terms": lambda m, k: (-late_exponent.next_terms(m, k)[0], late_exponent.next_terms(m, k)[1])},
         "next: the next order",
     ),
-    "late_exponent: the slack without the exponent": (
+    "late_exponent: the slack without M - 1": (
         late_exponent,
-        {"next_exponent": lambda m, k, y, s: late_exponent.next_exponent(m, k, y, s * (m - 1) / (k - 1))},
+        {"next_terms": lambda m, k: (late_exponent.next_terms(m, k)[0], (m - k) / (m - 1))},
         "next: the next order",
     ),
     "true_gradient: beta of the modified flow": (

@@ -288,13 +288,13 @@ STATEMENTS = (
             ),
             Clause(
                 "K < M, the next orders",
-                rf"-\tfrac{{d\ln w}}{{d\ln A}} = {f.LATE_NEXT} + \ldots,\quad y = w^2,\ s = \tfrac{{1}}{{a(cA)^2}}",
+                rf"-\tfrac{{d\ln w}}{{d\ln A}} = \alpha\left(1 + xw^2 + \tfrac{{y}}{{a(cA)^2}} + \ldots\right), \\"
+                rf" {f.LATE_NEXT}",
                 argued=("that a matched expansion, whose next orders fit together, is what the flow does",),
             ),
             Clause(
                 "next orders for K < M",
-                rf"\kappa = 1 + M(2 - R^*)w^2,\ b = R^*w^2,\ R^* = \tfrac{{M-1}}{{M-K}}:\quad"
-                rf" -\tfrac{{d\ln w}}{{d\ln A}} = {f.LATE_NEXT}",
+                r"\kappa = 1 + M(2 - R^*)w^2,\ b = R^*w^2,\ R^* = \tfrac{M-1}{M-K}:\quad \text{the same } x, y",
                 prove=part(PROOFS["late_exponent"], "next"),
             ),
             Clause(

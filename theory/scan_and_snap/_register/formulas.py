@@ -200,7 +200,7 @@ LATE_LEDGE = tex(late_exponent.ledge, "M", "K", small=True)
 LATE_MARGINS = r"\max({}, {})".format(*tex(late_exponent.least_margins, "M", "K"))
 LATE_MOST_RATIO = tex(late_exponent.most_ratio, "M", "K", "w^2")
 LATE_REACH = tex(late_exponent.least_reach, small=True)
-LATE_NEXT = tex(late_exponent.next_exponent, "M", "K", "y", "s")
+LATE_NEXT = r"x = {},\quad y = {}".format(*tex(late_exponent.next_terms, "M", "K"))
 EARLY_BETA = tex(lambda m, k, eta, t: eta * t / k * true_gradient.early_beta(m), "M", "K", "eta_Y", "t", small=True)
 EARLY_XI = tex(true_gradient.early_xi, "M", "K", 1) + r"\sum_{n'\ne n}f_n\cdot f_{n'}"
 LEAST_LATE = tex(true_gradient.least_late, "M", "delta")

@@ -57,11 +57,16 @@ def least_reach() -> sp.Expr:
     return sp.Rational(9, 4)
 
 
-def next_exponent(m: Scalar, k: Scalar, y: Scalar, slack: Scalar) -> sp.Expr:
-    """-d ln w/d ln A to the next order, y = w^2 and slack = 1/(a (c A)^2)."""
+def next_terms(m: Scalar, k: Scalar) -> tuple[sp.Expr, sp.Expr]:
+    """x and y of -d ln w/d ln A = alpha (1 + x w^2 + y/(a (c A)^2))."""
     drift = m**3 + 2 * m**2 - 4 * k * m**2 - 3 * k * m + k + 4 * k**2 * m - k**2
-    of_ratio, of_slack = 2 * drift * y / ((m - k) * (m - 1)), (m - k) * slack / (m - 1) ** 2
-    return late_full_flow.exponent(m, k) * (1 + of_ratio + of_slack)
+    return 2 * drift / ((m - k) * (m - 1)), (m - k) / (m - 1) ** 2
+
+
+def next_exponent(m: Scalar, k: Scalar, square: Scalar, slack: Scalar, terms: Claim = next_terms) -> sp.Expr:
+    """-d ln w/d ln A to the next order, from w^2 and 1/(a (c A)^2)."""
+    x, y = terms(m, k)
+    return late_full_flow.exponent(m, k) * (1 + x * square + y * slack)
 
 
 AVERAGES = (
@@ -87,7 +92,7 @@ def derive(
     least_margins: Claim = least_margins,
     most_ratio: Claim = most_ratio,
     least_reach: Claim = least_reach,
-    next_exponent: Claim = next_exponent,
+    next_terms: Claim = next_terms,
 ) -> Derivation:
     """The law of w, the region in which the logit falls for ever, and the next orders."""
     flow = _flow(rates)
@@ -95,7 +100,7 @@ def derive(
         _clock(flow, pull),
         _averages(flow, pull, exponent),
         _trap(flow, pull, most_excess, ledge, least_margins, most_ratio, least_reach),
-        _next(flow, pull, next_exponent),
+        _next(flow, pull, next_terms),
     )
     return Derivation(
         statement="Late attention, K < M",
@@ -352,7 +357,7 @@ def _signed(expression: sp.Expr) -> sp.Expr:
     return sp.factor(sp.cancel(sp.sympify(expression).subs(_SIZES)))
 
 
-def _next(flow: _Flow, pull: Claim, next_exponent: Claim) -> Vanishing:
+def _next(flow: _Flow, pull: Claim, next_terms: Claim) -> Vanishing:
     """First order in w^2 = eps y and 1/(a (c A)^2) = eps s of -d ln w/d ln A, with the slow values of kappa, b, R."""
     eps, y, slack = sp.symbols("epsilon y s", positive=True)
     free = M_ - K_
@@ -369,12 +374,12 @@ def _next(flow: _Flow, pull: Claim, next_exponent: Claim) -> Vanishing:
     classes = M_ / (K_ * (1 + eps * kappa1 * y) + free)
     fall = -(classes - ratio - eps * change) / ratio
     steady = flow.of(sp.log(KAPPA)) * M_ / _D**2
+    leading = next_exponent(M_, K_, 0, 0, next_terms)
+    beyond = next_exponent(M_, K_, y, slack, next_terms) - leading
     quasi = (1 + M_ * W**2 - KAPPA) - M_ * W**2 * alpha * rest  # c^2 u (R + b) nu = w^2 R alpha, to leading order
     return {
         "next: change of ln kappa": steady - (1 + M_ * W**2 - KAPPA) + M_ * W**2 * _U * (R + LEAD) * _fall(pull),
         "next: kappa stands": sp.expand(quasi.subs(KAPPA, 1 + kappa1 * W**2)),
-        "next: the leading order": sp.cancel(fall.subs(eps, 0) - next_exponent(M_, K_, 0, 0)),
-        "next: the next order": sp.cancel(
-            sp.diff(fall, eps).subs(eps, 0) - next_exponent(M_, K_, y, slack) + next_exponent(M_, K_, 0, 0)
-        ),
+        "next: the leading order": sp.cancel(fall.subs(eps, 0) - leading),
+        "next: the next order": sp.cancel(sp.diff(fall, eps).subs(eps, 0) - beyond),
     }
