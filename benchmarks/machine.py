@@ -9,7 +9,12 @@ from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
+from dynamics._backend.processor import processor
+
 PACKAGES = ("numpy", "scipy", "numba", "xarray", "jax", "diffrax", "equinox", "heyoka", "torch", "torchdiffeq")
+
+# Of a processor, those that vectors and products of matrices depend on.
+FEATURES = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "amx_tile")
 
 
 def cores() -> set[int]:
@@ -51,6 +56,7 @@ def describe() -> dict[str, str]:
     """Processor, cores, system and versions."""
     return {
         "processor": _processor(),
+        "features": features(),
         "cores": str(len(ALL)),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -59,12 +65,24 @@ def describe() -> dict[str, str]:
 
 
 def _processor() -> str:
+    return _told("model name") or platform.processor() or "unknown"
+
+
+def features() -> str:
+    """The processor as LLVM names it and what it has of `FEATURES`, or the one that stands in for it."""
+    if os.environ.get("NUMBA_CPU_NAME"):
+        return f"compiled as for {processor()}"
+    own = [name for name in FEATURES if name in _told("flags").split()]
+    return f"{processor()}: {' '.join(own) or 'none that is asked for'}"
+
+
+def _told(name: str) -> str:
+    """An entry of the first processor that the system lists, or nothing."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        lines = []
-    models = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or "unknown"
+        return ""
+    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith(name)), "")
 
 
 def _versions() -> dict[str, str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
@@ -23,15 +23,37 @@ _COLUMNS = (
     "peer",
     "peer (s)",
     "ratio",
+    "range (processors)",
     "first +",
     "peer's first +",
     "disagreement",
     "of",
 )
-_WIDTHS = (50, 8, 10, 42, 10, 9, 9, 15, 22, 0)
+_WIDTHS = (50, 8, 10, 42, 10, 9, 19, 9, 15, 22, 0)
+# How far beyond its range a ratio is still inside: medians of one run in turn scatter by less.
+_SLACK = 1.25
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+class Elsewhere(NamedTuple):
+    """A ratio that was measured on another processor."""
+
+    ratio: float
+    on: str
+    source: str
+
+
+def spread(row: Row, elsewhere: Sequence[Elsewhere]) -> tuple[float, float]:
+    """The least and the largest ratio of a row over the processors."""
+    ratios = [row.ratio, *(one.ratio for one in elsewhere)]
+    return min(ratios), max(ratios)
+
+
+def _in_words(least: float, most: float) -> str:
+    short, long = f"{least:.2g}" if least < 1 else f"{least:.3g}", f"{most:.2g}" if most < 1 else f"{most:.3g}"
+    return short if short == long else f"{short} to {long}"
+
+
+def _cells(row: Row, elsewhere: Sequence[Elsewhere] = ()) -> tuple[str, ...]:
     tolerance = "" if math.isinf(row.tolerance) else f" (< {row.tolerance:.0e})"
     return (
         row.task,
@@ -40,6 +62,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         row.peer_name,
         f"{row.peer:.4g}",
         f"{row.ratio:.3g}",
+        f"{_in_words(*spread(row, elsewhere))} ({1 + len(elsewhere)})" if elsewhere else "",
         f"{row.first_ours:.2f}",
         f"{row.first_peer:.2f}",
         f"{row.disagreement:.1e}{tolerance}",
@@ -68,7 +91,8 @@ def line(row: Row) -> str:
 def place(facts: Mapping[str, str]) -> str:
     """Describe the machine in words."""
     rest = dict(facts)
-    where = f"{rest.pop('processor')}, {rest.pop('cores')} cores, {rest.pop('system')}"
+    features = f" ({rest.pop('features')})" if "features" in rest else ""
+    where = f"{rest.pop('processor')}{features}, {rest.pop('cores')} cores, {rest.pop('system')}"
     return f"{where}; " + ", ".join(f"{name} {version}" for name, version in rest.items())
 
 
@@ -83,11 +107,14 @@ def markdown(data: Sequence[Mapping[str, Any]]) -> str:
     for row in data:
         own = places.setdefault(row["measured_on"], [])
         own += [row["benchmark"]] if row["benchmark"] not in own else []
-    table = [_COLUMNS, ("---",) * len(_COLUMNS), *(_cells(row) for _, row in _shown(data))]
-    lines = ["| " + " | ".join(cells).rstrip() + " |" for cells in table]
+    away = [_elsewhere(row) for row in data]
+    cells = (_cells(row, own) for (_, row), own in zip(_shown(data), away, strict=True))
+    lines = ["| " + " | ".join(cells).rstrip() + " |" for cells in (_COLUMNS, ("---",) * len(_COLUMNS), *cells)]
     for where, names in places.items():
         only = f" ({', '.join(names)})" if len(places) > 1 else ""
         lines += ["", f"Measured on{only}: {where}."]
+    others = dict.fromkeys(f"{one.on} ({one.source})" for own in away for one in own)
+    lines += ["", f"The ranges also have ratios of: {'; '.join(others)}."] if others else []
     return "\n".join(lines) + "\n"
 
 
@@ -116,30 +143,79 @@ def ratios(rows: Sequence[tuple[str, Row]]) -> Figure:
     axes.set_ylim(-0.7, len(shown) - 0.3)
     axes.set_yticks(range(len(shown)), [f"{row.task}\nbeside {row.peer_name}" for row in shown], fontsize=7)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel("time of the peer / time of yzflow, same threads unless named\n(above 1: yzflow is faster)")
+    axes.set_xlabel("time of the peer / time of yzflow,\nsame threads unless named\n(above 1: yzflow is faster)")
     return figure
 
 
-def _kept(out: Path, again: Collection[str]) -> list[dict[str, Any]]:
-    """Rows of a folder's table, but those of benchmarks that were run again."""
-    path = out / "benchmarks.json"
+def _elsewhere(row: Mapping[str, Any]) -> list[Elsewhere]:
+    return [Elsewhere(**one) for one in row.get("elsewhere", [])]
+
+
+def known(folder_: Path) -> list[dict[str, Any]]:
+    """The rows of a folder's table, or none."""
+    path = folder_ / "benchmarks.json"
     if not path.exists():
         return []
     found = json.loads(path.read_text())
-    return [{"measured_on": place(found["machine"])} | row for row in found["rows"] if row["benchmark"] not in again]
+    return [{"measured_on": place(found["machine"])} | row for row in found["rows"]]
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, str, str]:
+    return row["benchmark"], row["task"], row["peer_name"]
+
+
+def _with_ranges(data: Sequence[dict[str, Any]], before: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Fresh rows with the ratios that were measured on other processors, and the rows whose peer was not run again."""
+    earlier = {_key(row): row for row in before}
+    for row in data:
+        known_ = earlier.get(_key(row))
+        if known_ is None:
+            continue
+        own = _processor_of(row["measured_on"])
+        last = Elsewhere(known_["ratio"], _processor_of(known_["measured_on"]), "the same command")
+        away = [one for one in [*_elsewhere(known_), last] if one.on != own]
+        unlike = {one.on: one._asdict() for one in away}  # of each processor the last
+        if unlike:
+            row["elsewhere"] = list(unlike.values())
+    again = {(row["benchmark"], row["peer_name"]) for row in data}
+    return [*data, *(dict(row) for row in before if (row["benchmark"], row["peer_name"]) not in again)]
+
+
+def _processor_of(where: str) -> str:
+    """The processor in the words of `place`."""
+    return where.split(", ", 1)[0]
+
+
+def compared(rows: Sequence[Row], before: Sequence[Mapping[str, Any]]) -> str:
+    """A fresh run beside a table in words: rows beyond their range by more than a quarter, then what it lacks."""
+    earlier = {(row["task"], row["peer_name"]): row for row in before}
+    lines, missing = [], []
+    names = [field.name for field in fields(Row)]
+    for row in rows:
+        told = f"{row.task}, beside {row.peer_name}"
+        found = earlier.get((row.task, row.peer_name))
+        if found is None:
+            missing.append(f"Not in the table: {told}")
+            continue
+        least, most = spread(Row(**{name: found[name] for name in names}), _elsewhere(found))
+        if not least / _SLACK <= row.ratio <= most * _SLACK:
+            lines.append(f"{told}: {row.ratio:.3g}, and the table has {_in_words(least, most)}")
+    head = f"{len(lines)} of {len(rows) - len(missing)} rows left their range by more than a quarter"
+    return "\n".join([head + (":" if lines else "."), *lines, *missing])
 
 
 def write(out: Path, rows: Sequence[tuple[str, Row]], studies: Mapping[str, Study]) -> None:
     """``benchmarks.json``, ``.md`` and ``.png`` of the rows; ``NAME.json``, ``.md`` and ``.png`` of each study.
 
-    Rows that are there of other benchmarks are kept, with what they were measured on.
+    Rows that are there of other benchmarks, and of peers that are not installed here, are kept with what they were
+    measured on; of a row that was measured on another processor the ratio stays, as a part of its range.
     """
     folder("--out", out)
     if rows:
         facts = machine.describe()
         made = {"measured_on": place(facts)}
         data = [{"benchmark": name, **asdict(row), "ratio": row.ratio} | made for name, row in rows]
-        data = sorted(data + _kept(out, {name for name, _ in rows}), key=lambda row: str(row["benchmark"]))
+        data = sorted(_with_ranges(data, known(out)), key=lambda row: str(row["benchmark"]))
         _write(out / "benchmarks", {"machine": facts, "rows": data}, markdown(data), ratios(_shown(data)))
     for name, study in studies.items():
         _write(out / name, {"machine": machine.describe(), **study.data}, study.markdown + "\n", study.figure)

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from numba import njit
 
 import benchmarks
-from benchmarks import Disagreement, Row, Study, compare, machine, report, sgd_profile, work_precision
+from benchmarks import Disagreement, Row, Study, compare, first_use, machine, report, sgd_profile, work_precision
 from benchmarks.__main__ import main, names
 from dynamics._backend import plain_views
 from dynamics._model import kernels
@@ -133,6 +133,64 @@ def test_rows_of_other_benchmarks_are_kept_with_what_they_were_measured_on(tmp_p
     assert ["another processor" in one["measured_on"] for one in found] == [True, False]
     text = (tmp_path / "benchmarks.md").read_text()
     assert f"Measured on ({name}): another processor" in text and f"Measured on ({other}): " in text
+
+
+def on(monkeypatch, processor):
+    facts = machine.describe() | {"processor": processor}
+    monkeypatch.setattr(machine, "describe", lambda: facts)
+
+
+def test_a_ratio_is_a_range_over_the_processors_that_measured_it(tmp_path, monkeypatch):
+    """Of each processor the last one; a peer that is missing on a processor keeps its row."""
+    (name, row), other = ROWS
+    missing = dataclasses.replace(row, peer_name="a peer that is not everywhere")
+    for processor, peer in (("one", 10.0), ("two", 40.0), ("three", 1.0), ("two", 30.0)):
+        on(monkeypatch, processor)
+        rows = [(name, dataclasses.replace(row, peer=peer)), other]
+        report.write(tmp_path, rows + [(name, missing)] * (processor == "one"), {})
+    found = report.known(tmp_path)
+    by_peer = {one["peer_name"]: one for one in found}
+    mine = by_peer["a peer"]
+    assert mine["ratio"] == 60.0
+    assert {(one["on"].split()[0], one["ratio"]) for one in mine["elsewhere"]} == {("one", 20.0), ("three", 2.0)}
+    assert by_peer["a peer that is not everywhere"]["measured_on"].startswith("one")
+    cells = (tmp_path / "benchmarks.md").read_text()
+    assert "2 to 60 (3)" in cells
+    assert "The ranges also have ratios of: one (" in cells and "three (" in cells
+
+
+def test_rows_that_left_their_range_are_named(tmp_path, monkeypatch, capsys):
+    """A quarter beyond its ends is inside; a row that the table lacks is told apart."""
+    (name, row), _ = ROWS
+    for processor, peer in (("one", 10.0), ("two", 40.0)):
+        on(monkeypatch, processor)
+        report.write(tmp_path, [(name, dataclasses.replace(row, peer=peer))], {})
+
+    def told(ratio, **changes):
+        return report.compared([dataclasses.replace(row, peer=ratio * row.ours, **changes)], report.known(tmp_path))
+
+    for ratio in (16.1, 20.0, 50.0, 80.0, 99.0):
+        assert told(ratio) == "0 of 1 rows left their range by more than a quarter."
+    for ratio in (15.9, 101.0):
+        head, line = told(ratio).splitlines()
+        assert head == "1 of 1 rows left their range by more than a quarter:"
+        assert line == f"a task, beside a peer: {ratio:.3g}, and the table has 20 to 80"
+    assert told(1.0, task="a new task").splitlines()[1] == "Not in the table: a new task, beside a peer"
+    from benchmarks import vocabulary
+
+    monkeypatch.setattr(vocabulary, "run", lambda: [dataclasses.replace(row, peer=1.0)])
+    main(["--only", "vocabulary", "--against", str(tmp_path)])
+    assert "a task, beside a peer: 2, and the table has 20 to 80" in capsys.readouterr().out
+    assert report.known(tmp_path / "nowhere") == []
+
+
+def test_a_processor_has_its_features_beside_its_name():
+    facts = machine.describe()
+    assert facts["features"].startswith(f"{machine.processor()}: ")
+    assert f"{facts['processor']} ({facts['features']}), " in report.place(facts)
+    assert report.place({name: value for name, value in facts.items() if name != "features"}).startswith(
+        f"{facts['processor']}, "
+    )
 
 
 def test_columns_of_the_printed_table_line_up():
@@ -269,3 +327,13 @@ def test_references_that_differ_are_none(monkeypatch):
     monkeypatch.setattr(work_precision, "_logits", lambda *_, method, **__: np.array([1.0, 2.0 + (method == "LSODA")]))
     with pytest.raises(Disagreement, match=r"the references at t <= 700 differ by 5\.0e-01"):
         work_precision.reference(0.15, 700.0)
+
+
+def test_first_uses_are_all_of_what_the_program_knows():
+    """The programs compile as Python; the table has the kernels that took long, longest first."""
+    for use in first_use.USES.values():
+        compile(first_use._PROGRAM.format(use=use), "program", "exec")
+    data = {"uses": [{"use": "a use", "seconds": 3.21, "kernels": {"short": 0.1, "one": 1.0, "two": 2.04}}]}
+    assert first_use.markdown(data).splitlines()[2] == "| a use | 3.2 | `two` 2.0, `one` 1.0 |"
+    (axes,) = first_use.bars(data["uses"]).axes
+    assert [patch.get_width() for patch in axes.patches] == [3.21]

@@ -26,8 +26,23 @@ def ratios(**rows: list[str]) -> dict[str, Any]:
             "first": row["first_ours"],
             "wins": ours < theirs,
             "times": max(ours, theirs) / min(ours, theirs),
+            "range": _range(row),
         }
     return found
+
+
+def _range(row: dict[str, Any]) -> dict[str, Any]:
+    """The ratio of a row over the processors that it was measured on, and over those with the present kernels."""
+    elsewhere = row.get("elsewhere", [])
+    ratios = [row["ratio"], *(one["ratio"] for one in elsewhere)]
+    now = [row["ratio"], *(one["ratio"] for one in elsewhere if one["source"] == "the same command")]
+    ends = {"now": {"least": min(now), "most": max(now)}}
+    return {"least": min(ratios), "most": max(ratios), "processors": len(ratios), **ends}
+
+
+def first_uses() -> dict[str, Any]:
+    """Seconds of processor time of each first use with an empty cache, by the words of the table."""
+    return {row["use"].replace(",", "").replace(" ", "_"): row["seconds"] for row in _read("first_use")["uses"]}
 
 
 def loops(task: str, peer: str, flows: int) -> dict[str, float]:
@@ -139,7 +154,10 @@ STUDIES = (
         ratios,
         {
             "columns": [f"{_SMALL}; our use of symmetry", _COLUMNS],
-            "recorded": [f"{_SMALL}, 200 recorded times", f"{_COLUMNS}, the last state only"],
+            "one": [_SMALL, _COLUMNS],
+            "recorded": [f"{_SMALL}, 200 recorded times; our use of symmetry", _COLUMNS],
+            "read": [f"{_SMALL}, 200 recorded times; our use of symmetry, all read", _COLUMNS],
+            "many": ["full flow, K = 50, M = 2,000, to t = 700", _COLUMNS],
             "stiff": ["full flow, K = 3, M = 30, eta_Z = 100, to t = 10,000", "ours, DOP853 alone"],
             "large": ["full flow, K = 200, M = 20,000, asymmetric, t = 1e5", "diffrax Dopri8, our K + 1 columns"],
             "first_flow": [_SMALL, "scipy DOP853, NumPy"],
@@ -156,6 +174,7 @@ STUDIES = (
         {"short": "weak overlap, to t = 700", "long": "strong overlap, to t = 100,000", "default": 1e-8, "usual": 1e-6},
         MEASURED,
     ),
+    Study("first", first_uses, {}, MEASURED),
     Study("profile", profile, {"queries": 1, "aim": 300}, MEASURED),
     Study("scaling", scaling, {}, MEASURED),
     Study(
