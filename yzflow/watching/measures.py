@@ -60,6 +60,11 @@ class Probe:
         return float(sum(most) / np.isin(self.following, self.classes).sum())
 
     @property
+    def counts(self) -> np.ndarray:
+        """Number of the sequences of each class: (K,)."""
+        return (self.following[:, None] == self.classes).sum(axis=0)
+
+    @property
     def shares(self) -> np.ndarray:
         """P(l|n): mean frequency of each kept token in the contexts of each class, (K, S)."""
         uniform = np.full((len(self.tokens), 1, self.context.shape[1]), 1 / self.context.shape[1])

@@ -388,6 +388,7 @@ class Recorder:
             "sequences": len(probe.tokens),
             "length": self._length or int(probe.tokens.shape[1]),
             "one_query": probe.one_query,
+            "counts": probe.counts.tolist(),
             "probe": digest,
             "batch": self._sequences / self._step if self._sequences else float(self._batch),
             "counted": self._sequences,

@@ -36,7 +36,7 @@ JOINED: dict[str, Any] = {"join": "outer", "data_vars": "all", "coords": "minima
 _SCALARS = ("asked", "rival", "past", "facts_then")
 FACTS: dict[str, type | tuple[type, ...]] = {
     "kind": str,
-    "parts": list,
+    **dict.fromkeys(("parts", "counts"), list),
     **dict.fromkeys(("vocabulary", "sequences", "length", "counted"), int),
     **dict.fromkeys(("one_query", "batch"), (int, float)),
     "probe": str,

@@ -86,6 +86,18 @@ def test_what_is_not_known_is_not_inside():
     assert any("Assumption 1(c)" in text for text in theorem.unknown)
 
 
+@pytest.mark.parametrize(("counts", "squared"), [((8, 8, 8), 0.0), ((12, 8, 4), 4.0), ((30, 3, 3), 40.5)])
+def test_next_tokens_that_are_not_equally_likely_are_named(counts, squared):
+    """The margin is 13.8 = -2 ln 0.001, the chance of two degrees of freedom in closed form, over chi-squared."""
+    model = layers.Trained(layers.classes_inside())
+    tokens = layers.draw(model.classes, 200, 6000, np.random.default_rng(0))
+    rows = np.concatenate([np.flatnonzero(tokens[:, -1] == k)[:count] for k, count in enumerate(counts)])
+    looks = {"attention": layers.attention, "logits": layers.logits, "rates": model.rates}
+    recorder = yz.watch(model, tokens[rows], **looks, optimizer=layers.PLAIN, batch_size=100)
+    found = recorder.report().applies["Scan and Snap: Theorem 1"].margins["classes drawn uniformly"]
+    assert found == pytest.approx(-2 * np.log(1e-3) / squared if squared else np.inf)
+
+
 def test_a_prediction_knows_the_past_only(inside):
     data = inside.recording.dataset
     changed = data.copy(deep=True)

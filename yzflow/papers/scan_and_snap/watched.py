@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from scipy.special import chdtri
 
 from dynamics import SequenceClasses
 from theory.scan_and_snap._register import assumptions
@@ -19,6 +20,7 @@ MOVED = 0.1  # share of attention that another order of the context moves
 EXPLAINED = 0.9  # share of the variance of ln attention that (query, token) explains
 ONE_QUERY = 0.99  # share of the sequences of a next token that have its most frequent query
 START = 0.1  # logits at the start
+CHANCE = 1e-3  # of numbers of sequences that are as unequal as these, if next tokens are equally likely
 
 
 def place(recording: Recording) -> Place:
@@ -46,7 +48,8 @@ def place(recording: Recording) -> Place:
         length=facts["length"],
     )
     unknown += () if batch else ("batch_size",)
-    return Place(setting, {**_layer(recording), **_training(facts)}, {**_order(last), **_start(first)}, unknown)
+    measured = {**_order(last), **_start(first), **_equal(facts["counts"])}
+    return Place(setting, {**_layer(recording), **_training(facts)}, measured, unknown)
 
 
 def _rates(last: xr.Dataset) -> tuple[tuple[float, float], tuple[str, ...]]:
@@ -74,6 +77,17 @@ def _order(last: xr.Dataset) -> dict[str, float]:
     """No positions, as far as another order of the context leaves attention where it was."""
     moved = float(last["moved_by_order"].max())
     return {assumptions.NO_POSITIONS.text: MOVED / moved if moved > 0 else math.inf}
+
+
+def _equal(counts: list[int]) -> dict[str, float]:
+    """Next tokens equally likely, as far as the numbers of their sequences show it: Pearson's chi-squared.
+
+    The margin is the value that equally likely ones exceed with the probability `CHANCE`, over the value found.
+    """
+    mean = sum(counts) / len(counts)
+    found = sum((count - mean) ** 2 for count in counts) / mean
+    limit = float(chdtri(len(counts) - 1, CHANCE))
+    return {assumptions.UNIFORM.text: limit / found if found > 0 else math.inf}
 
 
 def _training(facts: dict[str, Any]) -> dict[str, float]:
