@@ -22,7 +22,7 @@ ON_TEXT = ("layer", "attention", "attention", "gpt2", "gpt2")
 LONG = 6000  # T of the settings that are to be inside the theorems' assumptions
 
 
-def _log(rng: np.random.Generator, low: float, high: float) -> float:
+def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
     """A number that is uniform on a logarithmic axis, to three digits."""
     return float(f"{np.exp(rng.uniform(np.log(low), np.log(high))):.3g}")
 
@@ -41,12 +41,12 @@ def _population(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def _inside(rng: np.random.Generator) -> dict[str, Any]:
+def inside(rng: np.random.Generator) -> dict[str, Any]:
     """One common token, an overlap and a vocabulary inside Assumption 2."""
     classes = int(rng.integers(2, 5))
     least = max(1000, 36 * (classes * (classes - 1)) ** 2)
     vocabulary = int(least * rng.uniform(1.5, 3.0))
-    overlap = _log(rng, 1.1 * 6 / np.sqrt(vocabulary), 0.9 / (classes * (classes - 1)))
+    overlap = log_uniform(rng, 1.1 * 6 / np.sqrt(vocabulary), 0.9 / (classes * (classes - 1)))
     return {"classes": classes, "queries": 1, "vocabulary": vocabulary, "overlap": overlap}
 
 
@@ -57,11 +57,13 @@ def _training(rng: np.random.Generator, kind: str, optimizer: str) -> dict[str, 
     if not adam and rng.random() < 0.3:
         found["momentum"] = 0.9
     if kind == "layer":
-        found["eta_y"] = _log(rng, 3e-3, 0.1) if adam else _log(rng, 0.1, 3.0)
-        found["eta_z"] = float(f"{found['eta_y'] * (_log(rng, 1e-2, 1) if adam else _log(rng, 1e-4, 2)):.3g}")
+        found["eta_y"] = log_uniform(rng, 3e-3, 0.1) if adam else log_uniform(rng, 0.1, 3.0)
+        found["eta_z"] = float(
+            f"{found['eta_y'] * (log_uniform(rng, 1e-2, 1) if adam else log_uniform(rng, 1e-4, 2)):.3g}"
+        )
     else:
         rates = {"embedding": (0.03, 1.0), "attention": (0.03, 1.0), "gpt2": (0.03, 0.5)}[kind]
-        found["rate"] = _log(rng, 5e-4, 2e-2) if adam else _log(rng, *rates)
+        found["rate"] = log_uniform(rng, 5e-4, 2e-2) if adam else log_uniform(rng, *rates)
     found["steps"] = int(rng.choice([400, 1000, 3000] if kind in ("layer", "embedding") else [400, 1000]))
     return found
 
@@ -106,15 +108,15 @@ def draw(seed: int = SEED) -> list[dict[str, Any]]:
                     "optimizer": "SGD",
                     "momentum": 0.0,
                 }
-                rates = {"eta_y": _log(rng, 0.2, 1.0)}
-                rates["eta_z"] = float(f"{rates['eta_y'] * _log(rng, 1e-4, 8e-3):.3g}")
-                own |= rates | {"batch": 32, "steps": int(rng.choice([100, 300])), "population": _inside(rng)}
+                rates = {"eta_y": log_uniform(rng, 0.2, 1.0)}
+                rates["eta_z"] = float(f"{rates['eta_y'] * log_uniform(rng, 1e-4, 8e-3):.3g}")
+                own |= rates | {"batch": 32, "steps": int(rng.choice([100, 300])), "population": inside(rng)}
             else:
                 own = _model(rng, kind, size) | _training(rng, kind, optimizer)
                 own["length"] = int(rng.choice([8, 16, 32, 64] + [256] * (kind in ("layer", "embedding"))))
                 own["population"] = _population(rng)
                 if kind in ("layer", "embedding"):  # next tokens that never come
-                    own["population"]["vocabulary"] = round(_log(rng, 10, 2000))
+                    own["population"]["vocabulary"] = round(log_uniform(rng, 10, 2000))
             found.append({"text": "", "kind": kind} | own)
     for text in TEXTS:
         for size in SIZES:

@@ -126,14 +126,19 @@ class Layer(torch.nn.Module):
             return self.z, self.y
         return self.query @ self.token.T / self.width**0.5, self.token @ self.next.T
 
-    def weights(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Attention of the last query on the context: (n, T - 1)."""
+    def weights(self, tokens: torch.Tensor, z: torch.Tensor | None = None) -> torch.Tensor:
+        """Attention of the last query on the context by Z, or by logits ``z`` of its shape: (n, T - 1)."""
         context, query = tokens[:, :-1], tokens[:, -1] - self.n_tokens
         places = torch.arange(context.shape[1], dtype=torch.float32)
-        return torch.softmax(self.matrices()[0][query].gather(1, context) + self.bias * places, dim=1)
+        logits = (self.matrices()[0] if z is None else z)[query].gather(1, context)
+        return torch.softmax(logits + self.bias * places, dim=1)
+
+    def heads(self, tokens: torch.Tensor) -> torch.Tensor:
+        """Attention of each head: (n, heads, T - 1). The decoder has their mean."""
+        return self.weights(tokens)[:, None]
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        weights = self.weights(tokens)
+        weights = self.heads(tokens).mean(dim=1)
         mixed = torch.zeros(len(tokens), self.n_tokens).scatter_add(1, tokens[:, :-1], weights)
         logits = mixed / mixed.norm(dim=1, keepdim=True) @ self.matrices()[1]
         return logits if self.own is None else logits + self.own[tokens[:, -1] - self.n_tokens]
@@ -145,8 +150,8 @@ class Layer(torch.nn.Module):
 
 
 def attention_of_layer(model: Layer, tokens: torch.Tensor) -> torch.Tensor:
-    """(n, 1, T) of the last query, none on itself."""
-    return torch.nn.functional.pad(model.weights(tokens), (0, 1))[:, None]
+    """(n, heads, T) of the last query, none on itself."""
+    return torch.nn.functional.pad(model.heads(tokens), (0, 1))
 
 
 class Attention(torch.nn.Module):
