@@ -135,16 +135,21 @@ class _Frequent:
         return said(recording, rises=rises, leads=leader(share, recording), sparser=np.array(SURE))
 
 
-class _AnyTime:
-    """Null: a turn of the entropy is as likely in each doubling of the time."""
+class _Anything:
+    """Null: signs are even, each token leads as likely as any other, and a turn is as likely in each doubling of time.
 
-    name = "a turn at any time"
+    Who is sure of a leader that does not come is worse than this one, which knows nothing.
+    """
+
+    name = "anything is as likely"
 
     def predict(self, recording: Recording) -> xr.Dataset:
-        return said(recording, turns=uniform_odds())
+        here, half = present(recording), np.array(0.5)
+        each = here / np.maximum(here.sum(axis=-1, keepdims=True), 1)
+        return said(recording, rises=half, leads=each, sparser=half, turns=uniform_odds())
 
 
-NULLS: tuple[Rival, ...] = (_Nothing(), _Frequent(), _AnyTime())
+NULLS: tuple[Rival, ...] = (_Nothing(), _Frequent(), _Anything())
 
 
 def foreseen(rival: Rival, recording: Recording) -> xr.Dataset:

@@ -28,14 +28,16 @@ from dynamics.support.progress import Progress
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, canvas, styled
 from yzflow.watching import rivals
+from yzflow.watching.claimed import known_rivals
 from yzflow.watching.recording import Recording
-from yzflow.watching.report import WatchReport, all_rivals
+from yzflow.watching.report import WatchReport
 from yzflow_studies import CLONE
 from yzflow_studies.which_theory import drawing
 
 # Where the past ends: no step yet, and parts of the training on a logarithmic axis.
 NOWS = {"before the first step": None, "a tenth": 0.1, "half": 0.5}
 NULLS = tuple(one.name for one in rivals.NULLS)
+WRITTEN = NULLS[:2]  # those of the hypotheses: the last one came when scores had been seen
 BESIDE = (*NULLS, "Scan and Snap")
 LEVEL = 0.95
 DRAWS, BOOTSTRAP = 20_000, 4901  # samples of settings, and their seed
@@ -112,7 +114,7 @@ CLAIMS = (
 
 def theories() -> tuple[rivals.Rival, ...]:
     """Every theory that is known and the nulls, which come last; JoMA's is the clone's where it is not installed."""
-    found = list(all_rivals())
+    found = list(known_rivals())
     folder = CLONE / "papers" / "joma"
     if "JoMA" not in [one.name for one in found] and folder.exists():
         sys.path.append(str(folder))
@@ -299,8 +301,10 @@ def difference(scores: np.ndarray, others: np.ndarray, *, level: float = LEVEL) 
         return Found(np.nan, np.nan, np.nan, len(mine))
     weights = resampled(len(mine))
     drawn = weights @ mine - (weights @ theirs).min(axis=1)
+    # Who foresees what a null does is no better: sums of equal numbers differ by rounding.
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    return Found(float(mine.mean() - theirs.mean(axis=0).min()), float(low), float(high), len(mine))
+    found = mine.mean() - theirs.mean(axis=0).min(), low, high
+    return Found(*(round(float(one), 12) for one in found), len(mine))
 
 
 def chosen(scores: xr.Dataset, group: Mapping[str, Sequence[Any]]) -> xr.Dataset:
@@ -312,14 +316,20 @@ def chosen(scores: xr.Dataset, group: Mapping[str, Sequence[Any]]) -> xr.Dataset
 
 
 def against(
-    scores: xr.Dataset, theory: str, quantity: str, now: str, *, rival: str = "", level: float = LEVEL
+    scores: xr.Dataset,
+    theory: str,
+    quantity: str,
+    now: str,
+    *,
+    rivals_of: Sequence[str] = NULLS,
+    level: float = LEVEL,
 ) -> Found:
-    """Difference of a theory's score and the best null's, or another theory's, over the settings given.
+    """Difference of a theory's score and that of the best null, or of others, over the settings given.
 
     Both are scored on the things that the theory speaks of.
     """
     at = scores.sel(now=now, quantity=quantity, theory=theory)
-    others = at["beside"].sel(rival=[rival] if rival else list(NULLS)).transpose("setting", "rival").values
+    others = at["beside"].sel(rival=list(rivals_of)).transpose("setting", "rival").values
     others = others[:, np.isfinite(others).any(axis=0)]  # not every null has all quantities
     return difference(at["brier"].values, others, level=level)
 
@@ -330,7 +340,8 @@ def of_claim(claim: Claim, scores: xr.Dataset) -> tuple[Found, str]:
     "supported", "refuted" or "open".
     """
     of = chosen(scores.sel(tokens=TOKENS[0]), claim.group)
-    found = against(of, claim.theory, claim.quantity, claim.now, rival=claim.rival)
+    rivals_of = (claim.rival,) if claim.rival else WRITTEN
+    found = against(of, claim.theory, claim.quantity, claim.now, rivals_of=rivals_of)
     words = {"open": "open", "wins": "supported", "loses": "refuted"}
     if not claim.below:
         words |= {"wins": "refuted", "loses": "supported"}
@@ -380,7 +391,7 @@ def kinds_of_runs(scores: xr.Dataset, now: str) -> dict[str, xr.Dataset]:
     }
 
 
-_WORDS = {"rises": "who gains", "leads": "who leads", "sparser": "sparser", "turns": "when entropy turns"}
+WORDS = {"rises": "who gains", "leads": "who leads", "sparser": "sparser", "turns": "when entropy turns"}
 _COLOURS = (BLUE, GREEN, ORANGE, VERMILION, "0.5")
 _MARKS = "o^sDx"
 
@@ -423,7 +434,7 @@ def which_theory(scores: xr.Dataset, now: str = "half") -> Figure:
                 capsize=2,
                 label=f"{group} ({of.sizes['setting']})",
             )
-        axes.set(title=_WORDS.get(quantity, quantity), xlabel="Brier score less\nthe best null's", ylabel="theory")
+        axes.set(title=WORDS.get(quantity, quantity), xlabel="Brier score less\nthe best null's", ylabel="theory")
     panels[0].set_yticks(range(len(names)), names)
     panels[0].set(ylim=(len(names) - 0.4, -0.6))
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

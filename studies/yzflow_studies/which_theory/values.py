@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from theory.values import Study
+from yzflow.watching import rivals
 from yzflow_studies.which_theory import blind, drawing, study
 
 STORE = "which_theory.store"  # in the repository's root, where git ignores it: what it holds is not trained again
@@ -19,8 +20,45 @@ def _scores(sha256: str) -> xr.Dataset:
 
 
 def found(one: study.Found) -> dict[str, Any]:
-    """A difference as numbers: the interval's larger half as `half`, and its ends."""
+    """A difference as numbers."""
     return {"mean": one.mean, "low": one.low, "high": one.high, "n": one.n, "verdict": one.verdict}
+
+
+def _row(scores: xr.Dataset, theory: str, quantity: str, now: str) -> dict[str, str]:
+    """A theory's differences from the best null by group, in words: a table's row."""
+    row = {"theory": theory}
+    for group, of in study.kinds_of_runs(scores, now).items():
+        one = study.against(of, theory, quantity, now)
+        said = f"{one.mean:+.3f} ({one.low:+.3f} to {one.high:+.3f})"
+        row[group.split()[0]] = said if np.isfinite(one.mean) else "silent"
+    return row
+
+
+def _right(scores: xr.Dataset) -> float:
+    """Share of Scan and Snap's signs that are right, from their score: all have the odds `SURE` or its opposite."""
+    score = float(scores["brier"].sel(theory="Scan and Snap", quantity="rises", now="half").mean())
+    return (rivals.SURE**2 - score) / (rivals.SURE**2 - (1 - rivals.SURE) ** 2)
+
+
+def _small(sha256: str, scores: xr.Dataset) -> dict[str, Any]:
+    """Inside a theorem: how far attention moves from the middle of the training on, and scores by the number K."""
+    settings = drawing.settings(sha256=sha256)
+    natural = scores.sel(tokens=study.TOKENS[0])
+    places = np.flatnonzero(natural["inside"].sel(now="half").values)
+    runs = study.recordings([settings[place] for place in places], STORE)
+    moved = [
+        np.nanmax(np.abs(run.dataset["gain"].isel(step=-1) - run.dataset["gain"].sel(step=study.step_of("half", run))))
+        for run in runs
+    ]
+    signs = natural["brier"].sel(theory="Scan and Snap", quantity="rises", now="half").values[places]
+    classes = np.array([settings[place]["population"]["classes"] for place in places])
+    return {
+        "moved": float(np.median(moved)),
+        "classes": [
+            {"classes": int(k), "n": int((classes == k).sum()), "brier": float(signs[classes == k].mean())}
+            for k in np.unique(classes)
+        ],
+    }
 
 
 def bench(sha256: str, seed: int, draws: int) -> dict[str, Any]:
@@ -28,39 +66,49 @@ def bench(sha256: str, seed: int, draws: int) -> dict[str, Any]:
     scores = _scores(sha256)
     natural = scores.sel(tokens=study.TOKENS[0])
     names = [one for one in scores["theory"].values.tolist() if one not in study.NULLS]
-    rows, wins, loses = [], Counter(), Counter()
+    quantities = scores["quantity"].values.tolist()
+    cells = []
     for now in study.NOWS:
-        for group, of in {"all": natural, **study.kinds_of_runs(scores, now)}.items():
-            for name in names:
-                for quantity in scores["quantity"].values.tolist():
-                    one = study.against(of, name, quantity, now)
-                    if not np.isfinite(one.mean):
-                        continue
-                    rows.append({"now": now, "group": group, "theory": name, "quantity": quantity, **found(one)})
-                    wins[group, now] += one.verdict == "wins"
-                    loses[group, now] += one.verdict == "loses"
-    means = {
-        quantity: {
-            name: float(natural["brier"].sel(now="half", quantity=quantity, theory=name).mean())
-            for name in scores["theory"].values.tolist()
-            if natural["brier"].sel(now="half", quantity=quantity, theory=name).notnull().any()
-        }
-        for quantity in scores["quantity"].values.tolist()
-    }
+        for group, of in study.kinds_of_runs(scores, now).items():
+            tried = {(name, what): study.against(of, name, what, now) for name in names for what in quantities}
+            wins = [f"{name}, {study.WORDS[what]}" for (name, what), one in tried.items() if one.verdict == "wins"]
+            cells.append(
+                {
+                    "now": now,
+                    "group": group,
+                    "runs": of.sizes["setting"],
+                    "cells": sum(np.isfinite(one.mean) for one in tried.values()),
+                    "win": len(wins),
+                    "lose": sum(one.verdict == "loses" for one in tried.values()),
+                    "winners": "; ".join(wins) or "none",
+                }
+            )
     claims = {one.name: study.of_claim(one, scores) for one in study.CLAIMS}
+    leader = study.against(study.chosen(natural, study.PAPER_S), "Scan and Snap", "leads", "half")
     return {
         "settings": scores.sizes["setting"],
         "on_texts": int((natural["text"] != "").sum()),
         "diverged": int(natural["diverged"].sum()),
-        "inside": {now: int(natural["inside"].sel(now=now).sum()) for now in study.NOWS},
-        "cells": [{"now": now, "group": group, "wins": wins[group, now], "loses": loses[group, now],
-                   "cells": sum(row["now"] == now and row["group"] == group for row in rows)}
-                  for now in study.NOWS for group in ("all", *study.kinds_of_runs(scores, now))],
-        "means": [{"quantity": quantity, "theory": name, "brier": value}
-                  for quantity, of in means.items() for name, value in of.items()],
-        "rows": rows,
+        "of_attention": int((natural["diverged"] & (natural["kind"] == "attention")).sum()),
+        "inside": int(natural["inside"].sel(now="half").sum()),
+        "cells": cells,
+        "tables": {what: [_row(scores, name, what, "half") for name in names] for what in quantities},
+        "nulls": [
+            {"null": null}
+            | {
+                what: f"{value:.3f}" if np.isfinite(value) else "silent"
+                for what in quantities
+                for value in [float(natural["brier"].sel(now="half", quantity=what, theory=null).mean())]
+            }
+            for null in study.NULLS
+        ],
         "claims": {name: {**found(one), "supported": verdict} for name, (one, verdict) in claims.items()},
-    }  # fmt: skip
+        "leader": found(leader),
+        "right": {group.split()[0]: _right(of) for group, of in study.kinds_of_runs(scores, "half").items()},
+        "sure": rivals.SURE,
+        "enough": 0.5 + (rivals.SURE - 0.5) / 2,
+        **_small(sha256, scores),
+    }
 
 
 def shuffled(sha256: str, seed: int, draws: int) -> dict[str, Any]:

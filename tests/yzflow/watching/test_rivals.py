@@ -199,3 +199,14 @@ def test_a_turn_is_scored_by_its_ranks():
 def test_odds_of_a_sum():
     found = rivals.odds(np.array([1.0, 0.05, -0.2, 0.0, 0.0]), np.array([1.0, 1.0, 2.0, 1.0, 0.0]))
     assert found == pytest.approx([0.9, 0.7, 0.1, 0.5, 0.5])
+
+
+def test_who_knows_nothing_has_the_score_of_that():
+    """n present tokens of which one leads: (1 - 1/n)^2 + (n - 1)/n^2 = 1 - 1/n; a quarter for each sign."""
+    shares = one_common(2, 0.5, (1.0, 0.5))
+    of = recorded(shares)
+    even = next(one for one in rivals.NULLS if one.name == "anything is as likely")
+    said = rivals.foreseen(even, of)
+    first = np.argmax(shares, axis=1)[:, None] == np.arange(shares.shape[1])
+    came = rivals.said(of, rises=shares > 0.2, leads=first.astype(float))
+    assert rivals.score(said[["rises", "leads"]], came) == pytest.approx({"rises": 0.25, "leads": 1 - 1 / 3})
