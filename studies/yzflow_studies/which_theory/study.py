@@ -15,9 +15,7 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,14 +23,13 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from dynamics.support.progress import Progress
-from yzflow.figures.registry import Effort, Entry
+from yzflow.figures.registry import Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, canvas, styled
 from yzflow.watching import rivals
 from yzflow.watching.claimed import known_rivals
 from yzflow.watching.recording import Recording
 from yzflow.watching.report import WatchReport
 from yzflow_studies import CLONE
-from yzflow_studies.which_theory import drawing
 
 # Where the past ends: no step yet, and parts of the training on a logarithmic axis.
 NOWS = {"before the first step": None, "a tenth": 0.1, "half": 0.5}
@@ -401,9 +398,9 @@ def which_theory(scores: xr.Dataset, now: str = "half") -> Figure:
     """Theories as rivals on trainings that were fixed in advance: how much better or worse than the best null.
 
     Difference of Brier scores between a theory and the null that is best in the mean of a group of runs: left of the
-    dotted line a theory foresees more than "nothing changes" and "frequent tokens gain" do, right of it less. The past
-    ends in the middle of the training on a logarithmic axis. Bars are 95% intervals of the bootstrap over trainings.
-    Grey: next tokens that depend on nothing.
+    dotted line a theory foresees more than that null does, right of it less. Nulls: nothing changes, frequent tokens
+    gain, anything is as likely. The past ends in the middle of the training on a logarithmic axis. Bars are 95%
+    intervals of the bootstrap over trainings. Grey: next tokens that depend on nothing.
 
     Parameters
     ----------
@@ -447,12 +444,13 @@ def _claims(scores: xr.Dataset) -> str:
     return "; ".join(f"{one.name}, {one.says}: {of_claim(one, scores)[1]}" for one in CLAIMS) + "."
 
 
-def _runs(effort: Effort) -> xr.Dataset:
-    settings = drawing.settings()
-    if effort.quick:
-        settings = [one for one in settings if one["kind"] == "layer" and not one["text"]][:6]
-    with TemporaryDirectory(prefix="yzflow-") if effort.store is None else nullcontext(effort.store) as folder:
-        return bench(settings, folder, progress=effort.progress)
-
-
-FIGURES = (Entry("which_theory", "Scan and Snap", which_theory, _runs, claims=_claims),)
+# Its runs need PyTorch, and half an hour: they are not made for a gallery.
+FIGURES = (
+    Entry(
+        "which_theory",
+        "Scan and Snap",
+        which_theory,
+        claims=_claims,
+        trained_by="python -m yzflow_studies.which_theory",
+    ),
+)
