@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dynamics import SequenceClasses
 from dynamics.support import checks
 from theory.scan_and_snap.bounds import inner_coefficients
-from theory.scan_and_snap.long_enough import long_enough
+from theory.scan_and_snap.long_enough import LongEnough, long_enough
 from theory.statements import Runs
 
 __all__ = ["finite_length_drift", "finite_length_first_moves"]
@@ -124,10 +127,15 @@ def enumerated_rates(classes: SequenceClasses, length: int) -> np.ndarray:
 
 def wrong_lengths(runs: Runs, level: str) -> float:
     """Share of the lengths around `long_enough`, of three small tasks, at which the signs are not as it says."""
+    return _wrong_lengths(long_enough)
+
+
+@functools.cache
+def _wrong_lengths(enough: Callable[[SequenceClasses], LongEnough]) -> float:
     wrong = []
     for shares, vocab_size in SMALL:
         classes = SequenceClasses(shares, [0, 0], vocab_size=vocab_size)
-        found = long_enough(classes)
+        found = enough(classes)
         expected = np.ones(classes.probabilities.shape[1])
         expected[classes.common_tokens] = -1
         for length in range(max((found.length or 0) - 3, 3), (found.length or 0) + 4):

@@ -145,7 +145,7 @@ def narrow_network(runs: Runs, level: str) -> float:
 
 
 def least_error(runs: Runs, level: str) -> float:
-    """Most by which the best layer's error differs from the least one, or a random layer's is below it: all N <= 6."""
+    """Most by which the best layer's error differs from the least one, or a random layer's is below it: all N <= 5."""
     from scipy.optimize import linprog
 
     def largest(layer: np.ndarray, q: int) -> float:
@@ -159,7 +159,7 @@ def least_error(runs: Runs, level: str) -> float:
         return max(found)
 
     rng, off = np.random.default_rng(runs.setting.seed), [0.0]
-    for n in range(2, 7):
+    for n in range(2, 6):
         for q, width in itertools.product(range(1, n), range(1, n)):
             least = averaging.collision_error(n, q, width=width)
             off.append(abs(largest(averaging.best_first_layer(n, q, width=width), q) - least))

@@ -203,7 +203,7 @@ STATEMENTS = (
             Clause(
                 "to order 1/T",
                 rf"v_{{nl}}(T) = v_{{nl}}(\infty) + \tfrac{{1}}{{T-1}}\,{f.SHORT_DRIFT} + O(T^{{-2}}),\quad g_n ="
-                rf" f_n:\ {f.OWN_DRIFT}",
+                rf" f_n:\ {f.OWN_DRIFT},\quad S_k = \sum_jP_j^k,\ (P^kg) = \sum_jP_j^kg_{{nj}}",
                 prove=part(PROOFS["finite_sequences"], "order 1/T", prose=(COVARIANCE,)),
             ),
             Clause(

@@ -52,7 +52,7 @@ def derive(
     """Half the trace of the second derivative with the covariance, the remainder's quotient, and the rare token."""
     vanishing, signed = joined(_drift(drift, own_drift), _bounds(remainder), _rare(rare_limit))
     return Derivation(
-        statement="Theorem 2 over finite sequences",
+        statement="Theorem 2, finite sequences",
         vanishing=vanishing,
         signed=signed,
         steps=(
