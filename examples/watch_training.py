@@ -8,8 +8,6 @@ seen, and says in the end which theorems speak of the training and which rival w
 report, a page that works offline. Needs PyTorch: pip install -e '.[torch]'. Half a minute on two cores.
 """
 
-import sys
-
 import numpy as np
 
 import yzflow as yz
@@ -18,7 +16,7 @@ from yzflow import scripts
 try:
     import torch
 except ImportError:
-    sys.exit("PyTorch is missing: pip install -e '.[torch]'")
+    torch = None
 
 TOPICS, WORDS, COMMON, LENGTH, WIDTH = 8, 4, 6, 32, 32
 QUERY = TOPICS * (1 + WORDS) + COMMON  # the last token of each context; vocabulary: topics, their words, common words
@@ -34,22 +32,24 @@ def text(n: int, rng: np.random.Generator) -> np.ndarray:
     return np.hstack([words, np.full((n, 1), QUERY), topic])
 
 
-class Encoder(torch.nn.Module):
+def encoder() -> "torch.nn.Module":
     """One layer of attention of the last token, without positions, and a decoder."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedding = torch.nn.Embedding(QUERY + 1, WIDTH)
-        self.attention = torch.nn.MultiheadAttention(WIDTH, 1, bias=False, batch_first=True)
-        self.decoder = torch.nn.Linear(WIDTH, QUERY + 1, bias=False)
+    class Encoder(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding = torch.nn.Embedding(QUERY + 1, WIDTH)
+            self.attention = torch.nn.MultiheadAttention(WIDTH, 1, bias=False, batch_first=True)
+            self.decoder = torch.nn.Linear(WIDTH, QUERY + 1, bias=False)
 
-    def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Logits of the next token, (n, QUERY + 1)."""
-        x = self.embedding(tokens)
-        return self.decoder(self.attention(x[:, -1:], x, x, need_weights=False)[0][:, 0])
+        def forward(self, tokens: "torch.Tensor") -> "torch.Tensor":
+            x = self.embedding(tokens)
+            return self.decoder(self.attention(x[:, -1:], x, x, need_weights=False)[0][:, 0])
+
+    return Encoder()
 
 
-def train(model: Encoder, name: str, steps: int, rng: np.random.Generator) -> None:
+def train(model: "torch.nn.Module", name: str, steps: int, rng: np.random.Generator) -> None:
     """An ordinary loop, which knows nothing of the recorder."""
     optimizer = getattr(torch.optim, name)(model.parameters(), lr=RATES[name])
     for _ in range(steps):
@@ -63,10 +63,12 @@ def train(model: Encoder, name: str, steps: int, rng: np.random.Generator) -> No
 def main(arguments: list[str] | None = None) -> int:
     script = scripts.Script(__doc__, out="watched", quick="64 steps instead of 1024")
     options = script.options(arguments)
+    if torch is None:
+        script.error("PyTorch is missing: pip install -e '.[torch]'")
     torch.set_num_threads(1)  # for matrices as small as these more are no faster
     for name in RATES:
         torch.manual_seed(0)
-        rng, model = np.random.default_rng(0), Encoder()
+        rng, model = np.random.default_rng(0), encoder()
         recorder = yz.watch(model, text(256, rng), predict_at="log")
         with recorder:
             train(model, name, 64 if options.quick else 1024, rng)

@@ -21,7 +21,7 @@ def test_help_is_written_and_nothing_is_run(path, monkeypatch, capsys, tmp_path)
     for option in ("--out", "--quick"):
         assert (option in printed) == (option in module.__doc__)
     assert not list(tmp_path.iterdir())
-    assert len(RUNNABLE) == 11
+    assert len(RUNNABLE) == 12
 
 
 def test_options_make_the_folder_and_refuse_one_that_cannot_be_written(tmp_path, capsys):
