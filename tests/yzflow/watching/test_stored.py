@@ -79,7 +79,7 @@ def test_the_report_takes_what_was_stored_and_not_what_would_be_said_now(log):
     assert WatchReport(log.recording, now=4).scores["Scan and Snap"]["sparser"] == pytest.approx(0.01)
 
 
-# What a person might change afterwards, in a file that they seal again.
+# Changes that a person might make afterwards, in a file that they seal again.
 CHANGES = {
     "a gain": lambda data: data["gain"].values.__setitem__((1, 0, 0, 0, 0), 0.5),
     "the last digit of a loss": lambda data: data["loss"].values.__setitem__(2, np.nextafter(data["loss"][2], 9.0)),
