@@ -24,7 +24,7 @@ from dynamics.support import checks
 from theory.scan_and_snap.proofs import late_exponent
 from theory.statements import Runs
 
-_SETTINGS, _SEED, _END = 12, 50, 30.0
+SETTINGS, _SEED, _END = 12, 50, 30.0
 
 
 class LateAttention:
@@ -145,7 +145,7 @@ def rising(runs: Runs, level: str) -> float:
     The settings are those of `random_settings`, at 200 values of sigma up to 30.
     """
     share = []
-    for flow in random_settings(_SETTINGS, _SEED):
+    for flow in random_settings(SETTINGS, _SEED):
         found = integrate(flow, t_end=_END, times=np.linspace(0, _END, 201)[1:]).dataset
         falls = flow.conditions({name: found[name].values for name in flow.initial})["the logit falls"]
         share.append((falls <= 0).mean())

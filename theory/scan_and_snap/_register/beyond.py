@@ -284,7 +284,12 @@ STATEMENTS = (
             Clause(
                 "K < M, that the logit falls",
                 r"\dot z < 0 \text{ for all } t > 0",
-                checks=(closed("times of 12 random settings at which it does not fall", late_attention.rising),),
+                checks=(
+                    closed(
+                        f"times of {late_attention.SETTINGS} random settings at which it does not fall",
+                        late_attention.rising,
+                    ),
+                ),
             ),
             Clause(
                 "K < M, the next orders",
