@@ -14,6 +14,7 @@ Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -142,8 +143,13 @@ def _features(state: Mapping[str, Any]) -> tuple[Any, Any, Any]:
 def rising(runs: Runs, level: str) -> float:
     """Share of times of some random settings, from a zero decoder on, at which the common token's logit does not fall.
 
-    The settings are those of `random_settings`, at 200 values of sigma up to 30.
+    The settings are those of `random_settings`, at 200 values of sigma up to 30. The audit's setting changes nothing.
     """
+    return _rising()
+
+
+@functools.cache
+def _rising() -> float:
     share = []
     for flow in random_settings(SETTINGS, _SEED):
         found = integrate(flow, t_end=_END, times=np.linspace(0, _END, 201)[1:]).dataset

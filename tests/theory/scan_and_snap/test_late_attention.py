@@ -8,6 +8,7 @@ import scipy
 
 import yzflow as yz
 from dynamics import SequenceClasses, Solver, gradient_flow
+from theory.scan_and_snap import late_attention
 from theory.scan_and_snap.late_attention import LateAttention, random_settings
 from theory.scan_and_snap.proofs import late_exponent
 from yzflow.papers.scan_and_snap.late import final_exponent, late_flow
@@ -161,6 +162,17 @@ def test_w_falls_like_the_power_that_is_proved(sizes):
         for y, t in zip(w**2, s, strict=True)
     ]
     np.testing.assert_allclose((flow["exponent"].values - alpha)[1:], excess[1:], rtol=0.15, atol=2e-6)
+
+
+def test_the_register_s_check_counts_rising_logits(monkeypatch):
+    assert late_attention.rising(None, "closed form") == 0
+    right = LateAttention.conditions
+    monkeypatch.setattr(LateAttention, "conditions", lambda *a: {key: -value for key, value in right(*a).items()})
+    late_attention._rising.cache_clear()
+    try:
+        assert late_attention.rising(None, "closed form") == 1
+    finally:
+        late_attention._rising.cache_clear()
 
 
 def test_refusals_and_settings():
