@@ -1,4 +1,4 @@
-"""What a first use on a machine compiles: processor time of new processes with an empty cache, kernel by kernel.
+"""First uses on a machine, and what they compile: processor time of new processes with an empty cache, by kernel.
 
 The seconds of a kernel are those of numba's own clock, with what it calls, times the share of the time that the process
 ran: beside others on a busy machine it waits.
@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from benchmarks import Study
 from yzflow.figures import style
 
-# What is asked for, by what is beside plain flows; each is the arguments of `gradient_flow`, or another call.
+# Programs of one line, by what they are of.
 USES = {
     "a flow, last layer": "gradient_flow(classes, **rates, t_end=0.1).final",
     "a flow, all tables": "gradient_flow(classes, **rates, t_end=0.1).dataset",
