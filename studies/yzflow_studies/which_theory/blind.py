@@ -89,7 +89,8 @@ def design(seed: int = SEED) -> list[dict[str, Any]]:
 
     Sequences are half as long again as Assumption 1(b) asks; a run that needs more than `LONGEST` is drawn anew.
     """
-    rng, found = np.random.default_rng(seed), []
+    rng = np.random.default_rng(seed)
+    found: list[dict[str, Any]] = []
     while len(found) < RUNS:
         number, eta_y = len(found), log_uniform(rng, 0.2, 1.0)
         run: dict[str, Any] = {"name": f"blind-{seed}-{number:02d}", "seed": seed + number}
@@ -171,7 +172,7 @@ def recorded(run: Mapping[str, Any], *, shuffled: bool = False) -> Recording:
         optimizer: torch.optim.Optimizer = torch.optim.Adam(groups, lr=1.0)
     else:
         optimizer = torch.optim.SGD(groups, lr=1.0, momentum=run["momentum"], weight_decay=run["weight decay"])
-    told = {"attention": models.attention_of_layer, "logits": models.Layer.forward}
+    told: dict[str, Any] = {"attention": models.attention_of_layer, "logits": models.Layer.forward}
     told |= {"rates": (run["eta_y"], run["eta_z"]), "parts": ["a residual link"] if run["residual"] else []}
     training = models.Run(model, source, told, optimizer, False)
     return models.train(training, steps=STEPS, batch=BATCH, seed=run["seed"], probe=PROBE)

@@ -100,7 +100,7 @@ def draw(seed: int = SEED) -> list[dict[str, Any]]:
             # Sizes and optimizers in turn, so that each kind has as many of each.
             size, optimizer = tuple(SIZES)[number % 2], ("SGD", "Adam")[number // 2 % 2]
             if kind == "paper's":
-                own = {
+                own: dict[str, Any] = {
                     "size": size,
                     "residual": False,
                     "bias": 0.0,

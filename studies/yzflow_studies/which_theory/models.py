@@ -124,7 +124,7 @@ class Layer(torch.nn.Module):
         """Z (queries, tokens) and Y (tokens, next tokens)."""
         if self.width is None:
             return self.z, self.y
-        return self.query @ self.token.T / self.width**0.5, self.token @ self.next.T
+        return self.query @ self.token.T / float(self.width) ** 0.5, self.token @ self.next.T
 
     def weights(self, tokens: torch.Tensor, z: torch.Tensor | None = None) -> torch.Tensor:
         """Attention of the last query on the context by Z, or by logits ``z`` of its shape: (n, T - 1)."""
@@ -146,7 +146,7 @@ class Layer(torch.nn.Module):
     def rates(self, rate: float) -> tuple[float, float]:
         """eta_Y and eta_Z of embeddings that train at one rate: rate times the kernels' mean diagonals, now."""
         q, e, u = (float((one.detach() ** 2).sum(dim=1).mean()) for one in (self.query, self.token, self.next))
-        return rate * (e + u), rate * (e + q) / self.width
+        return rate * (e + u), rate * (e + q) / self.query.shape[1]
 
 
 def attention_of_layer(model: Layer, tokens: torch.Tensor) -> torch.Tensor:
@@ -237,11 +237,12 @@ def made(setting: dict[str, Any], *, shuffled: bool = False) -> Run:
     source = source_of(setting, shuffled=shuffled)
     if setting["kind"] in ("paper's", "layer", "embedding"):
         return of_layer(source, setting)
-    size, text = SIZES[setting["size"]], bool(setting["text"])
+    size: dict[str, Any] = SIZES[setting["size"]]
+    text = bool(setting["text"])
     # On populations queries and next tokens have numbers after those of the context.
     vocabulary = source.n_tokens if text else source.n_tokens + source.n_queries + source.n_next
     if setting["kind"] == "attention":
-        parts = {name: setting[name] for name in ("residual", "norm", "positions", "feed_forward")}
+        parts: dict[str, Any] = {name: setting[name] for name in ("residual", "norm", "positions", "feed_forward")}
         model: Any = Attention(vocabulary, setting["length"], **size, layers=setting["layers"], **parts)
     else:
         from transformers import GPT2Config, GPT2LMHeadModel

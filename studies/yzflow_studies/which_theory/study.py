@@ -176,7 +176,9 @@ def step_of(now: str, recording: Recording) -> int:
     return 0 if part is None else int(steps[steps <= steps[-1] ** part][-1])
 
 
-def scored(settings: Sequence[Mapping[str, Any]], runs: Sequence[Recording], *, progress: bool = False) -> xr.Dataset:
+def scored(
+    settings: Sequence[Mapping[str, Any]], runs: Sequence[Recording | None], *, progress: bool = False
+) -> xr.Dataset:
     """Scores of every theory and null on the recordings of settings.
 
     Returns
@@ -300,8 +302,8 @@ def difference(scores: np.ndarray, others: np.ndarray, *, level: float = LEVEL) 
     drawn = weights @ mine - (weights @ theirs).min(axis=1)
     # Who foresees what a null does is no better: sums of equal numbers differ by rounding.
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    found = mine.mean() - theirs.mean(axis=0).min(), low, high
-    return Found(*(round(float(one), 12) for one in found), len(mine))
+    mean, low, high = (round(float(one), 12) for one in (mine.mean() - theirs.mean(axis=0).min(), low, high))
+    return Found(mean, low, high, len(mine))
 
 
 def chosen(scores: xr.Dataset, group: Mapping[str, Sequence[Any]]) -> xr.Dataset:
