@@ -134,9 +134,7 @@ class WatchReport:
             return f"Computed afterwards, from what was recorded until step {self.now:,}; {known}."
         later = [name for name in self.rivals if name not in self.stored]
         rest = f" Computed afterwards, from that past: {', '.join(later)}." if later else ""
-        said = (
-            f"Stored at step {self.now:,}, before what followed was seen; its past is {self._past.fingerprint[:16]}.."
-        )
+        said = f"Stored at step {self.now:,}, before what followed was seen; the SHA-256 of its past begins {self._past.fingerprint[:16]}"
         return f"{said}{rest}"
 
     @cached_property
@@ -186,9 +184,9 @@ class WatchReport:
         moved = float(np.nanmax(np.abs(data["gain"].isel(step=-1).values)))
         lines += [
             "",
-            f"Loss {happened[0]:.3f} to {happened[-1]:.3f} nats on {facts['sequences']} sequences; entropy of "
-            f"attention {entropy[-1] - entropy[0]:+.2g} nats;",
-            f"largest gain of a token {moved:.2g}.",
+            f"From first record to last: loss {happened[0]:.3f} to {happened[-1]:.3f} nats on {facts['sequences']} sequences; "
+            f"entropy of",
+            f"attention changes by {entropy[-1] - entropy[0]:+.2g} nats; largest gain of a token {moved:.2g}.",
         ]
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
