@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from dynamics import Optimizer
 from dynamics.support import checks
@@ -154,9 +155,10 @@ def trains(runs: xr.Dataset, unigram: float, *, gain: float = 0.1) -> xr.DataArr
 def paper_rates(runs: Sequence[xr.Dataset]) -> Figure:
     """Entropy of attention of the first layer at the paper's rates, and how fast it moves, with one and three layers.
 
-    Ordinary transformers without positions on text, SGD at one rate, the norm of the gradient cut. Left: mean
-    entropy over the held-out windows, with 95% intervals over seeds (Student's t). Middle: the entropy at the end by
-    learning rate. Right: total variation of the first layer's maps per 100 steps, mean over seeds.
+    Ordinary transformers without positions on text, SGD at one rate, the norm of the gradient cut. Left:
+    entropy over the held-out windows, mean over seeds, and seed by seed (thin). Middle: the entropy at the end of each
+    seed, with the 95% interval of the mean (Student's t). Right: total variation of the first layer's maps per 100
+    steps, mean over seeds.
 
     Parameters
     ----------
@@ -168,14 +170,14 @@ def paper_rates(runs: Sequence[xr.Dataset]) -> Figure:
     for row, run in zip(panels, runs, strict=True):
         rates, layers = run["learning_rate"].values, run.sizes["layer"]
         found, moved = entropy(run).isel(layer=0), deep_text.movement(run).isel(layer=0)
-        mean, half = found.mean("seed"), intervals.of_mean(found)
-        for rate, colour in zip(rates, ordered_colours(len(rates)), strict=True):
-            line, spread = (part.sel(learning_rate=rate).values for part in (mean, half))
-            row[0].plot(run["time"], line, color=colour, label=rf"$\eta$ = {rate:g}")
-            row[0].fill_between(run["time"], line - spread, line + spread, color=colour, alpha=0.2, linewidth=0)
-            row[2].plot(moved["time"], moved.sel(learning_rate=rate).mean("seed"), color=colour)
         end = at_the_end(run).isel(layer=0)
-        row[1].errorbar(rates, end.mean("seed"), intervals.of_mean(end), fmt="o", color=BLACK, capsize=3)
+        for rate, colour in zip(rates, ordered_colours(len(rates)), strict=True):
+            one = found.sel(learning_rate=rate).transpose("time", "seed")
+            row[0].plot(run["time"], one, color=colour, linewidth=0.6, alpha=0.5)
+            row[0].plot(run["time"], one.mean("seed"), color=colour, linewidth=2, label=rf"$\eta$ = {rate:g}")
+            row[1].plot(np.full(run.sizes["seed"], rate), end.sel(learning_rate=rate), "o", color=colour, alpha=0.7)
+            row[2].plot(moved["time"], moved.sel(learning_rate=rate).mean("seed"), color=colour)
+        row[1].errorbar(rates + 0.2, end.mean("seed"), intervals.of_mean(end), fmt="_", color=BLACK, capsize=3)
         for axes in row[:2]:
             label = "uniform attention" if axes is row[0] else None
             axes.axhline(float(run["uniform_entropy"]), color=BLACK, linewidth=0.8, linestyle=":", label=label)
@@ -184,6 +186,8 @@ def paper_rates(runs: Sequence[xr.Dataset]) -> Figure:
         row[0].set(xlabel="SGD steps", ylabel=f"{count}\nentropy (nats)", title="entropy of attention")
         row[1].set(xlabel=r"learning rate $\eta$ (1 / step)", ylabel="entropy (nats)", title="at the end", xticks=rates)
         row[2].set(xlabel="SGD steps", ylabel="total variation\nper 100 steps", title="movement", yscale="log")
+        row[2].set_yticks((0.03, 0.1, 0.3), ("0.03", "0.1", "0.3"))
+        row[2].yaxis.set_minor_formatter(NullFormatter())
     figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside right center")
     figure.suptitle(f"First layer of ordinary transformers on text, {runs[0].sizes['seed']} seeds")
     return figure

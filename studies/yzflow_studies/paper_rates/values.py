@@ -95,7 +95,7 @@ def uncut(
             }
         )
     large = [count for rate, count in zip(rates, rows[0]["diverged"], strict=True) if rate >= 2]
-    return {"rows": rows, "seeds": len(seeds), "steps": steps, "H1": all(count == len(seeds) for count in large)}
+    return {"rows": rows, "H1": all(count == len(seeds) for count in large)}
 
 
 SGD = (
