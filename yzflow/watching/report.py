@@ -134,7 +134,8 @@ class WatchReport:
             return f"Computed afterwards, from what was recorded until step {self.now:,}; {known}."
         later = [name for name in self.rivals if name not in self.stored]
         rest = f" Computed afterwards, from that past: {', '.join(later)}." if later else ""
-        said = f"Stored at step {self.now:,}, before what followed was seen; the SHA-256 of its past begins {self._past.fingerprint[:16]}"
+        mark = self._past.fingerprint[:16]
+        said = f"Stored at step {self.now:,}, before what followed was seen; the SHA-256 of its past begins {mark}."
         return f"{said}{rest}"
 
     @cached_property
@@ -184,9 +185,9 @@ class WatchReport:
         moved = float(np.nanmax(np.abs(data["gain"].isel(step=-1).values)))
         lines += [
             "",
-            f"From first record to last: loss {happened[0]:.3f} to {happened[-1]:.3f} nats on {facts['sequences']} sequences; "
-            f"entropy of",
-            f"attention changes by {entropy[-1] - entropy[0]:+.2g} nats; largest gain of a token {moved:.2g}.",
+            f"From the first record to the last: loss {happened[0]:.3f} to {happened[-1]:.3f} nats,",
+            f"entropy of attention {entropy[0]:.3g} to {entropy[-1]:.3g} nats, on {facts['sequences']} sequences;",
+            f"largest gain of a token {moved:.2g}.",
         ]
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
