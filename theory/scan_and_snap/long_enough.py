@@ -196,7 +196,7 @@ class _Task:
             yield from ((int(m), t) for t in sorted({t for n in np.flatnonzero(query == m) for t in self.tokens[n]}))
 
     def signs(self) -> dict[tuple[int, int], int]:
-        """What Theorem 2 says of each: distinct tokens gain, common ones lose."""
+        """Signs by Theorem 2: distinct tokens gain, common ones lose."""
         common = set(np.asarray(self.classes.common_tokens).tolist())
         return {(query, token): -1 if token in common else 1 for query, token in self.places()}
 
@@ -267,7 +267,7 @@ class _Moments:
         self.all = _one()
         for series in single:
             self.all = _times(self.all, series[0])
-        # What one token's weight N^1, N^2 or N^3 does to the product over all tokens.
+        # A token's weight N^1, N^2 or N^3, as a factor of the product over all tokens.
         self.ratios = [[_times(series[w], _inverse(series[0])) for w in (1, 2, 3)] for series in single]
 
     def parts(self, place: int, v: Sequence[fmpq]) -> tuple[tuple[fmpq_poly, fmpq_poly], tuple[fmpq_poly, fmpq_poly]]:

@@ -257,8 +257,13 @@ def _proved(statement: Statement, proofs: Sequence[Label], ran: bool) -> tuple[P
     if not statement.proofs:
         return ()
     if not proofs:
-        return (Part("the proof", Outcome.NOT_RUN),)
-    return (Part("the proof", Outcome.HOLDS if all(label.holds for label in proofs) else Outcome.FAILS),)
+        return (Part(_PROOF, Outcome.NOT_RUN),)
+    done, of = (
+        sum(any(one.clause == clause.name for one in proofs) for clause in statement.clauses),
+        len(statement.clauses),
+    )
+    says = _PROOF if done >= of else f"{_PROOF}{_OF}{done} of {of} clauses"
+    return (Part(says, Outcome.HOLDS if all(label.holds for label in proofs) else Outcome.FAILS),)
 
 
 def sentence(columns: Sequence[Column]) -> str:
@@ -271,6 +276,7 @@ def sentence(columns: Sequence[Column]) -> str:
 
 
 _NAMED = 2  # parts that failed; a sentence with more is not read
+_PROOF, _OF = "the proof", " of "
 
 
 def headline(columns: Sequence[Column]) -> str:
@@ -297,8 +303,9 @@ def _said(column: Column) -> str:
         return f"{start} it is refuted here, {column.scope}."
     if not missed:
         measured = [part for part in held if part.size is not None]
-        proof = len(held) > len(measured)
-        return f"{start} {column.about or 'it'} {' and '.join(['held'] * bool(measured) + ['is proved'] * proof)}."
+        clauses = [part.says.removeprefix(_PROOF) for part in held if part.size is None]
+        proved = [f"is proved in {some.removeprefix(_OF)}" if some else "is proved" for some in clauses[:1]]
+        return f"{start} {column.about or 'it'} {' and '.join(['held'] * bool(measured) + proved)}."
     if not held and len(missed) == 1:
         return f"{start} it {_missed(missed[0])}."
     missed.sort(key=lambda part: (part.size is None, -(part.size or 0.0)))

@@ -32,7 +32,7 @@ def _decided(values: xr.DataArray, claim: Hypothesis) -> dict[str, Any]:
 def cut(
     text: str, vocabulary: int, layers: int, rates: Sequence[float], seeds: Sequence[int], steps: int, clip: float
 ) -> dict[str, Any]:
-    """What attention of the first layer does at the paper's rates when the gradient's norm is cut."""
+    """Attention of the first layer at the paper's rates when the gradient's norm is cut."""
     tokens = read(text, vocabulary)
     runs = study.runs_of(tokens, layers, rates=rates, seeds=seeds, steps=steps, clip=clip, store=STORE)
     unigram = study.unigram_loss(tokens)

@@ -50,7 +50,7 @@ BREAKS: dict[str, tuple[str, ...]] = {
 
 
 def _changed(name: str, given: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
-    """What a break changes in a run."""
+    """Changes of a run by a break, by name."""
     population, k = dict(given["population"]), given["population"]["classes"]
     free = 1 / (k * (k - 1))
     if name == "fast attention":
@@ -179,7 +179,7 @@ def recorded(run: Mapping[str, Any], *, shuffled: bool = False) -> Recording:
 
 
 class Answer(NamedTuple):
-    """What a report said of a run, beside the truth."""
+    """A report's answer on a run, beside the truth."""
 
     name: str
     target: str

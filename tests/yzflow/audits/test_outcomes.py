@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from theory import layout
-from theory.statements import Check, Statement
+from theory.statements import Check, Clause, Statement
 from theory.symbolic import Derivation
 from theory.trust import Label, Trust
 from yzflow.audits.outcomes import COLUMNS, Column, Outcome, Part, four_columns, headline, sentence
@@ -153,3 +153,13 @@ def test_every_level_of_every_paper_is_in_one_column():
 def test_words_of_a_column_without_parts():
     assert Column("SGD").words == "not examined"
     assert Column("SGD", (Part("x", Outcome.HOLDS), Part("y", Outcome.NOT_RUN))).outcome is Outcome.HOLDS
+
+
+def test_a_proof_of_some_clauses_is_not_called_one_of_all():
+    own, prove = check(), lambda: Derivation("", {}, sizes={})
+    clauses = (Clause("first", "x", prove=prove, checks=(own,)), Clause("second", "y", argued=("so",)))
+    some = Statement(PAPER, "Theorem 0", "Growth", "It grows.", "x", corrected="y", clauses=clauses)
+    proof = (Label(Trust.PROVED, clause="first"),)
+    assert headline(four_columns(some, [row(own)], proof)).endswith("it held and is proved in 1 of 2 clauses.")
+    both = (*proof, Label(Trust.PROVED, clause="second"))
+    assert headline(four_columns(some, [row(own)], both)).endswith("it held and is proved.")

@@ -42,7 +42,7 @@ def remainder(power: int, y: sp.Expr) -> sp.Expr:
 
 
 def rare_limit(along: sp.Expr, square: sp.Expr) -> sp.Expr:
-    """What E[v_l]/(S p_l) tends to as p_l falls to zero, given the other counts N': from N' . g and ||N'||^2."""
+    """Limit of E[v_l]/(S p_l) as p_l falls to zero, given the other counts N': from N' . g and ||N'||^2."""
     return -along / (1 + square) ** sp.Rational(3, 2)
 
 

@@ -54,6 +54,14 @@ _QUESTIONS = {
         "sequences of <!--v questions_snap.long_sequences.length ,-->16,384<!--/--> tokens SGD ends within "
         "<!--v questions_snap.long_sequences.off .0%-->1%<!--/--> of the flow.",
     ),
+    "Theorem 2, finite sequences": (
+        "Common tokens of the sliders' classes lose, and distinct ones gain, on the mean over sequences of "
+        "<!--v scan_and_snap.long_enough.rows.0.modified ,-->865<!--/--> tokens. Do they over shorter ones?",
+        "Not over <!--v scan_and_snap.long_enough.rows.0.fails ,-->864<!--/-->: there one sign is wrong. At an overlap "
+        "of <!--v scan_and_snap.long_enough.rows.1.rho .4f-->0.0101<!--/--> it takes "
+        "<!--v scan_and_snap.long_enough.rows.1.modified ,-->14,791<!--/--> tokens, and no length is enough for all "
+        "classes: rare enough distinct tokens lose at any.",
+    ),
     "Theorem 3": (
         r"Read off the growth $\chi$ of the theory flow at the end. Between which bounds does it lie, the printed or "
         "the corrected ones?",

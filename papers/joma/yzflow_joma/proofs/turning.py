@@ -27,7 +27,7 @@ def early(fourth: sp.Expr, second: sp.Expr, t: sp.Expr) -> sp.Expr:
 
 
 def excess(ratio: sp.Expr, weight: sp.Expr) -> sp.Expr:
-    """What an entry adds to the zeros that it outweighs: by u over the least one's u, and e^u."""
+    """Share that an entry adds to the zeros that it outweighs: by u over the least one's u, and e^u."""
     return (ratio - 1) * weight
 
 
