@@ -193,9 +193,9 @@ class Bags(Frozen):
     def __len__(self) -> int:
         return len(self.query)
 
-    def kept(self, make: Callable[..., Any], *what: Any) -> Any:
-        """As `Frozen.kept`, where the bags are small."""
-        return super().kept(make, *what) if self.token.size <= _SMALL else make(self, *what)
+    def _once(self, make: Callable[..., Any], *what: Any) -> Any:
+        """As `Frozen._once`, where the bags are small."""
+        return super()._once(make, *what) if self.token.size <= _SMALL else make(self, *what)
 
     def __repr__(self) -> str:
         return (

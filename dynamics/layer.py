@@ -315,7 +315,7 @@ class Layer(Frozen):
     @classmethod
     def zeros(cls, bags: Bags) -> Layer:
         """The start Y = Z = 0 for these bags, with one column of Y for all next tokens that never occur."""
-        layer: Layer = checks.instance("bags", bags, Bags).kept(cls._zeros)
+        layer: Layer = checks.instance("bags", bags, Bags)._once(cls._zeros)
         return layer
 
     @classmethod

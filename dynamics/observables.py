@@ -47,7 +47,7 @@ class Support:
     @classmethod
     def of(cls, bags: Bags, n_tokens: int) -> Support:
         """The support of bags, found once for each of them: its arrays are read-only."""
-        support: Support = bags.kept(cls._read_only, n_tokens)
+        support: Support = bags._once(cls._read_only, n_tokens)
         return support
 
     @classmethod

@@ -46,7 +46,7 @@ def find_orbits(setting: Setting, *, inverts: bool) -> Orbits | None:
         pseudo = sum(kind.bags.shape[1] for kind in symmetry.kinds)
         if _WORTH * sum((kind.bags.shape[1] + pseudo) ** 3 for kind in symmetry.kinds) > len(bags) ** 3:
             return None
-    orbits: Orbits = bags.kept(_from_zeros) if layer is Layer.zeros(bags) else Orbits(symmetry, layer)
+    orbits: Orbits = bags._once(_from_zeros) if layer is Layer.zeros(bags) else Orbits(symmetry, layer)
     return orbits
 
 

@@ -83,7 +83,7 @@ class Symmetry:
 
 def symmetry_of(bags: Bags) -> Symmetry | None:
     """`find_symmetry`, which is done once for bags that are equal and small."""
-    return find_symmetry(bags) if bags.token.size > _SMALL else bags.kept(_of_content)
+    return find_symmetry(bags) if bags.token.size > _SMALL else bags._once(_of_content)
 
 
 def _of_content(bags: Bags) -> Symmetry | None:

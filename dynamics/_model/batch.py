@@ -47,7 +47,7 @@ class Batch(NamedTuple):
     @classmethod
     def of(cls, bags: Bags, dtype: np.dtype) -> Batch:
         """Each bag as a group of its own, read-only, in the precision of the weights."""
-        batch: Batch = bags.kept(cls._of, dtype)
+        batch: Batch = bags._once(cls._of, dtype)
         return batch
 
     @classmethod

@@ -286,7 +286,7 @@ class SequenceClasses(Frozen):
 
     def population(self) -> Bags:
         """The limit T -> infinity: one bag a class, its counts the probabilities (Lemma 2)."""
-        bags: Bags = self.kept(SequenceClasses._population)
+        bags: Bags = self._once(SequenceClasses._population)
         return bags
 
     def _population(self) -> Bags:

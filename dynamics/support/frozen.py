@@ -23,7 +23,7 @@ class Frozen:
     def __delattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"{self!r} cannot be changed: `{name}` stays")
 
-    def kept(self, make: Callable[..., Any], *what: Any) -> Any:
+    def _once(self, make: Callable[..., Any], *what: Any) -> Any:
         """``make(self, *what)``, found once for this object: what it holds never changes. Copies go without it."""
         found = vars(self).setdefault("_kept", {})
         if (make, what) not in found:

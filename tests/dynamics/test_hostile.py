@@ -91,7 +91,8 @@ EXEMPT = {
     hostile.OURS: {
         "deep.model.Block", "descent.complete", "layer.attention",
         "layer.attention_over_time", "layer.in_precision", "layer.moved",
-        "layer.optional_rates", "deep.model.reparameterised", "papers.code_of", "papers.register",
+        "layer.optional_rates", "deep.model.reparameterised", "observables.Support.of",
+        "papers.code_of", "papers.register",
     },
 }  # fmt: skip
 

@@ -64,6 +64,8 @@ class LateAttention:
         eta_z: float = 0.5,
     ) -> LateAttention:
         """The flow of a population: P(common | n) and the number of distinct tokens that share the rest equally."""
+        n_classes = checks.integer("n_classes", n_classes, minimum=2)
+        vocab_size = checks.integer("vocab_size", vocab_size, minimum=n_classes + 1)
         share = checks.below("common", checks.positive("common", common), 1)
         count = checks.integer("n_distinct", n_distinct, minimum=1)
         gain = 1 + 1 / (n_classes * count)

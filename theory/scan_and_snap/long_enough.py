@@ -33,7 +33,6 @@ from dynamics.support import checks
 
 __all__ = ["LongEnough", "expected_rates", "long_enough"]
 
-DECODERS = ("modified", "full")
 ORDER = 5  # m: the bounds are off by O(1/S^3), the difference of two lengths is of order 1/S^2
 BITS = 300
 MOST_COUNTS = 50_000  # sums over all counts of a length
@@ -171,13 +170,16 @@ class _Task:
         self.shares = [_exact(row) for row in classes.probabilities.toarray()]
         self.squares = [sum((p * p for p in row), fmpq(0)) for row in self.shares]
         self.tokens = [[token for token, p in enumerate(row) if p != 0] for row in self.shares]
-        self.weights = self._of_decoder(decoder)
+        self.weights = DECODERS[decoder](self)
 
-    def _of_decoder(self, decoder: str) -> list[list[arb]]:
-        """w_nn': row n says what g_n is made of."""
+    def of_full(self) -> list[list[arb]]:
+        """w_nn' of Lemma 1's flow early on: row n says what g_n is made of."""
         k, m = self.n_classes, arb(self.vocab_size)
-        if decoder == "full":
-            return [[arb(n == other) - 1 / m for other in range(k)] for n in range(k)]
+        return [[arb(n == other) - 1 / m for other in range(k)] for n in range(k)]
+
+    def of_modified(self) -> list[list[arb]]:
+        """w_nn' of (9): row n says what g_n is made of."""
+        k, m = self.n_classes, arb(self.vocab_size)
         gram, inner = arb_mat(k, k), arb_mat(k, k)
         for n, other in itertools.product(range(k), repeat=2):
             dot = sum((p * q for p, q in zip(self.shares[n], self.shares[other], strict=True)), fmpq(0))
@@ -256,6 +258,10 @@ class _Task:
                     root, own_count = arb(square).sqrt(), counts[place]
                     total += chance * (own_count * sent[place] - own_count**2 * along / square) / root
         return total / self.n_classes
+
+
+# Weights of what is sent back, by decoder.
+DECODERS = {"modified": _Task.of_modified, "full": _Task.of_full}
 
 
 class _Moments:

@@ -30,6 +30,10 @@ EXEMPT = {
         ),
         # Of the statement on late attention: settings of its check, and a flow that integrators call.
         *(f"scan_and_snap.late_attention.{name}" for name in ("random_settings", "rising")),
+        *(
+            f"scan_and_snap.late_attention.LateAttention.{name}"
+            for name in ("conditions", "derivative", "exponent", "ln_t")
+        ),
         "scan_and_snap.ranges.holds",
         "scan_and_snap.ranges.late_constant",
         "scan_and_snap.ranges.range_of",

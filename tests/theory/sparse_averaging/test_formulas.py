@@ -20,7 +20,7 @@ MISTAKES = runpy.run_path(str(Path(__file__).parent / "mistakes.py"))["MISTAKES"
 # Claims that no formula of the register shows, for they are of the proof alone.
 INNER = {
     "assisted": {"copy_leak", "copy_temperature", "last_score", "window_leak", "window_temperature"},
-    "fully_connected": {"half_weights", "weights"},
+    "fully_connected": {"half_weights", "tied", "weights"},
     "recurrent": {"separated", "decoded"},
     "disjointness": {"determinant", "allowed_error"},
     "groups": {"leak", "threshold", "step", "weight_error", "largest_output"},
