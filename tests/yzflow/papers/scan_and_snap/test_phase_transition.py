@@ -393,7 +393,7 @@ def test_a_simulation_that_diverges_exits_1(tmp_path):
         (["flow", "--classes", "1"], "`n_classes` must be at least 2, but got 1"),
         (["flow", "--t-end", "1", "--out", "missing/flow.nc"], "missing"),
         (["figure", "99"], "`NAME` must be the number or the name of one figure, such as "),
-        (["figure", "1"], "but got '1'"),
+        (["figure", "99"], "but got '99'"),
         (["figure", "9", "--format", "png,gif"], "`--format` must be one of 'png', 'pdf', 'svg', but got 'gif'"),
     ],
 )
