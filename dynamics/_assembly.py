@@ -86,7 +86,7 @@ def assemble(
         More attributes of the dataset.
     """
     first, weights = states
-    support = observables.Support.of(bags, first.Z.shape[1])
+    support = observables.support_of(bags, first.Z.shape[1])
     logits = weights.Z if first.temperature == 1 else weights.Z / first.temperature
     if loss is None:
         # In the precision of the run, which may be another than that of its start.
@@ -198,7 +198,7 @@ class LargeRecord:
     def __init__(self, bags: Bags, layer: Layer, objective: Objective, dtype: DTypeLike = np.float64) -> None:
         self.bags, self.layer = bags, layer
         self.problem = Problem(bags, layer, Objective(objective.criterion), dtype)
-        self.support = observables.Support.of(bags, layer.Z.shape[1])
+        self.support = observables.support_of(bags, layer.Z.shape[1])
         self.queries = self.support.queries()
         self.times: list[float] = []
         self.loss: list[float] = []

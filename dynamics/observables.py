@@ -44,19 +44,6 @@ class Support:
         Whether the token occurs with this next token only.
     """
 
-    @classmethod
-    def of(cls, bags: Bags, n_tokens: int) -> Support:
-        """The support of bags, found once for each of them: its arrays are read-only."""
-        support: Support = bags._once(cls._read_only, n_tokens)
-        return support
-
-    @classmethod
-    def _read_only(cls, bags: Bags, n_tokens: int) -> Support:
-        support = cls(bags, n_tokens)
-        for array in (support.present, support.starts, support.token, support.row, support.distinct):
-            checks.read_only(array)
-        return support
-
     def __init__(self, bags: Bags, n_tokens: int | None = None) -> None:
         self.bags = checks.instance("bags", bags, Bags)
         # Sparse arrays do not look whether their indices are in range.
@@ -130,6 +117,20 @@ class Support:
         np.minimum.at(lowest, rows.row, query)
         np.maximum.at(highest, rows.row, query)
         return np.where(lowest == highest, lowest, -1)
+
+
+def support_of(bags: Bags, n_tokens: int) -> Support:
+    """The support of bags, found once for each of them: its arrays are read-only."""
+    bags = checks.instance("bags", bags, Bags)
+    found: Support = bags._once(_read_only_support, checks.integer("n_tokens", n_tokens, minimum=bags.n_tokens))
+    return found
+
+
+def _read_only_support(bags: Bags, n_tokens: int) -> Support:
+    support = Support(bags, n_tokens)
+    for array in (support.present, support.starts, support.token, support.row, support.distinct):
+        checks.read_only(array)
+    return support
 
 
 def expected_attention(layer: Layer, bags: Bags) -> tuple[np.ndarray, np.ndarray]:

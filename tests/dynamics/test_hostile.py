@@ -91,7 +91,7 @@ EXEMPT = {
     hostile.OURS: {
         "deep.model.Block", "descent.complete", "layer.attention",
         "layer.attention_over_time", "layer.in_precision", "layer.moved",
-        "layer.optional_rates", "deep.model.reparameterised", "observables.Support.of",
+        "layer.optional_rates", "deep.model.reparameterised",
         "papers.code_of", "papers.register",
     },
 }  # fmt: skip
@@ -336,6 +336,7 @@ def calls():
         "observables.recall": (observables.recall, {**entropy, "threshold": [0.1]}),
         "observables.expected_attention": (observables.expected_attention, dict(layer=layer, bags=bags)),
         "observables.Support": (observables.Support, dict(bags=bags, n_tokens=3)),
+        "observables.support_of": (observables.support_of, dict(bags=bags, n_tokens=3)),
         "observables.Support.attention": (support.attention, dict(shares=layer.sparse_attention(bags))),
         "observables.Support.dense": (support.dense, dict(values=support.distinct)),
         "observables.Support.over_time": (support.over_time, dict(Z=np.zeros((2, *layer.Z.shape)))),

@@ -16,7 +16,7 @@ from dynamics._engine import stages
 from dynamics._model import small
 from dynamics._model.problem import Problem
 from dynamics._model.small import exp, plain_gradient
-from dynamics.observables import Support
+from dynamics.observables import support_of
 
 RATES = {"eta_y": 1.0, "eta_z": 0.5, "t_end": 30.0}
 
@@ -156,9 +156,9 @@ def test_what_is_kept_cannot_be_written_to_and_goes_with_no_copy():
     bags = classes.population()
     assert classes.population() is bags
     assert Layer.zeros(bags) is Layer.zeros(bags)
-    support = Support.of(bags, 20)
-    assert support is Support.of(bags, 20)
-    assert Support.of(bags, 21).n_tokens == 21
+    support = support_of(bags, 20)
+    assert support is support_of(bags, 20)
+    assert support_of(bags, 21).n_tokens == 21
     for name in ("present", "starts", "token", "row", "distinct"):
         assert not getattr(support, name).flags.writeable
     dataset = gradient_flow(classes, **RATES).dataset
