@@ -69,6 +69,8 @@ class Part:
         Whether the size is a share of places with the wrong sign.
     settings, levels : tuple of str
         Where it was measured.
+    clauses : str
+        How many of the statement's clauses a proof is of, in words; empty if it is of all.
     """
 
     says: str
@@ -77,6 +79,7 @@ class Part:
     share: bool = False
     settings: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
+    clauses: str = ""
 
     @property
     def by(self) -> str:
@@ -257,13 +260,12 @@ def _proved(statement: Statement, proofs: Sequence[Label], ran: bool) -> tuple[P
     if not statement.proofs:
         return ()
     if not proofs:
-        return (Part(_PROOF, Outcome.NOT_RUN),)
-    done, of = (
-        sum(any(one.clause == clause.name for one in proofs) for clause in statement.clauses),
-        len(statement.clauses),
-    )
-    says = _PROOF if done >= of else f"{_PROOF}{_OF}{done} of {of} clauses"
-    return (Part(says, Outcome.HOLDS if all(label.holds for label in proofs) else Outcome.FAILS),)
+        return (Part("the proof", Outcome.NOT_RUN),)
+    done = sum(any(one.clause == clause.name for one in proofs) for clause in statement.clauses)
+    of = len(statement.clauses)
+    some = "" if done >= of else f"{done} of {of} clauses"
+    says = f"the proof of {some}" if some else "the proof"
+    return (Part(says, Outcome.HOLDS if all(label.holds for label in proofs) else Outcome.FAILS, clauses=some),)
 
 
 def sentence(columns: Sequence[Column]) -> str:
@@ -276,7 +278,6 @@ def sentence(columns: Sequence[Column]) -> str:
 
 
 _NAMED = 2  # parts that failed; a sentence with more is not read
-_PROOF, _OF = "the proof", " of "
 
 
 def headline(columns: Sequence[Column]) -> str:
@@ -303,9 +304,8 @@ def _said(column: Column) -> str:
         return f"{start} it is refuted here, {column.scope}."
     if not missed:
         measured = [part for part in held if part.size is not None]
-        clauses = [part.says.removeprefix(_PROOF) for part in held if part.size is None]
-        proved = [f"is proved in {some.removeprefix(_OF)}" if some else "is proved" for some in clauses[:1]]
-        return f"{start} {column.about or 'it'} {' and '.join(['held'] * bool(measured) + proved)}."
+        proved = [f"is proved{f' in {part.clauses}' if part.clauses else ''}" for part in held if part.size is None]
+        return f"{start} {column.about or 'it'} {' and '.join(['held'] * bool(measured) + proved[:1])}."
     if not held and len(missed) == 1:
         return f"{start} it {_missed(missed[0])}."
     missed.sort(key=lambda part: (part.size is None, -(part.size or 0.0)))

@@ -286,7 +286,8 @@ class Recorder:
     def _following(self) -> int:
         """The next step that is recorded."""
         growth = _GROWTH * self._step if self._every == "log" else self._step + int(self._every)
-        wanted = [one for one in self._predict_at if not isinstance(one, str) and one > self._step]
+        at = self._predict_at
+        wanted = [] if isinstance(at, str) else [one for one in at if one > self._step]
         return max(self._step + 1, min([math.ceil(growth), *wanted]))
 
     def _predict(self) -> None:

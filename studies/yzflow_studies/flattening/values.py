@@ -1,30 +1,21 @@
 """Where entropy of attention of an ordinary transformer on text stops falling, and that attention does not freeze."""
 
-import runpy
-import tempfile
-from pathlib import Path
-
 import numpy as np
 
-from dynamics.data.text import TextCorpus
 from theory.values import Study
-from yzflow_studies import CLONE
 from yzflow_studies.ordinary_transformers import study as deep_text
-
-TEXTS = CLONE / "examples" / "public_texts.py"
-
-
-def read(text: str, vocabulary: int) -> np.ndarray:
-    """The tokens of one of the texts of `examples/public_texts.py`."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = runpy.run_path(str(TEXTS))["write"](text, Path(folder) / "text.txt")
-        return TextCorpus(path, vocab_size=vocabulary, tokenizer="words").tokens
 
 
 def flattening(text: str, vocabulary: int, length: int, rate: float, steps: int, batch: int, seeds: int) -> dict:
     """Where entropy stops falling and ends, how low it gets (sparse: below half of uniform), and how fast maps move."""
     runs = deep_text.trained(
-        read(text, vocabulary), rates=[rate], steps=steps, length=length, batch_size=batch, seeds=seeds, records=100
+        deep_text.read(text, vocabulary),
+        rates=[rate],
+        steps=steps,
+        length=length,
+        batch_size=batch,
+        seeds=seeds,
+        records=100,
     )
     entropy = runs["entropy"].mean("head").isel(learning_rate=0, layer=0)
     since = deep_text.flattened(runs).isel(learning_rate=0, layer=0).values

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
+import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +19,13 @@ import numpy.typing as npt
 import xarray as xr
 from matplotlib.figure import Figure
 
+from dynamics.data.text import TextCorpus
 from dynamics.support import checks
 from yzflow import intervals
 from yzflow.figures.maps import causal_map
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, ordered_colours, styled
+from yzflow_studies import CLONE
 
 if TYPE_CHECKING:
     from dynamics import Optimizer
@@ -37,6 +42,7 @@ FLATTENING = {"rates": (0.4,), "seeds": 1, "length": 128, "batch_size": 8, "step
 FLATTENING_VOCAB_SIZE = 10_000
 TOLERANCE = 0.05  # of the entropy of uniform attention
 _VALIDATION = 32  # windows
+TEXTS = CLONE / "examples" / "public_texts.py"
 
 
 def synthetic_text(
@@ -55,6 +61,13 @@ def synthetic_text(
     orders = np.stack([rng.permutation(vocab_size) for _ in range(checks.integer("n_topics", n_topics, minimum=1))])
     topic = np.repeat(rng.integers(len(orders), size=n // 100 + 1), 100)[:n]
     return np.where(rng.random(n) < 0.5, rank, orders[topic, rank])
+
+
+def read(text: str, vocabulary: int) -> np.ndarray:
+    """The tokens of one of the texts of `examples/public_texts.py`."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = runpy.run_path(str(TEXTS))["write"](text, Path(folder) / "text.txt")
+        return TextCorpus(path, vocab_size=vocabulary, tokenizer="words").tokens
 
 
 def split(

@@ -1,28 +1,14 @@
 """Ordinary transformers on text: entropy of attention by learning rate (Figs. 7 and 10 of Scan and Snap)."""
 
-import runpy
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from dynamics.data.text import TextCorpus
 from theory.values import Study
 from yzflow.intervals import standard_error
-from yzflow_studies import CLONE
 from yzflow_studies.ordinary_transformers import study as deep_text
-
-TEXTS = CLONE / "examples" / "public_texts.py"
-
-
-def read(text: str, vocabulary: int) -> np.ndarray:
-    """The tokens of one of the texts of `examples/public_texts.py`."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = runpy.run_path(str(TEXTS))["write"](text, Path(folder) / "text.txt")
-        return TextCorpus(path, vocab_size=vocabulary, tokenizer="words").tokens
 
 
 def uniform(length: int) -> dict[str, float]:
@@ -39,7 +25,7 @@ def rates(
     text: str, vocabulary: int, length: int, rates: Sequence[float], steps: int, batch: int, records: int, seeds: int
 ) -> dict[str, Any]:
     """Entropy of attention and loss on held-out windows after the same number of steps, by learning rate."""
-    tokens = read(text, vocabulary)
+    tokens = deep_text.read(text, vocabulary)
     runs = deep_text.trained(
         tokens, rates=rates, steps=steps, length=length, batch_size=batch, records=records, seeds=seeds
     )
@@ -73,7 +59,13 @@ def moves(
     """How fast maps of the first layer move, one seed: at the start, where it is slowest in the first half, after that
     at most, and at the end."""
     runs = deep_text.trained(
-        read(text, vocabulary), rates=[rate], seeds=1, n_layers=layers, steps=steps, batch_size=batch, records=records
+        deep_text.read(text, vocabulary),
+        rates=[rate],
+        seeds=1,
+        n_layers=layers,
+        steps=steps,
+        batch_size=batch,
+        records=records,
     )
     line = deep_text.movement(runs.isel(learning_rate=0, seed=0)).isel(layer=0).values
     lowest = int(line[: line.size // 2].argmin())
@@ -87,7 +79,7 @@ def diverges(
     # With the paper's own normalisation there is no residual stream and no feed-forward part.
     paper: dict[str, Any] = {"norm": "mixture", "norm_kind": "unit", "residual": False, "mlp_width": 0}
     options = {"seeds": 1, "length": length, "batch_size": batch, **(paper if norm == "paper" else {})}
-    runs = deep_text.trained(read(text, vocabulary), rates=rates, steps=steps, **options).isel(seed=0)
+    runs = deep_text.trained(deep_text.read(text, vocabulary), rates=rates, steps=steps, **options).isel(seed=0)
     rows = []
     for rate in rates:
         one = runs.sel(learning_rate=rate)

@@ -8,7 +8,7 @@ import xarray as xr
 
 from theory.values import Study
 from yzflow import intervals
-from yzflow_studies.flattening.values import read
+from yzflow_studies.ordinary_transformers.study import read
 from yzflow_studies.paper_rates import study
 from yzflow_studies.uniform_attention.study import Hypothesis, verdict
 
