@@ -48,8 +48,12 @@ def spread(row: Row, elsewhere: Sequence[Elsewhere]) -> tuple[float, float]:
     return min(ratios), max(ratios)
 
 
+def _figures(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.2g}" if ratio < 1 else f"{ratio:.3g}"
+
+
 def _in_words(least: float, most: float) -> str:
-    short, long = f"{least:.2g}" if least < 1 else f"{least:.3g}", f"{most:.2g}" if most < 1 else f"{most:.3g}"
+    short, long = _figures(least), _figures(most)
     return short if short == long else f"{short} to {long}"
 
 
@@ -61,7 +65,7 @@ def _cells(row: Row, elsewhere: Sequence[Elsewhere] = ()) -> tuple[str, ...]:
         f"{row.ours:.4g}",
         row.peer_name,
         f"{row.peer:.4g}",
-        f"{row.ratio:.3g}",
+        _figures(row.ratio),
         f"{_in_words(*spread(row, elsewhere))} ({1 + len(elsewhere)})" if elsewhere else "",
         f"{row.first_ours:.2f}",
         f"{row.first_peer:.2f}",
@@ -133,7 +137,7 @@ def ratios(rows: Sequence[tuple[str, Row]]) -> Figure:
         axes.plot([1, row.ratio], [place, place], color=colour, linewidth=1.2)
         axes.plot(row.ratio, place, "o" if wins else "s", color=colour, markerfacecolor=colour if wins else "white")
         offset, side = ((7, 0), "left") if wins else ((-7, 0), "right")
-        text = f"{row.ratio:.3g}"
+        text = _figures(row.ratio)
         axes.annotate(text, (row.ratio, place), offset, textcoords="offset points", ha=side, va="center", fontsize=9)
     axes.axvline(1.0, color=style.BLACK, linewidth=1)
     axes.set_xscale("log")

@@ -36,7 +36,7 @@ def _range(row: dict[str, Any]) -> dict[str, Any]:
     elsewhere = row.get("elsewhere", [])
     ratios = [row["ratio"], *(one["ratio"] for one in elsewhere)]
     now = [row["ratio"], *(one["ratio"] for one in elsewhere if one["source"] == "the same command")]
-    ends = {"now": {"least": min(now), "most": max(now)}}
+    ends = {"now": {"least": min(now), "most": max(now), "processors": len(now)}}
     return {"least": min(ratios), "most": max(ratios), "processors": len(ratios), **ends}
 
 
@@ -160,8 +160,10 @@ STUDIES = (
             "many": ["full flow, K = 50, M = 2,000, to t = 700", _COLUMNS],
             "stiff": ["full flow, K = 3, M = 30, eta_Z = 100, to t = 10,000", "ours, DOP853 alone"],
             "large": ["full flow, K = 200, M = 20,000, asymmetric, t = 1e5", "diffrax Dopri8, our K + 1 columns"],
-            "first_flow": [_SMALL, "scipy DOP853, NumPy"],
-            "first_ensemble": [_ENSEMBLE.format(40), "our own gradient_flow in a loop"],
+            "gpt": [
+                "GPT, 2 layers, Dyck words, 4 seeds, 40 steps of Adam, float32",
+                "PyTorch, one seed after the other",
+            ],
         },
         MEASURED,
     ),
