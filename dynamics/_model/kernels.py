@@ -417,7 +417,7 @@ def _gather(rows, Y, block):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _first(n):
+def first_integers(n):
     """The integers below n."""
     out = np.empty(n, np.int64)
     for i in range(n):
@@ -449,7 +449,7 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
     width = V.shape[1] if V.shape[0] > 0 else longest
     if not contrast:  # whose pairs are compared with each other
         most = max(1, min(most, _TOGETHER // max(1, width * max(columns, units), units * columns)))
-    all_rows, all_units = _first(width), _first(units)
+    all_rows, all_units = first_integers(width), first_integers(units)
     c_buffer, norms, tops = np.empty(most * longest, Z.dtype), np.empty(most, Z.dtype), np.empty(most, Z.dtype)
     line = np.empty(longest, Z.dtype)
     f_buffer, g_buffer = np.empty(most * width, Z.dtype), np.empty(most * width, Z.dtype)
@@ -506,8 +506,11 @@ def loss_and_gradient(batch, groups, weights, rule, slopes, residual, gradient):
                 _join_query(Y[last + query[group]], u)
             difference = u[0] - u[n - 1] if contrast else mass[:0]
             rated = u[:1] if contrast else u  # bags with a loss of their own
-            labels = (target[group], soft_row, shares, mass)
-            loss += _square_residual(rated, *labels, r) if square else _residual(rated, *labels, r, top)
+            own = target[group]
+            if square:
+                loss += _square_residual(rated, own, soft_row, shares, mass, r)
+            else:
+                loss += _residual(rated, own, soft_row, shares, mass, r, top)
             if contrast:
                 loss += _contrast(difference, shares, mass, u, r)
                 shares = ones

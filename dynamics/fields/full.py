@@ -299,9 +299,11 @@ class FullOrbits:
     def observe(self, states: np.ndarray) -> Observed:
         """Observations of states, with the loss where it was found on the way."""
         start, size = self.orbits.start, states.shape[1]
-        Z = np.where(self.z_index >= 0, states[:, self.z_index], start.Z)
+        # In the usual order in memory, for which the kernels are compiled already.
+        Z = np.ascontiguousarray(np.where(self.z_index >= 0, states[:, self.z_index], start.Z))
         variables = np.stack([self.variables(state) for state in states])
         Y = np.where(self.y_index >= 0, variables[:, self.y_index], start.Y * self.twin_scale) / self.twin_scale
+        Y = np.ascontiguousarray(Y)
         frame = frame_for(self)
         if frame is None:
             state, out = np.empty(size), np.empty(size)

@@ -314,8 +314,9 @@ class Run:
         losses = self.losses[done:until]
         if self.by_rows:
             groups = self.feed.draw(losses.size)
+            gradient = steps_of_sgd.gradient_of(self.feed.batches, self.weights, self.rule, self.memory.slopes)
             fixed = (self.weights, self.rule, self.memory, self.update)
-            return steps_of_sgd.sgd_steps(self.feed.batches, groups, *fixed, done, losses)
+            return steps_of_sgd.sgd_steps(gradient, self.feed.batches, groups, *fixed, done, losses)
         shares = None if self.visits is None else self.feed.shares(losses.size)
         if shares is not None and self.in_kernels:
             return self._take_several(shares, losses, done)

@@ -17,15 +17,19 @@ _HALF = np.uint64(32)
 _TWO = np.uint64(2)
 
 
-@kernel()
+@kernel(inner=True)
 def _alias_table(weight, threshold, choice):
     """Alias table (Walker 1977, Vose 1991) of the probabilities ``weight / weight.sum()``.
 
     A cell i gives ``choice[2 i]`` below the threshold, in units of 2^-32, and ``choice[2 i + 1]`` above: in one row,
     for an array of two axes finds an entry by a product.
     """
-    size = weight.size
-    height = weight * (size / weight.sum())
+    size, total = weight.size, 0.0
+    for i in range(size):
+        total += weight[i]
+    scale, height = size / total, np.empty(size, np.float64)
+    for i in range(size):
+        height[i] = weight[i] * scale
     pending = np.empty(size, np.int64)  # cells below one from the left, the others from the right
     small, large = 0, size
     for i in range(size):
@@ -53,18 +57,22 @@ def _alias_table(weight, threshold, choice):
 def _alias_tables(indptr, weight, start, threshold, choice, pairs):
     """Alias tables of all rows; of pairs (first, second), packed as first + 2^32 second, where ``pairs``."""
     for row in range(indptr.size - 1):
-        single = weight[indptr[row] : indptr[row + 1]]
+        at, n = indptr[row], indptr[row + 1] - indptr[row]
         lo, hi = start[row], start[row + 1]
+        whole, total = np.empty(hi - lo, np.float64), 0.0
+        for i in range(n):
+            total += weight[at + i]
         if not pairs:
-            # A copy, since what is made below may be written to: the function compiles once.
-            _alias_table(single.copy(), threshold[lo:hi], choice[2 * lo : 2 * hi])
-            continue
-        single = single / single.sum()
-        _alias_table((single.reshape(-1, 1) * single).ravel(), threshold[lo:hi], choice[2 * lo : 2 * hi])
-        size = np.uint64(single.size)
-        for i in range(2 * lo, 2 * hi):
+            for i in range(n):
+                whole[i] = weight[at + i]
+        else:
+            for i in range(n):
+                for j in range(n):
+                    whole[i * n + j] = weight[at + i] / total * (weight[at + j] / total)
+        _alias_table(whole, threshold[lo:hi], choice[2 * lo : 2 * hi])
+        for i in range(2 * lo, 2 * hi if pairs else 2 * lo):
             pair = choice[i]
-            choice[i] = pair // size + ((pair % size) << _HALF)
+            choice[i] = pair // np.uint64(n) + ((pair % np.uint64(n)) << _HALF)
 
 
 def alias_tables(
@@ -168,7 +176,7 @@ def _draw_tokens(random, threshold, choice, pairs, position_weight, tallies, cou
     random[0], random[1], random[2], random[3] = a, b, c, d
 
 
-@kernel()
+@kernel(inner=True)
 def _join(token, count, more_token, more_count, out_token, out_count):
     """A bag and the same with an insertion, as two rows of counts over the tokens of either; returns their number."""
     size = token.size
@@ -235,7 +243,7 @@ def contrasted(batch: Batch, insertions: Bags, strength: float) -> Batch:
     return Batch(*(read_only(array) for array in joined))
 
 
-@kernel()
+@kernel(inner=True)
 def _deal(bits, deck):
     """The next bag of an epoch, each of whose orders is as likely to 2^-32 (Fisher and Yates).
 
@@ -252,7 +260,7 @@ def _deal(bits, deck):
     return card
 
 
-@kernel()
+@kernel(inner=True)
 def _draw_batch(random, data, bag_tables, token_tables, position_weight, insertions, workspace, batch):
     """Fill a batch; returns the number of its groups."""
     query, target, soft, _, _, indptr, token, count = data

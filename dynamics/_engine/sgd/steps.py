@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from dynamics._backend import intrinsics
-from dynamics._backend.compiled import kernel
+from dynamics._backend.compiled import address, call, kernel
 from dynamics._backend.intrinsics import as_read_only, borrowed, underflow
 from dynamics._model import kernels
 from dynamics._model.batch import Batch
-from dynamics._model.kernels import loss_and_gradient
-from dynamics._model.weights import Weights
+from dynamics._model.kernels import first_integers, loss_and_gradient
+from dynamics._model.weights import Rule, Weights
 from dynamics.optimizers import _kernels as updates
 from dynamics.optimizers._kernels import ascend, catch_up_row, kept
+from dynamics.support.checks import read_only
 
 _OPTIONS: dict[str, Any] = {"fastmath": {"reassoc", "contract"}, "uses": (intrinsics, kernels, updates)}
 
@@ -28,8 +29,7 @@ def _touch(index, now, rows, last, parameter, slope, first, second, rate, update
             continue
         if 0 < last[row] < now - 1:
             missed = now - 1 - last[row]
-            own = (parameter[row], slope[row], first[row], second[row])
-            catch_up_row(update, *own, rate, missed, now - 1)
+            catch_up_row(update, parameter[row], slope[row], first[row], second[row], rate, missed, now - 1)
         last[row] = now
         rows[n] = row
         n += 1
@@ -61,28 +61,35 @@ def catch_up(weights, memory, update, now):
     for k in range(4):
         for row in range(last[k].size):
             if 0 < last[k][row] < now:
-                own = (x[k][row], slopes[k][row], first[k][row], second[k][row])
-                catch_up_row(update, *own, update.rates[k], now - last[k][row], now)
+                x_k, g, m, v = x[k][row], slopes[k][row], first[k][row], second[k][row]
+                catch_up_row(update, x_k, g, m, v, update.rates[k], now - last[k][row], now)
                 last[k][row] = now
 
 
+def gradient_of(batches: Batch, weights: Weights, rule: Rule, slopes: Weights) -> int:
+    """Address of loss and gradient for `sgd_steps` with such arguments: compiled once for all optimizers and flows."""
+    one = Batch(*(read_only(array[0]) for array in batches))
+    seen = Weights(*(read_only(array.view()) for array in weights))
+    return address(loss_and_gradient, (one, 0, seen, rule, slopes, np.empty((0, 0), weights.Z.dtype), True))
+
+
 @kernel(nogil=True, **_OPTIONS)
-def sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
+def sgd_steps(gradient, batches, groups, weights, rule, memory, update, done, losses):
     """Take ``losses.size`` steps from step ``done``; returns how many gave a finite loss, and stops at the first other.
 
-    ``batches`` is a `Batch` of arrays with a row for every step, of which the first ``groups`` groups count; a single
-    row serves every step. Of ``weights`` the first four move, as the ``update`` says, with what ``memory`` holds of
-    earlier steps. A step touches only the rows of its queries and tokens, or the entries of Z: ``memory.last`` has for
-    each the step that it was brought to, and `catch_up` brings all to the same.
+    ``gradient`` is from `gradient_of`, ``batches`` a `Batch` of arrays with a row for every step, of which the first
+    ``groups`` groups count; a single row serves every step. Of ``weights`` the first four move, as the ``update`` says,
+    with what ``memory`` holds of earlier steps. A step touches only the rows of its queries and tokens, or the entries
+    of Z: ``memory.last`` has for each the step that it was brought to, and `catch_up` brings all to the same.
     """
     before = underflow(True)
-    finite = _sgd_steps(batches, groups, weights, rule, memory, update, done, losses)
+    finite = _sgd_steps(gradient, batches, groups, weights, rule, memory, update, done, losses)
     underflow(before)
     return finite
 
 
 @kernel(inner=True, **_OPTIONS)
-def _sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
+def _sgd_steps(gradient, batches, groups, weights, rule, memory, update, done, losses):
     """`sgd_steps`, where what underflows is zero in gradients and weights."""
     query, target, soft, weight = (
         borrowed(batches[0]), borrowed(batches[1]), borrowed(batches[2]), borrowed(batches[3]),
@@ -103,21 +110,23 @@ def _sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
     columns = rule.multiplicity.size
     while rule.multiplicity[columns - 1] == 0:
         columns -= 1
-    every, cells = np.arange(max(Y.shape[0], V.shape[0], H.shape[0])), np.empty(token.shape[1], np.int64)
-    rows = (np.empty_like(cells), np.empty_like(every), np.empty_like(every), np.empty_like(every))
+    n = max(Y.shape[0], V.shape[0], H.shape[0])
+    every, cells = first_integers(n), np.empty(token.shape[1], np.int64)
+    rows = (np.empty(cells.size, np.int64), np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64))
     touched = np.zeros(4, np.int64)
     for step in range(losses.size):
         s, now = min(step, query.shape[0] - 1), done + step + 1
         tokens, n = token[s][: indptr[s][groups[s]]], groups[s]
         for g in range(groups[s] if last[0].size > Z.shape[0] else 0):
             n = indptr[s, g + 1]
-            cells[indptr[s, g] : n] = query[s, g] * Z.shape[1] + token[s, indptr[s, g] : n]
+            for i in range(indptr[s, g], n):
+                cells[i] = query[s, g] * Z.shape[1] + token[s, i]
         of_z = cells[:n] if last[0].size > Z.shape[0] else query[s][:n]
         of_y = tokens if V.shape[0] + H.shape[0] == 0 and not rule.residual else every[: Y.shape[0]]
         for k in range(4):
             index = (of_z, of_y, tokens[: tokens.size * min(1, V.shape[0])], every[: H.shape[0]])[k]
-            arrays = (own[0][k], own[1][k], own[2][k], own[3][k])
-            touched[k] = _touch(index, now, rows[k], last[k], *arrays, rates[k], update)
+            x, g, m, v = own[0][k], own[1][k], own[2][k], own[3][k]
+            touched[k] = _touch(index, now, rows[k], last[k], x, g, m, v, rates[k], update)
         for row in rows[1][: touched[1]]:
             for c in range(columns, Y.shape[1]):  # columns of multiplicity 0: larger, they could starve the softmax
                 Y[row, c] = Y[row, 0]
@@ -125,7 +134,7 @@ def _sgd_steps(batches, groups, weights, rule, memory, update, done, losses):
             as_read_only(query[s]), as_read_only(target[s]), as_read_only(soft[s]), as_read_only(weight[s]),
             as_read_only(size[s]), as_read_only(indptr[s]), as_read_only(token[s]), as_read_only(count[s]),
         )  # fmt: skip
-        losses[step] = loss_and_gradient(batch, groups[s], seen, rule, slopes, nothing, always)
+        losses[step] = call(gradient, (batch, groups[s], seen, rule, slopes, nothing, always))
         if not np.isfinite(losses[step]):
             return step
         for k in range(4):
