@@ -9,12 +9,12 @@ import yzflow_studies
 from click.testing import CliRunner
 from driving import ROOT
 from figure_rules import explained, has_its_own_place
+from published.rooms import check_rooms
 
 from theory.values import Study
 from yzflow import cli, studies
 from yzflow.figures import entries
 from yzflow.sweeps import tasks
-from yzflow.values import check_rooms
 
 ROOMS = studies.rooms_of(yzflow_studies)
 FIGURES = {entry.name: entry for room in ROOMS.values() for entry in room.figures}

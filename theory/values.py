@@ -1,9 +1,10 @@
 """Published numbers: each has a name, the function that computes it, its setting, and a place where it is stored.
 
 A room is a folder with a module ``values``, whose tuple ``STUDIES`` holds a `Study` for each computation, and with
-``values.json``, their results. The rooms of this package are its papers; `yzflow.values` knows those of the others,
-compares all with the text that quotes them, and writes them. A number's name is ``room.study.number``; the setting's
-entries are numbers of the study, too, since a sentence that quotes a result quotes its setting.
+``values.json``, their results. The rooms of this package are its papers; in a clone, ``docs/writers/published`` knows
+those of the others, compares all with the text that quotes them, and writes them. A number's name is
+``room.study.number``; the setting's entries are numbers of the study, too, since a sentence that quotes a result quotes
+its setting.
 
 >>> def square(side):
 ...     return {"area": side**2, "large": side > 10}

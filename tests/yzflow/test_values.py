@@ -4,19 +4,22 @@ import ast
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 from driving import ROOT
+from published.marks import filled, marks, misplaced
+from published.pages import check_pages, pages, reasons, sources, write_pages
+from published.rooms import check_rooms, earlier, keep, rooms, write_rooms
+from published.unmarked import unmarked
 
 from theory.values import Study, plain, record
 from theory.values import value as of_theory
-from yzflow.values import check_rooms, earlier, keep, rooms, value, write_rooms
-from yzflow.values.marks import as_text, bare, filled, marks, misplaced
-from yzflow.values.pages import check_pages, pages, reasons, sources, write_pages
-from yzflow.values.unmarked import unmarked
+from yzflow.values import value
+from yzflow.values.marks import as_text, bare
 
 # Those of the studies are run with the studies' own tests.
 ROOMS = [room for room in rooms(ROOT) if not room.is_relative_to(ROOT / "studies")]
@@ -377,6 +380,9 @@ def test_the_commands(clone):
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         return subprocess.run(command, cwd=clone, env=environment, capture_output=True, text=True, check=False)
 
+    outside = run("check")
+    assert outside.returncode == 1 and "must be run in a clone of the repository" in outside.stderr
+    shutil.copytree(ROOT / "docs" / "writers", clone / "docs" / "writers")
     assert run("check").returncode == 0
     (clone / "docs" / "page.md").write_text(PAGE.replace("7.1<", "7.3<"))
     done = run("check", "--stored")

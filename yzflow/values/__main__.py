@@ -1,69 +1,14 @@
-"""``python -m yzflow.values``: the commands, in a clone of the repository."""
+"""``python -m yzflow.values``: the commands of a clone, whose code stands with what else writes its pages."""
 
-from __future__ import annotations
-
-import json
 import sys
 from pathlib import Path
 
-import click
+writers, studies = Path.cwd() / "docs" / "writers", Path.cwd() / "studies"
+if not (writers / "published").is_dir():
+    sys.exit(f"`python -m yzflow.values` must be run in a clone of the repository, but {Path.cwd()} is none")
+# The rooms of this clone import each other, whether they are installed or not.
+sys.path[:0] = [str(studies), str(writers)]
 
-from yzflow.commands.common import Command
-from yzflow.values import check_rooms, earlier, keep, write_rooms
-from yzflow.values.pages import check_pages, write_pages
+from published.commands import main  # noqa: E402, found from here on
 
-
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def main() -> None:
-    """Published numbers: compare them, write them, find those that nobody computes."""
-    # The rooms of this clone import each other, whether they are installed or not.
-    sys.path.insert(0, str(Path.cwd() / "studies"))
-
-
-@main.command(cls=Command)
-@click.option("--stored", is_flag=True, help="Run nothing: compare the pages with what is stored.")
-def check(stored: bool) -> None:
-    """Compare pages with stored numbers, and stored numbers with a fresh run of the quick studies.
-
-    One line for each place that differs, and then exit status 1.
-    """
-    faults = [*check_pages(Path.cwd()), *check_rooms(Path.cwd(), fresh=not stored)]
-    for fault in faults:
-        click.echo(str(fault))
-    if kept := earlier(Path.cwd()):
-        click.echo(f"of an earlier run, and not made anew since: {', '.join(kept)}", err=True)
-    sys.exit(bool(faults))
-
-
-@main.command(cls=Command)
-@click.argument("names", nargs=-1)
-@click.option("--stored", is_flag=True, help="Run nothing: write what is stored into the pages.")
-def write(names: tuple[str, ...], stored: bool) -> None:
-    """Run the quick studies, or the rooms and studies that are named, store their numbers and write the pages."""
-    changed = [] if stored else write_rooms(Path.cwd(), names)
-    for name in [*changed, *write_pages(Path.cwd())]:
-        click.echo(f"changed: {name}")
-
-
-@main.command(name="keep", cls=Command)
-@click.argument("name")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--earlier", "run", required=True, help="Which run the numbers are of.")
-def store(name: str, file: Path, run: str) -> None:
-    """Store the numbers of an earlier run, a JSON FILE, as those of the slow study NAME, without running it."""
-    keep(Path.cwd(), name, json.loads(file.read_text(encoding="utf-8")), run)
-    click.echo(f"changed: {name}")
-
-
-@main.command(name="list", cls=Command)
-@click.argument("files", nargs=-1)
-def unmarked(files: tuple[str, ...]) -> None:
-    """List the numbers that are in no mark and have no reason, of all pages and captions or of the files given."""
-    from yzflow.values.unmarked import unmarked as found
-
-    for place in found(Path.cwd(), files):
-        click.echo(str(place))
-
-
-if __name__ == "__main__":
-    main()
+main()

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from dynamics.support import files
+from published.marks import filled, marks, misplaced
+from published.rooms import STUDIES, Fault, homes
 from theory.values import find
-from yzflow.values import STUDIES, Fault, homes
-from yzflow.values.marks import filled, marks, misplaced
 
 if sys.version_info >= (3, 11):
     import tomllib

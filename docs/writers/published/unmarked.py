@@ -10,8 +10,9 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from dynamics.support import checks
-from yzflow.values.marks import CODE, marks
-from yzflow.values.pages import pages, reasons, sources
+from published.marks import marks
+from published.pages import pages, reasons, sources
+from yzflow.values.marks import CODE
 
 __all__ = ["Place", "unmarked"]
 
