@@ -14,12 +14,13 @@ def run() -> Iterator[Row]:
     if peer is None:
         return
     try:
+        from yzflow_studies.ordinary_dyck import deep as deep_dyck
+
         from dynamics import deep
         from dynamics.deep.model import Transformer
     except ImportError as error:
         print(f"torch_gpt: left out ({error})")
         return
-    from yzflow.papers.bounded_dyck import deep as deep_dyck
     from yzflow.papers.bounded_dyck import training as dyck
 
     peer.torch.set_num_threads(1)

@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 from yzflow_studies.dyck_embeddings.study import variation
+from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.ordinary_dyck import study as ordinary
 from yzflow_studies.precise_dyck import precise
 from yzflow_studies.precise_dyck import study as interventions
@@ -27,7 +28,6 @@ from yzflow_studies.precise_dyck import study as interventions
 from dynamics.support import checks
 from dynamics.support.netcdf import save_dataset
 from yzflow import figures, intervals, scripts
-from yzflow.papers.bounded_dyck import deep as deep_dyck
 
 
 def variations(table: xr.Dataset) -> str:

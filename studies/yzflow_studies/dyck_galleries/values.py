@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 
 from theory.values import Study
-from yzflow.papers.bounded_dyck import deep
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import random_variation, variation
 from yzflow_studies.dyck_galleries import study
+from yzflow_studies.ordinary_dyck import deep
 from yzflow_studies.precise_dyck import precise
 from yzflow_studies.precise_dyck import study as interventions
 

@@ -23,9 +23,9 @@ from yzflow import intervals
 from yzflow.audits.fates import holm
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled
-from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import distances, over_pairs, random_variation
+from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.precise_dyck import precise
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def probes(language: DyckLanguage) -> np.ndarray:
 
 
 def architecture(setting: Setting, language: DyckLanguage) -> Architecture:
-    """A GPT of two layers and one head, as `yzflow.papers.bounded_dyck.deep` trains it, by the setting."""
+    """A GPT of two layers and one head, as `yzflow_studies.ordinary_dyck.deep` trains it, by the setting."""
     from dynamics import deep
 
     longest = deep_dyck.data(language, n=1).inputs.shape[1]

@@ -1,7 +1,7 @@
 """Ordinary 2- and 3-layer transformers on Dyck: attention between seeds, the regulariser, long prefixes.
 
 Setting: Wen, Li, Liu, Risteski (2023), arXiv 2312.01429, Figures 1, 3 and 10 and Table 1. The runs are those of
-`yzflow.papers.bounded_dyck.deep`; the extra ``deep`` is needed to train, not to look at results.
+`yzflow_studies.ordinary_dyck.deep`; the extra ``deep`` is needed to train, not to look at results.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from yzflow import intervals
 from yzflow.figures.maps import causal_map
 from yzflow.figures.registry import Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled
-from yzflow.papers.bounded_dyck.deep import trained
 from yzflow_studies.dyck_embeddings.study import probe_labels, random_variation, variation
+from yzflow_studies.ordinary_dyck.deep import trained
 
 TABLE = tuple((k, D, layers) for k in (2, 3) for D in (4, 8) for layers in (2, 3))  # rows of Table 1
 CONTRAST_WEIGHTS = (0.0, 0.1, 1.0)

@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 from dynamics import DyckLanguage
-from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.ordinary_dyck import study
 
 FIGURES = {entry.name: entry for entry in study.FIGURES}

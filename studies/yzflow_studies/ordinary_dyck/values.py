@@ -9,9 +9,9 @@ import xarray as xr
 from dynamics import DyckLanguage
 from theory.values import Study
 from yzflow.intervals import standard_error
-from yzflow.papers.bounded_dyck import deep
 from yzflow_studies.dyck_embeddings.study import stack_share
 from yzflow_studies.dyck_embeddings.study import variation as between_seeds
+from yzflow_studies.ordinary_dyck import deep
 from yzflow_studies.ordinary_dyck.study import CONTRAST_WEIGHTS, lengths, table
 from yzflow_studies.ordinary_dyck.study import TABLE as TABLE1
 

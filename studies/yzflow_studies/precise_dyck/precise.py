@@ -21,9 +21,9 @@ from dynamics import DyckLanguage
 from dynamics.support import checks, sealed
 from dynamics.support.netcdf import kept
 from yzflow import intervals
-from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow_studies.dyck_embeddings.study import random_variation, stack_share, variation
+from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.ordinary_dyck.study import TABLE
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 from dynamics import DyckLanguage
-from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow_studies.dyck_embeddings.study import variation
+from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.ordinary_dyck import study as ordinary_dyck
 from yzflow_studies.precise_dyck import precise, study
 

@@ -9,7 +9,7 @@ import xarray as xr
 from dynamics import DyckLanguage
 from theory.values import Study
 from yzflow.intervals import standard_error
-from yzflow.papers.bounded_dyck.deep import WIDTH
+from yzflow_studies.ordinary_dyck.deep import WIDTH
 from yzflow_studies.ordinary_dyck.study import TABLE
 from yzflow_studies.precise_dyck import precise
 from yzflow_studies.precise_dyck import study as interventions

@@ -23,12 +23,12 @@ from dynamics.support import checks
 from yzflow import intervals
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, ORANGE, VERMILION, canvas, styled
-from yzflow.papers.bounded_dyck import deep as deep_dyck
 from yzflow.papers.bounded_dyck import training as dyck
 from yzflow.sweeps.runs import Task
 from yzflow.sweeps.store import Store
 from yzflow_studies.dyck_embeddings.study import stack_share
 from yzflow_studies.dyck_galleries.study import swept
+from yzflow_studies.ordinary_dyck import deep as deep_dyck
 from yzflow_studies.precise_dyck import precise
 from yzflow_studies.uniform_attention.study import Hypothesis, verdict
 

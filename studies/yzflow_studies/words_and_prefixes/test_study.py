@@ -41,7 +41,7 @@ def test_a_cell_is_the_experiment_on_its_own_data(tmp_path):
 @pytest.mark.slow
 def test_a_standard_transformer_is_measured_by_its_answers(tmp_path, monkeypatch):
     deep = pytest.importorskip("dynamics.deep")
-    from yzflow.papers.bounded_dyck import deep as transformers
+    from yzflow_studies.ordinary_dyck import deep as transformers
 
     for lengths in (dyck.LENGTHS, transformers.LENGTHS):
         monkeypatch.setitem(lengths, words.LONG, (40, 50))  # long ones take a minute to compile

@@ -10,8 +10,8 @@ import xarray as xr
 from scipy.stats import rankdata
 
 from theory.values import Study
-from yzflow.papers.bounded_dyck import deep
 from yzflow.values.marks import bare
+from yzflow_studies.ordinary_dyck import deep
 from yzflow_studies.words_and_prefixes import study as words
 from yzflow_studies.words_and_prefixes.ranks import bootstrap_limits, permutation_p, rank_correlation
 from yzflow_studies.words_and_prefixes.words import BATCH, KINDS, N_CLOSING, STEPS, TARGETS

@@ -23,8 +23,8 @@ from dynamics import Bags, DyckLanguage, Layer
 from dynamics.layer import moved
 from dynamics.support import checks
 from theory import balance
-from yzflow.papers.bounded_dyck import deep
 from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_studies.ordinary_dyck import deep
 
 KINDS = ("word", "prefix")
 ARCHITECTURES = ("minimal", "standard")
