@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -79,3 +80,14 @@ def statement(number: str, title: str, text: str, printed: str, **more: Any) -> 
 def exact(name: str, measure: Any, tolerance: float, corrected: Any = None, **more: Any) -> Check:
     """A check of the formulas."""
     return Check(name, EXACT, measure, corrected, tolerance=tolerance, expected=EXACT, **more)
+
+
+def once(measure: Callable[[], float]) -> Callable[..., float]:
+    """A measure that looks at nothing of the runs, so that it is computed once for all of them."""
+    kept = functools.cache(measure)
+
+    @functools.wraps(kept)
+    def check(runs: Any = None, level: str = "") -> float:
+        return kept()
+
+    return check

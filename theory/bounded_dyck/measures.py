@@ -15,6 +15,7 @@ import numpy as np
 
 from dynamics import DyckLanguage, Layer
 from theory.bounded_dyck import approximate, balance, gpt, hypotheses, larger, pruning, silence, transformers
+from theory.bounded_dyck._register import once
 from theory.bounded_dyck._stacks import nearest, stacks, sums
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.proofs import cross_entropy, theorem2
@@ -132,8 +133,9 @@ def _row(layer: Layer, language: DyckLanguage) -> dict[str, bool]:
 SILENT_RUN = (DyckLanguage(2, 1), DyckLanguage(2, 2), DyckLanguage(2, 3), DyckLanguage(3, 2), DyckLanguage(2, 4))
 
 
-@functools.cache
-def _silent_sets() -> float:
+@once
+def silent_sets() -> float:
+    """Share of all sets of pairs of `SILENT_RUN` for which `silence.may_be_silent` and what a layer does differ."""
     wrong = []
     for language in SILENT_RUN:
         bags = language.sample(20, min_length=200, max_length=200, rng=0)
@@ -148,11 +150,6 @@ def _silent_sets() -> float:
                     right = False
                 wrong.append(right != silence.may_be_silent(language, silent))
     return float(np.mean(wrong))
-
-
-def silent_sets(runs: Runs, level: str) -> float:
-    """Share of all sets of pairs of `SILENT_RUN` for which `silence.may_be_silent` and what a layer does differ."""
-    return _silent_sets()
 
 
 def _family(language: DyckLanguage) -> list[Layer]:
@@ -410,13 +407,9 @@ def _prefixes(language: DyckLanguage, length: int) -> list[tuple[list[int], list
     return found
 
 
-def wrong_without_link(runs: Runs, level: str) -> float:
+@once
+def wrong_without_link() -> float:
     """Share of such layers that are wrong at some length without the link: k = 2, D = 2 and 3, four seeds each."""
-    return _wrong_without_link()
-
-
-@functools.cache
-def _wrong_without_link() -> float:
     languages = (DyckLanguage(2, 2), DyckLanguage(2, 3))
     layers = [(hypotheses.balanced_at_closing_queries(one, seed), one) for one in languages for seed in range(4)]
     return float(np.mean([not right_at_every_length(*pair) for pair in layers]))
@@ -459,13 +452,9 @@ def values_violation(runs: Runs, level: str) -> float:
     return balance.violation(Layer(Z, np.zeros((V.shape[1], language.n_brackets)), V), language)
 
 
-def pruned_layer(runs: Runs, level: str) -> float:
+@once
+def pruned_layer() -> float:
     """Share of closing brackets that random networks, pruned to a perfect layer for k = 2 and D = 3, get wrong."""
-    return _wrong_share()
-
-
-@functools.cache
-def _wrong_share() -> float:
     language = DyckLanguage(2, 3)
     bags = language.sample(1000, max_length=500, rng=0)
     found = pruning.prune_balanced_layer(language, 26, 0).predict(bags)[:, 1::2].argmax(axis=1)
@@ -484,13 +473,9 @@ def no_attention(runs: Runs, level: str) -> float:
     return float(np.abs(one.features(bags) - other.features(bags)).max())
 
 
-def subset_sum_rate(runs: Runs, level: str) -> float:
+@once
+def subset_sum_rate() -> float:
     """Certificates fall by half or more for every two n: medians of five 8 x 8 maps of norm one, n = 10 to 24."""
-    return _rate()
-
-
-@functools.cache
-def _rate() -> float:
     sizes, medians = (10, 14, 18, 24), []
     for n in sizes:
         certificates = []

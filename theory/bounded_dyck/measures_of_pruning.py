@@ -10,6 +10,7 @@ import functools
 import numpy as np
 
 from theory.bounded_dyck import bounds, lottery, subset_law
+from theory.bounded_dyck._register import once
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.transformers import Transformer, TransformerLayer, layer_norm, random_transformer
 from theory.statements import Runs
@@ -95,16 +96,12 @@ def _residual_case() -> tuple[float, float]:
     return bounds.read_change(normed, link, error), float(np.linalg.norm(outputs[1] - outputs[0]))
 
 
-def certificates_hold(runs: Runs, level: str) -> float:
+@once
+def certificates_hold() -> float:
     """Largest sampled error in units of the certificates, less one: 0 where each is larger.
 
     Pruned Transformers of one and two layers, with LN near and far from its floor, and with identity layers before.
     """
-    return max(0.0, _worst_ratio() - 1)
-
-
-@functools.cache
-def _worst_ratio() -> float:
     ratios = []
     for n_layers, floor, spare, place in ((1, 0.2, 0, 0), (1, 50.0, 8, 0), (2, 1.0, 2, 1)):
         for seed in range(2):
@@ -114,7 +111,7 @@ def _worst_ratio() -> float:
             tokens = _inputs(rng)
             error = pruned.error(tokens)
             ratios += [error / pruned.certificate(), error / pruned.certificate_on(tokens)]
-    return max(ratios)
+    return max(0.0, max(ratios) - 1)
 
 
 def width_law(runs: Runs, level: str) -> float:
@@ -139,16 +136,12 @@ def _slopes() -> tuple[float, float]:
     return float(found), float(law)
 
 
-def one_layer_of_two(runs: Runs, level: str) -> float:
+@once
+def one_layer_of_two() -> float:
     """Error of two prunings of one random Transformer that agree on a whole layer, over the distance of their targets.
 
     inf where they do not agree there, or one of these matrices is zero.
     """
-    return _twins()
-
-
-@functools.cache
-def _twins() -> float:
     worst = 0.0
     for layer in (0, 3):
         rng = np.random.default_rng(layer)

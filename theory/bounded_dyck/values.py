@@ -33,7 +33,7 @@ def silent_sets() -> dict[str, Any]:
         sets = [some for size in range(len(pairs) + 1) for some in itertools.combinations(pairs, size)]
         may = sum(silence.may_be_silent(language, some) for some in sets)
         rows.append({"k": language.n_types, "D": language.max_depth, "sets": len(sets), "may": may})
-    return {"rows": rows, "right": measures._silent_sets() == 0, "languages": len(rows)}
+    return {"rows": rows, "right": measures.silent_sets() == 0, "languages": len(rows)}
 
 
 def ranks(k: int, depth: int) -> dict[str, int]:

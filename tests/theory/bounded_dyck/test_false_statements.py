@@ -44,9 +44,9 @@ def afresh():
 
 
 KEPT = (
-    measures._silent_sets,
-    measures._wrong_without_link,
-    *(vars(measures_of_pruning)[name] for name in ("_worst_ratio", "_slopes", "_twins")),
+    *(getattr(measures, name).__wrapped__ for name in ("silent_sets", "wrong_without_link")),
+    *(getattr(measures_of_pruning, name).__wrapped__ for name in ("certificates_hold", "one_layer_of_two")),
+    measures_of_pruning._slopes,
 )
 
 
