@@ -48,6 +48,27 @@ def _uniform(place: sp.Idx) -> sp.Expr:
     return 1 / sp.Symbol("K")
 
 
+def _pull(rate: Claim, *entries: str, dot: str) -> str:
+    """A claim of dz_ml/dt, by the entries and the product of features; its own names of two classes are n' and o'."""
+    printed = tex(
+        lambda eta_z, gamma: (
+            eta_z
+            * rate(
+                *map(_entry, entries),
+                lambda *_: sp.Symbol(dot),
+                lambda *_: sp.Symbol(r"\beta_{nn'}"),
+                gamma,
+                _uniform,
+                lambda _: sp.Integer(1),
+            )
+        ),
+        "eta_Z",
+        "gamma",
+    )
+    renamed = printed.replace("n'l", "nl").replace("o'l", "n'l").replace(r"o' \ne n'", r"n' \ne n")
+    return renamed.replace(r"\sum_{n'}", _OWN)
+
+
 # The decoder.
 LEMMA_7 = tex(lemma7.bound, "M", "eta_Y", small=True)
 lemma_7 = plain(lemma7.bound, "M", "eta_Y")
@@ -105,44 +126,8 @@ FIRST_CORRECTION = tex(slowdown.first_correction, "M", "K", "rho", "eta_Y")
 LATE_RATIO = tex(slowdown.late_ratio, "M", "K", "rho")
 
 # Attention.
-_LEMMA_4 = tex(
-    lambda rate, gamma: (
-        rate
-        * lemma4.rate(
-            _entry("f_{%sl}"),
-            lambda *_: sp.Symbol(r"f_n\cdot f_{n'}"),
-            lambda *_: sp.Symbol(r"\beta_{nn'}"),
-            gamma,
-            _uniform,
-            lambda _: sp.Integer(1),
-        )
-    ),
-    "eta_Z",
-    "gamma",
-)
-# The claim's own names of the two classes are n' and o'.
-LEMMA_4 = (
-    _LEMMA_4.replace("n'l", "nl").replace("o'l", "n'l").replace(r"o' \ne n'", r"n' \ne n").replace(r"\sum_{n'}", _OWN)
-)
-_CENTRED = tex(
-    lambda rate, gamma: (
-        rate
-        * layer_norm.rate(
-            _entry(r"\tilde f_{%sl}"),
-            _entry(r"\tfrac{c_{%sl}}{N_n}"),
-            lambda *_: sp.Symbol(r"\tilde f_n\cdot\tilde f_{n'}"),
-            lambda *_: sp.Symbol(r"\beta_{nn'}"),
-            gamma,
-            _uniform,
-            lambda _: sp.Integer(1),
-        )
-    ),
-    "eta_Z",
-    "gamma",
-)
-CENTRED_RATE = (
-    _CENTRED.replace("n'l", "nl").replace("o'l", "n'l").replace(r"o' \ne n'", r"n' \ne n").replace(r"\sum_{n'}", _OWN)
-)
+LEMMA_4 = _pull(lemma4.rate, "f_{%sl}", dot=r"f_n\cdot f_{n'}")
+CENTRED_RATE = _pull(layer_norm.rate, r"\tilde f_{%sl}", r"\tfrac{c_{%sl}}{N_n}", dot=r"\tilde f_n\cdot\tilde f_{n'}")
 DISTINCT_RATE = tex(lambda z, k, f, xi: z * theorem2.distinct_rate(1 / k, f, xi), "eta_Z", "K", "f_nl", "xi_n")
 COMMON_RATE = (
     "-" + _OWN + tex(lambda z, k, f, xi: -z * theorem2.common_rate(1 / k, f, xi), "eta_Z", "K", "f_nl", "xi_n")
