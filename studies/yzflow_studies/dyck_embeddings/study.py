@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 from dynamics import DyckLanguage
 from dynamics.support import checks
 from yzflow import intervals
-from yzflow.figures.maps import causal_map
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import CATEGORIES, canvas, styled
 from yzflow.papers.bounded_dyck import training as dyck
+from yzflow_studies.maps import causal_map
 
 RATES = (0.01, 0.003)  # of the paper's Fig. 2
 SCALES = (0.1, 0.3, 1.0)

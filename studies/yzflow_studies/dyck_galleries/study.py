@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from dynamics import DyckLanguage
-from yzflow.figures.maps import causal_map
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, VERMILION, canvas, styled
 from yzflow.papers.bounded_dyck import training as dyck
@@ -27,6 +26,7 @@ from yzflow.sweeps.runs import Task
 from yzflow.sweeps.store import Store
 from yzflow.sweeps.sweep import sweep
 from yzflow_studies.dyck_embeddings.study import random_variation, variation
+from yzflow_studies.maps import causal_map
 from yzflow_studies.ordinary_dyck import deep
 from yzflow_studies.precise_dyck import precise
 from yzflow_studies.precise_dyck import study as interventions

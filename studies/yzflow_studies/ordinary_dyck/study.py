@@ -15,10 +15,10 @@ from matplotlib.figure import Figure
 
 from dynamics import DyckLanguage
 from yzflow import intervals
-from yzflow.figures.maps import causal_map
 from yzflow.figures.registry import Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, styled
 from yzflow_studies.dyck_embeddings.study import probe_labels, random_variation, variation
+from yzflow_studies.maps import causal_map
 from yzflow_studies.ordinary_dyck.deep import trained
 
 TABLE = tuple((k, D, layers) for k in (2, 3) for D in (4, 8) for layers in (2, 3))  # rows of Table 1

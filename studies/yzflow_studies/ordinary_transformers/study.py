@@ -22,10 +22,10 @@ from matplotlib.figure import Figure
 from dynamics.data.text import TextCorpus
 from dynamics.support import checks
 from yzflow import intervals
-from yzflow.figures.maps import causal_map
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, CATEGORIES, canvas, ordered_colours, styled
 from yzflow_studies import CLONE
+from yzflow_studies.maps import causal_map
 
 if TYPE_CHECKING:
     from dynamics import Optimizer
