@@ -15,7 +15,7 @@ import numpy as np
 
 from dynamics import DyckLanguage, Layer
 from theory.bounded_dyck import approximate, balance, gpt, hypotheses, larger, pruning, silence, transformers
-from theory.bounded_dyck._register import once
+from theory.bounded_dyck._register.common import once
 from theory.bounded_dyck._stacks import nearest, stacks, sums
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.proofs import cross_entropy, theorem2

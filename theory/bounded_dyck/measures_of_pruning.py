@@ -10,7 +10,7 @@ import functools
 import numpy as np
 
 from theory.bounded_dyck import bounds, lottery, subset_law
-from theory.bounded_dyck._register import once
+from theory.bounded_dyck._register.common import once
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.transformers import Transformer, TransformerLayer, layer_norm, random_transformer
 from theory.statements import Runs

@@ -1,19 +1,19 @@
-"""The statements of the bounded Dyck paper on pruning: Section 3.2 and the lemmas behind it."""
+"""Statements on pruning: Section 3.2 and the lemmas behind it."""
 
 from __future__ import annotations
 
 import sympy as sp
 
-from theory.bounded_dyck import _register as assumed
 from theory.bounded_dyck import measures as checks
 from theory.bounded_dyck import measures_of_pruning
-from theory.bounded_dyck._register import exact, statement
+from theory.bounded_dyck._register import assumptions as assumed
+from theory.bounded_dyck._register.common import exact, statement
 from theory.bounded_dyck.proofs import lottery
 from theory.statements import Clause, Hypothesis
 from theory.symbolic import part
 from theory.symbolic.printing import tex
 
-PRUNING = (
+STATEMENTS = (
     statement(
         "Lemma 2",
         "Linear maps inside random networks",

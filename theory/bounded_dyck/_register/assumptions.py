@@ -1,4 +1,4 @@
-"""Hypotheses of the bounded Dyck paper's statements, and what the register's entries are made with.
+"""Hypotheses of the bounded Dyck paper's statements.
 
 What the layers of the checks have by construction has the margin one.
 """
@@ -7,16 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from theory.bounded_dyck import approximate
-from theory.statements import Assumption, Check, Statement
-
-_PAPER = "Bounded Dyck"
-EXACT = ("closed form",)
+from theory.statements import Assumption
 
 
 def _by_construction(setting: Any) -> float:
@@ -70,24 +66,3 @@ UNIFORM = Assumption("random weights uniform in [-1, 1]", _by_construction)
 NORM = Assumption("given matrices of norm at most 1", _by_construction)
 BALL = Assumption("inputs of norm at most 1", _by_construction)
 IDENTITY = Assumption("the identity as decoder", _by_construction)
-
-
-def statement(number: str, title: str, text: str, printed: str, **more: Any) -> Statement:
-    """A statement of this paper; ``printed`` and ``corrected`` are LaTeX, without dollar signs."""
-    return Statement(_PAPER, number, title, text, printed, **more)
-
-
-def exact(name: str, measure: Any, tolerance: float, corrected: Any = None, **more: Any) -> Check:
-    """A check of the formulas."""
-    return Check(name, EXACT, measure, corrected, tolerance=tolerance, expected=EXACT, **more)
-
-
-def once(measure: Callable[[], float]) -> Callable[..., float]:
-    """A measure that looks at nothing of the runs, so that it is computed once for all of them."""
-    kept = functools.cache(measure)
-
-    @functools.wraps(kept)
-    def check(runs: Any = None, level: str = "") -> float:
-        return kept()
-
-    return check
