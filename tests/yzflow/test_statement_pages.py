@@ -20,6 +20,7 @@ from yzflow.audits.examined import error_rows, head
 from yzflow.audits.report import AuditReport
 from yzflow.pages import contents, strips
 from yzflow.pages import statement as single
+from yzflow.pages.files import save
 
 LEMMA_8 = "Scan and Snap: Lemma 8"  # with a check, assumptions and a proof
 RANK = "Sparse averaging: Rank bound"  # false as printed
@@ -39,7 +40,7 @@ def pages(found, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     paths = {name: folder / f"{single.slug(verdict.statement)}.html" for name, verdict in found.items()}
     for name, path in paths.items():
-        single.save(single.html(found[name]), path)
+        save(single.html(found[name]), path)
     return paths
 
 
@@ -181,7 +182,7 @@ def test_what_a_statement_says_is_no_markup(browser, tmp_path):
         argued=(words,),
     )
     path = tmp_path / "page.html"
-    single.save(single.html(invented(statement)), path)
+    save(single.html(invented(statement)), path)
     page = browser(path)
     assert words in page.inner_text("h1") and page.locator("script, b").count() == 0
     for part in ("statement", "errata", "rests"):
@@ -372,7 +373,7 @@ def test_one_audit_makes_all_pages_and_an_index_in_reading_order(browser, found,
 @pytest.fixture(scope="module")
 def whole_index(tmp_path_factory):
     path = tmp_path_factory.mktemp("index") / "index.html"
-    single.save(contents.index([invented(one, settings=1) for one in statements.REGISTER.values()]), path)
+    save(contents.index([invented(one, settings=1) for one in statements.REGISTER.values()]), path)
     return path
 
 

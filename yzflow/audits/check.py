@@ -108,9 +108,11 @@ class StatementVerdict(Examined):
 
     def page(self, path: str | os.PathLike) -> None:
         """Write it as one HTML file that needs no network, completely or not at all."""
-        from yzflow.pages import statement as pages  # only where a page is asked for
+        # Only where a page is asked for.
+        from yzflow.pages.files import save
+        from yzflow.pages.statement import html
 
-        pages.save(pages.html(self), writable("path", path))
+        save(html(self), writable("path", path))
 
     def checklists(self) -> dict[str, str]:
         """An answer with its reason for each of two checklists, from what was computed.

@@ -26,6 +26,7 @@ from yzflow.audits import formulas
 from yzflow.audits.audit import settings
 from yzflow.audits.enclosing import Enclose, FlowsInBalls
 from yzflow.pages import explorer, verifier
+from yzflow.pages.files import file
 from yzflow.parts import part_of
 
 # A page with certificates may besides compile the verifier and run it in a worker, and still ask no network.
@@ -142,10 +143,10 @@ def scripts(found: Sequence[Certified]) -> str:
         "verifier": verifier.NAME,
         "sha256": verifier.SHA256,
         "wheel": verifier.WHEEL,
-        "worker": _text("yzflow.pages", "checking.js"),
+        "worker": file("yzflow.pages", "checking.js"),
         "checker": checker(),
     }
-    code = explorer.in_script(_text("yzflow.pages", "certified.js"))
+    code = explorer.in_script(file("yzflow.pages", "certified.js"))
     return (
         f'<script type="application/json" id="certified">{explorer.in_data(data)}</script>\n'
         f"<script>\n{{\n{code}}}\n</script>\n"
@@ -154,9 +155,5 @@ def scripts(found: Sequence[Certified]) -> str:
 
 def checker() -> dict[str, str]:
     """The files of `yzflow.verify`, which need nothing else of yzflow."""
-    own = (file for file in resources.files("yzflow").iterdir() if re.fullmatch(r"verify\w*\.py", file.name))
-    return {file.name: file.read_text(encoding="utf-8") for file in sorted(own, key=lambda file: file.name)}
-
-
-def _text(package: str, name: str) -> str:
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    own = [one.name for one in resources.files("yzflow").iterdir() if re.fullmatch(r"verify\w*\.py", one.name)]
+    return {name: file("yzflow", name) for name in sorted(own)}

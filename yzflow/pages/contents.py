@@ -23,6 +23,7 @@ from yzflow.audits.outcomes import COLUMNS
 from yzflow.audits.report import AuditReport
 from yzflow.pages import explorer, live
 from yzflow.pages import statement as single
+from yzflow.pages.files import file, save
 
 __all__ = ["index", "sections", "verdicts", "write_all"]
 
@@ -70,10 +71,10 @@ def write_all(
             if prove not in derivations:
                 derivations[prove] = prove()
         text = single.html(verdict, derivations=[derivations[prove] for prove in proofs], index=INDEX, note=note)
-        single.save(text, _file(where, verdict.statement))
+        save(text, _file(where, verdict.statement))
     if only is None:
         explorer.write(where / "explorer.html", pages=INDEX, progress=progress)
-    single.save(index(found, note=note), where / INDEX)
+    save(index(found, note=note), where / INDEX)
     return report
 
 
@@ -108,7 +109,7 @@ def index(found: Sequence[StatementVerdict], *, note: str = "") -> str:
 
 def script() -> str:
     """Script that searches the index, for a page that has its `sections`."""
-    return f"<script>\n{single.file('yzflow.pages', 'contents.js')}</script>\n"
+    return f"<script>\n{file('yzflow.pages', 'contents.js')}</script>\n"
 
 
 def sections(found: Sequence[StatementVerdict], *, base: str = "") -> list[str]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from html import escape
-from importlib import resources
 from typing import Any
 
 from theory.statements import Statement
 from yzflow import parts
 from yzflow.audits import formulas
 from yzflow.pages import explorer
+from yzflow.pages.files import file
 from yzflow.values.marks import bare
 
 __all__ = ["Start", "Views", "question", "styles", "views"]
@@ -117,7 +117,7 @@ THEME = "<button type='button' id='theme' aria-pressed='false'>Dark colours</but
 def scripts(statement: Statement, found: Views) -> str:
     """The data and the scripts of a statement's page."""
     files = [*_ENGINE, *found.scripts, (_EXPLORER, "page.js")]
-    code = explorer.in_script("\n".join(_file(package, name) for package, name in files))
+    code = explorer.in_script("\n".join(file(package, name) for package, name in files))
     data = explorer.in_data({"panels": {"live": found.content(statement)}})
     warning = "The sliders need JavaScript, which this browser has switched off."
     return (
@@ -128,8 +128,4 @@ def scripts(statement: Statement, found: Views) -> str:
 
 def styles() -> tuple[str, str]:
     """Style sheets that stand before and after that of all statements' pages."""
-    return _file(_EXPLORER, "style.css"), _file("yzflow.pages", "live.css")
-
-
-def _file(package: str, name: str) -> str:
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    return file(_EXPLORER, "style.css"), file("yzflow.pages", "live.css")

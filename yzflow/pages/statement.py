@@ -8,14 +8,11 @@ of the statement, a plot with sliders stands on its first screen (`yzflow.pages.
 from __future__ import annotations
 
 import importlib
-import os
 import re
 from collections.abc import Sequence
 from html import escape
-from importlib import resources
 
 from dynamics.support import checks
-from dynamics.support.files import replacing
 from dynamics.version import __version__
 from theory.statements import SHARPER, Statement
 from theory.symbolic import Derivation
@@ -26,26 +23,19 @@ from yzflow.audits.outcomes import Column, Outcome
 from yzflow.audits.report import assumed
 from yzflow.pages import certified, kernel, live, strips
 from yzflow.pages.explorer.registry import Panel, panels
+from yzflow.pages.files import file
 
 __all__ = [
     "badge",
     "badge_of",
     "document",
-    "file",
     "html",
     "kind",
     "outcomes",
-    "save",
     "slug",
     "standing",
     "table",
 ]
-
-
-def save(text: str, path: str | os.PathLike) -> None:
-    """Write a page, completely or not at all."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def html(
@@ -183,11 +173,6 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str, *, b
         f"<table role='table'><caption>{caption}</caption><thead role='rowgroup'><tr role='row'>{heads}</tr></thead>"
         f"<tbody role='rowgroup'>{''.join(lines)}</tbody></table>"
     )
-
-
-def file(package: str, name: str) -> str:
-    """The text of a file in a package."""
-    return resources.files(package).joinpath(name).read_text(encoding="utf-8")
 
 
 def _set(rows: Sequence[Sequence[str]]) -> list[list[str]]:

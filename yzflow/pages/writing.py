@@ -12,7 +12,8 @@ from yzflow.audits.check import StatementVerdict, check
 from yzflow.audits.chosen import find
 from yzflow.pages import certified
 from yzflow.pages import verifier as bundles
-from yzflow.pages.statement import html, save
+from yzflow.pages.files import save
+from yzflow.pages.statement import html
 
 __all__ = ["page"]
 

@@ -9,13 +9,12 @@ import json
 import os
 from collections.abc import Sequence
 from html import escape
-from importlib import resources
 from typing import Any
 
 from dynamics.support import checks
-from dynamics.support.files import replacing
 from dynamics.version import __version__
 from yzflow.pages.explorer.registry import Panel, panels
+from yzflow.pages.files import file, save
 
 
 def html(
@@ -98,12 +97,11 @@ def write(
         If the folder of ``path`` does not exist or cannot be written.
     """
     page = html(shown, pages=pages, data=data, name=name, progress=progress)
-    with replacing(path) as temporary:
-        temporary.write_text(page, encoding="utf-8", newline="\n")
+    save(page, path)
 
 
 def _file(name: str) -> str:
-    return resources.files("yzflow.pages.explorer").joinpath(name).read_text(encoding="utf-8")
+    return file("yzflow.pages.explorer", name)
 
 
 def in_data(content: dict) -> str:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from importlib import resources
 from typing import Any
 
 from yzflow import parts
+from yzflow.pages.files import file
 from yzflow.values.marks import bare
 
 
@@ -89,7 +89,7 @@ class Panel:
 
     def file(self, name: str) -> str:
         """The text of a file of the panel."""
-        return resources.files(self.folder).joinpath(name).read_text(encoding="utf-8")
+        return file(self.folder, name)
 
 
 @parts.of_papers
