@@ -1,10 +1,6 @@
 r"""Training of one attention unit on sparse averaging: what the pictures of the talk show (T = 0, 1000, 40000).
 
-The unit has a linear query, free keys and a learned value matrix. For token i with the set y_i,
-
-.. math:: s_i = K \sum_{j \in y_i} w_j, \qquad a_i = \mathrm{softmax}(s_i), \qquad f(X)_i = V^T \sum_l a_{il} z_l
-
-with rows w_j of W (N, m), K (N, m) and V (d', d'). Attention depends on the set alone. Time is in SGD steps.
+The unit is a `dynamics.units.linear_query.LinearQueryUnit`. Time is in SGD steps.
 
 Source: the task is that of Sanford, Hsu, Telgarsky (2023), arXiv 2306.02896. The slides do not give the settings of
 their pictures.
@@ -16,7 +12,6 @@ import json
 import math
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,20 +19,18 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from dynamics._backend.compiled import kernel
 from dynamics.data import averaging as tasks
 from dynamics.descent import DivergenceError, spawn
 from dynamics.optimizers import _kernels as updates
 from dynamics.optimizers.table import RULES
 from dynamics.support import checks, files, sealed
 from dynamics.support.checks import read_only
-from dynamics.support.frozen import Frozen
 from dynamics.support.netcdf import load_dataset, save_dataset
 from dynamics.support.progress import Progress
 from dynamics.support.provenance import provenance
-from dynamics.units.attention_unit import AttentionUnit, attention_weights
+from dynamics.units.linear_query import MATRICES, LinearQueryUnit, loss_and_gradient
 
-__all__ = ["LinearQueryUnit", "load_training", "train_qsa", "unit_at"]
+__all__ = ["load_training", "train_qsa", "unit_at"]
 
 SCHEDULES = ("cosine", "constant")
 OPTIMIZERS = tuple(name for name, rule in RULES.items() if rule.kernel is not None)
@@ -49,179 +42,6 @@ _NUMBERS_A_DRAW = 2**19
 # Attention is compared with its target on all sets if there are no more than this, else on as many random ones.
 _SETS = 4096
 _SECONDS_BETWEEN_SAVES = 5.0
-_MATRICES = {"query": ("token", "dimension"), "key": ("token", "dimension"), "value": ("input", "output")}
-
-
-@dataclass(frozen=True, eq=False)
-class LinearQueryUnit(Frozen):
-    """The trained unit: queries ``sum_{j in y} w_j``, one key a token, and values ``V^T z``.
-
-    Parameters
-    ----------
-    query, key : (N, m) arrays
-        W and K.
-    value : (d', d') array
-        V.
-
-    Raises
-    ------
-    ValueError
-        If an entry is not finite, or shapes do not fit.
-    """
-
-    query: np.ndarray
-    key: np.ndarray
-    value: np.ndarray
-
-    def __post_init__(self) -> None:
-        for name in _MATRICES:
-            array = checks.finite_array(name, getattr(self, name), ndim=2)
-            if 0 in array.shape:
-                raise checks.reject(name, "have at least one row and one column", f"shape {array.shape}")
-            object.__setattr__(self, name, read_only(array))
-        if self.key.shape != self.query.shape:
-            raise checks.reject("key", f"have the shape of the query, {self.query.shape}", f"shape {self.key.shape}")
-        if self.value.shape[0] != self.value.shape[1]:
-            raise checks.reject("value", "be square", f"shape {self.value.shape}")
-
-    @property
-    def matrices(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """W, K, V."""
-        return self.query, self.key, self.value
-
-    @classmethod
-    def random(
-        cls, n_tokens: int, value_dim: int, embedding_dim: int, rng: np.random.Generator | int
-    ) -> LinearQueryUnit:
-        """Independent normal entries of variance 1/m in W and K, and V = 1: attention is close to uniform."""
-        sizes = {"n_tokens": n_tokens, "value_dim": value_dim, "embedding_dim": embedding_dim}
-        n_tokens, value_dim, m = (checks.integer(name, size, minimum=1) for name, size in sizes.items())
-        checks.fits_in_memory("n_tokens", 8 * (4 * n_tokens * m + 2 * value_dim**2), "draw matrices")
-        rng = checks.generator("rng", rng)
-        query, key = rng.normal(scale=m**-0.5, size=(2, n_tokens, m))
-        return cls(query, key, np.eye(value_dim))
-
-    def attention(self, y: ArrayLike) -> np.ndarray:
-        """Attention for each set of ``y`` (.., R, q): (.., R, N)."""
-        return attention_weights(self.query[tasks.checked_sets(y, len(self.query))].sum(axis=-2), self.key)
-
-    def loss(self, z: ArrayLike, y: ArrayLike) -> float:
-        """Mean squared error ``mean_i |f(X)_i - qSA(X)_i|^2`` over tokens and inputs z (b, N, d'), y (b, N, q)."""
-        return self._loss_and_gradient(z, y)[0]
-
-    def gradient(self, z: ArrayLike, y: ArrayLike) -> LinearQueryUnit:
-        """Gradient of minus the loss, as a unit."""
-        return LinearQueryUnit(*self._loss_and_gradient(z, y)[1])
-
-    def _loss_and_gradient(self, z, y):
-        z, y = tasks.checked_qsa(z, y)
-        if z.ndim != 3 or z.shape[1:] != (len(self.query), len(self.value)):
-            expected = f"({len(self.query)}, {len(self.value)})"
-            raise checks.reject("z", f"have shape (inputs, {expected[1:]}", f"shape {z.shape}")
-        gradient = tuple(np.empty(matrix.shape) for matrix in self.matrices)
-        return _loss_and_gradient(read_only(z), read_only(y), self.matrices, gradient), gradient
-
-    def expected_loss(self, y: ArrayLike) -> float:
-        r"""The loss for uniform z in the unit ball and the sets ``y`` (R, q), each as likely.
-
-        The vectors have mean zero and covariance 1/(d' + 2), so that the expectation of the squared error is
-        ``sum_l ||a_l V - 1{l in y}/q||_F^2 / (d' + 2)``, with the identity beside the last term.
-        """
-        y = tasks.checked_sets(y, len(self.query))
-        if y.ndim != 2:
-            raise checks.reject("y", "have 2 axes", f"shape {y.shape}")
-        target = np.zeros((len(y), len(self.query)))
-        np.put_along_axis(target, y, 1 / y.shape[1], axis=1)
-        attention = self.attention(y)
-        with np.errstate(over="ignore"):
-            squares = (attention**2).sum(axis=1) * (self.value**2).sum() + (target**2).sum(axis=1) * len(self.value)
-            squares -= 2 * (attention * target).sum(axis=1) * self.value.trace()
-            return float(squares.mean() / (len(self.value) + 2))
-
-    def unit(self) -> AttentionUnit:
-        """The same as an `AttentionUnit` on the tokens of `averaging_tasks.qsa_tokens`.
-
-        phi gives (z_i, indicator of y_i, indicator of i), and Q, K, V select from it.
-        """
-        (n_tokens, m), dim = self.query.shape, len(self.value)
-
-        def phi(X):
-            tokens = X[..., dim:].astype(np.int64)
-            one_hot = np.eye(n_tokens)[tokens]
-            return np.concatenate([X[..., :dim], one_hot[..., :-1, :].sum(axis=-2), one_hot[..., -1, :]], axis=-1)
-
-        Q = np.concatenate([np.zeros((dim, m)), self.query, np.zeros((n_tokens, m))])
-        K = np.concatenate([np.zeros((dim + n_tokens, m)), self.key])
-        return AttentionUnit(Q, K, np.concatenate([self.value, np.zeros((2 * n_tokens, dim))]), phi=phi)
-
-
-@kernel(fastmath={"reassoc", "contract"})
-def _qsa_kernel(z, y, B, V, dB, dV):
-    """The loss of a batch and, in ``dB`` and ``dV``, the gradient of minus the loss; ``B = W K^T`` (N, N).
-
-    With g = sum_l a_l z_l and the error e = V^T g - qSA: dV = -2 g e^T; with u = -2 V e, da_l = <z_l, u>, and through
-    the softmax ds_l = a_l (da_l - sum_k a_k da_k), which goes to the rows of B that y names.
-    """
-    n_inputs, n_tokens, dim = z.shape
-    size = y.shape[2]
-    share = 1.0 / (n_inputs * n_tokens)
-    a, da = np.empty(n_tokens), np.empty(n_tokens)
-    g, e, u = np.empty(dim), np.empty(dim), np.empty(dim)
-    dB[:] = 0
-    dV[:] = 0
-    loss = 0.0
-    for b in range(n_inputs):
-        for i in range(n_tokens):
-            a[:] = B[y[b, i, 0]]
-            for k in range(1, size):
-                row = y[b, i, k]
-                for token in range(n_tokens):
-                    a[token] += B[row, token]
-            top = a.max()
-            total = 0.0
-            for token in range(n_tokens):
-                a[token] = np.exp(a[token] - top)
-                total += a[token]
-            g[:] = 0
-            for token in range(n_tokens):
-                a[token] /= total
-                for c in range(dim):
-                    g[c] += a[token] * z[b, token, c]
-            for c in range(dim):
-                e[c] = 0
-                for k in range(size):
-                    e[c] -= z[b, y[b, i, k], c] / size
-            for r in range(dim):
-                for c in range(dim):
-                    e[c] += V[r, c] * g[r]
-            for r in range(dim):
-                loss += share * e[r] * e[r]
-                u[r] = 0
-                for c in range(dim):
-                    u[r] -= 2 * share * V[r, c] * e[c]
-                    dV[r, c] -= 2 * share * g[r] * e[c]
-            mean = 0.0
-            for token in range(n_tokens):
-                da[token] = 0
-                for c in range(dim):
-                    da[token] += z[b, token, c] * u[c]
-                mean += a[token] * da[token]
-            for k in range(size):
-                row = y[b, i, k]
-                for token in range(n_tokens):
-                    dB[row, token] += a[token] * (da[token] - mean)
-    return loss
-
-
-def _loss_and_gradient(z, y, matrices, gradient) -> float:
-    """The loss of a batch; the gradient of minus the loss for W, K, V goes into ``gradient``."""
-    W, K, V = matrices
-    dW, dK, dV = gradient
-    dB = np.empty((len(W), len(W)))
-    loss = _qsa_kernel(z, y, read_only(W @ K.T), read_only(V[:]), dB, dV)
-    np.matmul(dB, K, out=dW)
-    np.matmul(dB.T, W, out=dK)
-    return loss
 
 
 def train_qsa(
@@ -332,7 +152,7 @@ def unit_at(dataset: xr.Dataset, at: int | None = None) -> LinearQueryUnit:
     if when not in dataset["time"].values:
         raise checks.reject("at", "be a recorded time", when)
     state = dataset.sel(time=when)
-    return LinearQueryUnit(*(state[name].values for name in _MATRICES))
+    return LinearQueryUnit(*(state[name].values for name in MATRICES))
 
 
 def _check(*, n_tokens, subset_size, embedding_dim, value_dim, steps, learning_rate, momentum, batch_size, **rest):
@@ -445,7 +265,7 @@ class _Run:
             self.z, self.y = map(read_only, drawn)
         first = step % self.steps_a_draw * p["batch_size"]
         batch = slice(first, first + p["batch_size"])
-        loss = _loss_and_gradient(self.z[batch], self.y[batch], self.matrices, self.gradient)
+        loss = loss_and_gradient(self.z[batch], self.y[batch], self.matrices, self.gradient)
         rate = p["learning_rate"]
         if p["schedule"] == "cosine":
             rate *= 0.5 * (1 + math.cos(math.pi * step / p["steps"]))
@@ -498,7 +318,7 @@ class _Run:
                 {"long_name": "of the optimizer"},
             ),
         }
-        for name, dims in _MATRICES.items():
+        for name, dims in MATRICES.items():
             stacked = np.stack([getattr(unit, name) for unit in units.values()])
             variables[name] = (("time", *dims), stacked, {"long_name": f"{name} matrix", "units": "1"})
         coordinates = {"time": ("time", times.astype(np.float64), {"long_name": "time", "units": "SGD steps"})}

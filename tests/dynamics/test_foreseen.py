@@ -19,7 +19,8 @@ from dynamics import (
 )
 from dynamics.data import averaging as tasks
 from dynamics.support import checks
-from dynamics.units.qsa import LinearQueryUnit, train_qsa
+from dynamics.units.linear_query import LinearQueryUnit
+from dynamics.units.qsa import train_qsa
 from theory.bounded_dyck import balance, pruning
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.transformers import random_transformer

@@ -65,7 +65,7 @@ from dynamics.data import averaging as tasks
 from dynamics.fields.table import SYSTEMS
 from dynamics.support import netcdf
 from dynamics.units import attention_unit as units
-from dynamics.units import qsa
+from dynamics.units import linear_query, qsa
 from theory import papers
 from theory.papers import built_in
 
@@ -163,7 +163,7 @@ def calls():
     unit = units.AttentionUnit(np.eye(2), np.eye(2), np.eye(2))
     tensor = units.TensorAttentionUnit(maps[0], maps[:2], maps[:2], embedding_dim=2)
     X = np.eye(2)
-    linear = qsa.LinearQueryUnit(np.ones((3, 2)), np.eye(3)[:, :2], np.eye(1))
+    linear = linear_query.LinearQueryUnit(np.ones((3, 2)), np.eye(3)[:, :2], np.eye(1))
     optimizer, own = Optimizer("sgd", schedule=Schedule(2.0)), Field("of hostile tests", Layer.gradient)
     support = observables.Support(bags)
     small = {"n_tokens": 4, "subset_size": 2, "embedding_dim": 3, "value_dim": 1, "steps": 2, "batch_size": 1}
@@ -380,13 +380,13 @@ def calls():
         "units.attention_unit.Transformer.__call__": (units.Transformer([units.MultiHeadLayer([unit])]), single),
         **{f"units.attention_unit.{f.__name__}": (f, dict(queries=X, keys=X, scale=1.0, precision=None) | more)
            for f, more in ((units.attend, {"values": X}), (units.attention_weights, {}))},
-        "units.qsa.LinearQueryUnit": (qsa.LinearQueryUnit, dict(query=X, key=X, value=X)),
-        "units.qsa.LinearQueryUnit.random": (qsa.LinearQueryUnit.random, dict(n_tokens=3, value_dim=1, embedding_dim=2,
-                                                                              rng=rng())),
-        "units.qsa.LinearQueryUnit.attention": (linear.attention, dict(y=y)),
-        "units.qsa.LinearQueryUnit.loss": (linear.loss, dict(z=z[None], y=y[None])),
-        "units.qsa.LinearQueryUnit.gradient": (linear.gradient, dict(z=z[None], y=y[None])),
-        "units.qsa.LinearQueryUnit.expected_loss": (linear.expected_loss, dict(y=y)),
+        "units.linear_query.LinearQueryUnit": (linear_query.LinearQueryUnit, dict(query=X, key=X, value=X)),
+        "units.linear_query.LinearQueryUnit.random": (
+            linear_query.LinearQueryUnit.random, dict(n_tokens=3, value_dim=1, embedding_dim=2, rng=rng())),
+        "units.linear_query.LinearQueryUnit.attention": (linear.attention, dict(y=y)),
+        "units.linear_query.LinearQueryUnit.loss": (linear.loss, dict(z=z[None], y=y[None])),
+        "units.linear_query.LinearQueryUnit.gradient": (linear.gradient, dict(z=z[None], y=y[None])),
+        "units.linear_query.LinearQueryUnit.expected_loss": (linear.expected_loss, dict(y=y)),
         "units.qsa.load_training": (qsa.load_training, dict(path="qsa.nc")),
         "units.qsa.train_qsa": (qsa.train_qsa, dict(
             **small, learning_rate=0.1, schedule="cosine", optimizer="adam", momentum=0.9, init="random", seed=0,

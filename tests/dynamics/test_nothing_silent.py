@@ -10,7 +10,7 @@ from dynamics import Bags, DyckLanguage, Embedding, Layer, SequenceClasses, Text
 from dynamics.data import averaging as tasks
 from dynamics.support import checks
 from dynamics.units.attention_unit import AttentionUnit, FixedPoint, MultiHeadLayer, TensorAttentionUnit, Transformer
-from dynamics.units.qsa import LinearQueryUnit
+from dynamics.units.linear_query import LinearQueryUnit
 
 WIDTHS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
 

@@ -15,7 +15,8 @@ import xarray as xr
 
 from dynamics.data import averaging as tasks
 from dynamics.support import checks
-from dynamics.units.qsa import LinearQueryUnit, train_qsa, unit_at
+from dynamics.units.linear_query import LinearQueryUnit
+from dynamics.units.qsa import train_qsa, unit_at
 from theory import averaging
 
 QUERIES = ("linear", "perceptron")

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from dynamics import DivergenceError
 from dynamics.data import averaging as tasks
 from dynamics.units import qsa as qsa_training
-from dynamics.units.qsa import LinearQueryUnit, load_training, train_qsa, unit_at
+from dynamics.units.linear_query import LinearQueryUnit
+from dynamics.units.qsa import load_training, train_qsa, unit_at
 
 SMALL = {"n_tokens": 5, "subset_size": 2, "embedding_dim": 3, "value_dim": 2, "batch_size": 4}
 
