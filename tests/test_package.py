@@ -29,7 +29,9 @@ def test_all_that_is_no_python_is_installed_too(installed):
     here = {str(path.relative_to(ROOT)) for name in packages for path in (ROOT / name).rglob("*") if path.is_file()}
     assert installed == {path for path in here if "__pycache__" not in path}
     assert {f"{name}/{file}" for name in packages for file in ("py.typed", "__init__.pyi")} <= installed
-    assert {path.rpartition(".")[2] for path in installed} - {"json"} == {"py", "pyi", "typed", "html", "css", "js"}
+    suffixes = {path.rpartition(".")[2] for path in installed}
+    assert suffixes - {"json"} == {"py", "pyi", "typed", "html", "css", "js", "txt"}
+    assert {path.rpartition("/")[0] for path in installed if path.endswith(".txt")} == {"yzflow/skeleton"}
     tables = {path.rpartition("/")[2] for path in installed if path.endswith(".json")}
     assert tables <= {"values.json", "theorems.json", "definitions.json", "tried.json"}
 

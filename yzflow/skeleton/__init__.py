@@ -14,61 +14,8 @@ from theory import papers
 __all__ = ["write"]
 
 _NAME, _SLUG = "A new paper", "a_new_paper"
-_TESTS = '''"""Tests that any paper passes, and the claims of this one by another route."""
-
-import numpy as np
-import pytest
-from scipy.special import lambertw
-
-import yzflow as yz
-from yzflow.testing import check_paper
-
-from {slug} import PAPER
-from {slug}.flow import Climb
-
-
-@pytest.mark.parametrize("case", check_paper(PAPER))
-def test_paper(case):
-    case()
-
-
-def test_the_flow_has_its_closed_form():
-    run = yz.integrate(Climb(rate=2.0), t_end=3.0, n_times=7)
-    t = 2.0 * run.dataset["time"].values
-    np.testing.assert_allclose(run.dataset["z"], 1 + t - lambertw(np.exp(1 + t)).real, atol=1e-6)
-'''
-_PROJECT = """[build-system]
-requires = ["setuptools>=64"]
-build-backend = "setuptools.build_meta"
-
-[project]
-name = "yzflow-{hyphened}"
-version = "0.1"
-description = "{name}, for yzflow"
-requires-python = ">=3.10"
-dependencies = ["yzflow>={version}"]
-
-[project.optional-dependencies]
-test = ["pytest"]
-
-[project.entry-points."yzflow.papers"]
-{slug} = "{slug}:PAPER"
-
-[tool.setuptools]
-packages = ["{slug}"]
-# So that an editable installation is found before the folder of this name, where one stands beside it.
-package-dir = {{ "" = "." }}
-"""
-_README = """# {name}
-
-A paper for [yzflow](https://pypi.org/project/yzflow/): its statements, what they are checked on, their proofs.
-
-    pip install -e '.[test]' && pytest
-    yzflow statements --paper {slug}
-    yzflow check "{name}: Lemma 1"
-    yzflow page "{name}: Lemma 1" --out lemma1.html
-    yzflow figure {slug}_logit
-"""
+# What stands beside the package, whose files are those of `paper`.
+_BESIDE = {"pyproject.txt": "pyproject.toml", "readme.txt": "README.md", "tests.txt": "tests/test_paper.py"}
 
 
 def write(name: str, folder: str | os.PathLike = ".") -> list[Path]:
@@ -101,22 +48,22 @@ def write(name: str, folder: str | os.PathLike = ".") -> list[Path]:
     root = Path(files.folder("--out", folder)) / slug
     if root.exists():
         raise checks.reject("NAME", "be that of a folder that is not there yet", str(root))
-    words = {"name": name, "slug": slug, "hyphened": slug.replace("_", "-"), "version": __version__}
-    texts = {
-        "pyproject.toml": _PROJECT.format(**words),
-        "README.md": _README.format(**words),
-        "tests/test_paper.py": _TESTS.format(**words),
-    }
-    for source in sorted(resources.files("yzflow.skeleton.paper").iterdir(), key=lambda one: one.name):
+    here = resources.files(__name__)
+    sources = {final: here / file for file, final in _BESIDE.items()}
+    for source in sorted((here / "paper").iterdir(), key=lambda one: one.name):
         if source.name.endswith(".py"):
-            text = (
-                source.read_text(encoding="utf-8")
-                .replace(_NAME, name)
-                .replace(_SLUG, slug)
-                .replace(__name__ + ".paper", slug)
-            )
-            texts[f"{slug}/{source.name}"] = text
-    for path, text in texts.items():
+            sources[f"{slug}/{source.name}"] = source
+    words = {
+        "VERSION": __version__,
+        f"{__name__}.paper": slug,
+        _SLUG.replace("_", "-"): slug.replace("_", "-"),
+        _SLUG: slug,
+        _NAME: name,  # last, since it may be of such words
+    }
+    for path, source in sources.items():
+        text = source.read_text(encoding="utf-8")
+        for old, new in words.items():
+            text = text.replace(old, new)
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         files.write(root / path, text.encode())
-    return [root / path for path in texts]
+    return [root / path for path in sources]
