@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from dynamics import DyckLanguage, Layer
-from theory.bounded_dyck import approximate, balance, gpt, hypotheses, larger, pruning, silence, transformers
+from theory.bounded_dyck import approximate, balance, gpt, hypotheses, larger, silence, transformers
 from theory.bounded_dyck._register.common import once
 from theory.bounded_dyck._stacks import nearest, stacks, sums
-from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.proofs import cross_entropy, theorem2
 from theory.statements import Runs
 
@@ -452,16 +451,6 @@ def values_violation(runs: Runs, level: str) -> float:
     return balance.violation(Layer(Z, np.zeros((V.shape[1], language.n_brackets)), V), language)
 
 
-@once
-def pruned_layer() -> float:
-    """Share of closing brackets that random networks, pruned to a perfect layer for k = 2 and D = 3, get wrong."""
-    language = DyckLanguage(2, 3)
-    bags = language.sample(1000, max_length=500, rng=0)
-    found = pruning.prune_balanced_layer(language, 26, 0).predict(bags)[:, 1::2].argmax(axis=1)
-    closing = bags.target[:, 1::2]
-    return float((found != closing.argmax(axis=1))[closing.max(axis=1) > 0].mean())
-
-
 def no_attention(runs: Runs, level: str) -> float:
     """Largest change of the features under other attention logits, where all rows of V are equal."""
     language = runs.setting.language
@@ -471,41 +460,6 @@ def no_attention(runs: Runs, level: str) -> float:
     square = (language.n_states, language.n_states)
     one, other = (Layer(rng.normal(size=square), np.zeros((3, language.n_brackets)), values) for _ in range(2))
     return float(np.abs(one.features(bags) - other.features(bags)).max())
-
-
-@once
-def subset_sum_rate() -> float:
-    """Certificates fall by half or more for every two n: medians of five 8 x 8 maps of norm one, n = 10 to 24."""
-    sizes, medians = (10, 14, 18, 24), []
-    for n in sizes:
-        certificates = []
-        for seed in range(5):
-            rng = np.random.default_rng(seed)
-            matrix = rng.uniform(-1, 1, (8, 8))
-            certificates.append(pruning.prune_linear(matrix / np.linalg.norm(matrix, 2), n, rng).certificate)
-        medians.append(np.median(certificates))
-    slope = np.polyfit(sizes, np.log2(medians), 1)[0]
-    return float(max(0.0, 1 + slope / 0.5))
-
-
-def _in_turn(blocks: tuple[pruning.Pruned, pruning.Pruned], inputs: np.ndarray) -> np.ndarray:
-    """A model of two pruned blocks, one after the other."""
-    return blocks[1].network(blocks[0].network(inputs))
-
-
-def one_matrix(runs: Runs, level: str) -> float:
-    """Error of two prunings of one random model that agree on matrix 0, in units of how far their targets differ."""
-    rng = np.random.default_rng(0)
-    first, second = (ReluNetwork((rng.uniform(-1, 1, (3, 2)), rng.uniform(-1, 1, (2, 3)))) for _ in range(2))
-    models = pruning.indistinguishable(first, second, 0, 30, 1)
-    agree = np.array_equal(models[0][0].network.weights[0], models[1][0].network.weights[0])
-    points = rng.normal(size=(100, 2))
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
-    errors = [
-        pruning.approximation_error(functools.partial(_in_turn, model), target, points)
-        for model, target in zip(models, (first, second), strict=True)
-    ]
-    return max(errors) / pruning.approximation_error(first, second, points) if agree else np.inf
 
 
 _MANY = 10**6  # copies of every pair

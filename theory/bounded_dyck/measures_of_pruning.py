@@ -1,6 +1,6 @@
-"""Numerical checks of Theorem 3 and Corollary 3 on Transformers: lemmas where they are attained, certificates, the law.
+"""Numerical checks of pruning: of layers and linear maps, and of Transformers, with their lemmas, certificates and law.
 
-As in `measures`, every function takes runs and a level; none looks at the setting, so that each is computed once.
+As in `measures`, every function takes runs and a level; none looks at the setting, and what takes a while is kept.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ import functools
 
 import numpy as np
 
-from theory.bounded_dyck import bounds, lottery, subset_law
+from dynamics import DyckLanguage
+from theory.bounded_dyck import bounds, lottery, pruning, subset_law
 from theory.bounded_dyck._register.common import once
 from theory.bounded_dyck.networks import ReluNetwork
 from theory.bounded_dyck.transformers import Transformer, TransformerLayer, layer_norm, random_transformer
@@ -25,6 +26,51 @@ def _given(n_layers: int, rng: np.random.Generator, floor: float = 1.0) -> Trans
 def _inputs(rng: np.random.Generator, n: int = 200) -> np.ndarray:
     tokens = rng.normal(size=(n, _LENGTH, _WIDTH))
     return tokens / np.linalg.norm(tokens, axis=-1, keepdims=True)
+
+
+@once
+def pruned_layer() -> float:
+    """Share of closing brackets that random networks, pruned to a perfect layer for k = 2 and D = 3, get wrong."""
+    language = DyckLanguage(2, 3)
+    bags = language.sample(1000, max_length=500, rng=0)
+    found = pruning.prune_balanced_layer(language, 26, 0).predict(bags)[:, 1::2].argmax(axis=1)
+    closing = bags.target[:, 1::2]
+    return float((found != closing.argmax(axis=1))[closing.max(axis=1) > 0].mean())
+
+
+@once
+def subset_sum_rate() -> float:
+    """Certificates fall by half or more for every two n: medians of five 8 x 8 maps of norm one, n = 10 to 24."""
+    sizes, medians = (10, 14, 18, 24), []
+    for n in sizes:
+        certificates = []
+        for seed in range(5):
+            rng = np.random.default_rng(seed)
+            matrix = rng.uniform(-1, 1, (8, 8))
+            certificates.append(pruning.prune_linear(matrix / np.linalg.norm(matrix, 2), n, rng).certificate)
+        medians.append(np.median(certificates))
+    slope = np.polyfit(sizes, np.log2(medians), 1)[0]
+    return float(max(0.0, 1 + slope / 0.5))
+
+
+def _in_turn(blocks: tuple[pruning.Pruned, pruning.Pruned], inputs: np.ndarray) -> np.ndarray:
+    """A model of two pruned blocks, one after the other."""
+    return blocks[1].network(blocks[0].network(inputs))
+
+
+def one_matrix(runs: Runs, level: str) -> float:
+    """Error of two prunings of one random model that agree on matrix 0, in units of how far their targets differ."""
+    rng = np.random.default_rng(0)
+    first, second = (ReluNetwork((rng.uniform(-1, 1, (3, 2)), rng.uniform(-1, 1, (2, 3)))) for _ in range(2))
+    models = pruning.indistinguishable(first, second, 0, 30, 1)
+    agree = np.array_equal(models[0][0].network.weights[0], models[1][0].network.weights[0])
+    points = rng.normal(size=(100, 2))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    errors = [
+        pruning.approximation_error(functools.partial(_in_turn, model), target, points)
+        for model, target in zip(models, (first, second), strict=True)
+    ]
+    return max(errors) / pruning.approximation_error(first, second, points) if agree else np.inf
 
 
 def lemmas_attained(runs: Runs, level: str) -> float:

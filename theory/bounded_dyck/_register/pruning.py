@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from theory.bounded_dyck import measures as checks
-from theory.bounded_dyck import measures_of_pruning
+from theory.bounded_dyck import measures_of_pruning as checks
 from theory.bounded_dyck._register import assumptions as assumed
 from theory.bounded_dyck._register.common import exact, statement
 from theory.bounded_dyck.proofs import lottery
@@ -48,7 +47,7 @@ STATEMENTS = (
                 checks=(
                     exact(
                         "bounds against changes that attain them, of all parts but LN of more dimensions",
-                        measures_of_pruning.lemmas_attained,
+                        checks.lemmas_attained,
                         1e-6,
                         needed=True,
                     ),
@@ -92,9 +91,7 @@ STATEMENTS = (
             Clause(
                 "certificates of pruned Transformers",
                 r"\sup_X \|\tilde T(X) - T(X)\| \le \epsilon",
-                checks=(
-                    exact("sampled error over certificate, less one", measures_of_pruning.certificates_hold, 1e-9),
-                ),
+                checks=(exact("sampled error over certificate, less one", checks.certificates_hold, 1e-9),),
                 assumptions=(assumed.FLOOR,),
             ),
             Clause(
@@ -102,7 +99,7 @@ STATEMENTS = (
                 checks=(
                     exact(
                         "slope of log2 certificate against width, and that of random sums",
-                        measures_of_pruning.width_law,
+                        checks.width_law,
                         0.15,
                     ),
                 ),
@@ -144,11 +141,7 @@ STATEMENTS = (
             ),
             Clause(
                 "a whole layer",
-                checks=(
-                    exact(
-                        "the same of two Transformers that agree on a layer", measures_of_pruning.one_layer_of_two, 0.02
-                    ),
-                ),
+                checks=(exact("the same of two Transformers that agree on a layer", checks.one_layer_of_two, 0.02),),
                 assumptions=(assumed.FLOOR,),
             ),
         ),
