@@ -44,6 +44,11 @@ def pages(found, tmp_path_factory):
     return paths
 
 
+def test_a_file_is_the_page_s_text_on_every_system(tmp_path):
+    save("<p>\n</p>\n", tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_bytes() == b"<p>\n</p>\n"
+
+
 def plain(text):
     """Visible part of a text whose mathematics is set in letters."""
     return html.unescape(re.sub(r"<[^>]*>", "", formulas.readable(text)))

@@ -14,7 +14,7 @@ from theory import papers
 __all__ = ["write"]
 
 _NAME, _SLUG = "A new paper", "a_new_paper"
-# What stands beside the package, whose files are those of `paper`.
+# Files beside the package, whose own are those of `paper`.
 _BESIDE = {"pyproject.txt": "pyproject.toml", "readme.txt": "README.md", "tests.txt": "tests/test_paper.py"}
 
 
