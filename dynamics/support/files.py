@@ -173,15 +173,6 @@ def opened(name: str, path: str | os.PathLike) -> BinaryIO:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(given)) from None
 
 
-def sha256(file: BinaryIO, size: int | None = None) -> str:
-    """SHA-256 of what an open file holds from here on, or of its next ``size`` bytes, in hexadecimal."""
-    found, rest = hashlib.sha256(), float("inf") if size is None else size
-    while block := file.read(int(min(rest, 2**20))):
-        found.update(block)
-        rest -= len(block)
-    return found.hexdigest()
-
-
 def is_temporary(name: str) -> bool:
     """Whether a file of this name is one that a writer of this module has in hand, or left when it was killed."""
     return _TEMPORARY.fullmatch(name) is not None

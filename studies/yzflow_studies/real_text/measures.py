@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 from collections.abc import Mapping
@@ -12,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from dynamics import Bags, Layer, TextCorpus
-from dynamics.support import files
 from theory.scan_and_snap.early import initial_drift
 from theory.scan_and_snap.token_estimates import COMMON, DISTINCT, UNDECIDED, TokenEstimates
 
@@ -139,8 +139,11 @@ def digest(path: str | os.PathLike) -> str:
 
 @lru_cache(maxsize=64)
 def _digest_of(path, size, modified) -> str:
+    found = hashlib.sha256()
     with open(path, "rb") as file:
-        return files.sha256(file)
+        while block := file.read(2**20):
+            found.update(block)
+    return found.hexdigest()
 
 
 _reading = threading.Lock()
