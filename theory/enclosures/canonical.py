@@ -1,27 +1,16 @@
-"""One canonical text of plain content, and one order of a population's bags in it."""
+"""A population in a claim: its parts as plain content, and one order of its bags."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from dynamics.bags import Bags
+from dynamics.support.canonical import digest
 
 SIZES = ("n_queries", "n_tokens", "vocab_size")
-
-
-def canonical(content: Any) -> str:
-    """The one text of plain content."""
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-def digest(content: Any) -> str:
-    """SHA-256 of the canonical text."""
-    return hashlib.sha256(canonical(content).encode()).hexdigest()
 
 
 def in_order(bags: Bags) -> Bags:

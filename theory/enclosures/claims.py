@@ -12,8 +12,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dynamics.support import checks
+from dynamics.support.canonical import canonical, digest
 from theory.enclosures import formulas
-from theory.enclosures.canonical import SIZES, canonical, digest
+from theory.enclosures.canonical import SIZES
 from theory.enclosures.fields import DECODERS
 from theory.enclosures.formulas import Predicate, check_says
 

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from dynamics.bags import Bags
 from dynamics.support import checks, files, sealed
+from dynamics.support.canonical import digest
 from theory.enclosures import cells
-from theory.enclosures.canonical import digest
 from theory.enclosures.claims import CELL_FORMAT, FORMAT, differences
 from theory.enclosures.enclosing import enclose_flow
 from theory.enclosures.enclosure import Enclosure

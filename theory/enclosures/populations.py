@@ -10,8 +10,9 @@ import xarray as xr
 
 from dynamics.bags import Bags
 from dynamics.support import checks, display
+from dynamics.support.canonical import canonical
 from dynamics.support.names import AXES, filled, given, shown
-from theory.enclosures.canonical import bags_of, canonical, population
+from theory.enclosures.canonical import bags_of, population
 from theory.enclosures.fields import Field
 from theory.enclosures.formulas import Recorder
 from theory.enclosures.moments import Moment, Tube

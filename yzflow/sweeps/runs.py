@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import multiprocessing
 import os
 import pickle
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from dynamics.support import checks
+from dynamics.support.canonical import digest
 from dynamics.support.origins import outside
 from dynamics.support.provenance import machine
 
@@ -132,14 +131,9 @@ class Result:
     attributes: dict[str, str] = field(default_factory=dict)
 
 
-def canonical(identity: Mapping) -> str:
-    """The one JSON text of an identity."""
-    return json.dumps(identity, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
 def key(identity: Mapping) -> str:
     """SHA-256 of the canonical JSON of a run's identity."""
-    return hashlib.sha256(canonical(identity).encode()).hexdigest()
+    return digest(identity)
 
 
 def run_chunk(task: Task, jobs: Sequence[tuple[dict, int]], fields: Sequence[Field] = ()) -> list[Result]:

@@ -19,6 +19,7 @@ import numpy as np
 import xarray as xr
 
 from dynamics.support import archive, checks, files, sealed
+from dynamics.support.canonical import canonical
 from dynamics.support.netcdf import save_dataset
 from yzflow.sweeps import runs
 from yzflow.sweeps.collect import Collector
@@ -250,7 +251,7 @@ def column(values: list) -> np.ndarray:
 def _encode(identity: dict, result: Result) -> bytes:
     header = {
         "format": _RUN,
-        "identity": json.loads(runs.canonical(identity)),
+        "identity": json.loads(canonical(identity)),
         "variables": [[name, dims, attributes] for name, (dims, _, attributes) in result.variables.items()],
         "coordinates": [[dim, attributes] for dim, (_, attributes) in result.coordinates.items()],
         "error": result.error,
