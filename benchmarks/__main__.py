@@ -48,8 +48,10 @@ def main(arguments: list[str] | None = None) -> None:
         module = import_module(f"benchmarks.{name}")
         with machine.one_core():
             if hasattr(module, "study"):
-                studies[name] = module.study()
-                print(f"\n{studies[name].markdown}\n", flush=True)
+                found = module.study()
+                if found is not None:  # none where a peer is missing
+                    studies[name] = found
+                    print(f"\n{found.markdown}\n", flush=True)
             else:
                 for row in module.run():
                     rows.append((name, row))

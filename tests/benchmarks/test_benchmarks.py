@@ -14,7 +14,18 @@ from matplotlib.figure import Figure
 from numba import njit
 
 import benchmarks
-from benchmarks import Disagreement, Row, Study, compare, first_use, machine, report, sgd_profile, work_precision
+from benchmarks import (
+    Disagreement,
+    Row,
+    Study,
+    compare,
+    equal_error,
+    first_use,
+    machine,
+    report,
+    sgd_profile,
+    work_precision,
+)
 from benchmarks.__main__ import main, names
 from dynamics._backend import plain_views
 from dynamics._model import kernels
@@ -337,3 +348,22 @@ def test_first_uses_are_all_of_what_the_program_knows():
     assert first_use.markdown(data).splitlines()[2] == "| a use | 3.2 | `two` 2.0, `one` 1.0 |"
     (axes,) = first_use.bars(data["uses"]).axes
     assert [patch.get_width() for patch in axes.patches] == [3.21]
+
+
+def test_times_at_equal_error_are_read_off_between_tolerances():
+    """Time t = error^(-1/8), a line on logarithmic axes, at errors between the points and beyond both ends."""
+    points = [{"tolerance": e, "milliseconds": e ** (-1 / 8), "error": 3 * e} for e in (1e-4, 1e-6, 1e-8)]
+    for error in (3e-5, 1e-6, 7e-8):
+        assert equal_error.time_to(points, error) == pytest.approx((error / 3) ** (-1 / 8), rel=1e-12)
+    assert equal_error.time_to(points, 1e-3) == points[0]["milliseconds"]
+    assert equal_error.time_to(points, 1e-9) == math.inf
+
+
+def test_a_tighter_tolerance_that_is_quicker_counts():
+    """Where rejected steps make loose tolerances slow, nobody would ask for them."""
+    points = [{"milliseconds": 2.0, "error": 1e-3}, {"milliseconds": 1.0, "error": 1e-5}]
+    assert equal_error.time_to(points, 1e-3) == 1.0
+    slow = [{"milliseconds": 3.0, "error": 1e-4}, {"milliseconds": 12.0, "error": 1e-6}]
+    (row, *_) = equal_error.compared({equal_error.OURS: points, "a peer": slow})
+    assert row["error"] == 1e-5
+    assert row["ratios"] == {"a peer": pytest.approx(6.0)}

@@ -45,6 +45,14 @@ def first_uses() -> dict[str, Any]:
     return {row["use"].replace(",", "").replace(" ", "_"): row["seconds"] for row in _read("first_use")["uses"]}
 
 
+def equal_errors() -> dict[str, Any]:
+    """How many times longer the quickest peer takes at equal error: the least and the most over the errors."""
+    data = _read("equal_error")
+    best = [min(row["ratios"].values()) for row in data["rows"]]
+    ends = {"least": min(best), "most": max(best)}
+    return {"references": data["references_differ_by"], "on": data["machine"]["processor"], **ends}
+
+
 def loops(task: str, peer: str, flows: int) -> dict[str, float]:
     """Milliseconds of one flow where a loop takes so many."""
     return {"milliseconds": 1e3 * ratios(row=[task, peer])["of_row"]["peer"] / flows}
@@ -176,6 +184,7 @@ STUDIES = (
         {"short": "weak overlap, to t = 700", "long": "strong overlap, to t = 100,000", "default": 1e-8, "usual": 1e-6},
         MEASURED,
     ),
+    Study("equal", equal_errors, {}, MEASURED),
     Study("first", first_uses, {}, MEASURED),
     Study("profile", profile, {"queries": 1, "aim": 300}, MEASURED),
     Study("scaling", scaling, {}, MEASURED),
