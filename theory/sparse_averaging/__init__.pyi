@@ -10,5 +10,6 @@ from . import recurrent as recurrent
 from . import sizes as sizes
 from . import sorted_groups as sorted_groups
 from . import statements as statements
+from . import strict as strict
 from . import transform as transform
 from . import units as units

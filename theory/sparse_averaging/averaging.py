@@ -48,6 +48,7 @@ from theory.sparse_averaging.recurrent import (
 )
 from theory.sparse_averaging.sizes import Size, counted_size, number_bits
 from theory.sparse_averaging.sorted_groups import feasible_triples, match3_sorted
+from theory.sparse_averaging.strict import strict_transformer
 from theory.sparse_averaging.transform import match3_transform
 from theory.sparse_averaging.units import moment_curve_unit, random_keys_unit
 from theory.sparse_averaging.windows import match3_local
@@ -102,6 +103,7 @@ __all__ = [
     "smallest_dimension",
     "state_bits",
     "state_count",
+    "strict_transformer",
     "sufficient_bits",
     "sufficient_states",
     "temperature",

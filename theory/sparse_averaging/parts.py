@@ -105,6 +105,7 @@ class Head(AttentionUnit):
     """A unit whose values are columns that are added to one part of a token, with the widths of its `Layers`."""
 
     value_dim: int
+    place: slice  # columns of a token that its output is added to
 
     @classmethod
     def into(
@@ -129,5 +130,5 @@ class Head(AttentionUnit):
 
         unit = cls.__new__(cls)
         unit._setup((query, key, placed), layers.key, scale, precision)
-        vars(unit).update(value_dim=layers.value)
+        vars(unit).update(value_dim=layers.value, place=layout.place(part))
         return unit
