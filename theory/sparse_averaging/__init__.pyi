@@ -1,9 +1,11 @@
 from . import averaging as averaging
+from . import circuits as circuits
 from . import groups as groups
 from . import keys as keys
 from . import matching as matching
 from . import moments as moments
 from . import other_architectures as other_architectures
+from . import power_sums as power_sums
 from . import precision as precision
 from . import protocols as protocols
 from . import recurrent as recurrent

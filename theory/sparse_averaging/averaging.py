@@ -4,6 +4,7 @@ Source: Sanford, Hsu, Telgarsky, "Representational Strengths and Limitations of 
 2306.02896. The units are those of `dynamics.units.attention_unit`, the tasks those of `dynamics.data.averaging`.
 """
 
+from theory.sparse_averaging.circuits import Circuit, circuit_transformer, match3_circuit
 from theory.sparse_averaging.groups import match3_groups
 from theory.sparse_averaging.keys import (
     Certificate,
@@ -25,6 +26,7 @@ from theory.sparse_averaging.matching import (
 )
 from theory.sparse_averaging.moments import MomentCurve, is_face, moment_curve, no_face_witness
 from theory.sparse_averaging.other_architectures import Collision, best_first_layer, collision, collision_error
+from theory.sparse_averaging.power_sums import AveragingLayer, match3_power_sums
 from theory.sparse_averaging.precision import error_parts, rounded_query, smallest_bits, sufficient_bits
 from theory.sparse_averaging.protocols import (
     ProtocolRun,
@@ -54,7 +56,9 @@ from theory.sparse_averaging.units import moment_curve_unit, random_keys_unit
 from theory.sparse_averaging.windows import match3_local
 
 __all__ = [
+    "AveragingLayer",
     "Certificate",
+    "Circuit",
     "Collision",
     "IndexRun",
     "Infeasible",
@@ -68,6 +72,7 @@ __all__ = [
     "best_first_layer",
     "bit_strings",
     "certificate",
+    "circuit_transformer",
     "collision",
     "collision_error",
     "counted_size",
@@ -80,9 +85,11 @@ __all__ = [
     "is_face",
     "match2",
     "match3_bigram",
+    "match3_circuit",
     "match3_groups",
     "match3_histogram",
     "match3_local",
+    "match3_power_sums",
     "match3_protocol",
     "match3_sorted",
     "match3_tensor",

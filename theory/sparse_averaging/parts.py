@@ -119,16 +119,21 @@ class Head(AttentionUnit):
         value: Callable,
         scale: float = 1.0,
         precision: Precision | None = None,
+        offset: int = 0,
     ) -> Head:
-        """A head that averages ``value``, tokens to ``layers.value`` columns, into a part of tokens."""
+        """A head that averages ``value``, tokens to ``layers.value`` columns, into a part, from column ``offset``."""
 
         def placed(X: np.ndarray) -> np.ndarray:
             columns = value(X)
             if columns.shape[-1] != layers.value:
                 raise checks.reject("value", f"give {layers.value} columns, as its layers have", columns.shape[-1])
-            return layout.placed(part, columns)
+            out = np.zeros((*columns.shape[:-1], layout.width))
+            out[..., place] = columns
+            return out
 
+        start = layout.place(part).start + offset
+        place = slice(start, start + layers.value)
         unit = cls.__new__(cls)
         unit._setup((query, key, placed), layers.key, scale, precision)
-        vars(unit).update(value_dim=layers.value, place=layout.place(part))
+        vars(unit).update(value_dim=layers.value, place=place)
         return unit

@@ -122,7 +122,7 @@ def _before(phi: Callable | None, heads: list[tuple[Head, int]], w: int, width: 
         out = _padded(state, width)
         for head, start in heads:
             k, held = head.embedding_dim, head.precision
-            columns = head.values(state)[..., head.place][..., : head.value_dim]
+            columns = head.values(state)[..., head.place]
             out[..., start : start + k] = held.apply("query", head.scale * head.queries(state))
             out[..., start + k : start + 2 * k] = held.apply("key", head.keys(state))
             out[..., start + 2 * k : start + 2 * k + head.value_dim] = held.apply("value", columns)
