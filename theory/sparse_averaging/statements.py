@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theory.sparse_averaging._register import averaging, matching
+from theory.sparse_averaging._register import averaging, matching, strict
 from theory.sparse_averaging._register.common import LEVELS
 from theory.statements import Source
 
@@ -15,4 +15,4 @@ NOT_EXAMINED = (
     " that others quote, and formulas stand here as in the slides."
 )
 
-STATEMENTS = (*averaging.STATEMENTS, *matching.STATEMENTS)
+STATEMENTS = (*averaging.STATEMENTS, *matching.STATEMENTS, *strict.STATEMENTS)

@@ -126,7 +126,7 @@ def derive(
         sorted_groups.layers(size, G, code, place), sorted_groups.layout(size, G).width, largest=largest
     )
     token = sorted_groups.layout(size, G).width
-    by_codes, by_groups = token + 3 * size + 6 * code, token + 3 * size + 6 * (G + 1)
+    by_codes, by_groups = sp.expand(3 * size + 6 * code), sp.expand(3 * size + 6 * (G + 1))
     root = G + lower  # of N
     at_most = of_sorted.token_width(root**2) + 3 * of_sorted.group_size(G)
     claimed = sorted_width(root**2, 2 ** (code) / root**2)
@@ -146,7 +146,9 @@ def derive(
         "groups: m H D against N / log N, in the limit": sp.limit(
             sp.powdenest(groups_size(r**3), force=True) * 3 * sp.log(r) / r**3, r, sp.oo
         ),
-        "sorted: m is that of codes or of groups": m_sorted - sp.Max(by_codes, by_groups),
+        "sorted: m is that of codes or of groups": sp.expand(
+            m_sorted - token - sp.Max(by_codes, by_groups)
+        ),
         "circuits: m": sp.expand(m_circuit - circuit_width(gates, code, digits)),
         # The largest number is below 4 base^(2N/m) steps: two bits more, one for the last, one rounded up, a sign.
         "one layer: p": sp.expand_log(
