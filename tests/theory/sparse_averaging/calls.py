@@ -8,16 +8,19 @@ import numpy as np
 
 from theory.sparse_averaging import (
     averaging,
+    circuits,
     groups,
     keys,
     matching,
     moments,
     other_architectures,
+    power_sums,
     precision,
     protocols,
     recurrent,
     sizes,
     sorted_groups,
+    strict,
     transform,
     units,
     windows,
@@ -26,6 +29,7 @@ from theory.sparse_averaging import (
 EXEMPT = {
     hostile.RECORD: {
         "sparse_averaging.keys.Certificate",
+        "sparse_averaging.power_sums.AveragingLayer",
         "sparse_averaging.matching.MatchTransformer",
         "sparse_averaging.matching.MatchUnit",
         "sparse_averaging.other_architectures.Collision",
@@ -45,7 +49,20 @@ def calls():
     curve = moments.moment_curve(5, 2)
     memory = recurrent.memory_network(3, 1)
     histogram = matching.match3_histogram(n_tokens=3, modulus=5)
+    circuit = circuits.match3_circuit(n_tokens=2, modulus=2)
+    one_layer = power_sums.match3_power_sums(n_tokens=3, modulus=5, dimension=2)
     return {
+        "sparse_averaging.circuits.Circuit": (circuits.Circuit, dict(
+            n_tokens=2, bits=1, gates=[(0, 1, 8), (1, 2, 7)], outputs=[2, 3])),
+        "sparse_averaging.circuits.Circuit.__call__": (circuit, dict(x=[1, 0])),
+        "sparse_averaging.circuits.circuit_transformer": (circuits.circuit_transformer, dict(
+            circuit=circuit, modulus=2)),
+        "sparse_averaging.circuits.match3_circuit": (circuits.match3_circuit, dict(n_tokens=2, modulus=3)),
+        "sparse_averaging.power_sums.AveragingLayer.__call__": (one_layer, dict(x=[1, 2, 3])),
+        "sparse_averaging.power_sums.match3_power_sums": (power_sums.match3_power_sums, dict(
+            n_tokens=3, modulus=5, dimension=2)),
+        "sparse_averaging.strict.strict_transformer": (strict.strict_transformer, dict(
+            model=groups.match3_groups(root=1, modulus=3))),
         "sparse_averaging.groups.match3_groups": (groups.match3_groups, dict(root=2, modulus=5, spare_bits=0)),
         "sparse_averaging.keys.certificate": (keys.certificate, dict(
             keys=signs, subset=[0], method="exclusion", rho=0.9, level=0.35, throw=False)),

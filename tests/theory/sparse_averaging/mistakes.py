@@ -13,6 +13,7 @@ from theory.sparse_averaging.proofs import (
     moments,
     recurrent,
     sorted_groups,
+    strict,
     transform,
 )
 
@@ -184,6 +185,68 @@ MISTAKES = {
         "gathered numbers too small",
     ),
     "groups: outputs below M steps": (groups, {"largest_output": lambda modulus: modulus}, "outputs are in range"),
+    "strict: m as the heads have it, without the state": (
+        strict,
+        {"transform_width": lambda n: 4 * sp.log(n, 2) + 8},
+        "transform: m",
+    ),
+    "strict: the transform's size of one head": (
+        strict,
+        {"transform_size": lambda n: 8 * (sp.log(n, 2) + 1) * (sp.log(n, 2) + 4)},
+        "transform: m H D",
+    ),
+    "strict: groups without queries and keys": (
+        strict,
+        {"groups_width": lambda n: 6 * n ** sp.Rational(2, 3) + 2},
+        "groups: m",
+    ),
+    "strict: groups of one layer": (
+        strict,
+        {
+            "groups_size": lambda n: 18 * n ** sp.Rational(2, 3) + 18 * n ** sp.Rational(1, 3) + 6,
+        },
+        "groups: m H D",
+    ),
+    "strict: sorted groups without values": (
+        strict,
+        {"sorted_width": lambda n, modulus: (11 * sp.sqrt(n), 5 * sp.sqrt(n) + 6 * sp.log(modulus * n, 2))},
+        "sorted: m, by",
+    ),
+    "strict: one head a gate": (
+        strict,
+        {"circuit_width": lambda slots, code, bits: 1 + bits + slots + 2 * slots * (bits + slots + code)},
+        "circuits: m",
+    ),
+    "strict: digits for N residues": (strict, {"base": lambda n, prime: n * prime}, "one layer: digits do not carry"),
+    "strict: steps of 1": (strict, {"step": lambda n: sp.Integer(1)}, "one layer: N times a rounded mean"),
+    "strict: half as many copies": (strict, {"copies": lambda n: n / 2}, "one layer: its own residue"),
+    "strict: as many copies again": (strict, {"copies": lambda n: 2 * n}, "one layer: digits do not carry"),
+    "strict: power sums up to N": (
+        strict,
+        {"bits": lambda n, prime, m: n / m * sp.log(2 * n * prime, 2) + 5},
+        "one layer: p",
+    ),
+    "strict: Alice sends two means": (
+        strict, {"message": lambda m: 2 * m + 1}, "one layer: the bound on m H p",
+    ),
+    "strict: twice the bound": (
+        strict, {"least_product": lambda n: (n - 1) / 2}, "one layer: the bound on m H p",
+    ),
+    "strict: Newton without signs": (
+        strict,
+        {"newton": lambda sums, e, k: sum(e[k - i] * sums[i - 1] for i in range(1, k + 1)) / sp.Integer(k)},
+        "Newton, 2N = 2",
+    ),
+    "strict: Newton without the division": (
+        strict,
+        {"newton": lambda sums, e, k: sum((-1) ** (i - 1) * e[k - i] * sums[i - 1] for i in range(1, k + 1))},
+        "Newton, 2N = 2",
+    ),
+    "strict: copies above the line only": (
+        strict,
+        {"average": lambda w, v, c: c * sum(a * b for a, b in zip(w, v, strict=True)) / sum(w)},
+        "copies: ",
+    ),
     "transform: a butterfly without its power": (
         transform,
         {"forward": lambda u, v, power: (u + v, u - v)},

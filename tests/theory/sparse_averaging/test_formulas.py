@@ -33,6 +33,7 @@ INNER = {
         *("report_threshold", "report_step", "weight_error", "group_size"),
     },
     "linear_query": {"scores"},
+    "strict": {"base", "step", "copies", "message", "newton", "average"},
     "match3": {"products", "near_weight", "blank_weight"},
     "moments": {"functional", "radon_weight"},
 }
@@ -41,7 +42,7 @@ INNER = {
 def shown():
     """All that the register shows of this paper, made anew."""
     room = importlib.import_module("theory.sparse_averaging._register")
-    modules = [importlib.import_module(f"{room.__name__}.{name}") for name in ("common", "averaging", "matching")]
+    modules = [importlib.import_module(f"{room.__name__}.{name}") for name in ("common", "averaging", "matching", "strict")]
     for module in modules:
         importlib.reload(module)
     found = [one for module in modules[1:] for one in module.STATEMENTS]
