@@ -50,8 +50,11 @@ class Circuit:
         n, bits = checks.integer("n_tokens", self.n_tokens, minimum=1), checks.integer("bits", self.bits, minimum=1)
         gates = checks.listed("gates", self.gates, "be triples of integers")
         for number, gate in enumerate(gates):
-            left, right, table = checks.listed("gates", gate, "be triples of integers")
-            for wire in (left, right):
+            parts = checks.listed("gates", gate, "be triples of integers")
+            if len(parts) != 3:
+                raise checks.reject("gates", "be triples of integers", f"{len(parts)} numbers")
+            *wires, table = parts
+            for wire in wires:
                 checks.integer("gates", wire, minimum=0, maximum=n * bits + number - 1)
             checks.integer("gates", table, minimum=0, maximum=15)
         outputs = checks.listed("outputs", self.outputs, "be wires")

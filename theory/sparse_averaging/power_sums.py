@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,21 +59,29 @@ class AveragingLayer:
         largest = Fraction(self.base**self.digits - 1, self.n_tokens) * 2**self.fraction_bits
         return int(largest).bit_length() + 2
 
-    def token(self, residue: int) -> list[int]:
+    def _token(self, residue: int) -> list[int]:
         """The powers 1 to 2N of a residue mod P, 2N/m digits a number."""
         powers = [pow(residue, k, self.prime) for k in range(1, 2 * self.n_tokens + 1)]
         blocks = (powers[at : at + self.digits] for at in range(0, len(powers), self.digits))
         return [sum(digit * self.base**place for place, digit in enumerate(block)) for block in blocks]
 
-    def attended(self, x: list[int]) -> list[list[Fraction]]:
-        """``X + mean(X)``: the layer with Q = K = 0 and V the identity, its output rounded."""
-        X = [self.token(residue) for residue in x]
+    def outputs(self, x: ArrayLike) -> list[list[Fraction]]:
+        """``X + mean(X)`` for residues ``x`` (N,): the layer with Q = K = 0 and V the identity, its output rounded."""
+        (row,) = self._rows(x, one=True)
+        return self._attended(row)
+
+    def residues(self, x: ArrayLike) -> list[tuple[int, dict[int, int]]]:
+        """What each token of ``x`` (N,) says after the layer: its own residue, and how often each occurs among all."""
+        return [self._read(token) for token in self.outputs(x)]
+
+    def _attended(self, x: list[int]) -> list[list[Fraction]]:
+        X = [self._token(residue) for residue in x]
         scale = 2**self.fraction_bits
         mean = [Fraction(round(Fraction(sum(column), self.n_tokens) * scale), scale) for column in zip(*X, strict=True)]
         return [[own + other for own, other in zip(row, mean, strict=True)] for row in X]
 
-    def residues(self, token: list[Fraction]) -> tuple[int, dict[int, int]]:
-        """What a token says after the layer: its own residue, and how often each one occurs among all tokens.
+    def _read(self, token: list[Fraction]) -> tuple[int, dict[int, int]]:
+        """Own residue and counts of all, from one token after the layer.
 
         N times it holds the power sums of all tokens and N further copies of its own: 2N numbers below P, which by
         Newton's identities are the roots of one polynomial mod P.
@@ -105,21 +112,26 @@ class AveragingLayer:
         found[own] -= n
         return own, found
 
-    def answer(self, token: list[Fraction]) -> bool:
+    def _answer(self, token: list[Fraction]) -> bool:
         """The map after the layer: whether its residue has a match."""
-        own, found = self.residues(token)
+        own, found = self._read(token)
         return any((-own - second) % self.modulus in found for second in found)
 
     def __call__(self, x: ArrayLike) -> np.ndarray:
         """Whether each of the integers ``x`` in [0, M), shape (.., N), has a match: (.., N) of bool."""
+        rows = self._rows(x)
+        out = [[self._answer(token) for token in self._attended(row)] for row in rows]
+        return np.array(out, dtype=bool).reshape(np.shape(x))
+
+    def _rows(self, x: ArrayLike, *, one: bool = False) -> list[list[int]]:
+        """Inputs as Python's integers, which are exact."""
         x = checks.finite_array("x", x)
-        if x.ndim == 0 or x.shape[-1] != self.n_tokens:
+        if x.ndim == 0 or x.shape[-1] != self.n_tokens or (one and x.ndim > 1):
             raise checks.reject("x", f"hold {self.n_tokens} tokens", f"shape {x.shape}")
         if (x != np.rint(x)).any() or (x.size and (x.min() < 0 or x.max() >= self.modulus)):
             raise checks.reject("x", f"hold integers in [0, {self.modulus})", "others")
-        rows: list[Any] = x.reshape(-1, self.n_tokens).astype(np.int64).tolist()
-        out = [[self.answer(token) for token in self.attended(row)] for row in rows]
-        return np.array(out, dtype=bool).reshape(x.shape)
+        rows: list[list[int]] = x.reshape(-1, self.n_tokens).astype(np.int64).tolist()
+        return rows
 
 
 def match3_power_sums(*, n_tokens: int, modulus: int, dimension: int = 1) -> AveragingLayer:

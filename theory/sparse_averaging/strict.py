@@ -17,7 +17,7 @@ from dynamics.units.attention_unit import AttentionUnit, FixedPoint, MultiHeadLa
 from theory.sparse_averaging.matching import MatchTransformer
 from theory.sparse_averaging.parts import Head, Layers, Layout, Part
 
-__all__ = ["strict_transformer", "strict_width"]
+__all__ = ["strict_transformer"]
 
 
 def strict_width(layers: Iterable[Layers], token: Any, *, largest: Callable = max) -> Any:
@@ -99,9 +99,7 @@ def strict_transformer(model: MatchTransformer) -> MatchTransformer:
     def finish(X: np.ndarray) -> np.ndarray:
         return X[..., :w] if last is None else last(X[..., :w])
 
-    return MatchTransformer(
-        Transformer(built, [*maps, finish]), model.n_tokens, model.modulus, tokens, layout
-    )
+    return MatchTransformer(Transformer(built, [*maps, finish]), model.n_tokens, model.modulus, tokens, layout)
 
 
 def _starts(layer: MultiHeadLayer, w: int) -> list[int]:

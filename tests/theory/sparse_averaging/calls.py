@@ -59,6 +59,8 @@ def calls():
             circuit=circuit, modulus=2)),
         "sparse_averaging.circuits.match3_circuit": (circuits.match3_circuit, dict(n_tokens=2, modulus=3)),
         "sparse_averaging.power_sums.AveragingLayer.__call__": (one_layer, dict(x=[1, 2, 3])),
+        **{f"sparse_averaging.power_sums.AveragingLayer.{name}": (getattr(one_layer, name), dict(x=[1, 2, 3]))
+           for name in ("outputs", "residues")},
         "sparse_averaging.power_sums.match3_power_sums": (power_sums.match3_power_sums, dict(
             n_tokens=3, modulus=5, dimension=2)),
         "sparse_averaging.strict.strict_transformer": (strict.strict_transformer, dict(

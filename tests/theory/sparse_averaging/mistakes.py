@@ -227,10 +227,14 @@ MISTAKES = {
         "one layer: p",
     ),
     "strict: Alice sends two means": (
-        strict, {"message": lambda m: 2 * m + 1}, "one layer: the bound on m H p",
+        strict,
+        {"message": lambda m: 2 * m + 1},
+        "one layer: the bound on m H p",
     ),
     "strict: twice the bound": (
-        strict, {"least_product": lambda n: (n - 1) / 2}, "one layer: the bound on m H p",
+        strict,
+        {"least_product": lambda n: (n - 1) / 2},
+        "one layer: the bound on m H p",
     ),
     "strict: Newton without signs": (
         strict,

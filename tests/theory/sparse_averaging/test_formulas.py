@@ -42,7 +42,9 @@ INNER = {
 def shown():
     """All that the register shows of this paper, made anew."""
     room = importlib.import_module("theory.sparse_averaging._register")
-    modules = [importlib.import_module(f"{room.__name__}.{name}") for name in ("common", "averaging", "matching", "strict")]
+    modules = [
+        importlib.import_module(f"{room.__name__}.{name}") for name in ("common", "averaging", "matching", "strict")
+    ]
     for module in modules:
         importlib.reload(module)
     found = [one for module in modules[1:] for one in module.STATEMENTS]

@@ -103,9 +103,9 @@ def test_a_token_knows_all_residues_after_one_layer():
     x[3:6] = x[2]
     for dimension in (1, 3, 24):
         layer = averaging.match3_power_sums(n_tokens=n, modulus=modulus, dimension=dimension)
-        for own, token in zip(x.tolist(), layer.attended(x.tolist()), strict=True):
-            assert len(token) == dimension
-            assert layer.residues(token) == (own, collections.Counter(x.tolist()))
+        assert {len(token) for token in layer.outputs(x)} == {dimension}
+        counts = collections.Counter(x.tolist())
+        assert layer.residues(x) == [(own, counts) for own in x.tolist()]
 
 
 def test_no_positions_and_no_number_of_copies():
@@ -125,7 +125,7 @@ def test_bits_are_those_stated_and_near_the_bound(n, dimension):
     assert dimension * layer.bits >= (n - 1) / 4
     # Every number that occurs has at most p bits: multiples of the step, with a sign.
     worst = [0] * (n // 2) + [n + 1] * (n - n // 2)
-    for token in layer.attended(worst):
+    for token in layer.outputs(worst):
         for number in token:
             steps = number * 2**layer.fraction_bits
             assert steps.denominator == 1

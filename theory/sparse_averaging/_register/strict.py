@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theory.sparse_averaging import strict_measures as checks
+from theory.sparse_averaging import measures_strict as checks
 from theory.sparse_averaging._register.common import BETWEEN, check, given, rank_of_disjointness, statement
 from theory.sparse_averaging.proofs import sorted_groups, strict, transform
 from theory.statements import Assumption, Clause, Remark
@@ -28,11 +28,12 @@ STATEMENTS = (
     statement(
         "Match3, strict",
         "Triples where queries, keys and values are linear (not in the slides)",
-        "The model of the slides taken literally: tokens of d = m numbers, Q, K and V matrices, maps of any size before,"
-        " between and after the layers. With positions the published form is refuted for M = O(N), and the slides' form"
-        f" for every M and large N: two layers have m H D = {plain(strict.groups_size, 'N')}. Without positions one"
-        " layer is known up to a logarithm, by the product m H p alone. For M = N^a, a > 1, and several layers neither a"
-        " bound nor a small construction is known, and a bound of the published form would be one on circuits.",
+        "The model of the slides taken literally: tokens of d = m numbers, matrices Q, K and V, maps of any size"
+        " before, between and after layers. With positions the published form is refuted for M = O(N), and the slides'"
+        f" form for every M and large N: two layers have m H D = {plain(strict.groups_size, 'N')}. Without positions"
+        " one layer is known up to a logarithm, by the product m H p alone. For M = N^a, a > 1, and several layers"
+        " neither a bound nor a small construction is known, and a bound of the published form would be one on"
+        " circuits.",
         rf"{_TRANSFORM} \quad \text{{for }} M \le N = 2^r, \quad \text{{every }} M: {_GROUPS}",
         assumptions=(_LINEAR, BETWEEN),
         errata=(
@@ -41,8 +42,8 @@ STATEMENTS = (
                 " before and after one layer are enough for one layer."
             ),
             Remark(
-                "One layer with m = H = 1 does Match3 if a number may have about 2N log2(2NP) bits: a bound on one layer"
-                " at unbounded precision must bound the maps before or after it, too."
+                "One layer with m = H = 1 does Match3 if a number may have about 2N log2(2NP) bits: a bound on one"
+                " layer at unbounded precision must bound the maps before or after it, too."
             ),
         ),
         clauses=(

@@ -140,15 +140,11 @@ def derive(
         "transform: m H D": sp.expand(m_transform * most - of(transform_size, 2**r)),
         "transform: m H D against N / log N, in the limit": sp.limit(of(transform_size, 2**r) * r / 2**r, r, sp.oo),
         "groups: m": sp.expand(m_groups - of(groups_width, G**3)),
-        "groups: m H D": sp.expand(
-            m_groups * of_groups.heads() * of_groups.depth() - of(groups_size, G**3)
-        ),
+        "groups: m H D": sp.expand(m_groups * of_groups.heads() * of_groups.depth() - of(groups_size, G**3)),
         "groups: m H D against N / log N, in the limit": sp.limit(
             sp.powdenest(groups_size(r**3), force=True) * 3 * sp.log(r) / r**3, r, sp.oo
         ),
-        "sorted: m is that of codes or of groups": sp.expand(
-            m_sorted - token - sp.Max(by_codes, by_groups)
-        ),
+        "sorted: m is that of codes or of groups": sp.expand(m_sorted - token - sp.Max(by_codes, by_groups)),
         "circuits: m": sp.expand(m_circuit - circuit_width(gates, code, digits)),
         # The largest number is below 4 base^(2N/m) steps: two bits more, one for the last, one rounded up, a sign.
         "one layer: p": sp.expand_log(
@@ -170,19 +166,24 @@ def derive(
         signed={
             "sorted: m, by groups": (sp.expand(claimed[0] - at_most - 6 * (G + 1)), ">= 0"),
             "sorted: m, by codes": (
-                sp.expand(sorted_width(root**2, 1)[1] - 6 * sp.ceiling(sp.log(root**2, 2)) - at_most), ">= 0",
+                sp.expand(sorted_width(root**2, 1)[1] - 6 * sp.ceiling(sp.log(root**2, 2)) - at_most),
+                ">= 0",
             ),
             "one layer: digits do not carry": (
-                base(TOKENS, PRIME) - 1 - (TOKENS + copies(TOKENS)) * (PRIME - 1), ">= 0",
+                base(TOKENS, PRIME) - 1 - (TOKENS + copies(TOKENS)) * (PRIME - 1),
+                ">= 0",
             ),
             "one layer: N times a rounded mean is within 1/2": (
-                sp.Rational(1, 2) - TOKENS * step(TOKENS) / 2, "> 0",
+                sp.Rational(1, 2) - TOKENS * step(TOKENS) / 2,
+                "> 0",
             ),
             "one layer: its own residue occurs more often than all others": (
-                copies(TOKENS) + 1 - (TOKENS - 1), "> 0",
+                copies(TOKENS) + 1 - (TOKENS - 1),
+                "> 0",
             ),
             "one layer: the bound on m H p": (
-                2 * WIDTH * (2 * FURTHER / 2) - 4 * message(WIDTH) * least_product(TOKENS), ">= 0",
+                2 * WIDTH * (2 * FURTHER / 2) - 4 * message(WIDTH) * least_product(TOKENS),
+                ">= 0",
             ),
         },
         steps=STEPS,
@@ -199,8 +200,8 @@ LIFT = (
     " next map reads stay as they are"
 )
 NEWTON = (
-    "Newton's identities for every number of roots; each k <= 2N < P has an inverse mod P, and a polynomial over a field"
-    " has its roots once"
+    "Newton's identities for every number of roots; each k <= 2N < P has an inverse mod P, and a polynomial over a"
+    " field has its roots once"
 )
 COPIES = "copies: by induction over layers, for any number of tokens: equal tokens stay equal"
 GATES = "circuits: after l layers all gates on paths of at most l gates are right, by induction over l"
@@ -216,11 +217,11 @@ STEPS = (
     r" $mHD \le (4r + 16)\cdot 2 \cdot (2r + 2)$. Groups: $w = 3S + 2$, three heads of $k = G$ and $v = S$: $m = 6S +"
     r" 6G + 2$. Sorted groups: $w \le 5\sqrt N + 19$, $S \le \sqrt N + 3$ and $k$ the longer of $G + 1$ and a code.",
     r"One layer. Token i holds $x_i^k \bmod P$, $k \le 2N$, as digits in the base $2NP$. N times $X + \mathrm{mean}(X)$"
-    r" has the digits $N x_i^k + \sum_j x_j^k \le 2N(P - 1)$: no carry. A mean rounded to a step of $1/(2N)$, times N, is"
-    r" within 1/4 of its integer.",
-    r"These are the power sums of 2N residues, all tokens and N copies of $x_i$. By Newton's identities, in which only $k"
-    r" \le 2N < P$ is divided by, they give the polynomial mod P with these roots; the root that occurs N + 1 times or"
-    r" more is $x_i$. So the map after the layer knows all residues.",
+    r" has the digits $N x_i^k + \sum_j x_j^k \le 2N(P - 1)$: no carry. A mean rounded to a step of $1/(2N)$, times N,"
+    r" is within 1/4 of its integer.",
+    r"These are the power sums of 2N residues, all tokens and N copies of $x_i$. By Newton's identities, in which only"
+    r" $k \le 2N < P$ is divided by, they give the polynomial mod P with these roots; the root that occurs N + 1 times"
+    r" or more is $x_i$. So the map after the layer knows all residues.",
     r"A number holds $2N/m$ digits, and twice as many bits after the point as there are in 2N at most: $p \le"
     r" \frac{2N}m \log_2(2NP) + 5$. In the other direction Alice sends $H(m + 1) \le 2mH$ numbers of p bits and decides"
     r" disjointness of $(N - 1)/2$ bits: $mHp \ge (N - 1)/4$.",
