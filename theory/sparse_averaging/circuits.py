@@ -102,7 +102,7 @@ def match3_circuit(*, n_tokens: int, modulus: int) -> Circuit:
 
     def tree(wires: list[int], table: int) -> int:
         while len(wires) > 1:
-            pairs = [gate(*wires[at : at + 2], table) for at in range(0, len(wires) - 1, 2)]
+            pairs = [gate(wires[at], wires[at + 1], table) for at in range(0, len(wires) - 1, 2)]
             wires = pairs + wires[2 * len(pairs) :]
         return wires[0]
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from dynamics.data import averaging as tasks
 from theory.sparse_averaging import averaging
-from theory.sparse_averaging.circuits import circuit_transformer, match3_circuit
 from theory.sparse_averaging.proofs import strict
 from theory.statements import Runs
 
@@ -104,6 +103,6 @@ def repeated(runs: Runs, level: str) -> float:
 def circuits(runs: Runs, level: str) -> float:
     """Share of tokens on which a circuit for Match3, run by attention, is wrong, over all inputs of four tokens."""
     modulus = 2
-    circuit = match3_circuit(n_tokens=4, modulus=modulus)
+    circuit = averaging.match3_circuit(n_tokens=4, modulus=modulus)
     x = tasks.all_match(4, modulus)
-    return float((circuit_transformer(circuit, modulus=modulus)(x) != tasks.match3(x, modulus)).mean())
+    return float((averaging.circuit_transformer(circuit, modulus=modulus)(x) != tasks.match3(x, modulus)).mean())

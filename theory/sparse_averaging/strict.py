@@ -75,22 +75,14 @@ def strict_transformer(model: MatchTransformer) -> MatchTransformer:
     """
     checks.instance("model", model, MatchTransformer)
     loose = model.transformer
-    for head in (head for layer in loose.layers for head in layer.heads):
-        if not isinstance(head, Head):
-            raise checks.reject("model", "have heads that add columns of values to a part of a token", head)
+    read = [_heads(layer) for layer in loose.layers]
     bits = model.bits  # refuses what is not rounded
     w = model.width
-    width = w + max(sum(2 * head.embedding_dim + head.value_dim for head in layer.heads) for layer in loose.layers)
+    width = w + max(sum(2 * head.embedding_dim + head.value_dim for head in heads) for heads in read)
     layout = Layout((*model.layout.parts, Part("heads", width - w, FixedPoint(bits, 0))))
-    starts = [_starts(layer, w) for layer in loose.layers]
-    built = [
-        MultiHeadLayer([_linear(head, at, width) for head, at in zip(layer.heads, places, strict=True)])
-        for layer, places in zip(loose.layers, starts, strict=True)
-    ]
-    maps = [
-        _before(phi, list(zip(layer.heads, places, strict=True)), w, width)
-        for phi, layer, places in zip(loose.maps[:-1], loose.layers, starts, strict=True)
-    ]
+    placed = [list(zip(heads, _starts(heads, w), strict=True)) for heads in read]
+    built = [MultiHeadLayer([_linear(head, at, width) for head, at in heads]) for heads in placed]
+    maps = [_before(phi, heads, w, width) for phi, heads in zip(loose.maps[:-1], placed, strict=True)]
     last = loose.maps[-1]
 
     def tokens(x: Any) -> np.ndarray:
@@ -102,9 +94,17 @@ def strict_transformer(model: MatchTransformer) -> MatchTransformer:
     return MatchTransformer(Transformer(built, [*maps, finish]), model.n_tokens, model.modulus, tokens, layout)
 
 
-def _starts(layer: MultiHeadLayer, w: int) -> list[int]:
+def _heads(layer: MultiHeadLayer) -> list[Head]:
+    """The heads of a layer, each of which adds to one part of a token."""
+    heads = [head for head in layer.heads if isinstance(head, Head)]
+    if len(heads) < len(layer.heads):
+        raise checks.reject("model", "have heads that add columns of values to a part of a token", "others")
+    return heads
+
+
+def _starts(heads: list[Head], w: int) -> list[int]:
     """Where the columns of each head begin."""
-    sizes = [2 * head.embedding_dim + head.value_dim for head in layer.heads]
+    sizes = [2 * head.embedding_dim + head.value_dim for head in heads]
     return [w + before for before in np.cumsum([0, *sizes[:-1]]).tolist()]
 
 

@@ -15,6 +15,7 @@ from theory import averaging, statements
 from theory.sparse_averaging import measures, sorted_groups
 from theory.sparse_averaging.proofs import fully_connected, moments
 from theory.sparse_averaging.proofs import groups as proofs_of_groups
+from theory.sparse_averaging.proofs import strict as proofs_of_strict
 from theory.sparse_averaging.sizes import below_bound
 from theory.trust import Trust, weakest
 from yzflow.audits.audit import Simulations
@@ -109,6 +110,33 @@ SORTED = ("Conjecture", "slides' form, M = N^a: refuted")
 SLIDES = ("Conjecture", "slides' form, every M: refuted")
 STRICT = ("Conjecture", "slides' form, m as wide as a token: refuted")
 BUILT = ("Conjecture", "sizes of what is built")
+LINEAR = "Match3, strict"
+ONE_LAYER = (LINEAR, "one layer, every M, without positions")
+REPEATED = (LINEAR, "without positions M = N is as hard as M = n^a")
+CIRCUITS = (LINEAR, "circuits run in as many layers as they are deep")
+
+
+def drawn_answers(right):
+    """Random answers of what a transformer is made into."""
+
+    def wrong(model):
+        made = right(model)
+        return dataclasses.replace(made, transformer=Drawn(made.transformer, np.random.default_rng(5)))
+
+    return wrong
+
+
+def without_values(right):
+    """Strict transformers whose heads have V = 0."""
+
+    def wrong(model):
+        made = right(model)
+        for head in (head for layer in made.transformer.layers for head in layer.heads):
+            vars(head)["_value"] = np.zeros_like
+        return made
+
+    return wrong
+
 
 # Statement, or statement and clause, and what is false: module, name, wrapper. The corrected form is asked where there
 # is one.
@@ -426,6 +454,69 @@ CHECKS = {
         averaging,
         "collision_error",
         lambda right: lambda n, q, width, value_dimension: 1.0 if width < value_dimension * n else 0.0,
+    ),
+    "Match3, strict: random answers of the transform": (
+        (LINEAR, "published form, M = O(N), with positions: refuted"),
+        averaging,
+        "strict_transformer",
+        drawn_answers,
+    ),
+    "Match3, strict: random answers of groups": (
+        (LINEAR, "slides' form, every M, with positions: refuted"),
+        averaging,
+        "strict_transformer",
+        drawn_answers,
+    ),
+    "Match3, strict: random answers of sorted groups": (
+        (LINEAR, "slides' form, M = N^a, with positions: refuted"),
+        averaging,
+        "strict_transformer",
+        drawn_answers,
+    ),
+    "Match3, strict: V = 0": (
+        (LINEAR, "slides' form, every M, with positions: refuted"),
+        averaging,
+        "strict_transformer",
+        without_values,
+    ),
+    "Match3, strict: random widths": (
+        (LINEAR, "sizes of what is built"),
+        proofs_of_strict,
+        "transform_width",
+        lambda right: lambda n: RANDOM.integers(1, 9),
+    ),
+    "Match3, strict: the widths of maps": (
+        (LINEAR, "sizes of what is built"),
+        averaging,
+        "strict_transformer",
+        lambda right: lambda model: model,
+    ),
+    "Match3, strict: random answers of one layer": (ONE_LAYER, averaging, "match3_power_sums", drawn),
+    "Match3, strict: one layer for another modulus": (
+        ONE_LAYER,
+        averaging,
+        "match3_power_sums",
+        lambda right: lambda modulus, **more: right(modulus=modulus + 1, **more),
+    ),
+    "Match3, strict: random bits": (
+        (LINEAR, "one layer: no smaller product"),
+        proofs_of_strict,
+        "bits",
+        lambda right: lambda n, prime, m: RANDOM.integers(1, 3),
+    ),
+    "Match3, strict: one layer as small as N": (
+        (LINEAR, "one layer: no smaller product"),
+        proofs_of_strict,
+        "least_product",
+        lambda right: lambda n: 99 * n,
+    ),
+    "Match3, strict: random answers to repeated tokens": (REPEATED, averaging, "match3_power_sums", drawn),
+    "Match3, strict: random answers of circuits": (CIRCUITS, averaging, "circuit_transformer", drawn),
+    "Match3, strict: a circuit of a gate less": (
+        CIRCUITS,
+        averaging,
+        "match3_circuit",
+        lambda right: lambda **sizes: dataclasses.replace(right(**sizes), gates=((0, 0, 0), *right(**sizes).gates[1:])),
     ),
     "Recurrent: 2^N states": ("Recurrent", averaging, "state_count", lambda right: lambda n, q: right(n + 1, q=q)),
     "Recurrent: one sum is enough": ("Recurrent", averaging, "state_count", lambda right: lambda n, q: right(n, q=n)),

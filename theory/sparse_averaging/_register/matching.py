@@ -176,7 +176,8 @@ STATEMENTS = (
             " two layers contradicts anything.",
             Remark(
                 "On the slides m is the width of a token, and queries, keys and values are linear in it. Here they "
-                "are maps of a token of any size. Whether the sizes stand with linear ones was not looked at."
+                "are maps of a token of any size. With linear ones the same forms fail, at larger sizes (Match3,"
+                " strict)."
             ),
             Remark(
                 "The published form for M = N^a, a > 1, is open: neither a bound nor a smaller construction. Sorted "

@@ -52,10 +52,7 @@ STATEMENTS = (
                 rf"D \le {tex(transform.depth, 'N')}, \quad H = 2, \quad {_TRANSFORM}, \quad p \text{{ as in the"
                 r" transform}, \quad M \le N = 2^r",
                 prove=part(strict.derive, "transform: ", prose=(strict.LIFT,)),
-                checks=(
-                    *check("wrong outputs of the strict transform, M <= N", checks.strict_transform, needed=True),
-                    *check("widths as built, and D, H and p that change, N to 1024", checks.widths, needed=True),
-                ),
+                checks=check("wrong outputs of the strict transform, M <= N", checks.strict_transform, needed=True),
                 assumptions=(_POSITIONS, _BLANK, _FEW),
             ),
             Clause(
@@ -74,6 +71,12 @@ STATEMENTS = (
                 assumptions=(_POSITIONS, given("N >= 3")),
             ),
             Clause(
+                "sizes of what is built",
+                r"m = d, \quad D,\ H \text{ and } p \text{ as with maps}",
+                checks=check("widths as built, and D, H and p that change, N to 1024", checks.widths, needed=True),
+                assumptions=(_POSITIONS,),
+            ),
+            Clause(
                 "one layer, every M, without positions",
                 _BITS,
                 prove=part(
@@ -86,16 +89,14 @@ STATEMENTS = (
                     sizes=strict.SIZES,
                     prose=(strict.NEWTON,),
                 ),
-                checks=(
-                    *check("wrong outputs over all inputs, N to 4", checks.averaging_layer, needed=True),
-                    *check("bits as built, and the bound, N to 101", checks.averaging_bits, needed=True),
-                ),
+                checks=check("wrong outputs over all inputs, N to 4", checks.averaging_layer, needed=True),
                 assumptions=(_NONE, _DIVIDES),
             ),
             Clause(
                 "one layer: no smaller product",
                 rf"mHp \ge {tex(strict.least_product, 'N')}",
                 prove=part(strict.derive, "one layer: the bound"),
+                checks=check("bits of the layer as built, and the bound, N to 101", checks.averaging_bits),
                 argued=("that one layer decides disjointness of (N - 1)/2 bits, as in Match3, one layer",),
                 assumptions=(_MANY,),
             ),
