@@ -42,7 +42,7 @@ def test_counts_see_wrong_outputs(monkeypatch):
     right = averaging.match3_groups
     monkeypatch.setattr(averaging, "match3_groups", lambda root, modulus: right(root=root, modulus=modulus + 1))
     model = study.built("groups", 8, 2.0)
-    x = np.array([[63, 0, 0, 0, 0, 0, 0, 1]])
+    x = np.array([[62, 1, 1, 1, 1, 1, 1, 1]])  # 64, and no sum of three is 65 or 130
     assert model.modulus == 65 and not model(x)[0, 0]
     assert right(root=2, modulus=64)(x)[0, 0]
 
