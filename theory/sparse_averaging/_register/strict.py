@@ -37,10 +37,7 @@ STATEMENTS = (
         rf"{_TRANSFORM} \quad \text{{for }} M \le N = 2^r, \quad \text{{every }} M: {_GROUPS}",
         assumptions=(_LINEAR, BETWEEN),
         errata=(
-            Remark(
-                "Without maps between the layers, which the slides have, nothing is claimed here: only that the maps"
-                " before and after one layer are enough for one layer."
-            ),
+            Remark("The slides have maps between the layers. For several layers without them nothing is claimed here."),
             Remark(
                 "One layer with m = H = 1 does Match3 if a number may have about 2N log2(2NP) bits: a bound on one"
                 " layer at unbounded precision must bound the maps before or after it, too."

@@ -197,7 +197,7 @@ def derive(
 SIZES = {"2N": (2, 4, 6)}
 LIFT = (
     "a map before a layer may write what each head reads, so that Q, K and V select it; scores, averages and what the"
-    " next map reads stay as they are"
+    " next map reads stay as they are; that the answers are right is proved of the transformer with maps"
 )
 NEWTON = (
     "Newton's identities for every number of roots; each k <= 2N < P has an inverse mod P, and a polynomial over a"
