@@ -1,3 +1,4 @@
+from . import attention_only as attention_only
 from . import averaging as averaging
 from . import circuits as circuits
 from . import groups as groups

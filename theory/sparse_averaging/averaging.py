@@ -4,6 +4,7 @@ Source: Sanford, Hsu, Telgarsky, "Representational Strengths and Limitations of 
 2306.02896. The units are those of `dynamics.units.attention_unit`, the tasks those of `dynamics.data.averaging`.
 """
 
+from theory.sparse_averaging.attention_only import attention_only_transformer
 from theory.sparse_averaging.circuits import Circuit, circuit_transformer, match3_circuit
 from theory.sparse_averaging.groups import match3_groups
 from theory.sparse_averaging.keys import (
@@ -69,6 +70,7 @@ __all__ = [
     "RecurrentNetwork",
     "Size",
     "angle_gap",
+    "attention_only_transformer",
     "best_first_layer",
     "bit_strings",
     "certificate",

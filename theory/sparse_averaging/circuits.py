@@ -158,7 +158,7 @@ def circuit_transformer(circuit: Circuit, *, modulus: int) -> MatchTransformer:
     checks.instance("circuit", circuit, Circuit)
     modulus = checks.integer("modulus", modulus, minimum=2, maximum=2**circuit.bits)
     n, bits = circuit.n_tokens, circuit.bits
-    owner, slots = _places(circuit)
+    owner, slots = gate_places(circuit)
     code_width = max(1, (n - 1).bit_length())
     (kind,) = layers(circuit.depth, slots, code_width, bits)
     scale = -(-sizes.whole_scale(8 * n) // 2)  # keys differ by 2
@@ -218,7 +218,7 @@ def circuit_transformer(circuit: Circuit, *, modulus: int) -> MatchTransformer:
     return MatchTransformer(Transformer(built, held), n, modulus, tokens, token)
 
 
-def _places(circuit: Circuit) -> tuple[list[tuple[int, int]], int]:
+def gate_places(circuit: Circuit) -> tuple[list[tuple[int, int]], int]:
     """Token and slot of each gate, at most g = ceil(s/N) gates a token, outputs with their own tokens."""
     n, inputs = circuit.n_tokens, circuit.n_tokens * circuit.bits
     slots = max(1, -(-len(circuit.gates) // n))

@@ -100,6 +100,13 @@ def repeated(runs: Runs, level: str) -> float:
     return float((layer(np.tile(x, (1, 3)))[:, :2] != tasks.match3(x, modulus)).mean())
 
 
+def no_maps(runs: Runs, level: str) -> float:
+    """Share of tokens on which a circuit without maps between layers is wrong, over all inputs of three tokens."""
+    circuit = averaging.Circuit(3, 1, ((0, 1, 0b0110), (3, 2, 0b0001), (1, 2, 0b1011)), (3, 4, 5))
+    x = tasks.all_match(3, 2)
+    return float((averaging.attention_only_transformer(circuit, modulus=2)(x) != circuit(x)).mean())
+
+
 def circuits(runs: Runs, level: str) -> float:
     """Share of tokens on which a circuit for Match3, run by attention, is wrong, over all inputs of four tokens."""
     modulus = 2

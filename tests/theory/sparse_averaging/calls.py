@@ -7,6 +7,7 @@ import hostile
 import numpy as np
 
 from theory.sparse_averaging import (
+    attention_only,
     averaging,
     circuits,
     groups,
@@ -52,6 +53,8 @@ def calls():
     circuit = circuits.match3_circuit(n_tokens=2, modulus=2)
     one_layer = power_sums.match3_power_sums(n_tokens=3, modulus=5, dimension=2)
     return {
+        "sparse_averaging.attention_only.attention_only_transformer": (attention_only.attention_only_transformer, dict(
+            circuit=circuits.Circuit(3, 1, ((0, 1, 8), (1, 2, 8), (0, 2, 8)), (3, 4, 5)), modulus=2)),
         "sparse_averaging.circuits.Circuit": (circuits.Circuit, dict(
             n_tokens=2, bits=1, gates=[(0, 1, 8), (1, 2, 7)], outputs=[2, 3])),
         "sparse_averaging.circuits.Circuit.__call__": (circuit, dict(x=[1, 0])),

@@ -236,6 +236,22 @@ MISTAKES = {
         {"least_product": lambda n: (n - 1) / 2},
         "one layer: the bound on m H p",
     ),
+    "strict: inputs within half a bit": (
+        strict,
+        {"input_error": lambda: sp.Rational(1, 2)},
+        "without maps: the right pair",
+    ),
+    "strict: wires of one head": (strict, {"wire_error": lambda wires: sp.Rational(3, 128)}, "without maps: a fetched"),
+    "strict: steps that do not fall with W": (
+        strict,
+        {"fine_step": lambda wires: sp.Rational(1, 64)},
+        "without maps: what is looked up",
+    ),
+    "strict: leaks that do not fall with W": (
+        strict,
+        {"wrong_weight": lambda wires: sp.Rational(1, 64)},
+        "without maps: what is looked up",
+    ),
     "strict: Newton without signs": (
         strict,
         {"newton": lambda sums, e, k: sum(e[k - i] * sums[i - 1] for i in range(1, k + 1)) / sp.Integer(k)},

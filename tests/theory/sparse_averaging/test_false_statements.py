@@ -512,6 +512,12 @@ CHECKS = {
     ),
     "Match3, strict: random answers to repeated tokens": (REPEATED, averaging, "match3_power_sums", drawn),
     "Match3, strict: random answers of circuits": (CIRCUITS, averaging, "circuit_transformer", drawn),
+    "Match3, strict: random answers without maps": (
+        (LINEAR, "no maps between layers: circuits run, too"),
+        averaging,
+        "attention_only_transformer",
+        drawn,
+    ),
     "Match3, strict: a circuit of a gate less": (
         CIRCUITS,
         averaging,

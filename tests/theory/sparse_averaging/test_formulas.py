@@ -33,7 +33,10 @@ INNER = {
         *("report_threshold", "report_step", "weight_error", "group_size"),
     },
     "linear_query": {"scores"},
-    "strict": {"base", "step", "copies", "message", "newton", "average"},
+    "strict": {
+        *("base", "step", "copies", "message", "newton", "average"),
+        *("wrong_weight", "fine_step", "wire_error", "input_error"),
+    },
     "match3": {"products", "near_weight", "blank_weight"},
     "moments": {"functional", "radon_weight"},
 }

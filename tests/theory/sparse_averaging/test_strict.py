@@ -192,6 +192,40 @@ def test_one_layer_less_does_not_run_a_chain():
     np.testing.assert_array_equal(averaging.circuit_transformer(shorter, modulus=2)(x), x == 1)
 
 
+@pytest.mark.parametrize("table", range(16))
+def test_attention_alone_does_every_gate(table):
+    circuit = averaging.Circuit(3, 1, ((0, 1, table), (1, 2, 0b0110), (2, 0, 0b0001)), (3, 4, 5))
+    x = tasks.all_match(3, 2)
+    model = averaging.attention_only_transformer(circuit, modulus=2)
+    np.testing.assert_array_equal(model(x), circuit(x))
+    assert model.transformer.maps[:-1] == (None,) * model.depth  # neither before nor between layers
+    assert model.depth <= 14
+
+
+def test_attention_alone_is_linear_and_its_errors_do_not_grow():
+    # A chain of negations: all wires stay within 3/(128 W) of bits.
+    n, depth = 3, 4
+    gates = [(i, i, 0b0001) for i in range(n * depth)]
+    circuit = averaging.Circuit(n, 1, tuple(gates), tuple(n * depth + i for i in range(n)))
+    model = averaging.attention_only_transformer(circuit, modulus=2)
+    x = np.array([[1, 0, 1]])
+    np.testing.assert_array_equal(model(x), circuit(x))
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(2, 5, model.width))
+    last = model.transformer.layers[-1].heads[0]
+    for part in (last.queries, last.keys, last.values):
+        np.testing.assert_allclose(part(X + 2 * Y), part(X) + 2 * part(Y), atol=1e-12)
+    state = model.tokens(x)
+    for layer in model.transformer.layers:
+        state = layer(state)
+    slots = next(part.columns for part in model.layout.parts if part.name == "gates 1")
+    allowed = {"gates": 3 / (128 * (slots + 2)), "inputs": 1 / 8}
+    for part in model.layout.parts:
+        if (kind := part.name.split()[0]) in allowed:
+            found = model.layout.read(state, part.name)
+            assert np.abs(found - np.rint(found)).max() <= allowed[kind]
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

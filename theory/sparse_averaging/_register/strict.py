@@ -37,7 +37,9 @@ STATEMENTS = (
         rf"{_TRANSFORM} \quad \text{{for }} M \le N = 2^r, \quad \text{{every }} M: {_GROUPS}",
         assumptions=(_LINEAR, BETWEEN),
         errata=(
-            Remark("The slides have maps between the layers. For several layers without them nothing is claimed here."),
+            Remark(
+                "The slides have maps between the layers. They can be done without: circuits run on attention alone."
+            ),
             Remark(
                 "One layer with m = H = 1 does Match3 if a number may have about 2N log2(2NP) bits: a bound on one"
                 " layer at unbounded precision must bound the maps before or after it, too."
@@ -114,6 +116,14 @@ STATEMENTS = (
                     _POSITIONS,
                     given("a circuit of g N gates of two inputs; positions of c digits, residues of b"),
                 ),
+            ),
+            Clause(
+                "no maps between layers: circuits run, too",
+                r"D \le 14\,\mathrm{depth}, \quad H = 2gW, \quad W = g + b + 1",
+                prove=part(strict.derive, "without maps: ", prose=(strict.TABLES,)),
+                checks=check("wrong outputs of a circuit without maps between layers", checks.no_maps, needed=True),
+                argued=("published form, M = O(N), without maps between layers: refuted, " + strict.NUMBERS,),
+                assumptions=(_POSITIONS, _BLANK, given("N >= 3, and g gates u and not v a token")),
             ),
             Clause(
                 "several layers, M = N^a, a > 1",

@@ -82,6 +82,26 @@ def least_product(n_tokens: sp.Expr) -> sp.Expr:
     return (n_tokens - 1) / 4
 
 
+def wrong_weight(wires: sp.Expr) -> sp.Expr:
+    """Weight of all wrong tokens together beside the right one, at most, without maps between layers."""
+    return 1 / (64 * wires)
+
+
+def fine_step(wires: sp.Expr) -> sp.Expr:
+    """Distance of the numbers that outputs are rounded to there, at most."""
+    return 1 / (64 * wires)
+
+
+def wire_error(wires: sp.Expr) -> sp.Expr:
+    """How far a wire is from its bit, at most, if a token holds so many."""
+    return 3 / (128 * wires)
+
+
+def input_error() -> sp.Expr:
+    """How far a fetched input of a gate is from its bit, at most."""
+    return sp.Rational(1, 8)
+
+
 def newton(sums: list[sp.Expr], elementary: list[sp.Expr], k: int) -> sp.Expr:
     """The k-th elementary symmetric polynomial from power sums, and those before it."""
     return sum((-1) ** (i - 1) * elementary[k - i] * sums[i - 1] for i in range(1, k + 1)) / sp.Integer(k)
@@ -108,6 +128,10 @@ def derive(
     bits: Claim = bits,
     message: Claim = message,
     least_product: Claim = least_product,
+    wrong_weight: Claim = wrong_weight,
+    fine_step: Claim = fine_step,
+    wire_error: Claim = wire_error,
+    input_error: Claim = input_error,
     newton: Claim = newton,
     average: Claim = average,
 ) -> Derivation:
@@ -135,6 +159,8 @@ def derive(
     )
     values, weights = sp.symbols("v_:3", real=True), sp.symbols("w_:3", positive=True)
     copied = sp.Symbol("c", positive=True)
+    wires = 1 + sp.Symbol("w", nonnegative=True)
+    leak, rounding, off = wrong_weight(wires), fine_step(wires) / 2, 2 * input_error()
     vanishing = {
         "transform: m": sp.simplify(m_transform - of(transform_width, 2**r)),
         "transform: m H D": sp.expand(m_transform * most - of(transform_size, 2**r)),
@@ -169,6 +195,15 @@ def derive(
                 sp.expand(sorted_width(root**2, 1)[1] - 6 * sp.ceiling(sp.log(root**2, 2)) - at_most),
                 ">= 0",
             ),
+            # A wrong token's wire and the right one's differ by at most 1 and both errors.
+            "without maps: a fetched input": (
+                input_error() - wires * (wire_error(wires) + leak * (1 + 2 * wire_error(wires)) + rounding),
+                ">= 0",
+            ),
+            # Signs of the right pair, and of one with a wrong bit; a token without a pair scores 0.
+            "without maps: the right pair is ahead of others by 1": (2 * (1 - off) - (1 + off) + (1 - off) - 1, ">= 0"),
+            "without maps: and of tokens without a pair": (2 * (1 - off) - 1, ">= 0"),
+            "without maps: what is looked up": (wire_error(wires) - leak - rounding, ">= 0"),
             "one layer: digits do not carry": (
                 base(TOKENS, PRIME) - 1 - (TOKENS + copies(TOKENS)) * (PRIME - 1),
                 ">= 0",
@@ -205,6 +240,11 @@ NEWTON = (
 )
 COPIES = "copies: by induction over layers, for any number of tokens: equal tokens stay equal"
 GATES = "circuits: after l layers all gates on paths of at most l gates are right, by induction over l"
+TABLES = "that gates of one kind, u and not v, make all others, and an induction over the gates' depth"
+NUMBERS = (
+    "that the transform, of numbers of O(log N) bits, is a circuit of N gates and of a depth that are polynomials in"
+    " log N times N and 1"
+)
 BARRIER = (
     "that a bound of N^Omega(1) for D, m, H or p would give one of N^(1 + Omega(1)) gates or depth N^Omega(1) for"
     " circuits, by the layers that run a circuit"
@@ -225,6 +265,9 @@ STEPS = (
     r"A number holds $2N/m$ digits, and twice as many bits after the point as there are in 2N at most: $p \le"
     r" \frac{2N}m \log_2(2NP) + 5$. In the other direction Alice sends $H(m + 1) \le 2mH$ numbers of p bits and decides"
     r" disjointness of $(N - 1)/2$ bits: $mHp \ge (N - 1)/4$.",
+    r"Without maps between layers a gate is looked up in a table of the pairs 00, 01, 10, 11, by signs: with inputs"
+    r" within 1/8 the right pair is ahead by the scale, and what is read is within $3/(128W)$ of a bit again. An input"
+    r" is the sum of W heads, of which all but one read zeros of the blank token: within 1/8.",
     r"Without positions equal tokens stay equal. If each token stands there c times, all weights of an average get the"
     r" factor c, above and below: a transformer for N tokens does $N/c$ tokens with the same weights.",
 )
