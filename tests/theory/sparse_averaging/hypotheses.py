@@ -63,7 +63,7 @@ NOT_GIVEN = [
     ("Match3, strict", "N of the two layers", ASSUMED, "N = G^3"),
     ("Match3, strict", "m of one layer", ASSUMED, "m divides 2N"),
     ("Match3, strict", "circuits", ASSUMED, "gates of two inputs"),
-    ("Match3, strict", "circuits without maps", ASSUMED, "N >= 3, and g gates"),
+    ("Match3, strict", "circuits without maps", ASSUMED, "three tokens or more, and g gates"),
     ("Match3, strict", "N of sorted groups", ASSUMED, "N >= 3"),
     ("Conjecture", "M", ASSUMED, "M = O(N): M <= 4N"),
     ("Conjecture", "M beyond O(N)", SAID, "for M = N^a, a > 1, it is open"),

@@ -123,7 +123,7 @@ STATEMENTS = (
                 prove=part(strict.derive, "without maps: ", prose=(strict.TABLES,)),
                 checks=check("wrong outputs of a circuit without maps between layers", checks.no_maps, needed=True),
                 argued=("published form, M = O(N), without maps between layers: refuted, " + strict.NUMBERS,),
-                assumptions=(_POSITIONS, _BLANK, given("N >= 3, and g gates u and not v a token")),
+                assumptions=(_POSITIONS, _BLANK, given("three tokens or more, and g gates u and not v a token")),
             ),
             Clause(
                 "several layers, M = N^a, a > 1",
