@@ -248,7 +248,7 @@ def _column(circuit: Circuit, owner: Sequence[tuple[int, int]], wire: int) -> in
 def _wiring(
     circuit: Circuit, owner: Sequence[tuple[int, int]], slots: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each gate of each token: tokens and columns of its two inputs, (2, N, g), and its table, (N, g)."""
+    """Tokens and columns of the two inputs of each token's gates, (2, N, g), and their tables, (N, g)."""
     n, inputs = circuit.n_tokens, circuit.n_tokens * circuit.bits
     source, column = np.zeros((2, 2, n, slots), np.int64)
     table = np.zeros((n, slots), np.int64)

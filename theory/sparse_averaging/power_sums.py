@@ -45,7 +45,7 @@ class AveragingLayer:
 
     @property
     def base(self) -> int:
-        """Of the digits: 2NP, above each sum of 2N residues."""
+        """Base of the digits: 2NP, above each sum of 2N residues."""
         return 2 * self.n_tokens * self.prime
 
     @property
@@ -71,7 +71,7 @@ class AveragingLayer:
         return self._attended(row)
 
     def residues(self, x: ArrayLike) -> list[tuple[int, dict[int, int]]]:
-        """What each token of ``x`` (N,) says after the layer: its own residue, and how often each occurs among all."""
+        """Own residue of each token of ``x`` (N,), and how often each occurs among all, as it says after the layer."""
         return [self._read(token) for token in self.outputs(x)]
 
     def _attended(self, x: list[int]) -> list[list[Fraction]]:

@@ -53,7 +53,7 @@ def circuit_width(slots: sp.Expr, code: sp.Expr, bits: sp.Expr) -> sp.Expr:
 
 
 def base(n_tokens: sp.Expr, prime: sp.Expr) -> sp.Expr:
-    """Of the digits that hold power sums."""
+    """Base of the digits that hold power sums."""
     return 2 * n_tokens * prime
 
 
@@ -78,7 +78,7 @@ def message(dimension: sp.Expr) -> sp.Expr:
 
 
 def least_product(n_tokens: sp.Expr) -> sp.Expr:
-    """What m H p of one strict layer is at least, N odd and M >= N + 2."""
+    """Least m H p of one strict layer, N odd and M >= N + 2."""
     return (n_tokens - 1) / 4
 
 
