@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from dynamics.support import checks
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, canvas, ordered_colours, styled
+from yzflow_studies.true_gradient import nearly_equal
 
 KINDS = ("Gaussian", "sparse", "twins", "hub")
 _START = -6.0
@@ -168,7 +169,7 @@ def crossing(*, h_fast: float = 3.0, back: float = 1.5, mu: float = 30.0) -> tup
 
     phi = exp(H)/(1 + int exp(H) dmu) for H(mu) = +-``h_fast`` up to ``mu``, then at once +-(``h_fast`` - ``back``).
     Returns sum phi H after the turn and before it. The first is negative: were such H the overlaps' part of a class's
-    logits, Theorem 2(a) would fail there. Whether a Gram matrix makes them is open.
+    logits, Theorem 2(a) would fail there. `nearly_equal` has a Gram matrix that makes such a turn.
     """
     before = np.array([h_fast, -h_fast])
     after = before * (1 - back / h_fast)
@@ -191,7 +192,18 @@ def _gradients(effort: Effort) -> dict[str, Any]:
             worst = flow["term"].min("other") / np.abs(flow["term"]).sum("other")
             curves.append({"kind": kind, "ratio": flow["xi"].values[:, moves] / early[:, moves],
                            "share": flow["share"].values[:, moves], "term": worst.values[:, moves]})  # fmt: skip
-    return {"ln_t": s, "curves": curves, "survey": survey(draws=6 if effort.quick else 100, seed=2)}
+    after = np.linspace(-6, 5, 40 if effort.quick else 160)
+    turns = {
+        last: nearly_equal.limit(spread=0.4, pull=0.4, ln_turned=last, ln_t=last + after)["share"].values
+        for last in (30.0, 40.0, 50.0, 100.0)
+    }
+    return {
+        "ln_t": s,
+        "curves": curves,
+        "after": after,
+        "turns": turns,
+        "survey": survey(draws=6 if effort.quick else 100, seed=2),
+    }
 
 
 def _signs(data: Mapping[str, Any]) -> str:
@@ -199,41 +211,50 @@ def _signs(data: Mapping[str, Any]) -> str:
     return (
         f"Of {found.sizes['draw']} random Gram matrices (K from 3 to 7) {int((found['least'] <= 0).sum())} have some "
         f"xi_n <= 0 at some time; the smallest share is {float(found['least'].min()):.3g}. A single term is "
-        f"below zero in {float(found['negative'].mean()):.0%} of them."
+        f"below zero in {float(found['negative'].mean()):.0%} of them. Next to two classes that are nearly the same "
+        + "the least share is "
+        + ", ".join(f"{share.min():.2f} at ln T = {last:g}" for last, share in data["turns"].items())
+        + "."
     )
 
 
 @styled
 def true_gradient(data: Mapping[str, Any]) -> Figure:
-    """xi_n under the true decoder gradient, frozen features, random overlaps: its start, its sign, its terms.
+    """xi_n under the true decoder gradient, frozen features: its start, sign and terms; overlaps at which it turns.
 
     Left: over its first order (eta_Y t/(K M)) sum G_nn', proved for any overlaps. Middle: xi_n as a share of the sum of
-    the moduli in sum_j alpha_n(j)(H_n(j) - H_n(n)): above 0 wherever it was looked. Right: the most negative single
-    term over the sum of the moduli of all. Theorem 2(a) is proved early, late, and for equal overlaps at all times; in
-    between, for other overlaps, this is a measurement.
+    the moduli in sum_j alpha_n(j)(H_n(j) - H_n(n)): above 0 for all of these overlaps. Third: the most negative single
+    term over the sum of the moduli of all. Theorem 2(a) is proved early, late, and for equal overlaps at all times.
+    Last: four classes, two of them told apart at a time of order T^2 only; in the limit the share is below 0 for a while.
 
     Parameters
     ----------
     data : mapping
-        ``ln_t``, ``curves`` (kind, ratio, share, term), ``survey``.
+        ``ln_t``, ``curves`` (kind, ratio, share, term), ``survey``; ``after`` = ln t - ln T, ``turns`` by ln T.
     """
-    figure = canvas(figsize=(11, 3.8))
-    axes = figure.subplots(1, 3)
+    figure = canvas(figsize=(14, 3.8))
+    axes = figure.subplots(1, 4)
     colours = dict(zip(KINDS, ordered_colours(len(KINDS)), strict=True))
     for curve in data["curves"]:
-        for name, panel in zip(("ratio", "share", "term"), axes, strict=True):
+        for name, panel in zip(("ratio", "share", "term"), axes[:3], strict=True):
             panel.plot(data["ln_t"], curve[name], color=colours[curve["kind"]], linewidth=0.7, alpha=0.7)
     for kind, colour in colours.items():
         axes[1].plot([], [], color=colour, label=kind)
     axes[1].legend()
     for panel, label in zip(
-        axes, (r"$\xi_n$ over its first order", r"share of $\xi_n$", "most negative term"), strict=True
+        axes[:3], (r"$\xi_n$ over its first order", r"share of $\xi_n$", "most negative term"), strict=True
     ):
         panel.set(xlabel=r"$\ln(\eta_Y t/K)$", ylabel=label)
         panel.axhline(0, color=BLACK, linewidth=0.8)
     axes[0].set(yscale="log", ylim=(1e-6, 1e3))
     axes[1].set_ylim(min(0.0, float(data["survey"]["least"].min())) - 0.03, 1.03)
-    figure.suptitle("Theorem 2(a) without the modified gradient: $K = 5$, $M = 50$")
+    for colour, (last, share) in zip(ordered_colours(len(data["turns"])), data["turns"].items(), strict=True):
+        axes[3].plot(data["after"], share, color=colour, label=rf"$\ln T = {last:g}$")
+    axes[3].set(xlabel=r"$\ln t - \ln T$", ylabel=r"share of $\xi_n$", ylim=(-1.03, 1.03))
+    axes[3].set_title("two nearly equal classes, $K = M = 4$", fontsize="small")
+    axes[3].axhline(0, color=BLACK, linewidth=0.8)
+    axes[3].legend()
+    figure.suptitle("Theorem 2(a) without the modified gradient: $K = 5$, $M = 50$, and a case where it fails")
     return figure
 
 

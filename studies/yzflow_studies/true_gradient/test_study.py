@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import Layer, SequenceClasses
-from yzflow_studies.true_gradient import study
+from yzflow_studies.true_gradient import nearly_equal, study
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from(study.KINDS), st.integers(0, 40))
@@ -71,15 +71,74 @@ def test_refusals():
         study.frozen_flow([[1, -0.1], [-0.1, 1]], vocab_size=3, ln_t=[0.0])
 
 
+def test_a_class_loses_beside_two_that_are_nearly_the_same_by_both_routes():
+    case = {"spread": 0.4, "pull": 0.4, "ln_turned": 44.0}
+    s = np.array([20.0, 40.0, 46.5, 47.0, 48.0])
+    limit = nearly_equal.limit(**case, ln_t=s)
+    flow = nearly_equal.flow(nearly_equal.features(**case), ln_t=s, step=0.1)
+    for name in ("share", "apart", "log_alpha"):
+        np.testing.assert_allclose(flow[name], limit[name], atol=3e-3, rtol=1e-4)
+    assert (np.sign(flow["share"]) == [1, 1, 1, -1, 1]).all() and flow["share"].values[3] < -0.2
+    # By its definition, from the two other fields.
+    terms = np.exp(flow["log_alpha"].values[3]) * flow["apart"].values[3]
+    assert terms.sum() < 0 and flow["apart"].values[3, 0] == 0
+    # It is b that decides, at H_n(b) still below H_n(n), while c has more than all.
+    assert terms[2] < -terms[3] < 0
+
+
+def test_a_shorter_wait_does_not_turn_the_sign():
+    s = 30.0 + np.arange(-5, 5.01, 0.1)
+    assert (nearly_equal.limit(spread=0.4, pull=0.4, ln_turned=30.0, ln_t=s)["share"] > 0.4).all()
+
+
+def test_the_flow_in_long_numbers_is_that_of_the_other_integrator_and_of_second_order():
+    rng = np.random.default_rng(4)
+    F = np.abs(rng.normal(size=(4, 5)))
+    unit = F / np.linalg.norm(F, axis=1, keepdims=True)
+    G = unit @ unit.T
+    np.fill_diagonal(G, 1)
+    s = np.array([0.0, 3.0, 8.0])
+    other = study.frozen_flow(0.5 * (G + G.T), vocab_size=4, ln_t=s, rtol=1e-9)["share"].values[:, 0]
+    rows = [[repr(float(x)) for x in row] for row in F]
+    rough, fine = (nearly_equal.flow(rows, ln_t=s, step=h)["share"].values for h in (0.2, 0.1))
+    np.testing.assert_allclose(fine, other, atol=2e-3)
+    # Without the first step's error, which is that of the start at V = t R_0, the rest falls like the step's square.
+    np.testing.assert_allclose((4 * fine - rough) / 3, other, atol=2e-4)
+
+
+def test_features_of_the_turn_have_the_overlaps_that_are_named():
+    F = np.array(nearly_equal.features(spread=0.3, pull=0.5, ln_turned=8.0), float)
+    G = (F / np.linalg.norm(F, axis=1, keepdims=True)) @ (F / np.linalg.norm(F, axis=1, keepdims=True)).T
+    assert (F >= 0).all() and G[0, 1] == 0
+    np.testing.assert_allclose([G[0, 3], G[0, 2]], [0.5 * 0.3**2, np.exp(-8)], rtol=1e-5)
+    np.testing.assert_allclose([G[1, 3], G[2, 3]], np.sqrt(1 - 0.3**2), rtol=1e-6)
+
+
+def test_refusals_of_the_turn():
+    case = {"spread": 0.4, "pull": 0.4, "ln_turned": 44.0}
+    with pytest.raises(ValueError, match=r"`spread` must be below one, but got 1\.2"):
+        nearly_equal.limit(**case | {"spread": 1.2}, ln_t=[1.0])
+    with pytest.raises(ValueError, match="`pull` must leave n a length"):
+        nearly_equal.features(**case | {"pull": 2.0})
+    with pytest.raises(ValueError, match="`ln_t` must be at most 100"):
+        nearly_equal.flow([["1", "0"], ["0", "1"]], ln_t=[101.0])
+    with pytest.raises(ValueError, match="`rows` must be equally long with no negative entry"):
+        nearly_equal.flow([["1", "-1"], ["0", "1"]], ln_t=[1.0])
+    with pytest.raises(ValueError, match="`rows` must have a length each"):
+        nearly_equal.flow([["0", "0"], ["0", "1"]], ln_t=[1.0])
+
+
 def small_gradients():
     s = np.linspace(-5, 2, 6)
     flow = study.frozen_flow(study.random_overlaps(np.random.default_rng(0), 3, "hub"), vocab_size=9, ln_t=s)
     curve = {"kind": "hub", "ratio": flow["xi"].values, "share": flow["share"].values, "term": -flow["xi"].values}
     survey = xr.Dataset({"least": ("draw", [0.5, -0.1]), "negative": ("draw", [True, False])})
-    return {"ln_t": s, "curves": [curve], "survey": survey}
+    turns = {40.0: np.array([0.5, -0.25, 1.0])}
+    return {"ln_t": s, "curves": [curve], "survey": survey, "after": np.arange(3.0), "turns": turns}
 
 
 def test_the_figure_draws_its_data_and_claims_what_it_shows():
     data, (entry,) = small_gradients(), study.FIGURES
     _, claims = drawn(entry, data)
+    assert "the least share is -0.25 at ln T = 40." in claims
     assert "Of 2 random Gram matrices (K from 3 to 7) 1 have some xi_n <= 0" in claims and "in 50%" in claims

@@ -1,6 +1,9 @@
 """Theorem 2(a) under the true decoder gradient with frozen features: its sum over random overlaps."""
 
+import numpy as np
+
 from theory.values import Study
+from yzflow_studies.true_gradient import nearly_equal
 from yzflow_studies.true_gradient import study as gradient
 
 
@@ -24,7 +27,65 @@ def crossing(h_fast: float, back: float, mu: float) -> dict:
     return {"after": after, "before": before, "left": h_fast - back, "negative": bool(after < 0 < before)}
 
 
+def turned(spread: float, pull: float, ln_turned: float, step: float, others: float) -> dict:
+    """The least share of xi_n about the turn, in the limit and, by another route, in the flow with a Gram matrix.
+
+    ``five``: beside a fifth class that overlaps with none, for a turn at ``others``.
+    """
+    s = ln_turned + np.arange(0.0, 5.01, 0.1)
+    found = nearly_equal.limit(spread=spread, pull=pull, ln_turned=ln_turned, ln_t=s)
+    at = int(np.argmin(found["share"].values))
+    rows = nearly_equal.features(spread=spread, pull=pull, ln_turned=ln_turned)
+    flow, rough = (nearly_equal.flow(rows, ln_t=[s[at]], step=h) for h in (step, 2 * step))
+    own, apart = flow["share"].item(), flow["apart"].values[0]
+    wider = nearly_equal.features(spread=spread, pull=pull, ln_turned=others)
+    five = nearly_equal.flow(
+        [[*row, "0"] for row in wider] + [["0"] * 4 + ["1"]],
+        ln_t=others + np.array([2.8, 3.0, 3.2, 3.4]),
+        step=4 * step,
+    )
+    return {
+        "limit": float(found["share"][at]),
+        "flow": own,
+        "rough": abs(rough["share"].item() - own),
+        "gap": abs(found["share"].values[at] - own),
+        "ln_t": float(s[at]),
+        "a": float(apart[1]),
+        "b": float(apart[2]),
+        "c": float(apart[3]),
+        "ratio": float(np.exp(flow["log_alpha"].values[0, 2] - flow["log_alpha"].values[0, 3])),
+        "hub": pull * spread**2,
+        "near": float(np.sqrt(1 - spread**2)),
+        "five": float(five["share"].min()),
+        "negative": bool(own < 0 and found["share"][at] < 0 and five["share"].min() < 0),
+    }
+
+
+def turns(spread: float, pull: float, ln_turned: list[float]) -> dict:
+    """The least share of xi_n about the turn, in the limit, for turns at several times."""
+    rows = []
+    for last in ln_turned:
+        found = nearly_equal.limit(spread=spread, pull=pull, ln_turned=last, ln_t=last + np.arange(-5.0, 5.01, 0.1))
+        rows.append({"ln_turned": last, "least": float(found["share"].min())})
+    signs = [row["least"] < 0 for row in rows]
+    first = signs.index(True)
+    return {"rows": rows, "not_yet": rows[first - 1]["ln_turned"], "from": rows[first]["ln_turned"]}
+
+
 STUDIES = (
     Study("survey", survey, {"draws": 1000, "seed": 1, "ln_t": 9.0}, ("features stand still",), quick=False),
     Study("crossing", crossing, {"h_fast": 3.0, "back": 1.5, "mu": 30.0}),
+    Study(
+        "turned",
+        turned,
+        {"spread": 0.4, "pull": 0.4, "ln_turned": 50.0, "step": 0.05, "others": 70.0},
+        ("features stand still",),
+        quick=False,
+    ),
+    Study(
+        "turns",
+        turns,
+        {"spread": 0.4, "pull": 0.4, "ln_turned": [25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 60.0, 80.0, 100.0, 200.0]},
+        ("features stand still", "the limit of two classes that are nearly the same"),
+    ),
 )

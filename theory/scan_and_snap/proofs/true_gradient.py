@@ -84,7 +84,7 @@ def derive(
             r" e^{-(H_n(j,t) - H_n(j,s))}d\mu(s)$ exactly, since $(e^{-V_n(j)})' = e^{H_n(j)}\mu'$. If for $H_n(j,t)"
             r" \ge H_n(k,t)$ the increments since every earlier s are in the same order, $\varphi$ is in the order of"
             r" $H_n$, and Chebyshev's inequality gives $\xi_n \ge (1-\alpha_n(n))\frac{M}{M-1}|H_n(n)| > 0$. Where the"
-            r" orders cross, this does not decide.",
+            r" orders cross, this does not decide, and with four classes $\xi_n < 0$ was found there.",
         ),
         scope="early: all K, M and Gram matrices, leading order in t; late: all, from the optimality conditions of the"
         " max-margin solution; equal overlaps: all K, M, t > 0",
