@@ -145,7 +145,7 @@ def flow(rows: Sequence[Sequence[str]], *, ln_t: ArrayLike, step: float = 0.05) 
         return _long(flint, [[flint.arb(str(x)) for x in row] for row in rows], s, step)
 
 
-def _long(flint, F, s, step):  # type: ignore[no-untyped-def]
+def _long(flint, F, s, step):
     arb, mat, k, d = flint.arb, flint.arb_mat, len(F), len(F[0])
     if any(len(row) != d for row in F) or any(x < 0 for row in F for x in row):
         raise checks.reject("rows", "be equally long with no negative entry", "others")
@@ -155,7 +155,7 @@ def _long(flint, F, s, step):  # type: ignore[no-untyped-def]
     F = [[x / norm for x in row] for row, norm in zip(F, norms, strict=True)]
     size = d * k + k  # Y, then V of the first class
 
-    def probabilities(y):  # type: ignore[no-untyped-def]
+    def probabilities(y):
         found = []
         for row in F:
             L = [sum((row[i] * y[i * k + j] for i in range(d)), arb(0)) for j in range(k)]
@@ -165,11 +165,11 @@ def _long(flint, F, s, step):  # type: ignore[no-untyped-def]
             found.append([x / whole for x in raised])
         return found
 
-    def rate(a):  # type: ignore[no-untyped-def]
+    def rate(a):
         R = [[int(i == j) - a[i][j] for j in range(k)] for i in range(k)]
         return [sum((F[n][i] * R[n][j] for n in range(k)), arb(0)) for i in range(d) for j in range(k)] + R[0]
 
-    def jacobian(a):  # type: ignore[no-untyped-def]
+    def jacobian(a):
         J = mat(size, size)
         for n in range(k):
             for j in range(k):
@@ -184,7 +184,7 @@ def _long(flint, F, s, step):  # type: ignore[no-untyped-def]
                             J[d * k + j, e * k + m] += slope * F[n][e]
         return J
 
-    def stage(base, guess, scale):  # type: ignore[no-untyped-def]
+    def stage(base, guess, scale):
         """The y with y = base + scale rate(y), by Newton's steps with middles of balls."""
         y = guess
         for _ in range(30):

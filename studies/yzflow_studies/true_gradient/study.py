@@ -192,7 +192,7 @@ def _gradients(effort: Effort) -> dict[str, Any]:
             worst = flow["term"].min("other") / np.abs(flow["term"]).sum("other")
             curves.append({"kind": kind, "ratio": flow["xi"].values[:, moves] / early[:, moves],
                            "share": flow["share"].values[:, moves], "term": worst.values[:, moves]})  # fmt: skip
-    after = np.linspace(-6, 5, 40 if effort.quick else 160)
+    after = np.linspace(-6, 5, 221)
     turns = {
         last: nearly_equal.limit(spread=0.4, pull=0.4, ln_turned=last, ln_t=last + after)["share"].values
         for last in (30.0, 40.0, 50.0, 100.0)
@@ -225,7 +225,7 @@ def true_gradient(data: Mapping[str, Any]) -> Figure:
     Left: over its first order (eta_Y t/(K M)) sum G_nn', proved for any overlaps. Middle: xi_n as a share of the sum of
     the moduli in sum_j alpha_n(j)(H_n(j) - H_n(n)): above 0 for all of these overlaps. Third: the most negative single
     term over the sum of the moduli of all. Theorem 2(a) is proved early, late, and for equal overlaps at all times.
-    Last: four classes, two of them told apart at a time of order T^2 only; in the limit the share is below 0 for a while.
+    Last: four classes, two of them told apart at a time of order T^2 only; in the limit its share is < 0 for a while.
 
     Parameters
     ----------
