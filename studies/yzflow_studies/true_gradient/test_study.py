@@ -1,5 +1,8 @@
 """xi_n against its first order and the layer's own gradient; what the figure claims."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -8,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import Layer, SequenceClasses
+from theory.scan_and_snap.statements import STATEMENTS
 from yzflow_studies.true_gradient import nearly_equal, study
 
 
@@ -142,3 +146,13 @@ def test_the_figure_draws_its_data_and_claims_what_it_shows():
     _, claims = drawn(entry, data)
     assert "the least share is -0.25 at ln T = 40." in claims
     assert "Of 2 random Gram matrices (K from 3 to 7) 1 have some xi_n <= 0" in claims and "in 50%" in claims
+
+
+def test_the_register_says_what_the_two_routes_found():
+    (statement,) = (s for s in STATEMENTS if s.id.endswith("Theorem 2(a), true gradient"))
+    clauses = {clause.name: clause for clause in statement.clauses}
+    four, three = (clauses[f"other overlaps in between, {word} classes"] for word in ("four", "three"))
+    found = json.loads(Path(study.__file__).with_name("values.json").read_text())["turned"]["values"]
+    assert found["negative"] and r"\xi_n < 0" in four.formula and r"\xi_n > 0" in three.formula
+    # Measured and argued: neither is proved, and of three classes nothing was decided.
+    assert four.argued and three.not_examined and four.prove is None and three.prove is None
