@@ -30,8 +30,8 @@ _ROOM = 4.0
 # an exponent.
 _FEWEST, _MOST, _EXCESS = 4, 128, 0.35
 _SHORTEST = 2.0**-40
-# Floats above it have no square.
-_SQUARABLE = 2.0**500
+# Floats below the first, or above the second, have no square.
+_SQUARABLE = 2.0**-500, 2.0**500
 # An error this large in the norm of the weights says nothing about the logits any more.
 _LOST = 2.0**-10
 
@@ -191,7 +191,10 @@ def _first_guess(coefficients: list[list[arb]], weights: np.ndarray, goal: float
     shortest = math.inf
     for k in (degree - 1, degree):
         sizes = [w * float(abs(row[k])) for row, w in zip(coefficients, weights.tolist(), strict=True)]
-        size = math.sqrt(sum(x**2 for x in sizes)) if max(sizes) < _SQUARABLE else math.hypot(*sizes)
+        if _SQUARABLE[0] < max(sizes) < _SQUARABLE[1]:
+            shortest = min(shortest, (goal / math.sqrt(sum(x**2 for x in sizes))) ** (1 / k))
+            continue
+        size = weighted_norm([row[k] for row in coefficients], weights)
         if size > 0:
-            shortest = min(shortest, (goal / size) ** (1 / k))
+            shortest = min(shortest, float(((arb(goal) / size).log() / k).exp()))
     return min(shortest, 1e6)

@@ -49,7 +49,8 @@ def equal_errors() -> dict[str, Any]:
     """How many times longer the quickest peer takes at equal error: the least and the most over the errors."""
     data = _read("equal_error")
     best = [min(row["ratios"].values()) for row in data["rows"]]
-    ends = {"least": min(best), "most": max(best)}
+    errors = [row["error"] for row in data["rows"]]
+    ends = {"least": min(best), "most": max(best), "loose": max(errors), "tight": min(errors)}
     return {"references": data["references_differ_by"], "on": data["machine"]["processor"], **ends}
 
 

@@ -14,6 +14,7 @@ from strategies import sequence_classes
 
 from dynamics import SequenceClasses, gradient_flow
 from theory.enclosures import enclose_flow
+from theory.enclosures.march import _first_guess, degree_of
 from theory.enclosures.reading import read, read_general
 from theory.enclosures.stepping import grow, jacobian, precision
 
@@ -250,6 +251,18 @@ def test_two_precisions_overlap_and_both_start_at_zero(decoder):
         for place in range(coarse.variables):
             balls = [enclosure.moment(time).variable(place).ball() for enclosure in (coarse, fine)]
             assert balls[0].contains(balls[1]) if time else balls[0].is_zero()
+
+
+@pytest.mark.parametrize("bits", [60, 200, 235, 240, 320, 600])
+@pytest.mark.parametrize("radius", [0.01, 5.0, 70.0])
+def test_steps_are_as_long_at_any_precision(bits, radius):
+    """The series of 3 radius / (radius - t): at some precisions its terms have no square as a float, or no size."""
+    degree, goal = degree_of(bits), 2.0**-bits
+    with precision(bits):
+        row = [3 / arb(radius) ** k for k in range(degree + 1)]
+        guess = _first_guess([row, row], np.array([1.0, 1.0]), goal)
+    terms = ((math.log(goal) - math.log(3) - math.log(2) / 2) / k + math.log(radius) for k in (degree - 1, degree))
+    assert guess == pytest.approx(math.exp(min(terms)), rel=1e-9)
 
 
 def test_row_sums_of_z_are_zero_at_all_times():
