@@ -42,7 +42,7 @@ def features(*, spread: float, pull: float, ln_turned: float) -> list[list[str]]
     ValueError
         If a number is out of its range.
     """
-    spread, pull, _ = _checked(spread, pull, ln_turned)
+    spread, pull, _ = checked(spread, pull, ln_turned)
     import flint
 
     with flint.ctx.workdps(_DIGITS):
@@ -84,7 +84,7 @@ def limit(*, spread: float, pull: float, ln_turned: float, ln_t: ArrayLike, rtol
     ValueError
         If an argument is out of its range.
     """
-    spread, pull, ln_turned = _checked(spread, pull, ln_turned)
+    spread, pull, ln_turned = checked(spread, pull, ln_turned)
     s = _times(ln_t)
     rho, g = np.sqrt(1 - spread**2), pull * spread**2
 
@@ -226,7 +226,7 @@ def _found(s: np.ndarray, log_alpha: np.ndarray, H: np.ndarray) -> xr.Dataset:
     return xr.Dataset({"share": ("ln_t", share), "apart": (dims, apart), "log_alpha": (dims, log_alpha)}, {"ln_t": s})
 
 
-def _checked(spread: float, pull: float, ln_turned: float) -> tuple[float, float, float]:
+def checked(spread: float, pull: float, ln_turned: float) -> tuple[float, float, float]:
     spread, pull = checks.positive("spread", spread), checks.positive("pull", pull)
     if spread >= 1:
         raise checks.reject("spread", "be below one", spread)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from dynamics import Layer, SequenceClasses
 from theory.scan_and_snap.statements import STATEMENTS
-from yzflow_studies.true_gradient import nearly_equal, study
+from yzflow_studies.true_gradient import in_balls, nearly_equal, study
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6), st.sampled_from(study.KINDS), st.integers(0, 40))
@@ -116,6 +116,27 @@ def test_features_of_the_turn_have_the_overlaps_that_are_named():
     assert (F >= 0).all() and G[0, 1] == 0
     np.testing.assert_allclose([G[0, 3], G[0, 2]], [0.5 * 0.3**2, np.exp(-8)], rtol=1e-5)
     np.testing.assert_allclose([G[1, 3], G[2, 3]], np.sqrt(1 - 0.3**2), rtol=1e-6)
+
+
+def test_balls_hold_what_the_limit_is_by_another_integrator_in_other_numbers():
+    """LSODA in numbers V from a start near t = 0, beside rows of Y in balls from t = 0 on."""
+    case = {"spread": 0.4, "pull": 0.4, "ln_turned": 5.0}
+    balls = in_balls.enclosed(**case, ln_t=8.0)
+    other = nearly_equal.limit(**case, ln_t=[np.log(np.expm1(8.0))], rtol=1e-10)
+    for name, apart in zip("abc", other["apart"].values[0, 1:], strict=True):
+        low, high = balls[name]
+        assert high - low < 1e-10 and low - 1e-6 < apart < high + 1e-6
+    low, high = balls["share"]
+    assert 0 < low <= high < low + 1e-10 and low - 1e-6 < other["share"].item() < high + 1e-6
+
+
+def test_the_sign_of_the_limit_is_certain_at_the_published_turn():
+    found = in_balls.enclosed(spread=0.4, pull=0.4, ln_turned=50.0, ln_t=53.1)
+    assert -0.49 < found["share"][0] <= found["share"][1] < -0.48 and found["xi"][1] < 0
+    # The term that decides: b is still below n, and c far above.
+    assert found["b"][1] < -2 and found["c"][0] > 27
+    with pytest.raises(ValueError, match="`ln_t` must be positive, but got 0"):
+        in_balls.enclosed(spread=0.4, pull=0.4, ln_turned=50.0, ln_t=0)
 
 
 def test_refusals_of_the_turn():

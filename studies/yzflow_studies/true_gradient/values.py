@@ -3,7 +3,7 @@
 import numpy as np
 
 from theory.values import Study
-from yzflow_studies.true_gradient import nearly_equal
+from yzflow_studies.true_gradient import in_balls, nearly_equal
 from yzflow_studies.true_gradient import study as gradient
 
 
@@ -61,6 +61,13 @@ def turned(spread: float, pull: float, ln_turned: float, step: float, others: fl
     }
 
 
+def balls(spread: float, pull: float, ln_turned: float, ln_t: float) -> dict:
+    """Bounds of the share of xi_n and of H_n(b) - H_n(n) in the limit, at one time."""
+    found = in_balls.enclosed(spread=spread, pull=pull, ln_turned=ln_turned, ln_t=ln_t)
+    low, high = found["share"]
+    return {"low": low, "high": high, "b": found["b"][1], "at": ln_t, "negative": high < 0}
+
+
 def turns(spread: float, pull: float, ln_turned: list[float]) -> dict:
     """The least share of xi_n about the turn, in the limit, for turns at several times."""
     rows = []
@@ -80,6 +87,13 @@ STUDIES = (
         turned,
         {"spread": 0.4, "pull": 0.4, "ln_turned": 50.0, "step": 0.05, "others": 70.0},
         ("features stand still",),
+        quick=False,
+    ),
+    Study(
+        "balls",
+        balls,
+        {"spread": 0.4, "pull": 0.4, "ln_turned": 50.0, "ln_t": 53.1},
+        ("features stand still", "the limit of two classes that are nearly the same"),
         quick=False,
     ),
     Study(

@@ -352,7 +352,8 @@ STATEMENTS = (
                 r" \infty:\quad \xi_n < 0 \text{ at times of order } T\ln T",
                 argued=(
                     "that n's probability of b, which was never pushed down, outgrows that of c, whose own rises with"
-                    " H_n(c); finding 25 measures it by two routes that agree, and no ball encloses it",
+                    " H_n(c); finding 25 encloses the limit in balls at one T and time, and measures finite T by"
+                    " another route that agrees; that finite T tend to the limit is argued",
                 ),
             ),
             Clause(
