@@ -155,8 +155,8 @@ def match3_power_sums(*, n_tokens: int, modulus: int, dimension: int = 1) -> Ave
 
     Examples
     --------
-    >>> layer = match3_power_sums(n_tokens=3, modulus=7)
-    >>> layer([1, 2, 3]).tolist()
+    >>> layer = match3_power_sums(n_tokens=3, modulus=9)
+    >>> layer([1, 4, 2]).tolist()  # 1 + 4 + 4 = 9
     [True, True, False]
     """
     from sympy import nextprime  # here, for it takes half a second that no other use of the package needs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from theory.sparse_averaging import measures_strict as checks
 from theory.sparse_averaging._register.common import BETWEEN, check, given, rank_of_disjointness, statement
 from theory.sparse_averaging.proofs import sorted_groups, strict, transform
-from theory.statements import Assumption, Clause, Remark
+from theory.statements import Assumption, Clause
 from theory.symbolic import part
 from theory.symbolic.printing import plain, tex
 
@@ -33,18 +33,9 @@ STATEMENTS = (
         f" form for every M and large N: two layers have m H D = {plain(strict.groups_size, 'N')}. Without positions"
         " one layer is known up to a logarithm, by the product m H p alone. For M = N^a, a > 1, and several layers"
         " neither a bound nor a small construction is known, and a bound of the published form would be one on"
-        " circuits.",
+        " circuits, which run on attention alone, without maps between the layers.",
         rf"{_TRANSFORM} \quad \text{{for }} M \le N = 2^r, \quad \text{{every }} M: {_GROUPS}",
         assumptions=(_LINEAR, BETWEEN),
-        errata=(
-            Remark(
-                "The slides have maps between the layers. They can be done without: circuits run on attention alone."
-            ),
-            Remark(
-                "One layer with m = H = 1 does Match3 if a number may have about 2N log2(2NP) bits: a bound on one"
-                " layer at unbounded precision must bound the maps before or after it, too."
-            ),
-        ),
         clauses=(
             Clause(
                 "published form, M = O(N), with positions: refuted",
