@@ -32,7 +32,7 @@ class Limit:
             self.alone = np.sqrt(1 - self.along * self.along)
 
     def logits(self, s: Any, state: Any) -> tuple[Any, Any, Any]:
-        """Those of a and b, of c, and of n, over the tokens n, a, b, c."""
+        """Logits of a and b, of c, and of n, over the tokens n, a, b, c."""
         total, apart = state["sum"], state["difference"] * self.root
         both = np.array([(total + apart) / 2, -total / 2, -total / 2, (total - apart) / 2])
         late = (np.exp(s - self.turned) - np.exp(0 * s - self.turned)) / 2  # t/(2 T)
