@@ -245,7 +245,7 @@ def test_two_kinks_at_once_are_not_slid_along_and_the_run_says_so():
 
 @pytest.mark.slow
 def test_two_kinks_that_are_met_at_the_same_time_are_named_both():
-    """x reaches zero at 1, and so does y, first or together by rounding: it would rest on both, held by neither alone."""
+    """x reaches zero at 1, and so does y, before it or with it by rounding; neither alone would keep the flow there."""
 
     class Meeting:
         initial = {"x": 0.7, "y": 2.5}
