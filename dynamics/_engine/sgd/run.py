@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -309,14 +310,18 @@ class Run:
             raise checks.reject(name, f"be in the range of {self.parameters['dtype']}", np.max(np.abs(value)))
         return cast
 
+    @functools.cached_property
+    def _gradient(self) -> int:
+        """Address of loss and gradient for arrays of this run's types, which stay what they are."""
+        return steps_of_sgd.gradient_of(self.feed.batches, self.weights, self.rule, self.memory.slopes)
+
     def _take(self, done: int, until: int) -> int:
         """Take steps ``done`` to ``until``; returns how many had a finite loss."""
         losses = self.losses[done:until]
         if self.by_rows:
             groups = self.feed.draw(losses.size)
-            gradient = steps_of_sgd.gradient_of(self.feed.batches, self.weights, self.rule, self.memory.slopes)
             fixed = (self.weights, self.rule, self.memory, self.update)
-            return steps_of_sgd.sgd_steps(gradient, self.feed.batches, groups, *fixed, done, losses)
+            return steps_of_sgd.sgd_steps(self._gradient, self.feed.batches, groups, *fixed, done, losses)
         shares = None if self.visits is None else self.feed.shares(losses.size)
         if shares is not None and self.in_kernels:
             return self._take_several(shares, losses, done)
