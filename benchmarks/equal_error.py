@@ -18,7 +18,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from benchmarks import Disagreement, Study, ensembles, optional_peer, relative_difference, seconds
-from dynamics import gradient_flow_ensemble
 from yzflow.figures.style import BLACK, BLUE, VERMILION, styled
 
 FLOWS, RUNS = 500, 7
@@ -32,11 +31,6 @@ COLOURS = (BLUE, VERMILION, BLACK)
 Points = Mapping[str, Sequence[Mapping[str, float]]]
 
 
-def _ours(given: Mapping[str, np.ndarray], tolerance: float) -> np.ndarray:
-    own = {"rtol": tolerance, "atol": tolerance / 100}
-    return gradient_flow_ensemble(given, t_end=ensembles.T_END, **own, record=["z"], threads=1)["z"].values[:, 0]
-
-
 def measure(given: Mapping[str, np.ndarray], peer: Any) -> tuple[Points, float]:
     """Milliseconds a flow and error of every side at every tolerance, and how far the two references differ.
 
@@ -47,10 +41,10 @@ def measure(given: Mapping[str, np.ndarray], peer: Any) -> tuple[Points, float]:
     """
     calls: dict[tuple[str, float], Callable[[], np.ndarray]] = {}
     for tolerance in TOLERANCES:
-        calls[OURS, tolerance] = functools.partial(_ours, given, tolerance)
+        calls[OURS, tolerance] = functools.partial(ensembles.ours, given, rtol=tolerance)
         for name, call in peer.calls(given, t_end=ensembles.T_END, tolerance=tolerance).items():
             calls[name.partition(",")[0], tolerance] = call
-    exact = _ours(given, REFERENCES[0])
+    exact = ensembles.ours(given, rtol=REFERENCES[0])
     other = next(iter(peer.calls(given, t_end=ensembles.T_END, tolerance=REFERENCES[1]).values()))()
     difference = relative_difference(other, exact)
     if not difference <= REFERENCE_TOLERANCE:

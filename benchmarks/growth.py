@@ -108,18 +108,19 @@ GROWTHS = (
         "an enclosure",
         "tokens of a class",
         (3, 6, 12, 24),
-        lambda d: _enclosed(d),
+        _enclosed,
         2,
-        "series of n variables in n directions; the frames' n^3 comes later",
+        "a Jacobian of n variables in n directions for each piece of a step; series are of n variables, and "
+        "eigenvalues take n^3",
     ),
     Growth(
         "an enclosure",
         "bits",
         (40, 80, 160, 320),
         lambda bits: _enclosed(bits=bits),
-        2,
-        "the order of the series grows like the bits, and a product of series like its square; so do products of "
-        "long numbers, later",
+        3,
+        "coefficients of the series grow in number like the bits, each from products of series of all before it: the "
+        "cube by the schoolbook, the square at best",
     ),
     Growth(
         "an enclosure",

@@ -203,7 +203,7 @@ def compared(rows: Sequence[Row], before: Sequence[Mapping[str, Any]]) -> str:
             continue
         least, most = spread(Row(**{name: found[name] for name in names}), _elsewhere(found))
         if not least / _SLACK <= row.ratio <= most * _SLACK:
-            lines.append(f"{told}: {row.ratio:.3g}, and the table has {_in_words(least, most)}")
+            lines.append(f"{told}: {_figures(row.ratio)}, and the table has {_in_words(least, most)}")
     head = f"{len(lines)} of {len(rows) - len(missing)} rows left their range by more than a quarter"
     return "\n".join([head + (":" if lines else "."), *lines, *missing])
 

@@ -50,7 +50,7 @@ def triple_sizes(
             report.update(number / len(cells), f"{name}, N = {n}")
             if name == "groups" and round(n ** (1 / 3)) ** 3 != n:
                 continue
-            model = _triple_model(name, n, exponent)
+            model = triple_model(name, n, exponent)
             x = tasks.random_match(n, model.modulus, size=4, rng=seed, order=3, planted=0.5)
             x = np.concatenate([x, tasks.adversarial_match(n, model.modulus, order=3)[:: max(1, n // 16)]])
             size = averaging.counted_size(model, x[:2])
@@ -66,7 +66,7 @@ def triple_sizes(
     )
 
 
-def _triple_model(name: str, n_tokens: int, exponent: float) -> averaging.MatchTransformer:
+def triple_model(name: str, n_tokens: int, exponent: float) -> averaging.MatchTransformer:
     """A construction for Match3 at the modulus of `triple_sizes`."""
     modulus = max(2, round(n_tokens**exponent))
     if name == "groups":
@@ -113,17 +113,21 @@ def match3_sizes(data: xr.Dataset) -> Figure:
 
 def _crossings(data: xr.Dataset) -> str:
     """Sentences on which sizes were run, and from which of the drawn ones on each line is below the bound."""
-    n = data["promised"].values
-    below = []
-    for name in data["construction"].values:
-        above = np.flatnonzero(data["product"].sel(construction=name).values >= data["bound"].values)
-        first = above.max() + 1 if above.size else 0
-        below.append(f"{name} from N = {n[first]:.3g}" if first < n.size else f"{name} at none")
     wrong, outputs = int(data["wrong"].sum()), int(data["outputs"].sum())
     return (
         f"Run on random and adversarial inputs to N = {int(data['n_tokens'].max())}: {wrong} of {outputs} outputs"
-        f" wrong. Of the sizes drawn, below the bound with the constant 1: {'; '.join(below)}."
+        f" wrong. {below(data)}"
     )
+
+
+def below(data: xr.Dataset) -> str:
+    """A sentence on the first size drawn from which on each construction's ``product`` is below ``bound``."""
+    n, told = data["promised"].values, []
+    for name in data["construction"].values:
+        above = np.flatnonzero(data["product"].sel(construction=name).values >= data["bound"].values)
+        first = above.max() + 1 if above.size else 0
+        told.append(f"{name} from N = {n[first]:.3g}" if first < n.size else f"{name} at none")
+    return f"Of the sizes drawn, below the bound with the constant 1: {'; '.join(told)}."
 
 
 def _triples(effort: Effort) -> xr.Dataset:

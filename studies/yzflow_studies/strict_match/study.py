@@ -17,6 +17,7 @@ from theory import averaging
 from yzflow.figures.registry import Effort, Entry
 from yzflow.figures.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, canvas, styled
 from yzflow.papers.sparse_averaging.constructions import TRIPLES, linear_product, one_layer_bits
+from yzflow_studies.conjecture.study import below, triple_model
 
 PROMISED = tuple(2**k for k in range(4, 41, 2))
 LAYERS = (3, 5, 9, 17, 33, 65, 129)
@@ -24,14 +25,7 @@ LAYERS = (3, 5, 9, 17, 33, 65, 129)
 
 def built(name: str, n_tokens: int, exponent: float) -> averaging.MatchTransformer:
     """A strict transformer for Match3: M = N for the transform, N^``exponent`` for the others."""
-    modulus = n_tokens if name == "transform" else round(n_tokens**exponent)
-    if name == "groups":
-        loose = averaging.match3_groups(root=round(n_tokens ** (1 / 3)), modulus=modulus)
-    elif name == "sorted":
-        loose = averaging.match3_sorted(n_tokens=n_tokens, modulus=modulus)
-    else:
-        loose = averaging.match3_transform(n_tokens=n_tokens, modulus=modulus)
-    return averaging.strict_transformer(loose)
+    return averaging.strict_transformer(triple_model(name, n_tokens, exponent))
 
 
 def counted(name: str, n_tokens: int, exponent: float, seed: int) -> dict[str, int]:
@@ -108,16 +102,9 @@ def strict_match(data: xr.Dataset) -> Figure:
 
 def _claims(data: xr.Dataset) -> str:
     """Sentences on where the lines cross, and how near one layer is to its bound."""
-    n = data["promised"].values
-    below = []
-    for name in data["construction"].values:
-        above = np.flatnonzero(data["product"].sel(construction=name).values >= data["bound"].values)
-        first = above.max() + 1 if above.size else 0
-        below.append(f"{name} from N = {n[first]:.3g}" if first < n.size else f"{name} at none")
     ratio = float((data["one"] / data["least"]).isel(n_tokens=-1))
     return (
-        f"Of the sizes drawn, below the bound with the constant 1: {'; '.join(below)}. One layer with m = 1 has"
-        f" {ratio:.0f} times what is needed at N = {int(data['n_tokens'][-1])}."
+        f"{below(data)} One layer with m = 1 has {ratio:.0f} times what is needed at N = {int(data['n_tokens'][-1])}."
     )
 
 

@@ -231,8 +231,9 @@ STATEMENTS = (
         "Attention does not freeze (not in the paper)",
         "K equal classes with one common and one distinct token each: in the full flow the common token's share falls"
         " like a power of ln t, with the exponent 1 at K = M. For K < M the exponent is proved where the common token's"
-        " logit falls from some time on. It does so for ever once five inequalities hold together; that it does from"
-        " every start is measured only, and enclosed at some settings (finding 50).",
+        " logit falls from some time on. It does so for ever once five inequalities hold together. It does not from"
+        " every start: where nearly all of a sequence is the common token, it can rise for a while. From starts in"
+        " between that it falls is measured, and enclosed at some settings (finding 50).",
         rf"\tfrac{{f_c}}{{f_d}} \sim \text{{const}} \cdot (\ln t)^{{-\alpha}},\quad \alpha = {f.LATE_EXPONENT}",
         clauses=(
             Clause(
@@ -283,7 +284,7 @@ STATEMENTS = (
             ),
             Clause(
                 "K < M, that the logit falls",
-                r"\dot z < 0 \text{ for all } t > 0",
+                r"Y(0) = 0,\ 0.1 \le w(0) \le 10:\quad \dot z < 0 \text{ for all } t > 0",
                 checks=(
                     closed(
                         f"times of {late_attention.SETTINGS} random settings at which it does not fall",
