@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +14,7 @@ from dynamics._engine import chunks, one_by_one
 from dynamics._engine import lane_records as records
 from dynamics._engine import lanes as ensemble
 from dynamics._engine.clock import Clock
+from dynamics._engine.grid import Grid
 from dynamics.bags import Bags, Data, population_of
 from dynamics.fields.table import Entry, entry_of
 from dynamics.support import checks
@@ -25,9 +25,6 @@ from dynamics.support.provenance import provenance
 __all__ = ["RECORDS", "gradient_flow_ensemble"]
 
 _FORMAT = "yzflow-flow-ensemble-1"
-_NUMBERS = ("n_classes", "vocab_size", "common", "eta_y", "eta_z")
-_DEFAULTS = {"common": 0.15, "distinct": (1.0, 0.8, 0.6, 0.4, 0.2)}  # those of single_common_token
-_OWN_DIMS = ("time", "kind", "distinct_token", "logit", "pair")
 # Records that can be kept at the output times.
 RECORDS = ("z", "attention", "loss", "z_velocity", "y")
 _ATTRIBUTES = {
@@ -61,6 +58,7 @@ def gradient_flow_ensemble(
     rtol: float = 1e-8,
     atol: float = 1e-10,
     record: Sequence[str] = ("z", "attention", "loss"),
+    fastest: bool = True,
     threads: int | None = None,
     path: str | os.PathLike | None = None,
     progress: bool = False,
@@ -75,7 +73,7 @@ def gradient_flow_ensemble(
     with Y by Lemma 1 (3) for "full", by Lemma 3 (26) for "modified", and g by (10) with Theorem 1 and h by (44) for
     "theory": 4 D + 3 numbers for D distinct tokens, or D + 2. Sixteen members go side by side, each with adaptive steps
     of its own, by the scheme and the coefficients of scipy's DOP853, so that a member takes the steps that
-    `gradient_flow` takes; no number of a member depends on the others or on ``threads``.
+    `gradient_flow` takes where it is not stiff; no number of a member depends on the others or on ``threads``.
 
     Parameters
     ----------
@@ -97,6 +95,10 @@ def gradient_flow_ensemble(
         Tolerances of each member's own error, as in `gradient_flow`.
     record : sequence of str
         Some of "z", "attention", "loss", "z_velocity" and, for a mapping, "y".
+    fastest : bool
+        Look for the times at which logits move fastest. Without that, loose tolerances take less time. In a stiff flow
+        speeds are less exact than states: of 500 flows with random rates to t = 10,000 the worst largest speed was off
+        by 1% at the default tolerances, and by a factor of 30 at ``rtol=1e-6``.
     threads : int, optional
         Default: the number of cores.
     path : path-like, optional
@@ -115,7 +117,8 @@ def gradient_flow_ensemble(
         and attention has the dimension ``pair``, "next token n, token l"; entries that a member does not have are nan.
         ``y`` has the dimension ``logit``, "token: column" with the columns own (next token), other (that occurs) and
         unseen.
-        ``fastest_time`` and ``largest_speed`` (kind): when each logit moves fastest up to ``t_end``, and how fast.
+        ``fastest_time`` and ``largest_speed`` (kind), unless ``fastest`` is False: when each logit moves fastest up to
+        ``t_end``, and how fast.
         ``evaluations`` of the derivative; ``failed``, with the ``reason`` (its attributes tell what the numbers mean)
         and the time ``reached``: later outputs are nan.
 
@@ -132,14 +135,16 @@ def gradient_flow_ensemble(
     record = checks.listed("record", record, "be a list of words")
     for name in record:
         checks.one_of("record", name, RECORDS)
+    fastest = checks.flag("fastest", fastest)
+    kept = (*(name for name in RECORDS if name in record), *(_PEAKS if fastest else ()), *_TOLD)
     threads = (os.cpu_count() or 1) if threads is None else checks.threads("threads", threads)
     solver = _Solver(decoder, read_only(times), end, checks.positive("rtol", rtol), checks.positive("atol", atol))
     parameters = {"t_end": end, "decoder": decoder, **entry.recorded, "rtol": solver.rtol, "atol": solver.atol}
     label = f"flows ({decoder})"
     if isinstance(settings, Mapping):
-        grid = _Grid(settings)
+        grid = Grid(settings)
         with Progress(label, enabled=progress) as report:
-            dataset = _of_grid(grid, solver, tuple(record), threads, path, report)
+            dataset = _of_grid(grid, solver, kept, threads, path, report)
     else:
         if path is not None:
             raise checks.reject("path", "be None where `settings` are a sequence", checks.brief(path))
@@ -147,7 +152,7 @@ def gradient_flow_ensemble(
             raise checks.reject("record", "be without 'y' where `settings` are a sequence", record)
         members = _members(settings, entry)
         with Progress(label, enabled=progress) as report:
-            dataset = _of_sequence(members, solver, tuple(record), threads, report)
+            dataset = _of_sequence(members, solver, kept, threads, report)
     for name, variable in dataset.data_vars.items():
         variable.attrs.update(_ATTRIBUTES[str(name)])
     dataset["time"].attrs.update(long_name="time", units="SGD steps")
@@ -163,7 +168,7 @@ class _Solver(NamedTuple):
     rtol: float
     atol: float
 
-    def run(self, members: np.ndarray, counts: np.ndarray, stop: np.ndarray) -> dict[str, np.ndarray]:
+    def run(self, members: np.ndarray, counts: np.ndarray, peaks: bool, stop: np.ndarray) -> dict[str, np.ndarray]:
         """Integrate members of Theorem 4's setting: rows (K, M, eta_Y, eta_Z), and counts, the common token's first."""
         n, width, shape = len(members), counts.shape[1], (len(members), self.times.size)
         z, attention, velocity = (np.full((*shape, width), np.nan) for _ in range(3))
@@ -174,7 +179,7 @@ class _Solver(NamedTuple):
         ensemble.integrate(
             entry_of(self.decoder, "lanes").lanes, records.Combinations.of_dop853(),
             read_only(np.ascontiguousarray(members)), read_only(np.ascontiguousarray(counts)), read_only(order),
-            self.times, self.end, self.rtol, self.atol, ensemble.MOST_EVALUATIONS, stop,
+            self.times, peaks, self.end, self.rtol, self.atol, ensemble.MOST_EVALUATIONS, stop,
             records.Results(z, attention, loss, velocity, y, peak, told, status),
         )  # fmt: skip
         return {
@@ -201,125 +206,13 @@ class _Solver(NamedTuple):
         return int(max(1, min(fit, _MEMBERS_A_CHUNK, share)))
 
 
-_ALWAYS = ("fastest_time", "largest_speed", "evaluations", "reached", "failed", "reason")
-
-
-class _Grid:
-    """Settings of Theorem 4's kind, broadcast by the names of their dimensions.
-
-    Attributes
-    ----------
-    dims, shape : tuple
-        Those of the settings.
-    coords : Dataset
-    n_distinct : int
-    """
-
-    def __init__(self, settings: Mapping[str, Any]) -> None:
-        known = (*_NUMBERS, "distinct")
-        for key in settings:
-            checks.one_of("settings", key, known)
-        given = _DEFAULTS | dict(settings)
-        for key in known:
-            if key not in given:
-                raise checks.reject("settings", f"have the keys {', '.join(known)}", f"none called {key!r}")
-        self._values = {name: _labelled(name, given[name]) for name in known}
-        longest = max((v.sizes.get("setting", 1) for v in self._values.values()), default=1)
-        for name, value in self._values.items():
-            if not isinstance(given[name], xr.DataArray) and value.sizes.get("setting") == 1 < longest:
-                self._values[name] = value.isel(setting=0)
-        try:
-            aligned = xr.align(*self._values.values(), join="exact", copy=False)
-            self._values = dict(zip(self._values, aligned, strict=True))
-            self.coords = xr.Dataset({name: v for name, v in self._values.items() if name != "distinct"}).coords
-        except (ValueError, xr.MergeError) as error:
-            rule = "hold arrays that broadcast against each other"
-            raise checks.reject("settings", rule, str(error).splitlines()[0]) from None
-        sizes: dict[Hashable, int] = {}
-        for value in self._values.values():
-            sizes.update(value.sizes)
-        self.n_distinct = sizes.pop("distinct_token")
-        taken = [dim for dim in sizes if dim in _OWN_DIMS or (dim in known and dim not in self.coords)]
-        if taken:
-            raise checks.reject("settings", "have dimensions with names of their own", repr(taken[0]))
-        self.dims, self.shape = tuple(sizes), tuple(sizes.values())
-        self.size = int(np.prod(self.shape, dtype=object))
-        if self.size == 0:
-            raise checks.reject("settings", "hold at least one setting", f"sizes {dict(sizes)}")
-        self._check()
-
-    def _check(self) -> None:
-        fewer = self._values["vocab_size"] < self._values["n_classes"]
-        if bool(fewer.any()):
-            raise checks.reject("settings['vocab_size']", "be at least n_classes", "fewer in a setting")
-
-    def rows(self, lo: int, hi: int) -> tuple[np.ndarray, np.ndarray]:
-        """K, M, eta_Y, eta_Z and the counts of settings ``lo`` to ``hi``, in the order of the broadcast arrays."""
-        where = dict(zip(self.dims, np.unravel_index(np.arange(lo, hi), (*self.shape, 1)), strict=False))
-
-        def column(name: str) -> np.ndarray:
-            value = self._values[name].variable
-            index = tuple(where[dim] for dim in value.dims if dim in where)
-            shown = value.values[index] if index else value.values
-            return np.broadcast_to(shown, (hi - lo, *value.shape[len(index) :]))
-
-        members = np.stack([column(name).astype(np.float64) for name in ("n_classes", "vocab_size", "eta_y", "eta_z")])
-        counts = np.concatenate([column("common")[:, None], column("distinct")], axis=1)
-        # Only ratios matter; a power of two changes no digit.
-        counts = np.ldexp(counts, -np.frexp(counts.max(axis=1, keepdims=True))[1])
-        return np.ascontiguousarray(members.T), counts / counts.sum(axis=1, keepdims=True)
-
-    def identity(self) -> dict[str, object]:
-        """The identity of the settings, for a folder of results."""
-        digests = {}
-        for name, value in self._values.items():
-            content = np.ascontiguousarray(value.values)
-            digests[name] = [list(map(str, value.dims)), hashlib.sha256(content.tobytes()).hexdigest()]
-        return {"settings": digests, "dims": list(map(str, self.dims)), "shape": list(self.shape)}
-
-    def labels(self) -> xr.Dataset:
-        """The settings as coordinates."""
-        own = {name: self._values[name] for name in (*_NUMBERS, "distinct") if name not in self.coords}
-        dataset = xr.Dataset(coords={**self.coords, **own})
-        return dataset.drop_vars([name for name in ("distinct_token",) if name in dataset.coords])
-
-
-def _labelled(name: str, value: Any) -> xr.DataArray:
-    """A setting as numbers with names of dimensions, checked; ``distinct_token`` last."""
-    of = f"settings[{name!r}]"
-    array = checks.array(of, value.values if isinstance(value, xr.DataArray) else value)
-    if name in ("n_classes", "vocab_size"):
-        array = checks.integer_array(of, array)
-        least = 2 if name == "n_classes" else 1
-        if (array < least).any():
-            raise checks.reject(of, f"be at least {least}", array.min())
-    else:
-        array = checks.finite_array(of, array)
-        if name in ("eta_y", "eta_z"):
-            checks.rate(of, array.min(initial=0.0))
-        elif (array <= 0).any():
-            raise checks.reject(of, "be positive", array.min())
-    if isinstance(value, xr.DataArray):
-        labelled = value.copy(data=array)
-        if name != "distinct":
-            return labelled
-        if "distinct_token" not in labelled.dims:
-            raise checks.reject(of, "have the dimension distinct_token", f"dimensions {labelled.dims}")
-        labelled = labelled.drop_vars("distinct_token", errors="ignore").transpose(..., "distinct_token")
-    else:
-        dims = ("setting", "distinct_token") if name == "distinct" else ("setting",)
-        if array.ndim > len(dims) or (name == "distinct" and array.ndim == 0):
-            raise checks.reject(of, f"have at most {len(dims)} axes, or be an xarray.DataArray", f"shape {array.shape}")
-        labelled = xr.DataArray(array, dims=dims[len(dims) - array.ndim :])
-    if name == "distinct" and labelled.sizes["distinct_token"] == 0:
-        raise checks.reject(of, "hold at least one number, all positive", "none")
-    return labelled
+_PEAKS, _TOLD = ("fastest_time", "largest_speed"), ("evaluations", "reached", "failed", "reason")
 
 
 def _of_grid(
-    grid: _Grid,
+    grid: Grid,
     solver: _Solver,
-    record: tuple[str, ...],
+    kept: tuple[str, ...],
     threads: int,
     path: str | os.PathLike | None,
     report: Progress,
@@ -330,10 +223,9 @@ def _of_grid(
         **dict.fromkeys(("z", "attention", "z_velocity"), ("time", "kind")),
         "loss": ("time",),
         "y": ("time", "logit"),
-        **dict.fromkeys(("fastest_time", "largest_speed"), ("kind",)),
+        **dict.fromkeys(_PEAKS, ("kind",)),
     }
     lengths = {"time": solver.times.size, "kind": len(kinds), "logit": len(logits)}
-    kept = (*(name for name in RECORDS if name in record), *_ALWAYS)
     types = {"evaluations": np.int64, "failed": np.bool_, "reason": np.int8}
     variables = {
         name: (tuple(lengths[dim] for dim in dims.get(name, ())), np.dtype(types.get(name, np.float64)))
@@ -352,7 +244,7 @@ def _of_grid(
         store = chunks.Kept(path, grid.identity() | arguments, grid.size, len(parts), variables)
 
     def compute(lo: int, hi: int) -> dict[str, np.ndarray]:
-        found = solver.run(*grid.rows(lo, hi), stop)
+        found = solver.run(*grid.rows(lo, hi), _PEAKS[0] in kept, stop)
         return {name: found[name] for name in kept}
 
     compute(0, 0)  # which compiles, or loads what is compiled: not in a thread that cannot be interrupted
@@ -362,7 +254,7 @@ def _of_grid(
         for name, array in store.arrays.items()
     }
     labels: dict[str, Any] = {"time": solver.times, "kind": kinds}
-    if "y" in record:
+    if "y" in kept:
         labels["logit"] = logits
     return xr.Dataset(arrays, {**grid.labels().coords, **labels})
 
@@ -442,7 +334,7 @@ def _theorem_4(bags: Bags) -> tuple[int, np.ndarray] | None:
 
 
 def _of_sequence(
-    members: list[_Member], solver: _Solver, record: tuple[str, ...], threads: int, report: Progress
+    members: list[_Member], solver: _Solver, kept: tuple[str, ...], threads: int, report: Progress
 ) -> xr.Dataset:
     tables: dict[str, dict[str, int]] = {"kind": {}, "pair": {}}
     places = {}
@@ -458,21 +350,21 @@ def _of_sequence(
     dims = {"z": "kind", "z_velocity": "kind", "attention": "pair"}
     size, n_times = len(members), solver.times.size
     lengths = {dim: len(table) for dim, table in tables.items()}
-    need = 8 * size * (n_times * sum(lengths[dims[name]] for name in record if name in dims) + 2 * lengths["kind"])
+    need = 8 * size * (n_times * sum(lengths[dims[name]] for name in kept if name in dims) + 2 * lengths["kind"])
     checks.fits_in_memory("settings", need, "hold the results")
     out: dict[str, np.ndarray] = {
         name: np.full((size, n_times, *([lengths[dims[name]]] if name in dims else [])), np.nan)
         for name in RECORDS
-        if name in record
+        if name in kept
     }
-    out |= {name: np.full((size, lengths["kind"]), np.nan) for name in ("fastest_time", "largest_speed")}
+    out |= {name: np.full((size, lengths["kind"]), np.nan) for name in _PEAKS if name in kept}
     out |= {name: np.zeros(size, kind) for name, kind in (("evaluations", np.int64), ("reached", np.float64))}
     out |= {"failed": np.zeros(size, dtype=np.bool_), "reason": np.zeros(size, dtype=np.int8)}
 
     def put(i: int, found: Mapping[str, np.ndarray]) -> None:
         place = places[id(members[i].entries)]
         for name, array in out.items():
-            if name in ("fastest_time", "largest_speed"):
+            if name in _PEAKS:
                 array[i, place["kind"]] = found[name]
             elif name in dims:
                 array[i][:, place[dims[name]]] = found[name]
@@ -492,20 +384,20 @@ def _of_sequence(
         store = _Lifted(group, members, put)
 
         def compute(lo: int, hi: int, rows: np.ndarray = rows, counts: np.ndarray = counts) -> dict[str, np.ndarray]:
-            return solver.run(rows[lo:hi], counts[lo:hi], stop)
+            return solver.run(rows[lo:hi], counts[lo:hi], _PEAKS[0] in kept, stop)
 
         compute(0, 0)
         parts = chunks.bounds(len(group), solver.chunk(width, threads, len(group)))
         chunks.work(compute, store, parts, threads=threads, stop=stop, report=report)
     for done, i in enumerate(rest):
         report.update((size - len(rest) + done) / size, f"{size - len(rest) + done:,} of {size:,} flows")
-        one = one_by_one.integrate(members[i].entries, members[i].rates, *solver)
+        one = one_by_one.integrate(members[i].entries, members[i].rates, *solver, peaks=_PEAKS[0] in kept)
         put(i, one.results())
     coords: dict[str, Any] = {"time": solver.times}
     coords |= {dim: list(table) for dim, table in tables.items()}
     coords |= {name: ("setting", [member.rates[name] for member in members]) for name in ("eta_y", "eta_z")}
     shape = {name: ("time", dims[name]) for name in dims} | {"loss": ("time",)}
-    shape |= dict.fromkeys(("fastest_time", "largest_speed"), ("kind",))
+    shape |= dict.fromkeys(_PEAKS, ("kind",))
     return xr.Dataset({name: (("setting", *shape.get(name, ())), array) for name, array in out.items()}, coords)
 
 
@@ -528,7 +420,7 @@ class _Lifted:
                 _place(entries.support.bags, entries.support.token),
             )
             found = {name: part[row] for name, part in parts.items() if name != "y"}
-            for name in ("z", "z_velocity", "fastest_time", "largest_speed"):
+            for name in ("z", "z_velocity", *_PEAKS):
                 found[name] = found[name][..., kinds]
             self._put(i, found | {"attention": found["attention"][..., pairs]})
 

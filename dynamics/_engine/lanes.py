@@ -347,7 +347,7 @@ def _fill(members, counts, order, end, most, first, slopes, run, state, out):
 
 
 @kernel(inner=True, **_OPTIONS)
-def _judge(told, times, run, before, state, out):
+def _judge(told, times, peaks, run, before, state, out):
     """Which lanes accept their trial steps; of these, which outputs are due, and whether a logit may be fastest."""
     for l in range(LANES):
         state.accepted[l], m, error = 0.0, state.who[l], told[0, l]
@@ -366,7 +366,7 @@ def _judge(told, times, run, before, state, out):
         while state.due[l] < times.size and times[state.due[l]] <= state.t_new[l]:
             state.due[l] += 1
         # Where a logit is faster between this step and the one before than at their ends, one of them has a peak.
-        for i in range(run.count.shape[0]):
+        for i in range(run.count.shape[0] if peaks else 0):
             middle = abs(run.slopes[0, i, l])
             state.fastest[i, l] = max(state.fastest[i, l], middle)
             found = state.taken[l] > 0 and middle >= abs(before.slopes[0, i, l])
@@ -394,10 +394,11 @@ def _go_on(told, end, run, before, state, out, final):
 
 
 @kernel(nogil=True, **_OPTIONS)
-def integrate(kind, means, members, counts, order, times, end, rtol, atol, most, stop, out):
+def integrate(kind, means, members, counts, order, times, peaks, end, rtol, atol, most, stop, out):
     """Integrate members, rows of K, M, eta_Y, eta_Z and of ``counts``, from zeros to ``end`` or until ``stop`` is set.
 
-    Each lane goes with steps of its own, and takes the next member in ``order`` when its own has ended.
+    Each lane goes with steps of its own, and takes the next member in ``order`` when its own has ended. Without
+    ``peaks`` no largest speed is looked for.
     """
     n, width = counts.shape
     size = numbers_of(kind, width, 0.0, 1.0)
@@ -417,7 +418,7 @@ def integrate(kind, means, members, counts, order, times, end, rtol, atol, most,
         if live > 0:
             _stages(kind, means, np.int64(1), np.int64(STAGES + 1), run, f)
             _errors(kind, means, run, rtol, atol, told)
-        _judge(told, times, run, before, state, out)
+        _judge(told, times, peaks, run, before, state, out)
         l = 0
         while l < LANES:
             l = _ask(l, run, before, state, asked, out)

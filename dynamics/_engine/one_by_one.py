@@ -78,9 +78,17 @@ class Member:
 
 
 def integrate(
-    entries: Entries, rates: dict[str, float], decoder: str, times: np.ndarray, end: float, rtol: float, atol: float
+    entries: Entries,
+    rates: dict[str, float],
+    decoder: str,
+    times: np.ndarray,
+    end: float,
+    rtol: float,
+    atol: float,
+    *,
+    peaks: bool,
 ) -> Member:
-    """Integrate the flow from zeros to ``end``."""
+    """Integrate the flow from zeros to ``end``; largest speeds are looked for if ``peaks``."""
     bags = entries.support.bags
     n, m = entries.query.size, entries.support.token.size
     z, velocity, attention = (np.full((times.size, k), np.nan) for k in (n, n, m))
@@ -121,9 +129,9 @@ def integrate(
                 return found
             after = np.abs(solver.f[where])
             due = recorded < times.size and times[recorded] <= solver.t
-            needed = (speed > 0) & (speed >= before) & (speed >= after) & (speed >= 0.9 * found.peak[1])
+            needed = (speed > 0) & (speed >= before) & (speed >= after) & (speed >= 0.9 * found.peak[1]) & peaks
             # A peak is looked for in the steps on both sides of the fastest state: one that speeds up is kept.
-            step = solver.dense_output() if due or needed.any() or (after >= speed).any() else None
+            step = solver.dense_output() if due or needed.any() or (peaks and (after >= speed).any()) else None
             for kind in np.flatnonzero(needed & (last is not None)):
                 for part in (last, step):
                     _fastest(part, where[kind], found.peak[:, kind])

@@ -291,7 +291,8 @@ def calls():
             data=classes, n=3, length=4, position_bias=0.1, rng=0)),
         "ensemble.gradient_flow_ensemble": (gradient_flow_ensemble, dict(
             settings={"n_classes": 3, "vocab_size": 5, "eta_y": 1.0, "eta_z": 1.0}, t_end=1.0, times=[0.5],
-            decoder="full", rtol=1e-3, atol=1e-3, record=["z"], threads=1, path=None, progress=False)),
+            decoder="full", rtol=1e-3, atol=1e-3, record=["z"], fastest=True, threads=1, path=None,
+            progress=False)),
         "diffusion.stochastic_flow": (stochastic_flow, dict(
             data=classes, **rates, t_end=1.0, batch_size=2, length=4, decoder="full", scheme="euler-maruyama", dt=1.0,
             order=1, times=[0.5], n_times=2, init=None, seed=0, progress=False, objective=None)),
