@@ -246,8 +246,8 @@ def test_states_are_the_same_where_no_largest_speed_is_looked_for():
     weights = np.full(4, 0.25) + np.array([1, 0, 0, -1]) * 2.0**-54
     other = SequenceClasses(classes.probabilities, classes.query, vocab_size=60, class_weights=weights)
     options = {"t_end": 1000.0, "times": [10.0, 1000.0], "rtol": 1e-3, "atol": 1e-5}
-    for settings in (given, [(classes, 1.0, 0.5), (other, 1.0, 0.5)]):
-        whole, less = (gradient_flow_ensemble(settings, **options, fastest=fastest) for fastest in (True, False))
+    for several in (given, [(classes, 1.0, 0.5), (other, 1.0, 0.5)]):
+        whole, less = (gradient_flow_ensemble(several, **options, fastest=fastest) for fastest in (True, False))
         assert set(whole) - set(less) == {"fastest_time", "largest_speed"} and set(less) < set(whole)
         for name in ("z", "attention", "loss", "reached"):
             np.testing.assert_array_equal(whole[name], less[name])
