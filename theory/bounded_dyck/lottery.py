@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import scipy.optimize
+import scipy  # whose parts are imported where they are first used
 from numpy.typing import ArrayLike
 
 from dynamics.support import checks

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.integrate import quad
+import scipy  # whose parts are imported where they are first used
 from scipy.special import lambertw
 
 from theory.scan_and_snap import attention, decoder
@@ -223,7 +223,9 @@ def _branch_error(runs: Runs, exact: bool) -> float:
         (decoder.scanning_time(**arguments), lambda t: eta_y * t / k),
         (decoder.snapping_time(**arguments), lambda t: np.log(m * eta_y * t / k)),
     ):
-        integral = quad(lambda t: float(decoder.gamma(t, **arguments)), 0, end, epsrel=1e-11, limit=200)[0]
+        integral = scipy.integrate.quad(
+            lambda t: float(decoder.gamma(t, **arguments)), 0, end, epsrel=1e-11, limit=200
+        )[0]
         claim = 4 * decoder.gamma_integral(end, **arguments, eta_z=eta_z) if exact else scale * margin(end) ** 2
         errors.append(abs(claim / (4 * eta_z * integral) - 1))
     return float(max(errors))

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-import xarray as xr
+import scipy  # whose parts are imported where they are first used
 from numpy.typing import ArrayLike
-from scipy.integrate import solve_ivp
-from scipy.optimize import brentq
 from scipy.special import lambertw
 
 from dynamics.support import checks
 from theory.scan_and_snap.decoder import Task
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 __all__ = [
     "Decayed",
@@ -168,8 +169,11 @@ class Decayed(Task):
         m, level = self.vocab_size, self.vocab_size / (self.n_classes * self.weight_decay)
         # ln x + ln(M - 1 + exp(x)) increases from -infinity; x < level, and exp(x) may overflow there.
         upper = max(math.log1p(level), 1.0)
-        found = brentq(lambda x: math.log(x) + np.logaddexp(math.log(m - 1), x) - math.log(level), 1e-300, upper,
-                       xtol=1e-300, rtol=1e-15)  # fmt: skip
+
+        def above(x: float) -> float:
+            return float(math.log(x) + np.logaddexp(math.log(m - 1), x) - math.log(level))
+
+        found = scipy.optimize.brentq(above, 1e-300, upper, xtol=1e-300, rtol=1e-15)
         return float(found) / m
 
     @property
@@ -282,7 +286,7 @@ def _integrated(rate: Any, start: list[float], time: np.ndarray, *, scale: float
         lines = np.array(start)[:, None] + np.outer(rate(0.0, np.array(start)), wanted)
         return lines[:, where.ravel()].reshape(len(start), *time.shape)
     method = {"method": "LSODA", "rtol": 1e-12, "atol": scale}
-    found = solve_ivp(rate, (0.0, wanted[-1]), start, t_eval=wanted, **method)
+    found = scipy.integrate.solve_ivp(rate, (0.0, wanted[-1]), start, t_eval=wanted, **method)
     if not found.success:
         raise RuntimeError(f"the equation of a decayed decoder stopped at t = {found.t[-1]:g}: {found.message}")
     return found.y[:, where.ravel()].reshape(len(start), *time.shape)
@@ -326,6 +330,8 @@ def on_clock(dataset: xr.Dataset, clock: np.ndarray, speed: np.ndarray) -> xr.Da
     kept = np.concatenate([[0], kept[kept > 0]])
     shown = dataset.isel(time=kept).assign_coords(time=("time", clock[kept], dataset["time"].attrs))
     if "z_velocity" in shown:
+        import xarray as xr  # loaded by now, for there is a dataset
+
         rate = xr.DataArray(np.where(speed > 0, speed, 1.0)[kept], dims="time")
         shown["z_velocity"] = shown["z_velocity"] / rate.drop_vars("time", errors="ignore")
     return shown

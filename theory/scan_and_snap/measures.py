@@ -7,7 +7,7 @@ needs no simulation is in `theory.scan_and_snap.bounds`.
 from __future__ import annotations
 
 import numpy as np
-from scipy.interpolate import PchipInterpolator
+import scipy  # whose parts are imported where they are first used
 
 from dynamics.support import checks
 from theory.scan_and_snap import attention, decoder
@@ -215,7 +215,7 @@ def _exponent(runs: Runs, level: str) -> np.ndarray:
     total = law.decoder.gamma_integral(times, eta_z=runs.setting.eta_z)
     # The share of each moment's gain that is left decays; without decay the factors are one.
     kept = np.exp(law.decay * times)[:, None]
-    return PchipInterpolator(total, xi / counts["n_classes"] * kept).antiderivative()(total) / kept
+    return scipy.interpolate.PchipInterpolator(total, xi / counts["n_classes"] * kept).antiderivative()(total) / kept
 
 
 def _bounds_error(runs: Runs, level: str, weight: float) -> float:

@@ -11,9 +11,6 @@ import html
 import math
 import re
 
-from matplotlib.path import Path
-from matplotlib.textpath import TextPath
-
 __all__ = ["as_html", "as_markdown", "in_words", "is_latex", "parts", "readable"]
 
 _SIZE = 100  # units of the picture to one em of the text around it
@@ -23,7 +20,6 @@ _RELATIONS = ("=", "<", ">", r"\le", r"\ge", r"\ne", r"\approx", r"\sim", r"\to"
 _ARGUMENT = r"\s*(\\[A-Za-z]+|[^{\s\\])"
 _OPEN = ("{", "(", "[", r"\left", r"\{", r"\langle")
 _CLOSE = ("}", ")", "]", r"\right", r"\}", r"\rangle")
-_DRAW = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}
 
 
 def is_latex(formula: str) -> bool:
@@ -147,13 +143,17 @@ def _plain(formula: str) -> str:
 
 def _picture(formula: str) -> str:
     """One line of mathematics as SVG; ValueError if matplotlib cannot set it."""
+    from matplotlib.path import Path  # a third of a second, which every check on a screen would wait
+    from matplotlib.textpath import TextPath
+
+    drawing = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C", Path.CLOSEPOLY: "Z"}
     text = f"${_plain(formula)}$"
     path = TextPath((0, 0), text, size=_SIZE)
     drawn = []
     for points, code in path.iter_segments(simplify=False, curves=True):
         # SVG's y axis points downwards.
         numbers = " ".join(f"{x:.0f} {-y:.0f}" for x, y in points.reshape(-1, 2))
-        drawn.append(_DRAW[code] + (numbers if code != Path.CLOSEPOLY else ""))
+        drawn.append(drawing[code] + (numbers if code != Path.CLOSEPOLY else ""))
     box = path.get_extents()
     width, tall = box.width + 4, box.height + 4
     title = html.escape(formula, quote=True)

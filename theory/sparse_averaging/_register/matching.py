@@ -142,7 +142,7 @@ STATEMENTS = (
             Clause(
                 "neighbours",
                 rf"D = {tex(assisted.depth)}, \quad H = 1, \quad m = {tex(assisted.dimension)}",
-                prove=part(assisted.derive, "neighbours", prose=(assisted.RING, *match2.derive().prose)),
+                prove=part(assisted.derive, "neighbours", prose=(assisted.RING, match2.SINES)),
                 checks=check(
                     "wrong outputs of the bigram construction, or a larger size", checks.assisted, needed=True
                 ),
