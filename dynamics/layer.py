@@ -327,7 +327,11 @@ class Layer(Frozen):
         Z, Y = (
             read_only(np.zeros((n, m))) for n, m in ((bags.n_queries, bags.n_tokens), (bags.n_tokens, columns.size))
         )
-        return cls(Z, Y, None, columns)
+        layer = cls(Z, Y[:, :1].copy(), None, columns[:1])
+        # A column passed for all: whether K^2 zeros are finite would be half the time of a flow that symmetry reduces.
+        for name, array in (("Y", Y), ("multiplicity", columns)):
+            object.__setattr__(layer, name, read_only(array))
+        return layer
 
     @classmethod
     def embedded(cls, embedding: Embedding, Y: ArrayLike, **options: Any) -> Layer:

@@ -45,6 +45,12 @@ def first_uses() -> dict[str, Any]:
     return {row["use"].replace(",", "").replace(" ", "_"): row["seconds"] for row in _read("first_use")["uses"]}
 
 
+def long_work() -> dict[str, Any]:
+    """How many statements were checked, and seconds of processor time of the check that takes longest."""
+    checks = _read("long_work")["checks"]
+    return {"checks": len(checks), "longest": max(checks.values())}
+
+
 def equal_errors() -> dict[str, Any]:
     """How many times longer the quickest peer takes at equal error: the least and the most over the errors."""
     data = _read("equal_error")
@@ -187,6 +193,7 @@ STUDIES = (
     ),
     Study("equal", equal_errors, {}, MEASURED),
     Study("first", first_uses, {}, MEASURED),
+    Study("long", long_work, {}, MEASURED),
     Study("profile", profile, {"queries": 1, "aim": 300}, MEASURED),
     Study("scaling", scaling, {}, MEASURED),
     Study(
