@@ -145,26 +145,62 @@ def narrow_network(runs: Runs, level: str) -> float:
 
 
 def least_error(runs: Runs, level: str) -> float:
-    """Most by which the best layer's error differs from the least one, or a random layer's is below it: all N <= 5."""
+    """Most by which the best layer's error differs from the least one, or a random layer's is below it.
+
+    All N <= 5 at d' = 1, and all N <= 4 at d' = 2; widths from d' on.
+    """
     from scipy.optimize import linprog
 
-    def largest(layer: np.ndarray, q: int) -> float:
-        """The largest average over q tokens on the kernel, by a linear program for each set."""
-        n = layer.shape[1]
+    def largest(layer: np.ndarray, n: int, q: int, d: int) -> float:
+        """The largest average over q tokens on the kernel, by a linear program for each set and coordinate."""
         found = []
-        for subset in tasks.all_subsets(n, q):
-            toward = np.zeros(n)
-            toward[subset] = -1 / q
-            found.append(-linprog(toward, A_eq=layer, b_eq=np.zeros(len(layer)), bounds=[(-1, 1)] * n).fun)
+        for subset, coordinate in itertools.product(tasks.all_subsets(n, q), range(d)):
+            toward = np.zeros((n, d))
+            toward[subset, coordinate] = -1 / q
+            equal = {"A_eq": layer, "b_eq": np.zeros(len(layer))}
+            found.append(-linprog(toward.ravel(), **equal, bounds=[(-1, 1)] * (n * d)).fun)
         return max(found)
 
     rng, off = np.random.default_rng(runs.setting.seed), [0.0]
-    for n in range(2, 6):
-        for q, width in itertools.product(range(1, n), range(1, n)):
-            least = averaging.collision_error(n, q, width=width)
-            off.append(abs(largest(averaging.best_first_layer(n, q, width=width), q) - least))
-            off.append(least - largest(rng.normal(size=(width, n)), q))
+    for n, d in ((2, 1), (3, 1), (4, 1), (5, 1), (2, 2), (3, 2), (4, 2)):
+        for q, width in itertools.product(range(1, n), range(d, n * d)):
+            least = averaging.collision_error(n, q, width=width, value_dimension=d)
+            best = averaging.best_first_layer(n, q, width=width, value_dimension=d)
+            off.append(abs(largest(best, n, q, d) - least))
+            off.append(least - largest(rng.normal(size=(width, n * d)), n, q, d))
     return max(off)
+
+
+def balanced_kernels(runs: Runs, level: str) -> float:
+    """Share of kernels without a vertex of s tokens at +-1 in one coordinate, half at each; one more for odd s.
+
+    Of the least dimension for which it is proved; random kernels of numbers and of small integers, and that in which
+    the first tokens are free. All vertices are looked at, N = 3 and 4, d' = 1 to 3.
+    """
+    rng, without = np.random.default_rng(runs.setting.seed), []
+    for n, d, at_one in ((3, 1, 3), (4, 1, 2), (3, 2, 2), (3, 2, 3), (4, 2, 3), (3, 3, 2)):
+        size = int(fully_connected.balanced_dimension(sp.Integer(at_one), sp.Integer(d)))
+        integers = np.eye(size, n * d) + rng.integers(-1, 2, size=(size, n * d))
+        for kernel in (rng.normal(size=(size, n * d)), integers, np.eye(size, n * d)):
+            if np.linalg.matrix_rank(kernel) == size:
+                without.append(float(not _has_balanced_vertex(kernel, n, at_one)))
+    return float(np.mean(without))
+
+
+def _has_balanced_vertex(kernel: np.ndarray, n: int, at_one: int) -> bool:
+    """Whether some vertex in the cube of the span of rows of (dimension, N d') numbers is so."""
+    signs = np.array(list(itertools.product((1.0, -1.0), repeat=len(kernel))))
+    for entries in itertools.combinations(range(kernel.shape[1]), len(kernel)):
+        tight = kernel[:, entries]
+        if np.linalg.matrix_rank(tight) < len(kernel):
+            continue
+        points = np.linalg.solve(tight.T, signs.T).T @ kernel
+        points = points[np.abs(points).max(axis=1) <= 1 + _COLLISION].reshape(-1, n, kernel.shape[1] // n)
+        ones, minus_ones = (np.sum(sign * points > 1 - _COLLISION, axis=1) for sign in (1, -1))
+        both = np.minimum(np.maximum(ones, minus_ones) - at_one % 2, np.minimum(ones, minus_ones))
+        if (both >= at_one // 2).any():
+            return True
+    return False
 
 
 def sum_of_all(runs: Runs, level: str) -> float:

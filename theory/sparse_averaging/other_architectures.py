@@ -43,13 +43,14 @@ class Collision:
 def collision_error(n_tokens: int, q: int, *, width: int, value_dimension: int = 1) -> float:
     r"""Least error of networks with a first layer of width k: what the best of all weights leaves, and no other beats.
 
-    With r = ceil(N - k/d') the numbers that some coordinate lacks and m = min(q, N - q), it is for d' <= k < N d'
+    With r = ceil(N - k/d') the numbers that some coordinate lacks and m = min(q, N - q), it is for every q < N and
+    d' <= k < N d'
 
     - min(m, r/2)/q for even r,
     - (r + 1/(2q - r))/(2q) for odd r < 2m, and m/q for odd r > 2m,
 
-    and one for k < d' (`theory.sparse_averaging.proofs.fully_connected`). It is attained (`best_first_layer`), and at
-    least 1 - k/(N d') for q <= N/2. For q > N/2 and d' > 1 it is a bound only: 1/(2q - 1).
+    and one for k < d' (`theory.sparse_averaging.proofs.fully_connected`). It is attained (`best_first_layer`). For
+    q <= N/2 it is at least 1 - k/(N d'), and one just for k < d' (N - 2q + 2).
 
     Parameters
     ----------
@@ -64,6 +65,8 @@ def collision_error(n_tokens: int, q: int, *, width: int, value_dimension: int =
     --------
     >>> collision_error(64, 16, width=32), collision_error(64, 32, width=32), collision_error(64, 16, width=63)
     (1.0, 0.5, 0.03225806451612903)
+    >>> collision_error(8, 6, width=5, value_dimension=2) == 2 / 6
+    True
     """
     n_tokens, q = checked_sizes(n_tokens, q)
     width = checks.integer("width", width, minimum=0)
@@ -74,8 +77,6 @@ def collision_error(n_tokens: int, q: int, *, width: int, value_dimension: int =
         return 1.0
     if q == n_tokens:
         return 0.0
-    if 2 * q > n_tokens and value_dimension > 1:
-        return 1 / (2 * q - 1)
     lacking, most = _lacking(n_tokens, width, value_dimension), min(q, n_tokens - q)
     if lacking % 2 == 0 or lacking > 2 * most:
         return min(most, lacking / 2) / q
@@ -87,22 +88,26 @@ def _lacking(n_tokens: int, width: int, value_dimension: int) -> int:
     return -((width - n_tokens * value_dimension) // value_dimension)
 
 
-def best_first_layer(n_tokens: int, q: int, *, width: int) -> np.ndarray:
-    r"""First layer of width k, d' = 1, whose error is `collision_error`: no other has a smaller one.
+def best_first_layer(n_tokens: int, q: int, *, width: int, value_dimension: int = 1) -> np.ndarray:
+    r"""First layer of width k whose error is `collision_error`: no other has a smaller one.
 
-    Its kernel, r = N - k numbers, has values of sum zero on r + 1 tokens, and zeros elsewhere, for even r: the positive
-    ones sum to r/2 at most. For odd r = 2t + 1 below 2 min(q, N - q) it has one value w, -w/(2q - r) on N - r - 1
-    others, and r values of the sum -w/(2q - r): at most t + 1 are 1 where t are -1. Else it is that of the sum of all
-    values, with what further rows add.
+    Each coordinate has rows of its own, k/d' of them, rounded down or up. At d' = 1 the kernel, r = N - k numbers, has
+    values of sum zero on r + 1 tokens, and zeros elsewhere, for even r: the positive ones sum to r/2 at most. For odd
+    r = 2t + 1 below 2 min(q, N - q) it has one value w, -w/(2q - r) on N - r - 1 others, and r values of the sum
+    -w/(2q - r): at most t + 1 are 1 where t are -1. Else it is that of the sum of all values, with what further rows
+    add.
 
     Parameters
     ----------
     n_tokens, q, width : int
-        N; q < N; 1 <= k < N.
+        N; q < N; d' <= k < N d'.
+    value_dimension : int
+        d'.
 
     Returns
     -------
-    (k, N) array
+    (k, N d') array
+        Token by token, as `collision` takes it.
 
     Examples
     --------
@@ -111,9 +116,20 @@ def best_first_layer(n_tokens: int, q: int, *, width: int) -> np.ndarray:
     True
     """
     n_tokens, q = checked_sizes(n_tokens, q)
-    width = checks.integer("width", width, minimum=1, maximum=n_tokens - 1)
+    d = checks.integer("value_dimension", value_dimension, minimum=1)
+    width = checks.integer("width", width, minimum=d, maximum=n_tokens * d - 1)
     if q == n_tokens:
         raise checks.reject("q", f"be below `n_tokens` = {n_tokens}, where one sum is exact", q)
+    layer, row = np.zeros((width, n_tokens, d)), 0
+    for coordinate in range(d):
+        own = _coordinate_layer(n_tokens, q, width // d + (coordinate < width % d))
+        layer[row : row + len(own), :, coordinate] = own
+        row += len(own)
+    return layer.reshape(width, n_tokens * d)
+
+
+def _coordinate_layer(n_tokens: int, q: int, width: int) -> np.ndarray:
+    """`best_first_layer` of one coordinate, (k, N), 1 <= k <= N."""
     lacking, rows = n_tokens - width, np.eye(n_tokens)
     if lacking % 2 == 0 or lacking > 2 * min(q, n_tokens - q):
         # The tokens beyond the first r + 1, each by itself, and the sum of these.
@@ -135,9 +151,10 @@ def collision(
 
     The first layer sees W z + (a function of the subsets) with W of shape (k, N d'). For k < N d' some z has W z = 0,
     and the inputs z and -z have the same first layer. A vertex of the kernel cut with the cube [-1, 1]^{N d'} has at
-    least N d' - k coordinates at +-1, N - k/d' of them in one coordinate: the average over the q largest or that over
-    the q smallest entries there is off zero by `collision_error` at least for q <= N/2, 1 for k <= d' (N - 2q), and by
-    1/(2q - 1) for every q < N.
+    least N d' - k entries at +-1, N - k/d' of them in one coordinate: for q <= N/2 the average over the q largest or
+    that over the q smallest entries there is off zero by `collision_error` at least, 1 for k < d' (N - 2q + 2). For
+    q > N/2 the vertex that is found is off by 1/(2q - 1) at least, and some vertex by `collision_error`: one where
+    numbers at 1 and at -1 are as many as can be.
 
     Parameters
     ----------

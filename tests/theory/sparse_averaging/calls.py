@@ -94,7 +94,7 @@ def calls():
         "sparse_averaging.moments.is_face": (moments.is_face, dict(subset=[1, 3], n_tokens=6, dimension=4)),
         "sparse_averaging.moments.no_face_witness": (moments.no_face_witness, dict(subset=[1, 3], n_tokens=6)),
         "sparse_averaging.other_architectures.best_first_layer": (other_architectures.best_first_layer, dict(
-            n_tokens=4, q=1, width=2)),
+            n_tokens=4, q=1, width=2, value_dimension=1)),
         "sparse_averaging.other_architectures.collision": (other_architectures.collision, dict(
             first_layer=np.ones((1, 4)), q=1, n_tokens=4, value_dimension=1, rng=rng())),
         "sparse_averaging.other_architectures.collision_error": (other_architectures.collision_error, dict(

@@ -65,7 +65,22 @@ MISTAKES = {
     "fully connected: as wide as if q did not count twice": (
         fully_connected,
         {"narrow_width": lambda n, q, d: d * (n - q)},
-        "half: an error of one",
+        "one up to there: from there",
+    ),
+    "fully connected: errors of one up to d'(N - 2q) only": (
+        fully_connected,
+        {"narrow_width": lambda n, q, d: d * (n - 2 * q)},
+        "one up to there: from there",
+    ),
+    "fully connected: balanced coordinates of one dimension fewer": (
+        fully_connected,
+        {"balanced_dimension": lambda s, d: (s - 1) * d},
+        "balanced: coordinates whose labels",
+    ),
+    "fully connected: balanced coordinates of another dimension more": (
+        fully_connected,
+        {"balanced_dimension": lambda s, d: (s - 1) * d + 2},
+        "balanced: a layer's kernel",
     ),
     "fully connected: each row of the layer frees two coordinates": (
         fully_connected,

@@ -1,10 +1,12 @@
 """Lower bounds: ranks, protocols on all pairs of inputs, collisions of narrow networks."""
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
 import pytest
+import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
@@ -236,14 +238,16 @@ def test_every_layer_of_two_small_rows():
     assert averaging.collision_error(4, 1, width=2) == 1 and averaging.collision_error(4, 2, width=2) == 1 / 2
 
 
-def largest_error(weights, q):
-    """Error that a first layer forces, d' = 1, by a linear program for each set: the largest average on its kernel."""
-    n = weights.shape[1]
+def largest_error(weights, q, value_dimension=1):
+    """Error that a first layer forces, by a linear program for each set: the largest average on its kernel."""
+    n = weights.shape[1] // value_dimension
     found = 0.0
     for subset in tasks.all_subsets(n, q):
-        averaged = np.zeros(n)
-        averaged[subset] = -1 / q
-        found = max(found, -linprog(averaged, A_eq=weights, b_eq=np.zeros(len(weights)), bounds=[(-1, 1)] * n).fun)
+        for coordinate in range(value_dimension):
+            averaged = np.zeros((n, value_dimension))
+            averaged[subset, coordinate] = -1 / q
+            equal = {"A_eq": weights, "b_eq": np.zeros(len(weights))}
+            found = max(found, -linprog(averaged.ravel(), **equal, bounds=[(-1, 1)] * averaged.size).fun)
     return found
 
 
@@ -302,6 +306,69 @@ def test_several_numbers_a_token_share_the_width_evenly():
     assert found.error == pytest.approx(least, abs=1e-9)
 
 
+@pytest.mark.parametrize(("n", "q", "d"), [(2, 1, 3), (3, 2, 2), (4, 3, 2), (5, 3, 2), (3, 2, 3)])
+def test_several_numbers_a_token_are_attained_and_not_undercut(n, q, d):
+    """Every width: the layer that is built, and layers that mix coordinates, near random ones and near it."""
+    rng = np.random.default_rng(n)
+    for width in range(d, n * d):
+        least = averaging.collision_error(n, q, width=width, value_dimension=d)
+        best = averaging.best_first_layer(n, q, width=width, value_dimension=d)
+        assert best.shape == (width, n * d) and np.linalg.matrix_rank(best) == width
+        assert largest_error(best, q, d) == pytest.approx(least, abs=1e-8)
+        for layer in (rng.normal(size=best.shape), best):
+            for size in (0.3, 0.05):
+                tried = layer + size * rng.normal(size=layer.shape)
+                assert largest_error(tried, q, d) >= least - 1e-8
+
+
+def test_where_one_coordinate_says_too_little_its_balanced_vertices_say_enough():
+    """N = 9, q = 7: three entries of one sign force less than the least error of a layer that lacks three."""
+    n, q, d, width = 9, 7, 2, 13
+    least = averaging.collision_error(n, q, width=width, value_dimension=d)
+    assert least == pytest.approx(17 / 77)
+    alike = np.array([1.0] * 3 + [-2 / 5] * 6)
+    assert max(abs(alike[subset].mean()) for subset in tasks.all_subsets(n, q)) == pytest.approx(1 / 5)
+    rng = np.random.default_rng(0)
+    # The second coordinate's kernel has the three alike in it; the first has two that are balanced.
+    alone = np.zeros((5, n, d))
+    alone[:2, :3, 0] = [[1, -1, 0], [0, 1, -1]]
+    alone[2:4, :3, 1], alone[4, :, 1] = [[1, -1, 0], [0, 1, -1]], alike
+    for kernel in (alone, alone + 0.1 * rng.normal(size=alone.shape), rng.normal(size=alone.shape)):
+        layer = np.linalg.svd(kernel.reshape(5, n * d))[2][5:]
+        assert layer.shape == (width, n * d)
+        assert largest_error(layer, q, d) >= least - 1e-8
+
+
+@pytest.mark.parametrize(("n", "d", "s"), [(3, 2, 2), (3, 2, 3), (4, 2, 2), (4, 2, 3), (3, 3, 2)])
+def test_kernels_large_enough_have_balanced_vertices_in_whole_numbers(n, d, s):
+    """All vertices of kernels of small integers by exact elimination, another route than the register's check."""
+    rng = np.random.default_rng(s)
+    dimension = (s - 1) * d + 1
+    for _ in range(4):
+        kernel = rng.integers(-2, 3, size=(dimension, n * d))
+        if averaging.exact_rank(kernel) == dimension:
+            assert has_balanced_vertex(kernel, n, s)
+    fewer = np.eye(dimension - 1, n * d, dtype=int)  # s - 1 tokens are free, in each coordinate
+    assert not has_balanced_vertex(fewer, n, s)
+
+
+def has_balanced_vertex(kernel, n, s):
+    for entries in itertools.combinations(range(kernel.shape[1]), len(kernel)):
+        tight = sp.Matrix(kernel[:, entries])
+        if (scale := tight.det()) == 0:
+            continue
+        inverse = np.array(tight.adjugate(), dtype=object) * (1 if scale > 0 else -1)
+        for signs in itertools.product((1, -1), repeat=len(kernel)):
+            point = np.array(signs, dtype=object) @ inverse @ kernel  # times |det|
+            if max(abs(point)) > abs(scale):
+                continue
+            columns = point.reshape(n, -1).T
+            counts = [sorted(sum(one == sign * abs(scale) for one in c) for sign in (1, -1)) for c in columns]
+            if any(low >= s // 2 and high >= (s + 1) // 2 for low, high in counts):
+                return True
+    return False
+
+
 def test_less_than_one_number_a_coordinate_leaves_an_error_of_one():
     assert averaging.collision_error(6, 5, width=1, value_dimension=2) == 1
     assert averaging.collision_error(6, 6, width=0) == 1
@@ -335,7 +402,9 @@ def test_widths_at_which_the_error_changes():
     assert averaging.collision_error(16, 4, width=31, value_dimension=2) == 1 / 7
     assert averaging.collision_error(16, 4, width=32, value_dimension=2) == 0
     assert averaging.collision_error(16, 9, width=8) == 4 / 9
-    assert averaging.collision_error(16, 9, width=8, value_dimension=2) == 1 / 17
+    assert averaging.collision_error(16, 9, width=8, value_dimension=2) == 12 / 18
+    assert averaging.collision_error(16, 9, width=16, value_dimension=2) == 4 / 9
+    assert averaging.collision_error(16, 9, width=31, value_dimension=2) == 1 / 17
     assert averaging.collision_error(16, 16, width=3) == 0
     # At q = N the bound ends: the average of all is one number.
     assert averaging.collision(np.ones((1, 6)), 6, n_tokens=6).error < 1e-12

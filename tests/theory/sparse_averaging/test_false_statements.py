@@ -423,17 +423,43 @@ CHECKS = {
         "collision_error",
         lambda right: lambda n, q, width, value_dimension: 1.0,
     ),
+    "Fully connected: balanced coordinates of one dimension fewer": (
+        ("Fully connected", "balanced coordinates"),
+        fully_connected,
+        "balanced_dimension",
+        lambda right: lambda s, d: right(s, d) - 1,
+    ),
     "Fully connected: a random layer for the best": (
         ("Fully connected", "the least error"),
         averaging,
         "best_first_layer",
-        lambda right: lambda n, q, width: np.random.default_rng(5).normal(size=(width, n)),
+        lambda right: (
+            lambda n, q, width, value_dimension: np.random.default_rng(5).normal(size=(width, n * value_dimension))
+        ),
     ),
     "Fully connected: odd numbers as even ones": (
         ("Fully connected", "the least error"),
         averaging,
         "collision_error",
-        lambda right: lambda n, q, width: min(q, n - q, (n - width) / 2) / q,
+        lambda right: lambda n, q, width, value_dimension: min(q, n - q, (n - width / value_dimension) / 2) / q,
+    ),
+    "Fully connected: 1/(2q - 1) where tokens have several numbers": (
+        ("Fully connected", "the least error"),
+        averaging,
+        "collision_error",
+        lambda right: (
+            lambda n, q, width, value_dimension: (
+                right(n, q, width=width, value_dimension=value_dimension)
+                if value_dimension == 1 or 2 * q <= n
+                else 1 / (2 * q - 1)
+            )
+        ),
+    ),
+    "Fully connected: balanced coordinates of kernels of a random smaller dimension": (
+        ("Fully connected", "balanced coordinates"),
+        fully_connected,
+        "balanced_dimension",
+        lambda right: lambda s, d: int(np.random.default_rng(5).integers(1, int(right(s, d)))),
     ),
     "Match3, one layer: two bits": (
         "Match3, one layer",

@@ -122,14 +122,36 @@ def test_forced_errors_are_those_of_the_function():
     many = re.search(r"\\min\\left\(1,\\ (.*?)\\right\)", clauses["constant errors"]).group(1)
     one = clauses["errors of order 1/q"].rpartition(r"\ge ")[2]
     odd = re.search(r"even \} r,\\ (.*?) \\text\{ for odd", clauses["the least error"]).group(1)
+    first, second = re.search(r"m = \\min\((.*?), (.*?)\)", clauses["the least error"]).groups()
     assert odd in corrected("Fully connected")
-    for n, k, d, q in ((40, 31, 2, 12), (40, 79, 2, 20), (9, 5, 1, 4), (9, 8, 1, 4), (9, 8, 1, 7), (9, 6, 1, 5)):
+    # The last but one: three numbers are lacking, d' = 2 and q > N/2. The last: as many as can matter.
+    for n, k, d, q in (
+        (40, 31, 2, 12),
+        (40, 79, 2, 20),
+        (9, 5, 1, 4),
+        (9, 8, 1, 4),
+        (9, 8, 1, 7),
+        (9, 6, 1, 5),
+        (9, 13, 2, 7),
+        (9, 2, 1, 7),
+    ):
         at = {"N": n, "k": k, "d'": d, "q": q, "r": -(-(n * d - k) // d)}
         bound = max(value(one, at), min(1, value(many, at)) if 2 * q <= n else 0)
         least = averaging.collision_error(n, q, width=k, value_dimension=d)
         assert least >= bound - 1e-12
-        stated = value(odd, at) if at["r"] % 2 and at["r"] < 2 * q else min(1, at["r"] / (2 * q))
+        most = min(value(first, at), value(second, at))
+        stated = value(odd, at) if at["r"] % 2 and at["r"] < 2 * most else min(most, at["r"] / 2) / q
         assert least == pytest.approx(stated)
+
+
+def test_widths_of_an_error_of_one_are_those_of_the_text():
+    text = statements.REGISTER[f"{PAPER}: Fully connected"].text
+    below = re.search(r"one at widths below (.*?), and for no others", text).group(1)
+    for n, q, d in ((9, 3, 1), (9, 4, 2), (8, 4, 3)):
+        read = below.replace("d'", str(d)).replace("N", str(n)).replace("q", str(q))
+        width = int(sp.sympify(re.sub(r"(\d) (?=[\d(])", r"\1*", read)))
+        assert averaging.collision_error(n, q, width=width - 1, value_dimension=d) == 1
+        assert averaging.collision_error(n, q, width=width, value_dimension=d) < 1
 
 
 def test_sizes_shown_are_those_that_are_built():

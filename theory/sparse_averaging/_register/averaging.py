@@ -27,6 +27,8 @@ _SET = value("sparse_averaging.one_set")
 _FORCED = tex(lambda n, k, d, q: fully_connected.half_error(fully_connected.saturated(n, k, d), q), "N", "k", _D, "q")
 _LOST = tex(fully_connected.lost_share, "N", "k", _D)
 _ODD = tex(lambda q, r: fully_connected.odd_sum(q, r) / q, "q", "r")
+_ONE_BELOW = plain(fully_connected.narrow_width, "N", "q", _D)
+_BALANCED = tex(fully_connected.balanced_dimension, "s", _D)
 _LACKING = r"r = \left\lceil N - \tfrac{k}{d'}\right\rceil"
 _ONE_TOKEN = tex(fully_connected.forced_error, "q")
 _ALL_BITS = (
@@ -176,9 +178,8 @@ STATEMENTS = (
         "First layers must be wide",
         "A first layer of width k that lacks a share 1 - k/(N d') of the values gives some input an error of that share"
         " or more, for every q <= N/2: one half at half the width. Errors below eps < 1 so take a width above (1 - eps)"
-        f" N d'. Every width of {plain(fully_connected.narrow_width, 'N', 'q', _D)} or less gives an"
-        " error of one or more. The least error of a width, over all first layers, is known exactly. The sets may be"
-        " read by any map.",
+        f" N d'. For these q the least error is one at widths below {_ONE_BELOW}, and for no others. The least error"
+        " of a width, over all first layers, is known exactly for every q, N and d'. The sets may be read by any map.",
         r"\text{width} = \Omega(Nd)",
         corrected=rf"q \le \tfrac N2,\ {_LACKING}: \text{{ least error}} = \min\left(1, \tfrac{{r}}{{2q}}\right)"
         rf" \text{{ for even }} r,\ {_ODD} \text{{ for odd }} r < 2q, \text{{ else }} 1;\quad \ge {_LOST}",
@@ -202,19 +203,34 @@ STATEMENTS = (
             ),
             Clause(
                 "the least error",
-                rf"q \le \tfrac N2 \text{{ or }} d' = 1,\ {_LACKING},\ m = \min(q, N - q),\ d' \le k < Nd':"
+                rf"q < N,\ {_LACKING},\ m = \min(q, N - q),\ d' \le k < Nd':"
                 r" \text{ least error} = \tfrac1q\min\left(m, \tfrac r2\right) \text{ for even }"
                 rf" r,\ {_ODD} \text{{ for odd }} r < 2m, \text{{ else }} \tfrac mq",
                 prove=part(
                     fully_connected.derive,
                     "tight",
+                    "one up to there",
+                    "balanced",
                     prose=(fully_connected.VERTICES, fully_connected.BALANCED, fully_connected.MIDDLE),
                 ),
                 checks=check(
-                    "difference of the best layer's error and the least, and what random ones are below it, N <= 5",
+                    "difference of the best layer's error and the least, and what random ones are below it, N <= 5 at"
+                    " d' = 1 and N <= 4 at d' = 2",
                     checks.least_error,
                     tolerance=1e-8,
                 ),
+            ),
+            Clause(
+                "balanced coordinates",
+                rf"\dim\{{Wz = 0\}} \ge {_BALANCED}: \text{{ some }} z,\ \max|z| = 1, \text{{ has a coordinate with }}"
+                r" \lceil\tfrac s2\rceil \text{ tokens at one of } \pm1 \text{ and } \lfloor\tfrac s2\rfloor"
+                r" \text{ at the other}",
+                prove=part(
+                    fully_connected.derive,
+                    "balanced",
+                    prose=(fully_connected.VERTICES, fully_connected.BALANCED),
+                ),
+                checks=check("share of kernels that have none, N <= 4, d' <= 3", checks.balanced_kernels),
             ),
             Clause(
                 "errors of order 1/q",

@@ -15,17 +15,17 @@
     adjust,
     compute({ N: tokens, q, d: width }) {
       const all = tokens * width;
-      const first = width * (tokens - 2 * q);
-      const steps = [first, Math.round(all / 2), all - 1, all]; // where the error bends or jumps
+      const first = width * (tokens - 2 * q + 2); // below it the least error is one, q <= N/2
+      const half = 2 * q <= tokens;
+      const steps = [first - 1, first, Math.round(all / 2), all - 1, all]; // where the error bends or jumps
       const sizes = [...new Set([...Array.from({ length: 120 }, (_, i) => Math.round((1.2 * all * i) / 119)), ...steps])].filter((k) => k > 0).sort((a, b) => a - b);
       const unit = sizes.map((k) => Math.abs(k / (2 * q) - 1));
       const most = Math.min(q, tokens - q);
-      // The least error of a layer of k numbers, by r, those that some coordinate lacks; for q > N/2 and d' > 1 a bound.
+      // The least error of a layer of k numbers, by r, those that some coordinate lacks.
       const least = (k) => {
         if (k >= all) return 0;
         if (k < width) return 1;
         if (q === tokens) return 0;
-        if (2 * q > tokens && width > 1) return 1 / (2 * q - 1);
         const r = Math.floor((all - k + width - 1) / width);
         return r % 2 === 0 || r > 2 * most ? Math.min(most, r / 2) / q : (r + 1 / (2 * q - r)) / (2 * q);
       };
@@ -35,14 +35,14 @@
         x: { label: "k, numbers in the first layer", symbol: "k", min: 0, max: 1.2 * all },
         y: { label: "error" },
         marks: [
-          ...(first > 0 ? [{ x: first, label: "d′(N − 2q)", color: "mark", dash: "solid" }] : []),
+          ...(half ? [{ x: first, label: "d′(N − 2q + 2)", color: "mark", dash: "solid" }] : []),
           { x: all, label: "N d′", color: "mark", dash: "dashed" },
           { x: 2 * q, label: "2q", color: "c2", dash: "dotted" },
         ],
         margins: { "q < N": (tokens - 1) / q, "q <= N/2": tokens / 2 / q }, reference: "of k, from the 2q numbers of an attention unit",
-        note: `One attention unit needs 2q = ${2 * q} exact numbers; a fully connected network needs ${first > 0 ? `more than ${first} to be surely below an error of one, ` : ""}${2 * q <= tokens ? `more than ${Math.round(all / 2)} to be below one half, ` : ""}and ${all} to be exact.`,
+        note: `One attention unit needs 2q = ${2 * q} exact numbers; a fully connected network needs ${half ? `${first} to be below an error of one, more than ${Math.round(all / 2)} to be below one half, ` : ""}and ${all} to be exact.`,
         lines: [
-          { id: "proved", label: 2 * q <= tokens || width === 1 ? "as corrected: the least error" : "as corrected: error at least", color: "c3", width: 4, x: sizes, y: proved, off: unit },
+          { id: "proved", label: "as corrected: the least error", color: "c3", width: 4, x: sizes, y: proved, off: unit },
           { id: "share", label: "share of the values that the layer lacks, q ≤ N/2", color: "c1", dash: "dotdash", width: 2.2, x: sizes, y: share },
           { ...PRINTED, id: "narrow", label: "1/(2q − 1)", x: sizes, y: sizes.map(() => 1 / (2 * q - 1)) },
         ],
@@ -51,8 +51,8 @@
 from theory import averaging
 
 N, q, d = ${tokens}, ${q}, ${width}
-first, last = d * (N - 2 * q), N * d
-steps = [first, np.floor(last / 2 + 0.5), last - 1, last]
+first, last = d * (N - 2 * q + 2), N * d
+steps = [first - 1, first, np.floor(last / 2 + 0.5), last - 1, last]
 times = np.unique(np.append(np.round(1.2 * last * np.arange(120) / 119), steps))  # k
 times = times[times > 0]
 proved = [averaging.collision_error(N, q, width=int(k), value_dimension=d) for k in times]
