@@ -43,7 +43,8 @@ def frozen_flow(overlap: ArrayLike, *, vocab_size: int, ln_t: ArrayLike, rtol: f
     -------
     xarray.Dataset
         ``xi`` (ln_t, next_token); ``share`` = xi_n/sum_j alpha_n(j)|H_n(j) - H_n(n)|, from -1 to 1, 0 for a class
-        without overlaps; ``term`` (ln_t, next_token, other), the terms -G_nn' V_n'.r_n of xi_n.
+        without overlaps; ``term`` (ln_t, next_token, other), the terms -G_nn' V_n'.r_n of xi_n; ``log_alpha``
+        (ln_t, next_token, other), ln alpha_n(n') up to a number for each n.
 
     Raises
     ------
@@ -102,7 +103,14 @@ def frozen_flow(overlap: ArrayLike, *, vocab_size: int, ln_t: ArrayLike, rtol: f
     share = np.divide(xi, scale, out=np.zeros_like(xi), where=scale > 0)
     dims = ("ln_t", "next_token")
     return xr.Dataset(
-        {"xi": (dims, xi), "share": (dims, share), "term": ((*dims, "other"), term)}, {"ln_t": s}, {"vocab_size": m}
+        {
+            "xi": (dims, xi),
+            "share": (dims, share),
+            "term": ((*dims, "other"), term),
+            "log_alpha": ((*dims, "other"), L[:, :, :k]),
+        },
+        {"ln_t": s},
+        {"vocab_size": m},
     )
 
 
@@ -161,6 +169,35 @@ def survey(*, draws: int, seed: int = 0, last: float = 9.0, n_times: int = 60) -
         bad = (term < -1e-6 * np.abs(term).sum(axis=2, keepdims=True) - 1e-12).any()
         least = float(flow["share"].values[:, moves].min(initial=1.0))
         rows.append({"least": least, "negative": bool(bad), "kind": kind, "n_classes": k, "vocab_size": m})
+    return xr.Dataset({name: ("draw", [row[name] for row in rows]) for name in rows[0]})
+
+
+def three_classes(*, draws: int, seed: int = 0, last: float = 20.0, n_times: int = 80) -> xr.Dataset:
+    """Whether n gives more to the class that it overlaps more, and xi_n, for three classes and M = 3, 6 or 50.
+
+    Overlaps are of `KINDS` in turn. `theory.scan_and_snap.proofs.true_gradient` needs that order, at M = 3.
+
+    Returns
+    -------
+    xarray.Dataset
+        Over ``draw``: ``order``, the least ln(alpha_n(j)/alpha_n(i)) with G_nj >= G_ni, over n and times, 0 at the
+        start; ``least``, the smallest share of xi_n over n and times; ``kind``, ``vocab_size``.
+    """
+    draws = checks.integer("draws", draws, minimum=1)
+    rng = np.random.default_rng(seed)
+    s = np.linspace(-3, last, n_times)
+    rows: list[dict[str, Any]] = []
+    for i in range(draws):
+        kind, m = KINDS[i % len(KINDS)], (3, 6, 50)[i % 3]
+        G = random_overlaps(rng, 3, kind)
+        flow = frozen_flow(G, vocab_size=m, ln_t=s, rtol=1e-8)
+        order = []
+        for n in range(3):
+            less, more = sorted({0, 1, 2} - {n}, key=lambda j, n=n: G[n, j])
+            order.append(float((flow["log_alpha"][:, n, more] - flow["log_alpha"][:, n, less]).min()))
+        moves = (np.abs(flow["xi"].values) > 1e-9).all(axis=0)
+        least = float(flow["share"].values[:, moves].min(initial=1.0))
+        rows.append({"order": min(order), "least": least, "kind": kind, "vocab_size": m})
     return xr.Dataset({name: ("draw", [row[name] for row in rows]) for name in rows[0]})
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamics import Layer, SequenceClasses
+from theory.scan_and_snap.proofs import true_gradient
 from theory.scan_and_snap.statements import STATEMENTS
 from yzflow_studies.true_gradient import in_balls, nearly_equal, study
 
@@ -62,6 +63,35 @@ def test_xi_is_positive_where_single_terms_are_not():
     found = study.survey(draws=16, seed=5)
     assert (found["least"] > 0).all()
     assert found["negative"].any()
+
+
+def test_three_classes_keep_their_order_and_gain():
+    found = study.three_classes(draws=12, seed=3, last=12.0)
+    assert (found["order"] >= 0).all() and (found["least"] > 0).all()
+
+
+def test_xi_of_three_classes_is_the_sum_that_the_proof_has():
+    """Two routes to xi_n: the flow's, and the proof's formula of alpha and V along it."""
+    G = np.array([[1, 0.2, 0.5], [0.2, 1, 0.6], [0.5, 0.6, 1]])
+    s = np.linspace(-2, 12, 15)
+    flow = study.frozen_flow(G, vocab_size=3, ln_t=s, rtol=1e-9)
+    alpha = np.exp(flow["log_alpha"].values)
+    alpha /= alpha.sum(axis=2, keepdims=True)
+    # V by the trapezoidal rule over the flow's own probabilities, finely.
+    fine = np.linspace(-6, 12, 20_001)
+    given = np.exp(study.frozen_flow(G, vocab_size=3, ln_t=fine[1:], rtol=1e-9)["log_alpha"].values)
+    given = np.concatenate([np.full((1, 3, 3), 1 / 3), given / given.sum(axis=2, keepdims=True)])
+    t = np.exp(fine)
+    steps = np.diff(t)[:, None, None] * (given[1:] + given[:-1]) / 2
+    gave = np.concatenate([t[0] * given[:1], t[0] * given[:1] + np.cumsum(steps, axis=0)])
+    gave = np.stack([np.interp(np.exp(s), t, column) for column in gave.reshape(len(t), -1).T], axis=1).reshape(
+        -1, 3, 3
+    )
+    x, y, z, w = gave[:, 1, 0], gave[:, 1, 2], gave[:, 2, 0], gave[:, 2, 1]
+    total = true_gradient.three_sum(G[0, 1], G[0, 2], x, z)
+    lead = G[0, 2] * (z + 2 * w) - G[0, 1] * (x + 2 * y)
+    xi = true_gradient.three_xi(alpha[:, 0, 1], alpha[:, 0, 2] - alpha[:, 0, 1], total, lead)
+    np.testing.assert_allclose(xi, flow["xi"].values[:, 0], rtol=1e-4)
 
 
 def test_orders_that_cross_do_not_decide():

@@ -21,6 +21,17 @@ def survey(draws: int, seed: int, ln_t: float) -> dict:
     }
 
 
+def three(draws: int, seed: int, ln_t: float) -> dict:
+    """Whether each of three classes gives more to the class that it overlaps more, at all times, and the least xi_n."""
+    found = gradient.three_classes(draws=draws, seed=seed, last=ln_t)
+    return {
+        "in_order": bool((found["order"] >= 0).all()),
+        "least": float(found["least"].min()),
+        "none_below": bool((found["least"] > 0).all()),
+        "bound": 1 - 0.05 ** (1 / draws),
+    }
+
+
 def crossing(h_fast: float, back: float, mu: float) -> dict:
     """The weighted sum of H that turns back, after and before the turn: the first would be a counter-example."""
     after, before = gradient.crossing(h_fast=h_fast, back=back, mu=mu)
@@ -81,6 +92,7 @@ def turns(spread: float, pull: float, ln_turned: list[float]) -> dict:
 
 STUDIES = (
     Study("survey", survey, {"draws": 1000, "seed": 1, "ln_t": 9.0}, ("features stand still",), quick=False),
+    Study("three", three, {"draws": 300, "seed": 7, "ln_t": 20.0}, ("features stand still",), quick=False),
     Study("crossing", crossing, {"h_fast": 3.0, "back": 1.5, "mu": 30.0}),
     Study(
         "turned",

@@ -387,6 +387,16 @@ MISTAKES = {
         {"even_xi": lambda m, k, q, b, h, a: true_gradient.even_xi(m, k, q, b, h, -a)},
         "equal overlaps: xi_n",
     ),
+    "true_gradient: three classes, M - 1 for M": (
+        true_gradient,
+        {"three_sum": lambda g, h, x, z: 2 * (g * x + h * z)},
+        "three classes: sum",
+    ),
+    "true_gradient: three classes, the other order": (
+        true_gradient,
+        {"three_xi": lambda less, more, total, lead: true_gradient.three_xi(less, more, total, -lead)},
+        "three classes: xi_n",
+    ),
     "theorem5: E' by -E'": (
         theorem5,
         {**NONE, "weights": lambda F, E, W: theorem5.weights(F, -E, W)},

@@ -13,7 +13,7 @@ from theory.scan_and_snap._register.assumptions import (
     ZERO_DECODER,
 )
 from theory.scan_and_snap._register.common import PROOFS, closed, statement
-from theory.scan_and_snap.proofs import late_exponent
+from theory.scan_and_snap.proofs import late_exponent, true_gradient
 from theory.scan_and_snap.proofs.finite_sequences import BERNSTEIN, COVARIANCE, FACTORIAL, SIXTH, SIZE_BIAS
 from theory.statements import Clause, Remark
 from theory.symbolic import part
@@ -358,9 +358,15 @@ STATEMENTS = (
                 ),
             ),
             Clause(
+                "other overlaps in between, three classes in order",
+                r"K = M = 3,\ G_{nj} \ge G_{ni}:\quad \xi_n > 0 \text{ as long as } \alpha_n(j) \ge \alpha_n(i) \text{"
+                r" at all times so far}",
+                prove=part(PROOFS["true_gradient"], "three classes", prose=(true_gradient.LAG,)),
+            ),
+            Clause(
                 "other overlaps in between, three classes",
                 r"K = 3:\quad \xi_n > 0 \text{ for all } t",
-                not_examined=("unequal overlaps of three classes between the two ends: measured only, finding 25",),
+                not_examined=("that the order of the clause before lasts: measured only, finding 25",),
             ),
         ),
     ),

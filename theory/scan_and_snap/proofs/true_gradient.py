@@ -1,4 +1,4 @@
-"""Theorem 2(a) for the true decoder gradient and frozen features: early, late, and for equal overlaps at all times.
+r"""Theorem 2(a) for the true decoder gradient and frozen features: early, late, and for equal overlaps at all times.
 
 Not in the paper, whose theorem is for the modified gradient. Y = F V with V' = R/K, rows r_n = e_n - alpha_n; the
 logits of class n are L_n = V_n + H_n with H_n = sum_{n' != n} G_nn' V_n', the part that it has from its overlaps. A
@@ -47,6 +47,16 @@ def even_xi(m: sp.Expr, k: sp.Expr, q: sp.Expr, more: sp.Expr, h: sp.Expr, a: sp
     return q * m * h + (k - 1) * more * (m * h + (m - k) * a) / (m - 1)
 
 
+def three_sum(g: sp.Expr, h: sp.Expr, x: sp.Expr, z: sp.Expr) -> sp.Expr:
+    """H_n(i) + H_n(j) - 2 H_n(n) for K = M = 3: g, h the overlaps of n with i and j, x, z what these gave to n."""
+    return 3 * (g * x + h * z)
+
+
+def three_xi(less: sp.Expr, more: sp.Expr, total: sp.Expr, lead: sp.Expr) -> sp.Expr:
+    """xi_n for K = M = 3: alpha_n(i) = less, alpha_n(j) = less + more, lead = H_n(j) - H_n(i), total as `three_sum`."""
+    return less * total + more * (total + lead) / 2
+
+
 def derive(
     *,
     early_beta: Claim = early_beta,
@@ -55,10 +65,15 @@ def derive(
     most_short: Claim = most_short,
     least_late: Claim = least_late,
     even_xi: Claim = even_xi,
+    three_sum: Claim = three_sum,
+    three_xi: Claim = three_xi,
 ) -> Derivation:
     """Early for any Gram matrix; late too, from the optimality conditions; equal overlaps at all times."""
     vanishing, signed = joined(
-        _early(early_beta, early_xi, early_common), _late(most_short, least_late), _even(even_xi)
+        _early(early_beta, early_xi, early_common),
+        _late(most_short, least_late),
+        _even(even_xi),
+        _three(three_sum, three_xi),
     )
     return Derivation(
         statement="Theorem 2(a) for the true gradient",
@@ -85,6 +100,10 @@ def derive(
             r" \ge H_n(k,t)$ the increments since every earlier s are in the same order, $\varphi$ is in the order of"
             r" $H_n$, and Chebyshev's inequality gives $\xi_n \ge (1-\alpha_n(n))\frac{M}{M-1}|H_n(n)| > 0$. Where the"
             r" orders cross, this does not decide, and with four classes $\xi_n < 0$ was found there.",
+            r"*Three classes, $K = M = 3$*, n overlapping j at least as much as i. Let $\alpha_n(j) \ge \alpha_n(i)$"
+            r" up to t. Then $V_n(i) - V_n(j) = \frac{\eta_Y}{K}\int(\alpha_n(j) - \alpha_n(i))\,dt \ge 0$, and"
+            r" $\ln\frac{\alpha_n(j)}{\alpha_n(i)} = H_n(j) - H_n(i) - (V_n(i) - V_n(j))$, so that $H_n(j) \ge H_n(i)$."
+            r" As $H_n(i) + H_n(j) > 2H_n(n)$, $\xi_n > 0$. The order of $\alpha_n$ lasts while $H_n(j) - H_n(i)$ grows.",
         ),
         scope="early: all K, M and Gram matrices, leading order in t; late: all, from the optimality conditions of the"
         " max-margin solution; equal overlaps: all K, M, t > 0",
@@ -96,6 +115,9 @@ def derive(
             "p >= q from the sign of the difference of the margins' rates in late_full_flow",
         ),
     )
+
+
+LAG = "V_n(i) - V_n(j) is the integral of alpha_n(j) - alpha_n(i), and at least zero"
 
 
 def _early(early_beta, early_xi, early_common):
@@ -169,4 +191,25 @@ def _even(even_xi):
     }, {
         "equal overlaps: xi_n > 0": (sp.factor(signed), "> 0"),
         "equal overlaps: a grows": (p + (classes + tokens - 1) * q, "> 0"),
+    }
+
+
+def _three(three_sum, three_xi):
+    """K = M = 3: H_n from what the classes i and j gave away: x, y to n and j, z, w to n and i."""
+    g, h, x, y, z, w, less = sp.symbols("g h x y z w p", positive=True)
+    more, lead, lag = sp.symbols("m e l", nonnegative=True)
+    at_i, at_j = g * (x + y) - h * w, h * (z + w) - g * y
+    own = -g * x - h * z
+    first, second = at_i - own, at_j - own
+    # ln(alpha_n(j)/alpha_n(i)) of logits V_n + H_n.
+    log_ratio = (at_j - lag) - at_i
+    return {
+        "three classes: zero sum": sp.expand(at_i + at_j + own),
+        "three classes: sum": sp.expand(first + second - three_sum(g, h, x, z)),
+        "three classes: xi_n": sp.expand(
+            less * first + (less + more) * second - three_xi(less, more, first + second, second - first)
+        ),
+        "three classes: order of H_n": sp.expand(second - first - (log_ratio + lag)),
+    }, {
+        "three classes: xi_n > 0": (sp.factor(three_xi(less, more, three_sum(g, h, x, z), lead)), "> 0"),
     }
