@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.integrate import quad
+from scipy.integrate import quad, solve_ivp
+from scipy.optimize import minimize_scalar
 from scipy.special import erf, erfinv
 
 
@@ -69,7 +70,8 @@ def turning_zeros(mu: ArrayLike) -> tuple[float, float]:
 
     With m the least of the |mu_j| > 0: Z < sum_j (mu_j^2/m^2 - 1) e^{mu_j^2/2} means that it rises in the end, and Z
     above it that it falls; Z >= sum_j (mu_j^2/m^2 e^{mu_j^2} - 1) e^{mu_j^2/2}, over those larger than m, that it falls
-    at all times. In between it may rise for a while.
+    at all times. In between it may rise for a while: where `rising_zeros` of some time is larger, which has the least
+    such number for all times.
     """
     moving = np.abs(np.asarray(mu, float))
     moving = moving[moving > 0]
@@ -78,3 +80,114 @@ def turning_zeros(mu: ArrayLike) -> tuple[float, float]:
     ratio, weight = (moving / moving.min()) ** 2, np.exp(moving**2 / 2)
     larger = ratio > 1
     return float((ratio - 1) @ weight), float((((ratio * weight**2) - 1) * weight)[larger].sum())
+
+
+def rising_zeros(mu: ArrayLike, t: ArrayLike | None = None) -> np.ndarray | float:
+    r"""R(t), the number of zero entries below which the entropy rises at t and above which it falls; or its supremum.
+
+    R = \sum e^u u \sum e^u w / \sum e^u u w - \sum e^u over the mu_j that are not zero, w = u' = v (mu - v) e^u.
+    Without ``t`` its supremum over all times: with as many zeros or more the entropy never rises.
+
+    Parameters
+    ----------
+    mu : (C,) float
+        Zeros among them are left out.
+    t : (T,) float, optional
+        Positive times.
+
+    Returns
+    -------
+    (T,) array, or float
+        Integrated to 1e-10 in ln(1/delta), delta = 1 - v/mu; the supremum is that of what R tends to and of its values
+        to t = 60, to about 1e-7.
+    """
+    mu = np.abs(np.asarray(mu, float))
+    mu = mu[mu > 0]
+    if not mu.size:
+        raise ValueError("`mu` must have an entry that is not zero")
+    if t is not None:
+        times = np.atleast_1d(np.asarray(t, float))
+        if not (np.isfinite(times).all() and (times > 0).all()):
+            raise ValueError("`t` must be positive times")
+        order = np.argsort(times)
+        found = np.empty(len(times))
+        found[order] = _rising_zeros(mu, _closeness(mu, times[order]))
+        return found
+    # Eight times between any two steps of the integrator, which are as short as the fastest entry asks.
+    steps = _closeness(mu, None, last=60.0)
+    times = np.unique(np.concatenate([steps[:-1] + np.diff(steps) * part / 8 for part in range(1, 9)]))
+    path = _closeness(mu, times)
+    found = _rising_zeros(mu, path)
+    best = int(found.argmax())
+    end, _ = turning_zeros(mu)
+    if best in (0, len(times) - 1):
+        return max(end, float(found[best]))
+    inside = minimize_scalar(
+        lambda s: -_rising_zeros(mu, _closeness(mu, np.array([s])))[0],
+        bounds=(times[best - 1], times[best + 1]),
+        method="bounded",
+        options={"xatol": 1e-9},
+    )
+    return max(end, float(found[best]), -float(inside.fun))
+
+
+def _closeness(mu: np.ndarray, times: np.ndarray | None, *, last: float = 0.0) -> np.ndarray:
+    """ln(1/delta) of each entry at increasing times, (C, T), or without these the integrator's own times to ``last``.
+
+    Its rate is e^{v^2/2}, and it keeps its digits late.
+    """
+
+    def rate(_: float, x: np.ndarray) -> np.ndarray:
+        return np.exp((mu * -np.expm1(-np.asarray(x))) ** 2 / 2)
+
+    end = last if times is None else float(times[-1])
+    found = solve_ivp(rate, (0.0, end), np.zeros(len(mu)), method="LSODA", t_eval=times, rtol=1e-10, atol=1e-12)
+    return np.asarray(found.t if times is None else found.y)
+
+
+def _speeds(mu: np.ndarray, path: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """u, and ln u' of each entry, by ln(1/delta)."""
+    v = mu[:, None] * -np.expm1(-path)
+    return v**2 / 2, np.log(v * mu[:, None]) - path + v**2 / 2
+
+
+def _rising_zeros(mu: np.ndarray, path: np.ndarray) -> np.ndarray:
+    u, speed = _speeds(mu, path)
+    w, e = np.exp(speed - speed.max(axis=0)), np.exp(u)
+    return (e * u).sum(axis=0) * (e * w).sum(axis=0) / (e * u * w).sum(axis=0) - e.sum(axis=0)
+
+
+def level_time(first: float, second: float) -> float:
+    r"""The one time at which u = v^2/2 of two entries, |mu| different and not zero, has one speed.
+
+    Before it the larger one's is the larger, after it the smaller one's. Without zeros the entropy falls before the
+    first of these times over all pairs, and rises after the last; for two sizes it turns there.
+
+    Parameters
+    ----------
+    first, second : float
+        mu_j and mu_k.
+    """
+    mu = np.sort(np.abs(np.array([first, second], float)))
+    if not (np.isfinite(mu).all() and 0 < mu[0] < mu[1]):
+        raise ValueError(f"`first` and `second` must differ in size and not be zero, but are {first:g} and {second:g}")
+
+    def apart(_: float, x: np.ndarray) -> float:
+        speed = _speeds(mu, np.asarray(x)[:, None])[1][:, 0]
+        return float(speed[1] - speed[0])
+
+    def rate(_: float, x: np.ndarray) -> np.ndarray:
+        return np.exp((mu * -np.expm1(-np.asarray(x))) ** 2 / 2)
+
+    apart.terminal = True  # type: ignore[attr-defined]
+    rates = np.exp(mu**2 / 2)
+    delays = rates * [delay(float(one)) for one in mu]
+    late = float((np.diff(2 * np.log(mu) + mu**2 / 2 + delays) / np.diff(rates))[0])
+    # From a time at which u = mu^2 t^2/2 still, to twice what the late form says and more.
+    start = 1e-6 / mu[1]
+    found = solve_ivp(
+        rate, (start, 10 + 2 * late), [start, start], method="LSODA", events=apart, rtol=1e-11, atol=1e-13
+    )
+    if not found.t_events[0].size:
+        raise ValueError(f"no time was found at which the speeds of {first:g} and {second:g} are one")
+    return float(found.t_events[0][0])

@@ -84,6 +84,50 @@ def sparse_again(runs: Runs, level: str) -> float:
     return float(signs[0] != -1 or changes != [1, -1])
 
 
+# Three entries, none of them zero, of which two are near each other.
+THREE_TURNS = (3.14, 3.12, 0.1)
+
+
+def three_turns(runs: Runs, level: str) -> float:
+    """Zero if the entropy of `THREE_TURNS` falls, rises, falls and rises again by its rate; one if not."""
+    times = np.concatenate([[0.0], np.linspace(0.05, 1.0, 2000)])
+    found = yz.integrate(ReducedFlow(THREE_TURNS), t_end=1.0, times=times, rtol=1e-11, atol=1e-13)
+    mu = np.array(THREE_TURNS)
+    signs = np.sign([formulas.entropy_rate(v, mu) for v in found.dataset["v"].values[1:]])
+    return float(signs[0] != -1 or signs[np.flatnonzero(np.diff(signs)) + 1].tolist() != [1, -1, 1])
+
+
+def rising(runs: Runs, level: str) -> float:
+    """Share of times at which the entropy rises though R(t) says that it falls, or falls though it says it rises.
+
+    Of the setting's mu beside 0, 1, 5 and 20 zeros; times where the rate is above 1e-5 of its largest: not late,
+    where it is the integrator's error.
+    """
+    data, mu, wrong = runs.trajectory(level).dataset, np.array(runs.setting.mu), []
+    t, v = data["time"].values[1:], data["v"].values[1:]
+    several = formulas.rising_zeros(mu, t)
+    for zeros in (0, 1, 5, 20):
+        beside = np.zeros(zeros)
+        rate = np.array([formulas.entropy_rate(np.append(row, beside), np.append(mu, beside)) for row in v])
+        seen = (np.abs(rate) > 1e-5 * np.abs(rate).max()) & (np.abs(several - zeros) > 1e-6 * (1 + zeros))
+        wrong.append(np.mean((rate > 0)[seen] != (zeros + np.sum(mu == 0) < several)[seen]))
+    return float(max(wrong))
+
+
+def level_speeds(runs: Runs, level: str) -> float:
+    """Share of pairs of the setting's entries whose speeds of v^2/2 are not level just where that is said, and once."""
+    data, mu = runs.trajectory(level).dataset, np.abs(runs.setting.mu)
+    t, v = data["time"].values[1:], np.abs(data["v"].values[1:])
+    speed = v * (mu - v) * np.exp(v**2 / 2)
+    wrong = []
+    for low in range(len(mu)):
+        for high in np.flatnonzero((mu > mu[low]) & (mu[low] > 0)):
+            when = formulas.level_time(mu[low], mu[high])
+            seen = (np.abs(t / when - 1) > 1e-3) & (speed[:, low] > 1e-3)  # late, speeds are errors of the integrator
+            wrong.append(bool(np.any((speed[:, high] > speed[:, low])[seen] != (t < when)[seen])))
+    return float(np.mean(wrong)) if wrong else 0.0
+
+
 def linear_form(runs: Runs, level: str) -> float:
     """Largest relative error of sqrt(pi/2) erf(v/sqrt 2) against Delta t."""
     data = runs.trajectory(level).dataset.isel(time=slice(1, None))

@@ -1,6 +1,6 @@
 """Wrong claims, which the proofs must refute: a sign, a factor, a missing hypothesis."""
 
-from yzflow_joma.proofs import joint, linear_activation, nonlinear_activation, turning
+from yzflow_joma.proofs import counting, joint, linear_activation, nonlinear_activation, turning
 
 MISTAKES = {
     "joint: sign": (joint.derive, {"linear": lambda z, squares: z**2 + squares}, "linear"),
@@ -37,6 +37,36 @@ MISTAKES = {
         "late: rate",
     ),
     "turning: entries keep their ratio": (turning.derive, {"most_ratio": lambda rate: 1}, "bound: grows"),
+    "counting: speeds without the level's pull": (
+        counting.derive,
+        {"acceleration": lambda speed, v, weight: speed * (1 + 1 / v**2)},
+        "pair: rate",
+    ),
+    "counting: the larger gains": (
+        counting.derive,
+        {"acceleration": lambda speed, v, weight: weight - speed * (1 + 1 / v**2)},
+        "pair: the larger falls behind",
+    ),
+    "counting: pairs counted twice": (
+        counting.derive,
+        {"covariance": lambda p, q, apart, faster: 2 * p * q * apart * faster},
+        "pair: covariance",
+    ),
+    "counting: zeros that weigh nothing": (
+        counting.derive,
+        {"rising_zeros": lambda weights, levels, speeds, both: levels * speeds / both},
+        "zeros: rises",
+    ),
+    "counting: a new entry that does not lift the mean": (
+        counting.derive,
+        {"lifted": lambda rate, share, lift, mean, drive: (1 - share) * rate},
+        "added",
+    ),
+    "counting: a new entry that takes no share": (
+        counting.derive,
+        {"lifted": lambda rate, share, lift, mean, drive: rate + lift * drive},
+        "added",
+    ),
     "joint: the drift's sign": (joint.derive, {"drift": lambda *a: -joint.drift(*a)}, "drift"),
     "joint: no mean in the drift": (joint.derive, {"drift": lambda b, mean, pull: -b * pull}, "drift"),
 }

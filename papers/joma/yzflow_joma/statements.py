@@ -7,7 +7,7 @@ from typing import Any
 from theory.statements import Assumption, Check, Clause, Measure, Remark, Source, Statement
 from theory.symbolic import part
 from yzflow_joma import enclosed, measures
-from yzflow_joma.proofs import joint, linear_activation, nonlinear_activation, turning
+from yzflow_joma.proofs import counting, joint, linear_activation, nonlinear_activation, turning
 from yzflow_joma.settings import LINEAR, NONLINEAR
 
 SOURCE = Source("as we state it", "form that we state")
@@ -39,6 +39,7 @@ _SPREAD = Assumption(
     lambda setting: float(min(map(abs, setting.mu)) > 0 and len({abs(one) for one in setting.mu}) > 1),
 )
 _AGAIN = _given("mu = (2.5, 2) beside 15 zeros, whatever the setting's mu is")
+_THREE = _given("mu = (3.14, 3.12, 0.1), whatever the setting's mu is")
 _CLASSES = Assumption("classes of Scan and Snap, followed to t = 60", lambda setting: float(setting.of_classes))
 _FOUND = Assumption(
     "random contexts on which a turn was found: those of seed 0, 6 tokens, softplus, to t = 1000",
@@ -144,7 +145,9 @@ STATEMENTS = (
         "The entropy of attention falls and rises again (our name)",
         "Under the nonlinear activation the entropy of softmax(v^2/2) starts at ln C, falls, and rises again to that of"
         " mu. It never turns if all nonzero |mu_j| are equal. Zeros decide the rest: below a number of them, which has"
-        " a closed form, attention becomes denser in the end, above it sparser, and with many it never turns.",
+        " a closed form, attention becomes denser in the end, above it sparser, and with many it never turns. Without"
+        " zeros it turns exactly once for two sizes; three entries can turn three times, and no number of turns is the"
+        " largest.",
         r"\dot H = -\mathrm{Cov}_p(u, \dot u), \qquad u = v^2/2",
         assumptions=(_DRAWN,),
         clauses=(
@@ -181,6 +184,31 @@ STATEMENTS = (
                 r"\mu = (2.5, 2, 0, \ldots, 0),\ Z = 15: \text{ it falls, rises and falls again}",
                 checks=_check("falls, rises, falls", _REDUCED[1:], measures.sparse_again, 0.0),
                 assumptions=(_AGAIN,),
+            ),
+            Clause(
+                "between which times",
+                r"w_j = v_j(\mu_j - v_j)e^{v_j^2/2}, \quad w_j = w_k \text{ at one time } t_{jk}; \text{ without zeros"
+                r" it falls before the first and rises after the last: two sizes turn once}",
+                prove=part(counting.derive, "pair", prose=(counting.AHEAD, counting.ONCE)),
+                checks=_check("pairs whose speeds are level elsewhere", _REDUCED[1:], measures.level_speeds, 0.0),
+            ),
+            Clause(
+                "zeros that it rises with at a time",
+                r"\dot H > 0 \Leftrightarrow Z < R(t) ="
+                r" \frac{\sum e^uu\,\sum e^uw}{\sum e^uuw} - \sum e^u \text{ over } \mu_j \ne 0, \quad w = \dot u",
+                prove=part(counting.derive, "zeros"),
+                checks=_check("times at which it does otherwise", _REDUCED[1:], measures.rising, 0.0),
+            ),
+            Clause(
+                "three entries, three turns",
+                r"\mu = (3.14, 3.12, 0.1): \text{ it falls, rises, falls and rises}",
+                checks=_check("falls, rises, falls, rises", _REDUCED[1:], measures.three_turns, 0.0),
+                assumptions=(_THREE,),
+            ),
+            Clause(
+                "no largest number of turns",
+                r"\text{for every } n \text{ some } \mu \text{ without zeros turns } n \text{ times or more}",
+                prove=part(counting.derive, "added", "pair", prose=(counting.AHEAD, counting.ONCE, counting.LATER)),
             ),
             Clause(
                 "where it ends",
