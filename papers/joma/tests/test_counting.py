@@ -89,7 +89,7 @@ def test_three_entries_turn_three_times_in_balls():
 
 
 def test_a_new_entry_adds_two_turns():
-    """What the proof builds: many copies, and one entry that is far larger and has a small share."""
+    """As the proof builds it: many copies, and one entry that is far larger and has a small share."""
 
     def beside(mu, copies, new, lift):
         many = new**2 / 2 * math.exp(new**2 / 2) / (lift * sum(copies))

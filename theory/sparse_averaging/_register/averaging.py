@@ -214,8 +214,8 @@ STATEMENTS = (
                     prose=(fully_connected.VERTICES, fully_connected.BALANCED, fully_connected.MIDDLE),
                 ),
                 checks=check(
-                    "difference of the best layer's error and the least, and what random ones are below it, N <= 5 at"
-                    " d' = 1 and N <= 4 at d' = 2",
+                    "difference of the best layer's error and the least, and what random ones are below it, N <= 5;"
+                    " N <= 4 at two numbers a token",
                     checks.least_error,
                     tolerance=1e-8,
                 ),
@@ -230,7 +230,9 @@ STATEMENTS = (
                     "balanced",
                     prose=(fully_connected.VERTICES, fully_connected.BALANCED),
                 ),
-                checks=check("share of kernels that have none, N <= 4, d' <= 3", checks.balanced_kernels),
+                checks=check(
+                    "share of kernels that have none, N <= 4, three numbers a token at most", checks.balanced_kernels
+                ),
             ),
             Clause(
                 "errors of order 1/q",

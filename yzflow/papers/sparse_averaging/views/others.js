@@ -40,7 +40,7 @@
           { x: 2 * q, label: "2q", color: "c2", dash: "dotted" },
         ],
         margins: { "q < N": (tokens - 1) / q, "q <= N/2": tokens / 2 / q }, reference: "of k, from the 2q numbers of an attention unit",
-        note: `One attention unit needs 2q = ${2 * q} exact numbers; a fully connected network needs ${half ? `${first} to be below an error of one, more than ${Math.round(all / 2)} to be below one half, ` : ""}and ${all} to be exact.`,
+        note: `One attention unit needs 2q = ${2 * q} exact numbers; a fully connected network needs ${half ? `${first} to be below an error of one, more than ${Math.round(all / 2)} to be below one half, and ` : ""}${all} to be exact.`,
         lines: [
           { id: "proved", label: "as corrected: the least error", color: "c3", width: 4, x: sizes, y: proved, off: unit },
           { id: "share", label: "share of the values that the layer lacks, q ≤ N/2", color: "c1", dash: "dotdash", width: 2.2, x: sizes, y: share },
