@@ -103,7 +103,8 @@ def derive(
             r"*Three classes, $K = M = 3$*, n overlapping j at least as much as i. Let $\alpha_n(j) \ge \alpha_n(i)$"
             r" up to t. Then $V_n(i) - V_n(j) = \frac{\eta_Y}{K}\int(\alpha_n(j) - \alpha_n(i))\,dt \ge 0$, and"
             r" $\ln\frac{\alpha_n(j)}{\alpha_n(i)} = H_n(j) - H_n(i) - (V_n(i) - V_n(j))$, so that $H_n(j) \ge H_n(i)$."
-            r" As $H_n(i) + H_n(j) > 2H_n(n)$, $\xi_n > 0$. The order of $\alpha_n$ lasts while $H_n(j) - H_n(i)$ grows.",
+            r" As $H_n(i) + H_n(j) > 2H_n(n)$, $\xi_n > 0$."
+            r" The order of $\alpha_n$ lasts while $H_n(j) - H_n(i)$ grows.",
         ),
         scope="early: all K, M and Gram matrices, leading order in t; late: all, from the optimality conditions of the"
         " max-margin solution; equal overlaps: all K, M, t > 0",
