@@ -14,6 +14,7 @@ from theory.scan_and_snap.proofs import (
     invariants,
     late_exponent,
     late_full_flow,
+    late_start,
     layer_norm,
     lemma1,
     lemma2,
@@ -360,6 +361,65 @@ MISTAKES = {
         late_exponent,
         {"next_terms": lambda m, k: (late_exponent.next_terms(m, k)[0], (m - k) / (m - 1))},
         "next: the next order",
+    ),
+    "late_start: twice the start": (late_start, {"most_start": lambda: sp.Integer(2)}, "(3): f"),
+    "late_start: a start of 11/10": (
+        late_start,
+        {
+            "most_start": lambda: sp.Rational(11, 10),
+            "least_along": lambda m, k: (m + sp.Rational(11, 10)) / (m + sp.Rational(11, 10) * k),
+        },
+        "(3): f, a small excess",
+    ),
+    "late_start: kappa above 2/3": (
+        late_start,
+        {"least_kappa": lambda: sp.Rational(2, 3), "most_drive": lambda m, k: (1 + 1 / m) * (m - k / 3)},
+        "(4): it has no zero",
+    ),
+    "late_start: kappa above 2/5": (
+        late_start,
+        {"least_kappa": lambda: sp.Rational(2, 5)},
+        "(1): kappa below 1",
+    ),
+    "late_start: twice the excess": (late_start, {"most_excess": lambda m: 2 * m}, "(1): kappa above 1"),
+    "late_start: half the excess": (late_start, {"most_excess": lambda m: m / 2}, "(3): it falls where w stays"),
+    "late_start: the drive without 1 + 1/M": (
+        late_start,
+        {"most_drive": lambda m, k: m - k / 2},
+        "(5): the bound",
+    ),
+    "late_start: twice the drive": (
+        late_start,
+        {"most_drive": lambda m, k: 2 * late_start.most_drive(m, k)},
+        "(4): it has no zero",
+    ),
+    "late_start: R + b above 1": (late_start, {"least_along": lambda m, k: sp.Integer(1)}, "integrals: R + b"),
+    "late_start: R + b above 1/K only": (
+        late_start,
+        {"least_along": lambda m, k: 1 / k},
+        "(3): f, a small excess",
+    ),
+    "late_start: half the lead": (
+        late_start,
+        {"most_lead": lambda m, k: late_start.most_lead(m, k) / 2},
+        "integrals: b",
+    ),
+    "late_start: a lead of 1": (late_start, {"most_lead": lambda m, k: sp.Integer(1)}, "(5): R + b grows"),
+    "late_start: the pull without B": (
+        late_start,
+        {"pull": lambda m, k, kappa, ratio, lead: late_exponent.pull(m, k, kappa, ratio, sp.Integer(0))},
+        "motion: w^2",
+    ),
+    "late_start: C moves by the features' square": (
+        late_start,
+        {
+            "rates": lambda m, k, c, d, A, B, C: (
+                *late_full_flow.rates(m, k, c, d, A, B, C)[:2],
+                c * late_full_flow.rates(m, k, c, d, A, B, C)[2],
+                late_full_flow.rates(m, k, c, d, A, B, C)[3],
+            )
+        },
+        "integrals: C by w",
     ),
     "true_gradient: beta of the modified flow": (
         true_gradient,

@@ -95,7 +95,7 @@ def derive(
     next_terms: Claim = next_terms,
 ) -> Derivation:
     """The law of w, the region in which the logit falls for ever, and the next orders."""
-    flow = _flow(rates)
+    flow = flow_of(rates)
     vanishing, signed = joined(
         _clock(flow, pull),
         _averages(flow, pull, exponent),
@@ -140,7 +140,7 @@ def derive(
 
 
 @dataclass(frozen=True)
-class _Flow:
+class Flow:
     """Derivatives in sigma, as functions of A, w, kappa, R, b."""
 
     A: sp.Expr
@@ -177,14 +177,14 @@ _DELTA = KAPPA - 1 - M_ * W**2
 _CLASSES = K_ * KAPPA + M_ - K_
 
 
-def _flow(rates: Claim) -> _Flow:
+def flow_of(rates: Claim) -> Flow:
     """Lemma 1's rates, p = kappa q, over eta_Y M q/K; ln w moves by eta_Y M a/(eta_Z K) of what z does."""
     found = rates(M_, K_, _C, _D, A, -LEAD * A, R * W * A)
     dA, dB, dC, dz = (sp.sympify(entry).subs(P, KAPPA * Q) for entry in found)
     over = K_ / (ETA_Y * M_ * Q)
     clocked = (dA * over, dB * over, dC * over, W * SPEED * dz / ETA_Z / Q)
     a, b, c, w = (sp.cancel(sp.expand(entry)) for entry in clocked)
-    return _Flow(a, b, c, w)
+    return Flow(a, b, c, w)
 
 
 def _fall(pull: Claim) -> sp.Expr:
@@ -192,7 +192,7 @@ def _fall(pull: Claim) -> sp.Expr:
     return SPEED * _C**2 * _D * A * pull(M_, K_, KAPPA, R, LEAD)
 
 
-def _clock(flow: _Flow, pull: Claim) -> Vanishing:
+def _clock(flow: Flow, pull: Claim) -> Vanishing:
     return {
         "clock: A'": flow.A - _D * _CLASSES / M_,
         "clock: B'": flow.B - _D * (1 - KAPPA) / M_,
@@ -207,7 +207,7 @@ def _along(pull: Claim) -> sp.Expr:
     return (M_ - 1 + KAPPA) - (R + LEAD) * _CLASSES + fall
 
 
-def _averages(flow: _Flow, pull: Claim, exponent: Claim) -> tuple[Vanishing, Signed]:
+def _averages(flow: Flow, pull: Claim, exponent: Claim) -> tuple[Vanishing, Signed]:
     nu = _fall(pull)
     rest = (M_ - 1) / (M_ - K_)
     stays = 1 + M_ * W**2  # kappa where w would stay
@@ -240,7 +240,7 @@ def _averages(flow: _Flow, pull: Claim, exponent: Claim) -> tuple[Vanishing, Sig
 
 
 def _trap(
-    flow: _Flow,
+    flow: Flow,
     pull: Claim,
     most_excess: Claim,
     ledge: Claim,
@@ -267,7 +267,7 @@ def _trap(
                 - (1 + M_ * y) / first,
             },
             {
-                "trap: (5), the excess is below 1": (_signed(first + LESS - most_excess(M_)), "> 0"),
+                "trap: (5), the excess is below 1": (of_sizes(first + LESS - most_excess(M_)), "> 0"),
                 "trap: (5), ln(2 + y) < 1 + y at 0": (1 - sp.log(2), "> 0"),
                 "trap: (5), ln(2 + y) < 1 + y above": (sp.factor(1 - 1 / (2 + y)), "> 0"),
             },
@@ -275,7 +275,7 @@ def _trap(
     )
 
 
-def _excess(flow: _Flow, pull: Claim, most_excess: Claim, least_margins: Claim) -> tuple[Vanishing, Signed]:
+def _excess(flow: Flow, pull: Claim, most_excess: Claim, least_margins: Claim) -> tuple[Vanishing, Signed]:
     """Condition (2): (u delta)' = (d^2 delta/M) settling + c^2 u nu pushed, neither positive above the bound."""
     u, excess, y, beyond = sp.symbols("u Z y h", nonnegative=True)
     settling = _CLASSES - u * KAPPA
@@ -285,7 +285,7 @@ def _excess(flow: _Flow, pull: Claim, most_excess: Claim, least_margins: Claim) 
     def above(expression: sp.Expr) -> sp.Expr:
         """At u delta = most_excess + e, u = least_margins + f."""
         placed = sp.expand(expression.subs(at)).subs(excess, most_excess(M_) + MORE)
-        return _signed(placed.subs(u, least_margins(M_, K_)[0] + LESS))
+        return of_sizes(placed.subs(u, least_margins(M_, K_)[0] + LESS))
 
     return {
         "trap: (2), change of the excess": flow.of(_U * _DELTA)
@@ -297,9 +297,7 @@ def _excess(flow: _Flow, pull: Claim, most_excess: Claim, least_margins: Claim) 
     }
 
 
-def _logit(
-    flow: _Flow, pull: Claim, most_excess: Claim, ledge: Claim, least_margins: Claim
-) -> tuple[Vanishing, Signed]:
+def _logit(flow: Flow, pull: Claim, most_excess: Claim, ledge: Claim, least_margins: Claim) -> tuple[Vanishing, Signed]:
     """Condition (1): where N = 0, N' > 0, as kappa is on the ledge's foot or above."""
     free, half = M_ - K_, sp.Rational(1, 2)
     bend = K_ * KAPPA**2 + 2 * free * KAPPA - free
@@ -312,17 +310,17 @@ def _logit(
         "trap: (1), N vanishes there": pull(M_, K_, KAPPA, R, no_fall[LEAD]),
         "trap: (1), N on the ledge": pull(M_, K_, KAPPA, R, ledge(M_, K_) - R) - (K_ - 1) * (KAPPA - foot),
     }, {
-        "trap: (1), kappa above 1": (_signed((bend - KAPPA * most_excess(M_)).subs(KAPPA, 1 + MORE)), ">= 0"),
-        "trap: (1), kappa from 1/2 to 1": (_signed(bend.subs(KAPPA, half + MORE)), "> 0"),
+        "trap: (1), kappa above 1": (of_sizes((bend - KAPPA * most_excess(M_)).subs(KAPPA, 1 + MORE)), ">= 0"),
+        "trap: (1), kappa from 1/2 to 1": (of_sizes(bend.subs(KAPPA, half + MORE)), "> 0"),
         # Below 1/2 it is bend + u kappa (1 - kappa) at least, which rises.
-        "trap: (1), the bend rises": (_signed(sp.diff(bend, KAPPA)), "> 0"),
+        "trap: (1), the bend rises": (of_sizes(sp.diff(bend, KAPPA)), "> 0"),
         "trap: (1), kappa (1 - kappa) rises": (sp.diff(KAPPA * (1 - KAPPA), KAPPA).subs(KAPPA, half - LESS), ">= 0"),
         "trap: (1), kappa at the foot": (
-            _signed((bend + (second + MORE) * KAPPA * (1 - KAPPA)).subs(KAPPA, foot)),
+            of_sizes((bend + (second + MORE) * KAPPA * (1 - KAPPA)).subs(KAPPA, foot)),
             "> 0",
         ),
-        "trap: (1), the foot is positive": (_signed(foot), "> 0"),
-        "trap: (1), the foot is below 1/2": (_signed(half - foot), "> 0"),
+        "trap: (1), the foot is positive": (of_sizes(foot), "> 0"),
+        "trap: (1), the foot is below 1/2": (of_sizes(half - foot), "> 0"),
     }
 
 
@@ -337,13 +335,13 @@ def _ledge(pull: Claim, ledge: Claim, least_margins: Claim, least_reach: Claim) 
         "trap: (3), R by R + b": R - _D**2 * (R + LEAD + (W**2 * R - LEAD)),
         "trap: (3), linear": sp.diff(along, KAPPA, 2),
     }, {
-        "trap: (3), at the foot": (_signed(along.subs(KAPPA, foot)), "> 0"),
-        "trap: (3), above it": (_signed(slope), "> 0"),
+        "trap: (3), at the foot": (of_sizes(along.subs(KAPPA, foot)), "> 0"),
+        "trap: (3), above it": (of_sizes(slope), "> 0"),
         # R >= (2/3) d^2: ln kappa >= -ln(1/foot) >= -ln(2 (K + 1)) >= -K, and u >= 3 K.
-        "trap: (3), 1/foot": (_signed(2 * (K_ + 1) - 1 / foot), ">= 0"),
+        "trap: (3), 1/foot": (of_sizes(2 * (K_ + 1) - 1 / foot), ">= 0"),
         "trap: (3), ln(2 (K + 1)) < K at 2": (2 - sp.log(6), "> 0"),
-        "trap: (3), ln(2 (K + 1)) < K above": (_signed(1 - 1 / (K_ + 1)), "> 0"),
-        "trap: (3), R": (_signed(ledge(M_, K_) - K_ / (second + MORE) - low), ">= 0"),
+        "trap: (3), ln(2 (K + 1)) < K above": (of_sizes(1 - 1 / (K_ + 1)), "> 0"),
+        "trap: (3), R": (of_sizes(ledge(M_, K_) - K_ / (second + MORE) - low), ">= 0"),
     }
 
 
@@ -352,12 +350,12 @@ def _foot(ledge: Claim) -> sp.Expr:
     return sp.cancel((M_ - K_) * (sp.sympify(ledge(M_, K_)) - 1) / (K_ - 1))
 
 
-def _signed(expression: sp.Expr) -> sp.Expr:
+def of_sizes(expression: sp.Expr) -> sp.Expr:
     """With sizes that make its terms show their sign."""
     return sp.factor(sp.cancel(sp.sympify(expression).subs(_SIZES)))
 
 
-def _next(flow: _Flow, pull: Claim, next_terms: Claim) -> Vanishing:
+def _next(flow: Flow, pull: Claim, next_terms: Claim) -> Vanishing:
     """First order in w^2 = eps y and 1/(a (c A)^2) = eps s of -d ln w/d ln A, with the slow values of kappa, b, R."""
     eps, y, slack = sp.symbols("epsilon y s", positive=True)
     free = M_ - K_
