@@ -8,7 +8,7 @@ the flow of Lemma 1 (3) is in the clock d sigma = (eta_Y M q/K) dt
     N = (K - 1) kappa + (M - K)(1 - C/(w A) + B/A),   a = (1 + 1/(K D)) eta_Z K/(eta_Y M),
 
 D the number of distinct tokens of a class. Nothing in it is large or small, so that it can be integrated, and enclosed
-in balls, to ln t of some hundreds. Proofs: `theory.scan_and_snap.proofs.late_exponent`.
+in balls, to ln t of some hundreds. Proofs: `theory.scan_and_snap.proofs.late_exponent` and ``late_start``.
 Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
 """
 
@@ -16,16 +16,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dynamics import integrate
 from dynamics.support import checks
-from theory.scan_and_snap.proofs import late_exponent
+from theory.scan_and_snap.proofs import late_exponent, late_start
 from theory.statements import Runs
 
 SETTINGS, _SEED, _END = 12, 50, 30.0
+# Nearly all of a sequence is common; at this sigma the logit rises, as it does in balls.
+COUNTER_EXAMPLE = {"n_classes": 2, "vocab_size": 3, "common": 0.9999, "n_distinct": 1, "eta_y": 1.0, "eta_z": 1.0}
+RISES_AT = 10.5
 
 
 class LateAttention:
@@ -98,6 +102,15 @@ class LateAttention:
             "lag": (1 + ((k - 1) * kappa + free) * np.exp(-margin)) / m - lag * rise,
         }
 
+    def always_falls(self) -> bool:
+        """Whether it is proved that the common token's logit falls at all times: M w(0)^2 <= 1, at any ``speed``.
+
+        From a zero decoder, by `theory.scan_and_snap.proofs.late_start`; w (ln t)^((K - 1)/(M - 1)) then tends to a
+        positive constant. False says only that this proof does not reach so far: at w(0) of some thousands the logit
+        rises for a while, and in between it was not seen to. Decided exactly, for the double that ``ratio`` is.
+        """
+        return self.vocab_size * Fraction(self.ratio) ** 2 <= int(late_start.most_start())
+
     def conditions(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """The five conditions of the trap as numbers that are positive inside, at A > 0.
 
@@ -158,6 +171,21 @@ def _rising() -> float:
         falls = flow.conditions({name: found[name].values for name in flow.initial})["the logit falls"]
         share.append((falls <= 0).mean())
     return float(np.mean(share))
+
+
+def unbroken_fall(runs: Runs, level: str) -> float:
+    """1 if the common token's logit falls at ``RISES_AT`` in the counter-example, and 0 if it rises there.
+
+    The audit's setting changes nothing.
+    """
+    return float(_pull_of_counter_example() >= 0)
+
+
+@functools.cache
+def _pull_of_counter_example() -> float:
+    flow = LateAttention.of(**COUNTER_EXAMPLE)
+    found = integrate(flow, t_end=RISES_AT, times=[RISES_AT], rtol=1e-10, atol=1e-13).dataset
+    return float(flow.conditions({name: found[name].values for name in flow.initial})["the logit falls"][0])
 
 
 def random_settings(number: int, seed: int) -> list[LateAttention]:

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 
 import yzflow as yz
+from dynamics import IntegrationError
 from theory.scan_and_snap.late_attention import LateAttention, random_settings
 from theory.scan_and_snap.proofs import late_exponent
 from yzflow.papers.scan_and_snap.late import final_exponent, late_flow
 
 # Between the first and the last of these sigma the survey looks.
 _FIRST, _LAST, _LOOKS = 1e-3, 100.0, 400
+# A rise is one whose N is below this much of its scale: no rounding.
+_SEEN = 1e-6
 
 
 def enclosed(flow: LateAttention, *, t_end: float, bits: int, ln_t: Sequence[float], eta_y: float) -> dict[str, Any]:
@@ -62,6 +65,84 @@ def enclosed(flow: LateAttention, *, t_end: float, bits: int, ln_t: Sequence[flo
     }
 
 
+def rise(flow: LateAttention, *, sigmas: Sequence[float], t_end: float, bits: int, eta_y: float) -> dict[str, Any]:
+    """The flow in balls from a zero decoder at given sigma, and whether it is trapped at t_end.
+
+    Returns
+    -------
+    dict
+        ``signs``: of N, which is that with which the logit falls, 0 where the balls do not say; ``pull``, N's bounds;
+        ``ln_t`` at each sigma; ``trapped`` and ``trapped_at``, a lower bound of ln t, at t_end.
+
+    Raises
+    ------
+    RuntimeError
+        If the enclosure ends before.
+    """
+    enclosure = yz.enclose(flow, t_end=t_end, bits=bits)
+    if not enclosure.complete:
+        raise RuntimeError(f"the enclosure ended at sigma = {enclosure.t_reached:g}: {enclosure.reason}")
+    with enclosure.computing():
+        states = [enclosure.moment(sigma).state for sigma in sigmas]
+        pull = [_number(flow.conditions(state)["the logit falls"]) for state in states]
+        ln_t = [_number(flow.ln_t(state, eta_y=eta_y)).lower for state in states]
+        end = enclosure.moment(t_end).state
+        trapped = all(_number(value).lower > 0 for value in flow.conditions(end).values())
+        trapped_at = _number(flow.ln_t(end, eta_y=eta_y)).lower
+        bounds = [(value.lower, value.upper) for value in pull]
+    return {
+        "signs": [int(low > 0) - int(high < 0) for low, high in bounds],
+        "pull": bounds,
+        "ln_t": ln_t,
+        "trapped": trapped,
+        "trapped_at": trapped_at,
+    }
+
+
+def rising_from(
+    sizes: tuple[int, int], *, ratios: Sequence[float], speeds: Sequence[float], rtol: float
+) -> dict[str, float]:
+    """The first of increasing w(0) from which the logit rises at some a, of those that ``speeds`` are a M/3 of.
+
+    Returns
+    -------
+    dict
+        ``last``, the largest w(0) before it, nan if none; ``first``, nan if it rises from none; ``speed``, the a M/3
+        at which it rises most there; ``failed``, runs that the integrator gave up, of ``runs``.
+    """
+    k, m = sizes
+    last, failed, runs = math.nan, 0, 0
+    for ratio in ratios:
+        least = {}
+        for speed in speeds:
+            runs += 1
+            try:
+                least[speed] = _least(LateAttention(n_classes=k, vocab_size=m, ratio=ratio, speed=3 * speed / m), rtol)
+            except IntegrationError:
+                failed += 1
+        worst = min(least, key=least.__getitem__)
+        if least[worst] < -_SEEN:
+            return {"last": last, "first": ratio, "speed": worst, "failed": failed, "runs": runs}
+        last = ratio
+    return {"last": last, "first": math.nan, "speed": math.nan, "failed": failed, "runs": runs}
+
+
+def _least(flow: LateAttention, rtol: float) -> float:
+    """The least N over (K - 1) kappa + M - K, at some thousands of sigma."""
+    end = max(40.0, 4.0 * flow.vocab_size)
+    times = np.unique(np.concatenate([np.geomspace(0.01, end, 1500), np.linspace(0.01, 40.0, 1500)]))
+    found = yz.integrate(flow, t_end=end, times=times, rtol=rtol, atol=1e-14).dataset
+    state = {name: found[name].values for name in flow.initial}
+    return float((flow.conditions(state)["the logit falls"] / _scale(flow, state)[0]).min())
+
+
+def _scale(flow: LateAttention, state: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """(K - 1) kappa + M - K, and kappa."""
+    w = np.exp(state["log_w"])
+    kappa = np.exp((state["B"] + w * state["C"]) / np.sqrt(1 + w * w))
+    return (flow.n_classes - 1) * kappa + flow.vocab_size - flow.n_classes, kappa
+
+
 def _later(flow: LateAttention, ln_t: float, eta_y: float) -> Callable[[Any], Any]:
     """By how much a moment is later than a given ln t."""
     return lambda at: flow.ln_t(at.state, eta_y=eta_y) - ln_t
@@ -82,9 +163,7 @@ def survey(flows: Iterable[LateAttention], *, rtol: float) -> dict[str, np.ndarr
         found = yz.integrate(flow, t_end=_LAST, times=times, rtol=rtol, atol=1e-14).dataset
         state = {name: found[name].values for name in flow.initial}
         conditions = flow.conditions(state)
-        w = np.exp(state["log_w"])
-        ratio = np.exp((state["B"] + w * state["C"]) / np.sqrt(1 + w * w))
-        scale = (flow.n_classes - 1) * ratio + flow.vocab_size - flow.n_classes
+        scale, ratio = _scale(flow, state)
         inside = np.all([value >= 0 for value in conditions.values()], axis=0)
         least.append((conditions["the logit falls"] / scale).min())
         kappa.append(ratio.min())

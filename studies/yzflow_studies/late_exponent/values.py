@@ -1,10 +1,10 @@
-"""Late attention for K < M: the exponent's hypothesis in balls and on random settings, and the law against the flow."""
+"""Late attention for K < M: the exponent's hypothesis in balls and on random settings, where it fails, and the law."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from theory.scan_and_snap.late_attention import LateAttention
+from theory.scan_and_snap.late_attention import COUNTER_EXAMPLE, LateAttention
 from theory.values import Study
 from yzflow.papers.scan_and_snap.late import final_exponent
 from yzflow_studies.late_exponent import study
@@ -58,6 +58,29 @@ def surveyed(number: int, seed: int, rtol: float) -> dict:
     }
 
 
+def rise(sigmas: Sequence[float], end: float, bits: int) -> dict:
+    """The counter-example in balls: the sign of N at some sigma, and whether it is trapped at the end."""
+    flow = LateAttention.of(**COUNTER_EXAMPLE)
+    found = study.rise(flow, sigmas=sigmas, t_end=end, bits=bits, eta_y=COUNTER_EXAMPLE["eta_y"])
+    pull = [sum(pair) / 2 for pair in found.pop("pull")]
+    return {**found, "pull": pull, "ratio": flow.ratio, "rises_between": found["signs"] == [1, -1, 1]}
+
+
+def border(
+    sizes: Sequence[tuple[int, int]], first: float, per_octave: int, octaves: int, speeds: Sequence[float], rtol: float
+) -> dict:
+    """By K and M the largest w(0) on a grid from which no logit rises, and the next one, from which one does."""
+    ratios = [first * 2 ** (step / per_octave) for step in range(per_octave * octaves + 1)]
+    rows = []
+    for k, m in sizes:
+        found = study.rising_from((k, m), ratios=ratios, speeds=speeds, rtol=rtol)
+        rises = found["first"] == found["first"]
+        rows.append({"k": k, "m": m, **found, "rises": f"{found['first']:.0f}" if rises else "none"})
+    firsts = [row["first"] for row in rows if row["first"] == row["first"]]
+    return {"rows": rows, "least": min(row["last"] for row in rows), "lowest": min(firsts), "ratios": ratios,
+            "failed": sum(row["failed"] for row in rows)}  # fmt: skip
+
+
 def law(sizes: Sequence[tuple[int, int]], common: float, eta_y: float, eta_z: float, ln_t: Sequence[float]) -> dict:
     """w (ln t)^alpha, and the exponent less its limit against the next orders."""
     rows = []
@@ -90,6 +113,20 @@ STUDIES = (
         quick=False,
     ),
     Study("survey", surveyed, {"number": 500, "seed": 51, "rtol": 1e-10}, quick=False),
+    Study("rise", rise, {"sigmas": [9.0, 10.5, 12.0], "end": 40.0, "bits": 150}, quick=False),
+    Study(
+        "border",
+        border,
+        {
+            "sizes": [[2, 3], [2, 4], [2, 10], [2, 100], [3, 4], [3, 10]],
+            "first": 250.0,
+            "per_octave": 2,
+            "octaves": 6,
+            "speeds": [0.1, 0.18, 0.32, 0.56, 1.0, 1.8, 3.2],
+            "rtol": 1e-10,
+        },
+        quick=False,
+    ),
     Study(
         "law",
         law,

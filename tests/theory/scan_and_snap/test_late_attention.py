@@ -164,6 +164,91 @@ def test_w_falls_like_the_power_that_is_proved(sizes):
     np.testing.assert_allclose((flow["exponent"].values - alpha)[1:], excess[1:], rtol=0.15, atol=2e-6)
 
 
+def five(flow, y):
+    """The five inequalities of `late_start`, positive inside and over their scale, by formulas of the test's own."""
+    k, m, a = flow.n_classes, flow.vocab_size, flow.speed
+    A, B, C, w = y[0], y[1], y[2], np.exp(y[3])
+    d = 1 / np.sqrt(1 + w * w)
+    kappa, u = np.exp(d * B + w * d * C), d * A
+    others = (m - k) * (1 - C / (w * A) + B / A)
+    pull, least = (k - 1) * kappa + others, (k - 1) / 2 + others
+    return {
+        "N": pull / ((k - 1) * kappa + m - k),
+        "kappa below 2": 2 - kappa,
+        "excess": 1 - u * (kappa - 1 - m * w * w) / m,
+        "kappa above 1/2": kappa - 0.5,
+        "drive": 1 - a * m * (w * u) ** 2 * least / ((1 + 1 / m) * (m - k / 2)),
+    }
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (3, 4), (2, 30), (20, 21), (15, 30)])
+def test_the_five_inequalities_hold_from_the_largest_start_that_is_proved(sizes):
+    """Along flows integrated by the test's own equations, with w(0) at the border and rates of all sizes."""
+    k, m = sizes
+    least = {}
+    for size in (1e-4, 0.01, 1.0, 100.0, 1e4):
+        flow = LateAttention(n_classes=k, vocab_size=m, ratio=np.sqrt(1 / m) * (1 - 1e-12), speed=size / m)
+        assert flow.always_falls()
+        y = np.array([0.0, 0.0, 0.0, np.log(flow.ratio), 0.5])
+        path = moved(flow, y, max(20.0, m))[:, 1:]
+        for name, values in five(flow, path).items():
+            least[name] = min(least.get(name, np.inf), values.min())
+    assert min(least.values()) > 0, least
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("sizes", "eta_z"), [((2, 3), 0.1), ((2, 3), 10.0), ((4, 9), 1.0), ((9, 10), 1.0)])
+def test_from_the_largest_start_that_is_proved_the_logit_falls_in_ln_t(sizes, eta_z):
+    """By the integrator in ln t, with other variables."""
+    k, m = sizes
+    share = 1 / (1 + np.sqrt(m))  # M w(0)^2 = 1 with one distinct token
+    s = np.concatenate([np.linspace(-8, 30, 300), np.geomspace(31, 3000, 60)])
+    z = late_flow(s, n_classes=k, vocab_size=m, common=share, n_distinct=1, eta_z=eta_z, rtol=1e-10)["z"].values
+    assert (np.diff(z) < 0).all()
+
+
+def test_which_starts_are_proved_is_decided_exactly():
+    def proved(ratio, m=4):
+        return LateAttention(n_classes=2, vocab_size=m, ratio=ratio, speed=1.0).always_falls()
+
+    assert proved(0.5) and not proved(np.nextafter(0.5, 1)) and proved(np.nextafter(0.5, 0))
+    assert not proved(1 / np.sqrt(3), 3) or 3 * (1 / np.sqrt(3)) ** 2 <= 1
+    assert not LateAttention.of(**late_attention.COUNTER_EXAMPLE).always_falls()
+    assert LateAttention.of(n_classes=2, vocab_size=3, common=0.36, n_distinct=1).always_falls()
+    assert not LateAttention.of(n_classes=2, vocab_size=3, common=0.37, n_distinct=1).always_falls()
+
+
+@pytest.mark.slow
+def test_nearly_all_common_the_logit_rises_for_a_while_in_the_simulator():
+    """The counter-example by the unreduced full flow, Lemma 1 on all of Y and Z, at two tolerances."""
+    classes = SequenceClasses.single_common_token(2, 3, common=0.9999, distinct=[0.0001])
+    times = np.exp([9.0, 9.9, 9.95, 10.1, 10.6])
+    for rtol in (1e-9, 1e-11):
+        whole = gradient_flow(
+            classes, eta_y=1.0, eta_z=1.0, t_end=times[-1], times=times, rtol=rtol, atol=1e-13,
+            solver=Solver(time_scale="log"),
+        )  # fmt: skip
+        z = whole.dataset["z"].values[:, 0, int(classes.common_tokens[0])]
+        assert z[1] < z[0] and z[3] > z[2] + 0.004 and z[4] < z[3]
+
+
+def test_nearly_all_common_the_logit_rises_for_a_while_in_ln_t():
+    """The counter-example by the integrator in ln t, with other variables."""
+    s = np.array([9.0, 9.95, 10.1, 10.6, 37.3])
+    z = late_flow(s, n_classes=2, vocab_size=3, common=0.9999, n_distinct=1, eta_z=1.0, rtol=1e-10)["z"].values
+    assert z[1] < z[0] and z[2] == pytest.approx(z[1] + 0.006, abs=0.001) and z[4] < z[3] < z[2]
+
+
+def test_the_register_s_counter_example_is_seen_to_rise(monkeypatch):
+    assert late_attention.unbroken_fall(None, "closed form") == 0
+    monkeypatch.setattr(late_attention, "RISES_AT", 9.0)
+    late_attention._pull_of_counter_example.cache_clear()
+    try:
+        assert late_attention.unbroken_fall(None, "closed form") == 1
+    finally:
+        late_attention._pull_of_counter_example.cache_clear()
+
+
 def test_the_register_s_check_counts_rising_logits(monkeypatch):
     assert late_attention.rising(None, "closed form") == 0
     right = LateAttention.conditions

@@ -13,7 +13,7 @@ from theory.scan_and_snap._register.assumptions import (
     ZERO_DECODER,
 )
 from theory.scan_and_snap._register.common import PROOFS, closed, statement
-from theory.scan_and_snap.proofs import late_exponent, true_gradient
+from theory.scan_and_snap.proofs import late_exponent, late_start, true_gradient
 from theory.scan_and_snap.proofs.finite_sequences import BERNSTEIN, COVARIANCE, FACTORIAL, SIXTH, SIZE_BIAS
 from theory.statements import Clause, Remark
 from theory.symbolic import part
@@ -231,9 +231,10 @@ STATEMENTS = (
         "Attention does not freeze (not in the paper)",
         "K equal classes with one common and one distinct token each: in the full flow the common token's share falls"
         " like a power of ln t, with the exponent 1 at K = M. For K < M the exponent is proved where the common token's"
-        " logit falls from some time on. It does so for ever once five inequalities hold together. It does not from"
-        " every start: where nearly all of a sequence is the common token, it can rise for a while. From starts in"
-        " between that it falls is measured, and enclosed at some settings (finding 50).",
+        " logit falls from some time on, and it falls at all times from a zero decoder with M w(0)^2 <= 1, w(0) the"
+        " common token's share over the norm of the distinct ones'. It falls for ever, too, once five inequalities hold"
+        " together. It does not from every start: with w(0) = 9999 it rises for a while, and falls again. From starts"
+        " in between that it falls is measured, and enclosed at some settings (finding 50).",
         rf"\tfrac{{f_c}}{{f_d}} \sim \text{{const}} \cdot (\ln t)^{{-\alpha}},\quad \alpha = {f.LATE_EXPONENT}",
         clauses=(
             Clause(
@@ -283,7 +284,18 @@ STATEMENTS = (
                 prove=part(PROOFS["late_exponent"], "trap", prose=late_exponent.EXIT),
             ),
             Clause(
-                "K < M, that the logit falls",
+                "K < M, from a zero decoder and few common tokens the logit always falls",
+                rf"Y(0) = 0,\ Mw(0)^2 \le {f.LATE_START}:\quad \dot z < 0 \text{{ for all }} t > 0,\quad \tfrac12 <"
+                rf" \kappa < 2,\ u(\kappa - 1 - Mw^2) < {f.LATE_EXCESS},\ aM(wu)^2N|_{{\kappa = 1/2}} < {f.LATE_DRIVE}",
+                prove=PROOFS["late_start"],
+            ),
+            Clause(
+                "K < M, from every start: refuted",
+                r"Y(0) = 0,\ K = 2,\ M = 3,\ w(0) = 9999,\ a = 1:\quad \dot z > 0 \text{ at } \sigma = 10.5",
+                checks=(closed("it falls there all the same", late_attention.unbroken_fall),),
+            ),
+            Clause(
+                "K < M, from starts in between",
                 r"Y(0) = 0,\ 0.1 \le w(0) \le 10:\quad \dot z < 0 \text{ for all } t > 0",
                 checks=(
                     closed(

@@ -91,13 +91,13 @@ def derive(
             r"*Five inequalities.* (1) $N > 0$, (2) $\kappa < 2$, (3) $u\delta < M$, (4) $\kappa > \frac12$, (5)"
             r" $aMyu^2N_* < (1 + \frac1M)G_*$, a star for $\kappa = \frac12$ in N and G. All hold at the start, where"
             r" $u = 0$, $\kappa = R = 1$, $b = 0$, $N = K - 1$, $\delta = -My$. While they do, w falls: $x = My < 1$.",
-            r"*Integrals.* All begin at 0; thus $(\frac Cw - B)' \ge \frac{M+1}{M+K}A'$ and $-B' \le"
-            r" \frac1{M+K}A'$, by (2), and $C' \le \frac M{G_*}w(0)A'$, by (4), give $R + b \ge"
-            r" \frac{M+1}{M+K}$, $b \le \frac1{M+K}$ and $G_*yR \le \sqrt x$. And $b > 0$: where it is 0, $\ln\kappa = u(yR - b) > 0$"
-            r" and it grows, as it does at the start.",
+            r"*Integrals.* All begin at 0. So $(\frac Cw - B)' \ge \frac{M+1}{M+K}A'$ and $-B' \le \frac1{M+K}A'$,"
+            r" by (2), and $C' \le \frac M{G_*}w(0)A'$, by (4), give $R + b \ge \frac{M+1}{M+K}$, $b \le"
+            r" \frac1{M+K}$ and $G_*yR \le \sqrt x$. And $b > 0$: where it is 0, $\ln\kappa = u(yR - b)$ is"
+            r" positive, and it grows as at the start.",
             r"*At (2)* $\delta = 1 - x > 0$, and $\kappa$ falls.",
-            r"*At (3)* $\delta \le 1 - x$ by (2), hence $u = \frac M\delta \ge M$ and $\kappa u > G$, by which $u\delta$"
-            r" falls. f adds $\frac{yf}{1+y}$ times $\delta + 2M(1+y) - \kappa u(R+b)$, which is not positive: for"
+            r"*At (3)* $\delta \le 1 - x$ by (2), hence $u = \frac M\delta \ge M$ and $\kappa u > G$, by which"
+            r" $u\delta$ falls. f adds $\frac{yf}{1+y}$ times $\delta + 2M(1+y) - \kappa u(R+b)$, not positive: for"
             r" $3\delta \le 1 + x$ by the bound of $R + b$, for $3\delta \ge 1 + x$ by $uy(R+b) \ge u(yR-b) ="
             r" \ln\kappa \ge \frac{2(\kappa-1)}{\kappa+1}$.",
             r"*At (4)* $N = N_*$, so that (5) bounds f. With $\sqrt x \le x + \frac14$, $\frac{y(R+b)f}{1+y}$ is below"
