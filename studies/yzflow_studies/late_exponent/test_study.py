@@ -42,3 +42,22 @@ def test_the_next_orders_are_the_flow_s():
     excess, said = found["exponent"] - found["limit"], found["predicted"] - found["limit"]
     gap = abs(said / excess - 1)
     assert gap[0] < 0.02 and gap[1] < 0.004
+
+
+def test_the_counter_example_is_enclosed_on_both_sides_of_its_rise():
+    flow = LateAttention.of(n_classes=2, vocab_size=3, common=0.9999, n_distinct=1, eta_y=1.0, eta_z=1.0)
+    found = study.rise(flow, sigmas=(9.0, 10.5), t_end=10.5, bits=130, eta_y=1.0)
+    assert found["signs"] == [1, -1] and not found["trapped"]
+    # By an integrator in ln t, with other variables, around the ln t at which balls have the logit rise.
+    s = found["ln_t"][1]
+    z = late_flow([s - 0.01, s + 0.01], n_classes=2, vocab_size=3, common=0.9999, n_distinct=1, eta_z=1.0, rtol=1e-10)
+    assert float(np.diff(z["z"])[0]) > 0
+    with pytest.raises(RuntimeError, match="the enclosure ended at sigma"):
+        study.rise(flow, sigmas=(9.0,), t_end=10.5, bits=40, eta_y=1.0)
+
+
+def test_the_border_of_rising_logits_is_met_between_two_starts():
+    found = study.rising_from((2, 3), ratios=(1000.0, 10_000.0, 20_000.0), speeds=(0.1, 1.0), rtol=1e-10)
+    assert found == {"last": 1000.0, "first": 10_000.0, "speed": 1.0, "failed": 0, "runs": 4}
+    none = study.rising_from((2, 3), ratios=(300.0,), speeds=(1.0,), rtol=1e-10)
+    assert none["last"] == 300.0 and np.isnan(none["first"])

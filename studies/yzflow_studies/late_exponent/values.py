@@ -71,14 +71,22 @@ def border(
 ) -> dict:
     """By K and M the largest w(0) on a grid from which no logit rises, and the next one, from which one does."""
     ratios = [first * 2 ** (step / per_octave) for step in range(per_octave * octaves + 1)]
-    rows = []
+    rows, firsts, failed = [], [], 0
     for k, m in sizes:
         found = study.rising_from((k, m), ratios=ratios, speeds=speeds, rtol=rtol)
-        rises = found["first"] == found["first"]
-        rows.append({"k": k, "m": m, **found, "rises": f"{found['first']:.0f}" if rises else "none"})
-    firsts = [row["first"] for row in rows if row["first"] == row["first"]]
-    return {"rows": rows, "least": min(row["last"] for row in rows), "lowest": min(firsts), "ratios": ratios,
-            "failed": sum(row["failed"] for row in rows)}  # fmt: skip
+        failed += found["failed"]
+        row = {"k": k, "m": m, "last": found["last"], "rises": "none", "at": "-"}
+        if np.isfinite(found["first"]):
+            firsts.append(found["first"])
+            row |= {"rises": f"{found['first']:,.0f}", "at": f"{found['speed']:g}"}
+        rows.append(row)
+    return {
+        "rows": rows,
+        "least": min(row["last"] for row in rows),
+        "lowest": min(firsts),
+        "largest": max(ratios),
+        "failed": failed,
+    }
 
 
 def law(sizes: Sequence[tuple[int, int]], common: float, eta_y: float, eta_z: float, ln_t: Sequence[float]) -> dict:

@@ -233,8 +233,9 @@ STATEMENTS = (
         " like a power of ln t, with the exponent 1 at K = M. For K < M the exponent is proved where the common token's"
         " logit falls from some time on, and it falls at all times from a zero decoder with M w(0)^2 <= 1, w(0) the"
         " common token's share over the norm of the distinct ones'. It falls for ever, too, once five inequalities hold"
-        " together. It does not from every start: with w(0) = 9999 it rises for a while, and falls again. From starts"
-        " in between that it falls is measured, and enclosed at some settings (finding 50).",
+        " together. It does not from every start: where nearly all of a sequence is the common token it rises for a"
+        " while, and falls again. From starts in between that it falls is measured, and enclosed at some settings"
+        " (finding 50).",
         rf"\tfrac{{f_c}}{{f_d}} \sim \text{{const}} \cdot (\ln t)^{{-\alpha}},\quad \alpha = {f.LATE_EXPONENT}",
         clauses=(
             Clause(
