@@ -8,7 +8,8 @@ the flow of Lemma 1 (3) is in the clock d sigma = (eta_Y M q/K) dt
     N = (K - 1) kappa + (M - K)(1 - C/(w A) + B/A),   a = (1 + 1/(K D)) eta_Z K/(eta_Y M),
 
 D the number of distinct tokens of a class. Nothing in it is large or small, so that it can be integrated, and enclosed
-in balls, to ln t of some hundreds. Proofs: `theory.scan_and_snap.proofs.late_exponent` and ``late_start``.
+in balls, to ln t of some hundreds. Proofs: `theory.scan_and_snap.proofs.late_exponent`, ``late_start``
+and ``late_larger_start``.
 Paper: Tian, Wang, Chen, Du (2023), arXiv 2305.16380.
 """
 
@@ -23,7 +24,7 @@ import numpy as np
 
 from dynamics import integrate
 from dynamics.support import checks
-from theory.scan_and_snap.proofs import late_exponent, late_start
+from theory.scan_and_snap.proofs import late_exponent, late_larger_start, late_start
 from theory.statements import Runs
 
 SETTINGS, _SEED, _END = 12, 50, 30.0
@@ -103,13 +104,16 @@ class LateAttention:
         }
 
     def always_falls(self) -> bool:
-        """Whether it is proved that the common token's logit falls at all times: M w(0)^2 <= 1, at any ``speed``.
+        """Whether the common token's logit is proved to fall at all times, from a zero decoder and at any ``speed``.
 
-        From a zero decoder, by `theory.scan_and_snap.proofs.late_start`; w (ln t)^((K - 1)/(M - 1)) then tends to a
-        positive constant. False says only that this proof does not reach so far: at w(0) of some thousands the logit
-        rises for a while, and in between it was not seen to. Decided exactly, for the double that ``ratio`` is.
+        M w(0)^2 <= 1 (`theory.scan_and_snap.proofs.late_start`), or 2 K <= M and max(K, 8) w(0)^2 <= 1
+        (``late_larger_start``). w (ln t)^((K - 1)/(M - 1)) then tends to a positive constant. False says only that the
+        proofs do not reach so far: at w(0) of some thousands the logit can rise for a while, and in between it was not
+        seen to. Decided exactly, for the double that ``ratio`` is.
         """
-        return self.vocab_size * Fraction(self.ratio) ** 2 <= int(late_start.most_start())
+        k, m, square = self.n_classes, self.vocab_size, Fraction(self.ratio) ** 2
+        larger = all(square <= Fraction(str(most)) for most in late_larger_start.most_starts(k))
+        return m * square <= int(late_start.most_start()) or (2 * k <= m and larger)
 
     def conditions(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """The five conditions of the trap as numbers that are positive inside, at A > 0.

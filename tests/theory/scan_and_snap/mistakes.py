@@ -14,6 +14,7 @@ from theory.scan_and_snap.proofs import (
     invariants,
     late_exponent,
     late_full_flow,
+    late_larger_start,
     late_start,
     layer_norm,
     lemma1,
@@ -420,6 +421,82 @@ MISTAKES = {
             )
         },
         "integrals: C by w",
+    ),
+    "late_larger_start: w(0)^2 of 1/3": (
+        late_larger_start,
+        {"most_starts": lambda k: (sp.Rational(1, 3), 1 / k)},
+        "(4): f, a large excess, more x",
+    ),
+    "late_larger_start: w(0)^2 of 1/2": (
+        late_larger_start,
+        {"most_starts": lambda k: (sp.Rational(1, 2), 1 / k)},
+        "(3): f does not raise delta, small x",
+    ),
+    "late_larger_start: K w(0)^2 of 2": (
+        late_larger_start,
+        {"most_starts": lambda k: (sp.Rational(1, 8), 2 / k)},
+        "(4): R + b is at least (1 + y)/2",
+    ),
+    "late_larger_start: kappa above 3/4": (
+        late_larger_start,
+        {"least_kappa": lambda: sp.Rational(3, 4)},
+        "(6): the bound is G",
+    ),
+    "late_larger_start: kappa above 1/4": (
+        late_larger_start,
+        {"least_kappa": lambda: sp.Rational(1, 4)},
+        "(1): kappa below 1",
+    ),
+    "late_larger_start: half the lag": (
+        late_larger_start,
+        {"most_lag": lambda: sp.Rational(1, 2)},
+        "(3): f does not raise delta, small x",
+    ),
+    "late_larger_start: a lag of 3": (
+        late_larger_start,
+        {"most_lag": lambda: sp.Integer(3)},
+        "(4): it falls where w stays",
+    ),
+    "late_larger_start: twice the excess": (
+        late_larger_start,
+        {"most_excess": lambda m: 2 * m},
+        "(1): kappa above 1",
+    ),
+    "late_larger_start: twice the drive": (
+        late_larger_start,
+        {"most_drive": lambda m, k: 2 * m - k},
+        "(5): the largest x",
+    ),
+    "late_larger_start: R + b above 1": (
+        late_larger_start,
+        {"least_along": lambda k, y: sp.Integer(1)},
+        "integrals: R + b",
+    ),
+    "late_larger_start: R + b above 1/K": (
+        late_larger_start,
+        {"least_along": lambda k, y: 1 / k},
+        "(4): R + b is at least",
+    ),
+    "late_larger_start: half the lead": (
+        late_larger_start,
+        {"most_lead": lambda k, y: y / (2 + 2 * k * y)},
+        "integrals: b",
+    ),
+    "late_larger_start: the pull without B": (
+        late_larger_start,
+        {"pull": lambda m, k, kappa, ratio, lead: late_exponent.pull(m, k, kappa, ratio, sp.Integer(0))},
+        "motion: w^2",
+    ),
+    "late_larger_start: C moves by the features' square": (
+        late_larger_start,
+        {
+            "rates": lambda m, k, c, d, A, B, C: (
+                *late_full_flow.rates(m, k, c, d, A, B, C)[:2],
+                c * late_full_flow.rates(m, k, c, d, A, B, C)[2],
+                late_full_flow.rates(m, k, c, d, A, B, C)[3],
+            )
+        },
+        "motion: R + b",
     ),
     "true_gradient: beta of the modified flow": (
         true_gradient,

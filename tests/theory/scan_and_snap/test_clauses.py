@@ -47,7 +47,7 @@ def test_a_part_is_no_whole_that_proves_other_statements():
 def test_a_statement_with_an_argued_clause_is_not_called_proved():
     by_name = {clause.name: clause for clause in REGISTER["Scan and Snap: Late attention"].clauses}
     assert by_name["K < M, the next orders"].prove is None and by_name["K < M, the next orders"].argued
-    assert by_name["K < M, that the logit falls"].prove is None and by_name["K < M, that the logit falls"].checks
+    assert by_name["K < M, from starts in between"].prove is None and by_name["K < M, from starts in between"].checks
     law = by_name["K < M, where the logit falls from some time on"]
     assert r"\text{ for } t > t_1:" in law.formula and law.prove().claim.scope == {} and law.prove().prose
     assert by_name["K = M"].prove().claim.scope == {} and not by_name["K = M"].argued

@@ -13,7 +13,11 @@ from theory.scan_and_snap._register.assumptions import (
     ZERO_DECODER,
 )
 from theory.scan_and_snap._register.common import PROOFS, closed, statement
+<<<<<<< HEAD
 from theory.scan_and_snap.proofs import late_exponent, late_start, true_gradient
+=======
+from theory.scan_and_snap.proofs import late_exponent
+>>>>>>> d91d5a1e (Late attention falls for 2 K <= M from max(K, 8) w(0)^2 <= 1: the proof)
 from theory.scan_and_snap.proofs.finite_sequences import BERNSTEIN, COVARIANCE, FACTORIAL, SIXTH, SIZE_BIAS
 from theory.statements import Clause, Remark
 from theory.symbolic import part
@@ -231,8 +235,9 @@ STATEMENTS = (
         "Attention does not freeze (not in the paper)",
         "K equal classes with one common and one distinct token each: in the full flow the common token's share falls"
         " like a power of ln t, with the exponent 1 at K = M. For K < M the exponent is proved where the common token's"
-        " logit falls from some time on, and it falls at all times from a zero decoder with M w(0)^2 <= 1, w(0) the"
-        " common token's share over the norm of the distinct ones'. It falls for ever, too, once five inequalities hold"
+        " logit falls from some time on, and it falls at all times from a zero decoder with M w(0)^2 <= 1, and for 2 K"
+        " <= M with max(K, 8) w(0)^2 <= 1, w(0) the common token's share over the norm of the distinct ones'. It falls"
+        " for ever, too, once five inequalities hold"
         " together. It does not from every start: where nearly all of a sequence is the common token it rises for a"
         " while, and falls again. From starts in between that it falls is measured, and enclosed at some settings"
         " (finding 50).",
@@ -285,10 +290,17 @@ STATEMENTS = (
                 prove=part(PROOFS["late_exponent"], "trap", prose=late_exponent.EXIT),
             ),
             Clause(
-                "K < M, from a zero decoder and few common tokens the logit always falls",
+                "K < M, from a zero decoder and a smaller common share the logit always falls",
                 rf"Y(0) = 0,\ Mw(0)^2 \le {f.LATE_START}:\quad \dot z < 0 \text{{ for all }} t > 0,\quad \tfrac12 <"
                 rf" \kappa < 2,\ u(\kappa - 1 - Mw^2) < {f.LATE_EXCESS},\ aM(wu)^2N|_{{\kappa = 1/2}} < {f.LATE_DRIVE}",
                 prove=PROOFS["late_start"],
+            ),
+            Clause(
+                "2 K <= M, from a zero decoder and a small common share the logit always falls",
+                rf"Y(0) = 0,\ 2K \le M,\ w(0)^2 \le {f.LATE_LARGER_STARTS}:\quad \dot z < 0 \text{{ for all }} t > 0,"
+                rf"\quad \tfrac12 < \kappa < 2 + Mw^2,\ u(\kappa - 1 - Mw^2) < {f.LATE_EXCESS},\ aM(wu)^2N|_{{\kappa ="
+                rf" 1/2}} < {f.LATE_LARGER_DRIVE}",
+                prove=PROOFS["late_larger_start"],
             ),
             Clause(
                 "K < M, from every start: refuted",

@@ -17,6 +17,7 @@ from theory.scan_and_snap.proofs import (
     initial_values,
     late_exponent,
     late_full_flow,
+    late_larger_start,
     late_start,
     layer_norm,
     lemma4,
@@ -188,6 +189,8 @@ LATE_MOST_RATIO = tex(late_exponent.most_ratio, "M", "K", "w^2")
 LATE_REACH = tex(late_exponent.least_reach, small=True)
 LATE_START = tex(late_start.most_start)
 LATE_DRIVE = tex(late_start.most_drive, "M", "K")
+LATE_LARGER_STARTS = r"\min({}, {})".format(*tex(late_larger_start.most_starts, "K", small=True))
+LATE_LARGER_DRIVE = tex(late_larger_start.most_drive, "M", "K")
 LATE_NEXT = r"x = {},\quad y = {}".format(*tex(late_exponent.next_terms, "M", "K"))
 EARLY_BETA = tex(lambda m, k, eta, t: eta * t / k * true_gradient.early_beta(m), "M", "K", "eta_Y", "t", small=True)
 EARLY_XI = tex(true_gradient.early_xi, "M", "K", 1) + r"\sum_{n'\ne n}f_n\cdot f_{n'}"

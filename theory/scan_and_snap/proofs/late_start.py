@@ -72,13 +72,13 @@ def derive(
     """Five inequalities that hold at the start and of which none can be the first to fail."""
     flow = late_exponent.flow_of(rates)
     vanishing, signed = joined(
-        _motion(flow, pull),
+        motion(flow, pull),
         _start(pull, most_start, least_kappa),
         _integrated(flow, most_start, least_kappa, least_along, most_lead),
         _excess(most_start, most_excess, least_along),
         ({}, _low(most_start, least_kappa, most_drive, most_lead)),
         _driven(pull, most_start, least_kappa, most_drive, least_along, most_lead),
-        _falls(flow, pull, least_kappa, most_excess),
+        falls(flow, pull, least_kappa, most_excess),
     )
     return Derivation(
         statement="Late attention from a zero decoder, K < M",
@@ -122,7 +122,8 @@ def _dotted(flow: Flow, expression: sp.Expr) -> sp.Expr:
     return flow.of(expression) * M_ * A / _D
 
 
-def _motion(flow: Flow, pull: Claim) -> Vanishing:
+def motion(flow: Flow, pull: Claim) -> Vanishing:
+    """The flow in the variables and the clock of the module's docstring."""
     drive, part, push = _drive(pull), _Y / (1 + _Y), SPEED * M_ * _Y * _U**2
     return {
         "motion: u": _dotted(flow, _U) - _U * (_CLASSES + part * drive),
@@ -153,12 +154,8 @@ def _integrated(
     below = {KAPPA: (1 + most_start()) / (1 + LESS)}
     level = flow.A / _D
     return {
-        # C/w falls by less than C' would have it, as w falls.
-        "integrals: C/w - B": flow.of((R + LEAD) * A) - (flow.C / W - flow.B) + flow.w / W * R * A,
+        **integrands(flow),
         "integrals: C by w": flow.C - W * _D,
-        "integrals: ln kappa": -_D * LEAD * A + W * _D * R * W * A - _U * (_Y * R - LEAD),
-        "integrals: R + b by ln kappa": _Y * (R + LEAD) - (_Y * R - LEAD) - (1 + _Y) * LEAD,
-        "integrals: change of b A": flow.of(LEAD * A) - _D * (KAPPA - 1) / M_,
     }, {
         "integrals: R + b": (
             of_sizes(((flow.C / W - flow.B) / _D - least_along(M_, K_) * level).subs(below)),
@@ -169,6 +166,16 @@ def _integrated(
             of_sizes((M_ / _least_classes(least_kappa) * level - 1).subs(KAPPA, least_kappa() + MORE)),
             ">= 0",
         ),
+    }
+
+
+def integrands(flow: Flow) -> Vanishing:
+    """Derivatives of C/w - B, where C/w falls by less than C' would have it, as w falls, and of b A; ln kappa."""
+    return {
+        "integrals: C/w - B": flow.of((R + LEAD) * A) - (flow.C / W - flow.B) + flow.w / W * R * A,
+        "integrals: ln kappa": -_D * LEAD * A + W * _D * R * W * A - _U * (_Y * R - LEAD),
+        "integrals: R + b by ln kappa": _Y * (R + LEAD) - (_Y * R - LEAD) - (1 + _Y) * LEAD,
+        "integrals: change of b A": flow.of(LEAD * A) - _D * (KAPPA - 1) / M_,
     }
 
 
@@ -250,7 +257,7 @@ def _driven(
     }
 
 
-def _falls(flow: Flow, pull: Claim, least_kappa: Claim, most_excess: Claim) -> tuple[Vanishing, Signed]:
+def falls(flow: Flow, pull: Claim, least_kappa: Claim, most_excess: Claim) -> tuple[Vanishing, Signed]:
     """At (1), where N = 0, its derivative is positive; kappa = 1 + e + f or between the least and 1."""
     free, low = M_ - K_, least_kappa()
     bend = K_ * KAPPA**2 + 2 * free * KAPPA - free
