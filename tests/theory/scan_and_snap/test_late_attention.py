@@ -164,55 +164,70 @@ def test_w_falls_like_the_power_that_is_proved(sizes):
     np.testing.assert_allclose((flow["exponent"].values - alpha)[1:], excess[1:], rtol=0.15, atol=2e-6)
 
 
-def five(flow, y):
-    """The five inequalities of `late_start`, positive inside and over their scale, by formulas of the test's own."""
+def inequalities(flow, y, larger):
+    """Those of `late_start` or `late_larger_start`, positive inside and over their scale, written out by the test."""
     k, m, a = flow.n_classes, flow.vocab_size, flow.speed
     A, B, C, w = y[0], y[1], y[2], np.exp(y[3])
     d = 1 / np.sqrt(1 + w * w)
     kappa, u = np.exp(d * B + w * d * C), d * A
-    others = (m - k) * (1 - C / (w * A) + B / A)
+    others, delta = (m - k) * (1 - C / (w * A) + B / A), kappa - 1 - m * w * w
     pull, least = (k - 1) * kappa + others, (k - 1) / 2 + others
+    first = flow.ratio**2
     return {
         "N": pull / ((k - 1) * kappa + m - k),
-        "kappa below 2": 2 - kappa,
-        "excess": 1 - u * (kappa - 1 - m * w * w) / m,
+        "kappa": 1 - delta if larger else 2 - kappa,
+        "kappa from the start": 1 + m * first - kappa,
+        "excess": 1 - u * delta / m,
         "kappa above 1/2": kappa - 0.5,
-        "drive": 1 - a * m * (w * u) ** 2 * least / ((1 + 1 / m) * (m - k / 2)),
+        "drive": 1 - a * m * (w * u) ** 2 * least / ((1 if larger else 1 + 1 / m) * (m - k / 2)),
+        "along": C / (w * A) - B / A - (1 + first) / (1 + k * first),
+        "lead": first / (1 + k * first) + B / A,
     }
 
 
-@pytest.mark.parametrize("sizes", [(2, 3), (3, 4), (2, 30), (20, 21), (15, 30)])
-def test_the_five_inequalities_hold_from_the_largest_start_that_is_proved(sizes):
+BORDERS = [(k, m, 1 / m, False) for k, m in [(2, 3), (3, 4), (2, 30), (20, 21), (15, 30)]]
+BORDERS += [(k, m, 1 / max(k, 8), True) for k, m in [(2, 4), (2, 200), (8, 16), (30, 60), (10, 300)]]
+
+
+@pytest.mark.parametrize(("k", "m", "square", "larger"), BORDERS)
+def test_the_inequalities_hold_from_the_largest_starts_that_are_proved(k, m, square, larger):
     """Along flows integrated by the test's own equations, with w(0) at the border and rates of all sizes."""
-    k, m = sizes
     least = {}
     for size in (1e-4, 0.01, 1.0, 100.0, 1e4):
-        flow = LateAttention(n_classes=k, vocab_size=m, ratio=np.sqrt(1 / m) * (1 - 1e-12), speed=size / m)
+        flow = LateAttention(n_classes=k, vocab_size=m, ratio=np.sqrt(square) * (1 - 1e-12), speed=size / m)
         assert flow.always_falls()
         y = np.array([0.0, 0.0, 0.0, np.log(flow.ratio), 0.5])
-        path = moved(flow, y, max(20.0, m))[:, 1:]
-        for name, values in five(flow, path).items():
+        path = moved(flow, y, max(20.0, m))[:, 2:]  # at the start two of them are equalities
+        for name, values in inequalities(flow, path, larger).items():
             least[name] = min(least.get(name, np.inf), values.min())
-    assert min(least.values()) > 0, least
+    assert min(least.values()) > -1e-7, least
+    assert all(least[name] > 0 for name in ("N", "kappa", "excess", "kappa above 1/2", "drive")), least
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sizes", "eta_z"), [((2, 3), 0.1), ((2, 3), 10.0), ((4, 9), 1.0), ((9, 10), 1.0)])
-def test_from_the_largest_start_that_is_proved_the_logit_falls_in_ln_t(sizes, eta_z):
+@pytest.mark.parametrize(
+    ("k", "m", "square", "eta_z"),
+    [(2, 3, 1 / 3, 0.1), (2, 3, 1 / 3, 10.0), (4, 9, 1 / 8, 1.0), (9, 10, 0.1, 1.0), (10, 1000, 0.1, 0.5)],
+)
+def test_from_the_largest_starts_that_are_proved_the_logit_falls_in_ln_t(k, m, square, eta_z):
     """By the integrator in ln t, with other variables."""
-    k, m = sizes
-    share = 1 / (1 + np.sqrt(m))  # M w(0)^2 = 1 with one distinct token
+    share = np.sqrt(square) / (1 + np.sqrt(square))  # of one common token beside one distinct token
     s = np.concatenate([np.linspace(-8, 30, 300), np.geomspace(31, 3000, 60)])
     z = late_flow(s, n_classes=k, vocab_size=m, common=share, n_distinct=1, eta_z=eta_z, rtol=1e-10)["z"].values
     assert (np.diff(z) < 0).all()
 
 
 def test_which_starts_are_proved_is_decided_exactly():
-    def proved(ratio, m=4):
-        return LateAttention(n_classes=2, vocab_size=m, ratio=ratio, speed=1.0).always_falls()
+    def proved(ratio, k=2, m=4):
+        return LateAttention(n_classes=k, vocab_size=m, ratio=ratio, speed=1.0).always_falls()
 
-    assert proved(0.5) and not proved(np.nextafter(0.5, 1)) and proved(np.nextafter(0.5, 0))
-    assert not proved(1 / np.sqrt(3), 3) or 3 * (1 / np.sqrt(3)) ** 2 <= 1
+    assert proved(0.5) and not proved(0.5, 2, 5)
+    assert not proved(np.nextafter(0.5, 1)) and proved(np.nextafter(0.5, 0))
+    # Of 1/8 and 1/K, where 2 K <= M: the doubles next to the square roots.
+    for k, m, largest in ((2, 200, 8), (8, 16, 8), (8, 2000, 8), (9, 18, 9), (30, 60, 30)):
+        root = 1 / math.sqrt(largest)
+        assert proved(root * (1 - 1e-15), k, m) and not proved(root * (1 + 1e-15), k, m)
+    assert not proved(1 / math.sqrt(9.5), 9, 17) and proved(1 / math.sqrt(17.5), 9, 17)  # 2 K > M
     assert not LateAttention.of(**late_attention.COUNTER_EXAMPLE).always_falls()
     assert LateAttention.of(n_classes=2, vocab_size=3, common=0.36, n_distinct=1).always_falls()
     assert not LateAttention.of(n_classes=2, vocab_size=3, common=0.37, n_distinct=1).always_falls()
