@@ -29,7 +29,14 @@ from theory.statements import Runs
 
 SETTINGS, _SEED, _END = 12, 50, 30.0
 # Nearly all of a sequence is common; at this sigma the logit rises, as it does in balls.
-COUNTER_EXAMPLE = {"n_classes": 2, "vocab_size": 3, "common": 0.9999, "n_distinct": 1, "eta_y": 1.0, "eta_z": 1.0}
+COUNTER_EXAMPLE: dict[str, Any] = {
+    "n_classes": 2,
+    "vocab_size": 3,
+    "common": 0.9999,
+    "n_distinct": 1,
+    "eta_y": 1.0,
+    "eta_z": 1.0,
+}
 RISES_AT = 10.5
 
 

@@ -165,7 +165,7 @@ def test_w_falls_like_the_power_that_is_proved(sizes):
 
 
 def inequalities(flow, y, larger):
-    """Those of `late_start` or `late_larger_start`, positive inside and over their scale, written out by the test."""
+    """The claims of `late_start` or `late_larger_start`, positive inside and over their scale, by the test itself."""
     k, m, a = flow.n_classes, flow.vocab_size, flow.speed
     A, B, C, w = y[0], y[1], y[2], np.exp(y[3])
     d = 1 / np.sqrt(1 + w * w)
